@@ -8,7 +8,7 @@ use Fate::{Elsewhere, Not};
 
 use crate::book::{block, root, scratch};
 
-/// What becomes of a block.
+/// Treatment of a block in the tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// The test `book` of the program's crate runs it as it stands, where there is what the page says that the reader has.
@@ -20,7 +20,7 @@ pub enum Fate {
         /// A text in its standard output.
         says: &'static str,
     },
-    /// What it does is done by tests of its own: where they are, and how they differ.
+    /// Other tests cover the block: where they are, and how they differ.
     Elsewhere(&'static str),
     /// Why it is not run.
     Not(&'static str),
@@ -226,10 +226,10 @@ pub fn faults_of_blocks(
         let output = run_block(program, binary, &script, &folder);
         let output = output.unwrap_or_else(|error| panic!("{page}, {text}: {error}"));
         let _ = std::fs::remove_dir_all(&folder);
-        let (wrote, said) =
+        let (wrote, messages) =
             (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         if output.status.code() != Some(code) {
-            faults.push(format!("{page}, {text}: {}, expected {code}: {said}", output.status));
+            faults.push(format!("{page}, {text}: {}, expected {code}: {messages}", output.status));
         } else if !wrote.contains(says) {
             faults.push(format!("{page}, {text}: expected {says:?} in {wrote}"));
         }

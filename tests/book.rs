@@ -17,13 +17,13 @@ pub struct PageCommand {
 }
 
 impl PageCommand {
-    /// The words as one text, to be compared with.
+    /// Returns the words joined by spaces, for comparisons.
     pub fn text(&self) -> String {
         self.words.join(" ")
     }
 
-    /// What `program` is given, `program` itself first: alone, behind `launch … --`, `torchrun` or `srun`, or behind
-    /// `cargo run -p program --`. Empty where the command is about something else.
+    /// Arguments of each call of `program`, itself first: called alone, behind `launch … --`, `torchrun` or `srun`, or behind
+    /// `cargo run -p program --`. Empty where the command does not call it.
     pub fn calls_of(&self, program: &str) -> Vec<Vec<String>> {
         if self.words[0] == "cargo" {
             let package = self.words.windows(2).any(|pair| pair == ["-p", program]);
@@ -31,8 +31,8 @@ impl PageCommand {
             let example = self.words.iter().any(|word| word == "--example");
             return match dashes {
                 Some(at) if self.words[1] == "run" && package && !example => {
-                    let own = [program.to_owned()].into_iter();
-                    vec![own.chain(self.words[at + 1..].iter().cloned()).collect()]
+                    let first = [program.to_owned()].into_iter();
+                    vec![first.chain(self.words[at + 1..].iter().cloned()).collect()]
                 }
                 _ => Vec::new(),
             };
@@ -51,13 +51,13 @@ impl PageCommand {
 ///
 /// Unless one block of the page has the text.
 pub fn block(page: &str, text: &str) -> (usize, String) {
-    let mut found = blocks(&read(page)).into_iter().filter(|(_, script)| script.contains(text));
-    let block = found.next().unwrap_or_else(|| panic!("{page}: no block with {text}"));
-    assert!(found.next().is_none(), "{page}: several blocks with {text}");
+    let mut matching = blocks(&read(page)).into_iter().filter(|(_, script)| script.contains(text));
+    let block = matching.next().unwrap_or_else(|| panic!("{page}: no block with {text}"));
+    assert!(matching.next().is_none(), "{page}: several blocks with {text}");
     block
 }
 
-/// Compares a page of `docs/` with what the code prints; `UPDATE_DOCS=1` rewrites the page first.
+/// Compares a page of `docs/` with the output of the code; `UPDATE_DOCS=1` rewrites the page first.
 ///
 /// # Panics
 ///
@@ -67,8 +67,8 @@ pub fn compare_page(name: &str, printed: &str) {
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(&path, printed).expect("docs/ can be written");
     }
-    let found = std::fs::read_to_string(&path).expect("the page is there");
-    assert!(found == printed, "docs/{name} is out of date: UPDATE_DOCS=1 rewrites it");
+    let current = std::fs::read_to_string(&path).expect("the page is there");
+    assert!(current == printed, "docs/{name} is out of date: UPDATE_DOCS=1 rewrites it");
 }
 
 /// The commands of `program` that `parse` refuses, with what it says.
@@ -87,11 +87,11 @@ pub fn faults(program: &str, parse: impl Fn(&[String]) -> Result<(), String>) ->
 
 /// Page, line and script of every block of commands, in order.
 pub fn all_blocks() -> Vec<(String, usize, String)> {
-    let of = |page: String| {
+    let blocks_of = |page: String| {
         let blocks = blocks(&read(&page));
         blocks.into_iter().map(move |(line, script)| (page.clone(), line, script))
     };
-    pages().into_iter().flat_map(of).collect()
+    pages().into_iter().flat_map(blocks_of).collect()
 }
 
 /// The root of the repository.
@@ -176,10 +176,10 @@ fn blocks(page: &str) -> Vec<(usize, String)> {
 /// a function that writes the words down.
 fn words_of(script: &str) -> Result<Vec<Vec<String>>, String> {
     let folder = scratch();
-    let found = words_in(script, &folder);
+    let commands = words_in(script, &folder);
     // What bash made by redirections.
     let _ = std::fs::remove_dir_all(&folder);
-    found
+    commands
 }
 
 /// A new folder.
@@ -219,12 +219,12 @@ fn words_in(script: &str, folder: &Path) -> Result<Vec<Vec<String>>, String> {
         .spawn()
         .map_err(failed)?;
     // Read whole before it is run: a command that reads its input would eat the rest.
-    let whole = format!("{{\n{prelude}\n{script}\n}} </dev/null\n");
-    child.stdin.take().expect("piped").write_all(whole.as_bytes()).map_err(failed)?;
+    let input = format!("{{\n{prelude}\n{script}\n}} </dev/null\n");
+    child.stdin.take().expect("piped").write_all(input.as_bytes()).map_err(failed)?;
     let output = child.wait_with_output().map_err(failed)?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    if !said.is_empty() {
-        return Err(said.into_owned());
+    let message = String::from_utf8_lossy(&output.stderr);
+    if !message.is_empty() {
+        return Err(message.into_owned());
     }
     let recorded = std::fs::read_to_string(words).map_err(failed)?;
     let commands = recorded.split("\n\0").filter(|command| !command.is_empty());
@@ -238,11 +238,11 @@ fn words_in(script: &str, folder: &Path) -> Result<Vec<Vec<String>>, String> {
 pub struct Link {
     /// The page that has it.
     pub page: String,
-    /// As it stands there.
+    /// Target as the page writes it.
     pub target: String,
     /// The file it leads to, relative to the root; the page itself for a bare `#anchor`.
     pub file: String,
-    /// What it says behind `#`; else empty.
+    /// Anchor behind `#`, or empty.
     pub anchor: String,
 }
 

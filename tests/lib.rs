@@ -1,4 +1,4 @@
-//! What tests of several crates need: the commands of the pages, links between pages, a real shell, processes.
+//! Helpers for tests of several crates: the commands of the pages, links between pages, a real shell, processes.
 
 pub mod blocks;
 pub mod book;

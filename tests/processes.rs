@@ -13,10 +13,10 @@ const HANG: Duration = Duration::from_mins(5);
 /// How often a process is asked whether it has ended.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// A TCP port of this host that nobody else is given, and that one process may listen at.
+/// A TCP port of this host that no other process gets, and that one process may listen on.
 ///
-/// The end of a connection holds it: the system hands out no port that is in use, and lets another listen there, since nobody
-/// does so now.
+/// The end of a closed connection holds it: the system hands out no port in use, yet lets a process listen on it, as no other
+/// does.
 #[derive(Debug)]
 pub struct Port {
     number: u16,
@@ -65,24 +65,24 @@ impl Process {
         Self { child, stdout, stderr }
     }
 
-    /// What it has written to standard output so far.
+    /// Standard output so far.
     pub fn stdout(&self) -> String {
         String::from_utf8_lossy(&self.stdout.bytes()).into_owned()
     }
 
-    /// What it has written to standard error so far.
+    /// Standard error so far.
     pub fn stderr(&self) -> String {
         String::from_utf8_lossy(&self.stderr.bytes()).into_owned()
     }
 
-    /// Its end and all that it wrote. It must have ended.
+    /// Waits for the end of the process, which must have ended, and returns all its output.
     fn output(&mut self) -> Output {
         let status = self.child.wait().expect("it was started here");
         let [stdout, stderr] = [&mut self.stdout, &mut self.stderr].map(Pipe::all);
         Output { status, stdout, stderr }
     }
 
-    /// Whether it has ended, and if so, well.
+    /// Returns true if it has ended with success, false if with failure, `None` if it still runs.
     fn ended(&mut self) -> Option<bool> {
         Some(self.child.try_wait().expect("it was started here")?.success())
     }
@@ -108,7 +108,7 @@ impl Drop for Process {
     }
 }
 
-/// What comes out of a pipe, read as it comes.
+/// A pipe, read as data arrives.
 #[derive(Debug)]
 struct Pipe {
     bytes: Arc<Mutex<Vec<u8>>>,
@@ -133,7 +133,7 @@ impl Pipe {
         self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// To its end.
+    /// Reads to the end.
     fn all(&mut self) -> Vec<u8> {
         if let Some(reader) = self.reader.take() {
             reader.join().expect("reading does not panic");
@@ -142,7 +142,7 @@ impl Pipe {
     }
 }
 
-/// What all of them wrote, and how they ended, once they have.
+/// Waits until all have ended, and returns their outputs.
 ///
 /// # Panics
 ///
@@ -161,11 +161,11 @@ pub fn finish(mut processes: Vec<Process>) -> Vec<Output> {
     processes.iter_mut().map(Process::output).collect()
 }
 
-/// What all of them wrote, who must end well. One that does not ends the others, which might wait for it.
+/// Waits until all have succeeded, and returns their outputs. A failure ends the others, which might wait for it.
 ///
 /// # Panics
 ///
-/// If one fails, with what that one wrote, or if they hang.
+/// If one fails, with its output, or if they hang.
 pub fn succeed(mut processes: Vec<Process>) -> Vec<Output> {
     let began = Instant::now();
     loop {

@@ -16,34 +16,34 @@ fn bash(arguments: &[&str], script: &str) -> Output {
     child.wait_with_output().expect("bash ends")
 }
 
-/// What a program writes to standard output.
+/// Runs a program and returns its standard output.
 ///
 /// # Panics
 ///
-/// If it cannot be started, fails, or writes what is no text.
+/// If it cannot be started, fails, or writes something other than text.
 pub fn output(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output().expect("the program starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// Whether bash parses a script without a word.
+/// Succeeds if bash parses a script without a message.
 ///
 /// # Errors
 ///
-/// What bash says of it.
+/// The message of bash.
 pub fn accepts(script: &str) -> Result<(), String> {
     let output = bash(&["-n", "-s"], script);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    if output.status.success() && said.is_empty() { Ok(()) } else { Err(said) }
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    if output.status.success() && message.is_empty() { Ok(()) } else { Err(message) }
 }
 
-/// What bash offers for the last of `words`, having read the completion script of the first, by the function that
-/// `complete -p` says is registered for it.
+/// Returns bash's completions of the last of `words`, with the completion script loaded, by the function that `complete -p`
+/// reports for the first word.
 ///
 /// # Errors
 ///
-/// If nothing is registered, or what bash says.
+/// If nothing is registered, or the message of bash.
 ///
 /// # Panics
 ///

@@ -231,7 +231,7 @@ fn unsafe_code_stands_in_torch_ext_alone() {
     assert!(elsewhere.is_empty(), "{elsewhere:?}");
 }
 
-/// Whether a line of code, comments left out, holds the word.
+/// Returns true if a line of code, comments left out, contains the word.
 fn has_unsafe(line: &str) -> bool {
     let code = line.split("//").next().unwrap_or_default();
     code.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|word| word == "unsafe")

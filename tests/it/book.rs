@@ -33,12 +33,12 @@ fn make_targets() -> BTreeSet<String> {
     names
 }
 
-/// What is wrong with a call of Cargo: a package, example, bench or test that is not there.
+/// Returns the fault of a call of Cargo: a package, example, bench or test that does not exist.
 fn fault_of_cargo(command: &PageCommand) -> Option<String> {
     let words = &command.words;
     let after = |flag: &str| {
-        let at = words.iter().position(|word| word == flag)?;
-        words.get(at + 1).cloned()
+        let index = words.iter().position(|word| word == flag)?;
+        words.get(index + 1).cloned()
     };
     let package = after("-p")?;
     let folder = match package.as_str() {
@@ -112,8 +112,8 @@ fn every_block_is_run_or_says_why_not() {
         }
     }
     for (page, text, fate) in BLOCKS {
-        let of = blocks.iter().filter(|(of, _, script)| of == page && script.contains(text));
-        let count = of.count();
+        let matching = blocks.iter().filter(|(of, _, script)| of == page && script.contains(text));
+        let count = matching.count();
         if count != 1 {
             faults.push(format!("{page}, {text}: {count} blocks, expected one"));
         }
@@ -135,10 +135,10 @@ fn every_block_is_run_or_says_why_not() {
 #[test]
 fn every_relative_link_leads_to_a_file_and_an_anchor() {
     let mut faults = Vec::new();
-    let mut found = 0;
+    let mut count = 0;
     for page in pages() {
         for link in links(&page) {
-            found += 1;
+            count += 1;
             if !root().join(&link.file).exists() {
                 faults.push(format!("{page}: {} is not there", link.target));
             } else if !link.anchor.is_empty() && !anchors(&link.file).contains(&link.anchor) {
@@ -147,7 +147,7 @@ fn every_relative_link_leads_to_a_file_and_an_anchor() {
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
-    assert!(found > 200, "the search finds them: {found}");
+    assert!(count > 200, "the search finds them: {count}");
 }
 
 /// Title and file of each page, in the order of the table of contents.
@@ -228,9 +228,9 @@ fn fields_and_metrics_that_the_book_names_exist() {
         training_run::metrics::METRICS.iter().map(|metric| metric.name).collect();
     let families: BTreeSet<&str> =
         metrics.iter().filter_map(|name| name.split_once('/').map(|(family, _)| family)).collect();
-    let own = ["first-run.md", "choosing-a-method.md", "reading-results.md", "faq.md"];
-    let (mut faults, mut found) = (Vec::new(), 0);
-    for page in own {
+    let named_pages = ["first-run.md", "choosing-a-method.md", "reading-results.md", "faq.md"];
+    let (mut faults, mut count) = (Vec::new(), 0);
+    for page in named_pages {
         let text = read(&format!("docs/{page}"));
         for span in text.split('`').skip(1).step_by(2).filter(|span| {
             !span.contains(['…', '\n'])
@@ -249,12 +249,12 @@ fn fields_and_metrics_that_the_book_names_exist() {
                 }
                 _ => continue,
             };
-            found += 1;
+            count += 1;
             if !known {
                 faults.push(format!("docs/{page}: {span}"));
             }
         }
     }
     assert!(faults.is_empty(), "{faults:#?}");
-    assert!(found > 40, "the search finds them: {found}");
+    assert!(count > 40, "the search finds them: {count}");
 }

@@ -66,12 +66,12 @@ fn circles_are_found_through_re_exports_globs_and_paths() {
         ("use crate::*; pub struct A(B);", "use super::a; pub struct B(a::A);"),
         ("#[serde(with = \"b::of\")] pub struct A; use super::b;", "pub struct B(crate::A);"),
     ] {
-        let found = circles_of(&[("lib.rs", face), ("a.rs", a), ("b.rs", b)]);
-        assert_eq!(found.len(), 1, "{a} {b}");
-        assert!(found[0].contains("a.rs") && found[0].contains("b.rs"), "{found:?}");
+        let circles = circles_of(&[("lib.rs", face), ("a.rs", a), ("b.rs", b)]);
+        assert_eq!(circles.len(), 1, "{a} {b}");
+        assert!(circles[0].contains("a.rs") && circles[0].contains("b.rs"), "{circles:?}");
         assert!(
-            !found[0].contains("lib.rs"),
-            "a face that names nothing imports nothing: {found:?}"
+            !circles[0].contains("lib.rs"),
+            "a face that names nothing imports nothing: {circles:?}"
         );
     }
     let parent =

@@ -26,13 +26,13 @@ fn every_run_configuration_resolves() {
 fn the_losses_of_the_demo_script_are_losses() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let script = std::fs::read_to_string(root.join("scripts/demo.sh")).unwrap();
-    let mut found = 0;
+    let mut count = 0;
     for line in script.lines().filter(|line| line.starts_with("train ")) {
         let loss = line.split('\'').nth(1).unwrap();
         let set = format!("algorithm.policy_loss = {loss}");
         Run::load(&root.join("configs/demo.toml"), &[set])
             .unwrap_or_else(|error| panic!("{error}"));
-        found += 1;
+        count += 1;
     }
-    assert_eq!(found, 3, "GRPO, Clip-Cov and KL-Cov");
+    assert_eq!(count, 3, "GRPO, Clip-Cov and KL-Cov");
 }

@@ -53,10 +53,10 @@ fn rows_that_sources_name_exist() {
     }
     let mut named = BTreeSet::new();
     for source in sources {
-        let found = rows_named(&std::fs::read_to_string(&source).expect("a readable source"));
-        let unknown: Vec<_> = found.difference(&distinct).collect();
+        let row_numbers = rows_named(&std::fs::read_to_string(&source).expect("a readable source"));
+        let unknown: Vec<_> = row_numbers.difference(&distinct).collect();
         assert!(unknown.is_empty(), "{} names rows {unknown:?}", source.display());
-        named.extend(found);
+        named.extend(row_numbers);
     }
     assert!(named.contains(&1), "the search finds no reference at all: {named:?}");
 }
@@ -64,16 +64,16 @@ fn rows_that_sources_name_exist() {
 #[test]
 fn tests_that_the_architecture_names_exist() {
     let page = page("architecture.md");
-    let mut found = 0;
+    let mut count = 0;
     for name in page.split('`').filter(|span| span.contains("::")) {
         let Some((module, function)) = name.split_once("::") else { continue };
         let file = root().join("tests/it").join(format!("{module}.rs"));
         let Ok(source) = std::fs::read_to_string(&file) else { continue };
         let test = format!("#[test]\nfn {function}() {{");
         assert!(source.contains(&test), "{name} is no test");
-        found += 1;
+        count += 1;
     }
     let table = page.split("## Invariants").nth(1).expect("the table");
     let rows = table.lines().filter(|line| line.starts_with("| ")).count() - 1;
-    assert_eq!(found, rows + 1, "every row names its test, the last one two");
+    assert_eq!(count, rows + 1, "every row names its test, the last one two");
 }

@@ -36,21 +36,21 @@ fn tests() -> BTreeSet<String> {
 
 /// Names after `fn` where the attribute `#[test]` came before, comments and other attributes between them allowed.
 fn functions_under_test(source: &str) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut names = Vec::new();
     let mut under_test = false;
     for line in source.lines().map(str::trim_start) {
         if line == "#[test]" {
             under_test = true;
         } else if let Some(rest) = line.strip_prefix("fn ") {
             if under_test {
-                found.push(rest.split('(').next().unwrap_or_default().to_owned());
+                names.push(rest.split('(').next().unwrap_or_default().to_owned());
             }
             under_test = false;
         } else if !line.starts_with("#[") && !line.starts_with("//") {
             under_test = false;
         }
     }
-    found
+    names
 }
 
 /// Cells of the rows of the table: number, pain, what is done, what holds it.

@@ -65,10 +65,10 @@ fn best_of_draws_is_what_the_published_thousand_draws_estimate() {
     // A power of two: numpy rejects none of its draws.
     assert_eq!(values.len(), 8);
     let draws = case["params"]["n_bootstrap"].as_u64().expect("a count");
-    let own = moments(&values);
+    let statistics = moments(&values);
     let recorded = |name: &str| case["outputs"][name].as_f64().expect("a number");
-    assert!((own.mean - recorded("mean@8")).abs() < 1e-15);
-    assert!((own.standard_deviation - recorded("std@8")).abs() < 1e-15);
+    assert!((statistics.mean - recorded("mean@8")).abs() < 1e-15);
+    assert!((statistics.standard_deviation - recorded("std@8")).abs() < 1e-15);
     for k in [2, 4, 8] {
         let mut generator = MersenneTwister::seeded(42);
         let sets: Vec<Vec<usize>> =
@@ -77,22 +77,22 @@ fn best_of_draws_is_what_the_published_thousand_draws_estimate() {
         for (set, theirs) in sets.iter().zip(first.as_array().expect("sets")) {
             assert_eq!(Value::from(set.clone()), *theirs, "{k}");
         }
-        let of = |fold: fn(f64, f64) -> f64| -> Vec<f64> {
+        let folded = |fold: fn(f64, f64) -> f64| -> Vec<f64> {
             sets.iter()
                 .map(|set| set.iter().map(|&index| values[index]).reduce(fold).expect("k draws"))
                 .collect()
         };
         for (name, drawn, exact) in [
-            ("best", of(f64::max), best_of_draws(&values, k)),
-            ("worst", of(f64::min), worst_of_draws(&values, k)),
+            ("best", folded(f64::max), best_of_draws(&values, k)),
+            ("worst", folded(f64::min), worst_of_draws(&values, k)),
         ] {
             let theirs = numbers(&case["outputs"][format!("{name}@{k}")]);
-            let found = moments(&drawn);
-            assert!((found.mean - theirs[0]).abs() < 1e-12, "{name}@{k}");
-            assert!((found.standard_deviation - theirs[1]).abs() < 1e-12, "{name}@{k}");
+            let simulated = moments(&drawn);
+            assert!((simulated.mean - theirs[0]).abs() < 1e-12, "{name}@{k}");
+            assert!((simulated.standard_deviation - theirs[1]).abs() < 1e-12, "{name}@{k}");
             // Five standard errors of a thousand draws; where nothing varies, the same.
             let error = exact.standard_deviation / (draws as f64).sqrt();
-            assert!((found.mean - exact.mean).abs() <= 5.0 * error + 1e-12, "{name}@{k}");
+            assert!((simulated.mean - exact.mean).abs() <= 5.0 * error + 1e-12, "{name}@{k}");
         }
         let exact = best_of_draws(&values, k).mean;
         assert!((exact - recorded(&format!("exact_best@{k}"))).abs() < 1e-14, "{k}");

@@ -52,10 +52,10 @@ fn words(output: &Output) -> Vec<String> {
 
 /// The run that `llm-trainer train ARGUMENTS` is.
 fn run_of(words: &[String]) -> Run {
-    let at = words.iter().position(|word| word == "train").expect("the command");
-    assert!(words[at - 1].ends_with("/llm-trainer"), "{words:?}");
+    let index = words.iter().position(|word| word == "train").expect("the command");
+    assert!(words[index - 1].ends_with("/llm-trainer"), "{words:?}");
     let (mut preset, mut overrides) = (None, Vec::new());
-    for pair in words[at + 1..].chunks(2) {
+    for pair in words[index + 1..].chunks(2) {
         match [pair[0].as_str(), pair[1].as_str()] {
             ["--preset", name] => preset = Some(name.to_owned()),
             ["--set", assignment] => overrides.push(assignment.to_owned()),
@@ -79,11 +79,11 @@ fn every_published_run_is_started_on_one_machine_and_on_four() {
                     ("EVALUATION", "aime.jsonl"),
                 ];
                 let script = format!("train-{size}.sh");
-                let own = words(&dry(&script, &arguments, &variables));
-                assert_eq!(own[1..4], ["launch", "-n", "8"]);
+                let command = words(&dry(&script, &arguments, &variables));
+                assert_eq!(command[1..4], ["launch", "-n", "8"]);
                 let several = ["--nnodes", "4", "--node-rank", "2", "--master-addr", "first"];
-                assert_eq!(own[4..10] == several, nodes == "4", "{own:?}");
-                let run = run_of(&own);
+                assert_eq!(command[4..10] == several, nodes == "4", "{command:?}");
+                let run = run_of(&command);
                 let variables = [&variables[..], &[("LAUNCHER", "torchrun")]].concat();
                 let other = words(&dry(&script, &arguments, &variables));
                 assert_eq!(other[..3], ["torchrun", "--nnodes", nodes]);
@@ -168,7 +168,7 @@ fn the_check_of_a_gpu_refuses_what_it_does_not_know() {
             .output()
             .expect("bash runs");
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(said.contains("doctor,parity,rollout,update,step,peer"), "{said}");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(message.contains("doctor,parity,rollout,update,step,peer"), "{message}");
     }
 }

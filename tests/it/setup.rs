@@ -1,4 +1,4 @@
-//! What `scripts/setup-libtorch.sh` fetches, and when: run beside a Python whose pip only writes down what it is asked for.
+//! Downloads of `scripts/setup-libtorch.sh`, run beside a Python whose pip only records its arguments.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -86,14 +86,14 @@ impl Checkout {
         command.envs(variables.iter().copied()).output().expect("bash runs")
     }
 
-    /// What the script says; it must succeed.
+    /// Runs the script, which must succeed, and returns its output.
     fn says(&self, variables: &[(&str, &str)]) -> String {
         let output = self.run(variables);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).expect("text")
     }
 
-    /// Names of the wheels that pip was asked for since the last question.
+    /// Names of the wheels that pip was asked for since the last call.
     fn asked(&self) -> Vec<String> {
         let text = fs::read_to_string(self.path("asked")).unwrap_or_default();
         let _none_yet = fs::remove_file(self.path("asked"));
@@ -110,10 +110,10 @@ impl Checkout {
 #[test]
 fn without_a_gpu_the_half_for_the_cpu_is_fetched_once() {
     let checkout = Checkout::new();
-    let said = checkout.says(&[]);
+    let message = checkout.says(&[]);
     assert!(
-        said.starts_with("libtorch: downloading from PyPI (544 MB, 1189 MB on disk)"),
-        "{said}"
+        message.starts_with("libtorch: downloading from PyPI (544 MB, 1189 MB on disk)"),
+        "{message}"
     );
     assert_eq!(checkout.asked(), CPU);
     assert_eq!(checkout.says(&[]), "libtorch: 2.11.0, in .libtorch/\n");
@@ -127,9 +127,12 @@ fn with_a_gpu_what_is_missing_for_it_is_fetched() {
         checkout.says(&[]);
         assert_eq!(checkout.asked(), CPU);
         checkout.write(&format!("machine/{sign}"));
-        let said = checkout.says(&[]);
-        assert!(said.contains("(1968 MB, 2785 MB on disk)"), "{said}");
-        assert!(said.contains(&format!("as /{sign} is here; CUDA=0 leaves them out")), "{said}");
+        let message = checkout.says(&[]);
+        assert!(message.contains("(1968 MB, 2785 MB on disk)"), "{message}");
+        assert!(
+            message.contains(&format!("as /{sign} is here; CUDA=0 leaves them out")),
+            "{message}"
+        );
         assert_eq!(checkout.asked(), CUDA);
         assert_eq!(checkout.says(&[]), "libtorch: 2.11.0 with CUDA's libraries, in .libtorch/\n");
         assert!(checkout.asked().is_empty());
@@ -156,8 +159,11 @@ fn a_download_that_breaks_leaves_nothing_and_is_made_again() {
     checkout.write("fails");
     let output = checkout.run(&[]);
     assert_eq!(output.status.code(), Some(2));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("connection reset") && said.contains("error: pip could not"), "{said}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        message.contains("connection reset") && message.contains("error: pip could not"),
+        "{message}"
+    );
     assert_eq!(fs::read_dir(checkout.path(".libtorch")).unwrap().count(), 0);
     fs::remove_file(checkout.path("fails")).unwrap();
     checkout.asked();
@@ -174,10 +180,10 @@ fn a_download_that_breaks_leaves_nothing_and_is_made_again() {
 #[test]
 fn a_libtorch_of_ones_own_is_left_as_it_is() {
     let checkout = Checkout::new();
-    let own = checkout.path("own");
-    let variables = [("LIBTORCH", own.to_str().unwrap()), ("CUDA", "1")];
+    let installed = checkout.path("own");
+    let variables = [("LIBTORCH", installed.to_str().unwrap()), ("CUDA", "1")];
     assert_eq!(checkout.run(&variables).status.code(), Some(2));
     checkout.write("own/lib/libtorch_cpu.so");
-    assert_eq!(checkout.says(&variables), format!("libtorch: yours, {}\n", own.display()));
+    assert_eq!(checkout.says(&variables), format!("libtorch: yours, {}\n", installed.display()));
     assert!(checkout.asked().is_empty() && !checkout.path(".libtorch").exists());
 }

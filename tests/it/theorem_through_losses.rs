@@ -48,8 +48,8 @@ fn expected_loss_gradient_is_the_policy_gradient() {
             let gradient = expected_gradient(&loss, &policy, &advantage);
             for action in 0..ACTIONS {
                 let expected = -policy.probs()[action] * (advantage[action] - mean);
-                let found = gradient[action];
-                assert!((found - expected).abs() < 1e-14, "seed {seed}: {found}, {expected}");
+                let computed = gradient[action];
+                assert!((computed - expected).abs() < 1e-14, "seed {seed}: {computed}, {expected}");
             }
         }
     }

@@ -5,8 +5,8 @@
 //! of one sequence of 512 (eight for `tiny`), `train` adds the gradient and an optimiser step with master weights and moments in
 //! f32 (moments in bf16 on a GPU), `train-split` and `train-none` one with moments in bf16 and such master weights
 //! (`optimizer.master`), `genN` decodes N sequences behind prompts of 64 tokens, greedily, `sampleN` at temperature 1, `plainN`
-//! greedily by libtorch's plain operators alone: without the CPU's own products, and on a GPU without the one kernel that attends
-//! for all rows and kernels of our own.
+//! greedily by libtorch's plain operators alone: without this project's CPU kernels, and on a GPU without the fused attention kernel
+//! and this project's CUDA kernels.
 //! A fourth part changes the lengths: `:8x2048` is eight sequences of 2048 tokens, `:512+256` a prompt of 512 and 256 drawn tokens. A
 //! fifth is how much memory holds what blocks computed for the backward pass (`training.activation_bytes`), 2 GiB if it is not given:
 //! `:8x2048:48GB`, `:1x512:0B`. Each measurement runs in a process of its own, whose peak memory it reports; with
@@ -32,9 +32,9 @@ use training_run::config::{Dtype, MasterWeights, OptimizerSection, TrainingSecti
 const THREADS: i32 = 2;
 const TOKENS: usize = 512;
 const PROMPT: usize = 64;
-/// Tokens of a micro-batch on a GPU, at least.
+/// Fewest tokens of a micro-batch on a GPU.
 const GPU_MICRO_BATCH: usize = 16_384;
-/// As long as the peers are measured for.
+/// Shortest total time of one measurement, equal to that of the peer benchmarks.
 const LONG_ENOUGH: Duration = Duration::from_secs(3);
 
 fn main() -> ExitCode {
@@ -54,8 +54,8 @@ fn main() -> ExitCode {
 }
 
 fn in_own_process(measurement: &str) -> Result<()> {
-    let own = std::env::current_exe().context("where this program is")?;
-    let status = Command::new(own).args(["--here", measurement]).status()?;
+    let program = std::env::current_exe().context("where this program is")?;
+    let status = Command::new(program).args(["--here", measurement]).status()?;
     ensure!(status.success(), "{measurement}: {status}");
     Ok(())
 }
@@ -141,7 +141,7 @@ fn measure(measurement: &str) -> Result<()> {
     Ok(())
 }
 
-/// Two numbers with a sign between them.
+/// Parses two numbers with the separator `sign` between them.
 fn pair(text: Option<&str>, sign: char) -> Result<Option<(usize, usize)>> {
     let Some(text) = text else { return Ok(None) };
     let numbers = text.split_once(sign).and_then(|(first, second)| {
@@ -175,13 +175,13 @@ fn tiny_shape() -> ModelShape {
     }
 }
 
-/// Any tokens, the same every time.
+/// Returns arbitrary but reproducible token ids.
 fn tokens(vocab: usize, count: usize, seed: usize) -> Vec<u32> {
     let token = |place: usize| (place * 7919 + seed * 104_729 + 17) % vocab;
     (0..count).filter_map(|place| u32::try_from(token(place)).ok()).collect()
 }
 
-/// A forward pass over whole sequences, and for `train` all of a step.
+/// Times a forward pass over full sequences, and for `train` a full step.
 fn pass(
     decoder: &Decoder,
     what: &str,
@@ -240,8 +240,8 @@ fn pass(
     Ok(format!("\"ms\":{milliseconds:.1},\"tok_s\":{rate:.1}"))
 }
 
-/// Decoding: times until every row has drawn its first token, its second, before which weights are packed where that pays,
-/// and its last; a step is one of those from the second to the last.
+/// Times decoding until every row has drawn its first, second and last token; weights are packed before the second where that pays.
+/// A step is one from the second token to the last.
 fn decode(decoder: &Decoder, prompt: usize, options: &GenerationOptions) -> Result<String> {
     let (rows, new_tokens) = (options.rows, options.max_new_tokens);
     ensure!(new_tokens > 2, "a step is measured between the second token and the last");
@@ -262,20 +262,20 @@ fn decode(decoder: &Decoder, prompt: usize, options: &GenerationOptions) -> Resu
         Ok(())
     })?;
     // The first generation warms up.
-    let at = |token: usize| median_of(drawn[1..].iter().map(|times| times[token]));
+    let median_at = |token: usize| median_of(drawn[1..].iter().map(|times| times[token]));
     let steps = drawn[1..].iter().map(|times| times[new_tokens - 1] - times[1]);
     let step = median_of(steps) / (new_tokens - 2) as f64;
     Ok(format!(
         "\"first_ms\":{:.1},\"second_ms\":{:.1},\"all_ms\":{:.1},\"decode_ms_per_step\":{step:.2},\
          \"decode_tok_s\":{:.1}",
-        at(0),
-        at(1),
-        at(new_tokens - 1),
+        median_at(0),
+        median_at(1),
+        median_at(new_tokens - 1),
         rows as f64 * 1e3 / step
     ))
 }
 
-/// When tokens were drawn, in milliseconds after the generation began.
+/// Times at which tokens were drawn, in milliseconds after the generation began.
 struct Times {
     begun: Instant,
     drawn: Vec<f64>,
@@ -289,7 +289,7 @@ impl Listener for Times {
     }
 }
 
-/// Median time in milliseconds, after one call that warms up.
+/// Median time of `work` in milliseconds, after one warm-up call.
 fn median(decoder: &Decoder, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
     let times = repeated(|| {
         work()?;
@@ -301,7 +301,7 @@ fn median(decoder: &Decoder, mut work: impl FnMut() -> Result<()>) -> Result<f64
     Ok(median_of(times.into_iter()))
 }
 
-/// Times of `work` in milliseconds, without a first one that warms up.
+/// Times of `work` in milliseconds, without the first call, which warms up.
 fn repeated(mut work: impl FnMut() -> Result<()>) -> Result<Vec<f64>> {
     work()?;
     let (start, mut times) = (Instant::now(), Vec::new());

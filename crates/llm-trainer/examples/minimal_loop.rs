@@ -30,7 +30,7 @@ const UPDATES_A_STEP: usize = 2;
 const LEARNING_RATE: f64 = 2e-4;
 const SEED: u64 = 1;
 
-/// What a step came to.
+/// Measurements of one step.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Measured {
     /// Mean reward of the responses, 0 to 1.
@@ -39,7 +39,7 @@ pub(crate) struct Measured {
     pub(crate) entropy: f64,
 }
 
-/// What a response is worth: the fraction of its characters that are digits.
+/// Reward of a response: the fraction of its characters that are digits.
 fn reward(response: &str) -> f64 {
     let digits = response.chars().filter(char::is_ascii_digit).count();
     digits as f64 / response.chars().count().max(1) as f64
@@ -117,7 +117,7 @@ pub(crate) fn run(model: &Path, steps: u64, out: &mut impl Write) -> anyhow::Res
             };
             let batch = TokenBatch::new(columns, &lengths)?;
             let plan = loss.plan(&batch, &Aggregation::TokenMean, &mut selection)?;
-            // Loss and its gradient by each token's log-probability, pulled back through the model; then a step.
+            // Loss and its gradient with respect to each token's log-probability, backward through the model; then a step.
             let output = loss.evaluate(&batch, plan.part(0..batch.len()));
             recording.backward(&Cotangent { log_prob: output.grad_log_prob, entropy: None })?;
             optimizer.step(LEARNING_RATE)?;

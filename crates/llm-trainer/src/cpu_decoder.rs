@@ -1,4 +1,4 @@
-//! Decoding on the CPU: one token a row through the model, by products made for few rows.
+//! Decoding on the CPU: one token per row through the model, by matrix products made for few rows.
 //!
 //! libtorch's matrix products with few rows reach a fifth of the memory's bandwidth, and sum in an order that depends on the
 //! number of rows. These read each weight once at full width, and give a row the same bits whatever decodes beside it.
@@ -13,25 +13,25 @@ use tch::{Device, Kind, Tensor};
 use crate::device::memory_bytes;
 use crate::model::{BlockParts, Decoder};
 
-/// Fewer bytes of weights stay in the processor's caches from token to token, where nothing is won by packing them.
+/// Models with fewer bytes of weights stay in the processor's caches from token to token, so packing gains nothing.
 const LEAVES_CACHES: usize = 64 << 20;
 
-/// Steps that repay a packed copy: of the 0.5B shape it took 0.2 to 0.66 s, and a token saves 8 to 21 ms, so that 12 to 84 tokens do
-/// (`docs/benchmarks.md`).
+/// Fewest decode steps for which a packed copy pays. For the 0.5B shape packing took 0.2 to 0.66 s and saves 8 to 21 ms per token: 12 to
+/// 84 tokens (`docs/benchmarks.md`).
 const REPAYS_PACKING: usize = 64;
 
-/// Rows whose heads one thread turns, at least.
+/// Fewest rows per task when heads are rotated.
 const WORTH_A_TASK: usize = 8;
 
-/// A decoder's weights, read where the decoder keeps them, or from a packed copy.
+/// A decoder's weights, read in place or from a packed copy.
 #[derive(Debug)]
 pub(crate) struct CpuDecoder {
     arch: Arch,
     threads: rayon::ThreadPool,
-    /// Whether activations are rounded to bf16.
+    /// True for bf16 models: activations are rounded to bf16.
     rounds: bool,
     embedding: Matrix,
-    /// `None` where the embedding serves.
+    /// `None` for a head tied to the embedding.
     head: Option<Matrix>,
     blocks: Vec<CpuBlock>,
     final_norm: Vec<f32>,
@@ -56,14 +56,14 @@ pub(crate) struct CpuBlock {
 }
 
 impl CpuDecoder {
-    /// Whether the model is on the CPU, and in f32 or bf16.
+    /// Returns true if the model is on the CPU, in f32 or bf16.
     pub(crate) fn serves(decoder: &Decoder) -> bool {
         decoder.device() == Device::Cpu && matches!(decoder.kind(), Kind::Float | Kind::BFloat16)
     }
 
-    /// Over the weights of `decoder`, which must not move meanwhile; `None` for models that it does not [serve](Self::serves).
+    /// Builds on the weights of `decoder`, which must not move meanwhile; `None` for models that it does not [serve](Self::serves).
     ///
-    /// `packs`: a packed copy of bf16 weights is made if they are large and the system has the memory; see [`packing_pays`].
+    /// `packs` allows a packed copy of large bf16 weights if the system has the memory; see [`packing_pays`].
     pub(crate) fn new(decoder: &Decoder, packs: bool) -> Option<Self> {
         if !Self::serves(decoder) {
             return None;
@@ -71,7 +71,7 @@ impl CpuDecoder {
         let config = decoder.config();
         let threads = usize::try_from(tch::get_num_threads()).unwrap_or(1).max(1);
         let parts = decoder.parts();
-        let mut own = Self {
+        let mut cpu_decoder = Self {
             arch: Arch::new(),
             threads: rayon::ThreadPoolBuilder::new().num_threads(threads).build().ok()?,
             rounds: decoder.kind() == Kind::BFloat16,
@@ -87,10 +87,10 @@ impl CpuDecoder {
             },
             frequency: numbers(&parts.frequency),
         };
-        if packs && own.rounds && packing_fits(decoder) {
-            own.pack();
+        if packs && cpu_decoder.rounds && packing_fits(decoder) {
+            cpu_decoder.pack();
         }
-        Some(own)
+        Some(cpu_decoder)
     }
 
     /// Makes the packed copies.
@@ -106,12 +106,12 @@ impl CpuDecoder {
         }
     }
 
-    /// Runs `work` on the threads that decode.
+    /// Runs `work` on the decoding threads.
     pub(crate) fn install<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         self.threads.install(work)
     }
 
-    /// What a prompt leaves: `prefilled` are keys and values of each block, `[1, kv_heads, tokens, head_dim]`.
+    /// Builds the KV cache of a prompt from `prefilled`, keys and values of each block, `[1, kv_heads, tokens, head_dim]`.
     pub(crate) fn read(prefilled: &[(Tensor, Tensor)]) -> KeyValueCache {
         let by_head = |tensor: &Tensor| -> Vec<Vec<f32>> {
             let heads = tensor.squeeze_dim(0);
@@ -137,7 +137,7 @@ impl CpuDecoder {
         Tensor::from_slice(&logits).view([-1, columns])
     }
 
-    /// Reads one token a row and answers with the final-normed hidden states, `[rows, hidden]`.
+    /// Reads one token per row and returns the final-normed hidden states, `[rows, hidden]`.
     pub(crate) fn step(&self, token_ids: &[u32], rows: &mut [KeyValueCache]) -> Vec<f32> {
         awake(&self.threads, || {
             let mut x = Vec::new();
@@ -171,11 +171,11 @@ impl CpuDecoder {
         let all =
             self.with_bias(all, &block.query_key_value, block.query_key_value_bias.as_deref());
         let mut query = vec![0.0; rows.len() * queries * width];
-        let own = all.par_chunks_exact((queries + 2 * keys) * width);
+        let projected = all.par_chunks_exact((queries + 2 * keys) * width);
         let turned = query.par_chunks_exact_mut(queries * width);
-        let each = own.zip(turned).zip(rows.par_iter_mut()).zip(angles);
-        each.with_min_len(WORTH_A_TASK).for_each(|(((own, turned), row), angles)| {
-            let (own_query, rest) = own.split_at(queries * width);
+        let each = projected.zip(turned).zip(rows.par_iter_mut()).zip(angles);
+        each.with_min_len(WORTH_A_TASK).for_each(|(((projected, turned), row), angles)| {
+            let (own_query, rest) = projected.split_at(queries * width);
             let (own_key, own_value) = rest.split_at(keys * width);
             turned.copy_from_slice(own_query);
             for head in turned.chunks_exact_mut(width) {
@@ -234,7 +234,7 @@ impl CpuDecoder {
         normed
     }
 
-    /// A product of `matrix` with its bias, where it has one, as the model's kind has it.
+    /// Adds the bias of `matrix`, if any, to its product and rounds to the model's kind.
     fn with_bias(&self, mut product: Vec<f32>, matrix: &Matrix, bias: Option<&[f32]>) -> Vec<f32> {
         if let Some(bias) = bias {
             each_row(&mut product, bias.len(), |_, row| {
@@ -261,7 +261,7 @@ impl CpuDecoder {
         self.frequency.iter().map(angle).map(|(sine, cosine)| (cosine, sine)).collect()
     }
 
-    /// Turns a head, `[head_dim]`, by its angles.
+    /// Rotates a head, `[head_dim]`, by its angles.
     fn rotate(&self, head: &mut [f32], angles: &[(f32, f32)]) {
         let (first, second) = head.split_at_mut(head.len() / 2);
         for ((a, b), (cosine, sine)) in first.iter_mut().zip(second).zip(angles) {
@@ -280,18 +280,18 @@ impl CpuDecoder {
         }
     }
 
-    /// `value` as the model's kind has it: nearest bf16, ties to even, or itself.
+    /// Rounds `value` to the model's kind: to the nearest bf16, ties to even, or not at all.
     fn rounded(&self, value: f32) -> f32 {
         if self.rounds { half::bf16::from_f32(value).to_f32() } else { value }
     }
 }
 
-/// Whether a packed copy of the weights pays for so many rows that decode together for so many steps.
+/// Returns true if packing the weights pays for `rows` rows that decode together for `steps` steps.
 pub(crate) fn packing_pays(rows: usize, steps: usize) -> bool {
     rows <= WAIT_FOR_WEIGHTS && steps >= REPAYS_PACKING
 }
 
-/// Whether a packed copy of a bf16 model would be faster to read, and leaves half of the memory that is available.
+/// Returns true if a packed copy of a bf16 model is faster to read and leaves half of the available memory free.
 fn packing_fits(decoder: &Decoder) -> bool {
     let bytes = 2 * decoder.config().parameter_count();
     let packed = u64::try_from(bytes / 4 * 3).unwrap_or(u64::MAX);
@@ -315,7 +315,7 @@ impl CpuBlock {
     }
 }
 
-/// All numbers of a tensor, in f32.
+/// Returns all numbers of a tensor, in f32.
 pub(crate) fn numbers(tensor: &Tensor) -> Vec<f32> {
     let flat = tensor.detach().to_device(Device::Cpu).to_kind(Kind::Float).reshape(-1);
     Vec::try_from(flat).expect("a one-dimensional tensor of f32")
@@ -357,8 +357,8 @@ mod tests {
     fn a_packed_decoder_gives_the_bits_of_one_that_is_not() {
         for is_tied in [true, false] {
             let decoder = model(is_tied);
-            let mut own = CpuDecoder::new(&decoder, false).unwrap();
-            let read = |own: &CpuDecoder, rows: usize| -> Vec<u32> {
+            let mut cpu_decoder = CpuDecoder::new(&decoder, false).unwrap();
+            let read = |cpu_decoder: &CpuDecoder, rows: usize| -> Vec<u32> {
                 let mut memories = vec![
                     KeyValueCache {
                         keys: vec![Vec::new(); 2],
@@ -369,14 +369,14 @@ mod tests {
                 ];
                 let mut last = Vec::new();
                 for token_id in [3, 141, 59, 26] {
-                    last = own.step(&vec![token_id; rows], &mut memories);
+                    last = cpu_decoder.step(&vec![token_id; rows], &mut memories);
                 }
-                last.extend(numbers(&own.logits(&last)));
+                last.extend(numbers(&cpu_decoder.logits(&last)));
                 last.into_iter().map(f32::to_bits).collect()
             };
-            let before = [1, 2, 3].map(|rows| read(&own, rows));
-            own.pack();
-            assert!([1, 2, 3].map(|rows| read(&own, rows)) == before);
+            let before = [1, 2, 3].map(|rows| read(&cpu_decoder, rows));
+            cpu_decoder.pack();
+            assert!([1, 2, 3].map(|rows| read(&cpu_decoder, rows)) == before);
         }
     }
 }

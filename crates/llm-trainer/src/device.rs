@@ -1,4 +1,4 @@
-//! Which device to run on, and what this process has taken of its memory.
+//! Choice of the device, and this process's use of its memory.
 
 mod cuda;
 mod machine;
@@ -13,39 +13,39 @@ pub use cuda::NoCuda;
 pub(crate) use cuda::{devices, hidden, is_dealt_one};
 pub(crate) use machine::Machine;
 
-/// Why the device that is asked for cannot be taken.
+/// Why the requested device cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DeviceError {
-    /// `auto`, on a machine with a GPU that cannot be used.
+    /// `auto` on a machine whose GPU cannot be used.
     #[error(
         "device is \"auto\" and {sign} is here, but {reason}; for the CPU set model.device = \"cpu\" or --device cpu"
     )]
     Unusable {
-        /// The file that tells of a GPU.
+        /// File that shows that there is a GPU.
         sign: String,
-        /// Why it cannot be used.
+        /// Reason that it cannot be used.
         reason: NoCuda,
     },
-    /// A CUDA device is asked for, and there is none.
+    /// A CUDA device is requested, and there is none.
     #[error("device is {choice}, but {reason}")]
     NoCuda {
-        /// What is asked for.
+        /// Requested device.
         choice: String,
-        /// Why there is none.
+        /// Reason that there is none.
         reason: NoCuda,
     },
-    /// A CUDA device is asked for, and all are hidden.
+    /// A CUDA device is requested, and all are hidden.
     #[error(
         "device is {choice}, but CUDA_VISIBLE_DEVICES is \"{value}\", expected a device in it, or none such variable"
     )]
     Hidden {
-        /// What is asked for.
+        /// Requested device.
         choice: String,
-        /// The variable.
+        /// Value of the variable.
         value: String,
     },
-    /// More ranks than devices.
+    /// More ranks than CUDA devices.
     #[error(
         "{ranks} ranks on this machine, expected at most one for each of {devices} CUDA devices"
     )]
@@ -55,7 +55,7 @@ pub enum DeviceError {
         /// Its devices.
         devices: usize,
     },
-    /// One device for several ranks.
+    /// One device requested for several ranks.
     #[error(
         "device is cuda:{index} for {ranks} ranks on this machine, expected \"cuda\": a CUDA device each"
     )]
@@ -65,31 +65,32 @@ pub enum DeviceError {
         /// Ranks of this machine.
         ranks: usize,
     },
-    /// A number that no device has.
+    /// Device number beyond those of this machine.
     #[error("device is cuda:{index}, expected one of {devices} CUDA devices")]
     Number {
-        /// The number.
+        /// Requested number.
         index: usize,
         /// Devices of this machine.
         devices: usize,
     },
 }
 
-/// The device a configuration asks for; loads CUDA first, as libtorch keeps its first answer about it.
+/// Returns the device that a configuration requests. Loads CUDA first, as libtorch keeps its first answer about it.
 ///
 /// # Errors
 ///
-/// If a CUDA device is asked for and is not there, or `auto` meets a GPU that cannot be used.
+/// If a CUDA device is requested and is not there, or `auto` meets a GPU that cannot be used.
 pub fn resolve(choice: Choice) -> Result<Device, DeviceError> {
     resolve_beside(choice, (0, 1))
 }
 
-/// As [`resolve`], for process `local` of `count` on this machine: each has a CUDA device of its own, device `local` of those that
-/// all see, or the only one that `srun` shows it.
+/// Resolves the device of process `local` of `count` on this machine, as [`resolve`] does for one process.
+///
+/// Each process has a CUDA device of its own: device `local` of those that all see, or the only one that `srun` shows it.
 ///
 /// # Errors
 ///
-/// As [`resolve`], or if there are not as many devices, or one is asked for by number.
+/// Those of [`resolve`]; also if there are too few devices, or one is requested by number.
 pub fn resolve_beside(
     choice: Choice,
     (local, count): (usize, usize),
@@ -101,11 +102,11 @@ pub fn resolve_beside(
     let machine = Machine::here();
     // In this order: a GPU is asked about only where one is wanted.
     let hidden = hidden();
-    let found = if hidden.is_none() { Some(devices(&machine)) } else { None };
-    choose(choice, (local, count), &machine, found.ok_or(hidden.unwrap_or_default()))
+    let usable = if hidden.is_none() { Some(devices(&machine)) } else { None };
+    choose(choice, (local, count), &machine, usable.ok_or(hidden.unwrap_or_default()))
 }
 
-/// `found`: the devices that there are, or what the variable is that hides them.
+/// Chooses from `found`: the number of devices, or the value of the variable that hides them.
 fn choose(
     choice: Choice,
     (local, count): (usize, usize),
@@ -133,11 +134,11 @@ fn choose(
     }
 }
 
-/// Where the model of a run lies, and in which kind, for process `local` of `count` on this machine.
+/// Device and kind of a run's model, for process `local` of `count` on this machine.
 ///
 /// # Errors
 ///
-/// As [`resolve_beside`].
+/// Those of [`resolve_beside`].
 pub(crate) fn place(
     model: &ModelSection,
     (local, count): (usize, usize),
@@ -163,7 +164,7 @@ pub(crate) fn dtype_name(kind: Kind) -> &'static str {
     }
 }
 
-/// Says on standard error, in one line, where and how a command computes; before it loads anything. libtorch's threads are set.
+/// Writes one line to standard error that says where and how a command computes. Call it before loading anything, after setting threads.
 pub(crate) fn announce(choice: Choice, device: Device, kind: Kind, ranks: usize) {
     let threads = usize::try_from(tch::get_num_threads()).unwrap_or(0);
     eprintln!("{}", first_line(choice, (device, kind), (threads, ranks), hidden()));
@@ -189,7 +190,7 @@ fn first_line(
     format!("llm-trainer: device {device}; dtype {dtype}; {threads}; {ranks}")
 }
 
-/// Sets libtorch's threads for one operation; 0 leaves them as libtorch sets them.
+/// Sets libtorch's threads for one operation; 0 keeps libtorch's default.
 ///
 /// # Errors
 ///
@@ -204,7 +205,7 @@ pub fn set_threads(threads: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Total and available memory of the machine.
+/// Total and available memory of the machine, in bytes.
 pub(crate) fn memory_bytes() -> Option<(u64, u64)> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let field = |name: &str| -> Option<u64> {
@@ -214,7 +215,7 @@ pub(crate) fn memory_bytes() -> Option<(u64, u64)> {
     Some((field("MemTotal:")?, field("MemAvailable:")?))
 }
 
-/// Peak resident memory of this process, in bytes, where the system says.
+/// Peak resident memory of this process, in bytes, where the system reports it.
 pub fn peak_memory_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -1,6 +1,6 @@
-//! The output head: log-probability and exact entropy of chosen tokens, and their pull-back, in chunks.
+//! The output head: log-probability and exact entropy of chosen tokens, and their backward pass, in chunks.
 //!
-//! The whole `[tokens, vocab]` matrix never exists: at most [`CHUNK_LOGITS`] logits are alive at a time. The backward
+//! The full `[tokens, vocab]` matrix never exists: at most [`CHUNK_LOGITS`] logits are alive at a time. The backward
 //! pass is closed-form, so the chunks need no graph:
 //!
 //! ```text
@@ -8,11 +8,11 @@
 //! ∂ H        / ∂ z_k = -π_k (log π_k + H) / T
 //! ```
 //!
-//! A token that was drawn from a part of the vocabulary has its log-probability within that part: `π_k` of the first line
-//! is then 0 outside it and normalised over it ([`KeptTokens`]).
+//! The log-probability of a token with a sampling mask is normalised over its kept tokens: `π_k` of the first line is then 0 outside
+//! them ([`KeptTokens`]).
 //!
-//! Where ranks hold parts of the vocabulary, each forms the logits of its own, and what concerns all is reduced over them: the
-//! largest logit, then the sums of `exp` and of logit times `exp`. No rank sees another's logits.
+//! With vocabulary-parallel ranks, each computes the logits of its own shard. Two all-reductions combine them: the largest logit, then
+//! the sums of `exp` and of logit times `exp`. No rank sees another's logits.
 //!
 //! Derivations: `docs/theory.md#lemma-1`; the same formulas for one state in `f64` are
 //! [`entropy_core::Categorical::pull_back`] and [`entropy_core::Categorical::pull_back_entropy`].
@@ -29,12 +29,12 @@ use crate::kept_tokens::KeptTokens;
 use crate::model::TensorGroup;
 use crate::product::matmul;
 
-/// The head's weight, or this rank's part of it.
+/// The head's weight, or this rank's vocabulary shard of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Head<'a> {
-    /// `[vocab, hidden]`; of a part, its own tokens.
+    /// `[vocab, hidden]`; for a shard, its own tokens.
     pub(crate) weight: &'a Tensor,
-    /// The ranks that hold the rest of the vocabulary, in order.
+    /// The ranks that hold the other vocabulary shards, in order.
     pub(crate) group: Option<&'a TensorGroup>,
 }
 
@@ -44,12 +44,12 @@ impl<'a> From<&'a Tensor> for Head<'a> {
     }
 }
 
-/// Tokens whose statistics are asked for.
+/// Tokens whose statistics are computed.
 #[derive(Debug, Clone, Copy)]
 pub struct Targets<'a> {
     /// Token ids, i64 `[tokens]`.
     pub ids: &'a Tensor,
-    /// The part of the vocabulary that each was drawn from, where that was not the whole; one list a token.
+    /// Sampling mask of each token: the ids it was drawn from, if not the full vocabulary; one list per token.
     pub kept: Option<&'a KeptTokens>,
 }
 
@@ -68,12 +68,12 @@ pub struct TokenCotangent<'a> {
     pub entropy: Option<&'a Tensor>,
 }
 
-/// What a policy says of each chosen token, both `[tokens]`; `f64` for an `f64` model, else `f32`.
+/// Statistics of each chosen token, both `[tokens]`; `f64` for an `f64` model, else `f32`.
 #[derive(Debug)]
 pub struct TokenStatistics {
     /// `log π(y_t)` at the given temperature, in nats.
     pub log_prob: Tensor,
-    /// Exact entropy over the whole vocabulary at the given temperature, in nats.
+    /// Exact entropy over the full vocabulary at the given temperature, in nats.
     pub entropy: Tensor,
 }
 
@@ -82,14 +82,14 @@ pub struct TokenStatistics {
 pub struct HeadGradient {
     /// With respect to the hidden states, `[tokens, hidden]`.
     pub hidden: Tensor,
-    /// `log π(y_t)`, met on the way, `[tokens]`.
+    /// `log π(y_t)`, a by-product, `[tokens]`.
     pub log_prob: Tensor,
 }
 
 /// Log-probability and entropy of `targets` under `softmax(hidden · weightᵀ / temperature)`, without a graph.
 ///
-/// Shapes: `hidden` `[tokens, hidden]`, `weight` `[vocab, hidden]`. Where the targets come with lists of [`KeptTokens`], the
-/// log-probability is that of the softmax over the list; the entropy is always that over the whole vocabulary.
+/// Shapes: `hidden` `[tokens, hidden]`, `weight` `[vocab, hidden]`. If the targets have a sampling mask ([`KeptTokens`]), the
+/// log-probability is that of the softmax over the kept tokens; the entropy is always over the full vocabulary.
 ///
 /// # Panics
 ///
@@ -112,14 +112,14 @@ pub fn token_statistics<'a>(
     TokenStatistics { log_prob: join(&log_probs, empty), entropy: join(&entropies, empty) }
 }
 
-/// Pulls cotangents of log-probability and entropy back to hidden states and weight.
+/// Backward pass: from cotangents of log-probability and entropy to gradients of hidden states and weight.
 ///
-/// Shapes as in [`token_statistics`]. The gradient with respect to the weight is added to `d_weight`, where there is one; that of
-/// `hidden` has its kind.
+/// Shapes as in [`token_statistics`]. The gradient of the weight is added to `d_weight`, if given; that of `hidden` has the kind of
+/// `hidden`.
 ///
 /// # Panics
 ///
-/// As [`token_statistics`], or if `d_weight` is a sum of another shape.
+/// Those of [`token_statistics`]; also if `d_weight` is a sum of another shape.
 pub fn token_statistics_backward<'a>(
     hidden: &Tensor,
     head: impl Into<Head<'a>>,
@@ -144,10 +144,10 @@ pub fn token_statistics_backward<'a>(
             d_logits /= temperature;
         }
         let d_logits = d_logits.to_kind(hidden.kind());
-        let own = matmul(&d_logits, head.weight);
+        let product = matmul(&d_logits, head.weight);
         d_hidden.push(match head.group {
-            None => own,
-            Some(group) => group.sum(&own),
+            None => product,
+            Some(group) => group.sum(&product),
         });
         if let Some(d_weight) = &mut d_weight {
             d_weight.add(&d_logits);
@@ -166,7 +166,7 @@ fn join(parts: &[Tensor], empty: impl FnOnce() -> Tensor) -> Tensor {
     if parts.is_empty() { empty() } else { Tensor::cat(parts, 0) }
 }
 
-/// Runs of tokens whose logits fit [`CHUNK_LOGITS`].
+/// Ranges of tokens whose logits fit [`CHUNK_LOGITS`], as start and length.
 fn chunks(tokens: i64, vocab: i64) -> impl Iterator<Item = (i64, i64)> {
     let rows = (i64::from(CHUNK_LOGITS) / vocab).max(1);
     (0..tokens)
@@ -174,46 +174,46 @@ fn chunks(tokens: i64, vocab: i64) -> impl Iterator<Item = (i64, i64)> {
         .map(move |start| (start, rows.min(tokens - start)))
 }
 
-/// Log-probabilities of a run of tokens.
+/// Log-probabilities of a range of tokens.
 struct Chunk {
-    /// `[length, vocab]`, in `f32` at least; of a part of the vocabulary, its own.
+    /// `[length, vocab]`, in `f32` at least; with vocabulary shards, this rank's own.
     log_prob: Tensor,
-    /// Place of each target in it, `[length, 1]`.
+    /// Column of each target in it, `[length, 1]`.
     targets: Tensor,
     restriction: Option<Restriction>,
-    /// What only all parts of the vocabulary can say, where there are several.
+    /// Statistics reduced over all vocabulary shards, if there are several.
     elsewhere: Option<Elsewhere>,
 }
 
-/// What the parts of a vocabulary say together.
+/// Statistics reduced over all vocabulary shards.
 struct Elsewhere {
-    /// 1 where the target is of this part, else 0, `[length, 1]`.
+    /// 1 where the target is in this shard, else 0, `[length, 1]`.
     is_here: Tensor,
-    /// `log π(y_t)` over the whole vocabulary, `[length, 1]`.
+    /// `log π(y_t)` over the full vocabulary, `[length, 1]`.
     target_log_prob: Tensor,
-    /// `[length]`.
+    /// Entropy of each token in nats, `[length]`.
     entropy: Tensor,
 }
 
-/// The parts of the vocabulary that the tokens of a chunk were drawn from.
+/// Sampling masks of a chunk's tokens.
 struct Restriction {
-    /// Kept ids, filled up with 0, i64 `[length, widest]`.
+    /// Kept ids, padded with 0, i64 `[length, widest]`.
     ids: Tensor,
-    /// Log-probability of each kept token within its part, `-inf` where filled up, `[length, widest]`.
+    /// Log-probability of each kept token within its mask, `-inf` for padding, `[length, widest]`.
     log_prob: Tensor,
-    /// Log-probability of the part, 0 where it is the whole vocabulary, `[length, 1]`.
+    /// Log-probability of all kept tokens, 0 for the full vocabulary, `[length, 1]`.
     log_mass: Tensor,
-    /// 1 where the part is the whole vocabulary, else 0, `[length, 1]`.
+    /// 1 where the mask keeps the full vocabulary, else 0, `[length, 1]`.
     whole: Tensor,
 }
 
-/// Lists of ids as tensors.
+/// Lists of ids as padded tensors.
 struct Lists {
-    /// Kept ids, filled up with 0, i64 `[length, widest]`.
+    /// Kept ids, padded with 0, i64 `[length, widest]`.
     ids: Tensor,
-    /// Where filled up, `[length, widest]`.
+    /// True for padding, `[length, widest]`.
     absent: Tensor,
-    /// Where a list is empty and stands for the whole vocabulary, `[length, 1]`.
+    /// True for an empty list, which stands for the full vocabulary, `[length, 1]`.
     whole: Tensor,
 }
 
@@ -227,27 +227,27 @@ impl Lists {
             ids.extend(list.iter().map(|&id| i64::from(id)).chain(std::iter::repeat_n(0, filling)));
             absent.extend((0..widest).map(|place| place >= list.len()));
         }
-        let whole: Vec<bool> = lists.iter().map(|list| list.is_empty()).collect();
+        let is_full: Vec<bool> = lists.iter().map(|list| list.is_empty()).collect();
         let width = i64::try_from(widest).expect("a list of ids");
         Self {
             ids: Tensor::from_slice(&ids).view([-1, width]).to_device(device),
             absent: Tensor::from_slice(&absent).view([-1, width]).to_device(device),
-            whole: Tensor::from_slice(&whole).view([-1, 1]).to_device(device),
+            whole: Tensor::from_slice(&is_full).view([-1, 1]).to_device(device),
         }
     }
 }
 
 impl Restriction {
-    /// `log_prob` is `[length, vocab]`; `lists` has `length` entries, an empty one for the whole vocabulary.
+    /// Builds the masks. `log_prob` is `[length, vocab]`; `lists` has `length` entries, an empty one for the full vocabulary.
     fn new(log_prob: &Tensor, lists: &[&[u32]]) -> Self {
         let kind = log_prob.kind();
         let Lists { ids, absent, whole } = Lists::new(lists, log_prob.device());
-        let own = log_prob.gather(1, &ids, false).masked_fill(&absent, f64::NEG_INFINITY);
-        let log_mass = own.logsumexp([1i64].as_slice(), true).masked_fill(&whole, 0.0);
-        Self { log_prob: own - &log_mass, ids, log_mass, whole: whole.to_kind(kind) }
+        let kept_log_prob = log_prob.gather(1, &ids, false).masked_fill(&absent, f64::NEG_INFINITY);
+        let log_mass = kept_log_prob.logsumexp([1i64].as_slice(), true).masked_fill(&whole, 0.0);
+        Self { log_prob: kept_log_prob - &log_mass, ids, log_mass, whole: whole.to_kind(kind) }
     }
 
-    /// `-g_t π_k` over the part of each token, 0 elsewhere.
+    /// Returns `-g_t π_k` for the kept tokens, 0 elsewhere.
     fn d_logits(&self, prob: &Tensor, gradient: &Tensor) -> Tensor {
         let over_all = -(prob * (gradient * &self.whole));
         over_all.scatter_add(1, &self.ids, &-(self.log_prob.exp() * gradient))
@@ -280,7 +280,7 @@ impl Chunk {
         Self { log_prob, targets, restriction, elsewhere: None }
     }
 
-    /// Gradient with respect to the logits divided by the temperature, `[length, vocab]`, of cotangents `[length, 1]`.
+    /// Returns the gradient of the logits divided by the temperature, `[length, vocab]`, from cotangents `[length, 1]`.
     fn d_logits(&self, d_log_prob: Tensor, d_entropy: Option<Tensor>) -> Tensor {
         // Buffers of a chunk are large: what can be is done in place.
         let prob = self.log_prob.exp();

@@ -1,31 +1,31 @@
-//! Tensors that lie in the host's memory while the device does not need them.
+//! Tensors offloaded to the host's memory while the device does not need them.
 //!
-//! Where the device is the CPU they are copied all the same, to memory of their own, so that every run takes the one path.
+//! A CPU device copies them too, so that every run takes the same code path.
 
 use tch::{Device, Tensor};
 
-/// Where something lies between its uses.
+/// Memory that holds a tensor between its uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Memory {
-    /// Where the model lies.
+    /// The memory of the model's device.
     #[default]
     Device,
-    /// In the host's memory.
+    /// The host's memory.
     Host,
 }
 
 impl Memory {
-    /// That of something that is `offloaded` or not.
+    /// Returns `Host` for an offloaded tensor, else `Device`.
     pub fn offloaded(offloaded: bool) -> Self {
         if offloaded { Self::Host } else { Self::Device }
     }
 
-    /// Whether it is the host's.
+    /// Returns true for the host's memory.
     pub fn is_host(self) -> bool {
         self == Self::Host
     }
 
-    /// The tensor there, outside of any graph; a copy in the host's memory, which waits for it, the tensor itself elsewhere.
+    /// Returns the tensor there, detached: a copy in host memory, complete on return, or the tensor itself.
     pub(crate) fn place(self, tensor: &Tensor) -> Tensor {
         match self {
             Self::Device => tensor.shallow_clone(),
@@ -36,7 +36,7 @@ impl Memory {
         }
     }
 
-    /// The same where it stays and travels often: pinned where it came from CUDA.
+    /// Returns the tensor there for long use with many transfers: pinned if it came from CUDA.
     pub(crate) fn settle(self, tensor: &Tensor) -> Tensor {
         let placed = self.place(tensor);
         if self.is_host() && tensor.device().is_cuda() {
@@ -46,13 +46,13 @@ impl Memory {
     }
 }
 
-/// A copy in the host's memory, for [`bring_back`]. From CUDA it is pinned, and on its way while the host goes on.
+/// Copies a tensor to the host's memory, for [`bring_back`]. From CUDA the copy is pinned and asynchronous.
 pub(crate) fn send_away(tensor: &Tensor) -> Tensor {
     let _no_grad = tch::no_grad_guard();
     tensor.detach().to_dtype_layout((tensor.kind(), Device::Cpu), true, true)
 }
 
-/// A copy on `device` of what was sent away: the stream of the device does one after the other.
+/// Copies a sent tensor back to `device`; the device's stream orders the two copies.
 pub(crate) fn bring_back(tensor: &Tensor, device: Device) -> Tensor {
     let _no_grad = tch::no_grad_guard();
     tensor.to_dtype_layout((tensor.kind(), device), true, true)

@@ -1,51 +1,51 @@
-//! Which tokens a response was drawn from, where sampling left some out.
+//! The sampling mask of a response: the tokens that each of its tokens was drawn from.
 
 use serde::{Deserialize, Serialize};
 
-/// For each token of a response the ids it was drawn from, ascending; an empty list stands for the whole vocabulary.
+/// For each token of a response the ids it was drawn from, ascending; an empty list stands for the full vocabulary.
 ///
-/// `top_k`, `top_p` and `min_p` draw from a part of the vocabulary. The policy that sampled is then the softmax over
-/// that part, and its log-probability that of the part:
+/// `top_k`, `top_p` and `min_p` restrict sampling to a part of the vocabulary. The sampling policy is then the softmax over
+/// that part, and so is its log-probability:
 ///
 /// ```text
 /// log π(y) = z_y / T - ln Σ_{k kept} exp(z_k / T)
 /// ```
 ///
-/// A training pass that took the whole vocabulary would find every ratio below 1 before the first update. So the parts
-/// travel with the response, and every log-probability of its tokens, current, old and reference, is taken over them.
+/// A training pass over the full vocabulary would see every ratio below 1 before the first update. So the mask is stored with
+/// the response, and every log-probability of its tokens, current, old and reference, is normalised over it.
 ///
 /// Source: "Keep Sampling Mask" of DeepSeek-V3.2, arXiv:2512.02556, Sec. 3.1.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<Vec<u32>>", into = "Vec<Vec<u32>>")]
 pub struct KeptTokens {
     ids: Vec<u32>,
-    /// Where the list of each token ends in `ids`.
+    /// End of each token's list in `ids`.
     ends: Vec<usize>,
 }
 
 impl KeptTokens {
-    /// Adds the list of the next token.
+    /// Appends the list of the next token.
     pub fn push(&mut self, ids: &[u32]) {
         self.ids.extend_from_slice(ids);
         self.ends.push(self.ids.len());
     }
 
-    /// Tokens that have a list.
+    /// Number of tokens that have a list.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether no token has a list.
+    /// Returns true if no token has a list.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// The lists, token after token.
+    /// Iterates over the lists, token by token.
     pub fn iter(&self) -> impl Iterator<Item = &[u32]> {
         (0..self.len()).map(|token| self.of(token))
     }
 
-    /// The list of one token.
+    /// Returns the list of one token.
     ///
     /// # Panics
     ///
@@ -55,7 +55,7 @@ impl KeptTokens {
         &self.ids[start..self.ends[token]]
     }
 
-    /// What is wrong with these lists for `response` of a model with `vocab_size` tokens, if anything is.
+    /// Returns the fault of these lists for `response` of a model with `vocab_size` tokens, or `None`.
     pub fn fault(&self, response: &[u32], vocab_size: usize) -> Option<String> {
         if self.len() != response.len() {
             let (lists, tokens) = (self.len(), response.len());

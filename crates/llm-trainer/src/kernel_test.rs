@@ -1,20 +1,20 @@
-//! Whether a kernel that may be missing or wrong computes what it should.
+//! Self-test of kernels that may be missing or wrong.
 
 use std::sync::{Mutex, PoisonError};
 
 use tch::{Device, Kind, Tensor};
 use torch_ext::{Ragged, TorchError};
 
-/// What turns kernels off where it is `no`.
+/// Environment variable that disables kernels if it is `no`.
 pub(crate) const SWITCH: &str = "LLM_TRAINER_CUDA_KERNELS";
 
-/// Whether kernels that are tested first, libtorch's or our own, may be used on CUDA: the test of one that reads where it must not would
-/// end the process, and [`SWITCH`] is the way out.
+/// Returns true if kernels may be tested and used on CUDA. The test of a kernel with an illegal memory access would end the process;
+/// [`SWITCH`] avoids that.
 pub(crate) fn may_use_kernels() -> bool {
     std::env::var(SWITCH).as_deref() != Ok("no")
 }
 
-/// Outcomes of tests that hold as long as the process lives: each is asked for once.
+/// Test outcomes, cached for the life of the process: each test runs once.
 pub(crate) struct Asked<K, V>(Mutex<Vec<(K, V)>>);
 
 impl<K: PartialEq, V: Clone> Asked<K, V> {
@@ -22,7 +22,7 @@ impl<K: PartialEq, V: Clone> Asked<K, V> {
         Self(Mutex::new(Vec::new()))
     }
 
-    /// The answer for `key`; others wait while it is found.
+    /// Returns the outcome for `key`, computed on the first call; concurrent callers wait.
     pub(crate) fn get(&self, key: K, ask: impl FnOnce(&K) -> V) -> V {
         // Whoever panicked has added nothing.
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -35,7 +35,7 @@ impl<K: PartialEq, V: Clone> Asked<K, V> {
     }
 }
 
-/// Attention within ragged sequences: [`torch_ext::ragged_flash_attention`], or what is to be tested in its place.
+/// A ragged attention kernel: [`torch_ext::ragged_flash_attention`], or a stand-in in tests.
 pub(crate) trait RaggedKernel:
     FnOnce([&Tensor; 3], Ragged<'_>, Ragged<'_>, Option<&Tensor>) -> Result<Tensor, TorchError>
 {
@@ -46,20 +46,20 @@ impl<F> RaggedKernel for F where
 {
 }
 
-/// The largest difference of what was `found` in bf16 from what is `exact`, relative to the largest number of each pair.
+/// Returns the largest difference between `found` in bf16 and `exact`, relative to the largest number of each pair.
 ///
 /// # Errors
 ///
-/// Where it is more than bf16 rounds.
+/// If it exceeds bf16 rounding.
 pub(crate) fn largest_difference(
     pairs: impl IntoIterator<Item = (Tensor, Tensor)>,
 ) -> Result<f64, String> {
-    /// Of bf16: 8 bits of fraction, and sums of some dozen terms.
+    /// Tolerance for bf16: 8 bits of fraction, and sums of some dozen terms.
     const TOLERANCE: f64 = 2e-2;
     let mut largest = 0_f64;
-    for (found, exact) in pairs {
-        let (found, exact) = (on_host(&found)?, exact.to_device(Device::Cpu));
-        let off = (found.to_kind(Kind::Float) - &exact).abs().max().double_value(&[]);
+    for (computed, exact) in pairs {
+        let (computed, exact) = (on_host(&computed)?, exact.to_device(Device::Cpu));
+        let off = (computed.to_kind(Kind::Float) - &exact).abs().max().double_value(&[]);
         let relative = off / exact.abs().max().double_value(&[]);
         if relative.is_nan() || relative >= TOLERANCE {
             return Err(format!(
@@ -71,28 +71,28 @@ pub(crate) fn largest_difference(
     Ok(largest)
 }
 
-/// Brings what a device has computed to the host.
+/// Copies a device's result to the host.
 ///
 /// # Errors
 ///
-/// If all of it is zero: nothing was computed, and no expected value is zero everywhere.
+/// If all of it is zero: nothing was computed, as no expected value is zero everywhere.
 pub(crate) fn on_host(found: &Tensor) -> Result<Tensor, String> {
-    let found = found.to_device(Device::Cpu);
-    if found.abs().max().double_value(&[]) == 0.0 {
+    let computed = found.to_device(Device::Cpu);
+    if computed.abs().max().double_value(&[]) == 0.0 {
         return Err("answers are zero everywhere: nothing was computed".to_owned());
     }
-    Ok(found)
+    Ok(computed)
 }
 
-/// The largest error of numbers `found` in bf16, relative to the number of `exact`, in f64 on the host, that it is of.
+/// Returns the largest relative error of `found`, in bf16, against `exact`, in f64 on the host.
 ///
 /// # Errors
 ///
-/// Where it is more than `roundings` to bf16 make, one after another.
+/// If it exceeds `roundings` consecutive roundings to bf16.
 pub(crate) fn largest_error(found: &Tensor, exact: &Tensor, roundings: f64) -> Result<f64, String> {
-    /// Of bf16: half a unit in the last of 8 bits.
+    /// Relative rounding error of bf16: half a unit in the last of 8 bits.
     const ROUNDING: f64 = 1.0 / 256.0;
-    /// Of the largest number: what sums in f32 leave where they nearly cancel, and some more.
+    /// Absolute error allowed, relative to the largest number: covers f32 sums that nearly cancel.
     const NEARLY_ZERO: f64 = 1.0 / 4096.0;
     let off = (on_host(found)?.to_kind(Kind::Double) - exact).abs();
     let size = exact.abs();
@@ -105,7 +105,7 @@ pub(crate) fn largest_error(found: &Tensor, exact: &Tensor, roundings: f64) -> R
     }
 }
 
-/// What the kernel promises, sequence by sequence and pair by pair, in the kind of its arguments.
+/// Reference attention, sequence by sequence and pair by pair, in the kind of its arguments.
 #[cfg(test)]
 #[expect(clippy::unnecessary_wraps, reason = "as the kernel, which may be missing")]
 pub(crate) fn reference(
@@ -121,8 +121,8 @@ pub(crate) fn reference(
     assert_eq!(key_ends.last().map(|&end| i64::from(end)), key.size().first().copied());
     let groups = query.size()[1] / key.size()[1];
     let by_head = |x: &Tensor, from: i32, length: i32, repeats: i64| {
-        let own = x.narrow(0, i64::from(from), i64::from(length)).transpose(0, 1);
-        own.repeat_interleave_self_int(repeats, 0, None)
+        let sequence = x.narrow(0, i64::from(from), i64::from(length)).transpose(0, 1);
+        sequence.repeat_interleave_self_int(repeats, 0, None)
     };
     let (mut mixed, mut longest) = (Vec::new(), [0, 0]);
     for (index, (query_of, key_of)) in query_ends.windows(2).zip(key_ends.windows(2)).enumerate() {
@@ -145,7 +145,7 @@ pub(crate) fn reference(
     Ok(Tensor::cat(&mixed, 0))
 }
 
-/// A model's sizes, small ones.
+/// The sizes of a tiny model.
 #[cfg(test)]
 pub(crate) fn tiny_config() -> model_files::model_config::ModelConfig {
     let tiny = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/tiny_qwen2_tied/config.json");

@@ -1,4 +1,4 @@
-//! What this machine is to a plan: its memory, its GPU, and how fast its processors are.
+//! Memory, GPU and processor speed of this machine, for plans.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -9,13 +9,13 @@ use tch::{Device, Kind, Tensor};
 /// Memory in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MemoryRoom {
-    /// All there is.
+    /// All memory.
     pub(crate) total_bytes: u64,
-    /// What nobody uses now.
+    /// Memory that is free now.
     pub(crate) free_bytes: u64,
 }
 
-/// Memory of the machine, or of the control group that this process is held to, where that is less. `None` where the system says
+/// Memory of the machine, or of this process's control group if that is less. `None` where the system reports
 /// neither.
 pub(crate) fn host_memory() -> Option<MemoryRoom> {
     let (total, available) = crate::device::memory_bytes()?;
@@ -24,7 +24,7 @@ pub(crate) fn host_memory() -> Option<MemoryRoom> {
     Some(within(machine, &control_groups(Path::new("/sys/fs/cgroup"), &groups)))
 }
 
-/// The least of the machine's memory and of those of its control groups.
+/// Returns the minimum of the machine's memory and of those of its control groups.
 fn within(machine: MemoryRoom, groups: &[MemoryRoom]) -> MemoryRoom {
     groups.iter().fold(machine, |room, group| MemoryRoom {
         total_bytes: room.total_bytes.min(group.total_bytes),
@@ -32,7 +32,7 @@ fn within(machine: MemoryRoom, groups: &[MemoryRoom]) -> MemoryRoom {
     })
 }
 
-/// The limits of the control groups that `/proc/self/cgroup` lists, those around them included; of version 1 and 2.
+/// Reads the limits of the control groups in `/proc/self/cgroup` and their parents; versions 1 and 2.
 fn control_groups(root: &Path, listed: &str) -> Vec<MemoryRoom> {
     let number =
         |path: PathBuf| -> Option<u64> { std::fs::read_to_string(path).ok()?.trim().parse().ok() };
@@ -66,7 +66,7 @@ fn inactive_file_bytes(statistics: &str) -> Option<u64> {
     statistics.lines().find_map(|line| line.strip_prefix("inactive_file "))?.trim().parse().ok()
 }
 
-/// Free and total memory of a device; `None` where nothing says.
+/// Free and total memory of a device; `None` where unknown.
 pub(crate) fn memory_of(device: Device) -> Option<MemoryRoom> {
     match device {
         Device::Cuda(index) => {
@@ -77,7 +77,7 @@ pub(crate) fn memory_of(device: Device) -> Option<MemoryRoom> {
     }
 }
 
-/// The most memory that this process ever held of the device it computes on, in bytes.
+/// Peak memory of this process on its device, in bytes.
 pub(crate) fn peak_bytes(device: Device) -> Option<u64> {
     match device {
         Device::Cuda(index) => {
@@ -88,8 +88,8 @@ pub(crate) fn peak_bytes(device: Device) -> Option<u64> {
     }
 }
 
-/// The GPU of this machine, whose times are those of the known one that it is, or of the slowest known where it is none of them.
-/// `None` without one.
+/// This machine's GPU with the speed of its known model, or of the slowest known one.
+/// `None` without a GPU.
 pub(crate) fn gpu(network_gigabits: f64) -> Option<Hardware> {
     let room = (tch::Cuda::device_count() > 0).then(|| memory_of(Device::Cuda(0)))??;
     let model = gpu_model(Path::new("/proc/driver/nvidia/gpus")).unwrap_or_default();
@@ -103,7 +103,7 @@ pub(crate) fn gpu(network_gigabits: f64) -> Option<Hardware> {
     Some(hardware)
 }
 
-/// What the driver calls the first of its devices.
+/// Model name that the driver reports for its first device.
 fn gpu_model(folder: &Path) -> Option<String> {
     let first = std::fs::read_dir(folder).ok()?.flatten().next()?;
     let text = std::fs::read_to_string(first.path().join("information")).ok()?;
@@ -111,14 +111,14 @@ fn gpu_model(folder: &Path) -> Option<String> {
     Some(model.trim().to_owned())
 }
 
-/// The name that plans know a model by.
+/// Returns the name of the model in plans.
 fn known_gpu(model: &str) -> Option<&'static str> {
     let model = model.to_ascii_lowercase();
     ["h200", "h100", "a100"].into_iter().find(|name| model.contains(name))
 }
 
-/// What products of this kind reach on all processors, in operations per second, and what memory does, in bytes per second: measured
-/// just now, in a tenth of a second each.
+/// Measures the CPU in a tenth of a second each: matrix products of this kind, in operations per second, and memory reads, in bytes per
+/// second.
 pub(crate) fn cpu_speed(kind: Kind) -> [f64; 2] {
     const WIDTH: i64 = 768;
     const ELEMENTS: i64 = 1 << 24;
@@ -130,7 +130,7 @@ pub(crate) fn cpu_speed(kind: Kind) -> [f64; 2] {
     [products * 2.0 * (WIDTH as f64).powi(3), reads * 4.0 * ELEMENTS as f64]
 }
 
-/// How often something is done in a second.
+/// Returns how often `work` runs per second.
 fn per_second(work: impl Fn() -> Tensor) -> f64 {
     const SECONDS: f64 = 0.1;
     let _warm = work();

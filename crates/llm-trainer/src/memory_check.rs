@@ -1,4 +1,4 @@
-//! Whether a run fits into the memory that is free as it starts, and what to change where it does not.
+//! Check before a run that it fits the free memory, and advice on settings to change if it does not.
 
 use std::fmt::Write;
 
@@ -24,31 +24,31 @@ use crate::ranks::Ranks;
 )]
 pub(crate) struct TooLittleMemory {
     needed: String,
-    /// The same in whole mebibytes, rounded up.
+    /// Needed memory in whole mebibytes, rounded up.
     enough: String,
     room: String,
     whose: String,
     advice: String,
 }
 
-/// The plan of a run, and the memory that one rank has.
+/// Memory plan of a run, and the memory available to one rank.
 #[derive(Debug)]
 pub(crate) struct MemoryCheck {
     setup: Setup,
     memory: MemoryPlan,
-    /// What a rank may need, in bytes, and whose that is.
+    /// Memory limit of a rank in bytes, and the reason for it in words.
     room: Option<(u64, String)>,
-    /// Memory of the host that all ranks of this machine may need together, in bytes.
+    /// Host memory limit of all ranks of this machine together, in bytes.
     host_bytes: Option<u64>,
     warnings: Vec<String>,
 }
 
 impl MemoryCheck {
-    /// Plans a run for these ranks; `given` stands in for what is free. `None` where the model cannot be read, which then is what
-    /// is wrong.
+    /// Plans a run for these ranks; `given` overrides the free memory. `None` if the model cannot be read, which is reported
+    /// elsewhere.
     ///
-    /// On CUDA a rank has what is free of its device. Ranks on a CPU share what the machine or the control group has: less of it
-    /// that is free is a warning, as others may give theirs back.
+    /// On CUDA the limit is the free memory of the rank's device. Ranks on a CPU share the memory of the machine or control group; too
+    /// little free memory is only a warning there, as other processes may release theirs.
     pub(crate) fn new(
         run: &Run,
         ranks: &Ranks,
@@ -92,13 +92,13 @@ impl MemoryCheck {
     fn look_at_gpu(&mut self, device: Device) {
         if let Some(room) = memory_of(device) {
             let Device::Cuda(index) = device else { return };
-            // The driver's context, of which the plan has an assumption, is there once a device is asked.
+            // The device query has created the driver's context, for which the plan counts an assumed size as well.
             let room = room.free_bytes + DRIVER_BYTES;
             self.room = Some((room, format!("what is free on cuda:{index} and the driver's part")));
         }
     }
 
-    /// Compares what the ranks offload with the memory of their machine.
+    /// Compares the ranks' offloaded memory with that of their machine.
     fn look_at_offload(&mut self, room: Option<MemoryRoom>, ranks: u64) {
         let Some(MemoryRoom { total_bytes, free_bytes }) = room else { return };
         self.host_bytes = Some(total_bytes);
@@ -112,11 +112,11 @@ impl MemoryCheck {
         }
     }
 
-    /// What to say of a run that may start.
+    /// Returns the warnings of a run that may start.
     ///
     /// # Errors
     ///
-    /// [`TooLittleMemory`] where it may not.
+    /// [`TooLittleMemory`] if it may not.
     pub(crate) fn admit(&self) -> Result<&[String], TooLittleMemory> {
         let peak_bytes = self.memory.peak_bytes();
         let refusal = |needed: String, room: u64, whose: &str| TooLittleMemory {
@@ -143,7 +143,7 @@ impl MemoryCheck {
         Ok(&self.warnings)
     }
 
-    /// The plan's whole list of what to change, a line each.
+    /// The plan's full list of settings to change, one per line.
     pub(crate) fn changes(&self) -> String {
         let mut text = String::new();
         if let Some((room, _)) = &self.room {
@@ -153,7 +153,7 @@ impl MemoryCheck {
         text
     }
 
-    /// libtorch's out-of-memory with the plan's advice; other errors as they are.
+    /// Adds the plan's advice to libtorch's out-of-memory error; returns other errors unchanged.
     pub(crate) fn advise(&self, error: anyhow::Error) -> anyhow::Error {
         let Some(OutOfMemory { said }) = error.downcast_ref() else { return error };
         let peak = self.memory.peak_bytes();
@@ -195,7 +195,7 @@ mod tests {
 
     use super::*;
 
-    /// Qwen2.5-7B over eight devices, its optimiser's state in the host's memory.
+    /// Qwen2.5-7B over eight devices, with optimiser state offloaded to the host's memory.
     fn offloaded() -> MemoryCheck {
         let settings =
             ["model.path=m", "data.train.arithmetic={}", "parallel.offload_optimizer=true"];
@@ -220,8 +220,8 @@ mod tests {
 
         let less = needed - 8;
         check.look_at_offload(Some(MemoryRoom { total_bytes: less, free_bytes: less }), 8);
-        let said = check.admit().unwrap_err().to_string();
-        assert!(said.contains("of the host's memory at most, expected at most"), "{said}");
-        assert!(said.contains("set parallel."), "{said}");
+        let message = check.admit().unwrap_err().to_string();
+        assert!(message.contains("of the host's memory at most, expected at most"), "{message}");
+        assert!(message.contains("set parallel."), "{message}");
     }
 }

@@ -1,23 +1,23 @@
-//! A bound on how long the threads of OpenMP, which libtorch computes with, wait by spinning.
+//! A bound on how long the OpenMP threads of libtorch spin while they wait.
 //!
-//! A thread that waits at a barrier spins, for milliseconds by libgomp's default, before it sleeps. Where another program has
-//! the processor, the threads that spin keep those from it that they wait for.
+//! A thread that waits at a barrier spins, for milliseconds by libgomp's default, before it sleeps. If another program has
+//! the processor, spinning threads keep it from the very threads they wait for.
 
 use std::env;
 use std::ffi::OsStr;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// How often libgomp looks before a thread sleeps.
+/// Variable for the number of spins before a thread sleeps.
 const SPIN_COUNT: &str = "GOMP_SPINCOUNT";
 
-/// Looks before a thread sleeps: some ten microseconds, where libgomp takes 300,000, some milliseconds.
+/// Spins before a thread sleeps: some ten microseconds. libgomp's default of 300,000 takes some milliseconds.
 const TIMES: &str = "1000";
 
-/// What says how threads wait; where a user has set one of them, it stands.
+/// Variables that control waiting; one that the user has set takes precedence.
 const WAITS: [&str; 2] = [SPIN_COUNT, "OMP_WAIT_POLICY"];
 
-/// The variable that bounds the spinning, unless the environment says how threads wait.
+/// Returns the variable that bounds the spinning and its value, unless the environment controls waiting already.
 pub fn variable() -> Option<(&'static str, &'static str)> {
     chosen(|name| env::var_os(name).is_some())
 }
@@ -26,8 +26,8 @@ fn chosen(is_set: impl Fn(&str) -> bool) -> Option<(&'static str, &'static str)>
     (!WAITS.into_iter().any(is_set)).then_some((SPIN_COUNT, TIMES))
 }
 
-/// Begins this program again with [`variable`] in its environment: libgomp reads it once, when it is loaded, before `main`.
-/// Before anything else, and while there is one thread. Where that fails the program goes on as it is.
+/// Restarts this program with [`variable`] in its environment: libgomp reads it once, when it is loaded, before `main`.
+/// Call it first of all, while there is one thread. If the restart fails, the program continues.
 pub fn bound_spinning() {
     let (Some((name, value)), Ok(program)) = (variable(), env::current_exe()) else { return };
     let mut arguments = env::args_os();

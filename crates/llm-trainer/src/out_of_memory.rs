@@ -7,15 +7,15 @@ use thiserror::Error;
 
 use crate::ranks::between_ranks;
 
-/// libtorch found no memory.
+/// libtorch ran out of memory.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("out of memory: {said}")]
 pub struct OutOfMemory {
-    /// The first line of what it said.
+    /// First line of its message.
     pub said: String,
 }
 
-/// What such messages begin with: of CUDA's allocator, of CUDA itself, of cuBLAS, of the CPU's allocator, of C++.
+/// Beginnings of such messages: of CUDA's allocator, of CUDA itself, of cuBLAS, of the CPU's allocator, of C++.
 const BEGINNINGS: [&str; 6] = [
     "CUDA out of memory",
     "CUDA error: out of memory",
@@ -25,11 +25,11 @@ const BEGINNINGS: [&str; 6] = [
     "std::bad_alloc",
 ];
 
-/// Runs `work`; where libtorch finds no memory in it, by an error or by a panic, that is an [`OutOfMemory`]. Other panics go on.
+/// Runs `work`; turns an out-of-memory error or panic of libtorch into [`OutOfMemory`]. Other panics continue.
 ///
 /// # Errors
 ///
-/// That of `work`, or [`OutOfMemory`].
+/// The error of `work`, or [`OutOfMemory`].
 pub fn caught<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
     // Nothing that `work` has left half done is used again: the command ends.
     match panic::catch_unwind(AssertUnwindSafe(work)) {
@@ -42,7 +42,7 @@ pub fn caught<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> 
     }
 }
 
-/// Keeps panics that [`caught`] takes from being printed; for the start of a program.
+/// Silences panics that [`caught`] handles; call it at the start of a program.
 pub fn quiet_panics() {
     let before = panic::take_hook();
     panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
@@ -52,7 +52,7 @@ pub fn quiet_panics() {
     }));
 }
 
-/// What ranks say of each other is told on as it is.
+/// Turns libtorch's out-of-memory errors into [`OutOfMemory`]; errors from other ranks are returned unchanged.
 fn of_error(error: anyhow::Error) -> anyhow::Error {
     if error.downcast_ref::<OutOfMemory>().is_some() || between_ranks(&error).is_some() {
         return error;
@@ -68,13 +68,13 @@ fn of_payload(payload: &(dyn Any + Send)) -> Option<OutOfMemory> {
     of_text(text.or_else(|| payload.downcast_ref::<&str>().copied())?)
 }
 
-/// From where the reason begins to the end of its line, which a panic writes as an escape.
+/// Extracts the message from its beginning to the end of the line, which a panic writes as an escape.
 fn of_text(text: &str) -> Option<OutOfMemory> {
     let start = BEGINNINGS.iter().filter_map(|beginning| text.find(beginning)).min()?;
-    let said = text[start..].split(['\n', '"']).next()?.split("\\n").next()?;
+    let line = text[start..].split(['\n', '"']).next()?.split("\\n").next()?;
     // Hints of libtorch on its own settings.
-    let said = said.split(" If reserved but unallocated memory").next()?;
-    Some(OutOfMemory { said: said.trim_end().trim_end_matches('.').to_owned() })
+    let message = line.split(" If reserved but unallocated memory").next()?;
+    Some(OutOfMemory { said: message.trim_end().trim_end_matches('.').to_owned() })
 }
 
 #[cfg(test)]
@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(said(panics), "out of memory: CUDA out of memory. Tried to allocate 2.00 GiB");
     }
 
-    /// More than any machine has: the allocator of libtorch is asked and refuses.
+    /// Requests more memory than any machine has: libtorch's allocator refuses.
     #[test]
     fn what_the_cpu_s_allocator_refuses_is_one_too() {
         let huge = || {

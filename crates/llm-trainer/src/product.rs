@@ -1,36 +1,35 @@
-//! Matrix products in bf16 where libtorch has none worth the name.
+//! Matrix products in bf16 where libtorch has no fast ones.
 //!
-//! On a processor of x86-64 without AVX-512 libtorch multiplies matrices of bf16 by loops of its own, which take up to a hundred
-//! times as long as its products of f32. There numbers are widened for a product, summed in f32 and rounded once, as the
-//! instructions for bf16 do it.
+//! On x86-64 without AVX-512, libtorch multiplies bf16 matrices with simple loops, up to a hundred times slower than f32 products.
+//! There the inputs are widened to f32, the products summed in f32, and the result rounded once, as the bf16 instructions do.
 
 use tch::{Device, Kind, Tensor};
 use torch_ext::own_operation;
 use training_run::config::{Dtype, ModelSection};
 
-/// Rows that repay widening the weights of a map, of which libtorch takes fewer by dot products of bf16, in vectors.
+/// Fewest rows for which widening the weights of a linear map pays; for fewer, libtorch has vectorised bf16 dot products.
 const REPAY_LINEAR: usize = 32;
 
-/// The same of a product with a matrix as it lies, not transposed, for which libtorch has no vectors.
+/// Fewest rows for which widening pays with a matrix that is not transposed, where libtorch has no vectorised code.
 const REPAY_MATMUL: usize = 8;
 
-/// Whether libtorch has no kernels for products of the kind of `x` where it lies.
+/// Returns true if libtorch has no fast products for the kind and device of `x`.
 pub(crate) fn lacks_kernels(x: &Tensor) -> bool {
     x.kind() == Kind::BFloat16 && x.device() == Device::Cpu && !has_kernels_for_bf16()
 }
 
-/// Whether products of a run with these settings are taken in f32, on this machine's CPU or not.
+/// Returns true if a run with this model section takes its products in f32; `on_cpu` tells that it runs on this machine's CPU.
 pub(crate) fn widens_products(model: &ModelSection, on_cpu: bool) -> bool {
     on_cpu && model.dtype == Dtype::Bf16 && !has_kernels_for_bf16()
 }
 
-/// Of `x`, `[.., width]`.
+/// Returns true if `x`, `[.., width]`, has at least `least` rows.
 fn has_rows(x: &Tensor, least: usize) -> bool {
     let width = x.size().last().map_or(1, |&width| usize::try_from(width).expect("a size"));
     x.numel() >= least * width
 }
 
-/// What libtorch asks for before it gives a product of bf16 to oneDNN.
+/// The processor features that libtorch requires to pass a bf16 product to oneDNN.
 #[cfg(target_arch = "x86_64")]
 fn has_kernels_for_bf16() -> bool {
     is_x86_feature_detected!("avx512bw")
@@ -43,7 +42,7 @@ fn has_kernels_for_bf16() -> bool {
     true
 }
 
-/// `a · b` in their kind, outside of any graph.
+/// Returns `a · b` in their kind, without a graph.
 pub(crate) fn matmul(a: &Tensor, b: &Tensor) -> Tensor {
     if lacks_kernels(a) && has_rows(a, REPAY_MATMUL) {
         wide(a).matmul(&wide(b)).to_kind(a.kind())
@@ -61,7 +60,7 @@ pub(crate) fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Tens
     }
 }
 
-/// Keeps for the backward pass what it was given, and nothing that is wider.
+/// Saves for the backward pass its narrow inputs only, no widened copy.
 fn widened_linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Tensor {
     let map = LearnedMap::of(weight, bias);
     let inputs: Vec<&Tensor> = std::iter::once(x).chain(map.learned(weight, bias)).collect();
@@ -72,7 +71,7 @@ fn widened_linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Tensor 
     own_operation(&inputs, forward, pull_back).expect("of its own kind and device")
 }
 
-/// What the backward pass of [`linear`] has to know of its map.
+/// Data of a linear map that the backward pass of [`linear`] needs.
 pub(crate) struct LearnedMap {
     weight: Tensor,
     learns_weight: bool,
@@ -80,7 +79,7 @@ pub(crate) struct LearnedMap {
 }
 
 impl LearnedMap {
-    /// Of a weight, `[out, in]`, and a bias, `[out]`, each learned or not.
+    /// Records a weight, `[out, in]`, and a bias, `[out]`, each trained or not.
     pub(crate) fn of(weight: &Tensor, bias: Option<&Tensor>) -> Self {
         Self {
             weight: weight.detach(),
@@ -89,7 +88,7 @@ impl LearnedMap {
         }
     }
 
-    /// What is learned of the two, weight first.
+    /// Returns the trained ones of the two, weight first.
     pub(crate) fn learned<'a>(
         &self,
         weight: &'a Tensor,
@@ -99,14 +98,14 @@ impl LearnedMap {
         weight.into_iter().chain(bias.filter(|_| self.learns_bias))
     }
 
-    /// Gradients of the input `x`, then of what is [`learned`](Self::learned), of a cotangent of the output.
+    /// Returns the gradients of the input `x`, then of the [`learned`](Self::learned) tensors, for a cotangent of the output.
     pub(crate) fn pull_back(&self, cotangent: &Tensor, x: &Tensor) -> Vec<Tensor> {
         let is_widened = lacks_kernels(x) && has_rows(x, REPAY_LINEAR);
         let kind = if is_widened { Kind::Float } else { x.kind() };
         self.pull_back_in(kind, cotangent, x)
     }
 
-    /// The same by products in `kind`, each rounded once to the kind of `x`.
+    /// Computes these gradients by products in `kind`, each rounded once to the kind of `x`.
     fn pull_back_in(&self, kind: Kind, cotangent: &Tensor, x: &Tensor) -> Vec<Tensor> {
         let by_row = |x: &Tensor| x.flatten(0, -2).to_kind(kind);
         let rows = by_row(cotangent);
@@ -136,7 +135,7 @@ mod tests {
         (Tensor::arange(count, (Kind::Double, Device::Cpu)) * step).sin().view(shape).to_kind(kind)
     }
 
-    /// Value and gradients of a map of `x`, weight and bias.
+    /// Returns value and gradients of a linear map of `x`, weight and bias.
     fn pulled(
         linear: impl Fn(&Tensor, &Tensor, Option<&Tensor>) -> Tensor,
         inputs: &[Tensor; 3],
@@ -144,27 +143,27 @@ mod tests {
     ) -> Vec<Tensor> {
         let [x, weight, bias] = inputs.each_ref().map(|x| x.detach().set_requires_grad(true));
         let value = linear(&x, &weight, Some(&bias));
-        let found = vector_jacobian_product(&[&value], &[cotangent], &[&x, &weight, &bias]);
-        let gradients = found.unwrap().into_iter().map(|gradient| gradient.unwrap());
+        let pulled_back = vector_jacobian_product(&[&value], &[cotangent], &[&x, &weight, &bias]);
+        let gradients = pulled_back.unwrap().into_iter().map(|gradient| gradient.unwrap());
         std::iter::once(value.detach()).chain(gradients).collect()
     }
 
-    /// In f32, where nothing is rounded, the same operation as libtorch's; in bf16 that of the same numbers in f64, rounded once.
+    /// In f32, the result equals libtorch's; in bf16, that of the same numbers in f64, rounded once.
     #[test]
     fn a_widened_product_and_its_gradients_are_rounded_once() {
-        let of =
+        let inputs_of =
             |kind| [wave(&[3, 5, 24], 0.3, kind), wave(&[7, 24], 1.1, kind), wave(&[7], 0.9, kind)];
         let plain = |x: &Tensor, weight: &Tensor, bias: Option<&Tensor>| x.linear(weight, bias);
         for kind in [Kind::Float, Kind::BFloat16] {
-            let (inputs, cotangent) = (of(kind), wave(&[3, 5, 7], 0.7, kind));
+            let (inputs, cotangent) = (inputs_of(kind), wave(&[3, 5, 7], 0.7, kind));
             let exact = inputs.each_ref().map(|x| x.to_kind(Kind::Double));
             let exact = pulled(plain, &exact, &cotangent.to_kind(Kind::Double));
-            for (found, exact) in pulled(widened_linear, &inputs, &cotangent).iter().zip(exact) {
-                assert_eq!(found.kind(), kind);
+            for (computed, exact) in pulled(widened_linear, &inputs, &cotangent).iter().zip(exact) {
+                assert_eq!(computed.kind(), kind);
                 // Half a unit in the last of the eight places of bf16, and the sums in f32.
                 let unit = if kind == Kind::Float { 2e-6 } else { 2f64.powi(-8) * 1.001 };
                 let bound = exact.abs() * unit + 2e-6;
-                let off = (found.to_kind(Kind::Double) - &exact).abs();
+                let off = (computed.to_kind(Kind::Double) - &exact).abs();
                 assert!(bool::try_from(off.le_tensor(&bound).all()).unwrap(), "{kind:?}");
             }
         }
@@ -175,10 +174,10 @@ mod tests {
         let x = wave(&[2, 4], 0.3, Kind::BFloat16).set_requires_grad(true);
         let weight = wave(&[3, 4], 1.1, Kind::BFloat16);
         let value = widened_linear(&x, &weight, None);
-        let found =
+        let computed =
             vector_jacobian_product(&[&value], &[&value.ones_like()], &[&x]).unwrap().remove(0);
         let exact = weight.to_kind(Kind::Double).sum_dim_intlist([0i64].as_slice(), true, None);
-        let off = (found.unwrap().to_kind(Kind::Double) - exact).abs().max().double_value(&[]);
+        let off = (computed.unwrap().to_kind(Kind::Double) - exact).abs().max().double_value(&[]);
         assert!(off < 2f64.powi(-8), "{off}");
     }
 
@@ -188,10 +187,10 @@ mod tests {
             (wave(&[40, 24], 0.3, Kind::BFloat16), wave(&[24, 50], 1.1, Kind::BFloat16));
         let exact = hidden.to_kind(Kind::Double).matmul(&weight.to_kind(Kind::Double));
         for rows in [1, 7, 8, 40] {
-            let found = matmul(&hidden.narrow(0, 0, rows), &weight);
-            assert_eq!(found.kind(), Kind::BFloat16);
+            let computed = matmul(&hidden.narrow(0, 0, rows), &weight);
+            assert_eq!(computed.kind(), Kind::BFloat16);
             let exact = exact.narrow(0, 0, rows);
-            let off = (found.to_kind(Kind::Double) - &exact).abs().max().double_value(&[]);
+            let off = (computed.to_kind(Kind::Double) - &exact).abs().max().double_value(&[]);
             assert!(
                 off < exact.abs().max().double_value(&[]) * 2f64.powi(-8),
                 "{rows} rows: {off}"
@@ -201,9 +200,9 @@ mod tests {
 
     #[test]
     fn kernels_are_missing_for_bf16_on_the_cpu_alone() {
-        let of = |kind| Tensor::zeros([2, 4, 3], (kind, Device::Cpu));
-        assert!(!lacks_kernels(&of(Kind::Float)) && !lacks_kernels(&of(Kind::Double)));
-        assert_eq!(lacks_kernels(&of(Kind::BFloat16)), !has_kernels_for_bf16());
-        assert!(has_rows(&of(Kind::Float), 8) && !has_rows(&of(Kind::Float), 9));
+        let zeros = |kind| Tensor::zeros([2, 4, 3], (kind, Device::Cpu));
+        assert!(!lacks_kernels(&zeros(Kind::Float)) && !lacks_kernels(&zeros(Kind::Double)));
+        assert_eq!(lacks_kernels(&zeros(Kind::BFloat16)), !has_kernels_for_bf16());
+        assert!(has_rows(&zeros(Kind::Float), 8) && !has_rows(&zeros(Kind::Float), 9));
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Longest silence where there is no terminal.
+/// Longest time between lines if there is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
 /// Progress of one job of a known number of steps, on standard error or in a file.
@@ -17,7 +17,7 @@ pub struct Progress {
     name: String,
     total: u64,
     bar: Option<ProgressBar>,
-    /// Takes every line in place of standard error.
+    /// File that receives every line in place of standard error.
     log: Option<File>,
     last_line: Cell<Option<Instant>>,
 }
@@ -35,7 +35,7 @@ impl Progress {
         Self { name: name.to_owned(), total, bar, log: None, last_line: Cell::new(None) }
     }
 
-    /// The same job in a file, which it is appended to; every line there is, at once.
+    /// A job that appends every line to a file, at once.
     ///
     /// # Errors
     ///
@@ -46,7 +46,7 @@ impl Progress {
         Ok(Self { name: name.to_owned(), total, bar: None, log, last_line })
     }
 
-    /// `step` steps are done; `message` says what they came to.
+    /// Records that `step` steps are done; `message` summarises them.
     pub fn advance(&self, step: u64, message: &str) {
         if let Some(bar) = &self.bar {
             bar.set_message(message.to_owned());
@@ -60,7 +60,7 @@ impl Progress {
         }
     }
 
-    /// `step` steps are done and a part of the next begins; said in a line only after a silence.
+    /// Records that `step` steps are done and a phase of the next begins; prints a line only after a silence.
     pub fn phase(&self, step: u64, phase: &str) {
         if let Some(bar) = &self.bar {
             bar.set_message(phase.to_owned());
@@ -73,7 +73,7 @@ impl Progress {
         }
     }
 
-    /// A line of its own, above the bar where there is one.
+    /// Prints a line, above the bar if there is one.
     pub fn say(&self, line: &str) {
         let line = format!("{}: {line}", self.name);
         match &self.bar {
@@ -90,14 +90,14 @@ impl Progress {
         }
     }
 
-    /// The job is over.
+    /// Ends the job.
     pub fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish();
         }
     }
 
-    /// The job ends before its last step: the bar stays where it is, and no longer says what is left.
+    /// Ends the job before its last step: the bar stays and no longer shows the remaining time.
     pub fn interrupt(&self) {
         if let Some(bar) = &self.bar {
             bar.set_style(style("{prefix} {bar:30} {pos}/{len} {msg} [{elapsed}]"));

@@ -1,16 +1,16 @@
-//! What the policy says of given tokens.
+//! Log-probabilities and entropies of given tokens under the policy.
 
 use tch::{Kind, Tensor};
 
 use crate::head::token_statistics;
 use crate::model::Decoder;
 
-/// Entry `t` of the two columns is about token `t + 1`, given tokens `0..=t`: the first token has none.
+/// Columns of scores: entry `t` is for token `t + 1`, given tokens `0..=t`; the first token has none.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Scores {
-    /// Nats.
+    /// Log-probability in nats.
     pub log_prob: Vec<f64>,
-    /// Nats, over the whole vocabulary.
+    /// Entropy over the full vocabulary, in nats.
     pub entropy: Vec<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! What the operator asks of a run that is going on.
+//! Signals by which the operator controls a running run.
 
 use std::io;
 use std::sync::Arc;
@@ -11,21 +11,21 @@ use signal_hook::low_level::emulate_default_handler;
 
 use crate::interruption::Interruption;
 
-/// SIGTERM and SIGINT that come within this time of the first one are the same request. Slurm at a job's end sends SIGTERM to
-/// every task and to `srun`, which passes it on; a terminal sends SIGINT to a launcher and to what it started.
+/// Time within which further SIGTERM and SIGINT count as the same request. At a job's end Slurm sends SIGTERM to
+/// every task and to `srun`, which forwards it; a terminal sends SIGINT to a launcher and to its children.
 const SAME_REQUEST: Duration = Duration::from_secs(2);
 
-/// SIGTERM and SIGINT ask for the end after the step in progress, SIGUSR1 for a checkpoint; a SIGTERM or SIGINT that comes
+/// SIGTERM and SIGINT ask for the end after the current step, SIGUSR1 for a checkpoint. A second SIGTERM or SIGINT at least
 /// [`SAME_REQUEST`] after the first ends the process at once.
 #[derive(Debug)]
 pub(crate) struct Signals {
-    /// The first signal that asked for the end; 0 before.
+    /// First signal that asked for the end; 0 before.
     end: Arc<AtomicI32>,
     save: Arc<AtomicBool>,
 }
 
 impl Signals {
-    /// Listens from now on, for as long as the process lives.
+    /// Listens from now on, for the life of the process.
     pub(crate) fn listen() -> io::Result<Self> {
         let signals = Self { end: Arc::default(), save: Arc::default() };
         let mut listener = Listener::new([SIGTERM, SIGINT, SIGUSR1])?;
@@ -47,18 +47,18 @@ impl Signals {
         Ok(signals)
     }
 
-    /// Whether the run is to end, and by which signal.
+    /// Returns the signal that asked the run to end, if any.
     pub(crate) fn asked_to_end(&self) -> Option<Interruption> {
         Interruption::of_signal(self.end.load(Ordering::Relaxed))
     }
 
-    /// Whether a checkpoint was asked for since the last question.
+    /// Returns true if a checkpoint was requested since the last call.
     pub(crate) fn asked_to_save(&self) -> bool {
         self.save.swap(false, Ordering::Relaxed)
     }
 }
 
-/// Whether a request to end that came `now` is another than the first one, which came at `asked`.
+/// Returns true if a request to end at `now` is a new one, not the first, which came at `asked`.
 fn insists(asked: &mut Option<Instant>, now: Instant) -> bool {
     now.duration_since(*asked.get_or_insert(now)) >= SAME_REQUEST
 }

@@ -30,12 +30,13 @@ impl Imports {
     pub(super) fn of(modules: &Crate) -> Self {
         let files = modules.modules.iter().map(|module| module.file.clone()).collect();
         let mut imports = Self { files, of: BTreeMap::new() };
-        for (at, module) in modules.modules.iter().enumerate().filter(|(_, module)| !module.is_test)
+        for (index, module) in
+            modules.modules.iter().enumerate().filter(|(_, module)| !module.is_test)
         {
             let named = module.imports.iter().filter(|import| !re_exports_child(module, import));
             let named = named.filter(|import| import.name != "*").map(|import| &import.path);
             for path in named.chain(&module.paths) {
-                let target = match modules.resolve(at, path, 0) {
+                let target = match modules.resolve(index, path, 0) {
                     Some(Place::Item(target)) => target,
                     // A module that only an attribute names further.
                     Some(Place::Module(target)) if module.imports_unused(path) => target,
@@ -92,7 +93,7 @@ impl Imports {
     }
 }
 
-/// Whether an import passes on something of a child module.
+/// Returns true if an import re-exports from a child module.
 fn re_exports_child(module: &Module, import: &Import) -> bool {
     import.is_public
         && (import.path.first())
@@ -100,7 +101,7 @@ fn re_exports_child(module: &Module, import: &Import) -> bool {
 }
 
 impl Module {
-    /// Whether this is the path of an import whose name begins no path of the code.
+    /// Returns true if this is the path of a private import whose name begins no path in the code.
     fn imports_unused(&self, path: &[String]) -> bool {
         let import = self.imports.iter().find(|import| import.path == path);
         let begins = |import: &Import| self.paths.iter().any(|path| path[0] == import.name);

@@ -26,7 +26,7 @@ pub(super) struct Module {
     pub(super) items: BTreeSet<String>,
     /// Paths and single names in its code: `["super", "Node"]`.
     pub(super) paths: BTreeSet<Vec<String>>,
-    /// Whether it is compiled for tests alone.
+    /// True if it is compiled for tests alone.
     pub(super) is_test: bool,
 }
 
@@ -196,9 +196,9 @@ impl<'a> Tokens<'a> {
     }
 
     fn eat(&mut self, token: &str) -> bool {
-        let found = self.peek() == token;
-        self.at += usize::from(found);
-        found
+        let is_next = self.peek() == token;
+        self.at += usize::from(is_next);
+        is_next
     }
 
     /// Takes a bracket with all that stands inside.
@@ -294,15 +294,15 @@ fn passed_over(rest: &str) -> usize {
         return until(0, "\n");
     }
     if rest.starts_with("/*") {
-        let (mut at, mut depth) = (2, 1);
-        while depth > 0 && at < rest.len() {
-            let (open, close) = (rest[at..].find("/*"), rest[at..].find("*/"));
+        let (mut offset, mut depth) = (2, 1);
+        while depth > 0 && offset < rest.len() {
+            let (open, close) = (rest[offset..].find("/*"), rest[offset..].find("*/"));
             let Some(close) = close else { return rest.len() };
             let opens = open.is_some_and(|open| open < close);
-            at += 2 + if opens { open.unwrap_or_default() } else { close };
+            offset += 2 + if opens { open.unwrap_or_default() } else { close };
             depth = if opens { depth + 1 } else { depth - 1 };
         }
-        return at;
+        return offset;
     }
     for prefix in ["r", "br", "cr"] {
         if let Some(after) = rest.strip_prefix(prefix) {

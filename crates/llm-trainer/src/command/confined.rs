@@ -1,9 +1,9 @@
-//! `confined`: what `train` starts itself as to run a program of a response, where the smaller helper is not beside it.
+//! `confined`: the command that `train` starts to run a program of a response, where the smaller helper is not installed beside it.
 
 /// Arguments of `confined`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// What the program is allowed, in JSON
+    /// Permissions of the program, in JSON
     confinement: String,
 }
 

@@ -40,7 +40,7 @@ struct CheckArgs {
     /// Run whose `reward.kind`, `reward.kind_by_source` and `data.train.file` say how the file is read [default: mathematics]
     #[arg(long, value_name = "TOML")]
     config: Option<PathBuf>,
-    /// What an answer is: math, multiple-choice or exact-match, or SOURCE=KIND for one source; may be repeated
+    /// Kind of the answers: math, multiple-choice or exact-match, or SOURCE=KIND for one source; may be repeated
     #[arg(long = "kind", value_name = "[SOURCE=]KIND")]
     kinds: Vec<String>,
     /// Column of the problem, dots lead inside [default: recognised]
@@ -96,7 +96,7 @@ fn check(args: &CheckArgs, out: &mut impl Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The file under the rules of the run that is named, or the defaults.
+/// The file under the rules of the named run, or the defaults.
 fn rules(args: &CheckArgs, run: Option<&RunConfig>) -> QuestionFile {
     let mut file = match run.map(|run| &run.data.train) {
         Some(DataSource::File(file)) => QuestionFile { limit: 0, ..file.clone() },
@@ -114,7 +114,7 @@ fn rules(args: &CheckArgs, run: Option<&RunConfig>) -> QuestionFile {
     file
 }
 
-/// The kinds of the run's configuration, where one is named, with those of the command line over them.
+/// The kinds of the named run's configuration, overridden by those of the command line.
 fn kinds(args: &CheckArgs, run: Option<&RunConfig>) -> anyhow::Result<RewardKinds> {
     let mut kinds = run.map_or_else(RewardKinds::default, |run| run.reward.kinds());
     for named in &args.kinds {

@@ -1,4 +1,4 @@
-//! `doctor`: what this program found on the machine, and whether its arithmetic is right.
+//! `doctor`: libtorch, drivers and devices of this machine, and a self-test of its arithmetic.
 
 use std::io::Write;
 
@@ -13,9 +13,9 @@ use crate::generation::{test_fused_decoding, test_own_kernels};
 use crate::kernel_test::{SWITCH, may_use_kernels, on_host};
 use crate::model::test_fused_training;
 
-/// The shape of Qwen2.5-7B, of which kernels are tested.
+/// Shape of Qwen2.5-7B, for which kernels are tested.
 const MODEL: &str = "7b";
-/// Its heads of queries, of keys and values, and their width.
+/// Numbers of query heads and key-value heads of that shape, and their width.
 const HEADS: [i64; 3] = [28, 4, 128];
 
 /// Arguments of `doctor`: none.
@@ -86,7 +86,7 @@ pub fn run(_args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     }
 }
 
-/// Whether CUDA can be used; where not, which libraries are missing and which wheels hold them; and the driver.
+/// Writes whether CUDA can be used, which libraries are missing and which wheels contain them, and the driver.
 fn say_cuda(
     out: &mut impl Write,
     machine: &Machine,
@@ -114,7 +114,7 @@ fn say_cuda(
     }
 }
 
-/// A line that says how `what` is computed: by the kernel, or why by plain operators.
+/// Writes one line that says how `what` is computed: by the kernel, or why by plain operators.
 fn say_which(
     out: &mut impl Write,
     (label, device): (&str, Device),
@@ -131,7 +131,7 @@ fn say_which(
     }
 }
 
-/// Product and gradient of two matrices against their closed form on the host; answers with the largest difference.
+/// Compares product and gradient of two matrices with their closed form on the host; returns the largest difference.
 ///
 /// With `Y = X W` and cotangent `G`, the gradients are `G Wᵀ` and `Xᵀ G`.
 fn self_test(device: Device) -> anyhow::Result<f64> {
@@ -156,9 +156,9 @@ fn self_test(device: Device) -> anyhow::Result<f64> {
         (grad_w, exact_x.f_tr()?.f_matmul(&exact_g)?),
     ];
     let mut largest = 0_f64;
-    for (found, exact) in pairs {
-        let found = on_host(found).map_err(Error::msg)?.to_kind(Kind::Double);
-        let error = (found - exact).abs().max().double_value(&[]);
+    for (computed, exact) in pairs {
+        let computed = on_host(computed).map_err(Error::msg)?.to_kind(Kind::Double);
+        let error = (computed - exact).abs().max().double_value(&[]);
         // Asked in this way, NaN is wrong too.
         ensure!(error < TOLERANCE, "error is {error}, expected below {TOLERANCE}");
         largest = largest.max(error);
@@ -191,8 +191,9 @@ mod tests {
     fn of_each_operation_it_says_what_does_it_and_why() {
         let mut out = Vec::new();
         let mut say = |outcome| {
-            let (of, kernel) = (("kernel", Device::Cuda(1)), ("the gate", "a kernel of our own"));
-            say_which(&mut out, of, kernel, &outcome).unwrap();
+            let (target, kernel) =
+                (("kernel", Device::Cuda(1)), ("the gate", "a kernel of our own"));
+            say_which(&mut out, target, kernel, &outcome).unwrap();
         };
         say(Ok(0.00374));
         say(Err("NVRTC does not compile it:\nkernels.cu(3)".to_owned()));

@@ -1,4 +1,4 @@
-//! `eval`: how often a model is right on sets of questions, with intervals; and two such evaluations compared.
+//! `eval`: accuracy of a model on sets of questions, with intervals; and the comparison of two such evaluations.
 
 mod compare;
 mod subject;
@@ -30,7 +30,7 @@ pub struct Args {
     /// A Hugging Face directory, a checkpoint, or the folder of a run (its latest checkpoint)
     #[arg(required = true, value_name = "MODEL_OR_RUN")]
     model: Option<PathBuf>,
-    /// Of a run, the checkpoint after this step [default: the latest]
+    /// Checkpoint of a run after this step [default: the latest]
     #[arg(long, value_name = "STEP")]
     step: Option<u64>,
     /// A set of questions, as aime24=aime24.jsonl.zst:n=32,temperature=0.6; may be repeated
@@ -58,7 +58,7 @@ pub struct Args {
     json: bool,
 }
 
-/// What holds for every set that does not say otherwise.
+/// Sampling options of every set that sets none of its own.
 #[derive(Debug, clap::Args)]
 struct SamplingOptions {
     /// Responses to each problem [default: 1]
@@ -159,7 +159,7 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     print(&results, &subject.name, &folder, (!args.json).then_some(&file.grading), out)
 }
 
-/// `for_people`: how answers are read, where people and not programs read the results.
+/// Prints the results; `for_people` adds how answers are read.
 fn print(
     results: &Results,
     name: &str,
@@ -194,18 +194,18 @@ fn print(
 }
 
 impl SamplingOptions {
-    /// Fields of a set's sampling that were given.
+    /// Returns the sampling fields that were given.
     fn overrides(&self) -> anyhow::Result<Table> {
-        let whole = |value: Option<u32>| value.map(|value| Value::Integer(value.into()));
+        let integer = |value: Option<u32>| value.map(|value| Value::Integer(value.into()));
         let number = |value: Option<f64>| value.map(Value::Float);
         let stops = (!self.stops.is_empty()).then(|| Value::try_from(&self.stops)).transpose()?;
         let fields = [
-            ("samples", whole(self.samples)),
+            ("samples", integer(self.samples)),
             ("temperature", number(self.temperature)),
             ("top_p", number(self.top_p)),
-            ("top_k", whole(self.top_k)),
+            ("top_k", integer(self.top_k)),
             ("min_p", number(self.min_p)),
-            ("max_response_tokens", whole(self.max_response_tokens)),
+            ("max_response_tokens", integer(self.max_response_tokens)),
             ("entropy_floor", number(self.band.entropy_floor)),
             ("entropy_ceiling", number(self.band.entropy_ceiling)),
             ("stop", stops),
@@ -214,7 +214,7 @@ impl SamplingOptions {
         Ok(fields.into_iter().filter_map(given).collect())
     }
 
-    /// What is not about sampling.
+    /// Fills in the options that do not concern sampling.
     fn fill_in(&self, file: &mut EvaluationFile) {
         if let Some(seed) = self.seed {
             (file.seed, file.bootstrap.seed) = (seed, seed);

@@ -36,12 +36,12 @@ enum Dtype {
     F32,
 }
 
-/// What becomes of embedding and head.
+/// Treatment of embedding and head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Tie {
     /// One matrix, the finer of the two, where the two are nearly alike
     Auto,
-    /// As in the file
+    /// Both, unchanged
     Keep,
     /// One matrix, the head's
     Output,

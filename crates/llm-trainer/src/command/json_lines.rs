@@ -24,13 +24,13 @@ pub(super) fn for_each<T: DeserializeOwned>(
         Box::new(BufReader::new(file))
     };
     for (number, line) in (1..).zip(reader.lines()) {
-        let at = || format!("{}: line {number}", path.display());
-        let line = line.with_context(at)?;
+        let place = || format!("{}: line {number}", path.display());
+        let line = line.with_context(place)?;
         if !line.trim().is_empty() {
             let object = serde_json::from_str(&line);
             let object = object.map_err(|error| anyhow!(plain_words(&error.to_string())));
-            let object = object.with_context(at)?;
-            each(object).with_context(at)?;
+            let object = object.with_context(place)?;
+            each(object).with_context(place)?;
         }
     }
     Ok(())

@@ -33,7 +33,7 @@ use command_pages::{CompletionsArgs, ManArgs};
 #[derive(Debug, Parser)]
 #[command(name = "llm-trainer", version)]
 pub struct Cli {
-    /// What to do.
+    /// Subcommand to run.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -85,7 +85,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Whether a model is computed in this process.
+    /// Returns true if the command computes a model in this process.
     pub fn computes(&self) -> bool {
         match self {
             Self::Doctor(_)
@@ -111,11 +111,11 @@ impl Command {
         }
     }
 
-    /// Runs it.
+    /// Runs the subcommand.
     ///
     /// # Errors
     ///
-    /// What the user has to know, as one line.
+    /// The message for the user, as one line.
     pub fn run(&self, out: &mut impl Write) -> anyhow::Result<()> {
         match self {
             Self::Doctor(args) => doctor::run(args, out),

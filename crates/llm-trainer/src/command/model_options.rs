@@ -1,4 +1,4 @@
-//! Which model a command reads, where it puts it and in which precision.
+//! Options for the model that a command reads, its device and its precision.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -19,12 +19,12 @@ pub struct ModelOptions {
     /// checkpoint)
     #[arg(long, value_name = "MODEL_OR_RUN")]
     pub model: PathBuf,
-    /// Where it runs, and how.
+    /// Device and precision of the model.
     #[command(flatten)]
     pub placement: Placement,
 }
 
-/// Where a model runs, and in which precision.
+/// Device and precision of a model.
 #[derive(Debug, Clone, Args)]
 pub struct Placement {
     /// auto, cpu, cuda or cuda:N; auto takes the first CUDA device, or the CPU where no GPU is
@@ -79,9 +79,9 @@ impl Placement {
     }
 }
 
-/// A model that was loaded, with its tokenizer.
+/// A loaded model, with its tokenizer.
 pub struct LoadedModel {
-    /// Where it lies: of a run, its latest checkpoint.
+    /// Directory of the model; for a run that of its latest checkpoint.
     pub directory: PathBuf,
     /// The model.
     pub decoder: Decoder,
@@ -105,7 +105,7 @@ impl ModelOptions {
     }
 }
 
-/// The directory of a model. A run stands for its latest checkpoint, which is then named on standard error.
+/// Returns the directory of a model. For a run, that of its latest checkpoint, which is then named on standard error.
 fn model_directory(path: &Path) -> anyhow::Result<PathBuf> {
     let Ok(run) = RunDirectory::open(path) else { return Ok(path.to_path_buf()) };
     let directory = latest_checkpoint(&run)?;

@@ -1,4 +1,4 @@
-//! `plan`: whether a run fits, what to change where it does not, what it sends, how long it takes.
+//! `plan`: memory, traffic and time of a run, and the settings to change where it does not fit.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use super::plan_options::PlanOptions;
 use super::run_source::RunOptions;
 use crate::product::widens_products;
 
-/// A run of 32 prompts × 8 with the defaults of every other field.
+/// A run of 32 prompts with 8 responses each, and default values of all other fields.
 const PLAIN: &str = "name = \"plan\"\nmodel = { path = \"model\", dtype = \"bf16\" }\n\
                      data = { train = { arithmetic = {} } }\ntraining = { steps = 1 }\n";
 
@@ -36,7 +36,7 @@ pub struct Args {
     /// Machines
     #[arg(long, default_value_t = 1, value_name = "M")]
     nodes: usize,
-    /// What is cut over the ranks, 0 to 3, as `--set parallel.zero=STAGE` [default: the run's]
+    /// Stage of sharding over the ranks, 0 to 3, as `--set parallel.zero=STAGE` [default: the run's]
     #[arg(long, value_name = "STAGE")]
     zero: Option<u8>,
     /// Devices that hold one model together, as `--set parallel.tensor=N` [default: the run's]
@@ -161,7 +161,7 @@ fn fraction(option: &str, value: f64) -> anyhow::Result<f64> {
     Ok(value)
 }
 
-/// The run; what it leaves open is filled in, as nothing of it is read.
+/// Reads the run; fills in required fields that are left open, as the plan does not use them.
 fn planned_run(args: &Args) -> anyhow::Result<Run> {
     let path = format!("model.path={:?}", args.model.as_deref().unwrap_or("model"));
     let filled_in = [path, "data.train.arithmetic={}".to_owned()];
@@ -172,7 +172,7 @@ fn planned_run(args: &Args) -> anyhow::Result<Run> {
     Ok(config.resolve()?)
 }
 
-/// The model: the one named, else that of the run, or of the preset's name.
+/// Returns the sizes of the named model, else of the run's model, else of the preset's.
 fn model_of(args: &Args, run: &Run) -> anyhow::Result<ModelSizes> {
     let of_preset = args.run.preset.as_deref().and_then(|preset| preset.split('-').nth(1));
     let path = run.config().model.path.display().to_string();
@@ -186,7 +186,7 @@ fn model_of(args: &Args, run: &Run) -> anyhow::Result<ModelSizes> {
     sizes(name)
 }
 
-/// The sizes of a shape's name or a directory.
+/// Returns the sizes of a named shape or of the model in a directory.
 pub(super) fn sizes(name: &str) -> anyhow::Result<ModelSizes> {
     if let Some(config) = preset_model(name) {
         return Ok(ModelSizes::of(&format!("Qwen2.5-{}", name.to_uppercase()), &config));

@@ -9,7 +9,7 @@ use training_run::config::Device;
 use crate::device::kind_of;
 use crate::machine::{cpu_speed, gpu, host_memory};
 
-/// The devices and what is assumed of them.
+/// Devices and assumptions of a plan.
 #[derive(Debug, Clone, clap::Args)]
 pub struct PlanOptions {
     /// Devices planned for: h200, h100 or a100 [default: those that the run would take here, its GPUs or its CPU; h200 where
@@ -24,7 +24,7 @@ pub struct PlanOptions {
     /// enough]
     #[arg(long, value_name = "AMOUNT", help_heading = "Planning")]
     host_memory: Option<String>,
-    /// What a machine sends to others, in gigabits per second: 3200 is one card of 400 for each of eight devices
+    /// Network bandwidth of a machine, in gigabits per second: 3200 is one card of 400 for each of eight devices
     #[arg(long, default_value_t = 3200.0, value_name = "GBIT", help_heading = "Planning")]
     network_gigabits: f64,
     /// Expected length of a prompt, in tokens [default: a quarter of the longest]
@@ -36,17 +36,17 @@ pub struct PlanOptions {
 }
 
 impl PlanOptions {
-    /// Whether a run with this choice of a device is planned for a CPU.
+    /// Returns true if a run with this device setting is planned for a CPU.
     pub fn is_on_cpu(&self, device: Device) -> bool {
         let finds_no_gpu = || tch::Cuda::device_count() == 0;
         self.gpu.is_none() && (device == Device::Cpu || (device == Device::Auto && finds_no_gpu()))
     }
 
-    /// The memory that was given.
+    /// Returns the given memory, in bytes.
     ///
     /// # Errors
     ///
-    /// If it is no amount.
+    /// If the text is no amount of memory.
     pub fn memory_bytes(&self) -> anyhow::Result<Option<u64>> {
         let parse = |text: &String| parse_bytes(text).context("--gpu-memory");
         self.gpu_memory.as_ref().map(parse).transpose()
@@ -63,7 +63,7 @@ impl PlanOptions {
         Ok(Plan::new(setup, hardware, assumptions))
     }
 
-    /// The settings that a setup fits into these devices with, the fastest of them; `None` where none fits.
+    /// Returns the fastest settings with which the setup fits these devices; `None` where none fits.
     ///
     /// # Errors
     ///
@@ -77,11 +77,11 @@ impl PlanOptions {
         Ok(settings_that_fit(&setup, &self.hardware(&setup)?, assumptions))
     }
 
-    /// The setup with the expected lengths.
+    /// Returns the setup with the expected lengths.
     ///
     /// # Errors
     ///
-    /// If one is longer than the longest.
+    /// If an expected length exceeds the longest.
     fn with_lengths(&self, mut setup: Setup) -> anyhow::Result<Setup> {
         let lengths = [
             ("--mean-prompt-tokens", self.mean_prompt_tokens, setup.run.data.max_prompt_tokens),
@@ -93,8 +93,8 @@ impl PlanOptions {
         ];
         for (option, tokens, longest) in lengths {
             let fits = tokens.is_none_or(|tokens| (1..=longest).contains(&tokens));
-            let found = tokens.unwrap_or(longest);
-            anyhow::ensure!(fits, "{option} is {found}, expected 1 to the longest, {longest}");
+            let length = tokens.unwrap_or(longest);
+            anyhow::ensure!(fits, "{option} is {length}, expected 1 to the longest, {longest}");
         }
         setup.mean_prompt_tokens = self.mean_prompt_tokens.unwrap_or(setup.mean_prompt_tokens);
         setup.mean_response_tokens =
@@ -102,7 +102,7 @@ impl PlanOptions {
         Ok(setup)
     }
 
-    /// The devices.
+    /// Returns the hardware that the plan assumes.
     fn hardware(&self, setup: &Setup) -> anyhow::Result<Hardware> {
         let speed = self.network_gigabits;
         let good = speed.is_finite() && speed > 0.0;

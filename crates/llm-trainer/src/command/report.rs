@@ -13,10 +13,10 @@ pub struct Args {
     /// Folders of the runs, as `runs/NAME`
     #[arg(required = true)]
     runs: Vec<PathBuf>,
-    /// What `softmax-sim verify --json` wrote, to stand on the same page [default: none]
+    /// Output of `softmax-sim verify --json`, shown on the same page [default: none]
     #[arg(long, value_name = "FILE")]
     verification: Option<PathBuf>,
-    /// Where to write the page [default: report.html in the folder of the first run]
+    /// File for the page [default: report.html in the folder of the first run]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Command that makes the runs again, for the foot of the page [default: none]

@@ -11,7 +11,7 @@ use model_files::chat_template::ChatTemplate;
 use super::model_options::{LoadedModel, ModelOptions, Placement};
 use crate::serve::{Room, Settings, listen};
 
-/// Tokens of prompt and response where neither the user nor the model's positions say less.
+/// Default context in tokens (prompt and response), unless the user or the model's positions limit it further.
 const TOKENS: usize = 4096;
 
 /// Arguments of `serve`.
@@ -30,7 +30,7 @@ pub struct Args {
     /// Let other machines in: there is no password, and no encryption
     #[arg(long)]
     allow_remote: bool,
-    /// What requests call the model [default: the directory's name]
+    /// Name of the model in requests [default: the directory's name]
     #[arg(long, value_name = "NAME")]
     model_name: Option<String>,
     /// Responses that decode together

@@ -96,7 +96,7 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     }
 }
 
-/// Refuses a run that needs more memory than there is, on all ranks; what the plan would change is printed first.
+/// Refuses, on all ranks, a run that needs more memory than there is; the plan's suggested changes are printed first.
 fn admit(ranks: &Ranks, run: &Run, given: Option<u64>) -> anyhow::Result<Option<MemoryCheck>> {
     let device = crate::device::resolve_beside(run.config().model.device, ranks.local())?;
     let check = MemoryCheck::new(run, ranks, device, given);
@@ -114,7 +114,7 @@ fn admit(ranks: &Ranks, run: &Run, given: Option<u64>) -> anyhow::Result<Option<
     Ok(check)
 }
 
-/// Prints what would run, as a configuration whose comments say what comes of it.
+/// Prints the resolved configuration, with comments on its consequences.
 fn dry_run(
     args: &Args,
     run: &Run,
@@ -149,7 +149,7 @@ fn dry_run(
     Ok(())
 }
 
-/// Trains on this rank, to the last step or until told to end; the first one has the last word on standard output.
+/// Trains on this rank to the last step or until told to end; only the first rank writes to standard output.
 fn train_on(
     ranks: &Ranks,
     args: &Args,
@@ -207,7 +207,7 @@ fn train_on(
     Ok(interruption)
 }
 
-/// The first line of a run, by the first rank.
+/// Prints the first line of a run, on the first rank.
 fn announce(ranks: &Ranks, model: &ModelSection) -> anyhow::Result<()> {
     device::set_threads(model.threads)?;
     let (place, kind) = device::place(model, ranks.local())?;
@@ -217,7 +217,7 @@ fn announce(ranks: &Ranks, model: &ModelSection) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The run where it starts, and the fields that it goes on with otherwise than before, which are written down.
+/// Starts or resumes the run, and records the fields that differ from before.
 fn begin(
     ranks: &Ranks,
     args: &Args,
@@ -243,13 +243,13 @@ fn begin(
     Ok((trainer.with_rollouts(rollouts), changes))
 }
 
-/// What may end a run before its last step.
+/// Requests to end a run before its last step.
 struct Requests {
     signals: Signals,
     deadline: Option<Deadline>,
 }
 
-/// Trains to the last step, or until told to end, with a checkpoint of where it stands.
+/// Trains to the last step; told to end earlier, it saves a checkpoint first.
 fn train(
     ranks: &Ranks,
     trainer: &mut Trainer,
@@ -309,7 +309,7 @@ fn train(
     Ok(None)
 }
 
-/// Where a run starts, in words.
+/// Describes where a run starts.
 fn start_of(origin: &Origin) -> String {
     match (origin, origin.checkpoint()) {
         (Origin::Branch(_), Some(from)) => format!("a branch after step {}", from.step),
@@ -319,7 +319,7 @@ fn start_of(origin: &Origin) -> String {
     }
 }
 
-/// The folder of a new run, with what describes it.
+/// Creates the folder of a new run and writes the files that describe the run.
 fn create(root: &Path, run: &Run, resolved: &str, ranks: usize) -> anyhow::Result<RunDirectory> {
     let directory = RunDirectory::create(root)?;
     let environment = serde_json::json!({
@@ -333,7 +333,7 @@ fn create(root: &Path, run: &Run, resolved: &str, ranks: usize) -> anyhow::Resul
     Ok(directory)
 }
 
-/// What a person watches for: reward, entropy, and how long it takes.
+/// Summary of a step: reward, entropy and times.
 fn summary(report: &StepReport) -> String {
     let value = |name: &str| report.metrics.get(name).unwrap_or(f64::NAN);
     format!(

@@ -1,4 +1,4 @@
-//! Whether CUDA can be used here, and what to do where it cannot.
+//! Check that CUDA can be used, and advice where it cannot.
 
 use thiserror::Error;
 use torch_ext::{CudaDriver, CudaLibrary, cuda_driver, load_cuda, missing_cuda_libraries};
@@ -12,24 +12,24 @@ const CUDA: (i32, i32) = (13, 0);
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum NoCuda {
-    /// Libraries that its CUDA half loads are not here.
+    /// Libraries that libtorch's CUDA half loads are missing.
     #[error("{}: `CUDA=1 make setup` fetches {}", listed(.missing), if .missing.len() == 1 { "it" } else { "them" })]
     Libraries {
-        /// All of them.
+        /// All missing libraries.
         missing: Vec<CudaLibrary>,
     },
     /// The loader refuses the CUDA half for another reason.
     #[error("libtorch's CUDA half does not load: {reason}")]
     Loader {
-        /// The loader's own words.
+        /// Message of the loader.
         reason: String,
     },
-    /// No driver is installed, or a container does not have it.
+    /// No driver is installed, or it is not visible in a container.
     #[error(
         "NVIDIA's driver is missing (libcuda.so.1): install version {needed}, or give the container its GPUs (docker run --gpus all)"
     )]
     NoDriver {
-        /// The oldest version that will do, in words.
+        /// Oldest sufficient version, in words.
         needed: String,
     },
     /// The driver is too old.
@@ -38,24 +38,24 @@ pub enum NoCuda {
         .installed.as_ref().map_or_else(String::new, |version| format!(" {version}")), .runs.0, .runs.1, .needs.0, .needs.1
     )]
     OldDriver {
-        /// Its version, where the kernel tells it.
+        /// Version of the driver, where the kernel reports it.
         installed: Option<String>,
-        /// The newest CUDA that it runs.
+        /// Newest CUDA that the driver runs.
         runs: (i32, i32),
-        /// The CUDA that libtorch was built for.
+        /// CUDA version that libtorch was built for.
         needs: (i32, i32),
-        /// The oldest version that will do, in words.
+        /// Oldest sufficient version, in words.
         needed: String,
     },
-    /// The driver is there and finds no device.
+    /// The driver is installed but finds no device.
     #[error("NVIDIA's driver finds no device{}", .reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}")))]
     NoDevice {
-        /// The driver's own words.
+        /// Message of the driver.
         reason: Option<String>,
     },
 }
 
-/// `libcusparse.so.12 (wheel nvidia-cusparse) is missing`, with how many others.
+/// Writes `libcusparse.so.12 (wheel nvidia-cusparse) is missing`, with the number of others.
 fn listed(missing: &[CudaLibrary]) -> String {
     let with_wheel = |library: &CudaLibrary| format!("{} (wheel {})", library.name, library.wheel);
     let names: Vec<String> = missing.iter().take(2).map(with_wheel).collect();
@@ -67,7 +67,7 @@ fn listed(missing: &[CudaLibrary]) -> String {
     }
 }
 
-/// What is known where libtorch has no device.
+/// Facts about a machine where libtorch has no device.
 #[derive(Debug, Clone)]
 struct Facts {
     loaded: Result<(), String>,
@@ -77,11 +77,11 @@ struct Facts {
     needs: (i32, i32),
 }
 
-/// CUDA devices that libtorch can use, of which there is at least one.
+/// Number of CUDA devices that libtorch can use, at least one.
 ///
 /// # Errors
 ///
-/// Why there is none.
+/// The reason that there is none.
 pub(crate) fn devices(machine: &Machine) -> Result<usize, NoCuda> {
     // Before any question about CUDA: libtorch keeps the first answer.
     let loaded = load_cuda();
@@ -133,24 +133,24 @@ fn built_for(configuration: &str) -> Option<(i32, i32)> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// What `CUDA_VISIBLE_DEVICES` is, where it hides every device.
+/// Value of `CUDA_VISIBLE_DEVICES`, if it hides every device.
 pub(crate) fn hidden() -> Option<String> {
     std::env::var("CUDA_VISIBLE_DEVICES").ok().filter(|devices| hides_all(devices))
 }
 
-/// A launcher has dealt out the devices already: `srun` started this process with one alone, as for `--gpus-per-task=1`.
+/// Returns true if a launcher has assigned one device to this process, such as `srun` with `--gpus-per-task=1`.
 pub(crate) fn is_dealt_one() -> bool {
     shows_one(|name| std::env::var(name).ok())
 }
 
-/// `launch` and torchrun show every process all devices, and say which rank it is on its host; `srun` may do otherwise.
+/// True for `srun` alone: `launch` and torchrun show every process all devices and set its local rank.
 fn shows_one(variable: impl Fn(&str) -> Option<String>) -> bool {
     let is_by_srun = variable("SLURM_LOCALID").is_some() && variable("LOCAL_RANK").is_none();
     let devices = variable("CUDA_VISIBLE_DEVICES").unwrap_or_default();
     is_by_srun && !hides_all(&devices) && !devices.contains(',')
 }
 
-/// CUDA takes the devices up to the first that there cannot be; Slurm says `NoDevFiles`.
+/// Returns true if the first entry is no valid device: CUDA ignores it and all after it. Slurm writes `NoDevFiles`.
 fn hides_all(devices: &str) -> bool {
     let first = devices.split(',').next().unwrap_or_default().trim();
     first.is_empty() || first.starts_with('-') || first == "NoDevFiles"

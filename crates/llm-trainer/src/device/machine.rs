@@ -1,11 +1,11 @@
-//! What a machine shows of NVIDIA's devices and driver, by its files.
+//! NVIDIA devices and driver of a machine, read off its files.
 
 use std::path::Path;
 
-/// Another folder to look for NVIDIA's files in, for tests; `scripts/setup-libtorch.sh` takes it as well.
+/// Root folder for NVIDIA's files in tests, in place of `/`; `scripts/setup-libtorch.sh` reads it too.
 const ROOT: &str = "LLM_TRAINER_NVIDIA_ROOT";
 
-/// What tells of a device or a driver, the likeliest first; `scripts/setup-libtorch.sh` looks at the same files.
+/// Files that show a device or a driver, most likely first; `scripts/setup-libtorch.sh` checks the same ones.
 const SIGNS: [&str; 6] = [
     "dev/nvidia0",
     "dev/nvidiactl",
@@ -18,19 +18,19 @@ const SIGNS: [&str; 6] = [
 /// NVIDIA's traces on a machine.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Machine {
-    /// The file that tells of a device or a driver; `None` on a machine without.
+    /// File that shows a device or a driver; `None` on a machine without.
     pub(crate) sign: Option<String>,
     /// Version of the kernel's half of the driver, as `580.65.06`.
     pub(crate) driver: Option<String>,
 }
 
 impl Machine {
-    /// This one.
+    /// Reads this machine.
     pub(crate) fn here() -> Self {
         Self::below(Path::new(&std::env::var_os(ROOT).unwrap_or_else(|| "/".into())))
     }
 
-    /// The machine whose files lie in the folder `root`.
+    /// Reads the machine whose files are below the folder `root`.
     fn below(root: &Path) -> Self {
         let sign = SIGNS.iter().find(|sign| root.join(sign).exists());
         let version = std::fs::read_to_string(root.join("proc/driver/nvidia/version"));
@@ -41,7 +41,7 @@ impl Machine {
     }
 }
 
-/// The first word of dotted numbers in `NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun Jul 27 …`.
+/// Returns the first dotted number in `NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun Jul 27 …`.
 fn driver_version(text: &str) -> Option<String> {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let is_version = |word: &&str| word.contains('.') && word.split('.').all(is_number);
@@ -52,7 +52,7 @@ fn driver_version(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// A folder with these files.
+    /// Creates a folder with these files.
     fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         for (path, text) in files {
@@ -67,8 +67,8 @@ mod tests {
     fn a_device_or_a_driver_is_seen_by_its_files() {
         assert_eq!(Machine::below(tree(&[]).path()), Machine::default());
         for sign in SIGNS {
-            let found = Machine::below(tree(&[(sign, "")]).path());
-            assert_eq!(found, Machine { sign: Some(format!("/{sign}")), driver: None });
+            let machine = Machine::below(tree(&[(sign, "")]).path());
+            assert_eq!(machine, Machine { sign: Some(format!("/{sign}")), driver: None });
         }
     }
 
@@ -86,9 +86,9 @@ mod tests {
             ),
         ] {
             let files = [("dev/nvidia0", ""), ("proc/driver/nvidia/version", text)];
-            let found = Machine::below(tree(&files).path());
-            assert_eq!(found.sign.as_deref(), Some("/dev/nvidia0"));
-            assert_eq!(found.driver.as_deref(), Some(version));
+            let machine = Machine::below(tree(&files).path());
+            assert_eq!(machine.sign.as_deref(), Some("/dev/nvidia0"));
+            assert_eq!(machine.driver.as_deref(), Some(version));
         }
         assert_eq!(driver_version("NVRM version: none"), None);
         assert_eq!(driver_version(""), None);

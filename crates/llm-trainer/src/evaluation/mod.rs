@@ -1,4 +1,4 @@
-//! A model's responses to sets of questions, judged, kept as they come, and summed up.
+//! Evaluation of a model on sets of questions: its responses are graded, saved as they come, and summarised.
 
 mod prepared;
 
@@ -23,7 +23,7 @@ use crate::model::Decoder;
 use crate::progress::Progress;
 use crate::signals::Signals;
 
-/// An evaluation that can start: everything it needs was read and fits together.
+/// An evaluation that is ready to start: all its inputs were read and checked.
 #[derive(Debug)]
 pub struct Evaluation {
     decoder: Decoder,
@@ -36,15 +36,15 @@ pub struct Evaluation {
 /// How an evaluation ended.
 #[derive(Debug)]
 pub enum Outcome {
-    /// All is done.
+    /// All problems are done.
     Finished(Results),
-    /// A signal asked for the end.
+    /// A signal ended the evaluation.
     Interrupted {
-        /// By what.
+        /// The signal.
         by: Interruption,
-        /// Problems that have all their responses.
+        /// Problems with all their responses.
         done: usize,
-        /// Problems in all.
+        /// Problems in total.
         problems: usize,
     },
 }
@@ -105,13 +105,15 @@ impl Evaluation {
         Ok(Self { decoder, tokenizer, bootstrap: file.bootstrap, settings, sets })
     }
 
-    /// Everything that decides what is sampled and how it is judged, as `settings.json` has it.
+    /// Returns all settings that decide what is sampled and how it is graded, as in `settings.json`.
     pub fn settings(&self) -> &Value {
         &self.settings
     }
 
-    /// Samples and judges what the folder does not have yet, and sums up. SIGTERM and SIGINT end it: problems whose responses have
-    /// not all ended are given up. Whatever ends it, the same evaluation goes on in the same folder, to the same bits on the CPU.
+    /// Samples and grades the missing responses of the folder, and summarises all.
+    ///
+    /// SIGTERM and SIGINT end it; problems with unfinished responses are given up. The same evaluation in the same folder resumes, on the
+    /// CPU to the same bits.
     ///
     /// # Errors
     ///
@@ -156,15 +158,15 @@ impl Evaluation {
     }
 }
 
-/// Keeps responses as they come.
+/// Saves responses as they come.
 struct Keeper<'a> {
     set: &'a PreparedSet,
     folder: &'a ResultsFolder,
     signals: &'a Signals,
     progress: &'a Progress,
-    /// Problems of all sets.
+    /// Problems done, over all sets.
     done: &'a mut usize,
-    /// Of this set.
+    /// Responses to this set.
     responses: &'a mut Vec<Response>,
 }
 

@@ -1,4 +1,4 @@
-//! One set: its prompts and known answers, and how they are asked.
+//! One set of questions: its prompts, known answers and sampling options.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -26,35 +26,35 @@ use crate::generation::{
 };
 use crate::model::Decoder;
 
-/// How many times the slots are filled by problems that are sampled together.
+/// Multiple of the decoding slots that problems sampled together fill.
 const FILLS: usize = 4;
 
-/// A set that can be asked.
+/// A set that is ready to be asked.
 #[derive(Debug)]
 pub(super) struct PreparedSet {
     set: EvaluationSet,
     prompts: Vec<Prompt>,
     truths: Vec<GroundTruth>,
     options: GenerationOptions,
-    /// Whether a response is the same to the bit whatever decodes beside it.
+    /// True if a response is bit-identical whatever decodes beside it.
     rows_are_alone: bool,
-    /// Keys the noise: of the seed and the set's name, so that a set draws the same beside others.
+    /// Seed of the noise, made of the seed and the set's name: a set draws the same whichever other sets there are.
     seed: u64,
 }
 
-/// What holds for all sets.
+/// Settings shared by all sets.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     pub(super) seed: u64,
     pub(super) rows: usize,
     pub(super) cpu_kernels: bool,
-    /// Whether a response is the same to the bit whatever decodes beside it.
+    /// True if a response is bit-identical whatever decodes beside it.
     pub(super) rows_are_alone: bool,
-    /// Most tokens of a prompt and its response.
+    /// Most tokens of a prompt and its response together.
     pub(super) positions: usize,
 }
 
-/// The prompts of a set.
+/// Returns the prompts of a set.
 pub(super) fn prompts(
     set: &EvaluationSet,
     format: &PromptFormat,
@@ -124,7 +124,7 @@ impl PreparedSet {
         self.options.samples
     }
 
-    /// Everything that decides what is asked and how.
+    /// Returns all settings that decide what is asked and how.
     pub(super) fn settings(&self) -> anyhow::Result<Value> {
         let mut settings = serde_json::to_value(&self.set)?;
         if let DataSource::File(file) = &self.set.questions {
@@ -137,18 +137,18 @@ impl PreparedSet {
         Ok(settings)
     }
 
-    /// Problems that are sampled together, from `first` on: all, where a response does not depend on what decodes beside it.
+    /// Problems sampled together, from `first` on: all, if a response does not depend on what decodes beside it.
     fn group(&self, first: usize) -> Range<usize> {
         let group = if self.rows_are_alone { usize::MAX } else { self.unit() };
         first..first.saturating_add(group).min(self.problems())
     }
 
-    /// Problems that are written together: an evaluation goes on after the last of such a unit as if it had not stopped there.
+    /// Number of problems written together. An interrupted evaluation resumes after the last complete unit, with the same results.
     fn unit(&self) -> usize {
         if self.rows_are_alone { 1 } else { (FILLS * self.options.rows).div_ceil(self.samples()) }
     }
 
-    /// The responses that the folder has already.
+    /// Reads the responses that the folder already has.
     pub(super) fn kept(&self, folder: &ResultsFolder) -> anyhow::Result<Vec<Response>> {
         let kept = folder.responses(self.name(), self.samples(), self.unit(), self.problems())?;
         let place = |response: &Response| &self.prompts[response.problem].question;
@@ -160,8 +160,9 @@ impl PreparedSet {
         Ok(kept)
     }
 
-    /// Samples and judges the responses to the problems from `first` on, which `client` gets in their order, as far as it wants
-    /// them and at least so far as problems are sampled together.
+    /// Samples and grades responses to the problems from `first` on and passes them to `client` in order.
+    ///
+    /// It ends when the client wants no more; problems that are sampled together are always completed.
     pub(super) fn answer(
         &self,
         first: usize,
@@ -191,9 +192,9 @@ impl PreparedSet {
         generated: &Generated,
         tokenizer: &TextTokenizer,
     ) -> anyhow::Result<Response> {
-        let whole = tokenizer.decode(&generated.token_ids)?;
+        let decoded = tokenizer.decode(&generated.token_ids)?;
         let stops = self.options.stop_strings.as_ref();
-        let text = stops.map_or(whole.as_str(), |stops| stops.cut(&whole)).to_owned();
+        let text = stops.map_or(decoded.as_str(), |stops| stops.cut(&decoded)).to_owned();
         let Judged { verdict, answer, normal_form } = judge(&self.truths[problem], &text);
         let question = &self.prompts[problem].question;
         let tokens = generated.token_ids.len();
@@ -216,33 +217,33 @@ impl PreparedSet {
     }
 }
 
-/// Who asks for responses.
+/// A consumer of responses.
 pub(super) trait Client {
-    /// All responses to the next problems.
+    /// Takes all responses to the next problems.
     fn take(&mut self, responses: Vec<Response>) -> anyhow::Result<()>;
 
-    /// Says how sampling goes on.
+    /// Reports the progress of sampling.
     fn tell(&self, text: &str);
 
-    /// Whether responses are still wanted.
+    /// Returns true while more responses are wanted.
     fn goes_on(&self) -> bool;
 }
 
-/// Responses that have ended and wait for those before them.
+/// Finished responses that wait for those before them.
 struct Waiting<'a> {
     set: &'a PreparedSet,
     tokenizer: &'a TextTokenizer,
-    /// Whose responses are not handed over yet: those of `generated`.
+    /// Problems of `generated`, not yet passed on.
     problems: Range<usize>,
     generated: Vec<Option<Generated>>,
-    /// Responses that were asked for.
+    /// Requested responses in total.
     total: usize,
     client: &'a mut dyn Client,
     failed: Option<anyhow::Error>,
 }
 
 impl Waiting<'_> {
-    /// Judges the problems at the front whose responses have all ended, and hands them over.
+    /// Grades the problems at the front whose responses have all ended, and passes them on.
     fn hand_over(&mut self) -> anyhow::Result<()> {
         let samples = self.set.samples();
         let ended = self.generated.iter().take_while(|generated| generated.is_some()).count();
@@ -264,7 +265,7 @@ impl Waiting<'_> {
 
 impl Listener for Waiting<'_> {
     fn finished(&mut self, index: usize, response: Generated) {
-        // Counted from the first problem of all, of which some have been handed over.
+        // Indices count from the first problem, and some responses have already been passed on.
         let gone = self.total - self.generated.len();
         self.generated[index - gone] = Some(response);
         if self.failed.is_none() {

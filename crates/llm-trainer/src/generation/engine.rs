@@ -1,4 +1,4 @@
-//! What runs the model: libtorch, or the CPU's own products.
+//! The engine that runs the model: libtorch, or this project's own CPU kernels.
 
 use cpu_products::KeyValueCache;
 use entropy_core::LogitsError;
@@ -16,11 +16,11 @@ use crate::kernel_test::may_use_kernels;
 use crate::model::{Decoder, FusedOperations, Residual, causal_attention};
 use crate::product::linear;
 
-/// Logits from which on all threads of libtorch draw tokens: a dozen rows of a large vocabulary.
+/// Logits from which on drawing uses all threads of libtorch: a dozen rows of a large vocabulary.
 const WORTH_MORE_THREADS: usize = 1 << 21;
 
-/// Keeps libtorch to the calling thread: its others, when they have done their work, look for more for some milliseconds, on
-/// the processors that the CPU's own products need next.
+/// Restricts libtorch to the calling thread. Its idle threads spin for some milliseconds, on the processors that the CPU
+/// kernels need next.
 #[derive(Debug)]
 struct OneThread {
     before: i32,
@@ -40,29 +40,29 @@ impl Drop for OneThread {
     }
 }
 
-/// [`OneThread`], where these are few logits.
+/// Restricts libtorch to one thread if there are few logits.
 fn one_thread_for(logits: usize) -> Option<OneThread> {
     (logits < WORTH_MORE_THREADS).then(OneThread::new)
 }
 
-/// Who multiplies a model's weights with rows on the CPU.
+/// Implementation of the matrix products on the CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Products {
     /// libtorch.
     Torch,
-    /// Products of our own, where they can; `packs` as [`CpuDecoder::new`] has it.
+    /// The project's own kernels, where supported; `packs` as in [`CpuDecoder::new`].
     Own { packs: bool },
 }
 
-/// What an engine may use where it can.
+/// Kernels that an engine may use where it can.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Kernels {
     pub(super) products: Products,
-    /// On CUDA: one kernel for the attention of all rows, and kernels of our own.
+    /// On CUDA: one attention kernel for all rows, and the project's own kernels.
     pub(super) cuda: bool,
 }
 
-/// What reading a prompt leaves; shared by its samples.
+/// State after reading a prompt, shared by its samples.
 #[derive(Debug)]
 pub(super) struct Prefilled {
     /// Index of the prompt.
@@ -71,14 +71,14 @@ pub(super) struct Prefilled {
     last_hidden: Tensor,
     /// Keys and values of each block, `[1, kv_heads, len, head_dim]`.
     cache: Vec<(Tensor, Tensor)>,
-    /// The same for the CPU's own products.
+    /// KV cache of the prompt for the CPU kernels.
     memory: Option<KeyValueCache>,
 }
 
-/// Rows that decode together, each after what it has read.
+/// Rows that decode together, each with its own context.
 #[derive(Debug)]
 pub(super) enum Engine<'a> {
-    /// By libtorch.
+    /// Decodes by libtorch.
     Torch {
         decoder: &'a Decoder,
         fused: FusedOperations,
@@ -86,7 +86,7 @@ pub(super) enum Engine<'a> {
         /// Final-normed hidden states that predict the next token of each row, one tensor or several.
         hidden: Vec<Tensor>,
     },
-    /// By the CPU's own products.
+    /// Decodes by the project's own CPU kernels.
     Cpu {
         decoder: &'a Decoder,
         own: Box<CpuDecoder>,
@@ -99,21 +99,27 @@ pub(super) enum Engine<'a> {
 }
 
 impl<'a> Engine<'a> {
-    /// Room for `slots` rows of at most `capacity` tokens.
+    /// Makes room for `slots` rows of at most `capacity` tokens.
     pub(super) fn new(
         decoder: &'a Decoder,
         slots: usize,
         capacity: usize,
         Kernels { products, cuda }: Kernels,
     ) -> Self {
-        // The CPU's own products know whole models alone.
-        let own = match products {
+        // The CPU kernels support unsplit models only.
+        let cpu_decoder = match products {
             Products::Own { packs } if decoder.group().is_none() => CpuDecoder::new(decoder, packs),
             _ => None,
         };
-        if let Some(own) = own {
-            let own = Box::new(own);
-            return Self::Cpu { decoder, own, rows: Vec::new(), hidden: Vec::new(), capacity };
+        if let Some(cpu_decoder) = cpu_decoder {
+            let boxed = Box::new(cpu_decoder);
+            return Self::Cpu {
+                decoder,
+                own: boxed,
+                rows: Vec::new(),
+                hidden: Vec::new(),
+                capacity,
+            };
         }
         let cuda = cuda && may_use_kernels();
         let fused = if cuda {
@@ -125,7 +131,7 @@ impl<'a> Engine<'a> {
         Self::Torch { decoder, fused, cache, hidden: Vec::new() }
     }
 
-    /// Reads one prompt. Always one at a time, so that what it leaves does not depend on what else is asked.
+    /// Reads one prompt. Never batched, so that the result does not depend on other prompts.
     pub(super) fn prefill(&self, prompt: usize, token_ids: &[u32]) -> Prefilled {
         let (Self::Torch { decoder, .. } | Self::Cpu { decoder, .. }) = self;
         let ids: Vec<i64> = token_ids.iter().map(|&id| i64::from(id)).collect();
@@ -136,7 +142,7 @@ impl<'a> Engine<'a> {
         let mut x = decoder.embed(&ids);
         for index in 0..decoder.block_count() {
             x = decoder.block(index, &x, &angles, |query, key, value| {
-                // Views of what the queries are a part of; those need not be kept.
+                // Copies: views would keep the fused projection alive, queries included.
                 cache.push((key.copy(), value.copy()));
                 causal_attention(query, key, value)
             });
@@ -162,7 +168,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Logits of every row's next token, `[rows, vocab]`, or of this rank's part of the vocabulary.
+    /// Logits of every row's next token, `[rows, vocab]`, or of this rank's vocabulary shard.
     pub(super) fn logits(&self) -> Tensor {
         match self {
             Self::Torch { decoder, hidden, .. } => {
@@ -175,7 +181,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Draws a token a row, as [`draw`] does, between two steps.
+    /// Draws one token per row, as [`draw`] does, between two steps.
     pub(super) fn draw(
         &self,
         logits: &Tensor,
@@ -210,7 +216,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Gives the place of a row to the last one.
+    /// Removes row `place`; the last row takes its place.
     pub(super) fn swap_remove(&mut self, place: usize) {
         match self {
             Self::Torch { cache, .. } => cache.move_last_to(place),
@@ -218,7 +224,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Reads one token a row.
+    /// Reads one token per row.
     pub(super) fn step(&mut self, token_ids: &[u32]) {
         let none = token_ids.is_empty();
         match self {
@@ -232,7 +238,7 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// Reads one token a row and answers with its final-normed hidden states, `[rows, hidden]`.
+/// Reads one token per row and returns the final-normed hidden states, `[rows, hidden]`.
 fn torch_step(
     decoder: &Decoder,
     fused: &FusedOperations,
@@ -271,7 +277,7 @@ mod tests {
         FusedOperations::new(DecodingKernels::emulated().unwrap(), right.to_vec())
     }
 
-    /// Three rows of several lengths.
+    /// Builds an engine of three rows of different lengths.
     fn engine(decoder: &Decoder, fused: FusedOperations) -> Engine<'_> {
         let cache = KvCache::new(decoder, 3, 12, false);
         let mut engine = Engine::Torch { decoder, fused, cache, hidden: Vec::new() };
@@ -282,19 +288,19 @@ mod tests {
         engine
     }
 
-    /// After each of some steps, before the last of which the first row leaves.
+    /// Logits after each of three steps; the first row leaves before the last.
     fn logits(decoder: &Decoder, fused: FusedOperations) -> Vec<Tensor> {
         let _no_grad = tch::no_grad_guard();
         let mut engine = engine(decoder, fused);
-        let mut found = Vec::new();
+        let mut collected = Vec::new();
         for token_ids in [&[4, 8, 15][..], &[16, 23, 42], &[99, 100]] {
             if token_ids.len() == 2 {
                 engine.swap_remove(0);
             }
             engine.step(token_ids);
-            found.push(engine.logits());
+            collected.push(engine.logits());
         }
-        found
+        collected
     }
 
     #[test]
@@ -303,17 +309,20 @@ mod tests {
         let plain = logits(&decoder, FusedOperations::default());
         // These round as libtorch does.
         for right in [Operation::Rotation, Operation::Gate] {
-            let found = logits(&decoder, fused(&[right]));
-            assert!(found.iter().zip(&plain).all(|(found, plain)| found.equal(plain)), "{right:?}");
+            let computed = logits(&decoder, fused(&[right]));
+            assert!(
+                computed.iter().zip(&plain).all(|(computed, plain)| computed.equal(plain)),
+                "{right:?}"
+            );
         }
         // A norm may be rounded to the other side, as its squares are summed in another order.
-        for (found, plain) in logits(&decoder, fused(&Operation::ALL)).iter().zip(&plain) {
-            let off = (found - plain).abs().max().double_value(&[]);
+        for (computed, plain) in logits(&decoder, fused(&Operation::ALL)).iter().zip(&plain) {
+            let off = (computed - plain).abs().max().double_value(&[]);
             assert!(off <= 0.02 * plain.abs().max().double_value(&[]), "{off}");
         }
     }
 
-    /// Else libtorch would do everything, and nobody notice.
+    /// Without this test, a kernel that refuses its inputs would go unnoticed: libtorch would compute instead.
     #[test]
     fn every_kernel_takes_what_decoding_gives_it() {
         let _no_grad = tch::no_grad_guard();

@@ -1,4 +1,4 @@
-//! Why nothing can be generated, and the check of what was asked for.
+//! Errors of generation, and the check of its options and prompts.
 
 use entropy_core::LogitsError;
 use model_files::sampling::RangeCheck;
@@ -9,18 +9,18 @@ use super::request::{GenerationOptions, PromptRequest};
 use crate::model::Decoder;
 use crate::ranks::RankError;
 
-/// Why nothing can be generated.
+/// Reason that nothing can be generated.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum GenerationError {
     /// An option is out of range.
     #[error("{option} is {found}, expected {expected}")]
     Option {
-        /// Its name.
+        /// Name of the option.
         option: &'static str,
-        /// Its value.
+        /// Value of the option.
         found: String,
-        /// What would have been accepted.
+        /// Accepted values.
         expected: &'static str,
     },
     /// A prompt has no token.
@@ -29,7 +29,7 @@ pub enum GenerationError {
         /// Index of the prompt.
         prompt: usize,
     },
-    /// A prompt holds a token that the model has not.
+    /// A prompt contains a token outside the model's vocabulary.
     #[error(
         "prompt {prompt} holds token id {token_id}, expected ids below vocab_size = {vocab_size}"
     )]
@@ -38,7 +38,7 @@ pub enum GenerationError {
         prompt: usize,
         /// The token.
         token_id: u32,
-        /// The model's vocabulary.
+        /// Size of the model's vocabulary.
         vocab_size: usize,
     },
     /// Prompt and response do not fit the model's positions.
@@ -51,21 +51,21 @@ pub enum GenerationError {
         prompt: usize,
         /// Its length in tokens.
         tokens: usize,
-        /// Longest response asked for.
+        /// Requested length of the longest response.
         max_new_tokens: usize,
-        /// The model's positions.
+        /// Positions of the model.
         limit: usize,
     },
-    /// Drawn tokens have no text that a stop string could be looked for in.
+    /// Drawn tokens do not decode to text, which a stop string requires.
     #[error(transparent)]
     Text(#[from] TokenizerError),
-    /// A rank that holds a part of the model is lost.
+    /// A rank that holds a part of the model failed.
     #[error("{0}")]
     Ranks(#[from] RankError),
     /// The model's logits define no distribution: one is NaN or `+∞`, or all are `-∞`.
     #[error("the model's next-token logits: {0}")]
     Logits(#[from] LogitsError),
-    /// Another response of the same batch could not be gone on with.
+    /// Another response of the same batch failed.
     #[error("the batch was given up: {0}")]
     GivenUp(String),
 }
@@ -83,9 +83,9 @@ pub(super) fn check(
         ("max_new_tokens", options.max_new_tokens),
         ("rows", options.rows),
     ];
-    for (option, found) in counts {
-        if found == 0 {
-            return fault(option, found.to_string(), "at least 1");
+    for (option, count) in counts {
+        if count == 0 {
+            return fault(option, count.to_string(), "at least 1");
         }
     }
     let [temperature, top_p, min_p] = options.sampling().checks();

@@ -1,7 +1,7 @@
-//! Drawing on the CPU, each row by itself: the tokens of [`draw`](super::sampler::draw) where nothing of the vocabulary is left out.
+//! Drawing on the CPU, each row by itself: the same tokens as [`draw`](super::sampler::draw) without truncation.
 //!
-//! libtorch's threads, when they have done their work, look for more for milliseconds on the processors that decode, and one of
-//! them alone took a tenth of a small model's time for its passes over the logits in f64.
+//! libtorch's idle threads spin for milliseconds on the processors that decode. One of them alone took a tenth of a small model's
+//! time for its passes over the logits in f64.
 
 use entropy_core::{LogitsError, kernel::row};
 use rayon::prelude::*;
@@ -10,11 +10,11 @@ use super::request::GenerationOptions;
 use super::response::TokenEntropy;
 use super::sampler::Drawn;
 
-/// One token a row of `logits`, `[rows, vocab]`: the first whose cumulative probability exceeds the row's of `uniforms`, numbers of
-/// `[0, 1)`, or the likeliest.
+/// Draws one token per row of `logits`, `[rows, vocab]`: the first whose cumulative probability exceeds the row's uniform number, from
+/// `[0, 1)`; or the most likely one.
 ///
-/// On the threads of the pool that runs it; a row gives the same bits on any number of them, whatever is drawn beside it.
-/// Truncation and entropy bands of `options` are not looked at.
+/// Runs on the threads of the calling pool; a row's bits depend neither on their number nor on other rows.
+/// Truncation and entropy bands of `options` are ignored.
 ///
 /// # Errors
 ///
@@ -37,7 +37,7 @@ pub(super) fn draw_on_host(
         .collect()
 }
 
-/// `logits` are divided by the temperature where they lie; `probability` is room to work in.
+/// Draws from `logits`, which are divided by the temperature in place; `probability` is scratch space.
 fn draw_one(
     logits: &mut [f64],
     probability: &mut Vec<f64>,
@@ -67,9 +67,9 @@ fn draw_one(
     Ok(Drawn { token_id, log_prob, kept: Vec::new(), entropy })
 }
 
-/// The first place up to which `probability` comes to more than this share of it all; never one of probability 0.
+/// Returns the first index at which the cumulative sum of `probability` exceeds `share` of the total; never one of probability 0.
 fn first_beyond(probability: &[f64], share: f64) -> usize {
-    /// Numbers that are summed at once.
+    /// Numbers summed at once.
     const PART: usize = 512;
     let sums: Vec<f64> = probability.chunks(PART).map(sum).collect();
     let mut rest = share * sums.iter().sum::<f64>();
@@ -79,22 +79,22 @@ fn first_beyond(probability: &[f64], share: f64) -> usize {
         ends_here
     };
     let part = sums.iter().position(&mut passes).map(|part| part * PART);
-    let found = part.and_then(|start| {
+    let index = part.and_then(|start| {
         let within = probability[start..].iter().take(PART).position(&mut passes);
         within.map(|place| start + place)
     });
     // Where rounding leaves a little beyond the end, the last that is possible.
     let end = part.map_or(probability.len(), |start| probability.len().min(start + PART));
     let last = || probability[..end].iter().rposition(|own| *own > 0.0);
-    found.or_else(last).expect("some token is possible")
+    index.or_else(last).expect("some token is possible")
 }
 
-/// By lanes, so that it is added in vectors.
+/// Sums in several lanes, so that the compiler vectorises it.
 fn sum(numbers: &[f64]) -> f64 {
     const LANES: usize = 8;
-    let (whole, rest) = numbers.as_chunks::<LANES>();
+    let (vectors, rest) = numbers.as_chunks::<LANES>();
     let mut lanes = [0.0; LANES];
-    for numbers in whole {
+    for numbers in vectors {
         for (lane, number) in lanes.iter_mut().zip(numbers) {
             *lane += number;
         }
@@ -114,7 +114,7 @@ mod tests {
         GenerationOptions { temperature, measure_entropy, ..Default::default() }
     }
 
-    /// As many uniform numbers as there are rows, where no rounding decides which of alike tokens they fall on.
+    /// Returns one uniform number per row, chosen so that rounding cannot change the drawn token even among equally likely ones.
     fn uniforms(rows: usize) -> Vec<f64> {
         (0..rows).map(|row| (row as f64 + 0.3711) / rows as f64).collect()
     }
@@ -122,23 +122,23 @@ mod tests {
     fn assert_draws_as_libtorch(logits: &[f32], uniforms: &[f64], options: &GenerationOptions) {
         let rows = Tensor::from_slice(logits).view([i64::try_from(uniforms.len()).unwrap(), -1]);
         let expected = draw(&rows, uniforms, options).unwrap();
-        let found = draw_on_host(logits, uniforms, options).unwrap();
-        for (found, expected) in found.iter().zip(&expected) {
-            assert_eq!((found.token_id, &found.kept), (expected.token_id, &expected.kept));
-            assert!((found.log_prob - expected.log_prob).abs() < 1e-12, "{found:?} {expected:?}");
-            assert_eq!(found.entropy.is_some(), options.measure_entropy);
-            if let (Some(found), Some(expected)) = (found.entropy, expected.entropy) {
-                assert!((found.drawn_from - expected.drawn_from).abs() < 1e-11, "{found:?}");
-                let whole = [found, expected].map(|entropy| entropy.at_temperature_1);
-                assert!((whole[0] - whole[1]).abs() < 1e-11, "{whole:?}");
-                assert!((found.temperature - expected.temperature).abs() < 1e-15);
+        let tokens = draw_on_host(logits, uniforms, options).unwrap();
+        for (token, expected) in tokens.iter().zip(&expected) {
+            assert_eq!((token.token_id, &token.kept), (expected.token_id, &expected.kept));
+            assert!((token.log_prob - expected.log_prob).abs() < 1e-12, "{token:?} {expected:?}");
+            assert_eq!(token.entropy.is_some(), options.measure_entropy);
+            if let (Some(entropy), Some(expected)) = (token.entropy, expected.entropy) {
+                assert!((entropy.drawn_from - expected.drawn_from).abs() < 1e-11, "{entropy:?}");
+                let entropies = [entropy, expected].map(|entropy| entropy.at_temperature_1);
+                assert!((entropies[0] - entropies[1]).abs() < 1e-11, "{entropies:?}");
+                assert!((entropy.temperature - expected.temperature).abs() < 1e-15);
             }
         }
-        assert_eq!(found.len(), expected.len());
+        assert_eq!(tokens.len(), expected.len());
     }
 
     proptest! {
-        /// Vocabularies that fill no part, peaked and flat rows, impossible tokens.
+        /// Cases: vocabularies that are no multiple of a part, peaked and flat rows, impossible tokens.
         #[test]
         fn the_tokens_are_those_of_libtorch(
             rows in 1..6_usize,

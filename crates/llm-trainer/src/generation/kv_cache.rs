@@ -1,4 +1,4 @@
-//! Keys and values of what the rows have read so far.
+//! KV cache of the decoding rows.
 
 use tch::{Device, Kind, Tensor};
 
@@ -8,13 +8,13 @@ use crate::model::{Angles, Decoder, FusedOperations, Heads, by_position};
 /// Preallocated keys and values, `[slots · capacity, kv_heads, head_dim]` for each block, slot after slot. The first slots are in
 /// use; their rows differ in length.
 ///
-/// A token's heads lie together, as the product leaves them, so that a token is written in one piece and a kernel for ragged
-/// sequences reads the slots where they are.
+/// The heads of a token are contiguous, as the projection writes them: a token is stored in one copy, and a kernel for ragged
+/// sequences reads the slots in place.
 #[derive(Debug)]
 pub(super) struct KvCache {
     keys: Vec<Tensor>,
     values: Vec<Tensor>,
-    /// Tokens that each row in use holds.
+    /// Tokens of each row in use.
     lengths: Vec<i64>,
     /// Most tokens of a slot.
     capacity: i64,
@@ -23,19 +23,19 @@ pub(super) struct KvCache {
     device: Device,
 }
 
-/// Where the next token of each row goes, and what it may see.
+/// Cache position of each row's next token, and the tokens it may attend to.
 #[derive(Debug)]
 pub(super) struct Step {
-    /// i64 `[rows]`.
+    /// Positions of the tokens within their rows, i64 `[rows]`.
     positions: Tensor,
-    /// Places of the tokens in the cache, i64 `[rows]`.
+    /// Indices of the tokens in the cache, i64 `[rows]`.
     places: Tensor,
     seen: Seen,
 }
 
 impl KvCache {
-    /// Room for `slots` sequences of at most `capacity` tokens each, none in use; with `fused` attention where there is a kernel that
-    /// was found right.
+    /// Makes room for `slots` sequences of at most `capacity` tokens each, none in use. `fused` asks for one attention kernel, used if
+    /// there is one that passed its test.
     pub(super) fn new(decoder: &Decoder, slots: usize, capacity: usize, fused: bool) -> Self {
         let [slots, capacity] = [slots, capacity].map(whole);
         let [query_heads, heads, width] =
@@ -56,21 +56,21 @@ impl KvCache {
         }
     }
 
-    /// Puts keys and values of a prompt, `[1, kv_heads, len, head_dim]` for each block, into the first slot that is
+    /// Stores keys and values of a prompt, `[1, kv_heads, len, head_dim]` for each block, in the first slot that is
     /// free.
     pub(super) fn place(&mut self, prefilled: &[(Tensor, Tensor)]) {
         let place = whole(self.lengths.len()) * self.capacity;
         let length = prefilled.first().map_or(0, |(key, _)| key.size()[2]);
         let caches = self.keys.iter().zip(&self.values);
         for ((keys, values), (key, value)) in caches.zip(prefilled) {
-            for (cache, own) in [(keys, key), (values, value)] {
-                cache.narrow(0, place, length).copy_(&own.squeeze_dim(0).transpose(0, 1));
+            for (cache, tensor) in [(keys, key), (values, value)] {
+                cache.narrow(0, place, length).copy_(&tensor.squeeze_dim(0).transpose(0, 1));
             }
         }
         self.lengths.push(length);
     }
 
-    /// Gives slot `place` to the row in the last slot in use, which is free then.
+    /// Moves the row of the last slot in use to slot `place`; the last slot is free then.
     pub(super) fn move_last_to(&mut self, place: usize) {
         let last = self.lengths.len() - 1;
         let length = self.lengths[last];
@@ -96,8 +96,8 @@ impl KvCache {
         Step { places: starts + &positions, positions, seen }
     }
 
-    /// Rotates queries and keys, stores keys and values in block `block`, and attends over all the rows hold: what the output projection
-    /// is applied to, `[rows, 1, heads · head_dim]`.
+    /// Rotates queries and keys, stores keys and values in block `block`, and attends over all tokens of each row. Returns the input of the
+    /// output projection, `[rows, 1, heads · head_dim]`.
     pub(super) fn attend(
         &mut self,
         block: usize,
@@ -118,7 +118,7 @@ impl KvCache {
 }
 
 impl Step {
-    /// i64 `[rows, 1]`, as [`Decoder::angles`](crate::model::Decoder::angles) takes them.
+    /// Positions as i64 `[rows, 1]`, for [`Decoder::angles`](crate::model::Decoder::angles).
     pub(super) fn positions(&self) -> Tensor {
         self.positions.unsqueeze(1)
     }

@@ -5,10 +5,10 @@ use tch::{Kind, Tensor};
 use super::request::GenerationOptions;
 use super::response::TokenEntropy;
 
-/// Entropies of the rows, if they are asked for.
+/// Entropies of the rows, if requested.
 #[derive(Default)]
 pub(super) struct Measured {
-    /// Of the whole vocabulary at temperature 1; empty where nothing is measured.
+    /// Entropy of each row over the full vocabulary at temperature 1; empty if nothing is measured.
     at_temperature_1: Vec<f64>,
     of_source: Vec<f64>,
     temperature: Vec<f64>,
@@ -29,7 +29,7 @@ impl Measured {
         self.temperature = vec![0.0; rows];
     }
 
-    /// `probability` is `[rows, vocab]`, normalised; `log_prob` its logarithm where it is not 0.
+    /// Records the entropies of `probability`, `[rows, vocab]`, normalised; `log_prob` is its logarithm where it is not 0.
     pub(super) fn drawn_from(
         &mut self,
         probability: &Tensor,
@@ -53,7 +53,7 @@ impl Measured {
 
 /// Entropy of each row of probabilities, in nats; 0 ln 0 is 0.
 ///
-/// By the logarithms that there are already: those of libtorch's `special_entr` are taken one by one.
+/// Uses the given logarithms: libtorch's `special_entr` would compute each again, one by one.
 fn entropies(probability: &Tensor, log_prob: &Tensor) -> Vec<f64> {
     let terms = (probability * log_prob).masked_fill(&probability.eq(0.0), 0.0);
     let sums = -terms.sum_dim_intlist(-1, false, Kind::Double);

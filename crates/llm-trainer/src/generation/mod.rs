@@ -1,5 +1,5 @@
-//! Sampling responses: prompts are prefilled once, their samples decode together from a cache of keys and values, and as
-//! one ends the next begins in its place.
+//! Sampling responses: prompts are prefilled once, their samples decode together from a KV cache, and as one ends the next begins in
+//! its slot.
 //!
 //! The noise of a token is a pure function of (seed, step, prompt, sample, position), so the tokens drawn do not
 //! depend on how many rows decode together. On the CPU log-probabilities do not either, to the bit, unless
@@ -30,7 +30,7 @@ pub use response::{Finish, Generated, Listener, Tally, TokenEntropy};
 pub use shared::{Ask, Drawing, SharedBatch};
 pub use slot_attention::test_fused_decoding;
 
-/// Keeps every response in its place.
+/// Stores every response at its index.
 #[derive(Debug)]
 struct Collected(Vec<Option<Generated>>);
 
@@ -59,7 +59,7 @@ pub fn generate(
     Ok(collected.0.into_iter().map(|response| response.expect("every response ends")).collect())
 }
 
-/// As [`generate`], with each response handed over as soon as it ends, for as long as the listener [wants more](Listener::goes_on).
+/// Generates as [`generate`] does, and passes on each response as soon as it ends, while the listener [wants more](Listener::goes_on).
 ///
 /// # Errors
 ///

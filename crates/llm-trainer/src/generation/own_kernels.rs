@@ -1,4 +1,4 @@
-//! Which kernels of our own decode.
+//! Selection of the project's own CUDA kernels for decoding.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use super::sampler::draw;
 use crate::kernel_test::{Asked, may_use_kernels};
 use crate::model::{Decoder, FusedOperations, Operation, test_block_kernel};
 
-/// Runs every kernel of our own on `device` against plain operators, with the sizes of such a model: the largest error, relative to the
-/// number that it is of, or of log-probabilities in nats.
+/// Tests every kernel on `device` against plain operators, with the sizes of such a model. Returns the largest relative error, or for
+/// log-probabilities the largest error in nats.
 ///
 /// # Errors
 ///
-/// Of each, why it is not used: what is missing, or an error beyond what rounding makes.
+/// For each kernel the reason that it is not used: it is missing, or its error exceeds rounding.
 pub fn test_own_kernels(
     device: Device,
     config: &ModelConfig,
@@ -38,10 +38,10 @@ fn outcomes(
     Operation::ALL.map(|operation| (operation, outcome(operation)))
 }
 
-/// What came of the test of each.
+/// Test outcome of each operation.
 type Outcomes = [(Operation, Result<f64, String>); Operation::ALL.len()];
 
-/// Tests the kernels for such a model once a process; `None` where there are none: on the CPU, and in other kinds than bf16.
+/// Tests the kernels for such a model once per process; `None` where there are none: on the CPU, and for other kinds than bf16.
 fn asked(device: Device, kind: Kind, config: &ModelConfig) -> Option<Outcomes> {
     static ASKED: Asked<(Device, ModelConfig), Outcomes> = Asked::new();
     let tested = |(device, config): &(Device, ModelConfig)| {
@@ -51,7 +51,7 @@ fn asked(device: Device, kind: Kind, config: &ModelConfig) -> Option<Outcomes> {
     is_for.then(|| ASKED.get((device, config.clone()), tested))
 }
 
-/// Which operations of a model's decoding are not done by kernels of our own, though there are some for it, and why.
+/// Names the decoding operations whose kernels failed their test, and the reason; `None` if there are none.
 pub(crate) fn kernels_left_out(decoder: &Decoder) -> Option<String> {
     let asked = || asked(decoder.device(), decoder.kind(), decoder.config());
     left_out(&may_use_kernels().then(asked)??)
@@ -69,7 +69,7 @@ fn left_out(outcomes: &Outcomes) -> Option<String> {
     ))
 }
 
-/// The kernels that were found right: on CUDA, in bf16.
+/// The kernels that passed their test: on CUDA, in bf16.
 pub(super) fn own_kernels(device: Device, kind: Kind, config: &ModelConfig) -> FusedOperations {
     match (asked(device, kind, config), DecodingKernels::on(device)) {
         (Some(outcomes), Ok(kernels)) => FusedOperations::new(kernels, right(outcomes)),
@@ -82,13 +82,13 @@ fn right(outcomes: Outcomes) -> Vec<Operation> {
     tested.filter_map(|(operation, outcome)| outcome.is_ok().then_some(operation)).collect()
 }
 
-/// Draws with `kernel` as [`DecodingKernels::draw`] and by plain operators.
+/// Compares `kernel`, called as [`DecodingKernels::draw`], with plain operators.
 fn test_drawing(
     device: Device,
     config: &ModelConfig,
     kernel: impl Fn(&Tensor, &Tensor, f64) -> Result<[Tensor; 2], KernelError>,
 ) -> Result<f64, String> {
-    /// Sums of some hundred thousand numbers in f64, in another order.
+    /// Tolerance for sums of some hundred thousand numbers in f64, in another order.
     const TOLERANCE: f64 = 1e-9;
     const ROWS: i32 = 8;
     let vocabulary = i64::try_from(config.vocab_size).map_err(|error| error.to_string())?;
@@ -186,7 +186,7 @@ mod tests {
         assert!(test(&|[tokens, log_prob]| [tokens, log_prob * f64::NAN]).is_err());
     }
 
-    /// Token by token, from nearly even odds to a few tokens that are likely.
+    /// Distributions range from nearly uniform to a few likely tokens.
     #[test]
     fn the_same_tokens_are_drawn() {
         const ROWS: i32 = 1000;

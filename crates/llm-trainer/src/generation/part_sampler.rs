@@ -1,8 +1,8 @@
-//! From hidden states to tokens where ranks hold parts of the vocabulary: the same tokens as from the whole.
+//! Drawing tokens where ranks hold vocabulary shards: the same tokens as from the full vocabulary.
 //!
-//! The uniform number of a row is looked up in the cumulative distribution as in [`draw`]. The parts lie one after the other, so
-//! their masses say in which of them the number falls; that rank looks it up in its own cumulative sum and tells the others.
-//! Two numbers a row and rank are gathered and two a row summed, whatever the size of the vocabulary.
+//! The uniform number of a row is looked up in the cumulative distribution as in [`draw`]. The shards are contiguous, so their
+//! masses tell which of them contains the number; that rank searches its own cumulative sum and sends the token to the others.
+//! Two numbers per row and rank are gathered and two per row summed, whatever the size of the vocabulary.
 
 use entropy_core::LogitsError;
 use tch::{Kind, Tensor};
@@ -12,11 +12,11 @@ use super::request::GenerationOptions;
 use super::sampler::{Drawn, draw, drawn};
 use crate::model::TensorGroup;
 
-/// As [`draw`], from this rank's part of the logits, `[rows, own tokens]`; every rank of the group gets the same.
+/// Draws as [`draw`] does, from this rank's shard of the logits, `[rows, own tokens]`; every rank of the group gets the same tokens.
 ///
 /// # Errors
 ///
-/// As [`draw`].
+/// Those of [`draw`].
 pub(super) fn draw_from_parts(
     group: &TensorGroup,
     logits: &Tensor,
@@ -35,29 +35,29 @@ pub(super) fn draw_from_parts(
     drawn([&tokens, &log_prob], Vec::new(), &Measured::default(), || group.gather_columns(&logits))
 }
 
-/// What each part comes to.
+/// Masses of all vocabulary shards, and the distribution within this rank's shard.
 struct Parts<'a> {
     group: &'a TensorGroup,
-    /// Of this part, relative to its own largest logit, f64 `[rows, own tokens]`.
+    /// Logits of this shard minus their maximum, f64 `[rows, own tokens]`.
     shifted: Tensor,
-    /// Sum of their exponentials up to each, `[rows, own tokens]`.
+    /// Cumulative sum of their exponentials, `[rows, own tokens]`.
     cumulative: Tensor,
-    /// Largest logit of each part, `[ranks, rows, 1]`.
+    /// Largest logit of each shard, `[ranks, rows, 1]`.
     largest: Tensor,
-    /// Sum of exponentials of each part, relative to the largest logit of all, `[ranks, rows, 1]`.
+    /// Sum of exponentials of each shard, relative to the global maximum, `[ranks, rows, 1]`.
     mass: Tensor,
-    /// Of this part: what brings its own sums to that scale, `[rows, 1]`.
+    /// Factor from this shard's own sums to that scale, `[rows, 1]`.
     scale: Tensor,
 }
 
 impl<'a> Parts<'a> {
     fn new(group: &'a TensorGroup, logits: &Tensor) -> Self {
-        // A part may have impossible tokens only.
-        let own = logits.amax([-1i64].as_slice(), true).clamp_min(f64::MIN);
-        let shifted = logits - &own;
+        // All tokens of a shard may be impossible.
+        let own_largest = logits.amax([-1i64].as_slice(), true).clamp_min(f64::MIN);
+        let shifted = logits - &own_largest;
         let cumulative = shifted.exp().cumsum(-1, Kind::Double);
         let total = cumulative.narrow(-1, cumulative.size()[1] - 1, 1);
-        let all = group.gather(&Tensor::cat(&[own, total], 1));
+        let all = group.gather(&Tensor::cat(&[own_largest, total], 1));
         let largest = all.narrow(2, 0, 1);
         let of_all = largest.amax([0i64].as_slice(), true);
         let scales = (&largest - of_all).exp();
@@ -66,7 +66,7 @@ impl<'a> Parts<'a> {
         Self { group, shifted, cumulative, largest, mass, scale }
     }
 
-    /// Tokens and their log-probabilities, `[rows, 1]` each: by the rows' uniform numbers, or the likeliest.
+    /// Tokens and their log-probabilities, `[rows, 1]` each: by the rows' uniform numbers, or the most likely ones.
     fn draw(&self, uniforms: Option<&[f64]>) -> (Tensor, Tensor) {
         let Self { group, shifted, cumulative, largest, mass, scale } = self;
         let own_tokens = shifted.size()[1];
@@ -113,7 +113,7 @@ mod tests {
         TensorGroup::new(&Ranks::single(), &tiny_config()).unwrap()
     }
 
-    /// One part is the whole: every number draws what it draws there, impossible tokens and the ends of the range included.
+    /// One shard is the full vocabulary: every uniform number draws the same token, impossible tokens and the ends of the range included.
     #[test]
     fn one_part_draws_as_the_whole() {
         let group = alone();
@@ -124,11 +124,11 @@ mod tests {
         for temperature in [0.0, 0.5, 1.0] {
             let options = GenerationOptions { temperature, ..GenerationOptions::default() };
             for &uniform in &uniforms {
-                let whole = draw(&logits, &[uniform], &options).unwrap().remove(0);
+                let full = draw(&logits, &[uniform], &options).unwrap().remove(0);
                 let parts = draw_from_parts(&group, &logits, &[uniform], &options);
                 let parts = parts.unwrap().remove(0);
-                assert_eq!(whole.token_id, parts.token_id, "{uniform} at {temperature}");
-                assert!((whole.log_prob - parts.log_prob).abs() < 1e-14, "{whole:?} {parts:?}");
+                assert_eq!(full.token_id, parts.token_id, "{uniform} at {temperature}");
+                assert!((full.log_prob - parts.log_prob).abs() < 1e-14, "{full:?} {parts:?}");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Prompts, and how their responses are drawn.
+//! Prompts, and the sampling options of their responses.
 
 use std::sync::Arc;
 
@@ -6,14 +6,14 @@ use entropy_core::EntropyBand;
 use model_files::sampling::Sampling;
 use model_files::stop_strings::StopStrings;
 
-/// What the noise of one prompt's samples is keyed by.
+/// Key of the noise of one prompt's samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SamplingKey {
     /// Seed of the run.
     pub seed: u64,
     /// Training step.
     pub step: u64,
-    /// Index of the prompt within the whole rollout batch of the step, over all ranks.
+    /// Index of the prompt within the full rollout batch of the step, over all ranks.
     pub prompt: u64,
 }
 
@@ -22,24 +22,24 @@ pub struct SamplingKey {
 pub struct PromptRequest<'a> {
     /// The prompt's tokens, at least one.
     pub token_ids: &'a [u32],
-    /// Keys the noise of its samples.
+    /// Key of the noise of its samples.
     pub key: SamplingKey,
 }
 
-/// How responses are drawn.
+/// Sampling options.
 #[derive(Debug, Clone)]
 pub struct GenerationOptions {
     /// Responses to each prompt.
     pub samples: usize,
     /// Longest response, in tokens.
     pub max_new_tokens: usize,
-    /// Logits are divided by it; 0 takes the likeliest token.
+    /// Divisor of the logits; 0 takes the most likely token.
     pub temperature: f64,
-    /// Only this many of the likeliest tokens are drawn; 0 is all.
+    /// Number of most likely tokens to draw from; 0 is all.
     pub top_k: usize,
-    /// Only the likeliest tokens whose probabilities first add up to this are drawn; 1 is all.
+    /// Cumulative probability of the most likely tokens to draw from; 1 is all.
     pub top_p: f64,
-    /// Only tokens at least this times as likely as the likeliest are drawn; 0 is all.
+    /// Smallest probability to draw, relative to the most likely token's; 0 is all.
     pub min_p: f64,
     /// Tokens that end a response.
     pub stop_ids: Vec<u32>,
@@ -47,31 +47,31 @@ pub struct GenerationOptions {
     pub stop_strings: Option<Arc<StopStrings>>,
     /// Sequences that decode together.
     pub rows: usize,
-    /// On the CPU, in f32 and bf16: decode by products made for few rows in place of libtorch's.
+    /// Decodes on the CPU, in f32 and bf16, by products made for few rows in place of libtorch's.
     pub cpu_kernels: bool,
-    /// On CUDA, in bf16: attend by one kernel, and use kernels of our own, each where a test finds it right for the model's sizes
+    /// Uses on CUDA, in bf16, one attention kernel and the project's own kernels, each if it passes its test for the model's sizes
     /// ([`test_fused_decoding`](super::test_fused_decoding), [`test_own_kernels`](super::test_own_kernels)).
     pub cuda_kernels: bool,
-    /// Moves the temperature of each token so that the entropy of what it is drawn from stays within these bounds: from
-    /// `temperature`, over the tokens that `top_k`, `top_p` and `min_p` keep at that temperature.
+    /// Bounds on the entropy of each token's distribution. The temperature of each token is moved from `temperature` to stay within
+    /// them, over the tokens that `top_k`, `top_p` and `min_p` keep at `temperature`.
     pub band: Option<EntropyBand>,
-    /// Measure the entropy of what each token is drawn from.
+    /// Measures the entropy of the distribution of each token.
     pub measure_entropy: bool,
 }
 
 impl GenerationOptions {
-    /// Whether some tokens of the vocabulary may never be drawn, so that a response remembers which.
+    /// Returns true if some tokens of the vocabulary may be excluded; responses then record a sampling mask.
     pub fn truncates(&self) -> bool {
         self.temperature > 0.0 && self.sampling().truncates()
     }
 
-    /// The distribution that tokens are drawn from, before a band moves its temperature.
+    /// Sampling distribution, before a band moves its temperature.
     pub fn sampling(&self) -> Sampling {
         let &Self { temperature, top_k, top_p, min_p, .. } = self;
         Sampling { temperature, top_k, top_p, min_p }
     }
 
-    /// The distribution that tokens are drawn from, and log-probabilities are of: a formula over the logits `z`.
+    /// Describes the distribution that tokens are drawn from, and log-probabilities refer to: a formula over the logits `z`.
     pub fn distribution(&self) -> String {
         let over = if self.truncates() {
             "the tokens kept by top_k, top_p and min_p"

@@ -1,8 +1,8 @@
-//! Responses as they were drawn, and who is told of them.
+//! Sampled responses, and the listener that receives them.
 
 use crate::kept_tokens::KeptTokens;
 
-/// Why a response ended.
+/// Reason that a response ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finish {
     /// It ended with a stop token.
@@ -14,7 +14,7 @@ pub enum Finish {
 }
 
 impl Finish {
-    /// As it stands in files.
+    /// Name in files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Stop => "stop",
@@ -27,11 +27,11 @@ impl Finish {
 /// Entropies at one token.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TokenEntropy {
-    /// Of the distribution that the token was drawn from, in nats; of greedy choices that at temperature 1 and over all.
+    /// Entropy of the distribution that the token was drawn from, in nats; for greedy choices the same as `at_temperature_1`.
     pub drawn_from: f64,
-    /// Of the whole vocabulary at temperature 1, in nats.
+    /// Entropy over the full vocabulary at temperature 1, in nats.
     pub at_temperature_1: f64,
-    /// Logits were divided by it; 0 for greedy choices.
+    /// Divisor of the logits; 0 for greedy choices.
     pub temperature: f64,
 }
 
@@ -45,34 +45,34 @@ pub struct Generated {
     pub log_prob: Vec<f64>,
     /// Entropies at each token, where [`GenerationOptions::measure_entropy`](super::GenerationOptions::measure_entropy) asks for them; else none.
     pub entropy: Vec<TokenEntropy>,
-    /// What each token was drawn from, where tokens may have been left out.
+    /// Sampling mask: the tokens that each was drawn from, if some may have been left out.
     pub kept: Option<KeptTokens>,
-    /// Why it ended.
+    /// Reason that it ended.
     pub finish: Finish,
 }
 
-/// How far a generation has come.
+/// Progress of a generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
-    /// Responses in all.
+    /// Responses in total.
     pub total: usize,
     /// Responses that ended.
     pub finished: usize,
-    /// Of these, how many were cut at the longest length.
+    /// Ended responses that were truncated at the longest length.
     pub truncated: usize,
     /// Tokens drawn.
     pub tokens: usize,
 }
 
-/// Who is told what a generation has come to, on the thread that generates.
+/// Receiver of responses and progress, on the thread that generates.
 pub trait Listener {
-    /// Response `index`, of `samples` to each prompt, has ended; they end in any order.
+    /// Takes response `index`, of `samples` per prompt; responses end in any order.
     fn finished(&mut self, index: usize, response: Generated);
 
-    /// Every row has drawn a token.
+    /// Reports progress after every row has drawn a token.
     fn progress(&mut self, _tally: &Tally) {}
 
-    /// Whether to go on; else what has not ended is given up. Where ranks share the model all say the same.
+    /// Returns true to continue; otherwise unfinished responses are dropped. Ranks that share the model must all return the same.
     fn goes_on(&self) -> bool {
         true
     }

@@ -1,4 +1,4 @@
-//! From hidden states to tokens, by the inverse of the cumulative distribution, in f64.
+//! From hidden states to tokens, by inverting the cumulative distribution, in f64.
 
 use entropy_core::{EntropyBand, LogitsError, kernel::row};
 use rayon::prelude::*;
@@ -12,31 +12,31 @@ use super::response::TokenEntropy;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Drawn {
     pub(super) token_id: u32,
-    /// In nats, within `kept`.
+    /// Log-probability in nats, normalised over `kept`.
     pub(super) log_prob: f64,
-    /// The ids it was drawn from, ascending; empty for the whole vocabulary.
+    /// Ids it was drawn from, ascending; empty for the full vocabulary.
     pub(super) kept: Vec<u32>,
-    /// Where [`GenerationOptions::measure_entropy`] asks for it.
+    /// Entropies, if [`GenerationOptions::measure_entropy`] is set.
     pub(super) entropy: Option<TokenEntropy>,
 }
 
-/// What a row of tokens is drawn from.
+/// Sampling distribution of each row.
 struct Source {
-    /// Log-probabilities, `[rows, vocab]`; of tokens left out, anything.
+    /// Log-probabilities, `[rows, vocab]`; arbitrary for excluded tokens.
     log_prob: Tensor,
-    /// `[rows, vocab]`, 0 for tokens left out; not normalised.
+    /// Unnormalised probabilities, `[rows, vocab]`; 0 for excluded tokens.
     probability: Tensor,
-    /// A list a row, or none at all.
+    /// Kept ids per row; empty if nothing is excluded.
     kept: Vec<Vec<u32>>,
-    /// One a row.
+    /// Temperature per row.
     temperature: Vec<f64>,
-    /// Whether `log_prob` is normalised over the tokens left out too.
+    /// True if `log_prob` is normalised over the excluded tokens too.
     of_all: bool,
 }
 
-/// Draws one token a row: the first whose cumulative probability exceeds the row's uniform number.
+/// Draws one token per row: the first whose cumulative probability exceeds the row's uniform number.
 ///
-/// `logits` is `[rows, vocab]`, `uniforms` one number of `[0, 1)` a row.
+/// `logits` is `[rows, vocab]`, `uniforms` one number of `[0, 1)` per row.
 ///
 /// # Errors
 ///
@@ -71,13 +71,14 @@ pub(super) fn draw(
         log_prob -= total.log();
     }
     if options.measure_entropy {
-        let own = if source.of_all { source.log_prob - total.log() } else { source.log_prob };
-        measured.drawn_from(&(source.probability / &total), &own, source.temperature);
+        let all_log_prob =
+            if source.of_all { source.log_prob - total.log() } else { source.log_prob };
+        measured.drawn_from(&(source.probability / &total), &all_log_prob, source.temperature);
     }
     drawn([&tokens, &log_prob], source.kept, &measured, || logits)
 }
 
-/// The softmax at the options' temperature, less what truncation leaves out.
+/// Softmax at the options' temperature, without the tokens that truncation excludes.
 fn at_one_temperature(logits: &Tensor, options: &GenerationOptions) -> Source {
     let log_prob = (logits / options.temperature).log_softmax(-1, Kind::Double);
     let all = log_prob.exp();
@@ -93,7 +94,7 @@ fn at_one_temperature(logits: &Tensor, options: &GenerationOptions) -> Source {
     Source { log_prob, probability, kept, temperature, of_all: options.truncates() }
 }
 
-/// The softmax over the tokens that truncation keeps at the options' temperature, at the temperature that holds the band.
+/// Softmax over the tokens that truncation keeps at the options' temperature, at the temperature that keeps the entropy in the band.
 fn within_band(
     logits: &Tensor,
     band: EntropyBand,
@@ -117,11 +118,11 @@ fn within_band(
     Ok(Source { probability: log_prob.exp(), log_prob, kept, temperature, of_all: false })
 }
 
-/// `tokens` and `log_prob` are `[rows, 1]`; `kept` has a list a row, or none at all.
+/// Collects the rows' tokens. `tokens` and `log_prob` are `[rows, 1]`; `kept` has one list per row, or none at all.
 ///
 /// # Errors
 ///
-/// If a log-probability is NaN: what is wrong with that row of `logits`, `[rows, vocab]`.
+/// If a log-probability is NaN: the fault of that row of `logits`, `[rows, vocab]`.
 pub(super) fn drawn(
     [tokens, log_prob]: [&Tensor; 2],
     kept: Vec<Vec<u32>>,
@@ -143,7 +144,7 @@ pub(super) fn drawn(
     Ok(tokens.into_iter().zip(log_prob).zip(kept).enumerate().map(one).collect())
 }
 
-/// Why a row of `logits` has no log-probabilities.
+/// Returns the reason that a row of `logits` has no log-probabilities.
 fn no_distribution(logits: &Tensor, row: usize) -> LogitsError {
     let row = logits.get(i64::try_from(row).expect("an index of a tensor"));
     let numbers = Vec::<f64>::try_from(row.to_device(Device::Cpu).to_kind(Kind::Double));
@@ -157,7 +158,7 @@ fn rows_of(logits: &Tensor) -> usize {
     usize::try_from(logits.size()[0]).expect("a size of a tensor")
 }
 
-/// `probability`, `[rows, vocab]`, with 0 where `top_k`, then `top_p`, then `min_p` leave a token out; not normalised.
+/// Returns `probability`, `[rows, vocab]`, with 0 where `top_k`, then `top_p`, then `min_p` exclude a token; not normalised.
 ///
 /// Source of the order: the sampler of Hugging Face transformers.
 fn truncated(probability: &Tensor, options: &GenerationOptions) -> Tensor {
@@ -183,18 +184,18 @@ fn truncated(probability: &Tensor, options: &GenerationOptions) -> Tensor {
     probability
 }
 
-/// Where each row of `probability` is above 0; an empty list where that is everywhere.
+/// Indices of each row where `probability` is above 0; an empty list where all are.
 fn kept_ids(probability: &Tensor) -> Vec<Vec<u32>> {
     let [rows, vocab] = [0, 1].map(|dimension| probability.size()[dimension]);
-    let at = |index: i64| usize::try_from(index).expect("an index of a tensor");
-    let mut lists = vec![Vec::new(); at(rows)];
+    let to_usize = |index: i64| usize::try_from(index).expect("an index of a tensor");
+    let mut lists = vec![Vec::new(); to_usize(rows)];
     let places: Vec<i64> =
         probability.nonzero().reshape(-1).try_into().expect("pairs of row and column");
     for place in places.chunks_exact(2) {
-        lists[at(place[0])].push(id_of(place[1]));
+        lists[to_usize(place[0])].push(id_of(place[1]));
     }
     for list in &mut lists {
-        if list.len() == at(vocab) {
+        if list.len() == to_usize(vocab) {
             list.clear();
         }
     }
@@ -282,7 +283,7 @@ mod tests {
                 vec![2],
                 0.16,
             ),
-            // All are kept: nothing to remember.
+            // All tokens are kept, so there is no sampling mask.
             (GenerationOptions { min_p: 0.01, ..half }, vec![], 0.30),
         ];
         for (options, kept, mass) in cases {
@@ -332,10 +333,10 @@ mod tests {
             (GenerationOptions { temperature: 0.0, ..half.clone() }, vec![0.1, 0.2, 0.4, 0.3]),
         ];
         for (options, weights) in cases {
-            let found = draw_one(&logits(), 0.3, &measure(options.clone())).entropy.unwrap();
-            assert!((found.drawn_from - entropy_of(&weights)).abs() < 1e-6, "{found:?}");
-            assert!((found.at_temperature_1 - entropy_of(&[0.1, 0.2, 0.4, 0.3])).abs() < 1e-6);
-            assert!((found.temperature - options.temperature).abs() < 1e-15);
+            let entropy = draw_one(&logits(), 0.3, &measure(options.clone())).entropy.unwrap();
+            assert!((entropy.drawn_from - entropy_of(&weights)).abs() < 1e-6, "{entropy:?}");
+            assert!((entropy.at_temperature_1 - entropy_of(&[0.1, 0.2, 0.4, 0.3])).abs() < 1e-6);
+            assert!((entropy.temperature - options.temperature).abs() < 1e-15);
             let silent = draw_one(&logits(), 0.3, &options);
             assert_eq!(
                 (silent.entropy, silent.token_id),
@@ -362,13 +363,13 @@ mod tests {
         let wanted = entropy_of(&[0.75, 0.25]);
         let band = EntropyBand::new(Some(wanted), Some(wanted)).ok();
         let options = GenerationOptions { band, measure_entropy: true, ..Default::default() };
-        let found = draw(&logits, &[0.5, 0.5], &options).unwrap();
-        let first = found[0].entropy.unwrap();
-        assert!((first.drawn_from - wanted).abs() < 1e-9 && found[0].token_id == 0);
+        let tokens = draw(&logits, &[0.5, 0.5], &options).unwrap();
+        let first = tokens[0].entropy.unwrap();
+        assert!((first.drawn_from - wanted).abs() < 1e-9 && tokens[0].token_id == 0);
         assert!((first.temperature - 2.0 / 3f64.ln()).abs() < 1e-9, "{first:?}");
-        assert!((found[0].log_prob - 0.75f64.ln()).abs() < 1e-9);
+        assert!((tokens[0].log_prob - 0.75f64.ln()).abs() < 1e-9);
         // Even odds have one entropy at any temperature: the reach is spent.
-        let second = found[1].entropy.unwrap();
+        let second = tokens[1].entropy.unwrap();
         assert!((second.temperature - 0.1).abs() < 1e-15);
         assert!((second.drawn_from - 2f64.ln()).abs() < 1e-12);
     }
@@ -379,13 +380,13 @@ mod tests {
         let band = EntropyBand::new(None, Some(wanted)).ok();
         let options =
             GenerationOptions { top_k: 2, band, measure_entropy: true, ..Default::default() };
-        let found = draw_one(&logits(), 0.1, &options);
-        assert_eq!((found.token_id, found.kept), (2, vec![2, 3]));
-        let entropy = found.entropy.unwrap();
+        let token = draw_one(&logits(), 0.1, &options);
+        assert_eq!((token.token_id, token.kept), (2, vec![2, 3]));
+        let entropy = token.entropy.unwrap();
         // 0.4 : 0.3 has a larger entropy than 3 : 2, at T = ln(4/3) / ln(3/2) it has that.
         assert!((entropy.temperature - (4.0f64 / 3.0).ln() / 1.5f64.ln()).abs() < 1e-6);
         assert!(
-            (found.log_prob - 0.6f64.ln()).abs() < 1e-6
+            (token.log_prob - 0.6f64.ln()).abs() < 1e-6
                 && (entropy.drawn_from - wanted).abs() < 1e-9
         );
     }

@@ -1,4 +1,4 @@
-//! Requests that decode together, each with settings of its own, and that come while others are decoding: what a server needs.
+//! Requests with their own settings that join a batch while others decode, as a server needs it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,36 +12,36 @@ use super::response::Finish;
 use super::slots::Row;
 use crate::model::Decoder;
 
-/// A prompt whose `options.samples` responses are asked for.
+/// A prompt, with `options.samples` responses to draw.
 #[derive(Debug, Clone)]
 pub struct Ask {
-    /// What its tokens are told with.
+    /// Identifier of its tokens in [`Drawing`].
     pub id: u64,
     /// The prompt's tokens, at least one.
     pub token_ids: Vec<u32>,
-    /// Keys the noise.
+    /// Key of the noise.
     pub key: SamplingKey,
-    /// How its responses are drawn; `rows` and which kernels are the batch's.
+    /// Sampling options; `rows` and the kernels are the batch's.
     pub options: Arc<GenerationOptions>,
-    /// How many of the likeliest tokens are told beside each that was drawn.
+    /// Number of most likely tokens reported beside each drawn token.
     pub top: usize,
 }
 
-/// A token that was drawn.
+/// One drawn token.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Drawing {
-    /// Of which [`Ask`].
+    /// Identifier of the [`Ask`].
     pub id: u64,
-    /// Of which of its responses.
+    /// Index of the response.
     pub sample: usize,
     /// The token.
     pub token_id: u32,
-    /// Its log-probability in nats, as [`Generated::log_prob`](super::Generated::log_prob).
+    /// Log-probability of the token in nats, as [`Generated::log_prob`](super::Generated::log_prob).
     pub log_prob: f64,
-    /// The likeliest tokens with their log-probabilities in nats, at the sampling temperature (1 for greedy choices) and over the
-    /// whole vocabulary.
+    /// Most likely tokens with their log-probabilities in nats, at the sampling temperature (1 for greedy choices) and over the
+    /// full vocabulary.
     pub top: Vec<(u32, f64)>,
-    /// Why the response ends with it, if it does.
+    /// Reason that the response ends with this token, if it does.
     pub finish: Option<Finish>,
 }
 
@@ -53,14 +53,14 @@ pub struct SharedBatch<'a> {
     rows: Vec<(Arc<Ask>, Row)>,
     slots: usize,
     capacity: usize,
-    /// The next response of each of these.
+    /// Requests with the index of their next response.
     waiting: VecDeque<(Arc<Ask>, u64)>,
-    /// What reading the prompt of an ask has left, for its other responses.
+    /// Prefilled prompt of the ask with this id, for its other responses.
     prefilled: Option<(u64, Prefilled)>,
 }
 
 impl<'a> SharedBatch<'a> {
-    /// Room for `slots` responses at a time of at most `capacity` tokens, prompt included.
+    /// Makes room for `slots` responses at a time of at most `capacity` tokens, prompt included.
     pub fn new(decoder: &'a Decoder, slots: usize, capacity: usize, cpu_kernels: bool) -> Self {
         // Whatever there is room for, a server mostly has a few requests at a time, and lasts.
         let products = if cpu_kernels { Products::Own { packs: true } } else { Products::Torch };
@@ -76,7 +76,7 @@ impl<'a> SharedBatch<'a> {
         }
     }
 
-    /// Takes an ask; its responses begin as soon as there are slots.
+    /// Adds an ask; its responses begin as soon as there are slots.
     ///
     /// # Errors
     ///
@@ -93,17 +93,17 @@ impl<'a> SharedBatch<'a> {
         Ok(())
     }
 
-    /// Whether nothing is asked for.
+    /// Returns true if nothing is requested.
     pub fn is_idle(&self) -> bool {
         self.rows.is_empty() && self.waiting.is_empty()
     }
 
-    /// Whether a further ask would begin with the next step.
+    /// Returns true if another ask would begin with the next step.
     pub fn has_room(&self) -> bool {
         self.rows.len() < self.slots && self.waiting.is_empty()
     }
 
-    /// Whether responses of this ask are still to come.
+    /// Returns true if responses of this ask are still to come.
     pub fn holds(&self, id: u64) -> bool {
         self.rows
             .iter()
@@ -112,7 +112,7 @@ impl<'a> SharedBatch<'a> {
             .any(|ask| ask.id == id)
     }
 
-    /// Draws one token for each response; `tell` answers whether anybody still wants the ask, else it is given up.
+    /// Draws one token for each response. `tell` returns false if an ask is no longer wanted, which cancels it.
     ///
     /// # Errors
     ///
@@ -181,7 +181,7 @@ impl<'a> SharedBatch<'a> {
     }
 }
 
-/// The `count` likeliest tokens; `logits` is `[1, vocab]`.
+/// Returns the `count` most likely tokens; `logits` is `[1, vocab]`.
 fn likeliest(logits: &Tensor, count: usize, temperature: f64) -> Vec<(u32, f64)> {
     let vocab = logits.size()[1];
     let count = i64::try_from(count).unwrap_or(i64::MAX).min(vocab);

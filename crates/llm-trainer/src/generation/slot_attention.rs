@@ -1,12 +1,12 @@
-//! Attention of one query a row over the keys and values in its slot.
+//! Attention of one query per row over the keys and values in its slot.
 
 use tch::{Device, Kind, Tensor};
 use torch_ext::{Ragged, TorchError, ragged_flash_attention};
 
 use crate::kernel_test::{Asked, RaggedKernel, largest_difference};
 
-/// What the rows of a step may see of the slots: slot after slot in a tensor `[slots · capacity, kv_heads, head_dim]`, the first of them
-/// in use.
+/// Tokens that the rows of a step attend to. Slots follow each other in a tensor `[slots · capacity, kv_heads, head_dim]`; the first
+/// are in use.
 #[derive(Debug)]
 pub(super) struct Seen {
     rows: i64,
@@ -18,26 +18,26 @@ pub(super) struct Seen {
 
 #[derive(Debug)]
 enum How {
-    /// One kernel reads the slots where they lie, each as far as it is filled, and does not repeat keys and values for the query heads
-    /// that share them: [`ragged_flash_attention`].
+    /// One kernel reads the filled part of each slot in place and does not repeat keys and values for the query heads that share them:
+    /// [`ragged_flash_attention`].
     Fused {
-        /// `0..=rows`, i32 on the device: a query a row.
+        /// `0..=rows`, i32 on the device: one query per row.
         queries: Tensor,
-        /// Where each slot begins and the last ends, i32 `[rows + 1]` on the device.
+        /// Start of each slot and end of the last, i32 `[rows + 1]` on the device.
         slots: Tensor,
         /// Tokens of each row, i32 `[rows]` on the device.
         used: Tensor,
     },
-    /// All rows look as far as the longest reaches. Where heads share keys and values, libtorch computes this on CUDA by several
+    /// Attends with all rows padded to the longest. Where heads share keys and values, libtorch computes this on CUDA by several
     /// operators.
     Plain {
-        /// Bool `[rows, 1, 1, longest]`, true where a row may look; `None` if all rows may look everywhere.
+        /// Bool `[rows, 1, 1, longest]`, true where a row may attend; `None` if all rows may attend everywhere.
         mask: Option<Tensor>,
     },
 }
 
 impl Seen {
-    /// By plain operators; each of the rows holds so many tokens, its newest at `positions`, i64 `[rows]` on the device.
+    /// Attends by plain operators. `lengths` are the tokens of each row, `positions` that of its newest, i64 `[rows]` on the device.
     pub(super) fn plain(lengths: &[i64], positions: &Tensor, capacity: i64) -> Self {
         let longest = longest(lengths);
         let even = lengths.iter().all(|length| *length == longest);
@@ -48,7 +48,7 @@ impl Seen {
         Self { rows: positions.size()[0], capacity, longest, how: How::Plain { mask } }
     }
 
-    /// By the kernel; `counts` is `0..=slots`, i32 on the device.
+    /// Attends by the kernel; `counts` is `0..=slots`, i32 on the device.
     pub(super) fn fused(
         lengths: &[i64],
         positions: &Tensor,
@@ -63,7 +63,7 @@ impl Seen {
         Self { rows, capacity, longest: longest(lengths), how }
     }
 
-    /// What the rows read, as `query` `[rows, heads, 1, head_dim]`, from keys and values `[slots · capacity, kv_heads, head_dim]`.
+    /// Attends with `query`, `[rows, heads, 1, head_dim]`, over keys and values `[slots · capacity, kv_heads, head_dim]`.
     ///
     /// # Panics
     ///
@@ -104,7 +104,7 @@ fn longest(lengths: &[i64]) -> i64 {
     lengths.iter().copied().max().unwrap_or(0)
 }
 
-/// Whether one kernel can attend for all rows: on CUDA, in bf16, where the test finds it right for these heads.
+/// Returns true if one kernel can attend for all rows: on CUDA, in bf16, if it passes its test for these heads.
 pub(super) fn is_fused(device: Device, kind: Kind, heads: [i64; 3]) -> bool {
     static ASKED: Asked<(Device, [i64; 3]), bool> = Asked::new();
     let is_right = |&(device, heads): &(Device, [i64; 3])| {
@@ -115,12 +115,12 @@ pub(super) fn is_fused(device: Device, kind: Kind, heads: [i64; 3]) -> bool {
         && ASKED.get((device, heads), is_right)
 }
 
-/// Runs the kernel for decoding on `device` in bf16 against plain operators in f32, with so many heads of queries, of keys and values,
-/// of such a width: the largest difference relative to the largest number.
+/// Tests the decoding kernel on `device` in bf16 against plain operators in f32; `heads` are the numbers of query heads and of
+/// key-value heads, and their width. Returns the largest difference, relative to the largest number.
 ///
 /// # Errors
 ///
-/// Why it cannot be used: libtorch's own words, or a difference beyond what bf16 rounds.
+/// The reason that it cannot be used: libtorch's message, or a difference beyond bf16 rounding.
 pub fn test_fused_decoding(device: Device, heads: [i64; 3]) -> Result<f64, String> {
     test_kernel(device, heads, ragged_flash_attention)
 }
@@ -130,7 +130,7 @@ fn test_kernel(
     [query_heads, heads, width]: [i64; 3],
     kernel: impl RaggedKernel,
 ) -> Result<f64, String> {
-    /// A slot that is full, one that has just begun, and several pieces of what a kernel reads at a time.
+    /// A full slot, one of a single token, and several blocks of what the kernel reads at a time.
     const LENGTHS: [i64; 5] = [700, 1, 19, 300, 128];
     const CAPACITY: i64 = 700;
     let rows = 5;
@@ -145,13 +145,13 @@ fn test_kernel(
     let positions = Tensor::from_slice(&LENGTHS) - 1;
     let counts = Tensor::arange(rows + 2, (Kind::Int, device));
     let there = [&query, &keys, &values].map(|x| x.to_device(device));
-    let found = Seen::fused(&LENGTHS, &positions.to_device(device), CAPACITY, &counts)
+    let attended = Seen::fused(&LENGTHS, &positions.to_device(device), CAPACITY, &counts)
         .attend_by(kernel, there.each_ref())
         .map_err(|error| error.to_string())?;
     let [query, keys, values] = [&query, &keys, &values].map(|x| x.to_kind(Kind::Float));
     // On the host: a device that computes nothing would agree with itself.
     let exact = Seen::plain(&LENGTHS, &positions, CAPACITY).attend(&query, &keys, &values);
-    largest_difference([(found, exact)])
+    largest_difference([(attended, exact)])
 }
 
 #[cfg(test)]
@@ -184,7 +184,7 @@ mod tests {
         assert!(!is_fused(Device::Cpu, Kind::BFloat16, HEADS));
     }
 
-    /// In f64 nothing but the order of sums is between the two, however many rows are in use.
+    /// In f64 the two differ in the order of sums only, however many rows are in use.
     #[test]
     fn both_ways_see_the_same() {
         let wave = |count: i64, heads: i64, step: f64| {

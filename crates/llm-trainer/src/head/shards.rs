@@ -1,10 +1,10 @@
-//! A run of tokens where ranks hold parts of the vocabulary.
+//! Statistics of a range of tokens over vocabulary shards.
 //!
 //! ```text
 //! m = max z    Σ = Σ_k exp(z_k - m)    log π_k = z_k - m - ln Σ    H = ln Σ - Σ_k (z_k - m) exp(z_k - m) / Σ
 //! ```
 //!
-//! The maximum and the sums run over the whole vocabulary: one reduction for the first, one for the others.
+//! The maximum and the sums run over the full vocabulary: one reduction for the first, one for the others.
 
 use tch::Tensor;
 
@@ -12,8 +12,8 @@ use super::{Chunk, Elsewhere, Lists, Restriction};
 use crate::model::TensorGroup;
 
 impl Chunk {
-    /// `logits`, `[length, own tokens]`, are divided by the temperature; `targets`, `[length, 1]`, and `lists` hold ids of the
-    /// whole vocabulary.
+    /// Computes the chunk of this rank's shard. `logits`, `[length, own tokens]`, are already divided by the temperature; `targets`,
+    /// `[length, 1]`, and `lists` hold ids of the full vocabulary.
     pub(super) fn of_part(
         logits: &Tensor,
         targets: &Tensor,
@@ -56,13 +56,13 @@ impl Chunk {
     }
 }
 
-/// The logits of kept tokens that are of this part.
+/// Logits of the kept tokens in this rank's vocabulary shard.
 struct Kept {
-    /// Their places in the part, any where they are of others, i64 `[length, widest]`.
+    /// Their indices in the shard, arbitrary for tokens of other shards, i64 `[length, widest]`.
     ids: Tensor,
-    /// `-inf` where filled up or of another part, `[length, widest]`.
+    /// `-inf` for padding and tokens of other shards, `[length, widest]`.
     logits: Tensor,
-    /// Where a token was drawn from the whole vocabulary, `[length, 1]`.
+    /// True where the token was drawn from the full vocabulary, `[length, 1]`.
     whole: Tensor,
 }
 
@@ -96,7 +96,7 @@ mod tests {
         (left - right).abs().max().double_value(&[])
     }
 
-    /// The sums that travel say what `log_softmax` does of the whole; several processes are compared in `tests/trainer/ranks`.
+    /// The reduced sums equal `log_softmax` of the full vocabulary; several processes are compared in `tests/trainer/ranks`.
     #[test]
     fn one_part_says_what_the_whole_says() {
         let config =

@@ -1,22 +1,22 @@
-//! The gradient of the head's weight, from the gradients of its logits.
+//! The gradient of the head's weight, from the gradients of the logits.
 
 use run_plan::plan::WAITING_LOGITS;
 use tch::{Kind, Tensor};
 
 use crate::product::matmul;
 
-/// Most rows of a product that is widened before it is added: few enough that its buffers are small.
+/// Most rows per product that is widened before it is added, so that its buffers stay small.
 const WIDENED_ROWS: i64 = 1 << 13;
 
-/// The kind in which statistics of a model and sums of its gradients are taken: `f32` at least.
+/// Kind of a model's statistics and gradient sums: `f32` at least.
 pub fn statistics_kind(hidden: &Tensor) -> Kind {
     if hidden.kind() == Kind::Double { Kind::Double } else { Kind::Float }
 }
 
 /// The gradient of the head's weight, `[vocab, hidden]`, summed over micro-batches.
 ///
-/// A sum of products of a narrow model is taken in `f32`, twice as wide as all its other gradients are together with it: the first
-/// product waits in its own kind for a second, which a small mini-batch has none of.
+/// For a bf16 model the sum is in `f32`, twice as wide as its other gradients. So the first product stays in its own kind until there
+/// is a second, which a small mini-batch does not have.
 #[derive(Debug)]
 pub struct WeightGradient {
     state: State,
@@ -28,22 +28,22 @@ enum State {
     Empty,
     /// One product, in the model's kind.
     One(Tensor),
-    /// All products.
+    /// Sum of all products.
     Sum(Tensor),
 }
 
 impl WeightGradient {
-    /// Nothing yet, of a model in a narrow kind.
+    /// An empty sum for a model in a narrow kind.
     pub(crate) fn empty() -> Self {
         Self { state: State::Empty }
     }
 
-    /// Over the memory of `sum`.
+    /// A sum in the memory of `sum`.
     pub fn over(sum: &Tensor) -> Self {
         Self { state: State::Sum(sum.shallow_clone()) }
     }
 
-    /// All that was added, in the kind of the sum or of the one product; `None` where nothing was.
+    /// Returns the sum in the kind of the sum or of the one product; `None` if nothing was added.
     pub(crate) fn into_tensor(self) -> Option<Tensor> {
         match self.state {
             State::Empty => None,
@@ -73,20 +73,20 @@ impl WeightGradient {
     }
 }
 
-/// Adds `d_logitsᵀ · hidden` of one micro-batch to the gradient of the weight; the product is taken in the kind of `hidden`, the sum
-/// in its own.
+/// Adds `d_logitsᵀ · hidden` of one micro-batch to the gradient of the weight. The product is in the kind of `hidden`, the sum in its
+/// own.
 ///
-/// Where these differ, each product is rounded and the whole gradient read and written to add it, so the chunks' logits wait
-/// until there are many: the sum is more exact, and a product over few tokens is half as fast besides.
+/// If the two kinds differ, each addition rounds the product and reads and writes the full gradient. So the chunks' logits wait until
+/// there are many: the sum is more exact, and products over few tokens are half as fast.
 pub(super) struct WeightSum<'a> {
     gradient: &'a mut WeightGradient,
     /// `[tokens, hidden]`.
     hidden: &'a Tensor,
-    /// Room for gradients of logits, `[tokens, vocab]`.
+    /// Buffer for gradients of logits, `[tokens, vocab]`.
     waiting: Option<Tensor>,
-    /// Tokens that wait.
+    /// Number of tokens in the buffer.
     count: i64,
-    /// Tokens that are in the sum.
+    /// Number of tokens in the sum.
     summed: i64,
 }
 
@@ -96,7 +96,7 @@ impl<'a> WeightSum<'a> {
         Self::with_room(gradient, hidden, [room, vocab])
     }
 
-    /// `room` for so many tokens, at least as many as are added at a time.
+    /// Allocates a buffer for `room` tokens, at least as many as are added at a time.
     fn with_room(
         gradient: &'a mut WeightGradient,
         hidden: &'a Tensor,
@@ -155,8 +155,8 @@ mod tests {
         numbers.sin().view([rows, columns]).to_kind(kind)
     }
 
-    /// Against the product of the rounded numbers in f64: off by the rounding of each product to bf16 alone, however the
-    /// tokens come and wait.
+    /// Compared with the product of the rounded numbers in f64, the error is the rounding of each product to bf16 alone, however the
+    /// tokens arrive and wait.
     #[test]
     fn gradients_of_the_weight_are_summed_whatever_waits() {
         const TOKENS: i64 = 11;
@@ -180,7 +180,7 @@ mod tests {
         }
     }
 
-    /// One product is rounded as it would be in a sum of its own, two are summed in f32.
+    /// One product is rounded as in a sum of its own kind; two are summed in f32.
     #[test]
     fn a_first_product_waits_in_its_own_kind() {
         let hidden = wave(6, 4, 0.7, Kind::BFloat16);

@@ -40,16 +40,16 @@ pub(super) fn base_of(directory: &Path) -> Result<Option<PathBuf>, TensorFileErr
     }
     let file = ConfigFile::read(directory)?;
     let Some(base) = file.object.get("base_model_name_or_path").and_then(Value::as_str) else {
-        let found = file.object.get("base_model_name_or_path").unwrap_or(&Value::Null);
-        return Err(file.fault("base_model_name_or_path", found, "the directory of the model"));
+        let value = file.object.get("base_model_name_or_path").unwrap_or(&Value::Null);
+        return Err(file.fault("base_model_name_or_path", value, "the directory of the model"));
     };
     let beside = directory.join(base);
     let base = if beside.is_dir() { beside } else { PathBuf::from(base) };
     if base.join("config.json").is_file() {
         return Ok(Some(base));
     }
-    let found = Value::from(base.display().to_string());
-    Err(file.fault("base_model_name_or_path", &found, "the directory of a model with config.json"))
+    let value = Value::from(base.display().to_string());
+    Err(file.fault("base_model_name_or_path", &value, "the directory of a model with config.json"))
 }
 
 /// The settings of the adapter in `directory`.
@@ -78,10 +78,10 @@ impl ConfigFile {
     }
 
     fn fault(&self, field: &str, found: &Value, expected: &str) -> TensorFileError {
-        let found: String = found.to_string().chars().take(120).collect();
+        let shown: String = found.to_string().chars().take(120).collect();
         TensorFileError::Malformed {
             path: self.path.clone(),
-            found: format!("`{field}` is {found}"),
+            found: format!("`{field}` is {shown}"),
             expected: expected.to_owned(),
         }
     }
@@ -100,12 +100,12 @@ impl ConfigFile {
             ("alpha_pattern", Value::Null),
         ];
         for (field, expected) in only {
-            let found = self.object.get(field).unwrap_or(&Value::Null);
-            let empty = found.as_array().is_some_and(Vec::is_empty)
-                || found.as_object().is_some_and(Map::is_empty);
-            let absent = field != "peft_type" && (found.is_null() || empty);
-            if !absent && *found != expected {
-                return Err(self.fault(field, found, &expected.to_string()));
+            let value = self.object.get(field).unwrap_or(&Value::Null);
+            let empty = value.as_array().is_some_and(Vec::is_empty)
+                || value.as_object().is_some_and(Map::is_empty);
+            let absent = field != "peft_type" && (value.is_null() || empty);
+            if !absent && *value != expected {
+                return Err(self.fault(field, value, &expected.to_string()));
             }
         }
         let null = Value::Null;

@@ -7,7 +7,7 @@ use super::projection::Projection;
 use super::rope::Angles;
 use crate::product::lacks_kernels;
 
-/// The four projections of a block's attention.
+/// The four projections of an attention layer.
 #[derive(Debug)]
 pub(super) struct Attention {
     pub(super) query: Projection,
@@ -17,17 +17,17 @@ pub(super) struct Attention {
     pub(super) head_dim: i64,
 }
 
-/// Queries, keys and values of some positions, as one product leaves them.
+/// Queries, keys and values of some positions, in the layout of the fused projection.
 #[derive(Debug)]
 pub(crate) struct Heads {
-    /// `[rows, len, queries + keys + values, head_dim]`, the queries' heads first.
+    /// `[rows, len, queries + keys + values, head_dim]`, query heads first.
     pub(super) all: Tensor,
-    /// How many heads are of each of the three.
+    /// Numbers of query, key and value heads.
     pub(super) counts: [i64; 3],
 }
 
 impl Attention {
-    /// What `x`, `[rows, len, hidden]`, asks and offers.
+    /// Projects `x`, `[rows, len, hidden]`, to queries, keys and values.
     pub(super) fn heads(&self, x: &Operand) -> Heads {
         let three = [&self.query, &self.key, &self.value];
         let counts = three.map(|own| own.weight.size()[0] / self.head_dim);
@@ -37,9 +37,10 @@ impl Attention {
 }
 
 impl Heads {
-    /// What the output projection is applied to, `[rows, len, heads · head_dim]`: `attend` maps rotated queries
-    /// `[rows, heads, len, head_dim]` and keys and values `[rows, kv_heads, len, head_dim]` to the mix of values, in the shape of the
-    /// queries.
+    /// Applies attention; the result, `[rows, len, heads · head_dim]`, is the input of the output projection.
+    ///
+    /// `attend` maps rotated queries `[rows, heads, len, head_dim]` and keys and values `[rows, kv_heads, len, head_dim]` to a mix of the
+    /// values, in the shape of the queries.
     pub(crate) fn mix(
         &self,
         angles: &Angles,
@@ -47,19 +48,19 @@ impl Heads {
     ) -> Tensor {
         let [queries, keys, _] = self.counts;
         let turned = angles.rotate(&self.all, queries + keys).transpose(1, 2);
-        // By one operation, for the gradients of the parts are then put together once.
+        // One split, so that autograd concatenates the gradients of the three once.
         let three = turned.split_with_sizes(self.counts, 1);
         let [query, key, value] = three.try_into().expect("as many parts as sizes");
         by_position(&attend(&query, &key, &value))
     }
 }
 
-/// Heads of each position one after another: `[rows, heads, len, head_dim]` to `[rows, len, heads · head_dim]`.
+/// Concatenates the heads of each position: `[rows, heads, len, head_dim]` to `[rows, len, heads · head_dim]`.
 pub(crate) fn by_position(mixed: &Tensor) -> Tensor {
     mixed.transpose(1, 2).flatten(2, 3)
 }
 
-/// Each position attends to itself and those before it; scores are scaled by `1 / sqrt(head_dim)`.
+/// Causal attention: each position attends to itself and those before it; scores are scaled by `1 / sqrt(head_dim)`.
 ///
 /// `query` is `[rows, heads, len, head_dim]`, `key` and `value` `[rows, kv_heads, len, head_dim]`.
 pub fn causal_attention(query: &Tensor, key: &Tensor, value: &Tensor) -> Tensor {

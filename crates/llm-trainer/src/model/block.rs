@@ -17,7 +17,7 @@ use super::shape::size;
 use super::stacked::stack;
 use super::tensor_group::TensorGroup;
 
-/// `x + attention(norm(x))`, then `x + mlp(norm(x))`.
+/// A block: `x + attention(norm(x))`, then `x + mlp(norm(x))`.
 #[derive(Debug)]
 pub(super) struct Block {
     pub(super) attention_norm: RmsNorm,
@@ -27,7 +27,7 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// A block of such a model, of tensors by their names in a checkpoint, without the `model.layers.N.` before them, and shapes.
+    /// Builds a block for this config. `tensor` takes a name in the checkpoint, without the `model.layers.N.` prefix, and a shape.
     pub(super) fn assemble<E>(
         config: &ModelConfig,
         mut tensor: impl FnMut(&str, &[i64]) -> Result<Tensor, E>,
@@ -69,7 +69,7 @@ impl Block {
         Ok(block)
     }
 
-    /// Puts what is multiplied with the same input one after another in memory, so that it is one product.
+    /// Concatenates the weights that share an input in memory, so that they are one matrix product.
     pub(super) fn stack(&mut self) {
         let Attention { query, key, value, .. } = &mut self.attention;
         stack(&mut [&mut query.weight, &mut key.weight, &mut value.weight]);
@@ -81,7 +81,7 @@ impl Block {
         stack(&mut [&mut self.mlp.gate.weight, &mut self.mlp.up.weight]);
     }
 
-    /// `[rows, len, hidden]` to the same; `attend` as in [`Heads::mix`], `group` the ranks that hold the block together.
+    /// Maps `[rows, len, hidden]` to the same shape; `attend` as in [`Heads::mix`], `group` the tensor-parallel ranks.
     pub(super) fn forward(
         &self,
         x: &Tensor,
@@ -95,7 +95,7 @@ impl Block {
         residual.into_sum()
     }
 
-    /// The same of a stream: `attend` maps queries, keys and values to what the output projection is applied to,
+    /// Advances a residual stream; `attend` maps queries, keys and values to the input of the output projection,
     /// `[rows, len, heads · head_dim]`.
     pub(super) fn advance(
         &self,
@@ -104,19 +104,20 @@ impl Block {
         attend: impl FnOnce(Heads) -> Tensor,
         group: Option<&TensorGroup>,
     ) {
-        let whole = |projection: &Projection, input: &Operand| match group {
+        let projected = |projection: &Projection, input: &Operand| match group {
             None => projection.forward(input),
             Some(group) => projection.with_bias(group.sum(&projection.forward_part(input))),
         };
         let heads = self.attention.heads(&residual.normalised(&self.attention_norm, fused));
-        residual.add(whole(&self.attention.output, &Operand::plain(attend(heads))));
+        residual.add(projected(&self.attention.output, &Operand::plain(attend(heads))));
         let raised = self.mlp.raise(&residual.normalised(&self.mlp_norm, fused), fused);
-        residual.add(whole(&self.mlp.down, &raised));
+        residual.add(projected(&self.mlp.down, &raised));
     }
 
-    /// Pulls a cotangent of the output back to the input `x`, both `[rows, len, hidden]`, where ranks hold the block together: the
-    /// block is computed again, and what autograd does not see, the sums over the group, is done here. Attention and MLP read a
-    /// norm that is whole on every rank, so the gradients of that norm are parts of a sum.
+    /// Tensor-parallel backward pass: from a cotangent of the output to that of the input `x`, both `[rows, len, hidden]`.
+    ///
+    /// The block is recomputed, and the sums over the group, which autograd does not see, are done here. Attention and MLP read a norm that
+    /// is replicated on every rank, so the gradients of that norm are partial sums.
     pub(super) fn pull_back(
         &self,
         x: &Tensor,
@@ -147,18 +148,18 @@ impl Block {
                            before: &Tensor,
                            cotangent: &Tensor| {
             if let Some(bias) = projection.bias.as_ref().filter(|bias| bias.requires_grad()) {
-                // Added to the sum over the ranks, it has the whole gradient on each.
+                // The bias is added after the sum over the ranks, so each rank has its full gradient.
                 let _constant = pull((&bias.expand_as(cotangent), cotangent), before)?;
             }
-            let whole = group.sum(&pull((part, cotangent), input)?.detach());
-            let of_norm = pull((norm, &whole), before)?;
+            let gradient = group.sum(&pull((part, cotangent), input)?.detach());
+            let of_norm = pull((norm, &gradient), before)?;
             Ok(tch::no_grad(|| cotangent + of_norm))
         };
         let of_middle = through((&raised, down), &mlp_input, &middle_norm, &middle, cotangent)?;
         through((&mixed, output), &attention_input, &norm, &x, &of_middle)
     }
 
-    /// Parameters under their names in a checkpoint, without the `model.layers.N.` before them.
+    /// Parameters with their names in a checkpoint, without the `model.layers.N.` prefix.
     pub(super) fn named_parameters(&self) -> Vec<(&'static str, &Tensor)> {
         let attention = &self.attention;
         let mut named = vec![
@@ -182,7 +183,7 @@ impl Block {
         named
     }
 
-    /// Every tensor, corrections included.
+    /// All tensors, low-rank corrections included.
     pub(super) fn tensors_mut(&mut self) -> impl Iterator<Item = &mut Tensor> {
         let (attention, mlp) = (&mut self.attention, &mut self.mlp);
         let projections = [
@@ -198,7 +199,7 @@ impl Block {
         projections.into_iter().flat_map(Projection::tensors_mut).chain(norms)
     }
 
-    /// A projection.
+    /// The projection that an adapter targets.
     pub(super) fn projection(&self, target: LoraTarget) -> &Projection {
         let (attention, mlp) = (&self.attention, &self.mlp);
         match target {
@@ -212,7 +213,7 @@ impl Block {
         }
     }
 
-    /// A projection, to be changed.
+    /// The projection that an adapter targets, mutable.
     pub(super) fn projection_mut(&mut self, target: LoraTarget) -> &mut Projection {
         let (attention, mlp) = (&mut self.attention, &mut self.mlp);
         match target {
@@ -226,7 +227,7 @@ impl Block {
         }
     }
 
-    /// The same block without corrections, over the same memory.
+    /// The block without its low-rank corrections, sharing memory.
     pub(super) fn base(&self) -> Self {
         let Attention { query, key, value, output, head_dim } = &self.attention;
         Self {

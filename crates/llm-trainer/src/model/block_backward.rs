@@ -1,5 +1,5 @@
-//! The backward pass of one block, wherever its weights lie and its gradients go: whole, sharded over ranks that hold copies of the
-//! model, or cut over ranks that hold it together.
+//! The backward pass of one block, for all layouts of weights and gradients: local, sharded by `ZeRO` over data-parallel ranks, or
+//! split over tensor-parallel ranks.
 
 use tch::Tensor;
 use torch_ext::TorchError;
@@ -9,34 +9,34 @@ use super::decoder::Decoder;
 use super::rope::Angles;
 use super::sharded_blocks::OpenBlocks;
 
-/// A block during the backward pass over all micro-batches; its weights are whole for as long as it lives.
+/// A block during the backward pass over all micro-batches; its weights stay gathered for this object's lifetime.
 #[derive(Debug)]
 pub(crate) struct BlockBackward<'a> {
     model: &'a Decoder,
     index: usize,
-    /// The gradient of its parameters, where it goes to shards; else it is added to `.grad`.
+    /// Gradient sum of its parameters, if it goes to shards; otherwise gradients are added to `.grad`.
     sum: Option<(&'a BlockGradients, Vec<Tensor>)>,
     _open: OpenBlocks<'a>,
 }
 
 impl Decoder {
-    /// Begins the backward pass of block `index`; the block before it will be wanted next.
+    /// Begins the backward pass of block `index` and prefetches the block before it.
     pub(crate) fn begin_backward(&self, index: usize) -> BlockBackward<'_> {
         let open = self.open_block(index, index.checked_sub(1));
         let sum = self.block_gradients().map(|blocks| (blocks.as_ref(), blocks.zeros(index)));
         BlockBackward { model: self, index, sum, _open: open }
     }
 
-    /// Whether the graph of a block may be kept until its backward pass: it would keep the block's weights whole, and sums over
-    /// ranks are in no graph.
+    /// Returns true if a block's graph may be kept until its backward pass. A graph would keep gathered weights alive, and does not record
+    /// sums over ranks.
     pub(crate) fn may_keep_graphs(&self) -> bool {
         self.sharded_blocks().is_none() && self.group().is_none()
     }
 }
 
 impl BlockBackward<'_> {
-    /// Pulls a cotangent of the block's output back to its `input`, a leaf, all `[rows, len, hidden]`, and keeps the gradients of
-    /// parameters. `output` is that of the forward pass, where its graph was kept; else the block is computed again.
+    /// Runs the backward pass from a cotangent of the block's output to its `input`, a leaf, all `[rows, len, hidden]`; parameter
+    /// gradients are accumulated. `output` is that of the forward pass if its graph was kept; otherwise the block is recomputed.
     ///
     /// # Errors
     ///
@@ -65,7 +65,7 @@ impl BlockBackward<'_> {
         pull((&output, cotangent), input)
     }
 
-    /// Hands the gradients on.
+    /// Passes the gradients on.
     pub(crate) fn finish(self) {
         if let Some((blocks, sum)) = &self.sum {
             blocks.reduce(self.index, sum);

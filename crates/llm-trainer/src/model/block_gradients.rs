@@ -1,8 +1,8 @@
-//! Gradients of blocks, and of embedding and head as if they were blocks, each summed to the shards of the ranks as soon as the backward pass has left the block.
+//! Gradients of blocks, and of embedding and head as further blocks, reduced to shards as soon as the backward pass leaves a block.
 //!
-//! `ZeRO`, stage 2, in the layer-major loop: blocks are outside and micro-batches inside, so the gradient of a block is complete
-//! before the next block is begun. It is summed once, whatever the number of micro-batches, and while the next block is
-//! computed; no rank holds the gradients of more than two blocks whole.
+//! `ZeRO`, stage 2, in a layer-major loop: blocks are outside and micro-batches inside, so the gradient of a block is complete
+//! before the next block begins. It is reduced once, whatever the number of micro-batches, overlapping with the next block;
+//! no rank holds the full gradients of more than two blocks.
 //!
 //! Source: Rajbhandari et al. 2020, *`ZeRO`*, [arXiv:1910.02054](https://arxiv.org/abs/1910.02054), Sec. 5.2.
 
@@ -21,33 +21,33 @@ pub(crate) struct BlockGradients {
     state: RefCell<State>,
 }
 
-/// A parameter that is trained.
+/// A trained parameter.
 #[derive(Debug)]
 struct Trained {
-    /// The decoder's own; without elements while its block is closed.
+    /// The decoder's tensor; it has no elements while its block is closed.
     parameter: Tensor,
-    /// Elements while it is whole.
+    /// Elements of the gathered parameter.
     elements: i64,
 }
 
 #[derive(Debug)]
 struct State {
-    /// A gradient that is on its way.
+    /// A running reduction and its block.
     leaving: Option<(usize, Exchange)>,
-    /// This rank's part of each block's gradient, where there is one.
+    /// This rank's shard of each block's gradient, once reduced.
     shards: Vec<Option<Tensor>>,
-    /// What went wrong first.
+    /// First failure.
     failure: Option<RankError>,
 }
 
-/// The number of the block that a parameter belongs to, as its name says.
+/// Returns the number of the block in a parameter's name.
 pub(crate) fn block_of(name: &str) -> Option<usize> {
     let (_, rest) = name.split_once("layers.")?;
     rest.split('.').next()?.parse().ok()
 }
 
 impl BlockGradients {
-    /// Nothing summed yet, of blocks given by their trained parameters, which must be whole.
+    /// Starts without gradients; the trained parameters of each block must be gathered.
     pub(super) fn new(ranks: &Ranks, parameters_of_blocks: Vec<Vec<Tensor>>) -> Self {
         let trained = |parameter: Tensor| {
             let elements = parameter.size().iter().product();
@@ -62,14 +62,14 @@ impl BlockGradients {
         Self { ranks: ranks.clone(), blocks, state: RefCell::new(state) }
     }
 
-    /// Room for the gradient of block `index` over all micro-batches, at least f32; each parameter's laid end to end.
+    /// Allocates the gradient of block `index` over all micro-batches, at least f32; each parameter's is flattened.
     pub(crate) fn zeros(&self, index: usize) -> Vec<Tensor> {
         let _no_grad = tch::no_grad_guard();
         let zeros = |trained: &Trained| Tensor::zeros([trained.elements], trained.kind_of_sum());
         self.blocks[index].iter().map(zeros).collect()
     }
 
-    /// Pulls a cotangent of a block's output back to its input and, added to `sum`, to its parameters.
+    /// Runs the backward pass of a block to its input, and adds the gradients of its parameters to `sum`.
     pub(crate) fn pull_back(
         &self,
         index: usize,
@@ -92,7 +92,7 @@ impl BlockGradients {
         Ok(of_input)
     }
 
-    /// Sums a block's gradient over the ranks, to the shards.
+    /// Starts the reduction of a block's gradient to shards.
     pub(crate) fn reduce(&self, index: usize, sum: &[Tensor]) {
         let mut state = self.state.borrow_mut();
         self.land(&mut state);
@@ -102,7 +102,7 @@ impl BlockGradients {
         }
     }
 
-    /// This rank's part of the gradient of block `index`; 0 where none was reduced.
+    /// Returns this rank's shard of the gradient of block `index`; 0 if none was reduced.
     pub(crate) fn take(&self, index: usize) -> Result<Tensor, RankError> {
         let mut state = self.state.borrow_mut();
         self.land(&mut state);
@@ -113,7 +113,7 @@ impl BlockGradients {
         Ok(state.shards[index].take().unwrap_or_else(none))
     }
 
-    /// Waits for the gradient that is on its way.
+    /// Waits for the running reduction.
     fn land(&self, state: &mut State) {
         if let Some((index, leaving)) = state.leaving.take() {
             match self.ranks.finish(leaving) {

@@ -1,4 +1,4 @@
-//! A decoder of which other ranks may hold the rest, see [`TensorGroup`].
+//! A decoder that may be split over tensor-parallel ranks, see [`TensorGroup`].
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -20,11 +20,11 @@ use crate::product::matmul;
 use crate::ranks::{RankError, Ranks};
 
 impl Decoder {
-    /// As [`load`](Self::load), of which this process keeps its part of every large matrix and the other ranks of a group theirs.
+    /// Loads as [`load`](Self::load) does; this process keeps its shard of every large matrix, the other ranks of the group theirs.
     ///
     /// # Errors
     ///
-    /// As [`load`](Self::load), and if the model cannot be cut over so many ranks.
+    /// Those of [`load`](Self::load); also if the model cannot be split over so many ranks.
     ///
     /// # Panics
     ///
@@ -49,10 +49,10 @@ impl Decoder {
         let mut wanted = Vec::new();
         let mut decoder = Self::assemble(config, device, kind, |name, shape| {
             wanted.push(name.to_owned());
-            let own = |whole: Tensor| {
+            let shard_of = |whole: Tensor| {
                 group.part_of(name).map_or(whole.shallow_clone(), |part| part.of(&whole))
             };
-            files.tensor(name, shape, kind).map(|tensor| place(&own(tensor), device, kind))
+            files.tensor(name, shape, kind).map(|tensor| place(&shard_of(tensor), device, kind))
         })?;
         files.check_nothing_else(&wanted)?;
         decoder.source = Some(directory.canonicalize().unwrap_or_else(|_| directory.to_owned()));
@@ -60,32 +60,34 @@ impl Decoder {
         Ok(decoder)
     }
 
-    /// The whole model on the CPU, from the parts of all ranks of the group, which all ask for it; only one that `keeps` it has its
-    /// tensors, the others have empty ones. Of a model with an adapter that is the adapter; what lies beneath is empty.
+    /// Gathers the full model on the CPU; all ranks of the group must call it.
+    ///
+    /// Ranks with `keeps` get its tensors, the others empty ones. For a model with an adapter, only the adapter is gathered; the base tensors
+    /// are empty.
     ///
     /// # Errors
     ///
-    /// [`RankError`] if a rank does not come.
+    /// [`RankError`] if a rank does not take part.
     pub fn gather_whole(&self, keeps: bool) -> Result<Self, RankError> {
         let _no_grad = tch::no_grad_guard();
-        let own: HashMap<String, &Tensor> = self.trained_parameters().into_iter().collect();
+        let shards: HashMap<String, &Tensor> = self.trained_parameters().into_iter().collect();
         let nothing = || Tensor::zeros([0], (self.kind(), Device::Cpu));
-        let whole = |name: &str, own: &Tensor| {
-            let whole = self.whole_parameter(name, own);
-            if keeps { place(&whole, Device::Cpu, self.kind()) } else { nothing() }
+        let gathered_or_empty = |name: &str, shard: &Tensor| {
+            let full = self.whole_parameter(name, shard);
+            if keeps { place(&full, Device::Cpu, self.kind()) } else { nothing() }
         };
         let gathered: Result<Self, std::convert::Infallible> =
             Self::assemble(self.config().clone(), Device::Cpu, self.kind(), |name, _| {
-                Ok(own.get(name).map_or_else(nothing, |own| whole(name, own)))
+                Ok(shards.get(name).map_or_else(nothing, |shard| gathered_or_empty(name, shard)))
             });
         let Ok(mut gathered) = gathered;
-        gathered.take_adapter(self, whole);
+        gathered.take_adapter(self, gathered_or_empty);
         self.check_blocks()?;
         gathered.source.clone_from(&self.source);
         Ok(gathered)
     }
 
-    /// A parameter of which other ranks may hold the rest.
+    /// Gathers a parameter that may be split over ranks.
     fn whole_parameter(&self, name: &str, own: &Tensor) -> Tensor {
         match self.group.as_ref().and_then(|group| Some((group, group.part_of(name)?))) {
             Some((group, part)) => group.gather_part(own, part),
@@ -93,8 +95,8 @@ impl Decoder {
         }
     }
 
-    /// What of the model is exchanged at once, as the name of a parameter says: a block by its number, then the embedding, then a head
-    /// of its own. `None` for what is small.
+    /// Index of the communication unit of a parameter, by its name: a block by its number, then the embedding, then an untied
+    /// head. `None` for small parameters.
     pub(crate) fn unit_of(&self, name: &str) -> Option<usize> {
         block_of(name).or(match name {
             EMBEDDING => Some(self.embedding_unit()),
@@ -103,29 +105,29 @@ impl Decoder {
         })
     }
 
-    /// That of the embedding.
+    /// Communication unit of the embedding.
     pub(crate) fn embedding_unit(&self) -> usize {
         self.block_count()
     }
 
-    /// That of the head, which may be the embedding.
+    /// Communication unit of the head, which may be the embedding.
     pub(crate) fn head_unit(&self) -> usize {
         self.block_count() + usize::from(!self.config().tie_word_embeddings)
     }
 
-    /// Tokens that this process has the rows of.
+    /// Number of vocabulary rows on this rank.
     fn own_tokens(&self) -> i64 {
         let parts = self.group.as_ref().map_or(1, |group| group.count());
         i64::try_from(self.config().vocab_size).expect("a checked config") / parts
     }
 
-    /// The ranks that hold the model together, where there are several.
+    /// The tensor-parallel group, if there is one.
     pub(crate) fn group(&self) -> Option<&Rc<TensorGroup>> {
         self.group.as_ref()
     }
 
-    /// A short name of what is trained: SHA-256 over up to 64 numbers of each parameter, evenly spaced. An update changes
-    /// it. Where several ranks hold the model together, all ask for it, and each parameter is put together.
+    /// Fingerprint of the trained parameters: SHA-256 over up to 64 numbers of each, evenly spaced. An update changes
+    /// it. All tensor-parallel ranks must call it, as split parameters are gathered.
     ///
     /// # Panics
     ///
@@ -134,7 +136,7 @@ impl Decoder {
         self.fingerprint_of(|name, own| self.whole_parameter(name, own))
     }
 
-    /// The same of what this process holds.
+    /// Fingerprint of this rank's shards alone.
     pub(crate) fn own_fingerprint(&self) -> String {
         self.fingerprint_of(|_, own| own.shallow_clone())
     }
@@ -155,7 +157,7 @@ impl Decoder {
         format!("{:x}", hash.finalize())
     }
 
-    /// Embedding vectors of the tokens that this process has the rows of, 0 for others, `[rows, len, hidden]`.
+    /// Embedding vectors of the tokens in this rank's vocabulary shard, 0 for others, `[rows, len, hidden]`.
     pub(crate) fn embed_own(&self, token_ids: &Tensor) -> Tensor {
         // As transformers: looking up the padding token teaches its row nothing; -1 is none.
         let padding = self.config().pad_token_id.map_or(-1, i64::from);
@@ -170,12 +172,12 @@ impl Decoder {
         rows * here.unsqueeze(-1).to_kind(self.kind())
     }
 
-    /// Which rows of the embedding table `ids`, i64 `[tokens]`, teach: their places among `ids`, and the rows; `None` where every id
-    /// teaches its own.
+    /// Embedding rows that the tokens `ids`, i64 `[tokens]`, train: their indices within `ids`, and the rows. `None` if every id
+    /// trains its own row.
     pub(crate) fn taught_rows(&self, ids: &Tensor) -> Option<(Tensor, Tensor)> {
         let padding = self.config().pad_token_id.map(|padding| ids.not_equal(i64::from(padding)));
-        let own = self.group.as_ref().map(|group| group.own_ids(ids, self.own_tokens()));
-        let (rows, taught) = match (own, padding) {
+        let local_ids = self.group.as_ref().map(|group| group.own_ids(ids, self.own_tokens()));
+        let (rows, taught) = match (local_ids, padding) {
             (None, None) => return None,
             (None, Some(taught)) => (ids.shallow_clone(), taught),
             (Some((rows, here)), None) => (rows, here),
@@ -185,24 +187,27 @@ impl Decoder {
         Some((places.shallow_clone(), rows.index_select(0, &places)))
     }
 
-    /// The head, of which other ranks may hold the rest.
+    /// The head, possibly a vocabulary shard.
     pub fn whole_head(&self) -> Head<'_> {
         Head { weight: self.head(), group: self.group.as_deref() }
     }
 
-    /// Logits of final-normed hidden states, `[.., hidden]`, over the whole vocabulary; outside of any graph.
+    /// Logits of final-normed hidden states, `[.., hidden]`, over the full vocabulary, without a graph.
     pub(crate) fn logits(&self, hidden: &Tensor) -> Tensor {
-        let own = matmul(hidden, &self.head().tr());
-        self.group.as_ref().map_or_else(|| own.shallow_clone(), |group| group.gather_columns(&own))
+        let shard_logits = matmul(hidden, &self.head().tr());
+        self.group.as_ref().map_or_else(
+            || shard_logits.shallow_clone(),
+            |group| group.gather_columns(&shard_logits),
+        )
     }
 
-    /// Heads of queries that this process holds.
+    /// Number of query heads on this rank.
     pub(crate) fn query_heads(&self) -> usize {
         let parts = self.group.as_ref().map_or(1, |group| group.ranks().count());
         self.config().num_attention_heads / parts
     }
 
-    /// Heads of keys and values that this process holds.
+    /// Number of key-value heads on this rank.
     pub(crate) fn key_value_heads(&self) -> usize {
         let parts = self.group.as_ref().map_or(1, |group| group.key_value_parts());
         self.config().num_key_value_heads / parts

@@ -1,4 +1,4 @@
-//! The whole model: `embed → blocks → final_norm → head`.
+//! The full model: `embed → blocks → final_norm → head`.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -23,7 +23,7 @@ use crate::tensor_file::TensorFileError;
 
 /// Name of the embedding in a checkpoint.
 pub(super) const EMBEDDING: &str = "model.embed_tokens.weight";
-/// Name of a head of its own.
+/// Name of an untied head in a checkpoint.
 pub(super) const HEAD: &str = "lm_head.weight";
 
 /// A decoder-only language model of the Qwen2 or Llama architecture.
@@ -34,32 +34,32 @@ pub struct Decoder {
     embedding: Tensor,
     blocks: Vec<Block>,
     final_norm: RmsNorm,
-    /// `[vocab, hidden]`; `None` where the embedding serves.
+    /// `[vocab, hidden]`; `None` for a head tied to the embedding.
     untied_head: Option<Tensor>,
     rope: Rope,
     device: Device,
     kind: Kind,
-    /// Where the weights came from.
+    /// Directory that the weights were read from.
     pub(super) source: Option<PathBuf>,
-    /// Settings of the adapter that is trained in place of the weights, where there is one.
+    /// Settings of the adapter that is trained in place of the weights, if there is one.
     adapter: Option<LoraSection>,
-    /// What of the blocks this process keeps, where other ranks keep the rest.
+    /// This process's shards of the blocks, if they are sharded over ranks.
     pub(super) sharded: Option<Rc<ShardedBlocks>>,
-    /// Where the gradients of blocks go, where other ranks sum parts of them.
+    /// Reducer of block gradients to shards, if they are sharded.
     pub(super) gradients: Option<Rc<BlockGradients>>,
-    /// The ranks that hold a part each, where there are several.
+    /// The tensor-parallel group, if there is one.
     pub(super) group: Option<Rc<TensorGroup>>,
 }
 
 impl Decoder {
     /// Reads `config.json` and the safetensors of a Hugging Face directory, one file or shards.
     ///
-    /// Files of f32, f16, bf16 and f64 are turned into `kind`. A PEFT directory is read with the model it names. Nothing requires
+    /// Weights of f32, f16, bf16 and f64 are converted to `kind`. A PEFT directory is read together with its base model. Nothing requires
     /// gradients until [`set_trainable`](Self::set_trainable).
     ///
     /// # Errors
     ///
-    /// [`DecoderError`]: names the file, the field or tensor, what was expected and what was found.
+    /// [`DecoderError`]: names the file, the field or tensor, the expected and the actual value.
     ///
     /// # Panics
     ///
@@ -100,8 +100,8 @@ impl Decoder {
         }
     }
 
-    /// As [`initialise`](Self::initialise), with numbers that the device itself draws by libtorch's own generator: for
-    /// measurements of models that would take minutes to draw otherwise.
+    /// Initialises as [`initialise`](Self::initialise) does, with numbers from libtorch's generator on the device: fast enough for
+    /// measurements of large models.
     ///
     /// # Panics
     ///
@@ -160,7 +160,7 @@ impl Decoder {
         })
     }
 
-    /// The same model without its adapter, over the same memory: what the adapter is trained away from.
+    /// The model without its adapter, sharing memory: the adapter's reference.
     #[must_use]
     pub fn base(&self) -> Self {
         Self {
@@ -174,14 +174,14 @@ impl Decoder {
             kind: self.kind,
             source: self.source.clone(),
             adapter: None,
-            // Its weights are the same tensors, whole at the same times.
+            // Its weights are the same tensors, gathered at the same times.
             sharded: self.sharded.as_ref().map(Rc::clone),
             gradients: None,
             group: self.group.as_ref().map(Rc::clone),
         }
     }
 
-    /// Turns every parameter into another kind.
+    /// Converts every parameter to another kind.
     #[must_use]
     pub fn into_kind(mut self, kind: Kind) -> Self {
         let _no_grad = tch::no_grad_guard();
@@ -195,7 +195,7 @@ impl Decoder {
         self
     }
 
-    /// The kind that the weights of a Hugging Face directory are stored in: that of the embedding.
+    /// The kind of the weights stored in a Hugging Face directory: that of the embedding.
     ///
     /// # Errors
     ///
@@ -210,7 +210,7 @@ impl Decoder {
         Ok(files.kind(EMBEDDING).ok_or_else(missing)?)
     }
 
-    /// The directory of the model that the adapter in `directory` belongs to; `None` where it holds a whole model.
+    /// The directory of the base model of the adapter in `directory`; `None` for a full model.
     ///
     /// # Errors
     ///
@@ -219,12 +219,12 @@ impl Decoder {
         Ok(base_of(directory)?)
     }
 
-    /// Whether an adapter is trained in place of the weights.
+    /// Returns true if an adapter is trained in place of the weights.
     pub fn has_adapter(&self) -> bool {
         self.adapter.is_some()
     }
 
-    /// Settings of the adapter, where there is one.
+    /// Settings of the adapter, if there is one.
     pub fn adapter_settings(&self) -> Option<&LoraSection> {
         self.adapter.as_ref()
     }
@@ -253,7 +253,7 @@ impl Decoder {
         self.rope.frequency()
     }
 
-    /// Takes the corrections of the blocks for an adapter with these settings; `None` takes them off.
+    /// Takes the low-rank corrections of the blocks as an adapter with these settings; `None` removes them.
     pub(super) fn set_adapter(
         &mut self,
         adapter: Option<LoraSection>,
@@ -268,7 +268,7 @@ impl Decoder {
         &self.config
     }
 
-    /// Where the weights lie.
+    /// Device of the weights.
     pub fn device(&self) -> Device {
         self.device
     }
@@ -283,7 +283,7 @@ impl Decoder {
         self.blocks.len()
     }
 
-    /// Parameters with their names in a checkpoint, always in the same order; a tied head is there once, as the
+    /// Parameters with their names in a checkpoint, always in the same order; a tied head appears once, as the
     /// embedding.
     pub fn named_parameters(&self) -> Vec<(String, &Tensor)> {
         let mut named = vec![(EMBEDDING.to_owned(), &self.embedding)];
@@ -298,12 +298,12 @@ impl Decoder {
         named
     }
 
-    /// What is trained: the adapter's parameters where there is one, else all of the model's.
+    /// The trained parameters: the adapter's if there is one, else all of the model's.
     pub fn trained_parameters(&self) -> Vec<(String, &Tensor)> {
         if self.adapter.is_some() { self.adapter_parameters() } else { self.named_parameters() }
     }
 
-    /// Makes every parameter that is trained require gradients, or none; the others do not.
+    /// Makes every trained parameter require gradients, or none; the others never do.
     pub fn set_trainable(&self, trainable: bool) {
         for (_, parameter) in self.named_parameters() {
             let _shared = parameter.set_requires_grad(false);
@@ -315,8 +315,8 @@ impl Decoder {
 
     /// Final-normed hidden states `[rows, len, hidden]` of `token_ids`, i64 `[rows, len]` on the model's device.
     ///
-    /// Attention is causal and positions count from 0, so rows may be filled up on the right with any token: what
-    /// stands before is not changed. Differentiable if the parameters require gradients.
+    /// Attention is causal and positions count from 0, so rows may be padded on the right with any token without changing earlier
+    /// positions. Differentiable if the parameters require gradients.
     ///
     /// # Panics
     ///
@@ -336,19 +336,19 @@ impl Decoder {
     ///
     /// If a token id is not below the vocabulary's size.
     pub fn embed(&self, token_ids: &Tensor) -> Tensor {
-        let own = self.embed_own(token_ids);
+        let embedded = self.embed_own(token_ids);
         match &self.group {
-            None => own,
-            Some(group) => group.sum(&own),
+            None => embedded,
+            Some(group) => group.sum(&embedded),
         }
     }
 
-    /// Whether the embedding is trained.
+    /// Returns true if the embedding is trained.
     pub(crate) fn trains_embedding(&self) -> bool {
         self.embedding.requires_grad()
     }
 
-    /// The gradient that the embedding table has, undefined where it has none.
+    /// The gradient of the embedding table, undefined if there is none.
     pub fn embedding_gradient(&self) -> Tensor {
         self.embedding.grad()
     }
@@ -363,7 +363,7 @@ impl Decoder {
         Tensor::arange(len, (Kind::Int64, self.device)).unsqueeze(0)
     }
 
-    /// Block `index` applied to `x`, `[rows, len, hidden]`.
+    /// Applies block `index` to `x`, `[rows, len, hidden]`.
     ///
     /// `attend(query, key, value)` mixes the values; [`causal_attention`] for training.
     ///
@@ -380,12 +380,12 @@ impl Decoder {
         self.blocks[index].forward(x, angles, attend, self.group.as_deref())
     }
 
-    /// The norm before the head, `[.., hidden]` to the same.
+    /// Applies the norm before the head, `[.., hidden]` to the same shape.
     pub fn final_norm(&self, x: &Tensor) -> Tensor {
         self.final_norm.forward(x)
     }
 
-    /// The head's weight, `[vocab, hidden]`, or this process's part of it; logits are `forward(..) · headᵀ`.
+    /// The head's weight, `[vocab, hidden]`, or this rank's shard of it; logits are `forward(..) · headᵀ`.
     pub fn head(&self) -> &Tensor {
         self.untied_head.as_ref().unwrap_or(&self.embedding)
     }

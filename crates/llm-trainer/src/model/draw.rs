@@ -25,8 +25,8 @@ impl Draw {
             return Tensor::zeros(shape, options);
         }
         let mut rng = self.stream(stream);
-        let whole = Tensor::empty(shape, options);
-        let flat = whole.view(-1);
+        let tensor = Tensor::empty(shape, options);
+        let flat = tensor.view(-1);
         let count = flat.size()[0];
         // A piece at a time: an embedding in f64 takes more memory than the whole model does later.
         for start in (0..count).step_by(2 * PAIRS_AT_ONCE as usize) {
@@ -37,7 +37,7 @@ impl Draw {
                 .collect();
             flat.narrow(0, start, length).copy_(&Tensor::from_slice(&numbers).narrow(0, 0, length));
         }
-        whole
+        tensor
     }
 
     /// A tensor `[rows, columns]` on the CPU, f64, uniform between `-1/√columns` and `1/√columns`: as PEFT starts `A`.

@@ -1,4 +1,4 @@
-//! What can be wrong with a model.
+//! Errors of reading a model.
 
 use model_files::model_config::{ModelConfigError, UncutError};
 use thiserror::Error;
@@ -6,20 +6,20 @@ use thiserror::Error;
 use crate::ranks::RankError;
 use crate::tensor_file::TensorFileError;
 
-/// Why a model could not be read.
+/// Reason that a model could not be read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum DecoderError {
-    /// `config.json` is at fault.
+    /// `config.json` is invalid.
     #[error(transparent)]
     Config(#[from] ModelConfigError),
-    /// A weight file is at fault.
+    /// A weight file is invalid.
     #[error(transparent)]
     Weights(#[from] TensorFileError),
-    /// The model cannot be cut over so many ranks.
+    /// The model cannot be split over so many ranks.
     #[error(transparent)]
     Uncut(#[from] UncutError),
-    /// The ranks that hold the model together do not all come.
+    /// Not all tensor-parallel ranks take part.
     #[error("{0}")]
     Ranks(#[from] RankError),
 }

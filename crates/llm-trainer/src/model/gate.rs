@@ -1,9 +1,9 @@
-//! The gate of a feed-forward half, and its gradient.
+//! The gated activation of the MLP, and its gradient.
 
 use tch::Tensor;
 use torch_ext::own_operation;
 
-/// `silu(gate) · up` of gate and up one after another, `[.., 2 · intermediate]`, which alone is kept for the backward pass.
+/// Returns `silu(gate) · up` for the concatenation of gate and up, `[.., 2 · intermediate]`, the only tensor saved for the backward pass.
 pub(super) fn gated(both: &Tensor) -> Tensor {
     let kept = both.detach();
     let forward = || {
@@ -14,7 +14,7 @@ pub(super) fn gated(both: &Tensor) -> Tensor {
     own_operation(&[both], forward, pull_back).expect("of its own kind and device")
 }
 
-/// The gradient of gate and up, one after another, of a cotangent of what [`gated`] makes of them.
+/// Returns the gradient of the concatenated gate and up, for a cotangent of the result of [`gated`].
 pub(super) fn pull_back_gated(both: &Tensor, cotangent: &Tensor) -> Tensor {
     let [gate, up] = halves(both);
     let gradient = both.empty_like();
@@ -44,12 +44,12 @@ mod tests {
         let cotangent = wave(4, 0.7).view([3, 5, 4]);
         let both = wave(8, 0.3).view([3, 5, 8]).set_requires_grad(true);
         let gradient = |value: &Tensor| {
-            let found = vector_jacobian_product(&[value], &[&cotangent], &[&both]).unwrap();
-            found.into_iter().next().flatten().unwrap()
+            let gradients = vector_jacobian_product(&[value], &[&cotangent], &[&both]).unwrap();
+            gradients.into_iter().next().flatten().unwrap()
         };
         let [gate, up] = halves(&both);
-        let (exact, found) = (gate.silu() * up, gated(&both));
-        assert!(found.detach().equal(&exact.detach()));
-        assert!(gradient(&found).equal(&gradient(&exact)));
+        let (exact, computed) = (gate.silu() * up, gated(&both));
+        assert!(computed.detach().equal(&exact.detach()));
+        assert!(gradient(&computed).equal(&gradient(&exact)));
     }
 }

@@ -1,10 +1,10 @@
-//! The gated feed-forward half of a block.
+//! The gated MLP of a block.
 
 use super::fused::FusedOperations;
 use super::operand::Operand;
 use super::projection::Projection;
 
-/// `down(silu(gate(x)) · up(x))`, without biases.
+/// The gated MLP `down(silu(gate(x)) · up(x))`, without biases.
 #[derive(Debug)]
 pub(super) struct Mlp {
     /// Weight `[intermediate, hidden]`.
@@ -16,7 +16,7 @@ pub(super) struct Mlp {
 }
 
 impl Mlp {
-    /// What the downward projection is applied to: `[.., hidden]` to `[.., intermediate]`.
+    /// Gate-up projection and activation, the input of the down projection: `[.., hidden]` to `[.., intermediate]`.
     pub(super) fn raise(&self, x: &Operand, fused: &FusedOperations) -> Operand {
         let both = Projection::forward_all(&[&self.gate, &self.up], x);
         fused.gate(&both).map_or_else(|| Operand::gated(both), Operand::plain)

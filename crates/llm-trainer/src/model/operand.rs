@@ -1,4 +1,4 @@
-//! What a projection is applied to, and what of it waits for the backward pass.
+//! Inputs of projections, and the tensors that they save for the backward pass.
 
 use tch::Tensor;
 use torch_ext::{own_operation, vector_jacobian_product};
@@ -7,8 +7,8 @@ use super::gate::{gated, pull_back_gated};
 use super::rms_norm::RmsNorm;
 use crate::product::{LearnedMap, linear};
 
-/// The input of a projection: a tensor, or what a cheap operation makes of one. Of the latter the graph keeps what it is made of alone, and
-/// makes it again in the backward pass: that halves what is kept of a block, for next to none of its arithmetic.
+/// The input of a projection: a tensor, or the result of a cheap operation. For the latter the graph saves only the operation's inputs and
+/// recomputes it in the backward pass: that halves a block's saved activations, for little extra arithmetic.
 ///
 /// Source: Korthikanti et al. 2022, *Reducing activation recomputation in large transformer models*,
 /// [arXiv:2205.05198](https://arxiv.org/abs/2205.05198), Sec. 5.
@@ -18,7 +18,7 @@ pub(super) struct Operand {
     origin: Option<Origin>,
 }
 
-/// What an operand is made of.
+/// The operation and inputs of a recomputed operand.
 #[derive(Debug)]
 enum Origin {
     Norm { x: Tensor, norm: RmsNorm },
@@ -26,17 +26,17 @@ enum Origin {
 }
 
 impl Operand {
-    /// A tensor, which is kept.
+    /// A plain tensor, which is saved.
     pub(super) fn plain(value: Tensor) -> Self {
         Self { value, origin: None }
     }
 
-    /// The norm of `x`, `[.., hidden]`, of which `x` is kept.
+    /// The norm of `x`, `[.., hidden]`, for which `x` is saved.
     pub(super) fn normed(x: &Tensor, norm: &RmsNorm) -> Self {
         Self::made(Origin::Norm { x: x.shallow_clone(), norm: norm.shallow_clone() })
     }
 
-    /// `silu(gate) · up` of gate and up one after another, `[.., 2 · intermediate]`, which are kept.
+    /// `silu(gate) · up` for the concatenation of gate and up, `[.., 2 · intermediate]`, which is saved.
     pub(super) fn gated(both: Tensor) -> Self {
         Self::made(Origin::Gate { both })
     }
@@ -45,12 +45,12 @@ impl Operand {
         Self { value: tch::no_grad(|| origin.make()), origin: Some(origin) }
     }
 
-    /// The tensor, without the graph of one that is made.
+    /// The tensor; a recomputed one without its graph.
     pub(super) fn into_value(self) -> Tensor {
         self.value
     }
 
-    /// `[.., in]` to `[.., out]`: `weight` is `[out, in]`, `bias` `[out]`.
+    /// Applies a linear map, `[.., in]` to `[.., out]`: `weight` is `[out, in]`, `bias` `[out]`.
     pub(super) fn linear(&self, weight: &Tensor, bias: Option<&Tensor>) -> Tensor {
         let Some(origin) = &self.origin else {
             return linear(&self.value, weight, bias);
@@ -76,7 +76,7 @@ impl Origin {
         }
     }
 
-    /// What it is differentiated by.
+    /// The saved inputs that require gradients.
     fn learned(&self) -> Vec<&Tensor> {
         let sources = match self {
             Self::Norm { x, norm } => vec![x, &norm.weight],
@@ -85,7 +85,7 @@ impl Origin {
         sources.into_iter().filter(|source| source.requires_grad()).collect()
     }
 
-    /// Gradients of what is learned here, then of what `map` learns, of a cotangent of the map of what is made.
+    /// Backward pass from a cotangent of the map's output: gradients of the inputs here, then of the parameters of `map`.
     fn pull_back(&self, map: &LearnedMap, cotangent: &Tensor) -> Vec<Tensor> {
         let through_map = |value: &Tensor| {
             let mut gradients = map.pull_back(cotangent, value);
@@ -109,7 +109,7 @@ impl Origin {
         gradients
     }
 
-    /// The same over the same memory, apart from any graph: what is learned are leaves.
+    /// A detached copy, sharing memory, whose trained tensors are leaves.
     fn leaves(&self) -> Self {
         let leaf = |x: &Tensor| x.detach().set_requires_grad(x.requires_grad());
         match self {
@@ -122,13 +122,13 @@ impl Origin {
     }
 }
 
-/// Gradients of `learned`, of a cotangent of a value that depends on each of them. A panic here is an error of the backward pass.
+/// Gradients of `learned` for a cotangent of a value that depends on each of them. A panic here becomes an error of the backward pass.
 fn pull_back_made(value: &Tensor, cotangent: &Tensor, learned: &[&Tensor]) -> Vec<Tensor> {
     if learned.is_empty() {
         return Vec::new();
     }
-    let found = vector_jacobian_product(&[value], &[cotangent], learned);
-    let gradients = found.expect("a graph of one operation").into_iter();
+    let pulled_back = vector_jacobian_product(&[value], &[cotangent], learned);
+    let gradients = pulled_back.expect("a graph of one operation").into_iter();
     gradients.map(|gradient| gradient.expect("of what the value is made of")).collect()
 }
 
@@ -143,7 +143,7 @@ mod tests {
         (Tensor::arange(count, (Kind::Double, Device::Cpu)) * step).sin().view(shape)
     }
 
-    /// What an operand is made of, a norm's weight, a map's weight and bias.
+    /// Four tensors: an operand's input, a norm's weight, a map's weight and bias.
     fn four(learned: [bool; 4]) -> [Tensor; 4] {
         let shapes: [&[i64]; 4] = [&[3, 5, 8], &[8], &[6, 8], &[6]];
         let mut steps = [0.3, 0.7, 1.1, 0.9].into_iter();
@@ -154,14 +154,14 @@ mod tests {
         })
     }
 
-    /// What `map` makes of the four, then the gradients of those that are learned.
+    /// Returns the result of `map`, then the gradients of the trained ones of the four.
     fn pulled(learned: [bool; 4], map: impl Fn(&[Tensor; 4]) -> Tensor) -> Vec<Tensor> {
         let inputs = four(learned);
         let leaves: Vec<&Tensor> = inputs.iter().filter(|input| input.requires_grad()).collect();
         let value = map(&inputs);
         let cotangent = wave(&[3, 5, 6], 0.2);
-        let found = vector_jacobian_product(&[&value], &[&cotangent], &leaves).unwrap();
-        let gradients = found.into_iter().map(Option::unwrap_or_default);
+        let pulled_back = vector_jacobian_product(&[&value], &[&cotangent], &leaves).unwrap();
+        let gradients = pulled_back.into_iter().map(Option::unwrap_or_default);
         std::iter::once(value.detach()).chain(gradients).collect()
     }
 
@@ -176,7 +176,7 @@ mod tests {
         }
     }
 
-    /// Whatever is learned, to the bit: the same operations on the same numbers.
+    /// Whichever tensors are trained, the bits agree: the same operations on the same numbers.
     #[test]
     fn what_is_made_again_gives_the_gradients_of_what_was_kept() {
         let halves = [true, false];
@@ -212,14 +212,15 @@ mod tests {
     fn without_a_graph_it_is_the_map_alone() {
         let [x, weight, map, bias] = four([false; 4]);
         let exact = linear(&norm(&weight).forward(&x), &map, Some(&bias));
-        let found = Operand::normed(&x, &norm(&weight)).linear(&map, Some(&bias));
-        assert!(found.equal(&exact) && !found.requires_grad());
+        let computed = Operand::normed(&x, &norm(&weight)).linear(&map, Some(&bias));
+        assert!(computed.equal(&exact) && !computed.requires_grad());
         let [x, weight, map, bias] = four([true; 4]);
-        let found = tch::no_grad(|| Operand::normed(&x, &norm(&weight)).linear(&map, Some(&bias)));
-        assert!(found.equal(&exact) && !found.requires_grad());
+        let computed =
+            tch::no_grad(|| Operand::normed(&x, &norm(&weight)).linear(&map, Some(&bias)));
+        assert!(computed.equal(&exact) && !computed.requires_grad());
     }
 
-    /// Nothing reads it after the map has been applied.
+    /// The recomputed tensor is freed after the map has been applied.
     #[test]
     fn what_is_made_is_not_kept() {
         let [x, weight, map, _] = four([true; 4]);

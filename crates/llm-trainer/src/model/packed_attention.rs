@@ -1,4 +1,4 @@
-//! Attention within sequences that lie end to end in one row.
+//! Attention within sequences packed end to end in one row.
 
 use tch::{Device, Kind, Tensor};
 use torch_ext::{Ragged, TorchError, ragged_flash_attention};
@@ -6,20 +6,20 @@ use torch_ext::{Ragged, TorchError, ragged_flash_attention};
 use super::attention::causal_attention;
 use crate::kernel_test::{Asked, RaggedKernel, largest_difference, may_use_kernels};
 
-/// The sequences of a row, and how attention within them is computed.
+/// The sequences of a row, and the implementation of attention within them.
 ///
-/// libtorch has a kernel for sequences of different lengths, on CUDA in bf16 ([`ragged_flash_attention`]). It is used where
-/// [`test_fused_training`] finds it right; elsewhere neighbours of one length run as one batch.
+/// libtorch has a kernel for ragged sequences, on CUDA in bf16 ([`ragged_flash_attention`]). It is used if it passes
+/// [`test_fused_training`]; otherwise neighbours of equal length run as one batch.
 #[derive(Debug)]
 pub struct PackedLengths {
     /// Tokens of each sequence.
     lengths: Vec<i64>,
-    /// Where each sequence begins and the last ends, i32 `[sequences + 1]` on the device: for the kernel.
+    /// Start of each sequence and end of the last, i32 `[sequences + 1]` on the device, for the kernel.
     boundaries: Option<Tensor>,
 }
 
 impl PackedLengths {
-    /// Sequences of so many tokens each, at least one, in a model on `device` in `kind`.
+    /// Sequences of these lengths in tokens, at least one, in a model on `device` in `kind`.
     pub fn new(lengths: Vec<i64>, device: Device, kind: Kind) -> Self {
         let is_ragged = lengths.iter().any(|length| *length != lengths[0]);
         let fused = is_ragged
@@ -48,7 +48,7 @@ impl PackedLengths {
     }
 }
 
-/// `0`, and how many tokens the first, the first two, … all sequences have, i32.
+/// Cumulative lengths, from `0` to the number of all tokens, i32.
 fn boundaries(lengths: &[i64]) -> Tensor {
     let ends = lengths.iter().scan(0, |end, length| {
         *end += length;
@@ -58,20 +58,20 @@ fn boundaries(lengths: &[i64]) -> Tensor {
     Tensor::from_slice(&all).to_kind(Kind::Int)
 }
 
-/// By `kernel`, which is given query, key and value as `[tokens, heads, head_dim]`.
+/// Attends by `kernel`, which takes query, key and value as `[tokens, heads, head_dim]`.
 fn in_one_kernel(
     (boundaries, lengths): (&Tensor, &[i64]),
     (query, key, value): (&Tensor, &Tensor, &Tensor),
     kernel: impl RaggedKernel,
 ) -> Result<Tensor, TorchError> {
-    let whole = Ragged { boundaries, longest: lengths.iter().copied().max().unwrap_or(0) };
+    let ragged = Ragged { boundaries, longest: lengths.iter().copied().max().unwrap_or(0) };
     let by_token = |x: &Tensor| x.squeeze_dim(0).transpose(0, 1);
     let (query, key, value) = (by_token(query), by_token(key), by_token(value));
-    let mixed = kernel([&query, &key, &value], whole, whole, None)?;
+    let mixed = kernel([&query, &key, &value], ragged, ragged, None)?;
     Ok(mixed.transpose(0, 1).unsqueeze(0))
 }
 
-/// Neighbours of one length as one batch.
+/// Attends by batches of neighbours of equal length.
 fn by_length(lengths: &[i64], query: &Tensor, key: &Tensor, value: &Tensor) -> Tensor {
     let mut start = 0;
     let mut mixed = Vec::new();
@@ -81,25 +81,25 @@ fn by_length(lengths: &[i64], query: &Tensor, key: &Tensor, value: &Tensor) -> T
         let unpacked = |x: &Tensor| {
             x.narrow(2, start, tokens).squeeze_dim(0).unflatten(1, [-1, length]).transpose(0, 1)
         };
-        let own = causal_attention(&unpacked(query), &unpacked(key), &unpacked(value));
-        mixed.push(own.transpose(0, 1).flatten(1, 2).unsqueeze(0));
+        let attended = causal_attention(&unpacked(query), &unpacked(key), &unpacked(value));
+        mixed.push(attended.transpose(0, 1).flatten(1, 2).unsqueeze(0));
         start += tokens;
     }
     if mixed.len() == 1 { mixed.remove(0) } else { Tensor::cat(&mixed, 2) }
 }
 
-/// Whether the kernel is there and right.
+/// Returns true if the kernel exists and passes its test.
 fn has_fused_kernel(device: Device) -> bool {
     static ASKED: Asked<Device, bool> = Asked::new();
     ASKED.get(device, |&device| test_fused_training(device).is_ok())
 }
 
-/// Runs the kernel for ragged sequences on `device`, forward and backward in bf16, against attention sequence by sequence in f32:
-/// the largest difference relative to the largest number.
+/// Tests the kernel for ragged sequences on `device`, forward and backward in bf16, against attention sequence by sequence in f32.
+/// Returns the largest difference, relative to the largest number.
 ///
 /// # Errors
 ///
-/// Why it cannot be used: libtorch's own words, or a difference beyond what bf16 rounds.
+/// The reason that it cannot be used: libtorch's message, or a difference beyond bf16 rounding.
 pub fn test_fused_training(device: Device) -> Result<f64, String> {
     test_kernel(device, ragged_flash_attention)
 }
@@ -114,22 +114,23 @@ fn test_kernel(device: Device, kernel: impl RaggedKernel) -> Result<f64, String>
     let cotangent = wave(6, 0.11);
     let there = inputs.each_ref().map(|x| x.to_device(device));
     let cotangent_there = cotangent.to_device(device);
-    let found = with_gradients(&there, &cotangent_there, Kind::BFloat16, |[query, key, value]| {
-        let boundaries = boundaries(&lengths).to_device(device);
-        in_one_kernel((&boundaries, &lengths), (query, key, value), kernel)
-    });
+    let computed =
+        with_gradients(&there, &cotangent_there, Kind::BFloat16, |[query, key, value]| {
+            let boundaries = boundaries(&lengths).to_device(device);
+            in_one_kernel((&boundaries, &lengths), (query, key, value), kernel)
+        });
     // On the host: a device that computes nothing would agree with itself.
     let exact = with_gradients(&inputs, &cotangent, Kind::Float, |[query, key, value]| {
         Ok(by_length(&lengths, query, key, value))
     });
     let words = |error: TorchError| error.to_string();
-    let (found, exact) = (found.map_err(words)?, exact.map_err(words)?);
+    let (computed, exact) = (computed.map_err(words)?, exact.map_err(words)?);
     let pairs: Option<Vec<_>> =
-        found.into_iter().zip(exact).map(|(found, exact)| found.zip(exact)).collect();
+        computed.into_iter().zip(exact).map(|(computed, exact)| computed.zip(exact)).collect();
     largest_difference(pairs.ok_or("a gradient is missing")?)
 }
 
-/// What `attend` makes of query, key and value in `kind`, then their gradients.
+/// Returns the result of `attend` on query, key and value in `kind`, then their gradients.
 fn with_gradients(
     inputs: &[Tensor; 3],
     cotangent: &Tensor,
@@ -185,7 +186,7 @@ mod tests {
             in_one_kernel((&boundaries(&lengths), &lengths), (&query, &key, &value), reference);
         let packed = PackedLengths::new(lengths, Device::Cpu, Kind::Double);
         assert_eq!(packed.tokens(), 14);
-        let found = packed.attend(&query, &key, &value);
-        assert!((found - exact.unwrap()).abs().max().double_value(&[]) < 1e-14);
+        let attended = packed.attend(&query, &key, &value);
+        assert!((attended - exact.unwrap()).abs().max().double_value(&[]) < 1e-14);
     }
 }

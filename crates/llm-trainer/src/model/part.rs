@@ -1,30 +1,30 @@
-//! Which part of a parameter a rank holds where several hold one model together.
+//! Tensor-parallel shards of parameters.
 
 use tch::Tensor;
 
-/// A part of a parameter.
+/// A tensor-parallel shard of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Part {
-    /// The dimension that is cut, 0 or 1.
+    /// The split dimension, 0 or 1.
     pub(crate) dimension: i64,
-    /// Which of the equal parts.
+    /// Index of the shard.
     pub(crate) index: i64,
-    /// How many there are.
+    /// Number of equal shards.
     pub(crate) count: i64,
 }
 
-/// How a parameter is cut, as its name in a checkpoint, or in a PEFT file, says.
+/// The split of a parameter, by its name in a checkpoint or a PEFT file.
 ///
-/// Queries, keys and values are cut by heads, gate and up by rows, output and down by columns, embedding and head by tokens of
-/// the vocabulary; norms, and the biases of output and down, which are added to a sum over the ranks, are on every rank. Of a
-/// low-rank correction `B A` of rows `B` is cut, of columns `A`, and the other factor is on every rank.
+/// Queries, keys and values are split by heads, gate and up by rows, output and down by columns, embedding and head by tokens of
+/// the vocabulary. Norms are replicated, and so are the biases of output and down, which are added to a sum over the ranks. For a
+/// low-rank correction `B A`, `B` is split if the rows are, `A` if the columns are; the other factor is replicated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cut {
-    /// The dimension, 0 or 1; `None` where every rank has the whole.
+    /// The split dimension, 0 or 1; `None` for a replicated parameter.
     pub(super) dimension: Option<i64>,
-    /// Whether by heads of keys and values, of which there may be fewer than ranks.
+    /// True if split by key-value heads, which may be fewer than the ranks.
     pub(super) by_key_heads: bool,
-    /// Whether of what is whole on every rank each has a part of the gradient.
+    /// True for a replicated parameter whose gradient on each rank is a partial sum.
     pub(super) has_partial_gradient: bool,
 }
 
@@ -53,25 +53,25 @@ impl Cut {
 }
 
 impl Part {
-    /// The part of a whole parameter, in memory of its own.
+    /// Copies the shard out of the full parameter.
     pub(crate) fn of(self, whole: &Tensor) -> Tensor {
         self.within(whole).copy()
     }
 
-    /// Where in the whole parameter the part lies.
+    /// Returns a view of the shard within the full parameter.
     pub(crate) fn within(self, whole: &Tensor) -> Tensor {
         let length = whole.size()[self.axis()] / self.count;
         whole.narrow(self.dimension, self.index * length, length)
     }
 
-    /// Shape of the part of a parameter with this shape.
+    /// Shape of the shard of a parameter with this shape.
     pub(crate) fn shape(self, whole: &[i64]) -> Vec<i64> {
         let mut shape = whole.to_vec();
         shape[self.axis()] /= self.count;
         shape
     }
 
-    /// Shape of the parameter whose part has this shape.
+    /// Shape of the full parameter of a shard with this shape.
     pub(crate) fn whole_shape(self, own: &[i64]) -> Vec<i64> {
         let mut shape = own.to_vec();
         shape[self.axis()] *= self.count;
@@ -89,43 +89,43 @@ mod tests {
 
     #[test]
     fn matrices_are_cut_and_norms_are_not() {
-        let of = |name| Cut::of(&format!("model.layers.3.{name}")).dimension;
-        assert_eq!(of("self_attn.q_proj.bias"), Some(0));
-        assert_eq!(of("mlp.up_proj.weight"), Some(0));
-        assert_eq!(of("self_attn.o_proj.weight"), Some(1));
-        assert_eq!(of("self_attn.o_proj.bias"), None);
-        assert_eq!(of("mlp.down_proj.weight"), Some(1));
-        assert_eq!(of("input_layernorm.weight"), None);
-        let of = |name| Cut::of(name).dimension;
-        assert_eq!(of("model.embed_tokens.weight"), Some(0));
-        assert_eq!(of("lm_head.weight"), Some(0));
-        assert_eq!(of("model.norm.weight"), None);
+        let dimension_of = |name| Cut::of(&format!("model.layers.3.{name}")).dimension;
+        assert_eq!(dimension_of("self_attn.q_proj.bias"), Some(0));
+        assert_eq!(dimension_of("mlp.up_proj.weight"), Some(0));
+        assert_eq!(dimension_of("self_attn.o_proj.weight"), Some(1));
+        assert_eq!(dimension_of("self_attn.o_proj.bias"), None);
+        assert_eq!(dimension_of("mlp.down_proj.weight"), Some(1));
+        assert_eq!(dimension_of("input_layernorm.weight"), None);
+        let dimension_of = |name| Cut::of(name).dimension;
+        assert_eq!(dimension_of("model.embed_tokens.weight"), Some(0));
+        assert_eq!(dimension_of("lm_head.weight"), Some(0));
+        assert_eq!(dimension_of("model.norm.weight"), None);
     }
 
-    /// What is whole of a correction has the gradient of a part of what it is multiplied with.
+    /// The replicated factor of a low-rank correction has a partial gradient where the other factor is split by rows.
     #[test]
     fn one_factor_of_a_correction_is_cut() {
-        let of = |name| {
+        let cut_of = |name| {
             let cut = Cut::of(&format!("base_model.model.model.layers.3.{name}.weight"));
             (cut.dimension, cut.by_key_heads, cut.has_partial_gradient)
         };
-        assert_eq!(of("mlp.gate_proj.lora_A"), (None, false, true));
-        assert_eq!(of("mlp.gate_proj.lora_B"), (Some(0), false, false));
-        assert_eq!(of("self_attn.v_proj.lora_A"), (None, false, true));
-        assert_eq!(of("self_attn.v_proj.lora_B"), (Some(0), true, false));
-        assert_eq!(of("self_attn.o_proj.lora_A"), (Some(1), false, false));
-        assert_eq!(of("self_attn.o_proj.lora_B"), (None, false, true));
+        assert_eq!(cut_of("mlp.gate_proj.lora_A"), (None, false, true));
+        assert_eq!(cut_of("mlp.gate_proj.lora_B"), (Some(0), false, false));
+        assert_eq!(cut_of("self_attn.v_proj.lora_A"), (None, false, true));
+        assert_eq!(cut_of("self_attn.v_proj.lora_B"), (Some(0), true, false));
+        assert_eq!(cut_of("self_attn.o_proj.lora_A"), (Some(1), false, false));
+        assert_eq!(cut_of("self_attn.o_proj.lora_B"), (None, false, true));
     }
 
     #[test]
     fn parts_make_the_whole_again() {
-        let whole = Tensor::arange(24, tch::kind::INT64_CPU).view([4, 6]);
+        let full = Tensor::arange(24, tch::kind::INT64_CPU).view([4, 6]);
         for dimension in [0, 1] {
             let parts = [0, 1].map(|index| Part { dimension, index, count: 2 });
-            let own = parts.map(|part| part.of(&whole));
-            assert!(Tensor::cat(&own, dimension).equal(&whole));
-            assert_eq!(parts[1].shape(&[4, 6]), own[1].size());
-            assert_eq!(parts[1].whole_shape(&own[1].size()), [4, 6]);
+            let shards = parts.map(|part| part.of(&full));
+            assert!(Tensor::cat(&shards, dimension).equal(&full));
+            assert_eq!(parts[1].shape(&[4, 6]), shards[1].size());
+            assert_eq!(parts[1].whole_shape(&shards[1].size()), [4, 6]);
         }
     }
 }

@@ -6,18 +6,18 @@ use super::operand::Operand;
 use super::stacked::stacked;
 use crate::product::linear;
 
-/// A linear map with an optional bias and an optional correction.
+/// A linear map with an optional bias and an optional low-rank correction.
 #[derive(Debug)]
 pub(super) struct Projection {
     /// `[out, in]`.
     pub(super) weight: Tensor,
     /// `[out]`.
     pub(super) bias: Option<Tensor>,
-    /// What is trained in place of `weight`.
+    /// Low-rank correction, trained in place of `weight`.
     pub(super) correction: Option<LowRank>,
 }
 
-/// `scale · B A x`, the correction of a projection.
+/// The low-rank correction of a projection: `scale · B A x`.
 #[derive(Debug)]
 pub(super) struct LowRank {
     /// `A`, `[rank, in]`.
@@ -32,14 +32,14 @@ impl Projection {
         Self { weight, bias, correction: None }
     }
 
-    /// `[.., in]` to `[.., out]`.
+    /// Maps `[.., in]` to `[.., out]`.
     pub(super) fn forward(&self, x: &Operand) -> Tensor {
         self.corrected(x, x.linear(&self.weight, self.bias.as_ref()))
     }
 
-    /// Several maps of one input, one after another in the last dimension: `[.., in]` to `[.., Σ out]`.
+    /// Applies several maps to one input and concatenates the results: `[.., in]` to `[.., Σ out]`.
     ///
-    /// One product where their weights are [`stacked`]; corrections are added to its parts.
+    /// Their weights form one product if they are [`stacked`]; corrections are added to its parts.
     pub(super) fn forward_all(projections: &[&Self], x: &Operand) -> Tensor {
         let one = Self::as_one(projections).map(|one| one.forward(x));
         let parts = match one {
@@ -54,7 +54,7 @@ impl Projection {
         Tensor::cat(&corrected.collect::<Vec<_>>(), -1)
     }
 
-    /// Their weights and biases as those of one map, where they are stacked.
+    /// Returns one map with the weights and biases of all, if they are stacked in memory.
     fn as_one(projections: &[&Self]) -> Option<Self> {
         let weights: Vec<&Tensor> = projections.iter().map(|own| &own.weight).collect();
         let biases: Vec<&Tensor> = projections.iter().filter_map(|own| own.bias.as_ref()).collect();
@@ -63,7 +63,7 @@ impl Projection {
         is_whole.then_some(Self::new(stacked(&weights)?, bias))
     }
 
-    /// The same without the bias, of a rank's columns: the sum over the ranks and the bias once are the whole.
+    /// Applies this rank's columns without the bias; the full result is the sum over the ranks plus the bias once.
     pub(super) fn forward_part(&self, x: &Operand) -> Tensor {
         self.corrected(x, x.linear(&self.weight, None))
     }
@@ -76,7 +76,7 @@ impl Projection {
         }
     }
 
-    /// Adds the correction of `x` to `y`.
+    /// Adds the low-rank correction of `x` to `y`.
     fn corrected(&self, x: &Operand, y: Tensor) -> Tensor {
         match &self.correction {
             None => y,
@@ -87,7 +87,7 @@ impl Projection {
         }
     }
 
-    /// The weight with its correction, `[out, in]`, in the kind of the weight.
+    /// The weight with its correction added, `[out, in]`, in the kind of the weight.
     pub(super) fn merged_weight(&self) -> Tensor {
         match &self.correction {
             None => self.weight.shallow_clone(),
@@ -95,13 +95,13 @@ impl Projection {
         }
     }
 
-    /// Every tensor of the map and its correction.
+    /// All tensors of the map and its correction.
     pub(super) fn tensors_mut(&mut self) -> impl Iterator<Item = &mut Tensor> {
         let correction = self.correction.iter_mut().flat_map(|low| [&mut low.down, &mut low.up]);
         [&mut self.weight].into_iter().chain(&mut self.bias).chain(correction)
     }
 
-    /// The same map without its correction, over the same memory.
+    /// The map without its correction, sharing memory.
     pub(super) fn base(&self) -> Self {
         let bias = self.bias.as_ref().map(Tensor::shallow_clone);
         Self::new(self.weight.shallow_clone(), bias)
@@ -120,7 +120,7 @@ mod tests {
         (Tensor::arange(count, (Kind::Double, Device::Cpu)) * step).sin().view(shape)
     }
 
-    /// Three maps of five numbers, with biases.
+    /// Returns three maps with five inputs and with biases.
     fn three() -> [Projection; 3] {
         [(4, 0.3), (2, 0.7), (2, 1.1)].map(|(output, step)| {
             Projection::new(wave(&[output, 5], step), Some(wave(&[output], 2.0 * step)))
@@ -136,7 +136,7 @@ mod tests {
         maps
     }
 
-    /// What all three make of an input, then the gradients of the input and of every tensor.
+    /// Returns the results of all three maps, then the gradients of the input and of every tensor.
     fn forward_and_gradients(mut maps: [Projection; 3]) -> Vec<Tensor> {
         let leaves: Vec<Tensor> = maps
             .iter_mut()
@@ -152,17 +152,17 @@ mod tests {
 
     fn assert_same(found: &[Tensor], exact: &[Tensor]) {
         assert_eq!(found.len(), exact.len());
-        for (found, exact) in found.iter().zip(exact) {
-            assert!((found - exact).abs().max().double_value(&[]) < 1e-14);
+        for (computed, exact) in found.iter().zip(exact) {
+            assert!((computed - exact).abs().max().double_value(&[]) < 1e-14);
         }
     }
 
     #[test]
     fn one_product_is_three() {
-        let found = stacked_three();
-        assert!(Projection::as_one(&found.each_ref()).is_some());
+        let maps = stacked_three();
+        assert!(Projection::as_one(&maps.each_ref()).is_some());
         assert!(Projection::as_one(&three().each_ref()).is_none());
-        assert_same(&forward_and_gradients(found), &forward_and_gradients(three()));
+        assert_same(&forward_and_gradients(maps), &forward_and_gradients(three()));
     }
 
     #[test]

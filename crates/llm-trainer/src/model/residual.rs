@@ -6,12 +6,12 @@ use super::fused::FusedOperations;
 use super::operand::Operand;
 use super::rms_norm::RmsNorm;
 
-/// A stream whose last addition is still to be made, so that it can be made together with the norm that comes next.
+/// A residual stream whose last addition is pending, so that it can be fused with the next norm.
 #[derive(Debug)]
 pub(crate) struct Residual {
     /// `[rows, len, hidden]`.
     sum: Tensor,
-    /// What comes to it.
+    /// Pending addend.
     pending: Option<Tensor>,
 }
 
@@ -26,7 +26,7 @@ impl Residual {
         self.pending = Some(y);
     }
 
-    /// The norm of the sum. A kernel changes the sum in place, libtorch's operators make a new one.
+    /// The norm of the sum. A kernel changes the sum in place; libtorch's operators allocate a new one.
     pub(super) fn normalised(&mut self, norm: &RmsNorm, fused: &FusedOperations) -> Operand {
         let by_kernel = fused.add_and_normalise(&mut self.sum, self.pending.as_ref(), norm);
         if let Some(normed) = by_kernel {
@@ -37,7 +37,7 @@ impl Residual {
         Operand::normed(&self.sum, norm)
     }
 
-    /// The sum of all.
+    /// Returns the sum of all addends.
     pub(super) fn into_sum(mut self) -> Tensor {
         self.settle();
         self.sum

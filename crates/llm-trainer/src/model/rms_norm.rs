@@ -2,7 +2,7 @@
 
 use tch::Tensor;
 
-/// `x / sqrt(mean(x²) + eps) · weight` over the last dimension.
+/// The norm `x / sqrt(mean(x²) + eps) · weight` over the last dimension.
 #[derive(Debug)]
 pub(super) struct RmsNorm {
     /// `[hidden]`.
@@ -11,12 +11,12 @@ pub(super) struct RmsNorm {
 }
 
 impl RmsNorm {
-    /// The same norm over the same memory.
+    /// Returns a copy of the norm that shares memory.
     pub(super) fn shallow_clone(&self) -> Self {
         Self { weight: self.weight.shallow_clone(), eps: self.eps }
     }
 
-    /// `x` is `[.., hidden]`; libtorch computes in f32 for narrower kinds and answers in the kind of `x`.
+    /// Normalises `x`, `[.., hidden]`; libtorch computes in f32 for narrower kinds and returns the kind of `x`.
     pub(super) fn forward(&self, x: &Tensor) -> Tensor {
         x.rms_norm(self.weight.size(), Some(&self.weight), self.eps)
     }

@@ -11,7 +11,7 @@ pub(super) struct Rope {
     frequency: Tensor,
 }
 
-/// Cosine and sine of every position's angles, f32, `[.., len, 1, head_dim / 2]`: alike for all heads.
+/// Cosine and sine of every position's angles, f32, `[.., len, 1, head_dim / 2]`, equal for all heads.
 #[derive(Debug)]
 pub struct Angles {
     cosine: Tensor,
@@ -24,7 +24,7 @@ impl Rope {
         Self { frequency: Tensor::from_slice(&frequencies).to_device(device) }
     }
 
-    /// The same frequencies over the same memory.
+    /// Returns a copy of the frequencies that shares memory.
     pub(super) fn shallow_clone(&self) -> Self {
         Self { frequency: self.frequency.shallow_clone() }
     }
@@ -34,7 +34,7 @@ impl Rope {
         &self.frequency
     }
 
-    /// Angles of `positions`, i64 `[rows, len]` or `[1, len]` for all rows alike.
+    /// Angles of `positions`, i64 `[rows, len]`, or `[1, len]` for all rows.
     pub(super) fn angles(&self, positions: &Tensor) -> Angles {
         // [rows, len, 1, 1] times [head_dim / 2]
         let angle = positions.to_kind(Kind::Float).unsqueeze(-1).unsqueeze(-1) * &self.frequency;
@@ -43,18 +43,18 @@ impl Rope {
 }
 
 impl Angles {
-    /// The same angles on another device.
+    /// Copies the angles to another device.
     pub(super) fn to_device(&self, device: Device) -> Self {
         let [cosine, sine] = [&self.cosine, &self.sine].map(|all| all.to_device(device));
         Self { cosine, sine }
     }
 
-    /// Cosine and sine where each row is one position, `[rows, head_dim / 2]`.
+    /// Cosine and sine for rows of one position each, `[rows, head_dim / 2]`.
     pub(super) fn of_rows(&self) -> [Tensor; 2] {
         [&self.cosine, &self.sine].map(|all| all.view([all.size()[0], -1]))
     }
 
-    /// Rotates the first `heads` of `x`, `[rows, len, all heads, head_dim]`, in at least f32, and answers in the kind of `x`.
+    /// Rotates the first `heads` of `x`, `[rows, len, all heads, head_dim]`, in at least f32; the result has the kind of `x`.
     pub(super) fn rotate(&self, x: &Tensor, heads: i64) -> Tensor {
         let Self { cosine, sine } = self;
         let (kept_cosine, kept_sine) = (cosine.shallow_clone(), sine.shallow_clone());
@@ -91,7 +91,7 @@ fn round_to_f32(value: f64) -> f32 {
     value as f32
 }
 
-/// `theta^(-2i / head_dim)`, stretched as the config says.
+/// Returns `theta^(-2i / head_dim)`, scaled as the config says.
 fn frequencies(config: &ModelConfig) -> Vec<f64> {
     let plain = (0..config.head_dim / 2)
         .map(|index| config.rope_theta.powf(-2.0 * index as f64 / config.head_dim as f64));
@@ -144,7 +144,7 @@ mod tests {
         .expect("a valid shape")
     }
 
-    /// Llama 3.2 1B's numbers: the ends of the spectrum are exact, and between them frequencies fall.
+    /// With the numbers of Llama 3.2 1B, the ends of the spectrum are exact, and frequencies fall between them.
     #[test]
     fn llama3_keeps_short_wavelengths_and_stretches_long_ones() {
         let plain = frequencies(&config(None));
@@ -177,7 +177,7 @@ mod tests {
         let y = angles.rotate(&x, 1);
         for (row, position) in [0.0, 3.0, 1000.0].into_iter().enumerate() {
             for pair in 0..32 {
-                let at = |tensor: &Tensor, dim: usize| {
+                let element = |tensor: &Tensor, dim: usize| {
                     tensor.double_value(&[
                         0,
                         i64::try_from(row).unwrap(),
@@ -186,14 +186,16 @@ mod tests {
                     ])
                 };
                 let angle = position * 500_000f64.powf(-(pair as f64) / 32.0);
-                let (a, b) = (at(&x, pair), at(&x, pair + 32));
-                assert!((at(&y, pair) - (a * angle.cos() - b * angle.sin())).abs() < 2e-4);
-                assert!((at(&y, pair + 32) - (b * angle.cos() + a * angle.sin())).abs() < 2e-4);
+                let (a, b) = (element(&x, pair), element(&x, pair + 32));
+                assert!((element(&y, pair) - (a * angle.cos() - b * angle.sin())).abs() < 2e-4);
+                assert!(
+                    (element(&y, pair + 32) - (b * angle.cos() + a * angle.sin())).abs() < 2e-4
+                );
             }
         }
     }
 
-    /// Against plain operators, whose derivatives are autograd's.
+    /// Compares with plain operators, whose derivatives are autograd's.
     #[test]
     fn some_heads_turn_and_the_gradient_turns_back() {
         let rope = Rope::new(&config(None), Device::Cpu);
@@ -211,12 +213,12 @@ mod tests {
             Tensor::cat(&[Tensor::cat(&turned, 3), still], 2)
         };
         let gradient = |value: &Tensor| {
-            let found = torch_ext::vector_jacobian_product(&[value], &[&cotangent], &[&x]);
-            found.unwrap().into_iter().next().flatten().unwrap()
+            let pulled_back = torch_ext::vector_jacobian_product(&[value], &[&cotangent], &[&x]);
+            pulled_back.unwrap().into_iter().next().flatten().unwrap()
         };
-        let (found, exact) = (angles.rotate(&x, 2), plain());
-        assert!(found.detach().equal(&exact.detach()));
-        let difference = gradient(&found) - gradient(&exact);
+        let (rotated, exact) = (angles.rotate(&x, 2), plain());
+        assert!(rotated.detach().equal(&exact.detach()));
+        let difference = gradient(&rotated) - gradient(&exact);
         assert!(difference.abs().max().double_value(&[]) < 1e-15);
         let narrow = angles.rotate(&x.to_kind(Kind::BFloat16), 2);
         let exact =

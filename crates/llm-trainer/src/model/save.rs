@@ -13,7 +13,7 @@ use crate::tensor_file::{at, byte_count, write_json, write_tensors};
 
 /// Largest weight file; more goes to the next shard.
 const SHARD_BYTES: u64 = 5_000_000_000;
-/// What a tokenizer may consist of, and the sampling defaults; copied if present.
+/// Files of a tokenizer, and the sampling defaults; copied if present.
 const COPIED: [&str; 9] = [
     "tokenizer.json",
     "tokenizer_config.json",
@@ -28,8 +28,8 @@ const COPIED: [&str; 9] = [
 
 impl Decoder {
     /// Writes config.json, the weights in the model's kind, `generation_config.json` and the tokenizer files of
-    /// `tokenizer_source` to `directory`, replacing it. A model with an adapter is written as a PEFT directory, which holds
-    /// the adapter alone and names the model it belongs to.
+    /// `tokenizer_source` to `directory`, replacing it. A model with an adapter is written as a PEFT directory, which contains
+    /// the adapter alone and names the base model.
     ///
     /// Everything is written beside it first, synced and then renamed, so `directory` is never half written.
     ///
@@ -40,11 +40,11 @@ impl Decoder {
         self.save_in_shards(directory, tokenizer_source, SHARD_BYTES)
     }
 
-    /// As [`save`](Self::save), with another bound on the size of a weight file. A tensor is never split.
+    /// Saves as [`save`](Self::save) does, with another bound on the size of a weight file. A tensor is never split.
     ///
     /// # Errors
     ///
-    /// As [`save`](Self::save).
+    /// Those of [`save`](Self::save).
     pub fn save_in_shards(
         &self,
         directory: &Path,
@@ -62,7 +62,7 @@ impl Decoder {
         staging.commit()
     }
 
-    /// What is neither weights nor their description.
+    /// Copies the tokenizer files and the sampling defaults.
     fn copy_texts(&self, staging: &Path, tokenizer_source: &Path) -> Result<(), WriteError> {
         for name in COPIED {
             let (from, to) = (tokenizer_source.join(name), staging.join(name));

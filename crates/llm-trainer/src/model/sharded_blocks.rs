@@ -1,7 +1,7 @@
-//! Blocks whose parameters are cut over the ranks: a block is whole only while it is open. Embedding and head are as blocks here.
+//! Blocks whose parameters are sharded over ranks: a block is gathered only while it is open. Embedding and head count as blocks.
 //!
-//! `ZeRO`, stage 3, in the layer-major loop: blocks are outside and micro-batches inside, so each block is gathered once a pass,
-//! whatever the number of micro-batches. While one block is computed the next one is on its way. Their gradients are cut by
+//! `ZeRO`, stage 3, in a layer-major loop: blocks are outside and micro-batches inside, so each block is gathered once per pass,
+//! whatever the number of micro-batches. While one block is computed the next one is prefetched. Their gradients are sharded by
 //! [`BlockGradients`](super::BlockGradients).
 //!
 //! Source: Rajbhandari et al. 2020, *`ZeRO`*, [arXiv:1910.02054](https://arxiv.org/abs/1910.02054), Sec. 5.3.
@@ -23,24 +23,24 @@ pub(crate) struct ShardedBlocks {
 
 #[derive(Debug)]
 struct CutBlock {
-    /// The decoder's own tensors; without elements while the block is closed.
+    /// The decoder's tensors; they have no elements while the block is closed.
     parameters: Vec<Tensor>,
     shapes: Vec<Vec<i64>>,
-    /// This rank's part of all of them, laid end to end and filled up, `[elements]`.
+    /// This rank's shard of all of them, flattened and padded, `[elements]`.
     shard: Tensor,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// How often each block is open.
+    /// Number of openers of each block.
     open: Vec<usize>,
-    /// A block that is on its way.
+    /// A running gather and its block.
     coming: Option<(usize, Exchange)>,
-    /// What went wrong first. What was computed since is worth nothing.
+    /// First failure; everything computed after it is invalid.
     failure: Option<RankError>,
 }
 
-/// Keeps blocks whole.
+/// Guard that keeps blocks gathered.
 #[derive(Debug)]
 #[must_use = "the blocks are closed when it is dropped"]
 pub(crate) struct OpenBlocks<'a> {
@@ -57,15 +57,15 @@ impl Drop for OpenBlocks<'_> {
 }
 
 impl OpenBlocks<'_> {
-    /// Of a decoder whose blocks are always whole.
+    /// Guard for a decoder without sharding.
     pub(crate) fn always() -> Self {
         Self { blocks: None, indices: 0..0 }
     }
 }
 
 impl ShardedBlocks {
-    /// Cuts blocks, each given by its parameters; all close. `keep` may give a tensor of the same kind and values as a
-    /// block's shard to use in its place.
+    /// Shards blocks, each given by its parameters, and closes all. `keep` may return a tensor of the same kind and values to use as a
+    /// block's shard.
     pub(crate) fn cut(
         ranks: &Ranks,
         parameters_of_blocks: Vec<Vec<Tensor>>,
@@ -84,7 +84,7 @@ impl ShardedBlocks {
         Self { ranks: ranks.clone(), blocks, state: RefCell::new(state) }
     }
 
-    /// Makes block `index` whole; `next` will be wanted after it.
+    /// Gathers block `index`, and prefetches `next`.
     pub(crate) fn open(&self, index: usize, next: Option<usize>) -> OpenBlocks<'_> {
         let mut state = self.state.borrow_mut();
         state.open[index] += 1;
@@ -110,7 +110,7 @@ impl ShardedBlocks {
         OpenBlocks { blocks: Some(self), indices: index..index + 1 }
     }
 
-    /// Makes all blocks whole.
+    /// Gathers all blocks.
     pub(crate) fn open_all(&self) -> OpenBlocks<'_> {
         let count = self.blocks.len();
         for index in 0..count {
@@ -120,12 +120,12 @@ impl ShardedBlocks {
         OpenBlocks { blocks: Some(self), indices: 0..count }
     }
 
-    /// What has gone wrong since the last question; then nothing computed since can be used.
+    /// Returns the first failure since the last call; everything computed after it is invalid.
     pub(crate) fn check(&self) -> Result<(), RankError> {
         self.state.borrow_mut().failure.take().map_or(Ok(()), Err)
     }
 
-    /// This rank's part of a block, which its optimiser steps.
+    /// This rank's shard of a block, which its optimiser steps.
     pub(crate) fn shard(&self, index: usize) -> &Tensor {
         &self.blocks[index].shard
     }

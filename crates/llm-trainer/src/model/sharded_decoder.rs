@@ -1,4 +1,4 @@
-//! A decoder whose blocks, or their gradients, are sharded over ranks that hold copies of it.
+//! A decoder whose blocks, or their gradients, are sharded over data-parallel ranks.
 
 use std::rc::Rc;
 
@@ -11,8 +11,8 @@ use super::sharded_blocks::{OpenBlocks, ShardedBlocks};
 use crate::ranks::{RankError, Ranks};
 
 impl Decoder {
-    /// Cuts the blocks over ranks, and embedding and head as if they were blocks after the last: each is whole only while it is
-    /// `open`. `keep` may give a tensor of the same kind and values as a block's shard to use in its place.
+    /// Shards the blocks over ranks, with embedding and head as further blocks; each is gathered only while it is
+    /// `open`. `keep` may return a tensor of the same kind and values to use as a block's shard.
     ///
     /// # Panics
     ///
@@ -30,53 +30,53 @@ impl Decoder {
         self.sharded = Some(Rc::new(ShardedBlocks::cut(ranks, blocks, keep)));
     }
 
-    /// Where the blocks are cut, what this process keeps of them.
+    /// This rank's shards of the blocks, if they are sharded.
     pub(crate) fn sharded_blocks(&self) -> Option<&Rc<ShardedBlocks>> {
         self.sharded.as_ref()
     }
 
-    /// Makes block `index` whole for as long as the answer lives; `next` will be wanted after it. Every rank does the same
-    /// in the same order; what fails is said by [`check_blocks`](Self::check_blocks).
+    /// Gathers block `index` for the lifetime of the guard, and prefetches `next`. Every rank must make the same calls
+    /// in the same order; failures are reported by [`check_blocks`](Self::check_blocks).
     pub(crate) fn open_block(&self, index: usize, next: Option<usize>) -> OpenBlocks<'_> {
         self.sharded.as_ref().map_or_else(OpenBlocks::always, |sharded| sharded.open(index, next))
     }
 
-    /// The same of the embedding.
+    /// Gathers the embedding, and prefetches the first block.
     pub(crate) fn open_embedding(&self) -> OpenBlocks<'_> {
         self.open_block(self.embedding_unit(), Some(0))
     }
 
-    /// The same of the head; the last block will be wanted after it if the pass `turns` there.
+    /// Gathers the head; if the pass `turns` there, prefetches the last block.
     pub(crate) fn open_head(&self, turns: bool) -> OpenBlocks<'_> {
         self.open_block(self.head_unit(), self.block_count().checked_sub(1).filter(|_| turns))
     }
 
-    /// What is wanted after block `index` on the way to the head.
+    /// Index of the block after `index` on the way to the head, or of the head.
     pub(crate) fn after_block(&self, index: usize) -> usize {
         if index + 1 < self.block_count() { index + 1 } else { self.head_unit() }
     }
 
-    /// The same of all blocks.
+    /// Gathers all blocks.
     pub(crate) fn open_blocks(&self) -> OpenBlocks<'_> {
         self.sharded.as_ref().map_or_else(OpenBlocks::always, |sharded| sharded.open_all())
     }
 
-    /// Whether every block that was opened since the last question was whole, and every sum over ranks that hold the model
-    /// together came about; otherwise nothing computed since can be used.
+    /// Checks that every gather and every tensor-parallel sum since the last call succeeded; otherwise nothing computed since
+    /// is valid.
     ///
     /// # Errors
     ///
-    /// [`RankError`] of the first that was not.
+    /// The first [`RankError`].
     pub(crate) fn check_blocks(&self) -> Result<(), RankError> {
         self.group().map_or(Ok(()), |group| group.check())?;
         self.sharded.as_ref().map_or(Ok(()), |sharded| sharded.check())
     }
 
-    /// From here on the gradients of blocks, embedding and head are summed to the shards of `ranks` while the backward pass goes
-    /// on. They must be whole.
+    /// From now on reduces gradients of blocks, embedding and head to the shards of `ranks` during the backward
+    /// pass. The parameters must be gathered.
     pub fn shard_gradients(&mut self, ranks: &Ranks) {
         let mut blocks: Vec<Vec<Tensor>> = Vec::new();
-        // The embedding and a head of its own are summed as blocks are.
+        // Embedding and untied head are reduced as blocks are.
         blocks.resize_with(self.block_count() + 2, Vec::new);
         for (name, parameter) in self.trained_parameters() {
             if let Some(block) = self.unit_of(&name).and_then(|unit| blocks.get_mut(unit)) {
@@ -86,7 +86,7 @@ impl Decoder {
         self.gradients = Some(Rc::new(BlockGradients::new(ranks, blocks)));
     }
 
-    /// Where the gradients of blocks are summed to shards, how.
+    /// Reducer of block gradients to shards, if there is one.
     pub(crate) fn block_gradients(&self) -> Option<&Rc<BlockGradients>> {
         self.gradients.as_ref()
     }

@@ -1,26 +1,26 @@
-//! Tensors that lie one after another in memory and are used as one: products of the same input are then one product.
+//! Tensors concatenated in memory and used as one: several products of one input become one.
 
 use tch::Tensor;
 use torch_ext::own_operation;
 
-/// Puts tensors, `[rows, ..]` that differ in `rows` alone, one after another in one piece of memory, and each in its place there.
+/// Concatenates tensors, `[rows, ..]` that differ in `rows` alone, in memory, and makes each a view of its part.
 pub(super) fn stack(parts: &mut [&mut Tensor]) {
     let _no_grad = tch::no_grad_guard();
     if stacked(&parts.iter().map(|part| &**part).collect::<Vec<_>>()).is_some() {
         return;
     }
-    let whole = Tensor::cat(parts, 0);
+    let joined = Tensor::cat(parts, 0);
     let mut first = 0;
     for part in parts {
         let rows = part.size()[0];
         // Detached, a view is a parameter as any other.
-        **part = whole.narrow(0, first, rows).detach();
+        **part = joined.narrow(0, first, rows).detach();
         first += rows;
     }
 }
 
-/// Tensors that lie one after another as one, `[Σ rows, ..]`, over the same memory; the gradient of each arrives at it. `None` where
-/// they do not lie so.
+/// Returns adjacent tensors as one, `[Σ rows, ..]`, sharing their memory; each receives its own gradient. `None` if they are
+/// not adjacent.
 pub(super) fn stacked(parts: &[&Tensor]) -> Option<Tensor> {
     let (first, rest) = parts.split_first()?;
     let mut shape = first.size();
@@ -34,16 +34,16 @@ pub(super) fn stacked(parts: &[&Tensor]) -> Option<Tensor> {
         shape[0] += size[0];
         end = end_of(part)?;
     }
-    let whole = {
+    let joined = {
         let _no_grad = tch::no_grad_guard();
         // Fails where they are neighbours by chance, in pieces of memory of their own.
         first.detach().f_as_strided(shape.as_slice(), first.stride(), None::<i64>).ok()?
     };
     let rows: Vec<i64> = parts.iter().map(|part| part.size()[0]).collect();
-    own_operation(parts, || whole, move |cotangent| by_rows(cotangent, &rows)).ok()
+    own_operation(parts, || joined, move |cotangent| by_rows(cotangent, &rows)).ok()
 }
 
-/// The address behind the last number; `None` where there are gaps between numbers.
+/// Address after the last number; `None` if there are gaps between numbers.
 fn end_of(part: &Tensor) -> Option<usize> {
     let bytes = part.numel() * part.kind().elt_size_in_bytes();
     part.is_contiguous().then(|| part.data_ptr() as usize + bytes)
@@ -87,17 +87,17 @@ mod tests {
         for (part, before) in parts.iter().zip(three()) {
             assert!(part.equal(&before) && part.is_contiguous());
         }
-        let whole = stacked(&parts.each_ref()).unwrap();
-        assert!(whole.equal(&Tensor::cat(&three(), 0)));
+        let joined = stacked(&parts.each_ref()).unwrap();
+        assert!(joined.equal(&Tensor::cat(&three(), 0)));
         let _filled = parts[1].shallow_clone().fill_(7.0);
-        assert!(whole.narrow(0, 4, 2).equal(&parts[1]), "no copy");
+        assert!(joined.narrow(0, 4, 2).equal(&parts[1]), "no copy");
         let addresses = parts.each_ref().map(Tensor::data_ptr);
         let mut again = parts;
         stack(&mut again.each_mut());
         assert_eq!(again.each_ref().map(Tensor::data_ptr), addresses, "nothing moves twice");
     }
 
-    /// One product, and as many gradients as there are parts, each that of a product of its own.
+    /// One product gives each part the gradient of a product of its own.
     #[test]
     fn gradients_arrive_at_the_parts() {
         let cotangent = wave(6, 9, 0.2);
@@ -107,10 +107,10 @@ mod tests {
             torch_ext::backward(&[&product], &[&cotangent]).unwrap();
             parts.map(|part| part.grad())
         };
-        let found = gradients(stacked_three(), &|parts| stacked(&parts).unwrap());
+        let computed = gradients(stacked_three(), &|parts| stacked(&parts).unwrap());
         let exact = gradients(three(), &|parts| Tensor::cat(&parts, 0));
-        for (found, exact) in found.iter().zip(&exact) {
-            assert!((found - exact).abs().max().double_value(&[]) < 1e-14);
+        for (computed, exact) in computed.iter().zip(&exact) {
+            assert!((computed - exact).abs().max().double_value(&[]) < 1e-14);
         }
     }
 
@@ -126,16 +126,16 @@ mod tests {
         assert!(stacked(&[]).is_none());
     }
 
-    /// As parameters that are cut over ranks are given memory.
+    /// Parameters sharded over ranks get their memory this way.
     #[test]
     fn views_that_data_was_set_to_are_one() {
-        let whole = wave(9, 5, 0.4).view([-1]);
+        let memory = wave(9, 5, 0.4).view([-1]);
         let mut parts = three().map(|part| part.set_requires_grad(true));
         let mut first = 0;
         for (part, rows) in parts.iter_mut().zip([4, 2, 3]) {
-            part.set_data(&whole.narrow(0, first, rows * 5).view([rows, 5]));
+            part.set_data(&memory.narrow(0, first, rows * 5).view([rows, 5]));
             first += rows * 5;
         }
-        assert!(stacked(&parts.each_ref()).unwrap().equal(&whole.view([9, 5])));
+        assert!(stacked(&parts.each_ref()).unwrap().equal(&memory.view([9, 5])));
     }
 }

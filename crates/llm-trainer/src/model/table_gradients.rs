@@ -1,4 +1,4 @@
-//! Gradients of the embedding and of the head, one table where they are tied, wherever they go: to `.grad`, or to the shards of
+//! Gradients of the embedding and of the head, one table if they are tied; they go to `.grad`, or to the shards of
 //! ranks.
 
 use tch::Tensor;
@@ -12,12 +12,12 @@ use crate::head::{WeightGradient, statistics_kind};
 #[derive(Debug)]
 pub(crate) struct HeadSum {
     pub(crate) sum: WeightGradient,
-    /// Whether it is the weight's `.grad` itself.
+    /// True if it is the weight's `.grad` itself.
     in_place: bool,
 }
 
 impl HeadSum {
-    /// Nothing summed yet; `None` where the head is not trained.
+    /// Starts without gradients; `None` if the head is not trained.
     ///
     /// # Errors
     ///
@@ -35,16 +35,16 @@ impl HeadSum {
         if weight.kind() != kind {
             return Ok(Some(Self { sum: WeightGradient::empty(), in_place: false }));
         }
-        let own = weight.grad();
-        if own.defined() {
-            return Ok(Some(Self { sum: WeightGradient::over(&own), in_place: true }));
+        let gradient = weight.grad();
+        if gradient.defined() {
+            return Ok(Some(Self { sum: WeightGradient::over(&gradient), in_place: true }));
         }
         let sum = Tensor::zeros(weight.size(), (kind, weight.device()));
         torch_ext::set_gradient(weight, Some(&sum))?;
         Ok(Some(Self { sum: WeightGradient::over(&sum), in_place: true }))
     }
 
-    /// Hands the sum on; where it is the embedding's too and goes to shards, the answer is what that has to be added to.
+    /// Passes the sum on; a tied head's sum for sharded gradients is returned, to be added to the embedding's.
     ///
     /// # Errors
     ///
@@ -78,12 +78,12 @@ impl HeadSum {
 #[derive(Debug)]
 pub(crate) struct EmbeddingSum<'a> {
     model: &'a Decoder,
-    /// `[vocab, hidden]`; undefined where a first backward pass is still to make it.
+    /// `[vocab, hidden]`; undefined until the first backward pass creates it.
     table: Tensor,
 }
 
 impl<'a> EmbeddingSum<'a> {
-    /// Added to what the head has `left`, see [`HeadSum::finish`]; `None` where the embedding is not trained.
+    /// Starts from the head's sum `left`, see [`HeadSum::finish`]; `None` if the embedding is not trained.
     pub(crate) fn of(model: &'a Decoder, left: Option<Tensor>) -> Option<Self> {
         if !model.trains_embedding() {
             return None;
@@ -122,7 +122,7 @@ impl<'a> EmbeddingSum<'a> {
         Ok(())
     }
 
-    /// Hands the sum on.
+    /// Passes the sum on.
     pub(crate) fn finish(self) {
         if let Some(blocks) = self.model.block_gradients() {
             blocks.reduce(self.model.embedding_unit(), &[self.table]);

@@ -1,10 +1,10 @@
-//! Tensor parallelism: one model over several ranks, each with a part of every large matrix.
+//! Tensor parallelism: one model over several ranks, each with a shard of every large matrix.
 //!
-//! How a parameter is cut is said by [`Cut`]. The residual stream is whole on every rank: what output, down and embedding leave
-//! is summed over the group, and so is the gradient of what queries, keys and values and gate and up read.
+//! [`Cut`] defines the split of each parameter. The residual stream is replicated: the results of output, down and embedding
+//! are summed over the group, and so is the gradient of the inputs of query-key-value and gate-up.
 //!
-//! Where there are more ranks than heads of keys and values, neighbours hold the same head, each for its own queries; a rank's
-//! gradient of it is then a part of a sum, and so is that of the whole factor of a low-rank correction.
+//! If there are more ranks than key-value heads, neighbours hold copies of one head, each for its own queries; a rank's
+//! gradient of it is then a partial sum, and so is that of the replicated factor of a low-rank correction.
 //!
 //! Source: Shoeybi et al. 2019, *Megatron-LM*, [arXiv:1909.08053](https://arxiv.org/abs/1909.08053), Sec. 3.
 
@@ -18,25 +18,25 @@ use super::error::DecoderError;
 use super::part::{Cut, Part};
 use crate::ranks::{RankError, Ranks};
 
-/// The ranks that hold one model together.
+/// The tensor-parallel ranks of one model.
 ///
-/// What fails between them is kept until it is asked for by [`check`](Self::check): a pass of the model answers with tensors, and
-/// what it answers after a failure is worth nothing.
+/// Failures are stored until [`check`](Self::check) asks for them, because a pass of the model returns tensors. Its results after a
+/// failure are invalid.
 #[derive(Debug)]
 pub(crate) struct TensorGroup {
     ranks: Ranks,
-    /// Those of them that hold the same heads of keys and values as this one.
+    /// The ranks that hold the same key-value heads as this one.
     twins: Ranks,
     failure: RefCell<Option<RankError>>,
 }
 
 impl TensorGroup {
-    /// A group for models of this shape; all its ranks make it.
+    /// Makes a group for models of this shape; all its ranks must call it.
     ///
     /// # Errors
     ///
-    /// [`DecoderError::Uncut`] if a count of the model cannot be cut into as many equal parts as there are ranks, and
-    /// [`DecoderError::Ranks`] if a rank does not come.
+    /// [`DecoderError::Uncut`] if a count of the model is not divisible by the number of ranks, and
+    /// [`DecoderError::Ranks`] if a rank does not take part.
     pub(crate) fn new(ranks: &Ranks, config: &ModelConfig) -> Result<Self, DecoderError> {
         let parts = ranks.count();
         config.equal_parts().check(parts)?;
@@ -47,27 +47,27 @@ impl TensorGroup {
         Ok(Self { ranks: ranks.clone(), twins, failure: RefCell::default() })
     }
 
-    /// Which rank of the group this is, from 0.
+    /// Index of this rank in the group, from 0.
     pub(crate) fn index(&self) -> i64 {
         integer(self.ranks.rank())
     }
 
-    /// Ranks of the group.
+    /// Number of ranks in the group.
     pub(crate) fn count(&self) -> i64 {
         integer(self.ranks.count())
     }
 
-    /// The ranks themselves.
+    /// The ranks of the group.
     pub(crate) fn ranks(&self) -> &Ranks {
         &self.ranks
     }
 
-    /// Equal parts that keys and values are cut into.
+    /// Number of equal shards of keys and values.
     pub(crate) fn key_value_parts(&self) -> usize {
         self.ranks.count() / self.twins.count()
     }
 
-    /// The part of parameter `name` that this rank holds; `None` where every rank has the whole.
+    /// This rank's shard of parameter `name`; `None` if it is replicated.
     pub(crate) fn part_of(&self, name: &str) -> Option<Part> {
         let cut = Cut::of(name);
         let count = if cut.by_key_heads { integer(self.key_value_parts()) } else { self.count() };
@@ -75,13 +75,13 @@ impl TensorGroup {
         (count > 1).then_some(Part { dimension: cut.dimension?, index, count })
     }
 
-    /// Whether this rank speaks for what it holds of parameter `name`: another may hold the same.
+    /// Returns true if this rank is the owner of its shard of parameter `name`; other ranks may hold copies.
     pub(crate) fn speaks_for(&self, name: &str) -> bool {
         let copies = self.part_of(name).map_or(self.count(), |part| self.count() / part.count);
         self.index() % copies == 0
     }
 
-    /// The ranks whose gradients of parameter `name` are to be summed, where this one's is a part of a sum.
+    /// The ranks over which gradients of parameter `name` must be summed, if this rank's is a partial sum.
     pub(crate) fn sums(&self, name: &str) -> Option<&Ranks> {
         let cut = Cut::of(name);
         let among = if cut.by_key_heads { &self.twins } else { &self.ranks };
@@ -89,33 +89,33 @@ impl TensorGroup {
         (is_part_of_sum && among.count() > 1).then_some(among)
     }
 
-    /// The sum over the group, the same bits on every rank, outside of any graph. `own` may be overwritten.
+    /// Sum over the group, bit-identical on every rank, without a graph. `own` may be overwritten.
     ///
     /// # Panics
     ///
-    /// If `own` has a graph, which would end here.
+    /// If `own` has a graph, which would be lost.
     pub(crate) fn sum(&self, own: &Tensor) -> Tensor {
         assert!(!own.requires_grad(), "a sum over ranks has no derivative");
         self.reduce(own, ReduceOp::Sum)
     }
 
-    /// The largest over the group, element by element. `own` may be overwritten.
+    /// Element-wise maximum over the group. `own` may be overwritten.
     pub(crate) fn largest(&self, own: &Tensor) -> Tensor {
         self.reduce(own, ReduceOp::Max)
     }
 
     fn reduce(&self, own: &Tensor, op: ReduceOp) -> Tensor {
-        let own = own.contiguous();
+        let reduced = own.contiguous();
         if self.has_failed() {
-            return own;
+            return reduced;
         }
-        if let Err(error) = self.ranks.reduce_in_place("part of the model", &own, op) {
+        if let Err(error) = self.ranks.reduce_in_place("part of the model", &reduced, op) {
             self.fail(error);
         }
-        own
+        reduced
     }
 
-    /// What every rank has, one after the other in a new first dimension.
+    /// Gathers the tensors of all ranks in a new first dimension.
     pub(crate) fn gather(&self, own: &Tensor) -> Tensor {
         let _no_grad = tch::no_grad_guard();
         let flat = own.contiguous().view(-1);
@@ -125,16 +125,16 @@ impl TensorGroup {
         } else {
             self.ranks.gather_shards("part of the model", &flat).map_err(|e| self.fail(e)).ok()
         };
-        let whole = gathered.unwrap_or_else(|| flat.repeat([self.count()]));
-        whole.view(shape.as_slice())
+        let all = gathered.unwrap_or_else(|| flat.repeat([self.count()]));
+        all.view(shape.as_slice())
     }
 
-    /// The whole of what is cut by its last dimension.
+    /// Gathers a tensor that is split by its last dimension.
     pub(crate) fn gather_columns(&self, own: &Tensor) -> Tensor {
         Tensor::cat(&self.gather(own).unbind(0), -1)
     }
 
-    /// The whole parameter of which every rank has a part.
+    /// Gathers the full parameter from the shards of all ranks.
     pub(crate) fn gather_part(&self, own: &Tensor, part: Part) -> Tensor {
         let copies =
             self.ranks.count() / usize::try_from(part.count).expect("a number of processes");
@@ -142,15 +142,15 @@ impl TensorGroup {
         Tensor::cat(&parts, part.dimension)
     }
 
-    /// Of ids of the whole vocabulary: their ids within this rank's part, `tokens` long, any id of it for those of other parts,
-    /// and where they are of it.
+    /// Maps vocabulary ids to indices in this rank's shard of `tokens` rows; also returns where they are in it. Ids of other
+    /// shards map to arbitrary valid indices.
     pub(crate) fn own_ids(&self, ids: &Tensor, tokens: i64) -> (Tensor, Tensor) {
         let local = ids - self.index() * tokens;
         let here = local.ge(0).logical_and(&local.lt(tokens));
         (local.clamp(0, tokens - 1), here)
     }
 
-    /// What has gone wrong since the last question.
+    /// Returns the first failure since the last call.
     pub(crate) fn check(&self) -> Result<(), RankError> {
         self.failure.borrow_mut().take().map_or(Ok(()), Err)
     }
@@ -179,8 +179,8 @@ mod tests {
             "/tests/fixtures/tiny_qwen2_tied/config.json"
         )));
         let group = TensorGroup::new(&Ranks::single(), &config.unwrap()).unwrap();
-        let (own, here) = group.own_ids(&Tensor::from_slice(&[0i64, 7, 8]), 8);
-        assert_eq!(Vec::<i64>::try_from(&own).unwrap(), [0, 7, 7]);
+        let (local_ids, here) = group.own_ids(&Tensor::from_slice(&[0i64, 7, 8]), 8);
+        assert_eq!(Vec::<i64>::try_from(&local_ids).unwrap(), [0, 7, 7]);
         assert_eq!(Vec::<bool>::try_from(&here).unwrap(), [true, true, false]);
     }
 }

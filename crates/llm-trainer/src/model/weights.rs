@@ -1,4 +1,4 @@
-//! The weights of a Hugging Face directory: one safetensors file, or the shards that an index names.
+//! The weights of a Hugging Face directory: one safetensors file, or the shards of an index.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ const INDEX: &str = "model.safetensors.index.json";
 /// Longest index accepted: several times that of the largest models.
 const LONGEST_INDEX_BYTES: u64 = 32 << 20;
 
-/// The safetensors files of one model, headers read, tensors not yet.
+/// The safetensors files of one model, of which only the headers have been read.
 #[derive(Debug)]
 pub(super) struct WeightFiles {
     directory: PathBuf,
@@ -54,7 +54,7 @@ impl WeightFiles {
         Ok(Self { directory: directory.to_owned(), files, place })
     }
 
-    /// Tensor `name` on the CPU in the kind of the file, for a model of `kind`, if it has `shape`.
+    /// Reads tensor `name` on the CPU in the kind of the file, for a model of `kind`; its shape must be `shape`.
     pub(super) fn tensor(
         &self,
         name: &str,
@@ -79,7 +79,7 @@ impl WeightFiles {
         self.files[*self.place.get(name)?].kind(name)
     }
 
-    /// Refuses tensors that were not `wanted`, but those that are known to carry nothing.
+    /// Refuses tensors that are not in `wanted`, except those known to be redundant.
     pub(super) fn check_nothing_else(&self, wanted: &[String]) -> Result<(), TensorFileError> {
         let harmless =
             |name: &str| name.ends_with(".rotary_emb.inv_freq") || name == "lm_head.weight";
@@ -99,7 +99,7 @@ struct Index {
     weight_map: BTreeMap<String, String>,
 }
 
-/// The distinct files of an index, sorted; none of them leads out of the directory.
+/// The distinct files of an index, sorted; none may be outside the directory.
 fn shard_paths(directory: &Path, index: &Path) -> Result<Vec<PathBuf>, TensorFileError> {
     let system = |source| TensorFileError::Io { path: index.to_owned(), source };
     let malformed = |found: String| TensorFileError::Malformed {
@@ -132,8 +132,8 @@ fn clipped(text: &str) -> String {
     text.chars().take(120).collect()
 }
 
-/// Whether a path ends outside of `directory`, by links. The download cache of Hugging Face keeps its files in a folder
-/// `blobs` two above; that is inside.
+/// Returns true if links lead `path` out of `directory`. The download cache of Hugging Face keeps its files in a folder
+/// `blobs` two above; that counts as inside.
 fn leads_out(directory: &Path, path: &Path) -> bool {
     let (Ok(directory), Ok(path)) = (directory.canonicalize(), path.canonicalize()) else {
         // What is not there is said when it is opened.

@@ -1,4 +1,4 @@
-//! What is told of a request: one object, or one for each token.
+//! The answer to a request: one object, or one for each token of a stream.
 
 use model_files::text_tokenizer::{TextTokenizer, TokenizerError};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use super::text::TextSoFar;
 use super::worker::Event;
 use crate::generation::{Finish, GenerationError};
 
-/// What all objects of one answer share.
+/// Fields shared by all objects of an answer.
 #[derive(Debug, Clone)]
 pub(super) struct Head {
     pub(super) id: String,
@@ -17,7 +17,7 @@ pub(super) struct Head {
     pub(super) model: String,
 }
 
-/// A request that is being answered.
+/// A request in progress and its answer so far.
 #[derive(Debug)]
 pub(super) struct Answer {
     head: Head,
@@ -32,7 +32,7 @@ struct Choice {
     so_far: TextSoFar,
     text: String,
     tokens: Vec<Token>,
-    /// Of the prompt's tokens, where they are scored.
+    /// Log-probabilities of the prompt's tokens, if they are scored.
     prompt_log_prob: Vec<f64>,
     finish: Option<Finish>,
 }
@@ -54,7 +54,7 @@ impl Answer {
         Self { head, request, choices }
     }
 
-    /// Takes what the model has said; for a stream, the object that tells it, if there is anything to tell.
+    /// Takes an event of the model; for a stream, returns the object to send, if any.
     pub(super) fn hear(
         &mut self,
         event: Event,
@@ -86,7 +86,7 @@ impl Answer {
         }
     }
 
-    /// Whether every response has ended.
+    /// Returns true if every response has ended.
     pub(super) fn is_whole(&self) -> bool {
         self.request.only_echo || self.choices.iter().all(|choice| choice.finish.is_some())
     }
@@ -101,7 +101,7 @@ impl Answer {
         json!({"id": id, "object": object, "created": created, "model": model, "choices": choices})
     }
 
-    /// The object that tells the last token of a response.
+    /// Builds the object for the last token of a response.
     fn chunk(
         &self,
         index: usize,
@@ -131,7 +131,7 @@ impl Answer {
         Ok(self.object(true, &[told]))
     }
 
-    /// The object after the last token of a stream, where it is wanted.
+    /// Builds the object after the last token of a stream, if requested.
     pub(super) fn usage_chunk(&self) -> Option<Value> {
         self.request.stream_usage.then(|| {
             let mut object = self.object(true, &[]);
@@ -140,7 +140,7 @@ impl Answer {
         })
     }
 
-    /// The whole answer.
+    /// Builds the full answer.
     pub(super) fn whole(&self, tokenizer: &TextTokenizer) -> Result<Value, TokenizerError> {
         let mut choices = Vec::with_capacity(self.choices.len());
         for (index, choice) in self.choices.iter().enumerate() {
@@ -178,7 +178,7 @@ impl Answer {
         json!({"prompt_tokens": prompt, "completion_tokens": drawn, "total_tokens": prompt + drawn})
     }
 
-    /// Log-probabilities of the tokens from `first` on, in the form of the interface; null where they are not wanted.
+    /// Log-probabilities of the tokens from `first` on, in the format of the interface; null if not requested.
     fn log_probs(
         &self,
         choice: &Choice,
@@ -210,7 +210,7 @@ impl Answer {
         }
     }
 
-    /// Four columns: the tokens, their log-probabilities, the likeliest beside each, and where in the text each begins.
+    /// Builds four columns: tokens, log-probabilities, most likely alternatives, and offsets in the text.
     fn completion_log_probs(
         &self,
         choice: &Choice,

@@ -43,11 +43,11 @@ pub fn listen(
     decoder: Decoder,
     (tokenizer, eos_ids, template): (TextTokenizer, Vec<u32>, Option<ChatTemplate>),
 ) -> anyhow::Result<Listening> {
-    let at = |what: String| move |error: std::io::Error| anyhow::anyhow!("{what}: {error}");
-    let listener = std::net::TcpListener::bind(address).map_err(at(address.to_string()))?;
+    let with_name = |what: String| move |error: std::io::Error| anyhow::anyhow!("{what}: {error}");
+    let listener = std::net::TcpListener::bind(address).map_err(with_name(address.to_string()))?;
     listener.set_nonblocking(true)?;
     if let Some(root) = &mut settings.reload_root {
-        *root = root.canonicalize().map_err(at(root.display().to_string()))?;
+        *root = root.canonicalize().map_err(with_name(root.display().to_string()))?;
     }
     let reader = Reader {
         tokenizer,
@@ -61,7 +61,7 @@ pub fn listen(
 }
 
 impl Listening {
-    /// The address, with the port that was given where 0 was asked for.
+    /// The address, with the assigned port if port 0 was requested.
     ///
     /// # Errors
     ///
@@ -83,7 +83,7 @@ impl Listening {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let network = std::thread::Builder::new().name("network".to_owned()).spawn(move || {
             let outcome = runtime.block_on(accept(listener, server));
-            // What is still open loses its answer, and so its place in the batch; nobody can order any more.
+            // Open connections lose their answers, and so their rows in the batch; no one can send orders any more.
             drop(runtime);
             outcome
         })?;

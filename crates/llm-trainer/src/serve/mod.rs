@@ -1,7 +1,7 @@
 //! An OpenAI-compatible server: completions, chat, log-probabilities and streaming over HTTP/1.1.
 //!
-//! One thread, the first, runs the model and nothing else; all requests decode together in its batch. Another answers the network.
-//! Between them stands a queue of bounded length. Fields, limits and how a trainer pushes weights are in `docs/serve.md`.
+//! The first thread runs the model and nothing else; all requests decode together in its batch. Another thread serves the network.
+//! A bounded queue connects them. Fields, limits and how a trainer pushes weights are in `docs/serve.md`.
 
 mod answer;
 mod error;
@@ -20,23 +20,23 @@ pub use worker::Room;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What the server lets in.
+/// Limits and names of the server.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// What requests call the model.
+    /// Name of the model in requests.
     pub model_name: String,
     /// Responses that decode together, and tokens of prompt and response.
     pub room: Room,
-    /// Requests that wait for the model; further ones are refused with status 429.
+    /// Most requests that wait for the model; further ones are refused with status 429.
     pub queue: usize,
-    /// Longest body of a request.
+    /// Longest request body, in bytes.
     pub body_bytes: usize,
-    /// Connections at once; further ones wait to be accepted.
+    /// Most connections at once; further ones wait to be accepted.
     pub connections: usize,
     /// Longest wait for the head of a request, and for its body.
     pub read_timeout: Duration,
-    /// How long requests may go on once the end was asked for.
+    /// Time that requests may continue after a shutdown was requested.
     pub grace: Duration,
-    /// Folder that `POST /v1/reload` may load models from; `None` refuses it.
+    /// Folder from which `POST /v1/reload` may load models; `None` refuses it.
     pub reload_root: Option<PathBuf>,
 }

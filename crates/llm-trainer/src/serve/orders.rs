@@ -1,4 +1,4 @@
-//! What the model is asked to do: responses, whole or as they come, and other weights.
+//! Requests to the model thread: responses, whole or streamed, and other weights.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use super::server::Server;
 use super::worker::{Event, Order, Work};
 
 impl Server {
-    /// Responses to a prompt, whole or as they come.
+    /// Answers with responses to a prompt, whole or streamed.
     pub(super) async fn generate(
         self: &Arc<Self>,
         style: Style,
@@ -66,7 +66,7 @@ impl Server {
         }
     }
 
-    /// Server-sent events, one a token, ended by `[DONE]`.
+    /// Streams server-sent events, one per token, ended by `[DONE]`.
     fn stream(
         self: &Arc<Self>,
         mut answer: Answer,
@@ -116,16 +116,16 @@ impl Server {
             ApiError::field("path", &expected)
         };
         // Links and `..` resolved: what is loaded lies below the root.
-        let found = root.join(Path::new(&path)).canonicalize().map_err(|_| outside())?;
-        if !found.starts_with(root) || !found.is_dir() {
+        let folder = root.join(Path::new(&path)).canonicalize().map_err(|_| outside())?;
+        if !folder.starts_with(root) || !folder.is_dir() {
             return Err(outside());
         }
         let (sender, done) = oneshot::channel();
-        self.order(Order::Reload(found.clone(), sender))?;
+        self.order(Order::Reload(folder.clone(), sender))?;
         match done.await {
             Ok(Ok(())) => Ok(whole(
                 StatusCode::OK,
-                &json!({"status": "ok", "path": found.display().to_string()}),
+                &json!({"status": "ok", "path": folder.display().to_string()}),
             )),
             Ok(Err(problem)) => {
                 Err(ApiError::field("path", &format!("cannot be loaded: {problem}")))

@@ -1,4 +1,4 @@
-//! A request, read and checked: what is to be drawn, and how it is to be told.
+//! A parsed and checked request: what to draw, and in which form to report it.
 
 use std::sync::Arc;
 
@@ -13,16 +13,16 @@ use super::fields::Fields;
 use super::worker::Room;
 use crate::generation::GenerationOptions;
 
-/// Most tokens told beside each that was drawn.
+/// Most alternatives reported per token.
 const MOST_TOP: usize = 20;
-/// Most texts that end a response.
+/// Most stop texts.
 const MOST_STOPS: usize = 16;
 /// Most prompts of one request.
 const MOST_PROMPTS: usize = 256;
-/// Longest response where a completion does not say; OpenAI's.
+/// Default length of a completion, in tokens; OpenAI's.
 const COMPLETION_TOKENS: usize = 16;
 
-/// Which of the two interfaces is spoken.
+/// Interface of a request: completion or chat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
     Completion,
@@ -36,20 +36,20 @@ pub(super) struct Request {
     pub(super) style: Style,
     pub(super) prompts: Vec<Vec<u32>>,
     pub(super) options: Arc<GenerationOptions>,
-    /// `None` draws other tokens each time.
+    /// Seed; `None` draws different tokens each time.
     pub(super) seed: Option<u64>,
-    /// How many of the likeliest tokens are told beside each; `None` tells no log-probability.
+    /// Number of most likely tokens reported per token; `None` reports no log-probabilities.
     pub(super) log_probs: Option<usize>,
-    /// Whether the prompt is part of the answer.
+    /// True if the answer includes the prompt.
     pub(super) echo: bool,
-    /// Whether nothing is drawn.
+    /// True if nothing is drawn.
     pub(super) only_echo: bool,
     pub(super) streams: bool,
     pub(super) stream_usage: bool,
     pub(super) tells_token_ids: bool,
 }
 
-/// What requests are read against.
+/// Model data that requests are checked against.
 #[derive(Debug)]
 pub(super) struct Reader {
     pub(super) tokenizer: TextTokenizer,
@@ -61,11 +61,11 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Reads the body of a request.
+    /// Parses and checks the body of a request.
     ///
     /// # Errors
     ///
-    /// [`ApiError`], naming the first field that cannot be used, its value and what was expected.
+    /// [`ApiError`] that names the first invalid field, its value and what was expected.
     pub(super) fn read(&self, style: Style, body: &[u8]) -> Result<Request, ApiError> {
         let mut fields = Fields::read(body)?;
         let model = fields.required("model", "the name of the model", |value| {
@@ -123,7 +123,7 @@ impl Reader {
         })
     }
 
-    /// The prompts of a completion: a text, token ids, or several of either.
+    /// Reads the prompts of a completion: a text, token ids, or several of either.
     fn prompts(&self, fields: &mut Fields) -> Result<Vec<Vec<u32>>, ApiError> {
         let expected = "a text, a list of token ids, or a list of these";
         let value = fields.required("prompt", expected, |value| Some(value.clone()))?;
@@ -171,7 +171,7 @@ impl Reader {
         self.tokenizer.encode(text).map_err(|error| ApiError::field(name, &error.to_string()))
     }
 
-    /// A conversation in the model's chat template, with the assistant's turn opened.
+    /// Renders a conversation in the model's chat template, with the assistant's turn opened.
     fn conversation(&self, fields: &mut Fields) -> Result<Vec<u32>, ApiError> {
         let expected = "a list of turns, each with `role` and `content`, both texts";
         let messages = fields.required("messages", expected, |value| {
@@ -192,7 +192,7 @@ impl Reader {
         Ok(tokens)
     }
 
-    /// Tokens asked for, with the room that the longest prompt leaves.
+    /// Returns the requested length in tokens, or the default, if it fits behind the longest prompt.
     fn longest_response(
         &self,
         style: Style,
@@ -261,7 +261,7 @@ impl Reader {
     }
 }
 
-/// A turn whose content is a text, or parts of text one after another.
+/// Parses a turn whose content is a text, or a list of text parts.
 fn turn(value: &Value) -> Option<Message> {
     let role = value.get("role")?.as_str()?;
     let content = match value.get("content")? {
@@ -275,7 +275,7 @@ fn turn(value: &Value) -> Option<Message> {
     Some(Message::new(role, content))
 }
 
-/// Refuses fields that would change the answer and are not done here, each unless it asks for nothing.
+/// Refuses fields that would change the answer and are not supported, unless they have no effect.
 fn refuse_what_is_not_done(fields: &mut Fields, samples: usize) -> Result<(), ApiError> {
     let is_zero = |value: &Value| value.as_f64().is_some_and(|number| number.abs() <= 0.0);
     let is_empty = |value: &Value| {
@@ -298,7 +298,7 @@ fn refuse_what_is_not_done(fields: &mut Fields, samples: usize) -> Result<(), Ap
     })
 }
 
-/// How many of the likeliest tokens are told beside each; `None` tells no log-probability.
+/// Number of most likely tokens reported per token; `None` reports no log-probabilities.
 fn log_probs(style: Style, fields: &mut Fields) -> Result<Option<usize>, ApiError> {
     match style {
         Style::Completion => fields.count("logprobs", MOST_TOP),

@@ -1,4 +1,4 @@
-//! Paths of the interface: which request goes where, what is counted, and what is refused before the model hears of it.
+//! Routes of the interface, request counters, and refusals before a request reaches the model.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -22,12 +22,12 @@ use super::request::{Reader, Style};
 use super::response::{Answered, Response, refusal, response, whole};
 use super::worker::Order;
 
-/// What all connections share.
+/// State shared by all connections.
 pub(super) struct Server {
     pub(super) settings: Settings,
     pub(super) reader: Reader,
     orders: Sender<Order>,
-    /// Makes a seed where none is given.
+    /// Generator of seeds for requests without one.
     seeds: RandomState,
     counts: Counts,
 }
@@ -52,12 +52,12 @@ impl Server {
         Self { settings, reader, orders, seeds, counts }
     }
 
-    /// Waits until nobody takes orders any more.
+    /// Waits until the model thread takes no more orders.
     pub(super) async fn ended(&self) {
         self.orders.closed().await;
     }
 
-    /// The answer to a request, which is a refusal where there is none.
+    /// Answers a request; errors become refusals.
     pub(super) async fn answer_or_refuse(
         self: &Arc<Self>,
         request: hyper::Request<Incoming>,
@@ -133,7 +133,7 @@ impl Server {
         response(StatusCode::OK, "text/plain; version=0.0.4", body)
     }
 
-    /// The body of a request, if it is JSON, short enough and in time.
+    /// Reads the body of a request, if it is JSON, short enough and in time.
     async fn body(&self, request: hyper::Request<Incoming>) -> Result<Bytes, ApiError> {
         // A page in a browser may send text to this machine unasked, but no JSON.
         let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
@@ -166,7 +166,7 @@ impl Server {
         })
     }
 
-    /// A number that no other request has, or hardly any.
+    /// Returns a number that is almost certainly unique among requests.
     pub(super) fn random(&self) -> u64 {
         let number = self.counts.requests.load(Ordering::Relaxed);
         self.seeds.hash_one((number, SystemTime::now()))
@@ -174,8 +174,8 @@ impl Server {
 
     pub(super) fn count(&self, answer: &Answer) {
         let usage = answer.usage();
-        let of = |name: &str| usage[name].as_u64().unwrap_or(0);
-        Counts::add(&self.counts.prompt_tokens, of("prompt_tokens"));
-        Counts::add(&self.counts.drawn_tokens, of("completion_tokens"));
+        let count_of = |name: &str| usage[name].as_u64().unwrap_or(0);
+        Counts::add(&self.counts.prompt_tokens, count_of("prompt_tokens"));
+        Counts::add(&self.counts.drawn_tokens, count_of("completion_tokens"));
     }
 }

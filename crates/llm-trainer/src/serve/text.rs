@@ -3,7 +3,7 @@
 use model_files::stop_strings::StopStrings;
 use model_files::text_tokenizer::{TextTokenizer, TokenizerError};
 
-/// Tells text as soon as no later token can change it: whole characters, and nothing that may become a stop string.
+/// Emits text as soon as no later token can change it: complete characters, and nothing that may become a stop string.
 #[derive(Debug, Default)]
 pub(super) struct TextSoFar {
     token_ids: Vec<u32>,
@@ -21,8 +21,8 @@ impl TextSoFar {
         stops: Option<&StopStrings>,
     ) -> Result<String, TokenizerError> {
         self.token_ids.push(token_id);
-        let whole = tokenizer.decode(&self.token_ids)?;
-        let cut = stops.map_or(whole.as_str(), |stops| stops.cut(&whole));
+        let decoded = tokenizer.decode(&self.token_ids)?;
+        let cut = stops.map_or(decoded.as_str(), |stops| stops.cut(&decoded));
         let safe = if is_last {
             cut
         } else {

@@ -1,4 +1,4 @@
-//! What runs the model, on one thread.
+//! The thread that runs the model.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -14,43 +14,43 @@ use crate::generation::{
 use crate::model::Decoder;
 use crate::scoring::score;
 
-/// How much decodes together.
+/// Size of the decoding batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
-    /// Responses.
+    /// Responses that decode together.
     pub rows: usize,
     /// Tokens of one prompt and response.
     pub tokens: usize,
-    /// On the CPU, in f32 and bf16: decode by products made for few rows.
+    /// Decodes on the CPU, in f32 and bf16, by products made for few rows.
     pub cpu_kernels: bool,
 }
 
-/// What the model is asked for, in the order it is asked.
+/// An order to the model thread, executed in sequence.
 pub(super) enum Order {
     Generate(Work),
-    /// Other weights for the same tokenizer; begun requests end with the old ones, later ones have the new.
+    /// Loads other weights for the same tokenizer; running requests end with the old ones, later ones use the new.
     Reload(PathBuf, oneshot::Sender<Result<(), String>>),
 }
 
-/// The prompts of one request.
+/// Prompts of one request.
 pub(super) struct Work {
     pub(super) prompts: Vec<Vec<u32>>,
     pub(super) options: Arc<GenerationOptions>,
     pub(super) seed: u64,
     pub(super) top: usize,
-    /// Whether the prompts' own tokens are scored.
+    /// True if the tokens of the prompts are scored.
     pub(super) scores: bool,
-    /// Whether anything is drawn.
+    /// True if anything is drawn.
     pub(super) draws: bool,
     pub(super) events: UnboundedSender<Event>,
 }
 
-/// What a request hears. A request has ended when nothing more can be heard.
+/// A message to a request. The request has ended when the channel closes.
 #[derive(Debug)]
 pub(super) enum Event {
     /// `log π(x_t | x_<t)` in nats of each token of a prompt but the first, at temperature 1.
     Scored { prompt: usize, log_prob: Vec<f64> },
-    /// A token.
+    /// One drawn token.
     Drawn {
         prompt: usize,
         sample: usize,
@@ -59,27 +59,27 @@ pub(super) enum Event {
         top: Vec<(u32, f64)>,
         finish: Option<Finish>,
     },
-    /// It cannot be answered.
+    /// The request failed.
     Failed(GenerationError),
 }
 
-/// Why serving with these weights ends.
+/// Reason that serving with these weights ends.
 enum End {
     Closed,
     Reload(PathBuf, oneshot::Sender<Result<(), String>>),
 }
 
-/// Serves until nobody can order any more.
+/// Serves until no sender of orders is left.
 pub(super) fn run(mut decoder: Decoder, mut orders: Receiver<Order>, room: Room) {
     while let End::Reload(path, reply) = serve(&decoder, &mut orders, room) {
         let loaded = load_like(&decoder, &path);
-        let said = loaded.map(|loaded| decoder = loaded);
-        // Whoever asked may have gone; the weights are there all the same.
-        let _heard = reply.send(said);
+        let outcome = loaded.map(|loaded| decoder = loaded);
+        // The client may be gone; the weights are loaded all the same.
+        let _heard = reply.send(outcome);
     }
 }
 
-/// Weights of another directory for the same model.
+/// Loads weights from another directory for the same model.
 fn load_like(decoder: &Decoder, path: &std::path::Path) -> Result<Decoder, String> {
     let loaded = Decoder::load(path, decoder.device(), decoder.kind());
     let loaded = loaded.map_err(|error| error.to_string())?;

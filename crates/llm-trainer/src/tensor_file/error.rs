@@ -1,11 +1,11 @@
-//! Why tensors could not be read.
+//! Errors of reading tensors.
 
 use std::io;
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why tensors could not be read from a file or a directory of them.
+/// Reason that tensors could not be read from a file or a directory of them.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TensorFileError {
@@ -23,17 +23,17 @@ pub enum TensorFileError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// A file is not what its name says.
+    /// A file is malformed.
     #[error("{}: {found}, expected {expected}", path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// Fault of the file.
         found: String,
-        /// What would have been right.
+        /// Expected content.
         expected: String,
     },
     /// A file ends before a tensor does.
@@ -43,12 +43,12 @@ pub enum TensorFileError {
         path: PathBuf,
         /// The tensor.
         tensor: String,
-        /// Byte after the tensor's last.
+        /// Byte after the tensor's last, required.
         expected: u64,
-        /// Length of the file.
+        /// Length of the file in bytes.
         found: u64,
     },
-    /// A tensor that is asked for is not there.
+    /// A requested tensor is missing.
     #[error("{}: tensor `{tensor}` is missing, expected shape {expected:?}", path.display())]
     Missing {
         /// The file, or the directory of shards.
@@ -58,7 +58,7 @@ pub enum TensorFileError {
         /// Its shape.
         expected: Vec<i64>,
     },
-    /// A tensor has another shape than the model.
+    /// A tensor has another shape than in the model.
     #[error("{}: tensor `{tensor}` has shape {found:?}, expected {expected:?}", path.display())]
     Shape {
         /// The file.
@@ -70,7 +70,7 @@ pub enum TensorFileError {
         /// Shape in the model.
         expected: Vec<i64>,
     },
-    /// A tensor of a kind that is not read here.
+    /// A tensor has an unsupported kind.
     #[error("{}: tensor `{tensor}` is {found}, expected {expected}", path.display())]
     Kind {
         /// The file.
@@ -79,27 +79,27 @@ pub enum TensorFileError {
         tensor: String,
         /// Kind in the file.
         found: String,
-        /// Kinds that are read.
+        /// Supported kinds.
         expected: String,
     },
-    /// A tensor holds values that no arithmetic survives.
+    /// A tensor contains NaN or infinite values.
     #[error("{}: tensor `{tensor}` has {count} values that are not finite, expected none", path.display())]
     NotFinite {
         /// The file.
         path: PathBuf,
         /// The tensor.
         tensor: String,
-        /// How many are NaN or infinite.
+        /// Number of NaN or infinite values.
         count: u64,
     },
-    /// A tensor that the model has no place for: it would not be what the file means.
+    /// A tensor that the model does not have: loading without it would misread the file.
     #[error("{}: tensor `{tensor}` has no place in {whole}", path.display())]
     Unexpected {
         /// The file.
         path: PathBuf,
         /// The tensor.
         tensor: String,
-        /// What it has no place in.
+        /// The model or file that does not have it.
         whole: String,
     },
 }

@@ -16,21 +16,21 @@ use super::error::TensorFileError;
 /// Longest header accepted: about a hundred times that of the largest models.
 const LONGEST_HEADER_BYTES: u64 = 32 << 20;
 
-/// More than any weight has: a longer shape would fill the screen.
+/// Most dimensions accepted: more than any weight has. A longer shape would fill the screen.
 const MOST_DIMENSIONS: usize = 16;
 
-/// Where a tensor lies.
+/// Dtype, shape and byte range of a tensor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) dtype: Dtype,
     pub(super) shape: Vec<u64>,
-    /// First byte, after the header.
+    /// First byte, counted after the header.
     pub(super) first: u64,
-    /// Byte after the last, after the header.
+    /// Byte after the last, counted after the header.
     pub(super) end: u64,
 }
 
-/// The entries of a file of `length` bytes, all checked, and where their data begins.
+/// Reads and checks the entries of a file of `length` bytes; also returns the offset of their data.
 pub(super) fn read_entries(
     path: &Path,
     file: &File,
@@ -50,8 +50,8 @@ pub(super) fn read_entries(
     let header_bytes = u64::from_le_bytes(prefix);
     let room = (length - 8).min(LONGEST_HEADER_BYTES);
     if header_bytes > room {
-        let found = format!("header of {header_bytes} bytes in a file of {length}");
-        return Err(malformed(found, &format!("at most {room}: truncated, or not safetensors")));
+        let problem = format!("header of {header_bytes} bytes in a file of {length}");
+        return Err(malformed(problem, &format!("at most {room}: truncated, or not safetensors")));
     }
     let mut text = vec![0; usize::try_from(header_bytes).expect("within the bound")];
     file.read_exact_at(&mut text, 8).map_err(system)?;
@@ -80,7 +80,7 @@ fn last_end(entries: &BTreeMap<String, Entry>) -> Option<(&str, u64)> {
     entries.iter().map(|(name, entry)| (name.as_str(), entry.end)).max_by_key(|&(_, end)| end)
 }
 
-/// What is wrong with kinds, shapes and places, and what would have been right.
+/// Returns the first fault of dtypes, shapes and byte ranges, and what was expected.
 fn first_fault(entries: &BTreeMap<String, Entry>) -> Option<(String, String)> {
     let mut by_place: Vec<(&String, &Entry)> = entries.iter().collect();
     by_place.sort_by_key(|(_, entry)| (entry.first, entry.end));
@@ -88,29 +88,29 @@ fn first_fault(entries: &BTreeMap<String, Entry>) -> Option<(String, String)> {
     for (name, Entry { dtype, shape, first, end }) in by_place {
         let name = shown(name);
         if *first != next {
-            let found = format!("tensor `{name}` begins at byte {first} of the data");
-            return Some((found, format!("{next}: tensors neither overlap nor leave gaps")));
+            let problem = format!("tensor `{name}` begins at byte {first} of the data");
+            return Some((problem, format!("{next}: tensors neither overlap nor leave gaps")));
         }
         if shape.len() > MOST_DIMENSIONS {
-            let found = format!("tensor `{name}` has {} dimensions", shape.len());
-            return Some((found, format!("at most {MOST_DIMENSIONS}")));
+            let problem = format!("tensor `{name}` has {} dimensions", shape.len());
+            return Some((problem, format!("at most {MOST_DIMENSIONS}")));
         }
         let elements = shape.iter().try_fold(1_u64, |product, &size| product.checked_mul(size));
         let bits = elements.and_then(|count| count.checked_mul(dtype.bitsize() as u64));
-        let found = || format!("tensor `{name}` runs from byte {first} to {end} of the data");
+        let problem = || format!("tensor `{name}` runs from byte {first} to {end} of the data");
         let Some(bits) = bits else {
-            return Some((found(), format!("fewer elements than its shape {shape:?}")));
+            return Some((problem(), format!("fewer elements than its shape {shape:?}")));
         };
         if end < first || (end - first).checked_mul(8) != Some(bits) {
             let expected = format!("{} bytes by its {dtype:?} and shape {shape:?}", bits / 8);
-            return Some((found(), expected));
+            return Some((problem(), expected));
         }
         next = *end;
     }
     None
 }
 
-/// A name as it can stand in a line: hostile ones hold line feeds, or megabytes.
+/// Shortens and escapes a name for an error message: hostile ones contain line feeds, or megabytes.
 pub(super) fn shown(name: &str) -> String {
     const LONGEST: usize = 120;
     let mut shown: String = name.chars().take(LONGEST).flat_map(char::escape_debug).collect();
@@ -120,7 +120,7 @@ pub(super) fn shown(name: &str) -> String {
     shown
 }
 
-/// The tensors of a header; what is beside them is passed over.
+/// The tensors of a header; other entries are skipped.
 struct Header(BTreeMap<String, Entry>);
 
 #[derive(Deserialize)]

@@ -88,12 +88,17 @@ impl TensorFile {
         };
         let same = |(&found, &wanted): (&u64, &i64)| i64::try_from(found) == Ok(wanted);
         if entry.shape.len() != shape.len() || !entry.shape.iter().zip(shape).all(same) {
-            let (found, expected) = (entry.shape.clone(), shape.to_vec());
-            return Err(TensorFileError::Shape { path, tensor, found, expected });
+            let (stored, expected) = (entry.shape.clone(), shape.to_vec());
+            return Err(TensorFileError::Shape { path, tensor, found: stored, expected });
         }
         let Some(kind) = kind_of(entry.dtype).filter(|kind| kinds.contains(kind)) else {
-            let found = format!("{:?}", entry.dtype);
-            return Err(TensorFileError::Kind { path, tensor, found, expected: names_of(kinds) });
+            let stored = format!("{:?}", entry.dtype);
+            return Err(TensorFileError::Kind {
+                path,
+                tensor,
+                found: stored,
+                expected: names_of(kinds),
+            });
         };
         let length = usize::try_from(entry.end - entry.first).expect("within a file");
         let mut bytes = vec![0; length];

@@ -65,8 +65,8 @@ mod tests {
             write_tensors(full, &[("w".to_owned(), &tensor)]),
             write_json(full, &json!({ "a": 1 })),
         ] {
-            let said = written.unwrap_err().to_string();
-            assert_eq!(said, "/dev/full: cannot write: No space left on device (os error 28)");
+            let message = written.unwrap_err().to_string();
+            assert_eq!(message, "/dev/full: cannot write: No space left on device (os error 28)");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a warm-up is: a small architecture, a teacher, and the accuracy to stop at.
+//! Configuration of a warm-up: a small architecture, a teacher, and the accuracy to stop at.
 
 use std::path::{Path, PathBuf};
 
@@ -14,18 +14,18 @@ use super::teacher::Teacher;
 pub struct WarmupConfig {
     /// Seed of the initial weights, the order of questions and the teacher.
     pub seed: u64,
-    /// Where the model goes, as a Hugging Face directory.
+    /// Hugging Face directory to write the model to.
     pub output: PathBuf,
-    /// Threads of libtorch; 0 leaves them as libtorch sets them.
+    /// Threads of libtorch; 0 keeps libtorch's default.
     #[serde(default)]
     pub threads: usize,
     /// Sizes of the Qwen2-architecture model.
     pub model: ModelSizes,
     /// Questions to learn from; their held-out split measures the accuracy.
     pub questions: ArithmeticTask,
-    /// How they are answered.
+    /// Form of the answers.
     pub teacher: Teacher,
-    /// How long and how fast.
+    /// Length and learning rate of the training.
     pub training: WarmupTraining,
 }
 
@@ -65,7 +65,7 @@ pub struct WarmupTraining {
     pub target_accuracy: (f64, f64),
     /// Longest answer that is sampled, in tokens.
     pub max_response_tokens: usize,
-    /// Most tokens, padding included, of one forward pass.
+    /// Most tokens of one forward pass, padding included.
     pub micro_batch_tokens: usize,
 }
 
@@ -127,7 +127,7 @@ impl WarmupConfig {
     }
 }
 
-/// A TOML error in one line: where, and what.
+/// Formats a TOML error in one line: position and message.
 fn one_line(error: &toml::de::Error) -> String {
     error
         .to_string()

@@ -36,43 +36,43 @@ use crate::training::adamw::AdamW;
 use crate::training::policy_pass::{Cotangent, PolicyPass, Sequence};
 use crate::training::rollout::{Engine, Judge, SamplingPass};
 
-/// File in the model directory that says which configuration made it.
+/// File in the model directory that records its configuration.
 const RECORD: &str = "warmup.json";
 
-/// What a warm-up came to; kept beside the model it made.
+/// Outcome of a warm-up, stored beside the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WarmupRecord {
     /// The configuration, its output path apart.
     pub config: WarmupConfig,
     /// Steps taken.
     pub steps: u64,
-    /// Share of held-out questions answered rightly, sampled at temperature 1.
+    /// Fraction of held-out questions answered correctly, sampled at temperature 1.
     pub accuracy: f64,
     /// Mean entropy of the sampled tokens, in nats.
     pub entropy: f64,
 }
 
-/// One measurement or step, for progress.
+/// One measurement or step, for progress reports.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WarmupProgress {
     /// Steps taken.
     pub step: u64,
     /// Mean negative log-likelihood of the last batch's answers, in nats per token.
     pub loss: f64,
-    /// The latest measurement, once there is one.
+    /// Latest measurement, if any.
     pub measured: Option<Measurement>,
 }
 
-/// How the model answers held-out questions at temperature 1.
+/// Results on held-out questions at temperature 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measurement {
-    /// Share of right answers.
+    /// Fraction of correct answers.
     pub accuracy: f64,
     /// Mean entropy of the sampled tokens, in nats.
     pub entropy: f64,
 }
 
-/// The record of an earlier warm-up at `config.output`, if it was made by the same configuration.
+/// Returns the record of an earlier warm-up at `config.output`, if it has the same configuration.
 pub fn cached(config: &WarmupConfig) -> Option<WarmupRecord> {
     let text = std::fs::read_to_string(config.output.join(RECORD)).ok()?;
     let record: WarmupRecord = serde_json::from_str(&text).ok()?;
@@ -84,7 +84,7 @@ pub fn cached(config: &WarmupConfig) -> Option<WarmupRecord> {
 ///
 /// # Errors
 ///
-/// If the accuracy passes over the target or never reaches it, or a file cannot be written; nothing is written then.
+/// If the accuracy exceeds the target or never reaches it, or a file cannot be written; then nothing is written.
 pub fn warm_up(
     config: &WarmupConfig,
     mut progress: impl FnMut(WarmupProgress),
@@ -144,7 +144,7 @@ pub fn warm_up(
     Ok(record)
 }
 
-/// Writes the model with its tokenizer and what it came of.
+/// Writes the model with its tokenizer and the record.
 fn save(record: &WarmupRecord, model: &Decoder, tokenizer: &Path) -> anyhow::Result<()> {
     let folder = DirectoryInProgress::begin(&record.config.output)?;
     model.save(folder.path(), tokenizer)?;
@@ -155,7 +155,7 @@ fn save(record: &WarmupRecord, model: &Decoder, tokenizer: &Path) -> anyhow::Res
     Ok(())
 }
 
-/// One step on the answers' mean negative log-likelihood, which is returned.
+/// Takes one step on the answers' mean negative log-likelihood and returns it.
 fn supervised_step(
     model: &Decoder,
     optimizer: &mut AdamW,

@@ -80,18 +80,18 @@ fn the_gradient_is_that_of_plain_autograd_and_the_model_beneath_has_none() {
                 fill(&model);
                 model
             };
-            let (expected, found) = (adapted(tied), adapted(tied));
-            let recording = pass(&found, micro_batch_tokens, activation_bytes).record(&sequences);
+            let (expected, trained) = (adapted(tied), adapted(tied));
+            let recording = pass(&trained, micro_batch_tokens, activation_bytes).record(&sequences);
             let cotangent = cotangent(recording.statistics().log_prob.len());
             recording.backward(&cotangent).unwrap();
             plain_objective(&expected, &sequences, &cotangent).backward();
-            let parameters = found.adapter_parameters();
+            let parameters = trained.adapter_parameters();
             assert_eq!(parameters.len(), 2 * 2 * settings.targets.len());
             for ((name, a), (_, b)) in parameters.iter().zip(expected.adapter_parameters()) {
                 assert!(a.grad().abs().max().double_value(&[]) > 1e-6, "{name} has no gradient");
                 assert!(distance(&a.grad(), &b.grad()) < 1e-9, "{name}");
             }
-            for (name, parameter) in found.named_parameters() {
+            for (name, parameter) in trained.named_parameters() {
                 assert!(!parameter.grad().defined(), "{name} has a gradient");
             }
         }
@@ -118,11 +118,11 @@ fn the_gradient_is_the_chain_rule_of_the_merged_model() {
         recording.backward(&cotangent).unwrap();
     }
     let _no_grad = tch::no_grad_guard();
-    let whole = merged.named_parameters();
+    let parameters = merged.named_parameters();
     for pair in adapted.adapter_parameters().chunks(2) {
         let [(name, down), (_, up)] = pair else { panic!("matrices come in pairs") };
         let name = name.trim_start_matches("base_model.model.").replace("lora_A.", "");
-        let (_, weight) = whole.iter().find(|(found, _)| *found == name).unwrap();
+        let (_, weight) = parameters.iter().find(|(found, _)| *found == name).unwrap();
         let gradient = weight.grad() * settings.scale();
         assert!(distance(&down.grad(), &up.tr().matmul(&gradient)) < 1e-9, "{name}");
         assert!(distance(&up.grad(), &gradient.matmul(&down.tr())) < 1e-9, "{name}");
@@ -150,14 +150,14 @@ fn an_adapter_is_written_as_peft_has_it_and_read_back() {
     assert!(!target.join("model.safetensors").exists() && !target.join("config.json").exists());
     assert!(target.join("tokenizer.json").exists());
 
-    let mut found: Vec<(String, Vec<i64>)> =
+    let mut named: Vec<(String, Vec<i64>)> =
         Tensor::read_safetensors(target.join("adapter_model.safetensors"))
             .unwrap()
             .into_iter()
             .map(|(name, tensor)| (name, tensor.size()))
             .collect();
-    found.sort();
-    assert_eq!(found.len(), 2 * 7 * 2);
+    named.sort();
+    assert_eq!(named.len(), 2 * 7 * 2);
     // As peft 0.18.1 writes them for the same model.
     let prefix = "base_model.model.model.layers.0";
     for (name, shape) in [
@@ -167,7 +167,7 @@ fn an_adapter_is_written_as_peft_has_it_and_read_back() {
         ("self_attn.k_proj.lora_B.weight", [32, 4]),
     ] {
         let name = format!("{prefix}.{name}");
-        assert!(found.contains(&(name.clone(), shape.to_vec())), "{name}: {found:?}");
+        assert!(named.contains(&(name.clone(), shape.to_vec())), "{name}: {named:?}");
     }
     let text = std::fs::read_to_string(target.join("adapter_config.json")).unwrap();
     let config: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -246,9 +246,9 @@ fn merging_writes_a_model_that_says_the_same() {
         command.arg("merge").arg(&peft).args(arguments).output().expect("the binary runs")
     };
     assert_success(&merge(&[merged.to_str().unwrap()]));
-    let whole = Decoder::load(&merged, Device::Cpu, Kind::Float).unwrap();
-    assert_eq!(whole.adapter_settings(), None);
-    assert!(distance(&logits(&whole, &ids()), &logits(&adapted, &ids())) < 1e-4);
+    let merged_model = Decoder::load(&merged, Device::Cpu, Kind::Float).unwrap();
+    assert_eq!(merged_model.adapter_settings(), None);
+    assert!(distance(&logits(&merged_model, &ids()), &logits(&adapted, &ids())) < 1e-4);
     assert!(merged.join("tokenizer.json").exists() && !merged.join("adapter_config.json").exists());
     let refused = merge(&[directory("tiny_qwen2_untied").to_str().unwrap()]);
     assert_eq!(refused.status.code(), Some(2));

@@ -21,22 +21,22 @@ fn a_run_whose_only_checkpoint_is_damaged_ends_in_one_line_that_names_the_file()
     let folder = tempfile::tempdir().unwrap();
     let trainer = at_step_two(folder.path());
     let (state, optimizer) = (trainer.join("state.json"), trainer.join("optimizer.safetensors"));
-    let whole = fs::read_to_string(&state).unwrap();
+    let state_text = fs::read_to_string(&state).unwrap();
     let tensors = fs::read(&optimizer).unwrap();
-    let said = || {
+    let warnings = || {
         let output = train(folder.path(), &[]);
         assert_eq!(output.status.code(), Some(2));
         let text = said_beside_the_device(&output.stderr).trim_end().to_owned();
         assert_eq!(text.lines().count(), 1, "{text}");
         text
     };
-    fs::write(&state, &whole[..whole.len() / 2]).unwrap();
+    fs::write(&state, &state_text[..state_text.len() / 2]).unwrap();
     let damage = "no checkpoint is whole: the checkpoint of step 2 is damaged: trainer/";
-    assert!(said().contains(&format!("{damage}state.json has ")), "{}", said());
-    fs::write(&state, &whole).unwrap();
+    assert!(warnings().contains(&format!("{damage}state.json has ")), "{}", warnings());
+    fs::write(&state, &state_text).unwrap();
 
     fs::write(&optimizer, &tensors[..tensors.len() - 1]).unwrap();
-    assert!(said().contains(&format!("{damage}optimizer.safetensors has ")), "{}", said());
+    assert!(warnings().contains(&format!("{damage}optimizer.safetensors has ")), "{}", warnings());
     fs::write(&optimizer, &tensors).unwrap();
     assert_success(&train(folder.path(), &[]));
 }
@@ -71,7 +71,7 @@ fn samples(root: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     all
 }
 
-/// A file of the checkpoint, what is done to it, and a part of what is said.
+/// A file of the checkpoint, the damage to it, and a phrase of the warning.
 type Damage = (&'static str, fn(&Path), &'static str);
 
 /// The run goes on after the checkpoint before, and comes to the same end.
@@ -93,7 +93,7 @@ fn a_damaged_newest_checkpoint_is_named_and_the_one_before_is_taken() {
         ("step-4/trainer/manifest.json", remove, "manifest.json is missing"),
         ("step-4/trainer/state.json", flip_a_bit, "state.json has a SHA-256 of "),
     ];
-    for (name, damage, said) in damages {
+    for (name, damage, phrase) in damages {
         damage(&checkpoints.join(name));
         let output = train(folder.path(), &[]);
         assert_success(&output);
@@ -102,7 +102,7 @@ fn a_damaged_newest_checkpoint_is_named_and_the_one_before_is_taken() {
         assert!(told.contains("going on after step 2 of 4"), "{name}: {told}");
         let warning =
             warned.lines().find(|line| line.contains("warning: the checkpoint of step 4"));
-        assert!(warning.is_some_and(|line| line.contains(said)), "{name}: {warned}");
+        assert!(warning.is_some_and(|line| line.contains(phrase)), "{name}: {warned}");
         let now =
             (comparable_metrics(folder.path()), weights(folder.path()), samples(folder.path()));
         assert!(now == end, "{name}: the run comes to another end");
@@ -136,8 +136,8 @@ fn a_damaged_checkpoint_that_is_named_is_refused() {
 fn a_disk_that_fills_up_at_any_file_costs_no_checkpoint_and_no_bit() {
     // Event files grow faster than metrics: `observability` has them.
     let overrides = ["metrics.tensorboard=false"];
-    let whole = tempfile::tempdir().unwrap();
-    assert_success(&train(whole.path(), &overrides));
+    let uninterrupted = tempfile::tempdir().unwrap();
+    assert_success(&train(uninterrupted.path(), &overrides));
     let folder = tempfile::tempdir().unwrap();
     let mut failed_at = Vec::new();
     // In KiB: configuration, metrics, samples, weights and optimiser state reach it, one after the other.
@@ -160,6 +160,6 @@ fn a_disk_that_fills_up_at_any_file_costs_no_checkpoint_and_no_bit() {
     assert!(reached("step-2") && reached("metrics.jsonl"), "{failed_at:?}");
     assert!(failed_at.last().is_some_and(|error| error.contains("checkpoints")), "{failed_at:?}");
     assert_success(&train(folder.path(), &overrides));
-    assert_eq!(comparable_metrics(whole.path()), comparable_metrics(folder.path()));
-    assert!(weights(whole.path()) == weights(folder.path()), "the weights differ");
+    assert_eq!(comparable_metrics(uninterrupted.path()), comparable_metrics(folder.path()));
+    assert!(weights(uninterrupted.path()) == weights(folder.path()), "the weights differ");
 }

@@ -67,21 +67,21 @@ fn score_gives_the_recorded_log_probs_and_entropies() {
     let (model, expected) = (directory("tiny_qwen2_untied"), Expected::load("tiny_qwen2_untied"));
     let input = "{\"text\": \"What is 2 + 3? \\\\boxed{5}\"}\n\n{\"token_ids\": [65]}\n";
     let output = run(&["score", "--model", text_of(&model), "--input", "-"], input);
-    let found = objects(&output);
-    assert_eq!(found.len(), 2);
+    let scores = objects(&output);
+    assert_eq!(scores.len(), 2);
     let numbers = |value: &Value| -> Vec<f64> {
         value.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
     };
-    assert_eq!(found[0]["token_ids"].as_array().unwrap().len(), expected.ids("seq0.ids").len());
+    assert_eq!(scores[0]["token_ids"].as_array().unwrap().len(), expected.ids("seq0.ids").len());
     for (column, name) in [("log_prob", "seq0.logprob"), ("entropy", "seq0.entropy")] {
         let recorded = Vec::<f64>::try_from(expected.get(name).to_kind(tch::Kind::Double)).unwrap();
-        let found = numbers(&found[0][column]);
-        assert_eq!(found.len(), expected.ids("seq0.ids").len() - 1);
-        for (found, recorded) in found.iter().zip(recorded) {
-            assert!((found - recorded).abs() < 1e-4, "{column}: {found} {recorded}");
+        let values = numbers(&scores[0][column]);
+        assert_eq!(values.len(), expected.ids("seq0.ids").len() - 1);
+        for (value, recorded) in values.iter().zip(recorded) {
+            assert!((value - recorded).abs() < 1e-4, "{column}: {value} {recorded}");
         }
     }
-    assert_eq!(found[1], serde_json::json!({"token_ids": [65], "log_prob": [], "entropy": []}));
+    assert_eq!(scores[1], serde_json::json!({"token_ids": [65], "log_prob": [], "entropy": []}));
 }
 
 #[test]
@@ -89,8 +89,8 @@ fn generate_gives_the_recorded_greedy_tokens() {
     let (model, expected) = (directory("tiny_qwen2_tied"), Expected::load("tiny_qwen2_tied"));
     let arguments = ["generate", "--model", text_of(&model), "--temperature", "0"];
     let prompt = ["--max-new-tokens", "24", "--prompt", "What is 2 + 3? \\boxed{5}"];
-    let found = objects(&run(&[arguments.as_slice(), &prompt].concat(), ""));
-    let tokens: Vec<u32> = serde_json::from_value(found[0]["token_ids"].clone()).unwrap();
+    let drawn = objects(&run(&[arguments.as_slice(), &prompt].concat(), ""));
+    let tokens: Vec<u32> = serde_json::from_value(drawn[0]["token_ids"].clone()).unwrap();
     let greedy = expected.ids("greedy.ids");
     let end = greedy.iter().position(|&id| id == 0).map_or(greedy.len(), |at| at + 1);
     assert_eq!(tokens, greedy[..end]);
@@ -121,8 +121,8 @@ fn a_truncated_weight_file_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     copy_to("tiny_qwen2_tied", folder.path());
     let weights = folder.path().join("model.safetensors");
-    let whole = fs::read(&weights).unwrap();
-    fs::write(&weights, &whole[..whole.len() - 1]).unwrap();
+    let bytes = fs::read(&weights).unwrap();
+    fs::write(&weights, &bytes[..bytes.len() - 1]).unwrap();
     let output = run(&["score", "--model", text_of(folder.path()), "--input", "-"], "");
     let line = refusal(&output, folder.path());
     assert!(line.starts_with("error: DIR/model.safetensors: truncated: tensor `model."), "{line}");
@@ -241,7 +241,7 @@ fn a_file_that_is_no_gguf_is_refused_and_nothing_is_written() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "only the file itself");
 }
 
-/// Findings of `data check --json` on five rows of two sources.
+/// Runs `data check --json` on five rows of two sources.
 fn data_check(folder: &Path, more: &[&str]) -> Output {
     let rows = [
         r#"{"problem": "Which is a city?", "answer": "(B)", "data_source": "choices"}"#,
@@ -361,7 +361,7 @@ fn presets_are_listed_where_none_is_named() {
     }
 }
 
-/// As under `… | head -0`.
+/// Closes standard output at once, as `… | head -0` does.
 #[test]
 fn a_command_that_nobody_reads_ends_quietly() {
     let folder = tempfile::tempdir().unwrap();

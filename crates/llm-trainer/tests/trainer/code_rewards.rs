@@ -64,7 +64,7 @@ fn a_run_judges_programs_and_says_so_in_its_samples() {
     }
 }
 
-/// Where the smaller helper is not installed, the trainer's own program is one.
+/// The trainer's own program serves as the helper where the smaller one is not installed.
 #[test]
 fn the_trainer_itself_can_be_the_helper() {
     let settings = CodeSection { interpreter: "python3".to_owned(), ..CodeSection::default() };

@@ -20,15 +20,15 @@ const CONTROLLED: [&str; 7] = [
 
 #[test]
 fn controllers_go_on_where_they_were_bit_for_bit() {
-    let (whole, parts) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    assert_success(&train(whole.path(), &CONTROLLED));
+    let (uninterrupted, parts) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    assert_success(&train(uninterrupted.path(), &CONTROLLED));
     assert_success(&train(parts.path(), &CONTROLLED));
     let checkpoints = parts.path().join("run/checkpoints");
     std::fs::remove_dir_all(checkpoints.join("step-4")).unwrap();
     std::fs::write(checkpoints.join("latest"), "step-2\n").unwrap();
     assert_success(&train(parts.path(), &CONTROLLED));
-    assert_eq!(comparable_metrics(whole.path()), comparable_metrics(parts.path()));
-    assert!(weights(whole.path()) == weights(parts.path()), "the weights differ");
+    assert_eq!(comparable_metrics(uninterrupted.path()), comparable_metrics(parts.path()));
+    assert!(weights(uninterrupted.path()) == weights(parts.path()), "the weights differ");
 }
 
 #[test]
@@ -78,11 +78,11 @@ fn a_thermostat_for_each_difficulty_moves_by_the_entropy_of_its_prompts() {
         let entropy = format!("control/entropy_{bucket}");
         let entropies: Vec<Option<f64>> = steps.iter().map(|step| step.get(&entropy)).collect();
         assert!(entropies[..3].iter().any(Option::is_some), "no {bucket} prompts");
-        for (at, pair) in knob.windows(2).enumerate() {
-            let error = entropies[at].map_or(0.0, |entropy| target[at] - entropy);
+        for (step, pair) in knob.windows(2).enumerate() {
+            let error = entropies[step].map_or(0.0, |entropy| target[step] - entropy);
             let moved = (pair[1] - pair[0]).abs() > 1e-12;
-            assert_eq!(moved, entropies[at].is_some(), "step {at}, {bucket}: {knob:?}");
-            assert!((pair[1] - pair[0]) * error >= 0.0, "step {at}, {bucket}: {knob:?}");
+            assert_eq!(moved, entropies[step].is_some(), "step {step}, {bucket}: {knob:?}");
+            assert!((pair[1] - pair[0]) * error >= 0.0, "step {step}, {bucket}: {knob:?}");
         }
     }
 }
@@ -134,8 +134,8 @@ fn the_theorems_and_quadrants_are_measured_at_each_step() {
     for (theorem, covariance) in
         [("entropy/theorem1_batch", "cov/theorem1"), ("entropy/theorem2_batch", "cov/mean")]
     {
-        for (found, expected) in column(&steps, theorem).iter().zip(column(&steps, covariance)) {
-            assert!((found + expected).abs() < 1e-9 * expected.abs() + 1e-12, "{theorem}");
+        for (value, expected) in column(&steps, theorem).iter().zip(column(&steps, covariance)) {
+            assert!((value + expected).abs() < 1e-9 * expected.abs() + 1e-12, "{theorem}");
         }
     }
     let quadrants = ["up_likely", "up_unlikely", "down_likely", "down_unlikely"]
@@ -188,7 +188,7 @@ fn a_method_that_cannot_act_is_said_at_the_start() {
     assert!(!String::from_utf8_lossy(&output.stderr).contains("does nothing"));
 }
 
-/// More entropy than any policy has is asked for, or less: the weight climbs, or there is none.
+/// With a target above the entropy of any policy the weight rises; with a target below it, the weight is zero.
 #[test]
 fn the_weight_of_the_entropy_bonus_moves_by_what_the_entropy_is() {
     let settings = |target: f64| {

@@ -1,4 +1,4 @@
-//! Where commands run: said in the first line, and never the CPU in silence on a machine with a GPU.
+//! Devices of commands: reported in the first line, and never silently the CPU on a machine with a GPU.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -6,10 +6,10 @@ use std::process::{Command, Output};
 use crate::fixture::directory;
 use crate::training_run::{assert_success, train_command};
 
-/// Begins every first line.
+/// Beginning of every first line.
 const FIRST: &str = "llm-trainer: device ";
 
-/// A folder with the files that a machine with a GPU has.
+/// Creates a folder with the files of a machine with a GPU.
 fn gpu_machine() -> tempfile::TempDir {
     let root = tempfile::tempdir().expect("a temporary folder");
     std::fs::create_dir(root.path().join("dev")).expect("a temporary folder is writable");
@@ -17,13 +17,13 @@ fn gpu_machine() -> tempfile::TempDir {
     root
 }
 
-/// Runs a command on the machine of `root`; of the devices that this one may have, it sees those in `visible`.
+/// Runs a command on the machine of `root`, with `visible` as `CUDA_VISIBLE_DEVICES`.
 fn on(mut command: Command, root: &Path, visible: &str) -> Output {
     command.env("LLM_TRAINER_NVIDIA_ROOT", root).env("CUDA_VISIBLE_DEVICES", visible);
     command.env("OMP_NUM_THREADS", "1").output().expect("the binary of this crate runs")
 }
 
-/// Of no machine.
+/// Device number that no machine has.
 const NONE_OF_THEM: &str = "99";
 
 fn generate(device: &str) -> Command {
@@ -34,7 +34,7 @@ fn generate(device: &str) -> Command {
     command
 }
 
-/// The only line that a command has left.
+/// Returns the only line of a command that fails.
 fn error(output: &Output) -> String {
     assert_eq!(output.status.code(), Some(2));
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -65,9 +65,9 @@ fn auto_is_an_error_where_a_gpu_is_that_cannot_be_used() {
 fn no_visible_device_is_the_cpu_and_is_said() {
     let output = on(generate("auto"), gpu_machine().path(), "");
     assert_success(&output);
-    let said = String::from_utf8_lossy(&output.stderr);
+    let message = String::from_utf8_lossy(&output.stderr);
     let first = "cpu, as CUDA_VISIBLE_DEVICES is \"\"; dtype f32; 1 thread; 1 rank\n";
-    assert_eq!(said, format!("{FIRST}{first}"));
+    assert_eq!(message, format!("{FIRST}{first}"));
     let text = error(&on(generate("cuda"), gpu_machine().path(), ""));
     assert!(text.starts_with("error: device is cuda, but CUDA_VISIBLE_DEVICES is \"\""), "{text}");
 }
@@ -82,7 +82,7 @@ fn cuda_is_an_error_where_there_is_none() {
     }
 }
 
-/// What needs no device works with `cuda` where there is none.
+/// Commands that need no device accept `cuda` on a machine without one.
 #[test]
 fn a_run_on_cuda_can_be_planned_anywhere() {
     let folder = tempfile::tempdir().unwrap();
@@ -100,7 +100,7 @@ fn the_first_line_of_a_run_says_where_it_runs() {
     let auto = train_command(folder.path(), &["model.device=auto", "training.steps=1"]);
     let output = on(auto, folder.path(), NONE_OF_THEM);
     assert_success(&output);
-    let said = String::from_utf8_lossy(&output.stderr);
+    let message = String::from_utf8_lossy(&output.stderr);
     let first = "cpu, as no NVIDIA device or driver is here; dtype f32; 1 thread; 1 rank\n";
-    assert!(said.starts_with(&format!("{FIRST}{first}")), "{said}");
+    assert!(message.starts_with(&format!("{FIRST}{first}")), "{message}");
 }

@@ -1,4 +1,4 @@
-//! Groups that are asked for until they teach something, and responses that are too long, in whole runs.
+//! Full runs that resample groups until they are informative, and that meet responses of excessive length.
 
 use crate::training_run::{assert_success, column, comparable_metrics, steps, train, weights};
 
@@ -30,16 +30,16 @@ fn every_group_of_a_step_has_rewards_that_differ() {
 
 #[test]
 fn groups_that_wait_survive_a_resume_bit_for_bit() {
-    let (whole, parts) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    assert_success(&train(whole.path(), &SAMPLED));
+    let (uninterrupted, parts) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    assert_success(&train(uninterrupted.path(), &SAMPLED));
     assert_success(&train(parts.path(), &SAMPLED));
     let checkpoints = parts.path().join("run/checkpoints");
     assert!(checkpoints.join("step-2/trainer/waiting.json").is_file(), "some wait after step 2");
     std::fs::remove_dir_all(checkpoints.join("step-4")).unwrap();
     std::fs::write(checkpoints.join("latest"), "step-2\n").unwrap();
     assert_success(&train(parts.path(), &SAMPLED));
-    assert_eq!(comparable_metrics(whole.path()), comparable_metrics(parts.path()));
-    assert!(weights(whole.path()) == weights(parts.path()), "the weights differ");
+    assert_eq!(comparable_metrics(uninterrupted.path()), comparable_metrics(parts.path()));
+    assert!(weights(uninterrupted.path()) == weights(parts.path()), "the weights differ");
 }
 
 #[test]
@@ -109,6 +109,6 @@ fn checkpoints_stay_by_every_rule_there_is() {
     expected.sort_unstable();
     expected.dedup();
     let left = |step: &usize| folder.path().join(format!("run/checkpoints/step-{step}")).is_dir();
-    let found: Vec<usize> = (1..=6).filter(left).collect();
-    assert_eq!(found, expected, "{rewards:?}");
+    let remaining: Vec<usize> = (1..=6).filter(left).collect();
+    assert_eq!(remaining, expected, "{rewards:?}");
 }

@@ -1,4 +1,4 @@
-//! Entropy of each token while generating, and the band it can be held in.
+//! Entropy of each token while generating, and the band that bounds it.
 
 use std::process::{Command, Output};
 
@@ -62,10 +62,10 @@ fn entropies_equal_full_recomputation_and_change_no_token() {
     let decoder = decoder("tiny_qwen2_tied");
     let generated = run(&decoder, &options()).unwrap();
     for_each_token(&decoder, &generated, |logits, index, position| {
-        let found = generated[index].entropy[position];
-        let at = |temperature| entropy_at_temperature(logits, temperature).unwrap();
-        assert!((found.drawn_from - at(0.8)).abs() < 1e-4, "{found:?}");
-        assert!((found.at_temperature_1 - at(1.0)).abs() < 1e-4, "{found:?}");
+        let measured = generated[index].entropy[position];
+        let entropy_at = |temperature| entropy_at_temperature(logits, temperature).unwrap();
+        assert!((measured.drawn_from - entropy_at(0.8)).abs() < 1e-4, "{measured:?}");
+        assert!((measured.at_temperature_1 - entropy_at(1.0)).abs() < 1e-4, "{measured:?}");
     });
     let silent = run(&decoder, &GenerationOptions { measure_entropy: false, ..options() }).unwrap();
     for (one, other) in generated.iter().zip(&silent) {
@@ -82,15 +82,15 @@ fn each_token_is_drawn_within_the_band_at_the_temperature_it_says() {
     let generated = run(&decoder, &GenerationOptions { band, ..options() }).unwrap();
     let mut moved = 0;
     for_each_token(&decoder, &generated, |logits, index, position| {
-        let (response, found) = (&generated[index], generated[index].entropy[position]);
-        assert!((floor - 1e-9..=ceiling + 1e-9).contains(&found.drawn_from), "{found:?}");
-        let entropy = entropy_at_temperature(logits, found.temperature).unwrap();
-        assert!((entropy - found.drawn_from).abs() < 1e-3, "{entropy} {found:?}");
-        let row = Tensor::from_slice(logits) / found.temperature;
+        let (response, measured) = (&generated[index], generated[index].entropy[position]);
+        assert!((floor - 1e-9..=ceiling + 1e-9).contains(&measured.drawn_from), "{measured:?}");
+        let entropy = entropy_at_temperature(logits, measured.temperature).unwrap();
+        assert!((entropy - measured.drawn_from).abs() < 1e-3, "{entropy} {measured:?}");
+        let row = Tensor::from_slice(logits) / measured.temperature;
         let token = i64::from(response.token_ids[position]);
         let log_prob = row.log_softmax(-1, Kind::Double).double_value(&[token]);
         assert!((log_prob - response.log_prob[position]).abs() < 1e-3);
-        moved += usize::from((found.temperature - 0.8).abs() > 1e-6);
+        moved += usize::from((measured.temperature - 0.8).abs() > 1e-6);
     });
     assert!(moved > 0, "the band had nothing to do: another one would test more");
 }
@@ -133,13 +133,13 @@ fn generate_prints_entropy_surprise_and_temperature_of_each_token() {
     let plain = object(&["--temperature", "0.7"]);
     assert_eq!(plain["log_prob_of"], "softmax(z / 0.7) over all tokens");
     assert!(plain.get("entropy").is_none());
-    let found = object(&["--temperature", "0.7", "--entropy", "--entropy-ceiling", "2.5"]);
-    assert_eq!(found["log_prob_of"], "softmax(z / T of each token) over all tokens");
+    let answer = object(&["--temperature", "0.7", "--entropy", "--entropy-ceiling", "2.5"]);
+    assert_eq!(answer["log_prob_of"], "softmax(z / T of each token) over all tokens");
     let column = |name: &str| -> Vec<f64> {
-        let values = found[name].as_array().expect("a column").iter();
+        let values = answer[name].as_array().expect("a column").iter();
         values.map(|value| value.as_f64().expect("a number")).collect()
     };
-    let tokens = found["token_ids"].as_array().unwrap().len();
+    let tokens = answer["token_ids"].as_array().unwrap().len();
     for name in ["entropy", "entropy_at_temperature_1", "surprise", "temperature"] {
         assert_eq!(column(name).len(), tokens, "{name}");
     }

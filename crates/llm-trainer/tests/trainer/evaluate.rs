@@ -83,8 +83,8 @@ fn lines(path: &Path) -> Vec<Value> {
 
 fn measure(results: &Value, set: usize, name: &str) -> f64 {
     let measures = results["sets"][set]["measures"].as_array().expect("measures");
-    let found = measures.iter().find(|measure| measure["name"] == name);
-    found.unwrap_or_else(|| panic!("no {name}"))["estimate"]["value"].as_f64().expect("a number")
+    let measure = measures.iter().find(|measure| measure["name"] == name);
+    measure.unwrap_or_else(|| panic!("no {name}"))["estimate"]["value"].as_f64().expect("a number")
 }
 
 #[test]
@@ -210,9 +210,9 @@ fn two_evaluations_are_compared_by_problem() {
     let compare = |more: &[&str]| {
         eval(&[&["compare"], &paths[..], more].concat()).output().expect("the binary runs")
     };
-    let found = json(&compare(&["--json"]));
-    assert_eq!(found["left_out"], serde_json::json!(["greedy", "alone"]));
-    let set = &found["sets"][0];
+    let comparison = json(&compare(&["--json"]));
+    assert_eq!(comparison["left_out"], serde_json::json!(["greedy", "alone"]));
+    let set = &comparison["sets"][0];
     assert_eq!((&set["set"], &set["measure"]), (&"sampled".into(), &"avg@3, avg@4".into()));
     assert_eq!(set["problems"], 30);
     let number = |value: &Value| value.as_f64().expect("a number");
@@ -373,8 +373,8 @@ fn a_run_stands_for_its_latest_checkpoint_wherever_a_model_is_named() {
     let (of_run, of_checkpoint) = (generate(&run), generate(&checkpoint));
     assert!(!of_run.stdout.is_empty());
     assert_eq!(of_run.stdout, of_checkpoint.stdout);
-    let said = said_beside_the_device(&of_run.stderr);
+    let message = said_beside_the_device(&of_run.stderr);
     let expected = format!("its latest checkpoint is taken: {}", checkpoint.display());
-    assert!(said.trim_end().ends_with(&expected), "{said}");
+    assert!(message.trim_end().ends_with(&expected), "{message}");
     assert_eq!(said_beside_the_device(&of_checkpoint.stderr), "");
 }

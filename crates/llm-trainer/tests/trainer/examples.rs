@@ -51,9 +51,9 @@ fn a_run_with_a_reward_of_its_own_is_trained_by_it() {
                 Some("wrong") => 0.1 * (1.0 - 1e-3 * tokens),
                 _ => -0.5,
             };
-            let found = sample["reward"].as_f64().expect("a reward");
-            assert!((found - expected).abs() < 1e-12, "{line}");
-            rewards.push(found);
+            let reward = sample["reward"].as_f64().expect("a reward");
+            assert!((reward - expected).abs() < 1e-12, "{line}");
+            rewards.push(reward);
         }
         let mean = rewards.iter().sum::<f64>() / rewards.len() as f64;
         assert!((mean - logged[step - 1]).abs() < 1e-12 && rewards.len() == 12);

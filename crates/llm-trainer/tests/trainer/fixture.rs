@@ -25,7 +25,7 @@ pub(crate) fn decoder(name: &str) -> Decoder {
     Decoder::load(&directory(name), Device::Cpu, Kind::Float).expect("a recorded model loads")
 }
 
-/// What the reference implementation said of a recorded model.
+/// Outputs of the reference implementation for a recorded model.
 pub(crate) struct Expected(Vec<(String, Tensor)>);
 
 impl Expected {
@@ -67,7 +67,7 @@ pub(crate) fn copy_to(name: &str, target: &Path) {
     }
 }
 
-/// What a command has written to standard error but the first line, which says where it runs.
+/// Standard error of a command without its first line, which names the device.
 pub(crate) fn said_beside_the_device(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let lines = text.split_inclusive('\n');

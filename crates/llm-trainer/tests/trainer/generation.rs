@@ -69,7 +69,7 @@ fn log_probs_of_samples_equal_full_recomputation() {
     }
 }
 
-/// Log-probabilities within the tokens kept, by one pass over the whole sequence and the definition of the truncation.
+/// Compares with log-probabilities over the kept tokens, by one pass over the full sequence and the definition of the truncation.
 #[test]
 fn truncated_samples_remember_what_they_were_drawn_from() {
     let decoder = decoder("tiny_qwen2_tied");
@@ -94,8 +94,8 @@ fn truncated_samples_remember_what_they_were_drawn_from() {
         }
     }
     assert!(narrow > 100, "{narrow}: top_p and min_p did nothing");
-    let whole = generate(&decoder, &requests(11), &self::options()).unwrap();
-    assert!(whole.iter().all(|response| response.kept.is_none()));
+    let untruncated = generate(&decoder, &requests(11), &self::options()).unwrap();
+    assert!(untruncated.iter().all(|response| response.kept.is_none()));
 }
 
 /// The ids that top-k, then top-p, then min-p leave of a distribution, ascending.
@@ -124,11 +124,11 @@ fn a_stop_string_ends_a_response_with_the_token_that_completes_it() {
     let tokenizer = TextTokenizer::load(&directory("tiny_qwen2_untied")).unwrap();
     let free = generate(&decoder, &requests(5), &options()).unwrap();
     // Three bytes that are a text, from the middle of a response as it goes on without stopping.
-    let (index, at) = (0..free.len())
+    let (index, start) = (0..free.len())
         .flat_map(|index| (4..15).map(move |at| (index, at)))
         .find(|&(index, at)| free[index].token_ids[at..at + 3].iter().all(|&id| id < 128))
         .expect("some response has three ASCII bytes in a row");
-    let stop = tokenizer.decode(&free[index].token_ids[at..at + 3]).unwrap();
+    let stop = tokenizer.decode(&free[index].token_ids[start..start + 3]).unwrap();
     let (ids, strings) = StopStrings::split(&tokenizer, std::slice::from_ref(&stop)).unwrap();
     assert!(ids.is_empty());
     let stopping = GenerationOptions { stop_strings: strings.map(Arc::new), ..options() };
@@ -167,7 +167,7 @@ fn log_probs_on_the_cpu_are_the_same_bits_in_any_slot() {
     }
 }
 
-/// The same tokens from the same noise, and log-probabilities that differ by the order of sums.
+/// Both draw the same tokens from the same noise; log-probabilities differ by the order of sums.
 #[test]
 fn own_products_agree_with_libtorch() {
     for model in MODELS {
@@ -176,10 +176,10 @@ fn own_products_agree_with_libtorch() {
             generate(&decoder, &requests(5), &GenerationOptions { cpu_kernels, ..options() })
                 .unwrap()
         };
-        for (own, torch) in by(true).iter().zip(&by(false)) {
-            assert_eq!(own.token_ids, torch.token_ids, "{model}");
-            for (own, torch) in own.log_prob.iter().zip(&torch.log_prob) {
-                assert!((own - torch).abs() < 1e-5, "{model}: {own} {torch}");
+        for (cpu, torch) in by(true).iter().zip(&by(false)) {
+            assert_eq!(cpu.token_ids, torch.token_ids, "{model}");
+            for (cpu, torch) in cpu.log_prob.iter().zip(&torch.log_prob) {
+                assert!((cpu - torch).abs() < 1e-5, "{model}: {cpu} {torch}");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The chunked head against formulas over the whole matrix, and its pull-back against autograd.
+//! The chunked head against formulas over the full matrix, and its backward pass against autograd.
 
 use llm_trainer::head::{
     Targets, TokenCotangent, WeightGradient, token_statistics, token_statistics_backward,
@@ -27,7 +27,7 @@ fn case() -> Case {
     }
 }
 
-/// The case as leaves of autograd, and the gradients of log-probability and entropy to pull back.
+/// The case as leaves of autograd, and cotangents of log-probability and entropy for the backward pass.
 fn to_differentiate(case: &Case) -> (Case, Tensor, Tensor) {
     let attached = Case {
         hidden: case.hidden.detach().set_requires_grad(true),
@@ -52,9 +52,9 @@ fn chunks_give_the_statistics_of_the_whole_matrix() {
     assert!(37 * case.weight.size()[0] > i64::from(run_plan::plan::CHUNK_LOGITS));
     for temperature in [1.0, 0.6] {
         let (log_prob, entropy) = by_definition(&case, temperature);
-        let found = token_statistics(&case.hidden, &case.weight, &case.targets, temperature);
-        assert!(distance(&found.log_prob, &log_prob) < 1e-12);
-        assert!(distance(&found.entropy, &entropy) < 1e-12);
+        let computed = token_statistics(&case.hidden, &case.weight, &case.targets, temperature);
+        assert!(distance(&computed.log_prob, &log_prob) < 1e-12);
+        assert!(distance(&computed.entropy, &entropy) < 1e-12);
     }
 }
 
@@ -71,18 +71,18 @@ fn closed_form_backward_equals_autograd() {
     };
     let frozen = backward(None);
     let weight = case.weight.zeros_like();
-    let found = backward(Some(&mut WeightGradient::over(&weight)));
-    assert!(distance(&found.hidden, &attached.hidden.grad()) < 1e-10);
+    let gradient = backward(Some(&mut WeightGradient::over(&weight)));
+    assert!(distance(&gradient.hidden, &attached.hidden.grad()) < 1e-10);
     assert!(distance(&weight, &attached.weight.grad()) < 1e-10);
-    assert!(found.hidden.equal(&frozen.hidden));
+    assert!(gradient.hidden.equal(&frozen.hidden));
 }
 
 #[test]
 fn an_impossible_token_does_not_make_the_entropy_nan() {
     let weight = Tensor::from_slice(&[0f32, 0.0, f32::NEG_INFINITY]).view([3, 1]);
     let hidden = Tensor::from_slice(&[1f32]).view([1, 1]);
-    let found = token_statistics(&hidden, &weight, &Tensor::from_slice(&[0i64]), 1.0);
-    assert!((found.entropy.double_value(&[0]) - 2f64.ln()).abs() < 1e-6);
+    let computed = token_statistics(&hidden, &weight, &Tensor::from_slice(&[0i64]), 1.0);
+    assert!((computed.entropy.double_value(&[0]) - 2f64.ln()).abs() < 1e-6);
 }
 
 /// `(log_prob, entropy)` by definition: tokens outside `kept` have no probability, the entropy is that of all.
@@ -125,15 +125,16 @@ fn statistics_and_gradient_over_kept_tokens_equal_autograd_over_masked_logits() 
     (&log_prob * &d_log_prob + &entropy * &d_entropy).sum(Kind::Double).backward();
 
     let targets = Targets { ids: &case.targets, kept: Some(&kept) };
-    let found = token_statistics(&case.hidden, &case.weight, targets, 0.6);
-    assert!(distance(&found.log_prob, &log_prob) < 1e-12);
-    assert!(distance(&found.entropy, &entropy) < 1e-12);
+    let computed = token_statistics(&case.hidden, &case.weight, targets, 0.6);
+    assert!(distance(&computed.log_prob, &log_prob) < 1e-12);
+    assert!(distance(&computed.entropy, &entropy) < 1e-12);
     let weight = case.weight.zeros_like();
     let mut sum = WeightGradient::over(&weight);
     let cotangent = TokenCotangent { log_prob: &d_log_prob, entropy: Some(&d_entropy) };
     let sum = Some(&mut sum);
-    let found = token_statistics_backward(&case.hidden, &case.weight, targets, 0.6, cotangent, sum);
-    assert!(distance(&found.log_prob, &log_prob) < 1e-12);
-    assert!(distance(&found.hidden, &attached.hidden.grad()) < 1e-10);
+    let gradient =
+        token_statistics_backward(&case.hidden, &case.weight, targets, 0.6, cotangent, sum);
+    assert!(distance(&gradient.log_prob, &log_prob) < 1e-12);
+    assert!(distance(&gradient.hidden, &attached.hidden.grad()) < 1e-10);
     assert!(distance(&weight, &attached.weight.grad()) < 1e-10);
 }

@@ -22,10 +22,10 @@ fn load(directory: &Path) -> Result<(), String> {
 }
 
 fn refusal(directory: &Path) -> String {
-    let said = load(directory).expect_err("must be refused");
-    assert_eq!(said.lines().count(), 1, "{said}");
-    assert!(said.len() < 1000, "{} bytes", said.len());
-    said
+    let message = load(directory).expect_err("must be refused");
+    assert_eq!(message.lines().count(), 1, "{message}");
+    assert!(message.len() < 1000, "{} bytes", message.len());
+    message
 }
 
 /// A model whose weight file a test may spoil.
@@ -57,7 +57,7 @@ impl Victim {
         fs::write(self.path().join("model.safetensors"), bytes).expect("a temporary folder");
     }
 
-    /// What is said when one entry of the header is another.
+    /// Returns the error after one entry of the header was changed.
     fn with_entry(&self, name: &str, change: impl FnOnce(&mut Value)) -> String {
         let mut header = self.header.clone();
         change(header.get_mut(name).expect("it is there"));
@@ -66,11 +66,11 @@ impl Victim {
     }
 
     fn offsets(&self, name: &str) -> (usize, usize) {
-        let at = |index: usize| {
+        let bound = |index: usize| {
             let offset = self.header[name]["data_offsets"][index].as_u64();
             usize::try_from(offset.expect("a number")).expect("a small file")
         };
-        (at(0), at(1))
+        (bound(0), bound(1))
     }
 }
 
@@ -129,23 +129,26 @@ fn headers_that_lie_are_refused() {
 #[test]
 fn headers_that_are_none_are_refused() {
     let victim = Victim::new();
-    let said = |header: &str, data: &[u8]| {
+    let message_of = |header: &str, data: &[u8]| {
         victim.write(header, data);
         refusal(victim.path())
     };
-    let whole = Value::Object(victim.header.clone()).to_string();
-    let twice = whole.replacen('{', &format!("{{\"{NORM}\":{},", victim.header[NORM]), 1);
+    let header_text = Value::Object(victim.header.clone()).to_string();
+    let twice = header_text.replacen('{', &format!("{{\"{NORM}\":{},", victim.header[NORM]), 1);
     assert!(
-        said(&twice, &victim.data).contains(&format!("header: tensor `{NORM}` stands there twice"))
+        message_of(&twice, &victim.data)
+            .contains(&format!("header: tensor `{NORM}` stands there twice"))
     );
-    let trailing = said(&whole, &[victim.data.as_slice(), b"more"].concat());
+    let trailing = message_of(&header_text, &[victim.data.as_slice(), b"more"].concat());
     assert_eq!(trailing, "DIR/model.safetensors: 4 bytes after the last tensor, expected none");
-    assert!(said("[]", &[]).contains("header: invalid type"));
-    assert!(said("{\"a\"", &[]).contains("EOF while parsing"));
-    assert!(said(&format!("{{\"a\":{}", "[".repeat(100_000)), &[]).contains("header: tensor `a`"));
+    assert!(message_of("[]", &[]).contains("header: invalid type"));
+    assert!(message_of("{\"a\"", &[]).contains("EOF while parsing"));
+    assert!(
+        message_of(&format!("{{\"a\":{}", "[".repeat(100_000)), &[]).contains("header: tensor `a`")
+    );
     let name = format!("{{\"{}\\n\":{{\"dtype\":\"F7\"}}}}", "x".repeat(1_000_000));
-    assert!(said(&name, &[]).contains("xxx…`"));
-    assert!(said("{}", &[]).contains("tensor `model.embed_tokens.weight` is missing"));
+    assert!(message_of(&name, &[]).contains("xxx…`"));
+    assert!(message_of("{}", &[]).contains("tensor `model.embed_tokens.weight` is missing"));
     // A length that no memory would hold, in a file as long as that which is all holes.
     let path = victim.path().join("model.safetensors");
     fs::write(&path, (1_u64 << 36).to_le_bytes()).unwrap();
@@ -177,11 +180,11 @@ fn weights_that_are_not_finite_are_counted_and_named() {
     }
 }
 
-/// Any byte of the header may be any other: it loads, or says in a line why not.
+/// A changed byte of the header gives a model that loads, or a one-line error.
 #[test]
 fn a_damaged_header_never_panics() {
     let victim = Victim::new();
-    let whole = Value::Object(victim.header.clone()).to_string();
+    let header_text = Value::Object(victim.header.clone()).to_string();
     let mut state = 1_u64;
     let mut random = |below: usize| {
         state =
@@ -190,7 +193,7 @@ fn a_damaged_header_never_panics() {
     };
     let mut refused = 0;
     for _ in 0..300 {
-        let mut bytes = whole.clone().into_bytes();
+        let mut bytes = header_text.clone().into_bytes();
         for _ in 0..=random(3) {
             let place = random(bytes.len());
             bytes[place] = b" \"{}[],:0129eE-.\\nulx\xff"[random(22)];
@@ -232,25 +235,25 @@ fn an_index_stays_in_its_directory() {
     for file in
         ["../secret.safetensors", secret.to_str().unwrap(), "a/one.safetensors", "..", "", "."]
     {
-        let said = with(file).unwrap_err();
+        let message = with(file).unwrap_err();
         assert!(
-            said.starts_with(&format!(
+            message.starts_with(&format!(
                 "DIR/model.safetensors.index.json: `weight_map.model.norm.weight` is {file:?}"
             )),
-            "{said}"
+            "{message}"
         );
     }
     symlink(&secret, folder.path().join("link.safetensors")).unwrap();
-    let said = with("link.safetensors").unwrap_err();
+    let message = with("link.safetensors").unwrap_err();
     assert!(
-        said.contains("\"link.safetensors\" is a link that leads out of the directory"),
-        "{said}"
+        message.contains("\"link.safetensors\" is a link that leads out of the directory"),
+        "{message}"
     );
     symlink("one.safetensors", folder.path().join("inside.safetensors")).unwrap();
     with("inside.safetensors").unwrap();
 }
 
-/// As `huggingface_hub` keeps what it downloads.
+/// Links as `huggingface_hub` creates them in its download cache.
 #[test]
 fn links_of_the_download_cache_are_followed() {
     let folder = tempfile::tempdir().unwrap();
@@ -288,18 +291,18 @@ fn files_without_end_are_refused_at_once() {
     let both =
         json!({ "weight_map": { "a": "one.safetensors", "b": "two.safetensors" } }).to_string();
     fs::write(&index, both).unwrap();
-    let said = refusal(folder.path());
+    let message = refusal(folder.path());
     assert!(
-        said.starts_with(
+        message.starts_with(
             "DIR/two.safetensors: tensor `model.embed_tokens.weight` is in DIR/one.safetensors too"
         ),
-        "{said}"
+        "{message}"
     );
     endless(&folder.path().join("config.json"));
-    let said = refusal(folder.path());
+    let message = refusal(folder.path());
     assert!(
-        said.contains("DIR/config.json") && said.contains("longer than 8388608 bytes"),
-        "{said}"
+        message.contains("DIR/config.json") && message.contains("longer than 8388608 bytes"),
+        "{message}"
     );
 }
 
@@ -313,9 +316,9 @@ fn adapters_of_another_kind_are_refused_by_field() {
     model.save(&adapter, &base).unwrap();
     load(&adapter).unwrap();
     let config = adapter.join("adapter_config.json");
-    let whole: Value = serde_json::from_slice(&fs::read(&config).unwrap()).unwrap();
+    let original: Value = serde_json::from_slice(&fs::read(&config).unwrap()).unwrap();
     let with = |field: &str, value: Value| {
-        let mut changed = whole.clone();
+        let mut changed = original.clone();
         changed[field] = value;
         fs::write(&config, changed.to_string()).expect("a temporary folder");
         refusal(&adapter)
@@ -339,9 +342,12 @@ fn adapters_of_another_kind_are_refused_by_field() {
             "expected the directory of a model with config.json",
         ),
     ] {
-        let said = with(field, value);
-        assert!(said.starts_with(&format!("DIR/adapter_config.json: `{field}` is ")), "{said}");
-        assert!(said.contains(expected), "{said}");
+        let message = with(field, value);
+        assert!(
+            message.starts_with(&format!("DIR/adapter_config.json: `{field}` is ")),
+            "{message}"
+        );
+        assert!(message.contains(expected), "{message}");
     }
     assert!(with("r", json!(3)).contains("adapter_model.safetensors: tensor `base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight` has shape [2, 64], expected [3, 64]"));
     let fewer = with("target_modules", json!(["q_proj"]));

@@ -42,10 +42,10 @@ pub(crate) fn latest(root: &Path) -> u64 {
 
 #[test]
 fn a_run_told_to_end_saves_and_goes_on_to_the_same_end() {
-    let (whole, parts) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (uninterrupted, parts) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     // Many more than are done by the time that a signal takes to come.
     let settings = ["training.steps=60", "checkpoint.every=0"];
-    assert_success(&train(whole.path(), &settings));
+    assert_success(&train(uninterrupted.path(), &settings));
 
     let child = start(parts.path(), &settings);
     wait_for_steps(parts.path(), 3);
@@ -61,12 +61,12 @@ fn a_run_told_to_end_saves_and_goes_on_to_the_same_end() {
     assert!((1..60).contains(&saved), "saved at step {saved}");
 
     assert_success(&train(parts.path(), &settings));
-    assert_eq!(comparable_metrics(whole.path()), comparable_metrics(parts.path()));
+    assert_eq!(comparable_metrics(uninterrupted.path()), comparable_metrics(parts.path()));
     let end = |root: &Path| std::fs::read(root.join("run/checkpoints/step-60/model.safetensors"));
-    assert!(end(whole.path()).unwrap() == end(parts.path()).unwrap(), "the weights differ");
+    assert!(end(uninterrupted.path()).unwrap() == end(parts.path()).unwrap(), "the weights differ");
 }
 
-/// As a terminal's Ctrl-C does it: to the loop and to the run. The loop ends because its command died of the signal.
+/// A terminal's Ctrl-C goes to the loop and to the run. The loop ends because its command died of the signal.
 #[test]
 fn an_interrupted_run_ends_the_loop_that_it_is_in() {
     let folder = tempfile::tempdir().unwrap();
@@ -98,8 +98,9 @@ fn a_run_with_a_deadline_saves_before_it() {
     let text = String::from_utf8_lossy(&output.stdout);
     // On a crowded machine that may be before the first step.
     let saved = latest(folder.path());
-    let said = format!("ended before its deadline after step {saved} of 100000, which is saved");
-    assert!(text.contains(&said), "{text}");
+    let sentence =
+        format!("ended before its deadline after step {saved} of 100000, which is saved");
+    assert!(text.contains(&sentence), "{text}");
     assert!(folder.path().join(format!("run/checkpoints/step-{saved}")).exists());
     let mut command = train_command(folder.path(), &["training.steps=100000"]);
     let refused = command.args(["--deadline", "soon"]).output().unwrap();
@@ -166,14 +167,14 @@ fn kills_lose_nothing(kills: u64, more: &[&str]) {
 
     // What was pieced together is what a run in one go does.
     let pieces = comparable_metrics(folder.path());
-    let whole = tempfile::tempdir().expect("a temporary folder");
-    let child = start(whole.path(), &settings);
-    wait_for_steps(whole.path(), pieces.len() + 1);
+    let uninterrupted = tempfile::tempdir().expect("a temporary folder");
+    let child = start(uninterrupted.path(), &settings);
+    wait_for_steps(uninterrupted.path(), pieces.len() + 1);
     signal(&child, "-TERM");
     assert_eq!(child.wait_with_output().expect("it was started here").status.code(), Some(143));
-    let whole = comparable_metrics(whole.path());
-    let common = pieces.len().min(whole.len()).saturating_sub(1);
-    assert_eq!(pieces[..common], whole[..common]);
+    let expected = comparable_metrics(uninterrupted.path());
+    let common = pieces.len().min(expected.len()).saturating_sub(1);
+    assert_eq!(pieces[..common], expected[..common]);
 }
 
 #[test]

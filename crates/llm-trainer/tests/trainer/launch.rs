@@ -24,7 +24,7 @@ fn run(options: &[&str], script: &str) -> Output {
     ended(&mut shell(options, script))
 }
 
-/// What a command wrote, and how it ended.
+/// Runs a command to its end and returns its output.
 fn ended(command: &mut Command) -> Output {
     finish(vec![Process::start(command)]).remove(0)
 }
@@ -33,7 +33,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Ranks write in no order.
+/// Lines in sorted order: ranks write in no order.
 fn sorted_lines(bytes: &[u8]) -> Vec<String> {
     let mut lines: Vec<String> = text(bytes).lines().map(str::to_owned).collect();
     lines.sort();
@@ -275,12 +275,12 @@ fn a_rank_that_fails_on_one_host_ends_those_of_the_other() {
         scripts[failing].1 = &fails;
         let (launchers, _port) = launchers("300", scripts);
         let outputs = finish(launchers);
-        let own = format!("rank {failing} of 2 ended with exit code 3");
+        let failure = format!("rank {failing} of 2 ended with exit code 3");
         assert_eq!(outputs[failing].status.code(), Some(3));
-        assert_eq!(last_line(&outputs[failing].stderr), format!("error: {own}"));
+        assert_eq!(last_line(&outputs[failing].stderr), format!("error: {failure}"));
         let other = &outputs[1 - failing];
         assert_eq!(other.status.code(), Some(2), "{}", text(&other.stderr));
-        assert_eq!(last_line(&other.stderr), format!("error: {own}, on host {failing}"));
+        assert_eq!(last_line(&other.stderr), format!("error: {failure}, on host {failing}"));
         assert!(text(&other.stdout).ends_with("told to end\n"), "{}", text(&other.stdout));
     }
 }

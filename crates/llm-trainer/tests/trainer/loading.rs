@@ -118,24 +118,24 @@ fn damaged_weight_files_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     copy_to("tiny_qwen2_tied", folder.path());
     let weights = folder.path().join("model.safetensors");
-    let whole = fs::read(&weights).unwrap();
+    let weight_bytes = fs::read(&weights).unwrap();
     let with = |bytes: &[u8]| {
         fs::write(&weights, bytes).unwrap();
         load_error(folder.path())
     };
     assert_eq!(with(&[]), "DIR/model.safetensors: 0 bytes long, expected at least 8");
     assert!(
-        with(&whole[..100]).starts_with("DIR/model.safetensors: header of "),
+        with(&weight_bytes[..100]).starts_with("DIR/model.safetensors: header of "),
         "{}",
-        with(&whole[..100])
+        with(&weight_bytes[..100])
     );
-    let truncated = with(&whole[..whole.len() - 4]);
+    let truncated = with(&weight_bytes[..weight_bytes.len() - 4]);
     assert!(
         truncated.starts_with("DIR/model.safetensors: truncated: tensor `model."),
         "{truncated}"
     );
     assert!(truncated.ends_with("ends at byte 365408, the file at 365404"), "{truncated}");
-    let mut garbled = whole.clone();
+    let mut garbled = weight_bytes.clone();
     garbled[8] = b'x';
     assert!(with(&garbled).starts_with("DIR/model.safetensors: header: "));
     fs::remove_file(&weights).unwrap();

@@ -1,4 +1,4 @@
-//! What a run costs beside its steps: time before the first, memory after many.
+//! Overhead of a run beside its steps: time before the first, memory after many.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +10,7 @@ use tch::{Device, Kind};
 use crate::fixture::{directory, one_thread};
 use crate::training_run::{assert_success, column, steps, train, train_by};
 
-/// Of processor time, which other work on the machine does not use up.
+/// Measures processor time, which does not depend on other work on the machine.
 #[test]
 fn a_run_takes_seconds_to_start() {
     let folder = tempfile::tempdir().unwrap();
@@ -26,7 +26,7 @@ fn a_run_takes_seconds_to_start() {
     assert!(seconds < 30.0, "{seconds} s");
 }
 
-/// A model over the recorded tokens whose weights are large beside what else a run of it keeps.
+/// Saves a model over the recorded tokens whose weights are large beside the rest of a run's memory; returns their bytes.
 fn save_wider_model(target: &Path) -> u64 {
     one_thread();
     let source = directory("tiny_qwen2_tied");

@@ -1,4 +1,4 @@
-//! A run and the memory there is: refused before it starts, ended by one line where it runs out.
+//! Runs with too little memory: refused before they start, or ended by a one-line error.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -28,7 +28,7 @@ fn endless(ranks: usize, folder: &Path) -> Vec<Command> {
     commands(ranks, folder, &settings).iter().map(confined).collect()
 }
 
-/// The same command in a process that may have 8 GiB of addresses; whatever the plan says, it starts.
+/// Limits the command to an address space of 8 GiB; it starts whatever the plan says.
 fn confined(command: &Command) -> Command {
     let mut limited = Command::new("bash");
     limited.args(["-c", "ulimit -v 8388608; exec \"$0\" \"$@\""]).arg(command.get_program());
@@ -48,13 +48,16 @@ fn a_run_that_needs_more_than_there_is_does_not_start_and_says_what_would() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = train_command(folder.path(), &[]);
     let output = command.args(["--gpu-memory", "10MB"]).output().unwrap();
-    let said = said(&output);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.starts_with("what to change:\n"), "{said}");
-    let last = said.lines().last().unwrap();
-    assert!(last.starts_with("error: by the plan one rank needs "), "{said}");
-    assert!(last.contains("expected at most 9.54 MiB, as --gpu-memory says: set "), "{said}");
-    assert!(last.contains("; --gpu-memory ") && last.ends_with("starts it all the same"), "{said}");
+    let message = said(&output);
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.starts_with("what to change:\n"), "{message}");
+    let last = message.lines().last().unwrap();
+    assert!(last.starts_with("error: by the plan one rank needs "), "{message}");
+    assert!(last.contains("expected at most 9.54 MiB, as --gpu-memory says: set "), "{message}");
+    assert!(
+        last.contains("; --gpu-memory ") && last.ends_with("starts it all the same"),
+        "{message}"
+    );
     assert!(!folder.path().join("run").exists());
     // What the line offers does start it.
     let enough = last.split("--gpu-memory ").nth(2).and_then(|rest| rest.split(' ').next());
@@ -67,15 +70,15 @@ fn a_run_that_needs_more_than_there_is_does_not_start_and_says_what_would() {
 fn libtorch_s_out_of_memory_is_one_line_with_what_to_change() {
     let folder = tempfile::tempdir().unwrap();
     let output = endless(1, folder.path()).remove(0).output().unwrap();
-    let said = said(&output);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    let last = said.lines().last().unwrap();
+    let message = said(&output);
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    let last = message.lines().last().unwrap();
     assert!(
         last.starts_with("error: out of memory: DefaultCPUAllocator: can't allocate memory"),
-        "{said}"
+        "{message}"
     );
-    assert!(last.contains("; set "), "{said}");
-    assert!(!said.contains("panicked") && !said.contains("frame #"), "{said}");
+    assert!(last.contains("; set "), "{message}");
+    assert!(!message.contains("panicked") && !message.contains("frame #"), "{message}");
 }
 
 /// No rank waits for one that is gone, and each says why.
@@ -83,9 +86,9 @@ fn libtorch_s_out_of_memory_is_one_line_with_what_to_change() {
 fn ranks_end_together_where_memory_runs_out() {
     let folder = tempfile::tempdir().unwrap();
     for output in finish(start(endless(2, folder.path()))) {
-        let said = said(&output);
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.contains("out of memory: DefaultCPUAllocator"), "{said}");
-        assert!(said.contains("rank ") && !said.contains("panicked"), "{said}");
+        let message = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(message.contains("out of memory: DefaultCPUAllocator"), "{message}");
+        assert!(message.contains("rank ") && !message.contains("panicked"), "{message}");
     }
 }

@@ -184,7 +184,7 @@ fn narrow_weights_go_on_where_they_were_bit_for_bit() {
     }
 }
 
-/// The same run, whichever form master weights have, and where they have one for two steps and then the other.
+/// A run is identical with either form of master weights, and if it changes the form after two steps.
 #[test]
 fn a_split_master_weight_is_the_run_of_a_whole_one() {
     let folders = [(); 4].map(|()| tempfile::tempdir().unwrap());
@@ -215,8 +215,11 @@ fn forms_of_master_weights_need_narrow_parameters() {
     let folder = tempfile::tempdir().unwrap();
     let output = train(folder.path(), &["optimizer.master=split"]);
     assert_eq!(output.status.code(), Some(2));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("`optimizer.master` is \"split\", expected \"f32\" unless"), "{said}");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        message.contains("`optimizer.master` is \"split\", expected \"f32\" unless"),
+        "{message}"
+    );
 }
 
 #[test]

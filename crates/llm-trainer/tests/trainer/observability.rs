@@ -1,4 +1,4 @@
-//! What a run leaves to be looked at: event files, tokens, and the law of its evaluations.
+//! Records of a run: event files, tokens, and the law of its evaluations.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,7 +10,7 @@ use training_run::token_record::TokenRecord;
 
 use crate::training_run::{assert_success, train, train_by};
 
-/// Of each step the values in the event files under `folder`, by name.
+/// Values of each step in the event files under `folder`, by name.
 fn events(folder: &Path) -> Vec<(i64, BTreeMap<String, f32>)> {
     let files = event_files(folder).expect("a folder of events");
     let events = files.iter().flat_map(|path| read_events(path).expect("whole files"));

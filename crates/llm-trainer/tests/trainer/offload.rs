@@ -28,7 +28,7 @@ fn weights(root: &Path, file: &str) -> Vec<u8> {
     std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Whole or cut over ranks, in f32 and narrow, with moments that are rounded, under a reward model and an adapter.
+/// Cases: one rank or sharded, in f32 and bf16, with rounded moments, with a reward model and with an adapter.
 #[test]
 fn a_run_with_its_state_on_the_host_is_the_same_to_the_bit() {
     let cases: [(usize, &[&str]); 5] = [
@@ -52,7 +52,7 @@ fn a_run_with_its_state_on_the_host_is_the_same_to_the_bit() {
     }
 }
 
-/// What was written with the state in one memory is read into the other.
+/// A checkpoint written with the state in one memory is read into the other.
 #[test]
 fn a_run_goes_on_with_its_state_elsewhere() {
     let [whole, parts] = [(); 2].map(|()| tempfile::tempdir().unwrap());

@@ -14,8 +14,8 @@ fn logits_of_recorded_sequences_agree() {
         let (decoder, expected) = (decoder(model), Expected::load(model));
         for sequence in 0..4 {
             let ids = expected.get(&format!("seq{sequence}.ids")).unsqueeze(0);
-            let found = logits(&decoder, &ids).squeeze_dim(0);
-            let error = distance(&found, expected.get(&format!("seq{sequence}.logits")));
+            let computed = logits(&decoder, &ids).squeeze_dim(0);
+            let error = distance(&computed, expected.get(&format!("seq{sequence}.logits")));
             assert!(error < 1e-4, "{model} seq{sequence}: {error}");
         }
     }
@@ -29,12 +29,12 @@ fn log_prob_and_entropy_of_recorded_sequences_agree() {
             let ids = expected.get(&format!("seq{sequence}.ids"));
             let predicted = ids.size()[0] - 1;
             let hidden = decoder.forward(&ids.unsqueeze(0)).squeeze_dim(0).narrow(0, 0, predicted);
-            let found =
+            let computed =
                 token_statistics(&hidden, decoder.head(), &ids.narrow(0, 1, predicted), 1.0);
             let entropy = expected.get(&format!("seq{sequence}.entropy")).narrow(0, 0, predicted);
             let log_prob = expected.get(&format!("seq{sequence}.logprob"));
-            assert!(distance(&found.log_prob, log_prob) < 1e-4, "{model} seq{sequence}");
-            assert!(distance(&found.entropy, &entropy) < 1e-4, "{model} seq{sequence}");
+            assert!(distance(&computed.log_prob, log_prob) < 1e-4, "{model} seq{sequence}");
+            assert!(distance(&computed.entropy, &entropy) < 1e-4, "{model} seq{sequence}");
         }
     }
 }
@@ -51,9 +51,9 @@ fn padding_does_not_change_what_stands_before() {
             .zip(&lengths)
             .map(|(row, &length)| ids.get(row).roll(length - width, 0))
             .collect();
-        let found = logits(&decoder, &Tensor::stack(&right_padded, 0));
+        let computed = logits(&decoder, &Tensor::stack(&right_padded, 0));
         for (row, length) in (0..).zip(lengths) {
-            let last_four = found.get(row).narrow(0, length - 4, 4);
+            let last_four = computed.get(row).narrow(0, length - 4, 4);
             let error = distance(&last_four, &expected.get("batch.logits_last4").get(row));
             assert!(error < 1e-4, "{model} row {row}: {error}");
         }
@@ -72,8 +72,8 @@ fn greedy_tokens_agree() {
         };
         let key = SamplingKey { seed: 0, step: 0, prompt: 0 };
         let request = PromptRequest { token_ids: &prompt, key };
-        let found = generate(&decoder, &[request], &options).unwrap();
-        assert_eq!(found[0].token_ids, greedy, "{model}");
+        let drawn = generate(&decoder, &[request], &options).unwrap();
+        assert_eq!(drawn[0].token_ids, greedy, "{model}");
     }
 }
 
@@ -159,8 +159,8 @@ fn gradients_and_one_adamw_step_agree() {
             }
         }
         assert_eq!(compared, 3);
-        let found = logits(&decoder, &expected.get("seq0.ids").unsqueeze(0)).get(0).get(-1);
-        let error = distance(&found, expected.get("adamw1.seq0.logits_last"));
+        let computed = logits(&decoder, &expected.get("seq0.ids").unsqueeze(0)).get(0).get(-1);
+        let error = distance(&computed, expected.get("adamw1.seq0.logits_last"));
         assert!(error < 2e-3, "{model}: {error}");
     }
 }
@@ -189,11 +189,11 @@ fn smollm2_agrees_where_it_was_fetched() {
         let ids = Tensor::from_slice(&ids);
         let _no_grad = tch::no_grad_guard();
         let hidden = decoder.forward(&ids.unsqueeze(0)).squeeze_dim(0).narrow(0, 0, predicted);
-        let found = token_statistics(&hidden, decoder.head(), &ids.narrow(0, 1, predicted), 1.0);
+        let computed = token_statistics(&hidden, decoder.head(), &ids.narrow(0, 1, predicted), 1.0);
         let log_prob = Tensor::from_slice(&numbers(&prompt["logprob"]));
         let entropy = Tensor::from_slice(&numbers(&prompt["entropy"])).narrow(0, 0, predicted);
         let name = &prompt["name"];
-        assert!(distance(&found.log_prob, &log_prob) < 2e-3, "{name}");
-        assert!(distance(&found.entropy, &entropy) < 2e-3, "{name}");
+        assert!(distance(&computed.log_prob, &log_prob) < 2e-3, "{name}");
+        assert!(distance(&computed.entropy, &entropy) < 2e-3, "{name}");
     }
 }

@@ -90,9 +90,9 @@ fn memory_for_a_vocabulary_of_152k_does_not_grow_with_the_tokens() {
     let peaks: Vec<f64> = line.split(' ').map(|bytes| bytes.parse().unwrap()).collect();
     let matrix = |tokens: usize| (tokens * VOCABULARY * 4) as f64;
     // The second call finds gradients to add to; the third has nothing new but tokens.
-    let (whole, growth) = (peaks[3] - peaks[0], peaks[3] - peaks[2]);
+    let (total, growth) = (peaks[3] - peaks[0], peaks[3] - peaks[2]);
     assert!(growth < 0.1 * matrix(640), "{peaks:?}");
     // A handful of buffers of a chunk, whatever the tokens.
     let chunk = 4.0 * f64::from(run_plan::plan::CHUNK_LOGITS);
-    assert!(whole < 10.0 * chunk, "{peaks:?}");
+    assert!(total < 10.0 * chunk, "{peaks:?}");
 }

@@ -164,7 +164,7 @@ fn score(ratio: &Tensor, advantage: &Tensor, log_prob: &Tensor) -> Tensor {
     -(ratio.detach().clamp_max(20.0) * advantage * log_prob)
 }
 
-/// Whether the advantage pushes a token further out of its region.
+/// Returns true where the advantage pushes a token further out of its trust region.
 fn left(advantage: &Tensor, rises: &Tensor, falls: &Tensor) -> Tensor {
     let up = advantage.gt(0.0).logical_and(rises);
     up.logical_or(&advantage.lt(0.0).logical_and(falls))

@@ -59,7 +59,7 @@ fn planned(root: &Path, ranks: usize, overrides: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("one JSON object")
 }
 
-/// What tensors take at most, in bytes.
+/// Planned peak of all tensors, in bytes.
 fn tensor_bytes(plan: &Value) -> f64 {
     let sum = |items: &Value| -> f64 {
         let items = items.as_array().expect("a list of buffers").iter();
@@ -73,7 +73,7 @@ fn tensor_bytes(plan: &Value) -> f64 {
 /// The peak of a run of two steps beyond that of the same run of the recorded model of a few kilobytes, as measured and as
 /// planned.
 fn growth(size: Size, ranks: usize, settings: &[&str]) -> (f64, f64) {
-    let of = |model: &Path| {
+    let peaks_of = |model: &Path| {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = format!("model.path={:?}", model.display().to_string());
         let common = ["training.steps=2", "evaluation.every=0", "checkpoint.every=0", &path];
@@ -92,7 +92,7 @@ fn growth(size: Size, ranks: usize, settings: &[&str]) -> (f64, f64) {
     };
     let folder = tempfile::tempdir().expect("a temporary folder");
     save_model(folder.path(), size);
-    let (large, small) = (of(folder.path()), of(&directory("tiny_qwen2_untied")));
+    let (large, small) = (peaks_of(folder.path()), peaks_of(&directory("tiny_qwen2_untied")));
     (large.0 - small.0, large.1 - small.1)
 }
 
@@ -100,10 +100,10 @@ fn growth(size: Size, ranks: usize, settings: &[&str]) -> (f64, f64) {
 /// and responses that end early.
 fn assert_close(case: &str, (measured, planned): (f64, f64)) {
     let ratio = measured / planned;
-    let said =
+    let message =
         format!("{case}: measured {:.1} MB, planned {:.1} MB", measured / 1e6, planned / 1e6);
-    eprintln!("{said}");
-    assert!((0.75..1.25).contains(&ratio), "{said}");
+    eprintln!("{message}");
+    assert!((0.75..1.25).contains(&ratio), "{message}");
 }
 
 #[test]
@@ -164,22 +164,22 @@ fn what_does_not_fit_is_said_with_what_would_and_fails() {
 
 #[test]
 fn what_cannot_be_planned_is_refused_in_one_line() {
-    let said = |arguments: &[&str]| {
+    let refusal = |arguments: &[&str]| {
         let output = plan(arguments);
         assert_eq!(output.status.code(), Some(2));
         text(&output.stderr).trim_end().to_owned()
     };
     assert_eq!(
-        said(&["--model", "9b"]),
+        refusal(&["--model", "9b"]),
         "error: 9b: neither a Hugging Face directory nor one of 0.5b, 1.5b, 3b, 7b, 14b, 32b, 72b"
     );
     assert_eq!(
-        said(&["--model", "7b", "--gpu", "tpu"]),
+        refusal(&["--model", "7b", "--gpu", "tpu"]),
         "error: --gpu is \"tpu\", expected one of h200, h100, a100"
     );
-    let memory = said(&["--model", "7b", "--gpu-memory", "much"]);
+    let memory = refusal(&["--model", "7b", "--gpu-memory", "much"]);
     assert!(memory.starts_with("error: --gpu-memory: \"much\" is no amount of memory"), "{memory}");
-    let length = said(&["--model", "7b", "--mean-response-tokens", "9999"]);
+    let length = refusal(&["--model", "7b", "--mean-response-tokens", "9999"]);
     assert_eq!(length, "error: --mean-response-tokens is 9999, expected 1 to the longest, 1024");
 }
 
@@ -231,14 +231,14 @@ fn a_plan_ends_with_days_and_gpu_hours_of_the_whole_run() {
     let last = shown.lines().last().unwrap();
     let words: Vec<&str> = last.split(' ').collect();
     assert!(last.starts_with("the whole run, 2500 steps: "), "{shown}");
-    let of = |unit: &str| -> f64 {
+    let value_of = |unit: &str| -> f64 {
         let place = words.iter().position(|word| word.starts_with(unit)).expect("a unit");
         words[place - 1].parse().expect("a number")
     };
-    assert!((of("days,") * 24.0 * 8.0 / of("GPU") - 1.0).abs() < 0.01, "{last}");
+    assert!((value_of("days,") * 24.0 * 8.0 / value_of("GPU") - 1.0).abs() < 0.01, "{last}");
 }
 
-/// What is chosen is a list of settings, and a plan with them fits.
+/// The command prints a list of settings, and a plan with them fits.
 #[test]
 fn settings_that_fit_are_printed_one_a_line() {
     let asked = ["--preset", "qwen2.5-7b-kl-cov", "--gpus", "8", "--gpu", "h100"];

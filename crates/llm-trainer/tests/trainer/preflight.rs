@@ -35,10 +35,10 @@ fn a_set_up_that_cannot_learn_is_refused_with_what_to_change() {
     ] {
         assert!(shown.contains(expected), "{expected} in {shown}");
     }
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
     let first = "llm-trainer: device cpu; dtype f32; 1 thread; 1 rank\npreflight 0/2 ";
-    assert!(said.starts_with(first), "{said}");
-    assert!(said.ends_with("\nerror: tiny: this run cannot learn, see above\n"), "{said}");
+    assert!(message.starts_with(first), "{message}");
+    assert!(message.ends_with("\nerror: tiny: this run cannot learn, see above\n"), "{message}");
 }
 
 /// The questions, noise and group size are those of the run, so the counts are those that its first step logs.

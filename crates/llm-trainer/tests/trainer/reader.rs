@@ -1,4 +1,4 @@
-//! What the reader of the book has, in small: models of random weights, files of questions, runs.
+//! Small stand-ins for the files of the book's reader: models of random weights, files of questions, runs.
 
 use std::path::Path;
 use std::process::Command;

@@ -120,11 +120,12 @@ fn llama_logits_equal_the_arithmetic_written_out() {
     let ids = [3usize, 16, 0, 5, 5, 9, 11];
     let decoder = Decoder::initialise(config(false), 4, Device::Cpu, Kind::Float);
     let tensor = Tensor::from_slice(&ids.map(|id| i64::try_from(id).unwrap())).unsqueeze(0);
-    let found = Matrix::try_from(logits(&decoder, &tensor).get(0).to_kind(Kind::Double)).unwrap();
-    for (found, expected) in
-        found.iter().flatten().zip(plain_logits(&decoder, &ids).iter().flatten())
+    let computed =
+        Matrix::try_from(logits(&decoder, &tensor).get(0).to_kind(Kind::Double)).unwrap();
+    for (value, expected) in
+        computed.iter().flatten().zip(plain_logits(&decoder, &ids).iter().flatten())
     {
-        assert!((found - expected).abs() < 1e-4, "{found} {expected}");
+        assert!((value - expected).abs() < 1e-4, "{value} {expected}");
     }
 }
 
@@ -134,12 +135,12 @@ fn an_f64_model_agrees_to_f64() {
     let ids = [1usize, 2, 3, 4];
     let decoder = Decoder::initialise(config(false), 4, Device::Cpu, Kind::Double);
     let tensor = Tensor::from_slice(&ids.map(|id| i64::try_from(id).unwrap())).unsqueeze(0);
-    let found = Matrix::try_from(logits(&decoder, &tensor).get(0)).unwrap();
-    for (found, expected) in
-        found.iter().flatten().zip(plain_logits(&decoder, &ids).iter().flatten())
+    let computed = Matrix::try_from(logits(&decoder, &tensor).get(0)).unwrap();
+    for (value, expected) in
+        computed.iter().flatten().zip(plain_logits(&decoder, &ids).iter().flatten())
     {
         // The angles are kept in f32.
-        assert!((found - expected).abs() < 1e-5, "{found} {expected}");
+        assert!((value - expected).abs() < 1e-5, "{value} {expected}");
     }
 }
 

@@ -122,7 +122,7 @@ fn answers_are_compared_by_the_kind_of_their_source() {
     assert!(text.contains("letters.jsonl") && text.contains("the letter of a choice"), "{text}");
 }
 
-/// What the reader noticed is said before the first step.
+/// A run reports faults of its data before the first step.
 #[test]
 fn a_run_says_what_is_odd_about_its_data() {
     let data = tempfile::tempdir().unwrap();

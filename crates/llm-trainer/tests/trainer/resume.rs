@@ -59,8 +59,8 @@ fn a_branch_of_another_run_goes_on_bit_for_bit_and_survives_a_crash_at_once() {
     assert!(twice.contains("holds a run with a checkpoint of step 4, expected none"), "{twice}");
 }
 
-/// What leaves the results as they are may change where the run stands: bits for most, rounding for what is summed in
-/// another order.
+/// Settings that do not affect the results may change on resumption: most keep all bits, those that reorder sums
+/// change rounding.
 #[test]
 fn a_run_goes_on_in_its_folder_with_other_steps_intervals_and_batches() {
     let [whole, parts] = [(); 2].map(|()| tempfile::tempdir().unwrap());
@@ -105,14 +105,14 @@ fn a_run_goes_on_in_its_folder_with_other_steps_intervals_and_batches() {
 fn what_changes_the_results_is_refused_by_field_with_the_way_to_a_copy() {
     let folder = tempfile::tempdir().unwrap();
     assert_success(&train(folder.path(), &["training.steps=1", "optimizer.schedule=cosine"]));
-    for (override_, said) in [
+    for (override_, phrase) in [
         ("rollout.group_size=4", "`rollout.group_size` is 3 there, 4 now"),
         ("training.steps=2", "`training.steps` is 1 there, 2 now"),
     ] {
         let output =
             train(folder.path(), &["training.steps=1", "optimizer.schedule=cosine", override_]);
         let text = refused(&output);
-        assert!(text.contains(said) && text.contains("with --resume "), "{text}");
+        assert!(text.contains(phrase) && text.contains("with --resume "), "{text}");
     }
 }
 
@@ -129,8 +129,8 @@ fn a_branch_may_have_other_settings() {
         "algorithm.thermostat.high=0.9",
     ];
     assert_success(&resume(branch.path(), origin.to_str().unwrap(), &overrides));
-    let found: Vec<u64> = steps(branch.path()).iter().map(StepMetrics::step).collect();
-    assert_eq!(found, [1, 2, 3, 4]);
+    let step_numbers: Vec<u64> = steps(branch.path()).iter().map(StepMetrics::step).collect();
+    assert_eq!(step_numbers, [1, 2, 3, 4]);
     let other = tempfile::tempdir().unwrap();
     let narrow =
         refused(&resume(other.path(), origin.to_str().unwrap(), &["optimizer.moments=bf16"]));

@@ -100,12 +100,12 @@ fn reference(sequences: &[&Sequence]) -> Vec<Tensor> {
     let _no_grad = tch::no_grad_guard();
     let start = model(true);
     let wave = |t: i64| (Tensor::arange(t, (Kind::Double, tch::Device::Cpu)) * 0.7).sin();
-    let of = |sequence: &&Sequence| {
+    let log_prob_of = |sequence: &&Sequence| {
         let log_prob = plain_log_prob(&start, sequence);
         let moved = wave(log_prob.size()[0]);
         log_prob - moved
     };
-    sequences.iter().map(of).collect()
+    sequences.iter().map(log_prob_of).collect()
 }
 
 fn to_vec(columns: &[Tensor]) -> Vec<f64> {
@@ -138,12 +138,13 @@ fn an_update_equals_plain_autograd_for_any_micro_batch() {
     let expected = model(true);
     let loss = plain_updates(&expected, &reference, &sequences);
     for (micro_batch_tokens, activation_bytes) in [(16, 0), (40, 100_000), (10_000, usize::MAX)] {
-        let found = model(true);
-        let pass = pass(&found, micro_batch_tokens, activation_bytes);
-        let learnt = learn(&found, &sequences, &to_vec(&reference), &pass);
+        let trained = model(true);
+        let pass = pass(&trained, micro_batch_tokens, activation_bytes);
+        let learnt = learn(&trained, &sequences, &to_vec(&reference), &pass);
         assert_eq!((learnt.updates, learnt.skipped), (2, 0));
         assert!((learnt.loss - loss).abs() < 1e-9, "{} {loss}", learnt.loss);
-        for ((name, a), (_, b)) in expected.named_parameters().iter().zip(found.named_parameters())
+        for ((name, a), (_, b)) in
+            expected.named_parameters().iter().zip(trained.named_parameters())
         {
             let difference = distance(a, b);
             assert!(difference < 1e-9, "{micro_batch_tokens} {name}: {difference}");
@@ -151,7 +152,7 @@ fn an_update_equals_plain_autograd_for_any_micro_batch() {
     }
 }
 
-/// What is met while learning is what a mini-batch was before its own step, and no later.
+/// The log-ratios from learning are those of each mini-batch before its own step, and no later.
 #[test]
 fn each_mini_batch_is_judged_by_the_model_that_it_finds() {
     let sequences = sequences();
@@ -164,10 +165,10 @@ fn each_mini_batch_is_judged_by_the_model_that_it_finds() {
     let after = pass_of(&learnt_model).statistics(&sequences).log_prob;
     let first_half: usize = sequences[..4].iter().map(|s| s.response.len()).sum();
     let ratio = |log_prob: &[f64], t: usize| log_prob[t] - reference[t];
-    for (t, found) in learnt.log_ratio.iter().enumerate() {
-        let seen_before = (found - ratio(&before, t)).abs() < 1e-12;
+    for (t, log_ratio) in learnt.log_ratio.iter().enumerate() {
+        let seen_before = (log_ratio - ratio(&before, t)).abs() < 1e-12;
         assert_eq!(seen_before, t < first_half, "token {t}");
-        assert!((found - ratio(&after, t)).abs() > 1e-9, "token {t}: not after the last step");
+        assert!((log_ratio - ratio(&after, t)).abs() > 1e-9, "token {t}: not after the last step");
     }
 }
 
@@ -190,8 +191,8 @@ fn what_it_learns_holds_for_responses_that_it_has_not_seen() {
         pass(model, 10_000, usize::MAX).statistics(sequences).log_prob
     };
     let agreement = |sequences: &[&Sequence], outcomes: &[bool]| {
-        let (own, other) = (log_prob(&learner, sequences), log_prob(&reference, sequences));
-        let mut ratios = own.iter().zip(&other).map(|(own, other)| own - other);
+        let (current, other) = (log_prob(&learner, sequences), log_prob(&reference, sequences));
+        let mut ratios = current.iter().zip(&other).map(|(current, other)| current - other);
         let rewards: Vec<f64> = sequences
             .iter()
             .map(|s| ratios.by_ref().take(s.response.len()).sum::<f64>() * BETA)

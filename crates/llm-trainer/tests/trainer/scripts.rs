@@ -105,7 +105,7 @@ fn scripts() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts")
 }
 
-/// What the program has said of the run; it has begun none.
+/// Checks the printed plan of a run that was not started.
 fn planned(output: &Output, ranks: usize, parts: &[&str]) {
     assert_success(output);
     let text = String::from_utf8_lossy(&output.stdout);
@@ -201,11 +201,11 @@ fn a_published_run_takes_the_settings_that_its_gpus_have_memory_for() {
     let has = |settings: &[String], one: &str| settings.iter().any(|setting| setting == one);
     let bf16 = "optimizer.moments=bf16";
     let away = "parallel.offload_block_inputs=true";
-    let (large, said) = chosen("train-7b.sh", SHAPE_7B, "1", "h200");
+    let (large, message) = chosen("train-7b.sh", SHAPE_7B, "1", "h200");
     assert!(has(&large, "parallel.zero=3") && !has(&large, away), "{large:?}");
-    assert!(!has(&large, bf16) && said.is_empty(), "moments stay in f32: {large:?} {said}");
-    let (small, said) = chosen("train-7b.sh", SHAPE_7B, "1", "h100");
-    assert!(has(&small, away) && !has(&small, bf16) && said.is_empty(), "{small:?} {said}");
+    assert!(!has(&large, bf16) && message.is_empty(), "moments stay in f32: {large:?} {message}");
+    let (small, message) = chosen("train-7b.sh", SHAPE_7B, "1", "h100");
+    assert!(has(&small, away) && !has(&small, bf16) && message.is_empty(), "{small:?} {message}");
     assert!(!small.iter().any(|one| one.starts_with("algorithm.")), "{small:?}");
     let (pairs, _) = chosen("train-32b.sh", SHAPE_32B, "4", "h200");
     assert!(has(&pairs, "parallel.tensor=2"), "{pairs:?}");

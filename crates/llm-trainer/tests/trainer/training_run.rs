@@ -59,7 +59,7 @@ pub(crate) fn train(root: &Path, overrides: &[&str]) -> Output {
     train_by(Command::new(env!("CARGO_BIN_EXE_llm-trainer")), root, overrides)
 }
 
-/// As [`train`], with a command that runs the binary in its own way.
+/// Runs as [`train`] does, by a command that starts the binary in its own way.
 pub(crate) fn train_by(command: Command, root: &Path, overrides: &[&str]) -> Output {
     arranged(command, root, overrides).output().expect("the binary of this crate runs")
 }
@@ -156,20 +156,20 @@ pub(crate) fn goes_on_bit_for_bit(overrides: &[&str]) {
 
 /// Weights and optimiser state under their paths, and the reward model's where there is one.
 fn tensors_of_the_last_checkpoint(root: &Path) -> Vec<(String, Vec<u8>)> {
-    let own = ["model", "adapter_model", "trainer/optimizer"];
+    let prefixes = ["model", "adapter_model", "trainer/optimizer"];
     let others = ["model", "adapter_model"].map(|name| format!("reward_model/{name}"));
-    let names = own
+    let names = prefixes
         .map(str::to_owned)
         .into_iter()
         .chain(others)
         .chain(["trainer/reward_model_optimizer".to_owned()])
         .map(|name| format!("run/checkpoints/step-4/{name}.safetensors"));
-    let found: Vec<_> = names
+    let tensors: Vec<_> = names
         .filter_map(|name| std::fs::read(root.join(&name)).ok().map(|bytes| (name, bytes)))
         .collect();
     let models = 1 + usize::from(root.join("run/checkpoints/step-4/reward_model").is_dir());
-    assert_eq!(found.len(), 2 * models, "weights and optimiser");
-    found
+    assert_eq!(tensors.len(), 2 * models, "weights and optimiser");
+    tensors
 }
 
 #[test]

@@ -148,8 +148,8 @@ fn updates_equal_plain_autograd_for_every_method_and_any_micro_batch() {
             for (micro_batch_tokens, activation_bytes) in
                 [(16, 0), (40, 100_000), (10_000, usize::MAX)]
             {
-                let found = model(tied);
-                let pass = pass(&found, micro_batch_tokens, activation_bytes);
+                let trained = model(tied);
+                let pass = pass(&trained, micro_batch_tokens, activation_bytes);
                 let old: Statistics = pass.statistics(&sequences);
                 let rollout: Vec<f64> = old.log_prob.iter().map(|x| x - ROLLOUT_OFFSET).collect();
                 let reference: Vec<f64> =
@@ -173,7 +173,7 @@ fn updates_equal_plain_autograd_for_every_method_and_any_micro_batch() {
                     by_difficulty: None,
                     mini_batch_sequences: 4,
                 };
-                let mut optimizer = AdamW::new(&found, &options, 0);
+                let mut optimizer = AdamW::new(&trained, &options, 0);
                 let (one, rate) = (Ranks::single(), |_| options.learning_rate);
                 let sums =
                     update(&one, &pass, &mut optimizer, &objective, batch, KEY, rate).unwrap();
@@ -181,7 +181,7 @@ fn updates_equal_plain_autograd_for_every_method_and_any_micro_batch() {
                 let plain = method.name() == "reinforce";
                 assert!(plain || sums.policy.altered > 0, "{method:?} did nothing");
                 for ((name, a), (_, b)) in
-                    expected.named_parameters().iter().zip(found.named_parameters())
+                    expected.named_parameters().iter().zip(trained.named_parameters())
                 {
                     let difference = distance(a, b);
                     assert!(
@@ -293,9 +293,9 @@ fn packed_sequences_have_the_statistics_they_have_alone() {
             let (log_prob, entropy) = plain_statistics(&model, sequence);
             let tokens = first..first + sequence.response.len();
             first = tokens.end;
-            for (expected, found) in [(log_prob, &packed.log_prob), (entropy, &packed.entropy)] {
-                let found = Tensor::from_slice(&found[tokens.clone()]);
-                assert!(distance(&expected, &found) < 1e-12, "{micro_batch_tokens}");
+            for (expected, computed) in [(log_prob, &packed.log_prob), (entropy, &packed.entropy)] {
+                let computed = Tensor::from_slice(&computed[tokens.clone()]);
+                assert!(distance(&expected, &computed) < 1e-12, "{micro_batch_tokens}");
             }
         }
     }

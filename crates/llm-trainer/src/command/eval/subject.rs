@@ -1,4 +1,4 @@
-//! What is evaluated: a model, a checkpoint, or a run.
+//! The subject of an evaluation: a model, a checkpoint, or a run.
 
 use std::path::{Path, PathBuf};
 
@@ -12,21 +12,21 @@ use training_run::run_directory::TRAINER_FOLDER;
 
 use crate::command::model_options::latest_checkpoint;
 
-/// What is evaluated.
+/// A model to evaluate.
 #[derive(Debug)]
 pub(super) struct Subject {
     /// Its directory.
     pub(super) directory: PathBuf,
     /// Its name in the table.
     pub(super) name: String,
-    /// Where the results go unless told otherwise.
+    /// Default folder of the results.
     pub(super) output: PathBuf,
-    /// How the run that made it asks its questions.
+    /// Configuration of the run that made the model.
     run: Option<RunConfig>,
 }
 
 impl Subject {
-    /// A run's checkpoint where `path` is a run, a checkpoint of a run where it is one, else a model.
+    /// Resolves `path`: a run to one of its checkpoints, a checkpoint of a run to itself, anything else to a model.
     ///
     /// # Errors
     ///
@@ -67,7 +67,7 @@ impl Subject {
         Ok(Self { name: format!("{} {step}", run.name), directory, output, run: Some(run) })
     }
 
-    /// What the run says of prompts, grading, lengths and stops, where the file says nothing.
+    /// Fills in prompts, grading, lengths and stops from the run, where the file says nothing.
     pub(super) fn fill_in(&self, file: &mut EvaluationFile) {
         let Some(run) = &self.run else { return };
         file.prompt.get_or_insert_with(|| run.data.prompt.clone());
@@ -81,8 +81,10 @@ impl Subject {
     }
 }
 
-/// The last part of a path, symbolic links and dots followed.
+/// Returns the last part of a path after following symbolic links and dots.
 fn last_name(path: &Path) -> String {
-    let whole = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-    whole.file_name().map_or_else(|| "model".to_owned(), |name| name.to_string_lossy().into_owned())
+    let canonical = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    canonical
+        .file_name()
+        .map_or_else(|| "model".to_owned(), |name| name.to_string_lossy().into_owned())
 }

@@ -11,30 +11,30 @@ pub(super) struct Answer<'a> {
     pub(super) sample: usize,
     pub(super) text: &'a str,
     pub(super) token_ids: &'a [u32],
-    /// Nats, over the tokens that each was drawn from.
+    /// Log-probability of each token in nats, over the tokens that it was drawn from.
     pub(super) log_prob: &'a [f64],
-    /// Which distribution the log-probabilities are of.
+    /// Distribution that the log-probabilities are of.
     pub(super) log_prob_of: &'a str,
     pub(super) finish: &'static str,
     #[serde(flatten)]
     pub(super) entropy: Option<EntropyColumns>,
 }
 
-/// One value a token.
+/// Entropies and related values, one per token.
 #[derive(Debug, Serialize)]
 pub(super) struct EntropyColumns {
-    /// Of the distribution the token was drawn from, in nats.
+    /// Entropy of the distribution that the token was drawn from, in nats.
     pub(super) entropy: Vec<f64>,
-    /// Of the whole vocabulary at temperature 1, in nats.
+    /// Entropy over the full vocabulary at temperature 1, in nats.
     pub(super) entropy_at_temperature_1: Vec<f64>,
     /// `-log_prob`, in nats.
     pub(super) surprise: Vec<f64>,
-    /// Logits were divided by it.
+    /// Temperature that divided the logits.
     pub(super) temperature: Vec<f64>,
 }
 
 impl EntropyColumns {
-    /// Of a response whose entropies were measured.
+    /// Returns the columns of a response whose entropies were measured, else `None`.
     pub(super) fn of(response: &Generated) -> Option<Self> {
         let Generated { entropy, log_prob, .. } = response;
         (!entropy.is_empty()).then(|| Self {

@@ -1,4 +1,4 @@
-//! What decoding does between the products: by kernels of our own where they were found right, else by libtorch's operators.
+//! Decoding operations between the matrix products: by the project's own kernels if they passed their tests, else by libtorch's operators.
 
 mod self_test;
 
@@ -13,24 +13,24 @@ use super::attention::Heads;
 use super::rms_norm::RmsNorm;
 use super::rope::Angles;
 
-/// An operation that there is a kernel for.
+/// An operation that has a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// Rotary positions of queries and keys, and keys and values put into the cache.
+    /// Rotary positions of queries and keys, and storing keys and values in the cache.
     Rotation,
     /// An addition to the residual stream, and the norm of the sum.
     Norm,
-    /// The gate of the MLP.
+    /// The gated activation of the MLP.
     Gate,
-    /// A token from logits.
+    /// Drawing a token from logits.
     Drawing,
 }
 
 impl Operation {
-    /// All of them.
+    /// All operations.
     pub const ALL: [Self; 4] = [Self::Rotation, Self::Norm, Self::Gate, Self::Drawing];
 
-    /// As people read it.
+    /// Name for users.
     pub fn name(self) -> &'static str {
         match self {
             Self::Rotation => "rotary positions and the cache",
@@ -41,8 +41,8 @@ impl Operation {
     }
 }
 
-/// The kernels that are used in place of libtorch's operators: by default none. Where there is none for an operation, or it does not take
-/// the tensors, the answer is `None`, and nothing was done.
+/// Kernels used in place of libtorch's operators, by default none. If an operation has none, or its kernel does not support the tensors,
+/// the result is `None` and nothing was changed.
 #[derive(Debug, Default)]
 pub(crate) struct FusedOperations {
     kernels: Option<Arc<DecodingKernels>>,
@@ -50,7 +50,7 @@ pub(crate) struct FusedOperations {
 }
 
 impl FusedOperations {
-    /// Those `kernels` that were found `right`.
+    /// Takes those `kernels` that passed their test.
     pub(crate) fn new(kernels: Arc<DecodingKernels>, right: Vec<Operation>) -> Self {
         Self { kernels: Some(kernels), right }
     }
@@ -59,7 +59,7 @@ impl FusedOperations {
         self.kernels.as_deref().filter(|_| self.right.contains(&operation))
     }
 
-    /// Rotated queries, `[rows, heads, 1, head_dim]`, of one position a row; keys and values are put at `places`, i64 `[rows]`, of a
+    /// Rotates queries, `[rows, heads, 1, head_dim]`, of one position per row. Keys and values are stored at `places`, i64 `[rows]`, of a
     /// block's cache, `[places, kv_heads, head_dim]` each.
     pub(crate) fn rotate_and_store(
         &self,
@@ -71,7 +71,7 @@ impl FusedOperations {
         rotate_and_store(self.kernels(Operation::Rotation)?, heads, angles, places, cache).ok()
     }
 
-    /// Adds `y` to `x` in place, where there is one, and answers with the norm of the sum; all `[.., hidden]`.
+    /// Adds `y`, if given, to `x` in place, and returns the norm of the sum; all `[.., hidden]`.
     pub(super) fn add_and_normalise(
         &self,
         x: &mut Tensor,
@@ -82,13 +82,13 @@ impl FusedOperations {
         kernels.add_and_normalise(x, y, (&norm.weight, norm.eps)).ok()
     }
 
-    /// `silu(gate) · up` of gate and up one after another, `[.., 2 · intermediate]`.
+    /// Returns `silu(gate) · up` for the concatenation of gate and up, `[.., 2 · intermediate]`.
     pub(super) fn gate(&self, both: &Tensor) -> Option<Tensor> {
         self.kernels(Operation::Gate)?.gate(both).ok()
     }
 
-    /// Tokens drawn from `softmax(logits / temperature)`, i64 `[rows]`, with their log-probabilities, f64 `[rows]`: as
-    /// [`DecodingKernels::draw`].
+    /// Draws tokens from `softmax(logits / temperature)`, i64 `[rows]`, with their log-probabilities, f64 `[rows]`, as
+    /// [`DecodingKernels::draw`] does.
     pub(crate) fn draw(
         &self,
         logits: &Tensor,
@@ -101,12 +101,12 @@ impl FusedOperations {
     }
 }
 
-/// Runs the kernel of an operation of the blocks on `device` against plain operators in f64, with the sizes of such a model: the largest
-/// error, relative to the number that it is of; `None` for the operation of another place.
+/// Tests a block operation's kernel on `device` against plain operators in f64, with the sizes of such a model. Returns the largest
+/// relative error; `None` for an operation outside the blocks.
 ///
 /// # Errors
 ///
-/// Why it cannot be used: the kernel's own words, or an error beyond what rounding makes.
+/// The reason that it cannot be used: the kernel's message, or an error beyond rounding.
 pub(crate) fn test_block_kernel(
     kernels: &DecodingKernels,
     operation: Operation,

@@ -1,4 +1,4 @@
-//! Whether a kernel of our own computes what libtorch's operators do: these in f64 on the host, from the same numbers in bf16. A device that
+//! Tests of the project's own kernels against libtorch's operators, in f64 on the host, from the same bf16 numbers. A device that
 //! computes nothing would agree with itself.
 
 use model_files::model_config::ModelConfig;
@@ -15,7 +15,7 @@ use crate::model::shape::size;
 /// Rows that decode together.
 const ROWS: i64 = 5;
 
-/// `kernel` as [`FusedOperations::rotate_and_store`](super::FusedOperations::rotate_and_store).
+/// Tests `kernel`, called as [`FusedOperations::rotate_and_store`](super::FusedOperations::rotate_and_store).
 pub(super) fn test_rotation(
     device: Device,
     config: &ModelConfig,
@@ -34,8 +34,8 @@ pub(super) fn test_rotation(
     let mut exact_cache = cache.each_ref().map(double);
     let mut exact = None;
     let _mixed = Heads { all: double(&all), counts }.mix(&angles, |query, key, value| {
-        for (cache, own) in exact_cache.iter_mut().zip([key, value]) {
-            let _stored = cache.index_copy_(0, &places, &own.squeeze_dim(2));
+        for (cache, entry) in exact_cache.iter_mut().zip([key, value]) {
+            let _stored = cache.index_copy_(0, &places, &entry.squeeze_dim(2));
         }
         exact = Some(query.copy());
         query.shallow_clone()
@@ -55,7 +55,7 @@ pub(super) fn test_rotation(
     Ok(of_query.max(of_keys))
 }
 
-/// `kernel` as [`FusedOperations::add_and_normalise`](super::FusedOperations::add_and_normalise).
+/// Tests `kernel`, called as [`FusedOperations::add_and_normalise`](super::FusedOperations::add_and_normalise).
 pub(super) fn test_norm(
     device: Device,
     config: &ModelConfig,
@@ -81,18 +81,18 @@ pub(super) fn test_norm(
     Ok(largest)
 }
 
-/// `kernel` as [`FusedOperations::gate`](super::FusedOperations::gate).
+/// Tests `kernel`, called as [`FusedOperations::gate`](super::FusedOperations::gate).
 pub(super) fn test_gate(
     device: Device,
     config: &ModelConfig,
     kernel: impl FnOnce(&Tensor) -> Result<Tensor, KernelError>,
 ) -> Result<f64, String> {
     let both = wave(&[ROWS, 1, 2 * size(config.intermediate_size)], 0.37) * 4;
-    let found = kernel(&both.to_device(device)).map_err(words)?;
-    largest_error(&found, &gated(&double(&both)), 2.0)
+    let computed = kernel(&both.to_device(device)).map_err(words)?;
+    largest_error(&computed, &gated(&double(&both)), 2.0)
 }
 
-/// Numbers between -1 and 1 in bf16, without a pattern.
+/// Returns numbers between -1 and 1 in bf16, without a pattern.
 fn wave(shape: &[i64], step: f64) -> Tensor {
     let count = shape.iter().product::<i64>();
     let numbers = Tensor::arange(count, (Kind::Double, Device::Cpu)) * step;
@@ -130,7 +130,7 @@ mod tests {
         }
     }
 
-    /// What a kernel that fails says.
+    /// Returns an error of a kernel.
     fn failure() -> KernelError {
         DecodingKernels::on(CPU).unwrap_err()
     }

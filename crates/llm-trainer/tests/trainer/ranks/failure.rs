@@ -31,8 +31,8 @@ fn error_of(output: &Output) -> String {
 fn assert_names(error: &str, rank: usize) {
     assert!(error.contains(&format!("rank {rank} has not ")), "{error}");
     assert!(error.contains(&format!("last seen: rank {rank}, step ")), "{error}");
-    let own = format!("rank {}, step ", 1 - rank);
-    assert!(error.contains(&own) && error.contains(" operation "), "{error}");
+    let other_rank = format!("rank {}, step ", 1 - rank);
+    assert!(error.contains(&other_rank) && error.contains(" operation "), "{error}");
 }
 
 /// At once: the time-out is a day.

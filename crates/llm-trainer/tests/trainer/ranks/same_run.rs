@@ -16,7 +16,7 @@ const ROUNDING: f64 = 1e-12;
 /// f64 throughout, so that rounding cannot hide behind itself.
 pub(super) const WIDE: &str = "model.dtype=f64";
 
-/// What was sampled, how it was judged and what it was worth; an advantage may be made of log-probabilities, and round.
+/// Compares samples, verdicts and rewards exactly. Advantages may depend on log-probabilities, so they may differ by rounding.
 fn assert_same_samples(one: &Path, many: &Path, steps: u64) {
     for step in 1..=steps {
         let file = format!("run/samples/step-{step}.jsonl");
@@ -110,7 +110,7 @@ fn the_entropy_of_each_difficulty_is_held_as_in_one() {
     is_the_run_of_one(&BY_DIFFICULTY, &[(2, &["training.micro_batch_tokens=30"])]);
 }
 
-/// The optimiser's state cut over the ranks, or gradients and blocks too; 3 does not divide the parameters of a block.
+/// Optimiser state is sharded over the ranks, or gradients and blocks too; 3 does not divide the parameters of a block.
 #[test]
 fn what_is_cut_over_ranks_takes_the_steps_of_the_whole() {
     let narrow = "training.micro_batch_tokens=20";
@@ -143,7 +143,7 @@ fn everything_that_looks_at_all_tokens_looks_at_those_of_all_ranks() {
     is_the_run_of_one(&settings, &[(3, &[])]);
 }
 
-/// Adapters, with and without their state cut; responses saved by one and replayed by the other.
+/// Adapters, with and without sharded state; responses saved by one run and replayed by the other.
 #[test]
 fn adapters_train_over_ranks_and_saved_responses_are_replayed_there() {
     // With the usual 1e-8 AdamW makes a step of the rounding of a gradient that is nearly zero, as an adapter's are at first: on
@@ -167,7 +167,7 @@ fn adapters_train_over_ranks_and_saved_responses_are_replayed_there() {
     assert!(distance_of_parameters(saved.path(), replayed.path()) < ROUNDING);
 }
 
-/// Its passes are dealt out and its gradients summed like the policy's.
+/// Its batch is partitioned over the ranks and its gradients are summed like the policy's.
 #[test]
 fn an_implicit_reward_model_learns_the_same_from_all_ranks() {
     let cases: [(usize, &[&str]); 3] =
@@ -177,7 +177,7 @@ fn an_implicit_reward_model_learns_the_same_from_all_ranks() {
 
 #[test]
 fn a_run_goes_on_with_another_number_of_ranks_and_stage() {
-    // With shards, 3 ranks read those of 2, 1 puts those of 3 together, and 2 cut what 1 has written.
+    // With shards, 3 ranks read those of 2, 1 rank merges those of 3, and 2 ranks reshard the file of 1.
     let stages: [&[(usize, &[&str])]; 2] = [
         &[(2, &[]), (1, &[])],
         &[
@@ -190,7 +190,7 @@ fn a_run_goes_on_with_another_number_of_ranks_and_stage() {
     goes_on_as_one(&[], &stages);
 }
 
-/// However state, gradients and parameters are cut, and where a run goes on with another number of ranks.
+/// Holds for every sharding of state, gradients and parameters, and if a run resumes with another number of ranks.
 #[test]
 fn a_split_master_weight_is_cut_as_a_whole_one() {
     let run = |settings: &[&str], stages: &[(usize, &str)]| {
@@ -231,8 +231,8 @@ fn a_split_master_weight_is_cut_as_a_whole_one() {
 /// so on, is every time the run of one process.
 pub(super) fn goes_on_as_one(settings: &[&str], stages: &[&[(usize, &[&str])]]) {
     let settings = [settings, &[WIDE, "checkpoint.every=1", "checkpoint.keep=0"]].concat();
-    let whole = tempfile::tempdir().expect("a temporary folder");
-    assert_success(&train(whole.path(), &settings));
+    let uninterrupted = tempfile::tempdir().expect("a temporary folder");
+    assert_success(&train(uninterrupted.path(), &settings));
     for stages in stages {
         let parts = tempfile::tempdir().expect("a temporary folder");
         let on = |(ranks, further): (usize, &[&str])| {
@@ -244,9 +244,9 @@ pub(super) fn goes_on_as_one(settings: &[&str], stages: &[&[(usize, &[&str])]]) 
             let outputs = on(stage);
             let text = String::from_utf8_lossy(&outputs[0].stdout);
             assert!(text.contains(&format!("going on after step {from} of 4")), "{text}");
-            assert_same_samples(whole.path(), parts.path(), 4);
-            assert_close_metrics(whole.path(), parts.path());
-            assert!(distance_of_parameters(whole.path(), parts.path()) < ROUNDING);
+            assert_same_samples(uninterrupted.path(), parts.path(), 4);
+            assert_close_metrics(uninterrupted.path(), parts.path());
+            assert!(distance_of_parameters(uninterrupted.path(), parts.path()) < ROUNDING);
         }
     }
 }
@@ -291,9 +291,9 @@ fn the_first_rank_writes_for_all() {
     let outputs = train_on(2, folder.path(), &["evaluation.every=0"]);
     assert!(String::from_utf8_lossy(&outputs[0].stdout).contains("4 steps done"));
     assert!(outputs[1].stdout.is_empty() && outputs[1].stderr.is_empty(), "{outputs:?}");
-    let said = String::from_utf8_lossy(&outputs[0].stderr);
+    let message = String::from_utf8_lossy(&outputs[0].stderr);
     let first = "llm-trainer: device cpu; dtype f32; 1 thread; 2 ranks\n";
-    assert!(said.starts_with(first), "{said}");
+    assert!(message.starts_with(first), "{message}");
     let metrics = std::fs::read_to_string(folder.path().join("run/metrics.jsonl")).unwrap();
     assert_eq!(metrics.lines().count(), 4);
     let log = std::fs::read_to_string(folder.path().join("run/logs/rank-1.log")).unwrap();

@@ -20,7 +20,7 @@ const SHORT: [&str; 4] = [
     "evaluation.every=0",
 ];
 
-/// The head tied to the embedding: both are cut by tokens, once.
+/// The head is tied to the embedding: one table, split by vocabulary tokens.
 #[test]
 fn two_ranks_hold_a_model_together() {
     let cases: [(usize, &[&str]); 1] =
@@ -28,7 +28,7 @@ fn two_ranks_hold_a_model_together() {
     is_the_run_of_one(&[&SHORT[..], &["optimizer.weight_decay=0.1"]].concat(), &cases);
 }
 
-/// A head of its own, tokens drawn from a part of the vocabulary, an entropy term, a reference, blocks that are cut twice.
+/// An untied head, sampling masks, an entropy term, a reference, and blocks that are split and sharded.
 #[test]
 fn parts_of_a_vocabulary_know_what_was_kept_of_the_whole() {
     let untied = format!("model.path={:?}", directory("tiny_qwen2_untied").display().to_string());
@@ -46,7 +46,7 @@ fn parts_of_a_vocabulary_know_what_was_kept_of_the_whole() {
     is_the_run_of_one(&settings, &[(4, &["parallel.tensor=2", "parallel.zero=3"])]);
 }
 
-/// Checkpoints of parts are put together, and cut in other ways.
+/// Checkpoints of shards are merged, and split in other ways.
 #[test]
 fn a_run_goes_on_with_other_parts() {
     let stages: &[(usize, &[&str])] = &[
@@ -58,13 +58,13 @@ fn a_run_goes_on_with_other_parts() {
     goes_on_as_one(&SHORT, &[stages]);
 }
 
-/// Four ranks of two heads of keys and values: two hold the same, and each has a part of its gradient.
+/// Four ranks with two key-value heads: two ranks hold copies of each head, and each has a partial gradient of it.
 #[test]
 fn ranks_may_be_more_than_heads_of_keys_and_values() {
     is_the_run_of_one(&SHORT, &[(4, &["parallel.tensor=4"])]);
 }
 
-/// One head of keys and values on both ranks, cut again over two; a bias that is added to a sum over the ranks.
+/// One key-value head on both tensor-parallel ranks, sharded again over two; a bias that is added to a sum over the ranks.
 #[test]
 fn a_bias_of_the_output_is_added_once() {
     let folder = tempfile::tempdir().unwrap();
@@ -77,7 +77,7 @@ fn a_bias_of_the_output_is_added_once() {
     is_the_run_of_one(&settings, &cases);
 }
 
-/// Of a correction one factor is cut and the other whole; the model beneath may be the reference, and is cut as the policy is.
+/// One factor of a low-rank correction is split, the other replicated. The base model may be the reference, and is split as the policy is.
 #[test]
 fn an_adapter_is_cut_with_its_model() {
     let folder = tempfile::tempdir().unwrap();
@@ -85,7 +85,7 @@ fn an_adapter_is_cut_with_its_model() {
     let settings =
         [&SHORT[..], &[&path, "lora.rank=3", "algorithm.reference_kl.placement=loss"]].concat();
     is_the_run_of_one(&settings, &[(4, &["parallel.tensor=2", "parallel.zero=3"])]);
-    // What is written is the whole adapter, and is read in parts again.
+    // The checkpoint contains the full adapter, which is split again on reading.
     let stages: &[(usize, &[&str])] =
         &[(2, &["parallel.tensor=2"]), (1, &[]), (2, &["parallel.tensor=2"])];
     goes_on_as_one(&[&SHORT[..], &["lora.rank=3"]].concat(), &[stages]);
@@ -100,11 +100,11 @@ fn an_adapter_of_two_ranks_merges_as_that_of_one() {
     train_on(2, many.path(), &[&settings[..], &["parallel.tensor=2"]].concat());
     let adapter =
         |root: &Path| tensors(&root.join("run/checkpoints/step-4/adapter_model.safetensors"));
-    let (own, other) = (adapter(one.path()), adapter(many.path()));
-    assert_eq!(own.len(), 2 * 2 * 7);
-    assert!(distance_of(&own, &other) < 1e-12);
+    let (single, other) = (adapter(one.path()), adapter(many.path()));
+    assert_eq!(single.len(), 2 * 2 * 7);
+    assert!(distance_of(&single, &other) < 1e-12);
     // It has learned something: nothing is merged where `B` is zero.
-    let learned = own.iter().filter(|(name, _)| name.contains("lora_B"));
+    let learned = single.iter().filter(|(name, _)| name.contains("lora_B"));
     assert!(learned.clone().count() == 14 && learned.into_iter().all(|(_, b)| norm(b) > 1e-4));
     let merged = |root: &Path| -> BTreeMap<String, Tensor> {
         let base = directory("tiny_qwen2_tied");
@@ -114,11 +114,12 @@ fn an_adapter_of_two_ranks_merges_as_that_of_one() {
         let parameters = model.named_parameters().into_iter();
         parameters.map(|(name, parameter)| (name, parameter.copy())).collect()
     };
-    let (whole, cut) = (merged(one.path()), merged(many.path()));
-    assert!(distance_of(&whole, &cut) < 1e-12);
+    let (full, cut) = (merged(one.path()), merged(many.path()));
+    assert!(distance_of(&full, &cut) < 1e-12);
     let base = tensors(&directory("tiny_qwen2_tied").join("model.safetensors"));
-    let moved = |(name, own): &(&String, &Tensor)| norm(&(*own - &base[*name])) > 1e-5 * norm(own);
-    assert_eq!(whole.iter().filter(moved).count(), 2 * 7, "seven matrices a block");
+    let moved =
+        |(name, tensor): &(&String, &Tensor)| norm(&(*tensor - &base[*name])) > 1e-5 * norm(tensor);
+    assert_eq!(full.iter().filter(moved).count(), 2 * 7, "seven matrices a block");
 }
 
 fn tensors(path: &Path) -> BTreeMap<String, Tensor> {
@@ -173,7 +174,7 @@ fn biased_llama(folder: &Path) -> String {
     format!("model.path={:?}", path.display().to_string())
 }
 
-/// Said before anything is computed: four heads cannot be cut in three, nor three processes in two.
+/// Refused before anything is computed: four heads are not divisible by three, nor three processes by two.
 #[test]
 fn a_model_that_cannot_be_cut_is_refused() {
     let cases = [

@@ -1,4 +1,4 @@
-//! What a run sends is what its plan says, to the byte but for messages, and does not grow with the number of micro-batches.
+//! Traffic of a run: equal to its plan to the byte, except for messages, and independent of the number of micro-batches.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ const SETTINGS: [&str; 5] = [
     "model.dtype=f32",
 ];
 
-/// What ranks tell each other in words and single numbers, at most, in a step.
+/// Most bytes of messages and single numbers per step.
 const MESSAGES: f64 = 4096.0;
 
 /// With prompts and responses of these lengths.
@@ -35,11 +35,11 @@ fn planned(root: &Path, settings: &[&str], [prompt, response]: [usize; 2]) -> Tr
     Traffic::new(&setup.with_ranks(1, 2).expect("two ranks"))
 }
 
-/// Bytes that one kind of operation of the plan, or all, makes of a step.
+/// Bytes of a step that the plan assigns to operations of these kinds, or to all.
 fn of(traffic: &Traffic, kinds: &[&str]) -> f64 {
     let kinds = |name: &str| kinds.iter().any(|kind| name.starts_with(kind));
-    let found = traffic.collectives.iter().filter(|collective| kinds(collective.name));
-    found.map(|collective| collective.bytes_sent as f64).sum()
+    let matching = traffic.collectives.iter().filter(|collective| kinds(collective.name));
+    matching.map(|collective| collective.bytes_sent as f64).sum()
 }
 
 /// A run of two ranks: parameters and gradients gathered, scattered and summed; the least and the most of two budgets.
@@ -112,11 +112,11 @@ fn a_model_on_two_ranks_sends_its_residual_stream() {
             planned(folder.path(), &settings, [4, response]).bytes_sent_per_step() as f64
         };
         let (least, most) = (of_length(longer - 1), of_length(longer));
-        let found = metric("parallel/bytes_sent");
+        let sent = metric("parallel/bytes_sent");
         // Beside the residual stream some numbers of each token, and messages.
         assert!(
-            least < found && found < 1.03 * most + MESSAGES,
-            "{further:?}: {least} {found} {most}"
+            least < sent && sent < 1.03 * most + MESSAGES,
+            "{further:?}: {least} {sent} {most}"
         );
         assert!(most < 1.25 * least, "{least} {most}");
     }

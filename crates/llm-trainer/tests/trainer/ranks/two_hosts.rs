@@ -9,10 +9,10 @@ use super::{Process, finish, succeed};
 use crate::interruption::{signal, wait_for_steps};
 use crate::training_run::{assert_success, train, train_command};
 
-/// Of the runs here that fail, in seconds.
+/// Timeout of the runs here that fail, in seconds.
 const TIMEOUT: u64 = 15;
 const ADDRESSES: [&str; 2] = ["10.77.0.1", "10.77.0.2"];
-/// Of networks that nobody else is in.
+/// Port in the two network namespaces, which nothing else uses.
 const PORT: &str = "29511";
 
 /// Two hosts with one cable. Each lasts as long as the process that was started in its network.
@@ -28,12 +28,12 @@ impl Hosts {
                 return None;
             }
         }
-        let own = std::fs::read_link("/proc/self/ns/net").expect("Linux");
+        let host_network = std::fs::read_link("/proc/self/ns/net").expect("Linux");
         let host = || {
             let mut command = Command::new("unshare");
             let host = command.args(["-n", "sleep", "infinity"]).spawn().expect("it was tried");
             let network = format!("/proc/{}/ns/net", host.id());
-            while std::fs::read_link(&network).is_ok_and(|network| network == own) {
+            while std::fs::read_link(&network).is_ok_and(|network| network == host_network) {
                 std::thread::sleep(Duration::from_millis(5));
             }
             host
@@ -129,7 +129,7 @@ fn two_hosts_train_as_one() {
     assert!(outputs[1].stdout.is_empty(), "{:?}", outputs[1]);
 }
 
-/// As where a distribution maps the name of the first host to its loopback: its ranks listen where another host leads to.
+/// A distribution may map the first host's name to its loopback: then its ranks listen on the interface that leads to another host.
 #[test]
 fn a_name_that_means_loopback_at_home_is_no_address() {
     let Some(hosts) = Hosts::joined() else { return };

@@ -1,4 +1,4 @@
-//! What is answered is what the model draws and says elsewhere.
+//! Answers of the server: equal to results of the model outside it.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ fn greedy_tokens_are_the_recorded_ones() {
     assert!(answer["choices"][0]["logprobs"].is_null());
 }
 
-/// The same tokens with the same log-probabilities to the bit, whatever other requests decode beside them.
+/// The server draws the same tokens, with bit-identical log-probabilities, whatever other requests decode beside them.
 #[test]
 fn samples_are_those_of_generate_whatever_decodes_beside_them() {
     let server = Server::tiny(&["--rows", "5"]);
@@ -96,13 +96,13 @@ fn prompts_are_scored_as_recorded() {
     let answer = ok(server.post("/v1/completions", &body));
     let choice = &answer["choices"][0];
     assert_eq!(choice["text"], TEXT);
-    let found = choice["logprobs"]["token_logprobs"].as_array().unwrap();
-    assert!(found[0].is_null());
+    let log_probs = choice["logprobs"]["token_logprobs"].as_array().unwrap();
+    assert!(log_probs[0].is_null());
     let recorded =
         Vec::<f64>::try_from(expected.get("seq0.logprob").to_kind(tch::Kind::Double)).unwrap();
-    assert_eq!(found.len(), expected.ids("seq0.ids").len());
-    for (found, recorded) in found[1..].iter().zip(recorded) {
-        assert!((found.as_f64().unwrap() - recorded).abs() < 1e-4, "{found} {recorded}");
+    assert_eq!(log_probs.len(), expected.ids("seq0.ids").len());
+    for (log_prob, recorded) in log_probs[1..].iter().zip(recorded) {
+        assert!((log_prob.as_f64().unwrap() - recorded).abs() < 1e-4, "{log_prob} {recorded}");
     }
     assert_eq!(choice["logprobs"]["tokens"][1], "h");
     assert_eq!(answer["usage"]["completion_tokens"], 0);
@@ -163,7 +163,7 @@ fn a_stream_adds_up_to_the_answer_in_one_piece() {
             "model": "tiny", "prompt": TEXT, "max_tokens": 40, "seed": seed, "n": 2, "logprobs": 2, "return_token_ids": true,
             "stop": ["e", "zz", "\u{e9}\u{e9}"],
         });
-        let whole = ok(server.post("/v1/completions", &body));
+        let in_one_piece = ok(server.post("/v1/completions", &body));
         body["stream"] = json!(true);
         body["stream_options"] = json!({"include_usage": true});
         let (status, text) =
@@ -174,25 +174,26 @@ fn a_stream_adds_up_to_the_answer_in_one_piece() {
         assert_eq!(events.pop(), Some("[DONE]"));
         let mut events: Vec<Value> =
             events.iter().map(|event| serde_json::from_str(event).unwrap()).collect();
-        assert_eq!(events.pop().unwrap()["usage"], whole["usage"]);
+        assert_eq!(events.pop().unwrap()["usage"], in_one_piece["usage"]);
         for index in 0..2 {
-            let expected = &whole["choices"][index];
-            let own: Vec<&Value> = events
+            let expected = &in_one_piece["choices"][index];
+            let choices: Vec<&Value> = events
                 .iter()
                 .map(|event| &event["choices"][0])
                 .filter(|choice| choice["index"] == json!(index))
                 .collect();
-            let text: String = own.iter().map(|choice| choice["text"].as_str().unwrap()).collect();
+            let text: String =
+                choices.iter().map(|choice| choice["text"].as_str().unwrap()).collect();
             assert_eq!(text, expected["text"].as_str().unwrap());
             let token_ids: Vec<u32> =
-                own.iter().flat_map(|choice| ids(&choice["token_ids"])).collect();
+                choices.iter().flat_map(|choice| ids(&choice["token_ids"])).collect();
             assert_eq!(token_ids, ids(&expected["token_ids"]));
-            let log_probs: Vec<f64> = own
+            let log_probs: Vec<f64> = choices
                 .iter()
                 .flat_map(|choice| numbers(&choice["logprobs"]["token_logprobs"]))
                 .collect();
             assert_eq!(log_probs, numbers(&expected["logprobs"]["token_logprobs"]));
-            let (last, before) = own.split_last().unwrap();
+            let (last, before) = choices.split_last().unwrap();
             assert_eq!(last["finish_reason"], expected["finish_reason"]);
             assert!(before.iter().all(|choice| choice["finish_reason"].is_null()));
         }

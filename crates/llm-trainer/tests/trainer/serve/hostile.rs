@@ -62,9 +62,9 @@ fn what_is_wrong_is_named() {
         (with("temprature", json!(1)), 400, "temprature", "no field that this server knows"),
     ];
     for (body, status, param, message) in cases {
-        let (found, answer) = server.post("/v1/completions", &body);
+        let (code, answer) = server.post("/v1/completions", &body);
         let error = &answer["error"];
-        assert_eq!((found, &error["param"]), (status, &json!(param)), "{answer}");
+        assert_eq!((code, &error["param"]), (status, &json!(param)), "{answer}");
         assert!(error["message"].as_str().unwrap().contains(message), "{message}: {answer}");
         assert_eq!(error["type"], "invalid_request_error");
     }

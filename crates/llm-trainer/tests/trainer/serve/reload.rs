@@ -43,8 +43,8 @@ fn weights_are_loaded_from_below_the_root_and_from_nowhere_else() {
     assert_eq!(greedy(&server), before);
     let (status, answer) = server.post("/v1/reload", &json!({"path": "fresh"}));
     assert_eq!(status, 200, "{answer}");
-    let own = Server::of(&root.join("fresh"), &[]);
+    let fresh = Server::of(&root.join("fresh"), &[]);
     let after = greedy(&server);
-    assert_eq!(after, greedy(&own));
+    assert_eq!(after, greedy(&fresh));
     assert_ne!(after, before);
 }
