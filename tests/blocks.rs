@@ -52,9 +52,8 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
     (
         "README.md",
         "make demo",
-        Not("downloads and trains for minutes; its steps are tested one by one"),
+        Not("downloads and trains for minutes; its steps and the findings have tests of their own"),
     ),
-    ("README.md", "make reproduce", Not("an hour; the findings have tests of their own")),
     ("README.md", "scripts/fetch-smollm2.sh", DOWNLOADS),
     ("README.md", "--preset qwen2.5-7b-kl-cov", trainer("name = \"qwen2.5-7b-kl-cov\"")),
     ("docs/benchmarks.md", "--bench softmax_entropy", MEASUREMENT),
@@ -165,7 +164,6 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
         Elsewhere("crates/llm-trainer/tests/trainer/examples.rs: a smaller model"),
     ),
     ("docs/own-code.md", "minimal_loop", Elsewhere("crates/llm-trainer/tests/trainer/examples.rs")),
-    ("docs/prime.md", "warmup", TRAINS),
     (
         "docs/python.md",
         "maturin build",
@@ -194,10 +192,15 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
         "--reload-root",
         Elsewhere("crates/llm-trainer/tests/trainer/external_engine.rs"),
     ),
-    ("docs/show.md", "scripts/show.sh", Not("downloads and trains for an hour")),
-    ("docs/show.md", "configs/evaluation/sums.toml", Not("evaluates the runs of the block before")),
     ("docs/sweeps.md", "sweep merge", MEASUREMENT),
     ("docs/sweeps.md", "#SBATCH", Not("needs Slurm")),
+    ("docs/sweeps.md", "scripts/show.sh", Not("downloads and trains for an hour")),
+    (
+        "docs/sweeps.md",
+        "configs/evaluation/sums.toml",
+        Not("evaluates the runs of the block before"),
+    ),
+    ("docs/sweeps.md", "warmup", TRAINS),
 ];
 
 /// Runs the blocks that are `program`'s, by bash with `binary` under that name, each in a folder of its own: `crates` and `docs` are

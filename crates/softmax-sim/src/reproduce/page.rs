@@ -215,7 +215,7 @@ fn provenance(one: &Finished, folder: &Path) -> String {
 }
 
 /// `12 runs done before, which took 34 s`.
-pub(super) fn kept_text(kept: KeptShare) -> String {
+fn kept_text(kept: KeptShare) -> String {
     let (runs, took) = (kept.runs, significant(kept.seconds, 2));
     let noun = if runs == 1 { "run" } else { "runs" };
     format!("{runs} {noun} done before, which took {took} s")
