@@ -58,6 +58,7 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
     ("README.md", "scripts/fetch-smollm2.sh", DOWNLOADS),
     ("README.md", "--preset qwen2.5-7b-kl-cov", trainer("name = \"qwen2.5-7b-kl-cov\"")),
     ("docs/benchmarks.md", "--bench softmax_entropy", MEASUREMENT),
+    ("docs/benchmarks.md", "--set rollout.cpu_kernels=true", MEASUREMENT),
     ("docs/benchmarks.md", "--bench row_kernels", MEASUREMENT),
     ("docs/benchmarks.md", "sim_peer.py", PEER),
     ("docs/benchmarks.md", "loss_peer.py", PEER),
@@ -179,18 +180,17 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
     ("docs/reproduce.md", "reproduce --quick", MEASUREMENT),
     ("docs/reward-math.md", "--skip-bad-rows", verifier("median")),
     ("docs/reward-math.md", "cargo bench", MEASUREMENT),
-    ("docs/rollout.md", "--set rollout.cpu_kernels=true", MEASUREMENT),
     ("docs/rollout.md", "--replay-rollouts", trainer("again: 2 steps done")),
     ("docs/scaling.md", "plan --table", trainer("# Scaling")),
     (
-        "docs/serve.md",
+        "docs/rollout.md",
         "curl",
         Elsewhere(
             "crates/llm-trainer/tests/trainer/serve: other requests, and OpenAI's package where Python has it",
         ),
     ),
     (
-        "docs/serve.md",
+        "docs/rollout.md",
         "--reload-root",
         Elsewhere("crates/llm-trainer/tests/trainer/external_engine.rs"),
     ),

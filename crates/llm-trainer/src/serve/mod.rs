@@ -1,7 +1,7 @@
 //! An OpenAI-compatible server: completions, chat, log-probabilities and streaming over HTTP/1.1.
 //!
 //! One thread, the first, runs the model and nothing else; all requests decode together in its batch. Another answers the network.
-//! Between them stands a queue of bounded length. Fields, limits and how a trainer pushes weights are in `docs/serve.md`.
+//! Between them stands a queue of bounded length. Fields, limits and how a trainer pushes weights are in `docs/rollout.md`.
 
 mod answer;
 mod error;

@@ -40,7 +40,7 @@ pub(super) const ROLLOUT: &[Row] = &[
     ),
     field(
         "rollout.engine",
-        "What samples the responses that are trained on: `\"own\"`, the trainer with the weights it trains, or `\"openai\"`, another process with OpenAI's interface, which is sent the weights before each step that follows an update (`docs/serve.md`).",
+        "What samples the responses that are trained on: `\"own\"`, the trainer with the weights it trains, or `\"openai\"`, another process with OpenAI's interface, which is sent the weights before each step that follows an update (`docs/rollout.md`).",
     ),
     field(
         "rollout.engine.openai.url",
