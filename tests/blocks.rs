@@ -125,7 +125,7 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
     ("docs/first-run.md", "softmax-sim man --dir", simulator("pages: man1")),
     ("docs/first-run.md", "reward-math man --dir", verifier("pages: man1")),
     ("docs/hardware.md", "plan --model 32b", trainer("32 ranks: 4 nodes of 8 devices")),
-    ("docs/one-node.md", "make setup", Not("downloads, and trains for weeks on eight GPUs")),
+    ("docs/one-node.md", "CUDA=1 make setup", Not("downloads, and trains for weeks on eight GPUs")),
     ("docs/one-node.md", "data check", Not("needs data sets that are not in the repository")),
     (
         "docs/hardware.md",
@@ -140,15 +140,15 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
         "--entropy-ceiling 1.0",
         trainer("stories: 64 problems, 8 samples each"),
     ),
-    ("docs/models.md", "llm-trainer merge", trainer("merged: ")),
+    ("docs/one-node.md", "llm-trainer merge", trainer("merged: ")),
     (
-        "docs/models.md",
+        "docs/one-node.md",
         "import-gguf",
         Elsewhere(
             "crates/gguf-import/tests/it: files made up by the test, and the fetched ones where they are",
         ),
     ),
-    ("docs/models.md", "KEEP_GGUF", DOWNLOADS),
+    ("docs/one-node.md", "KEEP_GGUF", DOWNLOADS),
     ("docs/observability.md", "pip install tensorboard", DOWNLOADS),
     ("docs/observability.md", "--tensorboard exported", trainer("tensorboard: exported/KL-Cov")),
     (
