@@ -159,13 +159,17 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
     ("docs/observability.md", "wandb sync", Not("sends a run to a server of others")),
     ("docs/observability.md", "llm-trainer inspect", trainer("KL-Cov: 80 steps")),
     ("docs/observability.md", "llm-trainer report", trainer("report: runs/demo/GRPO/report.html")),
-    ("docs/own-code.md", "custom_loss", Elsewhere("crates/rl-losses/tests/it/own_loss.rs")),
+    ("docs/architecture.md", "custom_loss", Elsewhere("crates/rl-losses/tests/it/own_loss.rs")),
     (
-        "docs/own-code.md",
+        "docs/architecture.md",
         "custom_reward",
         Elsewhere("crates/llm-trainer/tests/trainer/examples.rs: a smaller model"),
     ),
-    ("docs/own-code.md", "minimal_loop", Elsewhere("crates/llm-trainer/tests/trainer/examples.rs")),
+    (
+        "docs/architecture.md",
+        "minimal_loop",
+        Elsewhere("crates/llm-trainer/tests/trainer/examples.rs"),
+    ),
     ("docs/prime.md", "warmup", TRAINS),
     (
         "docs/python.md",
