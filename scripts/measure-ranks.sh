@@ -6,7 +6,7 @@
 # LLM_TRAINER=PATH  the program, with its libtorch on LD_LIBRARY_PATH; built here if it is not given
 # TENSOR=1          one row more, of one model over both processes, whose heads must be even in number (SmolLM2-135M has nine)
 #
-# Below the table, on standard error, are the fractions that docs/distributed.md tells. Nothing else should run meanwhile: some five
+# The table of docs/distributed.md; below it, on standard error, are fractions of the step. Nothing else should run meanwhile: some five
 # minutes on two cores.
 set -euo pipefail
 cd "$(dirname "$0")/.."

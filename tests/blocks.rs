@@ -57,6 +57,7 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
     ("README.md", "scripts/fetch-smollm2.sh", DOWNLOADS),
     ("README.md", "--preset qwen2.5-7b-kl-cov", trainer("name = \"qwen2.5-7b-kl-cov\"")),
     ("docs/benchmarks.md", "--bench softmax_entropy", MEASUREMENT),
+    ("docs/benchmarks.md", "--set rollout.cpu_kernels=true", MEASUREMENT),
     ("docs/benchmarks.md", "--bench row_kernels", MEASUREMENT),
     ("docs/benchmarks.md", "sim_peer.py", PEER),
     ("docs/benchmarks.md", "loss_peer.py", PEER),
@@ -123,7 +124,7 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
     ("docs/first-run.md", "softmax-sim man --dir", simulator("pages: man1")),
     ("docs/first-run.md", "reward-math man --dir", verifier("pages: man1")),
     ("docs/hardware.md", "plan --model 32b", trainer("32 ranks: 4 nodes of 8 devices")),
-    ("docs/one-node.md", "make setup", Not("downloads, and trains for weeks on eight GPUs")),
+    ("docs/one-node.md", "CUDA=1 make setup", Not("downloads, and trains for weeks on eight GPUs")),
     ("docs/one-node.md", "data check", Not("needs data sets that are not in the repository")),
     (
         "docs/hardware.md",
@@ -138,15 +139,15 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
         "--entropy-ceiling 1.0",
         trainer("stories: 64 problems, 8 samples each"),
     ),
-    ("docs/models.md", "llm-trainer merge", trainer("merged: ")),
+    ("docs/one-node.md", "llm-trainer merge", trainer("merged: ")),
     (
-        "docs/models.md",
+        "docs/one-node.md",
         "import-gguf",
         Elsewhere(
             "crates/gguf-import/tests/it: files made up by the test, and the fetched ones where they are",
         ),
     ),
-    ("docs/models.md", "KEEP_GGUF", DOWNLOADS),
+    ("docs/one-node.md", "KEEP_GGUF", DOWNLOADS),
     ("docs/observability.md", "pip install tensorboard", DOWNLOADS),
     ("docs/observability.md", "--tensorboard exported", trainer("tensorboard: exported/KL-Cov")),
     (
@@ -157,13 +158,17 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
     ("docs/observability.md", "wandb sync", Not("sends a run to a server of others")),
     ("docs/observability.md", "llm-trainer inspect", trainer("KL-Cov: 80 steps")),
     ("docs/observability.md", "llm-trainer report", trainer("report: runs/demo/GRPO/report.html")),
-    ("docs/own-code.md", "custom_loss", Elsewhere("crates/rl-losses/tests/it/own_loss.rs")),
+    ("docs/architecture.md", "custom_loss", Elsewhere("crates/rl-losses/tests/it/own_loss.rs")),
     (
-        "docs/own-code.md",
+        "docs/architecture.md",
         "custom_reward",
         Elsewhere("crates/llm-trainer/tests/trainer/examples.rs: a smaller model"),
     ),
-    ("docs/own-code.md", "minimal_loop", Elsewhere("crates/llm-trainer/tests/trainer/examples.rs")),
+    (
+        "docs/architecture.md",
+        "minimal_loop",
+        Elsewhere("crates/llm-trainer/tests/trainer/examples.rs"),
+    ),
     (
         "docs/python.md",
         "maturin build",
@@ -177,18 +182,17 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
     ("docs/reproduce.md", "reproduce --quick", MEASUREMENT),
     ("docs/reward-math.md", "--skip-bad-rows", verifier("median")),
     ("docs/reward-math.md", "cargo bench", MEASUREMENT),
-    ("docs/rollout.md", "--set rollout.cpu_kernels=true", MEASUREMENT),
     ("docs/rollout.md", "--replay-rollouts", trainer("again: 2 steps done")),
     ("docs/scaling.md", "plan --table", trainer("# Scaling")),
     (
-        "docs/serve.md",
+        "docs/rollout.md",
         "curl",
         Elsewhere(
             "crates/llm-trainer/tests/trainer/serve: other requests, and OpenAI's package where Python has it",
         ),
     ),
     (
-        "docs/serve.md",
+        "docs/rollout.md",
         "--reload-root",
         Elsewhere("crates/llm-trainer/tests/trainer/external_engine.rs"),
     ),

@@ -1,7 +1,7 @@
 //! An OpenAI-compatible server: completions, chat, log-probabilities and streaming over HTTP/1.1.
 //!
 //! The first thread runs the model and nothing else; all requests decode together in its batch. Another thread serves the network.
-//! A bounded queue connects them. Fields, limits and how a trainer pushes weights are in `docs/serve.md`.
+//! A bounded queue connects them. Fields, limits and how a trainer pushes weights are in `docs/rollout.md`.
 
 mod answer;
 mod error;

@@ -38,23 +38,36 @@ fn decided(case: &Case) -> (String, String, String) {
     (label.to_owned(), ours.to_owned(), step)
 }
 
+/// One row a rule, in the order of their first lines: how its rows were decided, and which they are.
 fn page(cases: &[(usize, Case)], rules: &BTreeMap<String, String>) -> String {
-    let mut table = String::new();
+    let mut order: Vec<&str> = Vec::new();
+    let mut rows_of: BTreeMap<(&str, String), Vec<String>> = BTreeMap::new();
     let mut agreeing = 0;
     for (line, case) in cases {
         let (label, ours, step) = decided(case);
         let rule = rules.get(&case.id).map_or("no rule", String::as_str);
         agreeing += usize::from(label == ours || ours == "as labelled");
-        let _ = writeln!(table, "| {line} | {} | {label} | {ours} | {step} | {rule} |", case.id);
+        if !order.contains(&rule) {
+            order.push(rule);
+        }
+        let decision = format!("{label} → {ours}, {step}");
+        rows_of.entry((rule, decision)).or_default().push(format!("{line} {}", case.id));
+    }
+    let mut table = String::new();
+    for rule in order {
+        let decisions = rows_of.iter().filter(|((of, _), _)| *of == rule);
+        let cells: Vec<String> = decisions
+            .map(|((_, decision), rows)| format!("{decision}: {}", rows.join(", ")))
+            .collect();
+        let _ = writeln!(table, "| {rule} | {} |", cells.join("; "));
     }
     format!(
         "# Disputed rows\n\n\
-         The {} rows of the development set of which its authors say that people differ about the label. They are not \
-         counted in the accuracy of [the verifier](reward-math.md). By line number and identifier, as the rows themselves \
-         are not part of this project; \"unparsed\" earns no reward. On {agreeing} of them the verdict is that of the label.\n\n\
-         Written by `UPDATE_DOCS=1 cargo test -p reward-math --test it mathcases::disputed`; without the variable the test fails where \
-         the page is not what the code decides.\n\n\
-         | line | row | label | our verdict | step | rule |\n|---|---|---|---|---|---|\n{table}",
+         People differ about the label of {} rows of the development set. [The verifier](reward-math.md)'s accuracy leaves \
+         them out; on {agreeing} of them the verdict is that of the label. The rows themselves are not part of this \
+         project: each stands by its line and identifier. \"Unparsed\" earns no reward.\n\n\
+         `UPDATE_DOCS=1 cargo test -p reward-math --test it mathcases::disputed` writes this page.\n\n\
+         | rule | label → our verdict, step: line and row |\n|---|---|\n{table}",
         cases.len()
     )
 }
