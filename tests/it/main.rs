@@ -6,6 +6,7 @@ mod circles;
 mod configurations;
 mod documents;
 mod pains;
+mod plain_words;
 mod recorded_best_of;
 mod recorded_schedules;
 mod scripts;

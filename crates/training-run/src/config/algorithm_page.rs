@@ -7,7 +7,7 @@ use rl_losses::{Standing, registry};
 use super::feedable::feedable;
 use super::field::{Field, fields, table};
 
-/// Whether a field is a setting of a policy loss or an advantage estimator.
+/// True for a setting of a policy loss or an advantage estimator.
 pub(super) fn is_setting(field: &Field) -> bool {
     [POLICY_LOSS, ADVANTAGE].iter().any(|choice| inside(&field.path, choice))
 }
@@ -15,7 +15,7 @@ pub(super) fn is_setting(field: &Field) -> bool {
 const POLICY_LOSS: &str = "algorithm.policy_loss";
 const ADVANTAGE: &str = "algorithm.advantage";
 
-/// Whether `path` leads to something within `outer`.
+/// True if `path` leads to something within `outer`.
 fn inside(path: &str, outer: &str) -> bool {
     path.strip_prefix(outer).is_some_and(|rest| rest.starts_with('.'))
 }
@@ -25,7 +25,7 @@ fn settings(choice: String) -> impl Iterator<Item = &'static Field> {
     fields().iter().filter(move |field| field.path == choice || inside(&field.path, &choice))
 }
 
-/// What follows the table of `[algorithm]` on the page.
+/// Prints the losses and estimators, below the table of `[algorithm]`.
 pub(super) fn algorithm_section() -> String {
     let mut page = String::from(LOSSES);
     for method in registry() {

@@ -107,10 +107,10 @@ impl Display for BatchArithmetic {
             grouped(self.rollouts() * longest),
             grouped(mini_batch_prompts * group_size * longest),
         )?;
-        let whole = self.micro_batch_tokens / longest;
+        let sequences = self.micro_batch_tokens / longest;
         writeln!(
             out,
-            "micro-batch: {} tokens, {whole} of the longest sequences; changes memory, not the result",
+            "micro-batch: {} tokens, {sequences} of the longest sequences; changes memory, not the result",
             grouped(self.micro_batch_tokens),
         )
     }
@@ -163,7 +163,7 @@ impl Run {
         Ok(lines)
     }
 
-    /// What is allowed and probably not meant: one sentence each, to be shown before the run starts.
+    /// Warnings before the run starts: one sentence for each allowed but unlikely setting.
     pub fn warnings(&self) -> Vec<String> {
         let arithmetic = self.batch_arithmetic();
         let algorithm = &self.config().algorithm;

@@ -1,10 +1,10 @@
-//! What holds a run together: the pull to a reference, and the guards.
+//! Reference KL and entropy guards.
 
 use rl_losses::{KlCoefficient, KlEstimator};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where the divergence from the reference enters.
+/// Place of the divergence from the reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum KlPlacement {
@@ -28,7 +28,7 @@ pub struct ReferenceKl {
     /// the gradient of k2.
     #[serde(default = "default_estimator")]
     pub estimator: KlEstimator,
-    /// What it is multiplied by, reward per nat.
+    /// Coefficient of the divergence, reward per nat.
     #[serde(default = "default_coefficient")]
     pub coefficient: KlCoefficient,
 }
@@ -41,7 +41,7 @@ fn default_coefficient() -> KlCoefficient {
     KlCoefficient::Fixed(0.001)
 }
 
-/// What happens while the entropy is out of bounds.
+/// Reaction to an entropy out of bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GuardAction {
@@ -83,7 +83,7 @@ impl Default for GuardSection {
 }
 
 impl GuardSection {
-    /// What is wrong with an entropy, in nats; nothing within bounds.
+    /// Message for an entropy out of bounds, in nats; `None` within bounds.
     pub fn entropy_out_of_bounds(&self, entropy: f64) -> Option<String> {
         let Self { entropy_min, entropy_max, .. } = *self;
         if entropy < entropy_min {

@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where the model runs.
+/// Device of the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub enum Device {
-    /// As [`Self::CudaOfRank`] where there is a GPU, else the CPU.
+    /// [`Self::CudaOfRank`] on a machine with a GPU, else the CPU.
     #[default]
     Auto,
     /// The CPU.

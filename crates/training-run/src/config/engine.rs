@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use messages::Problem;
 
-/// What samples the responses that a run trains on; evaluations are always the trainer's own.
+/// Sampler of the responses that a run trains on; the trainer itself samples evaluations.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RolloutEngine {
@@ -103,21 +103,26 @@ impl RolloutEngine {
                 problems.push(Problem { field, value, expected });
             }
         };
-        let of = |field: &str| format!("rollout.engine.openai.{field}");
+        let named = |field: &str| format!("rollout.engine.openai.{field}");
         let url = &engine.url;
         let good = url.strip_prefix("http://").is_some_and(|host| {
             !host.is_empty() && !host.ends_with('/') && !host.contains(char::is_whitespace)
         });
         require(
             good,
-            &of("url"),
+            &named("url"),
             format!("{url:?}"),
             "http://HOST:PORT, without a slash at its end",
         );
         let path = &engine.reload_path;
-        require(path.starts_with('/'), &of("reload_path"), format!("{path:?}"), "a path from /");
+        require(path.starts_with('/'), &named("reload_path"), format!("{path:?}"), "a path from /");
         let field = &engine.reload_field;
-        require(!field.is_empty(), &of("reload_field"), "\"\"".to_owned(), "the name of a field");
+        require(
+            !field.is_empty(),
+            &named("reload_field"),
+            "\"\"".to_owned(),
+            "the name of a field",
+        );
         let expected = "\"own\" where rollout.top_k, top_p or min_p leaves tokens out: it would have to say which";
         require(!truncates, "rollout.engine", "\"openai\"".to_owned(), expected);
         let expected = "\"own\" where [lora] is given: the engine loads whole models";

@@ -16,7 +16,7 @@ pub enum ConfigError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// The name of the file says that it is YAML.
@@ -37,21 +37,21 @@ pub enum ConfigError {
         line: usize,
         /// In characters, counted from 1.
         column: usize,
-        /// What is wrong and what was expected.
+        /// Fault and expectation.
         message: String,
     },
     /// A `--set` cannot be applied.
     #[error("--set {argument}: {message}")]
     Override {
-        /// As given.
+        /// Override as given.
         argument: String,
-        /// What is wrong and what was expected.
+        /// Fault and expectation.
         message: String,
     },
     /// No published run has this name.
     #[error("--preset{}, expected one of{}", no_preset(name), list_presets(known))]
     UnknownPreset {
-        /// As given; may be empty.
+        /// Name as given; may be empty.
         name: String,
         /// Those whose names begin so, or all.
         known: Vec<&'static RunPreset>,

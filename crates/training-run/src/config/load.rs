@@ -34,7 +34,7 @@ impl RunConfig {
     ///
     /// # Errors
     ///
-    /// As for [`RunConfig::load`].
+    /// The errors of [`RunConfig::load`].
     pub fn parse(text: &str, path: &Path, overrides: &[String]) -> Result<Self, ConfigError> {
         let is_yaml = |extension: &OsStr| extension == "yaml" || extension == "yml";
         if path.extension().is_some_and(is_yaml) {
@@ -96,7 +96,7 @@ impl RunConfig {
     }
 }
 
-/// Whether `inner` is the dotted path of something within `outer`.
+/// True if `inner` is the dotted path of something within `outer`.
 fn inside(inner: &str, outer: &str) -> bool {
     inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('.'))
 }
@@ -148,7 +148,7 @@ fn apply(table: &mut Table, argument: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// What a string stands for, so that a setting within it can be changed.
+/// Expands a bare name, so that a setting within it can be changed.
 fn source_table(name: &str) -> Value {
     Value::try_from(DataSource::named(name)).expect("a source of questions is a table")
 }
@@ -197,7 +197,7 @@ fn parse_value(text: &str, path: &str) -> Result<Value, String> {
     }
 }
 
-/// Whether the value of a field is a text, a path or a name.
+/// True if the value of a field is a text, a path or a name.
 fn holds_text(path: &str) -> bool {
     let is_text = |field: &Field| {
         let is_quoted = field.default.as_deref().is_some_and(|text| text.starts_with('"'));
@@ -207,7 +207,7 @@ fn holds_text(path: &str) -> bool {
     SOURCES.contains(&path) || fields().iter().any(is_text)
 }
 
-/// What a shell user means as a string without quoting it twice: a word or a path.
+/// True for a word or a path, which a shell user need not quote twice.
 fn is_bare(text: &str) -> bool {
     let plain = |c: char| c.is_alphanumeric() || "._-/:+".contains(c);
     !text.is_empty() && text.chars().all(plain)
@@ -228,7 +228,7 @@ fn explain(message: &str) -> String {
     }
 }
 
-/// What the keys of verl in a file are here, where one of them is what serde does not know.
+/// Names our fields for keys of verl in a file, if one of them is the field that serde does not know.
 fn verl_keys(text: &str, message: &str) -> Option<String> {
     let unknown = message.split("unknown field `").nth(1)?.split('`').next()?;
     let mut keys = Vec::new();

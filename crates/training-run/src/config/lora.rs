@@ -85,7 +85,7 @@ impl Default for LoraSection {
 }
 
 impl LoraSection {
-    /// What the correction is multiplied by: `alpha / rank`.
+    /// Factor of the correction: `alpha / rank`.
     pub fn scale(&self) -> f64 {
         self.alpha / self.rank as f64
     }

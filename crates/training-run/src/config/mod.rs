@@ -1,4 +1,4 @@
-//! What a run is: as written ([`RunConfig`]), and checked ([`Run`]). Only a [`Run`] can start.
+//! Configuration of a run: as written ([`RunConfig`]), and checked ([`Run`]). Only a [`Run`] can start.
 //!
 //! Every field with its default is listed in `docs/configuration.md`, printed from [`fields`].
 

@@ -7,7 +7,7 @@ use super::dtype::Dtype;
 use super::problems::Problems;
 use crate::schedule::Decay;
 
-/// What stands behind a parameter that is too coarse to take small steps in.
+/// Master weight of a parameter that is too coarse for small steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MasterWeights {
@@ -24,7 +24,7 @@ impl MasterWeights {
     /// All.
     pub const ALL: [Self; 3] = [Self::F32, Self::Split, Self::None];
 
-    /// As it is written in a configuration.
+    /// Name in a configuration.
     pub fn name(self) -> &'static str {
         match self {
             Self::F32 => "f32",
@@ -33,7 +33,7 @@ impl MasterWeights {
         }
     }
 
-    /// What it keeps beside each parameter of a model in `dtype`, in bytes.
+    /// Size of the master weight of one parameter of a model in `dtype`, in bytes.
     pub fn bytes_beside(self, dtype: Dtype) -> u64 {
         match (dtype, self) {
             (Dtype::F32 | Dtype::F64, _) | (Dtype::Bf16, Self::None) => 0,
@@ -125,12 +125,12 @@ mod tests {
             for dtype in [Dtype::F32, Dtype::F64, Dtype::Bf16] {
                 let mut problems = Problems::default();
                 section.check("reward_model.optimizer", dtype, &mut problems);
-                let said: Vec<String> = problems.0.iter().map(ToString::to_string).collect();
+                let messages: Vec<String> = problems.0.iter().map(ToString::to_string).collect();
                 if dtype == Dtype::Bf16 || master == MasterWeights::F32 {
-                    assert!(said.is_empty(), "{said:?}");
+                    assert!(messages.is_empty(), "{messages:?}");
                 } else {
                     let start = format!("`reward_model.optimizer.master` is {:?}", master.name());
-                    assert!(said.len() == 1 && said[0].contains(&start), "{said:?}");
+                    assert!(messages.len() == 1 && messages[0].contains(&start), "{messages:?}");
                 }
             }
         }

@@ -45,7 +45,7 @@ A key of verl in `--set` or in a file is refused with its name here. The values 
 
 ";
 
-/// Where the page stands in the book, as `docs/README.md` has it.
+/// Footer of the page, in the order of `docs/README.md`.
 const FOOTER: &str = "\n---\n\n← [Choosing a method](choosing-a-method.md) · \
                        [Contents](README.md) · [Rollouts](rollout.md) →\n";
 

@@ -83,17 +83,17 @@ impl From<Zero> for u8 {
 }
 
 impl Zero {
-    /// Whether each rank keeps a part of the optimiser's state alone.
+    /// True if the optimiser's state is sharded.
     pub fn shards_optimizer(self) -> bool {
         self != Self::Nothing
     }
 
-    /// Whether each rank keeps a part of the gradients of blocks, embedding and head alone.
+    /// True if the gradients of blocks, embedding and head are sharded.
     pub fn shards_gradients(self) -> bool {
         matches!(self, Self::Gradients | Self::Parameters)
     }
 
-    /// Whether each rank keeps a part of the parameters of blocks, embedding and head alone.
+    /// True if the parameters of blocks, embedding and head are sharded.
     pub fn shards_parameters(self) -> bool {
         self == Self::Parameters
     }

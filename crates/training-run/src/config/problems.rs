@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, collected.
+//! Problems of a configuration, collected.
 
 use std::fmt::Debug;
 

@@ -66,7 +66,7 @@ impl Run {
         }
     }
 
-    /// The same for each optimiser step of the reward model, where there is one.
+    /// Factor on the learning rate of each optimiser step of the reward model, if there is one.
     pub fn reward_model_schedule(&self) -> Option<Schedule> {
         let section = self.config.reward_model.as_ref()?;
         let steps = section.optimizer_steps_per_step(self.config.rollout.prompts_per_step) as u64;
@@ -77,13 +77,13 @@ impl Run {
         })
     }
 
-    /// Whether to evaluate after `step` training steps (0: before the first).
+    /// True if the run evaluates after `step` training steps (0: before the first).
     pub fn evaluates_at(&self, step: u64) -> bool {
         let every = self.config.evaluation.every;
         every > 0 && (step.is_multiple_of(every) || step == self.config.training.steps)
     }
 
-    /// Whether to save after `step` training steps.
+    /// True if the run saves after `step` training steps.
     pub fn saves_at(&self, step: u64) -> bool {
         let every = self.config.checkpoint.every;
         step == self.config.training.steps || (every > 0 && step > 0 && step.is_multiple_of(every))
@@ -102,10 +102,10 @@ impl Run {
             models.extend(others.into_iter().filter(|(_, path)| **path != self.config.model.path));
         }
         for (field, model) in models {
-            let found = model.join("config.json").is_file();
+            let is_there = model.join("config.json").is_file();
             let advice = model_place::advice(model).map(|advice| format!("; {advice}"));
             let expected = format!("{}{}", model_place::EXPECTED, advice.unwrap_or_default());
-            problems.add_unless(found, field, model.display().to_string(), &expected);
+            problems.add_unless(is_there, field, model.display().to_string(), &expected);
         }
         let data = &self.config.data;
         let sources = [("train", Some(&data.train)), ("evaluation", data.evaluation.as_ref())];

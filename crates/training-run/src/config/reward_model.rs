@@ -56,7 +56,7 @@ pub struct RewardModelSection {
 }
 
 impl RewardModelSection {
-    /// Whether it learns at all.
+    /// True if it learns at all.
     pub fn learns(&self) -> bool {
         self.update != RewardModelUpdate::None
     }

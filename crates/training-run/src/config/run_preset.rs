@@ -7,11 +7,11 @@ use toml::{Table, Value};
 pub struct RunPreset {
     /// Its name, and that of the run.
     pub name: &'static str,
-    /// What differs from [`SHARED_PRESET`], as TOML, each value with its source beside it.
+    /// Differences from [`SHARED_PRESET`] as TOML, each value with its source beside it.
     pub text: &'static str,
 }
 
-/// What all presets share, as TOML, each value with its source beside it.
+/// Values that all presets share, as TOML, each value with its source beside it.
 pub const SHARED_PRESET: &str = include_str!("../../../../configs/presets/shared.toml");
 
 macro_rules! preset {
@@ -36,7 +36,7 @@ pub const RUN_PRESETS: [RunPreset; 8] = [
 ];
 
 impl RunPreset {
-    /// What was published, in a few words: the first line of its file.
+    /// Title of the published run: the first line of its file.
     pub fn about(&self) -> &'static str {
         let line = self.text.lines().next().unwrap_or_default();
         line.trim_start_matches("# ").split(". ").next().unwrap_or_default()

@@ -20,7 +20,7 @@ pub(super) fn meaning(path: &str) -> String {
     text.unwrap_or_default().replace('\n', " ")
 }
 
-/// Whether a field must be given where its section or choice is used.
+/// True if a field must be given where its section or choice is used.
 pub(super) fn is_required(path: &str) -> bool {
     find(path).is_some_and(|found| found.is_required)
 }
@@ -30,7 +30,7 @@ pub(super) fn of_field(path: &str) -> Option<&'static Value> {
     find(path).map(|found| found.schema)
 }
 
-/// Whether a field is a choice, whose table holds one key of several.
+/// True if a field is a choice, whose table holds one key of several.
 pub(super) fn is_choice(path: &str) -> bool {
     let Some(schema) = of_field(path) else { return false };
     let alternatives = branches(schema);
@@ -77,16 +77,20 @@ fn find(path: &str) -> Option<Property<'static>> {
 fn property<'a>(schema: &'a Value, key: &str) -> Option<Property<'a>> {
     branches(schema).into_iter().find_map(|branch| {
         let inner = branch.get("properties")?.get(key)?;
-        let own = inner.get("description").or_else(|| branch.get("description"));
+        let description = inner.get("description").or_else(|| branch.get("description"));
         let required = branch.get("required").and_then(Value::as_array);
         let is_named = required.is_some_and(|names| names.iter().any(|name| name == key));
         // The name of an alternative is required in its own object only.
         let is_required = is_named && !is_alternative(branch, schema);
-        Some(Property { schema: inner, description: own.and_then(Value::as_str), is_required })
+        Some(Property {
+            schema: inner,
+            description: description.and_then(Value::as_str),
+            is_required,
+        })
     })
 }
 
-/// Whether `branch` is an object of one name among the alternatives of `schema`.
+/// True if `branch` is an object of one name among the alternatives of `schema`.
 fn is_alternative(branch: &Value, schema: &Value) -> bool {
     let names = branch.get("properties").and_then(Value::as_object);
     !std::ptr::eq(branch, resolved(schema)) && names.is_some_and(|names| names.len() == 1)

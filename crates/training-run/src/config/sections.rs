@@ -46,7 +46,7 @@ pub struct RunConfig {
     /// How responses are sampled.
     #[serde(default)]
     pub rollout: RolloutSection,
-    /// What a response earns.
+    /// Reward of a response.
     #[serde(default)]
     pub reward: RewardSection,
     /// Which groups a step trains on.
@@ -72,10 +72,10 @@ pub struct RunConfig {
     /// Accuracy on questions that are not trained on.
     #[serde(default)]
     pub evaluation: EvaluationSection,
-    /// What is kept.
+    /// Checkpoints.
     #[serde(default)]
     pub checkpoint: CheckpointSection,
-    /// What is measured.
+    /// Measurements beside the training.
     #[serde(default)]
     pub metrics: MetricsSection,
     /// When the run should not simply go on.
@@ -230,14 +230,14 @@ pub struct RewardSection {
     /// Threads that judge responses while others are sampled; 0 takes one per core. Changes speed,
     /// never a reward.
     pub threads: usize,
-    /// What each verdict earns.
+    /// Reward of each verdict.
     pub values: reward_math::Reward,
     /// How an answer is found and read.
     pub grading: reward_math::Options,
     /// Treatment of responses that reach `rollout.max_response_tokens`: `"none"`, `"mask"` (their
     /// tokens have no gradient), or the next rows.
     pub overlong: Overlong,
-    /// Whether and how programs are run.
+    /// Sandbox that runs programs.
     pub code: CodeSection,
 }
 
@@ -276,10 +276,10 @@ pub struct AlgorithmSection {
     /// The pull to the policy before the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference_kl: Option<ReferenceKl>,
-    /// What holds an entropy trajectory.
+    /// Controller that holds an entropy trajectory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thermostat: Option<ThermostatSection>,
-    /// What moves the weight of the entropy bonus, in place of `entropy_coefficient`.
+    /// Controller of the entropy bonus, in place of `entropy_coefficient`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adaptive_entropy: Option<AdaptiveEntropy>,
 }

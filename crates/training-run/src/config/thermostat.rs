@@ -131,18 +131,18 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said() {
-        let said = |from: &str, to: &str| {
+        let refusal = |from: &str, to: &str| {
             let text = WRITTEN.replace(from, to);
             toml::from_str::<ThermostatSection>(&text).unwrap_err().message().to_owned()
         };
-        assert_eq!(said("knob = \"fraction\"", ""), "missing field `knob`");
-        assert_eq!(said("low = 0.001", ""), "missing field `low`");
+        assert_eq!(refusal("knob = \"fraction\"", ""), "missing field `knob`");
+        assert_eq!(refusal("low = 0.001", ""), "missing field `low`");
         assert_eq!(
-            said("low = 0.001", "low = 0.001\ninitial = 0.1"),
+            refusal("low = 0.001", "low = 0.001\ninitial = 0.1"),
             "`initial` is no field here: the policy loss has the number"
         );
-        assert!(said("fraction", "frction").contains("unknown variant `frction`"));
-        assert!(said("high = 0.5", "high = 0.5\ngain = 1").contains("unknown field `gain`"));
-        assert!(said("low = 0.001", "low = -1").contains("`low` is -1"));
+        assert!(refusal("fraction", "frction").contains("unknown variant `frction`"));
+        assert!(refusal("high = 0.5", "high = 0.5\ngain = 1").contains("unknown field `gain`"));
+        assert!(refusal("low = 0.001", "low = -1").contains("`low` is -1"));
     }
 }

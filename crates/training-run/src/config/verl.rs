@@ -79,17 +79,17 @@ const VERL_KEYS: &[(&str, &str)] = &[
 /// Most keys of a file that a message names.
 const NAMED: usize = 3;
 
-/// Where all of them stand.
+/// Page with all keys.
 const PAGE: &str = "docs/configuration.md#keys-of-verl";
 
-/// What to write in place of a key of verl; `None` where it is none.
+/// Names our field for a key of verl; `None` for any other key.
 pub(super) fn here(key: &str) -> Option<String> {
     let key = key.trim_start_matches('+');
     let (_, field) = VERL_KEYS.iter().find(|(verl, _)| *verl == key)?;
     Some(format!("`{key}` is a key of verl, here it is `{field}` ({PAGE})"))
 }
 
-/// The same for those keys of a file that hold the name `unknown`.
+/// Names our fields for the keys of verl in a file that contain the name `unknown`.
 pub(super) fn keys_here<'a>(keys: impl Iterator<Item = &'a str>, unknown: &str) -> Option<String> {
     let of_verl = |key: &str| VERL_KEYS.iter().find(|(verl, _)| *verl == key);
     let with_name = keys.filter(|key| key.split('.').any(|part| part == unknown));
