@@ -22,7 +22,6 @@ const WHOLE: &str = "a whole number of at least 0";
 
 /// Replaces the names of Rust's types in a parser's message: `expected u64` becomes `expected a whole number of at
 /// least 0`.
-/// least 0`.
 pub fn plain_words(message: &str) -> String {
     const EXPECTED: &str = "expected ";
     let mut parts = message.split(EXPECTED);

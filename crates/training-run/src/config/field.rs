@@ -93,7 +93,7 @@ fn paths(text: &str) -> Vec<String> {
     let mut paths = Vec::new();
     for line in text.lines() {
         if let Some(header) = line.strip_prefix('[') {
-            section = header.trim_end_matches(']').to_owned();
+            header.trim_end_matches(']').clone_into(&mut section);
             paths.push(section.clone());
         } else if let Some((key, _)) = line.split_once(" = ") {
             let is_top = section.is_empty();
@@ -179,12 +179,10 @@ mod tests {
         for field in fields() {
             assert!(field.meaning.ends_with(['.', ')']), "{}: {:?}", field.path, field.meaning);
         }
-        let unlisted: Vec<String> = schema::leaves()
-            .into_iter()
-            .map(whole)
-            .filter(|path| !listed.contains(path.as_str()))
-            .filter(|path| !path.starts_with("algorithm.advantage.gae"))
-            .collect();
-        assert_eq!(unlisted, [String::new(); 0]);
+        // The trainer refuses GAE, which needs a critic.
+        let is_refused = |path: &str| path.starts_with("algorithm.advantage.gae.");
+        for path in schema::leaves().into_iter().map(whole) {
+            assert!(listed.contains(path.as_str()) || is_refused(&path), "{path} is not listed");
+        }
     }
 }

@@ -47,7 +47,7 @@ impl MasterWeights {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct OptimizerSection {
-    /// Peak learning rate of AdamW.
+    /// Peak learning rate of `AdamW`.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub learning_rate: f64,
     /// Decoupled weight decay.
@@ -70,7 +70,7 @@ pub struct OptimizerSection {
     /// Largest L2 norm of the gradient; a larger gradient is scaled down to it.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub max_grad_norm: f64,
-    /// Optimiser steps of warm-up: step k runs at (k + 1) / (warmup_steps + 1) of the peak.
+    /// Optimiser steps of warm-up: step k runs at `(k + 1) / (warmup_steps + 1)` of the peak.
     pub warmup_steps: u64,
     /// Learning rate after the warm-up: `"constant"`, `"linear"` or `"cosine"`; the last two fall
     /// to 0 at the end of the run.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ParallelSection {
-    /// Stage of ZeRO (arXiv:1910.02054), the state that is sharded over several processes: `0`
+    /// Stage of `ZeRO` (arXiv:1910.02054), the state that is sharded over several processes: `0`
     /// nothing, `1` the optimiser's state, `2` also the gradients of blocks, embedding and head,
     /// `3` also their parameters. With 3 a block is whole only while it is computed, and all are
     /// while responses are sampled. Changes memory, speed and rounding; a run may continue with
