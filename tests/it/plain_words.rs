@@ -40,7 +40,9 @@ fn binds(line: &str) -> bool {
         line.strip_prefix(word).map(|rest| rest.split(end).next().unwrap_or(rest))
     });
     let names = pattern.unwrap_or_default().split(|c: char| !c.is_alphanumeric() && c != '_');
-    names.into_iter().any(|name| NAMES.contains(&name))
+    // The names in a struct's pattern are those of its fields.
+    let is_struct = pattern.is_some_and(|pattern| pattern.contains('{'));
+    !is_struct && names.into_iter().any(|name| NAMES.contains(&name))
 }
 
 #[test]

@@ -141,8 +141,8 @@ fn without_unit<'a>(text: &'a str, unit: &str) -> Cow<'a, str> {
     let pattern: Vec<char> = unit.chars().collect();
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let fits = |at: usize| {
-        let Some(found) = characters.get(at..at + pattern.len()) else { return false };
-        let same = found.iter().zip(&pattern).all(|(c, p)| *p == '.' || c == p);
+        let Some(window) = characters.get(at..at + pattern.len()) else { return false };
+        let same = window.iter().zip(&pattern).all(|(c, p)| *p == '.' || c == p);
         let open = at == 0 || !is_word(characters[at - 1]);
         let closed = characters.get(at + pattern.len()).is_none_or(|c| !is_word(*c));
         same && open && closed

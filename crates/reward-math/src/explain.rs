@@ -29,15 +29,15 @@ pub fn explain_answer(answer: &str, ground_truth: &str, options: &Options) -> St
 pub fn explain(response: &str, ground_truth: &str, options: &Options) -> String {
     let mut text = String::new();
     let extracted = extract(response, options);
-    let Some(found) = &extracted else {
+    let Some(answer) = &extracted else {
         // A text without an answer is more likely meant as a bare answer.
         add_line(&mut text, "extracted", "nothing: compared as it stands");
         text += &explain_answer(response, ground_truth, options);
         return text;
     };
-    add_line(&mut text, "extracted", &found.text);
-    add_line(&mut text, "by rule", &format!("{:?}, bytes {:?}", found.rule, found.span));
-    add_line(&mut text, "read as", &reading(&found.text));
+    add_line(&mut text, "extracted", &answer.text);
+    add_line(&mut text, "by rule", &format!("{:?}, bytes {:?}", answer.rule, answer.span));
+    add_line(&mut text, "read as", &reading(&answer.text));
     add_line(&mut text, "ground truth", ground_truth);
     add_line(&mut text, "read as", &reading(ground_truth));
     add_verdict(&mut text, &verify(response, ground_truth, &options.clone().explained()));

@@ -149,15 +149,15 @@ pub(crate) fn with_same_argument(left: &Node, right: &Node) -> Option<Node> {
         _ => None,
     };
     let ((left_label, _), (right_label, right_value)) = (labelled(left)?, labelled(right)?);
-    let ((left_name, wanted), (right_name, found)) =
+    let ((left_name, wanted), (right_name, given)) =
         (argument(left_label)?, argument(right_label)?);
     // Renaming to a name already in use would change the meaning.
     let Node::Value { expression, unit, percent, plus } = right_value else { return None };
     let taken = expression.any(&|node| matches!(node, Expression::Symbol(name) if *name == wanted));
-    if left_name != right_name || wanted == found || taken {
+    if left_name != right_name || wanted == given || taken {
         return None;
     }
-    let expression = expression.renamed(&found, &wanted);
+    let expression = expression.renamed(&given, &wanted);
     Some(Node::Value { expression, unit: unit.clone(), percent: *percent, plus: *plus })
 }
 

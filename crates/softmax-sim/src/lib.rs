@@ -13,6 +13,7 @@ pub mod entropy_change;
 pub mod environment;
 pub mod fit_law;
 mod mean_interval;
+pub mod micro_batch;
 pub mod perceptron;
 pub mod policy_table;
 pub mod population;

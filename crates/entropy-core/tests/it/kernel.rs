@@ -68,12 +68,15 @@ fn a_step_agrees_with_the_reference() {
             let mut summary = [StepSummary::default()];
             let step = ExactStep::new(rule, eta);
             let mode = step.run(&mut moved, &reward, policy.mode(), &mut Vec::new(), &mut summary);
-            let [found] = summary;
-            assert!(close(found.entropy, policy.entropy(), 1e-12, 0.0), "{found:?} {policy:?}");
-            assert!(close(found.value, value, 1e-12, 1e-15), "{found:?} {policy:?}");
+            let [measured] = summary;
             assert!(
-                close(found.covariance, covariance, 1e-12, 1e-13 * scale.sqrt()),
-                "{found:?}, expected {covariance}, {rule:?} {policy:?}"
+                close(measured.entropy, policy.entropy(), 1e-12, 0.0),
+                "{measured:?} {policy:?}"
+            );
+            assert!(close(measured.value, value, 1e-12, 1e-15), "{measured:?} {policy:?}");
+            assert!(
+                close(measured.covariance, covariance, 1e-12, 1e-13 * scale.sqrt()),
+                "{measured:?}, expected {covariance}, {rule:?} {policy:?}"
             );
             for (action, logit) in logits.iter().enumerate() {
                 let expected = logit + eta * direction[action];

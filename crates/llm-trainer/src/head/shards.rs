@@ -111,11 +111,11 @@ mod tests {
         for (kept, temperature) in [(None, 1.0), (Some(&kept), 1.0), (Some(&kept), 0.6)] {
             let targets = Targets { ids: &targets, kept };
             let heads = [None, Some(&group)].map(|group| Head { weight: &weight, group });
-            let [whole, parts] =
+            let [unsharded, sharded] =
                 heads.map(|head| token_statistics(&hidden, head, targets, temperature));
-            assert!(distance(&whole.log_prob, &parts.log_prob) < 1e-13);
-            assert!(distance(&whole.entropy, &parts.entropy) < 1e-13);
-            let [whole, parts] = heads.map(|head| {
+            assert!(distance(&unsharded.log_prob, &sharded.log_prob) < 1e-13);
+            assert!(distance(&unsharded.entropy, &sharded.entropy) < 1e-13);
+            let [unsharded, sharded] = heads.map(|head| {
                 let d_weight = weight.zeros_like();
                 let mut sum = WeightGradient::over(&d_weight);
                 let cotangent = TokenCotangent { log_prob: &d_log_prob, entropy: Some(&d_entropy) };
@@ -124,8 +124,8 @@ mod tests {
                     token_statistics_backward(&hidden, head, targets, temperature, cotangent, sum);
                 (gradient.hidden, d_weight)
             });
-            assert!(distance(&whole.0, &parts.0) < 1e-12);
-            assert!(distance(&whole.1, &parts.1) < 1e-12);
+            assert!(distance(&unsharded.0, &sharded.0) < 1e-12);
+            assert!(distance(&unsharded.1, &sharded.1) < 1e-12);
         }
     }
 }

@@ -193,11 +193,11 @@ mod tests {
                 adding.add(&d_logits);
                 adding.finish();
             }
-            let (State::One(found) | State::Sum(found)) = &narrow.state else {
+            let (State::One(stored) | State::Sum(stored)) = &narrow.state else {
                 panic!("{count} products were added");
             };
-            assert_eq!(found.kind(), kind);
-            assert!(found.to_kind(Kind::Float).equal(&sum));
+            assert_eq!(stored.kind(), kind);
+            assert!(stored.to_kind(Kind::Float).equal(&sum));
         }
         assert!(WeightGradient::empty().into_tensor().is_none());
     }

@@ -282,8 +282,8 @@ mod tests {
         assert_stacked(&decoder.base(), "without its adapter");
         decoder.merge_adapter();
         assert_stacked(&decoder, "merged");
-        for ((name, own), before) in decoder.named_parameters().iter().zip(&before) {
-            assert!(own.equal(before), "{name}");
+        for ((name, parameter), before) in decoder.named_parameters().iter().zip(&before) {
+            assert!(parameter.equal(before), "{name}");
         }
         assert_stacked(&decoder.into_kind(Kind::BFloat16), "in another kind");
     }

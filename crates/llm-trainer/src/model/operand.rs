@@ -169,10 +169,10 @@ mod tests {
         RmsNorm { weight: weight.shallow_clone(), eps: 1e-6 }
     }
 
-    fn assert_same(found: &[Tensor], exact: &[Tensor], which: [bool; 4]) {
-        assert_eq!(found.len(), exact.len());
-        for (index, (found, exact)) in found.iter().zip(exact).enumerate() {
-            assert!(found.equal(exact), "{index} of {which:?}");
+    fn assert_same(computed: &[Tensor], exact: &[Tensor], which: [bool; 4]) {
+        assert_eq!(computed.len(), exact.len());
+        for (index, (computed, exact)) in computed.iter().zip(exact).enumerate() {
+            assert!(computed.equal(exact), "{index} of {which:?}");
         }
     }
 

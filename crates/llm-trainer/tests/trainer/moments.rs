@@ -188,26 +188,26 @@ fn narrow_weights_go_on_where_they_were_bit_for_bit() {
 #[test]
 fn a_split_master_weight_is_the_run_of_a_whole_one() {
     let folders = [(); 4].map(|()| tempfile::tempdir().unwrap());
-    let [whole, split, to_split, to_whole] = folders.each_ref().map(tempfile::TempDir::path);
+    let [full, split, to_split, to_full] = folders.each_ref().map(tempfile::TempDir::path);
     let narrow = ["model.dtype=bf16"];
     let halves = ["model.dtype=bf16", "optimizer.master=split"];
-    assert_success(&train(whole, &narrow));
+    assert_success(&train(full, &narrow));
     assert_success(&train(split, &halves));
-    for (from, to, settings) in [(whole, to_split, &halves[..]), (split, to_whole, &narrow[..])] {
+    for (from, to, settings) in [(full, to_split, &halves[..]), (split, to_full, &narrow[..])] {
         let mut command = train_command(to, settings);
         command.arg("--resume").arg(from.join("run/checkpoints/step-2"));
         assert_success(&command.output().unwrap());
     }
-    for other in [split, to_split, to_whole] {
-        assert_eq!(comparable_metrics(whole), comparable_metrics(other));
-        assert!(weights(whole) == weights(other), "the weights differ");
+    for other in [split, to_split, to_full] {
+        assert_eq!(comparable_metrics(full), comparable_metrics(other));
+        assert!(weights(full) == weights(other), "the weights differ");
     }
     let size = |root: &Path| {
         let file = root.join("run/checkpoints/step-4/trainer/optimizer.safetensors");
         std::fs::metadata(file).expect("the last step leaves a checkpoint").len() as f64
     };
     // 4 + 8 bytes a parameter, and 2 + 8.
-    assert!((size(split) / size(whole) - 10.0 / 12.0).abs() < 0.02);
+    assert!((size(split) / size(full) - 10.0 / 12.0).abs() < 0.02);
 }
 
 #[test]

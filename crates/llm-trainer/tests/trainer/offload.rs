@@ -55,16 +55,16 @@ fn a_run_with_its_state_on_the_host_is_the_same_to_the_bit() {
 /// A checkpoint written with the state in one memory is read into the other.
 #[test]
 fn a_run_goes_on_with_its_state_elsewhere() {
-    let [whole, parts] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let [uninterrupted, resumed] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let settings = ["model.dtype=bf16", RECOMPUTED, "checkpoint.every=2"];
-    train_on(1, whole.path(), &settings);
+    train_on(1, uninterrupted.path(), &settings);
     let offloaded = [&settings[..], &OFFLOADED].concat();
-    train_on(1, parts.path(), &offloaded);
-    std::fs::remove_dir_all(parts.path().join("run/checkpoints/step-4")).unwrap();
-    std::fs::write(parts.path().join("run/checkpoints/latest"), "step-2\n").unwrap();
-    train_on(1, parts.path(), &settings);
+    train_on(1, resumed.path(), &offloaded);
+    std::fs::remove_dir_all(resumed.path().join("run/checkpoints/step-4")).unwrap();
+    std::fs::write(resumed.path().join("run/checkpoints/latest"), "step-2\n").unwrap();
+    train_on(1, resumed.path(), &settings);
     let file = "trainer/optimizer.safetensors";
-    assert!(weights(whole.path(), file) == weights(parts.path(), file));
+    assert!(weights(uninterrupted.path(), file) == weights(resumed.path(), file));
 }
 
 /// A matrix of several pieces, whose last is shorter.

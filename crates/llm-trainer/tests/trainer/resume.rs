@@ -39,15 +39,15 @@ fn a_run_taken_up_at_an_earlier_checkpoint_comes_to_the_same_end() {
 /// Another folder, and a longer run: its first steps are those of the run it branches off.
 #[test]
 fn a_branch_of_another_run_goes_on_bit_for_bit_and_survives_a_crash_at_once() {
-    let [whole, short, branch] = [(); 3].map(|()| tempfile::tempdir().unwrap());
-    assert_success(&train(whole.path(), &[]));
+    let [uninterrupted, short, branch] = [(); 3].map(|()| tempfile::tempdir().unwrap());
+    assert_success(&train(uninterrupted.path(), &[]));
     assert_success(&train(short.path(), &[]));
     let origin = short.path().join("run/checkpoints/step-2");
     let output = resume(branch.path(), origin.to_str().unwrap(), &[]);
     assert_success(&output);
     // The first steps are those of the run it came from.
-    assert_eq!(comparable_metrics(whole.path()), comparable_metrics(branch.path()));
-    assert!(weights(whole.path()) == weights(branch.path()), "the weights differ");
+    assert_eq!(comparable_metrics(uninterrupted.path()), comparable_metrics(branch.path()));
+    assert!(weights(uninterrupted.path()) == weights(branch.path()), "the weights differ");
     let kept = std::fs::read(branch.path().join("run/checkpoints/step-2/model.safetensors"));
     let given = std::fs::read(origin.join("model.safetensors"));
     assert!(kept.unwrap() == given.unwrap(), "the branch keeps where it began");
@@ -63,10 +63,10 @@ fn a_branch_of_another_run_goes_on_bit_for_bit_and_survives_a_crash_at_once() {
 /// change rounding.
 #[test]
 fn a_run_goes_on_in_its_folder_with_other_steps_intervals_and_batches() {
-    let [whole, parts] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let [uninterrupted, resumed] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let exact = ["model.dtype=f64"];
-    assert_success(&train(whole.path(), &exact));
-    assert_success(&train(parts.path(), &[exact[0], "training.steps=2", "checkpoint.every=2"]));
+    assert_success(&train(uninterrupted.path(), &exact));
+    assert_success(&train(resumed.path(), &[exact[0], "training.steps=2", "checkpoint.every=2"]));
     let further = [
         exact[0],
         "checkpoint.every=1",
@@ -75,14 +75,14 @@ fn a_run_goes_on_in_its_folder_with_other_steps_intervals_and_batches() {
         "training.activation_bytes=1000",
         "parallel.timeout_seconds=60",
     ];
-    let output = train(parts.path(), &further);
+    let output = train(resumed.path(), &further);
     assert_success(&output);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("going on after step 2 of 4"), "{text}");
     assert!(text.contains("goes on with training.steps = 4, before 2"), "{text}");
-    assert_eq!(comparable_metrics(whole.path()), comparable_metrics(parts.path()));
-    assert!(weights(whole.path()) == weights(parts.path()), "the weights differ");
-    let folder = parts.path().join("run");
+    assert_eq!(comparable_metrics(uninterrupted.path()), comparable_metrics(resumed.path()));
+    assert!(weights(uninterrupted.path()) == weights(resumed.path()), "the weights differ");
+    let folder = resumed.path().join("run");
     let config = std::fs::read_to_string(folder.join("config.toml")).unwrap();
     assert!(
         config.contains("steps = 4\n") && config.contains("timeout_seconds = 60\n"),
@@ -93,11 +93,16 @@ fn a_run_goes_on_in_its_folder_with_other_steps_intervals_and_batches() {
     assert!(history.lines().count() == 6 && history.contains(steps), "{history}");
 
     let at_two = folder.join("checkpoints/step-2");
-    let split = [&further[..], &["training.micro_batch_tokens=20"]].concat();
-    assert_success(&resume(parts.path(), at_two.to_str().unwrap(), &split));
-    let pairs = comparable_metrics(whole.path()).concat();
-    for ((name, whole), (_, split)) in pairs.iter().zip(comparable_metrics(parts.path()).concat()) {
-        assert!((whole - split).abs() <= 1e-9 * whole.abs().max(1.0), "{name}: {whole} {split}");
+    let other = [&further[..], &["training.micro_batch_tokens=20"]].concat();
+    assert_success(&resume(resumed.path(), at_two.to_str().unwrap(), &other));
+    let pairs = comparable_metrics(uninterrupted.path()).concat();
+    for ((name, uninterrupted), (_, other)) in
+        pairs.iter().zip(comparable_metrics(resumed.path()).concat())
+    {
+        assert!(
+            (uninterrupted - other).abs() <= 1e-9 * uninterrupted.abs().max(1.0),
+            "{name}: {uninterrupted} {other}"
+        );
     }
 }
 

@@ -130,27 +130,27 @@ pub(crate) fn weights(root: &Path) -> Vec<u8> {
 /// Runs four steps at once, and again as two and two.
 pub(crate) fn goes_on_bit_for_bit(overrides: &[&str]) {
     let folders = [(); 2].map(|()| tempfile::tempdir().expect("a temporary folder"));
-    let [whole, parts] = folders.each_ref().map(tempfile::TempDir::path);
-    assert_success(&train(whole, overrides));
+    let [uninterrupted, resumed] = folders.each_ref().map(tempfile::TempDir::path);
+    assert_success(&train(uninterrupted, overrides));
 
-    assert_success(&train(parts, overrides));
+    assert_success(&train(resumed, overrides));
     // As after a crash in step 4: the checkpoint of step 2 is the latest, and metrics go on beyond it.
-    let checkpoints = parts.join("run/checkpoints");
+    let checkpoints = resumed.join("run/checkpoints");
     std::fs::remove_dir_all(checkpoints.join("step-4")).expect("the last step leaves a checkpoint");
     std::fs::write(checkpoints.join("latest"), "step-2\n").expect("a temporary folder is writable");
-    let resumed = train(parts, overrides);
+    let resumed = train(resumed, overrides);
     assert_success(&resumed);
     let text = String::from_utf8_lossy(&resumed.stdout);
     assert!(text.contains("going on after step 2 of 4"), "{text}");
 
-    assert_eq!(comparable_metrics(whole), comparable_metrics(parts));
-    for (file, bytes) in tensors_of_the_last_checkpoint(whole) {
+    assert_eq!(comparable_metrics(uninterrupted), comparable_metrics(resumed));
+    for (file, bytes) in tensors_of_the_last_checkpoint(uninterrupted) {
         assert!(
-            std::fs::read(parts.join(&file)).is_ok_and(|found| found == bytes),
+            std::fs::read(resumed.join(&file)).is_ok_and(|found| found == bytes),
             "{file} differs"
         );
     }
-    let again = train(whole, overrides);
+    let again = train(uninterrupted, overrides);
     assert!(String::from_utf8_lossy(&again.stdout).contains("all 4 steps are done"));
 }
 

@@ -73,15 +73,15 @@ fn french_intervals(folded: &str) -> Option<String> {
     }
     let mut text = String::with_capacity(folded.len());
     let mut from = 0;
-    for (index, (at, c)) in brackets.into_iter().enumerate() {
-        text.push_str(&folded[from..at]);
+    for (index, (place, c)) in brackets.into_iter().enumerate() {
+        text.push_str(&folded[from..place]);
         text.push(match (index % 2, c) {
             (0, '[') => '[',
             (0, _) => '(',
             (_, ']') => ']',
             _ => ')',
         });
-        from = at + 1;
+        from = place + 1;
     }
     text.push_str(&folded[from..]);
     Some(text)
@@ -109,8 +109,8 @@ pub(super) fn without_reason(folded: &str) -> &str {
 
 /// Removes `, k \in \mathbb{Z}` or `(n \in \mathbb{N}^*)` from the end.
 pub(super) fn without_domain(folded: &str) -> &str {
-    let Some(at) = folded.rfind("\\in").filter(|at| *at > 0) else { return folded };
-    let behind = &folded[at + "\\in".len()..];
+    let Some(start) = folded.rfind("\\in").filter(|start| *start > 0) else { return folded };
+    let behind = &folded[start + "\\in".len()..];
     if behind.starts_with(|c: char| c.is_ascii_alphabetic()) {
         return folded;
     }
@@ -126,7 +126,7 @@ pub(super) fn without_domain(folded: &str) -> &str {
         return folded;
     }
     // Search back over the one name to a separator.
-    let before = folded[..at].trim_end();
+    let before = folded[..start].trim_end();
     let name = before.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
     let length = before.len() - name.len();
     let mut separated = name.trim_end();

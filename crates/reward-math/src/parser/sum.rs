@@ -112,15 +112,15 @@ impl Parser {
         above: &[Expression],
         below: &[Expression],
     ) -> Result<Option<Expression>> {
-        let ([Expression::Number(whole)], []) = (above, below) else { return Ok(None) };
+        let ([Expression::Number(integer)], []) = (above, below) else { return Ok(None) };
         let after_number = matches!(
             self.position.checked_sub(1).and_then(|at| self.kind_at(at)),
             Some(Kind::Number { .. })
         );
-        if !whole.is_int() || !after_number {
+        if !integer.is_int() || !after_number {
             return Ok(None);
         }
-        let integer_part = whole.clone();
+        let integer_part = integer.clone();
         let part = match self.peek() {
             Some(Kind::Command(name)) if is_fraction(name) => {
                 let start = self.position;

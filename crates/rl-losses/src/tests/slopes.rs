@@ -64,7 +64,7 @@ proptest! {
         for loss in losses() {
             let plan = loss.plan(&batch, &rule, &mut seeded(seed))?;
             let gradient = loss.evaluate(&batch, plan.part(0..n)).grad_log_prob;
-            for (token, &found) in gradient.iter().enumerate() {
+            for (token, &slope) in gradient.iter().enumerate() {
                 let run = token..token + 1;
                 let part = batch.part(run.clone());
                 let value_at = |step: f64| {
@@ -76,14 +76,14 @@ proptest! {
                 let right = (value_at(STEP) - here) / STEP;
                 let left = (here - value_at(-STEP)) / STEP;
                 let size = 1.0 + left.abs() + right.abs();
-                let close = |slope: f64| (slope - found).abs() < 2e-5 * size;
+                let close = |slope: f64| (slope - slope).abs() < 2e-5 * size;
                 // At a kink any of the two, or, as of |x| at 0, their mean; a jump of the value, as
                 // where a mask sets in, has no slope on its side.
                 let kink = (right - left).abs() > 2e-5 * size;
                 let at_kink = close(left) || close(right) || close(0.5 * (left + right));
                 prop_assert!(
                     if kink { at_kink } else { close(left) && close(right) },
-                    "{loss:?}, token {token}: {left}, {right}, found {found}"
+                    "{loss:?}, token {token}: {left}, {right}, slope {slope}"
                 );
             }
         }

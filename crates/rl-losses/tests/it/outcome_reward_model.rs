@@ -37,10 +37,10 @@ fn value_and_gradient_are_those_of_the_formula_in_many_digits() {
         let loss =
             outcome_cross_entropy(&log_ratio, &outcomes, &case.lengths, beta, samples).unwrap();
         assert_close(loss.value, number(&case.value), &format!("case {index}"));
-        for (token, (found, expected)) in
+        for (token, (computed, expected)) in
             std::iter::zip(loss.grad_log_prob, &case.gradient).enumerate()
         {
-            assert_close(found, number(expected), &format!("case {index}, token {token}"));
+            assert_close(computed, number(expected), &format!("case {index}, token {token}"));
         }
     }
 }

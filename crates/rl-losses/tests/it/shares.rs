@@ -44,11 +44,11 @@ proptest! {
             }
             let mut selected = vec![false; plan.len()];
             let mut gradient = vec![f64::NAN; plan.len()];
-            for ((own, columns), share) in held.iter().zip(&ranks).zip(&shares) {
+            for ((sequences, columns), share) in held.iter().zip(&ranks).zip(&shares) {
                 let batch = columns.batch();
                 let part = loss.finish(&batch, share, &summary, candidates.clone(), &rule)?;
                 let output = loss.evaluate(&batch, part.part(0..batch.len()));
-                let tokens = own.iter().flat_map(|&one| whole_batch.token_range(one..one + 1));
+                let tokens = sequences.iter().flat_map(|&one| whole_batch.token_range(one..one + 1));
                 for (index, token) in tokens.enumerate() {
                     selected[token] = part.selected()[index];
                     gradient[token] = output.grad_log_prob[index];

@@ -30,9 +30,9 @@ fn positions(json: &Value) -> Vec<usize> {
 
 fn assert_all_close(found: &[f64], expected: &[f64], what: &str) {
     assert_eq!(found.len(), expected.len(), "{what}");
-    for (index, (found, expected)) in std::iter::zip(found, expected).enumerate() {
-        let close = (found - expected).abs() <= 1e-12 * expected.abs().max(1.0);
-        assert!(close, "{what}, entry {index}: {found}, recorded {expected}");
+    for (index, (computed, expected)) in std::iter::zip(found, expected).enumerate() {
+        let close = (computed - expected).abs() <= 1e-12 * expected.abs().max(1.0);
+        assert!(close, "{what}, entry {index}: {computed}, recorded {expected}");
     }
 }
 

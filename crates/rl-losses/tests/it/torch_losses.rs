@@ -95,10 +95,10 @@ fn every_method_is_what_autograd_makes_of_its_formula() {
         let output = loss.evaluate(&batch, plan.part(0..batch.len()));
         assert_close(output.value, case.value, &what);
         assert_eq!(output.grad_log_prob.len(), case.grad_log_prob.len());
-        for (token, (found, expected)) in
+        for (token, (computed, expected)) in
             std::iter::zip(&output.grad_log_prob, &case.grad_log_prob).enumerate()
         {
-            assert_close(*found, *expected, &format!("{what}, slope of token {token}"));
+            assert_close(*computed, *expected, &format!("{what}, slope of token {token}"));
         }
         let counts = (output.sums.clipped, output.sums.clipped_lower);
         assert_eq!(counts, (case.clipped, case.clipped_lower), "{what}");

@@ -3,6 +3,7 @@
 mod bench;
 mod entropy_change;
 mod fit_law;
+mod micro_batch;
 mod reproduce;
 mod sweep;
 mod verify;
@@ -34,6 +35,9 @@ pub(crate) enum Command {
     /// for the same setting, from the same code, is not run again, so a run that was killed goes on where it was. Ends
     /// with 0 when it ran through, whatever the verdicts, and with 2 if it could not.
     Reproduce(reproduce::Args),
+    /// Show what Clip-Cov and KL-Cov lose when they select within micro-batches, as published
+    #[command(after_long_help = micro_batch::HELP)]
+    MicroBatch(micro_batch::Args),
     /// Run a grid of methods and knobs, by as many processes as there are; or merge what they found
     #[command(after_long_help = sweep::HELP)]
     Sweep(sweep::Args),
@@ -56,6 +60,7 @@ impl Command {
             Self::Verify(args) => verify::run(args, out),
             Self::EntropyChange(args) => entropy_change::run(args, out),
             Self::Reproduce(args) => reproduce::run(args, out),
+            Self::MicroBatch(args) => micro_batch::run(args, out),
             Self::Sweep(args) => sweep::run(args, out),
             Self::Bench(args) => bench::run(args, out),
             Self::FitLaw(args) => fit_law::run(args, out),

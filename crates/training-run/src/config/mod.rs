@@ -16,6 +16,7 @@ mod field;
 mod load;
 mod lora;
 mod optimizer;
+mod out_of_range;
 mod page;
 mod parallel;
 mod preset;

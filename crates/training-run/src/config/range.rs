@@ -1,35 +1,16 @@
 //! Ranges of numbers, as the attributes of fields give them.
 
-use messages::Problem;
 use serde_json::Value;
-use toml::Table;
 
-use super::field::{fields, value_at};
 use super::schema;
-use super::sections::RunConfig;
 
 /// The range of a field in words; `None` where the type is the only limit.
 pub(super) fn range(path: &str) -> Option<String> {
-    schema::of_field(path).and_then(Range::of).map(|range| range.words())
-}
-
-/// The values of a configuration outside the range of their field, in the order of the fields.
-pub(super) fn out_of_range(config: &RunConfig) -> Vec<Problem> {
-    let table = Table::try_from(config).expect("a configuration is a table");
-    let problem = |path: &str| {
-        let (number, value) = match value_at(&table, path)? {
-            toml::Value::Integer(count) => (*count as f64, count.to_string()),
-            toml::Value::Float(number) => (*number, format!("{number:?}")),
-            _ => return None,
-        };
-        let range = Range::of(schema::of_field(path)?).filter(|range| !range.contains(number))?;
-        Some(Problem { field: path.to_owned(), value, expected: range.words() })
-    };
-    fields().iter().filter_map(|field| problem(&field.path)).collect()
+    Range::of_field(path).map(|range| range.words())
 }
 
 /// The numbers that a field takes.
-struct Range {
+pub(super) struct Range {
     is_count: bool,
     least: Option<f64>,
     above: Option<f64>,
@@ -37,6 +18,11 @@ struct Range {
 }
 
 impl Range {
+    /// The limits of a field, if an attribute gives any.
+    pub(super) fn of_field(path: &str) -> Option<Self> {
+        schema::of_field(path).and_then(Self::of)
+    }
+
     /// The limits that an attribute of the field gives; those of an unsigned type alone are none.
     fn of(schema: &Value) -> Option<Self> {
         let number = |key: &str| schema.get(key).and_then(Value::as_f64);
@@ -47,14 +33,16 @@ impl Range {
         is_limited.then_some(Self { is_count, least, above, most })
     }
 
-    fn contains(&self, number: f64) -> bool {
+    /// True for a finite number within the limits.
+    pub(super) fn contains(&self, number: f64) -> bool {
         number.is_finite()
             && self.least.is_none_or(|least| number >= least)
             && self.above.is_none_or(|above| number > above)
             && self.most.is_none_or(|most| number <= most)
     }
 
-    fn words(&self) -> String {
+    /// The limits in words, as an error and the page say them.
+    pub(super) fn words(&self) -> String {
         match (self.least, self.above, self.most) {
             (Some(least), _, Some(most)) if self.is_count => format!("{least} to {most}"),
             (Some(least), _, Some(most)) => format!("a number in {least}..={most}"),

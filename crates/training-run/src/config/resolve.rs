@@ -9,8 +9,8 @@ use rl_losses::{AdvantageEstimator, DifficultyThermostat, KlController, Knob, Sc
 use serde::Serialize;
 
 use super::feedable::{unfed_column_of_estimator, unfed_column_of_loss};
+use super::out_of_range::out_of_range;
 use super::problems::Problems;
-use super::range::out_of_range;
 use super::{ConfigError, LoraSection, MasterWeights, RewardModelSection, RunConfig};
 use crate::metrics::METRICS;
 use crate::schedule::Schedule;

@@ -114,10 +114,10 @@ impl Weight<'_> {
                 (Self::Wide(head), Self::Wide(tail))
             }
             Self::Beside { parameter, master } => {
-                let ((head, tail), (whole, rest)) =
+                let ((head, tail), (front, rest)) =
                     (parameter.split_at_mut(at), master.split_at_mut(at));
                 (
-                    Self::Beside { parameter: head, master: whole },
+                    Self::Beside { parameter: head, master: front },
                     Self::Beside { parameter: tail, master: rest },
                 )
             }

@@ -212,7 +212,7 @@ fn a_split_master_weight_is_cut_as_a_whole_one() {
         ),
         (&["lora.rank=2"], &[(2, "parallel.zero=2"), (2, "parallel.zero=0")]),
     ] {
-        let [whole, split, none] = ["f32", "split", "none"].map(|master| {
+        let [full, split, none] = ["f32", "split", "none"].map(|master| {
             let master = format!("optimizer.master={master}");
             run(&[&narrow[..], further, &[&master]].concat(), stages)
         });
@@ -221,9 +221,9 @@ fn a_split_master_weight_is_cut_as_a_whole_one() {
             let name = if further == [random] { "model" } else { "adapter_model" };
             std::fs::read(last.join(format!("{name}.safetensors"))).expect("what was trained")
         };
-        assert_eq!(comparable_metrics(whole.path()), comparable_metrics(split.path()));
-        assert!(trained(&whole) == trained(&split), "{stages:?}");
-        assert!(trained(&none) != trained(&whole), "rounded at random");
+        assert_eq!(comparable_metrics(full.path()), comparable_metrics(split.path()));
+        assert!(trained(&full) == trained(&split), "{stages:?}");
+        assert!(trained(&none) != trained(&full), "rounded at random");
     }
 }
 

@@ -195,8 +195,8 @@ pub(crate) fn assert_metric(case: &Case, metric: &str, found: f64) {
 
 pub(crate) fn assert_all_close(found: &[f64], expected: &[f64], what: &str) {
     assert_eq!(found.len(), expected.len(), "{what}");
-    for (index, (&found, &expected)) in std::iter::zip(found, expected).enumerate() {
-        assert_close(found, expected, &format!("{what}, entry {index}"));
+    for (index, (&computed, &expected)) in std::iter::zip(found, expected).enumerate() {
+        assert_close(computed, expected, &format!("{what}, entry {index}"));
     }
 }
 
