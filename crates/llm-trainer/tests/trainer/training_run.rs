@@ -138,9 +138,9 @@ pub(crate) fn goes_on_bit_for_bit(overrides: &[&str]) {
     let checkpoints = resumed.join("run/checkpoints");
     std::fs::remove_dir_all(checkpoints.join("step-4")).expect("the last step leaves a checkpoint");
     std::fs::write(checkpoints.join("latest"), "step-2\n").expect("a temporary folder is writable");
-    let resumed = train(resumed, overrides);
-    assert_success(&resumed);
-    let text = String::from_utf8_lossy(&resumed.stdout);
+    let output = train(resumed, overrides);
+    assert_success(&output);
+    let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("going on after step 2 of 4"), "{text}");
 
     assert_eq!(comparable_metrics(uninterrupted), comparable_metrics(resumed));

@@ -50,16 +50,12 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
     if args.sizes.contains(&0) || counts.contains(&0) {
         bail!("--sizes, --groups, --group-size or --tokens is 0, expected at least 1");
     }
-    let batch = match &args.rollout {
-        Some(path) => {
-            let file =
-                File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-            MiniBatch::read(BufReader::new(file)).with_context(|| path.display().to_string())?
-        }
-        None => {
-            let Args { groups, group_size, tokens, seed, .. } = *args;
-            MadeUp { groups, group_size, tokens, seed }.sample()?
-        }
+    let batch = if let Some(path) = &args.rollout {
+        let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+        MiniBatch::read(BufReader::new(file)).with_context(|| path.display().to_string())?
+    } else {
+        let Args { groups, group_size, tokens, seed, .. } = *args;
+        MadeUp { groups, group_size, tokens, seed }.sample()?
     };
     let comparison = compare(&batch, &args.sizes)?;
     let text = if args.json {

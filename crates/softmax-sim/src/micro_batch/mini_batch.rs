@@ -102,8 +102,8 @@ impl MadeUp {
             })
             .collect();
         let mut response = || (0..self.tokens).map(|_| drawn_log_prob(&mut rng)).collect();
-        let log_probs = (0..self.groups * self.group_size).map(|_| response()).collect();
-        MiniBatch::new(&rewards, log_probs)
+        let log_probs: Vec<_> = (0..self.groups * self.group_size).map(|_| response()).collect();
+        MiniBatch::new(&rewards, &log_probs)
     }
 }
 
@@ -137,7 +137,7 @@ struct SavedSample {
 }
 
 impl MiniBatch {
-    fn new(rewards: &[Vec<f64>], log_probs: Vec<Vec<f64>>) -> Result<Self, MiniBatchError> {
+    fn new(rewards: &[Vec<f64>], log_probs: &[Vec<f64>]) -> Result<Self, MiniBatchError> {
         let sizes: Vec<usize> = rewards.iter().map(Vec::len).collect();
         let normalisation = GroupNormalisation::StandardDeviation;
         let advantages = group_relative_advantages(&rewards.concat(), &sizes, normalisation)?;
@@ -172,6 +172,10 @@ impl MiniBatch {
             rewards.push(group.rewards);
             log_probs.extend(samples.into_iter().map(|sample| sample.rollout_log_prob));
         }
-        if rewards.is_empty() { Err(MiniBatchError::Empty) } else { Self::new(&rewards, log_probs) }
+        if rewards.is_empty() {
+            Err(MiniBatchError::Empty)
+        } else {
+            Self::new(&rewards, &log_probs)
+        }
     }
 }

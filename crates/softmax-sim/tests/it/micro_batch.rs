@@ -5,7 +5,7 @@ use softmax_sim::micro_batch::{Comparison, MadeUp, MiniBatch, MiniBatchError, co
 use std::process::{Command, Output};
 
 fn made_up() -> MiniBatch {
-    MadeUp { groups: 8, group_size: 8, tokens: 64, seed: 0 }.sample().unwrap()
+    MadeUp { groups: 8, group_size: 8, tokens: 64, seed: 0 }.sample().expect("groups of responses")
 }
 
 fn micro_batch(arguments: &[&str]) -> Output {
