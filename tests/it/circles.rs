@@ -11,9 +11,6 @@ use std::{collections::BTreeSet, fs, path::Path};
 use crate::architecture::{root, rust_files};
 use imports::Imports;
 
-/// Crates under `crates/` that still have circles: to become empty.
-const NOT_YET: [&str; 1] = ["torch-ext"];
-
 /// The circles among the files of a folder `src`, each as lines of who imports what of whom.
 fn circles(src: &Path) -> Vec<String> {
     let programs = fs::read_dir(src.join("bin")).into_iter().flatten();
@@ -38,11 +35,7 @@ fn no_file_imports_one_that_imports_it() {
         let folder = entry.expect("a readable entry").path();
         let circles = circles(&folder.join("src"));
         let name = folder.file_name().and_then(|name| name.to_str()).expect("a name in ASCII");
-        if NOT_YET.contains(&name) {
-            assert!(!circles.is_empty(), "{name} has no circles any more: take it off the list");
-        } else {
-            assert!(circles.is_empty(), "{name}:\n{}", circles.join("\n"));
-        }
+        assert!(circles.is_empty(), "{name}:\n{}", circles.join("\n"));
     }
 }
 

@@ -21,7 +21,7 @@ Examples:
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Rollouts of one step of a run, instead of made-up ones
+    /// Rollouts of one step of a run [default: a made-up mini-batch]
     #[arg(long, value_name = "FILE", conflicts_with_all = ["groups", "group_size", "tokens", "seed"])]
     rollout: Option<PathBuf>,
     /// Sizes of a micro-batch to compare, in responses

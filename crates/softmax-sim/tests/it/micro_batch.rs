@@ -73,6 +73,15 @@ fn saved_rollouts_are_read_and_a_bad_group_is_named() {
 }
 
 #[test]
+fn the_readme_shows_what_the_command_prints() {
+    let text = String::from_utf8(micro_batch(&[]).stdout).unwrap();
+    let table = text.split("\n\nwithout covariance:").next().unwrap();
+    let readme = workspace_tests::book::root().join("README.md");
+    let readme = std::fs::read_to_string(readme).unwrap();
+    assert!(readme.contains(table), "{table}");
+}
+
+#[test]
 fn the_command_prints_a_table_or_json_and_refuses_nothing_to_compare() {
     let output = micro_batch(&["--sizes", "1,8", "--tokens", "32"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");

@@ -6,8 +6,9 @@ use super::agreement;
 use super::argument::{self, refuse};
 use super::connection::Code;
 use super::error::GroupError;
-use super::group::{ProcessGroup, c_rank};
+use super::group::ProcessGroup;
 use super::operation::{Call, Operation, ReduceOp};
+use super::values::c_rank;
 use super::work::{LastStep, Work, accumulator, copy, extent, failed};
 
 impl ProcessGroup {

@@ -8,9 +8,14 @@ use std::time::Duration;
 use tch::Tensor;
 use torch_sys::C_tensor;
 
-use super::group::c_rank;
 use super::store::{RawStore, Store};
-use super::work::{RawWork, milliseconds};
+use super::values::{c_rank, milliseconds};
+
+/// `Work` of `collectives.cpp`.
+#[repr(C)]
+pub(super) struct RawWork {
+    _opaque: [u8; 0],
+}
 
 #[repr(C)]
 struct RawGroup {

@@ -14,12 +14,13 @@ use super::address;
 use super::connection::{Code, Connection};
 use super::error::GroupError;
 use super::nccl;
-use super::operation::Call;
+use super::operation::{Call, Operation};
 use super::placement::{Coordinator, Placement, PlacementError};
 use super::store::{LogLevel, Store};
-use super::traffic::{Counters, bytes_sent};
+use super::traffic::{Counters, Traffic, bytes_sent};
+use super::values::one_line;
 use super::witness::Witness;
-use super::work::{LastStep, Work, one_line};
+use super::work::{LastStep, Work};
 use crate::TorchError;
 
 /// Settings of a group.
@@ -282,8 +283,9 @@ impl ProcessGroup {
         &self.options
     }
 
-    pub(super) fn counters(&self) -> &Counters {
-        &self.counters
+    /// Traffic of this process so far, by operation, summed over the whole run's group and all its sub-groups.
+    pub fn traffic(&self) -> Vec<(Operation, Traffic)> {
+        Operation::ALL.map(|operation| (operation, self.counters.read(operation))).to_vec()
     }
 
     /// Returns true if every operation is the identity.
@@ -377,9 +379,4 @@ fn meet(
         }
     }
     Ok(())
-}
-
-/// A rank as c10d counts.
-pub(super) fn c_rank(rank: usize) -> c_int {
-    c_int::try_from(rank).expect("a placement has no more ranks than c_int holds")
 }

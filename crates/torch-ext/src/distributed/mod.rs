@@ -9,6 +9,7 @@ mod argument;
 mod bytes;
 mod collective;
 mod connection;
+mod environment;
 mod error;
 mod group;
 mod host_list;
@@ -19,6 +20,7 @@ mod reach;
 mod slurm;
 mod store;
 mod traffic;
+mod values;
 mod witness;
 mod work;
 

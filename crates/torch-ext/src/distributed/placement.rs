@@ -1,13 +1,10 @@
-//! The place of this process in its run, as the launcher's environment defines it.
+//! The place of a process in its run, and the variables that define it.
 
-use std::env::VarError;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use thiserror::Error;
-
-use super::slurm;
 
 /// The place of one process in its run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,62 +65,6 @@ impl Placement {
     pub fn single() -> Self {
         Self { rank: 0, world_size: 1, local_rank: 0, local_world_size: 1, coordinator: None }
     }
-
-    /// Reads the placement from the environment of this process; see [`Self::from_lookup`].
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`Self::from_lookup`]; a variable that is not Unicode is an error too.
-    pub fn from_env() -> Result<Self, PlacementError> {
-        Self::from_lookup(|variable| match std::env::var(variable) {
-            Ok(value) => Some(value),
-            Err(VarError::NotPresent) => None,
-            Err(VarError::NotUnicode(value)) => Some(value.to_string_lossy().into_owned()),
-        })
-    }
-
-    /// Reads torchrun's variables if `RANK` or `WORLD_SIZE` is set, else Slurm's if `SLURM_PROCID` is set. Otherwise the run
-    /// has one process.
-    ///
-    /// # Errors
-    ///
-    /// [`PlacementError`] names the variable that is missing or has an invalid value.
-    pub fn from_lookup(
-        lookup: impl Fn(&'static str) -> Option<String>,
-    ) -> Result<Self, PlacementError> {
-        let variables = Variables { lookup: &lookup };
-        if variables.has("RANK") || variables.has("WORLD_SIZE") {
-            from_torchrun(&variables)
-        } else if variables.has("SLURM_PROCID") {
-            slurm::placement(&variables)
-        } else {
-            Ok(Self::single())
-        }
-    }
-}
-
-fn from_torchrun(variables: &Variables<'_>) -> Result<Placement, PlacementError> {
-    let because = |other: &str| format!("{other} is set");
-    let world_size = variables.number("WORLD_SIZE", 1..=MOST_RANKS, || because("RANK"))?;
-    let rank = variables.number("RANK", 0..=world_size - 1, || because("WORLD_SIZE"))?;
-    let many = || format!("WORLD_SIZE is {world_size}");
-    let (local_rank, local_world_size) = if world_size == 1 {
-        (0, 1)
-    } else {
-        let local_world_size = variables.number("LOCAL_WORLD_SIZE", 1..=world_size, many)?;
-        (variables.number("LOCAL_RANK", 0..=local_world_size - 1, many)?, local_world_size)
-    };
-    let coordinator = if world_size == 1 {
-        None
-    } else {
-        Some(Coordinator {
-            host: variables.text("MASTER_ADDR", "the host of rank 0", many)?,
-            port: variables.number("MASTER_PORT", 1..=u16::MAX, many)?,
-            served_by_launcher: variables.truth("TORCHELASTIC_USE_AGENT_STORE")?,
-            attempt: variables.number_or("TORCHELASTIC_RESTART_COUNT", 0..=u64::MAX, 0)?,
-        })
-    };
-    Ok(Placement { rank, world_size, local_rank, local_world_size, coordinator })
 }
 
 /// Largest number of ranks: c10d counts them in `i32`.
@@ -131,7 +72,7 @@ pub(super) const MOST_RANKS: usize = i32::MAX as usize;
 
 /// The environment, with errors that name the variable.
 pub(super) struct Variables<'a> {
-    lookup: &'a dyn Fn(&'static str) -> Option<String>,
+    pub(super) lookup: &'a dyn Fn(&'static str) -> Option<String>,
 }
 
 impl Variables<'_> {
@@ -188,7 +129,7 @@ impl Variables<'_> {
     }
 
     /// Reads a truth value; torchrun writes Python's `True`.
-    fn truth(&self, variable: &'static str) -> Result<bool, PlacementError> {
+    pub(super) fn truth(&self, variable: &'static str) -> Result<bool, PlacementError> {
         let Some(value) = (self.lookup)(variable) else { return Ok(false) };
         match value.trim().to_ascii_lowercase().as_str() {
             "true" | "1" => Ok(true),
@@ -197,130 +138,6 @@ impl Variables<'_> {
                 let expected = "True or False".to_owned();
                 Err(PlacementError::Value { variable, value, expected })
             }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const TORCHRUN: &[(&str, &str)] = &[
-        ("RANK", "5"),
-        ("WORLD_SIZE", "8"),
-        ("LOCAL_RANK", "1"),
-        ("LOCAL_WORLD_SIZE", "4"),
-        ("MASTER_ADDR", "node1"),
-        ("MASTER_PORT", "29500"),
-    ];
-
-    fn placement(variables: &[(&str, &str)]) -> Result<Placement, PlacementError> {
-        Placement::from_lookup(|name| {
-            let entry = variables.iter().rev().find(|(variable, _)| *variable == name)?;
-            (entry.1 != "unset").then(|| entry.1.to_owned())
-        })
-    }
-
-    /// torchrun's variables with some of them changed.
-    fn changed(changes: &[(&'static str, &'static str)]) -> Result<Placement, PlacementError> {
-        placement(&[TORCHRUN, changes].concat())
-    }
-
-    fn message(changes: &[(&'static str, &'static str)]) -> String {
-        changed(changes).unwrap_err().to_string()
-    }
-
-    #[test]
-    fn an_empty_environment_is_one_process() {
-        assert_eq!(placement(&[]).unwrap(), Placement::single());
-        // Variables that a shell or a batch script may have set say nothing about ranks.
-        assert_eq!(placement(&[("MASTER_PORT", "x"), ("LOCAL_RANK", "3")]).unwrap().rank, 0);
-    }
-
-    #[test]
-    fn torchrun_says_who_one_is_and_where_to_meet() {
-        let coordinator = Coordinator {
-            host: "node1".to_owned(),
-            port: 29500,
-            served_by_launcher: false,
-            attempt: 0,
-        };
-        assert_eq!(
-            changed(&[]).unwrap(),
-            Placement {
-                rank: 5,
-                world_size: 8,
-                local_rank: 1,
-                local_world_size: 4,
-                coordinator: Some(coordinator.clone()),
-            }
-        );
-        let restarted = changed(&[
-            ("TORCHELASTIC_USE_AGENT_STORE", "True"),
-            ("TORCHELASTIC_RESTART_COUNT", "2"),
-        ]);
-        assert_eq!(
-            restarted.unwrap().coordinator.unwrap(),
-            Coordinator { served_by_launcher: true, attempt: 2, ..coordinator }
-        );
-    }
-
-    #[test]
-    fn torchrun_comes_before_slurm() {
-        let both = changed(&[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "2")]);
-        assert_eq!(both.unwrap().world_size, 8);
-    }
-
-    #[test]
-    fn a_world_of_one_needs_nothing_else() {
-        let one = placement(&[("RANK", "0"), ("WORLD_SIZE", "1")]);
-        assert_eq!(one.unwrap(), Placement::single());
-    }
-
-    #[test]
-    fn a_missing_variable_is_named_with_the_reason_it_is_needed() {
-        assert_eq!(
-            message(&[("WORLD_SIZE", "unset")]),
-            "WORLD_SIZE is not set, expected a whole number in 1..=2147483647, as RANK is set"
-        );
-        assert_eq!(
-            message(&[("RANK", "unset")]),
-            "RANK is not set, expected a whole number in 0..=7, as WORLD_SIZE is set"
-        );
-        for variable in ["LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"] {
-            let text = message(&[(variable, "unset")]);
-            assert!(
-                text.starts_with(&format!("{variable} is not set, expected "))
-                    && text.ends_with("as WORLD_SIZE is 8"),
-                "{text}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_value_out_of_range_is_shown_beside_the_range() {
-        assert_eq!(message(&[("RANK", "8")]), "RANK is \"8\", expected a whole number in 0..=7");
-        assert_eq!(message(&[("RANK", "-1")]), "RANK is \"-1\", expected a whole number in 0..=7");
-        assert_eq!(
-            message(&[("LOCAL_RANK", "4")]),
-            "LOCAL_RANK is \"4\", expected a whole number in 0..=3"
-        );
-        assert_eq!(
-            message(&[("LOCAL_WORLD_SIZE", "9")]),
-            "LOCAL_WORLD_SIZE is \"9\", expected a whole number in 1..=8"
-        );
-        for (variable, value) in [
-            ("WORLD_SIZE", "0"),
-            ("WORLD_SIZE", "eight"),
-            ("WORLD_SIZE", ""),
-            ("MASTER_PORT", "0"),
-            ("MASTER_PORT", "65536"),
-            ("MASTER_ADDR", " "),
-            ("TORCHELASTIC_USE_AGENT_STORE", "yes"),
-            ("TORCHELASTIC_RESTART_COUNT", "-1"),
-        ] {
-            let text = message(&[(variable, value)]);
-            assert!(text.starts_with(&format!("{variable} is {value:?}, expected ")), "{text}");
         }
     }
 }

@@ -8,7 +8,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::error::GroupError;
-use super::store::Store;
 
 /// Interval between attempts to connect.
 const RETRY: Duration = Duration::from_millis(50);
@@ -16,11 +15,11 @@ const RETRY: Duration = Duration::from_millis(50);
 const SLACK: Duration = Duration::from_millis(500);
 
 /// Waits for `connect`, at most `wait`. A later connection is dropped.
-pub(super) fn within(
+pub(super) fn within<T: Send + 'static>(
     wait: Duration,
     key: &str,
-    connect: impl FnOnce() -> Result<Store, GroupError> + Send + 'static,
-) -> Result<Store, GroupError> {
+    connect: impl FnOnce() -> Result<T, GroupError> + Send + 'static,
+) -> Result<T, GroupError> {
     let (sender, receiver) = channel();
     // The thread is left behind if nothing answers.
     thread::spawn(move || sender.send(connect()));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::error::GroupError;
 use super::reach;
-use super::work::{milliseconds, one_line};
+use super::values::{milliseconds, one_line};
 use crate::TorchError;
 
 /// Longest time that a process may take to connect to its own store.

@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::connection::Code;
-use super::group::ProcessGroup;
 use super::operation::{Call, Operation};
 
 /// Traffic of one kind of operation in this process.
@@ -31,14 +30,6 @@ struct Counter {
     nanoseconds: AtomicU64,
 }
 
-impl ProcessGroup {
-    /// Traffic of this process so far, by operation, summed over the whole run's group and all its sub-groups.
-    pub fn traffic(&self) -> Vec<(Operation, Traffic)> {
-        let read = |operation: Operation| (operation, self.counters().read(operation));
-        Operation::ALL.map(read).to_vec()
-    }
-}
-
 impl Counters {
     pub(super) fn started(&self, operation: Operation, bytes_sent: u64) {
         let counter = self.of(operation);
@@ -51,7 +42,7 @@ impl Counters {
         self.of(operation).nanoseconds.fetch_add(nanoseconds, Ordering::Relaxed);
     }
 
-    fn read(&self, operation: Operation) -> Traffic {
+    pub(super) fn read(&self, operation: Operation) -> Traffic {
         let counter = self.of(operation);
         Traffic {
             calls: counter.calls.load(Ordering::Relaxed),
