@@ -78,7 +78,6 @@ impl Hyperparameters {
         };
         let key = |name: &str| format!("{}.{name}", architecture.name());
         let count = |name: &str| metadata.count(&key(name)).map(u64::from);
-        let optional = |name: &str| metadata.optional_count(&key(name)).map(|n| n.map(u64::from));
 
         let embedding = gguf.tensor("token_embd.weight").ok_or_else(|| {
             GgufError::tensor(gguf.path(), "token_embd.weight", "missing, expected the embedding")
@@ -92,33 +91,7 @@ impl Hyperparameters {
             let problem = format!("is {declared}, expected {hidden_size} as in token_embd.weight");
             return Err(metadata.error(&key("embedding_length"), problem));
         }
-        let heads = count("attention.head_count")?;
-        let key_value_heads = optional("attention.head_count_kv")?.unwrap_or(heads);
-        if key_value_heads == 0 || !heads.is_multiple_of(key_value_heads) {
-            let problem = format!("is {key_value_heads}, expected a divisor of {heads} heads");
-            return Err(metadata.error(&key("attention.head_count_kv"), problem));
-        }
-        let head_dim = optional("attention.key_length")?.unwrap_or(hidden_size / heads);
-        if head_dim == 0 || !head_dim.is_multiple_of(2) {
-            let problem = format!("{heads} heads of width {head_dim}, expected an even width");
-            return Err(metadata.error(&key("attention.head_count"), problem));
-        }
-        if architecture == Architecture::Qwen2 && head_dim.checked_mul(heads) != Some(hidden_size) {
-            let problem = format!("is {heads}, expected heads x {head_dim} = {hidden_size}");
-            return Err(metadata.error(&key("attention.head_count"), problem));
-        }
-        let rotated = optional("rope.dimension_count")?.unwrap_or(head_dim);
-        if rotated != head_dim {
-            let problem = format!("is {rotated}, expected the whole head ({head_dim})");
-            return Err(metadata.error(&key("rope.dimension_count"), problem));
-        }
-        if let Some(scaling) = metadata.optional_text(&key("rope.scaling.type"))?
-            && scaling != "none"
-        {
-            let problem =
-                format!("is \"{scaling}\", expected none: scaled positions are not handled");
-            return Err(metadata.error(&key("rope.scaling.type"), problem));
-        }
+        let [heads, key_value_heads, head_dim] = heads(gguf, architecture, hidden_size)?;
         let layers = count("block_count")?;
         if layers > gguf.tensors().len() as u64 {
             let problem = format!("is {layers}, but the file has {} tensors", gguf.tensors().len());
@@ -212,4 +185,42 @@ impl Hyperparameters {
             "do_sample": false,
         })
     }
+}
+
+/// Reads heads, key/value heads and the width of a head, whose positions must be rotated plainly.
+fn heads(
+    gguf: &GgufFile,
+    architecture: Architecture,
+    hidden_size: u64,
+) -> Result<[u64; 3], GgufError> {
+    let metadata = gguf.metadata();
+    let key = |name: &str| format!("{}.{name}", architecture.name());
+    let optional = |name: &str| metadata.optional_count(&key(name)).map(|n| n.map(u64::from));
+    let heads = u64::from(metadata.count(&key("attention.head_count"))?);
+    let key_value_heads = optional("attention.head_count_kv")?.unwrap_or(heads);
+    if key_value_heads == 0 || !heads.is_multiple_of(key_value_heads) {
+        let problem = format!("is {key_value_heads}, expected a divisor of {heads} heads");
+        return Err(metadata.error(&key("attention.head_count_kv"), problem));
+    }
+    let head_dim = optional("attention.key_length")?.unwrap_or(hidden_size / heads);
+    if head_dim == 0 || !head_dim.is_multiple_of(2) {
+        let problem = format!("{heads} heads of width {head_dim}, expected an even width");
+        return Err(metadata.error(&key("attention.head_count"), problem));
+    }
+    if architecture == Architecture::Qwen2 && head_dim.checked_mul(heads) != Some(hidden_size) {
+        let problem = format!("is {heads}, expected heads x {head_dim} = {hidden_size}");
+        return Err(metadata.error(&key("attention.head_count"), problem));
+    }
+    let rotated = optional("rope.dimension_count")?.unwrap_or(head_dim);
+    if rotated != head_dim {
+        let problem = format!("is {rotated}, expected the whole head ({head_dim})");
+        return Err(metadata.error(&key("rope.dimension_count"), problem));
+    }
+    if let Some(scaling) = metadata.optional_text(&key("rope.scaling.type"))?
+        && scaling != "none"
+    {
+        let problem = format!("is \"{scaling}\", expected none: scaled positions are not handled");
+        return Err(metadata.error(&key("rope.scaling.type"), problem));
+    }
+    Ok([heads, key_value_heads, head_dim])
 }

@@ -50,6 +50,7 @@ fn reward(response: &str) -> f64 {
 /// # Errors
 ///
 /// If the model cannot be loaded, its statistics are not finite, or `out` cannot be written.
+#[expect(clippy::too_many_lines, reason = "the whole algorithm, read from top to bottom")]
 pub(crate) fn run(model: &Path, steps: u64, out: &mut impl Write) -> anyhow::Result<Vec<Measured>> {
     let policy = Decoder::load(model, Device::Cpu, Kind::Float)?;
     policy.set_trainable(true);

@@ -94,6 +94,7 @@ impl Algebra {
     }
 
     /// Returns the normal form of an expression; `plus` chooses the sign of every `\pm`.
+    #[expect(clippy::too_many_lines, reason = "one arm a kind of expression")]
     pub(crate) fn normalise(&mut self, expression: &Expression, plus: bool) -> Result<Fraction> {
         self.spend(3)?;
         Ok(match expression {

@@ -63,6 +63,7 @@ fn in_normal_form(answer: &Answer, reading: usize, fuel: u64) -> String {
 }
 
 /// Returns the verdict, and the indices of the readings that decided it.
+#[expect(clippy::too_many_lines, reason = "the rules of one decision, in their order")]
 fn decide_between(response: &Answer, gold: &Answer, fuel: u64) -> (Verdict, (usize, usize)) {
     const FIRST: (usize, usize) = (0, 0);
     if response.spelling == gold.spelling {
@@ -239,6 +240,7 @@ impl Comparison {
     }
 
     /// Compares sets of words, "no solution" and the empty set, and unions of inequalities.
+    #[expect(clippy::too_many_lines, reason = "the rules of one decision, in their order")]
     fn mixed(&mut self, left: &Node, right: &Node) -> Result<Finding> {
         for (a, b) in [(left, right), (right, left)] {
             if let Some(found) = self.repeated(a, b)? {

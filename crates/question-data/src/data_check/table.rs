@@ -16,44 +16,14 @@ impl Display for DataReport {
         findings(out, "unusable rows", &self.unusable)?;
         findings(out, "unreadable answers", &self.unreadable_answers)?;
         line(out, "repeated ids", self.repeated_ids, "")?;
-        if let Some(lengths) = &self.lengths {
-            let (unit, p90, p99, max) = (lengths.unit, lengths.p90, lengths.p99, lengths.max);
-            let text = format!("{unit} at the median; 90 % ≤ {p90}, 99 % ≤ {p99}, longest {max}");
-            line(out, "length", lengths.median, text)?;
-            if lengths.limit > 0 {
-                let text = format!("longer than {} {unit}", lengths.limit);
-                line(out, "over-long", lengths.over_limit, text)?;
-            }
-        }
+        self.write_lengths(out)?;
         let answers = &self.answers;
         let text = format!(
             "{} of them with leading zeros; {} decimals, {} single letters, {} others",
             answers.leading_zeros, answers.decimals, answers.letters, answers.others
         );
         line(out, "integer answers", answers.integers, text)?;
-        for (name, repeats) in [
-            ("exact duplicates", &self.exact_duplicates),
-            ("same question", &self.same_question),
-            ("signs apart", &self.signs_apart),
-        ] {
-            let groups: Vec<String> = repeats.groups.iter().take(SHOWN).map(|g| equal(g)).collect();
-            let text = match groups.as_slice() {
-                [] => String::new(),
-                _ if name == "signs apart" => {
-                    format!(
-                        "pairs or more of mostly different questions, rows {}",
-                        groups.join(", ")
-                    )
-                }
-                _ => format!(
-                    "questions stand there more than once ({} rows too many, {} distinct), rows {}",
-                    repeats.surplus_rows(),
-                    repeats.distinct,
-                    groups.join(", ")
-                ),
-            };
-            line(out, name, repeats.groups.len(), text)?;
-        }
+        self.write_repeats(out)?;
         line(out, "conflicting answers", self.conflicts.len(), "")?;
         for conflict in self.conflicts.iter().take(SHOWN) {
             let answers = conflict.rows.iter().zip(&conflict.answers);
@@ -78,6 +48,52 @@ impl Display for DataReport {
             };
             line(out, name, phrase.rows.len(), format!("{:?}", shortened(&phrase.text)))?;
         }
+        self.write_overlap(out)
+    }
+}
+
+impl DataReport {
+    fn write_lengths(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        if let Some(lengths) = &self.lengths {
+            let (unit, p90, p99, max) = (lengths.unit, lengths.p90, lengths.p99, lengths.max);
+            let text = format!("{unit} at the median; 90 % ≤ {p90}, 99 % ≤ {p99}, longest {max}");
+            line(out, "length", lengths.median, text)?;
+            if lengths.limit > 0 {
+                let text = format!("longer than {} {unit}", lengths.limit);
+                line(out, "over-long", lengths.over_limit, text)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_repeats(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        for (name, repeats) in [
+            ("exact duplicates", &self.exact_duplicates),
+            ("same question", &self.same_question),
+            ("signs apart", &self.signs_apart),
+        ] {
+            let groups: Vec<String> = repeats.groups.iter().take(SHOWN).map(|g| equal(g)).collect();
+            let text = match groups.as_slice() {
+                [] => String::new(),
+                _ if name == "signs apart" => {
+                    format!(
+                        "pairs or more of mostly different questions, rows {}",
+                        groups.join(", ")
+                    )
+                }
+                _ => format!(
+                    "questions stand there more than once ({} rows too many, {} distinct), rows {}",
+                    repeats.surplus_rows(),
+                    repeats.distinct,
+                    groups.join(", ")
+                ),
+            };
+            line(out, name, repeats.groups.len(), text)?;
+        }
+        Ok(())
+    }
+
+    fn write_overlap(&self, out: &mut Formatter<'_>) -> fmt::Result {
         if let Some(overlap) = &self.overlap {
             let text = format!(
                 "of {} questions of {} ({} with the same letters, {} by shared 13-grams); {} rows to drop: {}",

@@ -117,6 +117,7 @@ impl Parser {
     }
 
     /// Parses the words of measurement after a value.
+    #[expect(clippy::too_many_lines, reason = "one arm a kind of expression")]
     pub(super) fn unit(&mut self, start: usize) -> Result<Option<String>> {
         let mut unit = String::new();
         loop {

@@ -6,6 +6,7 @@ use crate::token::Kind;
 
 impl Parser {
     /// A bracketed list, a set or a matrix that fills the whole operand.
+    #[expect(clippy::too_many_lines, reason = "one arm a kind of expression")]
     pub(super) fn structure(&mut self) -> Result<Option<Node>> {
         if self.at_command("begin") {
             return self.environment().map(Some);

@@ -13,6 +13,7 @@ use crate::verdict::{ParseError, Rung};
 use crate::words;
 
 impl Comparison {
+    #[expect(clippy::too_many_lines, reason = "the rules of one decision, in their order")]
     pub(super) fn values(&mut self, left: &Node, right: &Node) -> Result<Finding> {
         let (
             Node::Value { expression: a, unit: a_unit, percent: a_percent, plus: a_plus },

@@ -15,6 +15,7 @@ pub(super) fn fold_character(c: char, folded: &mut String) {
 }
 
 /// Signs, spaces and fractions.
+#[expect(clippy::too_many_lines, reason = "one table")]
 fn sign(c: char) -> Option<&'static str> {
     Some(match c {
         '\u{200b}'..='\u{200f}'

@@ -44,6 +44,7 @@ struct Field<'a> {
 }
 
 impl Field<'_> {
+    #[expect(clippy::too_many_lines, reason = "one arm a kind of expression")]
     fn value(&mut self, expression: &Expression) -> Option<u64> {
         self.spend(1)?;
         match expression {

@@ -10,6 +10,7 @@ use crate::expression::{Expression, Range};
 use crate::token::Kind;
 
 impl Parser {
+    #[expect(clippy::too_many_lines, reason = "one arm a kind of expression")]
     pub(super) fn command(&mut self, name: &str) -> Result<Expression> {
         if is_fraction(name) {
             self.advance();

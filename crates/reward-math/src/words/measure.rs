@@ -65,6 +65,7 @@ const UNITS: &[(&str, &[&str])] = &[
 /// Returns the canonical name of a unit phrase, `hour^-1 mile` for `mph`, or the words of a counted thing.
 ///
 /// Returns `None` for a phrase without words.
+#[expect(clippy::too_many_lines, reason = "one table")]
 pub(crate) fn unit(phrase: &str) -> Option<String> {
     let lower = phrase.trim().to_lowercase();
     let mut factors: Vec<(&str, i32)> = Vec::new();

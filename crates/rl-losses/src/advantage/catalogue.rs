@@ -18,6 +18,7 @@ pub struct EstimatorEntry {
 }
 
 /// Every estimator, that of the paper first.
+#[expect(clippy::too_many_lines, reason = "one table")]
 pub fn estimators() -> [EstimatorEntry; 15] {
     let entry = |default: AdvantageEstimator, source, effect| EstimatorEntry {
         name: default.name(),

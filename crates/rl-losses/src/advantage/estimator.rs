@@ -108,6 +108,7 @@ impl AdvantageEstimator {
     ///
     /// [`AdvantageError`] if a column is missing, does not fit the others, or holds a value the
     /// estimator cannot use.
+    #[expect(clippy::too_many_lines, reason = "one arm an estimator")]
     pub fn advantages(&self, columns: &RolloutColumns<'_>) -> Result<Vec<f64>, AdvantageError> {
         let RolloutColumns { rewards, group_sizes, sequence_lengths, end_values, .. } = *columns;
         let per_sample = match *self {

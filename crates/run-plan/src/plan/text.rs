@@ -63,6 +63,13 @@ impl Plan {
         row(out, "libtorch and driver, assumed", overhead, &because)?;
         let because = format!("while {}", longest.worst_phase().name);
         row(out, "peak", [longest.peak_bytes(), expected.peak_bytes()], &because)?;
+        self.write_host(out)?;
+        self.write_verdict(out)
+    }
+
+    /// Writes what lies in host memory.
+    fn write_host(&self, out: &mut impl fmt::Write) -> fmt::Result {
+        let (longest, expected) = (&self.memory, &self.expected_memory);
         if !longest.host.is_empty() {
             for Item { name, bytes, because } in &longest.host {
                 let same = expected.host.iter().find(|item| item.name == *name);
@@ -81,6 +88,12 @@ impl Plan {
                 &because,
             )?;
         }
+        Ok(())
+    }
+
+    /// Writes whether the run fits, and what to change if it does not.
+    fn write_verdict(&self, out: &mut impl fmt::Write) -> fmt::Result {
+        let (longest, expected) = (&self.memory, &self.expected_memory);
         let device = ByteCount(self.device_memory_bytes);
         if self.fits {
             let left = self.device_memory_bytes - longest.peak_bytes();

@@ -46,77 +46,13 @@ impl Traffic {
     /// The traffic of a setup at its expected lengths.
     pub fn new(setup: &Setup) -> Self {
         let data_ranks = setup.data_ranks() as u64;
-        let tensor = setup.run.parallel.tensor as u64;
         let element = size_of(setup.run.model.dtype);
-        let wide = if setup.run.model.dtype == Dtype::F64 { 8 } else { 4 };
-        let model = &setup.model;
-        let blocks = setup.block_parameters_held(model.blocks) as u64;
-        let outer = model.outer_parameters as u64 / tensor;
-        let trained = setup.trained_parameters_held() as u64;
+        let blocks = setup.block_parameters_held(setup.model.blocks) as u64;
+        let outer = setup.model.outer_parameters as u64 / setup.run.parallel.tensor as u64;
         let sent = |bytes: u64| bytes * (data_ranks - 1) / data_ranks;
-        let count = model.blocks as u64;
         let updates = setup.optimizer_steps() as u64;
         let micro_batches = setup.micro_batches(setup.expected());
-        let mut collectives = Vec::new();
-        let mut add = |name, ranks: u64, operations, bytes_sent, overlapped| {
-            let ranks = usize::try_from(ranks).unwrap_or(usize::MAX);
-            if ranks > 1 {
-                collectives.push(Collective { name, ranks, operations, bytes_sent, overlapped });
-            }
-        };
-        // Blocks, and embedding and head as if they were blocks.
-        let units = count + 1 + u64::from(!model.tied);
-        if setup.cuts_blocks() {
-            // For sampling all are gathered together. A pass gathers embedding and head one after the other, tied or not: once for
-            // scoring, and once before and once after the update for the probe.
-            let passes = 1
-                + u64::from(setup.scores_twice())
-                + 2 * u64::from(setup.run.metrics.probe_bytes > 0);
-            let passes = passes + u64::from(setup.has_reference());
-            let head = model.head_parameters() as u64 / tensor;
-            let bytes =
-                sent(element * (blocks + outer)) + passes * sent(element * (blocks + 2 * head));
-            add(SCORING, data_ranks, units + passes * (count + 2), bytes, true);
-            // Embedding and blocks, the head for the statistics and again for their gradient, and the blocks backwards. Before the
-            // first update of a step the statistics are known.
-            let heads = 2 * updates - 1;
-            let bytes =
-                updates * sent(element * (2 * blocks + head)) + heads * sent(element * head);
-            let operations = updates * (2 * count + 1) + heads;
-            add("parameters, for updates", data_ranks, operations, bytes, true);
-            let bytes = sent(wide * trained);
-            add("gradients to shards", data_ranks, updates * units, updates * bytes, true);
-            if setup.run.lora.is_some() {
-                // The base model's blocks are sharded; the adapter is whole.
-                let bytes = updates * sent(element * trained);
-                add("parameters from shards", data_ranks, updates * units, bytes, false);
-            }
-        } else if setup.cuts_optimizer() {
-            let overlapped = setup.cuts_gradients();
-            add(
-                "gradients to shards",
-                data_ranks,
-                updates * units,
-                updates * sent(wide * trained),
-                overlapped,
-            );
-            add(
-                "parameters from shards",
-                data_ranks,
-                updates * units,
-                updates * sent(element * trained),
-                false,
-            );
-        } else {
-            let buckets = (element * trained).div_ceil(BUCKET_BYTES.into()).max(1);
-            add(
-                "sum of gradients",
-                data_ranks,
-                updates * buckets,
-                updates * 2 * sent(wide * trained),
-                false,
-            );
-        }
+        let mut collectives = between_copies(setup);
         let within: u64 =
             collectives.iter().filter(|c| c.name != SCORING).map(|c| c.bytes_sent).sum();
         collectives.extend(within_model(setup));
@@ -134,6 +70,63 @@ impl Traffic {
     pub fn bytes_sent_per_step(&self) -> u64 {
         self.collectives.iter().map(|collective| collective.bytes_sent).sum()
     }
+}
+
+/// Collectives between the copies of the model: parameters, gradients and scoring.
+fn between_copies(setup: &Setup) -> Vec<Collective> {
+    let data_ranks = setup.data_ranks() as u64;
+    let tensor = setup.run.parallel.tensor as u64;
+    let element = size_of(setup.run.model.dtype);
+    let wide = if setup.run.model.dtype == Dtype::F64 { 8 } else { 4 };
+    let model = &setup.model;
+    let blocks = setup.block_parameters_held(model.blocks) as u64;
+    let outer = model.outer_parameters as u64 / tensor;
+    let trained = setup.trained_parameters_held() as u64;
+    let sent = |bytes: u64| bytes * (data_ranks - 1) / data_ranks;
+    let count = model.blocks as u64;
+    let updates = setup.optimizer_steps() as u64;
+    let mut collectives = Vec::new();
+    let mut add = |name, ranks: u64, operations, bytes_sent, overlapped| {
+        let ranks = usize::try_from(ranks).unwrap_or(usize::MAX);
+        if ranks > 1 {
+            collectives.push(Collective { name, ranks, operations, bytes_sent, overlapped });
+        }
+    };
+    // Blocks, and embedding and head as if they were blocks.
+    let units = count + 1 + u64::from(!model.tied);
+    if setup.cuts_blocks() {
+        // For sampling all are gathered together. A pass gathers embedding and head one after the other, tied or not: once for
+        // scoring, and once before and once after the update for the probe.
+        let passes =
+            1 + u64::from(setup.scores_twice()) + 2 * u64::from(setup.run.metrics.probe_bytes > 0);
+        let passes = passes + u64::from(setup.has_reference());
+        let head = model.head_parameters() as u64 / tensor;
+        let bytes = sent(element * (blocks + outer)) + passes * sent(element * (blocks + 2 * head));
+        add(SCORING, data_ranks, units + passes * (count + 2), bytes, true);
+        // Embedding and blocks, the head for the statistics and again for their gradient, and the blocks backwards. Before the
+        // first update of a step the statistics are known.
+        let heads = 2 * updates - 1;
+        let bytes = updates * sent(element * (2 * blocks + head)) + heads * sent(element * head);
+        let operations = updates * (2 * count + 1) + heads;
+        add("parameters, for updates", data_ranks, operations, bytes, true);
+        let bytes = sent(wide * trained);
+        add("gradients to shards", data_ranks, updates * units, updates * bytes, true);
+        if setup.run.lora.is_some() {
+            // The base model's blocks are sharded; the adapter is whole.
+            let bytes = updates * sent(element * trained);
+            add("parameters from shards", data_ranks, updates * units, bytes, false);
+        }
+    } else if setup.cuts_optimizer() {
+        let (to_shards, from_shards) = (sent(wide * trained), sent(element * trained));
+        let (operations, overlapped) = (updates * units, setup.cuts_gradients());
+        add("gradients to shards", data_ranks, operations, updates * to_shards, overlapped);
+        add("parameters from shards", data_ranks, operations, updates * from_shards, false);
+    } else {
+        let buckets = (element * trained).div_ceil(BUCKET_BYTES.into()).max(1);
+        let bytes = updates * 2 * sent(wide * trained);
+        add("sum of gradients", data_ranks, updates * buckets, bytes, false);
+    }
+    collectives
 }
 
 /// Collectives between the tensor-parallel ranks of one copy of the model.

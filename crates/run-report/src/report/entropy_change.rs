@@ -94,6 +94,12 @@ pub(super) fn theorem_2(report: &Report) -> Section {
         }
     }
     blocks.push(Block::Figures(figures));
+    blocks.extend(correlations(report));
+    Section::new(id, heading, blocks)
+}
+
+/// Builds the table of correlations, if a run has both metrics.
+fn correlations(report: &Report) -> Option<Block> {
     let mut table = Table::new(
         "Pearson correlation of −Cov with measured ΔH.",
         &[
@@ -119,10 +125,7 @@ pub(super) fn theorem_2(report: &Report) -> Section {
             smoothed,
         ]);
     }
-    if !table.is_empty() {
-        blocks.push(Block::Html(table.html()));
-    }
-    Section::new(id, heading, blocks)
+    (!table.is_empty()).then(|| Block::Html(table.html()))
 }
 
 /// Colour and run, with its points.

@@ -53,24 +53,14 @@ pub(super) fn section(report: &Report) -> Section {
         let name = &run.name;
         scatter.push(Series::new(name, colour, Mark::Points, thinned(points)));
         let (entropy, reward): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
-        let mut cells = vec![name_cell(colour, &run.name)];
-        match PerformanceLaw::fit(&entropy, &reward) {
-            Ok(law) => {
-                curves.push(curve(colour, &run.name, &entropy, &law));
-                let (ceiling, share) = (significant(law.ceiling(), 3), share(law.r_squared));
-                description += &format!("{}: ceiling {ceiling}, R² {share}. ", run.name);
-                cells.push(with_error(law.a, law.standard_error_a));
-                cells.push(with_error(law.b, law.standard_error_b));
-                cells.extend([ceiling, share, self::share(law.linear_r_squared)]);
-                cells.push(significant(law.rmse, 2));
-            }
-            Err(error) => {
-                let text = format!("no fit: {error}");
-                cells.push(format!("<span class=\"absent\">{}</span>", escape(&text)));
-                cells.resize(7, "–".to_owned());
-            }
+        let law = PerformanceLaw::fit(&entropy, &reward);
+        if let Ok(law) = &law {
+            curves.push(curve(colour, name, &entropy, law));
+            let (ceiling, share) = (significant(law.ceiling(), 3), share(law.r_squared));
+            description += &format!("{name}: ceiling {ceiling}, R² {share}. ");
         }
-        table.html_row(cells);
+        let constants = law.map_or_else(|error| absent(&error.to_string()), |law| constants(&law));
+        table.html_row([vec![name_cell(colour, name)], constants].concat());
     }
     scatter.extend(curves);
     let title = "Reward against entropy, with the fitted law".to_owned();
@@ -81,6 +71,24 @@ pub(super) fn section(report: &Report) -> Section {
     blocks.push(Block::Figures(vec![Figure { chart, caption }]));
     blocks.push(Block::Html(table.html()));
     Section::new(id, heading, blocks)
+}
+
+/// The cells of a law's constants.
+fn constants(law: &PerformanceLaw) -> Vec<String> {
+    vec![
+        with_error(law.a, law.standard_error_a),
+        with_error(law.b, law.standard_error_b),
+        significant(law.ceiling(), 3),
+        share(law.r_squared),
+        share(law.linear_r_squared),
+        significant(law.rmse, 2),
+    ]
+}
+
+/// The cells of a run without a law.
+fn absent(error: &str) -> Vec<String> {
+    let reason = format!("<span class=\"absent\">{}</span>", escape(&format!("no fit: {error}")));
+    [vec![reason], vec!["–".to_owned(); 5]].concat()
 }
 
 fn curve(colour: usize, name: &str, entropy: &[f64], law: &PerformanceLaw) -> Series {

@@ -122,6 +122,7 @@ fn values_set_that_cannot_be_read_are_named() {
 
 /// Each row has one invalid value: the message names the field, the value and what was expected.
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table of cases")]
 fn values_out_of_range_are_named_with_what_was_expected() {
     let cases = [
         ("name=\"a/b\"", "`name` is \"a/b\", expected letters"),

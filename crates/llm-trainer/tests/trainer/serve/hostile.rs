@@ -14,6 +14,7 @@ fn small() -> Value {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table of cases")]
 fn what_is_wrong_is_named() {
     let server = Server::tiny(&["--context", "40"]);
     let with = |name: &str, value: Value| {

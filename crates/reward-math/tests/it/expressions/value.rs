@@ -27,6 +27,7 @@ impl Value {
 /// Returns the value, and the size of the largest intermediate value, which bounds the rounding error.
 ///
 /// Returns `None` if there is no value, or a pole is too near.
+#[expect(clippy::too_many_lines, reason = "one strategy a kind of node")]
 pub(crate) fn evaluate(tree: &Tree, point: &Point) -> Option<(Value, f64)> {
     let (value, size) = match tree {
         Tree::Number(value) => (Value(*value as f64, 0.0), 0.0),

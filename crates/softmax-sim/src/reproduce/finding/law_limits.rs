@@ -51,6 +51,7 @@ fn variants() -> Vec<Variant> {
     ]
 }
 
+#[expect(clippy::too_many_lines, reason = "an experiment, read from top to bottom")]
 fn run(setting: &Setting, progress: &Progress) -> Outcome {
     let variants = variants();
     progress.plan((setting.seeds * variants.len()) as u64);

@@ -28,6 +28,7 @@ fn run(setting: &Setting, progress: &Progress) -> Outcome {
     with_scale(run_in(&slow, &fast, setting, progress), setting)
 }
 
+#[expect(clippy::too_many_lines, reason = "an experiment, read from top to bottom")]
 fn run_in(slow: &Arena, fast: &Arena, setting: &Setting, progress: &Progress) -> Outcome {
     let methods = [grpo_clipped(0.2), grpo_clipped(0.28), unclipped()];
     let [small, large] = [slow, fast].map(|arena| arena.runs(setting, progress, &methods));

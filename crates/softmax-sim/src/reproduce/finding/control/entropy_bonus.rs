@@ -30,6 +30,7 @@ fn run(setting: &Setting, progress: &Progress) -> Outcome {
     with_scale(run_in(&Arena::slow(setting), setting, progress), setting)
 }
 
+#[expect(clippy::too_many_lines, reason = "an experiment, read from top to bottom")]
 fn run_in(arena: &Arena, setting: &Setting, progress: &Progress) -> Outcome {
     let mut methods = vec![Method::default()];
     methods.extend(COEFFICIENTS.map(|alpha| Method::default().with_entropy_bonus(alpha)));

@@ -30,6 +30,7 @@ fn run(setting: &Setting, progress: &Progress) -> Outcome {
     with_scale(run_in(&slow, &fast, setting, progress), setting)
 }
 
+#[expect(clippy::too_many_lines, reason = "an experiment, read from top to bottom")]
 fn run_in(slow: &Arena, fast: &Arena, setting: &Setting, progress: &Progress) -> Outcome {
     let runs = |arena: &Arena, methods: [Method; 4]| arena.runs(setting, progress, &methods);
     let sets = [

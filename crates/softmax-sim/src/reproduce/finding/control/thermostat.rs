@@ -34,6 +34,7 @@ fn run(setting: &Setting, progress: &Progress) -> Outcome {
     with_scale(run_in(&Arena::slow(setting), setting, progress), setting)
 }
 
+#[expect(clippy::too_many_lines, reason = "an experiment, read from top to bottom")]
 fn run_in(arena: &Arena, setting: &Setting, progress: &Progress) -> Outcome {
     let trajectory = Some(Hold { entropy: END, within: arena.schedule.rollouts as u64 / 3 });
     let methods = [kl_cov(0.05, 1.0), clip_cov(0.05)];
