@@ -23,7 +23,7 @@ use super::reward_model::RewardModel;
 use super::rollout::Answered;
 use super::update::UpdateSums;
 use crate::model::Decoder;
-use crate::ranks::Grid;
+use crate::ranks::DeviceMesh;
 
 pub(crate) use checksums::checked;
 pub(super) use checksums::save_shard;
@@ -200,7 +200,7 @@ pub(super) struct Snapshot<'a> {
 /// calls it; if the optimiser's state is sharded, the others [write their shards](save_shard).
 pub(super) fn save(
     snapshot: Snapshot<'_>,
-    grid: &Grid,
+    mesh: &DeviceMesh,
     directory: &RunDirectory,
     config: &RunConfig,
 ) -> anyhow::Result<()> {
@@ -212,7 +212,7 @@ pub(super) fn save(
     std::fs::create_dir(&trainer).with_context(|| trainer.display().to_string())?;
     let mut manifest = Manifest::default();
     if optimizer.is_sharded() || optimizer.is_cut() {
-        manifest.files = save_shard(grid, optimizer, Some(&trainer))?;
+        manifest.files = save_shard(mesh, optimizer, Some(&trainer))?;
     } else {
         optimizer.save(&trainer.join(WHOLE))?;
     }

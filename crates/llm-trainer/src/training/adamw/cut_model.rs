@@ -12,7 +12,7 @@ pub(super) struct CutModel {
     /// This rank's part of each parameter, or piece of one; `None` where every rank has all of it.
     pub(super) parts: Vec<Option<Part>>,
     /// True for each parameter that this rank writes and counts; other ranks may hold the same values.
-    pub(super) speaks: Vec<bool>,
+    pub(super) is_owner: Vec<bool>,
     /// Parameters whose gradient is a partial sum on each rank, by the ranks to sum over.
     pub(super) partial: Vec<(Ranks, Vec<usize>)>,
 }
@@ -22,7 +22,7 @@ impl CutModel {
     pub(super) fn of(model: &Decoder, names: &[String]) -> Option<Self> {
         let group = Rc::clone(model.group()?);
         let parts = names.iter().map(|name| group.part_of(name)).collect();
-        let speaks = names.iter().map(|name| group.speaks_for(name)).collect();
+        let is_owner = names.iter().map(|name| group.speaks_for(name)).collect();
         let mut partial: Vec<(Ranks, Vec<usize>)> = Vec::new();
         for (index, name) in names.iter().enumerate() {
             let Some(ranks) = group.sums(name) else { continue };
@@ -31,7 +31,7 @@ impl CutModel {
                 None => partial.push((ranks.clone(), vec![index])),
             }
         }
-        Some(Self { group, parts, speaks, partial })
+        Some(Self { group, parts, is_owner, partial })
     }
 }
 

@@ -163,7 +163,7 @@ impl AdamW {
 
     /// Returns true if this rank writes and counts tensor `index`; other ranks may hold the same values.
     pub(super) fn speaks_for(&self, index: usize) -> bool {
-        self.cut.as_ref().is_none_or(|cut| cut.speaks[index])
+        self.cut.as_ref().is_none_or(|cut| cut.is_owner[index])
     }
 
     /// Sums the gradients that are partial sums on each rank of the model.
