@@ -1,6 +1,5 @@
 //! `AdamW` over the parameters of a decoder, with global-norm clipping.
 
-mod cut_model;
 mod files;
 #[cfg(test)]
 mod formats;
@@ -11,15 +10,16 @@ mod over_ranks;
 mod precision;
 mod saved;
 mod sharding;
+mod tensor_parallel;
 
 use tch::{Device, Kind, Tensor};
 use torch_ext::{TorchError, fused_adamw};
 use training_run::config::{Dtype, MasterWeights, OptimizerSection};
 
-use self::cut_model::CutModel;
 use self::precision::{is_narrow, wide_kind};
 pub(super) use self::saved::{WHOLE, shard_name};
 use self::sharding::Sharding;
+use self::tensor_parallel::TensorParallel;
 use crate::host_memory::Memory;
 use crate::model::Decoder;
 
@@ -41,7 +41,7 @@ pub struct AdamW {
     /// First element of each tensor within this process's part of the named parameter.
     starts: Vec<i64>,
     /// The split of the model over tensor-parallel ranks, if it is split.
-    cut: Option<CutModel>,
+    tensor_parallel: Option<TensorParallel>,
     sharding: Option<Box<Sharding>>,
     first_moments: Vec<Tensor>,
     second_moments: Vec<Tensor>,
@@ -88,7 +88,7 @@ impl AdamW {
         let named = model.trained_parameters();
         let trained = named.iter().map(|(name, p)| (name.clone(), p.shallow_clone()));
         let state = Self::of_in(memory, trained, options, seed);
-        Self { cut: CutModel::of(model, &state.names), ..state }
+        Self { tensor_parallel: TensorParallel::of(model, &state.names), ..state }
     }
 
     /// Fresh state for any parameters.
@@ -137,7 +137,7 @@ impl AdamW {
                 .collect(),
             memory,
             starts: vec![0; parameters.len()],
-            cut: None,
+            tensor_parallel: None,
             sharding: None,
             behind: parameters.iter().map(behind).collect(),
             gradients: Vec::new(),

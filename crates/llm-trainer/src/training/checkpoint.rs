@@ -211,7 +211,7 @@ pub(super) fn save(
     let trainer = folder.path().join(TRAINER_FOLDER);
     std::fs::create_dir(&trainer).with_context(|| trainer.display().to_string())?;
     let mut manifest = Manifest::default();
-    if optimizer.is_sharded() || optimizer.is_cut() {
+    if optimizer.is_sharded() || optimizer.is_tensor_parallel() {
         manifest.files = save_shard(mesh, optimizer, Some(&trainer))?;
     } else {
         optimizer.save(&trainer.join(WHOLE))?;

@@ -292,7 +292,7 @@ impl Trainer {
         model.check_blocks()?;
         let is_first = self.mesh.run.is_first();
         let gathered = match model.group() {
-            Some(_) => Some(model.gather_whole(is_first)?),
+            Some(_) => Some(model.gather_full(is_first)?),
             None => None,
         };
         let saved = if is_first {
@@ -304,7 +304,7 @@ impl Trainer {
                 waiting: &self.sampler.waiting,
             };
             checkpoint::save(snapshot, &self.mesh, &self.recorder.directory, self.config())
-        } else if optimizer.is_sharded() || optimizer.is_cut() {
+        } else if optimizer.is_sharded() || optimizer.is_tensor_parallel() {
             checkpoint::save_shard(&self.mesh, optimizer, None).map(drop)
         } else {
             Ok(())

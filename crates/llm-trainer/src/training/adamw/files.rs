@@ -30,8 +30,8 @@ impl AdamW {
     /// If the file cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), WriteError> {
         let mut tensors = Vec::new();
-        for i in (0..self.names.len()).filter(|&i| self.speaks_for(i)) {
-            let name = self.name_with_part(i);
+        for i in (0..self.names.len()).filter(|&i| self.is_owner(i)) {
+            let name = self.name_with_shard(i);
             let place = if self.is_sharded() { format!("{name}@{}", self.starts[i]) } else { name };
             let columns = [
                 (FIRST, &self.first_moments[i]),
@@ -100,7 +100,7 @@ impl AdamW {
     ///
     /// If the files cannot be read, their tensors are not those of this model, or a rank does not answer.
     pub fn restore_from(&mut self, folder: &Path) -> anyhow::Result<()> {
-        if !self.is_sharded() && !self.is_cut() && !SavedState::is_sharded(folder) {
+        if !self.is_sharded() && !self.is_tensor_parallel() && !SavedState::is_sharded(folder) {
             return Ok(self.restore(&folder.join(WHOLE))?);
         }
         let _no_grad = tch::no_grad_guard();
@@ -120,10 +120,10 @@ impl AdamW {
             };
             let length = self.parameters[i].numel().try_into()?;
             let piece = Piece { parameter: i, start: self.starts[i], length };
-            let part = self.part(i);
-            let shape = part.map_or(shape.clone(), |part| part.whole_shape(&shape));
+            let shard = self.tensor_shard(i);
+            let shape = shard.map_or(shape.clone(), |shard| shard.full_shape(&shape));
             let read = |column: &str, kind: Kind| {
-                saved.elements(column, (&name, shape.as_slice(), part), piece, kind)
+                saved.elements(column, (&name, shape.as_slice(), shard), piece, kind)
             };
             let columns =
                 [(FIRST, &mut self.first_moments[i]), (SECOND, &mut self.second_moments[i])];

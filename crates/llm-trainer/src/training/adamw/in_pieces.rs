@@ -16,7 +16,7 @@ const PIECE_ELEMENTS: i64 = 1 << 17;
 impl AdamW {
     /// Keys of the noise for the moments and the parameter.
     fn keys(&self, index: usize) -> [[u32; 2]; 2] {
-        let name = self.name_with_part(index);
+        let name = self.name_with_shard(index);
         [Purpose::MomentRounding, Purpose::WeightRounding]
             .map(|purpose| rounding_key(self.seed, purpose, self.applied, &name))
     }

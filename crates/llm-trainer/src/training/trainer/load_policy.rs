@@ -31,7 +31,7 @@ impl Policy {
             (Some(_), Some(_)) => Some(model.base()),
             (Some(_), None) => {
                 let (device, kind) = (model.device(), model.kind());
-                Some(Decoder::load_part(&config.model.path, device, kind, &mesh.tensor)?)
+                Some(Decoder::load_sharded(&config.model.path, device, kind, &mesh.tensor)?)
             }
         };
         Ok(Self {
@@ -106,9 +106,9 @@ pub(super) fn load_policy(
 ) -> anyhow::Result<Decoder> {
     let Some(lora) = &config.lora else {
         let path = saved.unwrap_or(&config.model.path);
-        return Ok(Decoder::load_part(path, device, kind, together)?);
+        return Ok(Decoder::load_sharded(path, device, kind, together)?);
     };
-    let model = Decoder::load_part(&config.model.path, device, kind, together)?;
+    let model = Decoder::load_sharded(&config.model.path, device, kind, together)?;
     adapted(model, lora, saved, purpose_seed(config.seed, Purpose::Adapter))
 }
 
