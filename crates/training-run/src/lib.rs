@@ -3,7 +3,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`config`] | the configuration, checked before anything starts |
-//! | [`schedule`], [`packing`], [`dealing`] | the learning rate, micro-batches, and the partition over ranks |
+//! | [`schedule`], [`packing`], [`partition`] | the learning rate, micro-batches, and the partition over ranks |
 //! | [`dynamic_sampling`], [`overlong`] | the responses that a step trains on |
 //! | [`metrics`], [`token_record`] | metrics of a step, and values of each token |
 //! | [`run_directory`], [`saved_rollouts`] | the folder of a run, and its rollouts on disk |
@@ -11,12 +11,12 @@
 
 pub mod config;
 pub mod deadline;
-pub mod dealing;
 pub mod dynamic_sampling;
 pub mod manifest;
 pub mod metrics;
 pub mod overlong;
 pub mod packing;
+pub mod partition;
 pub mod resume;
 pub mod retention;
 pub mod run_directory;

@@ -101,8 +101,8 @@ impl Decoder {
         let (device, kind) = (self.device(), self.kind());
         let group = self.group().map(Rc::clone);
         let place = |name: String, whole: Tensor| {
-            let part = group.as_ref().and_then(|group| group.part_of(&name));
-            place(&part.map_or(whole.shallow_clone(), |part| part.of(&whole)), device, kind)
+            let shard = group.as_ref().and_then(|group| group.shard_of(&name));
+            place(&shard.map_or(whole.shallow_clone(), |shard| shard.of(&whole)), device, kind)
         };
         let mut corrections = Vec::with_capacity(self.block_count());
         for index in 0..self.block_count() {

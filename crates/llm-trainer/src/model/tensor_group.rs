@@ -1,6 +1,6 @@
 //! Tensor parallelism: one model over several ranks, each with a shard of every large matrix.
 //!
-//! [`Cut`] defines the split of each parameter. The residual stream is replicated: the results of output, down and embedding
+//! [`ShardSpec`] defines the split of each parameter. The residual stream is replicated: the results of output, down and embedding
 //! are summed over the group, and so is the gradient of the inputs of query-key-value and gate-up.
 //!
 //! If there are more ranks than key-value heads, neighbours hold copies of one head, each for its own queries; a rank's
@@ -15,7 +15,7 @@ use tch::Tensor;
 use torch_ext::ReduceOp;
 
 use super::error::DecoderError;
-use super::part::{Cut, Part};
+use super::tensor_shard::{ShardSpec, TensorShard};
 use crate::ranks::{RankError, Ranks};
 
 /// The tensor-parallel ranks of one model.
@@ -26,7 +26,7 @@ use crate::ranks::{RankError, Ranks};
 pub(crate) struct TensorGroup {
     ranks: Ranks,
     /// The ranks that hold the same key-value heads as this one.
-    twins: Ranks,
+    kv_replicas: Ranks,
     failure: RefCell<Option<RankError>>,
 }
 
@@ -42,9 +42,9 @@ impl TensorGroup {
         config.equal_parts().check(parts)?;
         let copies = (parts / config.num_key_value_heads).max(1);
         let first = ranks.rank() - ranks.rank() % copies;
-        let twins: Vec<usize> = (first..first + copies).collect();
-        let twins = ranks.among(&twins)?;
-        Ok(Self { ranks: ranks.clone(), twins, failure: RefCell::default() })
+        let kv_replicas: Vec<usize> = (first..first + copies).collect();
+        let kv_replicas = ranks.among(&kv_replicas)?;
+        Ok(Self { ranks: ranks.clone(), kv_replicas, failure: RefCell::default() })
     }
 
     /// Index of this rank in the group, from 0.
@@ -63,29 +63,29 @@ impl TensorGroup {
     }
 
     /// Number of equal shards of keys and values.
-    pub(crate) fn key_value_parts(&self) -> usize {
-        self.ranks.count() / self.twins.count()
+    pub(crate) fn key_value_shards(&self) -> usize {
+        self.ranks.count() / self.kv_replicas.count()
     }
 
     /// This rank's shard of parameter `name`; `None` if it is replicated.
-    pub(crate) fn part_of(&self, name: &str) -> Option<Part> {
-        let cut = Cut::of(name);
-        let count = if cut.by_key_heads { integer(self.key_value_parts()) } else { self.count() };
+    pub(crate) fn shard_of(&self, name: &str) -> Option<TensorShard> {
+        let spec = ShardSpec::of(name);
+        let count = if spec.by_key_heads { integer(self.key_value_shards()) } else { self.count() };
         let index = self.index() * count / self.count();
-        (count > 1).then_some(Part { dimension: cut.dimension?, index, count })
+        (count > 1).then_some(TensorShard { dimension: spec.dimension?, index, count })
     }
 
     /// Returns true if this rank is the owner of its shard of parameter `name`; other ranks may hold copies.
-    pub(crate) fn speaks_for(&self, name: &str) -> bool {
-        let copies = self.part_of(name).map_or(self.count(), |part| self.count() / part.count);
+    pub(crate) fn is_owner(&self, name: &str) -> bool {
+        let copies = self.shard_of(name).map_or(self.count(), |shard| self.count() / shard.count);
         self.index() % copies == 0
     }
 
     /// The ranks over which gradients of parameter `name` must be summed, if this rank's is a partial sum.
     pub(crate) fn sums(&self, name: &str) -> Option<&Ranks> {
-        let cut = Cut::of(name);
-        let among = if cut.by_key_heads { &self.twins } else { &self.ranks };
-        let is_part_of_sum = cut.by_key_heads || cut.has_partial_gradient;
+        let spec = ShardSpec::of(name);
+        let among = if spec.by_key_heads { &self.kv_replicas } else { &self.ranks };
+        let is_part_of_sum = spec.by_key_heads || spec.has_partial_gradient;
         (is_part_of_sum && among.count() > 1).then_some(among)
     }
 
@@ -135,11 +135,11 @@ impl TensorGroup {
     }
 
     /// Gathers the full parameter from the shards of all ranks.
-    pub(crate) fn gather_part(&self, own: &Tensor, part: Part) -> Tensor {
+    pub(crate) fn gather_parameter(&self, own: &Tensor, shard: TensorShard) -> Tensor {
         let copies =
-            self.ranks.count() / usize::try_from(part.count).expect("a number of processes");
+            self.ranks.count() / usize::try_from(shard.count).expect("a number of processes");
         let parts: Vec<Tensor> = self.gather(own).unbind(0).into_iter().step_by(copies).collect();
-        Tensor::cat(&parts, part.dimension)
+        Tensor::cat(&parts, shard.dimension)
     }
 
     /// Maps vocabulary ids to indices in this rank's shard of `tokens` rows; also returns where they are in it. Ids of other

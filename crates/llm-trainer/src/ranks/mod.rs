@@ -3,8 +3,8 @@
 //! Every rank holds the state that decides the run (data cursor, controllers, waiting groups) and computes it from the same
 //! numbers. There is no leader, except for writing files. Only the work differs: prompts, sequences, gradients.
 
+mod device_mesh;
 mod error;
-mod grid;
 pub(crate) mod record;
 mod status;
 mod tensors;
@@ -22,10 +22,10 @@ use torch_ext::distributed::{Operation, Traffic};
 use torch_ext::{GroupError, GroupOptions, Placement, ProcessGroup};
 use training_run::config::{Device as DeviceChoice, ParallelSection};
 
+pub use device_mesh::DeviceMesh;
 pub use error::RankError;
 pub(crate) use error::between_ranks;
 use error::{not_joined, suspects};
-pub use grid::Grid;
 use record::Record;
 pub use status::Status;
 pub use tensors::Exchange;

@@ -23,7 +23,7 @@ use super::reward_model::RewardModel;
 use super::rollout::Answered;
 use super::update::UpdateSums;
 use crate::model::Decoder;
-use crate::ranks::Grid;
+use crate::ranks::DeviceMesh;
 
 pub(crate) use checksums::checked;
 pub(super) use checksums::save_shard;
@@ -200,7 +200,7 @@ pub(super) struct Snapshot<'a> {
 /// calls it; if the optimiser's state is sharded, the others [write their shards](save_shard).
 pub(super) fn save(
     snapshot: Snapshot<'_>,
-    grid: &Grid,
+    mesh: &DeviceMesh,
     directory: &RunDirectory,
     config: &RunConfig,
 ) -> anyhow::Result<()> {
@@ -211,8 +211,8 @@ pub(super) fn save(
     let trainer = folder.path().join(TRAINER_FOLDER);
     std::fs::create_dir(&trainer).with_context(|| trainer.display().to_string())?;
     let mut manifest = Manifest::default();
-    if optimizer.is_sharded() || optimizer.is_cut() {
-        manifest.files = save_shard(grid, optimizer, Some(&trainer))?;
+    if optimizer.is_sharded() || optimizer.is_tensor_parallel() {
+        manifest.files = save_shard(mesh, optimizer, Some(&trainer))?;
     } else {
         optimizer.save(&trainer.join(WHOLE))?;
     }
@@ -304,8 +304,8 @@ impl Bounds {
             if prompt.is_empty() {
                 return Some("an empty prompt, expected at least one token".to_owned());
             }
-            let kept = sample.sequence.kept.as_ref();
-            if let Some(fault) = kept.and_then(|kept| kept.fault(response, vocab_size)) {
+            let mask = sample.sequence.mask.as_ref();
+            if let Some(fault) = mask.and_then(|mask| mask.fault(response, vocab_size)) {
                 return Some(fault);
             }
             let (count, expected) = (sample.rollout_log_prob.len(), response.len());

@@ -6,7 +6,7 @@ use std::ops::Range;
 use rl_losses::{
     Aggregation, Candidates, PlanError, PlanSummary, PolicyLoss, Share, StepPlan, TokenBatch,
 };
-use training_run::dealing::{deal, sequence_cost};
+use training_run::partition::{balanced_partition, sequence_cost};
 
 use super::policy_pass::Statistics;
 use super::sequence::Sequence;
@@ -60,7 +60,7 @@ impl<'a> LocalShard<'a> {
             return Self { sequences: batch.to_vec(), layout, ranks, partition: None };
         }
         let costs: Vec<u128> = batch.iter().map(|sequence| cost(model, sequence)).collect();
-        let shards = deal(&costs, ranks.count());
+        let shards = balanced_partition(&costs, ranks.count());
         let sequences: Vec<&Sequence> =
             shards[ranks.rank()].iter().map(|&index| batch[index]).collect();
         let local = TokenLayout::of(sequences.iter().copied());

@@ -8,7 +8,7 @@ use question_data::prompt::Prompt;
 use rayon::{Scope, ThreadPool};
 use reward_math::{Side, Verdict};
 use serde::{Deserialize, Serialize};
-use training_run::dealing::run_of;
+use training_run::partition::run_of;
 
 use super::external::{ExternalEngine, Wanted};
 use super::grading::{Graded, Grader, Places, RateOfProgress};
@@ -18,14 +18,14 @@ use super::sequence::Sequence;
 use super::step_key::StepKey;
 use crate::generation::{GenerationOptions, PromptRequest, SamplingKey, generate_each};
 use crate::model::Decoder;
-use crate::ranks::{Grid, between_ranks};
+use crate::ranks::{DeviceMesh, between_ranks};
 
 /// One sampled response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// Prompt and response tokens.
     pub sequence: Sequence,
-    /// `log π(y_t)` as sampled, in nats; over the sampling mask [`Sequence::kept`] if there is one.
+    /// `log π(y_t)` as sampled, in nats; over the sampling mask [`Sequence::mask`] if there is one.
     pub rollout_log_prob: Vec<f64>,
     /// True if the response was truncated at the length limit.
     pub truncated: bool,
@@ -80,7 +80,7 @@ pub enum Engine<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct SamplingPass<'a> {
     /// The device mesh; data-parallel ranks split the prompts.
-    pub grid: &'a Grid,
+    pub mesh: &'a DeviceMesh,
     /// Engine that samples the responses.
     pub engine: Engine<'a>,
     /// Sampling options; `samples` responses to each prompt.
@@ -110,8 +110,8 @@ impl SamplingPass<'_> {
         first_prompt: u64,
         tell: &dyn Fn(&str),
     ) -> anyhow::Result<Rollout> {
-        let grid = self.grid;
-        if grid.run.count() == 1 {
+        let mesh = self.mesh;
+        if mesh.run.count() == 1 {
             return self.answer(prompts, key, first_prompt, tell);
         }
         let _open = match self.engine {
@@ -122,14 +122,14 @@ impl SamplingPass<'_> {
             }
             Engine::External(..) => None,
         };
-        let run = run_of(prompts.len(), grid.data.rank(), grid.data.count());
+        let run = run_of(prompts.len(), mesh.data.rank(), mesh.data.count());
         let first = first_prompt + run.start as u64;
         let mut local = self.answer(&prompts[run], key, first, tell);
         match &mut local {
             // Communication between the ranks has failed: they cannot gather any more.
             Err(error) if between_ranks(error).is_some() => return local,
             // All ranks of a model have sampled the same responses.
-            Ok(drawn) if !grid.speaks() => drawn.samples.clear(),
+            Ok(drawn) if !mesh.is_first_of_model() => drawn.samples.clear(),
             _ => {}
         }
         let mut all = Rollout {
@@ -138,7 +138,7 @@ impl SamplingPass<'_> {
             judging_seconds: 0.0,
             retokenised: 0,
         };
-        for part in grid.run.gather_ok("responses", local)? {
+        for part in mesh.run.gather_ok("responses", local)? {
             all.samples.extend(part.samples);
             all.generation_seconds = all.generation_seconds.max(part.generation_seconds);
             all.judging_seconds = all.judging_seconds.max(part.judging_seconds);
@@ -209,7 +209,7 @@ impl SamplingPass<'_> {
                 sequence: Sequence {
                     prompt: prompts[index / self.options.samples].tokens.clone(),
                     response: response.token_ids,
-                    kept: response.kept,
+                    mask: response.mask,
                 },
                 rollout_log_prob: response.log_prob,
                 text,

@@ -34,7 +34,7 @@ use super::scored::ScoredRollout;
 use super::step_key::StepKey;
 use super::update::UpdateSums;
 use crate::generation::kernels_left_out;
-use crate::ranks::Grid;
+use crate::ranks::DeviceMesh;
 use control::control;
 use policy::Policy;
 use recorder::{Recorder, Selected};
@@ -49,7 +49,7 @@ pub use replay::RolloutSource;
 #[derive(Debug)]
 pub struct Trainer {
     run: Rc<Run>,
-    grid: Grid,
+    mesh: DeviceMesh,
     policy: Policy,
     sampler: Sampler,
     recorder: Recorder,
@@ -126,7 +126,7 @@ impl Trainer {
     ///
     /// If generation, the update or a write fails; the run can be resumed from its latest checkpoint.
     pub fn train_step(&mut self, phase: impl Fn(&str)) -> anyhow::Result<StepReport> {
-        let mut record = StepRecord::begin(self.state.step + 1, &self.grid.run);
+        let mut record = StepRecord::begin(self.state.step + 1, &self.mesh.run);
 
         // Sample a group of responses to each question.
         phase("sampling responses");
@@ -204,9 +204,9 @@ impl Trainer {
         let key = StepKey { seed: config.seed, step: record.step };
         let sums = self.policy.update(plan, key, self.state.updates)?;
         // Each rank's shards differ from all others; values gathered from them are equal anyway.
-        if self.grid.run.count() > 1 && !config.parallel.zero.shards_parameters() {
+        if self.mesh.run.count() > 1 && !config.parallel.zero.shards_parameters() {
             let fingerprint = self.policy.model.own_fingerprint();
-            self.grid.data.same("the weights after the update", &fingerprint)?;
+            self.mesh.data.same("the weights after the update", &fingerprint)?;
         }
         record.timings.update = began.elapsed().as_secs_f64();
         self.state.updates += sums.updates as u64;
@@ -219,7 +219,7 @@ impl Trainer {
             metrics.insert(metric!("entropy/measured_change"), change.measured);
             metrics.insert(metric!("entropy/predicted_change_lemma1"), change.predicted_lemma1);
         }
-        record.end(&self.grid.run, &sequences, self.policy.model.device());
+        record.end(&self.mesh.run, &sequences, self.policy.model.device());
         Ok(sums)
     }
 
@@ -282,7 +282,7 @@ impl Trainer {
         let latest = latest.map_or(0, |checkpoint| checkpoint.step);
         // All ranks are asked: a folder shared over a network may look older to some.
         let [is_saved] =
-            self.grid.run.any("whether the step is saved", [latest == self.state.step])?;
+            self.mesh.run.any("whether the step is saved", [latest == self.state.step])?;
         if is_saved { Ok(()) } else { self.save_checkpoint() }
     }
 
@@ -290,9 +290,9 @@ impl Trainer {
         let Policy { model, optimizer, reward_model, .. } = &self.policy;
         let _open = model.open_blocks();
         model.check_blocks()?;
-        let is_first = self.grid.run.is_first();
+        let is_first = self.mesh.run.is_first();
         let gathered = match model.group() {
-            Some(_) => Some(model.gather_whole(is_first)?),
+            Some(_) => Some(model.gather_full(is_first)?),
             None => None,
         };
         let saved = if is_first {
@@ -303,13 +303,13 @@ impl Trainer {
                 state: &self.state,
                 waiting: &self.sampler.waiting,
             };
-            checkpoint::save(snapshot, &self.grid, &self.recorder.directory, self.config())
-        } else if optimizer.is_sharded() || optimizer.is_cut() {
-            checkpoint::save_shard(&self.grid, optimizer, None).map(drop)
+            checkpoint::save(snapshot, &self.mesh, &self.recorder.directory, self.config())
+        } else if optimizer.is_sharded() || optimizer.is_tensor_parallel() {
+            checkpoint::save_shard(&self.mesh, optimizer, None).map(drop)
         } else {
             Ok(())
         };
-        self.grid.run.agree("whether the checkpoint is written", saved)
+        self.mesh.run.agree("whether the checkpoint is written", saved)
     }
 
     fn config(&self) -> &RunConfig {

@@ -30,7 +30,7 @@ pub use teacher::{Sum, Teacher};
 use crate::generation::GenerationOptions;
 use crate::host_memory::Memory;
 use crate::model::Decoder;
-use crate::ranks::Grid;
+use crate::ranks::DeviceMesh;
 use crate::training::StepKey;
 use crate::training::adamw::AdamW;
 use crate::training::policy_pass::{Cotangent, PolicyPass, Sequence};
@@ -209,8 +209,8 @@ fn measure(
         overlong: None,
     };
     let prompts: Vec<&Prompt> = held_out.iter().collect();
-    let (grid, engine) = (Grid::single(), Engine::Own(model));
-    let pass = SamplingPass { grid: &grid, engine, options: &options, judge };
+    let (mesh, engine) = (DeviceMesh::single(), Engine::Own(model));
+    let pass = SamplingPass { mesh: &mesh, engine, options: &options, judge };
     let samples = pass.roll_out(&prompts, key, 0, &|_| ())?.samples;
     let right = samples.iter().filter(|sample| sample.verdict.is_right()).count();
     let pass = self::pass(model, training);

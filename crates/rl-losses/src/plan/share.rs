@@ -53,7 +53,7 @@ impl Share {
     /// If the indices do not ascend, or name no sequence.
     pub fn of(sequence_lengths: &[usize], sequences: &[usize]) -> Self {
         let mut pools = vec![Pool { bucket: None, runs: Vec::new() }];
-        let tokens = deal(sequence_lengths, sequences, |_| 0, &mut pools);
+        let tokens = add_to_pools(sequence_lengths, sequences, |_| 0, &mut pools);
         Self { tokens, pools }
     }
 
@@ -87,7 +87,8 @@ impl Share {
             runs: Vec::new(),
         };
         let mut pools: Vec<Pool> = std::iter::zip(fractions, tokens).map(pool).collect();
-        let tokens = deal(sequence_lengths, sequences, |sequence| buckets[sequence], &mut pools);
+        let tokens =
+            add_to_pools(sequence_lengths, sequences, |sequence| buckets[sequence], &mut pools);
         Ok(Self { tokens, pools })
     }
 
@@ -142,7 +143,7 @@ impl Share {
 }
 
 /// Adds the tokens of `sequences` to their pools, and returns their number; neighbours in a pool are one run.
-fn deal(
+fn add_to_pools(
     sequence_lengths: &[usize],
     sequences: &[usize],
     pool_of: impl Fn(usize) -> usize,

@@ -125,8 +125,8 @@ pub(super) fn kept_activation_bytes(setup: &Setup, lengths: Lengths) -> (u64, u6
     let per_token = bytes_per_token(setup);
     let wanted = tokens * per_token * setup.model.blocks as u64;
     // A kept graph would keep its gathered block, and tensor-parallel collectives are outside of autograd's graphs.
-    let is_cut = setup.cuts_blocks() || setup.run.parallel.tensor > 1;
-    let room = if is_cut { 0 } else { setup.run.training.activation_bytes as u64 };
+    let is_split = setup.cuts_blocks() || setup.run.parallel.tensor > 1;
+    let room = if is_split { 0 } else { setup.run.training.activation_bytes as u64 };
     // The graph of a block on a micro-batch is kept entirely or not at all.
     let graph = tokens_of(sequences.min(setup.micro_batch_sequences(lengths))) * per_token;
     ((room / graph.max(1) * graph).min(wanted), wanted)

@@ -8,7 +8,7 @@ use whole_file::WriteError;
 use super::layout::Piece;
 use super::precision::{is_narrow, wide_kind};
 use super::saved::{SavedState, WHOLE};
-use super::{AdamW, Behind};
+use super::{AdamW, MasterCopy};
 use crate::tensor_file::{TensorFile, TensorFileError, write_tensors};
 use crate::training::split_weight::{joined, nearest, split};
 
@@ -30,8 +30,8 @@ impl AdamW {
     /// If the file cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), WriteError> {
         let mut tensors = Vec::new();
-        for i in (0..self.names.len()).filter(|&i| self.speaks_for(i)) {
-            let name = self.name_with_part(i);
+        for i in (0..self.names.len()).filter(|&i| self.is_owner(i)) {
+            let name = self.name_with_shard(i);
             let place = if self.is_sharded() { format!("{name}@{}", self.starts[i]) } else { name };
             let columns = [
                 (FIRST, &self.first_moments[i]),
@@ -46,11 +46,11 @@ impl AdamW {
 
     /// Column written for the weight itself; `None` for a parameter in bf16, which the model's file has.
     fn weight_column(&self, index: usize) -> Option<(&'static str, &Tensor)> {
-        match &self.behind[index] {
-            Behind::Nothing if is_narrow(&self.parameters[index]) => None,
-            Behind::Nothing => Some((MASTER, &self.parameters[index])),
-            Behind::Master(master) => Some((MASTER, master)),
-            Behind::Lower(lower) => Some((LOWER, lower)),
+        match &self.master_copies[index] {
+            MasterCopy::None if is_narrow(&self.parameters[index]) => None,
+            MasterCopy::None => Some((MASTER, &self.parameters[index])),
+            MasterCopy::Full(master) => Some((MASTER, master)),
+            MasterCopy::LowerHalf(lower) => Some((LOWER, lower)),
         }
     }
 
@@ -73,10 +73,10 @@ impl AdamW {
             let upper = nearest(&parameter.detach().to_kind(Kind::Float));
             Ok(joined(&upper, &lower).to_kind(kind))
         };
-        match &mut self.behind[index] {
-            Behind::Nothing if is_narrow(parameter) => {}
-            Behind::Nothing => parameter.copy_(&read_weight(parameter)?),
-            Behind::Master(master) => {
+        match &mut self.master_copies[index] {
+            MasterCopy::None if is_narrow(parameter) => {}
+            MasterCopy::None => parameter.copy_(&read_weight(parameter)?),
+            MasterCopy::Full(master) => {
                 master.copy_(&read_weight(parameter)?);
                 if is_narrow(parameter) {
                     parameter.copy_(&nearest(master));
@@ -84,7 +84,7 @@ impl AdamW {
                     parameter.copy_(master);
                 }
             }
-            Behind::Lower(lower) => {
+            MasterCopy::LowerHalf(lower) => {
                 let (upper, rest) = split(&read_weight(parameter)?);
                 parameter.copy_(&upper);
                 lower.copy_(&rest);
@@ -100,7 +100,7 @@ impl AdamW {
     ///
     /// If the files cannot be read, their tensors are not those of this model, or a rank does not answer.
     pub fn restore_from(&mut self, folder: &Path) -> anyhow::Result<()> {
-        if !self.is_sharded() && !self.is_cut() && !SavedState::is_sharded(folder) {
+        if !self.is_sharded() && !self.is_tensor_parallel() && !SavedState::is_sharded(folder) {
             return Ok(self.restore(&folder.join(WHOLE))?);
         }
         let _no_grad = tch::no_grad_guard();
@@ -120,10 +120,10 @@ impl AdamW {
             };
             let length = self.parameters[i].numel().try_into()?;
             let piece = Piece { parameter: i, start: self.starts[i], length };
-            let part = self.part(i);
-            let shape = part.map_or(shape.clone(), |part| part.whole_shape(&shape));
+            let shard = self.tensor_shard(i);
+            let shape = shard.map_or(shape.clone(), |shard| shard.full_shape(&shape));
             let read = |column: &str, kind: Kind| {
-                saved.elements(column, (&name, shape.as_slice(), part), piece, kind)
+                saved.elements(column, (&name, shape.as_slice(), shard), piece, kind)
             };
             let columns =
                 [(FIRST, &mut self.first_moments[i]), (SECOND, &mut self.second_moments[i])];

@@ -5,13 +5,13 @@ use std::rc::Rc;
 use tch::{Kind, Tensor};
 use training_run::config::{MasterWeights, OptimizerSection};
 
-use super::cut_model::CutModel;
 use super::layout::units;
 use super::precision::is_narrow;
 use super::sharding::{Sharding, size};
+use super::tensor_parallel::TensorParallel;
 use super::{AdamW, StepOutcome};
 use crate::host_memory::Memory;
-use crate::model::{Decoder, Part};
+use crate::model::{Decoder, TensorShard};
 use crate::ranks::{RankError, Ranks};
 use crate::training::update_error::UpdateError;
 
@@ -55,7 +55,7 @@ impl AdamW {
             flat.push(shard);
         }
         let state = Self::of(stepped, options, seed);
-        let mut state = Self { cut: CutModel::of(model, &state.names), ..state };
+        let mut state = Self { tensor_parallel: TensorParallel::of(model, &state.names), ..state };
         state.starts = pieces.iter().map(|piece| piece.start).collect();
         state.sharding = Some(Box::new(Sharding {
             ranks: ranks.clone(),
@@ -152,23 +152,23 @@ impl AdamW {
     }
 
     /// Returns true if the model is split over tensor-parallel ranks.
-    pub fn is_cut(&self) -> bool {
-        self.cut.is_some()
+    pub fn is_tensor_parallel(&self) -> bool {
+        self.tensor_parallel.is_some()
     }
 
     /// The tensor-parallel part of the parameter to which tensor `index` belongs; `None` if this rank has all of it.
-    pub(super) fn part(&self, index: usize) -> Option<Part> {
-        self.cut.as_ref()?.parts[index]
+    pub(super) fn tensor_shard(&self, index: usize) -> Option<TensorShard> {
+        self.tensor_parallel.as_ref()?.shards[index]
     }
 
     /// Returns true if this rank writes and counts tensor `index`; other ranks may hold the same values.
-    pub(super) fn speaks_for(&self, index: usize) -> bool {
-        self.cut.as_ref().is_none_or(|cut| cut.speaks[index])
+    pub(super) fn is_owner(&self, index: usize) -> bool {
+        self.tensor_parallel.as_ref().is_none_or(|split| split.is_owner[index])
     }
 
     /// Sums the gradients that are partial sums on each rank of the model.
     pub(super) fn sum_partial_gradients(&self) -> Result<(), UpdateError> {
-        for (ranks, indices) in self.cut.iter().flat_map(|cut| &cut.partial) {
+        for (ranks, indices) in self.tensor_parallel.iter().flat_map(|split| &split.partial) {
             let gradients: Vec<Tensor> = indices
                 .iter()
                 .map(|&index| match self.gradients.get(index) {
@@ -182,11 +182,11 @@ impl AdamW {
     }
 
     /// The name of tensor `index` with its part, as in `NAME[0:1/2]`: part 1 of 2 along dimension 0.
-    pub(super) fn name_with_part(&self, index: usize) -> String {
+    pub(super) fn name_with_shard(&self, index: usize) -> String {
         let name = &self.names[index];
-        match self.part(index) {
+        match self.tensor_shard(index) {
             None => name.clone(),
-            Some(Part { dimension, index, count }) => {
+            Some(TensorShard { dimension, index, count }) => {
                 format!("{name}[{dimension}:{index}/{count}]")
             }
         }
@@ -196,15 +196,15 @@ impl AdamW {
     /// includes all shards of `ranks` if the state is sharded over those.
     pub(super) fn gradient_norm_over(&self, ranks: &Ranks) -> Result<f64, RankError> {
         const WHAT: &str = "norm of the gradient";
-        if !self.is_cut() && !self.is_sharded() {
+        if !self.is_tensor_parallel() && !self.is_sharded() {
             return Ok(self.gradient_norm());
         }
-        let mut square = self.gradient_square(|index| self.speaks_for(index));
+        let mut square = self.gradient_square(|index| self.is_owner(index));
         if self.is_sharded() {
             square = ranks.total(WHAT, square)?;
         }
-        if let Some(cut) = &self.cut {
-            square = cut.group.ranks().total(WHAT, square)?;
+        if let Some(split) = &self.tensor_parallel {
+            square = split.group.ranks().total(WHAT, square)?;
         }
         Ok(square.sqrt())
     }

@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 
 use tch::{Device, Kind, Tensor};
 
-use super::cut_model::split_part;
 use super::layout::Piece;
-use crate::model::Part;
+use super::tensor_parallel::split_shard;
+use crate::model::TensorShard;
 use crate::tensor_file::{TensorFile, TensorFileError};
 
 /// The file of a state that one process wrote.
@@ -34,7 +34,7 @@ pub(super) struct SavedState {
     folder: PathBuf,
     files: Vec<TensorFile>,
     /// `COLUMN/NAME` → the parts it was written in.
-    parts: BTreeMap<String, BTreeMap<Option<Part>, Runs>>,
+    shards: BTreeMap<String, BTreeMap<Option<TensorShard>, Runs>>,
 }
 
 /// Runs of elements, by their first element.
@@ -61,89 +61,89 @@ impl SavedState {
         let paths = if single.exists() { vec![single] } else { shards(folder)? };
         let files: Vec<TensorFile> =
             paths.iter().map(|path| TensorFile::open(path)).collect::<Result<_, _>>()?;
-        let mut parts: BTreeMap<String, BTreeMap<Option<Part>, Runs>> = BTreeMap::new();
+        let mut shards: BTreeMap<String, BTreeMap<Option<TensorShard>, Runs>> = BTreeMap::new();
         for (file, opened) in files.iter().enumerate() {
             for key in opened.names() {
                 let run = |length| Run { file, key: key.to_owned(), length };
-                let cut = key.rsplit_once('@').and_then(|(stem, start)| {
+                let at_start = key.rsplit_once('@').and_then(|(stem, start)| {
                     Some((
                         stem,
                         start.parse::<i64>().ok()?,
                         opened.shape(key)?.first().copied().unwrap_or(1),
                     ))
                 });
-                let (stem, start, run) = match cut {
+                let (stem, start, run) = match at_start {
                     Some((stem, start, length)) => (stem, start, run(i64::try_from(length).ok())),
                     None => (key, 0, run(None)),
                 };
-                let (stem, part) = split_part(stem);
-                let runs = parts.entry(stem.to_owned()).or_default().entry(part).or_default();
+                let (stem, shard) = split_shard(stem);
+                let runs = shards.entry(stem.to_owned()).or_default().entry(shard).or_default();
                 runs.insert(start, run);
             }
         }
-        Ok(Self { folder: folder.to_owned(), files, parts })
+        Ok(Self { folder: folder.to_owned(), files, shards })
     }
 
     /// Number of parameters.
     pub(super) fn parameters(&self) -> usize {
-        self.parts.keys().filter(|key| key.starts_with("step/")).count()
+        self.shards.keys().filter(|key| key.starts_with("step/")).count()
     }
 
     /// Returns true if a column of parameter `name` was written.
     pub(super) fn has(&self, column: &str, name: &str) -> bool {
-        self.parts.contains_key(&format!("{column}/{name}"))
+        self.shards.contains_key(&format!("{column}/{name}"))
     }
 
-    /// Elements of a column for `part` of parameter `name`, in the part's memory order. `shape` is that of the complete
+    /// Elements of a column for `shard` of parameter `name`, in the shard's memory order. `shape` is that of the complete
     /// parameter.
     pub(super) fn elements(
         &self,
         column: &str,
-        (name, shape, part): (&str, &[i64], Option<Part>),
+        (name, shape, shard): (&str, &[i64], Option<TensorShard>),
         piece: Piece,
         kind: Kind,
     ) -> Result<Tensor, TensorFileError> {
         let key = format!("{column}/{name}");
-        let written = self.parts.get(&key).into_iter().flat_map(BTreeMap::keys).copied();
-        let written: Vec<Option<Part>> = written.collect();
-        if written.is_empty() || written == [part] {
-            let shape = part.map_or(shape.to_vec(), |part| part.shape(shape));
-            return self.elements_of_part(&key, part, &shape, piece, kind);
+        let written = self.shards.get(&key).into_iter().flat_map(BTreeMap::keys).copied();
+        let written: Vec<Option<TensorShard>> = written.collect();
+        if written.is_empty() || written == [shard] {
+            let shape = shard.map_or(shape.to_vec(), |shard| shard.shape(shape));
+            return self.elements_of_shard(&key, shard, &shape, piece, kind);
         }
         // Split in another way: assemble the parameter, then take the part.
         let parameter = Tensor::zeros(shape, (kind, Device::Cpu));
         for &written in &written {
-            let part_shape = written.map_or(shape.to_vec(), |part| part.shape(shape));
-            let all = Piece { start: 0, length: part_shape.iter().product(), ..piece };
-            let values = self.elements_of_part(&key, written, &part_shape, all, kind)?;
-            let place = written.map_or(parameter.shallow_clone(), |part| part.within(&parameter));
-            place.shallow_clone().copy_(&values.view(part_shape.as_slice()));
+            let shard_shape = written.map_or(shape.to_vec(), |shard| shard.shape(shape));
+            let all = Piece { start: 0, length: shard_shape.iter().product(), ..piece };
+            let values = self.elements_of_shard(&key, written, &shard_shape, all, kind)?;
+            let place = written.map_or(parameter.shallow_clone(), |shard| shard.within(&parameter));
+            place.shallow_clone().copy_(&values.view(shard_shape.as_slice()));
         }
         let missing = |count: i64| TensorFileError::Missing {
             path: self.folder.clone(),
             tensor: format!("{key}, of which {} of {count} parts are there", written.len()),
             expected: shape.to_vec(),
         };
-        let count = written[0].map_or(1, |part| part.count);
+        let count = written[0].map_or(1, |shard| shard.count);
         if usize::try_from(count).ok() != Some(written.len()) {
             return Err(missing(count));
         }
-        let values = part.map_or(parameter.shallow_clone(), |part| part.of(&parameter));
+        let values = shard.map_or(parameter.shallow_clone(), |shard| shard.of(&parameter));
         Ok(values.reshape(-1).narrow(0, piece.start, piece.length))
     }
 
     /// Elements of a part that was written as such; `shape` is the part's.
-    fn elements_of_part(
+    fn elements_of_shard(
         &self,
         key: &str,
-        part: Option<Part>,
+        shard: Option<TensorShard>,
         shape: &[i64],
         piece: Piece,
         kind: Kind,
     ) -> Result<Tensor, TensorFileError> {
         let (first, end) = (piece.start, piece.start + piece.length);
-        let runs = self.parts.get(key).and_then(|parts| parts.get(&part));
-        let mut parts = Vec::new();
+        let runs = self.shards.get(key).and_then(|shards| shards.get(&shard));
+        let mut pieces = Vec::new();
         let mut next = first;
         for (&start, run) in runs.into_iter().flatten() {
             let length = run.length.unwrap_or_else(|| shape.iter().product());
@@ -156,7 +156,7 @@ impl SavedState {
             let held = run.length.map_or_else(|| shape.to_vec(), |length| vec![length]);
             let tensor = self.files[run.file].tensor(&run.key, &held, &[kind])?.reshape(-1);
             let until = end.min(start + length);
-            parts.push(tensor.narrow(0, next - start, until - next));
+            pieces.push(tensor.narrow(0, next - start, until - next));
             next = until;
         }
         if next < end {
@@ -166,14 +166,14 @@ impl SavedState {
                 expected: shape.to_vec(),
             });
         }
-        Ok(Tensor::cat(&parts, 0))
+        Ok(Tensor::cat(&pieces, 0))
     }
 
     /// Number of optimiser steps that parameter `name` has taken, as a scalar tensor.
     pub(super) fn step(&self, name: &str) -> Result<Tensor, TensorFileError> {
         let key = format!("step/{name}");
-        let parts = self.parts.get(&key).and_then(|parts| parts.values().next());
-        let run = parts.and_then(|runs| runs.values().next());
+        let shards = self.shards.get(&key).and_then(|shards| shards.values().next());
+        let run = shards.and_then(|runs| runs.values().next());
         match run {
             Some(run) => self.files[run.file].tensor(&run.key, &[], &[Kind::Float]),
             None => Err(TensorFileError::Missing {
@@ -244,18 +244,18 @@ mod tests {
 
     #[test]
     fn any_run_of_elements_is_read_from_one_file_or_from_shards() {
-        let [single, parts] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let [single, shards] = [(); 2].map(|()| tempfile::tempdir().unwrap());
         let values = Tensor::from_slice(&[0f32, 1.0, 2.0, 3.0, 4.0, 5.0]);
         write(&single.path().join(WHOLE), &[("master/w", values.view([2, 3]))]);
         for (rank, (start, length)) in [(0, 2), (2, 2), (4, 2)].into_iter().enumerate() {
             let key = format!("master/w@{start}");
-            let path = parts.path().join(shard_name(rank, 3));
+            let path = shards.path().join(shard_name(rank, 3));
             write(&path, &[(&key, values.narrow(0, start, length))]);
         }
         for start in 0..6 {
             for end in start + 1..=6 {
                 let expected: Vec<f64> = (start..end).map(|value| value as f64).collect();
-                for folder in [&single, &parts] {
+                for folder in [&single, &shards] {
                     assert_eq!(read(folder.path(), start, end - start).unwrap(), expected);
                 }
             }
@@ -266,26 +266,26 @@ mod tests {
     #[test]
     fn parts_are_put_together_and_cut_again() {
         let matrix = Tensor::arange(24, tch::kind::FLOAT_CPU).view([4, 6]);
-        let parts =
-            |dimension, count| (0..count).map(move |index| Part { dimension, index, count });
+        let shards =
+            |dimension, count| (0..count).map(move |index| TensorShard { dimension, index, count });
         let folder = tempfile::tempdir().unwrap();
-        for (rank, part) in parts(1, 2).enumerate() {
+        for (rank, shard) in shards(1, 2).enumerate() {
             let key = format!("master/w[1:{rank}/2]");
-            let values = part.of(&matrix).reshape(-1);
+            let values = shard.of(&matrix).reshape(-1);
             let halves = [0, 6].map(|start| (format!("{key}@{start}"), values.narrow(0, start, 6)));
             let named: Vec<(&str, Tensor)> =
                 halves.iter().map(|(key, half)| (key.as_str(), half.shallow_clone())).collect();
             write(&folder.path().join(shard_name(rank, 2)), &named);
         }
         let state = SavedState::open(folder.path()).unwrap();
-        let read = |part: Option<Part>, start: i64, length: i64| {
+        let read = |shard: Option<TensorShard>, start: i64, length: i64| {
             let piece = Piece { parameter: 0, start, length };
-            state.elements("master", ("w", &[4, 6], part), piece, Kind::Float).unwrap()
+            state.elements("master", ("w", &[4, 6], shard), piece, Kind::Float).unwrap()
         };
         assert!(read(None, 5, 9).equal(&matrix.reshape(-1).narrow(0, 5, 9)));
-        for part in parts(1, 2).chain(parts(1, 3)).chain(parts(0, 4)) {
-            let values = part.of(&matrix).reshape(-1);
-            assert!(read(Some(part), 2, 4).equal(&values.narrow(0, 2, 4)), "{part:?}");
+        for shard in shards(1, 2).chain(shards(1, 3)).chain(shards(0, 4)) {
+            let values = shard.of(&matrix).reshape(-1);
+            assert!(read(Some(shard), 2, 4).equal(&values.narrow(0, 2, 4)), "{shard:?}");
         }
         std::fs::remove_file(folder.path().join(shard_name(1, 2))).unwrap();
         assert!(SavedState::open(folder.path()).is_err());

@@ -8,13 +8,13 @@ use training_run::manifest::{self, Checked, FileSum};
 use training_run::run_directory::Checkpoint;
 use training_run::run_directory::TRAINER_FOLDER;
 
-use crate::ranks::{Grid, Ranks};
+use crate::ranks::{DeviceMesh, Ranks};
 use crate::training::adamw::{AdamW, shard_name};
 
 /// Writes this rank's part of the optimiser's state to the folder that the first rank names, which does not have the
 /// checkpoint's name yet. Waits for all ranks and returns the checksums of their files.
 pub(in crate::training) fn save_shard(
-    Grid { run: ranks, data, tensor }: &Grid,
+    DeviceMesh { run: ranks, data, tensor }: &DeviceMesh,
     optimizer: &AdamW,
     folder: Option<&Path>,
 ) -> anyhow::Result<BTreeMap<String, FileSum>> {

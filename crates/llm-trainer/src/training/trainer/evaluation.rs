@@ -39,7 +39,7 @@ impl Sampler {
         let key = StepKey { seed: purpose_seed(config.seed, Purpose::Evaluation), step };
         let tell = |progress: &str| phase(&format!("evaluating, {progress}"));
         let (engine, judge) = (Engine::Own(&policy.model), self.rewarder.judge(config)?);
-        let pass = SamplingPass { grid: &self.grid, engine, options: &options, judge };
+        let pass = SamplingPass { mesh: &self.mesh, engine, options: &options, judge };
         let samples = pass
             .roll_out(&prompts, key, 0, &tell)
             .with_context(|| format!("evaluation after step {step}"))?

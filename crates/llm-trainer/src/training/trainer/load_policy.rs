@@ -10,7 +10,7 @@ use training_run::config::{Run, RunConfig};
 use super::policy::Policy;
 use crate::host_memory::Memory;
 use crate::model::Decoder;
-use crate::ranks::{Grid, Ranks};
+use crate::ranks::{DeviceMesh, Ranks};
 use crate::training::adamw::AdamW;
 use crate::training::adapter::adapted;
 use crate::training::checkpoint::TrainerState;
@@ -22,7 +22,7 @@ impl Policy {
     /// # Errors
     ///
     /// If the reference cannot be loaded.
-    pub(super) fn over(model: Decoder, run: &Rc<Run>, grid: &Grid) -> anyhow::Result<Self> {
+    pub(super) fn over(model: Decoder, run: &Rc<Run>, mesh: &DeviceMesh) -> anyhow::Result<Self> {
         let config = run.config();
         model.set_trainable(true);
         let reference = match (config.algorithm.reference_kl, &config.lora) {
@@ -31,13 +31,13 @@ impl Policy {
             (Some(_), Some(_)) => Some(model.base()),
             (Some(_), None) => {
                 let (device, kind) = (model.device(), model.kind());
-                Some(Decoder::load_part(&config.model.path, device, kind, &grid.tensor)?)
+                Some(Decoder::load_sharded(&config.model.path, device, kind, &mesh.tensor)?)
             }
         };
         Ok(Self {
             run: Rc::clone(run),
-            ranks: grid.data.clone(),
-            optimizer: fresh_optimizer(config, &model, &grid.data),
+            ranks: mesh.data.clone(),
+            optimizer: fresh_optimizer(config, &model, &mesh.data),
             schedule: run.schedule(),
             model,
             reference,
@@ -106,9 +106,9 @@ pub(super) fn load_policy(
 ) -> anyhow::Result<Decoder> {
     let Some(lora) = &config.lora else {
         let path = saved.unwrap_or(&config.model.path);
-        return Ok(Decoder::load_part(path, device, kind, together)?);
+        return Ok(Decoder::load_sharded(path, device, kind, together)?);
     };
-    let model = Decoder::load_part(&config.model.path, device, kind, together)?;
+    let model = Decoder::load_sharded(&config.model.path, device, kind, together)?;
     adapted(model, lora, saved, purpose_seed(config.seed, Purpose::Adapter))
 }
 

@@ -12,7 +12,7 @@ use super::questions::Asked;
 use super::response_text::ResponseText;
 use super::rewarder::Rewarder;
 use crate::model::Decoder;
-use crate::ranks::Grid;
+use crate::ranks::DeviceMesh;
 use crate::training::policy_pass::{PolicyPass, Sequence};
 use crate::training::rollout::{Engine, Sample, SamplingPass};
 use crate::training::step_key::StepKey;
@@ -52,7 +52,7 @@ pub fn preflight(
         order.next_batch(prompts.min(all.len())).into_iter().map(|index| &all[index]).collect();
     let rewarder = Rewarder::start(config, text)?;
     let pass = SamplingPass {
-        grid: &Grid::single(),
+        mesh: &DeviceMesh::single(),
         engine: Engine::Own(&model),
         options: &rewarder.text.rollout_options(&config.rollout, group_size),
         judge: rewarder.judge(config)?,

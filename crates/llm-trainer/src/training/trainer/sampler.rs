@@ -16,7 +16,7 @@ use super::rewarder::Rewarder;
 use super::step_record::StepRecord;
 use crate::generation::GenerationOptions;
 use crate::model::Decoder;
-use crate::ranks::Grid;
+use crate::ranks::DeviceMesh;
 use crate::training::external::{ExternalEngine, Wanted};
 use crate::training::rollout::{Answered, Engine, Rollout, Sample, SamplingPass};
 use crate::training::step_key::StepKey;
@@ -25,7 +25,7 @@ use crate::training::step_key::StepKey;
 #[derive(Debug)]
 pub(super) struct Sampler {
     pub(super) run: Rc<Run>,
-    pub(super) grid: Grid,
+    pub(super) mesh: DeviceMesh,
     pub(super) questions: Asked,
     pub(super) order: QuestionOrder,
     /// Groups that wait for a later step.
@@ -59,7 +59,7 @@ impl Sampler {
                 let (cursor, waiting) = (self.order.cursor(), self.waiting.clone());
                 let step = record.step;
                 let saved = SavedStep { step, weights, cursor, statistics, groups, waiting };
-                if self.grid.run.is_first() {
+                if self.mesh.run.is_first() {
                     files.write(&saved)?;
                 }
                 let SavedStep { groups, statistics, .. } = saved;
@@ -146,7 +146,7 @@ impl Sampler {
             }
         };
         let judge = self.rewarder.judge(config)?;
-        let pass = SamplingPass { grid: &self.grid, engine, options, judge };
+        let pass = SamplingPass { mesh: &self.mesh, engine, options, judge };
         pass.roll_out(&prompts, key, asked, phase)
     }
 

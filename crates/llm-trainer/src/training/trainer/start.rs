@@ -18,7 +18,7 @@ use super::response_text::ResponseText;
 use super::rewarder::Rewarder;
 use super::sampler::Sampler;
 use super::{RolloutSource, Trainer};
-use crate::ranks::{Grid, Ranks};
+use crate::ranks::{DeviceMesh, Ranks};
 use crate::training::checkpoint::{self, Bounds, TrainerState};
 use crate::training::external::ExternalEngine;
 
@@ -38,7 +38,7 @@ impl Trainer {
         let run = Rc::new(run);
         let config = run.config();
         let ranks = ranks.overlapping(config.parallel.overlap);
-        let grid = Grid::new(&ranks, config.parallel.tensor)?;
+        let mesh = DeviceMesh::new(&ranks, config.parallel.tensor)?;
         crate::device::set_threads(config.model.threads)?;
         let (device, kind) = crate::device::place(&config.model, ranks.local())?;
         let text = ResponseText::load(config)?;
@@ -48,11 +48,11 @@ impl Trainer {
 
         let resumed = origin.checkpoint().cloned();
         let saved = resumed.as_ref().map(|checkpoint| checkpoint.path.as_path());
-        let model = load_policy(config, saved, device, kind, &grid.tensor)?;
+        let model = load_policy(config, saved, device, kind, &mesh.tensor)?;
         let vocab_size = model.config().vocab_size;
         rewarder.text.tokenizer.check_vocabulary(vocab_size)?;
         check_stop_ids(config, vocab_size)?;
-        let mut policy = Policy::over(model, &run, &grid)?;
+        let mut policy = Policy::over(model, &run, &mesh)?;
         let (prompts, group_size) = (questions.questions.prompts.len(), config.rollout.group_size);
         let bounds = Bounds { questions: prompts, group_size, vocab_size };
         let (state, waiting) = match saved {
@@ -71,13 +71,13 @@ impl Trainer {
             engine: reach_engine(config, &ranks, &recorder.directory)?,
             order: QuestionOrder::new(config.seed, prompts, state.cursor),
             run: Rc::clone(&run),
-            grid: grid.clone(),
+            mesh: mesh.clone(),
             questions,
             waiting,
             rewarder,
             source: RolloutSource::default(),
         };
-        let trainer = Self { run, grid, policy, sampler, recorder, state, notes };
+        let trainer = Self { run, mesh, policy, sampler, recorder, state, notes };
         if is_branch {
             // A branch that is killed before its next checkpoint must not start at step 0.
             trainer.save_checkpoint()?;

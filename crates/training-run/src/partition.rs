@@ -12,28 +12,28 @@ use std::ops::Range;
 /// Source: Graham 1969, *Bounds on multiprocessing timing anomalies*, "longest processing time first".
 ///
 /// ```
-/// use training_run::dealing::deal;
-/// assert_eq!(deal(&[3, 9, 4, 2], 2), [vec![1], vec![0, 2, 3]]);
+/// use training_run::partition::balanced_partition;
+/// assert_eq!(balanced_partition(&[3, 9, 4, 2], 2), [vec![1], vec![0, 2, 3]]);
 /// ```
 ///
 /// # Panics
 ///
 /// If there are no ranks.
-pub fn deal(costs: &[u128], ranks: usize) -> Vec<Vec<usize>> {
+pub fn balanced_partition(costs: &[u128], ranks: usize) -> Vec<Vec<usize>> {
     assert!(ranks > 0, "somebody to deal to");
     let mut order: Vec<usize> = (0..costs.len()).collect();
     order.sort_by_key(|&item| Reverse(costs[item]));
     let mut loads = vec![0_u128; ranks];
-    let mut hands = vec![Vec::new(); ranks];
+    let mut shards = vec![Vec::new(); ranks];
     for item in order {
         let least = (0..ranks).min_by_key(|&rank| loads[rank]).expect("there are ranks");
         loads[least] = loads[least].saturating_add(costs[item]);
-        hands[least].push(item);
+        shards[least].push(item);
     }
-    for hand in &mut hands {
-        hand.sort_unstable();
+    for shard in &mut shards {
+        shard.sort_unstable();
     }
-    hands
+    shards
 }
 
 /// Range of the `count` items that `rank` has when every rank takes consecutive ones: sizes differ by one at most.
@@ -70,16 +70,16 @@ mod tests {
         fn every_item_is_dealt_once_and_nobody_has_more_than_the_mean_and_one_item(
             costs in prop::collection::vec(0_u128..1000, 0..50), ranks in 1_usize..9,
         ) {
-            let hands = deal(&costs, ranks);
-            prop_assert_eq!(hands.len(), ranks);
-            let mut all = hands.concat();
-            prop_assert!(hands.iter().all(|hand| hand.is_sorted()));
+            let shards = balanced_partition(&costs, ranks);
+            prop_assert_eq!(shards.len(), ranks);
+            let mut all = shards.concat();
+            prop_assert!(shards.iter().all(|shard| shard.is_sorted()));
             all.sort_unstable();
             prop_assert_eq!(all, (0..costs.len()).collect::<Vec<_>>());
             let total: u128 = costs.iter().sum();
             let largest = costs.iter().copied().max().unwrap_or(0);
-            for hand in hands {
-                let load: u128 = hand.iter().map(|&item| costs[item]).sum();
+            for shard in shards {
+                let load: u128 = shard.iter().map(|&item| costs[item]).sum();
                 prop_assert!(load * ranks as u128 <= total + largest * ranks as u128);
             }
         }

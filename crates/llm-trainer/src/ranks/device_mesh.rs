@@ -7,7 +7,7 @@ use super::Ranks;
 /// The device mesh, seen from one rank. With `t` tensor-parallel ranks, rank `r` is the `r mod t`-th rank of model `r / t`.
 /// Ranks of one model are neighbours, as on one machine.
 #[derive(Debug, Clone)]
-pub struct Grid {
+pub struct DeviceMesh {
     /// All ranks of the run.
     pub run: Ranks,
     /// The data-parallel group: ranks with the same shard of the model, which split the sequences and sum gradients.
@@ -16,7 +16,7 @@ pub struct Grid {
     pub tensor: Ranks,
 }
 
-impl Grid {
+impl DeviceMesh {
     /// Builds the mesh from the ranks of `run`, `tensor` of them to a model.
     ///
     /// # Errors
@@ -43,7 +43,7 @@ impl Grid {
     }
 
     /// Returns true on the rank that represents its model: the first of its tensor-parallel group.
-    pub fn speaks(&self) -> bool {
+    pub fn is_first_of_model(&self) -> bool {
         self.tensor.is_first()
     }
 }

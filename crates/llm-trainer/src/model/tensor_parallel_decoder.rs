@@ -15,8 +15,8 @@ use super::error::DecoderError;
 use super::shape::place;
 use super::tensor_group::TensorGroup;
 use super::weights::WeightFiles;
+use crate::bf16_matmul::matmul;
 use crate::head::Head;
-use crate::product::matmul;
 use crate::ranks::{RankError, Ranks};
 
 impl Decoder {
@@ -29,7 +29,7 @@ impl Decoder {
     /// # Panics
     ///
     /// If the device has too little memory.
-    pub fn load_part(
+    pub fn load_sharded(
         directory: &Path,
         device: Device,
         kind: Kind,
@@ -39,7 +39,7 @@ impl Decoder {
             return Self::load(directory, device, kind);
         }
         if let Some(base) = base_of(directory)? {
-            let mut decoder = Self::load_part(&base, device, kind, ranks)?;
+            let mut decoder = Self::load_sharded(&base, device, kind, ranks)?;
             decoder.load_adapter(directory)?;
             return Ok(decoder);
         }
@@ -50,7 +50,7 @@ impl Decoder {
         let mut decoder = Self::assemble(config, device, kind, |name, shape| {
             wanted.push(name.to_owned());
             let shard_of = |whole: Tensor| {
-                group.part_of(name).map_or(whole.shallow_clone(), |part| part.of(&whole))
+                group.shard_of(name).map_or(whole.shallow_clone(), |shard| shard.of(&whole))
             };
             files.tensor(name, shape, kind).map(|tensor| place(&shard_of(tensor), device, kind))
         })?;
@@ -68,12 +68,12 @@ impl Decoder {
     /// # Errors
     ///
     /// [`RankError`] if a rank does not take part.
-    pub fn gather_whole(&self, keeps: bool) -> Result<Self, RankError> {
+    pub fn gather_full(&self, keeps: bool) -> Result<Self, RankError> {
         let _no_grad = tch::no_grad_guard();
         let shards: HashMap<String, &Tensor> = self.trained_parameters().into_iter().collect();
         let nothing = || Tensor::zeros([0], (self.kind(), Device::Cpu));
         let gathered_or_empty = |name: &str, shard: &Tensor| {
-            let full = self.whole_parameter(name, shard);
+            let full = self.full_parameter(name, shard);
             if keeps { place(&full, Device::Cpu, self.kind()) } else { nothing() }
         };
         let gathered: Result<Self, std::convert::Infallible> =
@@ -88,9 +88,9 @@ impl Decoder {
     }
 
     /// Gathers a parameter that may be split over ranks.
-    fn whole_parameter(&self, name: &str, own: &Tensor) -> Tensor {
-        match self.group.as_ref().and_then(|group| Some((group, group.part_of(name)?))) {
-            Some((group, part)) => group.gather_part(own, part),
+    fn full_parameter(&self, name: &str, own: &Tensor) -> Tensor {
+        match self.group.as_ref().and_then(|group| Some((group, group.shard_of(name)?))) {
+            Some((group, shard)) => group.gather_parameter(own, shard),
             None => own.shallow_clone(),
         }
     }
@@ -133,7 +133,7 @@ impl Decoder {
     ///
     /// If memory runs out.
     pub fn fingerprint(&self) -> String {
-        self.fingerprint_of(|name, own| self.whole_parameter(name, own))
+        self.fingerprint_of(|name, own| self.full_parameter(name, own))
     }
 
     /// Fingerprint of this rank's shards alone.
@@ -209,7 +209,7 @@ impl Decoder {
 
     /// Number of key-value heads on this rank.
     pub(crate) fn key_value_heads(&self) -> usize {
-        let parts = self.group.as_ref().map_or(1, |group| group.key_value_parts());
+        let parts = self.group.as_ref().map_or(1, |group| group.key_value_shards());
         self.config().num_key_value_heads / parts
     }
 }

@@ -4,7 +4,7 @@ use tch::Tensor;
 
 /// A tensor-parallel shard of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Part {
+pub(crate) struct TensorShard {
     /// The split dimension, 0 or 1.
     pub(crate) dimension: i64,
     /// Index of the shard.
@@ -19,7 +19,7 @@ pub(crate) struct Part {
 /// the vocabulary. Norms are replicated, and so are the biases of output and down, which are added to a sum over the ranks. For a
 /// low-rank correction `B A`, `B` is split if the rows are, `A` if the columns are; the other factor is replicated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Cut {
+pub(super) struct ShardSpec {
     /// The split dimension, 0 or 1; `None` for a replicated parameter.
     pub(super) dimension: Option<i64>,
     /// True if split by key-value heads, which may be fewer than the ranks.
@@ -28,7 +28,7 @@ pub(super) struct Cut {
     pub(super) has_partial_gradient: bool,
 }
 
-impl Cut {
+impl ShardSpec {
     pub(super) fn of(name: &str) -> Self {
         const ROWS: [&str; 7] =
             ["q_proj", "k_proj", "v_proj", "gate_proj", "up_proj", "embed_tokens", "lm_head"];
@@ -52,7 +52,7 @@ impl Cut {
     }
 }
 
-impl Part {
+impl TensorShard {
     /// Copies the shard out of the full parameter.
     pub(crate) fn of(self, whole: &Tensor) -> Tensor {
         self.within(whole).copy()
@@ -72,7 +72,7 @@ impl Part {
     }
 
     /// Shape of the full parameter of a shard with this shape.
-    pub(crate) fn whole_shape(self, own: &[i64]) -> Vec<i64> {
+    pub(crate) fn full_shape(self, own: &[i64]) -> Vec<i64> {
         let mut shape = own.to_vec();
         shape[self.axis()] *= self.count;
         shape
@@ -89,14 +89,14 @@ mod tests {
 
     #[test]
     fn matrices_are_cut_and_norms_are_not() {
-        let dimension_of = |name| Cut::of(&format!("model.layers.3.{name}")).dimension;
+        let dimension_of = |name| ShardSpec::of(&format!("model.layers.3.{name}")).dimension;
         assert_eq!(dimension_of("self_attn.q_proj.bias"), Some(0));
         assert_eq!(dimension_of("mlp.up_proj.weight"), Some(0));
         assert_eq!(dimension_of("self_attn.o_proj.weight"), Some(1));
         assert_eq!(dimension_of("self_attn.o_proj.bias"), None);
         assert_eq!(dimension_of("mlp.down_proj.weight"), Some(1));
         assert_eq!(dimension_of("input_layernorm.weight"), None);
-        let dimension_of = |name| Cut::of(name).dimension;
+        let dimension_of = |name| ShardSpec::of(name).dimension;
         assert_eq!(dimension_of("model.embed_tokens.weight"), Some(0));
         assert_eq!(dimension_of("lm_head.weight"), Some(0));
         assert_eq!(dimension_of("model.norm.weight"), None);
@@ -105,27 +105,27 @@ mod tests {
     /// The replicated factor of a low-rank correction has a partial gradient where the other factor is split by rows.
     #[test]
     fn one_factor_of_a_correction_is_cut() {
-        let cut_of = |name| {
-            let cut = Cut::of(&format!("base_model.model.model.layers.3.{name}.weight"));
-            (cut.dimension, cut.by_key_heads, cut.has_partial_gradient)
+        let spec_of = |name| {
+            let spec = ShardSpec::of(&format!("base_model.model.model.layers.3.{name}.weight"));
+            (spec.dimension, spec.by_key_heads, spec.has_partial_gradient)
         };
-        assert_eq!(cut_of("mlp.gate_proj.lora_A"), (None, false, true));
-        assert_eq!(cut_of("mlp.gate_proj.lora_B"), (Some(0), false, false));
-        assert_eq!(cut_of("self_attn.v_proj.lora_A"), (None, false, true));
-        assert_eq!(cut_of("self_attn.v_proj.lora_B"), (Some(0), true, false));
-        assert_eq!(cut_of("self_attn.o_proj.lora_A"), (Some(1), false, false));
-        assert_eq!(cut_of("self_attn.o_proj.lora_B"), (None, false, true));
+        assert_eq!(spec_of("mlp.gate_proj.lora_A"), (None, false, true));
+        assert_eq!(spec_of("mlp.gate_proj.lora_B"), (Some(0), false, false));
+        assert_eq!(spec_of("self_attn.v_proj.lora_A"), (None, false, true));
+        assert_eq!(spec_of("self_attn.v_proj.lora_B"), (Some(0), true, false));
+        assert_eq!(spec_of("self_attn.o_proj.lora_A"), (Some(1), false, false));
+        assert_eq!(spec_of("self_attn.o_proj.lora_B"), (None, false, true));
     }
 
     #[test]
     fn parts_make_the_whole_again() {
         let full = Tensor::arange(24, tch::kind::INT64_CPU).view([4, 6]);
         for dimension in [0, 1] {
-            let parts = [0, 1].map(|index| Part { dimension, index, count: 2 });
-            let shards = parts.map(|part| part.of(&full));
+            let parts = [0, 1].map(|index| TensorShard { dimension, index, count: 2 });
+            let shards = parts.map(|shard| shard.of(&full));
             assert!(Tensor::cat(&shards, dimension).equal(&full));
             assert_eq!(parts[1].shape(&[4, 6]), shards[1].size());
-            assert_eq!(parts[1].whole_shape(&shards[1].size()), [4, 6]);
+            assert_eq!(parts[1].full_shape(&shards[1].size()), [4, 6]);
         }
     }
 }
