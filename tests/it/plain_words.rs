@@ -10,6 +10,17 @@ const OPENINGS: [&str; 6] = ["What", "Where", "Whether", "Of", "As", "The same"]
 /// Names that say nothing of the value a local holds.
 const NAMES: [&str; 6] = ["found", "own", "whole", "said", "at", "of"];
 
+/// Names that the field does not know, each with its word: no code uses them again.
+const NOT_OURS: [(&str, &str); 7] = [
+    ("KeptTokens", "SamplingMask"),
+    ("CutModel", "TensorParallel"),
+    ("cut_decoder", "shard_decoder"),
+    ("SharedPass", "DistributedPass"),
+    ("pull_back", "vjp"),
+    ("own_operation", "autograd_function"),
+    ("CpuMemory", "KvCache"),
+];
+
 /// The faults of one source text, each a line number with the line.
 fn faults(text: &str) -> Vec<String> {
     let mut faults = Vec::new();
@@ -18,8 +29,10 @@ fn faults(text: &str) -> Vec<String> {
         let line = line.trim();
         let doc = ["///", "//!"].into_iter().find_map(|mark| line.strip_prefix(mark));
         let words = doc.map_or("", str::trim);
+        let is_foreign = |name: &str| NOT_OURS.iter().any(|(banned, _)| *banned == name);
+        let mut names = line.split(|c: char| !c.is_alphanumeric() && c != '_');
         if (!is_inside && OPENINGS.iter().any(|opening| begins(words, opening)))
-            || (doc.is_none() && binds(line))
+            || (doc.is_none() && (binds(line) || names.any(is_foreign)))
         {
             faults.push(format!("{}: {line}", index + 1));
         }
@@ -55,6 +68,9 @@ fn doc_comments_have_a_subject_and_locals_a_name() {
     let mut all = Vec::new();
     for file in files {
         let text = fs::read_to_string(&file).expect("a source file is UTF-8");
+        if file.ends_with("it/plain_words.rs") {
+            continue;
+        }
         let name = file.strip_prefix(root()).expect("inside the workspace").display().to_string();
         all.extend(faults(&text).into_iter().map(|fault| format!("{name}:{fault}")));
     }
@@ -65,8 +81,8 @@ fn doc_comments_have_a_subject_and_locals_a_name() {
 fn a_headless_line_and_an_empty_name_are_faults() {
     let text = "//! Sums.\n\n/// What came of it.\n///\n/// The same, twice.\nlet (a, mut found) = f();\n\
                 /// Shape of the batch.\n/// What it is follows.\nfor at in places {}\nlet founded = 1;\n\
-                /// Offset, in bytes.\nlet own: u8 = whole();\n";
+                /// Offset, in bytes.\nlet own: u8 = whole();\nlet mask = KeptTokens::new();\n";
     let lines: Vec<String> = faults(text);
     let numbers: Vec<&str> = lines.iter().filter_map(|line| line.split(':').next()).collect();
-    assert_eq!(numbers, ["3", "5", "6", "9", "12"]);
+    assert_eq!(numbers, ["3", "5", "6", "9", "12", "13"]);
 }

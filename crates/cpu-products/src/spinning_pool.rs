@@ -47,7 +47,7 @@ mod tests {
                 assert_eq!(sum, 2016 * round);
             }
             let work = || {
-                run_spinning(&pool, || assert!(pool.current_num_threads() == 0, "meant to fail"))
+                run_spinning(&pool, || assert!(pool.current_num_threads() == 0, "meant to fail"));
             };
             assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).is_err());
         }

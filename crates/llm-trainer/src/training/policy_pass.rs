@@ -82,7 +82,7 @@ impl<'a> PolicyPass<'a> {
 
     /// Log-probability and entropy of every response token, without autograd.
     pub fn statistics(&self, sequences: &[&Sequence]) -> Statistics {
-        let (micro_batches, last) = self.forward(sequences);
+        let (micro_batches, last) = self.last_hidden(sequences);
         let layout = TokenLayout::of(sequences.iter().copied());
         statistics_of(self, &micro_batches, &last, &layout)
     }
@@ -92,7 +92,7 @@ impl<'a> PolicyPass<'a> {
     /// For probes of a bounded number of tokens; training never forms this matrix.
     pub fn distributions(&self, sequences: &[&Sequence]) -> Vec<Tensor> {
         let _no_grad = tch::no_grad_guard();
-        let (micro_batches, last) = self.forward(sequences);
+        let (micro_batches, last) = self.last_hidden(sequences);
         let _open = self.model.open_head(false);
         let distribution = |(part, x): (&PackedSequences, &Tensor)| {
             let logits = self.model.logits(&part.predicting_states(self.model, x));
@@ -106,7 +106,7 @@ impl<'a> PolicyPass<'a> {
     }
 
     /// Micro-batches and the last block's output of each, without autograd.
-    fn forward(&self, sequences: &[&Sequence]) -> (Vec<PackedSequences>, Vec<Tensor>) {
+    fn last_hidden(&self, sequences: &[&Sequence]) -> (Vec<PackedSequences>, Vec<Tensor>) {
         let _no_grad = tch::no_grad_guard();
         let micro_batches = self.micro_batches(sequences);
         let mut states: Vec<Tensor> = {
