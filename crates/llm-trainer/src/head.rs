@@ -9,7 +9,7 @@
 //! ```
 //!
 //! The log-probability of a token with a sampling mask is normalised over its kept tokens: `π_k` of the first line is then 0 outside
-//! them ([`KeptTokens`]).
+//! them ([`SamplingMask`]).
 //!
 //! With vocabulary-parallel ranks, each computes the logits of its own shard. Two all-reductions combine them: the largest logit, then
 //! the sums of `exp` and of logit times `exp`. No rank sees another's logits.
@@ -25,9 +25,9 @@ mod weight_sum;
 
 use self::weight_sum::WeightSum;
 pub use self::weight_sum::{WeightGradient, statistics_kind};
-use crate::kept_tokens::KeptTokens;
 use crate::model::TensorGroup;
 use crate::product::matmul;
+use crate::sampling_mask::SamplingMask;
 
 /// The head's weight, or this rank's vocabulary shard of it.
 #[derive(Debug, Clone, Copy)]
@@ -50,12 +50,12 @@ pub struct Targets<'a> {
     /// Token ids, i64 `[tokens]`.
     pub ids: &'a Tensor,
     /// Sampling mask of each token: the ids it was drawn from, if not the full vocabulary; one list per token.
-    pub kept: Option<&'a KeptTokens>,
+    pub mask: Option<&'a SamplingMask>,
 }
 
 impl<'a> From<&'a Tensor> for Targets<'a> {
     fn from(ids: &'a Tensor) -> Self {
-        Self { ids, kept: None }
+        Self { ids, mask: None }
     }
 }
 
@@ -88,7 +88,7 @@ pub struct HeadGradient {
 
 /// Log-probability and entropy of `targets` under `softmax(hidden · weightᵀ / temperature)`, without a graph.
 ///
-/// Shapes: `hidden` `[tokens, hidden]`, `weight` `[vocab, hidden]`. If the targets have a sampling mask ([`KeptTokens`]), the
+/// Shapes: `hidden` `[tokens, hidden]`, `weight` `[vocab, hidden]`. If the targets have a sampling mask ([`SamplingMask`]), the
 /// log-probability is that of the softmax over the kept tokens; the entropy is always over the full vocabulary.
 ///
 /// # Panics
@@ -258,7 +258,7 @@ impl Chunk {
     fn new(
         hidden: &Tensor,
         Head { weight, group }: Head<'_>,
-        Targets { ids, kept }: Targets<'_>,
+        Targets { ids, mask }: Targets<'_>,
         temperature: f64,
         (start, length): (i64, i64),
     ) -> Self {
@@ -266,10 +266,10 @@ impl Chunk {
         let logits = matmul(&hidden.narrow(0, start, length), &weight.tr()).to_kind(kind);
         let logits = if (temperature - 1.0).abs() > 0.0 { logits / temperature } else { logits };
         let targets = ids.narrow(0, start, length).unsqueeze(1);
-        let lists: Option<Vec<&[u32]>> = kept.map(|kept| {
+        let lists: Option<Vec<&[u32]>> = mask.map(|mask| {
             let first = usize::try_from(start).expect("chunks start at 0 or later");
             let last = first + usize::try_from(length).expect("chunks have tokens");
-            (first..last).map(|token| kept.of(token)).collect()
+            (first..last).map(|token| mask.of(token)).collect()
         });
         let lists = lists.filter(|lists| lists.iter().any(|list| !list.is_empty()));
         if let Some(group) = group {

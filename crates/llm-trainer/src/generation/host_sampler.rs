@@ -64,7 +64,7 @@ fn draw_one(
         temperature,
     });
     let token_id = u32::try_from(place).expect("a vocabulary has less than 2^32 tokens");
-    Ok(Drawn { token_id, log_prob, kept: Vec::new(), entropy })
+    Ok(Drawn { token_id, log_prob, mask: Vec::new(), entropy })
 }
 
 /// Returns the first index at which the cumulative sum of `probability` exceeds `share` of the total; never one of probability 0.
@@ -124,7 +124,7 @@ mod tests {
         let expected = draw(&rows, uniforms, options).unwrap();
         let tokens = draw_on_host(logits, uniforms, options).unwrap();
         for (token, expected) in tokens.iter().zip(&expected) {
-            assert_eq!((token.token_id, &token.kept), (expected.token_id, &expected.kept));
+            assert_eq!((token.token_id, &token.mask), (expected.token_id, &expected.mask));
             assert!((token.log_prob - expected.log_prob).abs() < 1e-12, "{token:?} {expected:?}");
             assert_eq!(token.entropy.is_some(), options.measure_entropy);
             if let (Some(entropy), Some(expected)) = (token.entropy, expected.entropy) {

@@ -1,6 +1,6 @@
 //! Sampled responses, and the listener that receives them.
 
-use crate::kept_tokens::KeptTokens;
+use crate::sampling_mask::SamplingMask;
 
 /// Reason that a response ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub struct Generated {
     /// Entropies at each token, where [`GenerationOptions::measure_entropy`](super::GenerationOptions::measure_entropy) asks for them; else none.
     pub entropy: Vec<TokenEntropy>,
     /// Sampling mask: the tokens that each was drawn from, if some may have been left out.
-    pub kept: Option<KeptTokens>,
+    pub mask: Option<SamplingMask>,
     /// Reason that it ended.
     pub finish: Finish,
 }

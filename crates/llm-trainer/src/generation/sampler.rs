@@ -12,10 +12,10 @@ use super::response::TokenEntropy;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Drawn {
     pub(super) token_id: u32,
-    /// Log-probability in nats, normalised over `kept`.
+    /// Log-probability in nats, normalised over `mask`.
     pub(super) log_prob: f64,
     /// Ids it was drawn from, ascending; empty for the full vocabulary.
-    pub(super) kept: Vec<u32>,
+    pub(super) mask: Vec<u32>,
     /// Entropies, if [`GenerationOptions::measure_entropy`] is set.
     pub(super) entropy: Option<TokenEntropy>,
 }
@@ -27,7 +27,7 @@ struct Source {
     /// Unnormalised probabilities, `[rows, vocab]`; 0 for excluded tokens.
     probability: Tensor,
     /// Kept ids per row; empty if nothing is excluded.
-    kept: Vec<Vec<u32>>,
+    mask: Vec<Vec<u32>>,
     /// Temperature per row.
     temperature: Vec<f64>,
     /// True if `log_prob` is normalised over the excluded tokens too.
@@ -75,23 +75,23 @@ pub(super) fn draw(
             if source.of_all { source.log_prob - total.log() } else { source.log_prob };
         measured.drawn_from(&(source.probability / &total), &all_log_prob, source.temperature);
     }
-    drawn([&tokens, &log_prob], source.kept, &measured, || logits)
+    drawn([&tokens, &log_prob], source.mask, &measured, || logits)
 }
 
 /// Softmax at the options' temperature, without the tokens that truncation excludes.
 fn at_one_temperature(logits: &Tensor, options: &GenerationOptions) -> Source {
     let log_prob = (logits / options.temperature).log_softmax(-1, Kind::Double);
     let all = log_prob.exp();
-    let (probability, kept) = if options.truncates() {
-        let kept = truncated(&all, options);
-        let lists = kept_ids(&kept);
-        (kept, lists)
+    let (probability, mask) = if options.truncates() {
+        let remaining = truncated(&all, options);
+        let lists = mask_ids(&remaining);
+        (remaining, lists)
     } else {
         (all, Vec::new())
     };
     let rows = rows_of(logits);
     let temperature = vec![options.temperature; rows];
-    Source { log_prob, probability, kept, temperature, of_all: options.truncates() }
+    Source { log_prob, probability, mask, temperature, of_all: options.truncates() }
 }
 
 /// Softmax over the tokens that truncation keeps at the options' temperature, at the temperature that keeps the entropy in the band.
@@ -100,10 +100,10 @@ fn within_band(
     band: EntropyBand,
     options: &GenerationOptions,
 ) -> Result<Source, LogitsError> {
-    let (possible, kept) = if options.truncates() {
+    let (possible, mask) = if options.truncates() {
         let all = (logits / options.temperature).softmax(-1, Kind::Double);
-        let kept = truncated(&all, options);
-        (logits.masked_fill(&kept.eq(0.0), f64::NEG_INFINITY), kept_ids(&kept))
+        let remaining = truncated(&all, options);
+        (logits.masked_fill(&remaining.eq(0.0), f64::NEG_INFINITY), mask_ids(&remaining))
     } else {
         (logits.shallow_clone(), Vec::new())
     };
@@ -115,17 +115,17 @@ fn within_band(
         .collect::<Result<Vec<f64>, LogitsError>>()?;
     let divisor = Tensor::from_slice(&temperature).to_device(logits.device()).unsqueeze(1);
     let log_prob = (possible / divisor).log_softmax(-1, Kind::Double);
-    Ok(Source { probability: log_prob.exp(), log_prob, kept, temperature, of_all: false })
+    Ok(Source { probability: log_prob.exp(), log_prob, mask, temperature, of_all: false })
 }
 
-/// Collects the rows' tokens. `tokens` and `log_prob` are `[rows, 1]`; `kept` has one list per row, or none at all.
+/// Collects the rows' tokens. `tokens` and `log_prob` are `[rows, 1]`; `mask` has one list per row, or none at all.
 ///
 /// # Errors
 ///
 /// If a log-probability is NaN: the fault of that row of `logits`, `[rows, vocab]`.
 pub(super) fn drawn(
     [tokens, log_prob]: [&Tensor; 2],
-    kept: Vec<Vec<u32>>,
+    mask: Vec<Vec<u32>>,
     measured: &Measured,
     logits: impl FnOnce() -> Tensor,
 ) -> Result<Vec<Drawn>, LogitsError> {
@@ -134,14 +134,14 @@ pub(super) fn drawn(
         return Err(no_distribution(&logits(), row));
     }
     let tokens: Vec<i64> = tokens.view(-1).try_into().expect("a one-dimensional tensor of i64");
-    let kept = kept.into_iter().chain(std::iter::repeat(Vec::new()));
-    let one = |(row, ((token, log_prob), kept)): (usize, ((i64, f64), Vec<u32>))| Drawn {
+    let mask = mask.into_iter().chain(std::iter::repeat(Vec::new()));
+    let one = |(row, ((token, log_prob), mask)): (usize, ((i64, f64), Vec<u32>))| Drawn {
         token_id: id_of(token),
         log_prob,
-        kept,
+        mask,
         entropy: measured.of_row(row),
     };
-    Ok(tokens.into_iter().zip(log_prob).zip(kept).enumerate().map(one).collect())
+    Ok(tokens.into_iter().zip(log_prob).zip(mask).enumerate().map(one).collect())
 }
 
 /// Returns the reason that a row of `logits` has no log-probabilities.
@@ -173,19 +173,19 @@ fn truncated(probability: &Tensor, options: &GenerationOptions) -> Tensor {
         let (values, indices) = probability.sort(-1, true);
         let before = values.cumsum(-1, Kind::Double) - &values;
         let enough = options.top_p * values.sum_dim_intlist(-1, true, Kind::Double);
-        let kept = &values * before.lt_tensor(&enough).to_kind(Kind::Double);
-        probability = probability.zeros_like().scatter(-1, &indices, &kept);
+        let remaining = &values * before.lt_tensor(&enough).to_kind(Kind::Double);
+        probability = probability.zeros_like().scatter(-1, &indices, &remaining);
     }
     if options.min_p > 0.0 {
         let least = options.min_p * probability.amax([-1i64].as_slice(), true);
-        let kept = probability.ge_tensor(&least).to_kind(Kind::Double);
-        probability *= kept;
+        let mask = probability.ge_tensor(&least).to_kind(Kind::Double);
+        probability *= mask;
     }
     probability
 }
 
 /// Indices of each row where `probability` is above 0; an empty list where all are.
-fn kept_ids(probability: &Tensor) -> Vec<Vec<u32>> {
+fn mask_ids(probability: &Tensor) -> Vec<Vec<u32>> {
     let [rows, vocab] = [0, 1].map(|dimension| probability.size()[dimension]);
     let to_usize = |index: i64| usize::try_from(index).expect("an index of a tensor");
     let mut lists = vec![Vec::new(); to_usize(rows)];
@@ -267,7 +267,7 @@ mod tests {
         let options = GenerationOptions { temperature: 0.5, ..Default::default() };
         let drawn = draw_one(&logits(), 0.3, &options);
         // Squares of the probabilities, normalised: 0.16 / (0.01 + 0.04 + 0.16 + 0.09).
-        assert_eq!((drawn.token_id, drawn.kept.len()), (2, 0));
+        assert_eq!((drawn.token_id, drawn.mask.len()), (2, 0));
         assert!((drawn.log_prob - (0.16f64 / 0.30).ln()).abs() < 1e-6, "{drawn:?}");
     }
 
@@ -286,9 +286,9 @@ mod tests {
             // All tokens are kept, so there is no sampling mask.
             (GenerationOptions { min_p: 0.01, ..half }, vec![], 0.30),
         ];
-        for (options, kept, mass) in cases {
+        for (options, mask, mass) in cases {
             let drawn = draw_one(&logits(), 0.45, &options);
-            assert_eq!((drawn.token_id, &drawn.kept), (2, &kept), "{options:?}");
+            assert_eq!((drawn.token_id, &drawn.mask), (2, &mask), "{options:?}");
             assert!((drawn.log_prob - (0.16f64 / mass).ln()).abs() < 1e-6, "{drawn:?}");
         }
     }
@@ -381,7 +381,7 @@ mod tests {
         let options =
             GenerationOptions { top_k: 2, band, measure_entropy: true, ..Default::default() };
         let token = draw_one(&logits(), 0.1, &options);
-        assert_eq!((token.token_id, token.kept), (2, vec![2, 3]));
+        assert_eq!((token.token_id, token.mask), (2, vec![2, 3]));
         let entropy = token.entropy.unwrap();
         // 0.4 : 0.3 has a larger entropy than 3 : 2, at T = ln(4/3) / ln(3/2) it has that.
         assert!((entropy.temperature - (4.0f64 / 3.0).ln() / 1.5f64.ln()).abs() < 1e-6);

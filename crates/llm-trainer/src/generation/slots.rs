@@ -9,8 +9,8 @@ use super::request::{GenerationOptions, PromptRequest, SamplingKey};
 use super::response::{Finish, Generated, Listener, Tally, TokenEntropy};
 use super::sampler::Drawn;
 use crate::cpu_decoder::packing_pays;
-use crate::kept_tokens::KeptTokens;
 use crate::model::Decoder;
+use crate::sampling_mask::SamplingMask;
 
 /// A sequence in a slot.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) struct Row {
     pub(super) token_ids: Vec<u32>,
     log_prob: Vec<f64>,
     entropy: Vec<TokenEntropy>,
-    kept: Option<KeptTokens>,
+    mask: Option<SamplingMask>,
     pub(super) finish: Option<Finish>,
 }
 
@@ -116,7 +116,7 @@ impl Row {
         sample: u64,
         options: &GenerationOptions,
     ) -> Self {
-        let kept = options.truncates().then(KeptTokens::default);
+        let mask = options.truncates().then(SamplingMask::default);
         Self {
             key,
             index,
@@ -124,7 +124,7 @@ impl Row {
             token_ids: Vec::new(),
             log_prob: Vec::new(),
             entropy: Vec::new(),
-            kept,
+            mask,
             finish: None,
         }
     }
@@ -148,8 +148,8 @@ impl Row {
         self.token_ids.push(drawn.token_id);
         self.log_prob.push(drawn.log_prob);
         self.entropy.extend(drawn.entropy);
-        if let Some(kept) = &mut self.kept {
-            kept.push(&drawn.kept);
+        if let Some(mask) = &mut self.mask {
+            mask.push(&drawn.mask);
         }
         let completes_stop_string = || match &options.stop_strings {
             Some(strings) => strings.completed_by_last(&self.token_ids),
@@ -170,8 +170,8 @@ impl Row {
     }
 
     fn into_generated(self) -> (usize, Generated) {
-        let Self { index, token_ids, log_prob, entropy, kept, finish, .. } = self;
+        let Self { index, token_ids, log_prob, entropy, mask, finish, .. } = self;
         let finish = finish.expect("only finished rows leave their slot");
-        (index, Generated { token_ids, log_prob, entropy, kept, finish })
+        (index, Generated { token_ids, log_prob, entropy, mask, finish })
     }
 }

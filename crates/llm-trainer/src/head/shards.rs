@@ -22,10 +22,10 @@ impl Chunk {
     ) -> Self {
         let (kind, tokens) = (logits.kind(), logits.size()[1]);
         let (targets, here) = group.own_ids(targets, tokens);
-        let kept = lists.map(|lists| Kept::new(logits, lists, group));
+        let mask = lists.map(|lists| MaskedLogits::new(logits, lists, group));
         let last = [-1i64];
         let mut maxima = vec![logits.amax(last.as_slice(), true)];
-        maxima.extend(kept.as_ref().map(|kept| kept.logits.amax(last.as_slice(), true)));
+        maxima.extend(mask.as_ref().map(|mask| mask.logits.amax(last.as_slice(), true)));
         let maxima = group.largest(&Tensor::cat(&maxima, 1)).unbind(1);
         let shifted = logits - maxima[0].unsqueeze(1);
         let exponential = shifted.exp();
@@ -34,18 +34,18 @@ impl Chunk {
         let row_sum = |x: &Tensor| x.sum_dim_intlist(last.as_slice(), true, kind);
         let target = shifted.gather(1, &targets, false).masked_fill(&here.logical_not(), 0.0);
         let mut sums = vec![row_sum(&exponential), row_sum(&weighted), target];
-        let kept = kept.map(|kept| {
+        let mask = mask.map(|mask| {
             // The list of a token without one is empty everywhere.
-            let largest = maxima[1].unsqueeze(1).masked_fill(&kept.whole, 0.0);
-            sums.push(row_sum(&(&kept.logits - &largest).exp()));
-            (kept, largest)
+            let largest = maxima[1].unsqueeze(1).masked_fill(&mask.whole, 0.0);
+            sums.push(row_sum(&(&mask.logits - &largest).exp()));
+            (mask, largest)
         });
         let sums = group.sum(&Tensor::cat(&sums, 1));
         let column = |index: i64| sums.narrow(1, index, 1);
         let log_sum = column(0).log();
         let entropy = (&log_sum - column(1) / column(0)).squeeze_dim(1);
         let target_log_prob = column(2) - &log_sum;
-        let restriction = kept.map(|(Kept { ids, logits, whole }, largest)| {
+        let restriction = mask.map(|(MaskedLogits { ids, logits, whole }, largest)| {
             let to_log_prob = maxima[0].unsqueeze(1) + &log_sum;
             let log_mass = (column(3).log() + largest - &to_log_prob).masked_fill(&whole, 0.0);
             let log_prob = logits - to_log_prob - &log_mass;
@@ -57,7 +57,7 @@ impl Chunk {
 }
 
 /// Logits of the kept tokens in this rank's vocabulary shard.
-struct Kept {
+struct MaskedLogits {
     /// Their indices in the shard, arbitrary for tokens of other shards, i64 `[length, widest]`.
     ids: Tensor,
     /// `-inf` for padding and tokens of other shards, `[length, widest]`.
@@ -66,7 +66,7 @@ struct Kept {
     whole: Tensor,
 }
 
-impl Kept {
+impl MaskedLogits {
     fn new(logits: &Tensor, lists: &[&[u32]], group: &TensorGroup) -> Self {
         let Lists { ids, absent, whole } = Lists::new(lists, logits.device());
         let (ids, here) = group.own_ids(&ids, logits.size()[1]);
@@ -84,8 +84,8 @@ mod tests {
     use crate::head::{
         Head, Targets, TokenCotangent, WeightGradient, token_statistics, token_statistics_backward,
     };
-    use crate::kept_tokens::KeptTokens;
     use crate::ranks::Ranks;
+    use crate::sampling_mask::SamplingMask;
 
     fn draw(shape: [i64; 2], seed: i64) -> Tensor {
         tch::manual_seed(seed);
@@ -106,10 +106,10 @@ mod tests {
         let (hidden, weight) = (draw([5, 4], 1), draw([9, 4], 2));
         let targets = Tensor::from_slice(&[0i64, 8, 3, 3, 7]);
         let lists = vec![vec![], vec![2, 8], vec![3], vec![], vec![0, 5, 6, 7]];
-        let kept = KeptTokens::from(lists);
+        let mask = SamplingMask::from(lists);
         let (d_log_prob, d_entropy) = (draw([5, 1], 3).squeeze(), draw([5, 1], 4).squeeze());
-        for (kept, temperature) in [(None, 1.0), (Some(&kept), 1.0), (Some(&kept), 0.6)] {
-            let targets = Targets { ids: &targets, kept };
+        for (mask, temperature) in [(None, 1.0), (Some(&mask), 1.0), (Some(&mask), 0.6)] {
+            let targets = Targets { ids: &targets, mask };
             let heads = [None, Some(&group)].map(|group| Head { weight: &weight, group });
             let [unsharded, sharded] =
                 heads.map(|head| token_statistics(&hidden, head, targets, temperature));

@@ -304,8 +304,8 @@ impl Bounds {
             if prompt.is_empty() {
                 return Some("an empty prompt, expected at least one token".to_owned());
             }
-            let kept = sample.sequence.kept.as_ref();
-            if let Some(fault) = kept.and_then(|kept| kept.fault(response, vocab_size)) {
+            let mask = sample.sequence.mask.as_ref();
+            if let Some(fault) = mask.and_then(|mask| mask.fault(response, vocab_size)) {
                 return Some(fault);
             }
             let (count, expected) = (sample.rollout_log_prob.len(), response.len());

@@ -325,5 +325,5 @@ fn generated(
         Some("stop") => Finish::StopString,
         other => bail!("the response ended by {other:?}, expected \"stop\" or \"length\""),
     };
-    Ok((Generated { token_ids, log_prob, entropy: Vec::new(), kept: None, finish }, is_guess))
+    Ok((Generated { token_ids, log_prob, entropy: Vec::new(), mask: None, finish }, is_guess))
 }

@@ -6,8 +6,8 @@ use training_run::packing::pack;
 
 use super::sequence::Sequence;
 use crate::head::Targets;
-use crate::kept_tokens::KeptTokens;
 use crate::model::{Angles, BlockBackward, Decoder, EmbeddingSum, PackedLengths};
+use crate::sampling_mask::SamplingMask;
 
 /// A micro-batch: whole sequences packed in one row, each attending only to itself.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(super) struct PackedSequences {
     /// The response tokens, i64 `[response tokens]`.
     targets: Tensor,
     /// Sampling mask of each response token; `None` if all were sampled from the whole vocabulary.
-    kept: Option<KeptTokens>,
+    mask: Option<SamplingMask>,
     /// Indices of these sequences in the batch, in the order of the micro-batch.
     pub(super) rows: Vec<usize>,
 }
@@ -46,13 +46,13 @@ impl PackedSequences {
         let (mut token_ids, mut positions) = (Vec::<i64>::new(), Vec::<i64>::new());
         let (mut predicting, mut targets) = (Vec::<i64>::new(), Vec::<i64>::new());
         let mut lengths = Vec::new();
-        let truncated = rows.iter().any(|&row| sequences[row].kept.is_some());
-        let mut all_kept = truncated.then(KeptTokens::default);
+        let truncated = rows.iter().any(|&row| sequences[row].mask.is_some());
+        let mut all_masks = truncated.then(SamplingMask::default);
         for &row in &rows {
-            let Sequence { prompt, response, kept } = sequences[row];
-            if let Some(all) = &mut all_kept {
+            let Sequence { prompt, response, mask } = sequences[row];
+            if let Some(all) = &mut all_masks {
                 (0..response.len())
-                    .for_each(|t| all.push(kept.as_ref().map_or(&[], |kept| kept.of(t))));
+                    .for_each(|t| all.push(mask.as_ref().map_or(&[], |mask| mask.of(t))));
             }
             let length = index_of(sequences[row].len());
             let last_of_prompt = index_of(token_ids.len() + prompt.len()) - 1;
@@ -70,14 +70,14 @@ impl PackedSequences {
             angles: model.angles(&tensor(&positions).unsqueeze(0)),
             predicting: tensor(&predicting),
             targets: tensor(&targets),
-            kept: all_kept,
+            mask: all_masks,
             rows,
         }
     }
 
     /// The response tokens with their sampling masks.
     pub(super) fn targets(&self) -> Targets<'_> {
-        Targets { ids: &self.targets, kept: self.kept.as_ref() }
+        Targets { ids: &self.targets, mask: self.mask.as_ref() }
     }
 
     /// Number of tokens of prompts and responses.

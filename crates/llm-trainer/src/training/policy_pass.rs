@@ -15,7 +15,7 @@ use crate::model::Decoder;
 /// Statistics of every response token, concatenated in the order of the sequences.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Statistics {
-    /// `log π(y_t)` at the sampling temperature, in nats; over the sampling mask [`Sequence::kept`] if there is one.
+    /// `log π(y_t)` at the sampling temperature, in nats; over the sampling mask [`Sequence::mask`] if there is one.
     pub log_prob: Vec<f64>,
     /// Exact entropy at the sampling temperature over the whole vocabulary, in nats.
     pub entropy: Vec<f64>,

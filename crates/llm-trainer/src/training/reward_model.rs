@@ -56,7 +56,7 @@ pub enum RewardModelError {
 /// Responses of one step with their outcomes.
 #[derive(Debug, Clone, Copy)]
 pub struct OutcomeBatch<'a> {
-    /// All sequences, without [sampling masks](Sequence::kept): a reward model reads the whole vocabulary.
+    /// All sequences, without [sampling masks](Sequence::mask): a reward model reads the whole vocabulary.
     pub sequences: &'a [&'a Sequence],
     /// True for each correct response, `[sequences]`.
     pub outcomes: &'a [bool],

@@ -25,7 +25,7 @@ use crate::ranks::{DeviceMesh, between_ranks};
 pub struct Sample {
     /// Prompt and response tokens.
     pub sequence: Sequence,
-    /// `log π(y_t)` as sampled, in nats; over the sampling mask [`Sequence::kept`] if there is one.
+    /// `log π(y_t)` as sampled, in nats; over the sampling mask [`Sequence::mask`] if there is one.
     pub rollout_log_prob: Vec<f64>,
     /// True if the response was truncated at the length limit.
     pub truncated: bool,
@@ -209,7 +209,7 @@ impl SamplingPass<'_> {
                 sequence: Sequence {
                     prompt: prompts[index / self.options.samples].tokens.clone(),
                     response: response.token_ids,
-                    kept: response.kept,
+                    mask: response.mask,
                 },
                 rollout_log_prob: response.log_prob,
                 text,

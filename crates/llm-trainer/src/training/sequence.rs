@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::kept_tokens::KeptTokens;
+use crate::sampling_mask::SamplingMask;
 
 /// A prompt and its response. Only response tokens are trained.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,14 +12,14 @@ pub struct Sequence {
     /// Token ids of the response, including its end-of-sequence token if it has one.
     pub response: Vec<u32>,
     /// Sampling mask: one list of allowed tokens for each response token; `None` if all were sampled from the whole vocabulary.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kept: Option<KeptTokens>,
+    #[serde(default, rename = "kept", skip_serializing_if = "Option::is_none")]
+    pub mask: Option<SamplingMask>,
 }
 
 impl Sequence {
     /// A sequence whose response was sampled, or is scored, over the whole vocabulary.
     pub fn new(prompt: Vec<u32>, response: Vec<u32>) -> Self {
-        Self { prompt, response, kept: None }
+        Self { prompt, response, mask: None }
     }
 
     /// Number of tokens of prompt and response.

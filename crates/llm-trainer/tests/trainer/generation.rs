@@ -77,25 +77,25 @@ fn truncated_samples_remember_what_they_were_drawn_from() {
     let generated = generate(&decoder, &requests(11), &options).unwrap();
     let mut narrow = 0;
     for (index, response) in generated.iter().enumerate() {
-        let kept = response.kept.as_ref().expect("truncated sampling keeps what it draws from");
-        assert_eq!(kept.fault(&response.token_ids, 256), None);
+        let mask = response.mask.as_ref().expect("truncated sampling keeps what it draws from");
+        assert_eq!(mask.fault(&response.token_ids, 256), None);
         let mut sequence = PROMPTS[index / 3].to_vec();
         for (position, (&token, &log_prob)) in
             response.token_ids.iter().zip(&response.log_prob).enumerate()
         {
             let all = Vec::<f64>::try_from(next_log_prob(&decoder, &sequence, 0.8).exp()).unwrap();
             let expected = kept_by_definition(&all, &options);
-            assert_eq!(kept.of(position), expected, "{index} {position}");
+            assert_eq!(mask.of(position), expected, "{index} {position}");
             let mass: f64 = expected.iter().map(|&id| all[id as usize]).sum();
             let expected = (all[token as usize] / mass).ln();
             assert!((expected - log_prob).abs() < 1e-4, "{expected} {log_prob}");
-            narrow += usize::from(kept.of(position).len() < 40);
+            narrow += usize::from(mask.of(position).len() < 40);
             sequence.push(token);
         }
     }
     assert!(narrow > 100, "{narrow}: top_p and min_p did nothing");
     let untruncated = generate(&decoder, &requests(11), &self::options()).unwrap();
-    assert!(untruncated.iter().all(|response| response.kept.is_none()));
+    assert!(untruncated.iter().all(|response| response.mask.is_none()));
 }
 
 /// The ids that top-k, then top-p, then min-p leave of a distribution, ascending.
@@ -107,9 +107,9 @@ fn kept_by_definition(all: &[f64], options: &GenerationOptions) -> Vec<u32> {
     let enough = options.top_p * likeliest.iter().map(probability).sum::<f64>();
     let mut before = 0.0;
     likeliest.retain(|id| {
-        let kept = before < enough;
+        let mask = before < enough;
         before += probability(id);
-        kept
+        mask
     });
     let least = options.min_p * probability(&likeliest[0]);
     likeliest.retain(|id| probability(id) >= least);

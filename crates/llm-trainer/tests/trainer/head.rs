@@ -3,7 +3,7 @@
 use llm_trainer::head::{
     Targets, TokenCotangent, WeightGradient, token_statistics, token_statistics_backward,
 };
-use llm_trainer::kept_tokens::KeptTokens;
+use llm_trainer::sampling_mask::SamplingMask;
 use tch::{Device, Kind, Tensor};
 
 use crate::fixture::{distance, one_thread};
@@ -85,24 +85,24 @@ fn an_impossible_token_does_not_make_the_entropy_nan() {
     assert!((computed.entropy.double_value(&[0]) - 2f64.ln()).abs() < 1e-6);
 }
 
-/// `(log_prob, entropy)` by definition: tokens outside `kept` have no probability, the entropy is that of all.
-fn by_definition_over(case: &Case, kept: &KeptTokens, temperature: f64) -> (Tensor, Tensor) {
+/// `(log_prob, entropy)` by definition: tokens outside `mask` have no probability, the entropy is that of all.
+fn by_definition_over(case: &Case, mask: &SamplingMask, temperature: f64) -> (Tensor, Tensor) {
     let logits = case.hidden.matmul(&case.weight.tr()) / temperature;
-    let mask = Tensor::zeros(logits.size(), (Kind::Double, Device::Cpu));
-    for (row, list) in (0..).zip(kept.iter()) {
+    let offset = Tensor::zeros(logits.size(), (Kind::Double, Device::Cpu));
+    for (row, list) in (0..).zip(mask.iter()) {
         let list: Vec<i64> = list.iter().map(|&id| i64::from(id)).collect();
         if !list.is_empty() {
-            let _filled = mask.get(row).fill_(f64::NEG_INFINITY);
-            let _kept = mask.get(row).index_fill_(0, &Tensor::from_slice(&list), 0.0);
+            let _filled = offset.get(row).fill_(f64::NEG_INFINITY);
+            let _kept = offset.get(row).index_fill_(0, &Tensor::from_slice(&list), 0.0);
         }
     }
-    let log_prob = (&logits + mask).log_softmax(-1, Kind::Double);
+    let log_prob = (&logits + offset).log_softmax(-1, Kind::Double);
     let (_, entropy) = by_definition(case, temperature);
     (log_prob.gather(1, &case.targets.unsqueeze(1), false).squeeze_dim(1), entropy)
 }
 
 /// Lists of 1 to 40 tokens with the target among them; every fifth token was drawn from the whole vocabulary.
-fn kept_of(case: &Case) -> KeptTokens {
+fn mask_of(case: &Case) -> SamplingMask {
     let targets = Vec::<i64>::try_from(&case.targets).expect("a column of i64");
     let list = |(row, target): (u32, i64)| {
         let target = u32::try_from(target).expect("a token id");
@@ -113,18 +113,18 @@ fn kept_of(case: &Case) -> KeptTokens {
         list.dedup();
         if row % 5 == 4 { Vec::new() } else { list }
     };
-    KeptTokens::from((0..).zip(targets).map(list).collect::<Vec<_>>())
+    SamplingMask::from((0..).zip(targets).map(list).collect::<Vec<_>>())
 }
 
 #[test]
 fn statistics_and_gradient_over_kept_tokens_equal_autograd_over_masked_logits() {
     let case = case();
-    let kept = kept_of(&case);
+    let mask = mask_of(&case);
     let (attached, d_log_prob, d_entropy) = to_differentiate(&case);
-    let (log_prob, entropy) = by_definition_over(&attached, &kept, 0.6);
+    let (log_prob, entropy) = by_definition_over(&attached, &mask, 0.6);
     (&log_prob * &d_log_prob + &entropy * &d_entropy).sum(Kind::Double).backward();
 
-    let targets = Targets { ids: &case.targets, kept: Some(&kept) };
+    let targets = Targets { ids: &case.targets, mask: Some(&mask) };
     let computed = token_statistics(&case.hidden, &case.weight, targets, 0.6);
     assert!(distance(&computed.log_prob, &log_prob) < 1e-12);
     assert!(distance(&computed.entropy, &entropy) < 1e-12);

@@ -53,7 +53,7 @@ fn forward_and_backward(model: &Decoder, tokens: usize) {
                 .map(|t| (row * 7919 + t * 104_729) % VOCABULARY)
                 .filter_map(|id| u32::try_from(id).ok())
                 .collect(),
-            kept: None,
+            mask: None,
         })
         .collect();
     let sequences: Vec<&Sequence> = sequences.iter().collect();

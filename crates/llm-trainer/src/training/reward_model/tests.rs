@@ -1,5 +1,5 @@
 use super::*;
-use crate::kept_tokens::KeptTokens;
+use crate::sampling_mask::SamplingMask;
 
 const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/tiny_qwen2_tied");
 
@@ -30,19 +30,19 @@ fn started(more: &str) -> [Vec<*mut std::ffi::c_void>; 3] {
     [places(&model), places(&reference), places(&frozen)]
 }
 
-/// Two responses to different prompts, of four tokens each, with a sampling mask of a few tokens if `kept`.
-fn responses(kept: bool) -> Vec<Sequence> {
+/// Two responses to different prompts, of four tokens each, with a sampling mask of a few tokens if `masked`.
+fn responses(masked: bool) -> Vec<Sequence> {
     let response: [u32; 4] = [65, 66, 67, 68];
     let list = [60, 65, 66, 67, 68, 90];
-    let mut all = KeptTokens::default();
+    let mut all = SamplingMask::default();
     for _ in response {
         all.push(&list);
     }
-    let kept = kept.then_some(all);
+    let mask = masked.then_some(all);
     let after_prompt = |first| Sequence {
         prompt: vec![first, 70],
         response: response.to_vec(),
-        kept: kept.clone(),
+        mask: mask.clone(),
     };
     vec![after_prompt(71), after_prompt(72)]
 }
@@ -50,10 +50,10 @@ fn responses(kept: bool) -> Vec<Sequence> {
 #[test]
 fn a_truncated_response_is_judged_over_the_whole_vocabulary() {
     let run = run("rollout.group_size = 2\nreward_model.optimizer.learning_rate = 1e-3");
-    let judged = |kept: bool| {
+    let judged = |masked: bool| {
         let start = RewardModel::start(&run, None, Device::Cpu, Kind::Float, 1, &[]);
         let mut model = start.expect("the files are there").expect("it was asked for");
-        let sequences = responses(kept);
+        let sequences = responses(masked);
         let sequences: Vec<&Sequence> = sequences.iter().collect();
         let ranks = Ranks::single();
         let judged = model.judge(&ranks, run.config(), &sequences, &[true, false], 1, 0);

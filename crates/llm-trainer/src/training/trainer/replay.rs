@@ -75,6 +75,6 @@ fn fault_of_sample(sample: &Sample, vocab_size: usize) -> Option<String> {
     if let Some(token) = response.iter().find(|token| **token as usize >= vocab_size) {
         return Some(format!("token {token}, expected ids below vocab_size = {vocab_size}"));
     }
-    let kept = sample.sequence.kept.as_ref();
-    kept.and_then(|kept| kept.fault(response, vocab_size))
+    let mask = sample.sequence.mask.as_ref();
+    mask.and_then(|mask| mask.fault(response, vocab_size))
 }

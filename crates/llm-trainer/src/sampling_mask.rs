@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// that part, and so is its log-probability:
 ///
 /// ```text
-/// log π(y) = z_y / T - ln Σ_{k kept} exp(z_k / T)
+/// log π(y) = z_y / T - ln Σ_{k ∈ mask} exp(z_k / T)
 /// ```
 ///
 /// A training pass over the full vocabulary would see every ratio below 1 before the first update. So the mask is stored with
@@ -17,13 +17,13 @@ use serde::{Deserialize, Serialize};
 /// Source: "Keep Sampling Mask" of DeepSeek-V3.2, arXiv:2512.02556, Sec. 3.1.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<Vec<u32>>", into = "Vec<Vec<u32>>")]
-pub struct KeptTokens {
+pub struct SamplingMask {
     ids: Vec<u32>,
     /// End of each token's list in `ids`.
     ends: Vec<usize>,
 }
 
-impl KeptTokens {
+impl SamplingMask {
     /// Appends the list of the next token.
     pub fn push(&mut self, ids: &[u32]) {
         self.ids.extend_from_slice(ids);
@@ -61,15 +61,15 @@ impl KeptTokens {
             let (lists, tokens) = (self.len(), response.len());
             return Some(format!("{lists} lists of kept tokens for {tokens} tokens"));
         }
-        for (position, (token, kept)) in response.iter().zip(self.iter()).enumerate() {
-            let ascending = kept.windows(2).all(|pair| pair[0] < pair[1]);
-            let known = kept.last().is_none_or(|&last| (last as usize) < vocab_size);
+        for (position, (token, mask)) in response.iter().zip(self.iter()).enumerate() {
+            let ascending = mask.windows(2).all(|pair| pair[0] < pair[1]);
+            let known = mask.last().is_none_or(|&last| (last as usize) < vocab_size);
             if !ascending || !known {
                 return Some(format!(
                     "the kept tokens of token {position} are not ascending ids below {vocab_size}"
                 ));
             }
-            if !kept.is_empty() && kept.binary_search(token).is_err() {
+            if !mask.is_empty() && mask.binary_search(token).is_err() {
                 return Some(format!("token {position}, {token}, is none of those kept for it"));
             }
         }
@@ -77,19 +77,19 @@ impl KeptTokens {
     }
 }
 
-impl From<Vec<Vec<u32>>> for KeptTokens {
+impl From<Vec<Vec<u32>>> for SamplingMask {
     fn from(lists: Vec<Vec<u32>>) -> Self {
-        let mut kept = Self::default();
+        let mut mask = Self::default();
         for list in &lists {
-            kept.push(list);
+            mask.push(list);
         }
-        kept
+        mask
     }
 }
 
-impl From<KeptTokens> for Vec<Vec<u32>> {
-    fn from(kept: KeptTokens) -> Self {
-        kept.iter().map(<[u32]>::to_vec).collect()
+impl From<SamplingMask> for Vec<Vec<u32>> {
+    fn from(mask: SamplingMask) -> Self {
+        mask.iter().map(<[u32]>::to_vec).collect()
     }
 }
 
@@ -100,19 +100,21 @@ mod tests {
     #[test]
     fn lists_come_back_token_by_token() {
         let lists = vec![vec![3, 9], vec![], vec![1]];
-        let kept = KeptTokens::from(lists.clone());
-        assert_eq!(kept.len(), 3);
-        assert_eq!((kept.of(0), kept.of(1), kept.of(2)), (&[3, 9][..], &[][..], &[1][..]));
-        assert_eq!(Vec::from(kept), lists);
+        let mask = SamplingMask::from(lists.clone());
+        assert_eq!(mask.len(), 3);
+        assert_eq!((mask.of(0), mask.of(1), mask.of(2)), (&[3, 9][..], &[][..], &[1][..]));
+        assert_eq!(Vec::from(mask), lists);
     }
 
     #[test]
     fn lists_that_do_not_fit_their_response_are_named() {
-        let kept = KeptTokens::from(vec![vec![3, 9], vec![]]);
-        assert_eq!(kept.fault(&[9, 4], 10), None);
-        assert_eq!(kept.fault(&[9], 10).unwrap(), "2 lists of kept tokens for 1 tokens");
-        assert_eq!(kept.fault(&[4, 4], 10).unwrap(), "token 0, 4, is none of those kept for it");
-        assert!(kept.fault(&[9, 4], 9).unwrap().contains("below 9"));
-        assert!(KeptTokens::from(vec![vec![9, 3]]).fault(&[3], 10).unwrap().contains("ascending"));
+        let mask = SamplingMask::from(vec![vec![3, 9], vec![]]);
+        assert_eq!(mask.fault(&[9, 4], 10), None);
+        assert_eq!(mask.fault(&[9], 10).unwrap(), "2 lists of kept tokens for 1 tokens");
+        assert_eq!(mask.fault(&[4, 4], 10).unwrap(), "token 0, 4, is none of those kept for it");
+        assert!(mask.fault(&[9, 4], 9).unwrap().contains("below 9"));
+        assert!(
+            SamplingMask::from(vec![vec![9, 3]]).fault(&[3], 10).unwrap().contains("ascending")
+        );
     }
 }
