@@ -28,7 +28,7 @@ fn expected_gradient(loss: &PolicyLoss, policy: &Categorical, advantage: &[f64])
     let output = loss.evaluate(&batch, plan.part(0..ACTIONS));
     let mut gradient = vec![0.0; ACTIONS];
     for (action, slope) in output.grad_log_prob.into_iter().enumerate() {
-        policy.pull_back(action, slope, &mut gradient);
+        policy.vjp_log_prob(action, slope, &mut gradient);
     }
     gradient
 }

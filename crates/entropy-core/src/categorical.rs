@@ -219,7 +219,7 @@ impl Categorical {
     /// # Panics
     ///
     /// If there is no such action, or `d_logits` does not hold one value per action.
-    pub fn pull_back(&self, action: usize, d_log_prob: f64, d_logits: &mut [f64]) {
+    pub fn vjp_log_prob(&self, action: usize, d_log_prob: f64, d_logits: &mut [f64]) {
         self.check_length(d_logits);
         for (k, (d_logit, prob)) in d_logits.iter_mut().zip(&self.probs).enumerate() {
             // 1 - π without the rounding of 1 - π where π is nearly 1.
@@ -234,7 +234,7 @@ impl Categorical {
     /// # Panics
     ///
     /// If `d_logits` does not hold one value per action.
-    pub fn pull_back_entropy(&self, d_entropy: f64, d_logits: &mut [f64]) {
+    pub fn vjp_entropy(&self, d_entropy: f64, d_logits: &mut [f64]) {
         self.check_length(d_logits);
         for (action, d_logit) in d_logits.iter_mut().enumerate() {
             *d_logit -= d_entropy * self.entropy_score(action);

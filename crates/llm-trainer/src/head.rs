@@ -15,7 +15,7 @@
 //! the sums of `exp` and of logit times `exp`. No rank sees another's logits.
 //!
 //! Derivations: `docs/theory.md#lemma-1`; the same formulas for one state in `f64` are
-//! [`entropy_core::Categorical::pull_back`] and [`entropy_core::Categorical::pull_back_entropy`].
+//! [`entropy_core::Categorical::vjp_log_prob`] and [`entropy_core::Categorical::vjp_entropy`].
 
 use run_plan::plan::CHUNK_LOGITS;
 use tch::{Device, Tensor};

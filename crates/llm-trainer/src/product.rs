@@ -4,7 +4,7 @@
 //! There the inputs are widened to f32, the products summed in f32, and the result rounded once, as the bf16 instructions do.
 
 use tch::{Device, Kind, Tensor};
-use torch_ext::own_operation;
+use torch_ext::autograd_function;
 use training_run::config::{Dtype, ModelSection};
 
 /// Fewest rows for which widening the weights of a linear map pays; for fewer, libtorch has vectorised bf16 dot products.
@@ -67,8 +67,8 @@ fn widened_linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Tensor 
     let kept_x = x.detach();
     let kind = x.kind();
     let forward = || wide(x).linear(&wide(weight), bias.map(wide)).to_kind(kind);
-    let pull_back = move |cotangent: &Tensor| map.pull_back_in(Kind::Float, cotangent, &kept_x);
-    own_operation(&inputs, forward, pull_back).expect("of its own kind and device")
+    let vjp = move |cotangent: &Tensor| map.vjp_in(Kind::Float, cotangent, &kept_x);
+    autograd_function(&inputs, forward, vjp).expect("of its own kind and device")
 }
 
 /// Data of a linear map that the backward pass of [`linear`] needs.
@@ -99,14 +99,14 @@ impl LearnedMap {
     }
 
     /// Returns the gradients of the input `x`, then of the [`learned`](Self::learned) tensors, for a cotangent of the output.
-    pub(crate) fn pull_back(&self, cotangent: &Tensor, x: &Tensor) -> Vec<Tensor> {
+    pub(crate) fn vjp(&self, cotangent: &Tensor, x: &Tensor) -> Vec<Tensor> {
         let is_widened = lacks_kernels(x) && has_rows(x, REPAY_LINEAR);
         let kind = if is_widened { Kind::Float } else { x.kind() };
-        self.pull_back_in(kind, cotangent, x)
+        self.vjp_in(kind, cotangent, x)
     }
 
     /// Computes these gradients by products in `kind`, each rounded once to the kind of `x`.
-    fn pull_back_in(&self, kind: Kind, cotangent: &Tensor, x: &Tensor) -> Vec<Tensor> {
+    fn vjp_in(&self, kind: Kind, cotangent: &Tensor, x: &Tensor) -> Vec<Tensor> {
         let by_row = |x: &Tensor| x.flatten(0, -2).to_kind(kind);
         let rows = by_row(cotangent);
         let mut gradients = vec![rows.matmul(&self.weight.to_kind(kind)).view_as(x)];
@@ -143,8 +143,8 @@ mod tests {
     ) -> Vec<Tensor> {
         let [x, weight, bias] = inputs.each_ref().map(|x| x.detach().set_requires_grad(true));
         let value = linear(&x, &weight, Some(&bias));
-        let pulled_back = vector_jacobian_product(&[&value], &[cotangent], &[&x, &weight, &bias]);
-        let gradients = pulled_back.unwrap().into_iter().map(|gradient| gradient.unwrap());
+        let vjps = vector_jacobian_product(&[&value], &[cotangent], &[&x, &weight, &bias]);
+        let gradients = vjps.unwrap().into_iter().map(|gradient| gradient.unwrap());
         std::iter::once(value.detach()).chain(gradients).collect()
     }
 

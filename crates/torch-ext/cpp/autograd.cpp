@@ -22,13 +22,13 @@ torch::autograd::variable_list list(at::Tensor* const* tensors, int count) {
 struct Closure {
   void* state;
   // Writes one new tensor or null for each input; not 0 where it failed.
-  int (*pull_back)(void* state, const at::Tensor* cotangent, at::Tensor** results, int count);
+  int (*backward)(void* state, const at::Tensor* cotangent, at::Tensor** results, int count);
   void (*drop)(void* state);
 };
 
-struct OwnOperation : torch::autograd::Node {
-  explicit OwnOperation(Closure closure) : closure(closure) {}
-  ~OwnOperation() override { release_variables(); }
+struct AutogradFunction : torch::autograd::Node {
+  explicit AutogradFunction(Closure closure) : closure(closure) {}
+  ~AutogradFunction() override { release_variables(); }
 
   torch::autograd::variable_list apply(torch::autograd::variable_list&& cotangents) override {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -36,7 +36,7 @@ struct OwnOperation : torch::autograd::Node {
     torch::autograd::variable_list gradients(num_outputs());
     if (!cotangents[0].defined()) return gradients;
     std::vector<at::Tensor*> results(num_outputs(), nullptr);
-    int status = closure.pull_back(closure.state, &cotangents[0], results.data(), (int)results.size());
+    int status = closure.backward(closure.state, &cotangents[0], results.data(), (int)results.size());
     for (size_t i = 0; i < results.size(); ++i) {
       // Moved, so that a leaf may keep it as its gradient without a copy.
       if (results[i] != nullptr) gradients[i] = std::move(*std::unique_ptr<at::Tensor>(results[i]));
@@ -79,10 +79,10 @@ int torch_ext_backward(at::Tensor* const* outputs, at::Tensor* const* cotangents
 }
 
 // `value` with the closure as its backward half; takes the closure in any case. A new tensor, or null on an error.
-at::Tensor* torch_ext_own_operation(const at::Tensor* value, at::Tensor* const* inputs, int input_count, void* state,
-                                    int (*pull_back)(void*, const at::Tensor*, at::Tensor**, int), void (*drop)(void*)) {
+at::Tensor* torch_ext_autograd_function(const at::Tensor* value, at::Tensor* const* inputs, int input_count, void* state,
+                                    int (*backward)(void*, const at::Tensor*, at::Tensor**, int), void (*drop)(void*)) {
   return torch_ext::guard<at::Tensor*>(nullptr, [&] {
-    std::shared_ptr<OwnOperation> node(new OwnOperation({state, pull_back, drop}), torch::autograd::deleteNode);
+    std::shared_ptr<AutogradFunction> node(new AutogradFunction({state, backward, drop}), torch::autograd::deleteNode);
     auto from = list(inputs, input_count);
     // A view of what has no graph is none in the eyes of autograd.
     auto result = value->detach();

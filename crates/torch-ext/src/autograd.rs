@@ -24,12 +24,12 @@ unsafe extern "C" {
         output_count: c_int,
     ) -> c_int;
     fn torch_ext_set_gradient(leaf: *const C_tensor, gradient: *const C_tensor) -> c_int;
-    fn torch_ext_own_operation(
+    fn torch_ext_autograd_function(
         value: *const C_tensor,
         inputs: *const *const C_tensor,
         input_count: c_int,
         state: *mut c_void,
-        pull_back: unsafe extern "C" fn(
+        backward: unsafe extern "C" fn(
             *mut c_void,
             *const C_tensor,
             *mut *mut C_tensor,
@@ -40,7 +40,7 @@ unsafe extern "C" {
 }
 
 /// Backward function of an operation: maps a cotangent to one gradient for each input.
-type PullBack = Box<dyn Fn(&Tensor) -> Vec<Tensor> + Send>;
+type Backward = Box<dyn Fn(&Tensor) -> Vec<Tensor> + Send>;
 
 /// Gradient of `Σ outputs · cotangents` with respect to `inputs`; `None` for an input that took no part.
 ///
@@ -114,29 +114,29 @@ pub fn set_gradient(leaf: &Tensor, gradient: Option<&Tensor>) -> Result<(), Torc
     if status == 0 { Ok(()) } else { Err(TorchError::take()) }
 }
 
-/// Runs `forward` on `inputs` as one operation of the graph, with `pull_back` as its backward function.
+/// Runs `forward` on `inputs` as one operation of the graph, with `backward` as its backward function.
 ///
-/// `forward` runs without autograd. `pull_back` receives a cotangent of the result, on any thread, and returns the gradient of
+/// `forward` runs without autograd. `backward` receives a cotangent of the result, on any thread, and returns the gradient of
 /// each input, of that input's shape and kind. It lives, with its captures, until the graph is freed.
 ///
 /// # Errors
 ///
-/// [`TorchError`] if libtorch refuses. A `pull_back` that panics or returns fewer gradients is an error of the backward pass.
-pub fn own_operation(
+/// [`TorchError`] if libtorch refuses. A `backward` that panics or returns fewer gradients is an error of the backward pass.
+pub fn autograd_function(
     inputs: &[&Tensor],
     forward: impl FnOnce() -> Tensor,
-    pull_back: impl Fn(&Tensor) -> Vec<Tensor> + Send + 'static,
+    backward: impl Fn(&Tensor) -> Vec<Tensor> + Send + 'static,
 ) -> Result<Tensor, TorchError> {
     let value = {
         let _no_grad = tch::no_grad_guard();
         forward()
     };
     let input = pointers(inputs);
-    let state: Box<PullBack> = Box::new(Box::new(pull_back));
+    let state: Box<Backward> = Box::new(Box::new(backward));
     // SAFETY: the pointers come from live tensors that outlive the call and the length is that of the vector; the C++ side owns
     // `state` from here on, calls it under a lock and hands it to `drop_closure` once.
     let result = unsafe {
-        torch_ext_own_operation(
+        torch_ext_autograd_function(
             value.as_ptr(),
             input.as_ptr(),
             count(&input),
@@ -152,11 +152,11 @@ pub fn own_operation(
     Ok(unsafe { Tensor::from_ptr(result) })
 }
 
-/// Calls a [`PullBack`]; not 0 if it panics or returns another number of gradients than `count`.
+/// Calls a [`Backward`]; not 0 if it panics or returns another number of gradients than `count`.
 ///
 /// # Safety
 ///
-/// `state` comes from `own_operation` and is not in use elsewhere; `cotangent` is alive; `results` has room for `count`
+/// `state` comes from `autograd_function` and is not in use elsewhere; `cotangent` is alive; `results` has room for `count`
 /// pointers, and the caller owns the tensors behind them afterwards.
 unsafe extern "C" fn call_closure(
     state: *mut c_void,
@@ -165,11 +165,11 @@ unsafe extern "C" fn call_closure(
     count: c_int,
 ) -> c_int {
     // SAFETY: by the contract a boxed closure that nobody else uses meanwhile.
-    let pull_back = unsafe { &*state.cast::<PullBack>() };
+    let backward = unsafe { &*state.cast::<Backward>() };
     let gradients = catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: by the contract alive; this takes a reference of its own.
         let cotangent = unsafe { Tensor::clone_from_ptr(cotangent.cast_mut()) };
-        pull_back(&cotangent)
+        backward(&cotangent)
     }))
     .unwrap_or_default();
     if c_int::try_from(gradients.len()) != Ok(count) {
@@ -183,14 +183,14 @@ unsafe extern "C" fn call_closure(
     0
 }
 
-/// Frees a [`PullBack`].
+/// Frees a [`Backward`].
 ///
 /// # Safety
 ///
-/// `state` comes from `own_operation` and is not used again.
+/// `state` comes from `autograd_function` and is not used again.
 unsafe extern "C" fn drop_closure(state: *mut c_void) {
     // SAFETY: by the contract a box that nobody else frees.
-    let closure = unsafe { Box::from_raw(state.cast::<PullBack>()) };
+    let closure = unsafe { Box::from_raw(state.cast::<Backward>()) };
     // No panic may unwind into C++; freeing a tensor's memory does not panic.
     let _ended = catch_unwind(AssertUnwindSafe(|| drop(closure)));
 }

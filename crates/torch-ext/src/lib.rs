@@ -15,7 +15,7 @@ mod leave;
 mod memory;
 mod operator;
 
-pub use autograd::{backward, own_operation, set_gradient, vector_jacobian_product};
+pub use autograd::{autograd_function, backward, set_gradient, vector_jacobian_product};
 pub use cuda_libraries::{CUDA_LIBRARIES, CudaLibrary, missing_cuda_libraries};
 pub use device::{CudaMemory, Libtorch, cuda_memory, cuda_memory_room, libtorch, load_cuda};
 pub use distributed::{GroupError, GroupOptions, Placement, ProcessGroup, ReduceOp, Store, Work};

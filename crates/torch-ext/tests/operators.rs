@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tch::{Device, Kind, Tensor};
 use torch_ext::{
-    Argument, Ragged, backward, call, fused_adamw, own_operation, ragged_flash_attention,
+    Argument, Ragged, autograd_function, backward, call, fused_adamw, ragged_flash_attention,
     vector_jacobian_product,
 };
 
@@ -144,13 +144,13 @@ fn ragged_attention_fits_its_schema() {
 
 /// `x³ y` with a wrong gradient for `x` (a third) and none for `y`, which tells it from autograd's own.
 #[test]
-fn an_own_operation_pulls_back_as_it_says() {
+fn an_autograd_function_has_the_gradient_it_returns() {
     let x = Tensor::from_slice(&[2.0, 3.0]).set_requires_grad(true);
     let y = Tensor::from_slice(&[5.0, 7.0]).set_requires_grad(true);
     let held = Arc::new(());
     let witness = Arc::downgrade(&held);
     let (kept, other) = (x.detach(), y.detach());
-    let product = own_operation(
+    let product = autograd_function(
         &[&x, &y],
         || x.pow_tensor_scalar(3) * &y,
         move |cotangent| {
@@ -169,21 +169,21 @@ fn an_own_operation_pulls_back_as_it_says() {
 }
 
 #[test]
-fn an_own_operation_needs_no_graph_where_nothing_is_asked_of_it() {
+fn an_autograd_function_of_constants_has_no_graph() {
     let x = Tensor::from_slice(&[2.0]).set_requires_grad(true);
-    let double = || own_operation(&[&x], || &x * 2.0, |c| vec![c * 2.0]).unwrap();
+    let double = || autograd_function(&[&x], || &x * 2.0, |c| vec![c * 2.0]).unwrap();
     assert!(double().requires_grad());
     assert!(!tch::no_grad(double).requires_grad());
-    let constant = own_operation(&[&x.detach()], || &x * 2.0, |c| vec![c * 2.0]).unwrap();
+    let constant = autograd_function(&[&x.detach()], || &x * 2.0, |c| vec![c * 2.0]).unwrap();
     assert!(!constant.requires_grad());
 }
 
 /// Two leaves may keep parts of one tensor as their gradients.
 #[test]
-fn an_own_operation_may_answer_with_parts_of_one_tensor() {
+fn an_autograd_function_may_return_parts_of_one_tensor() {
     let parts = [[1.0, 2.0], [3.0, 4.0]]
         .map(|row| Tensor::from_slice(&row).view([1, 2]).set_requires_grad(true));
-    let joined = own_operation(
+    let joined = autograd_function(
         &[&parts[0], &parts[1]],
         || Tensor::cat(&parts, 0),
         |cotangent| vec![cotangent.narrow(0, 0, 1), cotangent.narrow(0, 1, 1)],
@@ -199,17 +199,17 @@ fn an_own_operation_may_answer_with_parts_of_one_tensor() {
 }
 
 #[test]
-fn an_own_operation_that_fails_is_an_error_of_the_backward_pass() {
+fn an_autograd_function_that_fails_is_an_error_of_the_backward_pass() {
     let x = Tensor::from_slice(&[2.0, 3.0]).set_requires_grad(true);
     let panics = |_: &Tensor| -> Vec<Tensor> { panic!("meant to fail") };
     let backward_of = |value: Tensor| backward(&[&value], &[&Tensor::from_slice(&[1.0, 1.0])]);
-    let value = own_operation(&[&x], || &x * 2.0, panics).unwrap();
+    let value = autograd_function(&[&x], || &x * 2.0, panics).unwrap();
     assert!(backward_of(value).unwrap_err().to_string().contains("panicked"));
-    let value = own_operation(&[&x], || &x * 2.0, |_| Vec::new()).unwrap();
+    let value = autograd_function(&[&x], || &x * 2.0, |_| Vec::new()).unwrap();
     assert!(backward_of(value).unwrap_err().to_string().contains("too few gradients"));
-    let value = own_operation(&[&x], || &x * 2.0, |c| vec![Tensor::cat(&[c, c], 0)]).unwrap();
+    let value = autograd_function(&[&x], || &x * 2.0, |c| vec![Tensor::cat(&[c, c], 0)]).unwrap();
     assert!(backward_of(value).unwrap_err().to_string().contains("invalid gradient"));
-    let value = own_operation(&[&x], || &x * 2.0, |c| vec![c * 2.0]).unwrap();
+    let value = autograd_function(&[&x], || &x * 2.0, |c| vec![c * 2.0]).unwrap();
     backward_of(value.shallow_clone()).unwrap();
     assert!(backward_of(value).unwrap_err().to_string().contains("freed by a backward pass"));
 }

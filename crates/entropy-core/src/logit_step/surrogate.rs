@@ -13,7 +13,7 @@ use crate::categorical::Categorical;
 /// If there is no such action.
 pub fn sampled(policy: &Categorical, action: usize, advantage: f64, eta: f64) -> Vec<f64> {
     let mut step = vec![0.0; policy.actions()];
-    policy.pull_back(action, eta * advantage, &mut step);
+    policy.vjp_log_prob(action, eta * advantage, &mut step);
     step
 }
 

@@ -183,18 +183,18 @@ proptest! {
     }
 
     #[test]
-    fn pull_backs_are_the_derivatives((logits, _) in logits_and_direction(), weight in -2.0..2.0) {
+    fn vjps_are_the_derivatives((logits, _) in logits_and_direction(), weight in -2.0..2.0) {
         let here = policy(&logits);
         let action = logits.len() / 2;
         let mut d_logits = vec![0.0; logits.len()];
-        here.pull_back(action, weight, &mut d_logits);
+        here.vjp_log_prob(action, weight, &mut d_logits);
         let expected = central_difference(&logits, |policy| weight * policy.log_probs()[action]);
         for (actual, expected) in std::iter::zip(&d_logits, expected) {
             prop_assert!((actual - expected).abs() < 1e-8, "{actual} vs {expected}");
         }
 
         let mut d_logits = vec![0.0; logits.len()];
-        here.pull_back_entropy(weight, &mut d_logits);
+        here.vjp_entropy(weight, &mut d_logits);
         let expected = central_difference(&logits, |policy| weight * policy.entropy());
         for (actual, expected) in std::iter::zip(&d_logits, expected) {
             prop_assert!((actual - expected).abs() < 1e-8, "{actual} vs {expected}");
@@ -256,14 +256,14 @@ fn errors_fall_with_the_order_of_the_expansion() {
 }
 
 #[test]
-fn pull_backs_add_to_what_is_there() {
+fn vjps_add_to_what_is_there() {
     let policy = policy(&[0.5, -1.0, 0.25]);
     let mut once = vec![0.0; 3];
-    policy.pull_back(1, 0.5, &mut once);
-    policy.pull_back_entropy(-0.25, &mut once);
+    policy.vjp_log_prob(1, 0.5, &mut once);
+    policy.vjp_entropy(-0.25, &mut once);
     let mut onto = vec![10.0, 20.0, 30.0];
-    policy.pull_back(1, 0.5, &mut onto);
-    policy.pull_back_entropy(-0.25, &mut onto);
+    policy.vjp_log_prob(1, 0.5, &mut onto);
+    policy.vjp_entropy(-0.25, &mut onto);
     for (k, (onto, once)) in std::iter::zip(onto, once).enumerate() {
         let start = 10.0 * (k as f64 + 1.0);
         assert!((onto - start - once).abs() < 1e-14);
@@ -290,8 +290,8 @@ fn impossible_actions_take_part_in_nothing() {
         assert_eq!(masked.to_bits(), plain.to_bits(), "{masked} vs {plain}");
     }
     let mut d_logits = [0.0; 3];
-    masked.pull_back(0, 1.0, &mut d_logits);
-    masked.pull_back_entropy(1.0, &mut d_logits);
+    masked.vjp_log_prob(0, 1.0, &mut d_logits);
+    masked.vjp_entropy(1.0, &mut d_logits);
     assert_eq!(d_logits[1].to_bits(), 0.0f64.to_bits());
 }
 

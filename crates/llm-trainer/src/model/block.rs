@@ -118,7 +118,7 @@ impl Block {
     ///
     /// The block is recomputed, and the sums over the group, which autograd does not see, are done here. Attention and MLP read a norm that
     /// is replicated on every rank, so the gradients of that norm are partial sums.
-    pub(super) fn pull_back(
+    pub(super) fn vjp(
         &self,
         x: &Tensor,
         angles: &Angles,

@@ -41,7 +41,7 @@ impl BlockBackward<'_> {
     /// # Errors
     ///
     /// [`TorchError`] if libtorch refuses.
-    pub(crate) fn pull_back(
+    pub(crate) fn vjp(
         &mut self,
         input: &Tensor,
         output: Option<Tensor>,
@@ -52,14 +52,14 @@ impl BlockBackward<'_> {
         let Self { model, index, sum, .. } = self;
         let mut pull = |pulled: (&Tensor, &Tensor), input: &Tensor| {
             if let Some((blocks, sum)) = sum {
-                return blocks.pull_back(*index, pulled.0, pulled.1, input, sum);
+                return blocks.vjp(*index, pulled.0, pulled.1, input, sum);
             }
             torch_ext::backward(&[pulled.0], &[pulled.1])?;
             Ok(input.grad())
         };
         if let Some(group) = model.group() {
             let block = &model.blocks()[*index];
-            return block.pull_back(input, angles, attend, (cotangent, group), pull);
+            return block.vjp(input, angles, attend, (cotangent, group), pull);
         }
         let output = output.unwrap_or_else(|| model.block(*index, input, angles, attend));
         pull((&output, cotangent), input)

@@ -70,7 +70,7 @@ impl BlockGradients {
     }
 
     /// Runs the backward pass of a block to its input, and adds the gradients of its parameters to `sum`.
-    pub(crate) fn pull_back(
+    pub(crate) fn vjp(
         &self,
         index: usize,
         output: &Tensor,

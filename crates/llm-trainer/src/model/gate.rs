@@ -1,7 +1,7 @@
 //! The gated activation of the MLP, and its gradient.
 
 use tch::Tensor;
-use torch_ext::own_operation;
+use torch_ext::autograd_function;
 
 /// Returns `silu(gate) · up` for the concatenation of gate and up, `[.., 2 · intermediate]`, the only tensor saved for the backward pass.
 pub(super) fn gated(both: &Tensor) -> Tensor {
@@ -10,12 +10,12 @@ pub(super) fn gated(both: &Tensor) -> Tensor {
         let [gate, up] = halves(both);
         gate.silu().g_mul_(&up)
     };
-    let pull_back = move |cotangent: &Tensor| vec![pull_back_gated(&kept, cotangent)];
-    own_operation(&[both], forward, pull_back).expect("of its own kind and device")
+    let vjp = move |cotangent: &Tensor| vec![vjp_gated(&kept, cotangent)];
+    autograd_function(&[both], forward, vjp).expect("of its own kind and device")
 }
 
 /// Returns the gradient of the concatenated gate and up, for a cotangent of the result of [`gated`].
-pub(super) fn pull_back_gated(both: &Tensor, cotangent: &Tensor) -> Tensor {
+pub(super) fn vjp_gated(both: &Tensor, cotangent: &Tensor) -> Tensor {
     let [gate, up] = halves(both);
     let gradient = both.empty_like();
     let [of_gate, of_up] = halves(&gradient);

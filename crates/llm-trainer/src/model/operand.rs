@@ -1,9 +1,9 @@
 //! Inputs of projections, and the tensors that they save for the backward pass.
 
 use tch::Tensor;
-use torch_ext::{own_operation, vector_jacobian_product};
+use torch_ext::{autograd_function, vector_jacobian_product};
 
-use super::gate::{gated, pull_back_gated};
+use super::gate::{gated, vjp_gated};
 use super::rms_norm::RmsNorm;
 use crate::product::{LearnedMap, linear};
 
@@ -63,8 +63,8 @@ impl Operand {
         }
         let forward = || linear(&self.value, weight, bias);
         let kept = origin.leaves();
-        let pull_back = move |cotangent: &Tensor| kept.pull_back(&map, cotangent);
-        own_operation(&inputs, forward, pull_back).expect("of its own kind and device")
+        let vjp = move |cotangent: &Tensor| kept.vjp(&map, cotangent);
+        autograd_function(&inputs, forward, vjp).expect("of its own kind and device")
     }
 }
 
@@ -86,9 +86,9 @@ impl Origin {
     }
 
     /// Backward pass from a cotangent of the map's output: gradients of the inputs here, then of the parameters of `map`.
-    fn pull_back(&self, map: &LearnedMap, cotangent: &Tensor) -> Vec<Tensor> {
+    fn vjp(&self, map: &LearnedMap, cotangent: &Tensor) -> Vec<Tensor> {
         let through_map = |value: &Tensor| {
-            let mut gradients = map.pull_back(cotangent, value);
+            let mut gradients = map.vjp(cotangent, value);
             (gradients.remove(0), gradients)
         };
         let again = self.leaves();
@@ -97,12 +97,12 @@ impl Origin {
             Self::Norm { .. } => {
                 let value = tch::with_grad(|| again.make());
                 let (of_value, of_map) = through_map(&value.detach());
-                (pull_back_made(&value, &of_value, &learned), of_map)
+                (vjp_made(&value, &of_value, &learned), of_map)
             }
             Self::Gate { both } => {
                 // Gone before the gradient of both is there: in a block these are the largest.
                 let (of_value, of_map) = through_map(&tch::no_grad(|| gated(both)));
-                (learned.iter().map(|both| pull_back_gated(both, &of_value)).collect(), of_map)
+                (learned.iter().map(|both| vjp_gated(both, &of_value)).collect(), of_map)
             }
         };
         gradients.append(&mut of_map);
@@ -123,12 +123,12 @@ impl Origin {
 }
 
 /// Gradients of `learned` for a cotangent of a value that depends on each of them. A panic here becomes an error of the backward pass.
-fn pull_back_made(value: &Tensor, cotangent: &Tensor, learned: &[&Tensor]) -> Vec<Tensor> {
+fn vjp_made(value: &Tensor, cotangent: &Tensor, learned: &[&Tensor]) -> Vec<Tensor> {
     if learned.is_empty() {
         return Vec::new();
     }
-    let pulled_back = vector_jacobian_product(&[value], &[cotangent], learned);
-    let gradients = pulled_back.expect("a graph of one operation").into_iter();
+    let vjps = vector_jacobian_product(&[value], &[cotangent], learned);
+    let gradients = vjps.expect("a graph of one operation").into_iter();
     gradients.map(|gradient| gradient.expect("of what the value is made of")).collect()
 }
 
@@ -160,8 +160,8 @@ mod tests {
         let leaves: Vec<&Tensor> = inputs.iter().filter(|input| input.requires_grad()).collect();
         let value = map(&inputs);
         let cotangent = wave(&[3, 5, 6], 0.2);
-        let pulled_back = vector_jacobian_product(&[&value], &[&cotangent], &leaves).unwrap();
-        let gradients = pulled_back.into_iter().map(Option::unwrap_or_default);
+        let vjps = vector_jacobian_product(&[&value], &[&cotangent], &leaves).unwrap();
+        let gradients = vjps.into_iter().map(Option::unwrap_or_default);
         std::iter::once(value.detach()).chain(gradients).collect()
     }
 

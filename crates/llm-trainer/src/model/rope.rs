@@ -2,7 +2,7 @@
 
 use model_files::model_config::{ModelConfig, RopeScaling};
 use tch::{Device, Kind, Tensor};
-use torch_ext::own_operation;
+use torch_ext::autograd_function;
 
 /// The frequencies of the rotary embedding.
 #[derive(Debug)]
@@ -59,9 +59,9 @@ impl Angles {
         let Self { cosine, sine } = self;
         let (kept_cosine, kept_sine) = (cosine.shallow_clone(), sine.shallow_clone());
         // A cotangent is turned back by the same angles.
-        let pull_back =
+        let vjp =
             move |cotangent: &Tensor| vec![turn(cotangent, heads, [&kept_cosine, &-&kept_sine])];
-        own_operation(&[x], || turn(x, heads, [cosine, sine]), pull_back)
+        autograd_function(&[x], || turn(x, heads, [cosine, sine]), vjp)
             .expect("of its own kind and device")
     }
 }
@@ -213,8 +213,8 @@ mod tests {
             Tensor::cat(&[Tensor::cat(&turned, 3), still], 2)
         };
         let gradient = |value: &Tensor| {
-            let pulled_back = torch_ext::vector_jacobian_product(&[value], &[&cotangent], &[&x]);
-            pulled_back.unwrap().into_iter().next().flatten().unwrap()
+            let vjps = torch_ext::vector_jacobian_product(&[value], &[&cotangent], &[&x]);
+            vjps.unwrap().into_iter().next().flatten().unwrap()
         };
         let (rotated, exact) = (angles.rotate(&x, 2), plain());
         assert!(rotated.detach().equal(&exact.detach()));

@@ -1,7 +1,7 @@
 //! Tensors concatenated in memory and used as one: several products of one input become one.
 
 use tch::Tensor;
-use torch_ext::own_operation;
+use torch_ext::autograd_function;
 
 /// Concatenates tensors, `[rows, ..]` that differ in `rows` alone, in memory, and makes each a view of its part.
 pub(super) fn stack(parts: &mut [&mut Tensor]) {
@@ -40,7 +40,7 @@ pub(super) fn stacked(parts: &[&Tensor]) -> Option<Tensor> {
         first.detach().f_as_strided(shape.as_slice(), first.stride(), None::<i64>).ok()?
     };
     let rows: Vec<i64> = parts.iter().map(|part| part.size()[0]).collect();
-    own_operation(parts, || joined, move |cotangent| by_rows(cotangent, &rows)).ok()
+    autograd_function(parts, || joined, move |cotangent| by_rows(cotangent, &rows)).ok()
 }
 
 /// Address after the last number; `None` if there are gaps between numbers.

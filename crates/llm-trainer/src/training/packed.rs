@@ -104,7 +104,7 @@ impl PackedSequences {
     }
 
     /// Backward pass of a block: maps the cotangent of its output to that of its `input`, both `[1, tokens, hidden]`. See
-    /// [`BlockBackward::pull_back`].
+    /// [`BlockBackward::vjp`].
     ///
     /// # Errors
     ///
@@ -118,7 +118,7 @@ impl PackedSequences {
     ) -> Result<Tensor, TorchError> {
         let attend =
             |query: &Tensor, key: &Tensor, value: &Tensor| self.lengths.attend(query, key, value);
-        block.pull_back(input, output, &self.angles, attend, cotangent)
+        block.vjp(input, output, &self.angles, attend, cotangent)
     }
 
     /// Applies block `index` to `x`, `[1, tokens, hidden]`.

@@ -27,7 +27,7 @@ fn mean_gradient(logits: &[f64], reference: &[f64], slope: impl Fn(f64) -> f64) 
     let mut gradient = vec![0.0; logits.len()];
     for action in 0..logits.len() {
         let log_ratio = policy.log_probs()[action] - reference.log_probs()[action];
-        policy.pull_back(action, policy.probs()[action] * slope(log_ratio), &mut gradient);
+        policy.vjp_log_prob(action, policy.probs()[action] * slope(log_ratio), &mut gradient);
     }
     gradient
 }

@@ -94,7 +94,7 @@ impl Table {
         for (_, &token) in kept {
             let (state, step) = (token / GROUP, self.learning_rate / GROUP as f64);
             let pull = step * advantage[token];
-            policies[state].pull_back(actions[token], pull, &mut self.logits[state]);
+            policies[state].vjp_log_prob(actions[token], pull, &mut self.logits[state]);
         }
     }
 
@@ -117,7 +117,7 @@ impl Table {
         for (token, slope) in slopes.iter().enumerate() {
             let state = token / GROUP;
             let pull = -self.learning_rate * slope * STATES as f64;
-            policies[state].pull_back(actions[token], pull, &mut self.logits[state]);
+            policies[state].vjp_log_prob(actions[token], pull, &mut self.logits[state]);
         }
     }
 
@@ -145,7 +145,11 @@ impl Table {
             let step = self.learning_rate * STATES as f64 / updates as f64;
             for (token, slope) in slopes.iter().enumerate() {
                 let state = token / GROUP;
-                policies[state].pull_back(actions[token], -step * slope, &mut self.logits[state]);
+                policies[state].vjp_log_prob(
+                    actions[token],
+                    -step * slope,
+                    &mut self.logits[state],
+                );
             }
         }
     }

@@ -169,8 +169,8 @@ fn policy_gradient(
         d_logits.rows_mut().into_iter().zip(taken.zip(slopes))
     {
         let row = row.as_slice_mut().expect("rows of a standard array are contiguous");
-        policy.pull_back(action, *d_log_prob, row);
-        policy.pull_back_entropy(*d_entropy, row);
+        policy.vjp_log_prob(action, *d_log_prob, row);
+        policy.vjp_entropy(*d_entropy, row);
     }
     let gradient = policy.backward(&trace, d_logits);
     Ok(PolicyGradient { value: loss.value + bonus, gradient, sums: loss.sums })

@@ -73,7 +73,7 @@ fn numerical_gradient(state: &State<'_>) -> Vec<f64> {
 fn score_function_gradient(state: &State<'_>) -> Vec<f64> {
     let mut gradient = vec![0.0; state.logits.len()];
     for (action, prob) in state.policy.probs().iter().enumerate() {
-        state.policy.pull_back(action, prob * state.advantage[action], &mut gradient);
+        state.policy.vjp_log_prob(action, prob * state.advantage[action], &mut gradient);
     }
     gradient
 }

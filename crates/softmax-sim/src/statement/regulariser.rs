@@ -129,7 +129,7 @@ fn reading(
 fn loss_gap(policy: &Categorical) -> f64 {
     let (_, slopes) = entropy_bonus(1.0, &[policy.entropy()], &[1.0]);
     let mut gradient = vec![0.0; policy.actions()];
-    policy.pull_back_entropy(slopes[0], &mut gradient);
+    policy.vjp_entropy(slopes[0], &mut gradient);
     let closed = logit_step::entropy_bonus(policy, UpdateRule::PolicyGradient, 1.0, 1.0);
     std::iter::zip(gradient, closed).map(|(g, s)| (-g - s).abs()).fold(0.0, f64::max)
 }

@@ -42,7 +42,7 @@ fn fisher_gap(state: &State<'_>) -> f64 {
     let mut image = vec![0.0; policy.actions()];
     for (action, prob) in policy.probs().iter().enumerate() {
         let mut score = vec![0.0; policy.actions()];
-        policy.pull_back(action, 1.0, &mut score);
+        policy.vjp_log_prob(action, 1.0, &mut score);
         let along: f64 = std::iter::zip(&score, &natural).map(|(s, d)| s * d).sum();
         for (image, score) in std::iter::zip(&mut image, &score) {
             *image += prob * along * score;

@@ -70,7 +70,7 @@ impl<'a> Tokens<'a> {
         let output = loss.evaluate(&self.batch(), plan.part(0..self.actions.len()));
         let mut step = vec![0.0; self.policy.actions()];
         for (action, slope) in std::iter::zip(&self.actions, output.grad_log_prob) {
-            self.policy.pull_back(*action, -slope, &mut step);
+            self.policy.vjp_log_prob(*action, -slope, &mut step);
         }
         step
     }

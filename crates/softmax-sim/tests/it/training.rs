@@ -138,7 +138,7 @@ fn an_on_policy_step_is_the_sampled_policy_gradient() {
                 let policy = Categorical::from_logits(logits).expect("finite");
                 let slope = 0.7 / 8.0 * rollout.advantage()[token];
                 let moved = &mut expected[first..first + shape.actions];
-                policy.pull_back(rollout.actions()[token] as usize, slope, moved);
+                policy.vjp_log_prob(rollout.actions()[token] as usize, slope, moved);
             }
         }
     }

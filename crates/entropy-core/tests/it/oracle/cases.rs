@@ -42,7 +42,7 @@ fn entropy_scores_are_minus_the_gradient() {
             let (logits, ..) = inputs(case);
             let policy = policy(&logits);
             let mut gradient = vec![0.0; logits.len()];
-            policy.pull_back_entropy(1.0, &mut gradient);
+            policy.vjp_entropy(1.0, &mut gradient);
             check_each(case, &gradient, "grad_H", 1e-13, 1e-16 * policy.entropy());
             let scores: f64 = (0..logits.len()).map(|action| policy.entropy_score(action)).sum();
             assert!(scores.abs() <= 1e-15 * policy.entropy().max(1.0), "scores sum to {scores:e}");

@@ -154,7 +154,7 @@ impl Counts<'_> {
             + self.head_gradient_bytes(responses)
             + self.widened_head_bytes();
         let block = recomputed
-            + self.pulled_back_bytes(micro)
+            + self.cotangent_bytes(micro)
             + self.block_gradient_bytes()
             + self.widened_block_bytes(micro);
         let mut items = vec![
@@ -191,7 +191,7 @@ impl Counts<'_> {
     }
 
     /// Gradients of a block's activations, in bytes: the MLP's three wide vectors, and two of the residual's width.
-    pub(super) fn pulled_back_bytes(&self, tokens: u64) -> u64 {
+    pub(super) fn cotangent_bytes(&self, tokens: u64) -> u64 {
         let ModelSizes { hidden, intermediate, .. } = self.setup.model;
         let shared = (3 * intermediate).div_ceil(self.setup.run.parallel.tensor);
         tokens * self.element * (2 * hidden + shared) as u64
