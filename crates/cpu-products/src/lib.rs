@@ -4,11 +4,11 @@
 //! gives the same bits whatever is computed beside it, on any number of threads.
 
 mod attention;
-mod awake;
 mod matrix;
 mod rows;
+mod spinning_pool;
 
 pub use attention::{Heads, KeyValueCache};
-pub use awake::awake;
 pub use matrix::{Matrix, WAIT_FOR_WEIGHTS};
 pub use rows::each_row;
+pub use spinning_pool::run_spinning;

@@ -107,8 +107,8 @@ pub(crate) fn run(model: &Path, steps: u64, out: &mut impl Write) -> anyhow::Res
 
         for _ in 0..UPDATES_A_STEP {
             // Forward: log-probability and entropy of every response token.
-            let recording = pass.record(&sequences);
-            let current = recording.statistics();
+            let forward = pass.checkpointed_forward(&sequences);
+            let current = forward.statistics();
             // Plan: which tokens have the highest covariance, and what each token weighs.
             let columns = TokenColumns {
                 log_prob: &current.log_prob,
@@ -119,7 +119,7 @@ pub(crate) fn run(model: &Path, steps: u64, out: &mut impl Write) -> anyhow::Res
             let plan = loss.plan(&batch, &Aggregation::TokenMean, &mut selection)?;
             // Loss and its gradient with respect to each token's log-probability, backward through the model; then a step.
             let output = loss.evaluate(&batch, plan.part(0..batch.len()));
-            recording.backward(&Cotangent { log_prob: output.grad_log_prob, entropy: None })?;
+            forward.backward(&Cotangent { log_prob: output.grad_log_prob, entropy: None })?;
             optimizer.step(LEARNING_RATE)?;
         }
 

@@ -5,7 +5,7 @@
 //! Activations are rounded to the model's kind where libtorch rounds them, so sampling and training differ by the order of
 //! sums alone.
 
-use cpu_products::{Heads, KeyValueCache, Matrix, WAIT_FOR_WEIGHTS, awake, each_row};
+use cpu_products::{Heads, KeyValueCache, Matrix, WAIT_FOR_WEIGHTS, each_row, run_spinning};
 use pulp::Arch;
 use rayon::prelude::*;
 use tch::{Device, Kind, Tensor};
@@ -128,7 +128,7 @@ impl CpuDecoder {
     /// Logits `[rows, vocab]` of final-normed hidden states `[rows, hidden]`.
     pub(crate) fn logits(&self, hidden: &[f32]) -> Tensor {
         let head = self.head.as_ref().unwrap_or(&self.embedding);
-        let logits = awake(&self.threads, || {
+        let logits = run_spinning(&self.threads, || {
             let mut logits = head.multiply(self.arch, hidden);
             self.round(&mut logits, head.outputs());
             logits
@@ -139,7 +139,7 @@ impl CpuDecoder {
 
     /// Reads one token per row and returns the final-normed hidden states, `[rows, hidden]`.
     pub(crate) fn step(&self, token_ids: &[u32], rows: &mut [KeyValueCache]) -> Vec<f32> {
-        awake(&self.threads, || {
+        run_spinning(&self.threads, || {
             let mut x = Vec::new();
             for &token_id in token_ids {
                 self.embedding.push_row(token_id as usize, &mut x);

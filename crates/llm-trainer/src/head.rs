@@ -25,8 +25,8 @@ mod weight_sum;
 
 use self::weight_sum::WeightSum;
 pub use self::weight_sum::{WeightGradient, statistics_kind};
+use crate::bf16_matmul::matmul;
 use crate::model::TensorGroup;
-use crate::product::matmul;
 use crate::sampling_mask::SamplingMask;
 
 /// The head's weight, or this rank's vocabulary shard of it.

@@ -1,5 +1,6 @@
 //! Trains Qwen2.5- and Llama-architecture language models with the losses of `rl-losses`.
 
+mod bf16_matmul;
 pub mod command;
 mod cpu_decoder;
 pub mod device;
@@ -8,7 +9,7 @@ pub mod generation;
 pub mod head;
 pub mod host_memory;
 pub mod interruption;
-mod kernel_test;
+mod kernel_self_test;
 pub mod launch;
 mod machine;
 mod memory_check;
@@ -16,7 +17,6 @@ pub mod model;
 pub mod one_line;
 pub mod openmp;
 pub mod out_of_memory;
-mod product;
 pub mod progress;
 pub mod ranks;
 pub mod sampling_mask;

@@ -124,7 +124,7 @@ pub(crate) fn cpu_speed(kind: Kind) -> [f64; 2] {
     const ELEMENTS: i64 = 1 << 24;
     let _no_grad = tch::no_grad_guard();
     let factor = Tensor::ones([WIDTH, WIDTH], (kind, Device::Cpu));
-    let products = per_second(|| crate::product::matmul(&factor, &factor));
+    let products = per_second(|| crate::bf16_matmul::matmul(&factor, &factor));
     let column = Tensor::ones([ELEMENTS], (Kind::Float, Device::Cpu));
     let reads = per_second(|| column.sum(Kind::Float));
     [products * 2.0 * (WIDTH as f64).powi(3), reads * 4.0 * ELEMENTS as f64]

@@ -11,9 +11,9 @@ use tch::Device;
 use thiserror::Error;
 use training_run::config::Run;
 
+use crate::bf16_matmul::widens_products;
 use crate::machine::{MemoryRoom, host_memory, memory_of};
 use crate::out_of_memory::OutOfMemory;
-use crate::product::widens_products;
 use crate::ranks::Ranks;
 
 /// A run needs more memory than there is.

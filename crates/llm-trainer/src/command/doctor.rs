@@ -10,7 +10,7 @@ use torch_ext::{CudaDriver, CudaLibrary, cuda_driver};
 
 use crate::device::{self, Machine, NoCuda, memory_bytes};
 use crate::generation::{test_fused_decoding, test_own_kernels};
-use crate::kernel_test::{SWITCH, may_use_kernels, on_host};
+use crate::kernel_self_test::{SWITCH, may_use_kernels, on_host};
 use crate::model::test_fused_training;
 
 /// Shape of Qwen2.5-7B, for which kernels are tested.

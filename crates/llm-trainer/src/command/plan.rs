@@ -13,7 +13,7 @@ use training_run::config::{Run, RunConfig, Zero};
 
 use super::plan_options::PlanOptions;
 use super::run_source::RunOptions;
-use crate::product::widens_products;
+use crate::bf16_matmul::widens_products;
 
 /// A run of 32 prompts with 8 responses each, and default values of all other fields.
 const PLAIN: &str = "name = \"plan\"\nmodel = { path = \"model\", dtype = \"bf16\" }\n\

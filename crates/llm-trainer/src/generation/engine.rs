@@ -11,10 +11,10 @@ use super::measured::Measured;
 use super::own_kernels::own_kernels;
 use super::request::GenerationOptions;
 use super::sampler::{Drawn, draw, drawn};
+use crate::bf16_matmul::linear;
 use crate::cpu_decoder::{CpuDecoder, numbers};
-use crate::kernel_test::may_use_kernels;
+use crate::kernel_self_test::may_use_kernels;
 use crate::model::{Decoder, FusedOperations, Residual, causal_attention};
-use crate::product::linear;
 
 /// Logits from which on drawing uses all threads of libtorch: a dozen rows of a large vocabulary.
 const WORTH_MORE_THREADS: usize = 1 << 21;

@@ -8,7 +8,7 @@ use torch_ext::{DecodingKernels, KernelError};
 
 use super::request::GenerationOptions;
 use super::sampler::draw;
-use crate::kernel_test::{Asked, may_use_kernels};
+use crate::kernel_self_test::{Asked, may_use_kernels};
 use crate::model::{Decoder, FusedOperations, Operation, test_block_kernel};
 
 /// Tests every kernel on `device` against plain operators, with the sizes of such a model. Returns the largest relative error, or for
@@ -128,7 +128,7 @@ fn test_drawing(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel_test::tiny_config;
+    use crate::kernel_self_test::tiny_config;
 
     const CPU: Device = Device::Cpu;
 

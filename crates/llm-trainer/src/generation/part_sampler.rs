@@ -106,7 +106,7 @@ impl<'a> Parts<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel_test::tiny_config;
+    use crate::kernel_self_test::tiny_config;
     use crate::ranks::Ranks;
 
     fn alone() -> TensorGroup {

@@ -3,7 +3,7 @@
 use tch::{Device, Kind, Tensor};
 use torch_ext::{Ragged, TorchError, ragged_flash_attention};
 
-use crate::kernel_test::{Asked, RaggedKernel, largest_difference};
+use crate::kernel_self_test::{Asked, RaggedKernel, largest_difference};
 
 /// Tokens that the rows of a step attend to. Slots follow each other in a tensor `[slots · capacity, kv_heads, head_dim]`; the first
 /// are in use.
@@ -157,7 +157,7 @@ fn test_kernel(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel_test::reference;
+    use crate::kernel_self_test::reference;
 
     const HEADS: [i64; 3] = [6, 2, 16];
 

@@ -3,7 +3,7 @@
 use run_plan::plan::WAITING_LOGITS;
 use tch::{Kind, Tensor};
 
-use crate::product::matmul;
+use crate::bf16_matmul::matmul;
 
 /// Most rows per product that is widened before it is added, so that its buffers stay small.
 const WIDENED_ROWS: i64 = 1 << 13;

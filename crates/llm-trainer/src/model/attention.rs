@@ -5,7 +5,7 @@ use tch::{Kind, Tensor};
 use super::operand::Operand;
 use super::projection::Projection;
 use super::rope::Angles;
-use crate::product::lacks_kernels;
+use crate::bf16_matmul::lacks_kernels;
 
 /// The four projections of an attention layer.
 #[derive(Debug)]

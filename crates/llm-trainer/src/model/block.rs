@@ -110,8 +110,8 @@ impl Block {
         };
         let heads = self.attention.heads(&residual.normalised(&self.attention_norm, fused));
         residual.add(projected(&self.attention.output, &Operand::plain(attend(heads))));
-        let raised = self.mlp.raise(&residual.normalised(&self.mlp_norm, fused), fused);
-        residual.add(projected(&self.mlp.down, &raised));
+        let gated = self.mlp.gate_up(&residual.normalised(&self.mlp_norm, fused), fused);
+        residual.add(projected(&self.mlp.down, &gated));
     }
 
     /// Tensor-parallel backward pass: from a cotangent of the output to that of the input `x`, both `[rows, len, hidden]`.
@@ -138,9 +138,10 @@ impl Block {
         }));
         let middle_norm = self.mlp_norm.forward(&middle);
         let mlp_input = leaf(&middle_norm);
-        let raised =
-            self.mlp.raise(&Operand::plain(mlp_input.shallow_clone()), &FusedOperations::default());
-        let raised = down.forward_part(&raised);
+        let gated = self
+            .mlp
+            .gate_up(&Operand::plain(mlp_input.shallow_clone()), &FusedOperations::default());
+        let lowered = down.forward_part(&gated);
 
         let mut through = |(part, projection): (&Tensor, &Projection),
                            input: &Tensor,
@@ -155,7 +156,7 @@ impl Block {
             let of_norm = pull((norm, &gradient), before)?;
             Ok(tch::no_grad(|| cotangent + of_norm))
         };
-        let of_middle = through((&raised, down), &mlp_input, &middle_norm, &middle, cotangent)?;
+        let of_middle = through((&lowered, down), &mlp_input, &middle_norm, &middle, cotangent)?;
         through((&mixed, output), &attention_input, &norm, &x, &of_middle)
     }
 

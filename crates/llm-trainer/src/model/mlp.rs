@@ -17,7 +17,7 @@ pub(super) struct Mlp {
 
 impl Mlp {
     /// Gate-up projection and activation, the input of the down projection: `[.., hidden]` to `[.., intermediate]`.
-    pub(super) fn raise(&self, x: &Operand, fused: &FusedOperations) -> Operand {
+    pub(super) fn gate_up(&self, x: &Operand, fused: &FusedOperations) -> Operand {
         let both = Projection::forward_all(&[&self.gate, &self.up], x);
         fused.gate(&both).map_or_else(|| Operand::gated(both), Operand::plain)
     }
@@ -47,7 +47,7 @@ mod tests {
         let fused = FusedOperations::new(kernels, vec![crate::model::Operation::Gate]);
         let both = Projection::forward_all(&[&mlp.gate, &mlp.up], &x);
         assert!(fused.gate(&both).is_some());
-        let raised = |fused| mlp.raise(&x, fused).into_value();
-        assert!(raised(&fused).equal(&raised(&FusedOperations::default())));
+        let gate_up = |fused| mlp.gate_up(&x, fused).into_value();
+        assert!(gate_up(&fused).equal(&gate_up(&FusedOperations::default())));
     }
 }

@@ -5,7 +5,7 @@ use torch_ext::{autograd_function, vector_jacobian_product};
 
 use super::gate::{gated, vjp_gated};
 use super::rms_norm::RmsNorm;
-use crate::product::{LearnedMap, linear};
+use crate::bf16_matmul::{LearnedMap, linear};
 
 /// The input of a projection: a tensor, or the result of a cheap operation. For the latter the graph saves only the operation's inputs and
 /// recomputes it in the backward pass: that halves a block's saved activations, for little extra arithmetic.

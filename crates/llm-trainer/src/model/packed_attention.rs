@@ -4,7 +4,7 @@ use tch::{Device, Kind, Tensor};
 use torch_ext::{Ragged, TorchError, ragged_flash_attention};
 
 use super::attention::causal_attention;
-use crate::kernel_test::{Asked, RaggedKernel, largest_difference, may_use_kernels};
+use crate::kernel_self_test::{Asked, RaggedKernel, largest_difference, may_use_kernels};
 
 /// The sequences of a row, and the implementation of attention within them.
 ///
@@ -151,7 +151,7 @@ fn with_gradients(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel_test::reference;
+    use crate::kernel_self_test::reference;
 
     #[test]
     fn a_kernel_is_given_the_layout_it_takes_and_its_gradients_come_back() {

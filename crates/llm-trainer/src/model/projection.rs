@@ -4,7 +4,7 @@ use tch::Tensor;
 
 use super::operand::Operand;
 use super::stacked::stacked;
-use crate::product::linear;
+use crate::bf16_matmul::linear;
 
 /// A linear map with an optional bias and an optional low-rank correction.
 #[derive(Debug)]

@@ -15,8 +15,8 @@ use super::error::DecoderError;
 use super::shape::place;
 use super::tensor_group::TensorGroup;
 use super::weights::WeightFiles;
+use crate::bf16_matmul::matmul;
 use crate::head::Head;
-use crate::product::matmul;
 use crate::ranks::{RankError, Ranks};
 
 impl Decoder {

@@ -35,7 +35,7 @@ pub struct AdamW {
     names: Vec<String>,
     /// The model's parameters, or the shards of them that this rank steps.
     parameters: Vec<Tensor>,
-    behind: Vec<Behind>,
+    master_copies: Vec<MasterCopy>,
     /// Gradients of this rank's shards for one step; empty where the model's own parameters are stepped.
     gradients: Vec<Tensor>,
     /// First element of each tensor within this process's part of the named parameter.
@@ -59,13 +59,13 @@ pub struct AdamW {
 
 /// Master weight of a parameter.
 #[derive(Debug)]
-enum Behind {
+enum MasterCopy {
     /// None: the parameter is wide enough itself, or no master weight is wanted.
-    Nothing,
+    None,
     /// The weight in `f32` at least; the parameter is the nearest value to it.
-    Master(Tensor),
+    Full(Tensor),
     /// The lower half of the `f32` weight, as `i16`; the parameter is the upper half ([`split_weight`](super::split_weight)).
-    Lower(Tensor),
+    LowerHalf(Tensor),
 }
 
 /// Result of one optimiser step.
@@ -108,14 +108,14 @@ impl AdamW {
     ) -> Self {
         let (names, parameters): (Vec<String>, Vec<Tensor>) = trained.into_iter().unzip();
         // In the host's memory there are master weights of parameters of any kind.
-        let behind = |p: &Tensor| match (memory, is_narrow(p), options.master) {
+        let master_copy = |p: &Tensor| match (memory, is_narrow(p), options.master) {
             (Memory::Host, true, _) | (_, true, MasterWeights::F32) => {
-                Behind::Master(memory.settle(&p.detach().to_kind(Kind::Float)))
+                MasterCopy::Full(memory.settle(&p.detach().to_kind(Kind::Float)))
             }
-            (Memory::Host, false, _) => Behind::Master(memory.settle(p)),
-            (Memory::Device, false, _) | (_, true, MasterWeights::None) => Behind::Nothing,
+            (Memory::Host, false, _) => MasterCopy::Full(memory.settle(p)),
+            (Memory::Device, false, _) | (_, true, MasterWeights::None) => MasterCopy::None,
             (Memory::Device, true, MasterWeights::Split) => {
-                Behind::Lower(Tensor::zeros(p.size(), (Kind::Int16, p.device())))
+                MasterCopy::LowerHalf(Tensor::zeros(p.size(), (Kind::Int16, p.device())))
             }
         };
         let device = |p: &Tensor| if memory.is_host() { Device::Cpu } else { p.device() };
@@ -139,7 +139,7 @@ impl AdamW {
             starts: vec![0; parameters.len()],
             tensor_parallel: None,
             sharding: None,
-            behind: parameters.iter().map(behind).collect(),
+            master_copies: parameters.iter().map(master_copy).collect(),
             gradients: Vec::new(),
             parameters,
             options: options.clone(),

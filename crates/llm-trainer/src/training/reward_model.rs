@@ -19,9 +19,9 @@ use training_run::schedule::Schedule;
 
 use super::adamw::AdamW;
 use super::adapter::adapted;
+use super::distributed_pass::DistributedPass;
 use super::local_shard::LocalShard;
 use super::policy_pass::{Cotangent, PolicyPass, Sequence};
-use super::shared_pass::SharedPass;
 use super::token_layout::TokenLayout;
 use super::update_error::UpdateError;
 use crate::host_memory::Memory;
@@ -104,8 +104,8 @@ pub fn learn_outcomes(
     let size = batch.mini_batch_sequences;
     for (sequences, outcomes) in batch.sequences.chunks(size).zip(batch.outcomes.chunks(size)) {
         let shard = LocalShard::of(pass.model, sequences, ranks);
-        let recording = pass.record(&shard.sequences);
-        let local = recording.statistics().log_prob;
+        let forward = pass.checkpointed_forward(&shard.sequences);
+        let local = forward.statistics().log_prob;
         let log_prob = shard.gather("outcome log-probabilities", local)?;
         let first = learnt.log_ratio.len();
         let reference = &batch.reference_log_prob[first..first + log_prob.len()];
@@ -120,7 +120,7 @@ pub fn learn_outcomes(
         if has_tokens {
             let slopes = &loss.grad_log_prob;
             let log_prob = shard.column(slopes).into_owned();
-            recording.backward(&Cotangent { log_prob, entropy: None })?;
+            forward.backward(&Cotangent { log_prob, entropy: None })?;
             let outcome = optimizer.step_over(ranks, learning_rate(learnt.updates))?;
             learnt.updates += 1;
             learnt.skipped += usize::from(!outcome.applied);
@@ -279,7 +279,7 @@ impl RewardModel {
         let sequences: Vec<Sequence> = sequences.iter().map(without_mask).collect();
         let sequences: &[&Sequence] = &sequences.iter().collect::<Vec<_>>();
         let pass = pass(&self.reference, config);
-        let reference = SharedPass { pass, ranks }.statistics(sequences)?.log_prob;
+        let reference = DistributedPass { pass, ranks }.statistics(sequences)?.log_prob;
         let group_size = config.rollout.group_size;
         let batch = OutcomeBatch {
             sequences,
@@ -309,7 +309,7 @@ impl RewardModel {
         let OutcomeBatch { sequences, outcomes, reference_log_prob, .. } = batch;
         let pass = pass(&self.model, config);
         let score = || {
-            let log_prob = SharedPass { pass, ranks }.statistics(sequences)?.log_prob;
+            let log_prob = DistributedPass { pass, ranks }.statistics(sequences)?.log_prob;
             Ok::<_, RankError>(log_ratios(&log_prob, reference_log_prob))
         };
         let Some(optimizer) = &mut self.optimizer else {

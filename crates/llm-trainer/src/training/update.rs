@@ -111,12 +111,12 @@ pub fn update(
                 continue;
             }
             let shard = LocalShard::of(pass.model, sequences, ranks);
-            let recording = pass.record(&shard.sequences);
+            let forward = pass.checkpointed_forward(&shard.sequences);
             // Before the first update the current policy is bit-identical to the old one.
             let current = if sums.updates == 0 {
                 shard.statistics(batch.old.of_tokens(tokens.clone()))
             } else {
-                recording.statistics()
+                forward.statistics()
             };
             pass.model.check_blocks()?;
             let place = Place { step, mini_batch: sums.updates };
@@ -124,7 +124,7 @@ pub fn update(
             let part = UpdateBatch { by_difficulty, ..batch };
             let mini_batch = MiniBatch::of(part, &tokens, &shard, &current, place);
             let descent = mini_batch.descent(objective, &mut selection)?;
-            recording.backward(&descent.cotangent)?;
+            forward.backward(&descent.cotangent)?;
             pass.model.check_blocks()?;
             let outcome = optimizer.step_over(ranks, learning_rate(sums.updates))?;
             if epoch == 0 {

@@ -81,9 +81,10 @@ fn the_gradient_is_that_of_plain_autograd_and_the_model_beneath_has_none() {
                 model
             };
             let (expected, trained) = (adapted(tied), adapted(tied));
-            let recording = pass(&trained, micro_batch_tokens, activation_bytes).record(&sequences);
-            let cotangent = cotangent(recording.statistics().log_prob.len());
-            recording.backward(&cotangent).unwrap();
+            let forward = pass(&trained, micro_batch_tokens, activation_bytes)
+                .checkpointed_forward(&sequences);
+            let cotangent = cotangent(forward.statistics().log_prob.len());
+            forward.backward(&cotangent).unwrap();
             plain_objective(&expected, &sequences, &cotangent).backward();
             let parameters = trained.adapter_parameters();
             assert_eq!(parameters.len(), 2 * 2 * settings.targets.len());
@@ -113,9 +114,9 @@ fn the_gradient_is_the_chain_rule_of_the_merged_model() {
     merged.set_trainable(true);
     adapted.set_trainable(true);
     for model in [&adapted, &merged] {
-        let recording = pass(model, 40, 0).record(&sequences);
-        let cotangent = cotangent(recording.statistics().log_prob.len());
-        recording.backward(&cotangent).unwrap();
+        let forward = pass(model, 40, 0).checkpointed_forward(&sequences);
+        let cotangent = cotangent(forward.statistics().log_prob.len());
+        forward.backward(&cotangent).unwrap();
     }
     let _no_grad = tch::no_grad_guard();
     let parameters = merged.named_parameters();

@@ -5,7 +5,7 @@ use model_files::model_config::ModelConfig;
 use tch::{Device, Kind, Tensor};
 use torch_ext::KernelError;
 
-use crate::kernel_test::{largest_error, on_host};
+use crate::kernel_self_test::{largest_error, on_host};
 use crate::model::attention::Heads;
 use crate::model::gate::gated;
 use crate::model::rms_norm::RmsNorm;
@@ -113,7 +113,7 @@ mod tests {
     use torch_ext::DecodingKernels;
 
     use super::*;
-    use crate::kernel_test::tiny_config;
+    use crate::kernel_self_test::tiny_config;
     use crate::model::fused::{Operation, test_block_kernel};
 
     const CPU: Device = Device::Cpu;

@@ -8,7 +8,7 @@ use whole_file::WriteError;
 use super::layout::Piece;
 use super::precision::{is_narrow, wide_kind};
 use super::saved::{SavedState, WHOLE};
-use super::{AdamW, Behind};
+use super::{AdamW, MasterCopy};
 use crate::tensor_file::{TensorFile, TensorFileError, write_tensors};
 use crate::training::split_weight::{joined, nearest, split};
 
@@ -46,11 +46,11 @@ impl AdamW {
 
     /// Column written for the weight itself; `None` for a parameter in bf16, which the model's file has.
     fn weight_column(&self, index: usize) -> Option<(&'static str, &Tensor)> {
-        match &self.behind[index] {
-            Behind::Nothing if is_narrow(&self.parameters[index]) => None,
-            Behind::Nothing => Some((MASTER, &self.parameters[index])),
-            Behind::Master(master) => Some((MASTER, master)),
-            Behind::Lower(lower) => Some((LOWER, lower)),
+        match &self.master_copies[index] {
+            MasterCopy::None if is_narrow(&self.parameters[index]) => None,
+            MasterCopy::None => Some((MASTER, &self.parameters[index])),
+            MasterCopy::Full(master) => Some((MASTER, master)),
+            MasterCopy::LowerHalf(lower) => Some((LOWER, lower)),
         }
     }
 
@@ -73,10 +73,10 @@ impl AdamW {
             let upper = nearest(&parameter.detach().to_kind(Kind::Float));
             Ok(joined(&upper, &lower).to_kind(kind))
         };
-        match &mut self.behind[index] {
-            Behind::Nothing if is_narrow(parameter) => {}
-            Behind::Nothing => parameter.copy_(&read_weight(parameter)?),
-            Behind::Master(master) => {
+        match &mut self.master_copies[index] {
+            MasterCopy::None if is_narrow(parameter) => {}
+            MasterCopy::None => parameter.copy_(&read_weight(parameter)?),
+            MasterCopy::Full(master) => {
                 master.copy_(&read_weight(parameter)?);
                 if is_narrow(parameter) {
                     parameter.copy_(&nearest(master));
@@ -84,7 +84,7 @@ impl AdamW {
                     parameter.copy_(master);
                 }
             }
-            Behind::Lower(lower) => {
+            MasterCopy::LowerHalf(lower) => {
                 let (upper, rest) = split(&read_weight(parameter)?);
                 parameter.copy_(&upper);
                 lower.copy_(&rest);

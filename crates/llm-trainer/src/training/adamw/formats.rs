@@ -4,7 +4,7 @@ use tch::{Device, Kind, Tensor};
 use training_run::config::{Dtype, MasterWeights, OptimizerSection};
 
 use super::precision::is_narrow;
-use super::{AdamW, Behind};
+use super::{AdamW, MasterCopy};
 use crate::training::split_weight::{joined, nearest, split};
 
 /// Enough for two threads, and no multiple of any block.
@@ -45,10 +45,10 @@ fn state(options: &OptimizerSection, loops: bool) -> AdamW {
     let weights = weights();
     let (upper, lower) = split(&weights);
     let mut state = AdamW::of([("w".to_owned(), upper)], options, 5);
-    match &mut state.behind[0] {
-        Behind::Nothing => {}
-        Behind::Master(master) => master.copy_(&weights),
-        Behind::Lower(half) => half.copy_(&lower),
+    match &mut state.master_copies[0] {
+        MasterCopy::None => {}
+        MasterCopy::Full(master) => master.copy_(&weights),
+        MasterCopy::LowerHalf(half) => half.copy_(&lower),
     }
     state.loops = loops;
     state
@@ -61,10 +61,10 @@ fn step(state: &mut AdamW, slope: Tensor) {
 
 /// The master weight in f32, or the parameter if there is none.
 fn whole(state: &AdamW) -> Tensor {
-    match &state.behind[0] {
-        Behind::Nothing => state.parameters[0].to_kind(Kind::Float),
-        Behind::Master(master) => master.shallow_clone(),
-        Behind::Lower(lower) => joined(&state.parameters[0], lower),
+    match &state.master_copies[0] {
+        MasterCopy::None => state.parameters[0].to_kind(Kind::Float),
+        MasterCopy::Full(master) => master.shallow_clone(),
+        MasterCopy::LowerHalf(lower) => joined(&state.parameters[0], lower),
     }
 }
 
@@ -158,9 +158,9 @@ fn neither_threads_nor_parts_change_a_bit() {
             let part = |tensor: &Tensor| tensor.narrow(0, start, length).copy();
             let mut state = state(&options, true);
             state.parameters[0] = part(&state.parameters[0]);
-            match &mut state.behind[0] {
-                Behind::Nothing => {}
-                Behind::Master(tensor) | Behind::Lower(tensor) => *tensor = part(tensor),
+            match &mut state.master_copies[0] {
+                MasterCopy::None => {}
+                MasterCopy::Full(tensor) | MasterCopy::LowerHalf(tensor) => *tensor = part(tensor),
             }
             state.first_moments[0] = part(&state.first_moments[0]);
             state.second_moments[0] = part(&state.second_moments[0]);
@@ -229,9 +229,9 @@ fn a_parameter_takes_ten_bytes_or_eight() {
     let bytes = |master, moments| {
         let state = state(&options(master, moments), true);
         let elements = state.parameters[0].numel();
-        let masters = state.behind.iter().filter_map(|behind| match behind {
-            Behind::Nothing => None,
-            Behind::Master(own) | Behind::Lower(own) => Some(own),
+        let masters = state.master_copies.iter().filter_map(|copy| match copy {
+            MasterCopy::None => None,
+            MasterCopy::Full(own) | MasterCopy::LowerHalf(own) => Some(own),
         });
         let kept = masters.chain(&state.first_moments).chain(&state.second_moments);
         let kept: usize =

@@ -6,7 +6,7 @@ use torch_ext::{HostNumbers, HostNumbersMut, TorchError};
 
 use super::host_step::{Factors, Gradient, Moment, Run, Weight};
 use super::precision::{is_narrow, wide_kind};
-use super::{AdamW, Behind, pieces};
+use super::{AdamW, MasterCopy, pieces};
 use crate::training::split_weight::{joined, nearest, split};
 use crate::training::stochastic_rounding::RoundingNoise;
 
@@ -38,16 +38,16 @@ impl AdamW {
         // Not earlier: on a device other than the CPU, reading the step count would wait for the device.
         let factors = self.factors(index, scale, learning_rate);
         let mut parameter = self.parameters[index].detach();
-        let weight = match &mut self.behind[index] {
-            Behind::Nothing if is_narrow(&parameter) => Weight::Narrow(halves(&mut parameter)?),
-            Behind::Nothing => Weight::Wide(HostNumbersMut::of(&mut parameter)?.into_f32s()?),
+        let weight = match &mut self.master_copies[index] {
+            MasterCopy::None if is_narrow(&parameter) => Weight::Narrow(halves(&mut parameter)?),
+            MasterCopy::None => Weight::Wide(HostNumbersMut::of(&mut parameter)?.into_f32s()?),
             // The master weight is in the host's memory, the parameter on the device.
-            Behind::Master(_) if !is_narrow(&parameter) => return None,
-            Behind::Master(master) => Weight::Beside {
+            MasterCopy::Full(_) if !is_narrow(&parameter) => return None,
+            MasterCopy::Full(master) => Weight::Beside {
                 parameter: halves(&mut parameter)?,
                 master: HostNumbersMut::of(master)?.into_f32s()?,
             },
-            Behind::Lower(lower) => {
+            MasterCopy::LowerHalf(lower) => {
                 Weight::Split { parameter: halves(&mut parameter)?, lower: halves(lower)? }
             }
         };
@@ -90,24 +90,25 @@ impl AdamW {
         let (first, second) =
             (self.first_moments[index].view(-1), self.second_moments[index].view(-1));
         let parameter = self.parameters[index].detach().view(-1);
-        let behind = match &self.behind[index] {
-            Behind::Nothing => parameter.shallow_clone(),
-            Behind::Master(tensor) | Behind::Lower(tensor) => tensor.view(-1),
+        let master_copy = match &self.master_copies[index] {
+            MasterCopy::None => parameter.shallow_clone(),
+            MasterCopy::Full(tensor) | MasterCopy::LowerHalf(tensor) => tensor.view(-1),
         };
         let kind = wide_kind(&parameter);
         for (start, count) in pieces(&parameter, PIECE_ELEMENTS) {
             let piece = |tensor: &Tensor| tensor.narrow(0, start, count);
             // Wide tensors share this memory.
             let wide = |tensor: &Tensor| piece(tensor).to_kind(kind);
-            let noise =
-                |key| RoundingNoise::new(key, self.starts[index] + start, count, behind.device());
+            let noise = |key| {
+                RoundingNoise::new(key, self.starts[index] + start, count, master_copy.device())
+            };
             let mut gradient = self.memory.place(&piece(&gradient)).to_kind(kind);
             if let Some(scale) = scale {
                 let _same = gradient.g_mul_scalar_(scale);
             }
-            let weight = match &self.behind[index] {
-                Behind::Nothing | Behind::Master(_) => wide(&behind),
-                Behind::Lower(_) => joined(&piece(&parameter), &piece(&behind)),
+            let weight = match &self.master_copies[index] {
+                MasterCopy::None | MasterCopy::Full(_) => wide(&master_copy),
+                MasterCopy::LowerHalf(_) => joined(&piece(&parameter), &piece(&master_copy)),
             };
             let (wide_first, wide_second) = (wide(&first), wide(&second));
             let moments = [&wide_first, &wide_second];
@@ -118,19 +119,19 @@ impl AdamW {
                 piece(&first).copy_(&narrow_first);
                 piece(&second).copy_(&narrow_second);
             }
-            match &self.behind[index] {
-                Behind::Nothing if parameter.kind() == Kind::BFloat16 => {
+            match &self.master_copies[index] {
+                MasterCopy::None if parameter.kind() == Kind::BFloat16 => {
                     piece(&parameter).copy_(&noise(of_weight).round_one(&weight));
                 }
-                Behind::Nothing => {}
-                Behind::Master(_) if is_narrow(&parameter) => {
+                MasterCopy::None => {}
+                MasterCopy::Full(_) if is_narrow(&parameter) => {
                     piece(&parameter).copy_(&nearest(&weight));
                 }
-                Behind::Master(_) => piece(&parameter).copy_(&weight),
-                Behind::Lower(_) => {
+                MasterCopy::Full(_) => piece(&parameter).copy_(&weight),
+                MasterCopy::LowerHalf(_) => {
                     let (upper, lower) = split(&weight);
                     piece(&parameter).copy_(&upper);
-                    piece(&behind).copy_(&lower);
+                    piece(&master_copy).copy_(&lower);
                 }
             }
         }

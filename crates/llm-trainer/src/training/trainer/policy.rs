@@ -13,11 +13,11 @@ use super::update_plan::UpdatePlan;
 use crate::model::Decoder;
 use crate::ranks::Ranks;
 use crate::training::adamw::AdamW;
+use crate::training::distributed_pass::DistributedPass;
 use crate::training::policy_pass::{PolicyPass, Sequence};
 use crate::training::reward_model::RewardModel;
 use crate::training::rollout::Sample;
 use crate::training::scored::{Reference, ScoredRollout};
-use crate::training::shared_pass::SharedPass;
 use crate::training::step_key::StepKey;
 use crate::training::update::{UpdateSums, update};
 
@@ -59,13 +59,14 @@ impl Policy {
         kl: Option<KlController>,
     ) -> anyhow::Result<ScoredRollout> {
         let sequences: Vec<&Sequence> = samples.iter().map(|sample| &sample.sequence).collect();
-        let shared = self.shared_pass();
-        let old = shared.statistics(&sequences)?;
+        let distributed = self.distributed_pass();
+        let old = distributed.statistics(&sequences)?;
         let algorithm = &self.run.config().algorithm;
         let reference = match (algorithm.reference_kl, kl, &self.reference) {
             (Some(settings), Some(controller), Some(model)) => {
-                let pass = PolicyPass { model, ..shared.pass };
-                let log_prob = SharedPass { pass, ..shared }.statistics(&sequences)?.log_prob;
+                let pass = PolicyPass { model, ..distributed.pass };
+                let log_prob =
+                    DistributedPass { pass, ..distributed }.statistics(&sequences)?.log_prob;
                 Some(Reference { settings, coefficient: controller.coefficient(), log_prob })
             }
             _ => None,
@@ -76,7 +77,7 @@ impl Policy {
     /// Mean entropy of a scored rollout at temperature 1, in nats per token.
     pub(super) fn entropy_at_temperature_1(&self, scored: &ScoredRollout) -> anyhow::Result<f64> {
         let sequences = scored.sequences();
-        Ok(self.shared_pass().mean_entropy_at_temperature_1(&sequences, &scored.old)?)
+        Ok(self.distributed_pass().mean_entropy_at_temperature_1(&sequences, &scored.old)?)
     }
 
     /// Log-ratio of every response token under the reward model to its reference, in nats; `None` without a reward model. The
@@ -141,7 +142,7 @@ impl Policy {
         Ok(sums)
     }
 
-    fn shared_pass(&self) -> SharedPass<'_> {
-        SharedPass { pass: self.pass(), ranks: &self.ranks }
+    fn distributed_pass(&self) -> DistributedPass<'_> {
+        DistributedPass { pass: self.pass(), ranks: &self.ranks }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 ///
 /// The thread that works never comes to look for work itself, which would be for ever: it waits for a piece only if another
 /// thread took that, and these take the oldest first, the watches before any piece.
-pub fn awake<T: Send>(pool: &rayon::ThreadPool, work: impl FnOnce() -> T + Send) -> T {
+pub fn run_spinning<T: Send>(pool: &rayon::ThreadPool, work: impl FnOnce() -> T + Send) -> T {
     /// Says that the work is over, also when it panics: the scope waits for those who look for work.
     struct Over<'a>(&'a AtomicBool);
     impl Drop for Over<'_> {
@@ -35,7 +35,7 @@ pub fn awake<T: Send>(pool: &rayon::ThreadPool, work: impl FnOnce() -> T + Send)
 mod tests {
     use rayon::prelude::*;
 
-    use super::awake;
+    use super::run_spinning;
 
     #[test]
     fn work_ends_with_any_number_of_threads_and_when_it_panics() {
@@ -43,11 +43,12 @@ mod tests {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             for round in 0..200_u64 {
                 let sum: u64 =
-                    awake(&pool, || (0..64_u64).into_par_iter().map(|n| n * round).sum());
+                    run_spinning(&pool, || (0..64_u64).into_par_iter().map(|n| n * round).sum());
                 assert_eq!(sum, 2016 * round);
             }
-            let work =
-                || awake(&pool, || assert!(pool.current_num_threads() == 0, "meant to fail"));
+            let work = || {
+                run_spinning(&pool, || assert!(pool.current_num_threads() == 0, "meant to fail"))
+            };
             assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).is_err());
         }
     }

@@ -17,7 +17,7 @@ use crate::model::{Decoder, EmbeddingSum, HeadSum};
 /// pass, unless the activation memory has room for its graph. Inputs may wait in the host's memory. The gradient is
 /// bit-identical in every case.
 #[derive(Debug)]
-pub struct Recording<'a> {
+pub struct CheckpointedForward<'a> {
     pass: PolicyPass<'a>,
     micro_batches: Vec<PackedSequences>,
     /// Input and graph of each block, for each micro-batch: `[blocks][micro-batches]`.
@@ -39,9 +39,9 @@ struct BlockRun {
 
 impl<'a> PolicyPass<'a> {
     /// Runs a forward pass that can be differentiated.
-    pub fn record(&self, sequences: &[&Sequence]) -> Recording<'a> {
+    pub fn checkpointed_forward(&self, sequences: &[&Sequence]) -> CheckpointedForward<'a> {
         let layout = TokenLayout::of(sequences.iter().copied());
-        Recording::new(*self, self.micro_batches(sequences), layout)
+        CheckpointedForward::new(*self, self.micro_batches(sequences), layout)
     }
 
     /// Adds the gradient of `Σ_t cotangent_t · statistic_t` to `.grad` of every trainable parameter. Returns the
@@ -49,7 +49,7 @@ impl<'a> PolicyPass<'a> {
     ///
     /// # Errors
     ///
-    /// The errors of [`Recording::backward`].
+    /// The errors of [`CheckpointedForward::backward`].
     ///
     /// # Panics
     ///
@@ -59,11 +59,11 @@ impl<'a> PolicyPass<'a> {
         sequences: &[&Sequence],
         cotangent: &Cotangent,
     ) -> Result<Vec<f64>, TorchError> {
-        self.record(sequences).backward(cotangent)
+        self.checkpointed_forward(sequences).backward(cotangent)
     }
 }
 
-impl<'a> Recording<'a> {
+impl<'a> CheckpointedForward<'a> {
     fn new(pass: PolicyPass<'a>, micro_batches: Vec<PackedSequences>, layout: TokenLayout) -> Self {
         let model = pass.model;
         let bytes_per_token = activation_bytes_per_token(model);

@@ -6,12 +6,12 @@ use crate::ranks::{RankError, Ranks};
 
 /// A [`PolicyPass`] over all ranks; every rank gets the result of a single process.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct SharedPass<'a> {
+pub(super) struct DistributedPass<'a> {
     pub(super) pass: PolicyPass<'a>,
     pub(super) ranks: &'a Ranks,
 }
 
-impl SharedPass<'_> {
+impl DistributedPass<'_> {
     /// Log-probability and entropy of every response token.
     pub(super) fn statistics(&self, sequences: &[&Sequence]) -> Result<Statistics, RankError> {
         let shard = LocalShard::of(self.pass.model, sequences, self.ranks);
@@ -32,7 +32,7 @@ impl SharedPass<'_> {
     ) -> Result<f64, RankError> {
         if (self.pass.temperature - 1.0).abs() > 0.0 {
             let pass = PolicyPass { temperature: 1.0, ..self.pass };
-            Ok(SharedPass { pass, ..*self }.statistics(sequences)?.mean_entropy())
+            Ok(DistributedPass { pass, ..*self }.statistics(sequences)?.mean_entropy())
         } else {
             Ok(own.mean_entropy())
         }
