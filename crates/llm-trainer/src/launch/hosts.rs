@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use torch_ext::{GroupError, Store};
 
-use super::ended::Event;
+use super::ended::LaunchEvent;
 use super::host::Host;
 
 /// Interval at which a launcher reads the messages of the others.
@@ -51,7 +51,7 @@ impl Hosts {
     pub(super) fn join(
         host: &Host,
         processes: usize,
-        events: Sender<Event>,
+        events: Sender<LaunchEvent>,
     ) -> anyhow::Result<Self> {
         let Host { index, count, first, port, connect_timeout } = host;
         let store = if *index == 0 {
@@ -168,7 +168,7 @@ impl Other {
 /// The thread that talks to the store.
 struct Talker {
     store: Store,
-    events: Sender<Event>,
+    events: Sender<LaunchEvent>,
     talk: Arc<Talk>,
     host: usize,
     has_told: bool,
@@ -236,7 +236,7 @@ impl Talker {
         if words.others.is_none() {
             words.others = Some(failure.clone());
             // The launcher may no longer receive events.
-            let _ = self.events.send(Event::Elsewhere(failure));
+            let _ = self.events.send(LaunchEvent::Elsewhere(failure));
         }
     }
 }

@@ -146,7 +146,7 @@ fn cross_entropy(
 
 /// Output of a reward model for one step's responses.
 #[derive(Debug)]
-pub(super) struct Judged {
+pub(super) struct RewardModelOutput {
     /// Log-ratio of every response token, from which the advantages are made, in nats.
     pub(super) log_ratio: Vec<f64>,
     /// Agreement of its rewards with the outcomes, before it learnt from them.
@@ -272,7 +272,7 @@ impl RewardModel {
         outcomes: &[bool],
         step: u64,
         done: u64,
-    ) -> anyhow::Result<Judged> {
+    ) -> anyhow::Result<RewardModelOutput> {
         let without_mask = |sequence: &&Sequence| {
             Sequence::new(sequence.prompt.clone(), sequence.response.clone())
         };
@@ -294,7 +294,7 @@ impl RewardModel {
         let last = (done + learnt.updates as u64).checked_sub(1).filter(|_| learnt.updates > 0);
         let peak = self.section.optimizer.learning_rate;
         let learning_rate = last.map(|last| peak * self.schedule.factor(last));
-        Ok(Judged { log_ratio, agreement, learnt, learning_rate })
+        Ok(RewardModelOutput { log_ratio, agreement, learnt, learning_rate })
     }
 
     /// The log-ratios from which the advantages are made, and the results of learning, if it learns.

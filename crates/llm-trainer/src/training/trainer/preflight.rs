@@ -8,7 +8,7 @@ use reward_math::Verdict;
 use run_plan::preflight::{GroupSeen, ModelFacts, Outcome, Preflight, SampleSeen};
 use training_run::config::Run;
 
-use super::questions::Asked;
+use super::questions::RunQuestions;
 use super::response_text::ResponseText;
 use super::rewarder::Rewarder;
 use crate::model::Decoder;
@@ -41,12 +41,12 @@ pub fn preflight(
     crate::device::set_threads(config.model.threads)?;
     let (device, kind) = crate::device::place(&config.model, (0, 1))?;
     let text = ResponseText::load(config)?;
-    let asked = Asked::load(config, &text.tokenizer)?;
+    let questions = RunQuestions::load(config, &text.tokenizer)?;
     let model = Decoder::load(&config.model.path, device, kind)?;
     let vocabulary = model.config().vocab_size;
     text.tokenizer.check_vocabulary(vocabulary)?;
 
-    let all = &asked.questions.prompts;
+    let all = &questions.questions.prompts;
     let mut order = QuestionOrder::new(config.seed, all.len(), DataCursor::default());
     let chosen: Vec<&Prompt> =
         order.next_batch(prompts.min(all.len())).into_iter().map(|index| &all[index]).collect();
