@@ -103,10 +103,10 @@ impl Hosts {
         }
     }
 
-    /// Leaves the run after the ranks of this host have ended. Host 0, which serves the store, waits until the ranks of all
+    /// Waits for the other hosts after the ranks of this host have ended. Host 0, which serves the store, waits until the ranks of all
     /// other hosts have ended or are silent. No host waits longer than `patience`, nor once `is_asked_to_end`. Returns the
     /// failure of another host if it came first.
-    pub(super) fn leave(
+    pub(super) fn wait_for_others(
         self,
         patience: Option<Duration>,
         is_asked_to_end: impl Fn() -> bool,

@@ -89,7 +89,7 @@ pub fn launch(options: &LaunchOptions) -> anyhow::Result<()> {
         if let Err(error) = ranks.start(index, options, hosts.port(), &sender) {
             hosts.tell(&format!("{error:#}"));
             drop(ranks);
-            hosts.leave(Some(options.grace), || false);
+            hosts.wait_for_others(Some(options.grace), || false);
             return Err(error);
         }
     }
@@ -97,7 +97,7 @@ pub fn launch(options: &LaunchOptions) -> anyhow::Result<()> {
     ranks.end();
     let is_well = outcome.is_ok() && elsewhere.is_none();
     let patience = (!is_well).then_some(options.grace);
-    let first = hosts.leave(patience, || !requests.take().is_empty());
+    let first = hosts.wait_for_others(patience, || !requests.take().is_empty());
     match (outcome, first.or(elsewhere).map(|message| FailedElsewhere { message })) {
         (Ok(()), None) => Ok(()),
         (Err(failed), None) => Err(failed.into()),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::connection::Code;
 use super::group::ProcessGroup;
-use super::operation::{Call, Operation};
+use super::operation::{Call, GroupOperation};
 
 /// Traffic of one kind of operation in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -22,7 +22,7 @@ pub struct Traffic {
 
 /// The counters of a run: its group, and all sub-groups.
 #[derive(Debug, Default)]
-pub(super) struct Counters([Counter; Operation::ALL.len()]);
+pub(super) struct Counters([Counter; GroupOperation::ALL.len()]);
 
 #[derive(Debug, Default)]
 struct Counter {
@@ -33,25 +33,25 @@ struct Counter {
 
 impl ProcessGroup {
     /// Traffic of this process so far, by operation, summed over the whole run's group and all its sub-groups.
-    pub fn traffic(&self) -> Vec<(Operation, Traffic)> {
-        let read = |operation: Operation| (operation, self.counters().read(operation));
-        Operation::ALL.map(read).to_vec()
+    pub fn traffic(&self) -> Vec<(GroupOperation, Traffic)> {
+        let read = |operation: GroupOperation| (operation, self.counters().read(operation));
+        GroupOperation::ALL.map(read).to_vec()
     }
 }
 
 impl Counters {
-    pub(super) fn started(&self, operation: Operation, bytes_sent: u64) {
+    pub(super) fn started(&self, operation: GroupOperation, bytes_sent: u64) {
         let counter = self.of(operation);
         counter.calls.fetch_add(1, Ordering::Relaxed);
         counter.bytes_sent.fetch_add(bytes_sent, Ordering::Relaxed);
     }
 
-    pub(super) fn waited(&self, operation: Operation, time: Duration) {
+    pub(super) fn waited(&self, operation: GroupOperation, time: Duration) {
         let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.of(operation).nanoseconds.fetch_add(nanoseconds, Ordering::Relaxed);
     }
 
-    fn read(&self, operation: Operation) -> Traffic {
+    fn read(&self, operation: GroupOperation) -> Traffic {
         let counter = self.of(operation);
         Traffic {
             calls: counter.calls.load(Ordering::Relaxed),
@@ -60,7 +60,7 @@ impl Counters {
         }
     }
 
-    fn of(&self, operation: Operation) -> &Counter {
+    fn of(&self, operation: GroupOperation) -> &Counter {
         &self.0[operation as usize]
     }
 }

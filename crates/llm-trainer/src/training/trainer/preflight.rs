@@ -5,7 +5,7 @@ use model_files::chat_template::{ChatTemplate, Message};
 use question_data::prompt::Prompt;
 use question_data::question_order::{DataCursor, QuestionOrder};
 use reward_math::Verdict;
-use run_plan::preflight::{GroupSeen, ModelFacts, Outcome, Preflight, SampleSeen};
+use run_plan::preflight::{GroupSeen, ModelFacts, Preflight, SampleGrade, SampleSeen};
 use training_run::config::Run;
 
 use super::questions::RunQuestions;
@@ -100,9 +100,9 @@ fn opens_a_turn(template: &ChatTemplate) -> bool {
 
 fn sample_seen(sample: &Sample, end_ids: &[u32], entropy_sum: f64) -> SampleSeen {
     let (outcome, reason) = match &sample.verdict {
-        Verdict::Right { how } => (Outcome::Right, format!("decided by {:?}", how.rung)),
-        Verdict::Wrong { how } => (Outcome::Wrong, format!("decided by {:?}", how.rung)),
-        Verdict::Unparsed { why, .. } => (Outcome::Unparsed, why.to_string()),
+        Verdict::Right { how } => (SampleGrade::Right, format!("decided by {:?}", how.rung)),
+        Verdict::Wrong { how } => (SampleGrade::Wrong, format!("decided by {:?}", how.rung)),
+        Verdict::Unparsed { why, .. } => (SampleGrade::Unparsed, why.to_string()),
     };
     let response = &sample.sequence.response;
     SampleSeen {
