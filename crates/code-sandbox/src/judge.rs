@@ -6,7 +6,7 @@ use reward_math::{How, ParseError, Rung, Side, Verdict};
 use serde_json::{Value, json};
 
 use super::compare::{same_output, same_result};
-use super::run::{Ended, Outcome};
+use super::run::{Ended, ProcessOutcome};
 use super::sandbox::token;
 use super::{Call, Sandbox, SandboxError, Stream, UnitTests, program_of};
 
@@ -123,7 +123,7 @@ impl Sandbox {
         &self,
         program: &str,
         mut job: Value,
-    ) -> Result<(Vec<Value>, Outcome), SandboxError> {
+    ) -> Result<(Vec<Value>, ProcessOutcome), SandboxError> {
         let token = token()?;
         job["token"] = json!(token);
         let input = job.to_string().into_bytes();
@@ -135,7 +135,7 @@ impl Sandbox {
         Ok((messages, outcome))
     }
 
-    fn fault(&self, messages: &[Value], outcome: &Outcome) -> Fault {
+    fn fault(&self, messages: &[Value], outcome: &ProcessOutcome) -> Fault {
         let last = messages.last();
         let text = |name: &str| last.and_then(|line| line.get(name)).and_then(Value::as_str);
         let what = match (outcome.ended, text("broken"), text("failed")) {

@@ -19,7 +19,7 @@ mod unit_tests;
 
 pub use confinement::{Confinement, Limits};
 pub use program::program_of;
-pub use run::{Ended, Outcome};
+pub use run::{Ended, ProcessOutcome};
 pub use sandbox::{Helper, Sandbox, SandboxError};
 pub use settings::CodeSection;
 pub use unit_tests::{Call, Stream, UnitTests, UnitTestsError};

@@ -34,7 +34,7 @@ pub enum Ended {
 
 /// End and output of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outcome {
+pub struct ProcessOutcome {
     /// How the process ended.
     pub ended: Ended,
     /// Standard output, as text.
@@ -57,7 +57,7 @@ pub(super) fn run(
     input: Vec<u8>,
     scratch: &Scratch,
     allowance: Allowance,
-) -> io::Result<Outcome> {
+) -> io::Result<ProcessOutcome> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     own_group(command);
     let mut child = command.spawn()?;
@@ -86,7 +86,7 @@ pub(super) fn run(
     let (stdout, stderr) = (text(stdout), text(stderr));
     // The process may have ended by itself just after it exceeded the output limit.
     let ended = if full.load(Ordering::Relaxed) { Ended::Output } else { ended };
-    Ok(Outcome { ended, stdout, stderr })
+    Ok(ProcessOutcome { ended, stdout, stderr })
 }
 
 /// Waits for the end of the process; returns the limit it exceeded, or `None` if it ended by itself.

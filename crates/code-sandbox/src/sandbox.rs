@@ -10,7 +10,7 @@ use rand::rngs::OsRng;
 use serde::Deserialize;
 use thiserror::Error;
 
-use super::run::{Allowance, Ended, Outcome, run};
+use super::run::{Allowance, Ended, ProcessOutcome, run};
 use super::scratch::Scratch;
 use super::{CodeSection, Confinement};
 
@@ -181,7 +181,7 @@ impl Sandbox {
         (program, script): (&str, &str),
         input: Vec<u8>,
         until: Instant,
-    ) -> Result<Outcome, SandboxError> {
+    ) -> Result<ProcessOutcome, SandboxError> {
         let scratch = Scratch::new()?;
         std::fs::write(scratch.path().join("program.py"), program)?;
         let confinement = Confinement {

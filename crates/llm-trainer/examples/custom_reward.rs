@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use llm_trainer::ranks::Ranks;
-use llm_trainer::training::{Judged, OwnReward, Trainer};
+use llm_trainer::training::{OwnReward, RewardInput, Trainer};
 use reward_math::Verdict;
 use training_run::config::Run;
 use training_run::resume::{self, Resume};
 use training_run::run_directory::RunDirectory;
 
 /// 1 for a right answer and 0.1 for a wrong one, a thousandth of that less for each token; -0.5 where none was found.
-pub(crate) fn brief_and_right(judged: Judged<'_>) -> f64 {
+pub(crate) fn brief_and_right(judged: RewardInput<'_>) -> f64 {
     let earned = match judged.verdict {
         Verdict::Right { .. } => 1.0,
         Verdict::Wrong { .. } => 0.1,

@@ -108,7 +108,7 @@ pub(crate) fn run(model: &Path, steps: u64, out: &mut impl Write) -> anyhow::Res
 
         for _ in 0..UPDATES_A_STEP {
             // Forward: log-probability and entropy of every response token.
-            let forward = pass.forward(&sequences);
+            let forward = pass.checkpointed_forward(&sequences);
             let current = forward.statistics();
             // Plan: which tokens have the highest covariance, and what each token weighs.
             let columns = TokenColumns {

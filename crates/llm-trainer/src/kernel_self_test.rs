@@ -15,9 +15,9 @@ pub(crate) fn may_use_kernels() -> bool {
 }
 
 /// Test outcomes, cached for the life of the process: each test runs once.
-pub(crate) struct Asked<K, V>(Mutex<Vec<(K, V)>>);
+pub(crate) struct OutcomeCache<K, V>(Mutex<Vec<(K, V)>>);
 
-impl<K: PartialEq, V: Clone> Asked<K, V> {
+impl<K: PartialEq, V: Clone> OutcomeCache<K, V> {
     pub(crate) const fn new() -> Self {
         Self(Mutex::new(Vec::new()))
     }
@@ -168,9 +168,9 @@ mod tests {
 
     #[test]
     fn each_is_asked_for_once() {
-        let (asked, mut questions) = (Asked::new(), Vec::new());
+        let (cache, mut questions) = (OutcomeCache::new(), Vec::new());
         for key in [3, 4, 3, 4, 5] {
-            let square = asked.get(key, |&key| {
+            let square = cache.get(key, |&key| {
                 questions.push(key);
                 key * key
             });

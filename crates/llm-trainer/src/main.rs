@@ -12,7 +12,7 @@ use llm_trainer::one_line::one_line;
 use llm_trainer::{openmp, out_of_memory};
 
 fn main() {
-    torch_ext::leave(exit_code())
+    torch_ext::exit_at_once(exit_code())
 }
 
 /// Runs the command.

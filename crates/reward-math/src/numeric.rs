@@ -44,7 +44,7 @@ const SPARE_BITS_AT_POINT: usize = 64;
 
 /// Result of comparing enclosures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum EnclosureComparison {
     /// The enclosures overlap at every precision tried.
     Equal,
     /// The enclosures are disjoint.
@@ -54,13 +54,17 @@ pub(crate) enum Outcome {
 }
 
 /// Compares two expressions by their enclosures, at a cost of `fuel`, in limbs of arithmetic.
-pub(crate) fn compare(left: Operand<'_>, right: Operand<'_>, fuel: &mut u64) -> Outcome {
+pub(crate) fn compare(
+    left: Operand<'_>,
+    right: Operand<'_>,
+    fuel: &mut u64,
+) -> EnclosureComparison {
     // Names are collected and points are chosen before anything is calculated.
-    let Some(rest) = fuel.checked_sub(40) else { return Outcome::Unknown };
+    let Some(rest) = fuel.checked_sub(40) else { return EnclosureComparison::Unknown };
     *fuel = rest;
     match residue::equal(left, right, fuel) {
-        Some(true) => return Outcome::Equal,
-        Some(false) => return Outcome::Different,
+        Some(true) => return EnclosureComparison::Equal,
+        Some(false) => return EnclosureComparison::Different,
         None => {}
     }
     let mut variables = BTreeSet::new();
@@ -115,7 +119,7 @@ pub(crate) fn is_within(
         && order(value, operand(&high), fuel) == Some(Ordering::Less)
 }
 
-fn constants(left: Operand<'_>, right: Operand<'_>, fuel: &mut u64) -> Outcome {
+fn constants(left: Operand<'_>, right: Operand<'_>, fuel: &mut u64) -> EnclosureComparison {
     let mut levels = CONSTANT_BITS.to_vec();
     while let Some(bits) = (!levels.is_empty()).then(|| levels.remove(0)) {
         let mut arithmetic = Arithmetic::new(bits, *fuel);
@@ -127,10 +131,10 @@ fn constants(left: Operand<'_>, right: Operand<'_>, fuel: &mut u64) -> Outcome {
         match enclosed {
             (Ok(a), Ok(b)) => {
                 if a.is_apart(&b) {
-                    return Outcome::Different;
+                    return EnclosureComparison::Different;
                 }
                 if a.is_exact() && b.is_exact() {
-                    return Outcome::Equal;
+                    return EnclosureComparison::Equal;
                 }
                 if levels.is_empty() {
                     // For a large number the digits before the point must be covered too, for a sum its smallest term.
@@ -138,20 +142,24 @@ fn constants(left: Operand<'_>, right: Operand<'_>, fuel: &mut u64) -> Outcome {
                         a.bits_before_point().max(arithmetic.spread()).saturating_add(SPARE_BITS);
                     if wanted > bits {
                         if wanted > MOST_BITS || bits == MOST_BITS {
-                            return Outcome::Unknown;
+                            return EnclosureComparison::Unknown;
                         }
                         levels.push(MOST_BITS);
                         continue;
                     }
                     let narrow = a.are_narrow_with(&b, &mut arithmetic);
-                    return if narrow { Outcome::Equal } else { Outcome::Unknown };
+                    return if narrow {
+                        EnclosureComparison::Equal
+                    } else {
+                        EnclosureComparison::Unknown
+                    };
                 }
             }
             (Err(Failure::Unclear), _) | (_, Err(Failure::Unclear)) => {}
-            _ => return Outcome::Unknown,
+            _ => return EnclosureComparison::Unknown,
         }
     }
-    Outcome::Unknown
+    EnclosureComparison::Unknown
 }
 
 fn functions(
@@ -160,7 +168,7 @@ fn functions(
     variables: &BTreeSet<&str>,
     integers: &BTreeSet<&str>,
     fuel: &mut u64,
-) -> Outcome {
+) -> EnclosureComparison {
     let mut arithmetic = Arithmetic::new(POINT_BITS, *fuel);
     let steps = has_steps(left.expression) || has_steps(right.expression);
     let (needed, tried) = if steps { STEP_POINTS } else { (POINTS_NEEDED, POINTS_TRIED) };
@@ -193,7 +201,7 @@ fn functions(
         match enclosed {
             (Ok(a), Ok(b)) => {
                 if a.is_apart(&b) {
-                    return Outcome::Different;
+                    return EnclosureComparison::Different;
                 }
                 if !a.are_narrow_with(&b, &mut arithmetic)
                     || arithmetic.spread() + SPARE_BITS_AT_POINT > POINT_BITS
@@ -203,17 +211,23 @@ fn functions(
                 agreed += 1;
                 if agreed == needed {
                     // Defined on one side only at as many points as on both: the domains differ.
-                    return if one_sided >= needed { Outcome::Unknown } else { Outcome::Equal };
+                    return if one_sided >= needed {
+                        EnclosureComparison::Unknown
+                    } else {
+                        EnclosureComparison::Equal
+                    };
                 }
             }
             (Err(Failure::Unknown | Failure::OutOfFuel), _)
-            | (_, Err(Failure::Unknown | Failure::OutOfFuel)) => return Outcome::Unknown,
+            | (_, Err(Failure::Unknown | Failure::OutOfFuel)) => {
+                return EnclosureComparison::Unknown;
+            }
             (Ok(_), Err(Failure::Undefined | Failure::NotReal))
             | (Err(Failure::Undefined | Failure::NotReal), Ok(_)) => one_sided += 1,
             _ => {}
         }
     }
-    Outcome::Unknown
+    EnclosureComparison::Unknown
 }
 
 /// Returns true if the value jumps: a few points then prove little.

@@ -98,8 +98,8 @@ pub fn verify(settings: &Settings) -> Report {
     verify_watched(settings, |_| ())
 }
 
-/// [`verify`], telling `watch` before each part and once at the end.
-pub fn verify_watched(settings: &Settings, mut watch: impl FnMut(Stage)) -> Report {
+/// [`verify`], telling `on_stage` before each part and once at the end.
+pub fn verify_watched(settings: &Settings, mut on_stage: impl FnMut(Stage)) -> Report {
     let &Settings { seed, policies, cases } = settings;
     let population = |actions: usize, states: usize| Population::random(seed, states, actions);
     let few: Vec<Population> = ACTIONS.iter().map(|n| population(*n, policies)).collect();
@@ -111,7 +111,7 @@ pub fn verify_watched(settings: &Settings, mut watch: impl FnMut(Stage)) -> Repo
     let total = STATEMENTS.len() as u64 + parts;
     let mut done = 0;
     let mut step = |statement| {
-        watch(Stage { statement, done, total });
+        on_stage(Stage { statement, done, total });
         done += 1;
     };
     let mut rows = Vec::new();

@@ -9,9 +9,9 @@ mod autograd;
 mod cuda_libraries;
 mod device;
 pub mod distributed;
+mod exit_at_once;
 mod host;
 mod kernels;
-mod leave;
 mod memory;
 mod operator;
 
@@ -19,9 +19,9 @@ pub use autograd::{autograd_function, backward, set_gradient, vector_jacobian_pr
 pub use cuda_libraries::{CUDA_LIBRARIES, CudaLibrary, missing_cuda_libraries};
 pub use device::{CudaMemory, Libtorch, cuda_memory, cuda_memory_room, libtorch, load_cuda};
 pub use distributed::{GroupError, GroupOptions, Placement, ProcessGroup, ReduceOp, Store, Work};
+pub use exit_at_once::exit_at_once;
 pub use host::{HostNumbers, HostNumbersMut, prefetch};
 pub use kernels::{CudaDriver, DecodingKernels, KernelError, cuda_driver};
-pub use leave::leave;
 pub use memory::{keep_freed_memory, prefer_large_pages};
 pub use operator::{Argument, Ragged, call, fused_adamw, ragged_flash_attention};
 

@@ -19,7 +19,7 @@ use toml::{Table, Value};
 use self::subject::Subject;
 use super::model_options::Placement;
 use super::sampling_options::BandOptions;
-use crate::evaluation::{Evaluation, Outcome};
+use crate::evaluation::{Evaluation, EvaluationOutcome};
 
 /// Arguments of `eval`.
 #[derive(Debug, clap::Args)]
@@ -144,11 +144,11 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let results = match folder.results()? {
         Some(results) => results,
         None => match evaluation.run(&folder)? {
-            Outcome::Finished(results) => {
+            EvaluationOutcome::Finished(results) => {
                 folder.finish(&results, &page(&subject.name, &results))?;
                 results
             }
-            Outcome::Interrupted { by, done, problems } => {
+            EvaluationOutcome::Interrupted { by, done, problems } => {
                 eprintln!(
                     "eval: {by} after {done} of {problems} problems, which are saved; the same command goes on"
                 );

@@ -9,7 +9,7 @@ use anyhow::{bail, ensure};
 use model_files::chat_template::ChatTemplate;
 
 use super::model_options::{LoadedModel, ModelOptions, Placement};
-use crate::serve::{Room, Settings, listen};
+use crate::serve::{BatchCapacity, Settings, listen};
 
 /// Default context in tokens (prompt and response), unless the user or the model's positions limit it further.
 const TOKENS: usize = 4096;
@@ -109,7 +109,7 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         args.model_name.clone().or_else(own_name).unwrap_or_else(|| "model".to_owned());
     let settings = Settings {
         model_name,
-        room: Room { rows: args.rows, tokens, cpu_kernels: !args.no_cpu_kernels },
+        capacity: BatchCapacity { rows: args.rows, tokens, cpu_kernels: !args.no_cpu_kernels },
         queue: args.queue,
         body_bytes: args.body_bytes,
         connections: args.connections,

@@ -35,7 +35,7 @@ pub struct Evaluation {
 
 /// How an evaluation ended.
 #[derive(Debug)]
-pub enum Outcome {
+pub enum EvaluationOutcome {
     /// All problems are done.
     Finished(Results),
     /// A signal ended the evaluation.
@@ -122,7 +122,7 @@ impl Evaluation {
     /// # Panics
     ///
     /// If the device has too little memory.
-    pub fn run(&self, folder: &ResultsFolder) -> anyhow::Result<Outcome> {
+    pub fn run(&self, folder: &ResultsFolder) -> anyhow::Result<EvaluationOutcome> {
         let signals = Signals::listen()?;
         let problems = self.sets.iter().map(PreparedSet::problems).sum();
         let mut responses =
@@ -135,7 +135,7 @@ impl Evaluation {
             while problems_in(set, responses.len()) < set.problems() {
                 if let Some(by) = signals.asked_to_end() {
                     progress.interrupt();
-                    return Ok(Outcome::Interrupted { by, done, problems });
+                    return Ok(EvaluationOutcome::Interrupted { by, done, problems });
                 }
                 let first = problems_in(set, responses.len());
                 let (signals, progress, done) = (&signals, &progress, &mut done);
@@ -154,7 +154,7 @@ impl Evaluation {
         }
         let mean = Resampled::plain_mean(&averages.iter().collect::<Vec<_>>());
         let mean = self.bootstrap.estimate(&mean);
-        Ok(Outcome::Finished(Results::new(self.settings.clone(), sets, mean)))
+        Ok(EvaluationOutcome::Finished(Results::new(self.settings.clone(), sets, mean)))
     }
 }
 

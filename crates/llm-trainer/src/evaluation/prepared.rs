@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use reward_math::Options;
 use run_report::evaluation::folder::ResultsFolder;
 use run_report::evaluation::identity;
-use run_report::evaluation::response::{Judged, Response, judge};
+use run_report::evaluation::response::{GradedAnswer, Response, judge};
 use run_report::evaluation::settings::EvaluationSet;
 use serde_json::Value;
 
@@ -195,7 +195,7 @@ impl PreparedSet {
         let decoded = tokenizer.decode(&generated.token_ids)?;
         let stops = self.options.stop_strings.as_ref();
         let text = stops.map_or(decoded.as_str(), |stops| stops.cut(&decoded)).to_owned();
-        let Judged { verdict, answer, normal_form } = judge(&self.truths[problem], &text);
+        let GradedAnswer { verdict, answer, normal_form } = judge(&self.truths[problem], &text);
         let question = &self.prompts[problem].question;
         let tokens = generated.token_ids.len();
         let entropy = generated.entropy.iter().map(|token| token.drawn_from).sum::<f64>();

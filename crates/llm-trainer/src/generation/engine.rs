@@ -266,14 +266,14 @@ mod tests {
     use torch_ext::DecodingKernels;
 
     use super::*;
-    use crate::model::Operation;
+    use crate::model::KernelOperation;
 
     fn decoder() -> Decoder {
         let tiny = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/tiny_qwen2_tied");
         Decoder::load(Path::new(tiny), Device::Cpu, Kind::BFloat16).unwrap()
     }
 
-    fn fused(right: &[Operation]) -> FusedOperations {
+    fn fused(right: &[KernelOperation]) -> FusedOperations {
         FusedOperations::new(DecodingKernels::emulated().unwrap(), right.to_vec())
     }
 
@@ -308,7 +308,7 @@ mod tests {
         let decoder = decoder();
         let plain = logits(&decoder, FusedOperations::default());
         // These round as libtorch does.
-        for right in [Operation::Rotation, Operation::Gate] {
+        for right in [KernelOperation::Rotation, KernelOperation::Gate] {
             let computed = logits(&decoder, fused(&[right]));
             assert!(
                 computed.iter().zip(&plain).all(|(computed, plain)| computed.equal(plain)),
@@ -316,7 +316,7 @@ mod tests {
             );
         }
         // A norm may be rounded to the other side, as its squares are summed in another order.
-        for (computed, plain) in logits(&decoder, fused(&Operation::ALL)).iter().zip(&plain) {
+        for (computed, plain) in logits(&decoder, fused(&KernelOperation::ALL)).iter().zip(&plain) {
             let off = (computed - plain).abs().max().double_value(&[]);
             assert!(off <= 0.02 * plain.abs().max().double_value(&[]), "{off}");
         }
@@ -326,7 +326,7 @@ mod tests {
     #[test]
     fn every_kernel_takes_what_decoding_gives_it() {
         let _no_grad = tch::no_grad_guard();
-        let (decoder, fused) = (decoder(), fused(&Operation::ALL));
+        let (decoder, fused) = (decoder(), fused(&KernelOperation::ALL));
         let Engine::Torch { mut cache, .. } = engine(&decoder, FusedOperations::default()) else {
             panic!("an engine of libtorch")
         };

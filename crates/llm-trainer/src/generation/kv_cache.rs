@@ -2,7 +2,7 @@
 
 use tch::{Device, Kind, Tensor};
 
-use super::slot_attention::{Seen, is_fused};
+use super::slot_attention::{AttendedSlots, is_fused};
 use crate::model::{Angles, Decoder, FusedOperations, Heads, by_position};
 
 /// Preallocated keys and values, `[slots · capacity, kv_heads, head_dim]` for each block, slot after slot. The first slots are in
@@ -30,7 +30,7 @@ pub(super) struct Step {
     positions: Tensor,
     /// Indices of the tokens in the cache, i64 `[rows]`.
     places: Tensor,
-    seen: Seen,
+    slots: AttendedSlots,
 }
 
 impl KvCache {
@@ -89,11 +89,11 @@ impl KvCache {
         self.lengths.iter_mut().for_each(|length| *length += 1);
         let rows = whole(self.lengths.len());
         let starts = Tensor::arange(rows, (Kind::Int64, self.device)) * self.capacity;
-        let seen = match &self.counts {
-            Some(counts) => Seen::fused(&self.lengths, &positions, self.capacity, counts),
-            None => Seen::plain(&self.lengths, &positions, self.capacity),
+        let slots = match &self.counts {
+            Some(counts) => AttendedSlots::fused(&self.lengths, &positions, self.capacity, counts),
+            None => AttendedSlots::plain(&self.lengths, &positions, self.capacity),
         };
-        Step { places: starts + &positions, positions, seen }
+        Step { places: starts + &positions, positions, slots }
     }
 
     /// Rotates queries and keys, stores keys and values in block `block`, and attends over all tokens of each row. Returns the input of the
@@ -107,12 +107,12 @@ impl KvCache {
     ) -> Tensor {
         let (keys, values) = (&mut self.keys[block], &mut self.values[block]);
         if let Some(query) = fused.rotate_and_store(heads, angles, &step.places, [keys, values]) {
-            return by_position(&step.seen.attend(&query, keys, values));
+            return by_position(&step.slots.attend(&query, keys, values));
         }
         heads.mix(angles, |query, key, value| {
             let _stored = keys.index_copy_(0, &step.places, &key.squeeze_dim(2));
             let _stored = values.index_copy_(0, &step.places, &value.squeeze_dim(2));
-            step.seen.attend(query, keys, values)
+            step.slots.attend(query, keys, values)
         })
     }
 }

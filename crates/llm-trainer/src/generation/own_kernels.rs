@@ -8,8 +8,8 @@ use torch_ext::{DecodingKernels, KernelError};
 
 use super::request::GenerationOptions;
 use super::sampler::draw;
-use crate::kernel_self_test::{Asked, may_use_kernels};
-use crate::model::{Decoder, FusedOperations, Operation, test_block_kernel};
+use crate::kernel_self_test::{OutcomeCache, may_use_kernels};
+use crate::model::{Decoder, FusedOperations, KernelOperation, test_block_kernel};
 
 /// Tests every kernel on `device` against plain operators, with the sizes of such a model. Returns the largest relative error, or for
 /// log-probabilities the largest error in nats.
@@ -20,7 +20,7 @@ use crate::model::{Decoder, FusedOperations, Operation, test_block_kernel};
 pub fn test_own_kernels(
     device: Device,
     config: &ModelConfig,
-) -> [(Operation, Result<f64, String>); Operation::ALL.len()] {
+) -> [(KernelOperation, Result<f64, String>); KernelOperation::ALL.len()] {
     outcomes(&DecodingKernels::on(device), device, config)
 }
 
@@ -35,30 +35,30 @@ fn outcomes(
         test_block_kernel(kernels, operation, device, config)
             .unwrap_or_else(|| test_drawing(device, config, |z, u, t| kernels.draw(z, u, t)))
     };
-    Operation::ALL.map(|operation| (operation, outcome(operation)))
+    KernelOperation::ALL.map(|operation| (operation, outcome(operation)))
 }
 
 /// Test outcome of each operation.
-type Outcomes = [(Operation, Result<f64, String>); Operation::ALL.len()];
+type Outcomes = [(KernelOperation, Result<f64, String>); KernelOperation::ALL.len()];
 
 /// Tests the kernels for such a model once per process; `None` where there are none: on the CPU, and for other kinds than bf16.
-fn asked(device: Device, kind: Kind, config: &ModelConfig) -> Option<Outcomes> {
-    static ASKED: Asked<(Device, ModelConfig), Outcomes> = Asked::new();
+fn cached_outcomes(device: Device, kind: Kind, config: &ModelConfig) -> Option<Outcomes> {
+    static OUTCOMES: OutcomeCache<(Device, ModelConfig), Outcomes> = OutcomeCache::new();
     let tested = |(device, config): &(Device, ModelConfig)| {
         outcomes(&DecodingKernels::on(*device), *device, config)
     };
     let is_for = kind == Kind::BFloat16 && matches!(device, Device::Cuda(_));
-    is_for.then(|| ASKED.get((device, config.clone()), tested))
+    is_for.then(|| OUTCOMES.get((device, config.clone()), tested))
 }
 
 /// Names the decoding operations whose kernels failed their test, and the reason; `None` if there are none.
 pub(crate) fn kernels_left_out(decoder: &Decoder) -> Option<String> {
-    let asked = || asked(decoder.device(), decoder.kind(), decoder.config());
-    left_out(&may_use_kernels().then(asked)??)
+    let cached_outcomes = || cached_outcomes(decoder.device(), decoder.kind(), decoder.config());
+    left_out(&may_use_kernels().then(cached_outcomes)??)
 }
 
 fn left_out(outcomes: &Outcomes) -> Option<String> {
-    let wrong = |(operation, outcome): &(Operation, Result<f64, String>)| {
+    let wrong = |(operation, outcome): &(KernelOperation, Result<f64, String>)| {
         Some((operation.name(), outcome.as_ref().err()?.clone()))
     };
     let (names, reasons): (Vec<_>, Vec<_>) = outcomes.iter().filter_map(wrong).unzip();
@@ -71,13 +71,13 @@ fn left_out(outcomes: &Outcomes) -> Option<String> {
 
 /// The kernels that passed their test: on CUDA, in bf16.
 pub(super) fn own_kernels(device: Device, kind: Kind, config: &ModelConfig) -> FusedOperations {
-    match (asked(device, kind, config), DecodingKernels::on(device)) {
+    match (cached_outcomes(device, kind, config), DecodingKernels::on(device)) {
         (Some(outcomes), Ok(kernels)) => FusedOperations::new(kernels, right(outcomes)),
         _ => FusedOperations::default(),
     }
 }
 
-fn right(outcomes: Outcomes) -> Vec<Operation> {
+fn right(outcomes: Outcomes) -> Vec<KernelOperation> {
     let tested = outcomes.into_iter();
     tested.filter_map(|(operation, outcome)| outcome.is_ok().then_some(operation)).collect()
 }
@@ -135,12 +135,12 @@ mod tests {
     #[test]
     fn kernels_that_are_right_are_used_for_what_they_are_for() {
         let tested = outcomes(&DecodingKernels::emulated(), CPU, &tiny_config());
-        assert_eq!(tested.each_ref().map(|(operation, _)| *operation), Operation::ALL);
+        assert_eq!(tested.each_ref().map(|(operation, _)| *operation), KernelOperation::ALL);
         for (operation, outcome) in &tested {
             assert!(outcome.is_ok(), "{}: {outcome:?}", operation.name());
         }
         assert_eq!(left_out(&tested), None);
-        assert_eq!(right(tested), Operation::ALL);
+        assert_eq!(right(tested), KernelOperation::ALL);
     }
 
     #[test]
@@ -191,7 +191,7 @@ mod tests {
     fn the_same_tokens_are_drawn() {
         const ROWS: i32 = 1000;
         let kernels = DecodingKernels::emulated().unwrap();
-        let fused = FusedOperations::new(kernels, Operation::ALL.to_vec());
+        let fused = FusedOperations::new(kernels, KernelOperation::ALL.to_vec());
         let options = (Kind::Double, CPU);
         for (vocabulary, sharpness, temperature) in [(997, 0.3, 1.0), (331, 6.0, 0.8)] {
             let waves = (Tensor::arange(vocabulary, options) * 0.37).sin() * sharpness;

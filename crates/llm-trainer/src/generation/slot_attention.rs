@@ -3,12 +3,12 @@
 use tch::{Device, Kind, Tensor};
 use torch_ext::{Ragged, TorchError, ragged_flash_attention};
 
-use crate::kernel_self_test::{Asked, RaggedKernel, largest_difference};
+use crate::kernel_self_test::{OutcomeCache, RaggedKernel, largest_difference};
 
 /// Tokens that the rows of a step attend to. Slots follow each other in a tensor `[slots · capacity, kv_heads, head_dim]`; the first
 /// are in use.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct AttendedSlots {
     rows: i64,
     capacity: i64,
     /// Tokens of the longest row.
@@ -36,7 +36,7 @@ enum How {
     },
 }
 
-impl Seen {
+impl AttendedSlots {
     /// Attends by plain operators. `lengths` are the tokens of each row, `positions` that of its newest, i64 `[rows]` on the device.
     pub(super) fn plain(lengths: &[i64], positions: &Tensor, capacity: i64) -> Self {
         let longest = longest(lengths);
@@ -106,13 +106,13 @@ fn longest(lengths: &[i64]) -> i64 {
 
 /// Returns true if one kernel can attend for all rows: on CUDA, in bf16, if it passes its test for these heads.
 pub(super) fn is_fused(device: Device, kind: Kind, heads: [i64; 3]) -> bool {
-    static ASKED: Asked<(Device, [i64; 3]), bool> = Asked::new();
+    static OUTCOMES: OutcomeCache<(Device, [i64; 3]), bool> = OutcomeCache::new();
     let is_right = |&(device, heads): &(Device, [i64; 3])| {
         tch::no_grad(|| test_fused_decoding(device, heads)).is_ok()
     };
     kind == Kind::BFloat16
         && matches!(device, Device::Cuda(_))
-        && ASKED.get((device, heads), is_right)
+        && OUTCOMES.get((device, heads), is_right)
 }
 
 /// Tests the decoding kernel on `device` in bf16 against plain operators in f32; `heads` are the numbers of query heads and of
@@ -145,12 +145,12 @@ fn test_kernel(
     let positions = Tensor::from_slice(&LENGTHS) - 1;
     let counts = Tensor::arange(rows + 2, (Kind::Int, device));
     let there = [&query, &keys, &values].map(|x| x.to_device(device));
-    let attended = Seen::fused(&LENGTHS, &positions.to_device(device), CAPACITY, &counts)
+    let attended = AttendedSlots::fused(&LENGTHS, &positions.to_device(device), CAPACITY, &counts)
         .attend_by(kernel, there.each_ref())
         .map_err(|error| error.to_string())?;
     let [query, keys, values] = [&query, &keys, &values].map(|x| x.to_kind(Kind::Float));
     // On the host: a device that computes nothing would agree with itself.
-    let exact = Seen::plain(&LENGTHS, &positions, CAPACITY).attend(&query, &keys, &values);
+    let exact = AttendedSlots::plain(&LENGTHS, &positions, CAPACITY).attend(&query, &keys, &values);
     largest_difference([(attended, exact)])
 }
 
@@ -200,8 +200,8 @@ mod tests {
             let query = wave(rows, 6, 0.3).unsqueeze(2);
             let positions = Tensor::from_slice(&lengths) - 1;
             let three = [&query, &keys, &values];
-            let fused = Seen::fused(&lengths, &positions, capacity, &counts);
-            let plain = Seen::plain(&lengths, &positions, capacity);
+            let fused = AttendedSlots::fused(&lengths, &positions, capacity, &counts);
+            let plain = AttendedSlots::plain(&lengths, &positions, capacity);
             let (fused, plain) =
                 (fused.attend_by(reference, three), plain.attend_by(reference, three));
             let (fused, plain) = (fused.unwrap(), plain.unwrap());

@@ -128,7 +128,7 @@ pub struct FailedElsewhere {
 
 /// Events that the launcher waits for.
 #[derive(Debug)]
-pub(super) enum Event {
+pub(super) enum LaunchEvent {
     /// A rank of this host, by its index on this host, has ended; the last field is the rank of the run that it blames.
     Ended(usize, Ended, Option<usize>),
     /// A rank of another host has failed; the text says how.

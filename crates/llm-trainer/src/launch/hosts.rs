@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use torch_ext::{GroupError, Store};
 
-use super::ended::Event;
+use super::ended::LaunchEvent;
 use super::host::Host;
 
 /// Interval at which a launcher reads the messages of the others.
@@ -51,7 +51,7 @@ impl Hosts {
     pub(super) fn join(
         host: &Host,
         processes: usize,
-        events: Sender<Event>,
+        events: Sender<LaunchEvent>,
     ) -> anyhow::Result<Self> {
         let Host { index, count, first, port, connect_timeout } = host;
         let store = if *index == 0 {
@@ -103,10 +103,10 @@ impl Hosts {
         }
     }
 
-    /// Leaves the run after the ranks of this host have ended. Host 0, which serves the store, waits until the ranks of all
+    /// Waits for the other hosts after the ranks of this host have ended. Host 0, which serves the store, waits until the ranks of all
     /// other hosts have ended or are silent. No host waits longer than `patience`, nor once `is_asked_to_end`. Returns the
     /// failure of another host if it came first.
-    pub(super) fn leave(
+    pub(super) fn wait_for_others(
         self,
         patience: Option<Duration>,
         is_asked_to_end: impl Fn() -> bool,
@@ -168,7 +168,7 @@ impl Other {
 /// The thread that talks to the store.
 struct Talker {
     store: Store,
-    events: Sender<Event>,
+    events: Sender<LaunchEvent>,
     talk: Arc<Talk>,
     host: usize,
     has_told: bool,
@@ -236,7 +236,7 @@ impl Talker {
         if words.others.is_none() {
             words.others = Some(failure.clone());
             // The launcher may no longer receive events.
-            let _ = self.events.send(Event::Elsewhere(failure));
+            let _ = self.events.send(LaunchEvent::Elsewhere(failure));
         }
     }
 }

@@ -18,7 +18,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::flag;
 use tempfile::TempDir;
 
-use super::ended::{Ended, Event, FailedElsewhere};
+use super::ended::{Ended, FailedElsewhere, LaunchEvent};
 use super::host::Host;
 use super::hosts::Hosts;
 use super::output::copy_lines;
@@ -89,7 +89,7 @@ pub fn launch(options: &LaunchOptions) -> anyhow::Result<()> {
         if let Err(error) = ranks.start(index, options, hosts.port(), &sender) {
             hosts.tell(&format!("{error:#}"));
             drop(ranks);
-            hosts.leave(Some(options.grace), || false);
+            hosts.wait_for_others(Some(options.grace), || false);
             return Err(error);
         }
     }
@@ -97,7 +97,7 @@ pub fn launch(options: &LaunchOptions) -> anyhow::Result<()> {
     ranks.end();
     let is_well = outcome.is_ok() && elsewhere.is_none();
     let patience = (!is_well).then_some(options.grace);
-    let first = hosts.leave(patience, || !requests.take().is_empty());
+    let first = hosts.wait_for_others(patience, || !requests.take().is_empty());
     match (outcome, first.or(elsewhere).map(|message| FailedElsewhere { message })) {
         (Ok(()), None) => Ok(()),
         (Err(failed), None) => Err(failed.into()),
@@ -159,7 +159,7 @@ impl Ranks {
         index: usize,
         options: &LaunchOptions,
         port: u16,
-        ended: &Sender<Event>,
+        ended: &Sender<LaunchEvent>,
     ) -> anyhow::Result<()> {
         let rank = options.first() + index;
         let mut command = Command::new(&options.command[0]);
@@ -196,7 +196,7 @@ impl Ranks {
             let how = wait_for_end(process);
             let culprit = record.and_then(|path| Record::read(&path)?.culprit);
             // The channel is closed once the launcher is done.
-            let _ = ended.send(Event::Ended(index, how, culprit));
+            let _ = ended.send(LaunchEvent::Ended(index, how, culprit));
         });
         Ok(())
     }
@@ -208,7 +208,7 @@ impl Ranks {
         options: &LaunchOptions,
         hosts: &Hosts,
         requests: &Requests,
-        events: &Receiver<Event>,
+        events: &Receiver<LaunchEvent>,
     ) -> (Result<(), super::RankFailed>, Option<String>) {
         let ranks = options.first()..options.first() + self.leaders.len();
         let mut supervision = Supervision::new(ranks, options.ranks(), options.grace);
@@ -230,10 +230,10 @@ impl Ranks {
             // Ranks that ended at the same time are handled before any rank is told to end.
             for event in event.into_iter().chain(events.try_iter()) {
                 step = step.or(match event {
-                    Event::Ended(index, how, culprit) => {
+                    LaunchEvent::Ended(index, how, culprit) => {
                         supervision.on_end(index, how, culprit, now)
                     }
-                    Event::Elsewhere(failure) => {
+                    LaunchEvent::Elsewhere(failure) => {
                         eprintln!("{failure}: ending the ranks of this host");
                         elsewhere = Some(failure);
                         supervision.on_failure_elsewhere(now)

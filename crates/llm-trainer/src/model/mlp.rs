@@ -44,7 +44,7 @@ mod tests {
         };
         let x = Operand::plain(wave(3, 8, 1.1).unsqueeze(1));
         let kernels = torch_ext::DecodingKernels::emulated().unwrap();
-        let fused = FusedOperations::new(kernels, vec![crate::model::Operation::Gate]);
+        let fused = FusedOperations::new(kernels, vec![crate::model::KernelOperation::Gate]);
         let both = Projection::forward_all(&[&mlp.gate, &mlp.up], &x);
         assert!(fused.gate(&both).is_some());
         let gate_up = |fused| mlp.gate_up(&x, fused).into_value();

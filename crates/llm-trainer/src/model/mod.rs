@@ -40,7 +40,7 @@ pub(crate) use block_backward::BlockBackward;
 pub(crate) use block_gradients::{BlockGradients, block_of};
 pub use decoder::Decoder;
 pub use error::DecoderError;
-pub use fused::Operation;
+pub use fused::KernelOperation;
 pub(crate) use fused::{FusedOperations, test_block_kernel};
 pub use packed_attention::{PackedLengths, test_fused_training};
 pub(crate) use parts::BlockParts;

@@ -4,7 +4,7 @@ use tch::{Device, Kind, Tensor};
 use torch_ext::{Ragged, TorchError, ragged_flash_attention};
 
 use super::attention::causal_attention;
-use crate::kernel_self_test::{Asked, RaggedKernel, largest_difference, may_use_kernels};
+use crate::kernel_self_test::{OutcomeCache, RaggedKernel, largest_difference, may_use_kernels};
 
 /// The sequences of a row, and the implementation of attention within them.
 ///
@@ -90,8 +90,8 @@ fn by_length(lengths: &[i64], query: &Tensor, key: &Tensor, value: &Tensor) -> T
 
 /// Returns true if the kernel exists and passes its test.
 fn has_fused_kernel(device: Device) -> bool {
-    static ASKED: Asked<Device, bool> = Asked::new();
-    ASKED.get(device, |&device| test_fused_training(device).is_ok())
+    static OUTCOMES: OutcomeCache<Device, bool> = OutcomeCache::new();
+    OUTCOMES.get(device, |&device| test_fused_training(device).is_ok())
 }
 
 /// Tests the kernel for ragged sequences on `device`, forward and backward in bf16, against attention sequence by sequence in f32.

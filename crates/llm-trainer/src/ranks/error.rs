@@ -3,9 +3,9 @@
 use thiserror::Error;
 use torch_ext::GroupError;
 
+use super::heartbeat::Culprit;
 use super::record::Record;
 use super::status::Status;
-use super::watch::Culprit;
 
 /// Reason why the ranks cannot go on together.
 #[derive(Debug, Error)]
@@ -81,7 +81,7 @@ pub(super) fn not_joined(error: GroupError) -> anyhow::Error {
         GroupError::Coordinator { .. } if is_unserved => Some(0),
         _ => None,
     };
-    Record::new(error.to_string(), record).leave();
+    Record::new(error.to_string(), record).report();
     if is_unserved {
         anyhow::anyhow!(
             "{error}; expected it to be served there by rank 0, or by its launcher, within \

@@ -5,10 +5,10 @@
 
 mod device_mesh;
 mod error;
+mod heartbeat;
 pub(crate) mod record;
 mod status;
 mod tensors;
-mod watch;
 
 use std::fmt::Display;
 use std::rc::Rc;
@@ -18,7 +18,7 @@ use std::time::Duration;
 use anyhow::Context;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use torch_ext::distributed::{Operation, Traffic};
+use torch_ext::distributed::{GroupOperation, Traffic};
 use torch_ext::{GroupError, GroupOptions, Placement, ProcessGroup};
 use training_run::config::{Device as DeviceChoice, ParallelSection};
 
@@ -26,10 +26,10 @@ pub use device_mesh::DeviceMesh;
 pub use error::RankError;
 pub(crate) use error::between_ranks;
 use error::{not_joined, suspects};
+use heartbeat::{Culprit, HeartbeatMonitor};
 use record::Record;
 pub use status::Status;
 pub use tensors::Exchange;
-use watch::{Culprit, Watch};
 
 use crate::one_line::one_line;
 
@@ -39,7 +39,7 @@ pub struct Ranks {
     /// `None` with a single process.
     group: Option<Rc<ProcessGroup>>,
     status: Arc<Mutex<Status>>,
-    watch: Option<Rc<Watch>>,
+    monitor: Option<Rc<HeartbeatMonitor>>,
     /// True if all ranks of the run call the same operations. They are then counted, which shows which rank is late.
     is_counted: bool,
     /// True if operations that were started overlap with this rank's computation.
@@ -55,7 +55,13 @@ impl Default for Ranks {
 impl Ranks {
     /// A single process: nothing is sent, and results are bit-identical.
     pub fn single() -> Self {
-        Self { group: None, status: Arc::default(), watch: None, is_counted: true, overlaps: true }
+        Self {
+            group: None,
+            status: Arc::default(),
+            monitor: None,
+            is_counted: true,
+            overlaps: true,
+        }
     }
 
     /// The ranks that the environment describes ([`Placement::from_env`]). Their tensors are on `device`; `parallel` sets how
@@ -79,10 +85,17 @@ impl Ranks {
         let status = Status { rank, phase: "starting".to_owned(), ..Status::default() };
         let status = Arc::new(Mutex::new(status));
         let store = group.store().reconnect().and_then(|store| store.prefixed("watch"));
-        let watch = Watch::start(store?, Arc::clone(&status), rank, count, timeout, Box::new(end))
-            .context("cannot watch the other ranks")?;
-        let (group, watch) = (Some(Rc::new(group)), Some(Rc::new(watch)));
-        Ok(Self { group, status, watch, is_counted: true, overlaps: true })
+        let monitor = HeartbeatMonitor::start(
+            store?,
+            Arc::clone(&status),
+            rank,
+            count,
+            timeout,
+            Box::new(end),
+        )
+        .context("cannot watch the other ranks")?;
+        let (group, monitor) = (Some(Rc::new(group)), Some(Rc::new(monitor)));
+        Ok(Self { group, status, monitor, is_counted: true, overlaps: true })
     }
 
     /// Sets whether started operations overlap with computation; if not, each is waited for at once (for comparison).
@@ -92,7 +105,7 @@ impl Ranks {
     }
 
     /// Bytes sent and time waited by this process so far, by operation; empty for a single process.
-    pub fn traffic(&self) -> Vec<(Operation, Traffic)> {
+    pub fn traffic(&self) -> Vec<(GroupOperation, Traffic)> {
         self.group.as_ref().map_or_else(Vec::new, |group| group.traffic())
     }
 
@@ -110,7 +123,7 @@ impl Ranks {
             }
             _ => None,
         };
-        Ok(Self { group, watch: None, ..self.clone() })
+        Ok(Self { group, monitor: None, ..self.clone() })
     }
 
     /// Ends the run on this rank with `outcome`: it waits for the other ranks, or tells them why it fails.
@@ -119,33 +132,33 @@ impl Ranks {
     ///
     /// The error of `outcome`, with this rank's state and the rank to blame.
     pub fn conclude<T>(&self, outcome: anyhow::Result<T>) -> anyhow::Result<T> {
-        let Some(watch) = &self.watch else { return outcome };
+        let Some(monitor) = &self.monitor else { return outcome };
         let error = match outcome {
             Ok(outcome) => {
                 // The first rank may serve the store: it must not end before the others are done with it.
-                watch.leave();
+                monitor.stop();
                 self.gather("the end", ())?;
                 return Ok(outcome);
             }
             Err(error) => error,
         };
-        watch.take_over();
+        monitor.take_over();
         let error = match between_ranks(&error) {
             Some(RankError::Elsewhere { .. } | RankError::Differ { .. }) => error,
-            Some(RankError::Operation { cause, .. }) => match watch.culprit(suspects(cause)) {
+            Some(RankError::Operation { cause, .. }) => match monitor.culprit(suspects(cause)) {
                 Some(culprit) => {
-                    watch.tell(&culprit);
+                    monitor.tell(&culprit);
                     error.context(culprit)
                 }
                 None => error,
             },
             _ => {
                 let (rank, status) = (self.rank(), self.status());
-                watch.tell(&Culprit { rank, message: format!("{status}: {}", one_line(&error)) });
+                monitor.tell(&Culprit { rank, message: format!("{status}: {}", one_line(&error)) });
                 error.context(status.to_string())
             }
         };
-        Record::new(one_line(&error), error::culprit(&error)).leave();
+        Record::new(one_line(&error), error::culprit(&error)).report();
         Err(error)
     }
 
@@ -364,7 +377,7 @@ impl Ranks {
 /// Ends this process at once: the training thread may be waiting for a rank that never comes.
 fn end(reason: &Culprit) {
     eprintln!("error: {reason}");
-    Record::new(reason.to_string(), Some(reason.rank)).leave();
+    Record::new(reason.to_string(), Some(reason.rank)).report();
     signal_hook::low_level::exit(2);
 }
 

@@ -27,7 +27,7 @@ impl Record {
     }
 
     /// Writes the record where the launcher looks, if it looks anywhere. A failed write is no error: the run fails anyway.
-    pub(crate) fn leave(&self) {
+    pub(crate) fn report(&self) {
         if let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) {
             self.write(&path);
         }

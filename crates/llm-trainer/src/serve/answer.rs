@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::request::{Request, Style};
 use super::text::TextSoFar;
-use super::worker::Event;
+use super::worker::RequestEvent;
 use crate::generation::{Finish, GenerationError};
 
 /// Fields shared by all objects of an answer.
@@ -55,20 +55,20 @@ impl Answer {
     }
 
     /// Takes an event of the model; for a stream, returns the object to send, if any.
-    pub(super) fn hear(
+    pub(super) fn on_event(
         &mut self,
-        event: Event,
+        event: RequestEvent,
         tokenizer: &TextTokenizer,
     ) -> Result<Option<Value>, GenerationError> {
         match event {
-            Event::Failed(error) => Err(error),
-            Event::Scored { prompt, log_prob } => {
+            RequestEvent::Failed(error) => Err(error),
+            RequestEvent::Scored { prompt, log_prob } => {
                 for choice in self.choices.iter_mut().filter(|choice| choice.prompt == prompt) {
                     choice.prompt_log_prob.clone_from(&log_prob);
                 }
                 Ok(None)
             }
-            Event::Drawn { prompt, sample, token_id, log_prob, top, finish } => {
+            RequestEvent::Drawn { prompt, sample, token_id, log_prob, top, finish } => {
                 let index = prompt * self.request.options.samples + sample;
                 let stops = self.request.options.stop_strings.clone();
                 let choice = &mut self.choices[index];

@@ -55,7 +55,7 @@ pub fn listen(
         model_name: settings.model_name.clone(),
         vocab_size: decoder.config().vocab_size,
         eos_ids,
-        room: settings.room,
+        capacity: settings.capacity,
     };
     Ok(Listening { listener, settings, decoder, reader })
 }
@@ -77,17 +77,17 @@ impl Listening {
     /// If threads cannot be had, or the model's has failed.
     pub fn serve(self) -> anyhow::Result<()> {
         let Self { listener, settings, decoder, reader } = self;
-        let (orders, taken) = channel(settings.queue);
-        let room = settings.room;
-        let server = Arc::new(Server::new(settings, reader, orders));
+        let (requests, taken) = channel(settings.queue);
+        let capacity = settings.capacity;
+        let server = Arc::new(Server::new(settings, reader, requests));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let network = std::thread::Builder::new().name("network".to_owned()).spawn(move || {
             let outcome = runtime.block_on(accept(listener, server));
-            // Open connections lose their answers, and so their rows in the batch; no one can send orders any more.
+            // Open connections lose their answers, and so their rows in the batch; no one can send requests any more.
             drop(runtime);
             outcome
         })?;
-        run(decoder, taken, room);
+        run(decoder, taken, capacity);
         network.join().map_err(|_| anyhow::anyhow!("the network's thread has failed"))?
     }
 }

@@ -7,7 +7,7 @@ mod answer;
 mod error;
 mod fields;
 mod http;
-mod orders;
+mod model_requests;
 mod request;
 mod response;
 mod server;
@@ -15,7 +15,7 @@ mod text;
 mod worker;
 
 pub use http::{Listening, listen};
-pub use worker::Room;
+pub use worker::BatchCapacity;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub struct Settings {
     /// Name of the model in requests.
     pub model_name: String,
     /// Responses that decode together, and tokens of prompt and response.
-    pub room: Room,
+    pub capacity: BatchCapacity,
     /// Most requests that wait for the model; further ones are refused with status 429.
     pub queue: usize,
     /// Longest request body, in bytes.

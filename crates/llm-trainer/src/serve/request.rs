@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::error::ApiError;
 use super::fields::Fields;
-use super::worker::Room;
+use super::worker::BatchCapacity;
 use crate::generation::GenerationOptions;
 
 /// Most alternatives reported per token.
@@ -57,7 +57,7 @@ pub(super) struct Reader {
     pub(super) model_name: String,
     pub(super) vocab_size: usize,
     pub(super) eos_ids: Vec<u32>,
-    pub(super) room: Room,
+    pub(super) capacity: BatchCapacity,
 }
 
 impl Reader {
@@ -85,7 +85,7 @@ impl Reader {
             return Err(ApiError::field("max_tokens", "is 0, expected at least 1 without `echo`"));
         }
         let options = GenerationOptions {
-            samples: fields.count("n", self.room.rows)?.unwrap_or(1),
+            samples: fields.count("n", self.capacity.rows)?.unwrap_or(1),
             max_new_tokens: asked.max(1),
             ..self.sampling(&mut fields)?
         };
@@ -199,7 +199,7 @@ impl Reader {
         fields: &mut Fields,
         prompts: &[Vec<u32>],
     ) -> Result<usize, ApiError> {
-        let most = self.room.tokens;
+        let most = self.capacity.tokens;
         let name = match style {
             Style::Completion => "max_tokens",
             Style::Chat => "max_completion_tokens",

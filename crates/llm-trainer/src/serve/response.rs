@@ -12,15 +12,15 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::error::ApiError;
 
-pub(super) type Response = hyper::Response<Answered>;
+pub(super) type Response = hyper::Response<ResponseBody>;
 
 /// A body in one piece, or piece by piece.
-pub(super) enum Answered {
+pub(super) enum ResponseBody {
     Whole(Option<Bytes>),
     Stream(UnboundedReceiver<Bytes>),
 }
 
-impl Body for Answered {
+impl Body for ResponseBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -37,7 +37,7 @@ impl Body for Answered {
     }
 }
 
-pub(super) fn response(status: StatusCode, kind: &'static str, body: Answered) -> Response {
+pub(super) fn response(status: StatusCode, kind: &'static str, body: ResponseBody) -> Response {
     let mut response = hyper::Response::new(body);
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
@@ -45,7 +45,7 @@ pub(super) fn response(status: StatusCode, kind: &'static str, body: Answered) -
 }
 
 pub(super) fn whole(status: StatusCode, value: &Value) -> Response {
-    let body = Answered::Whole(Some(Bytes::from(value.to_string())));
+    let body = ResponseBody::Whole(Some(Bytes::from(value.to_string())));
     response(status, "application/json", body)
 }
 

@@ -19,14 +19,14 @@ use super::Settings;
 use super::answer::Answer;
 use super::error::ApiError;
 use super::request::{Reader, Style};
-use super::response::{Answered, Response, refusal, response, whole};
-use super::worker::Order;
+use super::response::{Response, ResponseBody, refusal, response, whole};
+use super::worker::ModelRequest;
 
 /// State shared by all connections.
 pub(super) struct Server {
     pub(super) settings: Settings,
     pub(super) reader: Reader,
-    orders: Sender<Order>,
+    model_requests: Sender<ModelRequest>,
     /// Generator of seeds for requests without one.
     seeds: RandomState,
     counts: Counts,
@@ -47,14 +47,18 @@ impl Counts {
 }
 
 impl Server {
-    pub(super) fn new(settings: Settings, reader: Reader, orders: Sender<Order>) -> Self {
+    pub(super) fn new(
+        settings: Settings,
+        reader: Reader,
+        model_requests: Sender<ModelRequest>,
+    ) -> Self {
         let (seeds, counts) = (RandomState::new(), Counts::default());
-        Self { settings, reader, orders, seeds, counts }
+        Self { settings, reader, model_requests, seeds, counts }
     }
 
-    /// Waits until the model thread takes no more orders.
+    /// Waits until the model thread takes no more requests.
     pub(super) async fn ended(&self) {
-        self.orders.closed().await;
+        self.model_requests.closed().await;
     }
 
     /// Answers a request; errors become refusals.
@@ -79,7 +83,7 @@ impl Server {
         let (get, post) = (request.method() == Method::GET, request.method() == Method::POST);
         match path.as_str() {
             "/v1/models" if get => Ok(whole(StatusCode::OK, &self.models())),
-            "/health" if get && !self.orders.is_closed() => {
+            "/health" if get && !self.model_requests.is_closed() => {
                 Ok(whole(StatusCode::OK, &json!({"status": "ok"})))
             }
             "/health" if get => Err(ApiError::ended()),
@@ -111,13 +115,13 @@ impl Server {
         let name = &self.settings.model_name;
         json!({"object": "list", "data": [{
             "id": name, "object": "model", "created": 0, "owned_by": "llm-trainer",
-            "max_model_len": self.settings.room.tokens,
+            "max_model_len": self.settings.capacity.tokens,
         }]})
     }
 
     fn metrics(&self) -> Response {
         let Counts { requests, refused, prompt_tokens, drawn_tokens } = &self.counts;
-        let waiting = (self.settings.queue - self.orders.capacity()) as u64;
+        let waiting = (self.settings.queue - self.model_requests.capacity()) as u64;
         let mut text = String::new();
         for (name, kind, value) in [
             ("requests_total", "counter", requests.load(Ordering::Relaxed)),
@@ -129,7 +133,7 @@ impl Server {
             let name = format!("llm_trainer_{name}");
             text.extend(["# TYPE ", &name, " ", kind, "\n", &name, " ", &value.to_string(), "\n"]);
         }
-        let body = Answered::Whole(Some(Bytes::from(text)));
+        let body = ResponseBody::Whole(Some(Bytes::from(text)));
         response(StatusCode::OK, "text/plain; version=0.0.4", body)
     }
 
@@ -159,8 +163,8 @@ impl Server {
         }
     }
 
-    pub(super) fn order(&self, order: Order) -> Result<(), ApiError> {
-        self.orders.try_send(order).map_err(|error| match error {
+    pub(super) fn send_to_model(&self, request: ModelRequest) -> Result<(), ApiError> {
+        self.model_requests.try_send(request).map_err(|error| match error {
             TrySendError::Full(_) => ApiError::full(self.settings.queue),
             TrySendError::Closed(_) => ApiError::ended(),
         })

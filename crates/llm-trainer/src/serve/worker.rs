@@ -16,7 +16,7 @@ use crate::scoring::score;
 
 /// Size of the decoding batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Room {
+pub struct BatchCapacity {
     /// Responses that decode together.
     pub rows: usize,
     /// Tokens of one prompt and response.
@@ -25,8 +25,8 @@ pub struct Room {
     pub cpu_kernels: bool,
 }
 
-/// An order to the model thread, executed in sequence.
-pub(super) enum Order {
+/// A request to the model thread, executed in sequence.
+pub(super) enum ModelRequest {
     Generate(Work),
     /// Loads other weights for the same tokenizer; running requests end with the old ones, later ones use the new.
     Reload(PathBuf, oneshot::Sender<Result<(), String>>),
@@ -42,12 +42,12 @@ pub(super) struct Work {
     pub(super) scores: bool,
     /// True if anything is drawn.
     pub(super) draws: bool,
-    pub(super) events: UnboundedSender<Event>,
+    pub(super) events: UnboundedSender<RequestEvent>,
 }
 
 /// A message to a request. The request has ended when the channel closes.
 #[derive(Debug)]
-pub(super) enum Event {
+pub(super) enum RequestEvent {
     /// `log π(x_t | x_<t)` in nats of each token of a prompt but the first, at temperature 1.
     Scored { prompt: usize, log_prob: Vec<f64> },
     /// One drawn token.
@@ -69,9 +69,13 @@ enum End {
     Reload(PathBuf, oneshot::Sender<Result<(), String>>),
 }
 
-/// Serves until no sender of orders is left.
-pub(super) fn run(mut decoder: Decoder, mut orders: Receiver<Order>, room: Room) {
-    while let End::Reload(path, reply) = serve(&decoder, &mut orders, room) {
+/// Serves until no sender of requests is left.
+pub(super) fn run(
+    mut decoder: Decoder,
+    mut requests: Receiver<ModelRequest>,
+    capacity: BatchCapacity,
+) {
+    while let End::Reload(path, reply) = serve(&decoder, &mut requests, capacity) {
         let loaded = load_like(&decoder, &path);
         let outcome = loaded.map(|loaded| decoder = loaded);
         // The client may be gone; the weights are loaded all the same.
@@ -90,27 +94,28 @@ fn load_like(decoder: &Decoder, path: &std::path::Path) -> Result<Decoder, Strin
     }
 }
 
-fn serve(decoder: &Decoder, orders: &mut Receiver<Order>, room: Room) -> End {
-    let new_batch = || SharedBatch::new(decoder, room.rows, room.tokens, room.cpu_kernels);
+fn serve(decoder: &Decoder, requests: &mut Receiver<ModelRequest>, capacity: BatchCapacity) -> End {
+    let new_batch =
+        || SharedBatch::new(decoder, capacity.rows, capacity.tokens, capacity.cpu_kernels);
     let mut batch = new_batch();
-    let mut listeners: HashMap<u64, (usize, UnboundedSender<Event>)> = HashMap::new();
+    let mut listeners: HashMap<u64, (usize, UnboundedSender<RequestEvent>)> = HashMap::new();
     let mut next_id = 0;
     let mut end = None;
     loop {
         while end.is_none() && batch.has_room() {
-            let order = if batch.is_idle() {
-                orders.blocking_recv()
+            let request = if batch.is_idle() {
+                requests.blocking_recv()
             } else {
-                match orders.try_recv() {
-                    Ok(order) => Some(order),
+                match requests.try_recv() {
+                    Ok(request) => Some(request),
                     Err(TryRecvError::Empty) => break,
                     Err(TryRecvError::Disconnected) => None,
                 }
             };
-            match order {
+            match request {
                 None => end = Some(End::Closed),
-                Some(Order::Reload(path, reply)) => end = Some(End::Reload(path, reply)),
-                Some(Order::Generate(work)) => {
+                Some(ModelRequest::Reload(path, reply)) => end = Some(End::Reload(path, reply)),
+                Some(ModelRequest::Generate(work)) => {
                     admit(decoder, work, &mut batch, &mut listeners, &mut next_id);
                 }
             }
@@ -124,7 +129,7 @@ fn serve(decoder: &Decoder, orders: &mut Receiver<Order>, room: Room) -> End {
         }
         let step = batch.step(&mut |drawing| {
             let Some((prompt, events)) = listeners.get(&drawing.id) else { return false };
-            let is_heard = events.send(Event::Drawn {
+            let is_heard = events.send(RequestEvent::Drawn {
                 prompt: *prompt,
                 sample: drawing.sample,
                 token_id: drawing.token_id,
@@ -138,7 +143,8 @@ fn serve(decoder: &Decoder, orders: &mut Receiver<Order>, room: Room) -> End {
             // It cannot be told whose tokens these were.
             let words = error.to_string();
             for (_, events) in listeners.drain().map(|(_, listener)| listener) {
-                let _heard = events.send(Event::Failed(GenerationError::GivenUp(words.clone())));
+                let _heard =
+                    events.send(RequestEvent::Failed(GenerationError::GivenUp(words.clone())));
             }
             batch = new_batch();
         }
@@ -150,7 +156,7 @@ fn admit(
     decoder: &Decoder,
     work: Work,
     batch: &mut SharedBatch<'_>,
-    listeners: &mut HashMap<u64, (usize, UnboundedSender<Event>)>,
+    listeners: &mut HashMap<u64, (usize, UnboundedSender<RequestEvent>)>,
     next_id: &mut u64,
 ) {
     let Work { prompts, options, seed, top, scores, draws, events } = work;
@@ -160,7 +166,7 @@ fn admit(
     for (prompt, token_ids) in prompts.into_iter().enumerate() {
         if scores {
             let log_prob = score(decoder, &token_ids, 1.0).log_prob;
-            let _heard = events.send(Event::Scored { prompt, log_prob });
+            let _heard = events.send(RequestEvent::Scored { prompt, log_prob });
         }
         if !draws {
             continue;
@@ -172,7 +178,7 @@ fn admit(
         match batch.push(ask) {
             Ok(()) => drop(listeners.insert(id, (prompt, events.clone()))),
             Err(error) => {
-                let _heard = events.send(Event::Failed(error));
+                let _heard = events.send(RequestEvent::Failed(error));
                 return;
             }
         }

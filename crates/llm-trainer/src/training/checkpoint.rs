@@ -20,7 +20,7 @@ use whole_file::{LONGEST_TEXT_BYTES, read_at_most};
 
 use super::adamw::{AdamW, WHOLE};
 use super::reward_model::RewardModel;
-use super::rollout::Answered;
+use super::rollout::QuestionGroup;
 use super::update::UpdateSums;
 use crate::model::Decoder;
 use crate::ranks::DeviceMesh;
@@ -193,7 +193,7 @@ pub(super) struct Snapshot<'a> {
     pub(super) reward_model: Option<&'a RewardModel>,
     pub(super) state: &'a TrainerState,
     /// Groups that wait for a later step.
-    pub(super) waiting: &'a GroupSampler<Answered>,
+    pub(super) waiting: &'a GroupSampler<QuestionGroup>,
 }
 
 /// Writes the checkpoint of the snapshot's step, with checksums of its files, and points `latest` at it. Only the first rank
@@ -256,7 +256,7 @@ pub(super) fn restore(
     checkpoint: &Path,
     optimizer: &mut AdamW,
     bounds: Bounds,
-) -> anyhow::Result<(TrainerState, GroupSampler<Answered>)> {
+) -> anyhow::Result<(TrainerState, GroupSampler<QuestionGroup>)> {
     let trainer = checkpoint.join(TRAINER_FOLDER);
     optimizer.restore_from(&trainer)?;
     let path = trainer.join(STATE_FILE);
@@ -273,7 +273,7 @@ pub(super) fn restore(
     }
     let text =
         read_at_most(&path, LONGEST_WAITING_BYTES).with_context(|| path.display().to_string())?;
-    let waiting: GroupSampler<Answered> = serde_json::from_slice(&text)
+    let waiting: GroupSampler<QuestionGroup> = serde_json::from_slice(&text)
         .with_context(|| format!("{}: not groups that wait", path.display()))?;
     for (index, group) in waiting.waiting_groups().enumerate() {
         if let Some(fault) = bounds.first_fault(&group.responses) {
@@ -285,7 +285,7 @@ pub(super) fn restore(
 
 impl Bounds {
     /// The first mismatch of a group, with the expected value; `None` if the group fits.
-    fn first_fault(&self, group: &Answered) -> Option<String> {
+    fn first_fault(&self, group: &QuestionGroup) -> Option<String> {
         let Self { questions, group_size, vocab_size } = *self;
         if group.question >= questions {
             return Some(format!("question {} of {questions}: other data", group.question));

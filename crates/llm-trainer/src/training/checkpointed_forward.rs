@@ -39,7 +39,7 @@ struct BlockRun {
 
 impl<'a> PolicyPass<'a> {
     /// Runs a forward pass that can be differentiated.
-    pub fn forward(&self, sequences: &[&Sequence]) -> CheckpointedForward<'a> {
+    pub fn checkpointed_forward(&self, sequences: &[&Sequence]) -> CheckpointedForward<'a> {
         let layout = TokenLayout::of(sequences.iter().copied());
         CheckpointedForward::new(*self, self.micro_batches(sequences), layout)
     }
@@ -59,7 +59,7 @@ impl<'a> PolicyPass<'a> {
         sequences: &[&Sequence],
         cotangent: &Cotangent,
     ) -> Result<Vec<f64>, TorchError> {
-        self.forward(sequences).backward(cotangent)
+        self.checkpointed_forward(sequences).backward(cotangent)
     }
 }
 

@@ -33,7 +33,7 @@ pub struct ExternalEngine {
 
 /// Conversion of the engine's text, and the texts that end a response.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a> {
+pub struct ReplyDecoding<'a> {
     /// Turns text into tokens if the engine returns none.
     pub tokenizer: &'a TextTokenizer,
     /// Texts that end a response.
@@ -99,10 +99,10 @@ impl ExternalEngine {
             .iter()
             .filter_map(|model| model["id"].as_str())
             .collect();
-        let wanted = engine.settings.model.as_str();
-        let Some(name) = names.iter().find(|name| wanted.is_empty() || **name == wanted) else {
+        let model = engine.settings.model.as_str();
+        let Some(name) = names.iter().find(|name| model.is_empty() || **name == model) else {
             let field = "rollout.engine.openai.model";
-            bail!("{field} is {wanted:?}, expected one of those that the engine has: {names:?}");
+            bail!("{field} is {model:?}, expected one of those that the engine has: {names:?}");
         };
         engine.model = (*name).into();
         Ok(engine)
@@ -149,7 +149,7 @@ impl ExternalEngine {
         &self,
         prompts: &[PromptRequest<'_>],
         options: &GenerationOptions,
-        wanted: Wanted<'_>,
+        decoding: ReplyDecoding<'_>,
         listener: &mut dyn Listener,
     ) -> anyhow::Result<usize> {
         let (next, ended) = (AtomicUsize::new(0), AtomicBool::new(false));
@@ -164,7 +164,7 @@ impl ExternalEngine {
                         let index = next.fetch_add(1, Ordering::Relaxed);
                         let Some(prompt) = prompts.get(index) else { return };
                         let answer = self
-                            .respond(*prompt, options, wanted)
+                            .respond(*prompt, options, decoding)
                             .with_context(|| format!("prompt {index}"));
                         if sender.send((index, answer)).is_err() {
                             return;
@@ -196,7 +196,7 @@ impl ExternalEngine {
         &self,
         prompt: PromptRequest<'_>,
         options: &GenerationOptions,
-        wanted: Wanted<'_>,
+        decoding: ReplyDecoding<'_>,
     ) -> anyhow::Result<Vec<(Generated, bool)>> {
         let body = json!({
             "model": self.model,
@@ -205,7 +205,7 @@ impl ExternalEngine {
             "max_tokens": options.max_new_tokens,
             "temperature": options.temperature,
             "seed": seed_of(prompt),
-            "stop": wanted.stop,
+            "stop": decoding.stop,
             "stop_token_ids": options.stop_ids,
             "logprobs": 1,
             "return_token_ids": true,
@@ -216,7 +216,7 @@ impl ExternalEngine {
         choices.sort_by_key(|choice| choice.index);
         let count = choices.len();
         ensure!(count == options.samples, "{count} responses, expected {}", options.samples);
-        choices.into_iter().map(|choice| generated(choice, options, wanted)).collect()
+        choices.into_iter().map(|choice| generated(choice, options, decoding)).collect()
     }
 
     /// Sends a request until it is answered or has used all its retries.
@@ -287,7 +287,7 @@ fn seed_of(PromptRequest { key, .. }: PromptRequest<'_>) -> u64 {
 fn generated(
     choice: Choice,
     options: &GenerationOptions,
-    wanted: Wanted<'_>,
+    decoding: ReplyDecoding<'_>,
 ) -> anyhow::Result<(Generated, bool)> {
     let Choice { text, finish_reason, logprobs, token_ids, .. } = choice;
     let told = logprobs.context("no log-probabilities, expected those of the tokens drawn")?;
@@ -300,7 +300,7 @@ fn generated(
     let is_told = token_ids.is_some();
     let token_ids = match token_ids {
         Some(token_ids) => token_ids,
-        None => wanted.tokenizer.encode(&text)?,
+        None => decoding.tokenizer.encode(&text)?,
     };
     let is_guess = token_ids.len() != log_prob.len();
     ensure!(
@@ -314,8 +314,8 @@ fn generated(
         let mean = log_prob.iter().sum::<f64>() / token_ids.len().max(1) as f64;
         log_prob = vec![mean; token_ids.len()];
     }
-    if let Some(id) = token_ids.iter().find(|id| **id as usize >= wanted.vocab_size) {
-        bail!("token {id}, expected ids below vocab_size = {}", wanted.vocab_size);
+    if let Some(id) = token_ids.iter().find(|id| **id as usize >= decoding.vocab_size) {
+        bail!("token {id}, expected ids below vocab_size = {}", decoding.vocab_size);
     }
     let finish = match finish_reason.as_deref() {
         Some("length") => Finish::Length,

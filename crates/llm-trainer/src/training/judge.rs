@@ -10,7 +10,7 @@ use rayon::ThreadPool;
 use reward_math::{Options, Reward};
 use rl_losses::OverlongPenalty;
 
-use super::own_reward::{Judged, OwnReward};
+use super::own_reward::{OwnReward, RewardInput};
 
 /// Settings for judging responses.
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +54,7 @@ impl Judge<'_> {
     }
 
     /// Reward of a judged response, in reward units.
-    pub(super) fn reward(&self, judged: Judged<'_>) -> anyhow::Result<f64> {
+    pub(super) fn reward(&self, judged: RewardInput<'_>) -> anyhow::Result<f64> {
         let punishment = self.overlong.map_or(0.0, |overlong| overlong.penalty(judged.tokens));
         let earned = match self.own {
             Some(own) => own.of(judged)?,

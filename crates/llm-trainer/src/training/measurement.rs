@@ -5,7 +5,7 @@ use question_data::prompt::Prompt;
 use reward_math::Verdict;
 use rl_losses::{Correction, EntropyChangeColumns, EntropyChangeSums, QuadrantCentre, quadrants};
 use serde::Serialize;
-use torch_ext::distributed::{Operation, Traffic};
+use torch_ext::distributed::{GroupOperation, Traffic};
 use training_run::config::RunConfig;
 use training_run::metric;
 use training_run::metrics::StepMetrics;
@@ -206,17 +206,17 @@ fn record_covariances(metrics: &mut StepMetrics, advantage: &[f64], log_prob: &[
 /// Records bytes sent and seconds waited by this rank since `before`; nothing for a single process.
 pub(super) fn record_traffic(
     metrics: &mut StepMetrics,
-    before: &[(Operation, Traffic)],
-    now: &[(Operation, Traffic)],
+    before: &[(GroupOperation, Traffic)],
+    now: &[(GroupOperation, Traffic)],
 ) {
     if now.is_empty() {
         return;
     }
     let (mut bytes, mut seconds) = (0, 0.0);
     let names = [
-        (Operation::AllReduce, metric!("parallel/all_reduce_bytes")),
-        (Operation::AllGather, metric!("parallel/all_gather_bytes")),
-        (Operation::ReduceScatter, metric!("parallel/reduce_scatter_bytes")),
+        (GroupOperation::AllReduce, metric!("parallel/all_reduce_bytes")),
+        (GroupOperation::AllGather, metric!("parallel/all_gather_bytes")),
+        (GroupOperation::ReduceScatter, metric!("parallel/reduce_scatter_bytes")),
     ];
     let mut of_kind = vec![0; names.len()];
     for ((operation, before), (_, now)) in before.iter().zip(now) {

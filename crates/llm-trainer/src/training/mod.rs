@@ -28,6 +28,6 @@ mod update_error;
 
 pub(crate) use checkpoint::checked;
 pub use checkpointed_forward::CheckpointedForward;
-pub use own_reward::{Judged, OwnReward};
+pub use own_reward::{OwnReward, RewardInput};
 pub use step_key::StepKey;
 pub use trainer::{RolloutSource, StepReport, Trainer, preflight};

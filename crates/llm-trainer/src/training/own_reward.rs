@@ -8,7 +8,7 @@ use reward_math::Verdict;
 
 /// A response as a custom reward sees it.
 #[derive(Debug, Clone, Copy)]
-pub struct Judged<'a> {
+pub struct RewardInput<'a> {
     /// The question, with its known answer.
     pub question: &'a Question,
     /// The response as text, up to a stop string.
@@ -26,11 +26,11 @@ pub struct Judged<'a> {
 /// The function is called once per response, in the order of the responses, on one thread. It must be deterministic on every
 /// rank: otherwise a run can neither be repeated nor resumed.
 #[derive(Clone)]
-pub struct OwnReward(Arc<dyn Fn(Judged<'_>) -> f64 + Send + Sync>);
+pub struct OwnReward(Arc<dyn Fn(RewardInput<'_>) -> f64 + Send + Sync>);
 
 impl OwnReward {
     /// Wraps a reward function.
-    pub fn new(reward: impl Fn(Judged<'_>) -> f64 + Send + Sync + 'static) -> Self {
+    pub fn new(reward: impl Fn(RewardInput<'_>) -> f64 + Send + Sync + 'static) -> Self {
         Self(Arc::new(reward))
     }
 
@@ -39,7 +39,7 @@ impl OwnReward {
     /// # Errors
     ///
     /// If the reward is not a finite number.
-    pub(super) fn of(&self, judged: Judged<'_>) -> anyhow::Result<f64> {
+    pub(super) fn of(&self, judged: RewardInput<'_>) -> anyhow::Result<f64> {
         let reward = (self.0)(judged);
         anyhow::ensure!(
             reward.is_finite(),

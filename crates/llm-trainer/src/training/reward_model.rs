@@ -104,7 +104,7 @@ pub fn learn_outcomes(
     let size = batch.mini_batch_sequences;
     for (sequences, outcomes) in batch.sequences.chunks(size).zip(batch.outcomes.chunks(size)) {
         let shard = LocalShard::of(pass.model, sequences, ranks);
-        let forward = pass.forward(&shard.sequences);
+        let forward = pass.checkpointed_forward(&shard.sequences);
         let local = forward.statistics().log_prob;
         let log_prob = shard.gather("outcome log-probabilities", local)?;
         let first = learnt.log_ratio.len();
@@ -146,7 +146,7 @@ fn cross_entropy(
 
 /// Output of a reward model for one step's responses.
 #[derive(Debug)]
-pub(super) struct Judged {
+pub(super) struct RewardModelOutput {
     /// Log-ratio of every response token, from which the advantages are made, in nats.
     pub(super) log_ratio: Vec<f64>,
     /// Agreement of its rewards with the outcomes, before it learnt from them.
@@ -272,7 +272,7 @@ impl RewardModel {
         outcomes: &[bool],
         step: u64,
         done: u64,
-    ) -> anyhow::Result<Judged> {
+    ) -> anyhow::Result<RewardModelOutput> {
         let without_mask = |sequence: &&Sequence| {
             Sequence::new(sequence.prompt.clone(), sequence.response.clone())
         };
@@ -294,7 +294,7 @@ impl RewardModel {
         let last = (done + learnt.updates as u64).checked_sub(1).filter(|_| learnt.updates > 0);
         let peak = self.section.optimizer.learning_rate;
         let learning_rate = last.map(|last| peak * self.schedule.factor(last));
-        Ok(Judged { log_ratio, agreement, learnt, learning_rate })
+        Ok(RewardModelOutput { log_ratio, agreement, learnt, learning_rate })
     }
 
     /// The log-ratios from which the advantages are made, and the results of learning, if it learns.

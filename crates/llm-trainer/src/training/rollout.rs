@@ -10,10 +10,10 @@ use reward_math::{Side, Verdict};
 use serde::{Deserialize, Serialize};
 use training_run::partition::run_of;
 
-use super::external::{ExternalEngine, Wanted};
+use super::external::{ExternalEngine, ReplyDecoding};
 use super::grading::{Graded, Grader, Places, RateOfProgress};
 pub use super::judge::Judge;
-use super::own_reward::Judged;
+use super::own_reward::RewardInput;
 use super::sequence::Sequence;
 use super::step_key::StepKey;
 use crate::generation::{GenerationOptions, PromptRequest, SamplingKey, generate_each};
@@ -47,7 +47,7 @@ impl Sample {
 /// The responses to one question, waiting for a step or being trained on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Answered {
+pub struct QuestionGroup {
     /// Index among the questions of the run.
     pub question: usize,
     /// Responses of the question's group.
@@ -73,7 +73,7 @@ pub enum Engine<'a> {
     /// The policy in this process.
     Own(&'a Decoder),
     /// Another process, with the texts that end a response.
-    External(&'a ExternalEngine, Wanted<'a>),
+    External(&'a ExternalEngine, ReplyDecoding<'a>),
 }
 
 /// Settings for answering the prompts of a rollout: engine, sampling options, judge and ranks.
@@ -196,7 +196,7 @@ impl SamplingPass<'_> {
             let graded = place.into_inner().expect("every response ends and is judged")?;
             let truncated = graded.truncated();
             let Graded { response, text, verdict } = graded;
-            let judged = Judged {
+            let judged = RewardInput {
                 question: &prompts[index / self.options.samples].question,
                 response: &text,
                 verdict: &verdict,

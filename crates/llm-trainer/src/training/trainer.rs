@@ -29,7 +29,7 @@ use super::checkpoint::{self, Snapshot, TrainerState};
 use super::measurement::{record_rollout, record_update};
 use super::own_reward::OwnReward;
 use super::probe::EntropyProbe;
-use super::rollout::{Answered, Sample};
+use super::rollout::{QuestionGroup, Sample};
 use super::scored::ScoredRollout;
 use super::step_key::StepKey;
 use super::update::UpdateSums;
@@ -153,7 +153,7 @@ impl Trainer {
         &mut self,
         record: &mut StepRecord,
         phase: &dyn Fn(&str),
-    ) -> anyhow::Result<Vec<SampledGroup<Answered>>> {
+    ) -> anyhow::Result<Vec<SampledGroup<QuestionGroup>>> {
         self.sampler.sample(&self.policy, self.state.updates, record, phase)
     }
 
@@ -161,7 +161,7 @@ impl Trainer {
     /// fail can be read.
     fn score(
         &mut self,
-        groups: &[SampledGroup<Answered>],
+        groups: &[SampledGroup<QuestionGroup>],
         record: &mut StepRecord,
     ) -> anyhow::Result<ScoredRollout> {
         let step = record.step;

@@ -111,7 +111,7 @@ pub fn update(
                 continue;
             }
             let shard = LocalShard::of(pass.model, sequences, ranks);
-            let forward = pass.forward(&shard.sequences);
+            let forward = pass.checkpointed_forward(&shard.sequences);
             // Before the first update the current policy is bit-identical to the old one.
             let current = if sums.updates == 0 {
                 shard.statistics(batch.old.of_tokens(tokens.clone()))

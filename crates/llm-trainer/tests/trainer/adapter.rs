@@ -81,7 +81,8 @@ fn the_gradient_is_that_of_plain_autograd_and_the_model_beneath_has_none() {
                 model
             };
             let (expected, trained) = (adapted(tied), adapted(tied));
-            let forward = pass(&trained, micro_batch_tokens, activation_bytes).forward(&sequences);
+            let forward = pass(&trained, micro_batch_tokens, activation_bytes)
+                .checkpointed_forward(&sequences);
             let cotangent = cotangent(forward.statistics().log_prob.len());
             forward.backward(&cotangent).unwrap();
             plain_objective(&expected, &sequences, &cotangent).backward();
@@ -113,7 +114,7 @@ fn the_gradient_is_the_chain_rule_of_the_merged_model() {
     merged.set_trainable(true);
     adapted.set_trainable(true);
     for model in [&adapted, &merged] {
-        let forward = pass(model, 40, 0).forward(&sequences);
+        let forward = pass(model, 40, 0).checkpointed_forward(&sequences);
         let cotangent = cotangent(forward.statistics().log_prob.len());
         forward.backward(&cotangent).unwrap();
     }

@@ -88,15 +88,15 @@ fn an_impossible_token_does_not_make_the_entropy_nan() {
 /// `(log_prob, entropy)` by definition: tokens outside `mask` have no probability, the entropy is that of all.
 fn by_definition_over(case: &Case, mask: &SamplingMask, temperature: f64) -> (Tensor, Tensor) {
     let logits = case.hidden.matmul(&case.weight.tr()) / temperature;
-    let offsets = Tensor::zeros(logits.size(), (Kind::Double, Device::Cpu));
+    let offset = Tensor::zeros(logits.size(), (Kind::Double, Device::Cpu));
     for (row, list) in (0..).zip(mask.iter()) {
         let list: Vec<i64> = list.iter().map(|&id| i64::from(id)).collect();
         if !list.is_empty() {
-            let _filled = offsets.get(row).fill_(f64::NEG_INFINITY);
-            let _kept = offsets.get(row).index_fill_(0, &Tensor::from_slice(&list), 0.0);
+            let _filled = offset.get(row).fill_(f64::NEG_INFINITY);
+            let _kept = offset.get(row).index_fill_(0, &Tensor::from_slice(&list), 0.0);
         }
     }
-    let log_prob = (&logits + offsets).log_softmax(-1, Kind::Double);
+    let log_prob = (&logits + offset).log_softmax(-1, Kind::Double);
     let (_, entropy) = by_definition(case, temperature);
     (log_prob.gather(1, &case.targets.unsqueeze(1), false).squeeze_dim(1), entropy)
 }

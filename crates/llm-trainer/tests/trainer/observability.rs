@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use run_report::tensorboard::{ValueKind, What, event_files, read_events};
+use run_report::tensorboard::{EventContent, ValueKind, event_files, read_events};
 use training_run::metrics::read_metrics;
 use training_run::token_record::TokenRecord;
 
@@ -15,7 +15,7 @@ fn events(folder: &Path) -> Vec<(i64, BTreeMap<String, f32>)> {
     let files = event_files(folder).expect("a folder of events");
     let events = files.iter().flat_map(|path| read_events(path).expect("whole files"));
     let summary = |event: run_report::tensorboard::Event| {
-        let Some(What::Summary(summary)) = event.what else { return None };
+        let Some(EventContent::Summary(summary)) = event.content else { return None };
         let scalar = |value: run_report::tensorboard::Value| match value.kind {
             Some(ValueKind::SimpleValue(number)) => Some((value.tag, number)),
             _ => None,

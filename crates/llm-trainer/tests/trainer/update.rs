@@ -262,7 +262,8 @@ fn gradient(micro_batch_tokens: usize, activation_bytes: usize) -> Vec<Tensor> {
     let model = model(true);
     let sequences = sequences();
     let sequences: Vec<&Sequence> = sequences.iter().collect();
-    let forward = pass(&model, micro_batch_tokens, activation_bytes).forward(&sequences);
+    let forward =
+        pass(&model, micro_batch_tokens, activation_bytes).checkpointed_forward(&sequences);
     let tokens = forward.statistics().log_prob.len();
     let wave = |rate: f64| (0..tokens).map(|t| (t as f64 * rate).sin()).collect();
     let cotangent = Cotangent { log_prob: wave(0.7), entropy: Some(wave(1.3)) };
@@ -308,7 +309,7 @@ fn a_recording_has_the_statistics_of_a_pass_without_a_graph() {
     let sequences: Vec<&Sequence> = sequences.iter().collect();
     for activation_bytes in [0, 100_000, usize::MAX] {
         let pass = pass(&model, 40, activation_bytes);
-        assert_eq!(pass.forward(&sequences).statistics(), pass.statistics(&sequences));
+        assert_eq!(pass.checkpointed_forward(&sequences).statistics(), pass.statistics(&sequences));
     }
 }
 

@@ -128,9 +128,9 @@ impl Comparison {
         let left = numeric::Operand { expression: a, plus: a_plus };
         let right = numeric::Operand { expression: b, plus: b_plus };
         match numeric::compare(left, right, &mut self.enclosure_fuel) {
-            numeric::Outcome::Equal => Ok((true, Rung::Enclosure)),
-            numeric::Outcome::Different => Ok((false, Rung::Enclosure)),
-            numeric::Outcome::Unknown => finding,
+            numeric::EnclosureComparison::Equal => Ok((true, Rung::Enclosure)),
+            numeric::EnclosureComparison::Different => Ok((false, Rung::Enclosure)),
+            numeric::EnclosureComparison::Unknown => finding,
         }
     }
 

@@ -12,7 +12,7 @@ use training_run::config::Run;
 
 pub use finding::Finding;
 pub use findings::{MOST, ModelFacts};
-pub use seen::{GroupSeen, Outcome, Preflight, QUANTILES, SampleSeen};
+pub use seen::{GroupSeen, Preflight, QUANTILES, SampleGrade, SampleSeen};
 
 impl Preflight {
     /// Counts and judges the samples of a run; every group has the same number of responses.
@@ -48,8 +48,8 @@ impl Preflight {
             prompts: groups.len(),
             group_size,
             rendered_prompt,
-            right_fraction: share(&|sample| sample.outcome == Outcome::Right),
-            unparsed_fraction: share(&|sample| sample.outcome == Outcome::Unparsed),
+            right_fraction: share(&|sample| sample.outcome == SampleGrade::Right),
+            unparsed_fraction: share(&|sample| sample.outcome == SampleGrade::Unparsed),
             truncated_fraction: share(&|sample| sample.truncated),
             ended_by_token_fraction: share(&|sample| sample.ended_by_token),
             ended_by_stop_fraction: share(&|sample| !sample.truncated && !sample.ended_by_token),

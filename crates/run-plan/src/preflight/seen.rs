@@ -7,7 +7,7 @@ use super::finding::Finding;
 /// Verdict on one response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub enum SampleGrade {
     /// Its answer is right.
     Right,
     /// Its answer is wrong.
@@ -28,7 +28,7 @@ pub struct SampleSeen {
     /// True if it ended by an end-of-sequence token.
     pub ended_by_token: bool,
     /// Verdict of the verifier.
-    pub outcome: Outcome,
+    pub outcome: SampleGrade,
     /// Reason for the verdict, in words.
     pub reason: String,
     /// Reward of the response.
@@ -54,7 +54,7 @@ pub struct GroupSeen {
 
 impl GroupSeen {
     pub(super) fn right(&self) -> usize {
-        self.samples.iter().filter(|sample| sample.outcome == Outcome::Right).count()
+        self.samples.iter().filter(|sample| sample.outcome == SampleGrade::Right).count()
     }
 
     /// True if the rewards of the group differ, so that comparing them teaches something.

@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter};
 
 use messages::counted;
 
-use super::{Finding, Outcome, Preflight};
+use super::{Finding, Preflight, SampleGrade};
 
 /// Most characters of a text that are shown, half from its beginning and half from its end.
 const SHOWN: usize = 1200;
@@ -27,9 +27,9 @@ impl Preflight {
             }
             let Some(sample) = group.samples.first() else { continue };
             let outcome = match sample.outcome {
-                Outcome::Right => "right",
-                Outcome::Wrong => "wrong",
-                Outcome::Unparsed => "not read",
+                SampleGrade::Right => "right",
+                SampleGrade::Wrong => "wrong",
+                SampleGrade::Unparsed => "not read",
             };
             let cut = if sample.truncated { ", cut at the length limit" } else { "" };
             writeln!(
@@ -51,7 +51,7 @@ impl Preflight {
     fn commonest_lack(&self) -> Option<&str> {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for sample in self.groups.iter().flat_map(|group| &group.samples) {
-            if sample.outcome == Outcome::Unparsed {
+            if sample.outcome == SampleGrade::Unparsed {
                 *counts.entry(&sample.reason).or_default() += 1;
             }
         }

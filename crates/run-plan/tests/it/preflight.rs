@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use run_plan::preflight::{Finding, GroupSeen, ModelFacts, Outcome, Preflight, SampleSeen};
+use run_plan::preflight::{Finding, GroupSeen, ModelFacts, Preflight, SampleGrade, SampleSeen};
 use training_run::config::{Run, RunConfig};
 
 const CONFIGURATION: &str = "
@@ -25,7 +25,7 @@ fn run(overrides: &[&str]) -> Run {
 }
 
 /// A response of 20 tokens with 0.5 nats each that ended by itself; `number` makes its text unique.
-fn sample(number: usize, outcome: Outcome) -> SampleSeen {
+fn sample(number: usize, outcome: SampleGrade) -> SampleSeen {
     SampleSeen {
         text: format!("so it is {number}"),
         tokens: 20,
@@ -33,7 +33,7 @@ fn sample(number: usize, outcome: Outcome) -> SampleSeen {
         ended_by_token: true,
         outcome,
         reason: "decided by Number".to_owned(),
-        reward: if outcome == Outcome::Right { 1.0 } else { 0.0 },
+        reward: if outcome == SampleGrade::Right { 1.0 } else { 0.0 },
         entropy_sum: 10.0,
     }
 }
@@ -47,7 +47,7 @@ fn groups(right: &[usize], change: impl Fn(&mut SampleSeen)) -> Vec<GroupSeen> {
         prompt_tokens: 12,
         samples: (0..4)
             .map(|number| {
-                let outcome = if number < right { Outcome::Right } else { Outcome::Wrong };
+                let outcome = if number < right { SampleGrade::Right } else { SampleGrade::Wrong };
                 let mut sample = sample(number, outcome);
                 change(&mut sample);
                 sample
@@ -122,7 +122,7 @@ fn groups_that_agree_within_teach_nothing_by_comparison() {
 #[test]
 fn where_no_answer_is_found_the_form_of_answers_is_named() {
     let silent = |sample: &mut SampleSeen| {
-        sample.outcome = Outcome::Unparsed;
+        sample.outcome = SampleGrade::Unparsed;
         sample.reward = 0.0;
     };
     let strict = seen(groups(&[0, 0], silent), &[]);
@@ -208,11 +208,11 @@ fn too_little_and_too_much_entropy_are_said() {
 fn a_preflight_is_written_out() {
     let mut text = String::new();
     let mut groups = groups(&[0, 1, 0, 2], |sample| {
-        sample.truncated = sample.outcome == Outcome::Wrong;
+        sample.truncated = sample.outcome == SampleGrade::Wrong;
         sample.ended_by_token = !sample.truncated;
     });
     let lost = &mut groups[2].samples[0];
-    (lost.outcome, lost.reason) = (Outcome::Unparsed, "the answer is empty".to_owned());
+    (lost.outcome, lost.reason) = (SampleGrade::Unparsed, "the answer is empty".to_owned());
     (lost.truncated, lost.tokens) = (false, 1);
     seen(groups, &[]).write(3, &mut text).unwrap();
     insta::assert_snapshot!(text);

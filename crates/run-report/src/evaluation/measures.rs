@@ -12,7 +12,7 @@ use super::response::Response;
 
 /// Name, unit and definition of a measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Measure {
+pub struct MeasureDefinition {
     /// Name; `n` stands for the number of responses to a problem, `k` for a number of them.
     pub name: &'static str,
     /// Unit; a `fraction` lies in 0..=1.
@@ -21,12 +21,16 @@ pub struct Measure {
     pub definition: &'static str,
 }
 
-const fn row(name: &'static str, unit: &'static str, definition: &'static str) -> Measure {
-    Measure { name, unit, definition }
+const fn row(
+    name: &'static str,
+    unit: &'static str,
+    definition: &'static str,
+) -> MeasureDefinition {
+    MeasureDefinition { name, unit, definition }
 }
 
 /// Every measure.
-pub const MEASURES: &[Measure] = &[
+pub const MEASURES: &[MeasureDefinition] = &[
     row("avg@n", "fraction", "Right responses among the n."),
     row(
         "pass@k",
@@ -81,7 +85,7 @@ pub const MEASURES: &[Measure] = &[
 /// Prints the table of `docs/evaluation.md` from [`MEASURES`].
 pub fn measures_table() -> String {
     let mut table = String::from("| measure | unit | definition |\n|---|---|---|\n");
-    for Measure { name, unit, definition } in MEASURES {
+    for MeasureDefinition { name, unit, definition } in MEASURES {
         table.extend(["| `", name, "` | ", unit, " | ", definition, " |\n"]);
     }
     table

@@ -37,7 +37,7 @@ pub struct Response {
 
 /// Verdict on a response, and its answer.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Judged {
+pub struct GradedAnswer {
     /// Verdict of the verifier.
     pub verdict: Verdict,
     /// The answer, as written.
@@ -59,12 +59,12 @@ impl Response {
 }
 
 /// Judges a response, and extracts the answer that it votes for.
-pub fn judge(truth: &GroundTruth, text: &str) -> Judged {
+pub fn judge(truth: &GroundTruth, text: &str) -> GradedAnswer {
     let verdict = truth.verify(text);
     let answer = truth.answer_in(text);
     let readable = !matches!(verdict, Verdict::Unparsed { .. });
     let normal_form = answer.as_deref().filter(|_| readable).map(|a| truth.normal_form(a));
-    Judged { verdict, answer, normal_form }
+    GradedAnswer { verdict, answer, normal_form }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use training_run::token_record::strength;
 
 use super::filter::Filter;
 use super::inspector::{Inspector, Level, Typing};
-use super::measure::Measure;
+use super::measure::TokenMeasure;
 use super::search::matches;
 use super::text_lines::{Piece, line_of, text_lines};
 use super::token_text::plain;
@@ -285,7 +285,7 @@ fn details(
         return vec![Line::raw("The response has no tokens.")];
     }
     let mut legend = vec![Span::raw(format!("by {}: ", inspector.measure.name()))];
-    if inspector.measure == Measure::Selected {
+    if inspector.measure == TokenMeasure::Selected {
         legend.push(Span::styled("selected", inspector.palette.token(3)));
     } else {
         for (strength, threshold) in (1..).zip(thresholds) {
@@ -293,7 +293,7 @@ fn details(
                 .push(Span::styled(format!(">{threshold:.3}"), inspector.palette.token(strength)));
             legend.push(Span::raw(" "));
         }
-        if matches!(inspector.measure, Measure::Covariance | Measure::Advantage) {
+        if matches!(inspector.measure, TokenMeasure::Covariance | TokenMeasure::Advantage) {
             for (strength, threshold) in (1..).zip(thresholds) {
                 legend.push(Span::styled(
                     format!("<{:.3}", -threshold),
@@ -303,5 +303,5 @@ fn details(
             }
         }
     }
-    vec![Line::from(legend), Line::raw(Measure::describe(record, inspector.token))]
+    vec![Line::from(legend), Line::raw(TokenMeasure::describe(record, inspector.token))]
 }

@@ -3,7 +3,7 @@
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::filter::Filter;
-use super::measure::Measure;
+use super::measure::TokenMeasure;
 use super::palette::Palette;
 use super::search::{holds, matches};
 use crate::run_view::{RunView, ViewedSample};
@@ -44,7 +44,7 @@ pub struct Inspector {
     /// Index among `samples`.
     pub(super) sample: usize,
     pub(super) token: usize,
-    pub(super) measure: Measure,
+    pub(super) measure: TokenMeasure,
     pub(super) filter: Filter,
     pub(super) search: String,
     pub(super) typing: Option<Typing>,
@@ -66,7 +66,7 @@ impl Inspector {
             loaded: None,
             sample: 0,
             token: 0,
-            measure: Measure::Covariance,
+            measure: TokenMeasure::Covariance,
             filter: Filter::All,
             search: String::new(),
             typing: None,
@@ -157,7 +157,7 @@ impl Inspector {
             KeyCode::Char('f') => self.next_filter(),
             KeyCode::Tab => self.next_measure(),
             KeyCode::Char(letter) => {
-                if let Some(&measure) = Measure::ALL.iter().find(|one| one.key() == letter) {
+                if let Some(&measure) = TokenMeasure::ALL.iter().find(|one| one.key() == letter) {
                     self.measure = measure;
                 }
             }
@@ -280,8 +280,9 @@ impl Inspector {
     }
 
     fn next_measure(&mut self) {
-        let place = Measure::ALL.iter().position(|&measure| measure == self.measure).unwrap_or(0);
-        self.measure = Measure::ALL[(place + 1) % Measure::ALL.len()];
+        let place =
+            TokenMeasure::ALL.iter().position(|&measure| measure == self.measure).unwrap_or(0);
+        self.measure = TokenMeasure::ALL[(place + 1) % TokenMeasure::ALL.len()];
     }
 
     fn typed(&mut self, mut typing: Typing, code: KeyCode) {

@@ -6,7 +6,7 @@ use training_run::token_record::{TokenRecord, covariance_thresholds};
 
 /// A quantity of every token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Measure {
+pub enum TokenMeasure {
     /// Product of centred advantage and centred log-probability, in nat·reward.
     Covariance,
     /// Entropy of the distribution the token was drawn from, in nats.
@@ -19,7 +19,7 @@ pub enum Measure {
     Selected,
 }
 
-impl Measure {
+impl TokenMeasure {
     /// All measures, in the order in which the tab key cycles through them.
     pub const ALL: [Self; 5] =
         [Self::Covariance, Self::Entropy, Self::Surprise, Self::Advantage, Self::Selected];

@@ -23,7 +23,7 @@ mod token_text;
 pub use draw::draw;
 pub use filter::Filter;
 pub use inspector::{Inspector, Level};
-pub use measure::Measure;
+pub use measure::TokenMeasure;
 pub use palette::Palette;
 pub use summary::summary;
 pub use terminal::{InspectError, run};

@@ -18,13 +18,13 @@ pub struct Event {
     #[prost(int64, tag = "2")]
     pub step: i64,
     /// Content of the event.
-    #[prost(oneof = "What", tags = "3, 5, 7")]
-    pub what: Option<What>,
+    #[prost(oneof = "EventContent", tags = "3, 5, 7")]
+    pub content: Option<EventContent>,
 }
 
 /// Content of an [`Event`].
 #[derive(Clone, PartialEq, Oneof)]
-pub enum What {
+pub enum EventContent {
     /// Version of the format: the first event of a file.
     #[prost(string, tag = "3")]
     FileVersion(String),

@@ -17,7 +17,8 @@ use thiserror::Error;
 use whole_file::WriteError;
 
 pub use event::{
-    Event, HistogramProto, PluginData, SessionLog, Summary, SummaryMetadata, Value, ValueKind, What,
+    Event, EventContent, HistogramProto, PluginData, SessionLog, Summary, SummaryMetadata, Value,
+    ValueKind,
 };
 pub use histogram::histogram;
 pub use record::{RecordError, frame, read_records};

@@ -12,8 +12,8 @@ use whole_file::WriteError;
 
 use super::EventError;
 use super::event::{
-    Event, FILE_VERSION, HistogramProto, PluginData, SCALAR, SessionLog, Summary, SummaryMetadata,
-    Value, ValueKind, What,
+    Event, EventContent, FILE_VERSION, HistogramProto, PluginData, SCALAR, SessionLog, Summary,
+    SummaryMetadata, Value, ValueKind,
 };
 use super::record::{RecordError, frame, read_records};
 
@@ -64,10 +64,10 @@ impl EventWriter {
         let mut writer = Self { file, path, described: BTreeSet::new() };
         let times = wall_times(history, end);
         let start = times.first().copied().unwrap_or(end);
-        let version = What::FileVersion(FILE_VERSION.to_owned());
-        let mut bytes = record(&Event { wall_time: start, step: 0, what: Some(version) });
-        let session = What::SessionLog(SessionLog { status: START });
-        bytes.extend(record(&Event { wall_time: start, step: 0, what: Some(session) }));
+        let version = EventContent::FileVersion(FILE_VERSION.to_owned());
+        let mut bytes = record(&Event { wall_time: start, step: 0, content: Some(version) });
+        let session = EventContent::SessionLog(SessionLog { status: START });
+        bytes.extend(record(&Event { wall_time: start, step: 0, content: Some(session) }));
         for (metrics, time) in history.iter().zip(times) {
             let event = known.remove(&step_of(metrics));
             let event = event.unwrap_or_else(|| writer.event(metrics, &[], time));
@@ -124,11 +124,11 @@ impl EventWriter {
             Value { tag: (*name).to_owned(), kind, metadata: None }
         });
         let summary = Summary { value: scalars.chain(spread).collect() };
-        Event { wall_time, step: step_of(metrics), what: Some(What::Summary(summary)) }
+        Event { wall_time, step: step_of(metrics), content: Some(EventContent::Summary(summary)) }
     }
 
     fn note_described(&mut self, event: &Event) {
-        if let Some(What::Summary(summary)) = &event.what {
+        if let Some(EventContent::Summary(summary)) = &event.content {
             let described = summary.value.iter().filter(|value| value.metadata.is_some());
             self.described.extend(described.map(|value| value.tag.clone()));
         }
@@ -252,7 +252,7 @@ fn events_of(path: &Path) -> Result<(Vec<Event>, Option<RecordError>), EventErro
 /// Collects the summaries of a file by step; a later one replaces an earlier one of the same step.
 fn collect(path: &Path, known: &mut BTreeMap<i64, Event>) -> Result<(), EventError> {
     for event in events_of(path)?.0 {
-        if matches!(event.what, Some(What::Summary(_))) {
+        if matches!(event.content, Some(EventContent::Summary(_))) {
             known.insert(event.step, event);
         }
     }

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, UNIX_EPOCH};
 
 use run_report::tensorboard::{
-    Event, EventWriter, ValueKind, What, event_files, histogram, read_events,
+    Event, EventContent, EventWriter, ValueKind, event_files, histogram, read_events,
 };
 use training_run::metric;
 use training_run::metrics::{StepMetrics, read_metrics};
@@ -30,8 +30,8 @@ fn entropies(folder: &Path) -> Vec<(i64, f64, f32)> {
     let files = event_files(folder).expect("a folder");
     let events = files.iter().flat_map(|path| read_events(path).expect("a whole file"));
     let events: Vec<Event> = events.collect();
-    let entropy = |event: &Event| match &event.what {
-        Some(What::Summary(summary)) => {
+    let entropy = |event: &Event| match &event.content {
+        Some(EventContent::Summary(summary)) => {
             let value = summary.value.iter().find(|value| value.tag == "actor/entropy")?;
             let Some(ValueKind::SimpleValue(entropy)) = value.kind else { return None };
             Some((event.step, event.wall_time, entropy))

@@ -1,6 +1,6 @@
 //! A finding: what is claimed and wanted, and the function that tests it.
 
-use super::outcome::Outcome;
+use super::outcome::ExperimentResult;
 use super::progress::Progress;
 use super::setting::Setting;
 
@@ -22,5 +22,5 @@ pub struct Finding {
     /// Source code of the finding: `include_str!` of its file.
     pub source: &'static str,
     /// The experiment. Its result depends on the setting alone, never on the number of threads.
-    pub run: fn(&Setting, &Progress) -> Outcome,
+    pub run: fn(&Setting, &Progress) -> ExperimentResult,
 }

@@ -43,7 +43,7 @@ struct Known {
 
 /// Result of a run, computed now or earlier.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Asked<T> {
+pub struct CachedResult<T> {
     /// Result of the run.
     pub result: T,
     /// Seconds that the run took, if it was done earlier.
@@ -86,7 +86,7 @@ impl KeptRuns {
     /// # Panics
     ///
     /// If `settings` or the result do not go into JSON.
-    pub fn get<S, T>(&self, settings: &S, seed: u64, run: impl FnOnce() -> T) -> Asked<T>
+    pub fn get<S, T>(&self, settings: &S, seed: u64, run: impl FnOnce() -> T) -> CachedResult<T>
     where
         S: Serialize,
         T: Serialize + DeserializeOwned,
@@ -97,7 +97,7 @@ impl KeptRuns {
         let known = known.or_else(|| self.read(&key, &settings, seed));
         let kept = known.and_then(|known| Some((T::deserialize(&known.result).ok()?, known)));
         let (asked, known) = if let Some((result, known)) = kept {
-            (Asked { result, kept: Some(known.seconds) }, known)
+            (CachedResult { result, kept: Some(known.seconds) }, known)
         } else {
             let start = Instant::now();
             let result = run();
@@ -105,7 +105,7 @@ impl KeptRuns {
             let value = serde_json::to_value(&result).expect("a result goes into JSON");
             let known = Known { seconds, result: value };
             self.write(&key, &settings, seed, &known);
-            (Asked { result, kept: None }, known)
+            (CachedResult { result, kept: None }, known)
         };
         self.finished.lock().unwrap_or_else(PoisonError::into_inner).insert(key, known);
         asked

@@ -10,7 +10,7 @@
 //! | [`page`], [`raster`], [`document`] | the report, its figures as PNG, `docs/reproduce.md` |
 //!
 //! A finding is a [`Finding`] in [`FINDINGS`]: a name, what is claimed and wanted in words, and a function from
-//! a [`Setting`] to an [`Outcome`]. It returns [`Measure`]s with one value a seed; the frame computes intervals,
+//! a [`Setting`] to an [`ExperimentResult`]. It returns [`Measure`]s with one value a seed; the frame computes intervals,
 //! verdict and reason, draws and stores.
 
 #![expect(
@@ -40,7 +40,7 @@ pub use engine::ENGINE;
 pub use experiment::Finding;
 pub use finding::FINDINGS;
 pub use measure::{Measure, Target};
-pub use outcome::{Outcome, Verdict};
+pub use outcome::{ExperimentResult, Verdict};
 pub use progress::Progress;
 pub use setting::{Scale, Setting};
 pub use table::{Cell, Table};

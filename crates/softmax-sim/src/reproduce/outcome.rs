@@ -43,7 +43,7 @@ impl Verdict {
 /// Result of an experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Outcome {
+pub struct ExperimentResult {
     /// Quantities measured, those with a target first.
     pub measures: Vec<Measure>,
     /// Charts with captions; the first one stands in `docs/reproduce.md`.
@@ -58,7 +58,7 @@ pub struct Outcome {
     pub notes: Vec<String>,
 }
 
-impl Outcome {
+impl ExperimentResult {
     /// The outcome of `measures`, with the verdict and the reason they give.
     pub fn new(measures: Vec<Measure>) -> Self {
         let (verdict, reason) = (Verdict::of(&measures), reason(&measures));
@@ -145,12 +145,12 @@ mod tests {
 
     #[test]
     fn the_reason_names_what_was_missed() {
-        let outcome = Outcome::new(vec![measure(Some(true)), measure(Some(false))]);
+        let outcome = ExperimentResult::new(vec![measure(Some(true)), measure(Some(false))]);
         assert_eq!(
             outcome.reason,
             "1 of 2 targets met. Missed: R²: 0.250 [0.250, 0.250], wanted ≥ 0.5, met by 0 of 3 seeds."
         );
-        let outcome = Outcome::new(vec![measure(Some(true))]).because("So it is.");
+        let outcome = ExperimentResult::new(vec![measure(Some(true))]).because("So it is.");
         assert_eq!(outcome.reason, "The target is met in every seed. So it is.");
     }
 }

@@ -24,7 +24,7 @@ pub fn digest(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{FINDINGS, Outcome};
+    use super::super::{ExperimentResult, FINDINGS};
     use super::*;
 
     #[test]
@@ -33,7 +33,7 @@ mod tests {
         let revision_of = |source| revision(&Finding { source, ..finding });
         assert_ne!(revision_of("fn run() {}"), revision_of("fn run() { }"));
         assert_eq!(revision_of("fn run() {}"), revision_of("fn run() {}#[cfg(test)] mod tests {}"));
-        let renamed = Finding { run: |_, _| Outcome::new(vec![]), ..finding };
+        let renamed = Finding { run: |_, _| ExperimentResult::new(vec![]), ..finding };
         assert_eq!(revision(&renamed), revision(&finding), "the source says all there is");
     }
 }

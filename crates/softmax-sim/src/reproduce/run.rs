@@ -103,16 +103,16 @@ pub fn table(finished: &[Finished]) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::store::record_path;
-    use super::super::{Measure, Outcome, Scale, Target};
+    use super::super::{ExperimentResult, Measure, Scale, Target};
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     static FIRST_RUNS: AtomicUsize = AtomicUsize::new(0);
     static SECOND_RUNS: AtomicUsize = AtomicUsize::new(0);
 
-    fn outcome(setting: &Setting) -> Outcome {
+    fn outcome(setting: &Setting) -> ExperimentResult {
         let values = setting.over_seeds(|seed| seed as f64);
-        Outcome::new(vec![Measure::new("seed", "1", values, Target::AtLeast(0.0))])
+        ExperimentResult::new(vec![Measure::new("seed", "1", values, Target::AtLeast(0.0))])
     }
 
     const NOTHING: Finding = Finding {
@@ -123,7 +123,7 @@ mod tests {
         target: "",
         theory: &[],
         source: "",
-        run: |_, _| Outcome::new(vec![]),
+        run: |_, _| ExperimentResult::new(vec![]),
     };
 
     static FIRST: Finding = Finding {

@@ -2,7 +2,7 @@
 
 use super::kept::KeptShare;
 use super::revision::revision;
-use super::{Finding, Outcome, Setting};
+use super::{ExperimentResult, Finding, Setting};
 use crate::result_file::{FileError, write_whole};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -29,7 +29,7 @@ pub struct Record {
     /// Runs that an earlier finding had done already.
     pub kept: KeptShare,
     /// Result of the experiment.
-    pub outcome: Outcome,
+    pub outcome: ExperimentResult,
 }
 
 impl Record {
@@ -97,7 +97,7 @@ mod tests {
             revision: revision(lemma_1()),
             seconds: 0.5,
             kept: KeptShare::default(),
-            outcome: Outcome::new(vec![]),
+            outcome: ExperimentResult::new(vec![]),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The run of a cell, and its figures.
 
-use super::folder::Outcome;
+use super::folder::CellResult;
 use super::plan::{Cell, Plan, PlanError};
 use super::world::{Tabular, World};
 use crate::cart_pole::{self, Ppo, PpoError, solved_after};
@@ -271,16 +271,16 @@ impl TrainingCell {
 
 impl Cell<CellSettings> {
     /// Runs the cell.
-    pub fn compute(&self) -> Outcome {
+    pub fn compute(&self) -> CellResult {
         match &self.settings {
-            CellSettings::Training(cell) => Outcome::Figures(cell.run(self.seed)),
+            CellSettings::Training(cell) => CellResult::Figures(cell.run(self.seed)),
             CellSettings::CartPole(ppo) => match cart_pole::train(ppo, self.seed) {
-                Err(error) => Outcome::Failed(error.to_string()),
+                Err(error) => CellResult::Failed(error.to_string()),
                 Ok(curve) => {
                     let last = curve[curve.len() - 1];
                     let mean =
                         curve.iter().map(|point| point.entropy).sum::<f64>() / curve.len() as f64;
-                    Outcome::Figures(named([
+                    CellResult::Figures(named([
                         ("entropy", Some(last.entropy)),
                         ("mean_entropy", Some(mean)),
                         ("sampled_return", Some(last.sampled_return)),
@@ -323,7 +323,7 @@ mod tests {
         };
         let schedule = Schedule { rollouts: 3, group_size: 4, ..Schedule::tabular(0.7) };
         let last = *train(&setting.draw(3), &method, &schedule, 3).last();
-        let Outcome::Figures(figures) = plan.cells[0].compute() else { panic!("it runs") };
+        let CellResult::Figures(figures) = plan.cells[0].compute() else { panic!("it runs") };
         assert_eq!(figures["entropy"], Some(last.entropy));
         assert_eq!(figures["greedy_reward"], Some(last.greedy_reward));
     }

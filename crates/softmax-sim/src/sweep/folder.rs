@@ -17,7 +17,7 @@ const CONFIGURATION: &str = "sweep.toml";
 /// Result of a cell: figures, or the reason of a failure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Outcome {
+pub enum CellResult {
     /// Its figures by name; none where a figure has no value.
     Figures(BTreeMap<String, Option<f64>>),
     /// Why it has none. The same settings would fail again, so it is not tried again.
@@ -30,7 +30,7 @@ pub struct Record {
     /// Key of the cell.
     pub key: String,
     /// Result of the cell.
-    pub outcome: Outcome,
+    pub outcome: CellResult,
 }
 
 /// Contents of the files of all shards.

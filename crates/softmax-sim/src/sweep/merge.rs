@@ -1,7 +1,7 @@
 //! One table of all that the shards have computed.
 
 use super::failure::SweepError;
-use super::folder::{Contents, Folder, Outcome, Record};
+use super::folder::{CellResult, Contents, Folder, Record};
 use super::plan::{Cell, Plan};
 use crate::result_file::write_whole;
 use serde::Serialize;
@@ -37,7 +37,7 @@ struct Line<'a> {
     key: &'a str,
     choices: &'a BTreeMap<String, Value>,
     seed: u64,
-    outcome: &'a Outcome,
+    outcome: &'a CellResult,
 }
 
 /// Puts the results of all shards together, in the order of the grid: `results.jsonl` and
@@ -53,11 +53,11 @@ pub fn merge<C>(plan: &Plan<C>, folder: &Folder) -> Result<Merged, SweepError> {
     let known = |cell: &&Cell<C>| outcomes.contains_key(&cell.key);
     let present: Vec<&Cell<C>> = plan.cells.iter().filter(known).collect();
     let missing = plan.cells.iter().filter(|cell| !known(cell)).map(Cell::to_string).collect();
-    let rows: Vec<(&Cell<C>, &Outcome)> =
+    let rows: Vec<(&Cell<C>, &CellResult)> =
         present.iter().map(|cell| (*cell, &outcomes[&cell.key])).collect();
     let failed = rows.iter().filter_map(|(cell, outcome)| match outcome {
-        Outcome::Failed(reason) => Some(format!("{cell}: {reason}")),
-        Outcome::Figures(_) => None,
+        CellResult::Failed(reason) => Some(format!("{cell}: {reason}")),
+        CellResult::Figures(_) => None,
     });
     let mut merged = Merged {
         cells: plan.cells.len(),
@@ -83,8 +83,8 @@ pub fn merge<C>(plan: &Plan<C>, folder: &Folder) -> Result<Merged, SweepError> {
 fn outcomes<C>(
     plan: &Plan<C>,
     files: Vec<(PathBuf, Vec<Record>)>,
-) -> Result<(HashMap<String, Outcome>, usize), SweepError> {
-    let mut outcomes: HashMap<String, (Outcome, PathBuf)> = HashMap::new();
+) -> Result<(HashMap<String, CellResult>, usize), SweepError> {
+    let mut outcomes: HashMap<String, (CellResult, PathBuf)> = HashMap::new();
     let (mut repeated, mut conflicts) = (0, BTreeMap::new());
     for (path, records) in files {
         for record in records {
@@ -113,7 +113,7 @@ fn outcomes<C>(
     Err(SweepError::Conflict { count: conflicts.len(), cells: cells.collect() })
 }
 
-fn json_lines<C>(rows: &[(&Cell<C>, &Outcome)]) -> Result<Vec<u8>, SweepError> {
+fn json_lines<C>(rows: &[(&Cell<C>, &CellResult)]) -> Result<Vec<u8>, SweepError> {
     let mut lines = Vec::new();
     for (Cell { key, choices, seed, .. }, outcome) in rows {
         let line = Line { key, choices, seed: *seed, outcome };
@@ -127,10 +127,10 @@ fn json_lines<C>(rows: &[(&Cell<C>, &Outcome)]) -> Result<Vec<u8>, SweepError> {
 
 /// Columns: the grid's keys, the seed, every figure, why a cell failed, the key. What a row has not
 /// is empty.
-fn csv<C>(plan: &Plan<C>, rows: &[(&Cell<C>, &Outcome)]) -> Result<Vec<u8>, SweepError> {
+fn csv<C>(plan: &Plan<C>, rows: &[(&Cell<C>, &CellResult)]) -> Result<Vec<u8>, SweepError> {
     let mut figures = BTreeSet::new();
     for (_, outcome) in rows {
-        if let Outcome::Figures(of_cell) = outcome {
+        if let CellResult::Figures(of_cell) = outcome {
             figures.extend(of_cell.keys().map(String::as_str));
         }
     }
@@ -143,14 +143,14 @@ fn csv<C>(plan: &Plan<C>, rows: &[(&Cell<C>, &Outcome)]) -> Result<Vec<u8>, Swee
     for (cell, outcome) in rows {
         let choice = |key: &&str| cell.choices.get(*key).map(plain).unwrap_or_default();
         let figure = |name: &&str| match outcome {
-            Outcome::Figures(of_cell) => {
+            CellResult::Figures(of_cell) => {
                 of_cell.get(*name).copied().flatten().map(|x| format!("{x:?}")).unwrap_or_default()
             }
-            Outcome::Failed(_) => String::new(),
+            CellResult::Failed(_) => String::new(),
         };
         let failed = match outcome {
-            Outcome::Failed(reason) => reason.clone(),
-            Outcome::Figures(_) => String::new(),
+            CellResult::Failed(reason) => reason.clone(),
+            CellResult::Figures(_) => String::new(),
         };
         let row = keys.iter().map(choice).chain([cell.seed.to_string()]);
         let row = row.chain(figures.iter().map(figure)).chain([failed, cell.key.clone()]);

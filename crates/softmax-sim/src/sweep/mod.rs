@@ -18,7 +18,7 @@ pub use cell::{
     CellSettings, CheckError, Figures, MethodSettings, ScheduleSettings, StepSizeRule, TrainingCell,
 };
 pub use failure::{DamagedLine, SweepError};
-pub use folder::{Contents, Folder, Outcome, Record};
+pub use folder::{CellResult, Contents, Folder, Record};
 pub use merge::{Merged, merge};
 pub use plan::{Cell, Plan, PlanError};
 pub use run::{Tally, run_shard};

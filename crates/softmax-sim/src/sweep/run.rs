@@ -1,7 +1,7 @@
 //! Computing a shard.
 
 use super::failure::SweepError;
-use super::folder::{Folder, Outcome, Record, ShardFile};
+use super::folder::{CellResult, Folder, Record, ShardFile};
 use super::plan::{Cell, Plan};
 use super::shard::Shard;
 use rayon::prelude::*;
@@ -37,7 +37,7 @@ pub fn run_shard<C: Sync>(
     plan: &Plan<C>,
     folder: &Folder,
     shard: Shard,
-    compute: impl Fn(&Cell<C>) -> Outcome + Sync,
+    compute: impl Fn(&Cell<C>) -> CellResult + Sync,
     mut progress: impl FnMut(Tally) + Send,
 ) -> Result<Tally, SweepError> {
     let mut file = folder.shard_file(shard)?;
@@ -89,7 +89,7 @@ fn write(
 
 impl Tally {
     fn count(&mut self, batch: &[Record]) {
-        let failed = |record: &&Record| matches!(record.outcome, Outcome::Failed(_));
+        let failed = |record: &&Record| matches!(record.outcome, CellResult::Failed(_));
         self.computed += batch.len();
         self.failed += batch.iter().filter(failed).count();
     }
@@ -104,11 +104,11 @@ fn cells_of<C>(plan: &Plan<C>, shard: Shard) -> Vec<&Cell<C>> {
     owned.map(|(_, cell)| cell).collect()
 }
 
-fn outcome_of<C>(cell: &Cell<C>, compute: &impl Fn(&Cell<C>) -> Outcome) -> Outcome {
+fn outcome_of<C>(cell: &Cell<C>, compute: &impl Fn(&Cell<C>) -> CellResult) -> CellResult {
     // A panic becomes the cell's outcome; nothing that it may have left half done is used again.
     catch_unwind(AssertUnwindSafe(|| compute(cell))).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-        Outcome::Failed(format!("panicked: {}", text.unwrap_or("without a message")))
+        CellResult::Failed(format!("panicked: {}", text.unwrap_or("without a message")))
     })
 }

@@ -1,6 +1,6 @@
 //! `softmax-sim sweep`: grids that many processes compute and that are killed while they do.
 
-use softmax_sim::sweep::{Cell, CellSettings, Folder, Outcome, Plan, Shard, merge, run_shard};
+use softmax_sim::sweep::{Cell, CellResult, CellSettings, Folder, Plan, Shard, merge, run_shard};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -303,7 +303,7 @@ fn a_second_process_of_a_shard_is_turned_away() {
     let sweep = Folder::open(folder.path(), &cheap(1, 1, 1), &plan, Plan::read).unwrap();
     let again = |_: &Cell<CellSettings>| {
         let second = run_shard(&plan, &sweep, Shard::WHOLE, |_| unreachable!(), |_| {});
-        Outcome::Failed(second.map_or_else(|error| error.to_string(), |_| String::new()))
+        CellResult::Failed(second.map_or_else(|error| error.to_string(), |_| String::new()))
     };
     run_shard(&plan, &sweep, Shard::WHOLE, again, |_| {}).unwrap();
     let line = read(&folder.path().join("shard-1-of-1.jsonl"));

@@ -4,17 +4,17 @@ use tch::{Kind, Tensor};
 
 use super::error::GroupError;
 use super::group::ProcessGroup;
-use super::operation::{Call, Operation};
+use super::operation::{Call, GroupOperation};
 use super::work::{extent, failed};
 
-const OPERATIONS: [Operation; 7] = [
-    Operation::AllReduce,
-    Operation::AllGather,
-    Operation::ReduceScatter,
-    Operation::Broadcast,
-    Operation::Barrier,
-    Operation::Send,
-    Operation::Receive,
+const OPERATIONS: [GroupOperation; 7] = [
+    GroupOperation::AllReduce,
+    GroupOperation::AllGather,
+    GroupOperation::ReduceScatter,
+    GroupOperation::Broadcast,
+    GroupOperation::Barrier,
+    GroupOperation::Send,
+    GroupOperation::Receive,
 ];
 const KINDS: [Kind; 9] = [
     Kind::Float,
@@ -53,8 +53,8 @@ fn describe(fingerprint: &[i64]) -> String {
         None => String::new(),
     };
     let argument = match operation {
-        Some(Operation::Broadcast) => format!(" from {} of the group", fingerprint[3]),
-        Some(Operation::AllReduce | Operation::ReduceScatter) => {
+        Some(GroupOperation::Broadcast) => format!(" from {} of the group", fingerprint[3]),
+        Some(GroupOperation::AllReduce | GroupOperation::ReduceScatter) => {
             let op = match fingerprint[3] {
                 0 => "sum",
                 3 => "min",
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn another_rank_s_call_is_described_from_its_numbers() {
         let mut call = Call {
-            operation: Operation::AllReduce,
+            operation: GroupOperation::AllReduce,
             rank: 0,
             world_size: 2,
             members: None,
@@ -115,9 +115,9 @@ mod tests {
             peer: None,
         };
         assert_eq!(describe(&fingerprint(&call, 4)), "all-reduce of 8 BFloat16 by max");
-        call.operation = Operation::Broadcast;
+        call.operation = GroupOperation::Broadcast;
         assert_eq!(describe(&fingerprint(&call, 1)), "broadcast of 8 BFloat16 from 1 of the group");
-        call.operation = Operation::Barrier;
+        call.operation = GroupOperation::Barrier;
         call.kind = None;
         assert_eq!(describe(&fingerprint(&call, 0)), "barrier");
         assert_eq!(describe(&[99, 99, 0, 0]), "something else");

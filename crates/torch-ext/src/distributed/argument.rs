@@ -5,13 +5,13 @@ use tch::{Device, Kind, Tensor};
 use super::agreement;
 use super::error::GroupError;
 use super::group::ProcessGroup;
-use super::operation::{Call, Operation};
+use super::operation::{Call, GroupOperation};
 
 impl ProcessGroup {
     /// Describes a call and checks its tensor and peer rank.
     pub(super) fn call(
         &self,
-        operation: Operation,
+        operation: GroupOperation,
         tensor: Option<&Tensor>,
         peer: Option<usize>,
     ) -> Result<Call, GroupError> {

@@ -7,7 +7,7 @@ use super::argument::{self, refuse};
 use super::connection::Code;
 use super::error::GroupError;
 use super::group::ProcessGroup;
-use super::operation::{Call, Operation, ReduceOp};
+use super::operation::{Call, GroupOperation, ReduceOp};
 use super::values::c_rank;
 use super::work::{LastStep, Work, accumulator, copy, extent, failed};
 
@@ -28,7 +28,7 @@ impl ProcessGroup {
     ///
     /// The errors of [`Self::all_reduce`], except those that [`Work::wait`] returns.
     pub fn all_reduce_async(&self, tensor: &Tensor, op: ReduceOp) -> Result<Work, GroupError> {
-        let call = self.call(Operation::AllReduce, Some(tensor), None)?;
+        let call = self.call(GroupOperation::AllReduce, Some(tensor), None)?;
         argument::require_number(&call)?;
         if self.is_trivial(tensor) {
             return Ok(Work::done(call));
@@ -61,7 +61,7 @@ impl ProcessGroup {
     ///
     /// The errors of [`Self::all_gather`], except those that [`Work::wait`] returns.
     pub fn all_gather_async(&self, input: &Tensor, output: &Tensor) -> Result<Work, GroupError> {
-        let call = self.call(Operation::AllGather, Some(input), None)?;
+        let call = self.call(GroupOperation::AllGather, Some(input), None)?;
         self.require_whole(&call, output, input)?;
         if self.world_size() == 1 {
             torch(&call, copy(output, input))?;
@@ -107,7 +107,7 @@ impl ProcessGroup {
         output: &Tensor,
         op: ReduceOp,
     ) -> Result<Work, GroupError> {
-        let call = self.call(Operation::ReduceScatter, Some(output), None)?;
+        let call = self.call(GroupOperation::ReduceScatter, Some(output), None)?;
         argument::require_number(&call)?;
         self.require_whole(&call, input, output)?;
         if self.world_size() == 1 {
@@ -144,7 +144,7 @@ impl ProcessGroup {
     ///
     /// The errors of [`Self::broadcast`], except those that [`Work::wait`] returns.
     pub fn broadcast_async(&self, tensor: &Tensor, root: usize) -> Result<Work, GroupError> {
-        let call = self.call(Operation::Broadcast, Some(tensor), Some(root))?;
+        let call = self.call(GroupOperation::Broadcast, Some(tensor), Some(root))?;
         if self.is_trivial(tensor) {
             return Ok(Work::done(call));
         }
@@ -167,7 +167,7 @@ impl ProcessGroup {
     ///
     /// The errors of [`Self::barrier`], except those that [`Work::wait`] returns.
     pub fn barrier_async(&self) -> Result<Work, GroupError> {
-        let call = self.call(Operation::Barrier, None, None)?;
+        let call = self.call(GroupOperation::Barrier, None, None)?;
         if self.is_alone() {
             return Ok(Work::done(call));
         }
@@ -190,7 +190,7 @@ impl ProcessGroup {
     ///
     /// The errors of [`Self::send`], except those that [`Work::wait`] returns.
     pub fn send_async(&self, tensor: &Tensor, peer: usize) -> Result<Work, GroupError> {
-        self.start_between(Code::Send, Operation::Send, tensor, peer)
+        self.start_between(Code::Send, GroupOperation::Send, tensor, peer)
     }
 
     /// Overwrites `tensor` by the tensor that rank `peer` of the group sends, of the same kind and number of elements.
@@ -208,13 +208,13 @@ impl ProcessGroup {
     ///
     /// The errors of [`Self::recv`], except those that [`Work::wait`] returns.
     pub fn recv_async(&self, tensor: &Tensor, peer: usize) -> Result<Work, GroupError> {
-        self.start_between(Code::Receive, Operation::Receive, tensor, peer)
+        self.start_between(Code::Receive, GroupOperation::Receive, tensor, peer)
     }
 
     fn start_between(
         &self,
         code: Code,
-        operation: Operation,
+        operation: GroupOperation,
         tensor: &Tensor,
         peer: usize,
     ) -> Result<Work, GroupError> {

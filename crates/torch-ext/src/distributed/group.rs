@@ -14,7 +14,7 @@ use super::address;
 use super::connection::{Code, Connection};
 use super::error::GroupError;
 use super::nccl;
-use super::operation::{Call, Operation};
+use super::operation::{Call, GroupOperation};
 use super::placement::{Coordinator, Placement, PlacementError};
 use super::store::{LogLevel, Store};
 use super::traffic::{Counters, Traffic, bytes_sent};
@@ -284,8 +284,8 @@ impl ProcessGroup {
     }
 
     /// Traffic of this process so far, by operation, summed over the whole run's group and all its sub-groups.
-    pub fn traffic(&self) -> Vec<(Operation, Traffic)> {
-        Operation::ALL.map(|operation| (operation, self.counters.read(operation))).to_vec()
+    pub fn traffic(&self) -> Vec<(GroupOperation, Traffic)> {
+        GroupOperation::ALL.map(|operation| (operation, self.counters.read(operation))).to_vec()
     }
 
     /// Returns true if every operation is the identity.

@@ -26,7 +26,7 @@ mod work;
 
 pub use error::GroupError;
 pub use group::{GroupOptions, ProcessGroup};
-pub use operation::{Call, Operation, ReduceOp};
+pub use operation::{Call, GroupOperation, ReduceOp};
 pub use placement::{Coordinator, Placement, PlacementError};
 pub use store::Store;
 pub use traffic::Traffic;

@@ -28,7 +28,7 @@ impl ReduceOp {
 
 /// An operation of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Operation {
+pub enum GroupOperation {
     /// Every rank gets the reduction over all ranks.
     AllReduce,
     /// Every rank gets the tensors of all ranks, in rank order.
@@ -45,7 +45,7 @@ pub enum Operation {
     Receive,
 }
 
-impl Operation {
+impl GroupOperation {
     /// All operations.
     pub const ALL: [Self; 7] = [
         Self::AllReduce,
@@ -58,7 +58,7 @@ impl Operation {
     ];
 }
 
-impl fmt::Display for Operation {
+impl fmt::Display for GroupOperation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::AllReduce => "all-reduce",
@@ -78,7 +78,7 @@ impl fmt::Display for Operation {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
     /// The operation that was called.
-    pub operation: Operation,
+    pub operation: GroupOperation,
     /// The rank that called.
     pub rank: usize,
     /// Number of processes of the run.
@@ -108,7 +108,7 @@ impl fmt::Display for Call {
             write!(formatter, " of {elements} {kind:?}")?;
         }
         if let Some(peer) = peer {
-            let toward = if *operation == Operation::Send { "to" } else { "from" };
+            let toward = if *operation == GroupOperation::Send { "to" } else { "from" };
             write!(formatter, " {toward} rank {peer}")?;
         }
         if let Some(members) = members {
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn a_call_reads_as_a_sentence() {
         let mut call = Call {
-            operation: Operation::Broadcast,
+            operation: GroupOperation::Broadcast,
             rank: 1,
             world_size: 4,
             members: None,
@@ -134,13 +134,13 @@ mod tests {
             peer: Some(0),
         };
         assert_eq!(call.to_string(), "rank 1 of 4: broadcast of 1024 Float from rank 0");
-        call.operation = Operation::Send;
+        call.operation = GroupOperation::Send;
         call.members = Some(vec![0, 1]);
         assert_eq!(
             call.to_string(),
             "rank 1 of 4: send of 1024 Float to rank 0 among ranks [0, 1]"
         );
-        let barrier = Call { operation: Operation::Barrier, kind: None, peer: None, ..call };
+        let barrier = Call { operation: GroupOperation::Barrier, kind: None, peer: None, ..call };
         assert_eq!(barrier.to_string(), "rank 1 of 4: barrier among ranks [0, 1]");
     }
 }

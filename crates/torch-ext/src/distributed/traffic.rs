@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::connection::Code;
-use super::operation::{Call, Operation};
+use super::operation::{Call, GroupOperation};
 
 /// Traffic of one kind of operation in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -21,7 +21,7 @@ pub struct Traffic {
 
 /// The counters of a run: its group, and all sub-groups.
 #[derive(Debug, Default)]
-pub(super) struct Counters([Counter; Operation::ALL.len()]);
+pub(super) struct Counters([Counter; GroupOperation::ALL.len()]);
 
 #[derive(Debug, Default)]
 struct Counter {
@@ -31,18 +31,18 @@ struct Counter {
 }
 
 impl Counters {
-    pub(super) fn started(&self, operation: Operation, bytes_sent: u64) {
+    pub(super) fn started(&self, operation: GroupOperation, bytes_sent: u64) {
         let counter = self.of(operation);
         counter.calls.fetch_add(1, Ordering::Relaxed);
         counter.bytes_sent.fetch_add(bytes_sent, Ordering::Relaxed);
     }
 
-    pub(super) fn waited(&self, operation: Operation, time: Duration) {
+    pub(super) fn waited(&self, operation: GroupOperation, time: Duration) {
         let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.of(operation).nanoseconds.fetch_add(nanoseconds, Ordering::Relaxed);
     }
 
-    pub(super) fn read(&self, operation: Operation) -> Traffic {
+    pub(super) fn read(&self, operation: GroupOperation) -> Traffic {
         let counter = self.of(operation);
         Traffic {
             calls: counter.calls.load(Ordering::Relaxed),
@@ -51,7 +51,7 @@ impl Counters {
         }
     }
 
-    fn of(&self, operation: Operation) -> &Counter {
+    fn of(&self, operation: GroupOperation) -> &Counter {
         &self.0[operation as usize]
     }
 }

@@ -9,7 +9,7 @@ use tch::{TchError, Tensor};
 
 use super::connection::{Connection, RawWork};
 use super::error::GroupError;
-use super::operation::{Call, Operation, ReduceOp};
+use super::operation::{Call, GroupOperation, ReduceOp};
 use super::traffic::Counters;
 use super::values::{milliseconds, one_line};
 use super::witness::Witness;
@@ -89,7 +89,7 @@ impl Work {
             let message = one_line(&TorchError::take());
             return Err(lost(call, message, witness.as_ref(), connection.as_ref()));
         };
-        let between_two = matches!(call.operation, Operation::Send | Operation::Receive);
+        let between_two = matches!(call.operation, GroupOperation::Send | GroupOperation::Receive);
         let timeout = between_two.then_some(timeout);
         let (handle, counters) = (Some(Handle(raw)), None);
         Ok(Self { handle, call, timeout, last_step, witness, connection, counters })

@@ -1,7 +1,7 @@
 //! Checks every collective against its definition, in every kind that training uses.
 
 use tch::{Device, Kind, Tensor};
-use torch_ext::distributed::Operation;
+use torch_ext::distributed::GroupOperation;
 use torch_ext::{ProcessGroup, ReduceOp};
 
 use workspace_tests::processes::{Port, Process, succeed};
@@ -56,11 +56,11 @@ fn traffic(group: &ProcessGroup, rank: i64, size: i64) {
     group.broadcast(&part, 0).unwrap();
     let total = 64 * ranks;
     let expected = [
-        (Operation::AllReduce, 2 * total * others / ranks),
-        (Operation::AllGather, 64 * others),
-        (Operation::ReduceScatter, 64 * others),
-        (Operation::Broadcast, if rank == 0 { 64 * others } else { 0 }),
-        (Operation::Barrier, 0),
+        (GroupOperation::AllReduce, 2 * total * others / ranks),
+        (GroupOperation::AllGather, 64 * others),
+        (GroupOperation::ReduceScatter, 64 * others),
+        (GroupOperation::Broadcast, if rank == 0 { 64 * others } else { 0 }),
+        (GroupOperation::Barrier, 0),
     ];
     for ((operation, before), (_, now)) in before.into_iter().zip(read()) {
         let sent = now.bytes_sent - before.bytes_sent;

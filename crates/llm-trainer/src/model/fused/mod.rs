@@ -15,7 +15,7 @@ use super::rope::Angles;
 
 /// An operation that has a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operation {
+pub enum KernelOperation {
     /// Rotary positions of queries and keys, and storing keys and values in the cache.
     Rotation,
     /// An addition to the residual stream, and the norm of the sum.
@@ -26,7 +26,7 @@ pub enum Operation {
     Drawing,
 }
 
-impl Operation {
+impl KernelOperation {
     /// All operations.
     pub const ALL: [Self; 4] = [Self::Rotation, Self::Norm, Self::Gate, Self::Drawing];
 
@@ -46,16 +46,16 @@ impl Operation {
 #[derive(Debug, Default)]
 pub(crate) struct FusedOperations {
     kernels: Option<Arc<DecodingKernels>>,
-    right: Vec<Operation>,
+    right: Vec<KernelOperation>,
 }
 
 impl FusedOperations {
     /// Takes those `kernels` that passed their test.
-    pub(crate) fn new(kernels: Arc<DecodingKernels>, right: Vec<Operation>) -> Self {
+    pub(crate) fn new(kernels: Arc<DecodingKernels>, right: Vec<KernelOperation>) -> Self {
         Self { kernels: Some(kernels), right }
     }
 
-    fn kernels(&self, operation: Operation) -> Option<&DecodingKernels> {
+    fn kernels(&self, operation: KernelOperation) -> Option<&DecodingKernels> {
         self.kernels.as_deref().filter(|_| self.right.contains(&operation))
     }
 
@@ -68,7 +68,8 @@ impl FusedOperations {
         places: &Tensor,
         cache: [&mut Tensor; 2],
     ) -> Option<Tensor> {
-        rotate_and_store(self.kernels(Operation::Rotation)?, heads, angles, places, cache).ok()
+        rotate_and_store(self.kernels(KernelOperation::Rotation)?, heads, angles, places, cache)
+            .ok()
     }
 
     /// Adds `y`, if given, to `x` in place, and returns the norm of the sum; all `[.., hidden]`.
@@ -78,13 +79,13 @@ impl FusedOperations {
         y: Option<&Tensor>,
         norm: &RmsNorm,
     ) -> Option<Tensor> {
-        let kernels = self.kernels(Operation::Norm)?;
+        let kernels = self.kernels(KernelOperation::Norm)?;
         kernels.add_and_normalise(x, y, (&norm.weight, norm.eps)).ok()
     }
 
     /// Returns `silu(gate) · up` for the concatenation of gate and up, `[.., 2 · intermediate]`.
     pub(super) fn gate(&self, both: &Tensor) -> Option<Tensor> {
-        self.kernels(Operation::Gate)?.gate(both).ok()
+        self.kernels(KernelOperation::Gate)?.gate(both).ok()
     }
 
     /// Draws tokens from `softmax(logits / temperature)`, i64 `[rows]`, with their log-probabilities, f64 `[rows]`, as
@@ -95,7 +96,7 @@ impl FusedOperations {
         uniforms: &[f64],
         temperature: f64,
     ) -> Option<[Tensor; 2]> {
-        let kernels = self.kernels(Operation::Drawing)?;
+        let kernels = self.kernels(KernelOperation::Drawing)?;
         let uniforms = Tensor::from_slice(uniforms).to_device(logits.device());
         kernels.draw(logits, &uniforms, temperature).ok()
     }
@@ -109,21 +110,21 @@ impl FusedOperations {
 /// The reason that it cannot be used: the kernel's message, or an error beyond rounding.
 pub(crate) fn test_block_kernel(
     kernels: &DecodingKernels,
-    operation: Operation,
+    operation: KernelOperation,
     device: Device,
     config: &ModelConfig,
 ) -> Option<Result<f64, String>> {
     match operation {
-        Operation::Rotation => {
+        KernelOperation::Rotation => {
             Some(test_rotation(device, config, |heads, angles, places, cache| {
                 rotate_and_store(kernels, heads, angles, places, cache)
             }))
         }
-        Operation::Norm => Some(test_norm(device, config, |x, y, norm| {
+        KernelOperation::Norm => Some(test_norm(device, config, |x, y, norm| {
             kernels.add_and_normalise(x, y, (&norm.weight, norm.eps))
         })),
-        Operation::Gate => Some(test_gate(device, config, |both| kernels.gate(both))),
-        Operation::Drawing => None,
+        KernelOperation::Gate => Some(test_gate(device, config, |both| kernels.gate(both))),
+        KernelOperation::Drawing => None,
     }
 }
 

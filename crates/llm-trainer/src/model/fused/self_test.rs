@@ -114,16 +114,16 @@ mod tests {
 
     use super::*;
     use crate::kernel_self_test::tiny_config;
-    use crate::model::fused::{Operation, test_block_kernel};
+    use crate::model::fused::{KernelOperation, test_block_kernel};
 
     const CPU: Device = Device::Cpu;
 
     #[test]
     fn the_kernels_are_found_right() {
         let kernels = DecodingKernels::emulated().unwrap();
-        for operation in Operation::ALL {
+        for operation in KernelOperation::ALL {
             let Some(outcome) = test_block_kernel(&kernels, operation, CPU, &tiny_config()) else {
-                assert_eq!(operation, Operation::Drawing);
+                assert_eq!(operation, KernelOperation::Drawing);
                 continue;
             };
             assert!(outcome.unwrap() > 1e-4, "bf16 rounds");

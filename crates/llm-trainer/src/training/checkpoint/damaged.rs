@@ -87,7 +87,7 @@ fn waiting(question: usize, prompt: &[u32], response: &[u32], log_prob: &[f64]) 
         "rewards": [1.0], "right": 1, "sampled_at": 1,
         "responses": { "question": question, "samples": [sample] },
     });
-    let mut sampler = serde_json::to_value(GroupSampler::<Answered>::default()).unwrap();
+    let mut sampler = serde_json::to_value(GroupSampler::<QuestionGroup>::default()).unwrap();
     sampler["waiting"] = json!([group]);
     sampler
 }

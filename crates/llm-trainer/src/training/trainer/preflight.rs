@@ -5,10 +5,10 @@ use model_files::chat_template::{ChatTemplate, Message};
 use question_data::prompt::Prompt;
 use question_data::question_order::{DataCursor, QuestionOrder};
 use reward_math::Verdict;
-use run_plan::preflight::{GroupSeen, ModelFacts, Outcome, Preflight, SampleSeen};
+use run_plan::preflight::{GroupSeen, ModelFacts, Preflight, SampleGrade, SampleSeen};
 use training_run::config::Run;
 
-use super::questions::Asked;
+use super::questions::RunQuestions;
 use super::response_text::ResponseText;
 use super::rewarder::Rewarder;
 use crate::model::Decoder;
@@ -41,12 +41,12 @@ pub fn preflight(
     crate::device::set_threads(config.model.threads)?;
     let (device, kind) = crate::device::place(&config.model, (0, 1))?;
     let text = ResponseText::load(config)?;
-    let asked = Asked::load(config, &text.tokenizer)?;
+    let questions = RunQuestions::load(config, &text.tokenizer)?;
     let model = Decoder::load(&config.model.path, device, kind)?;
     let vocabulary = model.config().vocab_size;
     text.tokenizer.check_vocabulary(vocabulary)?;
 
-    let all = &asked.questions.prompts;
+    let all = &questions.questions.prompts;
     let mut order = QuestionOrder::new(config.seed, all.len(), DataCursor::default());
     let chosen: Vec<&Prompt> =
         order.next_batch(prompts.min(all.len())).into_iter().map(|index| &all[index]).collect();
@@ -100,9 +100,9 @@ fn opens_a_turn(template: &ChatTemplate) -> bool {
 
 fn sample_seen(sample: &Sample, end_ids: &[u32], entropy_sum: f64) -> SampleSeen {
     let (outcome, reason) = match &sample.verdict {
-        Verdict::Right { how } => (Outcome::Right, format!("decided by {:?}", how.rung)),
-        Verdict::Wrong { how } => (Outcome::Wrong, format!("decided by {:?}", how.rung)),
-        Verdict::Unparsed { why, .. } => (Outcome::Unparsed, why.to_string()),
+        Verdict::Right { how } => (SampleGrade::Right, format!("decided by {:?}", how.rung)),
+        Verdict::Wrong { how } => (SampleGrade::Wrong, format!("decided by {:?}", how.rung)),
+        Verdict::Unparsed { why, .. } => (SampleGrade::Unparsed, why.to_string()),
     };
     let response = &sample.sequence.response;
     SampleSeen {

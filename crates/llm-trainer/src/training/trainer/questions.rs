@@ -10,7 +10,7 @@ use training_run::config::RunConfig;
 
 /// The questions of a run.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct RunQuestions {
     /// Questions to train on.
     pub(super) questions: Prompts,
     /// Questions to evaluate on.
@@ -19,7 +19,7 @@ pub(super) struct Asked {
     pub(super) notes: Vec<String>,
 }
 
-impl Asked {
+impl RunQuestions {
     /// Reads the questions that `config` names.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use question_data::prompt::Prompt;
 use training_run::config::RunConfig;
 use training_run::saved_rollouts::{RolloutOrigin, SavedRollouts};
 
-use crate::training::rollout::{Answered, Sample};
+use crate::training::rollout::{QuestionGroup, Sample};
 
 /// Source of a run's responses.
 #[derive(Debug, Clone, Default)]
@@ -45,7 +45,7 @@ impl RolloutSource {
 
 /// The reason why a group cannot belong to this run, if there is one; `group_size` and `prompts` are the run's.
 pub(super) fn fault_of(
-    group: &Answered,
+    group: &QuestionGroup,
     group_size: usize,
     prompts: &[Prompt],
     vocab_size: usize,

@@ -10,15 +10,15 @@ use training_run::dynamic_sampling::{Demand, GroupSampler, NextBatch, SampledGro
 use training_run::saved_rollouts::{SavedRollouts, SavedStep};
 
 use super::policy::Policy;
-use super::questions::Asked;
+use super::questions::RunQuestions;
 use super::replay::{RolloutSource, fault_of};
 use super::rewarder::Rewarder;
 use super::step_record::StepRecord;
 use crate::generation::GenerationOptions;
 use crate::model::Decoder;
 use crate::ranks::DeviceMesh;
-use crate::training::external::{ExternalEngine, Wanted};
-use crate::training::rollout::{Answered, Engine, Rollout, Sample, SamplingPass};
+use crate::training::external::{ExternalEngine, ReplyDecoding};
+use crate::training::rollout::{Engine, QuestionGroup, Rollout, Sample, SamplingPass};
 use crate::training::step_key::StepKey;
 
 /// Questions, engine and rewards of a run, with its position in the questions.
@@ -26,10 +26,10 @@ use crate::training::step_key::StepKey;
 pub(super) struct Sampler {
     pub(super) run: Rc<Run>,
     pub(super) mesh: DeviceMesh,
-    pub(super) questions: Asked,
+    pub(super) questions: RunQuestions,
     pub(super) order: QuestionOrder,
     /// Groups that wait for a later step.
-    pub(super) waiting: GroupSampler<Answered>,
+    pub(super) waiting: GroupSampler<QuestionGroup>,
     pub(super) rewarder: Rewarder,
     /// Engine that samples in place of the policy.
     pub(super) engine: Option<ExternalEngine>,
@@ -49,7 +49,7 @@ impl Sampler {
         updates: u64,
         record: &mut StepRecord,
         phase: &dyn Fn(&str),
-    ) -> anyhow::Result<Vec<SampledGroup<Answered>>> {
+    ) -> anyhow::Result<Vec<SampledGroup<QuestionGroup>>> {
         let step_groups = match self.source.clone() {
             RolloutSource::Sampled => self.draw(policy, updates, record, phase)?,
             RolloutSource::Saved(files) => {
@@ -74,7 +74,7 @@ impl Sampler {
     }
 
     /// The prompts of groups.
-    pub(super) fn prompts(&self, groups: &[SampledGroup<Answered>]) -> Vec<&Prompt> {
+    pub(super) fn prompts(&self, groups: &[SampledGroup<QuestionGroup>]) -> Vec<&Prompt> {
         let prompts = &self.questions.questions.prompts;
         groups.iter().map(|group| &prompts[group.responses.question]).collect()
     }
@@ -86,7 +86,7 @@ impl Sampler {
         updates: u64,
         record: &mut StepRecord,
         phase: &dyn Fn(&str),
-    ) -> anyhow::Result<StepGroups<Answered>> {
+    ) -> anyhow::Result<StepGroups<QuestionGroup>> {
         let (config, step) = (self.run.config(), record.step);
         let section = &config.rollout;
         let demand = Demand {
@@ -137,12 +137,12 @@ impl Sampler {
         let engine = match &self.engine {
             None => Engine::Own(model),
             Some(engine) => {
-                let wanted = Wanted {
+                let decoding = ReplyDecoding {
                     tokenizer: &self.rewarder.text.tokenizer,
                     stop: &config.rollout.stop,
                     vocab_size: model.config().vocab_size,
                 };
-                Engine::External(engine, wanted)
+                Engine::External(engine, decoding)
             }
         };
         let judge = self.rewarder.judge(config)?;
@@ -151,7 +151,7 @@ impl Sampler {
     }
 
     /// Makes a group of this step from the responses to a question.
-    fn group(&self, step: u64, question: usize, samples: &[Sample]) -> SampledGroup<Answered> {
+    fn group(&self, step: u64, question: usize, samples: &[Sample]) -> SampledGroup<QuestionGroup> {
         // Rewards of the verdicts alone: a length penalty says nothing about the question.
         let earned = self.run.config().reward.values;
         let is_own = self.rewarder.own_reward.is_some();
@@ -161,7 +161,7 @@ impl Sampler {
             rewards: samples.iter().map(worth).collect(),
             right: samples.iter().filter(|sample| sample.verdict.is_right()).count(),
             sampled_at: step,
-            responses: Answered { question, samples: samples.to_vec() },
+            responses: QuestionGroup { question, samples: samples.to_vec() },
         }
     }
 
@@ -171,9 +171,9 @@ impl Sampler {
         files: &SavedRollouts,
         policy: &Policy,
         record: &mut StepRecord,
-    ) -> anyhow::Result<StepGroups<Answered>> {
+    ) -> anyhow::Result<StepGroups<QuestionGroup>> {
         let (step, config) = (record.step, self.run.config());
-        let saved: SavedStep<Answered> = files.read(step)?;
+        let saved: SavedStep<QuestionGroup> = files.read(step)?;
         let prompts = &self.questions.questions.prompts;
         let vocab_size = policy.model.config().vocab_size;
         for (number, group) in (1..).zip(&saved.groups) {

@@ -12,7 +12,7 @@ use training_run::run_directory::RunDirectory;
 use super::begin_files::directory_of;
 use super::load_policy::load_policy;
 use super::policy::Policy;
-use super::questions::Asked;
+use super::questions::RunQuestions;
 use super::recorder::Recorder;
 use super::response_text::ResponseText;
 use super::rewarder::Rewarder;
@@ -42,7 +42,7 @@ impl Trainer {
         crate::device::set_threads(config.model.threads)?;
         let (device, kind) = crate::device::place(&config.model, ranks.local())?;
         let text = ResponseText::load(config)?;
-        let questions = Asked::load(config, &text.tokenizer)?;
+        let questions = RunQuestions::load(config, &text.tokenizer)?;
         let rewarder = Rewarder::start(config, text)?;
         let notes = questions.notes.iter().chain(rewarder.notes()).cloned().collect();
 

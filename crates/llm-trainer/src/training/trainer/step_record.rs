@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use torch_ext::distributed::{Operation, Traffic};
+use torch_ext::distributed::{GroupOperation, Traffic};
 use training_run::metrics::StepMetrics;
 
 use crate::ranks::Ranks;
@@ -19,7 +19,7 @@ pub(super) struct StepRecord {
     pub(super) warnings: Vec<String>,
     started: Instant,
     /// Traffic of this rank before the step, by operation.
-    traffic: Vec<(Operation, Traffic)>,
+    traffic: Vec<(GroupOperation, Traffic)>,
 }
 
 impl StepRecord {

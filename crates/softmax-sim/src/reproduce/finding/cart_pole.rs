@@ -2,7 +2,9 @@
 
 use crate::cart_pole::{Point, Ppo, STEP_LIMIT, solved_after, train};
 use crate::reproduce::seeds::curve_with_range;
-use crate::reproduce::{Cell, Finding, Measure, Outcome, Progress, Setting, Table, Target};
+use crate::reproduce::{
+    Cell, ExperimentResult, Finding, Measure, Progress, Setting, Table, Target,
+};
 use figures::{Axis, Chart, Series};
 use rayon::prelude::*;
 use rl_losses::{ClipCov, ClipRange, CovarianceBand, DualClip, KlCov, PolicyLoss, PpoClip};
@@ -69,21 +71,21 @@ fn methods() -> [Method; 5] {
     ]
 }
 
-fn run(setting: &Setting, progress: &Progress) -> Outcome {
+fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     let full = Ppo::default();
     let quick = Ppo { iterations: 32, evaluation_episodes: 16, ..full };
     let size = Size { runs: setting.pick(1, 4), settings: setting.pick(quick, full) };
     experiment(setting, size, progress)
 }
 
-fn experiment(setting: &Setting, size: Size, progress: &Progress) -> Outcome {
+fn experiment(setting: &Setting, size: Size, progress: &Progress) -> ExperimentResult {
     let methods = methods();
     progress.plan(methods.len() as u64 * setting.seeds as u64 * size.runs);
     let of_seed = |seed: u64| -> Vec<Runs> {
         methods.par_iter().map(|method| Runs::of(method, seed, size, progress)).collect()
     };
     let seeds = setting.over_seeds(of_seed);
-    Outcome::new(measures(&seeds))
+    ExperimentResult::new(measures(&seeds))
         .figure(
             chart(&methods, &seeds, "entropy"),
             "Entropy of the policy in the states it visits; mean over the seeds, the band from the least to the largest. \
@@ -269,7 +271,8 @@ mod tests {
         let size = Size { runs: 2, settings };
         let outcome = experiment(&setting, size, &Progress::silent());
         // As text, in which a NaN equals itself.
-        let text = |outcome: &Outcome| serde_json::to_string(outcome).expect("it can be stored");
+        let text =
+            |outcome: &ExperimentResult| serde_json::to_string(outcome).expect("it can be stored");
         let again = experiment(&setting, size, &Progress::silent());
         assert_eq!(text(&outcome), text(&again));
         for measure in &outcome.measures {

@@ -1,7 +1,7 @@
 //! When entropy is spent, reward has come to its ceiling `b - a`.
 
 use super::law_runs::{ALGORITHMS, law, of_all_algorithms, on_bandits};
-use crate::reproduce::{Finding, Measure, Outcome, Progress, Setting, Target};
+use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Target};
 use crate::training::Curve;
 use figures::{Axis, Chart, Mark, Series};
 
@@ -20,7 +20,7 @@ pub(super) const FINDING: Finding = Finding {
     run,
 };
 
-fn run(setting: &Setting, progress: &Progress) -> Outcome {
+fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     let runs = of_all_algorithms(setting, progress, on_bandits);
     let mut measures = vec![];
     for (index, algorithm) in ALGORITHMS.iter().enumerate() {
@@ -37,7 +37,7 @@ fn run(setting: &Setting, progress: &Progress) -> Outcome {
         spent.collect(),
         Target::AtMost(0.03),
     ));
-    let outcome = Outcome::new(measures);
+    let outcome = ExperimentResult::new(measures);
     let Some(first) = runs.first() else { return outcome };
     outcome
         .figure(chart(first), "First seed: the ceiling of each law beside the reward after the last update.")

@@ -1,7 +1,7 @@
 //! Algorithms are clocks: without sampling they run along one curve at different speeds.
 
 use crate::environment::TabularSetting;
-use crate::reproduce::{Finding, Measure, Outcome, Progress, Setting, Target};
+use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Target};
 use crate::training::{ExpectedPoint, ExpectedRule, ExpectedTrainer};
 use figures::{Axis, Chart, Mark, Series};
 use rayon::prelude::*;
@@ -36,7 +36,7 @@ const RULES: [(&str, ExpectedRule, f64); 4] = [
     ("natural policy gradient", ExpectedRule::NaturalPolicyGradient, 0.1),
 ];
 
-fn run(setting: &Setting, progress: &Progress) -> Outcome {
+fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     let prompts = setting.pick(512, 1024);
     progress.plan((setting.seeds * (1 + RULES.len())) as u64);
     let curves: Vec<(Vec<ExpectedPoint>, Vec<Vec<ExpectedPoint>>)> = setting.over_seeds(|seed| {
@@ -60,7 +60,7 @@ fn run(setting: &Setting, progress: &Progress) -> Outcome {
             let quantity = format!("{name}: difference of reward at equal entropy");
             Measure::new(&quantity, "1", values.collect(), target)
         });
-    let outcome = Outcome::new(measures.collect());
+    let outcome = ExperimentResult::new(measures.collect());
     let Some((reference, rest)) = curves.first() else { return outcome };
     outcome
         .figure(

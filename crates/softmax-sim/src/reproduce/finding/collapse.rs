@@ -2,7 +2,7 @@
 
 use super::law_runs::of_grpo;
 use crate::reproduce::seeds::curve;
-use crate::reproduce::{Finding, Measure, Outcome, Progress, Setting, Target};
+use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Target};
 use crate::training::{Curve, CurvePoint};
 use figures::{Axis, Chart, Mark};
 
@@ -27,7 +27,7 @@ pub(super) const FINDING: Finding = Finding {
 const TWELFTH: f64 = 1.0 / 12.0;
 const THIRD: f64 = 1.0 / 3.0;
 
-fn run(setting: &Setting, progress: &Progress) -> Outcome {
+fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     let runs = of_grpo(setting, progress);
     let mut measures = vec![];
     for (environment, name) in ["L1", "L2"].into_iter().enumerate() {
@@ -59,7 +59,7 @@ fn run(setting: &Setting, progress: &Progress) -> Outcome {
         ));
     }
     let bandits: Vec<&Curve> = runs.iter().map(|pair| &pair[0]).collect();
-    Outcome::new(measures)
+    ExperimentResult::new(measures)
         .figure(
             over_training(&bandits),
             "L1: mean over the seeds with its 95 % interval; entropy as a part of its start, reward as it is.",

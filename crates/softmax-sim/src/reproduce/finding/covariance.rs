@@ -1,7 +1,7 @@
 //! The covariance of a step is the entropy it costs, exactly and as sampled.
 
 use super::on_policy_trace::{Trace, courses, traces};
-use crate::reproduce::{Finding, Measure, Outcome, Progress, Setting, Target};
+use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Target};
 use entropy_core::PairedMoments;
 use figures::moving_average::moving_average;
 use figures::{Axis, Chart, Mark, Series};
@@ -28,7 +28,7 @@ pub(super) const FINDING: Finding = Finding {
 
 const WINDOW: usize = 15;
 
-fn run(setting: &Setting, progress: &Progress) -> Outcome {
+fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     let traces = traces(setting, progress);
     let mut measures = vec![];
     for (course, traces) in std::iter::zip(courses(setting), &traces) {
@@ -61,7 +61,7 @@ fn run(setting: &Setting, progress: &Progress) -> Outcome {
         );
         add("part of steps with falling entropy", falling, Target::None);
     }
-    let outcome = Outcome::new(measures);
+    let outcome = ExperimentResult::new(measures);
     let Some(first) = traces[1].first() else { return outcome };
     outcome
         .figure(

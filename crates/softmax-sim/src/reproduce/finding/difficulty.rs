@@ -2,7 +2,7 @@
 
 use super::on_policy_trace::{RIGHT, Trace, courses, mean, traces};
 use crate::reproduce::seeds::curve;
-use crate::reproduce::{Finding, Measure, Outcome, Progress, Setting, Target};
+use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Target};
 use figures::moving_average::moving_average;
 use figures::{Axis, Chart, Mark, Series};
 
@@ -22,7 +22,7 @@ pub(super) const FINDING: Finding = Finding {
     run,
 };
 
-fn run(setting: &Setting, progress: &Progress) -> Outcome {
+fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     let traces = traces(setting, progress);
     let mut measures = vec![];
     for (course, traces) in std::iter::zip(courses(setting), &traces) {
@@ -44,7 +44,7 @@ fn run(setting: &Setting, progress: &Progress) -> Outcome {
             ));
         }
     }
-    Outcome::new(measures)
+    ExperimentResult::new(measures)
         .figure(
             chart(&traces[1]),
             "Four tokens: covariance within groups, smoothed, mean over the seeds with its 95 % interval, first third \

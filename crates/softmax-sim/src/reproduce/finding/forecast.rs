@@ -1,7 +1,7 @@
 //! The law fitted to the start of a run predicts the rest of it.
 
 use super::law_runs::of_grpo;
-use crate::reproduce::{Finding, Measure, Outcome, Progress, Setting, Target};
+use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Target};
 use crate::training::Curve;
 use entropy_core::Forecast;
 use figures::{Axis, Chart, Mark, Series};
@@ -25,7 +25,7 @@ pub(super) const FINDING: Finding = Finding {
 
 const PREFIX: f64 = 0.15;
 
-fn run(setting: &Setting, progress: &Progress) -> Outcome {
+fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     let runs = of_grpo(setting, progress);
     let forecasts: Vec<[Forecast; 2]> =
         runs.iter().map(|pair| pair.each_ref().map(forecast)).collect();
@@ -42,7 +42,7 @@ fn run(setting: &Setting, progress: &Progress) -> Outcome {
     let beaten: Vec<bool> =
         forecasts.iter().map(|pair| pair[0].linear_rmse_rest > pair[0].rmse_rest).collect();
     measures.insert(2, Measure::holds("L1: the line errs more", &beaten));
-    let outcome = Outcome::new(measures);
+    let outcome = ExperimentResult::new(measures);
     let Some((first, forecast)) = runs.first().zip(forecasts.first()) else { return outcome };
     outcome
         .figure(

@@ -5,7 +5,7 @@ use super::law_runs::{
     on_bandits, pooled_law,
 };
 use crate::reproduce::seeds::interval;
-use crate::reproduce::{Finding, Measure, Outcome, Progress, Setting, Table, Target};
+use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Table, Target};
 use crate::training::Curve;
 use entropy_core::PerformanceLaw;
 
@@ -28,7 +28,7 @@ pub(super) const FINDING: Finding = Finding {
     run,
 };
 
-fn run(setting: &Setting, progress: &Progress) -> Outcome {
+fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     let runs = of_all_algorithms(setting, progress, on_bandits);
     let laws: Vec<Vec<PerformanceLaw>> =
         runs.iter().map(|curves| curves.iter().map(law).collect()).collect();
@@ -53,7 +53,7 @@ fn run(setting: &Setting, progress: &Progress) -> Outcome {
     pooled("its error (RMSE)", &grouped, |law| law.rmse, Target::AtMost(0.0045));
     pooled("R² of one law for all five", &all, explained, Target::None);
     pooled("its error (RMSE) for all five", &all, |law| law.rmse, Target::None);
-    let outcome = Outcome::new(measures).table(table(&runs, &laws));
+    let outcome = ExperimentResult::new(measures).table(table(&runs, &laws));
     let Some((first, law)) = runs.first().zip(grouped.first()) else { return outcome };
     let named: Vec<(&str, &Curve)> =
         std::iter::zip(ALGORITHMS.iter().map(|algorithm| algorithm.name), first).collect();

@@ -4,7 +4,7 @@ use super::law_runs::{
     ALGORITHMS, explained, explained_by_line, held_out, law, law_chart, of_all_algorithms,
     pooled_law,
 };
-use crate::reproduce::{Finding, Measure, Outcome, Progress, Setting, Target};
+use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Target};
 use crate::training::Curve;
 use entropy_core::PerformanceLaw;
 
@@ -25,7 +25,7 @@ pub(super) const FINDING: Finding = Finding {
     run,
 };
 
-fn run(setting: &Setting, progress: &Progress) -> Outcome {
+fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     let runs = of_all_algorithms(setting, progress, held_out);
     let pooled: Vec<PerformanceLaw> = runs.iter().map(|curves| pooled_law(curves)).collect();
     let worst = |curves: &Vec<Curve>, law: &PerformanceLaw| {
@@ -42,7 +42,7 @@ fn run(setting: &Setting, progress: &Progress) -> Outcome {
     };
     let errors = std::iter::zip(&runs, &pooled).map(|(curves, law)| worst(curves, law)).collect();
     let per_seed = |value: fn(&PerformanceLaw) -> f64| pooled.iter().map(value).collect();
-    let outcome = Outcome::new(vec![
+    let outcome = ExperimentResult::new(vec![
         Measure::new(
             "R² of one law for all five",
             "1",

@@ -3,7 +3,7 @@
 use super::law_runs::{explained, explained_by_line, law};
 use crate::environment::{Shape, TabularSetting};
 use crate::reproduce::seeds::{curve, interval};
-use crate::reproduce::{Finding, Measure, Outcome, Progress, Setting, Table, Target};
+use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Table, Target};
 use crate::training::{Curve, Method, Schedule, train};
 use entropy_core::PerformanceLaw;
 use figures::{Axis, Chart, Mark, Series};
@@ -52,7 +52,7 @@ fn variants() -> Vec<Variant> {
 }
 
 #[expect(clippy::too_many_lines, reason = "an experiment, read from top to bottom")]
-fn run(setting: &Setting, progress: &Progress) -> Outcome {
+fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     let variants = variants();
     progress.plan((setting.seeds * variants.len()) as u64);
     let fitted = |seed: u64, environment: &TabularSetting| -> (Curve, PerformanceLaw) {
@@ -107,7 +107,7 @@ fn run(setting: &Setting, progress: &Progress) -> Outcome {
         };
         runs.iter().map(row).collect()
     };
-    Outcome::new(measures)
+    ExperimentResult::new(measures)
         .figure(
             chart(&rows(explained), &rows(explained_by_line)),
             "Mean over the seeds with its 95 % interval. Above some 30 alternatives the line wins.",

@@ -1,6 +1,6 @@
 //! Lemma 1 along a whole run: what a step costs in entropy is known before it is taken.
 
-use crate::reproduce::{Finding, Measure, Outcome, Progress, Setting, Target};
+use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Target};
 use entropy_core::{Categorical, PairedMoments, UpdateRule};
 use figures::{Axis, Chart, Mark, Series};
 use ndarray_rand::rand_distr::StandardNormal;
@@ -29,14 +29,14 @@ const STATES: usize = 128;
 const ACTIONS: usize = 8;
 const ETA: f64 = 0.5;
 
-fn run(setting: &Setting, progress: &Progress) -> Outcome {
+fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     let steps = setting.pick(300, 3000);
     progress.plan((setting.seeds * steps) as u64);
     let runs = setting.over_seeds(|seed| Trace::of(seed, steps, progress));
     let measure = |quantity: &str, value: fn(&Trace) -> f64, target| {
         Measure::new(quantity, "1", runs.iter().map(value).collect(), target)
     };
-    let outcome = Outcome::new(vec![
+    let outcome = ExperimentResult::new(vec![
         measure("Pearson correlation", Trace::correlation, Target::AtLeast(0.99)),
         measure("errors over changes", Trace::relative_error, Target::AtMost(0.05)),
         measure("error over that of half the step", |run| run.order, Target::Between(3.5, 4.5)),

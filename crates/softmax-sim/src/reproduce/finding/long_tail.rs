@@ -2,7 +2,7 @@
 
 use crate::environment::LongTailSetting;
 use crate::reproduce::seeds::interval;
-use crate::reproduce::{Finding, Measure, Outcome, Progress, Setting, Table, Target};
+use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Table, Target};
 use crate::training::{Method, Schedule, Trainer};
 use entropy_core::{CovarianceSummary, token_covariances};
 use figures::{Axis, Chart, Mark, Series};
@@ -27,7 +27,7 @@ pub(super) const FINDING: Finding = Finding {
 /// Table 1 of the paper, over [`CovarianceSummary::FRACTIONS`].
 const PAPER: [f64; 6] = [5.654, 3.112, 1.385, 0.351, 0.152, 0.003];
 
-fn run(setting: &Setting, progress: &Progress) -> Outcome {
+fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     progress.plan(setting.seeds as u64);
     let batches = setting.over_seeds(|seed| {
         let batch = Batch::of(seed);
@@ -74,7 +74,7 @@ fn run(setting: &Setting, progress: &Progress) -> Outcome {
     for (index, fraction) in CovarianceSummary::FRACTIONS.into_iter().enumerate() {
         table.row([fraction.to_string().into(), means[index].into(), PAPER[index].into()]);
     }
-    Outcome::new(measures)
+    ExperimentResult::new(measures)
         .figure(chart(&means), "Means over the seeds beside the paper's numbers; both axes logarithmic.")
         .table(table)
         .note(

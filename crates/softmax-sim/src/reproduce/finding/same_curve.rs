@@ -1,7 +1,7 @@
 //! A reference KL stops on the curve of reward against entropy; an entropy bonus leaves it.
 
 use crate::environment::{Shape, TabularSetting};
-use crate::reproduce::{Finding, Measure, Outcome, Progress, Setting, Target};
+use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Target};
 use entropy_core::{Categorical, NaturalFlow, UpdateRule, logit_step, same_curve_time};
 use figures::{Axis, Chart, Mark, Series};
 
@@ -29,7 +29,7 @@ const ALPHA: f64 = 0.1;
 /// Time after which nothing moves any more.
 const LATE: f64 = 400.0;
 
-fn run(setting: &Setting, progress: &Progress) -> Outcome {
+fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     progress.plan(setting.seeds as u64);
     let bandits = setting.over_seeds(|seed| {
         let bandits = Bandits::draw(seed);
@@ -39,7 +39,7 @@ fn run(setting: &Setting, progress: &Progress) -> Outcome {
     });
     let per_seed =
         |value: fn(&Figures) -> f64| bandits.iter().map(|(_, figures)| value(figures)).collect();
-    let outcome = Outcome::new(vec![
+    let outcome = ExperimentResult::new(vec![
         Measure::new(
             "distance from the free flow at τ",
             "1",

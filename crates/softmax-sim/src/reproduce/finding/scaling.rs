@@ -3,7 +3,7 @@
 use super::law_runs::law;
 use crate::environment::SizeSetting;
 use crate::reproduce::seeds::curve;
-use crate::reproduce::{Finding, Measure, Outcome, Progress, Setting, Target};
+use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Target};
 use crate::training::{Method, Schedule, train};
 use entropy_core::SizeScaling;
 use figures::{Axis, Chart, Mark, Series};
@@ -32,7 +32,7 @@ const SMALL: usize = 5;
 /// A spectrum of features for which the coefficients are not log-linear.
 const SLOW_DECAY: f64 = 0.5;
 
-fn run(setting: &Setting, progress: &Progress) -> Outcome {
+fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     let decays = [SizeSetting::of(1).decay, SLOW_DECAY];
     progress.plan((setting.seeds * SIZES.len() * decays.len()) as u64);
     let [family, slow] =
@@ -79,7 +79,7 @@ fn run(setting: &Setting, progress: &Progress) -> Outcome {
             Target::None,
         ),
     ];
-    Outcome::new(measures)
+    ExperimentResult::new(measures)
         .figure(chart(&family), "Mean over the seeds with its 95 % interval; size on a logarithmic axis.")
         .note(
             "Monotone always, log-linear only for suitable features: how a and b grow with size is decided by how fast \

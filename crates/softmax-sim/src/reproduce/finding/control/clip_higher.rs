@@ -2,7 +2,7 @@
 
 use super::arena::{Arena, Trial, grpo_clipped, unclipped};
 use super::show::{Named, entropy_chart, reward_chart, table, with_scale};
-use crate::reproduce::{Finding, Measure, Outcome, Progress, Setting, Target};
+use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Target};
 
 /// The finding.
 pub(in super::super) const FINDING: Finding = Finding {
@@ -23,13 +23,13 @@ pub(in super::super) const FINDING: Finding = Finding {
 
 const NAMES: [&str; 3] = ["GRPO, clip 0.2", "clip-higher, 0.28", "no clip"];
 
-fn run(setting: &Setting, progress: &Progress) -> Outcome {
+fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     let [slow, fast] = [Arena::slow(setting), Arena::fast(setting)];
     with_scale(run_in(&slow, &fast, setting, progress), setting)
 }
 
 #[expect(clippy::too_many_lines, reason = "an experiment, read from top to bottom")]
-fn run_in(slow: &Arena, fast: &Arena, setting: &Setting, progress: &Progress) -> Outcome {
+fn run_in(slow: &Arena, fast: &Arena, setting: &Setting, progress: &Progress) -> ExperimentResult {
     let methods = [grpo_clipped(0.2), grpo_clipped(0.28), unclipped()];
     let [small, large] = [slow, fast].map(|arena| arena.runs(setting, progress, &methods));
     let gain = |trial: &Trial, baseline: &Trial| {
@@ -82,7 +82,7 @@ fn run_in(slow: &Arena, fast: &Arena, setting: &Setting, progress: &Progress) ->
     ];
     let named = |trials| std::iter::zip(NAMES, trials).collect::<Vec<Named>>();
     let heading = |steps: &str| format!("{steps}, after training: mean over seeds, 95 % interval.");
-    Outcome::new(measures)
+    ExperimentResult::new(measures)
         .figure(
             reward_chart("clip-higher-reward", "Reward with large steps", &named(&large)),
             "Means with 95 % intervals over the seeds. What clip-higher gains, no clip at all gains too, and more.",

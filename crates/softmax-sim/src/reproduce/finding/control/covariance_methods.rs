@@ -2,7 +2,7 @@
 
 use super::arena::{Arena, Trial, clip_cov, grpo_clipped, kl_cov, unclipped};
 use super::show::{Named, entropy_chart, reward_chart, table, with_scale};
-use crate::reproduce::{Finding, Measure, Outcome, Progress, Setting, Target};
+use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Target};
 use crate::training::CurvePoint;
 
 /// The finding.
@@ -23,12 +23,12 @@ pub(in super::super) const FINDING: Finding = Finding {
     run,
 };
 
-fn run(setting: &Setting, progress: &Progress) -> Outcome {
+fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     let [slow, fast] = [Arena::slow(setting), Arena::fast(setting)];
     with_scale(run_in(&slow, &fast, setting, progress), setting)
 }
 
-fn run_in(slow: &Arena, fast: &Arena, setting: &Setting, progress: &Progress) -> Outcome {
+fn run_in(slow: &Arena, fast: &Arena, setting: &Setting, progress: &Progress) -> ExperimentResult {
     let methods = [
         grpo_clipped(0.2),
         unclipped(),
@@ -55,7 +55,7 @@ fn run_in(slow: &Arena, fast: &Arena, setting: &Setting, progress: &Progress) ->
     let large = fast.runs(setting, progress, &large);
     let shown: Vec<Named> = std::iter::zip(names, &small).collect();
     let shown_large: Vec<Named> = std::iter::zip(large_names, &large).collect();
-    Outcome::new(measures(&small, &large))
+    ExperimentResult::new(measures(&small, &large))
         .figure(
             entropy_chart("clip-cov-kl-cov-entropy", "Entropy under Clip-Cov and KL-Cov", &shown[..5]),
             "Means with 95 % intervals over the seeds. GRPO with and without its clip falls on; Clip-Cov and KL-Cov \

@@ -2,7 +2,7 @@
 
 use super::arena::Arena;
 use super::show::{Named, Sweep, entropy_chart, knob_chart, reward_chart, table, with_scale};
-use crate::reproduce::{Finding, Measure, Outcome, Progress, Setting, Target};
+use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Target};
 use crate::training::Method;
 
 /// The finding.
@@ -26,23 +26,23 @@ pub(in super::super) const FINDING: Finding = Finding {
 const COEFFICIENTS: [f64; 5] = [0.001, 0.03, 0.06, 0.1, 0.2];
 const NAMES: [&str; 5] = ["α = 0.001", "α = 0.03", "α = 0.06", "α = 0.1", "α = 0.2"];
 
-fn run(setting: &Setting, progress: &Progress) -> Outcome {
+fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     with_scale(run_in(&Arena::slow(setting), setting, progress), setting)
 }
 
 #[expect(clippy::too_many_lines, reason = "an experiment, read from top to bottom")]
-fn run_in(arena: &Arena, setting: &Setting, progress: &Progress) -> Outcome {
+fn run_in(arena: &Arena, setting: &Setting, progress: &Progress) -> ExperimentResult {
     let mut methods = vec![Method::default()];
     methods.extend(COEFFICIENTS.map(|alpha| Method::default().with_entropy_bonus(alpha)));
     let trials = arena.runs(setting, progress, &methods);
     let (baseline, bonus) = trials.split_first().expect("the baseline is there");
-    let [none, .., hold, explode] = bonus else { return Outcome::new(vec![]) };
+    let [none, .., hold, explode] = bonus else { return ExperimentResult::new(vec![]) };
     let gains: Vec<Vec<f64>> =
         bonus.iter().map(|trial| trial.against(baseline, |a, b| a.reward - b.reward)).collect();
     let best: Vec<f64> = (0..setting.seeds)
         .map(|seed| gains.iter().map(|gain| gain[seed]).fold(f64::NEG_INFINITY, f64::max))
         .collect();
-    let outcome = Outcome::new(vec![
+    let outcome = ExperimentResult::new(vec![
         Measure::new(
             "entropy at α = 0.001 over that of the baseline",
             "1",

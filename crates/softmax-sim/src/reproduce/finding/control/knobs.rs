@@ -2,7 +2,7 @@
 
 use super::arena::{Arena, Trial, clip_cov, kl_cov};
 use super::show::{Named, Sweep, entropy_chart, knob_chart, with_scale};
-use crate::reproduce::{Finding, Measure, Outcome, Progress, Setting, Table, Target};
+use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Table, Target};
 use crate::training::Method;
 
 /// The finding.
@@ -25,13 +25,13 @@ const FRACTIONS: [f64; 4] = [0.05, 0.1, 0.15, 0.2];
 const DROPPED: [f64; 4] = [0.003, 0.01, 0.03, 0.05];
 const COEFFICIENTS: [f64; 4] = [0.1, 0.3, 1.0, 2.0];
 
-fn run(setting: &Setting, progress: &Progress) -> Outcome {
+fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     let [slow, fast] = [Arena::slow(setting), Arena::fast(setting)];
     with_scale(run_in(&slow, &fast, setting, progress), setting)
 }
 
 #[expect(clippy::too_many_lines, reason = "an experiment, read from top to bottom")]
-fn run_in(slow: &Arena, fast: &Arena, setting: &Setting, progress: &Progress) -> Outcome {
+fn run_in(slow: &Arena, fast: &Arena, setting: &Setting, progress: &Progress) -> ExperimentResult {
     let runs = |arena: &Arena, methods: [Method; 4]| arena.runs(setting, progress, &methods);
     let sets = [
         ("k", FRACTIONS, runs(slow, FRACTIONS.map(|k| kl_cov(k, 1.0)))),
@@ -57,7 +57,7 @@ fn run_in(slow: &Arena, fast: &Arena, setting: &Setting, progress: &Progress) ->
     let labels = FRACTIONS.map(|k| format!("k = {k}"));
     let named: Vec<Named> =
         std::iter::zip(&labels, &sets[0].2).map(|(label, trial)| (label.as_str(), trial)).collect();
-    Outcome::new(measures)
+    ExperimentResult::new(measures)
         .figure(
             knob_chart(
                 "knobs-fractions",

@@ -3,7 +3,9 @@
 use super::arena::{Arena, Trial, clip_cov, grpo_clipped, kl_cov};
 use super::show::with_scale;
 use crate::reproduce::seeds::{Interval, interval};
-use crate::reproduce::{Cell, Finding, Measure, Outcome, Progress, Setting, Table, Target};
+use crate::reproduce::{
+    Cell, ExperimentResult, Finding, Measure, Progress, Setting, Table, Target,
+};
 use crate::training::{CurvePoint, Method};
 use figures::{Axis, Chart, Mark, Series};
 use rl_losses::{CovarianceControl, Gspo, LossSums, PolicyLoss, Standing, registry};
@@ -35,11 +37,11 @@ struct Entry {
     method: Method,
 }
 
-fn run(setting: &Setting, progress: &Progress) -> Outcome {
+fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     with_scale(run_in(&Arena::slow(setting), setting, progress), setting)
 }
 
-fn run_in(arena: &Arena, setting: &Setting, progress: &Progress) -> Outcome {
+fn run_in(arena: &Arena, setting: &Setting, progress: &Progress) -> ExperimentResult {
     let baseline = Entry {
         name: "GRPO, clip 0.2".to_owned(),
         short: "GRPO".to_owned(),
@@ -59,7 +61,7 @@ fn run_in(arena: &Arena, setting: &Setting, progress: &Progress) -> Outcome {
     entries.extend(fitted());
     let methods: Vec<Method> = entries.iter().map(|entry| entry.method.clone()).collect();
     let trials = arena.runs(setting, progress, &methods);
-    let outcome = Outcome::new(measures(&entries, &trials, published));
+    let outcome = ExperimentResult::new(measures(&entries, &trials, published));
     outcome
         .figure(
             entropy_chart(&entries, &trials),

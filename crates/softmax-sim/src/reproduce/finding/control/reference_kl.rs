@@ -2,7 +2,7 @@
 
 use super::arena::Arena;
 use super::show::{Named, entropy_chart, reward_chart, table, with_scale};
-use crate::reproduce::{Finding, Measure, Outcome, Progress, Setting, Target};
+use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Target};
 use crate::training::Method;
 
 /// The finding.
@@ -24,17 +24,17 @@ pub(in super::super) const FINDING: Finding = Finding {
 const COEFFICIENTS: [f64; 4] = [0.01, 0.03, 0.1, 0.3];
 const NAMES: [&str; 4] = ["β = 0.01", "β = 0.03", "β = 0.1", "β = 0.3"];
 
-fn run(setting: &Setting, progress: &Progress) -> Outcome {
+fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     let [slow, fast] = [Arena::slow(setting), Arena::fast(setting)];
     with_scale(run_in(&slow, &fast, setting, progress), setting)
 }
 
-fn run_in(slow: &Arena, fast: &Arena, setting: &Setting, progress: &Progress) -> Outcome {
+fn run_in(slow: &Arena, fast: &Arena, setting: &Setting, progress: &Progress) -> ExperimentResult {
     let mut methods = vec![Method::default()];
     methods.extend(COEFFICIENTS.map(|beta| Method::default().with_reference_kl(beta)));
     let trials = slow.runs(setting, progress, &methods);
     let large = fast.runs(setting, progress, &methods[..3]);
-    let [baseline, .., hold, strong] = &trials[..] else { return Outcome::new(vec![]) };
+    let [baseline, .., hold, strong] = &trials[..] else { return ExperimentResult::new(vec![]) };
     let gain = |index: usize, trials: &[super::arena::Trial]| {
         trials[index].against(&trials[0], |run, base| run.reward - base.reward)
     };
@@ -62,7 +62,7 @@ fn run_in(slow: &Arena, fast: &Arena, setting: &Setting, progress: &Progress) ->
     named.extend(std::iter::zip(NAMES, &trials[1..]));
     let mut named_large: Vec<Named> = vec![("GRPO", &large[0])];
     named_large.extend(std::iter::zip(NAMES, &large[1..]));
-    Outcome::new(measures)
+    ExperimentResult::new(measures)
         .figure(
             entropy_chart("reference-kl-entropy", "Entropy under a reference KL", &named),
             "Means with 95 % intervals over the seeds. The stronger the penalty, the earlier the entropy stops falling.",

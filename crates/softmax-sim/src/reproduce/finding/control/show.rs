@@ -2,7 +2,7 @@
 
 use super::arena::Trial;
 use crate::reproduce::seeds::{curve, interval};
-use crate::reproduce::{Outcome, Scale, Setting, Table};
+use crate::reproduce::{ExperimentResult, Scale, Setting, Table};
 use crate::training::CurvePoint;
 use figures::{Axis, Chart, Mark, Series};
 
@@ -118,7 +118,7 @@ pub(super) fn table(heading: &str, trials: &[Named]) -> Table {
 }
 
 /// Adds a note on the limits of a quick run.
-pub(super) fn with_scale(outcome: Outcome, setting: &Setting) -> Outcome {
+pub(super) fn with_scale(outcome: ExperimentResult, setting: &Setting) -> ExperimentResult {
     match setting.scale {
         Scale::Full => outcome,
         Scale::Quick => outcome.note(

@@ -3,7 +3,7 @@
 use super::arena::{Arena, Controlled, Hold, Run, Trial, clip_cov, kl_cov};
 use super::show::{Named, entropy_chart, with_scale};
 use crate::reproduce::seeds::{curve, interval};
-use crate::reproduce::{Finding, Measure, Outcome, Progress, Setting, Table, Target};
+use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Table, Target};
 use figures::{Axis, Chart, Mark, Series};
 use rl_losses::EntropyTarget;
 
@@ -30,12 +30,12 @@ const FRACTIONS: [f64; 4] = [0.05, 0.1, 0.15, 0.2];
 const DROPPED: [f64; 4] = [0.003, 0.01, 0.03, 0.05];
 const NAMES: [&str; 2] = ["KL-Cov", "Clip-Cov"];
 
-fn run(setting: &Setting, progress: &Progress) -> Outcome {
+fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     with_scale(run_in(&Arena::slow(setting), setting, progress), setting)
 }
 
 #[expect(clippy::too_many_lines, reason = "an experiment, read from top to bottom")]
-fn run_in(arena: &Arena, setting: &Setting, progress: &Progress) -> Outcome {
+fn run_in(arena: &Arena, setting: &Setting, progress: &Progress) -> ExperimentResult {
     let trajectory = Some(Hold { entropy: END, within: arena.schedule.rollouts as u64 / 3 });
     let methods = [kl_cov(0.05, 1.0), clip_cov(0.05)];
     let held = methods.each_ref().map(|method| Controlled { method, hold: trajectory });
@@ -66,7 +66,7 @@ fn run_in(arena: &Arena, setting: &Setting, progress: &Progress) -> Outcome {
     }
     let table = table(&held, &fixed, &overall);
     let labels = [FRACTIONS.map(|k| format!("k = {k}")), DROPPED.map(|r| format!("r = {r}"))];
-    let mut outcome = Outcome::new(measures);
+    let mut outcome = ExperimentResult::new(measures);
     for (index, stem) in ["thermostat-kl-cov", "thermostat-clip-cov"].into_iter().enumerate() {
         let mut named: Vec<Named> = vec![("thermostat", &held[index])];
         named.extend(labels[index].iter().map(String::as_str).zip(&fixed[index]));

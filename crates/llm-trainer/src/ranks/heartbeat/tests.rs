@@ -6,7 +6,7 @@ use super::*;
 const TIMEOUT: Duration = Duration::from_secs(12);
 
 struct Rank {
-    watch: Watch,
+    monitor: HeartbeatMonitor,
     status: Arc<Mutex<Status>>,
     ended: Receiver<Culprit>,
 }
@@ -23,8 +23,9 @@ fn ranks(count: usize) -> Vec<Rank> {
         let status = Status { rank, phase: "sampling".to_owned(), ..Status::default() };
         let status = Arc::new(Mutex::new(status));
         let store = first.take().unwrap_or_else(connect);
-        let watch = Watch::start(store, Arc::clone(&status), rank, count, TIMEOUT, end).unwrap();
-        Rank { watch, status, ended }
+        let monitor =
+            HeartbeatMonitor::start(store, Arc::clone(&status), rank, count, TIMEOUT, end).unwrap();
+        Rank { monitor, status, ended }
     };
     (0..count).map(rank).collect()
 }
@@ -33,28 +34,28 @@ fn ranks(count: usize) -> Vec<Rank> {
 const LONG: Duration = Duration::from_mins(5);
 
 /// Waits until a condition holds for what a rank has seen.
-fn wait_until(rank: &Rank, is_so: impl Fn(&Seen) -> bool) {
-    let shared = &rank.watch.shared;
-    workspace_tests::processes::wait_until("a rank has seen it", || is_so(&shared.seen()));
+fn wait_until(rank: &Rank, is_so: impl Fn(&Observations) -> bool) {
+    let shared = &rank.monitor.shared;
+    workspace_tests::processes::wait_until("a rank has seen it", || is_so(&shared.observations()));
 }
 
 #[test]
 fn silence_is_counted_from_the_last_beat_to_the_last_answer() {
     let ranks = ranks(3);
     for rank in &ranks {
-        rank.watch.leave();
+        rank.monitor.stop();
     }
     let now = Instant::now();
     let ago = |seconds: u64| now.checked_sub(Duration::from_secs(seconds)).unwrap();
     let patience = Duration::from_secs(4);
-    let shared = &ranks[1].watch.shared;
-    let mut seen = shared.seen();
+    let shared = &ranks[1].monitor.shared;
+    let mut observations = shared.observations();
     let mut silent = |answered: u64, heard: [u64; 3]| {
-        seen.answered = ago(answered);
-        for (peer, heard) in seen.peers.iter_mut().zip(heard) {
+        observations.answered = ago(answered);
+        for (peer, heard) in observations.peers.iter_mut().zip(heard) {
             (peer.heard, peer.is_known) = (ago(heard), true);
         }
-        shared.silent(&seen, patience, now).map(|culprit| (culprit.rank, culprit.message))
+        shared.silent(&observations, patience, now).map(|culprit| (culprit.rank, culprit.message))
     };
     assert_eq!(silent(0, [4, 4, 4]), None);
     let (rank, message) = silent(0, [4, 4, 5]).unwrap();
@@ -72,12 +73,12 @@ fn silence_is_counted_from_the_last_beat_to_the_last_answer() {
 fn ranks_that_beat_are_left_alone() {
     let ranks = ranks(3);
     for peer in [1, 2] {
-        wait_until(&ranks[0], |seen| seen.peers[peer].beats > 4);
-        wait_until(&ranks[peer], |seen| seen.peers[0].beats > 4);
+        wait_until(&ranks[0], |observations| observations.peers[peer].beats > 4);
+        wait_until(&ranks[peer], |observations| observations.peers[0].beats > 4);
     }
     assert!(ranks.iter().all(|rank| rank.ended.try_recv().is_err()));
     for rank in &ranks {
-        rank.watch.leave();
+        rank.monitor.stop();
     }
     // No rank is missed any more: the threads that would have ended the ranks are gone.
     for rank in &ranks {
@@ -89,9 +90,9 @@ fn ranks_that_beat_are_left_alone() {
 fn a_rank_that_falls_silent_ends_all_by_name() {
     let ranks = ranks(3);
     ranks[2].status.lock().unwrap().step = 7;
-    wait_until(&ranks[0], |seen| seen.peers[2].status.step == 7);
+    wait_until(&ranks[0], |observations| observations.peers[2].status.step == 7);
     // Like SIGSTOP: neither sends heartbeats nor looks.
-    ranks[2].watch.leave();
+    ranks[2].monitor.stop();
     for rank in &ranks[..2] {
         let reason = rank.ended.recv_timeout(LONG).unwrap();
         let own_rank = rank.status.lock().unwrap().rank;
@@ -106,9 +107,9 @@ fn a_rank_that_falls_silent_ends_all_by_name() {
 #[test]
 fn what_one_rank_tells_ends_the_others() {
     let ranks = ranks(3);
-    ranks[1].watch.take_over();
+    ranks[1].monitor.take_over();
     let message = "rank 1, step 3, saving: no space left".to_owned();
-    ranks[1].watch.tell(&Culprit { rank: 1, message });
+    ranks[1].monitor.tell(&Culprit { rank: 1, message });
     for rank in [&ranks[0], &ranks[2]] {
         let Culprit { rank, message: reason } = rank.ended.recv_timeout(LONG).unwrap();
         assert_eq!(rank, 1);
@@ -123,16 +124,16 @@ fn the_culprit_is_the_silent_one_or_the_one_behind() {
     ranks[0].status.lock().unwrap().operations = 5;
     ranks[1].status.lock().unwrap().operations = 4;
     ranks[2].status.lock().unwrap().operations = 5;
-    ranks[2].watch.take_over();
-    let Culprit { rank, message } = ranks[2].watch.culprit(&[]).unwrap();
+    ranks[2].monitor.take_over();
+    let Culprit { rank, message } = ranks[2].monitor.culprit(&[]).unwrap();
     assert_eq!(rank, 1);
     assert!(
         message.starts_with("rank 1 has not come to it: rank 1, step 0, sampling"),
         "{message}"
     );
     // Before the others' patience is over.
-    ranks[1].watch.leave();
-    let Culprit { rank, message } = ranks[2].watch.culprit(&[]).unwrap();
+    ranks[1].monitor.stop();
+    let Culprit { rank, message } = ranks[2].monitor.culprit(&[]).unwrap();
     assert_eq!(rank, 1);
     assert!(message.starts_with("rank 1 has not been heard of for"), "{message}");
 }

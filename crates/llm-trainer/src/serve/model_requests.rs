@@ -14,9 +14,9 @@ use super::answer::{Answer, Head};
 use super::error::ApiError;
 use super::fields::Fields;
 use super::request::Style;
-use super::response::{Answered, Response, response, whole};
+use super::response::{Response, ResponseBody, response, whole};
 use super::server::Server;
-use super::worker::{Event, Order, Work};
+use super::worker::{ModelRequest, RequestEvent, Work};
 
 impl Server {
     /// Answers with responses to a prompt, whole or streamed.
@@ -28,7 +28,7 @@ impl Server {
         let request = self.reader.read(style, body)?;
         let random = self.random();
         let (sender, mut events) = unbounded_channel();
-        self.order(Order::Generate(Work {
+        self.send_to_model(ModelRequest::Generate(Work {
             prompts: request.prompts.clone(),
             options: Arc::clone(&request.options),
             seed: request.seed.unwrap_or(random),
@@ -43,7 +43,7 @@ impl Server {
         }
         let mut answer = answer;
         while let Some(event) = events.recv().await {
-            answer.hear(event, &self.reader.tokenizer)?;
+            answer.on_event(event, &self.reader.tokenizer)?;
         }
         if !answer.is_whole() {
             return Err(ApiError::engine("the model has stopped before the answer was whole"));
@@ -70,7 +70,7 @@ impl Server {
     fn stream(
         self: &Arc<Self>,
         mut answer: Answer,
-        mut events: UnboundedReceiver<Event>,
+        mut events: UnboundedReceiver<RequestEvent>,
     ) -> Response {
         let (pieces, told) = unbounded_channel();
         let server = Arc::clone(self);
@@ -78,7 +78,7 @@ impl Server {
             let say =
                 |value: &Value| pieces.send(Bytes::from(format!("data: {value}\n\n"))).is_ok();
             while let Some(event) = events.recv().await {
-                match answer.hear(event, &server.reader.tokenizer) {
+                match answer.on_event(event, &server.reader.tokenizer) {
                     // Nobody listens: dropping the events gives the request up.
                     Ok(Some(object)) if !say(&object) => return,
                     Ok(_) => {}
@@ -98,7 +98,7 @@ impl Server {
             }
             let _heard = pieces.send(Bytes::from_static(b"data: [DONE]\n\n"));
         });
-        response(StatusCode::OK, "text/event-stream", Answered::Stream(told))
+        response(StatusCode::OK, "text/event-stream", ResponseBody::Stream(told))
     }
 
     /// Loads other weights from a folder below the root.
@@ -121,7 +121,7 @@ impl Server {
             return Err(outside());
         }
         let (sender, done) = oneshot::channel();
-        self.order(Order::Reload(folder.clone(), sender))?;
+        self.send_to_model(ModelRequest::Reload(folder.clone(), sender))?;
         match done.await {
             Ok(Ok(())) => Ok(whole(
                 StatusCode::OK,

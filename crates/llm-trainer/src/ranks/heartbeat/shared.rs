@@ -1,4 +1,4 @@
-//! State shared by the threads of a watch: what was heard from the other ranks, and what to tell them.
+//! State shared by the threads of a monitor: what was heard from the other ranks, and what to tell them.
 
 use std::fmt::{self, Display, Formatter};
 use std::sync::atomic::AtomicBool;
@@ -26,14 +26,14 @@ impl Display for Culprit {
     }
 }
 
-/// State shared by the threads of a watch.
+/// State shared by the threads of a monitor.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) rank: usize,
     pub(super) beat: Duration,
     pub(super) silence: Duration,
     pub(super) status: Arc<Mutex<Status>>,
-    pub(super) seen: Mutex<Seen>,
+    pub(super) observations: Mutex<Observations>,
     /// True once this rank is about to end: no other thread needs to end it.
     pub(super) is_ending: AtomicBool,
     /// True once no more heartbeats are sent.
@@ -42,7 +42,7 @@ pub(super) struct Shared {
 
 /// Information read from the store.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct Observations {
     /// Time of the store's last answer.
     pub(super) answered: Instant,
     /// True once the store will not answer any more.
@@ -71,8 +71,8 @@ pub(super) struct Peer {
 }
 
 impl Shared {
-    pub(super) fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn observations(&self) -> MutexGuard<'_, Observations> {
+        self.observations.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn own_status(&self) -> Status {
@@ -80,9 +80,9 @@ impl Shared {
     }
 
     /// Waits until `done`, at most for the time to miss a rank and once more to be told.
-    pub(super) fn wait_until(&self, done: impl Fn(&Seen) -> bool) {
+    pub(super) fn wait_until(&self, done: impl Fn(&Observations) -> bool) {
         let deadline = Instant::now() + self.beat * (2 * MISSED);
-        while Instant::now() < deadline && !done(&self.seen()) {
+        while Instant::now() < deadline && !done(&self.observations()) {
             thread::sleep(self.beat / 8);
         }
     }
@@ -93,17 +93,22 @@ impl Shared {
     }
 
     /// Returns true once all remaining ranks know why the run ends, or cannot be told.
-    pub(super) fn is_told(&self, seen: &Seen) -> bool {
+    pub(super) fn is_told(&self, observations: &Observations) -> bool {
         let gone = |peer: &&Peer| {
-            peer.is_known && seen.answered.duration_since(peer.heard) > self.gone_after()
+            peer.is_known && observations.answered.duration_since(peer.heard) > self.gone_after()
         };
-        let awaited = if self.rank == 0 { seen.peers.len() - 1 } else { 0 };
-        let told = seen.heard + seen.peers.iter().filter(gone).count();
-        seen.is_lost || (seen.outbox.is_none() && told >= awaited)
+        let awaited = if self.rank == 0 { observations.peers.len() - 1 } else { 0 };
+        let told = observations.heard + observations.peers.iter().filter(gone).count();
+        observations.is_lost || (observations.outbox.is_none() && told >= awaited)
     }
 
     /// The first rank that was silent for `patience` until `now`.
-    pub(super) fn silent(&self, seen: &Seen, patience: Duration, now: Instant) -> Option<Culprit> {
+    pub(super) fn silent(
+        &self,
+        observations: &Observations,
+        patience: Duration,
+        now: Instant,
+    ) -> Option<Culprit> {
         let gone = |peer: &Peer, since: Instant, verb: &str| {
             let (rank, last) = (peer.status.rank, &peer.status);
             let seconds = now.duration_since(since).as_secs_f64();
@@ -112,13 +117,14 @@ impl Shared {
             );
             Culprit { rank, message }
         };
-        if self.rank > 0 && now.duration_since(seen.answered) > patience {
-            return Some(gone(&seen.peers[0], seen.answered, "answered"));
+        if self.rank > 0 && now.duration_since(observations.answered) > patience {
+            return Some(gone(&observations.peers[0], observations.answered, "answered"));
         }
         // While the store does not answer, nothing is heard from anybody.
-        let silent =
-            |peer: &&Peer| peer.is_known && seen.answered.duration_since(peer.heard) > patience;
-        let peer = seen.peers.iter().find(silent)?;
+        let silent = |peer: &&Peer| {
+            peer.is_known && observations.answered.duration_since(peer.heard) > patience
+        };
+        let peer = observations.peers.iter().find(silent)?;
         Some(gone(peer, peer.heard, "been heard of"))
     }
 }

@@ -3,7 +3,7 @@
 //! Two threads run beside the training thread. One talks to the store and may block for ever: rank 0 serves the store, and rank
 //! 0 may have stopped. The other only checks what the first has seen, and when.
 
-mod pulse;
+mod beat_thread;
 mod shared;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 use torch_ext::Store;
 
 use super::status::Status;
-use pulse::Pulse;
+use beat_thread::BeatThread;
 pub(super) use shared::Culprit;
-use shared::{MISSED, Peer, Seen, Shared};
+use shared::{MISSED, Observations, Peer, Shared};
 
 /// Longest time between two beats.
 const BEAT: Duration = Duration::from_secs(1);
@@ -30,15 +30,15 @@ const HINTS_PER_SILENCE: u32 = 4;
 /// Ends this process, with a reason.
 type End = Box<dyn Fn(&Culprit) + Send>;
 
-/// The heartbeat watch of one rank.
+/// The heartbeat monitor of one rank.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct HeartbeatMonitor {
     shared: Arc<Shared>,
     judge: Thread,
-    pulse: Thread,
+    beat_thread: Thread,
 }
 
-impl Watch {
+impl HeartbeatMonitor {
     /// Starts to send heartbeats and to listen for the others; `end` is called at most once.
     pub(super) fn start(
         store: Store,
@@ -56,7 +56,7 @@ impl Watch {
             heard: now,
             is_known: false,
         };
-        let seen = Seen {
+        let observations = Observations {
             answered: now,
             is_lost: false,
             peers: (0..count).map(peer).collect(),
@@ -70,7 +70,7 @@ impl Watch {
             beat: BEAT.min(silence / (2 * MISSED)),
             silence,
             status,
-            seen: Mutex::new(seen),
+            observations: Mutex::new(observations),
             is_ending: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
         });
@@ -78,19 +78,19 @@ impl Watch {
             let thread = thread::Builder::new().name(name.to_owned()).spawn(work)?;
             std::io::Result::Ok(thread.thread().clone())
         };
-        let pulse = Pulse::new(store, Arc::clone(&shared));
-        let pulse = spawn("heart-beat", Box::new(move || pulse.run()))?;
+        let beat_thread = BeatThread::new(store, Arc::clone(&shared));
+        let beat_thread = spawn("heart-beat", Box::new(move || beat_thread.run()))?;
         let judged = Arc::clone(&shared);
         let judge = spawn("watch", Box::new(move || judged.judge(&end)))?;
-        Ok(Self { shared, judge, pulse })
+        Ok(Self { shared, judge, beat_thread })
     }
 
-    /// Ends the watch: the run is over, and no rank is missed from here on.
-    pub(super) fn leave(&self) {
+    /// Ends the monitor: the run is over, and no rank is missed from here on.
+    pub(super) fn stop(&self) {
         self.shared.is_ending.store(true, Ordering::SeqCst);
         self.shared.is_over.store(true, Ordering::SeqCst);
         self.judge.unpark();
-        self.pulse.unpark();
+        self.beat_thread.unpark();
     }
 
     /// Stops this rank's judge: the rank will report by itself why it ends.
@@ -102,41 +102,42 @@ impl Watch {
     /// Tells the others why this rank ends. The first rank, which may serve the store, waits until they know or are gone.
     pub(super) fn tell(&self, failure: &Culprit) {
         {
-            let mut seen = self.shared.seen();
-            seen.looks_at_all = true;
-            seen.outbox = Some(failure.clone());
+            let mut observations = self.shared.observations();
+            observations.looks_at_all = true;
+            observations.outbox = Some(failure.clone());
         }
-        self.pulse.unpark();
-        self.shared.wait_until(|seen| self.shared.is_told(seen));
+        self.beat_thread.unpark();
+        self.shared.wait_until(|observations| self.shared.is_told(observations));
     }
 
     /// Finds the rank to blame for a failed operation; waits a few heartbeats for it. `suspects` did not report when it failed.
     pub(super) fn culprit(&self, suspects: &[usize]) -> Option<Culprit> {
         let shared = &self.shared;
-        shared.seen().looks_at_all = true;
-        self.pulse.unpark();
+        shared.observations().looks_at_all = true;
+        self.beat_thread.unpark();
         let patience = if suspects.is_empty() { shared.beat * MISSED } else { shared.gone_after() };
-        shared.wait_until(|seen| {
-            seen.failure.is_some() || shared.silent(seen, patience, Instant::now()).is_some()
+        shared.wait_until(|observations| {
+            observations.failure.is_some()
+                || shared.silent(observations, patience, Instant::now()).is_some()
         });
-        let seen = shared.seen();
+        let observations = shared.observations();
         let status = shared.own_status();
         let late = || {
-            let behind = seen.peers.iter().filter(|peer| peer.is_known);
+            let behind = observations.peers.iter().filter(|peer| peer.is_known);
             let last = &behind.min_by_key(|peer| peer.status.operations)?.status;
             (last.operations < status.operations).then(|| Culprit {
                 rank: last.rank,
                 message: format!("rank {} has not come to it: {last}", last.rank),
             })
         };
-        let silent = || shared.silent(&seen, patience, Instant::now());
-        seen.failure.clone().or_else(silent).or_else(late)
+        let silent = || shared.silent(&observations, patience, Instant::now());
+        observations.failure.clone().or_else(silent).or_else(late)
     }
 }
 
-impl Drop for Watch {
+impl Drop for HeartbeatMonitor {
     fn drop(&mut self) {
-        self.leave();
+        self.stop();
     }
 }
 
@@ -148,16 +149,16 @@ impl Shared {
         while !self.is_ending.load(Ordering::SeqCst) {
             let status = self.own_status();
             let reason = {
-                let seen = self.seen();
-                let silent = || self.silent(&seen, self.silence, Instant::now());
-                seen.failure.clone().or_else(silent)
+                let observations = self.observations();
+                let silent = || self.silent(&observations, self.silence, Instant::now());
+                observations.failure.clone().or_else(silent)
             };
             if let Some(reason) = reason {
                 if self.is_ending.swap(true, Ordering::SeqCst) {
                     return;
                 }
-                self.seen().outbox.get_or_insert_with(|| reason.clone());
-                self.wait_until(|seen| self.is_told(seen));
+                self.observations().outbox.get_or_insert_with(|| reason.clone());
+                self.wait_until(|observations| self.is_told(observations));
                 end(&Culprit { rank: reason.rank, message: format!("{status}: {reason}") });
                 return;
             }
@@ -173,8 +174,8 @@ impl Shared {
 
     /// Prints to standard error the ranks that this rank waits for.
     fn name_stragglers(&self, own: &Status, waited: Duration) {
-        let seen = self.seen();
-        let late = seen.peers.iter().filter(|peer| peer.is_known);
+        let observations = self.observations();
+        let late = observations.peers.iter().filter(|peer| peer.is_known);
         let late = late.filter(|peer| peer.status.operations < own.operations);
         let late: Vec<String> = late.map(|peer| format!("  {}", peer.status)).collect();
         if !late.is_empty() {

@@ -14,7 +14,7 @@ const FAILURE: &str = "failure";
 
 /// Sends heartbeats, listens, and passes failures on.
 #[derive(Debug)]
-pub(super) struct Pulse {
+pub(super) struct BeatThread {
     store: Store,
     shared: Arc<Shared>,
     beats: u64,
@@ -22,7 +22,7 @@ pub(super) struct Pulse {
     has_told: bool,
 }
 
-impl Pulse {
+impl BeatThread {
     pub(super) fn new(store: Store, shared: Arc<Shared>) -> Self {
         Self { store, shared, beats: 0, has_told: false }
     }
@@ -31,27 +31,27 @@ impl Pulse {
     pub(super) fn run(mut self) {
         while !self.shared.is_over.load(Ordering::SeqCst) {
             if self.exchange().is_err() {
-                self.shared.seen().is_lost = true;
+                self.shared.observations().is_lost = true;
                 return;
             }
-            self.shared.seen().answered = Instant::now();
+            self.shared.observations().answered = Instant::now();
             thread::park_timeout(self.shared.beat);
         }
     }
 
     fn exchange(&mut self) -> Result<(), GroupError> {
-        let (rank, count) = (self.shared.rank, self.shared.seen().peers.len());
+        let (rank, count) = (self.shared.rank, self.shared.observations().peers.len());
         self.beats += 1;
         let beat = serde_json::to_vec(&(self.beats, self.shared.own_status()));
         self.store.set(&beat_key(rank), &beat.expect("numbers and texts are JSON"))?;
         self.pass_failures_on()?;
-        let looks_at_all = rank == 0 || self.shared.seen().looks_at_all;
+        let looks_at_all = rank == 0 || self.shared.observations().looks_at_all;
         for peer in (0..count).filter(|&peer| peer != rank && (peer == 0 || looks_at_all)) {
             let Some(bytes) = self.store.get_if_set(&beat_key(peer))? else { continue };
             let Ok((beats, status)) = serde_json::from_slice::<(u64, Status)>(&bytes) else {
                 continue;
             };
-            let peer = &mut self.shared.seen().peers[peer];
+            let peer = &mut self.shared.observations().peers[peer];
             if beats != peer.beats {
                 (peer.beats, peer.heard, peer.is_known) = (beats, Instant::now(), true);
                 peer.status = status;
@@ -62,7 +62,7 @@ impl Pulse {
 
     /// Passes failures on. The first failure stays; every rank that knows of it confirms it.
     fn pass_failures_on(&mut self) -> Result<(), GroupError> {
-        let outbox = self.shared.seen().outbox.clone();
+        let outbox = self.shared.observations().outbox.clone();
         if let Some(failure) = &outbox
             && !self.store.is_set(FAILURE)?
         {
@@ -76,11 +76,11 @@ impl Pulse {
         }
         // This rank is among those that know.
         let heard = self.store.add("heard", 0)?.saturating_sub(1);
-        let mut seen = self.shared.seen();
-        seen.failure = serde_json::from_slice(&failure).ok();
-        seen.heard = usize::try_from(heard).unwrap_or(0);
-        if seen.outbox == outbox {
-            seen.outbox = None;
+        let mut observations = self.shared.observations();
+        observations.failure = serde_json::from_slice(&failure).ok();
+        observations.heard = usize::try_from(heard).unwrap_or(0);
+        if observations.outbox == outbox {
+            observations.outbox = None;
         }
         Ok(())
     }
