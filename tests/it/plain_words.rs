@@ -14,7 +14,7 @@ const NAMES: [&str; 6] = ["found", "own", "whole", "said", "at", "of"];
 const NOT_OURS: [(&str, &str); 7] = [
     ("KeptTokens", "SamplingMask"),
     ("CutModel", "TensorParallel"),
-    ("cut_decoder", "shard_decoder"),
+    ("cut_decoder", "tensor_parallel_decoder"),
     ("SharedPass", "DistributedPass"),
     ("pull_back", "vjp"),
     ("own_operation", "autograd_function"),
