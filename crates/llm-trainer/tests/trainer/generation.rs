@@ -86,8 +86,8 @@ fn truncated_samples_remember_what_they_were_drawn_from() {
             let all = Vec::<f64>::try_from(next_log_prob(&decoder, &sequence, 0.8).exp()).unwrap();
             let expected = kept_by_definition(&all, &options);
             assert_eq!(mask.of(position), expected, "{index} {position}");
-            let mass: f64 = expected.iter().map(|&id| all[id as usize]).sum();
-            let expected = (all[token as usize] / mass).ln();
+            let total: f64 = expected.iter().map(|&id| all[id as usize]).sum();
+            let expected = (all[token as usize] / total).ln();
             assert!((expected - log_prob).abs() < 1e-4, "{expected} {log_prob}");
             narrow += usize::from(mask.of(position).len() < 40);
             sequence.push(token);
