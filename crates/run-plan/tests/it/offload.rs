@@ -6,7 +6,7 @@ use training_run::config::{MasterWeights, Zero};
 use crate::plan::{P, bytes_of, on, setup};
 
 /// The optimiser takes 12 bytes a parameter off the device. With f32 parameters it is 8, as master weights are then other memory.
-/// Of the block inputs, those of one micro-batch stay.
+/// The block inputs of one micro-batch stay.
 #[test]
 fn what_lies_in_the_host_s_memory_is_counted_apart() {
     const AWAY: [&str; 2] =

@@ -1,6 +1,7 @@
 //! The responses of one optimiser step: made up, or read from rollouts that `llm-trainer` saved.
 
 use entropy_core::Categorical;
+use ndarray_rand::rand_distr::StandardNormal;
 use rand::distr::{Distribution, weighted::WeightedIndex};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -18,7 +19,7 @@ pub enum MiniBatchError {
     /// The file cannot be read.
     #[error("cannot read: {0}")]
     Read(#[from] io::Error),
-    /// A line with rewards that is not a group of saved responses.
+    /// A line that is no JSON, or whose group is not one of saved responses.
     #[error(
         "line {line}: {message}; expected a group as `llm-trainer train --save-rollouts` writes it"
     )]
@@ -53,8 +54,6 @@ pub struct MiniBatch {
     pub advantage: Vec<f64>,
     /// Tokens of each response, `[responses]`.
     pub lengths: Vec<usize>,
-    /// Number of groups.
-    pub groups: usize,
 }
 
 /// Size of a made-up mini-batch.
@@ -111,9 +110,8 @@ impl MadeUp {
 fn drawn_log_prob(rng: &mut ChaCha8Rng) -> f64 {
     let is_fork = rng.random::<f64>() < FORKS;
     let spread = if is_fork { OPEN * rng.random::<f64>() } else { CERTAIN };
-    // A sum of twelve uniform numbers is nearly normal, with variance 1.
-    let mut normal = || (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0;
-    let logits: Vec<f64> = (0..ACTIONS).map(|_| spread * normal()).collect();
+    let mut logit = || spread * rng.sample::<f64, _>(StandardNormal);
+    let logits: Vec<f64> = (0..ACTIONS).map(|_| logit()).collect();
     let policy = Categorical::from_logits(&logits).expect("finite logits");
     let action = WeightedIndex::new(policy.probs()).expect("probabilities").sample(rng);
     policy.log_probs()[action]
@@ -144,7 +142,7 @@ impl MiniBatch {
         let lengths: Vec<usize> = log_probs.iter().map(Vec::len).collect();
         let of_tokens = |(advantage, length): (&f64, &usize)| vec![*advantage; *length];
         let advantage = advantages.iter().zip(&lengths).flat_map(of_tokens).collect();
-        Ok(Self { log_prob: log_probs.concat(), advantage, lengths, groups: rewards.len() })
+        Ok(Self { log_prob: log_probs.concat(), advantage, lengths })
     }
 
     /// Reads the groups of one step that `llm-trainer train --save-rollouts` wrote, `step-N.jsonl`. The log-probabilities are
@@ -157,13 +155,14 @@ impl MiniBatch {
         let (mut rewards, mut log_probs) = (Vec::new(), Vec::new());
         for (index, line) in from.lines().enumerate() {
             let line = line?;
-            let is_group = |value: &serde_json::Value| value.get("rewards").is_some();
-            if !serde_json::from_str(&line).is_ok_and(|value| is_group(&value)) {
-                continue;
-            }
             let fault = |message: String| MiniBatchError::Group { line: index + 1, message };
-            let group: SavedGroup =
+            let value: serde_json::Value =
                 serde_json::from_str(&line).map_err(|error| fault(error.to_string()))?;
+            if value.get("rewards").is_none() {
+                continue; // The header, or the groups that wait.
+            }
+            let group: SavedGroup =
+                serde_json::from_value(value).map_err(|error| fault(error.to_string()))?;
             let (count, samples) = (group.rewards.len(), group.responses.samples);
             if count != samples.len() {
                 let message = format!("{count} rewards for {} responses", samples.len());

@@ -59,7 +59,7 @@ fn saved_rollouts_are_read_and_a_bad_group_is_named() {
     };
     let text = lines(&[group(&[1.0, 0.0]), group(&[0.0, 0.0])]);
     let batch = MiniBatch::read(text.as_bytes()).unwrap();
-    assert_eq!((batch.lengths.as_slice(), batch.groups), ([2, 1, 2, 1].as_slice(), 2));
+    assert_eq!(batch.lengths, [2, 1, 2, 1]);
     assert_eq!(batch.log_prob[..3], [-0.1, -2.0, -0.3]);
     // (1 - 1/2) / (sqrt(1/2) + 1e-6), the same for both tokens of the response.
     let expected = 0.5 / (0.5_f64.sqrt() + 1e-6);
@@ -69,6 +69,8 @@ fn saved_rollouts_are_read_and_a_bad_group_is_named() {
 
     let error = MiniBatch::read(lines(&[group(&[1.0])]).as_bytes()).unwrap_err();
     assert!(error.to_string().starts_with("line 3: 1 rewards for 2 responses"), "{error}");
+    let error = MiniBatch::read("no JSON\n".as_bytes()).unwrap_err();
+    assert!(error.to_string().starts_with("line 1: expected "), "{error}");
     assert!(matches!(MiniBatch::read("{}\n".as_bytes()), Err(MiniBatchError::Empty)));
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use rl_losses::{Standing, registry};
 
 use super::feedable::feedable;
-use super::field::{Field, fields, table};
+use super::field::{Field, fields, inside, table};
 
 /// True for a setting of a policy loss or an advantage estimator.
 pub(super) fn is_setting(field: &Field) -> bool {
@@ -14,11 +14,6 @@ pub(super) fn is_setting(field: &Field) -> bool {
 
 const POLICY_LOSS: &str = "algorithm.policy_loss";
 const ADVANTAGE: &str = "algorithm.advantage";
-
-/// True if `path` leads to something within `outer`.
-fn inside(path: &str, outer: &str) -> bool {
-    path.strip_prefix(outer).is_some_and(|rest| rest.starts_with('.'))
-}
 
 /// The settings of one choice.
 fn settings(choice: String) -> impl Iterator<Item = &'static Field> {

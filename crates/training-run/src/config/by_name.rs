@@ -103,3 +103,31 @@ impl<'de, T: Deserialize<'de>, F: Fn(&str) -> Option<T>> Visitor<'de> for NameOr
         T::deserialize(MapAccessDeserializer::new(table))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::config::{RunConfig, schema};
+
+    #[test]
+    fn every_bare_name_of_the_schema_is_read() {
+        let fields = [
+            ("AlgorithmSection", "algorithm", "policy_loss"),
+            ("AlgorithmSection", "algorithm", "advantage"),
+            ("RolloutSection", "rollout", "engine"),
+            ("RewardSection", "reward", "kind"),
+        ];
+        for (definition, section, field) in fields {
+            let choices = &schema()["$defs"][definition]["properties"][field]["anyOf"];
+            let names = choices[1]["enum"].as_array().expect("a list of names");
+            assert!(names.len() > 1, "{field}");
+            for name in names {
+                let text = format!(
+                    "name = \"x\"\nmodel.path = \"m\"\ndata.train = \"arithmetic\"\n\
+                     training.steps = 1\n{section}.{field} = {name}"
+                );
+                let read = toml::from_str::<RunConfig>(&text);
+                assert!(read.is_ok(), "{field} = {name}: {read:?}");
+            }
+        }
+    }
+}

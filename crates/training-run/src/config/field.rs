@@ -112,6 +112,11 @@ fn whole(path: String) -> String {
     }
 }
 
+/// True if `path` leads to something within `outer`.
+pub(super) fn inside(path: &str, outer: &str) -> bool {
+    path.strip_prefix(outer).is_some_and(|rest| rest.starts_with('.'))
+}
+
 /// The value at a dotted path.
 pub(super) fn value_at<'a>(table: &'a Table, path: &str) -> Option<&'a Value> {
     match path.split_once('.') {

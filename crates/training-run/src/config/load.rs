@@ -8,6 +8,7 @@ use messages::{nearest, plain_words};
 use question_data::dataset::DataSource;
 use toml::{Table, Value};
 
+use super::field::inside;
 use super::{ConfigError, Field, RunConfig, fields, schema, verl};
 
 /// Fields that a string may stand for, as [`DataSource::named`] reads it.
@@ -94,11 +95,6 @@ impl RunConfig {
         }
         paths
     }
-}
-
-/// True if `inner` is the dotted path of something within `outer`.
-fn inside(inner: &str, outer: &str) -> bool {
-    inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('.'))
 }
 
 /// The configuration of a whole table.

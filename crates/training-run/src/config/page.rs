@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::algorithm_page::{algorithm_section, is_setting};
-use super::field::{Field, fields, section_of, table};
+use super::field::{Field, fields, inside, section_of, table};
 use super::verl::verl_table;
 
 /// Prints `docs/configuration.md` from [`fields`].
@@ -33,8 +33,7 @@ const TWINS: [(&str, &str); 2] =
 
 /// The table whose rows stand for those of `path`.
 fn twin_of(path: &str) -> Option<&'static str> {
-    let is_inside = |twin: &str| path.strip_prefix(twin).is_some_and(|rest| rest.starts_with('.'));
-    TWINS.into_iter().find(|(twin, _)| is_inside(twin)).map(|(_, original)| original)
+    TWINS.into_iter().find(|(twin, _)| inside(path, twin)).map(|(_, original)| original)
 }
 
 const VERL: &str = "
