@@ -86,7 +86,6 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
     ("docs/choosing-a-method.md", "plan --preset", trainer("fits into")),
     ("docs/data.md", "data check dapo", Not("needs two data sets that are not in the repository")),
     ("docs/data.md", "--prompts 32", CANNOT_LEARN),
-    ("docs/data.md", "strict = true", CANNOT_LEARN),
     (
         "docs/distributed.md",
         "torchrun",
