@@ -135,9 +135,9 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
             "crates/llm-trainer/tests/trainer/plan.rs: planned against measured peaks, of small models",
         ),
     ),
-    ("docs/inference-entropy.md", "--entropy --readable", trainer("entropy surprise")),
+    ("docs/evaluation.md", "--entropy --readable", trainer("entropy surprise")),
     (
-        "docs/inference-entropy.md",
+        "docs/evaluation.md",
         "--entropy-ceiling 1.0",
         trainer("stories: 64 problems, 8 samples each"),
     ),
@@ -182,8 +182,12 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
     ("docs/reading-results.md", "fit-law GRPO.csv", simulator("ceiling")),
     ("docs/reading-results.md", "eval compare", trainer("| sums | pass@4 |")),
     ("docs/reproduce.md", "reproduce --quick", MEASUREMENT),
+    (
+        "docs/reward-math.md",
+        "reward-math explain",
+        verifier("verdict       right, decided by NormalForm"),
+    ),
     ("docs/reward-math.md", "--skip-bad-rows", verifier("median")),
-    ("docs/reward-math.md", "cargo bench", MEASUREMENT),
     ("docs/rollout.md", "--replay-rollouts", trainer("again: 2 steps done")),
     ("docs/scaling.md", "plan --table", trainer("# Scaling")),
     (

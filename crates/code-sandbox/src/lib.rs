@@ -1,7 +1,7 @@
 //! Programs as answers: unit tests run against what the model wrote, in a process that can do no harm.
 //!
 //! [`program_of`] finds the program in a response, [`UnitTests`] reads the tests of a row, [`Sandbox`] runs the one against
-//! the other. The layouts of rows, what is closed to a program and what is not are in `docs/code-rewards.md`.
+//! the other. The layouts of rows, what is closed to a program and what is not are in `docs/reward-math.md`.
 
 mod compare;
 #[cfg(target_os = "linux")]

@@ -4,7 +4,8 @@
 //! ladder of sound comparisons decides: spelling → exact numbers → structure → normal forms → certified
 //! enclosures. The verdict is three-way, [`Verdict::Right`], [`Verdict::Wrong`] or [`Verdict::Unparsed`] with a reason. Work is bounded by
 //! [`Options::fuel`] and by depth and size limits, never by a clock, a signal or a thread: any byte sequence gets
-//! its verdict, the same one everywhere.
+//! its verdict, the same one everywhere. `docs/reward-math.md` is the page for users; `disputed.md` in this crate lists
+//! the answers on whose label people differ.
 //!
 //! ```
 //! use reward_math::{Options, Reward, verify};

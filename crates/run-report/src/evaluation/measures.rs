@@ -35,18 +35,14 @@ pub const MEASURES: &[MeasureDefinition] = &[
     row(
         "pass@k",
         "fraction",
-        "Chance that at least one of k responses is right, k drawn from the n without putting back: 1 - C(n - c, k) / C(n, k) with c right ones (unbiased, arXiv:2107.03374).",
+        "Chance that at least one of k responses, drawn from the n without replacement, is right: 1 - C(n - c, k) / C(n, k) with c right ones (unbiased, arXiv:2107.03374).",
     ),
     row(
         "maj@k",
         "fraction",
-        "Chance that the answer with most votes among k responses, drawn likewise, is right: the exact mean over all such draws. Answers are the same where their normal forms are, or where both are right; a response without a readable answer has no vote; tied answers win with equal chances; without any vote nothing is right.",
+        "Chance that the answer with most votes among k responses, drawn likewise, is right: the exact mean over all draws. Answers are the same if their normal forms are, or if both are right. Unreadable answers have no vote. Tied answers win with equal chances. Without any vote nothing is right.",
     ),
-    row(
-        "extracted_fraction",
-        "fraction",
-        "Responses in which an answer was found that can be read.",
-    ),
+    row("extracted_fraction", "fraction", "Responses with a readable answer."),
     row(
         "truncated_fraction",
         "fraction",
@@ -60,25 +56,25 @@ pub const MEASURES: &[MeasureDefinition] = &[
     row(
         "entropy",
         "nat",
-        "Mean over the tokens of a response, then over responses, of the entropy of the distribution that each token was drawn from: after temperature, truncation and entropy band; of the untouched one at temperature 1 for greedy decoding.",
+        "Mean over the tokens of a response, then over responses, of the entropy that each token was drawn with: after temperature, truncation and band. Greedy decoding: of the whole vocabulary at temperature 1.",
     ),
     row(
         "surprise",
         "nat",
-        "The same mean of -log π of the token drawn, under the same distribution.",
+        "The same mean of -log π of the drawn token, under the same distribution.",
     ),
     row("distinct_answers", "1", "Different answers among the responses with a readable one."),
     row(
         "distinct_1",
         "fraction",
-        "Different words among all words of the n responses (distinct-1, arXiv:1510.03055); words stand between white space.",
+        "Different words among all words of the n responses (arXiv:1510.03055).",
     ),
-    row("distinct_2", "fraction", "The same of two words in a row."),
-    row("distinct_4", "fraction", "The same of four words in a row."),
+    row("distinct_2", "fraction", "Different pairs of successive words, likewise."),
+    row("distinct_4", "fraction", "Different runs of four words, likewise."),
     row(
         "self_bleu",
         "fraction",
-        "Mean over the n responses of BLEU-4 against the others (arXiv:1802.01886; NLTK's sentence_bleu, smoothing method 1); 1 is all the same. For n of at least 2.",
+        "Mean BLEU-4 of each response against the others (arXiv:1802.01886; NLTK's sentence_bleu, smoothing method 1); 1 is all the same. Needs n of at least 2.",
     ),
 ];
 

@@ -162,7 +162,7 @@ pub fn page(findings: &[Finding], results: &[Published]) -> String {
 }
 
 /// Links to the neighbouring pages of the book, in the order of `docs/README.md`.
-const FOOTER: &str = "\n---\n\n← [Entropy at inference](inference-entropy.md) · \
+const FOOTER: &str = "\n---\n\n← [Evaluation](evaluation.md) · \
                       [Contents](README.md) · [Benchmarks](benchmarks.md) →\n";
 
 fn section(finding: &Finding, result: Option<&Published>) -> String {

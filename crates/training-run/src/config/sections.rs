@@ -218,8 +218,8 @@ impl Default for RolloutSection {
 pub struct RewardSection {
     /// Comparison of a response with the known answer: `"math"`, `"multiple-choice"` (one letter, A
     /// to J), `"exact-match"` or `"code"`, which runs the row's unit tests on the program in the
-    /// response (`docs/code-rewards.md`). `reward.grading` finds the answer for all other kinds. A
-    /// known answer that is not of its kind is a bad row.
+    /// response (`docs/reward-math.md#programs-as-answers`). `reward.grading` finds the answer for
+    /// all other kinds. A known answer that is not of its kind is a bad row.
     #[serde(deserialize_with = "by_name::reward_kind")]
     #[schemars(transform = by_name::or_kind_name)]
     pub kind: RewardKind,

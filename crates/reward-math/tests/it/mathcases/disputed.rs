@@ -1,6 +1,6 @@
 //! Rows of the development set with disputed labels, each with our verdict and the rule behind it.
 //!
-//! `docs/reward-math-disputed.md` lists them.
+//! `disputed.md` in this crate lists them.
 //! `UPDATE_DOCS=1 cargo test -p reward-math --test it mathcases::disputed` writes that page.
 
 use std::collections::BTreeMap;
@@ -63,8 +63,8 @@ fn page(cases: &[(usize, Case)], rules: &BTreeMap<String, String>) -> String {
     }
     format!(
         "# Disputed rows\n\n\
-         People differ about the label of {} rows of the development set. [The verifier](reward-math.md)'s accuracy leaves \
-         them out; on {agreeing} of them the verdict is that of the label. The rows themselves are not part of this \
+         People differ about the label of {} rows of the development set. [The verifier](../../docs/reward-math.md)'s accuracy \
+         leaves them out; on {agreeing} of them the verdict is that of the label. The rows themselves are not part of this \
          project: each stands by its line and identifier. \"Unparsed\" earns no reward.\n\n\
          `UPDATE_DOCS=1 cargo test -p reward-math --test it mathcases::disputed` writes this page.\n\n\
          | rule | label → our verdict, step: line and row |\n|---|---|\n{table}",
@@ -74,7 +74,6 @@ fn page(cases: &[(usize, Case)], rules: &BTreeMap<String, String>) -> String {
 
 #[test]
 fn every_disputed_row_is_listed_with_our_choice() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let Some(path) = case::development_set() else {
         println!("mathcases_dev.jsonl is absent (set SHARED_DATA to its folder): nothing compared");
         return;
@@ -88,13 +87,10 @@ fn every_disputed_row_is_listed_with_our_choice() {
         (1..).zip(case::read(&path)).filter(|(_, case)| case.disputed).collect();
     let page = page(&cases, &rules);
     assert!(!page.contains("no rule"), "a disputed row without a rule");
-    let listed = root.join("../../docs/reward-math-disputed.md");
-    let listed_page = std::fs::read_to_string(&listed).expect("the page is there");
-    // The footer gives the page's place in the book, which is not tested here.
-    let end = listed_page.find("\n---\n\n").unwrap_or(listed_page.len());
-    let (listed_page, footer) = listed_page.split_at(end);
+    let listed = Path::new(env!("CARGO_MANIFEST_DIR")).join("disputed.md");
     if std::env::var_os("UPDATE_DOCS").is_some() {
-        std::fs::write(&listed, format!("{page}{footer}")).expect("the page can be written");
+        std::fs::write(&listed, &page).expect("the page can be written");
     }
+    let listed_page = std::fs::read_to_string(&listed).expect("the page is there");
     assert!(listed_page == page, "the page differs: UPDATE_DOCS=1 writes it anew");
 }
