@@ -131,13 +131,6 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
     ("docs/hardware.md", "plan --model 32b", trainer("32 ranks: 4 nodes of 8 devices")),
     ("docs/one-node.md", "CUDA=1 make setup", Not("downloads, and trains for weeks on eight GPUs")),
     ("docs/one-node.md", "data check", Not("needs data sets that are not in the repository")),
-    (
-        "docs/hardware.md",
-        "S=\"",
-        Elsewhere(
-            "crates/llm-trainer/tests/trainer/plan.rs: planned against measured peaks, of small models",
-        ),
-    ),
     ("docs/inference-entropy.md", "--entropy --readable", trainer("entropy surprise")),
     (
         "docs/inference-entropy.md",
