@@ -141,7 +141,7 @@ fn runs(page: &mut String, size: &str, assumptions: Assumptions) -> std::fmt::Re
     let legend = match size {
         "7b" => {
             "256 prompts × 8 responses a step, 8 optimiser steps; moments in bf16, master weights split, `rollout.rows` 64. \
-             To a model: `parallel.tensor`. Sent: by one rank in an optimiser step. Times: seconds of a training step."
+             To a model: `parallel.tensor`. Sent: by one rank in an optimiser step. Times: seconds a step."
         }
         _ => "The same with `rollout.rows` 16.",
     };
