@@ -128,13 +128,6 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
     ("docs/hardware.md", "plan --model 32b", trainer("32 ranks: 4 nodes of 8 devices")),
     ("docs/one-node.md", "CUDA=1 make setup", Not("downloads, and trains for weeks on eight GPUs")),
     ("docs/one-node.md", "data check", Not("needs data sets that are not in the repository")),
-    (
-        "docs/hardware.md",
-        "S=\"",
-        Elsewhere(
-            "crates/llm-trainer/tests/trainer/plan.rs: planned against measured peaks, of small models",
-        ),
-    ),
     ("docs/evaluation.md", "--entropy --readable", trainer("entropy surprise")),
     (
         "docs/evaluation.md",
@@ -150,16 +143,6 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
         ),
     ),
     ("docs/one-node.md", "KEEP_GGUF", DOWNLOADS),
-    ("docs/observability.md", "pip install tensorboard", DOWNLOADS),
-    ("docs/observability.md", "--tensorboard exported", trainer("tensorboard: exported/KL-Cov")),
-    (
-        "docs/observability.md",
-        "--logdir exported",
-        Elsewhere("crates/run-report/tests/it/tensorboard.rs: where Python has the package"),
-    ),
-    ("docs/observability.md", "wandb sync", Not("sends a run to a server of others")),
-    ("docs/observability.md", "llm-trainer inspect", trainer("KL-Cov: 80 steps")),
-    ("docs/observability.md", "llm-trainer report", trainer("report: runs/demo/GRPO/report.html")),
     ("docs/architecture.md", "custom_loss", Elsewhere("crates/rl-losses/tests/it/own_loss.rs")),
     (
         "docs/architecture.md",
@@ -181,6 +164,9 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
     ("docs/reading-results.md", "--csv GRPO.csv", trainer("csv: GRPO.csv")),
     ("docs/reading-results.md", "fit-law GRPO.csv", simulator("ceiling")),
     ("docs/reading-results.md", "eval compare", trainer("| sums | pass@4 |")),
+    ("docs/reading-results.md", "pip install tensorboard", DOWNLOADS),
+    ("docs/reading-results.md", "--tensorboard exported", trainer("tensorboard: exported/KL-Cov")),
+    ("docs/reading-results.md", "wandb sync", Not("sends a run to a server of others")),
     ("docs/reproduce.md", "reproduce --quick", MEASUREMENT),
     (
         "docs/reward-math.md",

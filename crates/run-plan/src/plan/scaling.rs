@@ -18,28 +18,20 @@ const GPUS_PER_NODE: usize = 8;
 const INTRODUCTION: &str = "\
 # Scaling
 
-What a published run needs and how long its steps take on machines that were not at hand. **Nothing on this page is measured**:
-it is arithmetic, printed by
+This page models the published runs on machines that were not at hand; [Hardware](hardware.md) has measurements.
+**Nothing here is measured**. This command prints it:
 
 ```sh
 llm-trainer plan --table scaling
 ```
 
-and a test compares the two. For another model, machine or assumption: `llm-trainer plan --model DIR --gpus 8 --nodes 4 …`,
-or `llm-trainer train CONFIG --dry-run --ranks 32`. What was measured stands in [Hardware](hardware.md).
+For another model or machine: `llm-trainer plan --model DIR --gpus 8 --nodes 4 …`.
 
 ## The model
 
-- **Memory** is the sum of the buffers that the trainer keeps, at the longest prompts and responses, on the rank that has most
-  to do; its sums are compared with measured peaks by `cargo test -p llm-trainer --test trainer plan`.
-- **Operations** of a token's forward pass: `2 · W + 2 · L · d · blocks`, with `W` the weights of the blocks, `L` the tokens of its
-  sequence and `d` the width of the query heads; the head's `2 · V · h` for response tokens. Backwards twice that, and the blocks
-  once more where they are computed again, which at stage 3 is everywhere.
-- **Decoding** a token of `B` rows: `max(weight bytes / memory, 2 · B · W / operations) + cached bytes · B / memory`.
-- **Communication**: an all-gather or reduce-scatter of `S` bytes over `N` ranks makes each send `S (N - 1) / N`; it takes
-  that over the bandwidth, and `(N - 1)` hops. Blocks are gathered once a pass and their gradients scattered once an optimiser
-  step, whatever the number of micro-batches; *usual* is `3 · P · (N - 1) / N` for every micro-batch. With one or two of them
-  the usual way sends less: gradients are summed in f32 here, and *usual* is counted in bf16.
+[`time.rs`](../crates/run-plan/src/plan/time.rs) has the formulas. The peak is the busiest rank's, at the longest lengths. *Usual* sends
+`3 · P · (N - 1) / N` for every micro-batch, of `P` bytes in bf16 over `N` ranks. Here the number of micro-batches does not matter; with
+one or two *usual* is less, because gradients are summed in f32.
 ";
 
 /// Returns the page in Markdown.
@@ -146,12 +138,16 @@ fn setup(size: &str, zero: Zero, gpus: usize, tensor: usize) -> Setup {
 
 fn runs(page: &mut String, size: &str, assumptions: Assumptions) -> std::fmt::Result {
     writeln!(page, "\n## Qwen2.5-{}, KL-Cov, `parallel.zero = 3`\n", size.to_uppercase())?;
+    let legend = match size {
+        "7b" => {
+            "256 prompts × 8 responses a step, 8 optimiser steps; moments in bf16, master weights split, `rollout.rows` 64. \
+             To a model: `parallel.tensor`. Sent: by one rank in an optimiser step. Times: seconds a step."
+        }
+        _ => "The same with `rollout.rows` 16.",
+    };
     writeln!(
         page,
-        "256 prompts × 8 responses a step, 8 optimiser steps. Peak: of one rank, at the longest lengths. Bytes: of parameters and gradients, sent by one rank in \
-         an optimiser step. Seconds: of a training step. To a model: `parallel.tensor`. \
-         Moments are in bf16, master weights split, `rollout.rows` is {}; `scripts/train-{size}.sh` chooses settings by the memory there is.\n",
-        if size == "7b" { 64 } else { 16 }
+        "{legend} `scripts/train-{size}.sh` chooses settings by the memory there is.\n"
     )?;
     writeln!(
         page,
@@ -190,13 +186,13 @@ fn runs(page: &mut String, size: &str, assumptions: Assumptions) -> std::fmt::Re
     writeln!(page)?;
     let remark = match size {
         "7b" => {
-            "The step stops getting shorter where a rank has few sequences left: the longest response, which goes on alone, and the \
-             gathering of blocks cost the same on any number of GPUs."
+            "More GPUs stop helping where a rank has few sequences left: the longest response and the gathering of blocks cost the \
+             same on any number."
         }
         _ => {
-            "While responses are sampled each copy of the model is whole, 61 GiB in bf16 on one rank or 31 on each of two, which leaves \
-             room for few rows on one, so that sampling reads the weights often for little. The published run needs the memory of four machines; what one machine \
-             can do is in `scripts/train-32b.sh`, with shorter responses and smaller optimiser steps."
+            "While responses are sampled each copy of the model is whole: 61 GiB in bf16 on one rank, or 31 on each of two. One \
+             rank has room for few rows, so it reads the weights often for little. The published run needs four machines' memory; \
+             on one, `scripts/train-32b.sh` takes shorter responses and smaller optimiser steps."
         }
     };
     writeln!(page, "{remark}")

@@ -3,13 +3,14 @@
 //! ```text
 //! forward pass of a token = 2 · W + 2 · L · d · blocks        W weights of the blocks, L tokens of its sequence, d width of the
 //!                                                             query heads; causal attention looks at half of L on average
+//! head, response token    = 2 · V · h                         V tokens of the vocabulary, h width of the model
 //! decoding one token of B = max(weight bytes / memory, 2 · B · W / matrix) + cached bytes · B / memory
 //! a collective            = bytes sent / bandwidth + (ranks - 1) · hop + start
 //! ```
 //!
-//! The backward pass is twice the forward pass, and one more where blocks are recomputed. Overlapped communication hides
-//! behind a fraction of the computation. Offloaded data goes over the link to the host. The optimiser there reads and writes its
-//! state at the speed of the host's memory, which all devices of a machine share.
+//! The backward pass is twice the forward pass, and one more where blocks are recomputed, at stage 3 all. Overlapped
+//! communication hides behind a fraction of the computation. Offloaded data goes over the link to the host. The optimiser there
+//! reads and writes its state at the speed of the host's memory, which all devices of a machine share.
 
 use serde::Serialize;
 use training_run::config::Dtype;

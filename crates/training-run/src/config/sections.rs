@@ -397,7 +397,7 @@ pub struct MetricsSection {
     /// Memory for logits that measure and predict the change of entropy; 0 switches that off.
     pub probe_bytes: usize,
     /// Write every metric and the response lengths for TensorBoard too, to `events/`
-    /// (`docs/observability.md`).
+    /// (`docs/reading-results.md#tensorboard`).
     pub tensorboard: bool,
     /// Groups of each step that are recorded token by token for `llm-trainer inspect`, about 60
     /// bytes a token: first those whose rewards differ, then others; 0 is none.

@@ -468,5 +468,5 @@ pub fn metrics_page() -> String {
 }
 
 /// Links at the end of the page, in the order of `docs/README.md`.
-const FOOTER: &str = "\n---\n\n← [Looking at runs](observability.md) · \
+const FOOTER: &str = "\n---\n\n← [Reading results](reading-results.md) · \
                       [Contents](README.md) · [Evaluation](evaluation.md) →\n";
