@@ -80,10 +80,8 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
     ("docs/benchmarks.md", "make demo", MEASUREMENT),
     ("docs/benchmarks.md", "configs/demo.toml --set training.steps=1", MEASUREMENT),
     ("docs/benchmarks.md", "configs/demo.toml --set training.steps=8", MEASUREMENT),
-    ("docs/choosing-a-method.md", "reproduce --list", simulator("clip-cov-kl-cov")),
     ("docs/choosing-a-method.md", "reproduce clip-cov-kl-cov", MEASUREMENT),
     ("docs/choosing-a-method.md", "name=no-penalty", TRAINS),
-    ("docs/choosing-a-method.md", "plan --preset", trainer("fits into")),
     ("docs/data.md", "data check dapo", Not("needs two data sets that are not in the repository")),
     ("docs/data.md", "--prompts 32", CANNOT_LEARN),
     (
