@@ -10,9 +10,9 @@ use super::Limits;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CodeSection {
-    /// Python 3 that runs the programs of responses, a path or a name. Empty runs none and refuses
-    /// the kind `"code"`. Each program runs in a process of its own, without files, network, other
-    /// processes and signals; a run that cannot have that here does not start.
+    /// Python 3, a path or a name, that runs the programs of responses; empty refuses the kind
+    /// `"code"`. Each program runs in a process of its own, without files, network, other processes
+    /// and signals. A run that cannot have that here does not start.
     pub interpreter: String,
     /// Wall time of all tests of one response.
     #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 86_400))]
@@ -20,10 +20,10 @@ pub struct CodeSection {
     /// Processor time of one process.
     #[schemars(range(min = 1))]
     pub cpu_seconds: u64,
-    /// Address space of one process; up to `reward.threads` of them run at a time.
+    /// Address space of one process, of up to `reward.threads` at a time.
     #[schemars(range(min = 67_108_864))]
     pub memory_bytes: u64,
-    /// Size of a file that a program writes, and of all its files together.
+    /// Size of a file of a program, and of all its files together.
     #[schemars(range(min = 4096))]
     pub file_bytes: u64,
     /// Largest standard output, and standard error, of a process.
@@ -32,7 +32,7 @@ pub struct CodeSection {
     /// Open files at a time.
     #[schemars(range(min = 16))]
     pub open_files: u64,
-    /// Run programs even if the host lacks a protection; the run says at its start what a program
+    /// Run programs even if the host lacks a protection. The run says at its start what a program
     /// can then do.
     pub allow_weak_sandbox: bool,
 }

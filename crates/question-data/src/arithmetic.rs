@@ -41,7 +41,7 @@ pub struct ArithmeticTask {
     pub operations: Vec<Operation>,
     /// Fewest and most digits of an operand, 1 to 9.
     pub digits: (u32, u32),
-    /// Ask a short story about each sum instead of `47+38=`.
+    /// Ask a short story instead of `47+38=`.
     pub word_problems: bool,
     /// Number of questions, at least 1.
     pub count: usize,

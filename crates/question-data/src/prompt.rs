@@ -12,12 +12,11 @@ use crate::dataset::Question;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PromptFormat {
-    /// System message; empty for none. Needs `chat = true`.
+    /// System message, which needs `chat = true`; empty for none.
     pub system: String,
-    /// Text of the question; `{problem}` stands for the problem.
+    /// Text of the question; `{problem}` is the problem.
     pub template: String,
-    /// Pass that text as a user's turn to the model's chat template; otherwise it is the prompt as
-    /// it stands.
+    /// Pass the text as a user's turn to the chat template; otherwise it is the prompt itself.
     pub chat: bool,
 }
 

@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 pub struct Options {
     /// Only `\boxed{…}` and `\fbox{…}` count as an answer.
     pub strict: bool,
-    /// If nothing else is found, take the last formula or number of the response.
+    /// If nothing else is found, take the last formula or number.
     pub last_number: bool,
-    /// Steps of work that one verification may spend, at least 1. A count, not a time: the verdict
-    /// is the same on every machine.
+    /// Steps of work of one verification, at least 1. A count, not a time: the verdict is the same
+    /// on every machine.
     pub fuel: u64,
     /// Adds both sides in normal form to a verdict, for people; costs about a third more.
     ///

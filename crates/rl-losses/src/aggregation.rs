@@ -28,7 +28,7 @@ pub enum Aggregation {
     SeqMeanTokenSum,
     /// `1 / (S divisor)`: a fixed length in place of the sequence's own (Dr. GRPO).
     SeqMeanTokenSumNorm {
-        /// Length in tokens, above 0, that divides the sum over a sequence; otherwise as
+        /// Tokens, above 0, that divide the sum over a sequence; otherwise as
         /// `"seq-mean-token-sum"`.
         divisor: Divisor,
     },

@@ -50,12 +50,12 @@ pub use statistics::SamplingStatistics;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DynamicSampling {
-    /// Train only on groups whose rewards differ, and ask for other groups to replace the rest.
+    /// Train only on groups whose rewards differ, and sample other groups to replace the rest.
     pub enabled: bool,
-    /// Smallest share of correct responses in a group that is kept.
+    /// Smallest share of correct responses in a kept group.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub accuracy_low: f64,
-    /// Largest share of correct responses in a group that is kept, not below `accuracy_low`.
+    /// Largest share of correct responses in a kept group, not below `accuracy_low`.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub accuracy_high: f64,
     /// Prompts asked for each missing group: more need fewer rounds.
@@ -66,8 +66,7 @@ pub struct DynamicSampling {
     pub max_batches: usize,
     /// Steps that a surplus group may wait for another step; 0 discards it.
     pub carry_steps: u64,
-    /// Reaction to too few groups after `max_batches`: `"train"` on those there are, or `"stop"`
-    /// the run.
+    /// Reaction to too few groups after `max_batches`: `"train"` on those, or `"stop"`.
     pub when_short: WhenShort,
 }
 

@@ -9,26 +9,26 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QuestionFile {
-    /// File of questions: JSON lines (`.jsonl`, `.jsonl.zst`), a JSON list (`.json`) or a table
-    /// (`.csv`, `.parquet`).
+    /// File of questions: `.jsonl`, `.jsonl.zst`, a list in `.json`, or a table in `.csv` or
+    /// `.parquet`.
     pub path: PathBuf,
-    /// Column of the problem (text, or turns that end in the user's); dots lead inside. Empty takes
-    /// `problem`, `question`, `prompt` or `messages`.
+    /// Column of the problem; empty takes `problem`, `question`, `prompt` or `messages`. It holds
+    /// text, or turns that end in the user's; dots lead inside.
     #[serde(default)]
     pub problem_field: String,
-    /// Column of the answer: text, a number, or a solution that ends in `#### answer`. Empty takes
-    /// `answer`, `reward_model.ground_truth` or `ground_truth`; `messages` without any of them are
-    /// answered in their last turn.
+    /// Column of the answer; empty takes `answer`, `reward_model.ground_truth` or `ground_truth`.
+    /// It holds text, a number, or a solution that ends in `#### answer`. `messages` without any of
+    /// them are answered in their last turn.
     #[serde(default)]
     pub answer_field: String,
-    /// Number of good rows to read, from the first; 0 reads all.
+    /// Good rows to read, from the first; 0 reads all.
     #[serde(default)]
     pub limit: usize,
-    /// Treatment of a row without a question or without a readable answer: `"error"` refuses the
-    /// file and lists all such rows, `"drop"` leaves the row out and counts it.
+    /// Treatment of rows without question or readable answer: `"error"` lists all and refuses the
+    /// file, `"drop"` skips and counts them.
     #[serde(default)]
     pub bad_rows: BadRows,
-    /// Treatment of a repeated question: `"keep"`, `"drop"` (the first stays; none if the answers
+    /// Treatment of a repeated question: `"keep"`, `"drop"` (the first stays; none if answers
     /// differ) or `"error"`.
     #[serde(default)]
     pub duplicates: Duplicates,

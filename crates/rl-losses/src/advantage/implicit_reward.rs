@@ -45,11 +45,10 @@ pub enum ProcessScale {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct Prime {
-    /// Factor `β` of the implicit reward, reward per nat, above 0: where it judges and where it
-    /// learns.
+    /// Factor `β` of the implicit reward, in judging and learning, reward per nat, above 0.
     pub beta: f64,
-    /// Unit of the process rewards: `"none"`, or `"largest-return"`, the largest sum to the end of
-    /// a response in the batch, in absolute value, as in PRIME's scripts.
+    /// Unit of the process rewards: `"none"` or `"largest-return"`. That is the largest sum to the
+    /// end of a response in the batch, in absolute value, as in PRIME's scripts.
     pub scale: ProcessScale,
     /// Weight of the process rewards, at least 0.
     pub process_coefficient: f64,
@@ -57,10 +56,10 @@ pub struct Prime {
     pub outcome_coefficient: f64,
     /// Discount factor per token, in 0..=1.
     pub discount: f64,
-    /// Baseline of a token's process reward: `"others"`, the mean of the group's other samples, or
-    /// `"scaled"`, as in the authors' code.
+    /// Baseline of a token's process reward: `"others"` of the group, or `"scaled"`, as in the
+    /// authors' code. The first is the mean of the group's other samples.
     pub baseline: ProcessBaseline,
-    /// Whiten the advantages over the tokens of the step: mean 0, deviation 1.
+    /// Whiten the step's advantages over tokens: mean 0, deviation 1.
     pub whiten: bool,
 }
 

@@ -57,7 +57,7 @@ pub fn best_of_group_advantages(
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct PassAtK {
-    /// Attempts in a set, 1 or more and at most the size of a group.
+    /// Attempts in a set, from 1 to the size of a group.
     pub k: usize,
 }
 

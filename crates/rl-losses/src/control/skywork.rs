@@ -14,9 +14,9 @@ use crate::parameter::{
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct AdaptiveEntropy {
-    /// Entropy to stay above, in nats, above 0. With `[algorithm.adaptive_entropy]` the weight of
-    /// the entropy bonus grows by a step while the entropy is below, else it shrinks by a step and
-    /// is not used. Instead of `entropy_coefficient` and of a thermostat.
+    /// Entropy to stay above, in nats, above 0; instead of `entropy_coefficient` and of a
+    /// thermostat. While the entropy is below, the weight of the entropy bonus grows by a step.
+    /// Else it shrinks by a step and is not used.
     pub target: f64,
     /// Change of the weight in one training step, reward per nat, above 0.
     pub step: f64,

@@ -20,7 +20,7 @@ use crate::parameter::{ParameterError, Settings, check_positive, checked_when_re
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub struct EntropyTarget {
-    /// Entropy held at the first step, in nats, above 0; best that of the untrained policy.
+    /// Entropy held at the first step, in nats, above 0; best the untrained policy's.
     pub start: f64,
     /// Entropy held at the end, in nats, above 0.
     pub end: f64,

@@ -28,10 +28,10 @@ pub struct ThermostatSettings {
     /// Relative change of the knob per relative error of the entropy, at least 0.
     #[serde(default = "default_proportional")]
     pub proportional: f64,
-    /// Relative change of the knob per relative error for each step the error lasts, at least 0.
+    /// Relative change of the knob per relative error and step, at least 0.
     #[serde(default = "default_integral")]
     pub integral: f64,
-    /// Weight of the past in the measured entropy, at least 0 and below 1; delays by `s / (1 - s)`
+    /// Weight of the past in the measured entropy, at least 0, below 1. It delays by `s / (1 - s)`
     /// steps.
     #[serde(default)]
     pub smoothing: f64,

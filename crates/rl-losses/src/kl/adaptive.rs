@@ -17,7 +17,7 @@ const ERROR_LIMIT: f64 = 0.2;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct AdaptiveKl {
-    /// First coefficient, above 0; the measured divergence then moves it. Instead of `fixed`.
+    /// First coefficient, above 0, instead of `fixed`; the measured divergence then moves it.
     pub initial: f64,
     /// Divergence to hold, in nats, above 0.
     pub target: f64,
@@ -46,7 +46,7 @@ checked_when_read!(AdaptiveKl);
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum KlCoefficient {
-    /// Fixed coefficient of the divergence, reward per nat, at least 0.
+    /// Coefficient of the divergence, reward per nat, at least 0.
     Fixed(f64),
     /// By the divergence measured at each step.
     Adaptive(AdaptiveKl),

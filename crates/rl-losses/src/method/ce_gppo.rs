@@ -23,9 +23,9 @@ use crate::{
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct CeGppo {
-    /// Factor `β₁` on the gradient below the region, where the advantage is negative.
+    /// Factor `β₁` on the gradient below the region, for negative advantages.
     pub beta_low: f64,
-    /// Factor `β₂` on the gradient above the region, where the advantage is positive.
+    /// Factor `β₂` on the gradient above the region, for positive advantages.
     pub beta_high: f64,
     /// Largest fall of the ratio below 1.
     pub clip_ratio_low: f64,

@@ -21,9 +21,9 @@ use crate::{
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct Cispo {
-    /// Largest fall of the weight below 1: a smaller ratio counts as 1 - this.
+    /// Largest fall of the weight, the clipped ratio, below 1.
     pub clip_ratio_low: f64,
-    /// Largest rise of the weight above 1: a larger ratio counts as 1 + this.
+    /// Largest rise of the weight, the clipped ratio, above 1.
     pub clip_ratio_high: f64,
 }
 

@@ -87,8 +87,8 @@ pub struct ClipCov {
     /// Means that the covariance is centred by: `"batch"` as published, or `"state"` as in the
     /// theory.
     pub(crate) centering: Centering,
-    /// Tokens that are selected from. A trainer refuses `"micro-batch"`, as in older codes: the
-    /// algorithm would depend on memory.
+    /// Tokens that are selected from; a trainer refuses `"micro-batch"`. With it, as in older
+    /// codes, the algorithm would depend on memory.
     pub(crate) scope: Scope,
     /// Code that is imitated: `"exact"` (none), `"paper"`, `"prime"` or `"verl"`.
     pub(crate) semantics: Semantics,

@@ -64,7 +64,7 @@ impl Base {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct CovarianceControl {
-    /// Share of the tokens that are treated, above 0, at most 1.
+    /// Share of treated tokens, above 0, at most 1.
     pub fraction: f64,
     /// Selected tokens: `"top"`, those of highest covariance, or `band = { covariance_low,
     /// covariance_high }`, a draw.
@@ -73,13 +73,13 @@ pub struct CovarianceControl {
     /// `"drop"`, `"detach"` or `reweight = { factor }`. `anchor` is `"old"`, `"rollout"` or, with
     /// `algorithm.reference_kl`, `"reference"`.
     pub treatment: Treatment,
-    /// Loss of all other tokens: `"unclipped"` or `ppo-clip = { … }` with the settings of PPO clip.
+    /// Loss of other tokens: `"unclipped"` or `ppo-clip = { … }` with its settings.
     pub base: Base,
     /// Means that the covariance is centred by: `"batch"` as published, or `"state"` as in the
     /// theory.
     pub centering: Centering,
-    /// Tokens that are selected from. A trainer refuses `"micro-batch"`, as in older codes: the
-    /// algorithm would depend on memory.
+    /// Tokens that are selected from; a trainer refuses `"micro-batch"`. With it, as in older
+    /// codes, the algorithm would depend on memory.
     pub scope: Scope,
     /// Code that is imitated: `"exact"` (none), `"paper"`, `"prime"` or `"verl"`.
     pub semantics: Semantics,

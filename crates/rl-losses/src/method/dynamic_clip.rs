@@ -25,11 +25,11 @@ use crate::{
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct DynamicClip {
-    /// Bound `ε_low`, from which each token's own bound follows.
+    /// Bound `ε_low`, from which each token's own follows.
     pub clip_ratio_low: f64,
-    /// Bound `ε_high`, from which each token's own bound follows.
+    /// Bound `ε_high`, from which each token's own follows.
     pub clip_ratio_high: f64,
-    /// Largest ratio that counts, whatever the sign of the advantage, above 1.
+    /// Largest ratio that counts, for either sign of the advantage, above 1.
     pub ratio_ceiling: f64,
 }
 

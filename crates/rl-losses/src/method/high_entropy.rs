@@ -30,8 +30,8 @@ pub struct HighEntropy {
     pub clip_ratio_low: f64,
     /// Largest rise of the ratio above 1; more than `clip_ratio_low` is clip-higher.
     pub clip_ratio_high: f64,
-    /// Tokens that are selected from. A trainer refuses `"micro-batch"`, as in older codes: the
-    /// algorithm would depend on memory.
+    /// Tokens that are selected from; a trainer refuses `"micro-batch"`. With it, as in older
+    /// codes, the algorithm would depend on memory.
     pub scope: Scope,
 }
 

@@ -29,19 +29,17 @@ use crate::{
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct KlCov {
-    /// Share of the tokens whose move is penalised, those of highest covariance, above 0, at most
-    /// 1.
+    /// Share of the tokens, of highest covariance, whose move is penalised, above 0, at most 1.
     pub(crate) fraction: f64,
     /// Weight of the penalty, reward per nat, at least 0.
     pub(crate) coefficient: f64,
-    /// Penalty on the log-ratio, `"abs"` as in the published code, or a KL estimator (`"k1"`,
-    /// `"k2"`, `"k3"`).
+    /// Penalty on the log-ratio: `"abs"` as in the published code, `"k1"`, `"k2"` or `"k3"`.
     pub(crate) divergence: KlEstimator,
     /// Means that the covariance is centred by: `"batch"` as published, or `"state"` as in the
     /// theory.
     pub(crate) centering: Centering,
-    /// Tokens that are selected from. A trainer refuses `"micro-batch"`, as in older codes: the
-    /// algorithm would depend on memory.
+    /// Tokens that are selected from; a trainer refuses `"micro-batch"`. With it, as in older
+    /// codes, the algorithm would depend on memory.
     pub(crate) scope: Scope,
     /// Code that is imitated: `"exact"` (none), `"paper"`, `"prime"` or `"verl"`.
     pub(crate) semantics: Semantics,

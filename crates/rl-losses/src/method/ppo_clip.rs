@@ -181,7 +181,7 @@ struct Fields {
     clip_ratio_low: f64,
     /// Largest rise of the ratio above 1; more than `clip_ratio_low` is clip-higher.
     clip_ratio_high: f64,
-    /// Ceiling on the ratio where the advantage is negative (dual clip), above 1, or `"off"`.
+    /// Ceiling on the ratio for negative advantages (dual clip), above 1, or `"off"`.
     clip_ratio_c: DualClip,
     /// Code that is imitated: `"exact"` (none), `"paper"`, `"prime"` or `"verl"`.
     semantics: Semantics,

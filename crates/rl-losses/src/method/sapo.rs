@@ -21,7 +21,7 @@ use crate::{
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct Sapo {
-    /// Temperature of the gate where the advantage is positive, above 0.
+    /// Temperature of the gate for positive advantages, above 0.
     pub temperature_positive: f64,
     /// Temperature of the gate elsewhere, above 0.
     pub temperature_negative: f64,

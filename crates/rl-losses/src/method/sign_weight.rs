@@ -21,9 +21,9 @@ use crate::{
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct SignWeight {
-    /// Factor where the advantage is positive.
+    /// Factor for positive advantages.
     pub positive: f64,
-    /// Factor where the advantage is negative.
+    /// Factor for negative advantages.
     pub negative: f64,
     /// Largest fall of the ratio below 1.
     pub clip_ratio_low: f64,

@@ -123,11 +123,9 @@ fn publish(docs: &Path, one: &Finished) -> Result<Published, FileError> {
 const INTRODUCTION: &str = "\
 # Reproducing the paper
 
-`softmax-sim reproduce` repeats the findings of Cui et al. (arXiv:2505.22617) on one CPU. Policies, rewards and updates are
-small, so entropy and expected reward are exact.
-
-Each finding has targets fixed beforehand and at least three seeds. A target is met if **every** seed meets it. Missed targets
-are bold.
+`softmax-sim reproduce` repeats the findings of Cui et al. (arXiv:2505.22617) on one CPU. The policies are small, so entropy
+and expected reward are exact. Each section begins with the claim. Targets were fixed beforehand and are met if
+**every** seed, of at least three, meets them. Means stand with their 95 % interval; missed targets are bold.
 
 ```sh
 cargo run --release -p softmax-sim -- reproduce               # all findings; writes runs/reproduce/report.html
@@ -136,8 +134,8 @@ cargo run --release -p softmax-sim -- reproduce --list        # the names
 cargo run --release -p softmax-sim -- reproduce --docs docs   # this page, its figures and docs/reproduce.json
 ```
 
-`report.html` adds what this page leaves out: the method, the target in words, all figures with captions, measures without a
-target, and notes. [reproduce.json](reproduce.json) holds the measures of every seed and the notes.
+`report.html` adds methods, targets in words, all figures with captions, tables, measures without a target, and notes.
+[reproduce.json](reproduce.json) holds the measures of every seed and the notes.
 
 A finding is not run again for the same setting, code and engine; a killed run resumes. `--again` repeats it. Findings share
 training runs; the first to need a run has its seconds. L1 is 1,024 bandits of eight actions. L2 is a log-linear policy of
@@ -149,17 +147,27 @@ four tokens, rewarded on held-out prompts.
 pub fn page(findings: &[Finding], results: &[Published]) -> String {
     let result = |finding: &Finding| results.iter().find(|result| result.finding == finding.name);
     let mut text = INTRODUCTION.to_owned();
-    text += "| finding | verdict |\n|---|---|\n";
-    for finding in findings {
-        let verdict = result(finding).map_or("not run", |result| result.verdict.text());
-        let (name, title) = (finding.name, cell(finding.title));
-        text += &format!("| [{title}](#{name}) | {verdict} |\n");
+    for verdict in VERDICTS {
+        let is_of = |finding: &&Finding| result(finding).map(|result| result.verdict) == verdict;
+        let links: Vec<String> = findings
+            .iter()
+            .filter(is_of)
+            .map(|finding| format!("[{0}](#{0})", finding.name))
+            .collect();
+        if !links.is_empty() {
+            let name = verdict.map_or("not run", Verdict::text);
+            text += &format!("- {name} ({}): {}\n", links.len(), links.join(", "));
+        }
     }
     for finding in findings {
         text += &section(finding, result(finding));
     }
     text + FOOTER
 }
+
+/// Verdicts in the order of the page; `None` for a finding without a result.
+const VERDICTS: [Option<Verdict>; 4] =
+    [Some(Verdict::Reproduced), Some(Verdict::InPart), Some(Verdict::NotReproduced), None];
 
 /// Links to the neighbouring pages of the book, in the order of `docs/README.md`.
 const FOOTER: &str = "\n---\n\n← [Evaluation](evaluation.md) · \
@@ -168,26 +176,55 @@ const FOOTER: &str = "\n---\n\n← [Evaluation](evaluation.md) · \
 fn section(finding: &Finding, result: Option<&Published>) -> String {
     let (name, title) = (finding.name, plain(finding.title));
     let mut text = format!("\n<a id=\"{name}\"></a>\n## {title}\n\n");
-    text += &format!("**Claim.** {}\n\n", plain(finding.claim));
+    text += &format!("{}\n\n", plain(finding.claim));
     let Some(result) = result else {
         return text + &format!("**Not run.** `softmax-sim reproduce {name}`{}\n", theory(finding));
     };
     let (verdict, options) = (result.verdict.text(), options(&result.setting));
+    let targets: Vec<&Measure> = result.measures.iter().filter(|one| one.met.is_some()).collect();
+    let met = targets.iter().filter(|one| one.met == Some(true)).count();
     text += &format!(
-        "**Verdict: {verdict}.** {} `softmax-sim reproduce {name}{options}`, {:.0} s.{}\n\n",
-        plain(without_missed(&result.reason)),
+        "{met} of {} targets met: **{verdict}**. `softmax-sim reproduce {name}{options}`, {:.0} s.{}\n\n",
+        targets.len(),
         result.seconds,
         theory(finding),
     );
     if let Some(figure) = &result.figure {
         text += &format!("![{}]({})\n\n", plain(&figure.title), figure.file);
     }
-    text += "| measured | mean [95 %] | target |\n|---|---|---|\n";
-    for measure in result.measures.iter().filter(|measure| measure.met.is_some()) {
-        let (quantity, mean) = (cell(&measure.quantity), cell(&measure.text()));
-        text += &format!("| {quantity} | {mean} | {} |\n", target(measure));
+    text + &table(&targets)
+}
+
+/// Rows of the measures. Variants of one quantity with the same target share the row of the first.
+fn table(measures: &[&Measure]) -> String {
+    let mut text = String::from("| measured | mean | target |\n|---|---|---|\n");
+    let share_row = |one: &Measure, other: &Measure| {
+        variant(&one.quantity).1 == variant(&other.quantity).1 && one.target == other.target
+    };
+    for (index, measure) in measures.iter().enumerate() {
+        if measures[..index].iter().any(|earlier| share_row(earlier, measure)) {
+            continue;
+        }
+        let row: Vec<&Measure> =
+            measures.iter().copied().filter(|other| share_row(measure, other)).collect();
+        let (quantity, means) = if row.len() == 1 {
+            (measure.quantity.as_str(), mean(measure))
+        } else {
+            let named =
+                |one: &&Measure| format!("{}: {}", cell(variant(&one.quantity).0), mean(one));
+            (variant(&measure.quantity).1, row.iter().map(named).collect::<Vec<_>>().join("; "))
+        };
+        text += &format!("| {} | {means} | {} |\n", cell(quantity), measure.target.text());
     }
     text
+}
+
+/// The variant that a quantity names and the rest: `L1: error` and `error, L1` are both `L1` and `error`.
+fn variant(quantity: &str) -> (&str, &str) {
+    quantity.split_once(": ").unwrap_or_else(|| {
+        let (rest, variant) = quantity.rsplit_once(", ").unwrap_or((quantity, ""));
+        (variant, rest)
+    })
 }
 
 /// ` Theory: [lemma-1](theory.md#lemma-1).`, or nothing.
@@ -199,15 +236,10 @@ fn theory(finding: &Finding) -> String {
     }
 }
 
-/// `≥ 0.7`; in bold, with the seeds that met it, where it was missed.
-fn target(measure: &Measure) -> String {
-    let target = measure.target.text();
-    if measure.met == Some(false) { format!("**{target}{}**", measure.met_by()) } else { target }
-}
-
-/// The reason without its list of missed targets, which the table shows.
-fn without_missed(reason: &str) -> &str {
-    reason.split(" Missed: ").next().unwrap_or(reason)
+/// The mean with its interval; in bold, with the seeds that met the target, where it was missed.
+fn mean(measure: &Measure) -> String {
+    let mean = cell(&measure.text());
+    if measure.met == Some(false) { format!("**{mean}{}**", measure.met_by()) } else { mean }
 }
 
 /// Text that Markdown leaves alone.
@@ -227,4 +259,35 @@ fn plain(text: &str) -> String {
 /// Text that Markdown leaves alone inside a table.
 fn cell(text: &str) -> String {
     plain(text).replace('|', "\\|")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Target;
+    use super::*;
+
+    #[test]
+    fn a_variant_stands_before_a_colon_or_behind_the_last_comma() {
+        assert_eq!(variant("L1: error at the end"), ("L1", "error at the end"));
+        assert_eq!(variant("KL-Cov, k = 0.15: entropy"), ("KL-Cov, k = 0.15", "entropy"));
+        assert_eq!(variant("R² of the law, GRPO"), ("GRPO", "R² of the law"));
+        assert_eq!(variant("its error"), ("", "its error"));
+    }
+
+    #[test]
+    fn variants_with_one_target_share_a_row() {
+        let measure = |quantity, value, target| Measure::new(quantity, "1", vec![value; 3], target);
+        let measures = [
+            measure("L1: error", 0.1, Target::AtMost(0.2)),
+            measure("L1: gain", 0.5, Target::AtLeast(0.4)),
+            measure("L2: error", 0.3, Target::AtMost(0.2)),
+            measure("L2: gain", 0.5, Target::AtLeast(0.3)),
+        ];
+        let expected = "| measured | mean | target |\n|---|---|---|\n\
+            | error | L1: 0.100 \\[0.100, 0.100\\]; \
+            L2: **0.300 \\[0.300, 0.300\\], met by 0 of 3 seeds** | ≤ 0.2 |\n\
+            | L1: gain | 0.500 \\[0.500, 0.500\\] | ≥ 0.4 |\n\
+            | L2: gain | 0.500 \\[0.500, 0.500\\] | ≥ 0.3 |\n";
+        assert_eq!(table(&measures.iter().collect::<Vec<_>>()), expected);
+    }
 }

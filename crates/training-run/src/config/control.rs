@@ -19,9 +19,9 @@ pub enum KlPlacement {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReferenceKl {
-    /// `"loss"`: the divergence is a term of the loss; `"reward"`: it is taken off the reward of
-    /// each token. With `[algorithm.reference_kl]` the policy before the run is kept as a frozen
-    /// reference, which costs its memory once more.
+    /// Place of the divergence from the policy before the run: `"loss"`, a term of it, or
+    /// `"reward"`, taken off each token's. With `[algorithm.reference_kl]` that policy is kept as a
+    /// frozen reference, which costs its memory once more.
     #[serde(default)]
     pub placement: KlPlacement,
     /// Estimator of a token's divergence: `"k1"`, `"k2"`, `"k3"`, `"abs"`; with a `+` its value has
@@ -58,16 +58,16 @@ pub enum GuardAction {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct GuardSection {
-    /// Entropy, in nats, below which the policy counts as collapsed; 0 is never.
+    /// Entropy, in nats, below which the policy has collapsed; 0 is never.
     #[schemars(range(min = 0.0))]
     pub entropy_min: f64,
-    /// Entropy, in nats, above which the policy counts as lost; `inf` is never.
+    /// Entropy, in nats, above which the policy is lost; `inf` is never.
     pub entropy_max: f64,
-    /// Reaction outside these bounds: `"warn"`; `"back-off"` halves the learning rate at each such
-    /// step and doubles it back within bounds; `"stop"` saves and ends the run.
+    /// Reaction outside these bounds: `"warn"`, `"back-off"` (lowers the learning rate) or `"stop"`
+    /// (saves and ends the run). `"back-off"` halves the rate at each such step and doubles it back
+    /// within bounds.
     pub action: GuardAction,
-    /// Consecutive optimiser steps with a non-finite gradient (they change nothing) that end the
-    /// run; 0 is never.
+    /// Consecutive optimiser steps skipped for a non-finite gradient that end the run; 0 is never.
     pub skipped_updates: usize,
 }
 

@@ -36,8 +36,8 @@ impl FromStr for RolloutEngine {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct OpenaiEngine {
-    /// Address of the engine, without `/v1` and without a slash at the end. Not encrypted: use it
-    /// on this machine or behind a proxy.
+    /// Address of the engine, without `/v1` and final slash; not encrypted. Use it on this machine
+    /// or behind a proxy.
     pub url: String,
     /// Model name in requests; empty takes the first of `/v1/models`.
     pub model: String,
@@ -47,23 +47,23 @@ pub struct OpenaiEngine {
     /// Longest wait for one answer.
     #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 86_400))]
     pub timeout_seconds: f64,
-    /// Number of times a request is sent again after a lost connection, a full queue (429) or a
-    /// server error (5xx), after 0.5, 1, 2, … s.
+    /// Resends after a lost connection, a full queue (429) or a server error (5xx), 0.5, 1, 2, … s
+    /// later.
     #[schemars(range(max = 20))]
     pub retries: usize,
-    /// Path of the request that makes the engine load the trainer's weights.
+    /// Path of the request that makes the engine load weights.
     pub reload_path: String,
-    /// Field of that request that holds the directory of the weights.
+    /// Field of that request for the directory of the weights.
     pub reload_field: String,
-    /// Directory that the weights are written to; the engine must be able to read it. Empty takes
-    /// `engine-weights` in the directory of the run.
+    /// Directory for the weights that the engine reads; empty takes `engine-weights` in the run's
+    /// directory.
     pub weights_directory: String,
-    /// Weigh tokens by importance, `old_log_prob` against the engine's own log-probability.
+    /// Weigh tokens by importance, `old_log_prob` against the engine's log-probability.
     pub corrected: bool,
-    /// Kind of correction. `level` is `"token"`, `"sequence"` or `"geometric"`; `bound` is `{
-    /// truncate = { high } }`, `{ mask = { low, high } }`, `{ reject = { low, high } }` or `"off"`;
-    /// `normalise` divides by the mean; a response with a token whose ratio is below `veto` weighs
-    /// 0.
+    /// Importance correction: `level` (`"token"`, `"sequence"` or `"geometric"`), `bound`, division
+    /// by the mean (`normalise`) and `veto`. `bound` is `{ truncate = { high } }`, `{ mask = { low,
+    /// high } }`, `{ reject = { low, high } }` or `"off"`. A response with a token whose ratio is
+    /// below `veto` weighs 0.
     pub correction: RolloutCorrection,
 }
 

@@ -66,12 +66,12 @@ impl LoraTarget {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LoraSection {
-    /// Common width of the two narrow matrices that are trained beside each projection. With
-    /// `[lora]` the model itself stays as it is, without dropout. Checkpoints are PEFT adapters,
-    /// which `llm-trainer merge` adds to the model; a reference policy costs no second copy.
+    /// Rank of the two narrow matrices trained beside each projection; the model itself stays as it
+    /// is. Checkpoints are PEFT adapters, which `llm-trainer merge` adds to the model. A reference
+    /// policy costs no second copy; there is no dropout.
     #[schemars(range(min = 1))]
     pub rank: usize,
-    /// Scale of the product, times `rank`: it is multiplied by `alpha / rank`.
+    /// Scale of the product, which is multiplied by `alpha / rank`.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub alpha: f64,
     /// Projections that have an adapter.

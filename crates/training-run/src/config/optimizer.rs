@@ -58,22 +58,22 @@ pub struct OptimizerSection {
     /// Number added to the root of the second moment.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub epsilon: f64,
-    /// Master weight of a parameter in bf16, which is too coarse for small steps. `"f32"`: the
-    /// parameter in f32, 4 bytes. `"split"`: the lower half of that f32, whose upper half the
-    /// parameter is; 2 bytes and the same results to the bit. `"none"`: none; updates round
-    /// stochastically. The last two need `model.dtype = "bf16"`.
+    /// Master weight of a bf16 parameter: `"f32"` (4 bytes), `"split"` (2 bytes, the same bits) or
+    /// `"none"` (updates round stochastically). The last two need `model.dtype = "bf16"`, which
+    /// alone is too coarse for small steps. `"split"` is the lower half of the f32 whose upper half
+    /// the parameter is.
     pub master: MasterWeights,
     /// Number format of both moments: `"f32"`, 8 bytes per parameter, or `"bf16"`, 4 bytes, rounded
-    /// stochastically so that the mean is exact. Seed, optimiser step, parameter and element
-    /// determine the noise: it is the same on any number of threads and after a resume.
+    /// stochastically. The mean is exact. Seed, optimiser step, parameter and element determine the
+    /// noise. It is the same on any number of threads and after a resume.
     pub moments: Dtype,
-    /// Largest L2 norm of the gradient; a larger gradient is scaled down to it.
+    /// Largest L2 norm of the gradient; a larger one is scaled down to it.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub max_grad_norm: f64,
     /// Optimiser steps of warm-up: step k runs at `(k + 1) / (warmup_steps + 1)` of the peak.
     pub warmup_steps: u64,
-    /// Learning rate after the warm-up: `"constant"`, `"linear"` or `"cosine"`; the last two fall
-    /// to 0 at the end of the run.
+    /// Learning rate after the warm-up: `"constant"`, or down to 0 at the end by `"linear"` or
+    /// `"cosine"`.
     pub schedule: Decay,
 }
 

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::algorithm_page::{algorithm_section, is_setting};
-use super::field::{Field, fields, inside, section_of, table};
-use super::verl::verl_table;
+use super::field::{Field, fields, inside, list, section_of};
+use super::verl::verl_keys;
 
 /// Prints `docs/configuration.md` from [`fields`].
 pub fn configuration_page() -> String {
@@ -14,7 +14,7 @@ pub fn configuration_page() -> String {
         let title =
             if section.is_empty() { "The run".to_owned() } else { format!("`[{section}]`") };
         let is_shown = |field: &&Field| !is_setting(field) && twin_of(&field.path).is_none();
-        page.extend(["\n## ", &title, "\n\n", &table(rows.iter().filter(is_shown))]);
+        page.extend(["\n## ", &title, "\n\n", &list(rows.iter().filter(is_shown))]);
         for (twin, original) in TWINS {
             if twin.split('.').next() == Some(section) {
                 let _ = write!(page, "\n`{twin}` has the fields of `{original}`.\n");
@@ -24,7 +24,7 @@ pub fn configuration_page() -> String {
             page.push_str(&algorithm_section());
         }
     }
-    page + VERL + &verl_table() + FOOTER
+    page + VERL + &verl_keys() + FOOTER
 }
 
 /// Tables with the same fields: the page lists those of the second only.
@@ -50,49 +50,48 @@ const FOOTER: &str = "\n---\n\n← [Choosing a method](choosing-a-method.md) · 
 
 const INTRODUCTION: &str = "# Configuration of a run
 
-`llm-trainer train CONFIG.toml --set key.path=value …`. A misspelt key, a wrong type and a value out of range stop the
-run before it starts, all at once, with field, value and what was expected. `--set` takes TOML. Where a field holds text,
-anything else is taken as it stands: `--set model.dtype=bf16`, `--set \"model.path=my models/qwen\"`. Where a field is one of
-several (`data.train`, `algorithm.policy_loss`, …), setting another one replaces it: `--set
-algorithm.policy_loss.kl-cov.fraction=0.002`. A policy loss or an advantage estimator with the defaults of its settings is its
-name: `--set algorithm.policy_loss=cispo`. So are questions: `data.train = \"FILE\"` names a file, and `data.train =
-\"arithmetic\"` takes made-up ones; likewise `data.evaluation`.
+`llm-trainer train CONFIG.toml --set key.path=value …`. Misspelt keys, wrong types and values out of range are all listed, with what
+was expected, before the run starts.
 
-Paths in the file are relative to the file's folder, paths given by `--set` and `output_directory` to the working directory.
+`--set` takes TOML. Where a field holds text, anything else is taken as it stands: `--set model.dtype=bf16`, `--set
+\"model.path=my models/qwen\"`. Where a field is one of several (`data.train`, `algorithm.policy_loss`, …), another one replaces
+it: `--set algorithm.policy_loss.kl-cov.fraction=0.002`. A bare name takes the defaults: `--set algorithm.policy_loss=cispo`.
+`data.train = \"FILE\"` names a file, `data.train = \"arithmetic\"` takes made-up questions; likewise `data.evaluation`.
 
-`--preset NAME` in place of CONFIG takes a published run, `qwen2.5-7b-` or `qwen2.5-32b-` with `grpo`, `clip-higher`,
-`clip-cov` or `kl-cov`; its values stand with their sources in `configs/presets`, and `--preset` without a name lists them. `--dry-run` prints all values and how
-prompts, samples, mini-batches and tokens come together.
+Paths in the file are relative to its folder, paths given by `--set` and `output_directory` to the working directory.
 
-The same command, given again, continues the run after its newest checkpoint that is whole. `trainer/manifest.json` has the size and
-the SHA-256 of every file of a checkpoint. A damaged checkpoint is named in a warning, and the one before it is taken.
-`--resume PATH` takes exactly the checkpoint PATH (`runs/NAME/checkpoints/step-N`), or the latest of the run PATH, and fails where
-it is damaged. A checkpoint of the same run continues that run from there; one of another run starts a copy in the folder of its own
-`name`, whose settings may differ. `--resume never` fails if the folder holds a run. [First run](first-run.md#exit-codes) lists the
-exit codes.
+`--preset NAME` in place of CONFIG takes a published run: `qwen2.5-7b-` or `qwen2.5-32b-` with `grpo`, `clip-higher`, `clip-cov`
+or `kl-cov`. Without a name it lists them; `configs/presets` has the sources of their values. `--dry-run` prints all values and
+how many prompts, samples, mini-batches and tokens a step has.
+
+The same command, given again, continues the run after its newest whole checkpoint. A damaged one, by size or SHA-256 in
+`trainer/manifest.json`, is named in a warning, and the one before it is taken. `--resume PATH` takes exactly the checkpoint PATH
+(`runs/NAME/checkpoints/step-N`), or the latest of the run PATH, and fails if it is damaged. A checkpoint of the same run continues
+it from there. One of another run starts a copy in the folder of its own `name`, whose settings may differ. `--resume never` fails if
+the folder holds a run. Exit codes: [first run](first-run.md#exit-codes).
 
 ## Changing a run
 
-These fields may have other values when a run continues in its folder:
+These fields may change when a run continues in its folder. What changes in the results:
 
-| field | what changes in the results |
-|---|---|
-| `training.steps`, where every `schedule` is `\"constant\"` | nothing up to the end that was set before |
-| `checkpoint.*`, `training.activation_bytes`, `reward.threads`, `output_directory`, `parallel.overlap`, `parallel.timeout_seconds` | nothing |
-| `metrics.*`, `evaluation.every` | what is measured, and when; the training does not |
-| `training.micro_batch_tokens`, `model.threads`, the rest of `[parallel]` | the order of sums, so their last digits: in f64 at most about 1e-14 of a parameter in an update, in f32 and bf16 more |
-| `rollout.rows`, one CUDA device for another | the last digits of log-probabilities while sampling |
+- nothing up to the end that was set before: `training.steps`, if every `schedule` is `\"constant\"`
+- nothing: `checkpoint.*`, `training.activation_bytes`, `reward.threads`, `output_directory`, `parallel.overlap`,
+  `parallel.timeout_seconds`
+- what is measured, and when; the training does not: `metrics.*`, `evaluation.every`
+- the last digits of sums: `training.micro_batch_tokens`, `model.threads`, the rest of `[parallel]`. In f64 that is at most about
+  1e-14 of a parameter in an update, in f32 and bf16 more.
+- the last digits of log-probabilities while sampling: `rollout.rows`, one CUDA device for another
 
-Other last digits may let another token be drawn, where the two likeliest are a rounding apart; what follows is then another
-sample of the same distribution. So only the first three rows promise the same bits, and they do on a CPU.
+Only the first three promise the same bits, on a CPU. Other last digits may draw another token; what follows is then another sample
+of the same distribution.
 
-`changes.jsonl` in the run's folder lists every change with the step after which it holds; `config.toml` and `resolved.json` are what the
-run computes now. A change of any other field stops with its name, both values, and the way to a copy:
+`changes.jsonl` in the run's folder lists every change with the step after which it holds. `config.toml` and `resolved.json` hold
+the present values. A change of any other field stops with its name, both values, and the way to a copy:
 `--set name=COPY --resume runs/NAME`.
 
 ## Fields
 
-A field marked *required* must be given where its section or choice is used. `data.evaluation` may be left out.
+A required field must be given where its section or choice is used. `data.evaluation` may be left out.
 
 ```toml
 name = \"example\"
@@ -110,6 +109,6 @@ fraction = 0.002
 steps = 100
 ```
 
-This page is printed from the doc comments of the settings. `llm-trainer config KEY` prints the same on the terminal, and
-`llm-trainer config --schema` the JSON schema, by which editors complete and check a file.
+A line has the default, the range, and the first sentence of the meaning; `llm-trainer config KEY` prints what `…` leaves out.
+`llm-trainer config --schema` prints the JSON schema, by which editors complete and check a file.
 ";

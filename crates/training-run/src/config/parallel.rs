@@ -7,34 +7,32 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ParallelSection {
-    /// Stage of `ZeRO` (arXiv:1910.02054), the state that is sharded over several processes: `0`
-    /// nothing, `1` the optimiser's state, `2` also the gradients of blocks, embedding and head,
-    /// `3` also their parameters. With 3 a block is whole only while it is computed, and all are
-    /// while responses are sampled. Changes memory, speed and rounding; a run may continue with
-    /// another stage.
+    /// Stage of `ZeRO`: 1 shards the optimiser's state over the processes, 2 also gradients, 3 also
+    /// parameters; 0 shards nothing. Stages 2 and 3 shard those of blocks, embedding and head
+    /// (arXiv:1910.02054). With 3 a block is whole only while it is computed, and all are while
+    /// responses are sampled. Changes memory, speed and rounding; a run may continue with another
+    /// stage.
     pub zero: Zero,
     /// Processes that hold one model together, each a shard of every large matrix (tensor
     /// parallelism). It divides the number of processes, the model's heads, `intermediate_size` and
-    /// `vocab_size`, and divides the key/value heads or is a multiple of them. The other processes
+    /// `vocab_size`. It divides the key/value heads or is a multiple of them. The other processes
     /// are replicas, over which `zero` shards. A run may continue with another value.
     #[schemars(range(min = 1))]
     pub tensor: usize,
-    /// Exchange gradients and parameters of blocks while other blocks are computed. `false` waits
-    /// for each exchange, to measure the difference; the numbers are the same.
+    /// Exchange gradients and parameters of blocks while other blocks are computed; the numbers are
+    /// the same. `false` waits for each exchange, to measure the difference.
     pub overlap: bool,
-    /// Keep f32 master weights (`optimizer.master`) and both moments in host memory and step the
-    /// optimiser there; the device keeps the parameters. The numbers are those of the CPU's
-    /// optimiser.
+    /// Keep f32 master weights (`optimizer.master`) and both moments in host memory, and step
+    /// there. The device keeps the parameters. The numbers are those of the CPU's optimiser.
     pub offload_optimizer: bool,
-    /// Keep the inputs of blocks in host memory until the backward pass, except those that
-    /// `training.activation_bytes` covers; the numbers are the same.
+    /// Keep the inputs of blocks in host memory until the backward pass; the numbers are the same.
+    /// Those that `training.activation_bytes` covers are excepted.
     pub offload_block_inputs: bool,
-    /// Longest wait of a rank for another; then the run ends on every rank and names the missing
-    /// rank, its host and the operation (`docs/distributed.md`).
+    /// Longest wait of a rank for another; then the run ends on every rank (`docs/distributed.md`).
+    /// It names the missing rank, its host and the operation.
     #[schemars(range(min = 1, max = 86_400))]
     pub timeout_seconds: u64,
-    /// Longest wait of a rank at its start for the store. Raise it where the nodes of a job do not
-    /// start together.
+    /// Longest wait of a rank for the store at its start; raise it if nodes start apart.
     #[schemars(range(min = 1, max = 86_400))]
     pub connect_seconds: u64,
 }

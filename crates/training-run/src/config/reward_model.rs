@@ -32,23 +32,23 @@ pub enum RewardModelUpdate {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RewardModelSection {
-    /// Hugging Face directory the reward model `φ` starts from, with the policy's tokens; empty
-    /// takes `model.path`. With `algorithm.advantage = "prime"`, `φ` gives every token the reward
-    /// `β (log π_φ - log π_ref)` (temperature 1, whole vocabulary; `β` is
-    /// `algorithm.advantage.prime.beta`). It learns by the cross-entropy of the responses'
-    /// outcomes, correct or not, under the logistic function of their summed rewards. It costs the
-    /// policy's memory again; with `[lora]` it trains an adapter of its own. Its format, device and
+    /// Hugging Face directory that the reward model `φ` starts from, with the policy's tokens;
+    /// empty takes `model.path`. With `algorithm.advantage = "prime"`, `φ` gives every token the
+    /// reward `β (log π_φ - log π_ref)` (temperature 1, whole vocabulary). `β` is
+    /// `algorithm.advantage.prime.beta`. It learns by the cross-entropy of the responses' outcomes,
+    /// correct or not, under the logistic function of their summed rewards. It costs the policy's
+    /// memory again; with `[lora]` it trains an adapter of its own. Its format, device and
     /// `training.micro_batch_tokens` are the policy's.
     pub path: PathBuf,
     /// Hugging Face directory of `π_ref`, which never moves; empty takes `model.path`. It costs no
     /// second copy if `[algorithm.reference_kl]` has the same directory, nor with `[lora]` if it is
     /// the policy's own.
     pub reference: PathBuf,
-    /// Time at which it learns from a step's responses: `"before"` it judges them (two forward
-    /// passes); `"after"`: each mini-batch is judged by the pass that it is then learnt by (one
-    /// forward pass); or `"none"`.
+    /// Time at which it learns: `"before"` it judges a step's responses, `"after"`, or `"none"`
+    /// (never). `"before"` takes two forward passes. With `"after"` each mini-batch is judged by
+    /// the pass that it is then learnt by: one forward pass.
     pub update: RewardModelUpdate,
-    /// Prompts of one of its optimiser steps, a divisor of `rollout.prompts_per_step`; 0 takes
+    /// Prompts of its optimiser step, a divisor of `rollout.prompts_per_step`; 0 takes
     /// `algorithm.mini_batch_prompts`.
     pub mini_batch_prompts: usize,
     /// Its `AdamW`.

@@ -32,11 +32,10 @@ use crate::retention::Retention;
 pub struct RunConfig {
     /// Name of the run: letters, digits, `.`, `_`, `-`.
     pub name: String,
-    /// Seed of everything random in the run. The same seed, configuration and machine give the same
-    /// run.
+    /// Seed of all randomness; the same seed, configuration and machine give the same run.
     #[serde(default)]
     pub seed: u64,
-    /// Directory of the run; `{name}` stands for the name. Relative to the working directory.
+    /// Directory of the run, relative to the working directory; `{name}` is its name.
     #[serde(default = "default_output_directory")]
     pub output_directory: String,
     /// The model trained.
@@ -93,17 +92,16 @@ fn default_output_directory() -> String {
 pub struct ModelSection {
     /// Hugging Face model directory.
     pub path: PathBuf,
-    /// Number format of weights and activations, `"f32"` or `"bf16"`; the optimiser steps in f32.
-    /// `"f64"`, optimiser included, is for comparisons to the last digits.
+    /// Number format of weights and activations: `"f32"`, `"bf16"` (the optimiser steps in f32) or
+    /// `"f64"`. `"f64"`, optimiser included, is for comparisons to the last digits.
     #[serde(default)]
     pub dtype: Dtype,
-    /// `"auto"`, `"cpu"`, `"cuda"` (one CUDA device for each rank of a machine, the first for one
-    /// process) or `"cuda:N"`. `"auto"` is `"cuda"` on a machine with a GPU, else the CPU; it is an
-    /// error if a GPU or its driver is visible and cannot be used. `CUDA_VISIBLE_DEVICES=` hides
-    /// all devices.
+    /// `"auto"` (a GPU if there is one), `"cpu"`, `"cuda"` (one device for each rank of a machine)
+    /// or `"cuda:N"`. For one process `"cuda"` is the first device. `"auto"` is an error if a GPU
+    /// or its driver is visible and cannot be used. `CUDA_VISIBLE_DEVICES=` hides all devices.
     #[serde(default)]
     pub device: Device,
-    /// CPU threads; 0 takes one per core, or the value of `OMP_NUM_THREADS`.
+    /// CPU threads; 0 takes `OMP_NUM_THREADS`, else one per core.
     #[serde(default)]
     pub threads: usize,
 }
@@ -124,8 +122,8 @@ pub struct DataSection {
     #[serde(default = "default_max_prompt_tokens")]
     #[schemars(range(min = 1))]
     pub max_prompt_tokens: usize,
-    /// Treatment of a longer prompt: `"error"` refuses to start, `"drop"` leaves the question out
-    /// and counts it, `"truncate-left"` removes its first tokens.
+    /// Treatment of a longer prompt: `"error"` refuses to start, `"drop"` leaves it out and counts
+    /// it, `"truncate-left"` removes its first tokens.
     #[serde(default)]
     pub over_long_prompts: OverLongPrompt,
 }
@@ -138,47 +136,45 @@ fn default_max_prompt_tokens() -> usize {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RolloutSection {
-    /// Questions asked in one training step.
+    /// Questions of one training step.
     #[schemars(range(min = 1))]
     pub prompts_per_step: usize,
-    /// Responses sampled to each question; at least 2 where the advantage compares them.
+    /// Responses sampled to each question; at least 2 if the advantage compares them.
     #[schemars(range(min = 1))]
     pub group_size: usize,
-    /// Longest response, in tokens, its end-of-sequence token included.
+    /// Longest response, in tokens, end-of-sequence token included.
     #[schemars(range(min = 1))]
     pub max_response_tokens: usize,
-    /// Softmax temperature of sampling. Log-probabilities and entropy are taken at the same
-    /// temperature.
+    /// Softmax temperature of sampling, log-probabilities and entropy.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub temperature: f64,
-    /// Sample only from this many of the likeliest tokens; 0 is all. If sampling leaves tokens out,
-    /// all log-probabilities (current, old, reference) are taken over the tokens kept; the entropy
-    /// stays that of the whole vocabulary (`docs/rollout.md#truncated-sampling`).
+    /// Sample only from this many of the likeliest tokens; 0 is all
+    /// (`docs/rollout.md#truncated-sampling`). If sampling leaves tokens out, all log-probabilities
+    /// (current, old, reference) are taken over the tokens kept. The entropy stays that of the
+    /// whole vocabulary.
     pub top_k: usize,
-    /// Sample only from the likeliest tokens whose probabilities first add up to this, above 0 and
-    /// at most 1; 1 is all. Applied after `top_k`.
+    /// Sample only from the likeliest tokens whose probabilities first add up to this; 1 is all.
+    /// Above 0 and at most 1; applied after `top_k`.
     pub top_p: f64,
-    /// Sample only tokens at least this times as likely as the likeliest, at least 0 and below 1; 0
-    /// is all. Applied after `top_p`.
+    /// Sample only tokens at least this times as likely as the likeliest; 0 is all. At least 0 and
+    /// below 1; applied after `top_p`.
     pub min_p: f64,
-    /// Texts that end a response, besides the model's end-of-sequence tokens. They are found across
-    /// token boundaries. The verifier reads the response without them; their tokens stay and are
-    /// trained on.
+    /// Texts that end a response, besides end-of-sequence tokens. The verifier reads the response
+    /// without them; their tokens stay and are trained on. They are found across token boundaries.
     pub stop: Vec<String>,
     /// Token ids that end a response, besides those of the model.
     pub stop_token_ids: Vec<u32>,
-    /// Sequences that decode together; when one ends, the next takes its place. Each needs memory
-    /// for the longest prompt and `max_response_tokens`. Changes speed and memory, never the tokens
-    /// drawn.
+    /// Sequences that decode together; changes speed and memory, never the tokens drawn. When one
+    /// ends, the next takes its place. Each needs memory for the longest prompt and
+    /// `max_response_tokens`.
     #[schemars(range(min = 1))]
     pub rows: usize,
-    /// Decode on the CPU by matrix products made for few rows instead of libtorch's. A row gives
-    /// the same bits whatever decodes beside it. With many rows it is faster or slower, depending
-    /// on the processor.
+    /// Decode on the CPU by matrix products made for few rows. A row gives the same bits whatever
+    /// decodes beside it. With many rows it is faster or slower than libtorch, depending on the
+    /// processor.
     pub cpu_kernels: bool,
-    /// Sampler of the responses that are trained on: `"own"`, the trainer itself, or `"openai"`,
-    /// another process with OpenAI's interface. It is sent the weights before each step that
-    /// follows an update (`docs/rollout.md`).
+    /// Sampler: `"own"`, the trainer itself, or `"openai"`, another process with OpenAI's interface
+    /// (`docs/rollout.md`). It is sent the weights before each step that follows an update.
     #[serde(deserialize_with = "by_name::rollout_engine")]
     #[schemars(transform = by_name::or_engine_name)]
     pub engine: RolloutEngine,
@@ -216,26 +212,25 @@ impl Default for RolloutSection {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RewardSection {
-    /// Comparison of a response with the known answer: `"math"`, `"multiple-choice"` (one letter, A
-    /// to J), `"exact-match"` or `"code"`, which runs the row's unit tests on the program in the
-    /// response (`docs/reward-math.md#programs-as-answers`). `reward.grading` finds the answer for
-    /// all other kinds. A known answer that is not of its kind is a bad row.
+    /// Comparison with the known answer: `"math"`, `"multiple-choice"` (A to J), `"exact-match"` or
+    /// `"code"` (unit tests, `docs/reward-math.md`). `"code"` runs the row's tests on the program
+    /// in the response; `reward.grading` finds the answer for all other kinds. A known answer that
+    /// is not of its kind is a bad row.
     #[serde(deserialize_with = "by_name::reward_kind")]
     #[schemars(transform = by_name::or_kind_name)]
     pub kind: RewardKind,
-    /// Kinds for the questions of one source (`data_source` of a row), instead of `kind`: `{
-    /// triviaqa = { exact-match = { normalisation = "words" } } }`.
+    /// Kinds by source (`data_source` of a row) instead of `kind`: `{ triviaqa = { exact-match = {
+    /// normalisation = "words" } } }`.
     #[serde(deserialize_with = "by_name::reward_kinds")]
     pub kind_by_source: BTreeMap<String, RewardKind>,
-    /// Threads that judge responses while others are sampled; 0 takes one per core. Changes speed,
-    /// never a reward.
+    /// Threads that judge during sampling; 0 takes one per core. Changes speed, never a reward.
     pub threads: usize,
     /// Reward of each verdict.
     pub values: reward_math::Reward,
     /// How an answer is found and read.
     pub grading: reward_math::Options,
-    /// Treatment of responses that reach `rollout.max_response_tokens`: `"none"`, `"mask"` (their
-    /// tokens have no gradient), or the next rows.
+    /// Treatment of responses that reach `rollout.max_response_tokens`: `"none"`, `"mask"` (no
+    /// gradient) or `soft-buffer`.
     pub overlong: Overlong,
     /// Sandbox that runs programs.
     pub code: CodeSection,
@@ -252,13 +247,12 @@ impl RewardSection {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AlgorithmSection {
-    /// Advantage estimator: a name, or a table with settings; see [advantage
-    /// estimators](#advantage-estimators).
+    /// [Advantage estimator](#advantage-estimators): a name, or a table with settings.
     #[serde(deserialize_with = "by_name::advantage_estimator")]
     #[schemars(transform = by_name::or_estimator_name)]
     pub advantage: AdvantageEstimator,
-    /// Aggregation of token terms into one number: `"token-mean"`, `"seq-mean-token-mean"`,
-    /// `"seq-mean-token-sum"`, or the next row.
+    /// Aggregation of token terms: `"token-mean"`, `"seq-mean-token-mean"`, `"seq-mean-token-sum"`
+    /// or `seq-mean-token-sum-norm`.
     pub aggregation: Aggregation,
     /// Policy loss: a name, or a table with settings; see [policy losses](#policy-losses).
     #[serde(deserialize_with = "by_name::policy_loss")]
@@ -271,7 +265,7 @@ pub struct AlgorithmSection {
     pub epochs: usize,
     /// Weight of the entropy bonus in the loss, reward per nat.
     pub entropy_coefficient: f64,
-    /// Leave out groups whose rewards are all equal: they carry no gradient.
+    /// Leave out groups of equal rewards: they carry no gradient.
     pub drop_uninformative_groups: bool,
     /// The pull to the policy before the run.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -311,8 +305,8 @@ pub struct TrainingSection {
     /// Tokens of one micro-batch; at least `data.max_prompt_tokens + rollout.max_response_tokens`.
     #[serde(default = "default_micro_batch_tokens")]
     pub micro_batch_tokens: usize,
-    /// Memory for activations that the backward pass needs; those that do not fit are computed
-    /// again. Changes speed and memory, not a bit of the result.
+    /// Memory for activations of the backward pass; what does not fit is computed again. Changes
+    /// speed and memory, not a bit of the result.
     #[serde(default = "default_activation_bytes")]
     pub activation_bytes: usize,
 }
@@ -334,8 +328,8 @@ fn default_micro_batch_tokens() -> usize {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct EvaluationSection {
-    /// Evaluate before training, after every so many steps and at the end; 0 is never. Needs
-    /// `data.evaluation`.
+    /// Evaluate on `data.evaluation` before training, after every so many steps and at the end; 0
+    /// is never.
     pub every: u64,
     /// Number of questions, from the first; 0 is all.
     pub questions: usize,
@@ -359,14 +353,13 @@ impl Default for EvaluationSection {
 pub struct CheckpointSection {
     /// Save after every so many steps; the last step is always saved.
     pub every: u64,
-    /// Number of latest checkpoints that are kept; 0 keeps all.
+    /// Latest checkpoints that are kept; 0 keeps all.
     pub keep: usize,
-    /// Keep also checkpoints whose step is a multiple of this; 0 keeps none for it.
+    /// Keep also checkpoints whose step is a multiple of this; 0 keeps none.
     pub keep_every: u64,
-    /// Keep also so many checkpoints with the best `best_metric`; 0 keeps none for it.
+    /// Keep also so many checkpoints of the best `best_metric`; 0 keeps none.
     pub keep_best: usize,
-    /// Metric that orders checkpoints, higher is better: a name of `docs/metrics.md`, or
-    /// `val-core/…`.
+    /// Metric that orders checkpoints, higher is better: one of `docs/metrics.md`, or `val-core/…`.
     pub best_metric: String,
 }
 
@@ -394,13 +387,13 @@ impl Default for CheckpointSection {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct MetricsSection {
-    /// Memory for logits that measure and predict the change of entropy; 0 switches that off.
+    /// Memory for logits that measure and predict entropy change; 0 is off.
     pub probe_bytes: usize,
-    /// Write every metric and the response lengths for TensorBoard too, to `events/`
-    /// (`docs/reading-results.md#tensorboard`).
+    /// Write metrics and response lengths for TensorBoard too, to `events/`
+    /// (`docs/reading-results.md`).
     pub tensorboard: bool,
-    /// Groups of each step that are recorded token by token for `llm-trainer inspect`, about 60
-    /// bytes a token: first those whose rewards differ, then others; 0 is none.
+    /// Groups of each step recorded token by token for `llm-trainer inspect`, about 60 bytes a
+    /// token; 0 is none. Groups whose rewards differ come first.
     pub token_groups: usize,
 }
 

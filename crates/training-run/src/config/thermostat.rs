@@ -14,8 +14,8 @@ pub struct ThermostatSection {
     /// Number of the policy loss that moves to hold an entropy: `"fraction"`, `"coefficient"` or
     /// `"clip-ratio-high"`. It starts at the loss's own value.
     pub knob: Knob,
-    /// Accuracies of a group between buckets of difficulty, ascending. `[0.25, 0.75]` makes hard,
-    /// middle and easy prompts; the thermostat holds the entropy of each by a `fraction` of its own
+    /// Accuracies of a group between buckets of difficulty, ascending: `[0.25, 0.75]` makes hard,
+    /// middle and easy prompts. The thermostat holds the entropy of each by a `fraction` of its own
     /// tokens.
     #[schemars(default)]
     accuracy_edges: Vec<f64>,

@@ -101,11 +101,12 @@ pub(super) fn keys_here<'a>(keys: impl Iterator<Item = &'a str>, unknown: &str) 
     (!named.is_empty()).then(|| format!("of verl's keys, {} here ({PAGE})", named.join(", ")))
 }
 
-/// The rows of the page.
-pub(super) fn verl_table() -> String {
-    let row = |(verl, field): &(&str, &str)| format!("| `{verl}` | `{field}` |\n");
+/// The block of the page: each key of verl, then the field.
+pub(super) fn verl_keys() -> String {
+    let width = VERL_KEYS.iter().map(|(verl, _)| verl.len()).max().unwrap_or(0);
+    let row = |(verl, field): &(&str, &str)| format!("{verl:width$}  {field}\n");
     let rows: String = VERL_KEYS.iter().map(row).collect();
-    format!("| key of verl | field |\n|---|---|\n{rows}")
+    format!("```text\n{rows}```\n")
 }
 
 #[cfg(test)]

@@ -48,20 +48,20 @@ impl Validation {
     pub(super) fn definition(self) -> &'static str {
         match self {
             Self::Mean(_) => {
-                "Right answers in the evaluation, mean over `n` responses to each question, then over the questions of that source."
+                "Right answers, mean over `n` responses to each question, then over the source's questions."
             }
             Self::Low(_) => {
-                "Lower end of its 0.95 interval: percentiles of the bootstrap over questions (docs/evaluation.md)."
+                "Lower end of its 0.95 interval, by bootstrap over questions (docs/evaluation.md)."
             }
             Self::High(_) => "Upper end of that interval.",
             Self::Pass(_) => {
-                "Chance that at least one of `n` responses is right, unbiased; for powers of two up to the number of samples, and that number, where there are several (docs/evaluation.md)."
+                "Chance that at least one of `n` responses is right, unbiased; `n` runs over powers of two and the number of samples, if there are several."
             }
             Self::Majority(_) => {
-                "Chance that the answer with most votes among `n` responses is right, ties drawn; for the same `n`."
+                "Chance that the most frequent answer of `n` responses is right, ties drawn."
             }
-            Self::Extracted => "Responses of the evaluation with an answer that can be read.",
-            Self::Truncated => "Responses of the evaluation cut at max_response_tokens.",
+            Self::Extracted => "Responses with a readable answer.",
+            Self::Truncated => "Responses cut at max_response_tokens.",
         }
     }
 

@@ -9,8 +9,8 @@ use figures::{Axis, Chart, Mark, Series};
 pub(super) const FINDING: Finding = Finding {
     name: "ceiling",
     title: "With its entropy spent a policy stands at the ceiling b − a",
-    claim: "The law has a ceiling: at H = 0 reward is b - a, so a run whose entropy is exhausted cannot improve \
-            further. Section 2.4 (takeaway), Equation 6.",
+    claim: "At H = 0 the law gives reward b - a, so a run with exhausted entropy cannot improve further. Section \
+            2.4, Equation 6.",
     method: "The runs of the finding on the law: five algorithms on 1024 bandits (L1). The law is fitted to all \
              evaluations of a run; its value at zero entropy is compared with the expected reward after the last update.",
     target: "In every seed and for each algorithm the ceiling lies within 0.01 of the reward at the end; entropy at the \

@@ -10,11 +10,12 @@ use rayon::prelude::*;
 pub(super) const FINDING: Finding = Finding {
     name: "clocks",
     title: "Algorithms run along one curve, each by its own clock",
-    claim: "The relation of reward and entropy does not depend on the reinforcement-learning algorithm. Section 2.4, Figure \
-            6. Why: the expected steps of policy gradient, RLOO, Dr. GRPO and REINFORCE++ differ by one factor for all \
-            prompts, that of GRPO by one that depends on the prompt's success only.",
-    method: "Expected updates without sampling, in the limit of small steps (midpoint rule), on the 1024 bandits of the law (L1), exact entropy and reward; until entropy has fallen to 0.05 nats. Each rule's reward is compared with the policy \
-             gradient's at equal entropy, interpolated along its curve.",
+    claim: "The curve of reward against entropy does not depend on the algorithm. Section 2.4, Figure 6.",
+    method: "The expected steps of policy gradient, RLOO, Dr. GRPO and REINFORCE++ differ by one factor for all prompts, \
+             that of GRPO by one that depends on the prompt's success only. Expected updates without sampling, in the \
+             limit of small steps (midpoint rule), on the 1024 bandits of the law (L1), exact entropy and reward; until \
+             entropy has fallen to 0.05 nats. Each rule's reward is compared with the policy gradient's at equal \
+             entropy, interpolated along its curve.",
     target: "In every seed the largest difference of reward at equal entropy: for Dr. GRPO (factor 1 - 1/8) and REINFORCE++ \
              (1/σ) at most 5e-4, for GRPO with groups of 8 at most 0.005; for the natural policy gradient at least 0.02, \
              as it is not the same geometry.",

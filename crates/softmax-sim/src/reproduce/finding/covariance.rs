@@ -10,9 +10,8 @@ use figures::{Axis, Chart, Mark, Series};
 pub(super) const FINDING: Finding = Finding {
     name: "covariance",
     title: "Covariance is positive and moves with the fall of entropy",
-    claim: "The change of policy entropy is driven by the covariance of log-probability and logit change, under policy \
-            gradient of log-probability and probability times advantage; measured during GRPO the covariance stays \
-            positive and moves with the fall of entropy. Lemma 1, Theorem 1, Section 3.3, Figure 8.",
+    claim: "The covariance drives the change of entropy (Lemma 1, Theorem 1). During GRPO it stays positive and \
+            moves with the fall. Section 3.3, Figure 8.",
     method: "On-policy GRPO, one update a rollout batch, on tabular policies of one token (quality strictness 1.5, \
              learning rate 0.3) and of four (0.5, learning rate 1), through the collapse of entropy. At each step: the \
              exact change of mean entropy; Lemma 1 for the step that was taken; Theorem 1 for the expected step with \

@@ -10,8 +10,8 @@ use figures::{Axis, Chart, Mark, Series};
 pub(super) const FINDING: Finding = Finding {
     name: "difficulty",
     title: "The easier the prompt, the larger its covariance",
-    claim: "Grouped by accuracy, easy prompts have the highest covariance and hard ones the lowest: the model is \
-            confident where it is right, and entropy is spent there. Section 3.3, Figure 8.",
+    claim: "Easy prompts have the highest covariance, because the model is confident where it is right. Entropy \
+            is spent there. Section 3.3, Figure 8.",
     method: "The runs of the finding on covariance. Groups of eight with 1, 4 and 7 right answers are hard, medium and \
              easy; the covariance within each group of log-probability and probability times advantage (Equation 8) \
              is averaged over the groups of a kind at each step, and over the first third of training.",

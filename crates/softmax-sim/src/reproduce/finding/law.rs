@@ -13,9 +13,8 @@ use entropy_core::PerformanceLaw;
 pub(super) const FINDING: Finding = Finding {
     name: "law",
     title: "Reward is minus a times e to the entropy plus b",
-    claim: "Along a run without entropy intervention, validation reward and policy entropy are tied by R = -a exp(H) + b; \
-            the algorithms GRPO, RLOO, REINFORCE++ and PRIME do not change the coefficients. Equation 6, Figures 1, 3 \
-            and 6.",
+    claim: "Without entropy intervention, validation reward and policy entropy are tied by R = -a exp(H) + b. \
+            GRPO, RLOO, REINFORCE++ and PRIME share the coefficients. Equation 6, Figures 1, 3 and 6.",
     method: "Five algorithms, each for 300 rollout batches on the same 1024 bandits of eight actions (L1: prior \
              scale 2 e^(0.5 N), merit 0.3 z + N, quality e^(-1.5 gap)); groups of 8, 4 mini-batches, 2 epochs, clip \
              0.2, learning rate 1.5 (times 2.2 for RLOO and REINFORCE, 2.5 for Dr. GRPO, whose advantages are not \

@@ -12,8 +12,8 @@ use entropy_core::PerformanceLaw;
 pub(super) const FINDING: Finding = Finding {
     name: "law-held-out",
     title: "On held-out prompts all algorithms share one law",
-    claim: "The coefficients of R = -a exp(H) + b are intrinsic to model and data: different reinforcement-learning \
-            algorithms trace the same curve of validation reward against entropy. Section 2.4, Figure 6.",
+    claim: "The coefficients of the law belong to model and data: different algorithms trace the same curve of \
+            validation reward against entropy. Section 2.4, Figure 6.",
     method: "A log-linear policy of 17 shared weights over four tokens of eight actions (L2), trained by five \
              algorithms on 2048 prompts (256 × 8 samples a rollout batch, groups of equal rewards dropped, 8 \
              mini-batches, clip 0.2, learning rate 1.5 times the algorithm's factor, 300 rollout batches). Reward is \

@@ -13,9 +13,8 @@ use rayon::prelude::*;
 pub(super) const FINDING: Finding = Finding {
     name: "law-limits",
     title: "The exponential form needs few alternatives and a prior that knows something",
-    claim: "The law holds for every model and data set of the paper, instruct models and other training sets included, \
-            with coefficients of their own. Sections 2.3 and 2.4, Figures 13 and 14. Why it can hold only for \
-            moderate branching is derived in docs/theory.md.",
+    claim: "The law holds for every model and data set of the paper, instruct models included, with coefficients \
+            of their own. Sections 2.3 and 2.4, Figures 13 and 14.",
     method: "GRPO on the bandits of the law (L1) with one thing changed: 2 to 64 actions; a sharper prior (scale 4, as \
              of an instruct model); easier and harder data (strictness 0.75 and 3); a prior that knows nothing \
              (κ = 0) or misleads (κ = -0.3). Each run is fitted by the law and by a straight line.",

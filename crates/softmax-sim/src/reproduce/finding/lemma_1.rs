@@ -11,9 +11,9 @@ use rand_chacha::ChaCha8Rng;
 pub(super) const FINDING: Finding = Finding {
     name: "lemma-1",
     title: "A step costs the entropy that the covariance predicts",
-    claim: "The change of policy entropy in a step is, to first order, minus the covariance of log-probability and \
-            change of logits; under policy gradient that change of logits is step size times probability times \
-            advantage. Lemma 1, Theorem 1; Figure 8 shows covariance and entropy change moving together.",
+    claim: "To first order, a step changes entropy by minus the covariance of log-probability and logit change. \
+            Under policy gradient the logit change is step size times probability times advantage. Lemma 1, \
+            Theorem 1, Figure 8.",
     method: "Exact policy gradient, no sampling, on 128 independent softmax policies of 8 actions each with a fixed \
              random reward per action; step size 0.5. Each step compares the predicted change of mean entropy, minus \
              the covariance under the policy of log-probability and logit step, with the measured one.",

@@ -11,8 +11,8 @@ use figures::{Axis, Chart, Mark, Series};
 pub(super) const FINDING: Finding = Finding {
     name: "long-tail",
     title: "A few tokens carry almost all of the covariance",
-    claim: "Token covariances are long-tailed: the means over the top 0.02, 0.2, 2, 20, 50 and 100 % of the tokens of \
-            Qwen2.5-7B are 5.654, 3.112, 1.385, 0.351, 0.152 and 0.003. Table 1.",
+    claim: "Token covariances of Qwen2.5-7B are long-tailed. Means over the top 0.02, 0.2, 2, 20, 50 and 100 % \
+            of tokens: 5.654, 3.112, 1.385, 0.351, 0.152 and 0.003. Table 1.",
     method: "One rollout batch of 2048 prompts × 8 samples × 64 tokens of 32 actions, in which three tokens of a \
              response decide (logit scale 1.5 e^(0.8 N), the right token drawn from the policy) and the rest is filler \
              (scale 20 e^(0.8 N)); reward 1 if all three are right, GRPO advantages, groups of equal rewards dropped. \

@@ -13,8 +13,8 @@ use rayon::prelude::*;
 pub(super) const FINDING: Finding = Finding {
     name: "scaling",
     title: "The coefficients of the law vary smoothly with model size",
-    claim: "Within a model family and algorithm the coefficients a and b vary smoothly, log-linearly, with model size, so \
-            those of a larger model can be extrapolated from smaller ones. Section 2.4, Figure 7.",
+    claim: "Within a model family and algorithm, a and b are log-linear in model size, so those of larger models \
+            can be extrapolated. Section 2.4, Figure 7.",
     method: "A family of models that see 1, 2, 4, … 64 of 64 features of the true logits, the most telling first (weight \
              of feature j proportional to j^-0.7), each with the calibrated prior of what it sees; two tokens of eight \
              actions, 1024 prompts, reward on 2048 held-out ones; GRPO with learning rate 1 for 120 rollout batches. \

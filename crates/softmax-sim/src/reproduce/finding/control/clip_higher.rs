@@ -8,8 +8,8 @@ use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Ta
 pub(in super::super) const FINDING: Finding = Finding {
     name: "clip-higher",
     title: "Clip-higher acts where steps leave the trust region, and nowhere else",
-    claim: "Raising the upper bound of PPO's clip (clip-higher, 0.28) gives higher entropy and reward than the baseline early \
-            in training, but becomes unstable, and its performance saturates and drops. Section 4.3, Figure 11.",
+    claim: "A higher upper clip bound (0.28) first gives more entropy and reward than the baseline. It then \
+            becomes unstable, and performance saturates and drops. Section 4.3, Figure 11.",
     method: "GRPO with the ratio clipped at 0.2 on both sides, with 0.28 above, and not at all, on the token world of \
              entropy control: small steps that stay inside the clip (C2, learning rate 0.3, 3000 rollouts) and large ones \
              that do not (C1, learning rate 1, 1500 rollouts).",

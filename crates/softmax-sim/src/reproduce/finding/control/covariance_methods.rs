@@ -9,9 +9,8 @@ use crate::training::CurvePoint;
 pub(in super::super) const FINDING: Finding = Finding {
     name: "clip-cov-kl-cov",
     title: "Clip-Cov and KL-Cov keep entropy and gain reward",
-    claim: "Restricting the update of the few tokens of highest covariance, by dropping some of them (Clip-Cov) or by a KL \
-            penalty on them (KL-Cov), keeps the entropy about ten times as high as GRPO's and outperforms it. Section \
-            4.3, Figure 11, Table 2.",
+    claim: "Clip-Cov drops some tokens of highest covariance from the update; KL-Cov penalises them. Both keep \
+            about ten times GRPO's entropy and outperform it. Section 4.3, Figure 11, Table 2.",
     method: "On the token world of entropy control with small steps (C2), where PPO's clip is out of reach and the \
              comparison is fair: GRPO, the same without a clip (KL-Cov with k = 0), KL-Cov with β = 1 and Clip-Cov, \
              band 1 to 5; at fractions fitted to the toy and at those of the paper. Reward is exact: at temperature 1, \

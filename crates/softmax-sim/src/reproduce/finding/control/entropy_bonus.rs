@@ -9,9 +9,8 @@ use crate::training::Method;
 pub(in super::super) const FINDING: Finding = Finding {
     name: "entropy-bonus",
     title: "The entropy bonus does nothing, then helps, then explodes",
-    claim: "An entropy loss is sensitive to its coefficient: small ones do not change the entropy, large ones make it \
-            explode; and although one in between holds the entropy, it does not outperform the baseline. Section 4.1, \
-            Figure 9.",
+    claim: "Small coefficients do not change the entropy, large ones make it explode. One in between holds the \
+            entropy but does not outperform the baseline. Section 4.1, Figure 9.",
     method: "GRPO with an exact entropy bonus of coefficient α, reward per nat, on the token world of entropy control \
              (C2): 256 prompts, eight tokens of eight actions, learning rate 0.3, 3000 rollouts of 8 samples a prompt, \
              4 mini-batches, 2 epochs. Entropy and expected reward are exact.",

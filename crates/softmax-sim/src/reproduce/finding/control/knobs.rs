@@ -9,8 +9,8 @@ use crate::training::Method;
 pub(in super::super) const FINDING: Finding = Finding {
     name: "knobs",
     title: "Entropy rises with every knob of Clip-Cov and KL-Cov",
-    claim: "The entropy can be set by the fraction of tokens that Clip-Cov drops and by the coefficient of KL-Cov's penalty: \
-            it rises with each of them. Section 4.3, Figure 12.",
+    claim: "Clip-Cov's fraction of dropped tokens and KL-Cov's coefficient set the entropy: it rises with each. \
+            Section 4.3, Figure 12.",
     method: "On the token world of entropy control: KL-Cov's fraction k (β = 1) and Clip-Cov's fraction r with small steps \
              (C2), KL-Cov's coefficient β (k = 0.05) with large ones (C1), where a token moves far enough within a rollout \
              for the penalty to pull.",

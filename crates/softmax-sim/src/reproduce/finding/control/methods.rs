@@ -14,12 +14,13 @@ use rl_losses::{CovarianceControl, Gspo, LossSums, PolicyLoss, Standing, registr
 pub(in super::super) const FINDING: Finding = Finding {
     name: "methods",
     title: "Every policy loss of the registry on the same baseline",
-    claim: "Clip-Cov and KL-Cov keep more entropy than methods that clip by the ratio alone, and gain by it. Section 4.3, \
-            Figure 11, Table 2; here beside every other policy loss of rl-losses, most of them younger than the paper.",
-    method: "Each loss with its published settings and aggregation on the token world of entropy control with small steps \
-             (C2), advantages relative to the group. Settings that are shares of the tokens or bounds on a sequence's ratio \
-             do not transfer to a toy, so four losses stand in the table a second time, fitted to it: KL-Cov with k = 0.15, \
-             Clip-Cov with r = 0.03, the covariance selector with the share of 0.15, GSPO with bounds of 0.1.",
+    claim: "Clip-Cov and KL-Cov keep more entropy than methods that clip by the ratio alone, and gain by it. \
+            Section 4.3, Figure 11, Table 2.",
+    method: "Each loss of rl-losses, most of them younger than the paper, with its published settings and aggregation on \
+             the token world of entropy control with small steps (C2), advantages relative to the group. Settings that \
+             are shares of the tokens or bounds on a sequence's ratio do not transfer to a toy, so four losses stand in \
+             the table a second time, fitted to it: KL-Cov with k = 0.15, Clip-Cov with r = 0.03, the covariance selector \
+             with the share of 0.15, GSPO with bounds of 0.1.",
     target: "In every seed: every loss gains at least 0.1 of reward; Clip-Cov and KL-Cov, fitted, keep at least 8 times the \
              entropy of GRPO and have a greedy reward above that of the median loss with published settings.",
     theory: &["detached-tokens", "clipped-surrogate"],

@@ -9,8 +9,8 @@ use crate::training::Method;
 pub(in super::super) const FINDING: Finding = Finding {
     name: "reference-kl",
     title: "A reference KL that holds the entropy costs reward",
-    claim: "A KL penalty between the policy and a reference policy holds the entropy at a stable value, but leads to worse \
-            performance than none. Section 4.1, Figure 10.",
+    claim: "A KL penalty to a reference policy stabilises entropy but performs worse than no penalty. Section \
+            4.1, Figure 10.",
     method: "GRPO with an exact penalty β KL(π ‖ π_ref) to the initial policy on the token world of entropy control: small \
              steps (C2, learning rate 0.3, 3000 rollouts) for the targets; large steps (C1, learning rate 1, 1500 \
              rollouts) beside them.",

@@ -11,9 +11,8 @@ use rl_losses::EntropyTarget;
 pub(in super::super) const FINDING: Finding = Finding {
     name: "thermostat",
     title: "A thermostat holds the entropy it is told through Clip-Cov, through KL-Cov only while it falls",
-    claim: "Ours; the paper leaves open how its knobs are to be set. A controller that moves the fraction of Clip-Cov or \
-            KL-Cov by the entropy measured holds a given trajectory of entropy, which no fixed fraction does. After \
-            Section 4.3, Figure 12.",
+    claim: "Ours; the paper leaves the setting of the knobs open. A controller of the fraction of Clip-Cov or \
+            KL-Cov holds a given entropy trajectory; no fixed fraction does. After Section 4.3, Figure 12.",
     method: "On the token world of entropy control with small steps (C2): a target that falls geometrically from the initial \
              entropy to 0.3 nats over the first third of the rollouts and stays there. The thermostat of rl-losses with its \
              default gains moves the fraction, from 0.05 on, between 1e-4 and 0.5; beside it the fixed fractions of the \
