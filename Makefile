@@ -1,7 +1,7 @@
 # The two commands of the README, and what developers run. `make help` lists them.
 CARGO ?= cargo
 
-.PHONY: help setup demo reproduce test check test-python bench clean-demo
+.PHONY: help setup demo reproduce test check test-python benchmarks clean-demo
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -24,8 +24,9 @@ check: setup ## the same with formatting, clippy and rustdoc, in one build, as C
 test-python: ## build the Python wheel and test it in a fresh environment (pip downloads into it)
 	@scripts/test-python.sh
 
-bench: setup ## criterion benches of losses, softmax, verifier and generation
-	$(CARGO) bench --workspace
+benchmarks: setup ## measure this machine, write docs/benchmarks/*.json and docs/benchmarks.md; ONLY=losses one file, RUNS=3 ranges
+	@python3 scripts/benchmarks.py; code=$$?; \
+	UPDATE_DOCS=1 $(CARGO) test --locked --quiet -p workspace-tests --test it benchmarks::the_page && exit $$code
 
 clean-demo: ## remove what `make demo` made, so that it starts from the warm-up again
 	rm -rf runs/demo

@@ -1,5 +1,6 @@
-//! Helpers for tests of several crates: the commands of the pages, links between pages, a real shell, processes.
+//! Helpers for tests of several crates: the commands of the pages, links between pages, a real shell, processes; the page of benchmarks.
 
+pub mod benchmarks;
 pub mod blocks;
 pub mod book;
 pub mod files;

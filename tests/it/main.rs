@@ -1,6 +1,7 @@
 //! Tests that span crates.
 
 mod architecture;
+mod benchmarks;
 mod book;
 mod circles;
 mod configurations;
