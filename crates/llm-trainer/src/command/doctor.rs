@@ -9,7 +9,7 @@ use tch::{Device, Kind, Tensor};
 use torch_ext::{CudaDriver, CudaLibrary, cuda_driver};
 
 use crate::device::{self, Machine, NoCuda, memory_bytes};
-use crate::generation::{test_fused_decoding, test_own_kernels};
+use crate::generation::{test_custom_kernels, test_fused_decoding};
 use crate::kernel_self_test::{SWITCH, may_use_kernels, on_host};
 use crate::model::test_fused_training;
 
@@ -71,7 +71,7 @@ pub fn run(_args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
                 say_which(out, ("attention", device), kernel, &outcome)?;
             }
             let model = preset_model(MODEL).context("a model of this size")?;
-            for (operation, outcome) in test_own_kernels(device, &model) {
+            for (operation, outcome) in test_custom_kernels(device, &model) {
                 let kernel = (operation.name(), "a kernel of our own");
                 say_which(out, ("kernel", device), kernel, &outcome)?;
             }

@@ -109,7 +109,7 @@ impl PlanOptions {
         anyhow::ensure!(good, "--network-gigabits is {speed}, expected a number above 0");
         let given = self.memory_bytes()?;
         let hardware = if setup.on_cpu {
-            let memory = host_memory().map(|room| room.total_bytes).or(given);
+            let memory = host_memory().map(|memory| memory.total_bytes).or(given);
             let memory =
                 memory.context("the memory of this machine is unknown: give --gpu-memory")?;
             Hardware::of_cpu(memory, cpu_speed(kind_of(setup.run.model.dtype)), setup.gpus_per_node)
