@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use messages::plain_words;
 use run_report::report::{Report, ReportRun, Verification};
 use training_run::run_directory::RunDirectory;
 
@@ -77,5 +78,8 @@ fn describe(config_toml: &str) -> String {
 fn read_verification(path: &Path) -> anyhow::Result<Verification> {
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("{}: cannot read", path.display()))?;
-    serde_json::from_str(&text).with_context(|| format!("{}: not a verification", path.display()))
+    serde_json::from_str(&text).map_err(|error| {
+        let problem = plain_words(&error.to_string());
+        anyhow::anyhow!("{}: not a verification: {problem}", path.display())
+    })
 }
