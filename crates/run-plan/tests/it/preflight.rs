@@ -34,7 +34,7 @@ fn sample(number: usize, outcome: SampleGrade) -> PreflightSample {
         truncated: false,
         ended_by_token: true,
         outcome,
-        reason: "decided by Number".to_owned(),
+        reason: "decided by number".to_owned(),
         reward: if outcome == SampleGrade::Right { 1.0 } else { 0.0 },
         entropy_sum: 10.0,
     }

@@ -100,8 +100,8 @@ fn opens_a_turn(template: &ChatTemplate) -> bool {
 
 fn preflight_sample(sample: &Sample, end_ids: &[u32], entropy_sum: f64) -> PreflightSample {
     let (outcome, reason) = match &sample.verdict {
-        Verdict::Right { how } => (SampleGrade::Right, format!("decided by {:?}", how.rung)),
-        Verdict::Wrong { how } => (SampleGrade::Wrong, format!("decided by {:?}", how.rung)),
+        Verdict::Right { how } => (SampleGrade::Right, format!("decided by {}", how.rung)),
+        Verdict::Wrong { how } => (SampleGrade::Wrong, format!("decided by {}", how.rung)),
         Verdict::Unparsed { why, .. } => (SampleGrade::Unparsed, why.to_string()),
     };
     let response = &sample.sequence.response;
