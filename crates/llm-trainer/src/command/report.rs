@@ -8,19 +8,27 @@ use messages::plain_words;
 use run_report::report::{Report, ReportRun, Verification};
 use training_run::run_directory::RunDirectory;
 
+const EXAMPLES: &str = "\
+Examples:
+  # Write report.html into the folder of a run
+  llm-trainer report runs/demo/KL-Cov
+  # Compare three runs on one page
+  llm-trainer report runs/demo/GRPO runs/demo/Clip-Cov runs/demo/KL-Cov --output comparison.html";
+
 /// Arguments of `report`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Folders of the runs, as `runs/NAME`
+    /// Folders of the runs, such as `runs/NAME`
     #[arg(required = true)]
     runs: Vec<PathBuf>,
-    /// Output of `softmax-sim verify --json`, shown on the same page [default: none]
+    /// Output of `softmax-sim verify --json` to show on the page [default: none]
     #[arg(long, value_name = "FILE")]
     verification: Option<PathBuf>,
-    /// File for the page [default: report.html in the folder of the first run]
+    /// File of the page [default: report.html in the folder of the first run]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Command that makes the runs again, for the foot of the page [default: none]
+    /// Command that reproduces the runs, for the foot of the page [default: none]
     #[arg(long, default_value = "", hide_default_value = true)]
     command: String,
     /// Title of the page
