@@ -101,7 +101,7 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
         Not("downloads and trains for minutes; its steps are tested one by one"),
     ),
     ("docs/first-run.md", "make setup", DOWNLOADS),
-    ("docs/first-run.md", "llm-trainer doctor", trainer("self-test    Cpu: ok")),
+    ("docs/first-run.md", "llm-trainer doctor", trainer("self-test    cpu: ok")),
     (
         "docs/first-run.md",
         "softmax-sim verify",
@@ -110,7 +110,7 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
     (
         "docs/first-run.md",
         "reward-math explain",
-        verifier("verdict       right, decided by NormalForm"),
+        verifier("verdict       right, decided by normal-form"),
     ),
     ("docs/first-run.md", "data check", trainer("4 are questions")),
     ("docs/first-run.md", "--entropy --readable", trainer("entropy surprise")),

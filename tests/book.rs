@@ -85,6 +85,31 @@ pub fn faults(program: &str, parse: impl Fn(&[String]) -> Result<(), String>) ->
     faults
 }
 
+/// Faults of the examples of a program's help, given as the name of a subcommand and its examples as a script: a call that
+/// `parse` refuses, with its message, and a subcommand that none of its examples calls.
+pub fn faults_of_examples(
+    program: &str,
+    examples: &[(String, String)],
+    parse: impl Fn(&[String]) -> Result<(), String>,
+) -> Vec<String> {
+    let mut faults = Vec::new();
+    for (name, script) in examples {
+        let commands = words_of(script).unwrap_or_else(|message| panic!("{name}: {message}"));
+        let command = |words| PageCommand { page: name.clone(), line: 1, words };
+        let calls: Vec<Vec<String>> =
+            commands.into_iter().flat_map(|words| command(words).calls_of(program)).collect();
+        if !calls.iter().any(|words| words.join(" ").starts_with(name.as_str())) {
+            faults.push(format!("{name}: no example calls it"));
+        }
+        for words in calls {
+            if let Err(error) = parse(&words) {
+                faults.push(format!("{name}: {}: {error}", words.join(" ")));
+            }
+        }
+    }
+    faults
+}
+
 /// Page, line and script of every block of commands, in order.
 pub fn all_blocks() -> Vec<(String, usize, String)> {
     let blocks_of = |page: String| {

@@ -1,8 +1,8 @@
 """Verifier of mathematical answers, entropy diagnostics, Clip-Cov and KL-Cov masks, and the R-H law.
 
-Columns are numpy arrays of float32 or float64, or sequences of floats, one value a trained token:
-sequences laid end to end, without padding. Log-probabilities and entropies are in nats, shares are
-fractions. A value that does not fit raises ValueError, an argument of another type TypeError.
+Columns are numpy arrays of float32 or float64, or sequences of floats, with one value per trained
+token: sequences are concatenated without padding. Log-probabilities and entropies are in nats; shares
+are fractions. An invalid value raises ValueError, an argument of a wrong type TypeError.
 """
 
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ _Semantics: TypeAlias = Literal["exact", "paper", "prime", "verl"]
 
 @final
 class Verdict:
-    """The outcome of one verification; true where the response is right."""
+    """Outcome of one verification; true if the response is right."""
 
     @property
     def verdict(self) -> Literal["right", "wrong", "unparsed"]: ...
@@ -60,25 +60,25 @@ class Verdict:
     def is_right(self) -> bool: ...
     @property
     def rung(self) -> str | None:
-        """The step that decided, such as "spelling", "number", "normal-form"; None if unparsed."""
+        """The deciding step, such as "spelling", "number", "normal-form"; None if unparsed."""
     @property
     def response(self) -> str | None:
-        """The answer in normal form, with explained=True only."""
+        """The answer in normal form; None without explained=True."""
     @property
     def ground_truth(self) -> str | None:
-        """The ground truth in normal form, with explained=True only."""
+        """The ground truth in normal form; None without explained=True."""
     @property
     def which(self) -> Literal["response", "ground-truth"] | None:
-        """The side that could not be read; None if decided."""
+        """The unreadable side; None if decided."""
     @property
     def why(self) -> str | None:
-        """What was the matter with it; None if decided."""
+        """Reason that this side is unreadable; None if decided."""
     def __bool__(self) -> bool: ...
     def __eq__(self, other: object, /) -> bool: ...
 
 @final
 class Extracted:
-    """An answer and where it was found."""
+    """Answer and its position in the response."""
 
     @property
     def text(self) -> str: ...
@@ -124,21 +124,21 @@ def grade(
     unparsed: float = ...,
     threads: int = 0,
 ) -> NDArray[np.float64]:
-    """Rewards of a batch, float64 [responses]: verify_many, then a number for each verdict."""
+    """Compute the rewards of a batch, float64 [responses], by verify_many and a number for each verdict."""
 
 def extract(
     response: str, *, question: str | None = None, mode: _Mode = "marked"
 ) -> Extracted | None:
-    """Find the answer in a response; None if there is none that mode allows."""
+    """Extract the answer from a response; None if it has none that mode accepts."""
 
 def explain(response: str, ground_truth: str, *, mode: _Mode = "marked") -> str:
-    """Say in lines of text what is extracted, how both sides are read and which step decides."""
+    """Describe the extracted answer, the readings of both sides and the deciding step, in lines of text."""
 
 # Diagnostics
 
 @final
 class TopMean:
-    """Mean over the largest covariances."""
+    """Mean of the largest covariances."""
 
     @property
     def fraction(self) -> float: ...
@@ -160,7 +160,7 @@ class Quantile:
 
 @final
 class CovarianceSummary:
-    """How unevenly covariance is spread over tokens."""
+    """Distribution of the covariance over tokens."""
 
     @property
     def tokens(self) -> int: ...
@@ -174,7 +174,7 @@ class CovarianceSummary:
 
 @final
 class Quadrant:
-    """Tokens of one kind."""
+    """Number and covariance of the tokens in one quadrant."""
 
     @property
     def tokens(self) -> int: ...
@@ -184,7 +184,7 @@ class Quadrant:
 
 @final
 class Quadrants:
-    """Tokens by the sign of their advantage and by whether they are likelier than average."""
+    """Tokens by the sign of their advantage and by their probability relative to the average."""
 
     @property
     def up_likely(self) -> Quadrant: ...
@@ -200,7 +200,7 @@ class Quadrants:
 
 @final
 class EntropyChange:
-    """Change of entropy that the theorems predict for a step, in nats."""
+    """Entropy change that the theorems predict for a step, in nats."""
 
     @property
     def policy_gradient_batch(self) -> float: ...
@@ -214,7 +214,7 @@ class EntropyChange:
 
 @final
 class Divergence:
-    """How far the policy has moved from the one that sampled, means over tokens, in nats."""
+    """Distance of the policy from the policy that sampled; means over tokens, in nats."""
 
     @property
     def tokens(self) -> int: ...
@@ -230,7 +230,7 @@ class Divergence:
 
 @final
 class ClipFractions:
-    """Which share of the tokens PPO's clip leaves without gradient."""
+    """Fraction of the tokens without gradient under PPO's clip."""
 
     @property
     def clip_fraction(self) -> float: ...
@@ -241,7 +241,7 @@ class ClipFractions:
 def token_covariances(
     log_prob: _Column, advantage: _Column, *, entropy: _Column | None = None
 ) -> NDArray[np.float64]:
-    """Covariance of each token, float64 [tokens], in nat·reward."""
+    """Compute the covariance of each token, float64 [tokens], in nat·reward."""
 
 def covariance_summary(
     log_prob: _Column, advantage: _Column, *, entropy: _Column | None = None
@@ -261,10 +261,10 @@ def predicted_entropy_change(
     entropy: _Column | None = None,
     mean_score: _Column | None = None,
 ) -> EntropyChange:
-    """Predict the change of entropy of a step with logit step eta, in nats."""
+    """Predict the entropy change of a step with logit step eta, in nats; NaN without tokens."""
 
 def divergence(log_prob: _Column, old_log_prob: _Column) -> Divergence:
-    """Measure how far the policy has moved."""
+    """Measure how far the policy has moved; means are NaN without tokens."""
 
 def clip_fractions(
     log_prob: _Column,
@@ -275,7 +275,7 @@ def clip_fractions(
     clip_ratio_high: float = ...,
     clip_ratio_c: float | None = ...,
 ) -> ClipFractions:
-    """Clip fractions of PPO's surrogate; by default as in verl, 0.2 on both sides and dual clip at 3."""
+    """Compute the clip fractions of PPO's surrogate; by default 0.2 on both sides and dual clip at 3, as in verl."""
 
 # Masks
 
@@ -294,7 +294,7 @@ def clip_cov_mask(
     entropy: _Column | None = None,
     semantics: _Semantics = "exact",
 ) -> NDArray[np.bool_]:
-    """The tokens that Clip-Cov drops, bool [tokens]; by default 2e-4 of them, covariance 1 to 5."""
+    """Mark the tokens that Clip-Cov drops, bool [tokens]; by default 2e-4 of them, covariance 1 to 5."""
 
 def kl_cov_mask(
     log_prob: _Column,
@@ -305,10 +305,10 @@ def kl_cov_mask(
     entropy: _Column | None = None,
     semantics: _Semantics = "exact",
 ) -> NDArray[np.bool_]:
-    """The tokens that KL-Cov penalises, bool [tokens]; by default 2e-3 of them."""
+    """Mark the tokens that KL-Cov penalises, bool [tokens]; by default 2e-3 of them."""
 
 def high_entropy_mask(entropy: _Column, *, fraction: float = ...) -> NDArray[np.bool_]:
-    """The tokens of highest entropy, bool [tokens]; by default 0.2 of them."""
+    """Mark the tokens of highest entropy, bool [tokens]; by default 0.2 of them."""
 
 # Law
 
@@ -339,7 +339,7 @@ class PerformanceLaw:
     @property
     def standard_error_b(self) -> float | None: ...
     def predict(self, entropy: float) -> float:
-        """Reward that the law predicts at entropy, in nats."""
+        """Predict the reward at an entropy, in nats."""
     def interval_a(self, *, confidence: float = ...) -> tuple[float, float]:
         """Confidence interval (low, high) of a."""
     def interval_b(self, *, confidence: float = ...) -> tuple[float, float]:
@@ -349,16 +349,16 @@ class PerformanceLaw:
     def confidence_interval(
         self, entropy: float, *, confidence: float = ...
     ) -> tuple[float, float]:
-        """Confidence interval (low, high) of the law itself at entropy, in nats."""
+        """Confidence interval (low, high) of the law at an entropy, in nats."""
     def prediction_interval(
         self, entropy: float, *, confidence: float = ...
     ) -> tuple[float, float]:
-        """Prediction interval (low, high) for one more reward measured at entropy, in nats."""
+        """Prediction interval (low, high) for one more reward measured at an entropy, in nats."""
     def __eq__(self, other: object, /) -> bool: ...
 
 @final
 class Forecast:
-    """A law fitted to the first points of a run and compared with the rest."""
+    """Law fitted to the first points of a run and compared with the rest."""
 
     @property
     def law(self) -> PerformanceLaw: ...
@@ -381,4 +381,4 @@ def fit_law(entropy: _Column, reward: _Column) -> PerformanceLaw:
 def forecast(
     entropy: _Column, reward: _Column, *, share: float, confidence: float = ...
 ) -> Forecast:
-    """Fit the law to the first share of a run's points, in order of training, and foretell the rest."""
+    """Fit the law to the first share of a run's points, in training order, and forecast the rest."""

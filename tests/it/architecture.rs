@@ -20,7 +20,10 @@ const ARROWS: [(&str, &[&str]); 20] = [
     ("reward-math", &["command-pages"]),
     ("rl-losses", &["entropy-core"]),
     ("cpu-products", &["rl-losses", "torch-ext"]),
-    ("softmax-sim", &["command-pages", "entropy-core", "figures", "rl-losses", "whole-file"]),
+    (
+        "softmax-sim",
+        &["command-pages", "entropy-core", "figures", "messages", "rl-losses", "whole-file"],
+    ),
     ("entropy-rl", &["entropy-core", "reward-math", "rl-losses"]),
     ("model-files", &["whole-file"]),
     ("code-sandbox", &["messages", "reward-math"]),

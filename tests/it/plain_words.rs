@@ -11,7 +11,7 @@ const OPENINGS: [&str; 6] = ["What", "Where", "Whether", "Of", "As", "The same"]
 const NAMES: [&str; 6] = ["found", "own", "whole", "said", "at", "of"];
 
 /// Names that the field does not know, each with its word: no code uses them again.
-const NOT_OURS: [(&str, &str); 7] = [
+const NOT_OURS: [(&str, &str); 15] = [
     ("KeptTokens", "SamplingMask"),
     ("CutModel", "TensorParallel"),
     ("cut_decoder", "tensor_parallel_decoder"),
@@ -19,6 +19,14 @@ const NOT_OURS: [(&str, &str); 7] = [
     ("pull_back", "vjp"),
     ("own_operation", "autograd_function"),
     ("CpuMemory", "KvCache"),
+    ("DecoderParts", "DecoderTensors"),
+    ("CutBlock", "ShardedBlock"),
+    ("EqualParts", "DivisibleCounts"),
+    ("UncutError", "NotDivisibleError"),
+    ("MemoryRoom", "MemoryInfo"),
+    ("OwnReward", "CustomReward"),
+    ("own_kernels", "custom_kernels"),
+    ("part_sampler", "vocabulary_parallel_sampler"),
 ];
 
 /// The faults of one source text, each a line number with the line.

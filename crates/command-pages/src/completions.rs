@@ -8,7 +8,7 @@ use clap_complete::Shell;
 /// Arguments of `completions`.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct CompletionsArgs {
-    /// Shell that the script is for; bash reads it by `source <(PROGRAM completions bash)`
+    /// Shell of the script; bash reads it with `source <(PROGRAM completions bash)`
     shell: Shell,
 }
 

@@ -3,7 +3,7 @@
 //!
 //! ```
 //! use clap::{CommandFactory, Parser, Subcommand};
-//! use command_pages::{CompletionsArgs, ManArgs};
+//! use command_pages::{CompletionsArgs, ManArgs, completions_examples};
 //!
 //! #[derive(Parser)]
 //! #[command(name = "program")]
@@ -14,7 +14,8 @@
 //!
 //! #[derive(Subcommand)]
 //! enum Command {
-//!     /// Print what makes a shell complete the options
+//!     /// Print a script with which a shell completes the options
+//!     #[command(after_help = completions_examples!("program"))]
 //!     Completions(CompletionsArgs),
 //!     /// Print the manual page, or write all of them
 //!     Man(ManArgs),
@@ -32,11 +33,12 @@
 mod arguments;
 mod closed_pipe;
 mod completions;
+mod examples;
 mod help;
 mod man;
 
 pub use arguments::parse;
 pub use closed_pipe::{CLOSED_PIPE, Watched};
 pub use completions::CompletionsArgs;
-pub use help::help_faults;
+pub use help::{examples, help_faults};
 pub use man::ManArgs;

@@ -9,7 +9,7 @@ use clap_mangen::Man;
 /// Arguments of `man`.
 #[derive(Debug, Clone, Args)]
 pub struct ManArgs {
-    /// Subcommand whose page is printed, as `train`; that of the program itself where none is named
+    /// Subcommand whose page to print, such as `train`; without one, the page of the program
     #[arg(value_name = "SUBCOMMAND", conflicts_with = "dir")]
     subcommand: Vec<String>,
     /// Write the pages of the program and of every subcommand to this folder, as PROGRAM-SUBCOMMAND.1

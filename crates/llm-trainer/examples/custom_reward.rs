@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use llm_trainer::ranks::Ranks;
-use llm_trainer::training::{OwnReward, RewardInput, Trainer};
+use llm_trainer::training::{CustomReward, RewardInput, Trainer};
 use reward_math::Verdict;
 use training_run::config::Run;
 use training_run::resume::{self, Resume};
@@ -47,7 +47,7 @@ pub(crate) fn run(
         Ok(directory)
     };
     let trainer = Trainer::start(ranks, run, origin, folder)?;
-    let mut trainer = trainer.with_reward(OwnReward::new(brief_and_right));
+    let mut trainer = trainer.with_reward(CustomReward::new(brief_and_right));
     trainer.evaluate_at_start(|_| ())?;
     while !trainer.is_finished() {
         let report = trainer.train_step(|_| ())?;

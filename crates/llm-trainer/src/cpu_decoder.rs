@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use tch::{Device, Kind, Tensor};
 
 use crate::device::memory_bytes;
-use crate::model::{BlockParts, Decoder};
+use crate::model::{BlockTensors, Decoder};
 
 /// Models with fewer bytes of weights stay in the processor's caches from token to token, so packing gains nothing.
 const LEAVES_CACHES: usize = 64 << 20;
@@ -70,22 +70,22 @@ impl CpuDecoder {
         }
         let config = decoder.config();
         let threads = usize::try_from(tch::get_num_threads()).unwrap_or(1).max(1);
-        let parts = decoder.parts();
+        let tensors = decoder.tensors();
         let mut cpu_decoder = Self {
             arch: Arch::new(),
             threads: rayon::ThreadPoolBuilder::new().num_threads(threads).build().ok()?,
             rounds: decoder.kind() == Kind::BFloat16,
-            embedding: Matrix::new(&[parts.embedding]),
-            head: parts.untied_head.map(|head| Matrix::new(&[head])),
-            blocks: parts.blocks.into_iter().map(CpuBlock::new).collect(),
-            final_norm: numbers(&parts.final_norm),
+            embedding: Matrix::new(&[tensors.embedding]),
+            head: tensors.untied_head.map(|head| Matrix::new(&[head])),
+            blocks: tensors.blocks.into_iter().map(CpuBlock::new).collect(),
+            final_norm: numbers(&tensors.final_norm),
             eps: config.rms_norm_eps,
             heads: Heads {
                 queries: config.num_attention_heads,
                 keys: config.num_key_value_heads,
                 width: config.head_dim,
             },
-            frequency: numbers(&parts.frequency),
+            frequency: numbers(&tensors.frequency),
         };
         if packs && cpu_decoder.rounds && packing_fits(decoder) {
             cpu_decoder.pack();
@@ -300,7 +300,7 @@ fn packing_fits(decoder: &Decoder) -> bool {
 }
 
 impl CpuBlock {
-    fn new(tensors: BlockParts) -> Self {
+    fn new(tensors: BlockTensors) -> Self {
         let bias = tensors.query_key_value_bias.map(|bias| numbers(&Tensor::cat(&bias, 0)));
         Self {
             attention_norm: numbers(&tensors.attention_norm),

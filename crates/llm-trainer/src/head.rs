@@ -182,11 +182,11 @@ struct Chunk {
     targets: Tensor,
     restriction: Option<Restriction>,
     /// Statistics reduced over all vocabulary shards, if there are several.
-    elsewhere: Option<Elsewhere>,
+    over_shards: Option<OverShards>,
 }
 
 /// Statistics reduced over all vocabulary shards.
-struct Elsewhere {
+struct OverShards {
     /// 1 where the target is in this shard, else 0, `[length, 1]`.
     is_here: Tensor,
     /// `log π(y_t)` over the full vocabulary, `[length, 1]`.
@@ -204,7 +204,7 @@ struct Restriction {
     /// Log-probability of all kept tokens, 0 for the full vocabulary, `[length, 1]`.
     log_mass: Tensor,
     /// 1 where the mask keeps the full vocabulary, else 0, `[length, 1]`.
-    whole: Tensor,
+    full: Tensor,
 }
 
 /// Lists of ids as padded tensors.
@@ -214,7 +214,7 @@ struct Lists {
     /// True for padding, `[length, widest]`.
     absent: Tensor,
     /// True for an empty list, which stands for the full vocabulary, `[length, 1]`.
-    whole: Tensor,
+    full: Tensor,
 }
 
 impl Lists {
@@ -232,7 +232,7 @@ impl Lists {
         Self {
             ids: Tensor::from_slice(&ids).view([-1, width]).to_device(device),
             absent: Tensor::from_slice(&absent).view([-1, width]).to_device(device),
-            whole: Tensor::from_slice(&is_full).view([-1, 1]).to_device(device),
+            full: Tensor::from_slice(&is_full).view([-1, 1]).to_device(device),
         }
     }
 }
@@ -241,15 +241,15 @@ impl Restriction {
     /// Builds the masks. `log_prob` is `[length, vocab]`; `lists` has `length` entries, an empty one for the full vocabulary.
     fn new(log_prob: &Tensor, lists: &[&[u32]]) -> Self {
         let kind = log_prob.kind();
-        let Lists { ids, absent, whole } = Lists::new(lists, log_prob.device());
+        let Lists { ids, absent, full } = Lists::new(lists, log_prob.device());
         let kept_log_prob = log_prob.gather(1, &ids, false).masked_fill(&absent, f64::NEG_INFINITY);
-        let log_mass = kept_log_prob.logsumexp([1i64].as_slice(), true).masked_fill(&whole, 0.0);
-        Self { log_prob: kept_log_prob - &log_mass, ids, log_mass, whole: whole.to_kind(kind) }
+        let log_mass = kept_log_prob.logsumexp([1i64].as_slice(), true).masked_fill(&full, 0.0);
+        Self { log_prob: kept_log_prob - &log_mass, ids, log_mass, full: full.to_kind(kind) }
     }
 
     /// Returns `-g_t π_k` for the kept tokens, 0 elsewhere.
     fn d_logits(&self, prob: &Tensor, gradient: &Tensor) -> Tensor {
-        let over_all = -(prob * (gradient * &self.whole));
+        let over_all = -(prob * (gradient * &self.full));
         over_all.scatter_add(1, &self.ids, &-(self.log_prob.exp() * gradient))
     }
 }
@@ -273,11 +273,11 @@ impl Chunk {
         });
         let lists = lists.filter(|lists| lists.iter().any(|list| !list.is_empty()));
         if let Some(group) = group {
-            return Self::of_part(&logits, &targets, lists.as_deref(), group);
+            return Self::of_shard(&logits, &targets, lists.as_deref(), group);
         }
         let log_prob = logits.log_softmax(-1, kind);
         let restriction = lists.map(|lists| Restriction::new(&log_prob, &lists));
-        Self { log_prob, targets, restriction, elsewhere: None }
+        Self { log_prob, targets, restriction, over_shards: None }
     }
 
     /// Returns the gradient of the logits divided by the temperature, `[length, vocab]`, from cotangents `[length, 1]`.
@@ -301,18 +301,18 @@ impl Chunk {
         if let Some(score) = score {
             d_logits -= score;
         }
-        let of_target = match &self.elsewhere {
+        let of_target = match &self.over_shards {
             None => d_log_prob,
-            Some(Elsewhere { is_here, .. }) => d_log_prob * is_here,
+            Some(OverShards { is_here, .. }) => d_log_prob * is_here,
         };
         let _same = d_logits.scatter_add_(1, &self.targets, &of_target);
         d_logits
     }
 
     fn target_log_prob(&self) -> Tensor {
-        let log_prob = match &self.elsewhere {
+        let log_prob = match &self.over_shards {
             None => self.log_prob.gather(1, &self.targets, false),
-            Some(elsewhere) => elsewhere.target_log_prob.shallow_clone(),
+            Some(over_shards) => over_shards.target_log_prob.shallow_clone(),
         };
         let log_prob = match &self.restriction {
             None => log_prob,
@@ -322,8 +322,8 @@ impl Chunk {
     }
 
     fn entropy(&self) -> Tensor {
-        if let Some(elsewhere) = &self.elsewhere {
-            return elsewhere.entropy.shallow_clone();
+        if let Some(over_shards) = &self.over_shards {
+            return over_shards.entropy.shallow_clone();
         }
         // A token of probability 0 adds nothing: 0 · (-∞) must not become NaN.
         let finite = self.log_prob.clamp_min(f64::from(f32::MIN));

@@ -8,7 +8,7 @@ use tch::{Device, Kind, Tensor};
 
 /// Memory in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct MemoryRoom {
+pub(crate) struct MemoryInfo {
     /// All memory.
     pub(crate) total_bytes: u64,
     /// Memory that is free now.
@@ -17,26 +17,26 @@ pub(crate) struct MemoryRoom {
 
 /// Memory of the machine, or of this process's control group if that is less. `None` where the system reports
 /// neither.
-pub(crate) fn host_memory() -> Option<MemoryRoom> {
+pub(crate) fn host_memory() -> Option<MemoryInfo> {
     let (total, available) = crate::device::memory_bytes()?;
-    let machine = MemoryRoom { total_bytes: total, free_bytes: available };
+    let machine = MemoryInfo { total_bytes: total, free_bytes: available };
     let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     Some(within(machine, &control_groups(Path::new("/sys/fs/cgroup"), &groups)))
 }
 
 /// Returns the minimum of the machine's memory and of those of its control groups.
-fn within(machine: MemoryRoom, groups: &[MemoryRoom]) -> MemoryRoom {
-    groups.iter().fold(machine, |room, group| MemoryRoom {
-        total_bytes: room.total_bytes.min(group.total_bytes),
-        free_bytes: room.free_bytes.min(group.free_bytes),
+fn within(machine: MemoryInfo, groups: &[MemoryInfo]) -> MemoryInfo {
+    groups.iter().fold(machine, |memory, group| MemoryInfo {
+        total_bytes: memory.total_bytes.min(group.total_bytes),
+        free_bytes: memory.free_bytes.min(group.free_bytes),
     })
 }
 
 /// Reads the limits of the control groups in `/proc/self/cgroup` and their parents; versions 1 and 2.
-fn control_groups(root: &Path, listed: &str) -> Vec<MemoryRoom> {
+fn control_groups(root: &Path, listed: &str) -> Vec<MemoryInfo> {
     let number =
         |path: PathBuf| -> Option<u64> { std::fs::read_to_string(path).ok()?.trim().parse().ok() };
-    let mut rooms = Vec::new();
+    let mut limits = Vec::new();
     for line in listed.lines() {
         let mut fields = line.splitn(3, ':').skip(1);
         let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else { continue };
@@ -54,12 +54,12 @@ fn control_groups(root: &Path, listed: &str) -> Vec<MemoryRoom> {
             let cached = cached.as_deref().and_then(inactive_file_bytes).unwrap_or(0);
             if let Some(total_bytes) = number(folder.join(limit)) {
                 let used = number(folder.join(usage)).unwrap_or(0).saturating_sub(cached);
-                rooms
-                    .push(MemoryRoom { total_bytes, free_bytes: total_bytes.saturating_sub(used) });
+                limits
+                    .push(MemoryInfo { total_bytes, free_bytes: total_bytes.saturating_sub(used) });
             }
         }
     }
-    rooms
+    limits
 }
 
 fn inactive_file_bytes(statistics: &str) -> Option<u64> {
@@ -67,11 +67,11 @@ fn inactive_file_bytes(statistics: &str) -> Option<u64> {
 }
 
 /// Free and total memory of a device; `None` where unknown.
-pub(crate) fn memory_of(device: Device) -> Option<MemoryRoom> {
+pub(crate) fn memory_of(device: Device) -> Option<MemoryInfo> {
     match device {
         Device::Cuda(index) => {
-            let (free, total) = torch_ext::cuda_memory_room(index).ok()?;
-            Some(MemoryRoom { total_bytes: total, free_bytes: free })
+            let (free, total) = torch_ext::cuda_memory_info(index).ok()?;
+            Some(MemoryInfo { total_bytes: total, free_bytes: free })
         }
         _ => host_memory(),
     }
@@ -91,15 +91,15 @@ pub(crate) fn peak_bytes(device: Device) -> Option<u64> {
 /// This machine's GPU with the speed of its known model, or of the slowest known one.
 /// `None` without a GPU.
 pub(crate) fn gpu(network_gigabits: f64) -> Option<Hardware> {
-    let room = (tch::Cuda::device_count() > 0).then(|| memory_of(Device::Cuda(0)))??;
+    let memory = (tch::Cuda::device_count() > 0).then(|| memory_of(Device::Cuda(0)))??;
     let model = gpu_model(Path::new("/proc/driver/nvidia/gpus")).unwrap_or_default();
     let known = known_gpu(&model);
     let mut hardware = Hardware::named(known.unwrap_or("a100"), network_gigabits)?;
     if known.is_none() {
         hardware.name = format!("{} (times as of an A100)", model.trim());
     }
-    hardware.memory_bytes = room.total_bytes;
-    hardware.host_bytes = host_memory().map(|room| room.total_bytes);
+    hardware.memory_bytes = memory.total_bytes;
+    hardware.host_bytes = host_memory().map(|memory| memory.total_bytes);
     Some(hardware)
 }
 
@@ -165,9 +165,9 @@ mod tests {
         file(&job, "memory.max", "8589934592\n");
         file(&job, "memory.current", "4294967296\n");
         file(&job, "memory.stat", "anon 1\ninactive_file 1073741824\n");
-        let machine = MemoryRoom { total_bytes: 64 * GIB, free_bytes: 60 * GIB };
-        let room = within(machine, &control_groups(folder.path(), "0::/slurm/job/step\n"));
-        assert_eq!(room, MemoryRoom { total_bytes: 8 * GIB, free_bytes: 5 * GIB });
+        let machine = MemoryInfo { total_bytes: 64 * GIB, free_bytes: 60 * GIB };
+        let memory = within(machine, &control_groups(folder.path(), "0::/slurm/job/step\n"));
+        assert_eq!(memory, MemoryInfo { total_bytes: 8 * GIB, free_bytes: 5 * GIB });
         assert_eq!(within(machine, &control_groups(folder.path(), "0::/\n")), machine);
     }
 
@@ -177,8 +177,8 @@ mod tests {
         let docker = folder.path().join("memory/docker");
         file(&docker, "memory.limit_in_bytes", "2147483648\n");
         let listed = "12:cpu,cpuacct:/docker\n5:memory:/docker\n1:name=systemd:/docker\n";
-        let room = MemoryRoom { total_bytes: 2 * GIB, free_bytes: 2 * GIB };
-        assert_eq!(control_groups(folder.path(), listed), [room]);
+        let memory = MemoryInfo { total_bytes: 2 * GIB, free_bytes: 2 * GIB };
+        assert_eq!(control_groups(folder.path(), listed), [memory]);
     }
 
     #[test]

@@ -12,21 +12,21 @@ use thiserror::Error;
 use training_run::config::Run;
 
 use crate::bf16_matmul::widens_products;
-use crate::machine::{MemoryRoom, host_memory, memory_of};
+use crate::machine::{MemoryInfo, host_memory, memory_of};
 use crate::out_of_memory::OutOfMemory;
 use crate::ranks::Ranks;
 
 /// A run needs more memory than there is.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "by the plan one rank needs {needed} at most, expected at most {room}, {whose}: {advice}; --gpu-memory {enough} starts \
+    "by the plan one rank needs {needed} at most, expected at most {limit}, {whose}: {advice}; --gpu-memory {enough} starts \
      it all the same"
 )]
 pub(crate) struct TooLittleMemory {
     needed: String,
     /// Needed memory in whole mebibytes, rounded up.
     enough: String,
-    room: String,
+    limit: String,
     whose: String,
     advice: String,
 }
@@ -37,7 +37,7 @@ pub(crate) struct MemoryCheck {
     setup: Setup,
     memory: MemoryPlan,
     /// Memory limit of a rank in bytes, and the reason for it in words.
-    room: Option<(u64, String)>,
+    limit: Option<(u64, String)>,
     /// Host memory limit of all ranks of this machine together, in bytes.
     host_bytes: Option<u64>,
     warnings: Vec<String>,
@@ -64,9 +64,9 @@ impl MemoryCheck {
         let setup = Setup { on_cpu, widens_products, ..Setup::of_run(run, sizes) };
         let setup = setup.with_ranks(ranks.count() / of_node, of_node).ok()?;
         let memory = MemoryPlan::new(&setup, setup.longest());
-        let mut check = Self { setup, memory, room: None, host_bytes: None, warnings: Vec::new() };
+        let mut check = Self { setup, memory, limit: None, host_bytes: None, warnings: Vec::new() };
         match given {
-            Some(bytes) => check.room = Some((bytes, "as --gpu-memory says".to_owned())),
+            Some(bytes) => check.limit = Some((bytes, "as --gpu-memory says".to_owned())),
             None if on_cpu => check.look_at_host(host_memory(), of_node as u64),
             None => {
                 check.look_at_gpu(device);
@@ -76,9 +76,9 @@ impl MemoryCheck {
         Some(check)
     }
 
-    fn look_at_host(&mut self, room: Option<MemoryRoom>, ranks: u64) {
-        let Some(MemoryRoom { total_bytes, free_bytes }) = room else { return };
-        self.room = Some((total_bytes / ranks, "all that this machine has for it".to_owned()));
+    fn look_at_host(&mut self, limit: Option<MemoryInfo>, ranks: u64) {
+        let Some(MemoryInfo { total_bytes, free_bytes }) = limit else { return };
+        self.limit = Some((total_bytes / ranks, "all that this machine has for it".to_owned()));
         let (needed, free) = (self.memory.peak_bytes(), free_bytes / ranks);
         if needed > free && needed <= total_bytes / ranks {
             self.warnings.push(format!(
@@ -90,17 +90,18 @@ impl MemoryCheck {
     }
 
     fn look_at_gpu(&mut self, device: Device) {
-        if let Some(room) = memory_of(device) {
+        if let Some(limit) = memory_of(device) {
             let Device::Cuda(index) = device else { return };
             // The device query has created the driver's context, for which the plan counts an assumed size as well.
-            let room = room.free_bytes + DRIVER_BYTES;
-            self.room = Some((room, format!("what is free on cuda:{index} and the driver's part")));
+            let limit = limit.free_bytes + DRIVER_BYTES;
+            self.limit =
+                Some((limit, format!("what is free on cuda:{index} and the driver's part")));
         }
     }
 
     /// Compares the ranks' offloaded memory with that of their machine.
-    fn look_at_offload(&mut self, room: Option<MemoryRoom>, ranks: u64) {
-        let Some(MemoryRoom { total_bytes, free_bytes }) = room else { return };
+    fn look_at_offload(&mut self, limit: Option<MemoryInfo>, ranks: u64) {
+        let Some(MemoryInfo { total_bytes, free_bytes }) = limit else { return };
         self.host_bytes = Some(total_bytes);
         let (needed, free) = (self.memory.host_bytes(), free_bytes / ranks);
         if needed > free && needed <= total_bytes / ranks {
@@ -119,17 +120,17 @@ impl MemoryCheck {
     /// [`TooLittleMemory`] if it may not.
     pub(crate) fn admit(&self) -> Result<&[String], TooLittleMemory> {
         let peak_bytes = self.memory.peak_bytes();
-        let refusal = |needed: String, room: u64, whose: &str| TooLittleMemory {
+        let refusal = |needed: String, limit: u64, whose: &str| TooLittleMemory {
             needed,
             enough: format!("{}MiB", peak_bytes.div_ceil(1 << 20)),
-            room: ByteCount(room).to_string(),
+            limit: ByteCount(limit).to_string(),
             whose: whose.to_owned(),
-            advice: self.advice(self.room.as_ref().map_or(u64::MAX, |(room, _)| *room)),
+            advice: self.advice(self.limit.as_ref().map_or(u64::MAX, |(limit, _)| *limit)),
         };
-        if let Some((room, whose)) = &self.room
-            && peak_bytes > *room
+        if let Some((limit, whose)) = &self.limit
+            && peak_bytes > *limit
         {
-            return Err(refusal(format!("{} of memory", ByteCount(peak_bytes)), *room, whose));
+            return Err(refusal(format!("{} of memory", ByteCount(peak_bytes)), *limit, whose));
         }
         let on_host = self.memory.host_bytes();
         let ranks = self.setup.gpus_per_node as u64;
@@ -146,8 +147,8 @@ impl MemoryCheck {
     /// The plan's full list of settings to change, one per line.
     pub(crate) fn changes(&self) -> String {
         let mut text = String::new();
-        if let Some((room, _)) = &self.room {
-            let written = self.plan(*room).write_changes(&mut text);
+        if let Some((limit, _)) = &self.limit {
+            let written = self.plan(*limit).write_changes(&mut text);
             written.expect("a string takes everything");
         }
         text
@@ -158,14 +159,14 @@ impl MemoryCheck {
         let Some(OutOfMemory { said }) = error.downcast_ref() else { return error };
         let peak = self.memory.peak_bytes();
         // A fifth less than was planned, or what was free where that is less still.
-        let room = self.room.as_ref().map_or(peak, |(room, _)| *room).min(peak / 5 * 4);
-        let advice = self.advice(room);
+        let limit = self.limit.as_ref().map_or(peak, |(limit, _)| *limit).min(peak / 5 * 4);
+        let advice = self.advice(limit);
         OutOfMemory { said: format!("{said} (planned: {}); {advice}", ByteCount(peak)) }.into()
     }
 
     /// The first changes of the list, in words.
-    fn advice(&self, room: u64) -> String {
-        let plan = self.plan(room);
+    fn advice(&self, limit: u64) -> String {
+        let plan = self.plan(limit);
         let (fitting, smaller): (Vec<_>, Vec<_>) =
             plan.alternatives.iter().partition(|alternative| alternative.fits);
         let mut best = if fitting.is_empty() { smaller } else { fitting };
@@ -180,10 +181,10 @@ impl MemoryCheck {
         if best.is_empty() { "no setting takes less".to_owned() } else { advice }
     }
 
-    fn plan(&self, room: u64) -> Plan {
+    fn plan(&self, limit: u64) -> Plan {
         // Speeds are of no interest here; those of a GPU say what offloading costs.
         let mut hardware = Hardware::named("h100", 400.0).expect("a known device");
-        hardware.memory_bytes = room;
+        hardware.memory_bytes = limit;
         hardware.host_bytes = self.host_bytes;
         Plan::new(self.setup.clone(), hardware, Assumptions::default())
     }
@@ -203,23 +204,23 @@ mod tests {
         let sizes = ModelSizes::of("7b", &preset_model("7b").unwrap());
         let setup = Setup::of_run(&run, sizes).with_ranks(1, 8).unwrap();
         let memory = MemoryPlan::new(&setup, setup.longest());
-        let room = Some((1 << 50, "what is free".to_owned()));
-        MemoryCheck { setup, memory, room, host_bytes: None, warnings: Vec::new() }
+        let limit = Some((1 << 50, "what is free".to_owned()));
+        MemoryCheck { setup, memory, limit, host_bytes: None, warnings: Vec::new() }
     }
 
     #[test]
     fn what_is_offloaded_must_fit_into_the_memory_of_the_machine() {
         let mut check = offloaded();
         let needed = 8 * check.memory.host_bytes();
-        check.look_at_offload(Some(MemoryRoom { total_bytes: needed, free_bytes: needed }), 8);
+        check.look_at_offload(Some(MemoryInfo { total_bytes: needed, free_bytes: needed }), 8);
         assert_eq!(check.admit(), Ok(&[][..]));
 
-        check.look_at_offload(Some(MemoryRoom { total_bytes: needed, free_bytes: needed / 2 }), 8);
+        check.look_at_offload(Some(MemoryInfo { total_bytes: needed, free_bytes: needed / 2 }), 8);
         let warnings = check.admit().unwrap();
         assert!(warnings[0].contains("of the host's memory"), "{warnings:?}");
 
         let less = needed - 8;
-        check.look_at_offload(Some(MemoryRoom { total_bytes: less, free_bytes: less }), 8);
+        check.look_at_offload(Some(MemoryInfo { total_bytes: less, free_bytes: less }), 8);
         let message = check.admit().unwrap_err().to_string();
         assert!(message.contains("of the host's memory at most, expected at most"), "{message}");
         assert!(message.contains("set parallel."), "{message}");

@@ -1,6 +1,6 @@
 //! The `config.json` of a Qwen2- or Llama-architecture model as a checked type.
 
-mod equal_parts;
+mod divisible_counts;
 mod read;
 mod write;
 
@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use crate::model_place::{EXPECTED, advice};
 
-pub use self::equal_parts::{EqualParts, UncutError};
+pub use self::divisible_counts::{DivisibleCounts, NotDivisibleError};
 
 /// Why a `config.json` does not describe a model this program can run.
 #[derive(Debug, Error)]

@@ -7,7 +7,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PySequence;
 
-/// One number a token (or point): read in place where it is a contiguous array.
+/// One number per token or point; a contiguous array is read in place.
 pub(crate) enum Column<'py> {
     /// An array of float32.
     Single(PyReadonlyArray1<'py, f32>),
@@ -18,7 +18,7 @@ pub(crate) enum Column<'py> {
 }
 
 impl Column<'_> {
-    /// The numbers in double precision; a copy unless they are that already.
+    /// The numbers in double precision; borrowed if they have it, else copied.
     pub(crate) fn doubles(&self) -> Cow<'_, [f64]> {
         match self {
             Self::Single(array) => array.as_array().iter().copied().map(f64::from).collect(),
@@ -29,7 +29,7 @@ impl Column<'_> {
         }
     }
 
-    /// The numbers as they are, if they are in single precision.
+    /// The numbers, if they are in single precision.
     pub(crate) fn singles(&self) -> Option<Cow<'_, [f32]>> {
         match self {
             Self::Single(array) => Some(
@@ -46,7 +46,7 @@ impl<'py> FromPyObject<'_, 'py> for Column<'py> {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        // First, so that numpy is only asked for by those who use it.
+        // First, so that only users of numpy import it.
         if object.cast::<PySequence>().is_ok() {
             return object.extract().map(Self::Sequence);
         }
@@ -70,7 +70,7 @@ impl<'py> FromPyObject<'_, 'py> for Column<'py> {
     }
 }
 
-/// Kind, shape and type of the numbers, as far as the object tells.
+/// Class of the object; for an array also its dtype and shape.
 fn described(object: &Bound<'_, PyAny>) -> String {
     let attribute = |name: &str| object.getattr(name).map(|value| value.to_string());
     let kind = object.get_type().fully_qualified_name().map(|name| name.to_string());

@@ -45,15 +45,15 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// Covariance of each token, float64 [tokens], in nat·reward: what Clip-Cov and KL-Cov select by.
+/// Compute the covariance of each token, float64 [tokens], in nat·reward.
 ///
-/// Without entropy centred over the batch, `(A - mean A)(log π - mean log π)` (arXiv:2505.22617,
-/// Eq. 10): pass the tokens of a whole mini-batch, never of a micro-batch. With it centred in each
-/// token's own state, `A (log π + H)`.
+/// Clip-Cov and KL-Cov select by it. Without entropy it is centred over the batch,
+/// `(A - mean A)(log π - mean log π)` (arXiv:2505.22617, Eq. 10): pass all tokens of a mini-batch,
+/// never those of a micro-batch. With entropy it is centred in the state of each token, `A (log π + H)`.
 ///
 /// log_prob: log-probability of the sampled tokens, [tokens], nats.
 /// advantage: [tokens].
-/// entropy: of the distributions they were drawn from, [tokens], nats.
+/// entropy: entropy of the distribution of each token, [tokens], nats.
 #[pyfunction]
 #[pyo3(signature = (log_prob, advantage, *, entropy=None))]
 pub(crate) fn token_covariances<'py>(
@@ -66,12 +66,12 @@ pub(crate) fn token_covariances<'py>(
     Ok(PyArray1::from_vec(py, tokens.covariances()))
 }
 
-/// Mean over the largest covariances.
+/// Mean of the largest covariances.
 ///
 /// Attributes
 /// ----------
 /// fraction: share of the tokens, 0 to 1.
-/// tokens: how many that is, rounded up, at least one.
+/// tokens: number of these tokens, rounded up, at least one.
 /// mean: their mean covariance, nat·reward.
 #[pyclass(frozen, get_all, eq, module = "entropy_rl")]
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -94,14 +94,14 @@ pub(crate) struct Quantile {
     value: f64,
 }
 
-/// How unevenly covariance is spread over tokens.
+/// Distribution of the covariance over tokens.
 ///
 /// Attributes
 /// ----------
 /// tokens: number of tokens.
-/// mean: mean over all, the covariance over the batch, nat·reward.
-/// top_means: of the top 0.0002, 0.002, 0.02, 0.2, 0.5 and all (the paper's Table 1).
-/// quantiles: at 0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99 and 1.
+/// mean: mean over all tokens, the covariance of the batch, nat·reward.
+/// top_means: means of the top 0.0002, 0.002, 0.02, 0.2, 0.5 and all (the paper's Table 1).
+/// quantiles: quantiles at 0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99 and 1.
 #[pyclass(frozen, get_all, eq, module = "entropy_rl")]
 #[derive(Debug, PartialEq)]
 pub(crate) struct CovarianceSummary {
@@ -111,7 +111,7 @@ pub(crate) struct CovarianceSummary {
     quantiles: Vec<Quantile>,
 }
 
-/// Summarise the covariances of tokens; arguments as of token_covariances.
+/// Summarise the covariances of tokens; arguments as in token_covariances.
 #[pyfunction]
 #[pyo3(signature = (log_prob, advantage, *, entropy=None))]
 pub(crate) fn covariance_summary(
@@ -132,11 +132,11 @@ pub(crate) fn covariance_summary(
     })
 }
 
-/// Tokens of one kind.
+/// Number and covariance of the tokens in one quadrant.
 ///
 /// Attributes
 /// ----------
-/// tokens: how many.
+/// tokens: number of tokens.
 /// covariance: sum of their covariances, nat·reward.
 #[pyclass(frozen, get_all, eq, module = "entropy_rl")]
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -151,10 +151,10 @@ impl From<entropy_core::Quadrant> for Quadrant {
     }
 }
 
-/// Tokens by the sign of their advantage and by whether they are likelier than average.
+/// Tokens by the sign of their advantage and by their probability relative to the average.
 ///
-/// To first order, in the natural geometry, up_likely and down_unlikely lower the entropy; up_unlikely
-/// and down_likely raise it. Tokens of advantage 0 are still.
+/// To first order, under the natural policy gradient, up_likely and down_unlikely lower the entropy;
+/// up_unlikely and down_likely raise it. Tokens with advantage 0 are in still.
 #[pyclass(frozen, get_all, eq, module = "entropy_rl")]
 #[derive(Debug, PartialEq)]
 pub(crate) struct Quadrants {
@@ -165,7 +165,7 @@ pub(crate) struct Quadrants {
     still: Quadrant,
 }
 
-/// Sort tokens into the four quadrants; arguments as of token_covariances.
+/// Sort tokens into the four quadrants; arguments as in token_covariances.
 #[pyfunction]
 #[pyo3(signature = (log_prob, advantage, *, entropy=None))]
 pub(crate) fn quadrants(
@@ -189,14 +189,14 @@ pub(crate) fn quadrants(
     })
 }
 
-/// Change of entropy that the theorems predict for a step, in nats.
+/// Entropy change that the theorems predict for a step, in nats.
 ///
 /// Attributes
 /// ----------
 /// policy_gradient_batch: Theorem 1, `-η Cov(log π, π A)` centred over the batch, as published.
-/// natural_policy_gradient_batch: Theorem 2, `-η Cov(log π, A)`, likewise.
-/// policy_gradient_state, natural_policy_gradient_state: the same centred in each token's own state,
-///     unbiased for the theorems; None without entropy.
+/// natural_policy_gradient_batch: Theorem 2, `-η Cov(log π, A)`, centred over the batch too.
+/// policy_gradient_state, natural_policy_gradient_state: both centred in the state of each token, which
+///     makes them unbiased; None without entropy.
 #[pyclass(frozen, get_all, eq, module = "entropy_rl")]
 #[derive(Debug, PartialEq)]
 pub(crate) struct EntropyChange {
@@ -206,13 +206,14 @@ pub(crate) struct EntropyChange {
     natural_policy_gradient_state: Option<f64>,
 }
 
-/// Predict the change of entropy of a step with logit step eta, in nats; NaN of no tokens.
+/// Predict the entropy change of a step with logit step eta, in nats; NaN without tokens.
 ///
-/// eta is the step in the logits of a table. A network moves otherwise: compare signs and ranks.
+/// eta is the step in the logits of a tabular policy. The logits of a network move differently: compare
+/// signs and ranks only.
 ///
-/// mean_score: `Σ π² (log π + H)` of each token's distribution, [tokens], where the advantage is not
-///     centred under the policy; 0 if absent. Used with entropy only.
-/// Other arguments as of token_covariances.
+/// mean_score: `Σ π² (log π + H)` of each token's distribution, [tokens]; needed if the advantage is not
+///     centred under the policy; default 0. Used with entropy only.
+/// Other arguments as in token_covariances.
 #[pyfunction]
 #[pyo3(signature = (log_prob, advantage, *, eta, entropy=None, mean_score=None))]
 pub(crate) fn predicted_entropy_change(
@@ -235,7 +236,7 @@ pub(crate) fn predicted_entropy_change(
     })
 }
 
-/// The sums, of which those centred in the state mean nothing if there is no entropy.
+/// Sums for the predictions; without entropy, the state-centred ones are meaningless.
 fn sums(tokens: &Tokens<'_>, mean_score: Option<&[f64]>) -> PyResult<EntropyChangeSums> {
     let columns = EntropyChangeColumns {
         log_prob: &tokens.log_prob,

@@ -1,4 +1,4 @@
-//! How far a policy has moved, and what its clip cuts off.
+//! Distance between two policies, and clip fractions.
 
 use pyo3::prelude::*;
 use rand_chacha::ChaCha8Rng;
@@ -10,13 +10,13 @@ use rl_losses::{
 use crate::column::Column;
 use crate::error::value_error;
 
-/// How far the policy has moved from the one that sampled, means over tokens, in nats.
+/// Distance of the policy from the policy that sampled; means over tokens, in nats.
 ///
 /// Attributes
 /// ----------
 /// tokens: number of tokens.
-/// k1: mean of `log π_old - log π`, the plain estimate of `KL(π_old ‖ π)`; may be negative.
-/// k3: mean of `r - 1 - log r`, the estimate that is never negative.
+/// k1: mean of `log π_old - log π`, the unbiased estimate of `KL(π_old ‖ π)`; it can be negative.
+/// k3: mean of `r - 1 - log r`, an estimate that is never negative.
 /// mean_abs_log_ratio, max_abs_log_ratio: mean and largest `|log r|`.
 #[pyclass(frozen, get_all, eq, module = "entropy_rl")]
 #[derive(Debug, PartialEq)]
@@ -28,9 +28,11 @@ pub(crate) struct Divergence {
     max_abs_log_ratio: f64,
 }
 
-/// Measure how far the policy has moved; means are NaN of no tokens. Log-ratios are held to ±20 nats.
+/// Measure how far the policy has moved; means are NaN without tokens.
 ///
-/// log_prob, old_log_prob: of the sampled tokens, now and before the step, [tokens], nats.
+/// Log-ratios are clamped to ±20 nats.
+///
+/// log_prob, old_log_prob: log-probability of the sampled tokens, now and before the step, [tokens], nats.
 #[pyfunction]
 pub(crate) fn divergence(log_prob: Column<'_>, old_log_prob: Column<'_>) -> PyResult<Divergence> {
     let sums = DivergenceSums::of(&log_prob.doubles(), &old_log_prob.doubles());
@@ -44,12 +46,12 @@ pub(crate) fn divergence(log_prob: Column<'_>, old_log_prob: Column<'_>) -> PyRe
     })
 }
 
-/// Which share of the tokens PPO's clip leaves without gradient.
+/// Fraction of the tokens without gradient under PPO's clip.
 ///
 /// Attributes
 /// ----------
-/// clip_fraction: share in the flat part of the clip, 0 to 1 (verl's actor/pg_clipfrac).
-/// clip_fraction_lower: share at the dual clip's ceiling (verl's actor/pg_clipfrac_lower).
+/// clip_fraction: fraction in the flat part of the clip, 0 to 1 (verl's actor/pg_clipfrac).
+/// clip_fraction_lower: fraction at the dual clip's ceiling (verl's actor/pg_clipfrac_lower).
 #[pyclass(frozen, get_all, eq, module = "entropy_rl")]
 #[derive(Debug, PartialEq)]
 pub(crate) struct ClipFractions {
@@ -57,11 +59,12 @@ pub(crate) struct ClipFractions {
     clip_fraction_lower: f64,
 }
 
-/// Clip fractions of PPO's surrogate with ratios clipped to [1 - clip_ratio_low, 1 + clip_ratio_high];
-/// NaN of no tokens.
+/// Compute the clip fractions of PPO's surrogate; NaN without tokens.
+///
+/// Ratios are clipped to [1 - clip_ratio_low, 1 + clip_ratio_high].
 ///
 /// clip_ratio_low, clip_ratio_high: 0.2 each by default, as in verl.
-/// clip_ratio_c: ceiling on the ratio where the advantage is negative, above 1; None for no dual clip.
+/// clip_ratio_c: ceiling on the ratio of tokens with negative advantage, above 1; None for no dual clip.
 /// Other arguments: [tokens].
 #[pyfunction]
 #[pyo3(signature = (

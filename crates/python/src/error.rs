@@ -1,11 +1,11 @@
-//! Errors as Python sees them.
+//! Python exceptions.
 
 use std::fmt::Display;
 
 use pyo3::PyErr;
 use pyo3::exceptions::PyValueError;
 
-/// An error of a crate of ours as Python's, in its own words.
+/// Converts an error of another crate into ValueError, with the same message.
 pub(crate) fn value_error(error: impl Display) -> PyErr {
     PyValueError::new_err(error.to_string())
 }

@@ -1,4 +1,4 @@
-//! The law of reward and entropy, fitted and foretold.
+//! Fits and forecasts of the law of reward and entropy.
 
 use entropy_core::{Interval, PerformanceLaw};
 use pyo3::prelude::*;
@@ -11,22 +11,22 @@ const CONFIDENCE: f64 = 0.95;
 
 /// The law `R = -a exp(H) + b`, fitted by least squares (arXiv:2505.22617, Eq. 6).
 ///
-/// Intervals come from Student's t and take the residuals as independent, which along a run they are
-/// not quite: they are the least the uncertainty can be. They need three points.
+/// Intervals use Student's t and assume independent residuals. Residuals along a run are correlated, so
+/// the true uncertainty is larger. Intervals need three points.
 ///
 /// Attributes
 /// ----------
 /// a: price of entropy, `dR/dH = -a exp(H)`.
 /// b: intercept, reward.
-/// ceiling: `b - a`, the reward when all entropy is spent.
+/// ceiling: `b - a`, the reward at entropy 0.
 /// points: number of points of the fit.
 /// rmse: root of the mean squared residual, reward.
-/// r_squared, linear_r_squared: share of the variance explained by the law and by a straight line in
-///     the entropy, None of a constant reward. The law is only supported where it explains more.
-/// linear_rmse: that line's rmse.
-/// aic_over_linear: Akaike criterion of the line less that of the law: below 2 it says little; None
-///     where both are exact.
-/// standard_error_a, standard_error_b: None of two points.
+/// r_squared, linear_r_squared: fraction of the variance explained by the law, and by a straight line in
+///     the entropy; None for a constant reward. The law is supported only if it explains more.
+/// linear_rmse: rmse of the straight line.
+/// aic_over_linear: Akaike criterion of the line minus that of the law; a value below 2 is weak evidence;
+///     None if both are exact.
+/// standard_error_a, standard_error_b: standard errors; None for two points.
 #[pyclass(frozen, eq, name = "PerformanceLaw", module = "entropy_rl")]
 #[derive(PartialEq)]
 pub(crate) struct Law(PerformanceLaw);
@@ -88,7 +88,7 @@ impl Law {
         self.0.standard_error_b
     }
 
-    /// Reward that the law predicts at entropy, in nats.
+    /// Predict the reward at an entropy, in nats.
     fn predict(&self, entropy: f64) -> f64 {
         self.0.predict(entropy)
     }
@@ -111,13 +111,13 @@ impl Law {
         self.0.interval_ceiling(confidence).map(pair).map_err(value_error)
     }
 
-    /// Confidence interval (low, high) of the law itself at entropy, in nats.
+    /// Confidence interval (low, high) of the law at an entropy, in nats.
     #[pyo3(signature = (entropy, *, confidence=CONFIDENCE))]
     fn confidence_interval(&self, entropy: f64, confidence: f64) -> PyResult<(f64, f64)> {
         self.0.confidence_interval(entropy, confidence).map(pair).map_err(value_error)
     }
 
-    /// Prediction interval (low, high) for one more reward measured at entropy, in nats.
+    /// Prediction interval (low, high) for one more reward measured at an entropy, in nats.
     #[pyo3(signature = (entropy, *, confidence=CONFIDENCE))]
     fn prediction_interval(&self, entropy: f64, confidence: f64) -> PyResult<(f64, f64)> {
         self.0.prediction_interval(entropy, confidence).map(pair).map_err(value_error)
@@ -136,7 +136,7 @@ fn pair(Interval { low, high }: Interval) -> (f64, f64) {
 /// Fit the law to the points of one run.
 ///
 /// entropy: [points], nats.
-/// reward: [points], such as the held-out accuracy.
+/// reward: [points], such as held-out accuracy.
 ///
 /// Raises ValueError for fewer than two points, a value that is not finite, or a constant entropy.
 #[pyfunction]
@@ -144,17 +144,17 @@ pub(crate) fn fit_law(entropy: Column<'_>, reward: Column<'_>) -> PyResult<Law> 
     PerformanceLaw::fit(&entropy.doubles(), &reward.doubles()).map(Law).map_err(value_error)
 }
 
-/// A law fitted to the first points of a run and compared with the rest.
+/// Law fitted to the first points of a run and compared with the rest.
 ///
 /// Attributes
 /// ----------
 /// law: PerformanceLaw of the first points.
-/// fitted: how many those are.
+/// fitted: number of these points.
 /// rmse_rest, linear_rmse_rest: root mean squared error on the rest, of the law and of a straight line
 ///     in the entropy, reward.
-/// final_error: reward of the last point as foretold, less as it was.
-/// final_interval: prediction interval (low, high) there; None of two points.
-/// covered: fraction of the rest inside their prediction intervals; None of two points.
+/// final_error: forecast minus measured reward of the last point.
+/// final_interval: prediction interval (low, high) of the last point; None for two fitted points.
+/// covered: fraction of the rest inside their prediction intervals; None for two fitted points.
 #[pyclass(frozen, get_all, module = "entropy_rl")]
 pub(crate) struct Forecast {
     law: Py<Law>,
@@ -166,11 +166,11 @@ pub(crate) struct Forecast {
     covered: Option<f64>,
 }
 
-/// Fit the law to the first share of a run's points, in order of training, and foretell the rest.
+/// Fit the law to the first share of a run's points, in training order, and forecast the rest.
 ///
 /// entropy, reward: [points].
-/// share: above 0, below 1; rounded to whole points, two at least. The paper takes 0.15.
-/// confidence: of the prediction intervals.
+/// share: fraction above 0, below 1; rounded to a number of points, at least two. The paper uses 0.15.
+/// confidence: level of the prediction intervals.
 #[pyfunction]
 #[pyo3(signature = (entropy, reward, *, share, confidence=CONFIDENCE))]
 pub(crate) fn forecast(

@@ -1,8 +1,8 @@
 //! The Python package `entropy_rl`: the verifier, the diagnostics of entropy and covariance, the
 //! selections of Clip-Cov and KL-Cov, and the law of reward and entropy, for training codes in Python.
 //!
-//! It converts and calls; every formula stands in the crate that owns it. What a user reads is in
-//! `entropy_rl.pyi` and `docs/python.md`.
+//! The package converts and calls; each formula is in one of the other crates. `entropy_rl.pyi` and
+//! `docs/python.md` document it for users.
 
 #![expect(clippy::needless_pass_by_value, reason = "a function owns what Python passes to it")]
 #![expect(clippy::doc_markdown, reason = "docstrings of Python are plain text")]
@@ -19,9 +19,9 @@ use pyo3::pymodule;
 
 /// Verifier of mathematical answers, entropy diagnostics, Clip-Cov and KL-Cov masks, and the R-H law.
 ///
-/// Columns are numpy arrays of float32 or float64, or sequences of floats, one value a trained token:
-/// sequences laid end to end, without padding. Log-probabilities and entropies are in nats, shares are
-/// fractions. A value that does not fit raises ValueError, an argument of another type TypeError.
+/// Columns are numpy arrays of float32 or float64, or sequences of floats, with one value per trained
+/// token: sequences are concatenated without padding. Log-probabilities and entropies are in nats; shares
+/// are fractions. An invalid value raises ValueError, an argument of a wrong type TypeError.
 #[pymodule]
 mod entropy_rl {
     #[pymodule_export]

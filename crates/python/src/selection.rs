@@ -1,4 +1,4 @@
-//! Which tokens a method singles out, as masks: what `PolicyLoss::plan` decides.
+//! Masks of the tokens that a method selects, computed by `PolicyLoss::plan`.
 
 use std::borrow::Cow;
 
@@ -17,21 +17,21 @@ use serde::de::{Deserialize, IntoDeserializer};
 use crate::column::Column;
 use crate::error::value_error;
 
-/// The tokens that Clip-Cov drops, bool [tokens]: give them no loss, and leave the denominator as it is.
+/// Mark the tokens that Clip-Cov drops, bool [tokens].
 ///
-/// A uniform draw of `fraction` of all tokens, at least one, from those whose covariance lies strictly
-/// between covariance_low and covariance_high and whose ratio the surrogate does not clip already.
-/// Pass the tokens of the whole mini-batch. Which are drawn depends on the seed and the columns alone:
-/// take another seed each update.
+/// Give these tokens no loss, and keep the denominator. They are a uniform draw of `fraction` of all
+/// tokens, at least one, from those whose covariance lies strictly between covariance_low and
+/// covariance_high and whose ratio the surrogate does not clip. Pass all tokens of the mini-batch. The
+/// draw depends on seed and columns only: use another seed for each update.
 ///
-/// log_prob, old_log_prob: of the sampled tokens, now and before the step, [tokens], nats.
+/// log_prob, old_log_prob: log-probability of the sampled tokens, now and before the step, [tokens], nats.
 /// advantage: [tokens].
 /// seed: 0 to 2**64 - 1.
 /// fraction: above 0, at most 1; 2e-4 by default, never a percentage.
 /// covariance_low, covariance_high: nat·reward; 1 and 5 by default.
-/// clip_ratio_low, clip_ratio_high: of the surrogate; 1 and 1 by default, the ratio in [0, 2].
+/// clip_ratio_low, clip_ratio_high: clip range of the surrogate; 1 and 1 by default, a ratio in [0, 2].
 /// centering: "batch" as published, or "state", which needs entropy.
-/// entropy: [tokens], nats.
+/// entropy: entropy of the distribution of each token, [tokens], nats.
 /// semantics: "exact", or "paper", "prime", "verl" to follow the arithmetic of another version.
 #[pyfunction]
 #[pyo3(signature = (
@@ -65,15 +65,16 @@ pub(crate) fn clip_cov_mask<'py>(
     mask(py, &loss, [&log_prob, &old_log_prob, &advantage], entropy.as_ref(), seed)
 }
 
-/// The tokens that KL-Cov penalises, bool [tokens]: add `coefficient * abs(log ratio)` to their loss.
+/// Mark the tokens that KL-Cov penalises, bool [tokens].
 ///
-/// `fraction` of all tokens, at least one: those of highest covariance, of equals the earlier. Pass the
-/// tokens of the whole mini-batch. The penalty acts from the second update of a rollout on.
+/// Add `coefficient * abs(log ratio)` to the loss of these tokens. They are the `fraction` of all tokens,
+/// at least one, with the highest covariance; the earlier of two equal ones. Pass all tokens of the
+/// mini-batch. The penalty acts from the second update of a rollout on.
 ///
-/// log_prob: of the sampled tokens, [tokens], nats.
+/// log_prob: log-probability of the sampled tokens, [tokens], nats.
 /// advantage: [tokens].
 /// fraction: above 0, at most 1; 2e-3 by default, never a percentage.
-/// centering, entropy, semantics: as of clip_cov_mask.
+/// centering, entropy, semantics: as in clip_cov_mask.
 #[pyfunction]
 #[pyo3(signature = (
     log_prob, advantage, *, fraction=KlCov::default().fraction(), centering="batch", entropy=None,
@@ -96,11 +97,12 @@ pub(crate) fn kl_cov_mask<'py>(
     mask(py, &loss, [&log_prob, &log_prob, &advantage], entropy.as_ref(), 0)
 }
 
-/// The tokens of highest entropy, bool [tokens], which alone the 80/20 rule learns from
-/// (arXiv:2506.01939).
+/// Mark the tokens of highest entropy, bool [tokens].
 ///
-/// entropy: of the distributions the tokens were drawn from, [tokens], nats.
-/// fraction: share that stays, above 0, at most 1; 0.2 by default.
+/// The 80/20 rule learns from these tokens only (arXiv:2506.01939).
+///
+/// entropy: entropy of the distribution of each token, [tokens], nats.
+/// fraction: fraction to mark, above 0, at most 1; 0.2 by default.
 #[pyfunction]
 #[pyo3(signature = (entropy, *, fraction=HighEntropy::default().fraction))]
 pub(crate) fn high_entropy_mask<'py>(
@@ -109,7 +111,7 @@ pub(crate) fn high_entropy_mask<'py>(
     fraction: f64,
 ) -> PyResult<Bound<'py, PyArray1<bool>>> {
     let loss = PolicyLoss::HighEntropy(HighEntropy { fraction, ..HighEntropy::default() });
-    // It is ranked by entropy alone.
+    // The loss ranks tokens by entropy only.
     let unused = Column::Sequence(vec![0.0; entropy.doubles().len()]);
     mask(py, &loss, [&unused, &unused, &unused], Some(&entropy), 0)
 }
@@ -120,8 +122,8 @@ fn variant<'a, T: Deserialize<'a>>(argument: &str, name: &'a str) -> PyResult<T>
         .map_err(|error: Error| value_error(format!("`{argument}`: {error}")))
 }
 
-/// The plan's selection over log-probability, old log-probability and advantage. In single precision if
-/// all columns are, as training is.
+/// The plan's selection over log-probability, old log-probability and advantage; in single precision, as
+/// in training, if all columns have it.
 fn mask<'py>(
     py: Python<'py>,
     loss: &PolicyLoss,

@@ -1,4 +1,4 @@
-//! `reward-math` in Python: one verdict, or a batch of them on threads.
+//! `reward-math` in Python: one verdict, or a batch on threads.
 
 use std::ops::Range;
 
@@ -13,16 +13,16 @@ use serde::Serialize;
 
 use crate::error::value_error;
 
-/// The outcome of one verification; true where the response is right.
+/// Outcome of one verification; true if the response is right.
 ///
 /// Attributes
 /// ----------
 /// verdict: "right", "wrong" or "unparsed".
-/// is_right: whether it is "right".
-/// rung: the step that decided, such as "spelling", "number", "normal-form"; None if unparsed.
-/// response, ground_truth: both sides in normal form, with explained=True only.
-/// which: "response" or "ground-truth", the side that could not be read; None if decided.
-/// why: what was the matter with it; None if decided.
+/// is_right: True if the verdict is "right".
+/// rung: the deciding step, such as "spelling", "number", "normal-form"; None if unparsed.
+/// response, ground_truth: both sides in normal form; None without explained=True.
+/// which: the unreadable side, "response" or "ground-truth"; None if decided.
+/// why: reason that this side is unreadable; None if decided.
 #[pyclass(frozen, eq, module = "entropy_rl")]
 #[derive(PartialEq)]
 pub(crate) struct Verdict(reward_math::Verdict);
@@ -91,12 +91,12 @@ fn named(variant: &impl Serialize) -> Option<String> {
     serde_json::to_value(variant).ok()?.as_str().map(str::to_owned)
 }
 
-/// An answer and where it was found.
+/// Answer and its position in the response.
 ///
 /// Attributes
 /// ----------
-/// text: the answer as written, without its box or phrase.
-/// rule: what marked it: "box", "tag", "hash-marks", "phrase", "bold", "last-letter", "last-number"
+/// text: text of the answer, without its box or phrase.
+/// rule: kind of its mark: "box", "tag", "hash-marks", "phrase", "bold", "last-letter", "last-number"
 ///     or "last-sentence".
 /// span: (start, end) in the response, in characters.
 #[pyclass(frozen, get_all, eq, module = "entropy_rl")]
@@ -114,7 +114,7 @@ impl Extracted {
     }
 }
 
-/// How an answer is looked for, by the name that `reward-math --mode` has for it.
+/// Options of a mode, by its name in `reward-math --mode`.
 fn options(mode: &str, fuel: u64) -> PyResult<Options> {
     let options = match mode {
         "marked" => Options::default(),
@@ -151,15 +151,15 @@ impl Row<'_> {
 
 /// Decide whether a response gives the ground truth.
 ///
-/// mode: where an answer may stand. "marked": a box, else `####`, an `<answer>` tag, a phrase such as
-///     "the answer is", a last line in bold. "strict": a box alone. "lenient": also the last formula or
+/// mode: accepted forms of an answer. "marked": a box, else `####`, an `<answer>` tag, a phrase such as
+///     "the answer is", a last line in bold. "strict": a box only. "lenient": also the last formula or
 ///     number.
-/// question: passed over where the response repeats it.
-/// fuel: steps of work that the comparison may cost; beyond, the verdict is "unparsed". A count and no
-///     clock: the verdict is the same on every machine.
+/// question: text of the question; its repetition in the response is ignored.
+/// fuel: maximum number of steps of the comparison; beyond it, the verdict is "unparsed". It is a count,
+///     not a time, so the verdict is the same on every machine.
 /// explained: fill `response` and `ground_truth` of the verdict.
 ///
-/// Raises ValueError if mode is another.
+/// Raises ValueError for another mode.
 #[pyfunction]
 #[pyo3(signature = (
     response, ground_truth, *, question=None, mode="marked", fuel=Options::default().fuel, explained=false,
@@ -180,10 +180,10 @@ pub(crate) fn verify(
 
 /// Verify a batch on threads, without holding the interpreter's lock.
 ///
-/// responses, ground_truths, questions: strings, one a response, all of one length.
-/// threads: 0 for one a processor. Verdicts do not depend on it.
+/// responses, ground_truths, questions: lists of strings of equal length, one item per response.
+/// threads: number of threads; 0 takes one per processor. Verdicts do not depend on it.
 ///
-/// Returns the verdicts in order. Raises ValueError where the lengths differ.
+/// Returns the verdicts in order. Raises ValueError if the lengths differ.
 #[pyfunction]
 #[pyo3(signature = (
     responses, ground_truths, *, questions=None, mode="marked", fuel=Options::default().fuel,
@@ -205,10 +205,10 @@ pub(crate) fn verify_many(
     py.detach(|| batch.map(threads, |row| Verdict(row.verify(&options))))
 }
 
-/// Rewards of a batch, float64 [responses]: verify_many, then a number for each verdict.
+/// Compute the rewards of a batch, float64 [responses], by verify_many and a number for each verdict.
 ///
-/// right, wrong, unparsed: the reward of each verdict.
-/// Other arguments as of verify_many.
+/// right, wrong, unparsed: reward of each verdict.
+/// Other arguments as in verify_many.
 #[pyfunction]
 #[pyo3(signature = (
     responses, ground_truths, *, questions=None, mode="marked", fuel=Options::default().fuel,
@@ -264,16 +264,16 @@ impl<'a> Batch<'a> {
     }
 
     fn map<T: Send>(&self, threads: usize, f: impl Fn(Row<'_>) -> T + Sync) -> PyResult<Vec<T>> {
-        // A pool of the call's own: a pool that lives on is dead in a process forked later, and waits for ever.
+        // Each call has its own pool: threads of a shared pool would not exist in a process forked later, which would hang.
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
         let pool = pool.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
         Ok(pool.install(|| self.0.par_iter().map(|&row| f(row)).collect()))
     }
 }
 
-/// Find the answer in a response; None if there is none that mode allows.
+/// Extract the answer from a response; None if it has none that mode accepts.
 ///
-/// Arguments as of verify.
+/// Arguments as in verify.
 #[pyfunction]
 #[pyo3(signature = (response, *, question=None, mode="marked"))]
 pub(crate) fn extract(
@@ -293,13 +293,13 @@ pub(crate) fn extract(
     }))
 }
 
-/// A range of bytes of a text, counted as Python counts.
+/// Converts a range of bytes of a text to a range of characters.
 fn in_characters(text: &str, bytes: Range<usize>) -> (usize, usize) {
     let start = text[..bytes.start].chars().count();
     (start, start + text[bytes].chars().count())
 }
 
-/// Say in lines of text what is extracted, how both sides are read and which step decides.
+/// Describe the extracted answer, the readings of both sides and the deciding step, in lines of text.
 #[pyfunction]
 #[pyo3(signature = (response, ground_truth, *, mode="marked"))]
 pub(crate) fn explain(response: &str, ground_truth: &str, mode: &str) -> PyResult<String> {

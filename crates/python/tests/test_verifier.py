@@ -112,4 +112,4 @@ def test_a_half_character_is_an_error_and_not_a_crash() -> None:
 
 
 def test_explain_names_the_step() -> None:
-    assert "decided by Number" in er.explain(r"\boxed{1/2}", "0.5")
+    assert "decided by number" in er.explain(r"\boxed{1/2}", "0.5")

@@ -6,11 +6,19 @@ use crate::Arguments;
 
 #[test]
 fn every_command_of_the_book_is_parsed() {
-    let parse = |words: &[String]| {
-        Arguments::try_parse_from(words).map(drop).map_err(|error| error.to_string())
-    };
     let faults = workspace_tests::book::faults("reward-math", parse);
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn every_example_of_the_help_is_parsed() {
+    let examples = command_pages::examples(Arguments::command());
+    let faults = workspace_tests::book::faults_of_examples("reward-math", &examples, parse);
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+fn parse(words: &[String]) -> Result<(), String> {
+    Arguments::try_parse_from(words).map(drop).map_err(|error| error.to_string())
 }
 
 #[test]

@@ -36,7 +36,7 @@ pub fn explain(response: &str, ground_truth: &str, options: &Options) -> String 
         return text;
     };
     add_line(&mut text, "extracted", &answer.text);
-    add_line(&mut text, "by rule", &format!("{:?}, bytes {:?}", answer.rule, answer.span));
+    add_line(&mut text, "by rule", &format!("{}, bytes {:?}", answer.rule, answer.span));
     add_line(&mut text, "read as", &reading(&answer.text));
     add_line(&mut text, "ground truth", ground_truth);
     add_line(&mut text, "read as", &reading(ground_truth));
@@ -62,8 +62,8 @@ fn add_line(text: &mut String, label: &str, value: &str) {
 
 fn in_words(verdict: &Verdict) -> String {
     match verdict {
-        Verdict::Right { how } => format!("right, decided by {:?}", how.rung),
-        Verdict::Wrong { how } => format!("wrong, decided by {:?}", how.rung),
+        Verdict::Right { how } => format!("right, decided by {}", how.rung),
+        Verdict::Wrong { how } => format!("wrong, decided by {}", how.rung),
         Verdict::Unparsed { which: Side::Response, why } => format!("unparsed response: {why}"),
         Verdict::Unparsed { which: Side::GroundTruth, why } => {
             format!("unparsed ground truth: {why}")

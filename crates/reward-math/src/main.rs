@@ -7,7 +7,9 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use command_pages::{CLOSED_PIPE, CompletionsArgs, ManArgs, Watched};
+use command_pages::{
+    CLOSED_PIPE, CompletionsArgs, ManArgs, Watched, completions_examples, man_examples,
+};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use reward_math::{
     BadRow, Grading, Options, Progress, Reward, explain, explain_answer, grade, time_rows,
@@ -21,42 +23,67 @@ struct Arguments {
     command: Command,
 }
 
+const GRADE_EXAMPLES: &str = "\
+Examples:
+  # Grade the rows of a file
+  reward-math grade rollouts.jsonl > graded.jsonl
+  # Accept boxed answers only, on 8 threads, and skip bad lines
+  reward-math grade --mode strict --jobs 8 --skip-bad-rows --brief < rollouts.jsonl";
+
+const EXPLAIN_EXAMPLES: &str = r"Examples:
+  # Explain the verdict on a response
+  reward-math explain '\boxed{\sqrt{12}}' '2\sqrt3'
+  # Compare two bare answers
+  reward-math explain --bare 'x^2 < 9' '(-3,3)'";
+
+const BENCH_EXAMPLES: &str = "\
+Examples:
+  # Time the rows of a file
+  reward-math bench rollouts.jsonl
+  # Time boxed answers only, as the shortest of five runs
+  reward-math bench rollouts.jsonl --mode strict --repeats 5";
+
 #[derive(Subcommand)]
 enum Command {
-    /// Grade JSON lines `{"response": …, "ground_truth" or "answer": …}`; rows go to stdout with their verdict
+    /// Grade JSON lines `{"response": …, "ground_truth" or "answer": …}`, and print each row with its verdict
     ///
-    /// A row keeps its fields and order and gains `verdict`, `how` (the rung that decided, both sides in normal form) or
-    /// `which` and `why`, `reward` and `extracted`. Ends with 0, with 1 if bad lines were skipped, with 2 at an error.
+    /// A row keeps its fields and order and gains `verdict`, `how` (the deciding step, both sides in normal form) or
+    /// `which` and `why`, `reward` and `extracted`. Exit code: 0, 1 if bad lines were skipped, 2 after an error.
+    #[command(after_help = GRADE_EXAMPLES)]
     Grade(GradeArguments),
-    /// Show what is extracted, how both sides are read and which step decides
+    /// Show the extracted answer, the readings of both sides and the deciding step
+    #[command(after_help = EXPLAIN_EXAMPLES)]
     Explain {
-        /// The model's text, or a bare answer
+        /// Text of the model, or a bare answer
         #[arg(allow_hyphen_values = true)]
         response: String,
-        /// The ground truth
+        /// Ground truth
         #[arg(allow_hyphen_values = true)]
         gold: String,
-        /// Compare the two texts themselves, without looking for an answer in the first
+        /// Compare the two texts directly, without extracting an answer from the first
         #[arg(long)]
         bare: bool,
-        /// Forms in which an answer counts
+        /// Accepted forms of an answer
         #[arg(long, value_enum, default_value_t)]
         mode: Mode,
     },
     /// Time the verdicts of the rows of a file: mean, median, 99th percentile and the slowest row, on one thread
+    #[command(after_help = BENCH_EXAMPLES)]
     Bench {
         #[command(flatten)]
         rows: Rows,
-        /// Forms in which an answer counts
+        /// Accepted forms of an answer
         #[arg(long, value_enum, default_value_t)]
         mode: Mode,
-        /// Runs of each row, of which the shortest counts
+        /// Number of runs of each row; the shortest counts
         #[arg(long, default_value_t = 3)]
         repeats: usize,
     },
-    /// Print what makes a shell complete subcommands, options and their values
+    /// Print a script with which a shell completes subcommands, options and their values
+    #[command(after_help = completions_examples!("reward-math"))]
     Completions(CompletionsArgs),
     /// Print the manual page of this program or of a subcommand, or write all of them
+    #[command(after_help = man_examples!("reward-math", "grade"))]
     Man(ManArgs),
 }
 
@@ -64,22 +91,22 @@ enum Command {
 struct GradeArguments {
     #[command(flatten)]
     rows: Rows,
-    /// Forms in which an answer counts
+    /// Accepted forms of an answer
     #[arg(long, value_enum, default_value_t)]
     mode: Mode,
-    /// Threads; 0 takes one for each processor
+    /// Number of threads; 0 takes one per processor
     #[arg(long, default_value_t = 0)]
     jobs: usize,
-    /// Report bad lines and go on, instead of stopping at the first
+    /// Report bad lines and continue, instead of stopping at the first
     #[arg(long)]
     skip_bad_rows: bool,
-    /// Field of the question, whose repetition in a response is passed over [default: `question`, `problem` or `prompt`]
+    /// Field of the question; its repetition in a response is ignored [default: `question`, `problem` or `prompt`]
     #[arg(long)]
     question_key: Option<String>,
-    /// Leave the normal forms of both sides out of `how`
+    /// Omit the normal forms of both sides from `how`
     #[arg(long)]
     brief: bool,
-    /// Grade as the recipe of arXiv:2505.22617 does, its false positives included, for comparison with its runs
+    /// Grade like the recipe of arXiv:2505.22617, with its false positives, for comparison with its runs
     #[arg(long, conflicts_with_all = ["mode", "question_key", "brief"])]
     compat: bool,
     /// Reward of a right answer
@@ -88,14 +115,14 @@ struct GradeArguments {
     /// Reward of a wrong answer
     #[arg(long, default_value_t = 0.0)]
     wrong: f64,
-    /// Reward where no answer can be read
+    /// Reward of a response without a readable answer
     #[arg(long, default_value_t = 0.0)]
     unparsed: f64,
 }
 
 #[derive(Args)]
 struct Rows {
-    /// File to read; standard input if absent
+    /// File to read; without one, standard input
     file: Option<PathBuf>,
     /// Field of the model's text
     #[arg(long, default_value = "response")]
@@ -118,14 +145,14 @@ impl Rows {
     }
 }
 
-/// Forms in which an answer counts.
+/// Accepted forms of an answer.
 #[derive(Clone, Copy, Default, ValueEnum)]
 enum Mode {
     /// A box, `####`, a tag, a phrase such as "the answer is", bold text at the end
     Marked,
     /// A box alone: for training
     Strict,
-    /// Also the last formula, number or sentence where nothing is marked
+    /// Also the last formula, number or sentence if nothing is marked
     #[default]
     Lenient,
 }

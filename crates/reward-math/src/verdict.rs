@@ -1,5 +1,7 @@
 //! Verdict of a verification, and the step of the ladder that decided it.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -104,6 +106,13 @@ pub enum Rung {
     Kind,
     /// Unit tests of a program; no step of this crate, but of one that shares its verdicts.
     Tests,
+}
+
+impl fmt::Display for Rung {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The name is the serialised one.
+        self.serialize(formatter)
+    }
 }
 
 /// Error of a text that is no comparable answer.

@@ -80,11 +80,11 @@ impl RunLaw {
     }
 
     /// Fits the law so far; `None` with fewer than three points, or if all entropies are equal.
-    pub fn outlook(&self) -> Option<LawOutlook> {
+    pub fn extrapolation(&self) -> Option<LawExtrapolation> {
         let (entropy, reward): (Vec<f64>, Vec<f64>) = self.points().into_iter().unzip();
         let law = PerformanceLaw::fit(&entropy, &reward).ok()?;
         let ceiling = law.interval_ceiling(CONFIDENCE).ok()?;
-        Some(LawOutlook {
+        Some(LawExtrapolation {
             source: self.source(),
             ceiling,
             entropy: first_and_last_tenth(&entropy),
@@ -110,7 +110,7 @@ pub(crate) fn is_mean_accuracy(name: &str) -> bool {
 
 /// The fitted law of a run so far, and what it predicts.
 #[derive(Debug, Clone, PartialEq)]
-pub struct LawOutlook {
+pub struct LawExtrapolation {
     /// Source of the points.
     pub source: LawSource,
     /// The law, with the straight line that it is compared with.
@@ -125,7 +125,7 @@ pub struct LawOutlook {
     pub gain_left: f64,
 }
 
-impl LawOutlook {
+impl LawExtrapolation {
     /// Entropy spent so far, in nats; negative where it rose.
     pub fn entropy_spent(&self) -> f64 {
         self.entropy.0 - self.entropy.1
@@ -166,7 +166,7 @@ impl LawOutlook {
 }
 
 /// Writes a sentence for a log.
-impl fmt::Display for LawOutlook {
+impl fmt::Display for LawExtrapolation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let number = |value: f64| significant(value, 3);
         let (what, unit) = match self.source {
@@ -236,10 +236,12 @@ mod tests {
         let steps: Vec<_> = steps.map(|(entropy, step)| trained(step, entropy, -0.1)).collect();
         let law = RunLaw::of(&steps);
         assert_eq!(law.source(), LawSource::Rewards);
-        let outlook = law.outlook().unwrap();
-        assert!((outlook.law.a - 0.2).abs() < 1e-12 && (outlook.law.b - 0.89).abs() < 1e-12);
-        assert!((outlook.entropy_spent() - 0.7).abs() < 1e-12);
-        assert!((outlook.gain_left - (exact(0.0) - exact(0.3))).abs() < 1e-12);
+        let extrapolation = law.extrapolation().unwrap();
+        assert!(
+            (extrapolation.law.a - 0.2).abs() < 1e-12 && (extrapolation.law.b - 0.89).abs() < 1e-12
+        );
+        assert!((extrapolation.entropy_spent() - 0.7).abs() < 1e-12);
+        assert!((extrapolation.gain_left - (exact(0.0) - exact(0.3))).abs() < 1e-12);
     }
 
     #[test]
@@ -255,8 +257,8 @@ mod tests {
         assert_eq!(law.source(), LawSource::Evaluations);
         let entropies: Vec<f64> = law.points().iter().map(|point| point.0).collect();
         assert_eq!(entropies, [1.0, 0.8, 0.25]);
-        let outlook = law.outlook().unwrap();
-        assert!((outlook.law.ceiling() - 0.7).abs() < 1e-12);
+        let extrapolation = law.extrapolation().unwrap();
+        assert!((extrapolation.law.ceiling() - 0.7).abs() < 1e-12);
         // Collected one by one it is the same.
         let mut pushed = RunLaw::default();
         for step in &steps {
@@ -267,9 +269,9 @@ mod tests {
 
     #[test]
     fn what_determines_no_law_has_no_metrics() {
-        assert_eq!(RunLaw::of(&[trained(1, 1.0, 0.0), trained(2, 0.9, 0.0)]).outlook(), None);
+        assert_eq!(RunLaw::of(&[trained(1, 1.0, 0.0), trained(2, 0.9, 0.0)]).extrapolation(), None);
         let flat: Vec<_> = (1..5).map(|step| trained(step, 0.5, 0.0)).collect();
-        assert_eq!(RunLaw::of(&flat).outlook(), None);
+        assert_eq!(RunLaw::of(&flat).extrapolation(), None);
     }
 
     #[test]
@@ -285,10 +287,10 @@ mod tests {
                 metrics
             })
             .collect();
-        let outlook = RunLaw::of(&steps).outlook().unwrap();
-        insta::assert_snapshot!(outlook.to_string());
+        let extrapolation = RunLaw::of(&steps).extrapolation().unwrap();
+        insta::assert_snapshot!(extrapolation.to_string());
         let mut metrics = StepMetrics::new(12);
-        outlook.record(&mut metrics);
+        extrapolation.record(&mut metrics);
         assert!(metrics.get("law/ceiling_low") < metrics.get("law/ceiling"));
         assert!(metrics.get("law/aic_over_linear").unwrap() > 2.0);
         assert_eq!(metrics.get("law/from_evaluations"), Some(0.0));

@@ -6,6 +6,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use messages::plain_words;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -211,7 +212,8 @@ fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, RunViewError> 
             Err(_) if !line.ends_with('\n') => break,
             Err(error) => {
                 let (path, line) = (path.to_path_buf(), index + 1);
-                return Err(RunViewError::Line { path, line, problem: error.to_string() });
+                let problem = plain_words(&error.to_string());
+                return Err(RunViewError::Line { path, line, problem });
             }
         }
     }

@@ -39,7 +39,7 @@ int torch_ext_cuda_memory(int device, int64_t out[4]) {
 }
 
 // Free and all memory of the CUDA device, in bytes.
-int torch_ext_cuda_memory_room(int device, uint64_t out[2]) {
+int torch_ext_cuda_memory_info(int device, uint64_t out[2]) {
   return torch_ext::guard(-1, [&] {
     at::globalContext().lazyInitDevice(c10::DeviceType::CUDA);
     auto [free, total] = at::getDeviceAllocator(c10::DeviceType::CUDA)->getMemoryInfo(device);

@@ -11,7 +11,7 @@ unsafe extern "C" {
     fn torch_ext_built_against() -> *const c_char;
     fn torch_ext_show_config() -> *mut c_char;
     fn torch_ext_cuda_memory(device: c_int, out: *mut i64) -> c_int;
-    fn torch_ext_cuda_memory_room(device: c_int, out: *mut u64) -> c_int;
+    fn torch_ext_cuda_memory_info(device: c_int, out: *mut u64) -> c_int;
     fn torch_ext_library_path() -> *mut c_char;
 }
 
@@ -95,12 +95,12 @@ pub fn cuda_memory(device: usize) -> Result<CudaMemory, TorchError> {
 /// # Errors
 ///
 /// [`TorchError`] if there is no such device.
-pub fn cuda_memory_room(device: usize) -> Result<(u64, u64), TorchError> {
+pub fn cuda_memory_info(device: usize) -> Result<(u64, u64), TorchError> {
     let device =
         c_int::try_from(device).map_err(|_| TorchError::new(format!("no CUDA device {device}")))?;
     let mut out = [0; 2];
     // SAFETY: `out` has room for the two numbers that are written.
-    if unsafe { torch_ext_cuda_memory_room(device, out.as_mut_ptr()) } != 0 {
+    if unsafe { torch_ext_cuda_memory_info(device, out.as_mut_ptr()) } != 0 {
         return Err(TorchError::take());
     }
     let [free, total] = out;

@@ -101,7 +101,7 @@ fn cuda_is_asked_once_and_its_absence_is_a_value() {
     if !tch::Cuda::is_available() {
         assert!(Tensor::f_zeros([1], (Kind::Float, Device::Cuda(0))).is_err());
         assert!(torch_ext::cuda_memory(0).is_err());
-        assert!(torch_ext::cuda_memory_room(0).is_err());
+        assert!(torch_ext::cuda_memory_info(0).is_err());
     }
 }
 

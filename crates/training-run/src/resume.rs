@@ -221,7 +221,7 @@ pub fn origin_by<E: From<ResumeError>>(
     };
     let origin = match (directory, named) {
         (None, None) => Origin::New,
-        (Some(directory), None) => newest_whole(directory, &mut notes, check)?,
+        (Some(directory), None) => newest_complete(directory, &mut notes, check)?,
         (directory, Some(named)) => {
             match check(&named)? {
                 Checked::Damaged(damage) => {
@@ -240,7 +240,7 @@ pub fn origin_by<E: From<ResumeError>>(
 }
 
 /// Returns the run in its folder, from the newest undamaged checkpoint.
-fn newest_whole<E: From<ResumeError>>(
+fn newest_complete<E: From<ResumeError>>(
     directory: RunDirectory,
     notes: &mut Vec<String>,
     mut check: impl FnMut(&Checkpoint) -> Result<Checked, E>,

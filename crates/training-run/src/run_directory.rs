@@ -10,7 +10,7 @@
 //! changes.jsonl     fields that the run went on with otherwise than before
 //! ```
 
-mod going_on;
+mod resuming;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -10,6 +10,7 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use messages::plain_words;
 use question_data::question_order::DataCursor;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -176,7 +177,7 @@ impl Lines<'_> {
             }
             None => return Err(self.fault("the file ends here, expected another line".to_owned())),
         };
-        serde_json::from_str(&text).map_err(|error| self.fault(error.to_string()))
+        serde_json::from_str(&text).map_err(|error| self.fault(plain_words(&error.to_string())))
     }
 
     fn fault(&self, problem: String) -> SavedRolloutError {

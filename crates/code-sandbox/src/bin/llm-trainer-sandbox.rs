@@ -1,5 +1,5 @@
-//! Restricts itself and becomes the interpreter of a program: what `llm-trainer` starts to run a model's programs
-//! (`docs/reward-math.md`). It takes one argument, what the program is allowed, in JSON.
+//! Restricts itself and becomes the interpreter of a program; `llm-trainer` starts it for a model's programs
+//! (`docs/reward-math.md`). Its one argument holds the permissions of the program, in JSON.
 
 use std::process::ExitCode;
 

@@ -33,7 +33,7 @@ const WORTH_A_THREAD: usize = 1 << 16;
 #[derive(Debug)]
 pub struct Matrix {
     /// The rows of one weight after another.
-    parts: Vec<Part>,
+    row_blocks: Vec<RowBlock>,
     packed: Option<Packed>,
     outputs: usize,
     inputs: usize,
@@ -45,13 +45,13 @@ pub struct Matrix {
 
 /// Some rows of a [`Matrix`].
 #[derive(Debug)]
-struct Part {
+struct RowBlock {
     /// `[outputs, width]`.
     numbers: HostNumbers,
     outputs: usize,
 }
 
-/// The numbers of a [`Part`].
+/// The numbers of a [`RowBlock`].
 #[derive(Debug, Clone, Copy)]
 enum Numbers<'a> {
     /// `[outputs, width]`.
@@ -63,11 +63,11 @@ enum Numbers<'a> {
 /// Weights that a product reads.
 #[derive(Debug, Clone, Copy)]
 enum Source<'a> {
-    Part(Numbers<'a>),
+    Rows(Numbers<'a>),
     Packed(&'a Packed),
 }
 
-impl Part {
+impl RowBlock {
     /// Copies the weight if it cannot be read in place or its width is not padded.
     fn new(weight: &Tensor, width: usize) -> Self {
         let [outputs, inputs] = [0, 1].map(|dimension| size(weight.size()[dimension]));
@@ -104,15 +104,16 @@ impl Matrix {
     pub fn new(weights: &[Tensor]) -> Self {
         let inputs = size(weights[0].size()[1]);
         let width = inputs.next_multiple_of(PADDING);
-        let parts: Vec<Part> = weights.iter().map(|weight| Part::new(weight, width)).collect();
-        let outputs = parts.iter().map(|part| part.outputs).sum();
+        let row_blocks: Vec<RowBlock> =
+            weights.iter().map(|weight| RowBlock::new(weight, width)).collect();
+        let outputs = row_blocks.iter().map(|row_block| row_block.outputs).sum();
         let in_pairs = weights[0].kind() == Kind::BFloat16;
-        Self { parts, packed: None, outputs, inputs, width, in_pairs }
+        Self { row_blocks, packed: None, outputs, inputs, width, in_pairs }
     }
 
     /// Adds a packed copy of bf16 weights, which is faster to read, if they can be packed. Products keep their bits.
     pub fn pack(&mut self, threads: &rayon::ThreadPool) {
-        let words = self.parts.iter().filter_map(|part| match part.numbers() {
+        let words = self.row_blocks.iter().filter_map(|row_block| match row_block.numbers() {
             Numbers::F32(_) => None,
             Numbers::Bf16(words) => Some(words),
         });
@@ -133,13 +134,13 @@ impl Matrix {
     /// If there is no such row.
     pub fn push_row(&self, index: usize, rows: &mut Vec<f32>) {
         let mut index = index;
-        let mut parts = self.parts.iter();
-        let part = parts.find(|part| {
-            let here = index < part.outputs;
-            index -= if here { 0 } else { part.outputs };
+        let mut row_blocks = self.row_blocks.iter();
+        let row_block = row_blocks.find(|row_block| {
+            let here = index < row_block.outputs;
+            index -= if here { 0 } else { row_block.outputs };
             here
         });
-        match part.expect("an index below `outputs`").numbers() {
+        match row_block.expect("an index below `outputs`").numbers() {
             Numbers::F32(numbers) => {
                 rows.extend_from_slice(&numbers[index * self.width..][..self.inputs]);
             }
@@ -165,7 +166,7 @@ impl Matrix {
         let pieces = if threads == 1 { 1 } else { 4 * threads };
         let block = self.outputs.div_ceil(pieces).next_multiple_of(WEIGHT_ROWS);
         let width = self.width;
-        let mut blocks = Vec::with_capacity(pieces + self.parts.len());
+        let mut blocks = Vec::with_capacity(pieces + self.row_blocks.len());
         let mut rest = product.as_mut_slice();
         for (source, outputs) in self.sources(rows) {
             let (here, others) = rest.split_at_mut(outputs * rows);
@@ -176,10 +177,10 @@ impl Matrix {
         let run = |(source, first, product): (Source<'_>, usize, &mut [f32])| {
             let inputs = inputs.as_slice();
             match source {
-                Source::Part(Numbers::F32(weights)) => {
+                Source::Rows(Numbers::F32(weights)) => {
                     arch.dispatch(Block { weights, first, inputs, width, product });
                 }
-                Source::Part(Numbers::Bf16(weights)) => {
+                Source::Rows(Numbers::Bf16(weights)) => {
                     arch.dispatch(Block { weights, first, inputs, width, product });
                 }
                 Source::Packed(packed) => packed.multiply(arch, first, inputs, product),
@@ -200,8 +201,10 @@ impl Matrix {
                 vec![(Source::Packed(packed), self.outputs)]
             }
             _ => {
-                let parts = self.parts.iter();
-                parts.map(|part| (Source::Part(part.numbers()), part.outputs)).collect()
+                let row_blocks = self.row_blocks.iter();
+                row_blocks
+                    .map(|row_block| (Source::Rows(row_block.numbers()), row_block.outputs))
+                    .collect()
             }
         }
     }
@@ -268,8 +271,8 @@ mod tests {
             {
                 let weight = wave(outputs, inputs, 0.37).to_kind(kind);
                 let x = wave(rows, inputs, 0.11).to_kind(Kind::Float);
-                let parts = [weight.narrow(0, 0, 1), weight.narrow(0, 1, outputs - 1)];
-                let matrix = Matrix::new(&parts);
+                let row_blocks = [weight.narrow(0, 0, 1), weight.narrow(0, 1, outputs - 1)];
+                let matrix = Matrix::new(&row_blocks);
                 let product = matrix.multiply(Arch::new(), &column(&x));
                 let expected = x.to_kind(Kind::Double).matmul(&weight.to_kind(Kind::Double).tr());
                 for (value, expected) in product.iter().zip(column(&expected)) {

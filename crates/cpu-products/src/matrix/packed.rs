@@ -27,7 +27,7 @@ const FEW: usize = 8;
 const PIECES_AHEAD: usize = 20;
 
 /// Full groups to prefetch ahead of the one in use; a tile has few.
-const WHOLES_AHEAD: usize = 4;
+const FULL_GROUPS_AHEAD: usize = 4;
 
 /// [`GROUP`] inputs of each of [`WEIGHT_ROWS`] rows.
 #[derive(Debug, Clone, Copy)]
@@ -41,7 +41,7 @@ struct Piece {
 /// [`GROUP`] inputs of each of [`WEIGHT_ROWS`] rows in full, two bf16 a word.
 #[derive(Debug)]
 #[repr(C, align(64))]
-struct Whole {
+struct FullGroup {
     words: [[i32; WORDS]; WEIGHT_ROWS],
     /// Index of the group within its rows.
     group: usize,
@@ -54,11 +54,11 @@ pub(super) struct Packed {
     /// The upper byte of each code.
     table: [u8; CODES],
     groups: usize,
-    /// `[tiles, groups]`; those of `wholes` are not read.
+    /// `[tiles, groups]`; those of `full_groups` are not read.
     pieces: Vec<Piece>,
     /// The groups that have an upper byte without a code, tile by tile.
-    wholes: Vec<Whole>,
-    /// Index in `wholes` of each tile's first group, and the end: `[tiles + 1]`.
+    full_groups: Vec<FullGroup>,
+    /// Index in `full_groups` of each tile's first group, and the end: `[tiles + 1]`.
     starts: Vec<usize>,
 }
 
@@ -78,26 +78,26 @@ impl Packed {
         // Taken by this thread, not by one of the pool: a thread that is new would not find what another before it gave back.
         let mut pieces = Vec::with_capacity(tiles * groups);
         prefer_large_pages(&mut pieces);
-        let mut are_whole = Vec::new();
+        let mut are_full = Vec::new();
         threads.install(|| {
             (0..tiles * groups)
                 .into_par_iter()
                 .map(|index| Piece::new(lookup, &table, words(index)))
-                .unzip_into_vecs(&mut pieces, &mut are_whole);
+                .unzip_into_vecs(&mut pieces, &mut are_full);
         });
-        let indices = || are_whole.iter().enumerate().filter(|(_, is_whole)| **is_whole);
+        let indices = || are_full.iter().enumerate().filter(|(_, is_full)| **is_full);
         if indices().count() * FEW > pieces.len() {
             return None;
         }
         let full_group =
-            |index| Whole { group: index % groups, words: words(index).map(|words| *words) };
-        let wholes = indices().map(|(index, _)| full_group(index)).collect();
+            |index| FullGroup { group: index % groups, words: words(index).map(|words| *words) };
+        let full_groups = indices().map(|(index, _)| full_group(index)).collect();
         let mut starts = vec![0];
-        for tile in are_whole.chunks_exact(groups) {
-            let here = tile.iter().filter(|is_whole| **is_whole).count();
+        for tile in are_full.chunks_exact(groups) {
+            let here = tile.iter().filter(|is_full| **is_full).count();
             starts.push(starts[starts.len() - 1] + here);
         }
-        Some(Self { lookup, table, groups, pieces, wholes, starts })
+        Some(Self { lookup, table, groups, pieces, full_groups, starts })
     }
 
     /// Products of the rows from `first`, which begins a tile, with `inputs`, `[rows, width]` as `Matrix::lay_out` has them;
@@ -107,9 +107,9 @@ impl Packed {
     }
 
     /// The groups of [`WEIGHT_ROWS`] rows.
-    fn tile(&self, tile: usize) -> (&[Piece], &[Whole]) {
+    fn tile(&self, tile: usize) -> (&[Piece], &[FullGroup]) {
         let pieces = &self.pieces[tile * self.groups..][..self.groups];
-        (pieces, &self.wholes[self.starts[tile]..self.starts[tile + 1]])
+        (pieces, &self.full_groups[self.starts[tile]..self.starts[tile + 1]])
     }
 }
 
@@ -122,12 +122,12 @@ impl Piece {
     ) -> (Self, bool) {
         let mut piece =
             Self { codes: [[0; GROUP / 2]; WEIGHT_ROWS], lower: [[0; GROUP]; WEIGHT_ROWS] };
-        let mut is_whole = false;
+        let mut is_full = false;
         for ((words, codes), lower) in words.into_iter().zip(&mut piece.codes).zip(&mut piece.lower)
         {
-            is_whole |= !lookup.pack(table, words, codes, lower);
+            is_full |= !lookup.pack(table, words, codes, lower);
         }
-        (piece, is_whole)
+        (piece, is_full)
     }
 }
 
@@ -162,8 +162,8 @@ impl WithSimd for Block<'_> {
         let Self { packed, first, inputs, product } = self;
         let rows = inputs.len() / (packed.groups * GROUP);
         for (tile, product) in product.chunks_mut(WEIGHT_ROWS * rows).enumerate() {
-            let (pieces, wholes) = packed.tile(first / WEIGHT_ROWS + tile);
-            multiply_rows(simd, rows, &mut Tile { packed, pieces, wholes, inputs, product });
+            let (pieces, full_groups) = packed.tile(first / WEIGHT_ROWS + tile);
+            multiply_rows(simd, rows, &mut Tile { packed, pieces, full_groups, inputs, product });
         }
     }
 }
@@ -173,7 +173,7 @@ struct Tile<'a> {
     packed: &'a Packed,
     /// `[groups]`
     pieces: &'a [Piece],
-    wholes: &'a [Whole],
+    full_groups: &'a [FullGroup],
     /// `[rows, width]`.
     inputs: &'a [f32],
     /// `[outputs, rows]`.
@@ -187,9 +187,9 @@ impl MultiplyRows for Tile<'_> {
         let mask = UpperHalf::new();
         let mut sums = [[simd.splat_f32s(0.0); X]; WEIGHT_ROWS];
         let mut read = 0;
-        for full in self.wholes {
+        for full in self.full_groups {
             self.add_pieces(simd, mask, read..full.group, &inputs, &mut sums);
-            fetch::<Whole, _>(full.words.as_flattened(), WHOLES_AHEAD);
+            fetch::<FullGroup, _>(full.words.as_flattened(), FULL_GROUPS_AHEAD);
             let inputs = inputs.of_group(full.group);
             for (words, sums) in full.words.iter().zip(&mut sums) {
                 add_words(simd, mask, words, &inputs, sums);
@@ -244,11 +244,11 @@ mod tests {
 
     /// The bf16 of row `row`, read from the format without the instructions that products use.
     fn unpacked(packed: &Packed, row: usize) -> Vec<u16> {
-        let (pieces, wholes) = packed.tile(row / WEIGHT_ROWS);
+        let (pieces, full_groups) = packed.tile(row / WEIGHT_ROWS);
         let row = row % WEIGHT_ROWS;
         let of_group = |(group, piece): (usize, &Piece)| -> Vec<u16> {
-            if let Some(whole) = wholes.iter().find(|whole| whole.group == group) {
-                return whole.words[row].iter().flat_map(|word| halves(*word)).collect();
+            if let Some(full) = full_groups.iter().find(|full| full.group == group) {
+                return full.words[row].iter().flat_map(|word| halves(*word)).collect();
             }
             let bf16 = |number: usize| {
                 let (vector, half) = (number / 32, number / 16 % 2);
@@ -285,7 +285,7 @@ mod tests {
     fn pack(weight: &[[i32; WORDS]], groups: usize) -> Option<(Packed, f64)> {
         let threads = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
         let packed = Packed::new(&weight.chunks_exact(groups).collect::<Vec<_>>(), &threads)?;
-        let share = packed.wholes.len() as f64 / packed.pieces.len() as f64;
+        let share = packed.full_groups.len() as f64 / packed.pieces.len() as f64;
         Some((packed, share))
     }
 

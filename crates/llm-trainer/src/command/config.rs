@@ -6,16 +6,22 @@ use anyhow::bail;
 use messages::nearest;
 use training_run::config::{fields, schema};
 
+const EXAMPLES: &str = "\
+Examples:
+  # Show one field
+  llm-trainer config rollout.top_p
+  # Show the settings of a policy loss
+  llm-trainer config clip-cov
+  # Write the schema for an editor
+  llm-trainer config --schema > run.schema.json";
+
 /// Arguments of `config`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  \
-    llm-trainer config rollout.top_p\n  \
-    llm-trainer config clip-cov\n  \
-    llm-trainer config --schema > run.schema.json")]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Show only fields whose path contains this text [default: all]
     key: Option<String>,
-    /// Print the JSON schema of a configuration, by which editors complete and check a TOML file
+    /// Print the JSON schema of a configuration, with which editors complete and check a TOML file
     #[arg(long, conflicts_with = "key")]
     schema: bool,
 }

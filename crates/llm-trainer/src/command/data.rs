@@ -11,8 +11,16 @@ use question_data::dataset::{DataSource, QuestionFile};
 use question_data::ground_truth::RewardKinds;
 use training_run::config::RunConfig;
 
+const EXAMPLES: &str = "\
+Examples:
+  # Report the defects of a file
+  llm-trainer data check questions.jsonl
+  # Fail if there is a defect
+  llm-trainer data check questions.jsonl --strict";
+
 /// Arguments of `data`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     #[command(subcommand)]
     action: Action,
@@ -24,35 +32,46 @@ enum Action {
     Check(CheckArgs),
 }
 
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  # Report defects, and questions that are in an evaluation set
+  llm-trainer data check questions.jsonl --against math500.jsonl
+  # Count questions of more than 1024 tokens
+  llm-trainer data check questions.jsonl --tokenizer models/SmolLM2-135M-Instruct --max-length 1024
+  # Read the file as a run would
+  llm-trainer data check questions.jsonl --config run.toml";
+
 #[derive(Debug, clap::Args)]
+#[command(after_help = CHECK_EXAMPLES)]
 struct CheckArgs {
     /// Questions: .jsonl, .jsonl.zst, .json, .csv or .parquet
     file: PathBuf,
-    /// Evaluation set that must not be trained on [default: none]
+    /// Evaluation set whose questions must not be in the file [default: none]
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
     /// Hugging Face directory whose tokenizer counts the lengths [default: characters]
     #[arg(long, value_name = "DIR")]
     tokenizer: Option<PathBuf>,
-    /// Count questions longer than this, in characters, or tokens with --tokenizer; 0 is no limit
+    /// Count questions longer than this, in characters, or in tokens with --tokenizer; 0 sets no limit
     #[arg(long, default_value_t = 0, value_name = "N")]
     max_length: usize,
-    /// Run whose `reward.kind`, `reward.kind_by_source` and `data.train.file` say how the file is read [default: mathematics]
+    /// Run whose `reward.kind`, `reward.kind_by_source` and `data.train.file` define how the file is read [default: none,
+    /// answers are mathematics]
     #[arg(long, value_name = "TOML")]
     config: Option<PathBuf>,
-    /// Kind of the answers: math, multiple-choice or exact-match, or SOURCE=KIND for one source; may be repeated
+    /// Kind of the answers: math, multiple-choice, exact-match or code, or SOURCE=KIND for one source; may be repeated
     #[arg(long = "kind", value_name = "[SOURCE=]KIND")]
     kinds: Vec<String>,
-    /// Column of the problem, dots lead inside [default: recognised]
+    /// Column of the problem; dots lead into nested fields [default: recognised]
     #[arg(long, default_value = "", hide_default_value = true, value_name = "COLUMN")]
     problem_field: String,
-    /// Column of the answer, dots lead inside [default: recognised]
+    /// Column of the answer; dots lead into nested fields [default: recognised]
     #[arg(long, default_value = "", hide_default_value = true, value_name = "COLUMN")]
     answer_field: String,
-    /// One JSON object with every row number in place of the table
+    /// Print one JSON object with every row number instead of the table
     #[arg(long)]
     json: bool,
-    /// Fail, too, where answers contradict each other, escapes are broken or questions are known from the evaluation set
+    /// Also fail if answers contradict each other, escapes are broken, or questions are in the evaluation set
     #[arg(long)]
     strict: bool,
 }

@@ -9,7 +9,7 @@ use tch::{Device, Kind, Tensor};
 use torch_ext::{CudaDriver, CudaLibrary, cuda_driver};
 
 use crate::device::{self, Machine, NoCuda, memory_bytes};
-use crate::generation::{test_fused_decoding, test_own_kernels};
+use crate::generation::{test_custom_kernels, test_fused_decoding};
 use crate::kernel_self_test::{SWITCH, may_use_kernels, on_host};
 use crate::model::test_fused_training;
 
@@ -18,8 +18,16 @@ const MODEL: &str = "7b";
 /// Numbers of query heads and key-value heads of that shape, and their width.
 const HEADS: [i64; 3] = [28, 4, 128];
 
+const EXAMPLES: &str = "\
+Examples:
+  # Show libtorch, devices and memory, and run the self-tests
+  llm-trainer doctor
+  # Hide the GPUs, and test the CPU alone
+  CUDA_VISIBLE_DEVICES= llm-trainer doctor";
+
 /// Arguments of `doctor`: none.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {}
 
 /// Prints libtorch, CUDA, driver, devices, threads and memory, then the outcome of a self-test on each device.
@@ -57,10 +65,11 @@ pub fn run(_args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     }
     let cuda_devices = (0..*cuda.as_ref().unwrap_or(&0)).map(Device::Cuda);
     for device in std::iter::once(Device::Cpu).chain(cuda_devices) {
-        let error = self_test(device).with_context(|| format!("self-test on {device:?}"))?;
-        writeln!(out, "self-test    {device:?}: ok, largest error {error:.1e}")?;
+        let error =
+            self_test(device).with_context(|| format!("self-test on {}", name_of(device)))?;
+        writeln!(out, "self-test    {}: ok, largest error {error:.1e}", name_of(device))?;
         if device != Device::Cpu && !may_use_kernels() {
-            writeln!(out, "kernels      {device:?}: off, for {SWITCH} is no")?;
+            writeln!(out, "kernels      {}: off, because {SWITCH} is no", name_of(device))?;
         } else if device != Device::Cpu {
             let attention = [
                 ("training", test_fused_training(device)),
@@ -71,8 +80,8 @@ pub fn run(_args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
                 say_which(out, ("attention", device), kernel, &outcome)?;
             }
             let model = preset_model(MODEL).context("a model of this size")?;
-            for (operation, outcome) in test_own_kernels(device, &model) {
-                let kernel = (operation.name(), "a kernel of our own");
+            for (operation, outcome) in test_custom_kernels(device, &model) {
+                let kernel = (operation.name(), "a custom kernel");
                 say_which(out, ("kernel", device), kernel, &outcome)?;
             }
         }
@@ -121,12 +130,12 @@ fn say_which(
     (what, kernel): (&str, &str),
     outcome: &Result<f64, String>,
 ) -> std::io::Result<()> {
-    write!(out, "{label:<12} {device:?}: {what} by ")?;
+    write!(out, "{label:<12} {}: {what} by ", name_of(device))?;
     match outcome {
         Ok(error) => writeln!(out, "{kernel}, largest error {error:.1e}"),
         Err(reason) => {
             let reason = reason.lines().next().unwrap_or_default();
-            writeln!(out, "plain operators, as {reason}")
+            writeln!(out, "plain operators: {reason}")
         }
     }
 }
@@ -166,6 +175,14 @@ fn self_test(device: Device) -> anyhow::Result<f64> {
     Ok(largest)
 }
 
+/// The device in the words of `--device`.
+fn name_of(device: Device) -> String {
+    match device {
+        Device::Cuda(index) => format!("cuda:{index}"),
+        other => format!("{other:?}").to_lowercase(),
+    }
+}
+
 fn gibibytes(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 30)
 }
@@ -191,15 +208,14 @@ mod tests {
     fn of_each_operation_it_says_what_does_it_and_why() {
         let mut out = Vec::new();
         let mut say = |outcome| {
-            let (target, kernel) =
-                (("kernel", Device::Cuda(1)), ("the gate", "a kernel of our own"));
+            let (target, kernel) = (("kernel", Device::Cuda(1)), ("the gate", "a custom kernel"));
             say_which(&mut out, target, kernel, &outcome).unwrap();
         };
         say(Ok(0.00374));
         say(Err("NVRTC does not compile it:\nkernels.cu(3)".to_owned()));
         let expected = "\
-            kernel       Cuda(1): the gate by a kernel of our own, largest error 3.7e-3\n\
-            kernel       Cuda(1): the gate by plain operators, as NVRTC does not compile it:\n";
+            kernel       cuda:1: the gate by a custom kernel, largest error 3.7e-3\n\
+            kernel       cuda:1: the gate by plain operators: NVRTC does not compile it:\n";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 }

@@ -21,25 +21,35 @@ use super::model_options::Placement;
 use super::sampling_options::BandOptions;
 use crate::evaluation::{Evaluation, EvaluationOutcome};
 
+const EXAMPLES: &str = "\
+Examples:
+  # Evaluate a model on a set, with 32 responses to each problem
+  llm-trainer eval models/SmolLM2-135M-Instruct --set aime24=aime24.jsonl:n=32,temperature=0.6
+  # Evaluate a checkpoint of a run
+  llm-trainer eval runs/demo/KL-Cov --step 80 --config configs/evaluation/demo.toml --output out/kl-cov
+  # Compare two evaluations
+  llm-trainer eval compare out/grpo out/kl-cov";
+
 /// Arguments of `eval`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Args {
     #[command(subcommand)]
     action: Option<Action>,
-    /// A Hugging Face directory, a checkpoint, or the folder of a run (its latest checkpoint)
+    /// Hugging Face directory, checkpoint, or folder of a run (its latest checkpoint)
     #[arg(required = true, value_name = "MODEL_OR_RUN")]
     model: Option<PathBuf>,
     /// Checkpoint of a run after this step [default: the latest]
     #[arg(long, value_name = "STEP")]
     step: Option<u64>,
-    /// A set of questions, as aime24=aime24.jsonl.zst:n=32,temperature=0.6; may be repeated
+    /// Set of questions, such as aime24=aime24.jsonl.zst:n=32,temperature=0.6; may be repeated
     #[arg(long = "set", value_name = "NAME=FILE[:KEY=VALUE,...]")]
     sets: Vec<String>,
     /// TOML file with seed, [sampling], [prompt], [grading], [bootstrap] and [[set]] [default: none]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Folder of the results; an evaluation that was interrupted goes on there [default: evaluations/step-N of the run, or
+    /// Folder of the results; an interrupted evaluation resumes there [default: evaluations/step-N of the run, or
     /// evaluations/MODEL]
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
@@ -47,13 +57,13 @@ pub struct Args {
     sampling: SamplingOptions,
     #[command(flatten)]
     placement: Placement,
-    /// Sequences that decode together; changes speed and memory, not the tokens
+    /// Number of sequences that decode together; it changes speed and memory, not the tokens
     #[arg(long, default_value_t = 64)]
     rows: usize,
-    /// Decode by libtorch's matrix products on the CPU too, which are slower with few rows
+    /// Decode with libtorch's matrix products on the CPU; they are slower with few rows
     #[arg(long)]
     no_cpu_kernels: bool,
-    /// Print results.json in place of the table
+    /// Print results.json instead of the table
     #[arg(long)]
     json: bool,
 }
@@ -61,22 +71,24 @@ pub struct Args {
 /// Sampling options of every set that sets none of its own.
 #[derive(Debug, clap::Args)]
 struct SamplingOptions {
-    /// Responses to each problem [default: 1]
+    /// Number of responses to each problem [default: 1]
     #[arg(short = 'n', long, value_name = "N")]
     samples: Option<u32>,
-    /// Logits are divided by it; 0 takes the likeliest token [default: 0]
+    /// Temperature, the divisor of the logits; 0 takes the most likely token [default: 0]
     #[arg(long)]
     temperature: Option<f64>,
-    /// Draw only the likeliest tokens whose probabilities first add up to this fraction, above 0, at most 1 [default: 1, which is all]
+    /// Sample only from the most likely tokens whose probabilities first add up to this fraction, above 0, at most 1
+    /// [default: 1, which keeps all]
     #[arg(long)]
     top_p: Option<f64>,
-    /// Draw only this many of the likeliest tokens; 0 is all [default: 0]
+    /// Sample only from this many of the most likely tokens; 0 keeps all [default: 0]
     #[arg(long)]
     top_k: Option<u32>,
-    /// Draw only tokens that have at least this fraction of the likeliest one's probability, 0 to 1 [default: 0, which is all]
+    /// Sample only tokens with at least this fraction of the largest probability, at least 0, below 1
+    /// [default: 0, which keeps all]
     #[arg(long)]
     min_p: Option<f64>,
-    /// Longest response, in tokens [default: that of the run, or 1024]
+    /// Maximum length of a response, in tokens [default: that of the run, or 1024]
     #[arg(long, value_name = "TOKENS")]
     max_response_tokens: Option<u32>,
     #[command(flatten)]
@@ -84,13 +96,13 @@ struct SamplingOptions {
     /// End a response before this text; may be repeated
     #[arg(long = "stop", value_name = "TEXT")]
     stops: Vec<String>,
-    /// Ask only the first so many problems of each set; 0 is all
+    /// Number of problems of each set, from the first; 0 takes all
     #[arg(long, default_value_t = 0, value_name = "N")]
     limit: usize,
-    /// Seed of the sampling noise and of the intervals [default: 0]
+    /// Seed of the sampling and of the intervals [default: 0]
     #[arg(long)]
     seed: Option<u64>,
-    /// Text of the question, with {problem} for the problem [default: that of the run, or the problem as it stands]
+    /// Text of a question, with {problem} for the problem [default: that of the run, or the problem alone]
     #[arg(long, value_name = "TEXT")]
     template: Option<String>,
     /// System message [default: that of the run, or none]

@@ -11,16 +11,24 @@ use run_report::tensorboard::EventWriter;
 use training_run::metrics::read_metrics;
 use training_run::run_directory::RunDirectory;
 
+const EXAMPLES: &str = "\
+Examples:
+  # Write the metrics as CSV
+  llm-trainer export runs/demo/GRPO --csv GRPO.csv
+  # Write event files for TensorBoard
+  llm-trainer export runs/demo/GRPO --tensorboard exported";
+
 /// Arguments of `export`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 #[command(group = clap::ArgGroup::new("format").required(true).multiple(true))]
 pub struct Args {
-    /// Folder of the run, as `runs/NAME`
+    /// Folder of the run, such as `runs/NAME`
     run: PathBuf,
-    /// Write one row a step and one column a metric to this file; - is standard output
+    /// Write one row per step and one column per metric to this file; - writes to standard output
     #[arg(long, value_name = "FILE", group = "format")]
     csv: Option<PathBuf>,
-    /// Write event files for TensorBoard to the folder DIR/NAME of the run
+    /// Write event files for TensorBoard to DIR/NAME, with the name of the run's folder
     #[arg(long, value_name = "DIR", group = "format")]
     tensorboard: Option<PathBuf>,
 }

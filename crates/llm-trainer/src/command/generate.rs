@@ -20,9 +20,18 @@ use super::model_options::{LoadedModel, ModelOptions};
 use super::sampling_options::BandOptions;
 use crate::generation::{Generated, GenerationOptions, PromptRequest, SamplingKey, generate};
 
+const EXAMPLES: &str = r#"Examples:
+  # Answer one question
+  llm-trainer generate --model models/SmolLM2-135M-Instruct --chat --prompt "What is 2+3?"
+  # Show the entropy of every token
+  llm-trainer generate --model models/SmolLM2-135M-Instruct --chat --prompt "What is 2+3?" --entropy --readable
+  # Sample 8 responses to each prompt of a file, with the latest checkpoint of a run
+  llm-trainer generate --model runs/NAME --input prompts.jsonl --samples 8"#;
+
 /// Arguments of `generate`.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     #[command(flatten)]
     model: ModelOptions,
@@ -31,42 +40,42 @@ pub struct Args {
     /// Put each prompt into the model's chat template, as the user's turn
     #[arg(long)]
     chat: bool,
-    /// Responses to each prompt
+    /// Number of responses to each prompt
     #[arg(long, default_value_t = 1)]
     samples: usize,
-    /// Longest response, in tokens
+    /// Maximum length of a response, in tokens
     #[arg(long, default_value_t = 256)]
     max_new_tokens: usize,
-    /// Logits are divided by it; 0 takes the likeliest token
+    /// Temperature, the divisor of the logits; 0 takes the most likely token
     #[arg(long, default_value_t = Sampling::DEFAULT.temperature)]
     temperature: f64,
-    /// Draw only the likeliest tokens whose probabilities first add up to this fraction, above 0, at most 1; 1 is all
+    /// Sample only from the most likely tokens whose probabilities first add up to this fraction, above 0, at most 1; 1 keeps all
     #[arg(long, default_value_t = Sampling::DEFAULT.top_p)]
     top_p: f64,
-    /// Draw only this many of the likeliest tokens; 0 is all
+    /// Sample only from this many of the most likely tokens; 0 keeps all
     #[arg(long, default_value_t = Sampling::DEFAULT.top_k)]
     top_k: usize,
-    /// Draw only tokens that have at least this fraction of the likeliest one's probability, 0 to 1; 0 is all
+    /// Sample only tokens with at least this fraction of the largest probability, at least 0, below 1; 0 keeps all
     #[arg(long, default_value_t = Sampling::DEFAULT.min_p)]
     min_p: f64,
     /// End a response before this text; may be repeated
     #[arg(long = "stop", value_name = "TEXT")]
     stops: Vec<String>,
-    /// Seed of the noise
+    /// Seed of the sampling
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Sequences that decode together; changes speed and memory, not the tokens
+    /// Number of sequences that decode together; it changes speed and memory, not the tokens
     #[arg(long, default_value_t = 64)]
     rows: usize,
-    /// Decode by libtorch's matrix products on the CPU too, which are slower with few rows
+    /// Decode with libtorch's matrix products on the CPU; they are slower with few rows
     #[arg(long)]
     no_cpu_kernels: bool,
-    /// Entropy and surprise of each token, in nats, and the temperature it was drawn at
+    /// Print entropy and surprise of each token, in nats, and the temperature of its draw
     #[arg(long)]
     entropy: bool,
     #[command(flatten)]
     band: BandOptions,
-    /// Print for people in place of JSON lines: one token a line with --entropy, else the texts
+    /// Print text for people instead of JSON lines: one token per line with --entropy, else the responses
     #[arg(long)]
     readable: bool,
 }
@@ -74,10 +83,10 @@ pub struct Args {
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 struct Source {
-    /// The prompt
+    /// Text of the prompt
     #[arg(long, value_name = "TEXT")]
     prompt: Option<String>,
-    /// JSON lines with "prompt"; - is standard input
+    /// JSON lines with "prompt"; - reads standard input
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
 }

@@ -10,17 +10,25 @@ use crate::progress::Progress;
 
 const MEBIBYTE: u64 = 1 << 20;
 
+const EXAMPLES: &str = "\
+Examples:
+  # Convert a file to bf16 weights
+  llm-trainer import-gguf qwen2.5-0.5b-q8_0.gguf models/qwen2.5-0.5b
+  # Convert it to f32 weights
+  llm-trainer import-gguf qwen2.5-0.5b-q8_0.gguf models/qwen2.5-0.5b --dtype f32";
+
 /// Arguments of `import-gguf`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The GGUF file, of architecture qwen2 or llama
+    /// GGUF file of architecture qwen2 or llama
     file: PathBuf,
-    /// Directory to make: config.json, model.safetensors, tokenizer.json and the rest
+    /// Directory to create: config.json, model.safetensors, tokenizer.json and the rest
     directory: PathBuf,
-    /// Kind of the weights written
+    /// Number format of the written weights
     #[arg(long, value_enum, default_value_t = Dtype::Bf16)]
     dtype: Dtype,
-    /// Which of embedding and head is kept where the file holds both
+    /// Matrices to write if the file holds both embedding and head
     #[arg(long, value_enum, default_value_t = Tie::Auto)]
     tie: Tie,
 }
@@ -39,7 +47,7 @@ enum Dtype {
 /// Treatment of embedding and head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Tie {
-    /// One matrix, the finer of the two, where the two are nearly alike
+    /// One matrix, the more precise of the two, if the two are nearly equal
     Auto,
     /// Both, unchanged
     Keep,

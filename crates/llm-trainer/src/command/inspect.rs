@@ -6,12 +6,20 @@ use std::path::PathBuf;
 use run_report::inspect::{Inspector, Palette, summary};
 use run_report::run_view::RunView;
 
+const EXAMPLES: &str = "\
+Examples:
+  # Browse a run; ? lists the keys
+  llm-trainer inspect runs/demo/KL-Cov
+  # Print a summary, for a pipe or CI
+  llm-trainer inspect runs/demo/KL-Cov --once";
+
 /// Arguments of `inspect`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Folder of the run, as `runs/NAME`; it may still be going
+    /// Folder of the run, such as `runs/NAME`; the run may be in progress
     run: PathBuf,
-    /// Print a summary as plain text and stop, for pipes and CI; so too where standard input or output is no terminal
+    /// Print a summary as plain text and stop, as without a terminal on standard input and output
     #[arg(long, visible_alias = "print")]
     once: bool,
 }

@@ -6,34 +6,42 @@ use std::time::Duration;
 
 use crate::launch::{Host, LaunchOptions, launch};
 
+const EXAMPLES: &str = "\
+Examples:
+  # Train on four GPUs of this host
+  llm-trainer launch -n 4 -- llm-trainer train run.toml
+  # Train on two hosts; the second takes --node-rank 1
+  llm-trainer launch -n 8 --nnodes 2 --node-rank 0 --master-addr node0 -- llm-trainer train run.toml";
+
 /// Arguments of `launch`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Processes to start; each gets torchrun's variables: its rank, their number, where to meet
+    /// Number of ranks on this host; each gets torchrun's variables: its rank, the number of ranks, the address of the store
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     processes: u16,
-    /// Hosts of the run; on each of them the same is launched, with a --node-rank of its own
+    /// Number of hosts; start the same command on each, with its --node-rank
     #[arg(long, value_name = "HOSTS", default_value = "1", value_parser = clap::value_parser!(u16).range(1..))]
     nnodes: u16,
-    /// Which of the hosts this is, from 0; the first serves the store that all meet at
+    /// Index of this host, from 0; host 0 serves the store
     #[arg(long, value_name = "INDEX", default_value = "0")]
     node_rank: u16,
-    /// Name or address by which all hosts reach the first [default: this one, where it is alone]
+    /// Name or address of host 0, reachable from all hosts [default: this host, if it is the only one]
     #[arg(long, value_name = "HOST")]
     master_addr: Option<String>,
-    /// TCP port of the store on the first host
+    /// TCP port of the store on host 0
     #[arg(long, value_name = "PORT", default_value = "29500", value_parser = clap::value_parser!(u16).range(1..))]
     master_port: u16,
-    /// Seconds that the other hosts wait for the first to serve the store
+    /// Longest wait of the other hosts for the store, in seconds
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     connect_seconds: Duration,
-    /// Seconds that the other processes have to end after one has failed, before they are killed
+    /// Longest time for the other ranks to end after one has failed, before they are killed, in seconds
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     grace: Duration,
-    /// Write the output of each rank to DIR/rank-N.log [default: here]
+    /// Write the output of each rank to DIR/rank-N.log [default: none, the output is printed]
     #[arg(long, value_name = "DIR")]
     log_dir: Option<PathBuf>,
-    /// The program and its arguments, after `--`
+    /// Program and its arguments, after `--`
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }

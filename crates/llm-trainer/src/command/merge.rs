@@ -9,17 +9,25 @@ use tch::{Device, Kind};
 
 use crate::model::Decoder;
 
+const EXAMPLES: &str = "\
+Examples:
+  # Merge the adapter of a checkpoint
+  llm-trainer merge runs/NAME/checkpoints/step-100 merged
+  # Write the weights in bf16
+  llm-trainer merge runs/NAME/checkpoints/step-100 merged --dtype bf16";
+
 /// Arguments of `merge`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Directory of a PEFT adapter, such as a checkpoint of a run with `[lora]`
     adapter: PathBuf,
-    /// Directory to make: config, weights and tokenizer
+    /// Directory to create: config, weights and tokenizer
     directory: PathBuf,
-    /// The model that the adapter belongs to [default: the one that `adapter_config.json` names]
+    /// Model of the adapter [default: the one that `adapter_config.json` names]
     #[arg(long, value_name = "DIR")]
     model: Option<PathBuf>,
-    /// Kind of the weights written; auto is that of the model
+    /// Number format of the written weights; auto is that of the model
     #[arg(long, value_enum, default_value_t = StoredKind::Auto)]
     dtype: StoredKind,
 }
@@ -27,7 +35,7 @@ pub struct Args {
 /// Kind of the weights written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum StoredKind {
-    /// That of the model
+    /// Number format of the model
     Auto,
     /// 32-bit floats
     F32,

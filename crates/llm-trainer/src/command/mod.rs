@@ -27,9 +27,9 @@ pub mod warmup;
 use std::io::Write;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use command_pages::{CompletionsArgs, ManArgs};
+use command_pages::{CompletionsArgs, ManArgs, completions_examples, man_examples};
 
-/// Trains Qwen2- and Llama-architecture language models, and shows what their entropy does.
+/// Trains Qwen2 and Llama language models by reinforcement learning, and measures their entropy
 #[derive(Debug, Parser)]
 #[command(name = "llm-trainer", version)]
 pub struct Cli {
@@ -43,41 +43,43 @@ pub struct Cli {
 pub enum Command {
     /// Show libtorch, CUDA, threads and memory, and test the arithmetic
     Doctor(doctor::Args),
-    /// Look for defects in a file of questions before a run is spent on it
+    /// Check a file of questions for defects before a run
     Data(data::Args),
-    /// Log-probability and entropy of every token of given texts
+    /// Compute log-probability and entropy of every token of given texts
     Score(score::Args),
-    /// Draw responses from a model
+    /// Sample responses from a model
     Generate(generate::Args),
     /// Evaluate a model or a run's checkpoint on sets of questions, or compare two evaluations
     Eval(Box<eval::Args>),
-    /// Answer requests of OpenAI's interface over HTTP, on this machine alone unless told otherwise
+    /// Serve a model over HTTP with OpenAI's interface, by default to this machine only
     Serve(serve::Args),
-    /// Train a small model from scratch on worked arithmetic until it is right often enough to learn from rewards
+    /// Train a small model from scratch on worked arithmetic, until it can learn from rewards
     Warmup(warmup::Args),
-    /// Train a model by reinforcement learning, or go on with a run that was interrupted
+    /// Train a model by reinforcement learning, or resume an interrupted run
     Train(train::Args),
     /// Show the fields of a configuration with default and meaning, or its JSON schema
     Config(config::Args),
-    /// Say whether a run fits a device, what to change where it does not, what it sends and how long a step takes
+    /// Predict memory, traffic and time of a run, and list changes if it does not fit
     Plan(plan::Args),
-    /// Ask the first questions of a run, show what comes of them, and say whether the run can learn
+    /// Sample responses to the first questions of a run, and report whether the run can learn
     Preflight(preflight::Args),
-    /// Start a command several times on this host, as the ranks of one run, and end all when one fails
+    /// Start the ranks of one run on this host, and end all when one fails
     Launch(launch::Args),
     /// Write one self-contained HTML page, and its figures as SVG, about one or several runs
     Report(report::Args),
-    /// Look at a run on the terminal: its steps, groups, samples and tokens
+    /// Browse a run on the terminal: its steps, groups, samples and tokens
     Inspect(inspect::Args),
     /// Write the metrics of a run as CSV, or as event files for TensorBoard
     Export(export::Args),
-    /// Add an adapter that was trained with `[lora]` to its model, and write the sum as a Hugging Face directory
+    /// Merge an adapter that was trained with `[lora]` into its model, and write a Hugging Face directory
     Merge(merge::Args),
-    /// Turn a GGUF file of the Qwen2 or Llama architecture into a Hugging Face directory
+    /// Convert a GGUF file of the Qwen2 or Llama architecture into a Hugging Face directory
     ImportGguf(import_gguf::Args),
-    /// Print what makes a shell complete subcommands, options and their values
+    /// Print a script with which a shell completes subcommands, options and their values
+    #[command(after_help = completions_examples!("llm-trainer"))]
     Completions(CompletionsArgs),
     /// Print the manual page of this program or of a subcommand, or write all of them
+    #[command(after_help = man_examples!("llm-trainer", "train"))]
     Man(ManArgs),
     /// Restrict this process to what is allowed and become the program of a response
     #[command(hide = true)]

@@ -27,13 +27,13 @@ pub struct ModelOptions {
 /// Device and precision of a model.
 #[derive(Debug, Clone, Args)]
 pub struct Placement {
-    /// auto, cpu, cuda or cuda:N; auto takes the first CUDA device, or the CPU where no GPU is
+    /// Device: auto, cpu, cuda or cuda:N; auto is the first CUDA device, or the CPU without a GPU
     #[arg(long, default_value = "auto", value_parser = parse_device)]
     pub device: DeviceChoice,
-    /// Kind of the weights in memory; auto is f32 on the CPU and bf16 on CUDA
+    /// Number format of the weights in memory; auto is f32 on the CPU and bf16 on CUDA
     #[arg(long, value_enum, default_value_t = Precision::Auto)]
     pub dtype: Precision,
-    /// CPU threads of one operation [default: one for each core]
+    /// CPU threads of one operation [default: one per core]
     #[arg(long, value_name = "N")]
     pub threads: Option<i32>,
 }

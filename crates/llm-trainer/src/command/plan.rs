@@ -19,48 +19,58 @@ use crate::bf16_matmul::widens_products;
 const PLAIN: &str = "name = \"plan\"\nmodel = { path = \"model\", dtype = \"bf16\" }\n\
                      data = { train = { arithmetic = {} } }\ntraining = { steps = 1 }\n";
 
+const EXAMPLES: &str = "\
+Examples:
+  # Show memory, traffic and time of a published run on eight H200
+  llm-trainer plan --preset qwen2.5-7b-kl-cov --gpus 8 --gpu h200 --zero 3
+  # Print settings with which it fits eight H100
+  llm-trainer plan --preset qwen2.5-7b-kl-cov --gpus 8 --gpu h100 --choose
+  # Plan a model size on four machines
+  llm-trainer plan --model 32b --gpus 8 --nodes 4 --gpu h100 --zero 3 --tensor 2";
+
 /// Arguments of `plan`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Hugging Face directory, or a shape of Qwen2.5: 0.5b, 1.5b, 3b, 7b, 14b, 32b, 72b [default: the run's]
+    /// Hugging Face directory, or a size of Qwen2.5: 0.5b, 1.5b, 3b, 7b, 14b, 32b, 72b [default: the run's]
     #[arg(long, value_name = "DIR|SIZE", required_unless_present_any = ["config", "preset", "table"])]
     model: Option<String>,
-    /// TOML file of a run [default: a run with the defaults of every field, in bf16]
+    /// TOML file of a run [default: a run with the default of every field, in bf16]
     #[arg(long, value_name = "FILE", conflicts_with = "preset")]
     config: Option<PathBuf>,
     #[command(flatten)]
     run: RunOptions,
-    /// Devices of each machine
+    /// Number of devices per machine
     #[arg(long, default_value_t = 1, value_name = "N")]
     gpus: usize,
-    /// Machines
+    /// Number of machines
     #[arg(long, default_value_t = 1, value_name = "M")]
     nodes: usize,
-    /// Stage of sharding over the ranks, 0 to 3, as `--set parallel.zero=STAGE` [default: the run's]
+    /// Stage of `ZeRO`, 0 to 3, as `--set parallel.zero=STAGE` [default: the run's]
     #[arg(long, value_name = "STAGE")]
     zero: Option<u8>,
-    /// Devices that hold one model together, as `--set parallel.tensor=N` [default: the run's]
+    /// Number of tensor-parallel ranks, as `--set parallel.tensor=N` [default: the run's]
     #[arg(long, value_name = "N")]
     tensor: Option<usize>,
     #[command(flatten)]
     options: PlanOptions,
-    /// Fraction of the device's stated matrix operations that passes over many tokens reach, above 0, at most 1
+    /// Fraction of the device's stated matrix throughput that passes over many tokens reach, above 0, at most 1
     #[arg(long, default_value_t = Assumptions::default().matrix_fraction, value_name = "FRACTION")]
     matrix_fraction: f64,
-    /// Fraction of its roofline that decoding reaches, above 0, at most 1
+    /// Fraction of the roofline that decoding reaches, above 0, at most 1
     #[arg(long, default_value_t = Assumptions::default().decode_fraction, value_name = "FRACTION")]
     decode_fraction: f64,
-    /// Fraction of the computation beside it that communication can hide behind, above 0, at most 1
+    /// Fraction of concurrent computation that can hide communication, above 0, at most 1
     #[arg(long, default_value_t = Assumptions::default().overlap_fraction, value_name = "FRACTION")]
     overlap_fraction: f64,
-    /// One JSON object in place of the table
+    /// Print one JSON object instead of the table
     #[arg(long)]
     json: bool,
-    /// Print settings that fit in place of the plan, a NAME=VALUE of `--set` a line: of those that leave the result as it is, the
-    /// fastest by the plan; offloading only where nothing else fits, and then bf16 moments, which round at random
+    /// Print settings that fit instead of the plan, one NAME=VALUE for `--set` per line: the fastest that leave the result
+    /// unchanged; offloading only if nothing else fits, and last bf16 moments, which use stochastic rounding
     #[arg(long, conflicts_with_all = ["json", "table"])]
     choose: bool,
-    /// Print a page in place of one plan: docs/scaling.md [default: none]
+    /// Print a page of the documentation instead of a plan: docs/scaling.md [default: none]
     #[arg(long, value_enum, conflicts_with_all = ["model", "config", "preset"])]
     table: Option<Page>,
 }

@@ -12,19 +12,19 @@ use crate::machine::{cpu_speed, gpu, host_memory};
 /// Devices and assumptions of a plan.
 #[derive(Debug, Clone, clap::Args)]
 pub struct PlanOptions {
-    /// Devices planned for: h200, h100 or a100 [default: those that the run would take here, its GPUs or its CPU; h200 where
-    /// model.device asks for a GPU and none is here]
+    /// Devices to plan for: h200, h100 or a100 [default: the GPUs or the CPU that the run would use on this machine; h200 if
+    /// model.device asks for a GPU that this machine lacks]
     #[arg(long, value_name = "NAME", help_heading = "Planning")]
     gpu: Option<String>,
-    /// Memory of one, as 141GB or 131GiB: a run that needs more by the plan does not start [default: the device's; what is free
-    /// of it as a run starts]
+    /// Memory of one device, such as 141GB or 131GiB; a run whose plan needs more does not start [default: all of the device's
+    /// memory for a plan, its free memory for a run]
     #[arg(long, value_name = "AMOUNT", help_heading = "Planning")]
     gpu_memory: Option<String>,
-    /// Memory of a machine's host, for what its GPUs offload [default: this machine's, if its own GPUs are planned for; else
-    /// enough]
+    /// Host memory of one machine, for what its GPUs offload [default: that of this machine, if the plan is for its GPUs; else
+    /// unlimited]
     #[arg(long, value_name = "AMOUNT", help_heading = "Planning")]
     host_memory: Option<String>,
-    /// Network bandwidth of a machine, in gigabits per second: 3200 is one card of 400 for each of eight devices
+    /// Network bandwidth of one machine, in gigabits per second; 3200 is one card of 400 for each of eight devices
     #[arg(long, default_value_t = 3200.0, value_name = "GBIT", help_heading = "Planning")]
     network_gigabits: f64,
     /// Expected length of a prompt, in tokens [default: a quarter of the longest]
@@ -109,7 +109,7 @@ impl PlanOptions {
         anyhow::ensure!(good, "--network-gigabits is {speed}, expected a number above 0");
         let given = self.memory_bytes()?;
         let hardware = if setup.on_cpu {
-            let memory = host_memory().map(|room| room.total_bytes).or(given);
+            let memory = host_memory().map(|memory| memory.total_bytes).or(given);
             let memory =
                 memory.context("the memory of this machine is unknown: give --gpu-memory")?;
             Hardware::of_cpu(memory, cpu_speed(kind_of(setup.run.model.dtype)), setup.gpus_per_node)

@@ -6,21 +6,29 @@ use super::run_source::RunSource;
 use crate::progress::Progress;
 use crate::training::preflight;
 
+const EXAMPLES: &str = "\
+Examples:
+  # Ask the first 32 questions of a run
+  llm-trainer preflight configs/smollm2-sums.toml
+  # Ask eight questions with another grading, and show one response
+  llm-trainer preflight configs/smollm2-sums.toml --set 'reward.grading={ strict = true }' --prompts 8 --show 1";
+
 /// Arguments of `preflight`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     #[command(flatten)]
     run: RunSource,
-    /// Questions asked, the first that the run would ask
+    /// Number of questions to ask, from the first of the run
     #[arg(long, default_value_t = 32, value_name = "N")]
     prompts: usize,
-    /// Responses to each [default: the run's]
+    /// Number of responses to each question [default: the run's]
     #[arg(long, value_name = "N")]
     samples: Option<usize>,
-    /// Responses that are shown, one to each of the first questions
+    /// Number of responses to show, one to each of the first questions
     #[arg(long, default_value_t = 3, value_name = "N")]
     show: usize,
-    /// One JSON object with every response in place of the text
+    /// Print one JSON object with every response instead of the text
     #[arg(long)]
     json: bool,
 }

@@ -4,22 +4,31 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use messages::plain_words;
 use run_report::report::{Report, ReportRun, Verification};
 use training_run::run_directory::RunDirectory;
 
+const EXAMPLES: &str = "\
+Examples:
+  # Write report.html into the folder of a run
+  llm-trainer report runs/demo/KL-Cov
+  # Compare three runs on one page
+  llm-trainer report runs/demo/GRPO runs/demo/Clip-Cov runs/demo/KL-Cov --output comparison.html";
+
 /// Arguments of `report`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Folders of the runs, as `runs/NAME`
+    /// Folders of the runs, such as `runs/NAME`
     #[arg(required = true)]
     runs: Vec<PathBuf>,
-    /// Output of `softmax-sim verify --json`, shown on the same page [default: none]
+    /// Output of `softmax-sim verify --json` to show on the page [default: none]
     #[arg(long, value_name = "FILE")]
     verification: Option<PathBuf>,
-    /// File for the page [default: report.html in the folder of the first run]
+    /// File of the page [default: report.html in the folder of the first run]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Command that makes the runs again, for the foot of the page [default: none]
+    /// Command that reproduces the runs, for the foot of the page [default: none]
     #[arg(long, default_value = "", hide_default_value = true)]
     command: String,
     /// Title of the page
@@ -77,5 +86,8 @@ fn describe(config_toml: &str) -> String {
 fn read_verification(path: &Path) -> anyhow::Result<Verification> {
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("{}: cannot read", path.display()))?;
-    serde_json::from_str(&text).with_context(|| format!("{}: not a verification", path.display()))
+    serde_json::from_str(&text).map_err(|error| {
+        let problem = plain_words(&error.to_string());
+        anyhow::anyhow!("{}: not a verification: {problem}", path.display())
+    })
 }

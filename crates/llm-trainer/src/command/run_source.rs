@@ -8,7 +8,7 @@ use training_run::config::Run;
 /// A run: a file or a published one, and what is changed in it.
 #[derive(Debug, Clone, clap::Args)]
 pub struct RunSource {
-    /// TOML file of the run, whose paths are relative to its folder; `docs/configuration.md` lists every field
+    /// TOML file of the run, with paths relative to its folder; `docs/configuration.md` lists every field
     #[arg(required_unless_present = "preset", conflicts_with = "preset")]
     config: Option<PathBuf>,
     #[command(flatten)]
@@ -30,12 +30,12 @@ impl RunSource {
 /// A run as far as options say it.
 #[derive(Debug, Clone, clap::Args)]
 pub struct RunOptions {
-    /// A published run in place of a file, as qwen2.5-7b-kl-cov; one that is trained needs --set model.path=DIR --set
-    /// data.train=FILE. Without a name: list them [default: none]
+    /// Published run instead of a file, such as qwen2.5-7b-kl-cov; training needs --set model.path=DIR --set
+    /// data.train=FILE too; without a name, list the published runs [default: none]
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
     pub preset: Option<String>,
-    /// Set one field of the run, as `--set training.steps=10`; a path given here is relative to the working directory; may
-    /// be repeated
+    /// Set one field of the run, as in `--set training.steps=10`; a path given here is relative to the working directory;
+    /// may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
 }

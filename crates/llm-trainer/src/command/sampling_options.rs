@@ -6,11 +6,10 @@ use entropy_core::{EntropyBand, InputError};
 /// Bounds of the entropy of the distribution that each token is drawn from.
 #[derive(Debug, Clone, Copy, Args)]
 pub(super) struct BandOptions {
-    /// Raise the temperature of a token until the distribution it is drawn from has this entropy, in nats; at most tenfold
-    /// [default: none]
+    /// Raise the temperature of a token, at most tenfold, until its distribution has this entropy, in nats [default: none]
     #[arg(long, value_name = "H")]
     pub(super) entropy_floor: Option<f64>,
-    /// Lower it likewise where the entropy is above this, in nats; at most to a tenth [default: none]
+    /// Lower the temperature of a token, at most to a tenth, until its distribution has this entropy, in nats [default: none]
     #[arg(long, value_name = "H")]
     pub(super) entropy_ceiling: Option<f64>,
 }

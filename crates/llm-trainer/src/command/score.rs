@@ -12,15 +12,22 @@ use super::model_options::{LoadedModel, ModelOptions};
 use crate::model::Decoder;
 use crate::scoring::{Scores, score as score_tokens};
 
+const EXAMPLES: &str = r#"Examples:
+  # Score the texts of a file
+  llm-trainer score --model models/SmolLM2-135M-Instruct --input texts.jsonl
+  # Score one text
+  echo '{"text": "2 + 3 = 5"}' | llm-trainer score --model models/SmolLM2-135M-Instruct --input -"#;
+
 /// Arguments of `score`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     #[command(flatten)]
     model: ModelOptions,
-    /// JSON lines with `text` or `token_ids`; - is standard input
+    /// JSON lines with `text` or `token_ids`; - reads standard input
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
-    /// Logits are divided by it
+    /// Temperature, the divisor of the logits
     #[arg(long, default_value_t = 1.0)]
     temperature: f64,
 }

@@ -14,53 +14,63 @@ use crate::serve::{BatchCapacity, Settings, listen};
 /// Default context in tokens (prompt and response), unless the user or the model's positions limit it further.
 const TOKENS: usize = 4096;
 
+const EXAMPLES: &str = "\
+Examples:
+  # Serve a checkpoint on port 8000 of this machine
+  llm-trainer serve runs/NAME/checkpoints/step-100 --model-name mine
+  # Serve other machines too, with 64 responses at a time
+  llm-trainer serve models/SmolLM2-135M-Instruct --host 0.0.0.0 --allow-remote --rows 64
+  # Sample for a training run that sends new weights
+  llm-trainer serve models/SmolLM2-135M-Instruct --reload-root /shared/weights";
+
 /// Arguments of `serve`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Hugging Face directory with config.json, safetensors and tokenizer.json, or the folder of a run (its latest
     /// checkpoint)
     #[arg(value_name = "MODEL_OR_RUN")]
     model: PathBuf,
-    /// Address that is listened on; others than those of this machine need --allow-remote
+    /// Address to listen on; any but a loopback address needs --allow-remote
     #[arg(long, default_value = "127.0.0.1", value_name = "ADDRESS")]
     host: IpAddr,
-    /// Port; 0 takes a free one
+    /// Port to listen on; 0 takes a free one
     #[arg(long, default_value_t = 8000, value_name = "PORT")]
     port: u16,
-    /// Let other machines in: there is no password, and no encryption
+    /// Let other machines connect: there is no password, and no encryption
     #[arg(long)]
     allow_remote: bool,
     /// Name of the model in requests [default: the directory's name]
     #[arg(long, value_name = "NAME")]
     model_name: Option<String>,
-    /// Responses that decode together
+    /// Number of responses that decode together
     #[arg(long, default_value_t = 16, value_name = "N")]
     rows: usize,
-    /// Longest prompt and response together, in tokens [default: 4096, or the model's positions where they are fewer]
+    /// Maximum length of prompt and response together, in tokens [default: 4096, or the model's positions if fewer]
     #[arg(long, value_name = "TOKENS")]
     context: Option<usize>,
-    /// Requests that wait; further ones are refused with status 429
+    /// Number of requests that wait; further ones are refused with status 429
     #[arg(long, default_value_t = 64, value_name = "N")]
     queue: usize,
-    /// Longest body of a request, in bytes
+    /// Maximum size of the body of a request, in bytes
     #[arg(long, default_value_t = 4 << 20, value_name = "BYTES")]
     body_bytes: usize,
-    /// Connections at once
+    /// Maximum number of open connections
     #[arg(long, default_value_t = 256, value_name = "N")]
     connections: usize,
-    /// Longest wait for a request that has begun to come, in seconds
+    /// Longest wait for the rest of a request, in seconds
     #[arg(long, default_value_t = 30.0, value_name = "SECONDS")]
     read_seconds: f64,
-    /// How long begun requests may go on after SIGTERM, in seconds
+    /// Longest time that started requests continue after SIGTERM, in seconds
     #[arg(long, default_value_t = 30.0, value_name = "SECONDS")]
     grace_seconds: f64,
-    /// Let requests of this machine load other weights of the same model from below this folder, by POST /v1/reload
+    /// Folder below which POST /v1/reload from this machine may load other weights of the same model
     /// [default: none, nothing is loaded]
     #[arg(long, value_name = "DIR")]
     reload_root: Option<PathBuf>,
     #[command(flatten)]
     placement: Placement,
-    /// Decode by libtorch's matrix products on the CPU too, which are slower with few rows
+    /// Decode with libtorch's matrix products on the CPU; they are slower with few rows
     #[arg(long)]
     no_cpu_kernels: bool,
 }

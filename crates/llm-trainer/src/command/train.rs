@@ -25,33 +25,44 @@ use crate::ranks::Ranks;
 use crate::signals::Signals;
 use crate::training::{RolloutSource, StepReport, Trainer, checked};
 
+const EXAMPLES: &str = "\
+Examples:
+  # Train the demo
+  llm-trainer train configs/demo.toml
+  # Print configuration, memory and time of another seed, without training
+  llm-trainer train configs/demo.toml --set name=GRPO-2 --set seed=2 --dry-run
+  # Train a published run on your model and questions
+  llm-trainer train --preset qwen2.5-7b-kl-cov --set model.path=models/Qwen2.5-7B --set data.train=questions.jsonl";
+
 /// Arguments of `train`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     #[command(flatten)]
     run: RunSource,
-    /// Save and end before this moment: `3h30m` from now, `2026-01-31T18:00:00Z`, or `@SECONDS` since 1970 [default: none]
+    /// Save and end before this time: `3h30m` from now, `2026-01-31T18:00:00Z`, or `@SECONDS` since 1970 [default: none]
     #[arg(long, value_name = "WHEN")]
     deadline: Option<String>,
     /// Write the responses of every step to this folder, for --replay-rollouts [default: none]
     #[arg(long, value_name = "DIR", conflicts_with = "replay_rollouts")]
     save_rollouts: Option<PathBuf>,
-    /// Train on the responses of this folder in place of sampling: the updates of the run that saved them, to the bit
-    /// [default: none]
+    /// Train on the responses of this folder instead of sampling; the updates equal those of the run that saved them, bit
+    /// for bit [default: none]
     #[arg(long, value_name = "DIR")]
     replay_rollouts: Option<PathBuf>,
-    /// auto: continue the run in its folder after its newest checkpoint that is whole, or start one. never: fail if the folder
-    /// holds a run. PATH: continue after exactly that checkpoint, or the latest of that run; one of another run starts a copy
+    /// auto: continue the run in its folder after its newest complete checkpoint, or start it. never: fail if the folder
+    /// holds a run. PATH: continue after this checkpoint, or after the latest of that run; a checkpoint of another run starts
+    /// a copy
     #[arg(long, value_name = "auto|never|PATH", default_value_t)]
     resume: Resume,
-    /// Print the configuration in full, how its batches come together, the memory of a rank and what it sends, check the
-    /// files that are named, and stop
+    /// Print the full configuration, its batch arithmetic, and memory and traffic of a rank; check that the named files
+    /// exist, and stop
     #[arg(long)]
     dry_run: bool,
-    /// With --dry-run: ranks to plan for [default: those that were started]
+    /// With --dry-run: number of ranks to plan for [default: those that were started]
     #[arg(long, requires = "dry_run", value_name = "N", help_heading = "Planning")]
     ranks: Option<usize>,
-    /// With --dry-run: ranks of one machine [default: 8, or all where there are fewer]
+    /// With --dry-run: number of ranks per machine [default: 8, or all if fewer]
     #[arg(long, requires = "dry_run", value_name = "N", help_heading = "Planning")]
     ranks_per_node: Option<usize>,
     #[command(flatten)]

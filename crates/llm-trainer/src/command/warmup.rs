@@ -8,12 +8,20 @@ use training_run::config::Device;
 use crate::progress::Progress;
 use crate::warmup::{Measurement, WarmupConfig, cached, warm_up};
 
+const EXAMPLES: &str = "\
+Examples:
+  # Train the model of the demo, unless it exists
+  llm-trainer warmup configs/demo-warmup.toml
+  # Train it again
+  llm-trainer warmup configs/demo-warmup.toml --again";
+
 /// Arguments of `warmup`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// TOML file of the warm-up, as configs/demo-warmup.toml
+    /// TOML file of the warm-up, such as configs/demo-warmup.toml
     config: PathBuf,
-    /// Train even if the output was made by the same configuration
+    /// Train even if the output of the same configuration exists
     #[arg(long)]
     again: bool,
 }

@@ -139,8 +139,8 @@ impl Evaluation {
                 }
                 let first = problems_in(set, responses.len());
                 let (signals, progress, done) = (&signals, &progress, &mut done);
-                let mut keeper = Keeper { set, folder, signals, progress, done, responses };
-                set.answer(first, (&self.decoder, &self.tokenizer), &mut keeper)?;
+                let mut writer = ResponseWriter { set, folder, signals, progress, done, responses };
+                set.answer(first, (&self.decoder, &self.tokenizer), &mut writer)?;
             }
         }
         progress.finish();
@@ -159,7 +159,7 @@ impl Evaluation {
 }
 
 /// Saves responses as they come.
-struct Keeper<'a> {
+struct ResponseWriter<'a> {
     set: &'a PreparedSet,
     folder: &'a ResultsFolder,
     signals: &'a Signals,
@@ -170,7 +170,7 @@ struct Keeper<'a> {
     responses: &'a mut Vec<Response>,
 }
 
-impl Client for Keeper<'_> {
+impl Client for ResponseWriter<'_> {
     fn take(&mut self, new: Vec<Response>) -> anyhow::Result<()> {
         self.folder.append(self.set.name(), &new)?;
         *self.done += new.len() / self.set.samples();

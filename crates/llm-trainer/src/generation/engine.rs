@@ -5,10 +5,10 @@ use entropy_core::LogitsError;
 use tch::Tensor;
 use torch_ext::HostNumbers;
 
+use super::custom_kernels::custom_kernels;
 use super::host_sampler::draw_on_host;
 use super::kv_cache::KvCache;
 use super::measured::Measured;
-use super::own_kernels::own_kernels;
 use super::request::GenerationOptions;
 use super::sampler::{Drawn, draw, drawn};
 use crate::bf16_matmul::linear;
@@ -123,7 +123,7 @@ impl<'a> Engine<'a> {
         }
         let cuda = cuda && may_use_kernels();
         let fused = if cuda {
-            own_kernels(decoder.device(), decoder.kind(), decoder.config())
+            custom_kernels(decoder.device(), decoder.kind(), decoder.config())
         } else {
             FusedOperations::default()
         };

@@ -5,26 +5,26 @@
 //! depend on how many rows decode together. On the CPU log-probabilities do not either, to the bit, unless
 //! [`GenerationOptions::cpu_kernels`] is off: libtorch sums a matrix product in an order that depends on its number of rows.
 
+mod custom_kernels;
 mod engine;
 mod error;
 mod host_sampler;
 mod kv_cache;
 mod measured;
-mod own_kernels;
-mod part_sampler;
 mod request;
 mod response;
 mod sampler;
 mod shared;
 mod slot_attention;
 mod slots;
+mod vocabulary_parallel_sampler;
 
 use crate::model::Decoder;
 use error::check;
 
+pub(crate) use custom_kernels::kernels_left_out;
+pub use custom_kernels::test_custom_kernels;
 pub use error::GenerationError;
-pub(crate) use own_kernels::kernels_left_out;
-pub use own_kernels::test_own_kernels;
 pub use request::{GenerationOptions, PromptRequest, SamplingKey};
 pub use response::{Finish, Generated, Listener, Tally, TokenEntropy};
 pub use shared::{Ask, Drawing, SharedBatch};

@@ -50,7 +50,7 @@ pub struct GenerationOptions {
     /// Decodes on the CPU, in f32 and bf16, by products made for few rows in place of libtorch's.
     pub cpu_kernels: bool,
     /// Uses on CUDA, in bf16, one attention kernel and the project's own kernels, each if it passes its test for the model's sizes
-    /// ([`test_fused_decoding`](super::test_fused_decoding), [`test_own_kernels`](super::test_own_kernels)).
+    /// ([`test_fused_decoding`](super::test_fused_decoding), [`test_custom_kernels`](super::test_custom_kernels)).
     pub cuda_kernels: bool,
     /// Bounds on the entropy of each token's distribution. The temperature of each token is moved from `temperature` to stay within
     /// them, over the tokens that `top_k`, `top_p` and `min_p` keep at `temperature`.

@@ -4,10 +4,10 @@ use counter_rng::{NoiseKey, uniform};
 
 use super::engine::{Engine, Kernels, Prefilled, Products};
 use super::error::GenerationError;
-use super::part_sampler::draw_from_parts;
 use super::request::{GenerationOptions, PromptRequest, SamplingKey};
 use super::response::{Finish, Generated, Listener, Tally, TokenEntropy};
 use super::sampler::Drawn;
+use super::vocabulary_parallel_sampler::draw_from_shards;
 use crate::cpu_decoder::packing_pays;
 use crate::model::Decoder;
 use crate::sampling_mask::SamplingMask;
@@ -64,7 +64,7 @@ pub(super) fn run(
         let logits = engine.logits();
         let drawn = match decoder.group() {
             None => engine.draw(&logits, &noise, options)?,
-            Some(group) => draw_from_parts(group, &logits, &noise, options)?,
+            Some(group) => draw_from_shards(group, &logits, &noise, options)?,
         };
         decoder.check_blocks()?;
         for (row, drawn) in rows.iter_mut().zip(drawn) {

@@ -8,20 +8,20 @@
 
 use tch::Tensor;
 
-use super::{Chunk, Elsewhere, Lists, Restriction};
+use super::{Chunk, Lists, OverShards, Restriction};
 use crate::model::TensorGroup;
 
 impl Chunk {
     /// Computes the chunk of this rank's shard. `logits`, `[length, own tokens]`, are already divided by the temperature; `targets`,
     /// `[length, 1]`, and `lists` hold ids of the full vocabulary.
-    pub(super) fn of_part(
+    pub(super) fn of_shard(
         logits: &Tensor,
         targets: &Tensor,
         lists: Option<&[&[u32]]>,
         group: &TensorGroup,
     ) -> Self {
         let (kind, tokens) = (logits.kind(), logits.size()[1]);
-        let (targets, here) = group.own_ids(targets, tokens);
+        let (targets, here) = group.local_ids(targets, tokens);
         let mask = lists.map(|lists| MaskedLogits::new(logits, lists, group));
         let last = [-1i64];
         let mut maxima = vec![logits.amax(last.as_slice(), true)];
@@ -36,7 +36,7 @@ impl Chunk {
         let mut sums = vec![row_sum(&exponential), row_sum(&weighted), target];
         let mask = mask.map(|mask| {
             // The list of a token without one is empty everywhere.
-            let largest = maxima[1].unsqueeze(1).masked_fill(&mask.whole, 0.0);
+            let largest = maxima[1].unsqueeze(1).masked_fill(&mask.full, 0.0);
             sums.push(row_sum(&(&mask.logits - &largest).exp()));
             (mask, largest)
         });
@@ -45,14 +45,14 @@ impl Chunk {
         let log_sum = column(0).log();
         let entropy = (&log_sum - column(1) / column(0)).squeeze_dim(1);
         let target_log_prob = column(2) - &log_sum;
-        let restriction = mask.map(|(MaskedLogits { ids, logits, whole }, largest)| {
+        let restriction = mask.map(|(MaskedLogits { ids, logits, full }, largest)| {
             let to_log_prob = maxima[0].unsqueeze(1) + &log_sum;
-            let log_mass = (column(3).log() + largest - &to_log_prob).masked_fill(&whole, 0.0);
+            let log_mass = (column(3).log() + largest - &to_log_prob).masked_fill(&full, 0.0);
             let log_prob = logits - to_log_prob - &log_mass;
-            Restriction { ids, log_prob, log_mass, whole: whole.to_kind(kind) }
+            Restriction { ids, log_prob, log_mass, full: full.to_kind(kind) }
         });
-        let elsewhere = Elsewhere { is_here: here.to_kind(kind), target_log_prob, entropy };
-        Self { log_prob: shifted - log_sum, targets, restriction, elsewhere: Some(elsewhere) }
+        let over_shards = OverShards { is_here: here.to_kind(kind), target_log_prob, entropy };
+        Self { log_prob: shifted - log_sum, targets, restriction, over_shards: Some(over_shards) }
     }
 }
 
@@ -63,16 +63,16 @@ struct MaskedLogits {
     /// `-inf` for padding and tokens of other shards, `[length, widest]`.
     logits: Tensor,
     /// True where the token was drawn from the full vocabulary, `[length, 1]`.
-    whole: Tensor,
+    full: Tensor,
 }
 
 impl MaskedLogits {
     fn new(logits: &Tensor, lists: &[&[u32]], group: &TensorGroup) -> Self {
-        let Lists { ids, absent, whole } = Lists::new(lists, logits.device());
-        let (ids, here) = group.own_ids(&ids, logits.size()[1]);
+        let Lists { ids, absent, full } = Lists::new(lists, logits.device());
+        let (ids, here) = group.local_ids(&ids, logits.size()[1]);
         let missing = absent.logical_or(&here.logical_not());
         let logits = logits.gather(1, &ids, false).masked_fill(&missing, f64::NEG_INFINITY);
-        Self { ids, logits, whole }
+        Self { ids, logits, full }
     }
 }
 
@@ -98,7 +98,7 @@ mod tests {
 
     /// The reduced sums equal `log_softmax` of the full vocabulary; several processes are compared in `tests/trainer/ranks`.
     #[test]
-    fn one_part_says_what_the_whole_says() {
+    fn one_shard_agrees_with_the_full_vocabulary() {
         let config =
             concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/tiny_qwen2_tied/config.json");
         let config = model_files::model_config::ModelConfig::read(std::path::Path::new(config));

@@ -121,7 +121,7 @@ impl RankFailed {
 /// A rank of another host failed first, or the first host is gone. The ranks of this host were ended.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{message}")]
-pub struct FailedElsewhere {
+pub struct FailedOnOtherHost {
     /// Which rank or host failed, and how, in words.
     pub message: String,
 }
@@ -132,7 +132,7 @@ pub(super) enum LaunchEvent {
     /// A rank of this host, by its index on this host, has ended; the last field is the rank of the run that it blames.
     Ended(usize, Ended, Option<usize>),
     /// A rank of another host has failed; the text says how.
-    Elsewhere(String),
+    OtherHost(String),
 }
 
 #[cfg(test)]

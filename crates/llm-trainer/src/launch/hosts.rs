@@ -28,18 +28,18 @@ pub(super) struct Hosts {
     port: u16,
     /// The store; its host keeps it open until all launchers are done with it.
     store: Store,
-    talk: Option<(Arc<Talk>, JoinHandle<()>)>,
+    mailbox: Option<(Arc<Mailbox>, JoinHandle<()>)>,
 }
 
 /// Messages between the launcher and the thread that talks to the store, which may take long to answer.
 #[derive(Debug, Default)]
-struct Talk {
+struct Mailbox {
     is_leaving: AtomicBool,
-    words: Mutex<Words>,
+    failures: Mutex<Failures>,
 }
 
 #[derive(Debug, Default)]
-struct Words {
+struct Failures {
     /// The failure of a rank of this host, not yet sent.
     own: Option<String>,
     /// The failure of a rank of another host, if that came first.
@@ -62,32 +62,32 @@ impl Hosts {
         };
         let port = store.port().context("the store has no port")?;
         if *count == 1 {
-            return Ok(Self { index: 0, port, store, talk: None });
+            return Ok(Self { index: 0, port, store, mailbox: None });
         }
-        let words = store.prefixed("launch")?;
+        let launch_store = store.prefixed("launch")?;
         let run = format!("-n {processes} --nnodes {count}");
         if *index == 0 {
-            words.set("run", run.as_bytes())?;
+            launch_store.set("run", run.as_bytes())?;
         }
-        let expected = String::from_utf8_lossy(&words.get("run")?).into_owned();
+        let expected = String::from_utf8_lossy(&launch_store.get("run")?).into_owned();
         anyhow::ensure!(expected == run, "the first host was given {expected}, this one {run}");
         anyhow::ensure!(
-            words.add(&format!("here/{index}"), 1)? == 1,
+            launch_store.add(&format!("here/{index}"), 1)? == 1,
             "another launcher is host {index} already, expected one launcher a host"
         );
-        let talk = Arc::new(Talk::default());
-        let talker = Talker {
-            store: words,
+        let mailbox = Arc::new(Mailbox::default());
+        let store_thread = StoreThread {
+            store: launch_store,
             events,
-            talk: Arc::clone(&talk),
+            mailbox: Arc::clone(&mailbox),
             host: *index,
             has_told: false,
             is_first_to_fail: false,
             others: (1..*count).map(Other::new).collect(),
         };
         let thread = thread::Builder::new().name("hosts".to_owned());
-        let thread = thread.spawn(move || talker.run()).context("cannot start a thread")?;
-        Ok(Self { index: *index, port, store, talk: Some((talk, thread)) })
+        let thread = thread.spawn(move || store_thread.run()).context("cannot start a thread")?;
+        Ok(Self { index: *index, port, store, mailbox: Some((mailbox, thread)) })
     }
 
     /// TCP port of the store.
@@ -97,8 +97,8 @@ impl Hosts {
 
     /// Reports to the other hosts that a rank of this host has failed; `failure` says how.
     pub(super) fn tell(&self, failure: &str) {
-        if let Some((talk, thread)) = &self.talk {
-            talk.words().own.get_or_insert_with(|| failure.to_owned());
+        if let Some((mailbox, thread)) = &self.mailbox {
+            mailbox.failures().own.get_or_insert_with(|| failure.to_owned());
             thread.thread().unpark();
         }
     }
@@ -111,9 +111,9 @@ impl Hosts {
         patience: Option<Duration>,
         is_asked_to_end: impl Fn() -> bool,
     ) -> Option<String> {
-        let (talk, thread) = self.talk?;
+        let (mailbox, thread) = self.mailbox?;
         let patience = patience.unwrap_or(if self.index == 0 { Duration::MAX } else { SILENCE });
-        talk.is_leaving.store(true, Ordering::SeqCst);
+        mailbox.is_leaving.store(true, Ordering::SeqCst);
         thread.thread().unpark();
         let began = Instant::now();
         while !thread.is_finished() && began.elapsed() < patience && !is_asked_to_end() {
@@ -121,7 +121,7 @@ impl Hosts {
         }
         // Not earlier: dropping the store stops its server.
         drop(self.store);
-        talk.words().others.take()
+        mailbox.failures().others.take()
     }
 }
 
@@ -146,9 +146,9 @@ fn not_reached(Host { first, port, .. }: &Host, error: GroupError) -> anyhow::Er
     )
 }
 
-impl Talk {
-    fn words(&self) -> MutexGuard<'_, Words> {
-        self.words.lock().unwrap_or_else(PoisonError::into_inner)
+impl Mailbox {
+    fn failures(&self) -> MutexGuard<'_, Failures> {
+        self.failures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -166,10 +166,10 @@ impl Other {
 }
 
 /// The thread that talks to the store.
-struct Talker {
+struct StoreThread {
     store: Store,
     events: Sender<LaunchEvent>,
-    talk: Arc<Talk>,
+    mailbox: Arc<Mailbox>,
     host: usize,
     has_told: bool,
     is_first_to_fail: bool,
@@ -177,11 +177,11 @@ struct Talker {
     others: Vec<Other>,
 }
 
-impl Talker {
+impl StoreThread {
     fn run(mut self) {
         loop {
             // Read this flag before the messages: whatever was reported before leaving is still sent.
-            let is_leaving = self.talk.is_leaving.load(Ordering::SeqCst);
+            let is_leaving = self.mailbox.is_leaving.load(Ordering::SeqCst);
             match self.exchange(is_leaving) {
                 Ok(true) => return,
                 Ok(false) => thread::park_timeout(LOOK),
@@ -198,7 +198,7 @@ impl Talker {
     /// Sends the pending messages and reads those of the others. Returns true once there is nobody left to wait for.
     fn exchange(&mut self, is_leaving: bool) -> Result<bool, GroupError> {
         self.store.add(&format!("beat/{}", self.host), 1)?;
-        let failure = self.talk.words().own.clone();
+        let failure = self.mailbox.failures().own.clone();
         if let Some(failure) = failure.filter(|_| !self.has_told) {
             self.has_told = true;
             if self.store.add("failures", 1)? == 1 {
@@ -232,11 +232,11 @@ impl Talker {
 
     /// Records the failure of another host; only the first one counts.
     fn heard(&self, failure: String) {
-        let mut words = self.talk.words();
-        if words.others.is_none() {
-            words.others = Some(failure.clone());
+        let mut failures = self.mailbox.failures();
+        if failures.others.is_none() {
+            failures.others = Some(failure.clone());
             // The launcher may no longer receive events.
-            let _ = self.events.send(LaunchEvent::Elsewhere(failure));
+            let _ = self.events.send(LaunchEvent::OtherHost(failure));
         }
     }
 }

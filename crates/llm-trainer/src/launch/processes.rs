@@ -18,7 +18,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::flag;
 use tempfile::TempDir;
 
-use super::ended::{Ended, FailedElsewhere, LaunchEvent};
+use super::ended::{Ended, FailedOnOtherHost, LaunchEvent};
 use super::host::Host;
 use super::hosts::Hosts;
 use super::output::copy_lines;
@@ -66,7 +66,7 @@ impl LaunchOptions {
 ///
 /// # Errors
 ///
-/// [`super::RankFailed`] if a rank of this host failed, [`FailedElsewhere`] if one of another host did; otherwise the reason
+/// [`super::RankFailed`] if a rank of this host failed, [`FailedOnOtherHost`] if one of another host did; otherwise the reason
 /// why nothing could be started.
 ///
 /// # Panics
@@ -98,7 +98,7 @@ pub fn launch(options: &LaunchOptions) -> anyhow::Result<()> {
     let is_well = outcome.is_ok() && elsewhere.is_none();
     let patience = (!is_well).then_some(options.grace);
     let first = hosts.wait_for_others(patience, || !requests.take().is_empty());
-    match (outcome, first.or(elsewhere).map(|message| FailedElsewhere { message })) {
+    match (outcome, first.or(elsewhere).map(|message| FailedOnOtherHost { message })) {
         (Ok(()), None) => Ok(()),
         (Err(failed), None) => Err(failed.into()),
         (Ok(()), Some(elsewhere)) => Err(elsewhere.into()),
@@ -233,7 +233,7 @@ impl Ranks {
                     LaunchEvent::Ended(index, how, culprit) => {
                         supervision.on_end(index, how, culprit, now)
                     }
-                    LaunchEvent::Elsewhere(failure) => {
+                    LaunchEvent::OtherHost(failure) => {
                         eprintln!("{failure}: ending the ranks of this host");
                         elsewhere = Some(failure);
                         supervision.on_failure_elsewhere(now)

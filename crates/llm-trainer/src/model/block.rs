@@ -106,7 +106,7 @@ impl Block {
     ) {
         let projected = |projection: &Projection, input: &Operand| match group {
             None => projection.forward(input),
-            Some(group) => projection.with_bias(group.sum(&projection.forward_part(input))),
+            Some(group) => projection.with_bias(group.sum(&projection.forward_shard(input))),
         };
         let heads = self.attention.heads(&residual.normalised(&self.attention_norm, fused));
         residual.add(projected(&self.attention.output, &Operand::plain(attend(heads))));
@@ -132,7 +132,7 @@ impl Block {
         let norm = self.attention_norm.forward(&x);
         let attention_input = leaf(&norm);
         let heads = self.attention.heads(&Operand::plain(attention_input.shallow_clone()));
-        let mixed = output.forward_part(&Operand::plain(heads.mix(angles, attend)));
+        let mixed = output.forward_shard(&Operand::plain(heads.mix(angles, attend)));
         let middle = leaf(&tch::no_grad(|| {
             x.detach() + output.with_bias(group.sum(&mixed.detach().copy()))
         }));
@@ -141,7 +141,7 @@ impl Block {
         let gated = self
             .mlp
             .gate_up(&Operand::plain(mlp_input.shallow_clone()), &FusedOperations::default());
-        let lowered = down.forward_part(&gated);
+        let lowered = down.forward_shard(&gated);
 
         let mut through = |(part, projection): (&Tensor, &Projection),
                            input: &Tensor,

@@ -109,7 +109,7 @@ impl BlockGradients {
         if let Some(error) = state.failure.take() {
             return Err(error);
         }
-        let none = || self.ranks.own_shard(&self.zeros(index));
+        let none = || self.ranks.local_shard(&self.zeros(index));
         Ok(state.shards[index].take().unwrap_or_else(none))
     }
 

@@ -336,7 +336,7 @@ impl Decoder {
     ///
     /// If a token id is not below the vocabulary's size.
     pub fn embed(&self, token_ids: &Tensor) -> Tensor {
-        let embedded = self.embed_own(token_ids);
+        let embedded = self.embed_local(token_ids);
         match &self.group {
             None => embedded,
             Some(group) => group.sum(&embedded),

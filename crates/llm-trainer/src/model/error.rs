@@ -1,6 +1,6 @@
 //! Errors of reading a model.
 
-use model_files::model_config::{ModelConfigError, UncutError};
+use model_files::model_config::{ModelConfigError, NotDivisibleError};
 use thiserror::Error;
 
 use crate::ranks::RankError;
@@ -18,7 +18,7 @@ pub enum DecoderError {
     Weights(#[from] TensorFileError),
     /// The model cannot be split over so many ranks.
     #[error(transparent)]
-    Uncut(#[from] UncutError),
+    NotDivisible(#[from] NotDivisibleError),
     /// Not all tensor-parallel ranks take part.
     #[error("{0}")]
     Ranks(#[from] RankError),

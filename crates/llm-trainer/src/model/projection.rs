@@ -64,7 +64,7 @@ impl Projection {
     }
 
     /// Applies this rank's columns without the bias; the full result is the sum over the ranks plus the bias once.
-    pub(super) fn forward_part(&self, x: &Operand) -> Tensor {
+    pub(super) fn forward_shard(&self, x: &Operand) -> Tensor {
         self.corrected(x, x.linear(&self.weight, None))
     }
 

@@ -17,12 +17,12 @@ use crate::ranks::{Exchange, RankError, Ranks};
 #[derive(Debug)]
 pub(crate) struct ShardedBlocks {
     ranks: Ranks,
-    blocks: Vec<CutBlock>,
+    blocks: Vec<ShardedBlock>,
     state: RefCell<State>,
 }
 
 #[derive(Debug)]
-struct CutBlock {
+struct ShardedBlock {
     /// The decoder's tensors; they have no elements while the block is closed.
     parameters: Vec<Tensor>,
     shapes: Vec<Vec<i64>>,
@@ -66,21 +66,22 @@ impl OpenBlocks<'_> {
 impl ShardedBlocks {
     /// Shards blocks, each given by its parameters, and closes all. `keep` may return a tensor of the same kind and values to use as a
     /// block's shard.
-    pub(crate) fn cut(
+    pub(crate) fn new(
         ranks: &Ranks,
         parameters_of_blocks: Vec<Vec<Tensor>>,
         mut keep: impl FnMut(usize) -> Option<Tensor>,
     ) -> Self {
         let _no_grad = tch::no_grad_guard();
         let count = parameters_of_blocks.len();
-        let cut = |(index, parameters): (usize, Vec<Tensor>)| {
+        let shard_block = |(index, parameters): (usize, Vec<Tensor>)| {
             let shapes = parameters.iter().map(Tensor::size).collect();
-            let shard = keep(index).unwrap_or_else(|| ranks.own_shard(&parameters));
-            CutBlock { parameters, shapes, shard }
+            let shard = keep(index).unwrap_or_else(|| ranks.local_shard(&parameters));
+            ShardedBlock { parameters, shapes, shard }
         };
-        let blocks: Vec<CutBlock> = parameters_of_blocks.into_iter().enumerate().map(cut).collect();
+        let blocks: Vec<ShardedBlock> =
+            parameters_of_blocks.into_iter().enumerate().map(shard_block).collect();
         let state = State { open: vec![0; count], ..State::default() };
-        blocks.iter().for_each(CutBlock::empty);
+        blocks.iter().for_each(ShardedBlock::empty);
         Self { ranks: ranks.clone(), blocks, state: RefCell::new(state) }
     }
 
@@ -143,7 +144,7 @@ impl ShardedBlocks {
     }
 }
 
-impl CutBlock {
+impl ShardedBlock {
     /// Makes the parameters views of `whole`, `[elements]`.
     fn fill(&self, whole: &Tensor) {
         let _no_grad = tch::no_grad_guard();

@@ -27,7 +27,7 @@ impl Decoder {
         if self.head_unit() > self.embedding_unit() {
             blocks.push(vec![self.head().shallow_clone()]);
         }
-        self.sharded = Some(Rc::new(ShardedBlocks::cut(ranks, blocks, keep)));
+        self.sharded = Some(Rc::new(ShardedBlocks::new(ranks, blocks, keep)));
     }
 
     /// This rank's shards of the blocks, if they are sharded.

@@ -107,7 +107,7 @@ impl<'a> EmbeddingSum<'a> {
     pub(crate) fn add(&self, token_ids: &Tensor, gradient: &Tensor) -> Result<(), TorchError> {
         let Self { model, table } = self;
         if !table.defined() || table.kind() != statistics_kind(table) {
-            let embedded = model.embed_own(token_ids);
+            let embedded = model.embed_local(token_ids);
             return torch_ext::backward(&[&embedded], &[gradient]);
         }
         // Only the rows of these tokens; autograd would make a table of zeros around them.

@@ -35,12 +35,12 @@ impl TensorGroup {
     ///
     /// # Errors
     ///
-    /// [`DecoderError::Uncut`] if a count of the model is not divisible by the number of ranks, and
+    /// [`DecoderError::NotDivisible`] if a count of the model is not divisible by the number of ranks, and
     /// [`DecoderError::Ranks`] if a rank does not take part.
     pub(crate) fn new(ranks: &Ranks, config: &ModelConfig) -> Result<Self, DecoderError> {
-        let parts = ranks.count();
-        config.equal_parts().check(parts)?;
-        let copies = (parts / config.num_key_value_heads).max(1);
+        let shards = ranks.count();
+        config.divisible_counts().check(shards)?;
+        let copies = (shards / config.num_key_value_heads).max(1);
         let first = ranks.rank() - ranks.rank() % copies;
         let kv_replicas: Vec<usize> = (first..first + copies).collect();
         let kv_replicas = ranks.among(&kv_replicas)?;
@@ -144,7 +144,7 @@ impl TensorGroup {
 
     /// Maps vocabulary ids to indices in this rank's shard of `tokens` rows; also returns where they are in it. Ids of other
     /// shards map to arbitrary valid indices.
-    pub(crate) fn own_ids(&self, ids: &Tensor, tokens: i64) -> (Tensor, Tensor) {
+    pub(crate) fn local_ids(&self, ids: &Tensor, tokens: i64) -> (Tensor, Tensor) {
         let local = ids - self.index() * tokens;
         let here = local.ge(0).logical_and(&local.lt(tokens));
         (local.clamp(0, tokens - 1), here)
@@ -179,7 +179,7 @@ mod tests {
             "/tests/fixtures/tiny_qwen2_tied/config.json"
         )));
         let group = TensorGroup::new(&Ranks::single(), &config.unwrap()).unwrap();
-        let (local_ids, here) = group.own_ids(&Tensor::from_slice(&[0i64, 7, 8]), 8);
+        let (local_ids, here) = group.local_ids(&Tensor::from_slice(&[0i64, 7, 8]), 8);
         assert_eq!(Vec::<i64>::try_from(&local_ids).unwrap(), [0, 7, 7]);
         assert_eq!(Vec::<bool>::try_from(&here).unwrap(), [true, true, false]);
     }

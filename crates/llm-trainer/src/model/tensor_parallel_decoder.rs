@@ -116,7 +116,7 @@ impl Decoder {
     }
 
     /// Number of vocabulary rows on this rank.
-    fn own_tokens(&self) -> i64 {
+    fn local_tokens(&self) -> i64 {
         let parts = self.group.as_ref().map_or(1, |group| group.count());
         i64::try_from(self.config().vocab_size).expect("a checked config") / parts
     }
@@ -137,7 +137,7 @@ impl Decoder {
     }
 
     /// Fingerprint of this rank's shards alone.
-    pub(crate) fn own_fingerprint(&self) -> String {
+    pub(crate) fn local_fingerprint(&self) -> String {
         self.fingerprint_of(|_, own| own.shallow_clone())
     }
 
@@ -158,14 +158,14 @@ impl Decoder {
     }
 
     /// Embedding vectors of the tokens in this rank's vocabulary shard, 0 for others, `[rows, len, hidden]`.
-    pub(crate) fn embed_own(&self, token_ids: &Tensor) -> Tensor {
+    pub(crate) fn embed_local(&self, token_ids: &Tensor) -> Tensor {
         // As transformers: looking up the padding token teaches its row nothing; -1 is none.
         let padding = self.config().pad_token_id.map_or(-1, i64::from);
         let Some(group) = &self.group else {
             return Tensor::embedding(self.embedding(), token_ids, padding, false, false);
         };
-        let tokens = self.own_tokens();
-        let (ids, here) = group.own_ids(token_ids, tokens);
+        let tokens = self.local_tokens();
+        let (ids, here) = group.local_ids(token_ids, tokens);
         let padding = padding - group.index() * tokens;
         let padding = if (0..tokens).contains(&padding) { padding } else { -1 };
         let rows = Tensor::embedding(self.embedding(), &ids, padding, false, false);
@@ -176,7 +176,7 @@ impl Decoder {
     /// trains its own row.
     pub(crate) fn taught_rows(&self, ids: &Tensor) -> Option<(Tensor, Tensor)> {
         let padding = self.config().pad_token_id.map(|padding| ids.not_equal(i64::from(padding)));
-        let local_ids = self.group.as_ref().map(|group| group.own_ids(ids, self.own_tokens()));
+        let local_ids = self.group.as_ref().map(|group| group.local_ids(ids, self.local_tokens()));
         let (rows, taught) = match (local_ids, padding) {
             (None, None) => return None,
             (None, Some(taught)) => (ids.shallow_clone(), taught),
@@ -188,7 +188,7 @@ impl Decoder {
     }
 
     /// The head, possibly a vocabulary shard.
-    pub fn whole_head(&self) -> Head<'_> {
+    pub fn full_head(&self) -> Head<'_> {
         Head { weight: self.head(), group: self.group.as_deref() }
     }
 

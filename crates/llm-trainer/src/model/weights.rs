@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use messages::plain_words;
 use serde::Deserialize;
 use tch::{Kind, Tensor};
 use whole_file::read_at_most;
@@ -109,7 +110,7 @@ fn shard_paths(directory: &Path, index: &Path) -> Result<Vec<PathBuf>, TensorFil
     };
     let text = read_at_most(index, LONGEST_INDEX_BYTES).map_err(system)?;
     let Index { weight_map } = serde_json::from_slice(&text)
-        .map_err(|error| malformed(format!("not an index: {error}")))?;
+        .map_err(|error| malformed(format!("not an index: {}", plain_words(&error.to_string()))))?;
     // Sorted by file, so that each is looked at once.
     let by_file: BTreeMap<&String, &String> =
         weight_map.iter().map(|(tensor, name)| (name, tensor)).collect();

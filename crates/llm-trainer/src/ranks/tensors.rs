@@ -60,14 +60,14 @@ impl Ranks {
 
     /// This rank's shard of `parts`, concatenated and padded with zeros: the `r`-th of as many equal shards as there are ranks.
     /// All parts have one kind.
-    pub fn own_shard(&self, parts: &[Tensor]) -> Tensor {
+    pub fn local_shard(&self, parts: &[Tensor]) -> Tensor {
         let _no_grad = tch::no_grad_guard();
         let all = self.filled_up(parts);
         let shard = all.size()[0] / integer(self.count());
         all.narrow(0, shard * integer(self.rank()), shard).copy()
     }
 
-    /// This rank's shard, as of [`own_shard`](Self::own_shard), of the sum of `parts` over the ranks.
+    /// This rank's shard, as of [`local_shard`](Self::local_shard), of the sum of `parts` over the ranks.
     ///
     /// # Errors
     ///
@@ -213,7 +213,7 @@ mod tests {
     fn one_process_has_the_whole_as_its_shard() {
         let parts = [Tensor::from_slice(&[1.0, 2.0]), Tensor::from_slice(&[3.0]).view([1, 1])];
         let ranks = Ranks::single();
-        let shard = ranks.own_shard(&parts);
+        let shard = ranks.local_shard(&parts);
         assert_eq!(Vec::<f64>::try_from(&shard).unwrap(), [1.0, 2.0, 3.0]);
         let sum = ranks.sum_shard("a sum", &parts).unwrap();
         let all = ranks.gather_shards("all", &sum).unwrap();

@@ -4,7 +4,7 @@ use model_files::text_tokenizer::{TextTokenizer, TokenizerError};
 use serde_json::{Value, json};
 
 use super::request::{Request, Style};
-use super::text::TextSoFar;
+use super::text::PartialText;
 use super::worker::RequestEvent;
 use crate::generation::{Finish, GenerationError};
 
@@ -29,7 +29,7 @@ pub(super) struct Answer {
 #[derive(Debug, Default)]
 struct Choice {
     prompt: usize,
-    so_far: TextSoFar,
+    so_far: PartialText,
     text: String,
     tokens: Vec<Token>,
     /// Log-probabilities of the prompt's tokens, if they are scored.

@@ -5,13 +5,13 @@ use model_files::text_tokenizer::{TextTokenizer, TokenizerError};
 
 /// Emits text as soon as no later token can change it: complete characters, and nothing that may become a stop string.
 #[derive(Debug, Default)]
-pub(super) struct TextSoFar {
+pub(super) struct PartialText {
     token_ids: Vec<u32>,
     /// Bytes told.
     told: usize,
 }
 
-impl TextSoFar {
+impl PartialText {
     /// Takes a token and gives the text that is new; `stops` with their texts.
     pub(super) fn push(
         &mut self,

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use messages::plain_words;
 use safetensors::Dtype;
 use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -55,8 +56,10 @@ pub(super) fn read_entries(
     }
     let mut text = vec![0; usize::try_from(header_bytes).expect("within the bound")];
     file.read_exact_at(&mut text, 8).map_err(system)?;
-    let Header(entries) = serde_json::from_slice(&text)
-        .map_err(|error| malformed(format!("header: {error}"), "a safetensors header"))?;
+    let Header(entries) = serde_json::from_slice(&text).map_err(|error| {
+        let problem = format!("header: {}", plain_words(&error.to_string()));
+        malformed(problem, "a safetensors header")
+    })?;
     let data_start = 8 + header_bytes;
     if let Some((found, expected)) = first_fault(&entries) {
         return Err(malformed(found, &expected));

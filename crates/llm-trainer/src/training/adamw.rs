@@ -4,8 +4,8 @@ mod files;
 #[cfg(test)]
 mod formats;
 mod host_step;
-mod in_pieces;
 mod layout;
+mod narrow_step;
 mod over_ranks;
 mod precision;
 mod saved;
@@ -232,7 +232,7 @@ impl AdamW {
             if self.loops && self.step_on_host(index, &gradient, scale, learning_rate).is_some() {
                 return Ok(());
             }
-            return self.step_in_pieces(index, &gradient, scale, learning_rate);
+            return self.step_narrow(index, &gradient, scale, learning_rate);
         }
         if let Some(scale) = scale {
             let _same = gradient.g_mul_scalar_(scale);

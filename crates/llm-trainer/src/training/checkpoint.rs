@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Context;
+use messages::plain_words;
 use question_data::question_order::DataCursor;
 use rl_losses::{AdaptiveEntropyController, DifficultyThermostat, KlController, Thermostat};
 use serde::{Deserialize, Serialize};
@@ -263,7 +264,7 @@ pub(super) fn restore(
     let text =
         read_at_most(&path, LONGEST_TEXT_BYTES).with_context(|| path.display().to_string())?;
     let state: TrainerState = serde_json::from_slice(&text)
-        .with_context(|| format!("{}: not a trainer state", path.display()))?;
+        .map_err(|error| unreadable(&path, "not a trainer state", &error))?;
     if let Some(fault) = state.first_fault() {
         anyhow::bail!("{}: {fault}", path.display());
     }
@@ -274,13 +275,18 @@ pub(super) fn restore(
     let text =
         read_at_most(&path, LONGEST_WAITING_BYTES).with_context(|| path.display().to_string())?;
     let waiting: GroupSampler<QuestionGroup> = serde_json::from_slice(&text)
-        .with_context(|| format!("{}: not groups that wait", path.display()))?;
+        .map_err(|error| unreadable(&path, "not groups that wait", &error))?;
     for (index, group) in waiting.waiting_groups().enumerate() {
         if let Some(fault) = bounds.first_fault(&group.responses) {
             anyhow::bail!("{}: group {index}: {fault}", path.display());
         }
     }
     Ok((state, waiting))
+}
+
+/// Names the file, what it should hold, and the parser's fault in plain words.
+fn unreadable(path: &Path, fault: &str, error: &serde_json::Error) -> anyhow::Error {
+    anyhow::anyhow!("{}: {fault}: {}", path.display(), plain_words(&error.to_string()))
 }
 
 impl Bounds {

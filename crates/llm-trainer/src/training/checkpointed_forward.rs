@@ -132,7 +132,7 @@ impl<'a> CheckpointedForward<'a> {
             let d_entropy = cotangent.entropy.as_deref().map(column);
             let gradient = token_statistics_backward(
                 &hidden.detach(),
-                model.whole_head(),
+                model.full_head(),
                 part.targets(),
                 pass.temperature,
                 TokenCotangent { log_prob: &d_log_prob, entropy: d_entropy.as_ref() },

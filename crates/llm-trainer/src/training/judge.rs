@@ -10,7 +10,7 @@ use rayon::ThreadPool;
 use reward_math::{Options, Reward};
 use rl_losses::OverlongPenalty;
 
-use super::own_reward::{OwnReward, RewardInput};
+use super::custom_reward::{CustomReward, RewardInput};
 
 /// Settings for judging responses.
 #[derive(Debug, Clone, Copy)]
@@ -30,7 +30,7 @@ pub struct Judge<'a> {
     /// Reward of each verdict.
     pub reward: Reward,
     /// Custom reward of a response, in place of `reward`.
-    pub own: Option<&'a OwnReward>,
+    pub own: Option<&'a CustomReward>,
     /// Penalty for long responses.
     pub overlong: Option<OverlongPenalty>,
 }

@@ -138,7 +138,7 @@ pub(super) fn statistics_of(
         let hidden = part.predicting_states(pass.model, x);
         let targets = part.targets();
         let TokenStatistics { log_prob, entropy } =
-            token_statistics(&hidden, pass.model.whole_head(), targets, pass.temperature);
+            token_statistics(&hidden, pass.model.full_head(), targets, pass.temperature);
         layout.scatter(&to_f64(&log_prob), &part.rows, &mut all.log_prob);
         layout.scatter(&to_f64(&entropy), &part.rows, &mut all.entropy);
     }

@@ -10,10 +10,10 @@ use reward_math::{Side, Verdict};
 use serde::{Deserialize, Serialize};
 use training_run::partition::run_of;
 
+use super::custom_reward::RewardInput;
 use super::external::{ExternalEngine, ReplyDecoding};
 use super::grading::{Graded, Grader, Places, RateOfProgress};
 pub use super::judge::Judge;
-use super::own_reward::RewardInput;
 use super::sequence::Sequence;
 use super::step_key::StepKey;
 use crate::generation::{GenerationOptions, PromptRequest, SamplingKey, generate_each};

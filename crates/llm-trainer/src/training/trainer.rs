@@ -26,8 +26,8 @@ use training_run::metrics::StepMetrics;
 use training_run::resume::Change;
 
 use super::checkpoint::{self, Snapshot, TrainerState};
+use super::custom_reward::CustomReward;
 use super::measurement::{record_rollout, record_update};
-use super::own_reward::OwnReward;
 use super::probe::EntropyProbe;
 use super::rollout::{QuestionGroup, Sample};
 use super::scored::ScoredRollout;
@@ -75,8 +75,8 @@ pub struct StepReport {
 impl Trainer {
     /// Replaces `reward.values` by a custom reward, on every rank. Evaluations still use the verdicts.
     #[must_use]
-    pub fn with_reward(mut self, reward: OwnReward) -> Self {
-        self.sampler.rewarder.own_reward = Some(reward);
+    pub fn with_reward(mut self, reward: CustomReward) -> Self {
+        self.sampler.rewarder.custom_reward = Some(reward);
         self
     }
 
@@ -205,7 +205,7 @@ impl Trainer {
         let sums = self.policy.update(plan, key, self.state.updates)?;
         // Each rank's shards differ from all others; values gathered from them are equal anyway.
         if self.mesh.run.count() > 1 && !config.parallel.zero.shards_parameters() {
-            let fingerprint = self.policy.model.own_fingerprint();
+            let fingerprint = self.policy.model.local_fingerprint();
             self.mesh.data.same("the weights after the update", &fingerprint)?;
         }
         record.timings.update = began.elapsed().as_secs_f64();

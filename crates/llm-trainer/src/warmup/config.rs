@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use messages::plain_words;
 use question_data::arithmetic::ArithmeticTask;
 use serde::{Deserialize, Serialize};
 
@@ -78,8 +79,9 @@ impl WarmupConfig {
     pub fn load(path: &Path) -> anyhow::Result<Self> {
         let text = std::fs::read_to_string(path)
             .with_context(|| format!("{}: cannot read", path.display()))?;
-        let config: Self = toml::from_str(&text)
-            .map_err(|error| anyhow::anyhow!("{}: {}", path.display(), one_line(&error)))?;
+        let config: Self = toml::from_str(&text).map_err(|error| {
+            anyhow::anyhow!("{}: {}", path.display(), plain_words(&one_line(&error)))
+        })?;
         config.check().with_context(|| path.display().to_string())?;
         Ok(config)
     }

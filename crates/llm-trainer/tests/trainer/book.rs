@@ -4,11 +4,11 @@
 use std::path::Path;
 
 use clap::{CommandFactory, Parser};
-use command_pages::help_faults;
+use command_pages::{examples, help_faults};
 use llm_trainer::command::Cli;
 use training_run::config::{Run, RunConfig};
 use workspace_tests::blocks::{copy, faults_of_blocks};
-use workspace_tests::book::{faults, root};
+use workspace_tests::book::{faults, faults_of_examples, root};
 use workspace_tests::shell::{accepts, completions, output, rendered};
 
 use crate::reader::furnish;
@@ -45,6 +45,12 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_llm-trainer");
 #[test]
 fn every_command_of_the_book_is_parsed() {
     let faults = faults("llm-trainer", parse);
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn every_example_of_the_help_is_parsed() {
+    let faults = faults_of_examples("llm-trainer", &examples(Cli::command()), parse);
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 

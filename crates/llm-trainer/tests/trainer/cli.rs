@@ -56,7 +56,7 @@ fn doctor_tests_itself_and_says_ok() {
         "driver  ",
         "threads  ",
         "memory  ",
-        "self-test    Cpu: ok",
+        "self-test    cpu: ok",
     ] {
         assert!(text.contains(expected), "{expected} in {text}");
     }

@@ -1,5 +1,6 @@
 //! The result of an extraction.
 
+use std::fmt;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
@@ -35,4 +36,11 @@ pub enum Rule {
     LastNumber,
     /// The last sentence, where there is no number in the text; only with [`crate::Options::last_number`].
     LastSentence,
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The name is the serialised one.
+        self.serialize(formatter)
+    }
 }

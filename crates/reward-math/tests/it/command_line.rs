@@ -110,7 +110,7 @@ fn explain_names_the_deciding_rung() {
     let output = run(&["explain", r"\boxed{\sqrt{12}}", r"2\sqrt{3}"], "");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success());
-    assert!(text.contains("right, decided by NormalForm"), "{text}");
+    assert!(text.contains("right, decided by normal-form"), "{text}");
 }
 
 #[test]
@@ -152,10 +152,10 @@ fn bench_reads_the_rows_that_grade_reads() {
 fn explain_takes_a_bare_answer() {
     let output = run(&["explain", "--mode", "marked", "0.5", r"\frac12"], "");
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.contains("nothing") && text.contains("right, decided by Number"), "{text}");
+    assert!(text.contains("nothing") && text.contains("right, decided by number"), "{text}");
     let output = run(&["explain", "0.5", r"\frac12"], "");
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.contains("right, decided by Number"), "{text}");
+    assert!(text.contains("right, decided by number"), "{text}");
 }
 
 #[test]

@@ -97,7 +97,7 @@ pub fn alternatives(
 
 /// A larger `training.activation_bytes` and the time that it saves.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct MoreKept {
+pub struct MoreActivationMemory {
     /// Value of `training.activation_bytes`: the fewest whole gigabytes that save this much.
     pub activation_bytes: usize,
     /// Peak memory of one rank with it, in bytes.
@@ -113,7 +113,7 @@ pub fn more_kept(
     setup: &Setup,
     hardware: &Hardware,
     assumptions: &Assumptions,
-) -> Option<MoreKept> {
+) -> Option<MoreActivationMemory> {
     const GIGABYTE: usize = 1_000_000_000;
     let with =
         |gigabytes: usize| setup.with(|run| run.training.activation_bytes = gigabytes * GIGABYTE);
@@ -134,7 +134,7 @@ pub fn more_kept(
     let best = with(*sizes.get(enough)?);
     let now = seconds(setup);
     let saved_seconds = now - shortest;
-    (!setup.on_cpu && saved_seconds >= 0.01 * now).then(|| MoreKept {
+    (!setup.on_cpu && saved_seconds >= 0.01 * now).then(|| MoreActivationMemory {
         activation_bytes: best.run.training.activation_bytes,
         peak_bytes: peak(&best),
         saved_seconds,

@@ -103,7 +103,7 @@ fn bytes_per_token(setup: &Setup) -> u64 {
     let widths = Widths {
         hidden,
         query: shared(query_width),
-        key: key_width.div_ceil(setup.key_parts()),
+        key: key_width.div_ceil(setup.key_shards()),
         intermediate: shared(intermediate),
     };
     let element = size_of(setup.run.model.dtype);

@@ -11,28 +11,28 @@ mod bytes;
 mod choice;
 mod lengths;
 mod memory;
+mod run_time;
 mod scaling;
 mod setup;
 mod sizes;
 mod text;
 mod time;
 mod traffic;
-mod whole_run;
 
 use serde::Serialize;
 
-pub use advice::{Alternative, MoreKept, alternatives, more_kept};
+pub use advice::{Alternative, MoreActivationMemory, alternatives, more_kept};
 pub use buffer_limits::{BUCKET_BYTES, CHUNK_LOGITS, WAITING_LOGITS};
 pub use bytes::{ByteCount, ByteCountError, parse_bytes};
 pub use choice::{Choice, settings_that_fit};
 pub use lengths::Lengths;
 pub use memory::{DRIVER_BYTES, Item, MemoryPlan, Phase, activation_bytes_per_token};
+pub use run_time::RunTime;
 pub use scaling::scaling_page;
 pub use setup::{Setup, SetupError};
 pub use sizes::{MODEL_PRESETS, ModelSizes, preset_model};
 pub use time::{Assumptions, HARDWARE, Hardware, StepTime};
 pub use traffic::{Collective, Traffic};
-pub use whole_run::WholeRun;
 
 /// Memory, traffic and time of a setup, estimated before it runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -54,13 +54,13 @@ pub struct Plan {
     /// Changes with which it would fit, or come nearer to it; empty if the setup itself fits.
     pub alternatives: Vec<Alternative>,
     /// A setting that uses memory that is left to save time; `None` if the setup does not fit.
-    pub more_kept: Option<MoreKept>,
+    pub more_kept: Option<MoreActivationMemory>,
     /// Traffic of one rank, at the expected lengths.
     pub traffic: Traffic,
     /// Time of a training step, at the expected lengths.
     pub time: StepTime,
     /// Time of all training steps.
-    pub whole_run: WholeRun,
+    pub whole_run: RunTime,
 }
 
 impl Plan {
@@ -75,7 +75,7 @@ impl Plan {
         let more_kept = if fits { more_kept(&setup, &hardware, &assumptions) } else { None };
         let traffic = Traffic::new(&setup);
         let time = StepTime::new(&setup, &hardware, &assumptions, &traffic);
-        let whole_run = WholeRun::new(&setup, &time);
+        let whole_run = RunTime::new(&setup, &time);
         Self {
             setup,
             hardware,

@@ -1,6 +1,6 @@
 //! A run and the machines that it would run on.
 
-use model_files::model_config::UncutError;
+use model_files::model_config::NotDivisibleError;
 use serde::Serialize;
 use thiserror::Error;
 use training_run::config::{Device, Dtype, Run, RunConfig};
@@ -45,7 +45,7 @@ pub enum SetupError {
     },
     /// The model cannot be split over so many tensor-parallel ranks.
     #[error(transparent)]
-    Uncut(#[from] UncutError),
+    NotDivisible(#[from] NotDivisibleError),
 }
 
 impl Setup {
@@ -96,7 +96,7 @@ impl Setup {
             let expected = format!("a divisor of the {gpus_per_node} devices of a node");
             return fault("parallel.tensor", tensor, &expected);
         }
-        self.model.equal_parts().check(tensor)?;
+        self.model.divisible_counts().check(tensor)?;
         Ok(Self { nodes, gpus_per_node, ..self })
     }
 
@@ -193,7 +193,7 @@ impl Setup {
     }
 
     /// Tensor-parallel shards of keys and values; with fewer heads than ranks, some ranks hold the same shard.
-    pub(super) fn key_parts(&self) -> usize {
+    pub(super) fn key_shards(&self) -> usize {
         self.run.parallel.tensor.min(self.model.key_width / self.model.head_dim).max(1)
     }
 
@@ -205,7 +205,7 @@ impl Setup {
     /// Parameters of `blocks` blocks on one tensor-parallel rank.
     pub(super) fn block_parameters_held(&self, blocks: usize) -> usize {
         let keys = blocks * self.key_parameters();
-        let twice = keys / self.key_parts() - keys / self.run.parallel.tensor;
+        let twice = keys / self.key_shards() - keys / self.run.parallel.tensor;
         (blocks * self.model.block_parameters).div_ceil(self.run.parallel.tensor) + twice
     }
 
@@ -214,7 +214,7 @@ impl Setup {
         match &self.run.lora {
             Some(lora) => {
                 let factors =
-                    self.model.adapter_factors(lora, (self.run.parallel.tensor, self.key_parts()));
+                    self.model.adapter_factors(lora, (self.run.parallel.tensor, self.key_shards()));
                 factors.whole + factors.cut
             }
             None => {
@@ -226,17 +226,17 @@ impl Setup {
 
     /// Trained parameters whose gradient is summed over tensor-parallel ranks, and how many ranks share each.
     pub(super) fn shared_gradient(&self) -> (usize, usize) {
-        let copies = self.run.parallel.tensor / self.key_parts();
+        let copies = self.run.parallel.tensor / self.key_shards();
         match &self.run.lora {
             _ if self.run.parallel.tensor == 1 => (0, 1),
             Some(lora) => (
                 self.model
-                    .adapter_factors(lora, (self.run.parallel.tensor, self.key_parts()))
+                    .adapter_factors(lora, (self.run.parallel.tensor, self.key_shards()))
                     .whole,
                 self.run.parallel.tensor,
             ),
             None if copies == 1 => (0, 1),
-            None => (self.model.blocks * self.key_parameters() / self.key_parts(), copies),
+            None => (self.model.blocks * self.key_parameters() / self.key_shards(), copies),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Widths and parameter counts of a model.
 
-use model_files::model_config::{Architecture, EqualParts, ModelConfig, ModelShape};
+use model_files::model_config::{Architecture, DivisibleCounts, ModelConfig, ModelShape};
 use serde::Serialize;
 use training_run::config::{LoraSection, LoraTarget};
 
@@ -61,8 +61,8 @@ impl ModelSizes {
     }
 
     /// Counts that tensor parallelism splits into equal shards.
-    pub fn equal_parts(&self) -> EqualParts {
-        EqualParts {
+    pub fn divisible_counts(&self) -> DivisibleCounts {
+        DivisibleCounts {
             query_heads: self.query_width / self.head_dim,
             key_heads: self.key_width / self.head_dim,
             intermediate: self.intermediate,
@@ -96,11 +96,11 @@ impl ModelSizes {
         whole + cut
     }
 
-    /// Adapter parameters on one of `tensor` tensor-parallel ranks, with keys and values in `key_parts` shards.
+    /// Adapter parameters on one of `tensor` tensor-parallel ranks, with keys and values in `key_shards` shards.
     pub(super) fn adapter_factors(
         &self,
         lora: &LoraSection,
-        (tensor, key_parts): (usize, usize),
+        (tensor, key_shards): (usize, usize),
     ) -> Factors {
         // One of inputs and outputs is the residual stream, which is not sharded.
         let factors = |target: &LoraTarget| match target {
@@ -108,7 +108,7 @@ impl ModelSizes {
                 (self.hidden, self.query_width.div_ceil(tensor))
             }
             LoraTarget::KProj | LoraTarget::VProj => {
-                (self.hidden, self.key_width.div_ceil(key_parts))
+                (self.hidden, self.key_width.div_ceil(key_shards))
             }
             LoraTarget::GateProj | LoraTarget::UpProj | LoraTarget::DownProj => {
                 (self.hidden, self.intermediate.div_ceil(tensor))

@@ -7,9 +7,9 @@ use training_run::config::{Dtype, MasterWeights};
 
 use super::bytes::ByteCount;
 use super::memory::{Item, MemoryPlan};
+use super::run_time::Digits;
 use super::traffic::Traffic;
-use super::whole_run::Digits;
-use super::{Assumptions, Hardware, MoreKept, Plan, Setup, StepTime};
+use super::{Assumptions, Hardware, MoreActivationMemory, Plan, Setup, StepTime};
 
 /// Name of the row for offloaded work.
 const ON_HOST: &str = "on the host and on the way";
@@ -98,7 +98,8 @@ impl Plan {
         if self.fits {
             let left = self.device_memory_bytes - longest.peak_bytes();
             writeln!(out, "fits into {device}: {} are left", ByteCount(left))?;
-            if let Some(MoreKept { activation_bytes, peak_bytes, saved_seconds }) = &self.more_kept
+            if let Some(MoreActivationMemory { activation_bytes, peak_bytes, saved_seconds }) =
+                &self.more_kept
             {
                 let peak = ByteCount(*peak_bytes);
                 writeln!(

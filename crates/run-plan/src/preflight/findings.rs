@@ -4,7 +4,7 @@ use reward_math::Options;
 use training_run::config::RunConfig;
 
 use super::finding::Finding;
-use super::seen::Preflight;
+use super::samples::Preflight;
 
 /// Facts about a model's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,14 +5,14 @@
 
 mod finding;
 mod findings;
-mod seen;
+mod samples;
 mod text;
 
 use training_run::config::Run;
 
 pub use finding::Finding;
 pub use findings::{MOST, ModelFacts};
-pub use seen::{GroupSeen, Preflight, QUANTILES, SampleGrade, SampleSeen};
+pub use samples::{Preflight, PreflightGroup, PreflightSample, QUANTILES, SampleGrade};
 
 impl Preflight {
     /// Counts and judges the samples of a run; every group has the same number of responses.
@@ -22,17 +22,17 @@ impl Preflight {
     /// If there is no response.
     pub fn new(
         rendered_prompt: String,
-        groups: Vec<GroupSeen>,
+        groups: Vec<PreflightGroup>,
         run: &Run,
         model: ModelFacts,
     ) -> Self {
         let samples = || groups.iter().flat_map(|group| &group.samples);
         let count = samples().count();
         assert!(count > 0, "a response to look at");
-        let share = |is: &dyn Fn(&SampleSeen) -> bool| {
+        let share = |is: &dyn Fn(&PreflightSample) -> bool| {
             samples().filter(|sample| is(sample)).count() as f64 / count as f64
         };
-        let share_of_groups = |is: &dyn Fn(&GroupSeen) -> bool| {
+        let share_of_groups = |is: &dyn Fn(&PreflightGroup) -> bool| {
             groups.iter().filter(|group| is(group)).count() as f64 / groups.len() as f64
         };
         let group_size = groups.iter().map(|group| group.samples.len()).max().unwrap_or(0);
@@ -53,7 +53,7 @@ impl Preflight {
             truncated_fraction: share(&|sample| sample.truncated),
             ended_by_token_fraction: share(&|sample| sample.ended_by_token),
             ended_by_stop_fraction: share(&|sample| !sample.truncated && !sample.ended_by_token),
-            teaching_group_fraction: share_of_groups(&GroupSeen::teaches),
+            teaching_group_fraction: share_of_groups(&PreflightGroup::teaches),
             groups_by_right,
             length_quantiles: QUANTILES.map(|level| quantile(&lengths, level)),
             longest_prompt_tokens: groups.iter().map(|g| g.prompt_tokens).max().unwrap_or(0),

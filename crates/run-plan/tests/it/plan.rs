@@ -237,7 +237,7 @@ fn counts_that_cannot_be_are_named() {
     assert!(
         of_model
             .starts_with("`num_attention_heads` is 28, expected a multiple of parallel.tensor = 8")
-            && of_model.ends_with("can be cut in 1, 2 or 4"),
+            && of_model.ends_with("can be split into 1, 2 or 4"),
         "{of_model}"
     );
 }

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use run_plan::preflight::{Finding, GroupSeen, ModelFacts, Preflight, SampleGrade, SampleSeen};
+use run_plan::preflight::{
+    Finding, ModelFacts, Preflight, PreflightGroup, PreflightSample, SampleGrade,
+};
 use training_run::config::{Run, RunConfig};
 
 const CONFIGURATION: &str = "
@@ -25,22 +27,22 @@ fn run(overrides: &[&str]) -> Run {
 }
 
 /// A response of 20 tokens with 0.5 nats each that ended by itself; `number` makes its text unique.
-fn sample(number: usize, outcome: SampleGrade) -> SampleSeen {
-    SampleSeen {
+fn sample(number: usize, outcome: SampleGrade) -> PreflightSample {
+    PreflightSample {
         text: format!("so it is {number}"),
         tokens: 20,
         truncated: false,
         ended_by_token: true,
         outcome,
-        reason: "decided by Number".to_owned(),
+        reason: "decided by number".to_owned(),
         reward: if outcome == SampleGrade::Right { 1.0 } else { 0.0 },
         entropy_sum: 10.0,
     }
 }
 
 /// Groups of four responses with `right` right ones each, changed by `change`.
-fn groups(right: &[usize], change: impl Fn(&mut SampleSeen)) -> Vec<GroupSeen> {
-    let group = |(index, &right): (usize, &usize)| GroupSeen {
+fn groups(right: &[usize], change: impl Fn(&mut PreflightSample)) -> Vec<PreflightGroup> {
+    let group = |(index, &right): (usize, &usize)| PreflightGroup {
         question: format!("q{index}"),
         problem: format!("3 + {index}?"),
         answer: "7".to_owned(),
@@ -57,7 +59,7 @@ fn groups(right: &[usize], change: impl Fn(&mut SampleSeen)) -> Vec<GroupSeen> {
     right.iter().enumerate().map(group).collect()
 }
 
-fn seen(groups: Vec<GroupSeen>, overrides: &[&str]) -> Preflight {
+fn seen(groups: Vec<PreflightGroup>, overrides: &[&str]) -> Preflight {
     Preflight::new("Q: 3 + 4?\nA:".to_owned(), groups, &run(overrides), MODEL)
 }
 
@@ -121,7 +123,7 @@ fn groups_that_agree_within_teach_nothing_by_comparison() {
 
 #[test]
 fn where_no_answer_is_found_the_form_of_answers_is_named() {
-    let silent = |sample: &mut SampleSeen| {
+    let silent = |sample: &mut PreflightSample| {
         sample.outcome = SampleGrade::Unparsed;
         sample.reward = 0.0;
     };
@@ -151,7 +153,7 @@ fn a_share_of_cut_responses_is_a_warning_with_the_fraction_and_the_limit() {
 
 #[test]
 fn responses_that_never_end_name_length_and_stops() {
-    let cut = |sample: &mut SampleSeen| {
+    let cut = |sample: &mut PreflightSample| {
         sample.truncated = true;
         sample.ended_by_token = false;
         sample.tokens = 100;

@@ -11,6 +11,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
+use messages::plain_words;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
@@ -285,8 +286,8 @@ fn read_lines(path: &Path, samples: usize) -> Result<(Vec<Response>, Vec<u64>), 
             let problem = format!("line {}: {problem}", index + 1);
             FolderError::Malformed { path: path.to_path_buf(), problem }
         };
-        let response: Response =
-            serde_json::from_slice(&line).map_err(|error| malformed(error.to_string()))?;
+        let response: Response = serde_json::from_slice(&line)
+            .map_err(|error| malformed(plain_words(&error.to_string())))?;
         let expected = (index / samples, index % samples);
         if (response.problem, response.sample) != expected {
             let (problem, sample) = expected;
@@ -307,7 +308,7 @@ fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, FolderErr
         .map_err(|source| FolderError::Read { path: path.to_path_buf(), source })?;
     serde_json::from_str(&text).map_err(|error| FolderError::Malformed {
         path: path.to_path_buf(),
-        problem: error.to_string(),
+        problem: plain_words(&error.to_string()),
     })
 }
 

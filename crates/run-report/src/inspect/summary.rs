@@ -40,8 +40,8 @@ pub fn summary(view: &RunView) -> Result<String, RunViewError> {
         let cells: String = COLUMNS.iter().map(cell).collect();
         text += &format!("{:>6}{cells}\n", metrics.step());
     }
-    if let Some(outlook) = RunLaw::of(view.metrics()).outlook() {
-        text += &format!("{outlook}\n");
+    if let Some(extrapolation) = RunLaw::of(view.metrics()).extrapolation() {
+        text += &format!("{extrapolation}\n");
     }
     for &step in view.steps().iter().rev() {
         let samples = view.samples(step)?;

@@ -6,8 +6,8 @@ use figures::{Block, Page, Section};
 use super::name_cell::name_cell;
 use super::summary::headline;
 use super::{
-    Report, covariance_tail, curves, entropy_change, glossary, outlook, reward_entropy, samples,
-    summary, verification,
+    Report, covariance_tail, curves, entropy_change, extrapolation, glossary, reward_entropy,
+    samples, summary, verification,
 };
 
 const FOOTER: &str = "<p>Theory and methods: \
@@ -21,7 +21,7 @@ pub(super) fn sections(report: &Report) -> Vec<Section> {
         curves::learning(report),
         entropy_change::lemma_1(report),
         reward_entropy::section(report),
-        outlook::section(report),
+        extrapolation::section(report),
         entropy_change::theorem_2(report),
         covariance_tail::section(report),
         curves::health(report),

@@ -15,33 +15,39 @@ use std::io::Write;
 use std::str::FromStr;
 use std::time::Instant;
 
-/// Help below the options: the output.
-pub(crate) const HELP: &str = r#"Out, one JSON object:
+/// Help below the options: output and examples.
+pub(crate) const HELP: &str = r#"Output, one JSON object:
 
   {"instructions": "avx512", "results": [{"S": 1000, "A": 100, "alg": "npg", "dtype": "f64",
     "threads": 2, "steps_per_call": 20, "steps_per_s": …, "best_steps_per_s": …,
     "ns_per_element": …, "trials": …}, …]}
 
-One step updates all S states of A actions and yields mean entropy, covariance and value. A call takes
-steps_per_call of them (200, 20 or 2, by size, unless said), state by state, so that a row stays in the
-cache; with `--steps-per-call 1` every step goes through the whole table. steps_per_s is the median
-over the calls, best_steps_per_s the fastest; ns_per_element is of the median."#;
+One step updates all S states of A actions and computes mean entropy, covariance and value. A call runs
+steps_per_call steps (by default 200, 20 or 2, by size), state by state, so that a row stays in the cache;
+with `--steps-per-call 1` every step goes through the full table. steps_per_s is the median over the
+calls, best_steps_per_s the fastest; ns_per_element is of the median.
+
+Examples:
+  # Measure the default sizes on two threads
+  softmax-sim bench
+  # Measure one size on eight threads
+  softmax-sim bench --sizes 1000x10000 --threads 8"#;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// States x actions, several separated by commas
+    /// Sizes, each as states x actions, separated by commas
     #[arg(long, value_delimiter = ',', default_value = "1x100,1000x100,1000x10000")]
     sizes: Vec<Size>,
-    /// Update rules: policy gradient, natural policy gradient
+    /// Update rules: pg is policy gradient, npg natural policy gradient
     #[arg(long, value_enum, value_delimiter = ',', default_value = "pg,npg")]
     rules: Vec<Rule>,
     /// Worker threads
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..))]
     threads: u16,
-    /// Steps between two looks at the means [default: by size]
+    /// Steps of one call, between two computations of the means [default: by size]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     steps_per_call: Option<u32>,
-    /// Least time to measure each for, in seconds
+    /// Shortest measuring time for each size and rule, in seconds
     #[arg(long, default_value_t = 0.8)]
     seconds: f64,
 }

@@ -6,27 +6,34 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::PathBuf;
 
-/// Help below the options: input and output rows, and the handling of a bad row.
-pub(crate) const HELP: &str = r#"In, one object a line; null is an impossible action (-inf):
+/// Help below the options: input and output rows, handling of a bad row, examples.
+pub(crate) const HELP: &str = r#"Input, one JSON object per line; null is an impossible action (-inf):
 
   {"id": 1, "logits": [0.5, -1, null], "advantages": [1, 0, 0], "eta": 0.1, "rule": "pg"}
 
 rule is pg (policy gradient, advantages centred under the policy: Theorem 1) or npg (natural policy
-gradient: Theorem 2). Out, in the same order, in nats, with every digit of a double:
+gradient: Theorem 2). Output, in the same order, in nats, with every digit of a double:
 
   id, entropy_before, entropy_after, delta, first_order, second_order, remainder,
   remainder_bound, covariance
 
   delta       exact change = first_order + remainder
   first_order -eta * covariance
-  remainder   second_order (that term alone) up to the cube of eta, never above remainder_bound
+  remainder   second_order plus terms of order eta cubed, never above remainder_bound
 
-A bad line is reported on standard error with its number, its field and what was expected; the others
-are answered. Ends with 0 if all lines were answered, 1 if one was not, 2 if it could not run."#;
+A bad line is reported on standard error with its number, its field and the expected value; the other
+lines are answered. Exit code: 0 if all lines were answered, 1 if one was not, 2 if the command could not
+run.
+
+Examples:
+  # Answer the requests of a file
+  softmax-sim entropy-change requests.jsonl
+  # Answer one request
+  echo '{"id": 1, "logits": [0.5, -1], "advantages": [1, 0], "eta": 0.1, "rule": "pg"}' | softmax-sim entropy-change"#;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// JSON lines to answer; `-` or nothing for standard input
+    /// JSON lines to answer; `-` or nothing reads standard input
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
 }

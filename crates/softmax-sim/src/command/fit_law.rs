@@ -7,18 +7,25 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Help below the options: forms of the input, and the handling of a bad row.
+/// Help below the options: forms of the input, handling of a bad row, examples.
 pub(crate) const HELP: &str = "\
 The input is CSV with a header, JSON lines, or a JSON array of objects, in the order of the run. Entropies \
-are in nats; the reward is best a fraction. The straight line R = slope H + intercept stands beside the law: \
-where it explains as much, the exponential form is not supported.
+are in nats; rewards are best fractions. The straight line R = slope H + intercept is fitted too: if it \
+explains as much as the law, the exponential form is not supported.
 
-A row without either value, as that of an evaluation, is passed over. A bad row is reported on standard error with its line, its column and what was expected; the others are \
-used. Ends with 0 if all rows were used, 1 if one was not, 2 if there is no fit.";
+A row with neither value, such as that of an evaluation, is skipped. A bad row is reported on standard \
+error with its line, its column and the expected value; the other rows are used. Exit code: 0 if all rows \
+were used, 1 if one was not, 2 if there is no fit.
+
+Examples:
+  # Fit the law to the exported metrics of a run
+  softmax-sim fit-law GRPO.csv --entropy actor/entropy --reward critic/rewards/mean
+  # Forecast the run from its first half, and draw the forecast
+  softmax-sim fit-law points.csv --prefix 0.5 --figure law.svg";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Points of one run; `-` or nothing for standard input
+    /// Points of one run; `-` or nothing reads standard input
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
     /// Name of the column with the entropy, in nats
@@ -27,8 +34,8 @@ pub(crate) struct Args {
     /// Name of the column with the reward
     #[arg(long, value_name = "NAME", default_value = "reward")]
     reward: String,
-    /// Forecast from this fraction of the points, the first ones, above 0 and below 1; may be repeated [default: none]
-    #[arg(long, value_name = "SHARE")]
+    /// Fraction of the points, from the first, to forecast from; above 0 and below 1; may be repeated [default: none]
+    #[arg(long, value_name = "FRACTION")]
     prefix: Vec<f64>,
     /// Print JSON
     #[arg(long)]

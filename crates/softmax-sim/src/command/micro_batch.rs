@@ -6,34 +6,34 @@ use std::fs::File;
 use std::io::{BufReader, Write};
 use std::path::PathBuf;
 
-/// Help below the options.
+/// Help below the options: the question, examples.
 pub(crate) const HELP: &str = "\
-The published code of Clip-Cov and KL-Cov selects tokens within each micro-batch, whose size is a question of memory. \
-GRPO gives all tokens of a response one advantage, so a micro-batch of one response has no covariance at all: \
-Clip-Cov never acts, and KL-Cov penalises arbitrary tokens. This command counts it, on a made-up mini-batch or on the \
-rollouts of a run.
+The published code of Clip-Cov and KL-Cov selects tokens within each micro-batch, whose size depends on memory. \
+GRPO gives all tokens of a response one advantage, so a micro-batch of one response has no covariance: Clip-Cov \
+never acts, and KL-Cov penalises arbitrary tokens. This command counts these tokens, on a made-up mini-batch or on \
+the rollouts of a run, which `llm-trainer train --save-rollouts rollouts` writes.
 
 Examples:
+  # Count on a made-up mini-batch
   softmax-sim micro-batch
-  softmax-sim micro-batch --rollout rollouts/step-1.jsonl --sizes 1,2,4
-
-`llm-trainer train --save-rollouts rollouts` writes such files.";
+  # Count on the rollouts of a run
+  softmax-sim micro-batch --rollout rollouts/step-1.jsonl --sizes 1,2,4";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Rollouts of one step of a run [default: a made-up mini-batch]
+    /// File with the rollouts of one step of a run [default: none, a mini-batch is made up]
     #[arg(long, value_name = "FILE", conflicts_with_all = ["groups", "group_size", "tokens", "seed"])]
     rollout: Option<PathBuf>,
-    /// Sizes of a micro-batch to compare, in responses
+    /// Sizes of micro-batches to compare, in responses
     #[arg(long, value_name = "N,N", value_delimiter = ',', default_value = "1,2,4,8,16,32")]
     sizes: Vec<usize>,
-    /// Prompts of a made-up mini-batch
+    /// Number of prompts of a made-up mini-batch
     #[arg(long, value_name = "N", default_value_t = 8)]
     groups: usize,
-    /// Responses to each prompt
+    /// Number of responses to each prompt
     #[arg(long, value_name = "N", default_value_t = 8)]
     group_size: usize,
-    /// Tokens of each response
+    /// Number of tokens of each response
     #[arg(long, value_name = "N", default_value_t = 256)]
     tokens: usize,
     /// Seed of a made-up mini-batch

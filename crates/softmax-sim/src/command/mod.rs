@@ -9,7 +9,7 @@ mod sweep;
 mod verify;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use command_pages::{CompletionsArgs, ManArgs};
+use command_pages::{CompletionsArgs, ManArgs, completions_examples, man_examples};
 use std::io::Write;
 
 /// CPU reference simulator for the entropy of softmax policies
@@ -26,30 +26,33 @@ pub(crate) enum Command {
     /// Check the theory on random policies: lemma, proposition, theorems, bound, estimator, methods
     #[command(after_long_help = verify::HELP)]
     Verify(verify::Args),
-    /// Change of entropy of one update, for every policy on a line of JSON
+    /// Compute the entropy change of one update, for each policy of a JSON-lines file
     #[command(after_long_help = entropy_change::HELP)]
     EntropyChange(entropy_change::Args),
     /// Run the findings of the paper as experiments and write one report
     ///
-    /// Each finding has a claim, a target fixed beforehand, seeds, figures and a verdict. A finding that has a result
-    /// for the same setting, from the same code, is not run again, so a run that was killed goes on where it was. Ends
-    /// with 0 when it ran through, whatever the verdicts, and with 2 if it could not.
+    /// Each finding has a claim, a target fixed beforehand, seeds, figures and a verdict. A finding with a result for the
+    /// same setting and code does not run again, so a killed run resumes. Exit code: 0 if all findings ran, whatever the
+    /// verdicts, 2 if the command could not run.
+    #[command(after_help = reproduce::EXAMPLES)]
     Reproduce(reproduce::Args),
     /// Show what Clip-Cov and KL-Cov lose when they select within micro-batches, as published
     #[command(after_long_help = micro_batch::HELP)]
     MicroBatch(micro_batch::Args),
-    /// Run a grid of methods and knobs, by as many processes as there are; or merge what they found
+    /// Run a grid of methods and settings in several processes, or merge their results
     #[command(after_long_help = sweep::HELP)]
     Sweep(sweep::Args),
-    /// Speed of exact policy-gradient steps with entropy and covariance, as JSON
+    /// Measure the speed of exact policy-gradient steps with entropy and covariance
     #[command(after_long_help = bench::HELP)]
     Bench(bench::Args),
     /// Fit R = -a exp(H) + b to the points of a run, and forecast from its beginning
     #[command(after_long_help = fit_law::HELP)]
     FitLaw(fit_law::Args),
-    /// Print what makes a shell complete subcommands, options and their values
+    /// Print a script with which a shell completes subcommands, options and their values
+    #[command(after_help = completions_examples!("softmax-sim"))]
     Completions(CompletionsArgs),
     /// Print the manual page of this program or of a subcommand, or write all of them
+    #[command(after_help = man_examples!("softmax-sim", "verify"))]
     Man(ManArgs),
 }
 

@@ -8,31 +8,41 @@ use softmax_sim::reproduce::{
 use std::io::Write;
 use std::path::PathBuf;
 
+/// Help below the options.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  # List the findings
+  softmax-sim reproduce --list
+  # Run two findings, shorter than at full size
+  softmax-sim reproduce clip-cov-kl-cov knobs --quick --out runs/methods
+  # Run all findings
+  softmax-sim reproduce";
+
 #[derive(clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct Args {
-    /// Findings to run; all, if none is named
+    /// Findings to run; without one, all
     #[arg(value_name = "FINDING", value_parser = parse_finding)]
     findings: Vec<&'static Finding>,
-    /// Shorter runs, under two minutes for all: the targets are meant for the full size
+    /// Run shorter experiments, under two minutes for all; the targets are meant for the full size
     #[arg(long)]
     quick: bool,
-    /// The first seed
+    /// First seed
     #[arg(long, default_value_t = Setting::DEFAULT_SEED, value_parser = clap::value_parser!(u64).range(..=1 << 53))]
     seed: u64,
-    /// Seeds for each finding
+    /// Number of seeds for each finding
     #[arg(long, default_value_t = Setting::DEFAULT_SEEDS as u64, value_parser = clap::value_parser!(u64).range(3..=1000))]
     seeds: u64,
     /// Folder for results, figures and report.html
     #[arg(long, value_name = "DIR", default_value = "runs/reproduce")]
     out: PathBuf,
-    /// Run findings anew that have a result already
+    /// Run findings again that have a result
     #[arg(long)]
     again: bool,
     /// Also draw the figures as PNG, in a font of this machine
     #[arg(long)]
     png: bool,
-    /// Also write reproduce.md, reproduce.json and images/reproduce/ in this folder [default: none]
+    /// Also write reproduce.md, reproduce.json and images/reproduce/ to this folder [default: none]
     #[arg(long, value_name = "DIR")]
     docs: Option<PathBuf>,
     /// Print the names and titles of the findings, and stop

@@ -9,8 +9,9 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+/// Help below the options: the configuration, restarts, exit codes, examples.
 pub(crate) const HELP: &str = "\
-The configuration names what all cells have in common, lists to combine, and seeds:
+The configuration has settings that all cells share, lists to combine, and seeds:
 
   seeds = [0, 1, 2]
   [settings.training.schedule]
@@ -18,23 +19,29 @@ The configuration names what all cells have in common, lists to combine, and see
   [grid]
   \"training.method.entropy_bonus\" = [0.0, 0.003, 0.01]
 
-Results are appended to one file per shard and synced; a process that was killed is simply started
-again, and what any file of the folder holds is not computed again. A line that is damaged is reported
-and its cell computed again. In a Slurm job array the shard is the task. Then:
+Results are appended to one file per shard and synced. A killed process is started again with the same
+command; results in any file of the folder are not computed again. A damaged line is reported, and its
+cell is computed again. In a Slurm job array the shard is the task. `sweep merge` then writes the tables.
 
-  softmax-sim sweep merge runs/NAME
+Exit code: 0 if all cells have figures, 1 if cells failed or are missing, 2 if the command could not run.
 
-Ends with 0 if all cells have figures, 1 if cells failed or are missing, 2 if it could not run.";
+Examples:
+  # Compute all cells
+  softmax-sim sweep configs/sweep-entropy-control.toml
+  # Compute the second of eight shards
+  softmax-sim sweep configs/sweep-entropy-control.toml --shard 2/8
+  # Merge the results of all shards
+  softmax-sim sweep merge runs/sweep-entropy-control";
 
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     action: Option<Action>,
-    /// The sweep, a TOML file
+    /// TOML file of the sweep
     #[arg(required = true)]
     config: Option<PathBuf>,
-    /// Which part to compute, counted from 1, such as 2/8 [default: the task of a Slurm job array, or all]
+    /// Shard to compute, counted from 1, such as 2/8 [default: the task of a Slurm job array, or all]
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
     /// Folder of the results [default: runs/ and the name of the configuration]
@@ -42,9 +49,16 @@ pub(crate) struct Args {
     out: Option<PathBuf>,
 }
 
+/// Help of `sweep merge` below the options.
+const MERGE_EXAMPLES: &str = "\
+Examples:
+  # Merge the results of all shards
+  softmax-sim sweep merge runs/sweep-entropy-control";
+
 #[derive(clap::Subcommand)]
 enum Action {
-    /// Put the results of all shards into results.jsonl and results.csv
+    /// Write the results of all shards to results.jsonl and results.csv
+    #[command(after_help = MERGE_EXAMPLES)]
     Merge {
         /// Folder of the results
         dir: PathBuf,

@@ -6,22 +6,28 @@ use softmax_sim::{Report, Settings, verify_watched};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Help below the options: the checks, and the meaning of the outcome.
+/// Help below the options: the checks, the outcome, examples.
 pub(crate) const HELP: &str = "\
 Each statement is checked by its order of convergence (the error of a first-order prediction falls with \
-the square of the step), by its rigorous bound, or against a value found in another way: a numerical \
+the square of the step), by its rigorous bound, or against a value computed in another way: a numerical \
 gradient, a sum over all outcomes, a closed form, recorded numbers of many digits. Clip-Cov, KL-Cov and \
 the clipped surrogate are the losses that train the model, not copies.
 
-One row per check: the worst case, the largest that passes, and where something is averaged its mean with \
-a 95 % interval. Ends with 0 if all passed, 1 if one failed, 2 if it could not run.";
+One row per check: the worst case, the largest value that passes, and for averages the mean with a 0.95 \
+interval. Exit code: 0 if all checks passed, 1 if one failed, 2 if the command could not run.
+
+Examples:
+  # Run all checks
+  softmax-sim verify
+  # Write the rows too, for a report
+  softmax-sim verify --json verification.json";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Seed of the random policies, advantages and decision processes
     #[arg(long, default_value_t = Settings::default().seed)]
     seed: u64,
-    /// Random policies for each number of actions: 2, 8, 64, and a twentieth for 1000 and 10000
+    /// Number of random policies for 2, 8 and 64 actions each; 1000 and 10000 actions get a twentieth
     #[arg(
         long,
         value_name = "NUMBER",
@@ -29,7 +35,7 @@ pub(crate) struct Args {
         value_parser = clap::value_parser!(u32).range(i64::from(LEAST_POLICIES)..)
     )]
     policies: u32,
-    /// Random and adversarial cases that the remainder bound is tried on
+    /// Number of random and adversarial cases for the remainder bound
     #[arg(
         long,
         value_name = "NUMBER",
@@ -37,13 +43,13 @@ pub(crate) struct Args {
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     cases: u64,
-    /// A million cases of the remainder bound
+    /// Test a million cases of the remainder bound
     #[arg(long, conflicts_with = "cases")]
     full: bool,
-    /// Under each check, how it was done
+    /// Print under each check how it was done
     #[arg(long)]
     methods: bool,
-    /// Also write the rows to this file, as JSON; it is replaced as a whole [default: none]
+    /// Also write the rows to this file as JSON, in place of its content [default: none]
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }

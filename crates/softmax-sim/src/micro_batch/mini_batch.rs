@@ -1,6 +1,7 @@
 //! The responses of one optimiser step: made up, or read from rollouts that `llm-trainer` saved.
 
 use entropy_core::Categorical;
+use messages::plain_words;
 use ndarray_rand::rand_distr::StandardNormal;
 use rand::distr::{Distribution, weighted::WeightedIndex};
 use rand::{Rng, SeedableRng};
@@ -161,8 +162,8 @@ impl MiniBatch {
             if value.get("rewards").is_none() {
                 continue; // The header, or the groups that wait.
             }
-            let group: SavedGroup =
-                serde_json::from_value(value).map_err(|error| fault(error.to_string()))?;
+            let group: SavedGroup = serde_json::from_value(value)
+                .map_err(|error| fault(plain_words(&error.to_string())))?;
             let (count, samples) = (group.rewards.len(), group.responses.samples);
             if count != samples.len() {
                 let message = format!("{count} rewards for {} responses", samples.len());

@@ -4,9 +4,9 @@
 //! the three in step.
 
 use super::engine::ENGINE;
-use super::kept::KeptShare;
 use super::page::options;
 use super::run::Finished;
+use super::run_cache::CachedShare;
 use super::{FINDINGS, Finding, Measure, Setting, Verdict};
 use crate::result_file::{FileError, write_whole};
 use figures::chart_svg::standalone_svg;
@@ -30,8 +30,8 @@ pub struct Published {
     /// Wall time, seconds.
     pub seconds: f64,
     /// Runs that an earlier finding had done already.
-    #[serde(default, skip_serializing_if = "KeptShare::is_none")]
-    pub kept: KeptShare,
+    #[serde(default, skip_serializing_if = "CachedShare::is_none")]
+    pub kept: CachedShare,
     /// Verdict on the claim.
     pub verdict: Verdict,
     /// Why.

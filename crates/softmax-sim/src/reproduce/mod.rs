@@ -6,7 +6,7 @@
 //! | [`outcome`], [`measure`], [`table`] | what an experiment hands back |
 //! | [`seeds`] | means, intervals and curves over seeds |
 //! | [`run`](mod@run), [`store`], [`progress`] | running them, once each, and keeping the results |
-//! | [`kept`], [`revision`](mod@revision) | training runs that findings share; when a result is out of date |
+//! | [`run_cache`], [`revision`](mod@revision) | training runs that findings share; when a result is out of date |
 //! | [`page`], [`raster`], [`document`] | the report, its figures as PNG, `docs/reproduce.md` |
 //!
 //! A finding is a [`Finding`] in [`FINDINGS`]: a name, what is claimed and wanted in words, and a function from
@@ -22,7 +22,6 @@ pub mod document;
 mod engine;
 mod experiment;
 pub mod finding;
-pub mod kept;
 pub mod measure;
 mod number;
 pub mod outcome;
@@ -31,6 +30,7 @@ pub mod progress;
 pub mod raster;
 pub mod revision;
 pub mod run;
+pub mod run_cache;
 pub mod seeds;
 mod setting;
 pub mod store;

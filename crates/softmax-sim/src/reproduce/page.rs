@@ -1,7 +1,7 @@
 //! The report: claim beside verdict, one self-contained HTML page.
 
-use super::kept::KeptShare;
 use super::run::Finished;
+use super::run_cache::CachedShare;
 use super::{Cell, Measure, Scale, Setting, Table, Verdict};
 use crate::result_file::{FileError, write_whole};
 use figures::chart_svg::standalone_svg;
@@ -215,7 +215,7 @@ fn provenance(one: &Finished, folder: &Path) -> String {
 }
 
 /// `12 runs done before, which took 34 s`.
-fn kept_text(kept: KeptShare) -> String {
+fn kept_text(kept: CachedShare) -> String {
     let (runs, took) = (kept.runs, significant(kept.seconds, 2));
     let noun = if runs == 1 { "run" } else { "runs" };
     format!("{runs} {noun} done before, which took {took} s")

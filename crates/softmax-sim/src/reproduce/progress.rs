@@ -1,6 +1,6 @@
 //! Progress of an experiment on standard error, and the store of its runs.
 
-use super::kept::{KeptRuns, KeptShare};
+use super::run_cache::{CachedShare, RunCache};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -20,8 +20,8 @@ pub struct Progress {
     plain: bool,
     total: AtomicU64,
     done: AtomicU64,
-    runs: Arc<KeptRuns>,
-    kept: Mutex<KeptShare>,
+    runs: Arc<RunCache>,
+    kept: Mutex<CachedShare>,
 }
 
 impl Progress {
@@ -44,18 +44,18 @@ impl Progress {
     }
 
     fn of(name: &'static str, bar: ProgressBar, plain: bool) -> Self {
-        let runs = Arc::new(KeptRuns::in_memory());
+        let runs = Arc::new(RunCache::in_memory());
         let (total, done) = (AtomicU64::new(0), AtomicU64::new(0));
         Self { name, bar, plain, total, done, runs, kept: Mutex::default() }
     }
 
     /// Stores runs in `runs`, not in memory for this experiment alone.
     #[must_use]
-    pub fn keeping(self, runs: Arc<KeptRuns>) -> Self {
+    pub fn keeping(self, runs: Arc<RunCache>) -> Self {
         Self { runs, ..self }
     }
 
-    /// The result of a run, which is done only if no experiment has done it yet: [`KeptRuns::get`].
+    /// The result of a run, which is done only if no experiment has done it yet: [`RunCache::get`].
     ///
     /// # Panics
     ///
@@ -68,13 +68,13 @@ impl Progress {
         let asked = self.runs.get(settings, seed, run);
         if let Some(seconds) = asked.kept {
             let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-            *kept = KeptShare { runs: kept.runs + 1, seconds: kept.seconds + seconds };
+            *kept = CachedShare { runs: kept.runs + 1, seconds: kept.seconds + seconds };
         }
         asked.result
     }
 
     /// Runs that were not repeated for this experiment.
-    pub fn kept(&self) -> KeptShare {
+    pub fn kept(&self) -> CachedShare {
         *self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -1,7 +1,7 @@
 //! Running findings, each once for a setting.
 
-use super::kept::KeptRuns;
 use super::revision::revision;
+use super::run_cache::RunCache;
 use super::store::{PROGRAM, Record, read_record, write_record};
 use super::{FINDINGS, Finding, Progress, Setting};
 use crate::result_file::FileError;
@@ -29,7 +29,7 @@ impl Finished {
 
 /// Runs each of `findings` that has no result for `setting` under `folder`, and stores it before the next begins.
 ///
-/// After a kill, the next call resumes with the unfinished finding and its unfinished runs ([`KeptRuns`]). `again` runs
+/// After a kill, the next call resumes with the unfinished finding and its unfinished runs ([`RunCache`]). `again` runs
 /// all anew.
 ///
 /// # Errors
@@ -42,7 +42,7 @@ pub fn run(
     again: bool,
     progress: impl Fn(&'static str) -> Progress,
 ) -> Result<Vec<Finished>, FileError> {
-    let runs = Arc::new(KeptRuns::under(folder, again));
+    let runs = Arc::new(RunCache::under(folder, again));
     let mut finished = Vec::with_capacity(findings.len());
     for &finding in findings {
         let stored = if again { None } else { read_record(folder, finding.name)? };

@@ -1,7 +1,7 @@
 //! Results on disk: one file per finding, complete or absent.
 
-use super::kept::KeptShare;
 use super::revision::revision;
+use super::run_cache::CachedShare;
 use super::{ExperimentResult, Finding, Setting};
 use crate::result_file::{FileError, write_whole};
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ pub struct Record {
     /// Wall time of the run, seconds.
     pub seconds: f64,
     /// Runs that an earlier finding had done already.
-    pub kept: KeptShare,
+    pub kept: CachedShare,
     /// Result of the experiment.
     pub outcome: ExperimentResult,
 }
@@ -96,7 +96,7 @@ mod tests {
             setting: Setting { scale: Scale::Quick, seed: 7, seeds: 3 },
             revision: revision(lemma_1()),
             seconds: 0.5,
-            kept: KeptShare::default(),
+            kept: CachedShare::default(),
             outcome: ExperimentResult::new(vec![]),
         }
     }

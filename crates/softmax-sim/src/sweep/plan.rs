@@ -1,5 +1,6 @@
 //! A sweep: fixed settings, grids and seeds, and the cells they make.
 
+use messages::plain_words;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
@@ -238,9 +239,9 @@ fn cell<C: Serialize + DeserializeOwned, E: Display>(
         cell: Cell { key: String::new(), choices: choices.clone(), seed, settings: () }.to_string(),
         reason,
     };
-    let settings: C = settings
-        .try_into()
-        .map_err(|error: toml::de::Error| named(error.to_string().trim_end().replace('\n', " ")))?;
+    let settings: C = settings.try_into().map_err(|error: toml::de::Error| {
+        named(plain_words(&error.to_string().trim_end().replace('\n', " ")))
+    })?;
     check(&settings).map_err(|reason| named(reason.to_string()))?;
     // As the settings were understood, defaults included: another default is another run.
     let canonical =

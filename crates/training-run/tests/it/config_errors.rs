@@ -1,6 +1,8 @@
 //! Error messages for invalid configurations.
 
-use training_run::config::Run;
+use std::collections::BTreeSet;
+
+use training_run::config::{Run, fields};
 
 use crate::config::{SMALL, error, parse};
 use workspace_tests::files::{folder, message};
@@ -33,6 +35,55 @@ fn a_misspelt_choice_and_a_wrong_type_are_named_with_their_place() {
         ),
         "{text}"
     );
+}
+
+#[test]
+fn a_section_that_is_no_table_is_told_in_plain_words() {
+    let cases = [
+        ("rollout = 3", "11: invalid type: integer `3`, expected a table"),
+        ("rollout.stop = 3", "16: invalid type: integer `3`, expected an array"),
+        ("checkpoint = true", "14: invalid type: boolean `true`, expected a table"),
+    ];
+    for (line, expected) in cases {
+        let text = format!(
+            "name = \"x\"\nmodel = {{ path = \"m\" }}\ndata = {{ train = \"arithmetic\" }}\n\
+             training = {{ steps = 1 }}\n{line}\n"
+        );
+        let text = parse(&text, &[]).unwrap_err().to_string();
+        assert!(text.starts_with(&format!("run.toml:5:{expected}")), "{text}");
+    }
+}
+
+/// Every section and field as values of several types: whatever is refused, no message names a type of Rust.
+#[test]
+fn a_wrong_type_is_told_without_names_of_rust() {
+    let mut paths = BTreeSet::new();
+    for field in fields() {
+        let keys: Vec<&str> = field.path.split('.').collect();
+        paths.extend((1..=keys.len()).map(|length| keys[..length].join(".")));
+    }
+    let mut refusals = 0;
+    for path in paths {
+        for value in ["3", "true", "\"three\"", "[[1]]", "{ three = 3 }"] {
+            let argument = format!("{path}={value}");
+            let Err(error) = parse(SMALL, &[argument.as_str()]) else { continue };
+            refusals += 1;
+            let text = error.to_string();
+            let mut words = text.split(|c: char| !c.is_alphanumeric());
+            let names_a_type = words.any(is_camel_case)
+                || ["struct ", "enum ", "unit variant", "newtype"].iter().any(|w| text.contains(w));
+            assert!(!names_a_type, "{argument}: {text}");
+        }
+    }
+    assert!(refusals > 200, "the values are of the wrong type: {refusals}");
+}
+
+/// True for two capitalised parts, as in `RolloutSection`.
+fn is_camel_case(word: &str) -> bool {
+    let letters: Vec<char> = word.chars().collect();
+    let starts_part = |pair: &[char]| pair[0].is_uppercase() && pair[1].is_lowercase();
+    word.starts_with(char::is_uppercase)
+        && letters.windows(2).filter(|pair| starts_part(pair)).count() > 1
 }
 
 #[test]

@@ -10,26 +10,34 @@ use run_report::evaluation::folder::{FolderError, Results, ResultsFolder};
 use run_report::evaluation::table::{comparison_table, main_table};
 use serde::Serialize;
 
+const EXAMPLES: &str = "\
+Examples:
+  # Show the paired differences
+  llm-trainer eval compare out/grpo out/kl-cov
+  # Compare pass@4, as JSON
+  llm-trainer eval compare out/grpo out/kl-cov --measure pass@4 --json";
+
 /// Arguments of `eval compare`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// Folder of the first evaluation
     first: PathBuf,
-    /// Folder of the second; differences are second less first
+    /// Folder of the second evaluation; differences are second minus first
     second: PathBuf,
-    /// A measure of docs/evaluation.md, as pass@8 [default: avg@n, each with its own n]
+    /// Measure of docs/evaluation.md, such as pass@8 [default: avg@n, with the n of each evaluation]
     #[arg(long)]
     measure: Option<String>,
-    /// How often the problems are drawn again for an interval
+    /// Number of bootstrap resamples of the problems for an interval
     #[arg(long, default_value_t = Bootstrap::default().resamples)]
     resamples: usize,
-    /// Coverage of an interval, a fraction
+    /// Confidence level of an interval, a fraction
     #[arg(long, default_value_t = Bootstrap::default().level)]
     level: f64,
     /// Seed of the intervals
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Print JSON in place of tables
+    /// Print JSON instead of tables
     #[arg(long)]
     json: bool,
 }

@@ -39,7 +39,7 @@ impl AdamW {
         let (mut flat, mut pieces, mut stepped) = (Vec::new(), Vec::new(), Vec::new());
         for unit in &units {
             let of_unit = &parameters[unit.parameters.clone()];
-            let shard = ranks.own_shard(of_unit);
+            let shard = ranks.local_shard(of_unit);
             // With f32 master weights, a narrow shard is kept only as f32; otherwise it is kept as it is.
             let is_whole = options.master == MasterWeights::F32;
             let shard =

@@ -5,7 +5,7 @@ use model_files::chat_template::{ChatTemplate, Message};
 use question_data::prompt::Prompt;
 use question_data::question_order::{DataCursor, QuestionOrder};
 use reward_math::Verdict;
-use run_plan::preflight::{GroupSeen, ModelFacts, Preflight, SampleGrade, SampleSeen};
+use run_plan::preflight::{ModelFacts, Preflight, PreflightGroup, PreflightSample, SampleGrade};
 use training_run::config::Run;
 
 use super::questions::RunQuestions;
@@ -67,9 +67,9 @@ pub fn preflight(
     let mut groups = Vec::with_capacity(chosen.len());
     for (prompt, samples) in chosen.iter().zip(rollout.samples.chunks(group_size)) {
         let seen = |(sample, entropy_sum): (&Sample, f64)| {
-            sample_seen(sample, &rewarder.text.end_ids, entropy_sum)
+            preflight_sample(sample, &rewarder.text.end_ids, entropy_sum)
         };
-        groups.push(GroupSeen {
+        groups.push(PreflightGroup {
             question: prompt.question.id.clone(),
             problem: prompt.question.problem.clone(),
             answer: prompt.question.answer.clone(),
@@ -98,14 +98,14 @@ fn opens_a_turn(template: &ChatTemplate) -> bool {
     rendered(true) != rendered(false)
 }
 
-fn sample_seen(sample: &Sample, end_ids: &[u32], entropy_sum: f64) -> SampleSeen {
+fn preflight_sample(sample: &Sample, end_ids: &[u32], entropy_sum: f64) -> PreflightSample {
     let (outcome, reason) = match &sample.verdict {
-        Verdict::Right { how } => (SampleGrade::Right, format!("decided by {:?}", how.rung)),
-        Verdict::Wrong { how } => (SampleGrade::Wrong, format!("decided by {:?}", how.rung)),
+        Verdict::Right { how } => (SampleGrade::Right, format!("decided by {}", how.rung)),
+        Verdict::Wrong { how } => (SampleGrade::Wrong, format!("decided by {}", how.rung)),
         Verdict::Unparsed { why, .. } => (SampleGrade::Unparsed, why.to_string()),
     };
     let response = &sample.sequence.response;
-    SampleSeen {
+    PreflightSample {
         text: sample.text.clone(),
         tokens: response.len(),
         truncated: sample.truncated,

@@ -120,14 +120,14 @@ impl Recorder {
     /// Fits the R–H law to the run so far, this step included. Returns a message after evaluations, or ten times a run.
     pub(super) fn fit_law(&mut self, metrics: &mut StepMetrics) -> Option<String> {
         self.law.push(metrics);
-        let outlook = self.law.outlook()?;
-        outlook.record(metrics);
+        let extrapolation = self.law.extrapolation()?;
+        extrapolation.record(metrics);
         let (step, steps) = (metrics.step(), self.run.config().training.steps);
         let is_due = match self.law.source() {
             LawSource::Evaluations => self.run.evaluates_at(step),
             LawSource::Rewards => step.is_multiple_of((steps / 10).max(1)),
         };
-        is_due.then(|| outlook.to_string())
+        is_due.then(|| extrapolation.to_string())
     }
 }
 

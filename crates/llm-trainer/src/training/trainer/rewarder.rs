@@ -5,8 +5,8 @@ use question_data::ground_truth::RewardKinds;
 use training_run::config::RunConfig;
 
 use super::response_text::ResponseText;
+use crate::training::custom_reward::CustomReward;
 use crate::training::judge::Judge;
-use crate::training::own_reward::OwnReward;
 
 /// The verifiers of a run with their resources.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(super) struct Rewarder {
     /// Threads that judge responses.
     threads: rayon::ThreadPool,
     /// Custom reward in place of `reward.values`.
-    pub(super) own_reward: Option<OwnReward>,
+    pub(super) custom_reward: Option<CustomReward>,
 }
 
 impl Rewarder {
@@ -35,7 +35,7 @@ impl Rewarder {
             None
         };
         let threads = rayon::ThreadPoolBuilder::new().num_threads(config.reward.threads).build()?;
-        Ok(Self { text, kinds, sandbox, threads, own_reward: None })
+        Ok(Self { text, kinds, sandbox, threads, custom_reward: None })
     }
 
     /// Notes for the user about the verifiers, one sentence each.
@@ -57,7 +57,7 @@ impl Rewarder {
             sandbox: self.sandbox.as_ref(),
             pool: Some(&self.threads),
             reward: config.reward.values,
-            own: self.own_reward.as_ref(),
+            own: self.custom_reward.as_ref(),
             overlong: config.reward.overlong.penalty(config.rollout.max_response_tokens)?,
         })
     }

@@ -154,7 +154,7 @@ impl Sampler {
     fn group(&self, step: u64, question: usize, samples: &[Sample]) -> SampledGroup<QuestionGroup> {
         // Rewards of the verdicts alone: a length penalty says nothing about the question.
         let earned = self.run.config().reward.values;
-        let is_own = self.rewarder.own_reward.is_some();
+        let is_own = self.rewarder.custom_reward.is_some();
         let worth =
             |sample: &Sample| if is_own { sample.reward } else { earned.of(&sample.verdict) };
         SampledGroup {

@@ -176,12 +176,12 @@ fn biased_llama(folder: &Path) -> String {
 
 /// Refused before anything is computed: four heads are not divisible by three, nor three processes by two.
 #[test]
-fn a_model_that_cannot_be_cut_is_refused() {
+fn a_model_that_cannot_be_split_is_refused() {
     let cases = [
         (
             3,
             "parallel.tensor=3",
-            "`num_attention_heads` is 4, expected a multiple of parallel.tensor = 3; this model can be cut in 1, 2 or 4",
+            "`num_attention_heads` is 4, expected a multiple of parallel.tensor = 3; this model can be split into 1, 2 or 4",
         ),
         (
             3,

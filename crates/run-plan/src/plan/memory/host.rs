@@ -53,7 +53,7 @@ impl Counts<'_> {
         let of_block = |(inputs, outputs, parts): (usize, usize, usize)| {
             self.lost(self.wide * (inputs * outputs.div_ceil(parts)) as u64)
         };
-        let (hidden, tensor, keys) = (model.hidden, setup.run.parallel.tensor, setup.key_parts());
+        let (hidden, tensor, keys) = (model.hidden, setup.run.parallel.tensor, setup.key_shards());
         let query = of_block((hidden, model.query_width, tensor));
         let key = of_block((hidden, model.key_width, keys));
         let gate = of_block((hidden, model.intermediate, tensor));

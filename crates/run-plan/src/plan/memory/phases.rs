@@ -10,7 +10,7 @@ const PROBE_COPIES: u64 = 12;
 impl Counts<'_> {
     pub(super) fn cached_bytes(&self, element: u64, rows: u64, tokens: u64) -> u64 {
         let per_token = self.setup.model.cached_elements_per_token() as u64;
-        (per_token * element * rows * tokens).div_ceil(self.setup.key_parts() as u64)
+        (per_token * element * rows * tokens).div_ceil(self.setup.key_shards() as u64)
     }
 
     /// Gathered parameters: the block, embedding or head in use, and the block that is being gathered.

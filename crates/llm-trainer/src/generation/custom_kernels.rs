@@ -17,7 +17,7 @@ use crate::model::{Decoder, FusedOperations, KernelOperation, test_block_kernel}
 /// # Errors
 ///
 /// For each kernel the reason that it is not used: it is missing, or its error exceeds rounding.
-pub fn test_own_kernels(
+pub fn test_custom_kernels(
     device: Device,
     config: &ModelConfig,
 ) -> [(KernelOperation, Result<f64, String>); KernelOperation::ALL.len()] {
@@ -70,7 +70,7 @@ fn left_out(outcomes: &Outcomes) -> Option<String> {
 }
 
 /// The kernels that passed their test: on CUDA, in bf16.
-pub(super) fn own_kernels(device: Device, kind: Kind, config: &ModelConfig) -> FusedOperations {
+pub(super) fn custom_kernels(device: Device, kind: Kind, config: &ModelConfig) -> FusedOperations {
     match (cached_outcomes(device, kind, config), DecodingKernels::on(device)) {
         (Some(outcomes), Ok(kernels)) => FusedOperations::new(kernels, right(outcomes)),
         _ => FusedOperations::default(),
@@ -163,9 +163,9 @@ mod tests {
              drawing a token, as libnvrtc.so.13 or .12 cannot be used: no such file"
         );
         assert_eq!(right(none), []);
-        let on_host = own_kernels(CPU, Kind::BFloat16, &tiny_config());
+        let on_host = custom_kernels(CPU, Kind::BFloat16, &tiny_config());
         assert!(on_host.draw(&logits, &[0.5], 1.0).is_none());
-        for (_, outcome) in test_own_kernels(CPU, &tiny_config()) {
+        for (_, outcome) in test_custom_kernels(CPU, &tiny_config()) {
             assert_eq!(outcome, Err("kernels are for CUDA devices, not for Cpu".to_owned()));
         }
     }

@@ -8,13 +8,13 @@ use super::projection::Projection;
 
 /// Tensors over the decoder's memory; corrections of an adapter are added, in memory of their own.
 #[derive(Debug)]
-pub(crate) struct DecoderParts {
+pub(crate) struct DecoderTensors {
     /// `[vocab, hidden]`.
     pub(crate) embedding: Tensor,
     /// `[vocab, hidden]`; `None` where the embedding serves.
     pub(crate) untied_head: Option<Tensor>,
     /// In order.
-    pub(crate) blocks: Vec<BlockParts>,
+    pub(crate) blocks: Vec<BlockTensors>,
     /// `[hidden]`.
     pub(crate) final_norm: Tensor,
     /// Radians per position of the rotary embedding, `[head_dim / 2]`.
@@ -23,7 +23,7 @@ pub(crate) struct DecoderParts {
 
 /// The tensors of a block.
 #[derive(Debug)]
-pub(crate) struct BlockParts {
+pub(crate) struct BlockTensors {
     /// `[hidden]`.
     pub(crate) attention_norm: Tensor,
     /// Weights `[heads · head_dim, hidden]`.
@@ -44,25 +44,25 @@ pub(crate) struct BlockParts {
 
 impl Decoder {
     /// The tensors by their role.
-    pub(crate) fn parts(&self) -> DecoderParts {
+    pub(crate) fn tensors(&self) -> DecoderTensors {
         let _no_grad = tch::no_grad_guard();
         let (head, embedding) = (self.head(), self.embedding());
         let tied = self.config().tie_word_embeddings;
-        DecoderParts {
+        DecoderTensors {
             untied_head: (!tied).then(|| head.shallow_clone()),
             embedding: embedding.shallow_clone(),
-            blocks: self.blocks().iter().map(parts_of_block).collect(),
+            blocks: self.blocks().iter().map(block_tensors).collect(),
             final_norm: self.last_norm().weight.shallow_clone(),
             frequency: self.rope_frequency().shallow_clone(),
         }
     }
 }
 
-fn parts_of_block(block: &Block) -> BlockParts {
+fn block_tensors(block: &Block) -> BlockTensors {
     let (attention, mlp) = (&block.attention, &block.mlp);
     let three = [&attention.query, &attention.key, &attention.value];
     let bias = |index: usize| three[index].bias.as_ref().map(Tensor::shallow_clone);
-    BlockParts {
+    BlockTensors {
         attention_norm: block.attention_norm.weight.shallow_clone(),
         query_key_value: three.map(Projection::merged_weight),
         query_key_value_bias: match (bias(0), bias(1), bias(2)) {

@@ -12,7 +12,7 @@ use super::entropy_change::thinned;
 use super::metric::{ENTROPY, REWARD, pairs};
 use super::name_cell::name_cell;
 use super::{Report, ReportRun};
-use crate::run_law::{CONFIDENCE, LawOutlook, LawSource, RunLaw};
+use crate::run_law::{CONFIDENCE, LawExtrapolation, LawSource, RunLaw};
 
 /// Points along a fitted curve.
 const CURVE_POINTS: usize = 41;
@@ -30,18 +30,18 @@ pub(super) fn section(report: &Report) -> Section {
     let mut blocks = vec![Block::Html(paragraph(intro))];
     let laws: Vec<(usize, &ReportRun, RunLaw)> =
         report.runs.iter().enumerate().map(|(colour, run)| (colour, run, law_of(run))).collect();
-    let outlooks: Vec<Outlook<'_>> = laws
+    let extrapolations: Vec<ExtrapolatedRun<'_>> = laws
         .iter()
-        .filter_map(|(colour, run, law)| Some((*colour, *run, law, law.outlook()?)))
+        .filter_map(|(colour, run, law)| Some((*colour, *run, law, law.extrapolation()?)))
         .collect();
-    if outlooks.is_empty() {
+    if extrapolations.is_empty() {
         let name =
             format!("{ENTROPY} together with {REWARD} or an evaluation, at three steps or more,");
         blocks.push(Block::Html(not_recorded("The law continued", &name)));
         return Section::new(id, heading, blocks);
     }
-    blocks.push(Block::Figures(vec![continued(&outlooks)]));
-    blocks.push(Block::Html(table(&outlooks)));
+    blocks.push(Block::Figures(vec![continued(&extrapolations)]));
+    blocks.push(Block::Html(table(&extrapolations)));
     let foretold = foretold(report);
     if !foretold.is_empty() {
         let text = "Would the beginning have told? The law and a straight line, both fitted to the rewards of the \
@@ -51,7 +51,7 @@ pub(super) fn section(report: &Report) -> Section {
     Section::new(id, heading, blocks)
 }
 
-type Outlook<'a> = (usize, &'a ReportRun, &'a RunLaw, LawOutlook);
+type ExtrapolatedRun<'a> = (usize, &'a ReportRun, &'a RunLaw, LawExtrapolation);
 
 fn law_of(run: &ReportRun) -> RunLaw {
     let mut law = RunLaw::default();
@@ -63,21 +63,21 @@ fn law_of(run: &ReportRun) -> RunLaw {
     law
 }
 
-fn continued(outlooks: &[Outlook<'_>]) -> Figure {
-    let all = || outlooks.iter().flat_map(|(_, _, law, _)| law.points());
+fn continued(extrapolations: &[ExtrapolatedRun<'_>]) -> Figure {
+    let all = || extrapolations.iter().flat_map(|(_, _, law, _)| law.points());
     let x = Axis::around("Entropy (nats per token)", all().map(|point| point.0), true, 0.04);
     let (mut series, mut curves, mut description) = (vec![], vec![], String::new());
-    for (colour, run, law, outlook) in outlooks {
+    for (colour, run, law, extrapolation) in extrapolations {
         let points = law.points();
         series.push(Series::new(&run.name, *colour, Mark::Points, thinned(&points)));
         let high = points.iter().map(|point| point.0).fold(0.0, f64::max);
-        curves.push(curve(*colour, &run.name, high, &outlook.law));
+        curves.push(curve(*colour, &run.name, high, &extrapolation.law));
         let (low, top) =
-            (significant(outlook.ceiling.low, 3), significant(outlook.ceiling.high, 3));
+            (significant(extrapolation.ceiling.low, 3), significant(extrapolation.ceiling.high, 3));
         description += &format!(
             "{}: ceiling {}, between {low} and {top}. ",
             run.name,
-            significant(outlook.law.ceiling(), 3)
+            significant(extrapolation.law.ceiling(), 3)
         );
     }
     // The bands of poorly determined laws may leave the chart; curves and points stay in it.
@@ -110,7 +110,7 @@ fn curve(colour: usize, name: &str, high: f64, law: &PerformanceLaw) -> Series {
     Series::new(name, colour, Mark::Fit, points).with_spread(band.collect())
 }
 
-fn table(outlooks: &[Outlook<'_>]) -> String {
+fn table(extrapolations: &[ExtrapolatedRun<'_>]) -> String {
     let mut table = Table::new(
         "Entropy and reward over the first and the last tenth of the points. AIC: that of a straight line less that of \
          the law; above 2 the points support the law, below −2 the line.",
@@ -127,9 +127,9 @@ fn table(outlooks: &[Outlook<'_>]) -> String {
             (Column::Number, "AIC"),
         ],
     );
-    for (colour, run, _, outlook) in outlooks {
-        let law = &outlook.law;
-        let source = match outlook.source {
+    for (colour, run, _, extrapolation) in extrapolations {
+        let law = &extrapolation.law;
+        let source = match extrapolation.source {
             LawSource::Evaluations => "evaluations",
             LawSource::Rewards => "steps",
         };
@@ -138,11 +138,15 @@ fn table(outlooks: &[Outlook<'_>]) -> String {
         table.html_row(vec![
             name_cell(*colour, &run.name),
             format!("{} {source}", law.points),
-            number(outlook.entropy_spent()),
-            number(outlook.gain()),
+            number(extrapolation.entropy_spent()),
+            number(extrapolation.gain()),
             number(law.ceiling()),
-            format!("{} to {}", number(outlook.ceiling.low), number(outlook.ceiling.high)),
-            number(outlook.gain_left),
+            format!(
+                "{} to {}",
+                number(extrapolation.ceiling.low),
+                number(extrapolation.ceiling.high)
+            ),
+            number(extrapolation.gain_left),
             share(law.r_squared),
             share(law.linear_r_squared),
             fixed(law.aic_over_linear().unwrap_or(f64::NAN), 1),

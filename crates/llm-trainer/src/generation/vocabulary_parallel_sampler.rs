@@ -12,12 +12,12 @@ use super::request::GenerationOptions;
 use super::sampler::{Drawn, draw, drawn};
 use crate::model::TensorGroup;
 
-/// Draws as [`draw`] does, from this rank's shard of the logits, `[rows, own tokens]`; every rank of the group gets the same tokens.
+/// Draws as [`draw`] does, from this rank's shard of the logits, `[rows, local tokens]`; every rank of the group gets the same tokens.
 ///
 /// # Errors
 ///
 /// Those of [`draw`].
-pub(super) fn draw_from_parts(
+pub(super) fn draw_from_shards(
     group: &TensorGroup,
     logits: &Tensor,
     uniforms: &[f64],
@@ -30,17 +30,18 @@ pub(super) fn draw_from_parts(
     }
     let is_greedy = options.temperature <= 0.0;
     let logits = if is_greedy { logits } else { logits / options.temperature };
-    let (tokens, log_prob) = Parts::new(group, &logits).draw((!is_greedy).then_some(uniforms));
+    let (tokens, log_prob) =
+        VocabularyShards::new(group, &logits).draw((!is_greedy).then_some(uniforms));
     // A log-probability that is NaN is NaN on all ranks, so that all of them gather.
     drawn([&tokens, &log_prob], Vec::new(), &Measured::default(), || group.gather_columns(&logits))
 }
 
 /// Masses of all vocabulary shards, and the distribution within this rank's shard.
-struct Parts<'a> {
+struct VocabularyShards<'a> {
     group: &'a TensorGroup,
-    /// Logits of this shard minus their maximum, f64 `[rows, own tokens]`.
+    /// Logits of this shard minus their maximum, f64 `[rows, local tokens]`.
     shifted: Tensor,
-    /// Cumulative sum of their exponentials, `[rows, own tokens]`.
+    /// Cumulative sum of their exponentials, `[rows, local tokens]`.
     cumulative: Tensor,
     /// Largest logit of each shard, `[ranks, rows, 1]`.
     largest: Tensor,
@@ -50,14 +51,14 @@ struct Parts<'a> {
     scale: Tensor,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> VocabularyShards<'a> {
     fn new(group: &'a TensorGroup, logits: &Tensor) -> Self {
         // All tokens of a shard may be impossible.
-        let own_largest = logits.amax([-1i64].as_slice(), true).clamp_min(f64::MIN);
-        let shifted = logits - &own_largest;
+        let local_largest = logits.amax([-1i64].as_slice(), true).clamp_min(f64::MIN);
+        let shifted = logits - &local_largest;
         let cumulative = shifted.exp().cumsum(-1, Kind::Double);
         let total = cumulative.narrow(-1, cumulative.size()[1] - 1, 1);
-        let all = group.gather(&Tensor::cat(&[own_largest, total], 1));
+        let all = group.gather(&Tensor::cat(&[local_largest, total], 1));
         let largest = all.narrow(2, 0, 1);
         let of_all = largest.amax([0i64].as_slice(), true);
         let scales = (&largest - of_all).exp();
@@ -69,7 +70,7 @@ impl<'a> Parts<'a> {
     /// Tokens and their log-probabilities, `[rows, 1]` each: by the rows' uniform numbers, or the most likely ones.
     fn draw(&self, uniforms: Option<&[f64]>) -> (Tensor, Tensor) {
         let Self { group, shifted, cumulative, largest, mass, scale } = self;
-        let own_tokens = shifted.size()[1];
+        let local_tokens = shifted.size()[1];
         let ends = mass.cumsum(0, Kind::Double);
         let total = ends.select(0, group.count() - 1);
         let (owner, tokens) = match uniforms {
@@ -89,16 +90,16 @@ impl<'a> Parts<'a> {
                     values.searchsorted(cumulative, false, right, side, None::<&Tensor>)
                 };
                 // Here too: never beyond the last token that is possible.
-                let end = cumulative.narrow(-1, own_tokens - 1, 1);
+                let end = cumulative.narrow(-1, local_tokens - 1, 1);
                 (before.minimum(&last), find(&within, "right").minimum(&find(&end, "left")))
             }
         };
-        let is_own = owner.eq(group.index());
-        let tokens = tokens.clamp(0, own_tokens - 1);
+        let is_owner = owner.eq(group.index());
+        let tokens = tokens.clamp(0, local_tokens - 1);
         let log_prob = shifted.gather(1, &tokens, false) + scale.log() - total.log();
-        let ids = (tokens + group.index() * own_tokens).to_kind(Kind::Double);
+        let ids = (tokens + group.index() * local_tokens).to_kind(Kind::Double);
         let nothing = Tensor::zeros([1], (Kind::Double, shifted.device()));
-        let told = group.sum(&Tensor::cat(&[ids, log_prob], 1).where_self(&is_own, &nothing));
+        let told = group.sum(&Tensor::cat(&[ids, log_prob], 1).where_self(&is_owner, &nothing));
         (told.narrow(1, 0, 1).to_kind(Kind::Int64), told.narrow(1, 1, 1))
     }
 }
@@ -115,7 +116,7 @@ mod tests {
 
     /// One shard is the full vocabulary: every uniform number draws the same token, impossible tokens and the ends of the range included.
     #[test]
-    fn one_part_draws_as_the_whole() {
+    fn one_shard_draws_as_the_full_vocabulary() {
         let group = alone();
         let logits = [0.1f64, 0.0, 0.2, 0.4, 0.3, 0.0].map(f64::ln);
         let logits = Tensor::from_slice(&logits).unsqueeze(0);
@@ -125,7 +126,7 @@ mod tests {
             let options = GenerationOptions { temperature, ..GenerationOptions::default() };
             for &uniform in &uniforms {
                 let full = draw(&logits, &[uniform], &options).unwrap().remove(0);
-                let parts = draw_from_parts(&group, &logits, &[uniform], &options);
+                let parts = draw_from_shards(&group, &logits, &[uniform], &options);
                 let parts = parts.unwrap().remove(0);
                 assert_eq!(full.token_id, parts.token_id, "{uniform} at {temperature}");
                 assert!((full.log_prob - parts.log_prob).abs() < 1e-14, "{full:?} {parts:?}");
@@ -139,7 +140,7 @@ mod tests {
         let logits = Tensor::from_slice(&[0.0, f64::NAN, 1.0]).unsqueeze(0);
         for temperature in [0.0, 1.0] {
             let options = GenerationOptions { temperature, ..GenerationOptions::default() };
-            let error = draw_from_parts(&group, &logits, &[0.5], &options).unwrap_err();
+            let error = draw_from_shards(&group, &logits, &[0.5], &options).unwrap_err();
             assert!(error.to_string().contains("logit 1 is NaN"), "{error}");
         }
     }

@@ -10,7 +10,7 @@ use super::time::StepTime;
 
 /// Time of a run, by the time of its training step; evaluations and checkpoints are not counted.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct WholeRun {
+pub struct RunTime {
     /// Number of training steps.
     pub steps: u64,
     /// Time from the first step to the last, in seconds.
@@ -21,7 +21,7 @@ pub struct WholeRun {
     pub on_gpus: bool,
 }
 
-impl WholeRun {
+impl RunTime {
     pub(super) fn new(setup: &Setup, time: &StepTime) -> Self {
         let seconds = setup.run.training.steps as f64 * time.step_seconds;
         let device_hours = setup.ranks() as f64 * seconds / 3600.0;
@@ -29,7 +29,7 @@ impl WholeRun {
     }
 }
 
-impl Display for WholeRun {
+impl Display for RunTime {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         let Self { steps, seconds, device_hours, on_gpus } = *self;
         write!(out, "{}: {}", counted(steps, "step"), Duration(seconds))?;
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn a_run_takes_its_steps_on_all_devices() {
         let run = |steps, seconds: f64, on_gpus| {
-            WholeRun { steps, seconds, device_hours: 8.0 * seconds / 3600.0, on_gpus }.to_string()
+            RunTime { steps, seconds, device_hours: 8.0 * seconds / 3600.0, on_gpus }.to_string()
         };
         assert_eq!(run(2500, 2500.0 * 749.0, true), "2500 steps: 21.7 days, 4160 GPU hours");
         assert_eq!(run(1, 42.04, true), "1 step: 42.0 s, 0.0934 GPU hours");

@@ -78,7 +78,7 @@ impl AdamW {
     }
 
     /// Takes the step by libtorch's operators, on any device.
-    pub(super) fn step_in_pieces(
+    pub(super) fn step_narrow(
         &self,
         index: usize,
         gradient: &Tensor,

@@ -6,7 +6,7 @@ use super::ModelShape;
 
 /// Counts of a model that tensor-parallel shards divide equally.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EqualParts {
+pub struct DivisibleCounts {
     /// Query heads.
     pub query_heads: usize,
     /// Key and value heads; if there are more shards than heads, neighbouring shards hold copies of one head.
@@ -20,10 +20,10 @@ pub struct EqualParts {
 /// The model cannot be split over this number of ranks.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "`{field}` is {found}, expected {expected} of parallel.tensor = {parts}; this model can be cut in {}",
+    "`{field}` is {found}, expected {expected} of parallel.tensor = {shards}; this model can be split into {}",
     list(.possible)
 )]
-pub struct UncutError {
+pub struct NotDivisibleError {
     /// Field of `config.json`.
     pub field: &'static str,
     /// Value of the field.
@@ -31,15 +31,15 @@ pub struct UncutError {
     /// Relation to the number of tensor-parallel ranks that it must have.
     pub expected: &'static str,
     /// Number of tensor-parallel ranks.
-    pub parts: usize,
+    pub shards: usize,
     /// Numbers of ranks that are possible, ascending.
     pub possible: Vec<usize>,
 }
 
 impl ModelShape {
     /// Returns the counts that shards divide.
-    pub fn equal_parts(&self) -> EqualParts {
-        EqualParts {
+    pub fn divisible_counts(&self) -> DivisibleCounts {
+        DivisibleCounts {
             query_heads: self.num_attention_heads,
             key_heads: self.num_key_value_heads,
             intermediate: self.intermediate_size,
@@ -48,40 +48,40 @@ impl ModelShape {
     }
 }
 
-impl EqualParts {
-    /// Checks that the model can be split into `parts` shards, at least 1.
+impl DivisibleCounts {
+    /// Checks that the model can be split into `shards` shards, at least 1.
     ///
     /// # Errors
     ///
-    /// [`UncutError`] names the first count that cannot be divided, and the possible numbers of shards.
-    pub fn check(&self, parts: usize) -> Result<(), UncutError> {
-        match self.obstacle(parts) {
+    /// [`NotDivisibleError`] names the first count that cannot be divided, and the possible numbers of shards.
+    pub fn check(&self, shards: usize) -> Result<(), NotDivisibleError> {
+        match self.obstacle(shards) {
             None => Ok(()),
             Some((field, found, expected)) => {
                 let possible = self.possible();
-                Err(UncutError { field, found, expected, parts, possible })
+                Err(NotDivisibleError { field, found, expected, shards, possible })
             }
         }
     }
 
     /// Returns all possible numbers of shards, ascending.
     pub fn possible(&self) -> Vec<usize> {
-        (1..=self.query_heads).filter(|&parts| self.obstacle(parts).is_none()).collect()
+        (1..=self.query_heads).filter(|&shards| self.obstacle(shards).is_none()).collect()
     }
 
-    fn obstacle(&self, parts: usize) -> Option<(&'static str, usize, &'static str)> {
+    fn obstacle(&self, shards: usize) -> Option<(&'static str, usize, &'static str)> {
         let counts = [
             ("num_attention_heads", self.query_heads),
             ("intermediate_size", self.intermediate),
             ("vocab_size", self.vocabulary),
         ];
         if let Some((field, count)) =
-            counts.into_iter().find(|(_, count)| !count.is_multiple_of(parts))
+            counts.into_iter().find(|(_, count)| !count.is_multiple_of(shards))
         {
             return Some((field, count, "a multiple"));
         }
         let heads = self.key_heads;
-        let fits = heads.is_multiple_of(parts) || parts.is_multiple_of(heads);
+        let fits = heads.is_multiple_of(shards) || shards.is_multiple_of(heads);
         (!fits).then_some(("num_key_value_heads", heads, "a multiple or a divisor"))
     }
 }
@@ -91,7 +91,7 @@ fn list(numbers: &[usize]) -> String {
     match words.split_last() {
         Some((last, [])) => last.clone(),
         Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
-        None => "no way".to_owned(),
+        None => "no number of shards".to_owned(),
     }
 }
 
@@ -105,13 +105,13 @@ mod tests {
         key_heads: usize,
         intermediate: usize,
         vocabulary: usize,
-    ) -> EqualParts {
-        EqualParts { query_heads, key_heads, intermediate, vocabulary }
+    ) -> DivisibleCounts {
+        DivisibleCounts { query_heads, key_heads, intermediate, vocabulary }
     }
 
     /// 18944 = 2⁹ · 37: seven shards divide the heads but not the feed-forward layer.
     #[test]
-    fn the_published_models_can_be_cut_in_few_ways() {
+    fn the_published_models_can_be_split_in_few_ways() {
         assert_eq!(qwen(28, 4, 18_944, 152_064).possible(), [1, 2, 4], "7B");
         assert_eq!(qwen(40, 8, 27_648, 152_064).possible(), [1, 2, 4, 8], "32B");
         assert_eq!(qwen(16, 2, 11_008, 151_936).possible(), [1, 2, 4, 8, 16], "3B");
@@ -119,23 +119,25 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_cut_is_named_with_what_can() {
-        let refused = |parts: usize| qwen(28, 4, 18_944, 152_064).check(parts).unwrap_err();
+    fn a_number_of_shards_that_does_not_divide_is_named_with_those_that_do() {
+        let refused = |shards: usize| qwen(28, 4, 18_944, 152_064).check(shards).unwrap_err();
         assert_eq!(
             refused(8).to_string(),
-            "`num_attention_heads` is 28, expected a multiple of parallel.tensor = 8; this model can be cut in 1, 2 or 4"
+            "`num_attention_heads` is 28, expected a multiple of parallel.tensor = 8; this model can be split into 1, 2 or 4"
         );
         assert_eq!(
             refused(7).to_string(),
-            "`intermediate_size` is 18944, expected a multiple of parallel.tensor = 7; this model can be cut in 1, 2 or 4"
+            "`intermediate_size` is 18944, expected a multiple of parallel.tensor = 7; this model can be split into 1, 2 or 4"
         );
         let keys = qwen(12, 2, 12, 12).check(3).unwrap_err();
         assert_eq!(
             keys.to_string(),
-            "`num_key_value_heads` is 2, expected a multiple or a divisor of parallel.tensor = 3; this model can be cut in 1, 2, 4, \
+            "`num_key_value_heads` is 2, expected a multiple or a divisor of parallel.tensor = 3; this model can be split into 1, 2, 4, \
              6 or 12"
         );
         assert!(refused(0).to_string().contains("parallel.tensor = 0"));
-        assert!(qwen(5, 1, 7, 11).check(5).unwrap_err().to_string().ends_with("can be cut in 1"));
+        assert!(
+            qwen(5, 1, 7, 11).check(5).unwrap_err().to_string().ends_with("can be split into 1")
+        );
     }
 }

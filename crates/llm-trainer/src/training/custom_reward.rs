@@ -26,9 +26,9 @@ pub struct RewardInput<'a> {
 /// The function is called once per response, in the order of the responses, on one thread. It must be deterministic on every
 /// rank: otherwise a run can neither be repeated nor resumed.
 #[derive(Clone)]
-pub struct OwnReward(Arc<dyn Fn(RewardInput<'_>) -> f64 + Send + Sync>);
+pub struct CustomReward(Arc<dyn Fn(RewardInput<'_>) -> f64 + Send + Sync>);
 
-impl OwnReward {
+impl CustomReward {
     /// Wraps a reward function.
     pub fn new(reward: impl Fn(RewardInput<'_>) -> f64 + Send + Sync + 'static) -> Self {
         Self(Arc::new(reward))
@@ -50,8 +50,8 @@ impl OwnReward {
     }
 }
 
-impl fmt::Debug for OwnReward {
+impl fmt::Debug for CustomReward {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("OwnReward")
+        formatter.write_str("CustomReward")
     }
 }

@@ -18,7 +18,7 @@ pub enum SampleGrade {
 
 /// One response to one of the prompts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct SampleSeen {
+pub struct PreflightSample {
     /// Its text.
     pub text: String,
     /// Its length in tokens.
@@ -39,7 +39,7 @@ pub struct SampleSeen {
 
 /// The responses to one prompt.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct GroupSeen {
+pub struct PreflightGroup {
     /// Name of the question.
     pub question: String,
     /// Text of the question.
@@ -49,10 +49,10 @@ pub struct GroupSeen {
     /// Length of the prompt in tokens.
     pub prompt_tokens: usize,
     /// The responses.
-    pub samples: Vec<SampleSeen>,
+    pub samples: Vec<PreflightSample>,
 }
 
-impl GroupSeen {
+impl PreflightGroup {
     pub(super) fn right(&self) -> usize {
         self.samples.iter().filter(|sample| sample.outcome == SampleGrade::Right).count()
     }
@@ -97,7 +97,7 @@ pub struct Preflight {
     /// Problems of the run, the fatal first.
     pub findings: Vec<Finding>,
     /// Every response.
-    pub groups: Vec<GroupSeen>,
+    pub groups: Vec<PreflightGroup>,
 }
 
 /// Levels of the quantiles of response lengths.

@@ -17,7 +17,7 @@ use std::time::Instant;
 ///
 /// A finding that was killed resumes with its unfinished runs. Runs that another finding has done are not repeated.
 #[derive(Debug, Default)]
-pub struct KeptRuns {
+pub struct RunCache {
     folder: Option<PathBuf>,
     anew: bool,
     finished: Mutex<HashMap<String, Known>>,
@@ -26,7 +26,7 @@ pub struct KeptRuns {
 /// A file of the folder.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Kept {
+struct CachedRun {
     engine: String,
     settings: Value,
     seed: u64,
@@ -53,21 +53,21 @@ pub struct CachedResult<T> {
 /// Runs that a finding did not repeat, because an earlier one had done them.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct KeptShare {
+pub struct CachedShare {
     /// Number of runs.
     pub runs: u64,
     /// Seconds that they took, summed over all threads.
     pub seconds: f64,
 }
 
-impl KeptShare {
+impl CachedShare {
     /// Returns true if every run was done for this finding.
     pub fn is_none(&self) -> bool {
         self.runs == 0
     }
 }
 
-impl KeptRuns {
+impl RunCache {
     /// Keeps runs in memory alone.
     pub fn in_memory() -> Self {
         Self::default()
@@ -113,7 +113,7 @@ impl KeptRuns {
 
     fn read(&self, key: &str, settings: &Value, seed: u64) -> Option<Known> {
         let folder = self.folder.as_ref().filter(|_| !self.anew)?;
-        let kept: Kept = serde_json::from_slice(&fs::read(path(folder, key)).ok()?).ok()?;
+        let kept: CachedRun = serde_json::from_slice(&fs::read(path(folder, key)).ok()?).ok()?;
         let same = kept.engine == ENGINE && kept.settings == *settings && kept.seed == seed;
         same.then_some(Known { seconds: kept.seconds, result: kept.result })
     }
@@ -122,7 +122,7 @@ impl KeptRuns {
         let Some(folder) = &self.folder else { return };
         let (engine, settings, result) =
             (ENGINE.to_owned(), settings.clone(), known.result.clone());
-        let kept = Kept { engine, settings, seed, seconds: known.seconds, result };
+        let kept = CachedRun { engine, settings, seed, seconds: known.seconds, result };
         if let Ok(json) = serde_json::to_vec(&kept) {
             // A folder that cannot be written is reported when the finding itself is stored.
             let _ = write_whole(&path(folder, key), &json);
@@ -149,7 +149,7 @@ mod tests {
     use std::cell::Cell;
 
     /// Asks for one run; its result, and how often it was run.
-    fn ask(runs: &KeptRuns, settings: &str, seed: u64) -> (f64, usize) {
+    fn ask(runs: &RunCache, settings: &str, seed: u64) -> (f64, usize) {
         let count = Cell::new(0);
         let asked = runs.get(&settings, seed, || {
             count.set(count.get() + 1);
@@ -162,10 +162,10 @@ mod tests {
     #[test]
     fn a_run_is_done_once_and_comes_back_to_the_last_bit() {
         let folder = tempfile::tempdir().unwrap();
-        let first = KeptRuns::under(folder.path(), false);
+        let first = RunCache::under(folder.path(), false);
         assert_eq!(ask(&first, "a", 0), (0.1 + 0.2, 1));
         assert_eq!(ask(&first, "a", 0), (0.1 + 0.2, 0));
-        let later = KeptRuns::under(folder.path(), false);
+        let later = RunCache::under(folder.path(), false);
         assert_eq!(ask(&later, "a", 0), (0.1 + 0.2, 0));
         assert_eq!(ask(&later, "a", 1).1, 1);
         assert_eq!(ask(&later, "b", 0).1, 1);
@@ -175,26 +175,26 @@ mod tests {
     #[test]
     fn anew_runs_once_more_and_then_keeps() {
         let folder = tempfile::tempdir().unwrap();
-        ask(&KeptRuns::under(folder.path(), false), "a", 0);
-        let anew = KeptRuns::under(folder.path(), true);
+        ask(&RunCache::under(folder.path(), false), "a", 0);
+        let anew = RunCache::under(folder.path(), true);
         assert_eq!((ask(&anew, "a", 0).1, ask(&anew, "a", 0).1), (1, 0));
     }
 
     #[test]
     fn a_torn_file_is_run_again() {
         let folder = tempfile::tempdir().unwrap();
-        ask(&KeptRuns::under(folder.path(), false), "a", 0);
+        ask(&RunCache::under(folder.path(), false), "a", 0);
         let file = path(&folder.path().join("runs"), &key(&Value::from("a"), 0));
         let stored = fs::read_to_string(&file).unwrap();
         for torn in [&stored[..stored.len() / 2], &stored.replace("\"a\"", "\"b\"")] {
             fs::write(&file, torn).unwrap();
-            assert_eq!(ask(&KeptRuns::under(folder.path(), false), "a", 0).1, 1);
+            assert_eq!(ask(&RunCache::under(folder.path(), false), "a", 0).1, 1);
         }
     }
 
     #[test]
     fn without_a_folder_runs_are_kept_in_memory() {
-        let runs = KeptRuns::in_memory();
+        let runs = RunCache::in_memory();
         assert_eq!((ask(&runs, "a", 0).1, ask(&runs, "a", 0).1), (1, 0));
     }
 }
