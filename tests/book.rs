@@ -87,6 +87,10 @@ pub fn faults(program: &str, parse: impl Fn(&[String]) -> Result<(), String>) ->
 
 /// Faults of the examples of a program's help, given as the name of a subcommand and its examples as a script: a call that
 /// `parse` refuses, with its message, and a subcommand that none of its examples calls.
+///
+/// # Panics
+///
+/// If a script is not one of a shell.
 pub fn faults_of_examples(
     program: &str,
     examples: &[(String, String)],
