@@ -1,7 +1,8 @@
 # The two commands of the README, and what developers run. `make help` lists them.
 CARGO ?= cargo
+PYTHON ?= python3
 
-.PHONY: help setup demo reproduce test check test-python benchmarks clean-demo
+.PHONY: help setup demo reproduce test check test-python benchmarks docs docs-check clean-demo
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -27,6 +28,23 @@ test-python: ## build the Python wheel and test it in a fresh environment (pip d
 benchmarks: setup ## measure this machine, write docs/benchmarks/*.json and docs/benchmarks.md; ONLY=losses one file, RUNS=3 ranges
 	@python3 scripts/benchmarks.py; code=$$?; \
 	UPDATE_DOCS=1 $(CARGO) test --locked --quiet -p workspace-tests --test it benchmarks::the_page && exit $$code
+
+docs: target/docs-venv/site ## make a website with search of docs/, target/site/index.html; the first time pip downloads what it takes
+	@NO_MKDOCS_2_WARNING=1 target/docs-venv/bin/mkdocs build --strict --config-file site/mkdocs.yml
+	@echo "target/site/index.html"
+
+docs-check: docs target/docs-venv/check ## the same, then every page, link, formula and the search in headless Chromium
+	@target/docs-venv/bin/python scripts/check-site.py
+
+target/docs-venv/site: site/requirements.txt
+	@rm -rf target/docs-venv
+	@$(PYTHON) -m venv target/docs-venv
+	@target/docs-venv/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
+target/docs-venv/check: site/check-requirements.txt target/docs-venv/site
+	@target/docs-venv/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
 
 clean-demo: ## remove what `make demo` made, so that it starts from the warm-up again
 	rm -rf runs/demo
