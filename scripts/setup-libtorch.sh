@@ -12,7 +12,7 @@ version=2.11.0
 # For tests: another folder to look for NVIDIA's files in.
 root=${LLM_TRAINER_NVIDIA_ROOT:-}
 
-# prints what tells that this is a machine with a GPU; crates/llm-trainer/src/device/machine.rs looks at the same files
+# prints what tells that this is a machine with a GPU; crates/ranks/src/device/machine.rs looks at the same files
 nvidia() {
   local path
   for path in dev/nvidia0 dev/nvidiactl proc/driver/nvidia/version usr/lib/x86_64-linux-gnu/libcuda.so.1 \

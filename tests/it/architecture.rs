@@ -8,7 +8,7 @@ use std::{
 use cargo_metadata::{CargoOpt, DependencyKind, Metadata, MetadataCommand, Package, PackageId};
 
 /// Which crates of ours each may import, in the order of the picture in `docs/architecture.md`.
-const ARROWS: [(&str, &[&str]); 20] = [
+const ARROWS: [(&str, &[&str]); 22] = [
     ("command-pages", &[]),
     ("counter-rng", &[]),
     ("entropy-core", &[]),
@@ -25,7 +25,7 @@ const ARROWS: [(&str, &[&str]); 20] = [
         &["command-pages", "entropy-core", "figures", "messages", "rl-losses", "whole-file"],
     ),
     ("entropy-rl", &["entropy-core", "reward-math", "rl-losses"]),
-    ("model-files", &["whole-file"]),
+    ("model-files", &["messages", "whole-file"]),
     ("code-sandbox", &["messages", "reward-math"]),
     ("question-data", &["code-sandbox", "counter-rng", "messages", "model-files", "reward-math"]),
     (
@@ -56,18 +56,33 @@ const ARROWS: [(&str, &[&str]); 20] = [
         ],
     ),
     ("run-plan", &["messages", "model-files", "reward-math", "training-run"]),
+    ("ranks", &["messages", "model-files", "torch-ext"]),
+    (
+        "decoder",
+        &[
+            "counter-rng",
+            "cpu-products",
+            "entropy-core",
+            "messages",
+            "model-files",
+            "ranks",
+            "torch-ext",
+            "whole-file",
+        ],
+    ),
     (
         "llm-trainer",
         &[
             "code-sandbox",
             "command-pages",
             "counter-rng",
-            "cpu-products",
+            "decoder",
             "entropy-core",
             "gguf-import",
             "messages",
             "model-files",
             "question-data",
+            "ranks",
             "reward-math",
             "rl-losses",
             "run-plan",
@@ -80,7 +95,7 @@ const ARROWS: [(&str, &[&str]); 20] = [
 ];
 
 /// The crates that link libtorch.
-const LINK_LIBTORCH: [&str; 3] = ["torch-ext", "cpu-products", "llm-trainer"];
+const LINK_LIBTORCH: [&str; 5] = ["torch-ext", "cpu-products", "ranks", "decoder", "llm-trainer"];
 
 /// Packages that are libtorch, to Cargo.
 const LIBTORCH: [&str; 2] = ["tch", "torch-sys"];

@@ -4,8 +4,8 @@ use std::hint::black_box;
 use std::path::Path;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use llm_trainer::generation::{GenerationOptions, PromptRequest, SamplingKey, generate};
-use llm_trainer::model::Decoder;
+use decoder::generation::{GenerationOptions, PromptRequest, SamplingKey, generate};
+use decoder::model::Decoder;
 use tch::{Device, Kind};
 
 const NEW_TOKENS: usize = 32;

@@ -7,8 +7,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use llm_trainer::ranks::Ranks;
 use llm_trainer::training::{CustomReward, RewardInput, Trainer};
+use ranks::Ranks;
 use reward_math::Verdict;
 use training_run::config::Run;
 use training_run::resume::{self, Resume};
@@ -39,7 +39,9 @@ pub(crate) fn run(
     let resolved = toml::to_string_pretty(run.config())?;
     let root = run.output_directory();
     let origin = resume::origin(&root, &resolved, &Resume::default())?.origin;
-    let ranks = Ranks::from_env(run.config().model.device, &run.config().parallel)?;
+    let parallel = &run.config().parallel;
+    let (timeout, connect_timeout) = (parallel.timeout(), parallel.connect_timeout());
+    let ranks = Ranks::from_env(run.config().model.device, timeout, connect_timeout)?;
     let folder = |run: &Run| -> anyhow::Result<RunDirectory> {
         let directory = RunDirectory::create(&root)?;
         let environment = serde_json::json!({ "reward": "brief_and_right" });

@@ -17,11 +17,11 @@ use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use llm_trainer::generation::{
+use decoder::generation::{
     Generated, GenerationOptions, Listener, PromptRequest, SamplingKey, Tally, generate_each,
 };
+use decoder::model::Decoder;
 use llm_trainer::host_memory::Memory;
-use llm_trainer::model::Decoder;
 use llm_trainer::training::adamw::AdamW;
 use llm_trainer::training::policy_pass::{Cotangent, PolicyPass, Sequence};
 use model_files::model_config::{Architecture, ModelConfig, ModelShape};
@@ -81,7 +81,7 @@ fn measure(measurement: &str) -> Result<()> {
         name => (preset_model(name).with_context(|| format!("no model `{name}`"))?, 1, 64),
     };
     let device = match std::env::var("LM_BENCH_DEVICE").as_deref() {
-        Ok("cuda") => llm_trainer::device::resolve(training_run::config::Device::Cuda(0))?,
+        Ok("cuda") => ranks::device::resolve(training_run::config::Device::Cuda(0))?,
         Ok("cpu") | Err(_) => Device::Cpu,
         Ok(other) => bail!("LM_BENCH_DEVICE is `{other}`, expected cpu or cuda"),
     };

@@ -8,9 +8,9 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::Context;
-use llm_trainer::generation::{GenerationOptions, PromptRequest, SamplingKey, generate};
+use decoder::generation::{GenerationOptions, PromptRequest, SamplingKey, generate};
+use decoder::model::Decoder;
 use llm_trainer::host_memory::Memory;
-use llm_trainer::model::Decoder;
 use llm_trainer::training::adamw::AdamW;
 use llm_trainer::training::policy_pass::{Cotangent, PolicyPass, Sequence};
 use model_files::text_tokenizer::TextTokenizer;

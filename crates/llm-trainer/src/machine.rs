@@ -18,7 +18,7 @@ pub(crate) struct MemoryInfo {
 /// Memory of the machine, or of this process's control group if that is less. `None` where the system reports
 /// neither.
 pub(crate) fn host_memory() -> Option<MemoryInfo> {
-    let (total, available) = crate::device::memory_bytes()?;
+    let (total, available) = ranks::device::memory_bytes()?;
     let machine = MemoryInfo { total_bytes: total, free_bytes: available };
     let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     Some(within(machine, &control_groups(Path::new("/sys/fs/cgroup"), &groups)))
@@ -84,7 +84,7 @@ pub(crate) fn peak_bytes(device: Device) -> Option<u64> {
             let held = torch_ext::cuda_memory(index).ok()?.peak_reserved_bytes;
             u64::try_from(held).ok()
         }
-        _ => crate::device::peak_memory_bytes(),
+        _ => ranks::device::peak_memory_bytes(),
     }
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn cpu_speed(kind: Kind) -> [f64; 2] {
     const ELEMENTS: i64 = 1 << 24;
     let _no_grad = tch::no_grad_guard();
     let factor = Tensor::ones([WIDTH, WIDTH], (kind, Device::Cpu));
-    let products = per_second(|| crate::bf16_matmul::matmul(&factor, &factor));
+    let products = per_second(|| decoder::bf16_matmul::matmul(&factor, &factor));
     let column = Tensor::ones([ELEMENTS], (Kind::Float, Device::Cpu));
     let reads = per_second(|| column.sum(Kind::Float));
     [products * 2.0 * (WIDTH as f64).powi(3), reads * 4.0 * ELEMENTS as f64]
@@ -195,6 +195,6 @@ mod tests {
     #[test]
     fn the_peak_of_a_cpu_is_that_of_the_process() {
         let peak = peak_bytes(Device::Cpu).unwrap();
-        assert!(peak > 0 && Some(peak) <= crate::device::peak_memory_bytes());
+        assert!(peak > 0 && Some(peak) <= ranks::device::peak_memory_bytes());
     }
 }

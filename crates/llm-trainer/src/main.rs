@@ -8,8 +8,8 @@ use command_pages::{CLOSED_PIPE, Watched};
 use llm_trainer::command::{Cli, Command};
 use llm_trainer::interruption::Interruption;
 use llm_trainer::launch::RankFailed;
-use llm_trainer::one_line::one_line;
 use llm_trainer::{openmp, out_of_memory};
+use messages::one_line;
 
 fn main() {
     torch_ext::exit_at_once(exit_code())
@@ -48,9 +48,9 @@ fn end(error: &anyhow::Error) -> u8 {
     }
     let failed = error.downcast_ref::<RankFailed>();
     if let Some(interruption) = failed.and_then(RankFailed::interruption) {
-        let _ = writeln!(io::stderr(), "{}", one_line(error));
+        let _ = writeln!(io::stderr(), "{}", one_line(error.as_ref()));
         return interruption.end();
     }
-    let _ = writeln!(io::stderr(), "error: {}", one_line(error));
+    let _ = writeln!(io::stderr(), "error: {}", one_line(error.as_ref()));
     failed.map_or(2, RankFailed::exit_code)
 }

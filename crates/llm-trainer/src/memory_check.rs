@@ -11,10 +11,10 @@ use tch::Device;
 use thiserror::Error;
 use training_run::config::Run;
 
-use crate::bf16_matmul::widens_products;
 use crate::machine::{MemoryInfo, host_memory, memory_of};
 use crate::out_of_memory::OutOfMemory;
-use crate::ranks::Ranks;
+use decoder::bf16_matmul::widens_products;
+use ranks::Ranks;
 
 /// A run needs more memory than there is.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -60,7 +60,7 @@ impl MemoryCheck {
         let sizes = ModelSizes::of(&path.display().to_string(), &config);
         let on_cpu = !device.is_cuda();
         let (_, of_node) = ranks.local();
-        let widens_products = widens_products(&run.config().model, on_cpu);
+        let widens_products = widens_products(run.config().model.dtype, on_cpu);
         let setup = Setup { on_cpu, widens_products, ..Setup::of_run(run, sizes) };
         let setup = setup.with_ranks(ranks.count() / of_node, of_node).ok()?;
         let memory = MemoryPlan::new(&setup, setup.longest());

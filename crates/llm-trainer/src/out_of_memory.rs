@@ -5,7 +5,7 @@ use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
 
 use thiserror::Error;
 
-use crate::ranks::between_ranks;
+use ranks::between_ranks;
 
 /// libtorch ran out of memory.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

@@ -2,6 +2,8 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | [`dtype`], [`device`], [`lora`] | settings of a model: number format, device, adapters |
+//! | [`buffer_limits`] | sizes that limit the buffers of a computation |
 //! | [`model_config`] | `config.json` as a checked type |
 //! | [`model_place`] | the advice where a path holds no model |
 //! | [`text_tokenizer`] | `tokenizer.json` and the end-of-sequence tokens |
@@ -9,7 +11,11 @@
 //! | [`sampling`] | the distribution that a token is drawn from |
 //! | [`stop_strings`] | the texts that end a response |
 
+pub mod buffer_limits;
 pub mod chat_template;
+pub mod device;
+pub mod dtype;
+pub mod lora;
 pub mod model_config;
 pub mod model_place;
 pub mod sampling;

@@ -8,10 +8,10 @@ use run_plan::plan::preset_model;
 use tch::{Device, Kind, Tensor};
 use torch_ext::{CudaDriver, CudaLibrary, cuda_driver};
 
-use crate::device::{self, Machine, NoCuda, memory_bytes};
-use crate::generation::{test_custom_kernels, test_fused_decoding};
-use crate::kernel_self_test::{SWITCH, may_use_kernels, on_host};
-use crate::model::test_fused_training;
+use decoder::generation::{test_custom_kernels, test_fused_decoding};
+use decoder::kernel_self_test::{SWITCH, may_use_kernels, on_host};
+use decoder::model::test_fused_training;
+use ranks::device::{self, Machine, NoCuda, memory_bytes};
 
 /// Shape of Qwen2.5-7B, for which kernels are tested.
 const MODEL: &str = "7b";

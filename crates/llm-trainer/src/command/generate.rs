@@ -18,7 +18,7 @@ use self::answer::{Answer, EntropyColumns};
 use super::json_lines;
 use super::model_options::{LoadedModel, ModelOptions};
 use super::sampling_options::BandOptions;
-use crate::generation::{Generated, GenerationOptions, PromptRequest, SamplingKey, generate};
+use decoder::generation::{Generated, GenerationOptions, PromptRequest, SamplingKey, generate};
 
 const EXAMPLES: &str = r#"Examples:
   # Answer one question

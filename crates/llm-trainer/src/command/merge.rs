@@ -7,7 +7,7 @@ use anyhow::Context;
 use clap::ValueEnum;
 use tch::{Device, Kind};
 
-use crate::model::Decoder;
+use decoder::model::Decoder;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -10,7 +10,7 @@ use tch::{Device, Kind};
 use training_run::config::Device as DeviceChoice;
 use training_run::run_directory::RunDirectory;
 
-use crate::model::Decoder;
+use decoder::model::Decoder;
 
 /// Options shared by the commands that run a model.
 #[derive(Debug, Clone, Args)]
@@ -72,9 +72,9 @@ impl Placement {
             }
             tch::set_num_threads(threads);
         }
-        let device = crate::device::resolve(self.device)?;
+        let device = ranks::device::resolve(self.device)?;
         let kind = self.dtype.kind(device);
-        crate::device::announce(self.device, device, kind, 1);
+        ranks::device::announce(self.device, device, kind, 1);
         Ok(Decoder::load(model, device, kind)?)
     }
 }

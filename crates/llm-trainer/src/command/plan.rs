@@ -13,7 +13,7 @@ use training_run::config::{Run, RunConfig, Zero};
 
 use super::plan_options::PlanOptions;
 use super::run_source::RunOptions;
-use crate::bf16_matmul::widens_products;
+use decoder::bf16_matmul::widens_products;
 
 /// A run of 32 prompts with 8 responses each, and default values of all other fields.
 const PLAIN: &str = "name = \"plan\"\nmodel = { path = \"model\", dtype = \"bf16\" }\n\
@@ -159,7 +159,7 @@ fn choose(
 
 /// The setup of a run on a CPU of this machine, or on GPUs.
 pub(super) fn setup(run: &Run, model: ModelSizes, on_cpu: bool) -> Setup {
-    let widens_products = widens_products(&run.config().model, on_cpu);
+    let widens_products = widens_products(run.config().model.dtype, on_cpu);
     Setup { on_cpu, widens_products, ..Setup::of_run(run, model) }
 }
 

@@ -6,8 +6,8 @@ use run_plan::plan::{
 };
 use training_run::config::Device;
 
-use crate::device::kind_of;
 use crate::machine::{cpu_speed, gpu, host_memory};
+use ranks::device::kind_of;
 
 /// Devices and assumptions of a plan.
 #[derive(Debug, Clone, clap::Args)]

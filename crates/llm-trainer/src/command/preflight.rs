@@ -42,10 +42,10 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let run = args.run.read()?;
     run.check_files()?;
     let group_size = args.samples.unwrap_or(run.config().rollout.group_size);
-    crate::device::set_threads(run.config().model.threads)?;
+    ranks::device::set_threads(run.config().model.threads)?;
     let model = &run.config().model;
-    let (device, kind) = crate::device::place(model, (0, 1))?;
-    crate::device::announce(model.device, device, kind, 1);
+    let (device, kind) = ranks::device::place(model.device, model.dtype, (0, 1))?;
+    ranks::device::announce(model.device, device, kind, 1);
     let progress = Progress::new("preflight", 2, 0);
     progress.phase(0, "loading the model");
     let seen = preflight(&run, args.prompts, group_size, &|done, what| progress.phase(done, what))?;

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::json_lines;
 use super::model_options::{LoadedModel, ModelOptions};
-use crate::model::Decoder;
-use crate::scoring::{Scores, score as score_tokens};
+use decoder::model::Decoder;
+use decoder::scoring::{Scores, score as score_tokens};
 
 const EXAMPLES: &str = r#"Examples:
   # Score the texts of a file

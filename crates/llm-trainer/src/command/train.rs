@@ -15,15 +15,15 @@ use training_run::run_directory::{Checkpoint, RunDirectory};
 
 use super::plan_options::PlanOptions;
 use super::run_source::RunSource;
-use crate::device;
 use crate::interruption::Interruption;
 use crate::memory_check::MemoryCheck;
-use crate::one_line::one_line;
 use crate::out_of_memory;
 use crate::progress::Progress;
-use crate::ranks::Ranks;
 use crate::signals::Signals;
 use crate::training::{RolloutSource, StepReport, Trainer, checked};
+use messages::one_line;
+use ranks::Ranks;
+use ranks::device;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -90,7 +90,9 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         None => None,
     };
     let given_memory = args.plan.memory_bytes()?;
-    let ranks = Ranks::from_env(run.config().model.device, &run.config().parallel)?;
+    let parallel = &run.config().parallel;
+    let (timeout, connect_timeout) = (parallel.timeout(), parallel.connect_timeout());
+    let ranks = Ranks::from_env(run.config().model.device, timeout, connect_timeout)?;
     let mut check = None;
     let outcome = out_of_memory::caught(|| {
         announce(&ranks, &run.config().model)?;
@@ -109,7 +111,7 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
 
 /// Refuses, on all ranks, a run that needs more memory than there is; the plan's suggested changes are printed first.
 fn admit(ranks: &Ranks, run: &Run, given: Option<u64>) -> anyhow::Result<Option<MemoryCheck>> {
-    let device = crate::device::resolve_beside(run.config().model.device, ranks.local())?;
+    let device = ranks::device::resolve_beside(run.config().model.device, ranks.local())?;
     let check = MemoryCheck::new(run, ranks, device, given);
     let admitted = check.as_ref().map_or(Ok(&[][..]), MemoryCheck::admit);
     if let (Err(_), Some(check)) = (&admitted, check.as_ref().filter(|_| ranks.is_first())) {
@@ -202,7 +204,7 @@ fn train_on(
     let requests = Requests { signals: Signals::listen()?, deadline };
     let outcome = train(ranks, &mut trainer, &progress, &name, &requests);
     if let (Err(error), false) = (&outcome, ranks.is_first()) {
-        progress.say(&format!("error: {}", one_line(error)));
+        progress.say(&format!("error: {}", one_line(error.as_ref())));
     }
     let interruption = outcome?;
     if let Some(reason) = interruption {
@@ -221,7 +223,7 @@ fn train_on(
 /// Prints the first line of a run, on the first rank.
 fn announce(ranks: &Ranks, model: &ModelSection) -> anyhow::Result<()> {
     device::set_threads(model.threads)?;
-    let (place, kind) = device::place(model, ranks.local())?;
+    let (place, kind) = device::place(model.device, model.dtype, ranks.local())?;
     if ranks.is_first() {
         device::announce(model.device, place, kind, ranks.count());
     }

@@ -42,8 +42,8 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         )?;
         return Ok(());
     }
-    crate::device::set_threads(config.threads)?;
-    crate::device::announce(Device::Cpu, tch::Device::Cpu, tch::Kind::Float, 1);
+    ranks::device::set_threads(config.threads)?;
+    ranks::device::announce(Device::Cpu, tch::Device::Cpu, tch::Kind::Float, 1);
     let progress = Progress::new("warm-up", config.training.max_steps, 0);
     let record = warm_up(&config, |now| {
         let measured =

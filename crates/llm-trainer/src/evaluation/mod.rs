@@ -16,12 +16,12 @@ use run_report::evaluation::settings::{EvaluationFile, EvaluationSet};
 use serde_json::{Value, json};
 
 use self::prepared::{Client, PreparedSet};
-use crate::cpu_decoder::CpuDecoder;
-use crate::device::dtype_name;
 use crate::interruption::Interruption;
-use crate::model::Decoder;
 use crate::progress::Progress;
 use crate::signals::Signals;
+use decoder::cpu_decoder::CpuDecoder;
+use decoder::model::Decoder;
+use ranks::device::dtype_name;
 
 /// An evaluation that is ready to start: all its inputs were read and checked.
 #[derive(Debug)]

@@ -20,11 +20,11 @@ use run_report::evaluation::response::{GradedAnswer, Response, judge};
 use run_report::evaluation::settings::EvaluationSet;
 use serde_json::Value;
 
-use crate::generation::{
+use decoder::generation::{
     Finish, Generated, GenerationOptions, Listener, PromptRequest, SamplingKey, Tally,
     generate_each,
 };
-use crate::model::Decoder;
+use decoder::model::Decoder;
 
 /// Multiple of the decoding slots that problems sampled together fill.
 const FILLS: usize = 4;

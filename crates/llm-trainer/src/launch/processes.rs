@@ -24,7 +24,7 @@ use super::hosts::Hosts;
 use super::output::copy_lines;
 use super::supervision::{Step, Supervision};
 use super::variables::{threads, variables};
-use crate::ranks::record::{self, Record};
+use ranks::record::{self, Record};
 
 /// Interval at which the launcher checks for signals.
 const LOOK: Duration = Duration::from_millis(20);

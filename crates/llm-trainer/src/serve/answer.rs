@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::request::{Request, Style};
 use super::text::PartialText;
 use super::worker::RequestEvent;
-use crate::generation::{Finish, GenerationError};
+use decoder::generation::{Finish, GenerationError};
 
 /// Fields shared by all objects of an answer.
 #[derive(Debug, Clone)]

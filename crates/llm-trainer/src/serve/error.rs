@@ -3,7 +3,7 @@
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
-use crate::generation::GenerationError;
+use decoder::generation::GenerationError;
 
 /// Why a request has no answer.
 #[derive(Debug, Clone, PartialEq)]

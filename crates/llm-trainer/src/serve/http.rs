@@ -21,7 +21,7 @@ use super::request::Reader;
 use super::response::Response;
 use super::server::Server;
 use super::worker::run;
-use crate::model::Decoder;
+use decoder::model::Decoder;
 
 /// A server that has its port and its model, before its first request.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::error::ApiError;
 use super::fields::Fields;
 use super::worker::BatchCapacity;
-use crate::generation::GenerationOptions;
+use decoder::generation::GenerationOptions;
 
 /// Most alternatives reported per token.
 const MOST_TOP: usize = 20;

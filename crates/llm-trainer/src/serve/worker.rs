@@ -8,11 +8,11 @@ use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::mpsc::{Receiver, UnboundedSender};
 use tokio::sync::oneshot;
 
-use crate::generation::{
+use decoder::generation::{
     Ask, Finish, GenerationError, GenerationOptions, SamplingKey, SharedBatch,
 };
-use crate::model::Decoder;
-use crate::scoring::score;
+use decoder::model::Decoder;
+use decoder::scoring::score;
 
 /// Size of the decoding batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -21,7 +21,7 @@ pub(super) use self::saved::{WHOLE, shard_name};
 use self::sharding::Sharding;
 use self::tensor_parallel::TensorParallel;
 use crate::host_memory::Memory;
-use crate::model::Decoder;
+use decoder::model::Decoder;
 
 /// Elements whose squares are summed at a time on the CPU.
 const NORM_ELEMENTS: i64 = 1 << 18;

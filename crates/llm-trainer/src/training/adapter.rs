@@ -4,7 +4,7 @@ use std::path::Path;
 
 use training_run::config::LoraSection;
 
-use crate::model::Decoder;
+use decoder::model::Decoder;
 
 /// Adds an adapter to `model`: that of the PEFT directory `saved`, which must have these settings, or a fresh one.
 ///

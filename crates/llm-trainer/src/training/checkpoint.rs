@@ -23,8 +23,8 @@ use super::adamw::{AdamW, WHOLE};
 use super::reward_model::RewardModel;
 use super::rollout::QuestionGroup;
 use super::update::UpdateSums;
-use crate::model::Decoder;
-use crate::ranks::DeviceMesh;
+use decoder::model::Decoder;
+use ranks::DeviceMesh;
 
 pub(crate) use checksums::checked;
 pub(super) use checksums::save_shard;

@@ -6,9 +6,9 @@ use torch_ext::TorchError;
 use super::packed::PackedSequences;
 use super::policy_pass::{Cotangent, PolicyPass, Sequence, Statistics, statistics_of, to_f64};
 use super::token_layout::TokenLayout;
-use crate::head::{TokenCotangent, token_statistics_backward};
 use crate::host_memory::{bring_back, send_away};
-use crate::model::{Decoder, EmbeddingSum, HeadSum};
+use decoder::head::{TokenCotangent, token_statistics_backward};
+use decoder::model::{Decoder, EmbeddingSum, HeadSum};
 
 /// A forward pass over a mini-batch.
 ///

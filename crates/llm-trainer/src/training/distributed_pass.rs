@@ -2,7 +2,7 @@
 
 use super::local_shard::LocalShard;
 use super::policy_pass::{PolicyPass, Sequence, Statistics};
-use crate::ranks::{RankError, Ranks};
+use ranks::{RankError, Ranks};
 
 /// A [`PolicyPass`] over all ranks; every rank gets the result of a single process.
 #[derive(Debug, Clone, Copy)]

@@ -13,8 +13,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use training_run::config::OpenaiEngine;
 
-use crate::generation::{Finish, Generated, GenerationOptions, Listener, PromptRequest, Tally};
-use crate::model::Decoder;
+use decoder::generation::{Finish, Generated, GenerationOptions, Listener, PromptRequest, Tally};
+use decoder::model::Decoder;
 
 /// Largest answer that is read, in bytes.
 const LONGEST_ANSWER: u64 = 256 << 20;
@@ -138,7 +138,7 @@ impl ExternalEngine {
         Ok(())
     }
 
-    /// Samples responses like [`generate_each`](crate::generation::generate_each), by the engine. Returns the number of
+    /// Samples responses like [`generate_each`](decoder::generation::generate_each), by the engine. Returns the number of
     /// responses without token ids whose text encodes to another number of tokens than was sampled. Their tokens all get the
     /// mean log-probability.
     ///

@@ -11,7 +11,7 @@ use reward_math::Verdict;
 use thiserror::Error;
 
 use super::judge::Judge;
-use crate::generation::{Finish, Generated, Listener, Tally};
+use decoder::generation::{Finish, Generated, Listener, Tally};
 
 /// Interval between progress messages.
 const TELL_EVERY: Duration = Duration::from_millis(500);

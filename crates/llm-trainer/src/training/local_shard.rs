@@ -12,8 +12,8 @@ use super::policy_pass::Statistics;
 use super::sequence::Sequence;
 use super::token_layout::TokenLayout;
 use super::update_error::UpdateError;
-use crate::model::Decoder;
-use crate::ranks::{RankError, Ranks};
+use decoder::model::Decoder;
+use ranks::{RankError, Ranks};
 
 /// Difficulty buckets of the sequences.
 #[derive(Debug, Clone, Copy)]

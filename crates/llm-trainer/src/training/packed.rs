@@ -5,9 +5,9 @@ use torch_ext::TorchError;
 use training_run::packing::pack;
 
 use super::sequence::Sequence;
-use crate::head::Targets;
-use crate::model::{Angles, BlockBackward, Decoder, EmbeddingSum, PackedLengths};
-use crate::sampling_mask::SamplingMask;
+use decoder::head::Targets;
+use decoder::model::{Angles, BlockBackward, Decoder, EmbeddingSum, PackedLengths};
+use decoder::sampling_mask::SamplingMask;
 
 /// A micro-batch: whole sequences packed in one row, each attending only to itself.
 #[derive(Debug)]

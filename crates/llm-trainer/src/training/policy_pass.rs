@@ -8,9 +8,9 @@ use training_run::config::RunConfig;
 use super::packed::PackedSequences;
 pub use super::sequence::Sequence;
 use super::token_layout::TokenLayout;
-use crate::head::{TokenStatistics, token_statistics};
 use crate::host_memory::Memory;
-use crate::model::Decoder;
+use decoder::head::{TokenStatistics, token_statistics};
+use decoder::model::Decoder;
 
 /// Statistics of every response token, concatenated in the order of the sequences.
 #[derive(Debug, Clone, PartialEq, Default)]

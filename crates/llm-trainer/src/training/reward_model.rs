@@ -25,8 +25,8 @@ use super::policy_pass::{Cotangent, PolicyPass, Sequence};
 use super::token_layout::TokenLayout;
 use super::update_error::UpdateError;
 use crate::host_memory::Memory;
-use crate::model::Decoder;
-use crate::ranks::{RankError, Ranks};
+use decoder::model::Decoder;
+use ranks::{RankError, Ranks};
 
 /// Reason why a reward model could not learn.
 #[derive(Debug, Error)]

@@ -16,9 +16,9 @@ use super::grading::{Graded, Grader, Places, RateOfProgress};
 pub use super::judge::Judge;
 use super::sequence::Sequence;
 use super::step_key::StepKey;
-use crate::generation::{GenerationOptions, PromptRequest, SamplingKey, generate_each};
-use crate::model::Decoder;
-use crate::ranks::{DeviceMesh, between_ranks};
+use decoder::generation::{GenerationOptions, PromptRequest, SamplingKey, generate_each};
+use decoder::model::Decoder;
+use ranks::{DeviceMesh, between_ranks};
 
 /// One sampled response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

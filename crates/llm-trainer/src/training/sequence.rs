@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::sampling_mask::SamplingMask;
+use decoder::sampling_mask::SamplingMask;
 
 /// A prompt and its response. Only response tokens are trained.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

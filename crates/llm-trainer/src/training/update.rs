@@ -18,7 +18,7 @@ use super::policy_pass::{Cotangent, PolicyPass, Sequence, Statistics};
 use super::step_key::StepKey;
 use super::token_layout::TokenLayout;
 pub use super::update_error::UpdateError;
-use crate::ranks::Ranks;
+use ranks::Ranks;
 
 /// One rollout batch as the update sees it, group after group.
 #[derive(Debug, Clone, Copy)]

@@ -4,7 +4,7 @@ use rl_losses::{BatchError, ColumnError, PlanError};
 use thiserror::Error;
 use torch_ext::TorchError;
 
-use crate::ranks::RankError;
+use ranks::RankError;
 
 /// Reason why an update failed.
 #[derive(Debug, Error)]

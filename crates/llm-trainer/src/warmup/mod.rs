@@ -27,14 +27,14 @@ pub use byte_tokenizer::{END_OF_TEXT_ID, tokenizer_json};
 pub use config::{ModelSizes, WarmupConfig, WarmupTraining};
 pub use teacher::{Sum, Teacher};
 
-use crate::generation::GenerationOptions;
 use crate::host_memory::Memory;
-use crate::model::Decoder;
-use crate::ranks::DeviceMesh;
 use crate::training::StepKey;
 use crate::training::adamw::AdamW;
 use crate::training::policy_pass::{Cotangent, PolicyPass, Sequence};
 use crate::training::rollout::{Engine, Judge, SamplingPass};
+use decoder::generation::GenerationOptions;
+use decoder::model::Decoder;
+use ranks::DeviceMesh;
 
 /// File in the model directory that records its configuration.
 const RECORD: &str = "warmup.json";
@@ -93,7 +93,7 @@ pub fn warm_up(
     write_tokenizer(staging.path())?;
     let tokenizer = TextTokenizer::load(staging.path())?;
     let training = &config.training;
-    crate::device::set_threads(config.threads)?;
+    ranks::device::set_threads(config.threads)?;
 
     let model_seed = purpose_seed(config.seed, Purpose::Initialisation);
     let model =

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use llm_trainer::model::Decoder;
+use decoder::model::Decoder;
 use llm_trainer::training::adamw::AdamW;
 use llm_trainer::training::policy_pass::{Cotangent, Sequence};
 use tch::{Device, Kind, Tensor};

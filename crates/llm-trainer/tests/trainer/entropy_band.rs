@@ -2,11 +2,11 @@
 
 use std::process::{Command, Output};
 
-use entropy_core::{EntropyBand, entropy_at_temperature};
-use llm_trainer::generation::{
+use decoder::generation::{
     Generated, GenerationError, GenerationOptions, PromptRequest, SamplingKey, generate,
 };
-use llm_trainer::model::Decoder;
+use decoder::model::Decoder;
+use entropy_core::{EntropyBand, entropy_at_temperature};
 use serde_json::Value;
 use tch::{Kind, Tensor};
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 
-use llm_trainer::model::Decoder;
+use decoder::model::Decoder;
 use tch::{Device, Kind, Tensor};
 
 /// Both recorded models: the head tied to the embedding, and not.

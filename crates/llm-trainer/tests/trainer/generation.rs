@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use llm_trainer::generation::{
+use decoder::generation::{
     Finish, Generated, GenerationError, GenerationOptions, Listener, PromptRequest, SamplingKey,
     Tally, generate, generate_each,
 };
-use llm_trainer::model::Decoder;
+use decoder::model::Decoder;
 use model_files::stop_strings::StopStrings;
 use model_files::text_tokenizer::TextTokenizer;
 use tch::{Device, Kind, Tensor};

@@ -1,9 +1,9 @@
 //! The chunked head against formulas over the full matrix, and its backward pass against autograd.
 
-use llm_trainer::head::{
+use decoder::head::{
     Targets, TokenCotangent, WeightGradient, token_statistics, token_statistics_backward,
 };
-use llm_trainer::sampling_mask::SamplingMask;
+use decoder::sampling_mask::SamplingMask;
 use tch::{Device, Kind, Tensor};
 
 use crate::fixture::{distance, one_thread};
@@ -49,7 +49,7 @@ fn by_definition(case: &Case, temperature: f64) -> (Tensor, Tensor) {
 #[test]
 fn chunks_give_the_statistics_of_the_whole_matrix() {
     let case = case();
-    assert!(37 * case.weight.size()[0] > i64::from(run_plan::plan::CHUNK_LOGITS));
+    assert!(37 * case.weight.size()[0] > i64::from(model_files::buffer_limits::CHUNK_LOGITS));
     for temperature in [1.0, 0.6] {
         let (log_prob, entropy) = by_definition(&case, temperature);
         let computed = token_statistics(&case.hidden, &case.weight, &case.targets, temperature);

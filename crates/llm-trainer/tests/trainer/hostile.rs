@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use llm_trainer::model::Decoder;
+use decoder::model::Decoder;
 use serde_json::{Map, Value, json};
 use tch::{Device, Kind};
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use llm_trainer::model::Decoder;
+use decoder::model::Decoder;
 use tch::{Device, Kind};
 use training_run::run_directory::RunDirectory;
 use workspace_tests::processes::wait_until;

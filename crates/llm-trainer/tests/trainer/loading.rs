@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use llm_trainer::model::Decoder;
+use decoder::model::Decoder;
 use tch::{Device, Kind, Tensor};
 
 use crate::fixture::{MODELS, copy_to, decoder, directory, distance, logits, one_thread};

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use decoder::model::Decoder;
 use llm_trainer::host_memory::Memory;
-use llm_trainer::model::Decoder;
 use llm_trainer::training::adamw::AdamW;
 use model_files::model_config::{ModelConfig, ModelShape};
 use tch::{Device, Kind, Tensor};

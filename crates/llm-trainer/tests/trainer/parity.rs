@@ -1,8 +1,8 @@
 //! Agreement with numbers recorded from the reference implementation.
 
-use llm_trainer::generation::{GenerationOptions, PromptRequest, SamplingKey, generate};
-use llm_trainer::head::token_statistics;
-use llm_trainer::model::Decoder;
+use decoder::generation::{GenerationOptions, PromptRequest, SamplingKey, generate};
+use decoder::head::token_statistics;
+use decoder::model::Decoder;
 use serde_json::Value;
 use tch::{Device, Kind, Tensor};
 

@@ -2,10 +2,10 @@
 
 use std::process::Command;
 
-use llm_trainer::device::peak_memory_bytes;
-use llm_trainer::model::Decoder;
+use decoder::model::Decoder;
 use llm_trainer::training::policy_pass::{Cotangent, Sequence};
 use model_files::model_config::{Architecture, ModelConfig, ModelShape};
+use ranks::device::peak_memory_bytes;
 use tch::{Device, Kind};
 
 use crate::fixture::one_thread;
@@ -93,6 +93,6 @@ fn memory_for_a_vocabulary_of_152k_does_not_grow_with_the_tokens() {
     let (total, growth) = (peaks[3] - peaks[0], peaks[3] - peaks[2]);
     assert!(growth < 0.1 * matrix(640), "{peaks:?}");
     // A handful of buffers of a chunk, whatever the tokens.
-    let chunk = 4.0 * f64::from(run_plan::plan::CHUNK_LOGITS);
+    let chunk = 4.0 * f64::from(model_files::buffer_limits::CHUNK_LOGITS);
     assert!(total < 10.0 * chunk, "{peaks:?}");
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use llm_trainer::model::Decoder;
+use decoder::model::Decoder;
 use model_files::model_config::{Architecture, ModelConfig, ModelShape};
 use serde_json::Value;
 use tch::{Device, Kind};

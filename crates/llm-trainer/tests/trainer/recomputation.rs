@@ -1,6 +1,6 @@
 //! A Llama-architecture model against the same arithmetic written out with plain loops in f64.
 
-use llm_trainer::model::Decoder;
+use decoder::model::Decoder;
 use model_files::model_config::{Architecture, ModelConfig, ModelShape};
 use tch::{Device, Kind, Tensor};
 

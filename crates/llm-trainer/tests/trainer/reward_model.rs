@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use decoder::model::Decoder;
 use llm_trainer::host_memory::Memory;
-use llm_trainer::model::Decoder;
-use llm_trainer::ranks::Ranks;
 use llm_trainer::training::adamw::AdamW;
 use llm_trainer::training::policy_pass::{PolicyPass, Sequence};
 use llm_trainer::training::reward_model::{Learnt, OutcomeBatch, learn_outcomes};
+use ranks::Ranks;
 use rl_losses::outcome_agreement;
 use tch::{Kind, Tensor};
 use training_run::config::OptimizerSection;

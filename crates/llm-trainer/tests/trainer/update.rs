@@ -1,13 +1,13 @@
 //! One update by `rl-losses` and the closed-form head equals the same update in plain autograd.
 
+use decoder::model::Decoder;
 use llm_trainer::host_memory::Memory;
-use llm_trainer::model::Decoder;
-use llm_trainer::ranks::Ranks;
 use llm_trainer::training::StepKey;
 use llm_trainer::training::adamw::AdamW;
 use llm_trainer::training::policy_pass::{Cotangent, PolicyPass, Sequence, Statistics};
 use llm_trainer::training::update::{Objective, UpdateBatch, update};
 use model_files::model_config::{Architecture, ModelConfig, ModelShape};
+use ranks::Ranks;
 use rl_losses::{Aggregation, KlEstimator, PolicyLoss, PpoClip};
 use tch::{Device, Kind, Tensor};
 use training_run::config::OptimizerSection;

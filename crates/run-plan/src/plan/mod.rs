@@ -6,7 +6,6 @@
 //! measured peaks. Times follow from a model whose assumptions are printed with them.
 
 mod advice;
-mod buffer_limits;
 mod bytes;
 mod choice;
 mod lengths;
@@ -22,7 +21,6 @@ mod traffic;
 use serde::Serialize;
 
 pub use advice::{Alternative, MoreActivationMemory, alternatives, more_kept};
-pub use buffer_limits::{BUCKET_BYTES, CHUNK_LOGITS, WAITING_LOGITS};
 pub use bytes::{ByteCount, ByteCountError, parse_bytes};
 pub use choice::{Choice, settings_that_fit};
 pub use lengths::Lengths;

@@ -7,8 +7,8 @@
 use serde::Serialize;
 use training_run::config::Dtype;
 
-use super::BUCKET_BYTES;
 use super::setup::{Setup, size_of};
+use model_files::buffer_limits::BUCKET_BYTES;
 
 /// One kind of collective operation in a training step.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::dtype::Dtype;
 use super::problems::Problems;
 use crate::schedule::Decay;
+use model_files::dtype::Dtype;
 
 /// Master weight of a parameter that is too coarse for small steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

@@ -1,5 +1,7 @@
 //! `[parallel]`: how a run is spread over processes and memory.
 
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +37,18 @@ pub struct ParallelSection {
     /// Longest wait of a rank for the store at its start; raise it if nodes start apart.
     #[schemars(range(min = 1, max = 86_400))]
     pub connect_seconds: u64,
+}
+
+impl ParallelSection {
+    /// Longest wait of a rank for another.
+    pub fn timeout(&self) -> Duration {
+        Duration::from_secs(self.timeout_seconds)
+    }
+
+    /// Longest wait of a rank for the store at its start.
+    pub fn connect_timeout(&self) -> Duration {
+        Duration::from_secs(self.connect_seconds)
+    }
 }
 
 /// Stage of `ZeRO`: what is cut over the ranks in place of being on each.

@@ -6,9 +6,9 @@ use rl_losses::AdvantageEstimator;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::dtype::Dtype;
 use super::optimizer::OptimizerSection;
 use super::problems::Problems;
+use model_files::dtype::Dtype;
 
 /// When the reward model learns from a step's responses; verl's names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

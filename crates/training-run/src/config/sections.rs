@@ -14,10 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::by_name;
 use super::control::{GuardSection, ReferenceKl};
-use super::device::Device;
-use super::dtype::Dtype;
 use super::engine::RolloutEngine;
-use super::lora::LoraSection;
 use super::optimizer::OptimizerSection;
 use super::parallel::ParallelSection;
 use super::reward_model::RewardModelSection;
@@ -25,6 +22,9 @@ use super::thermostat::ThermostatSection;
 use crate::dynamic_sampling::DynamicSampling;
 use crate::overlong::Overlong;
 use crate::retention::Retention;
+use model_files::device::Device;
+use model_files::dtype::Dtype;
+use model_files::lora::LoraSection;
 
 /// A run as the user wrote it, defaults filled in, nothing checked yet.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

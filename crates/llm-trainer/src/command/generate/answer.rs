@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::generation::Generated;
+use decoder::generation::Generated;
 
 /// One response.
 #[derive(Debug, Serialize)]

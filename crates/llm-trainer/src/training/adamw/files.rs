@@ -9,8 +9,8 @@ use super::layout::Piece;
 use super::precision::{is_narrow, wide_kind};
 use super::saved::{SavedState, WHOLE};
 use super::{AdamW, MasterCopy};
-use crate::tensor_file::{TensorFile, TensorFileError, write_tensors};
 use crate::training::split_weight::{joined, nearest, split};
+use decoder::tensor_file::{TensorFile, TensorFileError, write_tensors};
 
 /// Column of the weights that are stepped, in `f32` at least.
 const MASTER: &str = "master";

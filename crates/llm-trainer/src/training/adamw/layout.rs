@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::model::block_of;
+use decoder::model::block_of;
 
 /// Parameters that are exchanged together.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,9 +11,9 @@ use super::sharding::{Sharding, size};
 use super::tensor_parallel::TensorParallel;
 use super::{AdamW, StepOutcome};
 use crate::host_memory::Memory;
-use crate::model::{Decoder, TensorShard};
-use crate::ranks::{RankError, Ranks};
 use crate::training::update_error::UpdateError;
+use decoder::model::{Decoder, TensorShard};
+use ranks::{RankError, Ranks};
 
 impl AdamW {
     /// Fresh state for this rank's shards of the trained parameters of `model`. With `memory` on the host, gradient shards are

@@ -17,8 +17,8 @@ use tch::{Device, Kind, Tensor};
 
 use super::layout::Piece;
 use super::tensor_parallel::split_shard;
-use crate::model::TensorShard;
-use crate::tensor_file::{TensorFile, TensorFileError};
+use decoder::model::TensorShard;
+use decoder::tensor_file::{TensorFile, TensorFileError};
 
 /// The file of a state that one process wrote.
 pub(in crate::training) const WHOLE: &str = "optimizer.safetensors";
@@ -227,7 +227,7 @@ fn shards(folder: &Path) -> Result<Vec<PathBuf>, TensorFileError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tensor_file::write_tensors;
+    use decoder::tensor_file::write_tensors;
 
     fn write(path: &Path, named: &[(&str, Tensor)]) {
         let named: Vec<(String, &Tensor)> =

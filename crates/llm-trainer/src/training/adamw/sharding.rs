@@ -11,9 +11,9 @@ use tch::{Kind, Tensor};
 use super::layout::Unit;
 use super::precision::is_narrow;
 use crate::host_memory::Memory;
-use crate::model::{BlockGradients, ShardedBlocks};
-use crate::ranks::{RankError, Ranks};
 use crate::training::split_weight::nearest;
+use decoder::model::{BlockGradients, ShardedBlocks};
+use ranks::{RankError, Ranks};
 
 /// Layout of the sharded state.
 #[derive(Debug)]

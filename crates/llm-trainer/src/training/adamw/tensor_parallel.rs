@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use crate::model::{Decoder, TensorGroup, TensorShard};
-use crate::ranks::Ranks;
+use decoder::model::{Decoder, TensorGroup, TensorShard};
+use ranks::Ranks;
 
 /// The split of a model over tensor-parallel ranks.
 #[derive(Debug)]

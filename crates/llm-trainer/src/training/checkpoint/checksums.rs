@@ -8,8 +8,8 @@ use training_run::manifest::{self, Checked, FileSum};
 use training_run::run_directory::Checkpoint;
 use training_run::run_directory::TRAINER_FOLDER;
 
-use crate::ranks::{DeviceMesh, Ranks};
 use crate::training::adamw::{AdamW, shard_name};
+use ranks::{DeviceMesh, Ranks};
 
 /// Writes this rank's part of the optimiser's state to the folder that the first rank names, which does not have the
 /// checkpoint's name yet. Waits for all ranks and returns the checksums of their files.

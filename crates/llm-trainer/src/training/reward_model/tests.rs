@@ -1,5 +1,5 @@
 use super::*;
-use crate::sampling_mask::SamplingMask;
+use decoder::sampling_mask::SamplingMask;
 
 const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/tiny_qwen2_tied");
 

@@ -9,12 +9,12 @@ use training_run::config::{Run, RunConfig};
 
 use super::policy::Policy;
 use crate::host_memory::Memory;
-use crate::model::Decoder;
-use crate::ranks::{DeviceMesh, Ranks};
 use crate::training::adamw::AdamW;
 use crate::training::adapter::adapted;
 use crate::training::checkpoint::TrainerState;
 use crate::training::reward_model::RewardModel;
+use decoder::model::Decoder;
+use ranks::{DeviceMesh, Ranks};
 
 impl Policy {
     /// The policy `model`, with its reference and a fresh optimiser; no reward model yet.

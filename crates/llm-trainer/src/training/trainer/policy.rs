@@ -10,8 +10,6 @@ use training_run::schedule::Schedule;
 
 use super::step_record::StepRecord;
 use super::update_plan::UpdatePlan;
-use crate::model::Decoder;
-use crate::ranks::Ranks;
 use crate::training::adamw::AdamW;
 use crate::training::distributed_pass::DistributedPass;
 use crate::training::policy_pass::{PolicyPass, Sequence};
@@ -20,6 +18,8 @@ use crate::training::rollout::Sample;
 use crate::training::scored::{Reference, ScoredRollout};
 use crate::training::step_key::StepKey;
 use crate::training::update::{UpdateSums, update};
+use decoder::model::Decoder;
+use ranks::Ranks;
 
 /// The models of a run with their optimisers.
 #[derive(Debug)]

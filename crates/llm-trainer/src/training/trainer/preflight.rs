@@ -11,12 +11,12 @@ use training_run::config::Run;
 use super::questions::RunQuestions;
 use super::response_text::ResponseText;
 use super::rewarder::Rewarder;
-use crate::model::Decoder;
-use crate::ranks::DeviceMesh;
 use crate::training::policy_pass::{PolicyPass, Sequence};
 use crate::training::rollout::{Engine, Sample, SamplingPass};
 use crate::training::step_key::StepKey;
 use crate::training::token_layout::TokenLayout;
+use decoder::model::Decoder;
+use ranks::DeviceMesh;
 
 /// Asks the first `prompts` questions of a run, `group_size` responses each, and reports on the responses.
 ///
@@ -38,8 +38,8 @@ pub fn preflight(
 ) -> anyhow::Result<Preflight> {
     ensure!(prompts > 0 && group_size > 0, "a preflight of no response, expected at least one");
     let config = run.config();
-    crate::device::set_threads(config.model.threads)?;
-    let (device, kind) = crate::device::place(&config.model, (0, 1))?;
+    ranks::device::set_threads(config.model.threads)?;
+    let (device, kind) = ranks::device::place(config.model.device, config.model.dtype, (0, 1))?;
     let text = ResponseText::load(config)?;
     let questions = RunQuestions::load(config, &text.tokenizer)?;
     let model = Decoder::load(&config.model.path, device, kind)?;

@@ -6,7 +6,7 @@ use model_files::stop_strings::StopStrings;
 use model_files::text_tokenizer::TextTokenizer;
 use training_run::config::{RolloutSection, RunConfig};
 
-use crate::generation::GenerationOptions;
+use decoder::generation::GenerationOptions;
 
 /// Converts token ids to the text of a response, and defines where it ends.
 #[derive(Debug)]

@@ -14,12 +14,12 @@ use super::questions::RunQuestions;
 use super::replay::{RolloutSource, fault_of};
 use super::rewarder::Rewarder;
 use super::step_record::StepRecord;
-use crate::generation::GenerationOptions;
-use crate::model::Decoder;
-use crate::ranks::DeviceMesh;
 use crate::training::external::{ExternalEngine, ReplyDecoding};
 use crate::training::rollout::{Engine, QuestionGroup, Rollout, Sample, SamplingPass};
 use crate::training::step_key::StepKey;
+use decoder::generation::GenerationOptions;
+use decoder::model::Decoder;
+use ranks::DeviceMesh;
 
 /// Questions, engine and rewards of a run, with its position in the questions.
 #[derive(Debug)]

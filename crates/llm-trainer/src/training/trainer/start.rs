@@ -18,9 +18,9 @@ use super::response_text::ResponseText;
 use super::rewarder::Rewarder;
 use super::sampler::Sampler;
 use super::{RolloutSource, Trainer};
-use crate::ranks::{DeviceMesh, Ranks};
 use crate::training::checkpoint::{self, Bounds, TrainerState};
 use crate::training::external::ExternalEngine;
+use ranks::{DeviceMesh, Ranks};
 
 impl Trainer {
     /// Starts at `origin`. `create` makes the folder of a new run after all other checks have passed. Every rank calls it; the
@@ -39,8 +39,9 @@ impl Trainer {
         let config = run.config();
         let ranks = ranks.overlapping(config.parallel.overlap);
         let mesh = DeviceMesh::new(&ranks, config.parallel.tensor)?;
-        crate::device::set_threads(config.model.threads)?;
-        let (device, kind) = crate::device::place(&config.model, ranks.local())?;
+        ranks::device::set_threads(config.model.threads)?;
+        let (device, kind) =
+            ranks::device::place(config.model.device, config.model.dtype, ranks.local())?;
         let text = ResponseText::load(config)?;
         let questions = RunQuestions::load(config, &text.tokenizer)?;
         let rewarder = Rewarder::start(config, text)?;

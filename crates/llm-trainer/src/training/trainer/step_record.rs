@@ -5,9 +5,9 @@ use std::time::Instant;
 use torch_ext::distributed::{GroupOperation, Traffic};
 use training_run::metrics::StepMetrics;
 
-use crate::ranks::Ranks;
 use crate::training::measurement::{Timings, record_traffic};
 use crate::training::policy_pass::Sequence;
+use ranks::Ranks;
 
 /// Metrics, timings and warnings of one step; each part of the step adds its own.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use llm_trainer::model::Decoder;
+use decoder::model::Decoder;
 use tch::{Device, Kind};
 use training_run::metrics::{StepMetrics, read_metrics};
 

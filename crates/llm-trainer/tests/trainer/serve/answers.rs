@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use llm_trainer::generation::{GenerationOptions, PromptRequest, SamplingKey, generate};
+use decoder::generation::{GenerationOptions, PromptRequest, SamplingKey, generate};
 use serde_json::{Value, json};
 
 use super::Server;

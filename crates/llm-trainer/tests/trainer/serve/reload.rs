@@ -1,6 +1,6 @@
 //! Other weights for a server that is running.
 
-use llm_trainer::model::Decoder;
+use decoder::model::Decoder;
 use serde_json::{Value, json};
 use tch::{Device, Kind};
 

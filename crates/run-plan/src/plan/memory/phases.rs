@@ -1,7 +1,9 @@
 //! Buffers of each phase of a training step.
 
 use super::{Counts, Item, Phase, bytes_per_token, item, kept_activation_bytes};
-use crate::plan::{BUCKET_BYTES, CHUNK_LOGITS, ModelSizes, WAITING_LOGITS};
+use model_files::buffer_limits::{BUCKET_BYTES, CHUNK_LOGITS, WAITING_LOGITS};
+
+use crate::plan::ModelSizes;
 
 /// Buffers of the probe's size that are alive while the change of entropy is measured: distributions before and after, in f32
 /// and f64, and the products of Lemma 1.

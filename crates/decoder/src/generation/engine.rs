@@ -1,0 +1,351 @@
+//! The engine that runs the model: libtorch, or this project's own CPU kernels.
+
+use cpu_products::KeyValueCache;
+use entropy_core::LogitsError;
+use tch::Tensor;
+use torch_ext::HostNumbers;
+
+use super::custom_kernels::custom_kernels;
+use super::host_sampler::draw_on_host;
+use super::kv_cache::KvCache;
+use super::measured::Measured;
+use super::request::GenerationOptions;
+use super::sampler::{Drawn, draw, drawn};
+use crate::bf16_matmul::linear;
+use crate::cpu_decoder::{CpuDecoder, numbers};
+use crate::kernel_self_test::may_use_kernels;
+use crate::model::{Decoder, FusedOperations, Residual, causal_attention};
+
+/// Logits from which on drawing uses all threads of libtorch: a dozen rows of a large vocabulary.
+const WORTH_MORE_THREADS: usize = 1 << 21;
+
+/// Restricts libtorch to the calling thread. Its idle threads spin for some milliseconds, on the processors that the CPU
+/// kernels need next.
+#[derive(Debug)]
+struct OneThread {
+    before: i32,
+}
+
+impl OneThread {
+    fn new() -> Self {
+        let before = tch::get_num_threads();
+        tch::set_num_threads(1);
+        Self { before }
+    }
+}
+
+impl Drop for OneThread {
+    fn drop(&mut self) {
+        tch::set_num_threads(self.before);
+    }
+}
+
+/// Restricts libtorch to one thread if there are few logits.
+fn one_thread_for(logits: usize) -> Option<OneThread> {
+    (logits < WORTH_MORE_THREADS).then(OneThread::new)
+}
+
+/// Implementation of the matrix products on the CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Products {
+    /// libtorch.
+    Torch,
+    /// The project's own kernels, where supported; `packs` as in [`CpuDecoder::new`].
+    Own { packs: bool },
+}
+
+/// Kernels that an engine may use where it can.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Kernels {
+    pub(super) products: Products,
+    /// On CUDA: one attention kernel for all rows, and the project's own kernels.
+    pub(super) cuda: bool,
+}
+
+/// State after reading a prompt, shared by its samples.
+#[derive(Debug)]
+pub(super) struct Prefilled {
+    /// Index of the prompt.
+    pub(super) prompt: usize,
+    /// Final-normed hidden state of the last token, `[1, hidden]`.
+    last_hidden: Tensor,
+    /// Keys and values of each block, `[1, kv_heads, len, head_dim]`.
+    cache: Vec<(Tensor, Tensor)>,
+    /// KV cache of the prompt for the CPU kernels.
+    memory: Option<KeyValueCache>,
+}
+
+/// Rows that decode together, each with its own context.
+#[derive(Debug)]
+pub(super) enum Engine<'a> {
+    /// Decodes by libtorch.
+    Torch {
+        decoder: &'a Decoder,
+        fused: FusedOperations,
+        cache: KvCache,
+        /// Final-normed hidden states that predict the next token of each row, one tensor or several.
+        hidden: Vec<Tensor>,
+    },
+    /// Decodes by the project's own CPU kernels.
+    Cpu {
+        decoder: &'a Decoder,
+        own: Box<CpuDecoder>,
+        rows: Vec<KeyValueCache>,
+        /// `[rows, hidden]`.
+        hidden: Vec<f32>,
+        /// Most tokens of a row.
+        capacity: usize,
+    },
+}
+
+impl<'a> Engine<'a> {
+    /// Makes room for `slots` rows of at most `capacity` tokens.
+    pub(super) fn new(
+        decoder: &'a Decoder,
+        slots: usize,
+        capacity: usize,
+        Kernels { products, cuda }: Kernels,
+    ) -> Self {
+        // The CPU kernels support unsplit models only.
+        let cpu_decoder = match products {
+            Products::Own { packs } if decoder.group().is_none() => CpuDecoder::new(decoder, packs),
+            _ => None,
+        };
+        if let Some(cpu_decoder) = cpu_decoder {
+            let boxed = Box::new(cpu_decoder);
+            return Self::Cpu {
+                decoder,
+                own: boxed,
+                rows: Vec::new(),
+                hidden: Vec::new(),
+                capacity,
+            };
+        }
+        let cuda = cuda && may_use_kernels();
+        let fused = if cuda {
+            custom_kernels(decoder.device(), decoder.kind(), decoder.config())
+        } else {
+            FusedOperations::default()
+        };
+        let cache = KvCache::new(decoder, slots, capacity, cuda);
+        Self::Torch { decoder, fused, cache, hidden: Vec::new() }
+    }
+
+    /// Reads one prompt. Never batched, so that the result does not depend on other prompts.
+    pub(super) fn prefill(&self, prompt: usize, token_ids: &[u32]) -> Prefilled {
+        let (Self::Torch { decoder, .. } | Self::Cpu { decoder, .. }) = self;
+        let ids: Vec<i64> = token_ids.iter().map(|&id| i64::from(id)).collect();
+        let ids = Tensor::from_slice(&ids).unsqueeze(0).to_device(decoder.device());
+        let length = ids.size()[1];
+        let angles = decoder.angles(&decoder.positions(length));
+        let mut cache = Vec::with_capacity(decoder.block_count());
+        let mut x = decoder.embed(&ids);
+        for index in 0..decoder.block_count() {
+            x = decoder.block(index, &x, &angles, |query, key, value| {
+                // Copies: views would keep the fused projection alive, queries included.
+                cache.push((key.copy(), value.copy()));
+                causal_attention(query, key, value)
+            });
+        }
+        let last_hidden = decoder.final_norm(&x.select(1, length - 1));
+        let memory = matches!(self, Self::Cpu { .. }).then(|| CpuDecoder::read(&cache));
+        Prefilled { prompt, last_hidden, cache, memory }
+    }
+
+    /// Adds a row that has read a prompt.
+    pub(super) fn place(&mut self, read: &Prefilled) {
+        match self {
+            Self::Torch { cache, hidden, .. } => {
+                cache.place(&read.cache);
+                hidden.push(read.last_hidden.shallow_clone());
+            }
+            Self::Cpu { rows, hidden, capacity, .. } => {
+                let mut memory = read.memory.clone().expect("read by this engine");
+                memory.reserve(*capacity);
+                rows.push(memory);
+                hidden.extend(numbers(&read.last_hidden));
+            }
+        }
+    }
+
+    /// Logits of every row's next token, `[rows, vocab]`, or of this rank's vocabulary shard.
+    pub(super) fn logits(&self) -> Tensor {
+        match self {
+            Self::Torch { decoder, hidden, .. } => {
+                linear(&Tensor::cat(hidden, 0), decoder.head(), None)
+            }
+            Self::Cpu { decoder, own, rows, hidden, .. } => {
+                let _alone = one_thread_for(rows.len() * decoder.config().vocab_size);
+                own.logits(hidden)
+            }
+        }
+    }
+
+    /// Draws one token per row, as [`draw`] does, between two steps.
+    pub(super) fn draw(
+        &self,
+        logits: &Tensor,
+        uniforms: &[f64],
+        options: &GenerationOptions,
+    ) -> Result<Vec<Drawn>, LogitsError> {
+        let is_plain = !options.truncates() && options.band.is_none();
+        match self {
+            Self::Torch { fused, .. } => {
+                if is_plain
+                    && !options.measure_entropy
+                    && let Some([tokens, log_prob]) =
+                        fused.draw(logits, uniforms, options.temperature)
+                {
+                    let measured = Measured::default();
+                    return drawn([&tokens, &log_prob], Vec::new(), &measured, || {
+                        logits.shallow_clone()
+                    });
+                }
+                draw(logits, uniforms, options)
+            }
+            Self::Cpu { own, .. } => {
+                if is_plain
+                    && let Some(numbers) = HostNumbers::of(logits)
+                    && let Some(logits) = numbers.f32s()
+                {
+                    return own.install(|| draw_on_host(logits, uniforms, options));
+                }
+                let _alone = one_thread_for(logits.numel());
+                draw(logits, uniforms, options)
+            }
+        }
+    }
+
+    /// Removes row `place`; the last row takes its place.
+    pub(super) fn swap_remove(&mut self, place: usize) {
+        match self {
+            Self::Torch { cache, .. } => cache.move_last_to(place),
+            Self::Cpu { rows, .. } => drop(rows.swap_remove(place)),
+        }
+    }
+
+    /// Reads one token per row.
+    pub(super) fn step(&mut self, token_ids: &[u32]) {
+        let none = token_ids.is_empty();
+        match self {
+            Self::Torch { hidden, .. } if none => hidden.clear(),
+            Self::Cpu { hidden, .. } if none => hidden.clear(),
+            Self::Torch { decoder, fused, cache, hidden } => {
+                *hidden = vec![torch_step(decoder, fused, cache, token_ids)];
+            }
+            Self::Cpu { own, rows, hidden, .. } => *hidden = own.step(token_ids, rows),
+        }
+    }
+}
+
+/// Reads one token per row and returns the final-normed hidden states, `[rows, hidden]`.
+fn torch_step(
+    decoder: &Decoder,
+    fused: &FusedOperations,
+    cache: &mut KvCache,
+    token_ids: &[u32],
+) -> Tensor {
+    let step = cache.advance();
+    let token_ids: Vec<i64> = token_ids.iter().map(|&id| i64::from(id)).collect();
+    let token_ids = Tensor::from_slice(&token_ids).unsqueeze(1).to_device(decoder.device());
+    let angles = decoder.angles(&step.positions());
+    let mut residual = Residual::new(decoder.embed(&token_ids));
+    for index in 0..decoder.block_count() {
+        decoder.advance(index, &mut residual, fused, |heads| {
+            cache.attend(index, &step, (&heads, &angles), fused)
+        });
+    }
+    decoder.end(residual, fused).squeeze_dim(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use tch::{Device, Kind};
+    use torch_ext::DecodingKernels;
+
+    use super::*;
+    use crate::model::KernelOperation;
+
+    fn decoder() -> Decoder {
+        let tiny =
+            concat!(env!("CARGO_MANIFEST_DIR"), "/../llm-trainer/tests/fixtures/tiny_qwen2_tied");
+        Decoder::load(Path::new(tiny), Device::Cpu, Kind::BFloat16).unwrap()
+    }
+
+    fn fused(right: &[KernelOperation]) -> FusedOperations {
+        FusedOperations::new(DecodingKernels::emulated().unwrap(), right.to_vec())
+    }
+
+    /// Builds an engine of three rows of different lengths.
+    fn engine(decoder: &Decoder, fused: FusedOperations) -> Engine<'_> {
+        let cache = KvCache::new(decoder, 3, 12, false);
+        let mut engine = Engine::Torch { decoder, fused, cache, hidden: Vec::new() };
+        for (prompt, token_ids) in [&[5, 7, 11][..], &[3], &[2, 9]].into_iter().enumerate() {
+            let read = engine.prefill(prompt, token_ids);
+            engine.place(&read);
+        }
+        engine
+    }
+
+    /// Logits after each of three steps; the first row leaves before the last.
+    fn logits(decoder: &Decoder, fused: FusedOperations) -> Vec<Tensor> {
+        let _no_grad = tch::no_grad_guard();
+        let mut engine = engine(decoder, fused);
+        let mut collected = Vec::new();
+        for token_ids in [&[4, 8, 15][..], &[16, 23, 42], &[99, 100]] {
+            if token_ids.len() == 2 {
+                engine.swap_remove(0);
+            }
+            engine.step(token_ids);
+            collected.push(engine.logits());
+        }
+        collected
+    }
+
+    #[test]
+    fn kernels_of_our_own_decode_as_libtorch_does() {
+        let decoder = decoder();
+        let plain = logits(&decoder, FusedOperations::default());
+        // These round as libtorch does.
+        for right in [KernelOperation::Rotation, KernelOperation::Gate] {
+            let computed = logits(&decoder, fused(&[right]));
+            assert!(
+                computed.iter().zip(&plain).all(|(computed, plain)| computed.equal(plain)),
+                "{right:?}"
+            );
+        }
+        // A norm may be rounded to the other side, as its squares are summed in another order.
+        for (computed, plain) in logits(&decoder, fused(&KernelOperation::ALL)).iter().zip(&plain) {
+            let off = (computed - plain).abs().max().double_value(&[]);
+            assert!(off <= 0.02 * plain.abs().max().double_value(&[]), "{off}");
+        }
+    }
+
+    /// Without this test, a kernel that refuses its inputs would go unnoticed: libtorch would compute instead.
+    #[test]
+    fn every_kernel_takes_what_decoding_gives_it() {
+        let _no_grad = tch::no_grad_guard();
+        let (decoder, fused) = (decoder(), fused(&KernelOperation::ALL));
+        let Engine::Torch { mut cache, .. } = engine(&decoder, FusedOperations::default()) else {
+            panic!("an engine of libtorch")
+        };
+        let step = cache.advance();
+        let angles = decoder.angles(&step.positions());
+        let x = decoder.embed(&Tensor::from_slice(&[4_i64, 8, 15]).unsqueeze(1));
+        let before = x.copy();
+        let mut residual = Residual::new(x.shallow_clone());
+        decoder.advance(0, &mut residual, &fused, |heads| {
+            let room = || Tensor::zeros([36, 2, 16], (Kind::BFloat16, Device::Cpu));
+            let (places, mut other) = (Tensor::from_slice(&[1_i64, 2, 0]), [room(), room()]);
+            let query = fused.rotate_and_store(&heads, &angles, &places, other.each_mut());
+            assert_eq!(query.map(|query| query.size()), Some(vec![3, 4, 1, 16]));
+            cache.attend(0, &step, (&heads, &angles), &fused)
+        });
+        assert!(!x.equal(&before), "what attention adds is added in place");
+        let logits =
+            decoder.end(residual, &fused).squeeze_dim(1).linear(decoder.head(), None::<&Tensor>);
+        assert!(fused.draw(&logits, &[0.1, 0.5, 0.9], 1.0).is_some());
+    }
+}

@@ -1,0 +1,204 @@
+//! The gradient of the head's weight, from the gradients of the logits.
+
+use model_files::buffer_limits::WAITING_LOGITS;
+use tch::{Kind, Tensor};
+
+use crate::bf16_matmul::matmul;
+
+/// Most rows per product that is widened before it is added, so that its buffers stay small.
+const WIDENED_ROWS: i64 = 1 << 13;
+
+/// Kind of a model's statistics and gradient sums: `f32` at least.
+pub fn statistics_kind(hidden: &Tensor) -> Kind {
+    if hidden.kind() == Kind::Double { Kind::Double } else { Kind::Float }
+}
+
+/// The gradient of the head's weight, `[vocab, hidden]`, summed over micro-batches.
+///
+/// For a bf16 model the sum is in `f32`, twice as wide as its other gradients. So the first product stays in its own kind until there
+/// is a second, which a small mini-batch does not have.
+#[derive(Debug)]
+pub struct WeightGradient {
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Nothing yet.
+    Empty,
+    /// One product, in the model's kind.
+    One(Tensor),
+    /// Sum of all products.
+    Sum(Tensor),
+}
+
+impl WeightGradient {
+    /// An empty sum for a model in a narrow kind.
+    pub(crate) fn empty() -> Self {
+        Self { state: State::Empty }
+    }
+
+    /// A sum in the memory of `sum`.
+    pub fn over(sum: &Tensor) -> Self {
+        Self { state: State::Sum(sum.shallow_clone()) }
+    }
+
+    /// Returns the sum in the kind of the sum or of the one product; `None` if nothing was added.
+    pub(crate) fn into_tensor(self) -> Option<Tensor> {
+        match self.state {
+            State::Empty => None,
+            State::One(own) | State::Sum(own) => Some(own),
+        }
+    }
+
+    /// Adds the product of a narrow model.
+    fn add_widened(&mut self, d_logits: &Tensor, hidden: &Tensor) {
+        let shape = [d_logits.size()[1], hidden.size()[1]];
+        let state = std::mem::replace(&mut self.state, State::Empty);
+        let (into, is_first) = match state {
+            State::Empty => (Tensor::empty(shape, (hidden.kind(), hidden.device())), true),
+            State::One(first) => (first.to_kind(statistics_kind(hidden)), false),
+            State::Sum(sum) => (sum, false),
+        };
+        let rows = into.split(WIDENED_ROWS, 0).into_iter();
+        for (mut into, d_logits) in rows.zip(d_logits.split(WIDENED_ROWS, 1)) {
+            let product = matmul(&d_logits.tr(), hidden);
+            if is_first {
+                into.copy_(&product);
+            } else {
+                into += product.to_kind(into.kind());
+            }
+        }
+        self.state = if is_first { State::One(into) } else { State::Sum(into) };
+    }
+}
+
+/// Adds `d_logitsᵀ · hidden` of one micro-batch to the gradient of the weight. The product is in the kind of `hidden`, the sum in its
+/// own.
+///
+/// If the two kinds differ, each addition rounds the product and reads and writes the full gradient. So the chunks' logits wait until
+/// there are many: the sum is more exact, and products over few tokens are half as fast.
+pub(super) struct WeightSum<'a> {
+    gradient: &'a mut WeightGradient,
+    /// `[tokens, hidden]`.
+    hidden: &'a Tensor,
+    /// Buffer for gradients of logits, `[tokens, vocab]`.
+    waiting: Option<Tensor>,
+    /// Number of tokens in the buffer.
+    count: i64,
+    /// Number of tokens in the sum.
+    summed: i64,
+}
+
+impl<'a> WeightSum<'a> {
+    pub(super) fn new(gradient: &'a mut WeightGradient, hidden: &'a Tensor, vocab: i64) -> Self {
+        let room = (i64::from(WAITING_LOGITS) / vocab).max(1);
+        Self::with_room(gradient, hidden, [room, vocab])
+    }
+
+    /// Allocates a buffer for `room` tokens, at least as many as are added at a time.
+    fn with_room(
+        gradient: &'a mut WeightGradient,
+        hidden: &'a Tensor,
+        [room, vocab]: [i64; 2],
+    ) -> Self {
+        let shape = [room.min(hidden.size()[0]), vocab];
+        let is_own = matches!(&gradient.state, State::Sum(sum) if sum.kind() == hidden.kind());
+        let waiting = (!is_own).then(|| Tensor::empty(shape, (hidden.kind(), hidden.device())));
+        Self { gradient, hidden, waiting, count: 0, summed: 0 }
+    }
+
+    /// Adds the next tokens, `[length, vocab]`.
+    pub(super) fn add(&mut self, d_logits: &Tensor) {
+        let length = d_logits.size()[0];
+        let Some(waiting) = &self.waiting else {
+            let hidden = self.hidden.narrow(0, self.summed, length);
+            if let State::Sum(sum) = &mut self.gradient.state {
+                let _same = sum.addmm_(&d_logits.tr(), &hidden);
+            }
+            self.summed += length;
+            return;
+        };
+        if self.count + length > waiting.size()[0] {
+            self.add_waiting();
+        }
+        if let Some(waiting) = &self.waiting {
+            waiting.narrow(0, self.count, length).copy_(d_logits);
+        }
+        self.count += length;
+    }
+
+    fn add_waiting(&mut self) {
+        let Some(waiting) = &self.waiting else { return };
+        let d_logits = waiting.narrow(0, 0, self.count);
+        let hidden = self.hidden.narrow(0, self.summed, self.count);
+        self.gradient.add_widened(&d_logits, &hidden);
+        self.summed += self.count;
+        self.count = 0;
+    }
+
+    pub(super) fn finish(mut self) {
+        if self.count > 0 {
+            self.add_waiting();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tch::Device;
+
+    use super::*;
+
+    fn wave(rows: i64, columns: i64, step: f64, kind: Kind) -> Tensor {
+        let numbers = Tensor::arange(rows * columns, (Kind::Double, Device::Cpu)) * step;
+        numbers.sin().view([rows, columns]).to_kind(kind)
+    }
+
+    /// Compared with the product of the rounded numbers in f64, the error is the rounding of each product to bf16 alone, however the
+    /// tokens arrive and wait.
+    #[test]
+    fn gradients_of_the_weight_are_summed_whatever_waits() {
+        const TOKENS: i64 = 11;
+        for kind in [Kind::Double, Kind::BFloat16] {
+            let hidden = wave(TOKENS, 6, 0.7, kind);
+            let d_logits = wave(TOKENS, 19, 0.3, kind);
+            let before = wave(19, 6, 0.2, statistics_kind(&hidden));
+            let product = d_logits.to_kind(Kind::Double).tr().matmul(&hidden.to_kind(Kind::Double));
+            let expected = before.to_kind(Kind::Double) + &product;
+            let tolerance = if kind == Kind::Double { 1e-12 } else { 0.03 };
+            for (room, at_once) in [(1, 1), (3, 2), (4, 4), (11, 3), (100, 11)] {
+                let sum = before.copy();
+                let mut gradient = WeightGradient::over(&sum);
+                let mut adding = WeightSum::with_room(&mut gradient, &hidden, [room, 19]);
+                d_logits.split(at_once, 0).iter().for_each(|chunk| adding.add(chunk));
+                adding.finish();
+                let off = (&sum - &expected).abs().max().double_value(&[]);
+                assert!(off < tolerance, "{kind:?}, room {room}, {at_once} at once: {off}");
+            }
+            assert!(product.abs().max().double_value(&[]) > 1.0, "there is something to sum");
+        }
+    }
+
+    /// One product is rounded as in a sum of its own kind; two are summed in f32.
+    #[test]
+    fn a_first_product_waits_in_its_own_kind() {
+        let hidden = wave(6, 4, 0.7, Kind::BFloat16);
+        let d_logits = wave(6, 19, 0.3, Kind::BFloat16);
+        let sum = Tensor::zeros([19, 4], (Kind::Float, Device::Cpu));
+        let (mut wide, mut narrow) = (WeightGradient::over(&sum), WeightGradient::empty());
+        for (count, kind) in [(1, Kind::BFloat16), (2, Kind::Float)] {
+            for gradient in [&mut wide, &mut narrow] {
+                let mut adding = WeightSum::new(gradient, &hidden, 19);
+                adding.add(&d_logits);
+                adding.finish();
+            }
+            let (State::One(stored) | State::Sum(stored)) = &narrow.state else {
+                panic!("{count} products were added");
+            };
+            assert_eq!(stored.kind(), kind);
+            assert!(stored.to_kind(Kind::Float).equal(&sum));
+        }
+        assert!(WeightGradient::empty().into_tensor().is_none());
+    }
+}

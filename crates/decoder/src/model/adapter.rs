@@ -1,0 +1,194 @@
+//! A low-rank adapter of a decoder: made, read, written and merged in the layout of PEFT.
+
+use std::path::Path;
+use std::rc::Rc;
+
+use model_files::lora::{LoraSection, LoraTarget};
+use model_files::model_config::ModelConfig;
+use tch::{Kind, Tensor};
+use whole_file::WriteError;
+
+use super::adapter_config::{CONFIG, config_json, read_settings};
+use super::decoder::Decoder;
+use super::draw::Draw;
+use super::error::DecoderError;
+use super::projection::LowRank;
+use super::shape::{place, size};
+use crate::tensor_file::{TensorFile, TensorFileError, weight_kinds, write_json, write_tensors};
+
+const WEIGHTS: &str = "adapter_model.safetensors";
+
+impl Decoder {
+    /// Adds an adapter that changes nothing yet: `A` is uniform between `±1/√in` and depends on `seed` alone, `B` is 0.
+    ///
+    /// # Panics
+    ///
+    /// If there is one already.
+    pub fn add_adapter(&mut self, settings: &LoraSection, seed: u64) {
+        // As they are read back: the order of the parameters is part of the arithmetic.
+        let mut settings = settings.clone();
+        settings.targets.sort_unstable();
+        let draw = Draw { seed, standard_deviation: 0.0 };
+        let mut stream = 0;
+        let made = self.attach(&settings, |_, (rank, input, output)| {
+            stream += 1;
+            let up = Tensor::zeros([output, rank], (Kind::Float, tch::Device::Cpu));
+            Ok::<_, std::convert::Infallible>((draw.uniform(rank, input, stream), up))
+        });
+        match made {
+            Ok(()) => {}
+        }
+    }
+
+    /// Reads the adapter of a PEFT directory.
+    ///
+    /// # Errors
+    ///
+    /// [`DecoderError`], naming file, tensor or field and what was expected: an adapter of another model, or of a kind
+    /// that is not read here.
+    ///
+    /// # Panics
+    ///
+    /// If there is one already.
+    pub fn load_adapter(&mut self, directory: &Path) -> Result<(), DecoderError> {
+        let settings = read_settings(directory)?;
+        let file = TensorFile::open(&directory.join(WEIGHTS))?;
+        let (kind, mut wanted) = (self.kind(), Vec::new());
+        let mut tensor = |name: String, shape: [i64; 2]| {
+            let tensor = file.tensor(&name, &shape, weight_kinds(kind));
+            wanted.push(name);
+            tensor
+        };
+        self.attach(&settings, |name, (rank, input, output)| {
+            let down = tensor(format!("{name}.lora_A.weight"), [rank, input])?;
+            let up = tensor(format!("{name}.lora_B.weight"), [output, rank])?;
+            Ok::<_, TensorFileError>((down, up))
+        })?;
+        match file.names().find(|name| !wanted.iter().any(|wanted| wanted == name)) {
+            None => Ok(()),
+            Some(name) => Err(DecoderError::Weights(TensorFileError::Unexpected {
+                path: file.path().to_owned(),
+                tensor: name.to_owned(),
+                whole: format!("an adapter of this {CONFIG} for this model"),
+            })),
+        }
+    }
+
+    /// Puts the adapter of `other`, where it has one, at every target; `whole` makes what is put there of each of its matrices.
+    pub(super) fn take_adapter(&mut self, other: &Self, whole: impl Fn(&str, &Tensor) -> Tensor) {
+        let Some(settings) = other.adapter_settings() else { return };
+        let mut matrices = other.adapter_parameters().into_iter();
+        let mut next = || {
+            let (name, matrix) = matrices.next().expect("two at every target");
+            whole(&name, matrix)
+        };
+        let taken =
+            self.attach(settings, |_, _| Ok::<_, std::convert::Infallible>((next(), next())));
+        match taken {
+            Ok(()) => {}
+        }
+    }
+
+    /// Puts a correction at every target; `make(name, (rank, in, out))` gives its two matrices, of which this process keeps its part
+    /// where other ranks hold the model with it.
+    fn attach<E>(
+        &mut self,
+        settings: &LoraSection,
+        mut make: impl FnMut(&str, (i64, i64, i64)) -> Result<(Tensor, Tensor), E>,
+    ) -> Result<(), E> {
+        assert!(self.adapter_settings().is_none(), "a model has one adapter");
+        let rank = i64::try_from(settings.rank).expect("a checked rank");
+        let (device, kind) = (self.device(), self.kind());
+        let group = self.group().map(Rc::clone);
+        let place = |name: String, whole: Tensor| {
+            let shard = group.as_ref().and_then(|group| group.shard_of(&name));
+            place(&shard.map_or(whole.shallow_clone(), |shard| shard.of(&whole)), device, kind)
+        };
+        let mut corrections = Vec::with_capacity(self.block_count());
+        for index in 0..self.block_count() {
+            let mut of_block = Vec::with_capacity(settings.targets.len());
+            for &target in &settings.targets {
+                let (output, input) = shape(self.config(), target);
+                let name = name(index, target);
+                let (down, up) = make(&name, (rank, input, output))?;
+                let down = place(format!("{name}.lora_A.weight"), down);
+                let up = place(format!("{name}.lora_B.weight"), up);
+                of_block.push((target, LowRank { down, up, scale: settings.scale() }));
+            }
+            corrections.push(of_block);
+        }
+        let mut corrections = corrections.into_iter();
+        self.set_adapter(Some(settings.clone()), |_, block| {
+            for (target, correction) in corrections.next().into_iter().flatten() {
+                block.projection_mut(target).correction = Some(correction);
+            }
+        });
+        Ok(())
+    }
+
+    /// Parameters of the adapter under their names in a PEFT file, always in the same order; none without one.
+    pub fn adapter_parameters(&self) -> Vec<(String, &Tensor)> {
+        let Some(settings) = self.adapter_settings() else { return Vec::new() };
+        let mut named = Vec::new();
+        for (index, block) in self.blocks().iter().enumerate() {
+            for &target in &settings.targets {
+                let projection = block.projection(target);
+                let Some(LowRank { down, up, .. }) = &projection.correction else { continue };
+                let name = name(index, target);
+                named.push((format!("{name}.lora_A.weight"), down));
+                named.push((format!("{name}.lora_B.weight"), up));
+            }
+        }
+        named
+    }
+
+    /// Adds the adapter's products to the weights and takes the adapter off; without one nothing happens.
+    ///
+    /// The weights get memory of their own: a [`base`](Self::base) taken before keeps the old ones.
+    pub fn merge_adapter(&mut self) {
+        let _no_grad = tch::no_grad_guard();
+        self.set_adapter(None, |_, block| {
+            for target in LoraTarget::ALL {
+                let projection = block.projection_mut(target);
+                projection.weight = projection.merged_weight();
+                projection.correction = None;
+            }
+            block.stack();
+        });
+    }
+
+    /// Writes `adapter_config.json` and `adapter_model.safetensors`.
+    pub(super) fn write_adapter(
+        &self,
+        folder: &Path,
+        settings: &LoraSection,
+    ) -> Result<(), WriteError> {
+        write_json(&folder.join(CONFIG), &config_json(settings, self.source()))?;
+        write_tensors(&folder.join(WEIGHTS), &self.adapter_parameters())
+    }
+}
+
+/// Rows and columns of a projection of the whole model.
+fn shape(config: &ModelConfig, target: LoraTarget) -> (i64, i64) {
+    let (hidden, intermediate) = (size(config.hidden_size), size(config.intermediate_size));
+    let query = size(config.num_attention_heads * config.head_dim);
+    let key_value = size(config.num_key_value_heads * config.head_dim);
+    match target {
+        LoraTarget::QProj => (query, hidden),
+        LoraTarget::KProj | LoraTarget::VProj => (key_value, hidden),
+        LoraTarget::OProj => (hidden, query),
+        LoraTarget::GateProj | LoraTarget::UpProj => (intermediate, hidden),
+        LoraTarget::DownProj => (hidden, intermediate),
+    }
+}
+
+/// A projection's name in a PEFT file.
+fn name(block: usize, target: LoraTarget) -> String {
+    let part = match target {
+        LoraTarget::QProj | LoraTarget::KProj | LoraTarget::VProj | LoraTarget::OProj => {
+            "self_attn"
+        }
+        LoraTarget::GateProj | LoraTarget::UpProj | LoraTarget::DownProj => "mlp",
+    };
+    format!("base_model.model.model.layers.{block}.{part}.{}", target.name())
+}

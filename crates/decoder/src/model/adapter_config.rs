@@ -1,0 +1,141 @@
+//! `adapter_config.json` of PEFT, as far as a plain low-rank adapter goes.
+
+use std::path::{Path, PathBuf};
+
+use model_files::lora::{LoraSection, LoraTarget};
+use serde_json::{Map, Value, json};
+use whole_file::{LONGEST_TEXT_BYTES, read_at_most};
+
+use crate::tensor_file::TensorFileError;
+
+pub(super) const CONFIG: &str = "adapter_config.json";
+
+/// The file's content; `base` is the directory of the model.
+pub(super) fn config_json(settings: &LoraSection, base: Option<&Path>) -> Value {
+    let targets: Vec<&str> = settings.targets.iter().map(|target| target.name()).collect();
+    json!({
+        "peft_type": "LORA",
+        "task_type": "CAUSAL_LM",
+        "base_model_name_or_path": base.map(|path| path.display().to_string()),
+        "r": settings.rank,
+        "lora_alpha": settings.alpha,
+        "lora_dropout": 0.0,
+        "target_modules": targets,
+        "bias": "none",
+        "fan_in_fan_out": false,
+        "inference_mode": true,
+        "init_lora_weights": true,
+        "modules_to_save": null,
+        "use_dora": false,
+        "use_rslora": false,
+    })
+}
+
+/// The directory of the model that the adapter in `directory` belongs to; `None` where it holds no adapter. A relative
+/// one is beside the adapter, or else relative to the working directory.
+pub(super) fn base_of(directory: &Path) -> Result<Option<PathBuf>, TensorFileError> {
+    // A whole model may carry an adapter's files beside it; the model is then what was asked for.
+    if directory.join("config.json").exists() || !directory.join(CONFIG).exists() {
+        return Ok(None);
+    }
+    let file = ConfigFile::read(directory)?;
+    let Some(base) = file.object.get("base_model_name_or_path").and_then(Value::as_str) else {
+        let value = file.object.get("base_model_name_or_path").unwrap_or(&Value::Null);
+        return Err(file.fault("base_model_name_or_path", value, "the directory of the model"));
+    };
+    let beside = directory.join(base);
+    let base = if beside.is_dir() { beside } else { PathBuf::from(base) };
+    if base.join("config.json").is_file() {
+        return Ok(Some(base));
+    }
+    let value = Value::from(base.display().to_string());
+    Err(file.fault("base_model_name_or_path", &value, "the directory of a model with config.json"))
+}
+
+/// The settings of the adapter in `directory`.
+pub(super) fn read_settings(directory: &Path) -> Result<LoraSection, TensorFileError> {
+    ConfigFile::read(directory)?.settings()
+}
+
+struct ConfigFile {
+    path: PathBuf,
+    object: Map<String, Value>,
+}
+
+impl ConfigFile {
+    fn read(directory: &Path) -> Result<Self, TensorFileError> {
+        let path = directory.join(CONFIG);
+        let bytes = read_at_most(&path, LONGEST_TEXT_BYTES)
+            .map_err(|source| TensorFileError::Io { path: path.clone(), source })?;
+        match serde_json::from_slice(&bytes) {
+            Ok(object) => Ok(Self { path, object }),
+            Err(error) => Err(TensorFileError::Malformed {
+                path,
+                found: format!("not JSON: {error}"),
+                expected: "the settings of a PEFT adapter".to_owned(),
+            }),
+        }
+    }
+
+    fn fault(&self, field: &str, found: &Value, expected: &str) -> TensorFileError {
+        let shown: String = found.to_string().chars().take(120).collect();
+        TensorFileError::Malformed {
+            path: self.path.clone(),
+            found: format!("`{field}` is {shown}"),
+            expected: expected.to_owned(),
+        }
+    }
+
+    fn settings(&self) -> Result<LoraSection, TensorFileError> {
+        // What would make another function of the same matrices. Absent and empty are PEFT's own defaults.
+        let only = [
+            ("peft_type", json!("LORA")),
+            ("bias", json!("none")),
+            ("fan_in_fan_out", json!(false)),
+            ("use_dora", json!(false)),
+            ("use_rslora", json!(false)),
+            ("modules_to_save", Value::Null),
+            ("layers_to_transform", Value::Null),
+            ("rank_pattern", Value::Null),
+            ("alpha_pattern", Value::Null),
+        ];
+        for (field, expected) in only {
+            let value = self.object.get(field).unwrap_or(&Value::Null);
+            let empty = value.as_array().is_some_and(Vec::is_empty)
+                || value.as_object().is_some_and(Map::is_empty);
+            let absent = field != "peft_type" && (value.is_null() || empty);
+            if !absent && *value != expected {
+                return Err(self.fault(field, value, &expected.to_string()));
+            }
+        }
+        let null = Value::Null;
+        let value = |field: &str| self.object.get(field).unwrap_or(&null);
+        let rank = value("r").as_u64().filter(|&rank| (1..=1 << 20).contains(&rank));
+        let rank = rank.and_then(|rank| usize::try_from(rank).ok());
+        let rank =
+            rank.ok_or_else(|| self.fault("r", value("r"), "a whole number of at least 1"))?;
+        let alpha = value("lora_alpha").as_f64().filter(|alpha| *alpha > 0.0);
+        let alpha = alpha
+            .ok_or_else(|| self.fault("lora_alpha", value("lora_alpha"), "a number above 0"))?;
+        let targets = self.targets(value("target_modules"))?;
+        Ok(LoraSection { rank, alpha, targets })
+    }
+
+    fn targets(&self, found: &Value) -> Result<Vec<LoraTarget>, TensorFileError> {
+        let names: Option<Option<Vec<LoraTarget>>> = found.as_array().map(|names| {
+            names.iter().map(|name| name.as_str().and_then(LoraTarget::of_name)).collect()
+        });
+        let Some(Some(mut targets)) = names else {
+            let known: Vec<&str> = LoraTarget::ALL.iter().map(|target| target.name()).collect();
+            let expected = format!("a list of {}", known.join(", "));
+            return Err(self.fault("target_modules", found, &expected));
+        };
+        // PEFT writes a set, in any order.
+        targets.sort_unstable();
+        targets.dedup();
+        if targets.is_empty() {
+            return Err(self.fault("target_modules", found, "at least one projection"));
+        }
+        Ok(targets)
+    }
+}

@@ -1,0 +1,293 @@
+//! One pre-norm residual block.
+
+use model_files::lora::LoraTarget;
+use model_files::model_config::ModelConfig;
+use tch::Tensor;
+use torch_ext::TorchError;
+
+use super::attention::{Attention, Heads};
+use super::fused::FusedOperations;
+use super::mlp::Mlp;
+use super::operand::Operand;
+use super::projection::Projection;
+use super::residual::Residual;
+use super::rms_norm::RmsNorm;
+use super::rope::Angles;
+use super::shape::size;
+use super::stacked::stack;
+use super::tensor_group::TensorGroup;
+
+/// A block: `x + attention(norm(x))`, then `x + mlp(norm(x))`.
+#[derive(Debug)]
+pub(super) struct Block {
+    pub(super) attention_norm: RmsNorm,
+    pub(super) attention: Attention,
+    pub(super) mlp_norm: RmsNorm,
+    pub(super) mlp: Mlp,
+}
+
+impl Block {
+    /// Builds a block for this config. `tensor` takes a name in the checkpoint, without the `model.layers.N.` prefix, and a shape.
+    pub(super) fn assemble<E>(
+        config: &ModelConfig,
+        mut tensor: impl FnMut(&str, &[i64]) -> Result<Tensor, E>,
+    ) -> Result<Self, E> {
+        let (hidden, intermediate) = (size(config.hidden_size), size(config.intermediate_size));
+        let query = size(config.num_attention_heads * config.head_dim);
+        let key_value = size(config.num_key_value_heads * config.head_dim);
+        let mut projection = |name: &str, output: i64, input: i64, has_bias: bool| {
+            let weight = tensor(&format!("self_attn.{name}.weight"), &[output, input])?;
+            let bias = if has_bias {
+                Some(tensor(&format!("self_attn.{name}.bias"), &[output])?)
+            } else {
+                None
+            };
+            Ok(Projection::new(weight, bias))
+        };
+        let attention = Attention {
+            query: projection("q_proj", query, hidden, config.query_key_value_bias)?,
+            key: projection("k_proj", key_value, hidden, config.query_key_value_bias)?,
+            value: projection("v_proj", key_value, hidden, config.query_key_value_bias)?,
+            output: projection("o_proj", hidden, query, config.attention_output_bias)?,
+            head_dim: size(config.head_dim),
+        };
+        let mut plain = |name: &str, shape: &[i64]| Ok(Projection::new(tensor(name, shape)?, None));
+        let mlp = Mlp {
+            gate: plain("mlp.gate_proj.weight", &[intermediate, hidden])?,
+            up: plain("mlp.up_proj.weight", &[intermediate, hidden])?,
+            down: plain("mlp.down_proj.weight", &[hidden, intermediate])?,
+        };
+        let mut norm =
+            |name: &str| Ok(RmsNorm { weight: tensor(name, &[hidden])?, eps: config.rms_norm_eps });
+        let mut block = Self {
+            attention_norm: norm("input_layernorm.weight")?,
+            attention,
+            mlp_norm: norm("post_attention_layernorm.weight")?,
+            mlp,
+        };
+        block.stack();
+        Ok(block)
+    }
+
+    /// Concatenates the weights that share an input in memory, so that they are one matrix product.
+    pub(super) fn stack(&mut self) {
+        let Attention { query, key, value, .. } = &mut self.attention;
+        stack(&mut [&mut query.weight, &mut key.weight, &mut value.weight]);
+        if let (Some(query), Some(key), Some(value)) =
+            (&mut query.bias, &mut key.bias, &mut value.bias)
+        {
+            stack(&mut [query, key, value]);
+        }
+        stack(&mut [&mut self.mlp.gate.weight, &mut self.mlp.up.weight]);
+    }
+
+    /// Maps `[rows, len, hidden]` to the same shape; `attend` as in [`Heads::mix`], `group` the tensor-parallel ranks.
+    pub(super) fn forward(
+        &self,
+        x: &Tensor,
+        angles: &Angles,
+        attend: impl FnOnce(&Tensor, &Tensor, &Tensor) -> Tensor,
+        group: Option<&TensorGroup>,
+    ) -> Tensor {
+        let mut residual = Residual::new(x.shallow_clone());
+        let plain = FusedOperations::default();
+        self.advance(&mut residual, &plain, |heads| heads.mix(angles, attend), group);
+        residual.into_sum()
+    }
+
+    /// Advances a residual stream; `attend` maps queries, keys and values to the input of the output projection,
+    /// `[rows, len, heads · head_dim]`.
+    pub(super) fn advance(
+        &self,
+        residual: &mut Residual,
+        fused: &FusedOperations,
+        attend: impl FnOnce(Heads) -> Tensor,
+        group: Option<&TensorGroup>,
+    ) {
+        let projected = |projection: &Projection, input: &Operand| match group {
+            None => projection.forward(input),
+            Some(group) => projection.with_bias(group.sum(&projection.forward_shard(input))),
+        };
+        let heads = self.attention.heads(&residual.normalised(&self.attention_norm, fused));
+        residual.add(projected(&self.attention.output, &Operand::plain(attend(heads))));
+        let gated = self.mlp.gate_up(&residual.normalised(&self.mlp_norm, fused), fused);
+        residual.add(projected(&self.mlp.down, &gated));
+    }
+
+    /// Tensor-parallel backward pass: from a cotangent of the output to that of the input `x`, both `[rows, len, hidden]`.
+    ///
+    /// The block is recomputed, and the sums over the group, which autograd does not see, are done here. Attention and MLP read a norm that
+    /// is replicated on every rank, so the gradients of that norm are partial sums.
+    pub(super) fn vjp(
+        &self,
+        x: &Tensor,
+        angles: &Angles,
+        attend: impl FnOnce(&Tensor, &Tensor, &Tensor) -> Tensor,
+        (cotangent, group): (&Tensor, &TensorGroup),
+        mut pull: impl FnMut((&Tensor, &Tensor), &Tensor) -> Result<Tensor, TorchError>,
+    ) -> Result<Tensor, TorchError> {
+        let leaf = |x: &Tensor| x.detach().set_requires_grad(true);
+        let (output, down) = (&self.attention.output, &self.mlp.down);
+        let x = leaf(x);
+        let norm = self.attention_norm.forward(&x);
+        let attention_input = leaf(&norm);
+        let heads = self.attention.heads(&Operand::plain(attention_input.shallow_clone()));
+        let mixed = output.forward_shard(&Operand::plain(heads.mix(angles, attend)));
+        let middle = leaf(&tch::no_grad(|| {
+            x.detach() + output.with_bias(group.sum(&mixed.detach().copy()))
+        }));
+        let middle_norm = self.mlp_norm.forward(&middle);
+        let mlp_input = leaf(&middle_norm);
+        let gated = self
+            .mlp
+            .gate_up(&Operand::plain(mlp_input.shallow_clone()), &FusedOperations::default());
+        let lowered = down.forward_shard(&gated);
+
+        let mut through = |(part, projection): (&Tensor, &Projection),
+                           input: &Tensor,
+                           norm: &Tensor,
+                           before: &Tensor,
+                           cotangent: &Tensor| {
+            if let Some(bias) = projection.bias.as_ref().filter(|bias| bias.requires_grad()) {
+                // The bias is added after the sum over the ranks, so each rank has its full gradient.
+                let _constant = pull((&bias.expand_as(cotangent), cotangent), before)?;
+            }
+            let gradient = group.sum(&pull((part, cotangent), input)?.detach());
+            let of_norm = pull((norm, &gradient), before)?;
+            Ok(tch::no_grad(|| cotangent + of_norm))
+        };
+        let of_middle = through((&lowered, down), &mlp_input, &middle_norm, &middle, cotangent)?;
+        through((&mixed, output), &attention_input, &norm, &x, &of_middle)
+    }
+
+    /// Parameters with their names in a checkpoint, without the `model.layers.N.` prefix.
+    pub(super) fn named_parameters(&self) -> Vec<(&'static str, &Tensor)> {
+        let attention = &self.attention;
+        let mut named = vec![
+            ("self_attn.q_proj.weight", &attention.query.weight),
+            ("self_attn.k_proj.weight", &attention.key.weight),
+            ("self_attn.v_proj.weight", &attention.value.weight),
+            ("self_attn.o_proj.weight", &attention.output.weight),
+            ("mlp.gate_proj.weight", &self.mlp.gate.weight),
+            ("mlp.up_proj.weight", &self.mlp.up.weight),
+            ("mlp.down_proj.weight", &self.mlp.down.weight),
+            ("input_layernorm.weight", &self.attention_norm.weight),
+            ("post_attention_layernorm.weight", &self.mlp_norm.weight),
+        ];
+        let biases = [
+            ("self_attn.q_proj.bias", &attention.query.bias),
+            ("self_attn.k_proj.bias", &attention.key.bias),
+            ("self_attn.v_proj.bias", &attention.value.bias),
+            ("self_attn.o_proj.bias", &attention.output.bias),
+        ];
+        named.extend(biases.into_iter().filter_map(|(name, bias)| Some((name, bias.as_ref()?))));
+        named
+    }
+
+    /// All tensors, low-rank corrections included.
+    pub(super) fn tensors_mut(&mut self) -> impl Iterator<Item = &mut Tensor> {
+        let (attention, mlp) = (&mut self.attention, &mut self.mlp);
+        let projections = [
+            &mut attention.query,
+            &mut attention.key,
+            &mut attention.value,
+            &mut attention.output,
+            &mut mlp.gate,
+            &mut mlp.up,
+            &mut mlp.down,
+        ];
+        let norms = [&mut self.attention_norm.weight, &mut self.mlp_norm.weight];
+        projections.into_iter().flat_map(Projection::tensors_mut).chain(norms)
+    }
+
+    /// The projection that an adapter targets.
+    pub(super) fn projection(&self, target: LoraTarget) -> &Projection {
+        let (attention, mlp) = (&self.attention, &self.mlp);
+        match target {
+            LoraTarget::QProj => &attention.query,
+            LoraTarget::KProj => &attention.key,
+            LoraTarget::VProj => &attention.value,
+            LoraTarget::OProj => &attention.output,
+            LoraTarget::GateProj => &mlp.gate,
+            LoraTarget::UpProj => &mlp.up,
+            LoraTarget::DownProj => &mlp.down,
+        }
+    }
+
+    /// The projection that an adapter targets, mutable.
+    pub(super) fn projection_mut(&mut self, target: LoraTarget) -> &mut Projection {
+        let (attention, mlp) = (&mut self.attention, &mut self.mlp);
+        match target {
+            LoraTarget::QProj => &mut attention.query,
+            LoraTarget::KProj => &mut attention.key,
+            LoraTarget::VProj => &mut attention.value,
+            LoraTarget::OProj => &mut attention.output,
+            LoraTarget::GateProj => &mut mlp.gate,
+            LoraTarget::UpProj => &mut mlp.up,
+            LoraTarget::DownProj => &mut mlp.down,
+        }
+    }
+
+    /// The block without its low-rank corrections, sharing memory.
+    pub(super) fn base(&self) -> Self {
+        let Attention { query, key, value, output, head_dim } = &self.attention;
+        Self {
+            attention_norm: self.attention_norm.shallow_clone(),
+            attention: Attention {
+                query: query.base(),
+                key: key.base(),
+                value: value.base(),
+                output: output.base(),
+                head_dim: *head_dim,
+            },
+            mlp_norm: self.mlp_norm.shallow_clone(),
+            mlp: Mlp {
+                gate: self.mlp.gate.base(),
+                up: self.mlp.up.base(),
+                down: self.mlp.down.base(),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use model_files::lora::LoraSection;
+    use tch::{Device, Kind};
+
+    use super::*;
+    use crate::model::Decoder;
+    use crate::model::stacked::stacked;
+
+    fn assert_stacked(decoder: &Decoder, when: &str) {
+        for block in decoder.blocks() {
+            let (attention, mlp) = (&block.attention, &block.mlp);
+            let three = [&attention.query, &attention.key, &attention.value];
+            assert!(stacked(&three.map(|own| &own.weight)).is_some(), "{when}");
+            assert!(stacked(&three.map(|own| own.bias.as_ref().unwrap())).is_some(), "{when}");
+            assert!(stacked(&[&mlp.gate.weight, &mlp.up.weight]).is_some(), "{when}");
+        }
+    }
+
+    #[test]
+    fn what_reads_the_same_input_is_stacked_however_a_model_came_about() {
+        let directory = Path::new(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../llm-trainer/tests/fixtures/tiny_qwen2_tied"
+        ));
+        let mut decoder = Decoder::load(directory, Device::Cpu, Kind::Float).unwrap();
+        assert_stacked(&decoder, "read");
+        let before: Vec<Tensor> =
+            decoder.named_parameters().iter().map(|(_, own)| own.copy()).collect();
+        decoder.add_adapter(&LoraSection::default(), 1);
+        assert_stacked(&decoder.base(), "without its adapter");
+        decoder.merge_adapter();
+        assert_stacked(&decoder, "merged");
+        for ((name, parameter), before) in decoder.named_parameters().iter().zip(&before) {
+            assert!(parameter.equal(before), "{name}");
+        }
+        assert_stacked(&decoder.into_kind(Kind::BFloat16), "in another kind");
+    }
+}

@@ -1,0 +1,74 @@
+//! The backward pass of one block, for all layouts of weights and gradients: local, sharded by `ZeRO` over data-parallel ranks, or
+//! split over tensor-parallel ranks.
+
+use tch::Tensor;
+use torch_ext::TorchError;
+
+use super::block_gradients::BlockGradients;
+use super::decoder::Decoder;
+use super::rope::Angles;
+use super::sharded_blocks::OpenBlocks;
+
+/// A block during the backward pass over all micro-batches; its weights stay gathered for this object's lifetime.
+#[derive(Debug)]
+pub struct BlockBackward<'a> {
+    model: &'a Decoder,
+    index: usize,
+    /// Gradient sum of its parameters, if it goes to shards; otherwise gradients are added to `.grad`.
+    sum: Option<(&'a BlockGradients, Vec<Tensor>)>,
+    _open: OpenBlocks<'a>,
+}
+
+impl Decoder {
+    /// Begins the backward pass of block `index` and prefetches the block before it.
+    pub fn begin_backward(&self, index: usize) -> BlockBackward<'_> {
+        let open = self.open_block(index, index.checked_sub(1));
+        let sum = self.block_gradients().map(|blocks| (blocks.as_ref(), blocks.zeros(index)));
+        BlockBackward { model: self, index, sum, _open: open }
+    }
+
+    /// Returns true if a block's graph may be kept until its backward pass. A graph would keep gathered weights alive, and does not record
+    /// sums over ranks.
+    pub fn may_keep_graphs(&self) -> bool {
+        self.sharded_blocks().is_none() && self.group().is_none()
+    }
+}
+
+impl BlockBackward<'_> {
+    /// Runs the backward pass from a cotangent of the block's output to its `input`, a leaf, all `[rows, len, hidden]`; parameter
+    /// gradients are accumulated. `output` is that of the forward pass if its graph was kept; otherwise the block is recomputed.
+    ///
+    /// # Errors
+    ///
+    /// [`TorchError`] if libtorch refuses.
+    pub fn vjp(
+        &mut self,
+        input: &Tensor,
+        output: Option<Tensor>,
+        angles: &Angles,
+        attend: impl FnOnce(&Tensor, &Tensor, &Tensor) -> Tensor,
+        cotangent: &Tensor,
+    ) -> Result<Tensor, TorchError> {
+        let Self { model, index, sum, .. } = self;
+        let mut pull = |pulled: (&Tensor, &Tensor), input: &Tensor| {
+            if let Some((blocks, sum)) = sum {
+                return blocks.vjp(*index, pulled.0, pulled.1, input, sum);
+            }
+            torch_ext::backward(&[pulled.0], &[pulled.1])?;
+            Ok(input.grad())
+        };
+        if let Some(group) = model.group() {
+            let block = &model.blocks()[*index];
+            return block.vjp(input, angles, attend, (cotangent, group), pull);
+        }
+        let output = output.unwrap_or_else(|| model.block(*index, input, angles, attend));
+        pull((&output, cotangent), input)
+    }
+
+    /// Passes the gradients on.
+    pub fn finish(self) {
+        if let Some((blocks, sum)) = &self.sum {
+            blocks.reduce(self.index, sum);
+        }
+    }
+}

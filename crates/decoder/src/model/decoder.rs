@@ -1,0 +1,392 @@
+//! The full model: `embed → blocks → final_norm → head`.
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use model_files::lora::LoraSection;
+use model_files::model_config::ModelConfig;
+use tch::{Device, Kind, Tensor};
+
+use super::adapter_config::base_of;
+use super::attention::causal_attention;
+use super::block::Block;
+use super::block_gradients::BlockGradients;
+use super::draw::Draw;
+use super::error::DecoderError;
+use super::rms_norm::RmsNorm;
+use super::rope::{Angles, Rope};
+use super::shape::{place, size};
+use super::sharded_blocks::ShardedBlocks;
+use super::tensor_group::TensorGroup;
+use super::weights::WeightFiles;
+use crate::tensor_file::TensorFileError;
+
+/// Name of the embedding in a checkpoint.
+pub(super) const EMBEDDING: &str = "model.embed_tokens.weight";
+/// Name of an untied head in a checkpoint.
+pub(super) const HEAD: &str = "lm_head.weight";
+
+/// A decoder-only language model of the Qwen2 or Llama architecture.
+#[derive(Debug)]
+pub struct Decoder {
+    config: ModelConfig,
+    /// `[vocab, hidden]`.
+    embedding: Tensor,
+    blocks: Vec<Block>,
+    final_norm: RmsNorm,
+    /// `[vocab, hidden]`; `None` for a head tied to the embedding.
+    untied_head: Option<Tensor>,
+    rope: Rope,
+    device: Device,
+    kind: Kind,
+    /// Directory that the weights were read from.
+    pub(super) source: Option<PathBuf>,
+    /// Settings of the adapter that is trained in place of the weights, if there is one.
+    adapter: Option<LoraSection>,
+    /// This process's shards of the blocks, if they are sharded over ranks.
+    pub(super) sharded: Option<Rc<ShardedBlocks>>,
+    /// Reducer of block gradients to shards, if they are sharded.
+    pub(super) gradients: Option<Rc<BlockGradients>>,
+    /// The tensor-parallel group, if there is one.
+    pub(super) group: Option<Rc<TensorGroup>>,
+}
+
+impl Decoder {
+    /// Reads `config.json` and the safetensors of a Hugging Face directory, one file or shards.
+    ///
+    /// Weights of f32, f16, bf16 and f64 are converted to `kind`. A PEFT directory is read together with its base model. Nothing requires
+    /// gradients until [`set_trainable`](Self::set_trainable).
+    ///
+    /// # Errors
+    ///
+    /// [`DecoderError`]: names the file, the field or tensor, the expected and the actual value.
+    ///
+    /// # Panics
+    ///
+    /// If the device has too little memory.
+    pub fn load(directory: &Path, device: Device, kind: Kind) -> Result<Self, DecoderError> {
+        if let Some(base) = base_of(directory)? {
+            let mut decoder = Self::load(&base, device, kind)?;
+            decoder.load_adapter(directory)?;
+            return Ok(decoder);
+        }
+        let config = ModelConfig::read(&directory.join("config.json"))?;
+        let files = WeightFiles::open(directory)?;
+        let mut wanted = Vec::new();
+        let decoder = Self::assemble(config, device, kind, |name, shape| {
+            wanted.push(name.to_owned());
+            files.tensor(name, shape, kind).map(|tensor| place(&tensor, device, kind))
+        })?;
+        files.check_nothing_else(&wanted)?;
+        let source = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+        Ok(Self { source: Some(source), ..decoder })
+    }
+
+    /// A new model: weights normal with the config's `initializer_range`, biases 0, norms 1. Depends on `seed` alone.
+    ///
+    /// # Panics
+    ///
+    /// If the device has too little memory.
+    pub fn initialise(config: ModelConfig, seed: u64, device: Device, kind: Kind) -> Self {
+        let draw = Draw { seed, standard_deviation: config.initializer_range };
+        let mut stream = 0;
+        let decoder: Result<Self, std::convert::Infallible> =
+            Self::assemble(config, device, kind, |name, shape| {
+                stream += 1;
+                Ok(place(&draw.tensor(name, shape, stream), device, kind))
+            });
+        match decoder {
+            Ok(decoder) => decoder,
+        }
+    }
+
+    /// Initialises as [`initialise`](Self::initialise) does, with numbers from libtorch's generator on the device: fast enough for
+    /// measurements of large models.
+    ///
+    /// # Panics
+    ///
+    /// If the device has too little memory.
+    pub fn random(config: ModelConfig, device: Device, kind: Kind) -> Self {
+        let (range, options) = (config.initializer_range, (kind, device));
+        let decoder: Result<Self, std::convert::Infallible> =
+            Self::assemble(config, device, kind, |name, shape| {
+                let _no_grad = tch::no_grad_guard();
+                Ok(match name {
+                    _ if name.ends_with("norm.weight") => Tensor::ones(shape, options),
+                    _ if name.ends_with("bias") => Tensor::zeros(shape, options),
+                    _ => Tensor::randn(shape, options).g_mul_scalar_(range),
+                })
+            });
+        match decoder {
+            Ok(decoder) => decoder,
+        }
+    }
+
+    pub(super) fn assemble<E>(
+        config: ModelConfig,
+        device: Device,
+        kind: Kind,
+        mut tensor: impl FnMut(&str, &[i64]) -> Result<Tensor, E>,
+    ) -> Result<Self, E> {
+        let (hidden, vocab) = (size(config.hidden_size), size(config.vocab_size));
+        let embedding = tensor(EMBEDDING, &[vocab, hidden])?;
+        let blocks = (0..config.num_hidden_layers)
+            .map(|index| {
+                Block::assemble(&config, |name, shape| {
+                    tensor(&format!("model.layers.{index}.{name}"), shape)
+                })
+            })
+            .collect::<Result<_, _>>()?;
+        let final_norm =
+            RmsNorm { weight: tensor("model.norm.weight", &[hidden])?, eps: config.rms_norm_eps };
+        let untied_head =
+            if config.tie_word_embeddings { None } else { Some(tensor(HEAD, &[vocab, hidden])?) };
+        let rope = Rope::new(&config, device);
+        let (source, adapter) = (None, None);
+        Ok(Self {
+            config,
+            embedding,
+            blocks,
+            final_norm,
+            untied_head,
+            rope,
+            device,
+            kind,
+            source,
+            adapter,
+            sharded: None,
+            gradients: None,
+            group: None,
+        })
+    }
+
+    /// The model without its adapter, sharing memory: the adapter's reference.
+    #[must_use]
+    pub fn base(&self) -> Self {
+        Self {
+            config: self.config.clone(),
+            embedding: self.embedding.shallow_clone(),
+            blocks: self.blocks.iter().map(Block::base).collect(),
+            final_norm: self.final_norm.shallow_clone(),
+            untied_head: self.untied_head.as_ref().map(Tensor::shallow_clone),
+            rope: self.rope.shallow_clone(),
+            device: self.device,
+            kind: self.kind,
+            source: self.source.clone(),
+            adapter: None,
+            // Its weights are the same tensors, gathered at the same times.
+            sharded: self.sharded.as_ref().map(Rc::clone),
+            gradients: None,
+            group: self.group.as_ref().map(Rc::clone),
+        }
+    }
+
+    /// Converts every parameter to another kind.
+    #[must_use]
+    pub fn into_kind(mut self, kind: Kind) -> Self {
+        let _no_grad = tch::no_grad_guard();
+        let change = |tensor: &mut Tensor| *tensor = tensor.to_kind(kind);
+        change(&mut self.embedding);
+        self.blocks.iter_mut().flat_map(Block::tensors_mut).for_each(change);
+        self.blocks.iter_mut().for_each(Block::stack);
+        change(&mut self.final_norm.weight);
+        self.untied_head.iter_mut().for_each(change);
+        self.kind = kind;
+        self
+    }
+
+    /// The kind of the weights stored in a Hugging Face directory: that of the embedding.
+    ///
+    /// # Errors
+    ///
+    /// [`DecoderError::Weights`] if the files cannot be read or hold no embedding.
+    pub fn stored_kind(directory: &Path) -> Result<Kind, DecoderError> {
+        let files = WeightFiles::open(directory)?;
+        let missing = || TensorFileError::Missing {
+            path: directory.to_owned(),
+            tensor: EMBEDDING.to_owned(),
+            expected: Vec::new(),
+        };
+        Ok(files.kind(EMBEDDING).ok_or_else(missing)?)
+    }
+
+    /// The directory of the base model of the adapter in `directory`; `None` for a full model.
+    ///
+    /// # Errors
+    ///
+    /// [`DecoderError::Weights`] if the adapter's settings cannot be read or name no model.
+    pub fn base_directory(directory: &Path) -> Result<Option<PathBuf>, DecoderError> {
+        Ok(base_of(directory)?)
+    }
+
+    /// Returns true if an adapter is trained in place of the weights.
+    pub fn has_adapter(&self) -> bool {
+        self.adapter.is_some()
+    }
+
+    /// Settings of the adapter, if there is one.
+    pub fn adapter_settings(&self) -> Option<&LoraSection> {
+        self.adapter.as_ref()
+    }
+
+    /// The directory that the weights came from.
+    pub(super) fn source(&self) -> Option<&Path> {
+        self.source.as_deref()
+    }
+
+    pub(super) fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// `[vocab, hidden]`.
+    pub(super) fn embedding(&self) -> &Tensor {
+        &self.embedding
+    }
+
+    /// The norm before the head.
+    pub(super) fn last_norm(&self) -> &RmsNorm {
+        &self.final_norm
+    }
+
+    /// Radians per position, `[head_dim / 2]`.
+    pub(super) fn rope_frequency(&self) -> &Tensor {
+        self.rope.frequency()
+    }
+
+    /// Takes the low-rank corrections of the blocks as an adapter with these settings; `None` removes them.
+    pub(super) fn set_adapter(
+        &mut self,
+        adapter: Option<LoraSection>,
+        mut change: impl FnMut(usize, &mut Block),
+    ) {
+        self.blocks.iter_mut().enumerate().for_each(|(index, block)| change(index, block));
+        self.adapter = adapter;
+    }
+
+    /// The checked content of `config.json`.
+    pub fn config(&self) -> &ModelConfig {
+        &self.config
+    }
+
+    /// Device of the weights.
+    pub fn device(&self) -> Device {
+        self.device
+    }
+
+    /// The kind of the weights and of the residual stream.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Number of blocks.
+    pub fn block_count(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// Parameters with their names in a checkpoint, always in the same order; a tied head appears once, as the
+    /// embedding.
+    pub fn named_parameters(&self) -> Vec<(String, &Tensor)> {
+        let mut named = vec![(EMBEDDING.to_owned(), &self.embedding)];
+        for (index, block) in self.blocks.iter().enumerate() {
+            let of_block = block.named_parameters().into_iter();
+            named.extend(
+                of_block.map(|(name, tensor)| (format!("model.layers.{index}.{name}"), tensor)),
+            );
+        }
+        named.push(("model.norm.weight".to_owned(), &self.final_norm.weight));
+        named.extend(self.untied_head.iter().map(|head| (HEAD.to_owned(), head)));
+        named
+    }
+
+    /// The trained parameters: the adapter's if there is one, else all of the model's.
+    pub fn trained_parameters(&self) -> Vec<(String, &Tensor)> {
+        if self.adapter.is_some() { self.adapter_parameters() } else { self.named_parameters() }
+    }
+
+    /// Makes every trained parameter require gradients, or none; the others never do.
+    pub fn set_trainable(&self, trainable: bool) {
+        for (_, parameter) in self.named_parameters() {
+            let _shared = parameter.set_requires_grad(false);
+        }
+        for (_, parameter) in self.trained_parameters() {
+            let _shared = parameter.set_requires_grad(trainable);
+        }
+    }
+
+    /// Final-normed hidden states `[rows, len, hidden]` of `token_ids`, i64 `[rows, len]` on the model's device.
+    ///
+    /// Attention is causal and positions count from 0, so rows may be padded on the right with any token without changing earlier
+    /// positions. Differentiable if the parameters require gradients.
+    ///
+    /// # Panics
+    ///
+    /// If a token id is not below the vocabulary's size, or the device has too little memory.
+    pub fn forward(&self, token_ids: &Tensor) -> Tensor {
+        let angles = self.angles(&self.positions(token_ids.size()[1]));
+        let mut x = self.embed(token_ids);
+        for index in 0..self.blocks.len() {
+            x = self.block(index, &x, &angles, causal_attention);
+        }
+        self.final_norm(&x)
+    }
+
+    /// Embedding vectors `[rows, len, hidden]` of `token_ids`, i64 `[rows, len]`.
+    ///
+    /// # Panics
+    ///
+    /// If a token id is not below the vocabulary's size.
+    pub fn embed(&self, token_ids: &Tensor) -> Tensor {
+        let embedded = self.embed_local(token_ids);
+        match &self.group {
+            None => embedded,
+            Some(group) => group.sum(&embedded),
+        }
+    }
+
+    /// Returns true if the embedding is trained.
+    pub(crate) fn trains_embedding(&self) -> bool {
+        self.embedding.requires_grad()
+    }
+
+    /// The gradient of the embedding table, undefined if there is none.
+    pub fn embedding_gradient(&self) -> Tensor {
+        self.embedding.grad()
+    }
+
+    /// Rotary angles of `positions`, i64 `[rows, len]` or `[1, len]`.
+    pub fn angles(&self, positions: &Tensor) -> Angles {
+        self.rope.angles(positions)
+    }
+
+    /// Positions `0..len`, i64 `[1, len]`.
+    pub fn positions(&self, len: i64) -> Tensor {
+        Tensor::arange(len, (Kind::Int64, self.device)).unsqueeze(0)
+    }
+
+    /// Applies block `index` to `x`, `[rows, len, hidden]`.
+    ///
+    /// `attend(query, key, value)` mixes the values; [`causal_attention`] for training.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such block.
+    pub fn block(
+        &self,
+        index: usize,
+        x: &Tensor,
+        angles: &Angles,
+        attend: impl FnOnce(&Tensor, &Tensor, &Tensor) -> Tensor,
+    ) -> Tensor {
+        self.blocks[index].forward(x, angles, attend, self.group.as_deref())
+    }
+
+    /// Applies the norm before the head, `[.., hidden]` to the same shape.
+    pub fn final_norm(&self, x: &Tensor) -> Tensor {
+        self.final_norm.forward(x)
+    }
+
+    /// The head's weight, `[vocab, hidden]`, or this rank's shard of it; logits are `forward(..) · headᵀ`.
+    pub fn head(&self) -> &Tensor {
+        self.untied_head.as_ref().unwrap_or(&self.embedding)
+    }
+}

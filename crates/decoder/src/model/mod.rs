@@ -1,0 +1,52 @@
+//! Qwen2- and Llama-architecture decoders over libtorch, read from and written to Hugging Face directories.
+//!
+//! The two families share one block; they differ in the biases of attention, which are present or absent tensors.
+//! A decoder is `embed → blocks → final_norm → head`, and each part can be called alone.
+
+mod adapter;
+mod adapter_config;
+mod attention;
+mod block;
+mod block_backward;
+mod block_gradients;
+mod decoder;
+mod decoder_tensors;
+mod decoding;
+mod draw;
+mod error;
+mod fused;
+mod gate;
+mod mlp;
+mod operand;
+mod packed_attention;
+mod projection;
+mod residual;
+mod rms_norm;
+mod rope;
+mod save;
+mod shape;
+mod sharded_blocks;
+mod sharded_decoder;
+mod stacked;
+mod table_gradients;
+mod tensor_group;
+mod tensor_parallel_decoder;
+mod tensor_shard;
+mod weights;
+
+pub use attention::causal_attention;
+pub(crate) use attention::{Heads, by_position};
+pub use block_backward::BlockBackward;
+pub use block_gradients::{BlockGradients, block_of};
+pub use decoder::Decoder;
+pub(crate) use decoder_tensors::BlockTensors;
+pub use error::DecoderError;
+pub use fused::KernelOperation;
+pub(crate) use fused::{FusedOperations, test_block_kernel};
+pub use packed_attention::{PackedLengths, test_fused_training};
+pub(crate) use residual::Residual;
+pub use rope::Angles;
+pub use sharded_blocks::ShardedBlocks;
+pub use table_gradients::{EmbeddingSum, HeadSum};
+pub use tensor_group::TensorGroup;
+pub use tensor_shard::TensorShard;

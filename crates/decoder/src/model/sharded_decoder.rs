@@ -1,0 +1,93 @@
+//! A decoder whose blocks, or their gradients, are sharded over data-parallel ranks.
+
+use std::rc::Rc;
+
+use tch::Tensor;
+
+use super::block::Block;
+use super::block_gradients::BlockGradients;
+use super::decoder::Decoder;
+use super::sharded_blocks::{OpenBlocks, ShardedBlocks};
+use ranks::{RankError, Ranks};
+
+impl Decoder {
+    /// Shards the blocks over ranks, with embedding and head as further blocks; each is gathered only while it is
+    /// `open`. `keep` may return a tensor of the same kind and values to use as a block's shard.
+    ///
+    /// # Panics
+    ///
+    /// If the device has too little memory.
+    pub fn shard_blocks(&mut self, ranks: &Ranks, keep: impl FnMut(usize) -> Option<Tensor>) {
+        let parameters = |block: &Block| {
+            let named = block.named_parameters();
+            named.into_iter().map(|(_, parameter)| parameter.shallow_clone()).collect()
+        };
+        let mut blocks: Vec<Vec<Tensor>> = self.blocks().iter().map(parameters).collect();
+        blocks.push(vec![self.embedding().shallow_clone()]);
+        if self.head_unit() > self.embedding_unit() {
+            blocks.push(vec![self.head().shallow_clone()]);
+        }
+        self.sharded = Some(Rc::new(ShardedBlocks::new(ranks, blocks, keep)));
+    }
+
+    /// This rank's shards of the blocks, if they are sharded.
+    pub fn sharded_blocks(&self) -> Option<&Rc<ShardedBlocks>> {
+        self.sharded.as_ref()
+    }
+
+    /// Gathers block `index` for the lifetime of the guard, and prefetches `next`. Every rank must make the same calls
+    /// in the same order; failures are reported by [`check_blocks`](Self::check_blocks).
+    pub fn open_block(&self, index: usize, next: Option<usize>) -> OpenBlocks<'_> {
+        self.sharded.as_ref().map_or_else(OpenBlocks::always, |sharded| sharded.open(index, next))
+    }
+
+    /// Gathers the embedding, and prefetches the first block.
+    pub fn open_embedding(&self) -> OpenBlocks<'_> {
+        self.open_block(self.embedding_unit(), Some(0))
+    }
+
+    /// Gathers the head; if the pass `turns` there, prefetches the last block.
+    pub fn open_head(&self, turns: bool) -> OpenBlocks<'_> {
+        self.open_block(self.head_unit(), self.block_count().checked_sub(1).filter(|_| turns))
+    }
+
+    /// Index of the block after `index` on the way to the head, or of the head.
+    pub fn after_block(&self, index: usize) -> usize {
+        if index + 1 < self.block_count() { index + 1 } else { self.head_unit() }
+    }
+
+    /// Gathers all blocks.
+    pub fn open_blocks(&self) -> OpenBlocks<'_> {
+        self.sharded.as_ref().map_or_else(OpenBlocks::always, |sharded| sharded.open_all())
+    }
+
+    /// Checks that every gather and every tensor-parallel sum since the last call succeeded; otherwise nothing computed since
+    /// is valid.
+    ///
+    /// # Errors
+    ///
+    /// The first [`RankError`].
+    pub fn check_blocks(&self) -> Result<(), RankError> {
+        self.group().map_or(Ok(()), |group| group.check())?;
+        self.sharded.as_ref().map_or(Ok(()), |sharded| sharded.check())
+    }
+
+    /// From now on reduces gradients of blocks, embedding and head to the shards of `ranks` during the backward
+    /// pass. The parameters must be gathered.
+    pub fn shard_gradients(&mut self, ranks: &Ranks) {
+        let mut blocks: Vec<Vec<Tensor>> = Vec::new();
+        // Embedding and untied head are reduced as blocks are.
+        blocks.resize_with(self.block_count() + 2, Vec::new);
+        for (name, parameter) in self.trained_parameters() {
+            if let Some(block) = self.unit_of(&name).and_then(|unit| blocks.get_mut(unit)) {
+                block.push(parameter.shallow_clone());
+            }
+        }
+        self.gradients = Some(Rc::new(BlockGradients::new(ranks, blocks)));
+    }
+
+    /// Reducer of block gradients to shards, if there is one.
+    pub fn block_gradients(&self) -> Option<&Rc<BlockGradients>> {
+        self.gradients.as_ref()
+    }
+}

@@ -1,0 +1,215 @@
+//! A decoder that may be split over tensor-parallel ranks, see [`TensorGroup`].
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::rc::Rc;
+
+use model_files::model_config::ModelConfig;
+use sha2::{Digest, Sha256};
+use tch::{Device, Kind, Tensor};
+
+use super::adapter_config::base_of;
+use super::block_gradients::block_of;
+use super::decoder::{Decoder, EMBEDDING, HEAD};
+use super::error::DecoderError;
+use super::shape::place;
+use super::tensor_group::TensorGroup;
+use super::weights::WeightFiles;
+use crate::bf16_matmul::matmul;
+use crate::head::Head;
+use ranks::{RankError, Ranks};
+
+impl Decoder {
+    /// Loads as [`load`](Self::load) does; this process keeps its shard of every large matrix, the other ranks of the group theirs.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`load`](Self::load); also if the model cannot be split over so many ranks.
+    ///
+    /// # Panics
+    ///
+    /// If the device has too little memory.
+    pub fn load_sharded(
+        directory: &Path,
+        device: Device,
+        kind: Kind,
+        ranks: &Ranks,
+    ) -> Result<Self, DecoderError> {
+        if ranks.count() == 1 {
+            return Self::load(directory, device, kind);
+        }
+        if let Some(base) = base_of(directory)? {
+            let mut decoder = Self::load_sharded(&base, device, kind, ranks)?;
+            decoder.load_adapter(directory)?;
+            return Ok(decoder);
+        }
+        let config = ModelConfig::read(&directory.join("config.json"))?;
+        let group = TensorGroup::new(ranks, &config)?;
+        let files = WeightFiles::open(directory)?;
+        let mut wanted = Vec::new();
+        let mut decoder = Self::assemble(config, device, kind, |name, shape| {
+            wanted.push(name.to_owned());
+            let shard_of = |whole: Tensor| {
+                group.shard_of(name).map_or(whole.shallow_clone(), |shard| shard.of(&whole))
+            };
+            files.tensor(name, shape, kind).map(|tensor| place(&shard_of(tensor), device, kind))
+        })?;
+        files.check_nothing_else(&wanted)?;
+        decoder.source = Some(directory.canonicalize().unwrap_or_else(|_| directory.to_owned()));
+        decoder.group = Some(Rc::new(group));
+        Ok(decoder)
+    }
+
+    /// Gathers the full model on the CPU; all ranks of the group must call it.
+    ///
+    /// Ranks with `keeps` get its tensors, the others empty ones. For a model with an adapter, only the adapter is gathered; the base tensors
+    /// are empty.
+    ///
+    /// # Errors
+    ///
+    /// [`RankError`] if a rank does not take part.
+    pub fn gather_full(&self, keeps: bool) -> Result<Self, RankError> {
+        let _no_grad = tch::no_grad_guard();
+        let shards: HashMap<String, &Tensor> = self.trained_parameters().into_iter().collect();
+        let nothing = || Tensor::zeros([0], (self.kind(), Device::Cpu));
+        let gathered_or_empty = |name: &str, shard: &Tensor| {
+            let full = self.full_parameter(name, shard);
+            if keeps { place(&full, Device::Cpu, self.kind()) } else { nothing() }
+        };
+        let gathered: Result<Self, std::convert::Infallible> =
+            Self::assemble(self.config().clone(), Device::Cpu, self.kind(), |name, _| {
+                Ok(shards.get(name).map_or_else(nothing, |shard| gathered_or_empty(name, shard)))
+            });
+        let Ok(mut gathered) = gathered;
+        gathered.take_adapter(self, gathered_or_empty);
+        self.check_blocks()?;
+        gathered.source.clone_from(&self.source);
+        Ok(gathered)
+    }
+
+    /// Gathers a parameter that may be split over ranks.
+    fn full_parameter(&self, name: &str, own: &Tensor) -> Tensor {
+        match self.group.as_ref().and_then(|group| Some((group, group.shard_of(name)?))) {
+            Some((group, shard)) => group.gather_parameter(own, shard),
+            None => own.shallow_clone(),
+        }
+    }
+
+    /// Index of the communication unit of a parameter, by its name: a block by its number, then the embedding, then an untied
+    /// head. `None` for small parameters.
+    pub fn unit_of(&self, name: &str) -> Option<usize> {
+        block_of(name).or(match name {
+            EMBEDDING => Some(self.embedding_unit()),
+            HEAD => Some(self.block_count() + 1),
+            _ => None,
+        })
+    }
+
+    /// Communication unit of the embedding.
+    pub(crate) fn embedding_unit(&self) -> usize {
+        self.block_count()
+    }
+
+    /// Communication unit of the head, which may be the embedding.
+    pub(crate) fn head_unit(&self) -> usize {
+        self.block_count() + usize::from(!self.config().tie_word_embeddings)
+    }
+
+    /// Number of vocabulary rows on this rank.
+    fn local_tokens(&self) -> i64 {
+        let parts = self.group.as_ref().map_or(1, |group| group.count());
+        i64::try_from(self.config().vocab_size).expect("a checked config") / parts
+    }
+
+    /// The tensor-parallel group, if there is one.
+    pub fn group(&self) -> Option<&Rc<TensorGroup>> {
+        self.group.as_ref()
+    }
+
+    /// Fingerprint of the trained parameters: SHA-256 over up to 64 numbers of each, evenly spaced. An update changes
+    /// it. All tensor-parallel ranks must call it, as split parameters are gathered.
+    ///
+    /// # Panics
+    ///
+    /// If memory runs out.
+    pub fn fingerprint(&self) -> String {
+        self.fingerprint_of(|name, own| self.full_parameter(name, own))
+    }
+
+    /// Fingerprint of this rank's shards alone.
+    pub fn local_fingerprint(&self) -> String {
+        self.fingerprint_of(|_, own| own.shallow_clone())
+    }
+
+    fn fingerprint_of(&self, whole: impl Fn(&str, &Tensor) -> Tensor) -> String {
+        const LOOKED_AT: i64 = 64;
+        let mut hash = Sha256::new();
+        for (name, parameter) in self.trained_parameters() {
+            let flat = whole(&name, &parameter.detach()).reshape(-1);
+            let stride = (flat.size()[0] / LOOKED_AT).max(1);
+            let few = flat.slice(0, 0, flat.size()[0], stride).to_device(Device::Cpu);
+            let numbers = Vec::<f64>::try_from(few.to_kind(Kind::Double).contiguous());
+            hash.update(name);
+            for number in numbers.expect("a one-dimensional tensor of f64") {
+                hash.update(number.to_le_bytes());
+            }
+        }
+        format!("{:x}", hash.finalize())
+    }
+
+    /// Embedding vectors of the tokens in this rank's vocabulary shard, 0 for others, `[rows, len, hidden]`.
+    pub(crate) fn embed_local(&self, token_ids: &Tensor) -> Tensor {
+        // As transformers: looking up the padding token teaches its row nothing; -1 is none.
+        let padding = self.config().pad_token_id.map_or(-1, i64::from);
+        let Some(group) = &self.group else {
+            return Tensor::embedding(self.embedding(), token_ids, padding, false, false);
+        };
+        let tokens = self.local_tokens();
+        let (ids, here) = group.local_ids(token_ids, tokens);
+        let padding = padding - group.index() * tokens;
+        let padding = if (0..tokens).contains(&padding) { padding } else { -1 };
+        let rows = Tensor::embedding(self.embedding(), &ids, padding, false, false);
+        rows * here.unsqueeze(-1).to_kind(self.kind())
+    }
+
+    /// Embedding rows that the tokens `ids`, i64 `[tokens]`, train: their indices within `ids`, and the rows. `None` if every id
+    /// trains its own row.
+    pub(crate) fn taught_rows(&self, ids: &Tensor) -> Option<(Tensor, Tensor)> {
+        let padding = self.config().pad_token_id.map(|padding| ids.not_equal(i64::from(padding)));
+        let local_ids = self.group.as_ref().map(|group| group.local_ids(ids, self.local_tokens()));
+        let (rows, taught) = match (local_ids, padding) {
+            (None, None) => return None,
+            (None, Some(taught)) => (ids.shallow_clone(), taught),
+            (Some((rows, here)), None) => (rows, here),
+            (Some((rows, here)), Some(taught)) => (rows, here.logical_and(&taught)),
+        };
+        let places = taught.nonzero().squeeze_dim(1);
+        Some((places.shallow_clone(), rows.index_select(0, &places)))
+    }
+
+    /// The head, possibly a vocabulary shard.
+    pub fn full_head(&self) -> Head<'_> {
+        Head { weight: self.head(), group: self.group.as_deref() }
+    }
+
+    /// Logits of final-normed hidden states, `[.., hidden]`, over the full vocabulary, without a graph.
+    pub fn logits(&self, hidden: &Tensor) -> Tensor {
+        let shard_logits = matmul(hidden, &self.head().tr());
+        self.group.as_ref().map_or_else(
+            || shard_logits.shallow_clone(),
+            |group| group.gather_columns(&shard_logits),
+        )
+    }
+
+    /// Number of query heads on this rank.
+    pub(crate) fn query_heads(&self) -> usize {
+        let parts = self.group.as_ref().map_or(1, |group| group.ranks().count());
+        self.config().num_attention_heads / parts
+    }
+
+    /// Number of key-value heads on this rank.
+    pub(crate) fn key_value_heads(&self) -> usize {
+        let parts = self.group.as_ref().map_or(1, |group| group.key_value_shards());
+        self.config().num_key_value_heads / parts
+    }
+}

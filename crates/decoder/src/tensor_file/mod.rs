@@ -1,0 +1,165 @@
+//! Safetensors files, read with suspicion and one tensor at a time.
+//!
+//! Nothing in a file is believed before it is checked: the length of the header, that names stand there once, that tensors
+//! follow each other without gap or overlap up to the end of the file, that shape and kind make up the bytes, and that
+//! every value is finite. Memory stays within the header's bound and the tensor that is read.
+
+mod error;
+mod header;
+mod write;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use safetensors::Dtype;
+use tch::{Kind, Tensor};
+
+pub use error::TensorFileError;
+use header::{Entry, read_entries};
+pub use write::write_tensors;
+pub(crate) use write::{at, byte_count, write_json};
+
+/// The kinds that weights come in, for a model of `kind`: only one in f64 has use for f64.
+pub(crate) fn weight_kinds(kind: Kind) -> &'static [Kind] {
+    const USUAL: &[Kind] = &[Kind::Float, Kind::Half, Kind::BFloat16];
+    const WIDE: &[Kind] = &[Kind::Float, Kind::Half, Kind::BFloat16, Kind::Double];
+    if kind == Kind::Double { WIDE } else { USUAL }
+}
+
+/// A file whose header was read and checked; its tensors stay on the disk.
+#[derive(Debug)]
+pub struct TensorFile {
+    path: PathBuf,
+    file: File,
+    /// First byte after the header.
+    data_start: u64,
+    entries: BTreeMap<String, Entry>,
+}
+
+impl TensorFile {
+    /// Opens a file and checks its header.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read, or is no safetensors file.
+    pub fn open(path: &Path) -> Result<Self, TensorFileError> {
+        let system = |source| TensorFileError::Io { path: path.to_owned(), source };
+        // Before it is opened: a named pipe would wait for ever.
+        if !std::fs::metadata(path).map_err(system)?.is_file() {
+            return Err(TensorFileError::Malformed {
+                path: path.to_owned(),
+                found: "not a file".to_owned(),
+                expected: "safetensors".to_owned(),
+            });
+        }
+        let file = File::open(path).map_err(system)?;
+        let length = file.metadata().map_err(system)?.len();
+        let (entries, data_start) = read_entries(path, &file, length)?;
+        Ok(Self { path: path.to_owned(), file, data_start, entries })
+    }
+
+    /// The file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Names of the tensors, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.entries.keys().map(String::as_str)
+    }
+
+    /// The shape of a tensor, where there is one of that name.
+    pub fn shape(&self, name: &str) -> Option<&[u64]> {
+        Some(&self.entries.get(name)?.shape)
+    }
+
+    /// The kind of a tensor, where there is a tensor of that name and libtorch has its kind.
+    pub(crate) fn kind(&self, name: &str) -> Option<Kind> {
+        kind_of(self.entries.get(name)?.dtype)
+    }
+
+    /// Tensor `name` on the CPU, if it has `shape`, one of `kinds`, and no value that is not finite.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such tensor, it has another shape or kind, or a value that is not finite.
+    ///
+    /// # Panics
+    ///
+    /// Never: the header was checked against the length of the file.
+    pub fn tensor(
+        &self,
+        name: &str,
+        shape: &[i64],
+        kinds: &[Kind],
+    ) -> Result<Tensor, TensorFileError> {
+        let (path, tensor) = (self.path.clone(), name.to_owned());
+        let Some(entry) = self.entries.get(name) else {
+            return Err(TensorFileError::Missing { path, tensor, expected: shape.to_vec() });
+        };
+        let same = |(&found, &wanted): (&u64, &i64)| i64::try_from(found) == Ok(wanted);
+        if entry.shape.len() != shape.len() || !entry.shape.iter().zip(shape).all(same) {
+            let (stored, expected) = (entry.shape.clone(), shape.to_vec());
+            return Err(TensorFileError::Shape { path, tensor, found: stored, expected });
+        }
+        let Some(kind) = kind_of(entry.dtype).filter(|kind| kinds.contains(kind)) else {
+            let stored = format!("{:?}", entry.dtype);
+            return Err(TensorFileError::Kind {
+                path,
+                tensor,
+                found: stored,
+                expected: names_of(kinds),
+            });
+        };
+        let length = usize::try_from(entry.end - entry.first).expect("within a file");
+        let mut bytes = vec![0; length];
+        self.file
+            .read_exact_at(&mut bytes, self.data_start + entry.first)
+            .map_err(|source| TensorFileError::Io { path: self.path.clone(), source })?;
+        let values = Tensor::from_data_size(&bytes, shape, kind);
+        // A sum in f64 of narrower finite values is finite, and takes no memory.
+        if values.sum(Kind::Double).double_value(&[]).is_finite() {
+            return Ok(values);
+        }
+        let finite = values.isfinite().sum(Kind::Int64).int64_value(&[]);
+        let count = values.numel() as u64 - finite.unsigned_abs();
+        // Doubles may add up to infinity without one among them.
+        if count == 0 {
+            Ok(values)
+        } else {
+            Err(TensorFileError::NotFinite { path, tensor, count })
+        }
+    }
+}
+
+/// Names of kinds in a safetensors header.
+pub(crate) fn dtype_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::BFloat16 => "BF16",
+        Kind::Half => "F16",
+        Kind::Double => "F64",
+        Kind::Int16 => "I16",
+        _ => "F32",
+    }
+}
+
+fn names_of(kinds: &[Kind]) -> String {
+    let names: Vec<&str> = kinds.iter().copied().map(dtype_name).collect();
+    match names.as_slice() {
+        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        other => other.join(""),
+    }
+}
+
+fn kind_of(dtype: Dtype) -> Option<Kind> {
+    match dtype {
+        Dtype::F64 => Some(Kind::Double),
+        Dtype::F32 => Some(Kind::Float),
+        Dtype::F16 => Some(Kind::Half),
+        Dtype::BF16 => Some(Kind::BFloat16),
+        Dtype::I16 => Some(Kind::Int16),
+        _ => None,
+    }
+}

@@ -1,0 +1,314 @@
+//! Choice of the device, and this process's use of its memory.
+
+mod cuda;
+mod machine;
+
+use anyhow::Context;
+use messages::counted;
+use model_files::device::Device as Choice;
+use model_files::dtype::Dtype;
+use tch::{Device, Kind};
+use thiserror::Error;
+
+pub use cuda::NoCuda;
+pub use cuda::{devices, hidden, is_dealt_one};
+pub use machine::Machine;
+
+/// Why the requested device cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum DeviceError {
+    /// `auto` on a machine whose GPU cannot be used.
+    #[error(
+        "device is \"auto\" and {sign} is here, but {reason}; for the CPU set model.device = \"cpu\" or --device cpu"
+    )]
+    Unusable {
+        /// File that shows that there is a GPU.
+        sign: String,
+        /// Reason that it cannot be used.
+        reason: NoCuda,
+    },
+    /// A CUDA device is requested, and there is none.
+    #[error("device is {choice}, but {reason}")]
+    NoCuda {
+        /// Requested device.
+        choice: String,
+        /// Reason that there is none.
+        reason: NoCuda,
+    },
+    /// A CUDA device is requested, and all are hidden.
+    #[error(
+        "device is {choice}, but CUDA_VISIBLE_DEVICES is \"{value}\", expected a device in it, or none such variable"
+    )]
+    Hidden {
+        /// Requested device.
+        choice: String,
+        /// Value of the variable.
+        value: String,
+    },
+    /// More ranks than CUDA devices.
+    #[error(
+        "{ranks} ranks on this machine, expected at most one for each of {devices} CUDA devices"
+    )]
+    Ranks {
+        /// Ranks of this machine.
+        ranks: usize,
+        /// Its devices.
+        devices: usize,
+    },
+    /// One device requested for several ranks.
+    #[error(
+        "device is cuda:{index} for {ranks} ranks on this machine, expected \"cuda\": a CUDA device each"
+    )]
+    Shared {
+        /// The device's number.
+        index: usize,
+        /// Ranks of this machine.
+        ranks: usize,
+    },
+    /// Device number beyond those of this machine.
+    #[error("device is cuda:{index}, expected one of {devices} CUDA devices")]
+    Number {
+        /// Requested number.
+        index: usize,
+        /// Devices of this machine.
+        devices: usize,
+    },
+}
+
+/// Returns the device that a configuration requests. Loads CUDA first, as libtorch keeps its first answer about it.
+///
+/// # Errors
+///
+/// If a CUDA device is requested and is not there, or `auto` meets a GPU that cannot be used.
+pub fn resolve(choice: Choice) -> Result<Device, DeviceError> {
+    resolve_beside(choice, (0, 1))
+}
+
+/// Resolves the device of process `local` of `count` on this machine, as [`resolve`] does for one process.
+///
+/// Each process has a CUDA device of its own: device `local` of those that all see, or the only one that `srun` shows it.
+///
+/// # Errors
+///
+/// Those of [`resolve`]; also if there are too few devices, or one is requested by number.
+pub fn resolve_beside(
+    choice: Choice,
+    (local, count): (usize, usize),
+) -> Result<Device, DeviceError> {
+    if choice == Choice::Cpu {
+        return Ok(Device::Cpu);
+    }
+    let (local, count) = if is_dealt_one() { (0, 1) } else { (local, count) };
+    let machine = Machine::here();
+    // In this order: a GPU is asked about only where one is wanted.
+    let hidden = hidden();
+    let usable = if hidden.is_none() { Some(devices(&machine)) } else { None };
+    choose(choice, (local, count), &machine, usable.ok_or(hidden.unwrap_or_default()))
+}
+
+/// Chooses from `found`: the number of devices, or the value of the variable that hides them.
+fn choose(
+    choice: Choice,
+    (local, count): (usize, usize),
+    machine: &Machine,
+    found: Result<Result<usize, NoCuda>, String>,
+) -> Result<Device, DeviceError> {
+    let devices = match (choice, found) {
+        (Choice::Cpu, _) | (Choice::Auto, Err(_)) => return Ok(Device::Cpu),
+        (Choice::Auto, Ok(Err(reason))) => {
+            return match machine.sign.clone() {
+                Some(sign) => Err(DeviceError::Unusable { sign, reason }),
+                None => Ok(Device::Cpu),
+            };
+        }
+        (_, Err(value)) => return Err(DeviceError::Hidden { choice: choice.into(), value }),
+        (_, Ok(Err(reason))) => return Err(DeviceError::NoCuda { choice: choice.into(), reason }),
+        (_, Ok(Ok(devices))) => devices,
+    };
+    match choice {
+        Choice::Cuda(index) if count > 1 => Err(DeviceError::Shared { index, ranks: count }),
+        Choice::Cuda(index) if index >= devices => Err(DeviceError::Number { index, devices }),
+        Choice::Cuda(index) => Ok(Device::Cuda(index)),
+        _ if local >= devices => Err(DeviceError::Ranks { ranks: count, devices }),
+        _ => Ok(Device::Cuda(local)),
+    }
+}
+
+/// Device and kind of a run's model, for process `local` of `count` on this machine.
+///
+/// # Errors
+///
+/// Those of [`resolve_beside`].
+pub fn place(
+    device: Choice,
+    dtype: Dtype,
+    (local, count): (usize, usize),
+) -> Result<(Device, Kind), DeviceError> {
+    Ok((resolve_beside(device, (local, count))?, kind_of(dtype)))
+}
+
+/// libtorch's kind of a configured dtype.
+pub fn kind_of(dtype: Dtype) -> Kind {
+    match dtype {
+        Dtype::F32 => Kind::Float,
+        Dtype::Bf16 => Kind::BFloat16,
+        Dtype::F64 => Kind::Double,
+    }
+}
+
+/// Name of a kind of weights, as a configuration writes it.
+pub fn dtype_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::BFloat16 => "bf16",
+        Kind::Double => "f64",
+        _ => "f32",
+    }
+}
+
+/// Writes one line to standard error that says where and how a command computes. Call it before loading anything, after setting threads.
+pub fn announce(choice: Choice, device: Device, kind: Kind, ranks: usize) {
+    let threads = usize::try_from(tch::get_num_threads()).unwrap_or(0);
+    eprintln!("{}", first_line(choice, (device, kind), (threads, ranks), hidden()));
+}
+
+fn first_line(
+    choice: Choice,
+    (device, kind): (Device, Kind),
+    (threads, ranks): (usize, usize),
+    hidden: Option<String>,
+) -> String {
+    let device = match device {
+        Device::Cuda(index) if ranks > 1 => format!("cuda:{index}, another for each rank"),
+        Device::Cuda(index) => format!("cuda:{index}"),
+        Device::Cpu if choice == Choice::Auto => match hidden {
+            Some(value) => format!("cpu, as CUDA_VISIBLE_DEVICES is \"{value}\""),
+            None => "cpu, as no NVIDIA device or driver is here".to_owned(),
+        },
+        _ => "cpu".to_owned(),
+    };
+    let dtype = dtype_name(kind);
+    let (threads, ranks) = (counted(threads, "thread"), counted(ranks, "rank"));
+    format!("llm-trainer: device {device}; dtype {dtype}; {threads}; {ranks}")
+}
+
+/// Sets libtorch's threads for one operation; 0 keeps libtorch's default.
+///
+/// # Errors
+///
+/// If the number is larger than libtorch takes.
+pub fn set_threads(threads: usize) -> anyhow::Result<()> {
+    if threads > 0 {
+        let count = i32::try_from(threads).with_context(|| {
+            format!("`model.threads` is {threads}, expected at most {}", i32::MAX)
+        })?;
+        tch::set_num_threads(count);
+    }
+    Ok(())
+}
+
+/// Total and available memory of the machine, in bytes.
+pub fn memory_bytes() -> Option<(u64, u64)> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let field = |name: &str| -> Option<u64> {
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+    };
+    Some((field("MemTotal:")?, field("MemAvailable:")?))
+}
+
+/// Peak resident memory of this process, in bytes, where the system reports it.
+pub fn peak_memory_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NO_DEVICE: NoCuda = NoCuda::NoDevice { reason: None };
+
+    fn machine(sign: Option<&str>) -> Machine {
+        Machine { sign: sign.map(str::to_owned), driver: None }
+    }
+
+    fn said(choice: Choice, ranks: (usize, usize), found: Result<usize, NoCuda>) -> String {
+        let gpu = machine(Some("/dev/nvidia0"));
+        choose(choice, ranks, &gpu, Ok(found)).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn auto_takes_the_cpu_only_where_no_gpu_shows() {
+        let auto = |sign, found| choose(Choice::Auto, (0, 1), &machine(sign), found);
+        assert_eq!(auto(None, Ok(Err(NO_DEVICE))), Ok(Device::Cpu));
+        assert_eq!(auto(None, Ok(Ok(2))), Ok(Device::Cuda(0)));
+        assert_eq!(auto(Some("/dev/nvidia0"), Ok(Ok(1))), Ok(Device::Cuda(0)));
+        assert_eq!(auto(Some("/dev/nvidia0"), Err(String::new())), Ok(Device::Cpu));
+        assert_eq!(
+            said(Choice::Auto, (0, 1), Err(NO_DEVICE)),
+            "device is \"auto\" and /dev/nvidia0 is here, but NVIDIA's driver finds no device; \
+             for the CPU set model.device = \"cpu\" or --device cpu"
+        );
+    }
+
+    #[test]
+    fn cuda_is_one_device_a_rank_or_an_error() {
+        let machine = machine(None);
+        for choice in [Choice::Auto, Choice::CudaOfRank] {
+            assert_eq!(choose(choice, (0, 1), &machine, Ok(Ok(8))), Ok(Device::Cuda(0)));
+            assert_eq!(choose(choice, (3, 8), &machine, Ok(Ok(8))), Ok(Device::Cuda(3)));
+            assert_eq!(
+                said(choice, (7, 8), Ok(4)),
+                "8 ranks on this machine, expected at most one for each of 4 CUDA devices"
+            );
+        }
+        let none = said(Choice::CudaOfRank, (0, 1), Err(NO_DEVICE));
+        assert_eq!(none, "device is cuda, but NVIDIA's driver finds no device");
+        let hidden = choose(Choice::CudaOfRank, (0, 1), &machine, Err("-1".to_owned()));
+        let hidden = hidden.unwrap_err().to_string();
+        assert!(hidden.contains("CUDA_VISIBLE_DEVICES is \"-1\""), "{hidden}");
+    }
+
+    #[test]
+    fn a_device_by_its_number_is_for_one_process() {
+        let machine = machine(None);
+        assert_eq!(choose(Choice::Cuda(3), (0, 1), &machine, Ok(Ok(4))), Ok(Device::Cuda(3)));
+        assert_eq!(
+            said(Choice::Cuda(4), (0, 1), Ok(4)),
+            "device is cuda:4, expected one of 4 CUDA devices"
+        );
+        assert_eq!(
+            said(Choice::Cuda(1), (0, 2), Ok(4)),
+            "device is cuda:1 for 2 ranks on this machine, expected \"cuda\": a CUDA device each"
+        );
+        let none = said(Choice::Cuda(1), (0, 1), Err(NO_DEVICE));
+        assert_eq!(none, "device is cuda:1, but NVIDIA's driver finds no device");
+    }
+
+    #[test]
+    fn the_first_line_says_where_and_how_and_why_not_on_a_gpu() {
+        let line = |choice, place, of, hidden: Option<&str>| {
+            first_line(choice, place, of, hidden.map(str::to_owned))
+        };
+        let cpu = (Device::Cpu, Kind::Float);
+        assert_eq!(
+            line(Choice::Auto, cpu, (2, 1), None),
+            "llm-trainer: device cpu, as no NVIDIA device or driver is here; dtype f32; 2 threads; 1 rank"
+        );
+        assert_eq!(
+            line(Choice::Auto, cpu, (1, 1), Some("")),
+            "llm-trainer: device cpu, as CUDA_VISIBLE_DEVICES is \"\"; dtype f32; 1 thread; 1 rank"
+        );
+        assert_eq!(
+            line(Choice::Cpu, (Device::Cpu, Kind::Double), (1, 2), None),
+            "llm-trainer: device cpu; dtype f64; 1 thread; 2 ranks"
+        );
+        assert_eq!(
+            line(Choice::CudaOfRank, (Device::Cuda(0), Kind::BFloat16), (12, 8), None),
+            "llm-trainer: device cuda:0, another for each rank; dtype bf16; 12 threads; 8 ranks"
+        );
+    }
+}
