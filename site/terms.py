@@ -1,4 +1,4 @@
-"""Hook of MkDocs for the book: the search finds a field, a metric or a term by its name, and leads to its row of a table."""
+"""Hook of MkDocs for the book: the search finds a field, a metric or a term by its name, and leads to its row of a table or its item of a list."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ TABLE = re.compile(rf"<table>\s*<thead>\s*<tr>\s*<th[^>]*>(?:{'|'.join(COLUMNS)}
 HEAD = re.compile(r"<th(?: [^>]*)?>(.*?)</th>", re.DOTALL)
 ROW = re.compile(r"<tr>\s*(?P<cells><td.*?)</tr>", re.DOTALL)
 CELL = re.compile(r"<td[^>]*>(.*?)</td>", re.DOTALL)
+# An item of a list of settings: its name and default, its range, its meaning.
+ITEM = re.compile(r"<li>(?P<text><code[^>]*>(?P<name>[\w.-]+)(?: = [^<]*)?</code>(?: \([^<]*?\))?: .*?)</li>", re.DOTALL)
 WHOLE_NAME = re.compile(r"(?P<open><code[^>]*>)?(?P<name>[^<]+)(?P<close></code>)?")
 # A name counts before a page whose title has a part of it.
 BOOST = 2
@@ -32,9 +34,25 @@ def on_pre_build(config: MkDocsConfig) -> None:
 
 
 def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Gives rows an anchor and notes them for the search."""
+    """Gives rows and items an anchor and notes them for the search."""
     taken = set(re.findall(r'id="([^"]+)"', content))
-    return TABLE.sub(lambda table: names(table[0], page.url, taken), content)
+    content = TABLE.sub(lambda table: names(table[0], page.url, taken), content)
+    return ITEM.sub(lambda item: setting(item, page.url, taken), content)
+
+
+def note(url: str, anchor: str, title: str, text: str) -> None:
+    """Notes a name for the search."""
+    entries.append({"location": f"{url}#{anchor}", "title": title, "text": f"<p>{text}</p>", "boost": BOOST})
+
+
+def setting(item: re.Match[str], url: str, taken: set[str]) -> str:
+    """Returns an item with an anchor that the page has not taken yet."""
+    name = item["name"]
+    if name in taken:
+        return item[0]
+    taken.add(name)
+    note(url, name, name, item["text"])
+    return f'<li id="{name}">{item["text"]}</li>'
 
 
 def names(table: str, url: str, taken: set[str]) -> str:
@@ -49,7 +67,7 @@ def names(table: str, url: str, taken: set[str]) -> str:
             return f"<tr>{labelled(cells, columns)}</tr>"
         taken.add(anchor)
         text = " · ".join(filter(None, (cell.strip() for cell in cells[1:])))
-        entries.append({"location": f"{url}#{anchor}", "title": name["name"], "text": f"<p>{text}</p>", "boost": BOOST})
+        note(url, anchor, name["name"], text)
         if name["open"]:
             # A long name may break behind its dots.
             breakable = re.sub(r"(?<=\w)([./])(?=\w)", r"\1<wbr>", name["name"])

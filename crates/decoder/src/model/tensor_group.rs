@@ -20,7 +20,7 @@ use ranks::{RankError, Ranks};
 
 /// The tensor-parallel ranks of one model.
 ///
-/// Failures are stored until [`check`](Self::check) asks for them, because a pass of the model returns tensors. Its results after a
+/// Failures are stored until `check` asks for them, because a pass of the model returns tensors. Its results after a
 /// failure are invalid.
 #[derive(Debug)]
 pub struct TensorGroup {

@@ -8,7 +8,8 @@ use pulp::NullaryFnOnce;
 use super::{candidates::Best, draw, exact_sum::ExactSum, real::Real, threads::runs};
 use crate::{
     batch::{Column, TokenBatch},
-    selection::{Order, PlanSummary, Selection},
+    plan_summary::PlanSummary,
+    selection::{Order, Selection},
     semantics::{Centering, Semantics},
 };
 

@@ -10,7 +10,7 @@ use crate::{
         policy_method::{PolicyMethod, Visitor},
     },
     parameter::{ParameterError, Settings, checked_when_read},
-    selection::PlanSummary,
+    plan_summary::PlanSummary,
     surrogate::ClipRange,
     term::{Scored, Term, Token, TokenLoss},
 };

@@ -31,7 +31,8 @@ use crate::{
     batch::{Column, TokenBatch},
     fast::{real::Real, spread::Spread},
     parameter::{ParameterError, Settings},
-    selection::{PlanSummary, Selection},
+    plan_summary::PlanSummary,
+    selection::Selection,
 };
 
 pub use ce_gppo::CeGppo;

@@ -4,7 +4,8 @@ use crate::{
     batch::{Column, TokenBatch},
     fast::{real::Real, spread::Spread},
     parameter::Settings,
-    selection::{PlanSummary, Selection},
+    plan_summary::PlanSummary,
+    selection::Selection,
     term::TokenLoss,
 };
 

@@ -9,7 +9,7 @@ use crate::{
     fast::{real::Real, spread::Spread},
     method::policy_method::{PolicyMethod, Visitor},
     parameter::{ParameterError, Settings, check, checked_when_read},
-    selection::PlanSummary,
+    plan_summary::PlanSummary,
     surrogate::{ClipRange, LOG_RATIO_LIMIT, Surrogate, limited},
     term::{Scored, Sources, Token, TokenLoss},
 };

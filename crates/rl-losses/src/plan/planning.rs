@@ -17,7 +17,8 @@ use crate::{
         share::{Bucket, Share},
         step_plan::StepPlan,
     },
-    selection::{PlanSummary, Selection},
+    plan_summary::PlanSummary,
+    selection::Selection,
     semantics::Scope,
 };
 
