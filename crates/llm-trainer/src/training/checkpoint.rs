@@ -7,10 +7,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use messages::plain_words;
-use question_data::question_order::DataCursor;
-use rl_losses::{AdaptiveEntropyController, DifficultyThermostat, KlController, Thermostat};
-use serde::{Deserialize, Serialize};
-use training_run::config::{AlgorithmSection, GuardAction, GuardSection, RunConfig};
+use training_run::config::RunConfig;
 use training_run::dynamic_sampling::GroupSampler;
 use training_run::manifest::Manifest;
 use training_run::metrics::read_metrics;
@@ -22,7 +19,7 @@ use whole_file::{LONGEST_TEXT_BYTES, read_at_most};
 use super::adamw::{AdamW, WHOLE};
 use super::reward_model::RewardModel;
 use super::rollout::QuestionGroup;
-use super::update::UpdateSums;
+use super::trainer_state::TrainerState;
 use decoder::model::Decoder;
 use ranks::DeviceMesh;
 
@@ -31,160 +28,6 @@ pub(super) use checksums::save_shard;
 
 /// Groups left over by dynamic sampling, within that folder; absent if there are none.
 const WAITING: &str = "waiting.json";
-
-/// Trainer state other than weights and optimiser moments. All noise is keyed by seed and step, so no generator is saved.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct TrainerState {
-    /// True if the checkpoint has checksums; checkpoints of earlier versions have none.
-    #[serde(default)]
-    has_manifest: bool,
-    /// Number of training steps done.
-    pub(super) step: u64,
-    /// Number of optimiser steps done.
-    pub(super) updates: u64,
-    /// Number of optimiser steps of the reward model done.
-    #[serde(default)]
-    pub(super) reward_model_updates: u64,
-    /// Position of the run in its data.
-    pub(super) cursor: DataCursor,
-    /// Number of halvings of the learning rate by the guard.
-    #[serde(default)]
-    pub(super) back_offs: u32,
-    /// Number of consecutive optimiser steps whose gradient was not finite.
-    #[serde(default)]
-    pub(super) skipped_in_a_row: usize,
-    /// Controller of the coefficient of the divergence from the reference.
-    #[serde(default)]
-    pub(super) kl: Option<KlController>,
-    /// Controller of the entropy.
-    #[serde(default)]
-    pub(super) thermostat: Option<Thermostat>,
-    /// Controllers of the entropy of each difficulty bucket.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) by_difficulty: Option<DifficultyThermostat>,
-    /// Controller of the weight of the entropy bonus.
-    #[serde(default)]
-    pub(super) adaptive_entropy: Option<AdaptiveEntropyController>,
-}
-
-impl TrainerState {
-    /// The state with fresh controllers wherever the run has one that the state lacks, or has with other settings. The latter
-    /// happens when a run branches off another.
-    ///
-    /// # Errors
-    ///
-    /// If a controller cannot be made from its settings; a checked configuration has none such.
-    pub(super) fn with_controllers(self, algorithm: &AlgorithmSection) -> anyhow::Result<Self> {
-        let kl = match algorithm.reference_kl {
-            Some(settings) => Some(kept_or(
-                self.kl,
-                KlController::new(settings.coefficient)?,
-                &settings.coefficient,
-            )),
-            None => None,
-        };
-        let (mut thermostat, mut by_difficulty) = (None, None);
-        if let Some(section) = &algorithm.thermostat {
-            let settings = section.settings(&algorithm.policy_loss)?;
-            if let Some(settings) = section.by_difficulty(&algorithm.policy_loss)? {
-                let kept = self.by_difficulty.filter(|kept| kept.has_settings(&settings));
-                by_difficulty = Some(match kept {
-                    Some(kept) => kept,
-                    None => DifficultyThermostat::new(&settings)?,
-                });
-            } else {
-                let fresh = Thermostat::new(settings)?;
-                thermostat = Some(kept_or(self.thermostat, fresh, &settings));
-            }
-        }
-        let adaptive_entropy = match algorithm.adaptive_entropy {
-            Some(settings) => Some(kept_or(
-                self.adaptive_entropy,
-                AdaptiveEntropyController::new(settings)?,
-                &settings,
-            )),
-            None => None,
-        };
-        Ok(Self { kl, thermostat, by_difficulty, adaptive_entropy, ..self })
-    }
-
-    /// Factor of the learning rate set by the guard, above 0 and at most 1.
-    pub(super) fn rate_factor(&self) -> f64 {
-        0.5f64.powi(self.back_offs.cast_signed())
-    }
-
-    /// The first count that no run can reach, with the expected bound; `None` if there is none.
-    fn first_fault(&self) -> Option<String> {
-        // Far beyond any run, and far below an overflow.
-        const MOST_STEPS: u64 = 1 << 48;
-        let Self { step, updates, reward_model_updates, back_offs, .. } = *self;
-        let counts = [
-            ("step", step, MOST_STEPS),
-            ("updates", updates, MOST_STEPS),
-            ("reward_model_updates", reward_model_updates, MOST_STEPS),
-        ];
-        let mut counts =
-            counts.into_iter().chain([("back_offs", back_offs.into(), MOST_BACK_OFFS.into())]);
-        let fault = |(field, value, most): (&str, u64, u64)| {
-            (value > most).then(|| format!("`{field}` is {value}, expected at most {most}"))
-        };
-        counts.find_map(fault)
-    }
-
-    /// Records a step. Returns warnings and, if the run should end, the reason. `samples` is the file with the step's
-    /// responses.
-    pub(super) fn guard(
-        &mut self,
-        guard: &GuardSection,
-        entropy: f64,
-        sums: &UpdateSums,
-        samples: &Path,
-    ) -> (Vec<String>, Option<String>) {
-        let (mut warnings, mut stop) = (Vec::new(), None);
-        match guard.entropy_out_of_bounds(entropy) {
-            Some(problem) if guard.action == GuardAction::Stop => stop = Some(problem),
-            Some(problem) => {
-                if guard.action == GuardAction::BackOff {
-                    self.back_offs = (self.back_offs + 1).min(MOST_BACK_OFFS);
-                }
-                warnings.push(problem);
-            }
-            None => self.back_offs = self.back_offs.saturating_sub(1),
-        }
-        let all_skipped = sums.skipped_in_a_row == sums.updates;
-        let before = if all_skipped { self.skipped_in_a_row } else { 0 };
-        self.skipped_in_a_row = before + sums.skipped_in_a_row;
-        if sums.skipped > 0 {
-            let (skipped, updates, samples) = (sums.skipped, sums.updates, samples.display());
-            warnings.push(format!(
-                "the gradient of {skipped} of {updates} optimiser steps was not finite, and they changed nothing; the \
-                 responses are in {samples}"
-            ));
-            let most = guard.skipped_updates;
-            if most > 0 && self.skipped_in_a_row >= most {
-                stop = Some(format!(
-                    "the gradient was not finite {} times in a row (guard.skipped_updates = {most}); the responses are in \
-                     {samples}",
-                    self.skipped_in_a_row
-                ));
-            }
-        }
-        (warnings, stop)
-    }
-}
-
-/// The saved controller if it has these settings, else a fresh one.
-fn kept_or<C: Serialize>(kept: Option<C>, fresh: C, settings: &impl Serialize) -> C {
-    let same = |controller: &C| {
-        let written = serde_json::to_value(controller).unwrap_or_default();
-        serde_json::to_value(settings).is_ok_and(|settings| written["settings"] == settings)
-    };
-    kept.filter(same).unwrap_or(fresh)
-}
-
-/// Largest number of halvings of the learning rate: beyond it the parameters no longer move.
-const MOST_BACK_OFFS: u32 = 20;
 
 /// Content of a checkpoint.
 #[derive(Debug, Clone, Copy)]
@@ -323,56 +166,3 @@ impl Bounds {
 
 #[cfg(test)]
 mod damaged;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn sums(updates: usize, skipped: usize, skipped_in_a_row: usize) -> UpdateSums {
-        UpdateSums { updates, skipped, skipped_in_a_row, ..UpdateSums::default() }
-    }
-
-    fn guarded(action: GuardAction) -> GuardSection {
-        GuardSection { entropy_min: 0.5, action, ..GuardSection::default() }
-    }
-
-    #[test]
-    fn backing_off_halves_and_doubles_back() {
-        let mut state = TrainerState::default();
-        let guard = guarded(GuardAction::BackOff);
-        let mut take = |entropy| {
-            let (warnings, stop) = state.guard(&guard, entropy, &sums(1, 0, 0), Path::new("s"));
-            assert_eq!(stop, None);
-            (state.back_offs, warnings.len())
-        };
-        assert_eq!(
-            [take(0.4), take(0.3), take(0.6), take(0.6), take(0.6)],
-            [(1, 1), (2, 1), (1, 0), (0, 0), (0, 0)]
-        );
-    }
-
-    #[test]
-    fn a_collapsed_policy_stops_the_run_where_that_is_asked_for() {
-        let mut state = TrainerState::default();
-        let (warnings, stop) =
-            state.guard(&guarded(GuardAction::Stop), 0.4, &sums(1, 0, 0), Path::new("s"));
-        assert!(warnings.is_empty());
-        assert!(stop.unwrap().contains("below guard.entropy_min = 0.5"));
-        assert_eq!(state.back_offs, 0);
-    }
-
-    #[test]
-    fn skipped_updates_count_over_steps_until_one_is_applied() {
-        let mut state = TrainerState::default();
-        let guard = GuardSection::default();
-        let mut take = |sums| state.guard(&guard, 1.0, &sums, Path::new("samples/step-9.jsonl"));
-        let (warnings, stop) = take(sums(2, 1, 1));
-        assert!(warnings[0].starts_with("the gradient of 1 of 2 optimiser steps"), "{warnings:?}");
-        assert_eq!(stop, None);
-        assert_eq!(take(sums(1, 1, 1)).1, None);
-        let (_, stop) = take(sums(1, 1, 1));
-        let stop = stop.unwrap();
-        assert!(stop.contains("3 times in a row") && stop.contains("step-9.jsonl"), "{stop}");
-        assert_eq!(take(sums(4, 2, 0)).1, None, "one was applied since");
-    }
-}

@@ -23,6 +23,7 @@ mod step_key;
 pub mod stochastic_rounding;
 mod token_layout;
 mod trainer;
+mod trainer_state;
 pub mod update;
 mod update_error;
 

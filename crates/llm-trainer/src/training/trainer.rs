@@ -25,13 +25,14 @@ use training_run::metric;
 use training_run::metrics::StepMetrics;
 use training_run::resume::Change;
 
-use super::checkpoint::{self, Snapshot, TrainerState};
+use super::checkpoint::{self, Snapshot};
 use super::custom_reward::CustomReward;
 use super::measurement::{record_rollout, record_update};
 use super::probe::EntropyProbe;
 use super::rollout::{QuestionGroup, Sample};
 use super::scored::ScoredRollout;
 use super::step_key::StepKey;
+use super::trainer_state::TrainerState;
 use super::update::UpdateSums;
 use control::control;
 use decoder::generation::kernels_left_out;

@@ -8,8 +8,8 @@ use training_run::metric;
 use training_run::metrics::StepMetrics;
 
 use super::step_record::StepRecord;
-use crate::training::checkpoint::TrainerState;
 use crate::training::scored::ScoredRollout;
+use crate::training::trainer_state::TrainerState;
 use crate::training::update::UpdateSums;
 
 /// Updates the controllers and asks the guards. Returns the reason why the run should end, if it should. `samples` is the file

@@ -11,8 +11,8 @@ use super::policy::Policy;
 use crate::host_memory::Memory;
 use crate::training::adamw::AdamW;
 use crate::training::adapter::adapted;
-use crate::training::checkpoint::TrainerState;
 use crate::training::reward_model::RewardModel;
+use crate::training::trainer_state::TrainerState;
 use decoder::model::Decoder;
 use ranks::{DeviceMesh, Ranks};
 

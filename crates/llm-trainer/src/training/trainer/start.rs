@@ -18,8 +18,9 @@ use super::response_text::ResponseText;
 use super::rewarder::Rewarder;
 use super::sampler::Sampler;
 use super::{RolloutSource, Trainer};
-use crate::training::checkpoint::{self, Bounds, TrainerState};
+use crate::training::checkpoint::{self, Bounds};
 use crate::training::external::ExternalEngine;
+use crate::training::trainer_state::TrainerState;
 use ranks::{DeviceMesh, Ranks};
 
 impl Trainer {

@@ -3,10 +3,10 @@
 use rl_losses::PolicyLoss;
 use training_run::config::{KlPlacement, RunConfig};
 
-use crate::training::checkpoint::TrainerState;
 use crate::training::local_shard::Buckets;
 use crate::training::policy_pass::{Sequence, Statistics};
 use crate::training::scored::ScoredRollout;
+use crate::training::trainer_state::TrainerState;
 use crate::training::update::{Objective, UpdateBatch};
 
 /// The objective of a step, and the columns of the sequences that take part. Each loss plans over every mini-batch of them.
