@@ -25,6 +25,7 @@ use llm_trainer::host_memory::Memory;
 use llm_trainer::training::adamw::AdamW;
 use llm_trainer::training::policy_pass::{Cotangent, PolicyPass, Sequence};
 use model_files::model_config::{Architecture, ModelConfig, ModelShape};
+use model_files::sampling::Sampling;
 use run_plan::plan::{parse_bytes, preset_model};
 use tch::{Device, Kind};
 use training_run::config::{Dtype, MasterWeights, OptimizerSection, TrainingSection};
@@ -107,7 +108,7 @@ fn measure(measurement: &str) -> Result<()> {
             let (prompt, max_new_tokens) = pair(lengths, '+')?.unwrap_or((PROMPT, new_tokens));
             let options = GenerationOptions {
                 max_new_tokens,
-                temperature,
+                sampling: Sampling { temperature, ..Sampling::DEFAULT },
                 rows,
                 cpu_kernels: kernels,
                 cuda_kernels: kernels,

@@ -194,7 +194,7 @@ impl<'a> Engine<'a> {
                 if is_plain
                     && !options.measure_entropy
                     && let Some([tokens, log_prob]) =
-                        fused.draw(logits, uniforms, options.temperature)
+                        fused.draw(logits, uniforms, options.sampling.temperature)
                 {
                     let measured = Measured::default();
                     return drawn([&tokens, &log_prob], Vec::new(), &measured, || {

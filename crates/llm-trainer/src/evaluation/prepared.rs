@@ -96,10 +96,7 @@ impl PreparedSet {
         let options = GenerationOptions {
             samples: sampling.samples,
             max_new_tokens: sampling.max_response_tokens,
-            temperature: sampling.temperature,
-            top_k: sampling.top_k,
-            top_p: sampling.top_p,
-            min_p: sampling.min_p,
+            sampling: sampling.sampling(),
             stop_ids: eos.iter().copied().chain(special).collect(),
             stop_strings: stop_strings.map(Arc::new),
             rows,

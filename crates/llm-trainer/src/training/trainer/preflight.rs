@@ -54,7 +54,7 @@ pub fn preflight(
     let pass = SamplingPass {
         mesh: &DeviceMesh::single(),
         engine: Engine::Own(&model),
-        options: &rewarder.text.rollout_options(&config.rollout, group_size),
+        options: &rewarder.text.options(&config.rollout, group_size, config.rollout.sampling()),
         judge: rewarder.judge(config)?,
     };
     let key = StepKey { seed: config.seed, step: 1 };
