@@ -25,7 +25,6 @@ use llm_trainer::host_memory::Memory;
 use llm_trainer::training::adamw::AdamW;
 use llm_trainer::training::policy_pass::{Cotangent, PolicyPass, Sequence};
 use model_files::model_config::{Architecture, ModelConfig, ModelShape};
-use model_files::sampling::Sampling;
 use run_plan::plan::{parse_bytes, preset_model};
 use tch::{Device, Kind};
 use training_run::config::{Dtype, MasterWeights, OptimizerSection, TrainingSection};
@@ -108,20 +107,17 @@ fn measure(measurement: &str) -> Result<()> {
             let (prompt, max_new_tokens) = pair(lengths, '+')?.unwrap_or((PROMPT, new_tokens));
             let options = GenerationOptions {
                 max_new_tokens,
-                sampling: Sampling { temperature, ..Sampling::DEFAULT },
                 rows,
                 cpu_kernels: kernels,
                 cuda_kernels: kernels,
-                ..Default::default()
+                ..GenerationOptions::at_temperature(temperature)
             };
             decode(&decoder, prompt, &options)?
         }
-        None => pass(
-            &decoder,
-            what,
-            pair(lengths, 'x')?.unwrap_or((sequences, TOKENS)),
-            activation_bytes,
-        )?,
+        None => {
+            let (sequences, length) = pair(lengths, 'x')?.unwrap_or((sequences, TOKENS));
+            pass(&decoder, what, sequences, length, activation_bytes)?
+        }
     };
     let memory = match device {
         Device::Cuda(index) => {
@@ -187,7 +183,8 @@ fn tokens(vocab: usize, count: usize, seed: usize) -> Vec<u32> {
 fn pass(
     decoder: &Decoder,
     what: &str,
-    (sequences, length): (usize, usize),
+    sequences: usize,
+    length: usize,
     activation_bytes: usize,
 ) -> Result<String> {
     let vocab = decoder.config().vocab_size;

@@ -74,7 +74,8 @@ impl PreparedSet {
         set: EvaluationSet,
         prompts: Vec<Prompt>,
         grading: &Options,
-        (tokenizer, eos): (&TextTokenizer, &[u32]),
+        tokenizer: &TextTokenizer,
+        eos: &[u32],
         Place { seed, rows, cpu_kernels, rows_are_alone, positions }: Place,
     ) -> anyhow::Result<Self> {
         let read = |Prompt { question, .. }: &Prompt| {
@@ -163,7 +164,8 @@ impl PreparedSet {
     pub(super) fn answer(
         &self,
         first: usize,
-        (decoder, tokenizer): (&Decoder, &TextTokenizer),
+        decoder: &Decoder,
+        tokenizer: &TextTokenizer,
         client: &mut dyn Client,
     ) -> anyhow::Result<()> {
         let problems = self.group(first);
