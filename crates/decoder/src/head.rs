@@ -104,7 +104,7 @@ pub fn token_statistics<'a>(
     let (head, targets) = (head.into(), targets.into());
     let (mut log_probs, mut entropies) = (Vec::new(), Vec::new());
     for (start, length) in chunks(targets.ids.size()[0], head.weight.size()[0]) {
-        let chunk = Chunk::new(hidden, head, targets, temperature, (start, length));
+        let chunk = Chunk::new(hidden, head, targets, temperature, start, length);
         log_probs.push(chunk.target_log_prob());
         entropies.push(chunk.entropy());
     }
@@ -135,7 +135,7 @@ pub fn token_statistics_backward<'a>(
     let vocab = head.weight.size()[0];
     let mut d_weight = d_weight.map(|gradient| WeightSum::new(gradient, hidden, vocab));
     for (start, length) in chunks(targets.ids.size()[0], vocab) {
-        let chunk = Chunk::new(hidden, head, targets, temperature, (start, length));
+        let chunk = Chunk::new(hidden, head, targets, temperature, start, length);
         let column = |values: &Tensor| values.narrow(0, start, length).unsqueeze(1).to_kind(kind);
         log_probs.push(chunk.target_log_prob());
         let mut d_logits =
@@ -260,7 +260,8 @@ impl Chunk {
         Head { weight, group }: Head<'_>,
         Targets { ids, mask }: Targets<'_>,
         temperature: f64,
-        (start, length): (i64, i64),
+        start: i64,
+        length: i64,
     ) -> Self {
         let kind = statistics_kind(hidden);
         let logits = matmul(&hidden.narrow(0, start, length), &weight.tr()).to_kind(kind);

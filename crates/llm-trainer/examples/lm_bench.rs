@@ -107,20 +107,17 @@ fn measure(measurement: &str) -> Result<()> {
             let (prompt, max_new_tokens) = pair(lengths, '+')?.unwrap_or((PROMPT, new_tokens));
             let options = GenerationOptions {
                 max_new_tokens,
-                temperature,
                 rows,
                 cpu_kernels: kernels,
                 cuda_kernels: kernels,
-                ..Default::default()
+                ..GenerationOptions::at_temperature(temperature)
             };
             decode(&decoder, prompt, &options)?
         }
-        None => pass(
-            &decoder,
-            what,
-            pair(lengths, 'x')?.unwrap_or((sequences, TOKENS)),
-            activation_bytes,
-        )?,
+        None => {
+            let (sequences, length) = pair(lengths, 'x')?.unwrap_or((sequences, TOKENS));
+            pass(&decoder, what, sequences, length, activation_bytes)?
+        }
     };
     let memory = match device {
         Device::Cuda(index) => {
@@ -186,7 +183,8 @@ fn tokens(vocab: usize, count: usize, seed: usize) -> Vec<u32> {
 fn pass(
     decoder: &Decoder,
     what: &str,
-    (sequences, length): (usize, usize),
+    sequences: usize,
+    length: usize,
     activation_bytes: usize,
 ) -> Result<String> {
     let vocab = decoder.config().vocab_size;

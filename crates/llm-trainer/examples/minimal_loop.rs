@@ -58,7 +58,7 @@ pub(crate) fn run(model: &Path, steps: u64, out: &mut impl Write) -> anyhow::Res
     let stop_ids = tokenizer.eos_ids(model)?;
     let prompts: Vec<Vec<u32>> =
         QUESTIONS.iter().map(|question| tokenizer.encode(question)).collect::<Result<_, _>>()?;
-    let sampling = GenerationOptions {
+    let options = GenerationOptions {
         samples: GROUP_SIZE,
         max_new_tokens: RESPONSE_TOKENS,
         stop_ids,
@@ -66,7 +66,7 @@ pub(crate) fn run(model: &Path, steps: u64, out: &mut impl Write) -> anyhow::Res
     };
     let pass = PolicyPass {
         model: &policy,
-        temperature: sampling.temperature,
+        temperature: options.sampling.temperature,
         micro_batch_tokens: 4096,
         activation_bytes: 0,
         block_inputs: Memory::Device,
@@ -84,7 +84,7 @@ pub(crate) fn run(model: &Path, steps: u64, out: &mut impl Write) -> anyhow::Res
         };
         let requests: Vec<PromptRequest<'_>> =
             (0..).zip(prompts.iter().map(Vec::as_slice)).map(request).collect();
-        let responses = generate(&policy, &requests, &sampling)?;
+        let responses = generate(&policy, &requests, &options)?;
 
         // Reward each, and compare it with its group.
         let mut rewards = Vec::new();

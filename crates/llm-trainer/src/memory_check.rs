@@ -59,7 +59,7 @@ impl MemoryCheck {
         let config = ModelConfig::read(&path.join("config.json")).ok()?;
         let sizes = ModelSizes::of(&path.display().to_string(), &config);
         let on_cpu = !device.is_cuda();
-        let (_, of_node) = ranks.local();
+        let of_node = ranks.local().count;
         let widens_products = widens_products(run.config().model.dtype, on_cpu);
         let setup = Setup { on_cpu, widens_products, ..Setup::of_run(run, sizes) };
         let setup = setup.with_ranks(ranks.count() / of_node, of_node).ok()?;

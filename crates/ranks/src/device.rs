@@ -76,41 +76,52 @@ pub enum DeviceError {
     },
 }
 
+/// The place of this process among the ranks of its machine.
+#[derive(Debug, Clone, Copy)]
+pub struct LocalRank {
+    /// Index of this rank on its machine.
+    pub index: usize,
+    /// Number of ranks there.
+    pub count: usize,
+}
+
+impl LocalRank {
+    /// The only rank of its machine.
+    pub const ALONE: Self = Self { index: 0, count: 1 };
+}
+
 /// Returns the device that a configuration requests. Loads CUDA first, as libtorch keeps its first answer about it.
 ///
 /// # Errors
 ///
 /// If a CUDA device is requested and is not there, or `auto` meets a GPU that cannot be used.
 pub fn resolve(choice: Choice) -> Result<Device, DeviceError> {
-    resolve_beside(choice, (0, 1))
+    resolve_beside(choice, LocalRank::ALONE)
 }
 
-/// Resolves the device of process `local` of `count` on this machine, as [`resolve`] does for one process.
+/// Resolves the device of a rank of this machine, as [`resolve`] does for one process.
 ///
-/// Each process has a CUDA device of its own: device `local` of those that all see, or the only one that `srun` shows it.
+/// Each rank has a CUDA device of its own: that of its index, of those that all see, or the only one that `srun` shows it.
 ///
 /// # Errors
 ///
 /// Those of [`resolve`]; also if there are too few devices, or one is requested by number.
-pub fn resolve_beside(
-    choice: Choice,
-    (local, count): (usize, usize),
-) -> Result<Device, DeviceError> {
+pub fn resolve_beside(choice: Choice, rank: LocalRank) -> Result<Device, DeviceError> {
     if choice == Choice::Cpu {
         return Ok(Device::Cpu);
     }
-    let (local, count) = if is_dealt_one() { (0, 1) } else { (local, count) };
+    let rank = if is_dealt_one() { LocalRank::ALONE } else { rank };
     let machine = Machine::here();
     // In this order: a GPU is asked about only where one is wanted.
     let hidden = hidden();
     let usable = if hidden.is_none() { Some(devices(&machine)) } else { None };
-    choose(choice, (local, count), &machine, usable.ok_or(hidden.unwrap_or_default()))
+    choose(choice, rank, &machine, usable.ok_or(hidden.unwrap_or_default()))
 }
 
 /// Chooses from `found`: the number of devices, or the value of the variable that hides them.
 fn choose(
     choice: Choice,
-    (local, count): (usize, usize),
+    LocalRank { index: local, count }: LocalRank,
     machine: &Machine,
     found: Result<Result<usize, NoCuda>, String>,
 ) -> Result<Device, DeviceError> {
@@ -135,17 +146,13 @@ fn choose(
     }
 }
 
-/// Device and kind of a run's model, for process `local` of `count` on this machine.
+/// Device and kind of a run's model, for a rank of this machine.
 ///
 /// # Errors
 ///
 /// Those of [`resolve_beside`].
-pub fn place(
-    device: Choice,
-    dtype: Dtype,
-    (local, count): (usize, usize),
-) -> Result<(Device, Kind), DeviceError> {
-    Ok((resolve_beside(device, (local, count))?, kind_of(dtype)))
+pub fn place(device: Choice, dtype: Dtype, rank: LocalRank) -> Result<(Device, Kind), DeviceError> {
+    Ok((resolve_beside(device, rank)?, kind_of(dtype)))
 }
 
 /// libtorch's kind of a configured dtype.
@@ -169,13 +176,15 @@ pub fn dtype_name(kind: Kind) -> &'static str {
 /// Writes one line to standard error that says where and how a command computes. Call it before loading anything, after setting threads.
 pub fn announce(choice: Choice, device: Device, kind: Kind, ranks: usize) {
     let threads = usize::try_from(tch::get_num_threads()).unwrap_or(0);
-    eprintln!("{}", first_line(choice, (device, kind), (threads, ranks), hidden()));
+    eprintln!("{}", first_line(choice, device, kind, threads, ranks, hidden()));
 }
 
 fn first_line(
     choice: Choice,
-    (device, kind): (Device, Kind),
-    (threads, ranks): (usize, usize),
+    device: Device,
+    kind: Kind,
+    threads: usize,
+    ranks: usize,
     hidden: Option<String>,
 ) -> String {
     let device = match device {
@@ -229,26 +238,27 @@ pub fn peak_memory_bytes() -> Option<u64> {
 mod tests {
     use super::*;
 
+    const ALONE: LocalRank = LocalRank::ALONE;
     const NO_DEVICE: NoCuda = NoCuda::NoDevice { reason: None };
 
     fn machine(sign: Option<&str>) -> Machine {
         Machine { sign: sign.map(str::to_owned), driver: None }
     }
 
-    fn said(choice: Choice, ranks: (usize, usize), found: Result<usize, NoCuda>) -> String {
+    fn said(choice: Choice, rank: LocalRank, found: Result<usize, NoCuda>) -> String {
         let gpu = machine(Some("/dev/nvidia0"));
-        choose(choice, ranks, &gpu, Ok(found)).unwrap_err().to_string()
+        choose(choice, rank, &gpu, Ok(found)).unwrap_err().to_string()
     }
 
     #[test]
     fn auto_takes_the_cpu_only_where_no_gpu_shows() {
-        let auto = |sign, found| choose(Choice::Auto, (0, 1), &machine(sign), found);
+        let auto = |sign, found| choose(Choice::Auto, ALONE, &machine(sign), found);
         assert_eq!(auto(None, Ok(Err(NO_DEVICE))), Ok(Device::Cpu));
         assert_eq!(auto(None, Ok(Ok(2))), Ok(Device::Cuda(0)));
         assert_eq!(auto(Some("/dev/nvidia0"), Ok(Ok(1))), Ok(Device::Cuda(0)));
         assert_eq!(auto(Some("/dev/nvidia0"), Err(String::new())), Ok(Device::Cpu));
         assert_eq!(
-            said(Choice::Auto, (0, 1), Err(NO_DEVICE)),
+            said(Choice::Auto, ALONE, Err(NO_DEVICE)),
             "device is \"auto\" and /dev/nvidia0 is here, but NVIDIA's driver finds no device; \
              for the CPU set model.device = \"cpu\" or --device cpu"
         );
@@ -258,16 +268,17 @@ mod tests {
     fn cuda_is_one_device_a_rank_or_an_error() {
         let machine = machine(None);
         for choice in [Choice::Auto, Choice::CudaOfRank] {
-            assert_eq!(choose(choice, (0, 1), &machine, Ok(Ok(8))), Ok(Device::Cuda(0)));
-            assert_eq!(choose(choice, (3, 8), &machine, Ok(Ok(8))), Ok(Device::Cuda(3)));
+            assert_eq!(choose(choice, ALONE, &machine, Ok(Ok(8))), Ok(Device::Cuda(0)));
+            let rank = LocalRank { index: 3, count: 8 };
+            assert_eq!(choose(choice, rank, &machine, Ok(Ok(8))), Ok(Device::Cuda(3)));
             assert_eq!(
-                said(choice, (7, 8), Ok(4)),
+                said(choice, LocalRank { index: 7, count: 8 }, Ok(4)),
                 "8 ranks on this machine, expected at most one for each of 4 CUDA devices"
             );
         }
-        let none = said(Choice::CudaOfRank, (0, 1), Err(NO_DEVICE));
+        let none = said(Choice::CudaOfRank, ALONE, Err(NO_DEVICE));
         assert_eq!(none, "device is cuda, but NVIDIA's driver finds no device");
-        let hidden = choose(Choice::CudaOfRank, (0, 1), &machine, Err("-1".to_owned()));
+        let hidden = choose(Choice::CudaOfRank, ALONE, &machine, Err("-1".to_owned()));
         let hidden = hidden.unwrap_err().to_string();
         assert!(hidden.contains("CUDA_VISIBLE_DEVICES is \"-1\""), "{hidden}");
     }
@@ -275,39 +286,38 @@ mod tests {
     #[test]
     fn a_device_by_its_number_is_for_one_process() {
         let machine = machine(None);
-        assert_eq!(choose(Choice::Cuda(3), (0, 1), &machine, Ok(Ok(4))), Ok(Device::Cuda(3)));
+        assert_eq!(choose(Choice::Cuda(3), ALONE, &machine, Ok(Ok(4))), Ok(Device::Cuda(3)));
         assert_eq!(
-            said(Choice::Cuda(4), (0, 1), Ok(4)),
+            said(Choice::Cuda(4), ALONE, Ok(4)),
             "device is cuda:4, expected one of 4 CUDA devices"
         );
         assert_eq!(
-            said(Choice::Cuda(1), (0, 2), Ok(4)),
+            said(Choice::Cuda(1), LocalRank { index: 0, count: 2 }, Ok(4)),
             "device is cuda:1 for 2 ranks on this machine, expected \"cuda\": a CUDA device each"
         );
-        let none = said(Choice::Cuda(1), (0, 1), Err(NO_DEVICE));
+        let none = said(Choice::Cuda(1), ALONE, Err(NO_DEVICE));
         assert_eq!(none, "device is cuda:1, but NVIDIA's driver finds no device");
     }
 
     #[test]
     fn the_first_line_says_where_and_how_and_why_not_on_a_gpu() {
-        let line = |choice, place, of, hidden: Option<&str>| {
-            first_line(choice, place, of, hidden.map(str::to_owned))
+        let line = |choice, device, kind, threads, ranks, hidden: Option<&str>| {
+            first_line(choice, device, kind, threads, ranks, hidden.map(str::to_owned))
         };
-        let cpu = (Device::Cpu, Kind::Float);
         assert_eq!(
-            line(Choice::Auto, cpu, (2, 1), None),
+            line(Choice::Auto, Device::Cpu, Kind::Float, 2, 1, None),
             "llm-trainer: device cpu, as no NVIDIA device or driver is here; dtype f32; 2 threads; 1 rank"
         );
         assert_eq!(
-            line(Choice::Auto, cpu, (1, 1), Some("")),
+            line(Choice::Auto, Device::Cpu, Kind::Float, 1, 1, Some("")),
             "llm-trainer: device cpu, as CUDA_VISIBLE_DEVICES is \"\"; dtype f32; 1 thread; 1 rank"
         );
         assert_eq!(
-            line(Choice::Cpu, (Device::Cpu, Kind::Double), (1, 2), None),
+            line(Choice::Cpu, Device::Cpu, Kind::Double, 1, 2, None),
             "llm-trainer: device cpu; dtype f64; 1 thread; 2 ranks"
         );
         assert_eq!(
-            line(Choice::CudaOfRank, (Device::Cuda(0), Kind::BFloat16), (12, 8), None),
+            line(Choice::CudaOfRank, Device::Cuda(0), Kind::BFloat16, 12, 8, None),
             "llm-trainer: device cuda:0, another for each rank; dtype bf16; 12 threads; 8 ranks"
         );
     }

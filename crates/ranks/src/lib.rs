@@ -24,6 +24,7 @@ use serde::de::DeserializeOwned;
 use torch_ext::distributed::{GroupOperation, Traffic};
 use torch_ext::{GroupError, GroupOptions, Placement, ProcessGroup};
 
+use device::LocalRank;
 pub use device_mesh::DeviceMesh;
 pub use error::RankError;
 pub use error::between_ranks;
@@ -79,8 +80,8 @@ impl Ranks {
         if placement.world_size == 1 {
             return Ok(Self::single());
         }
-        let local = (placement.local_rank, placement.local_world_size);
-        let device = crate::device::resolve_beside(device, local)?;
+        let local = LocalRank { index: placement.local_rank, count: placement.local_world_size };
+        let device = device::resolve_beside(device, local)?;
         let options = GroupOptions { timeout, connect_timeout, device, ..GroupOptions::default() };
         let group = ProcessGroup::join(&placement, &options).map_err(not_joined)?;
         let (rank, count) = (group.rank(), group.world_size());
@@ -177,10 +178,10 @@ impl Ranks {
         self.group.as_ref().map_or(1, |group| group.world_size())
     }
 
-    /// Index of this rank on its machine, and the number of ranks there.
-    pub fn local(&self) -> (usize, usize) {
-        let group = self.group.as_ref();
-        group.map_or((0, 1), |group| (group.local_rank(), group.local_world_size()))
+    /// The place of this rank among those of its machine.
+    pub fn local(&self) -> LocalRank {
+        let Some(group) = &self.group else { return LocalRank::ALONE };
+        LocalRank { index: group.local_rank(), count: group.local_world_size() }
     }
 
     /// Returns true for rank 0, which writes files.

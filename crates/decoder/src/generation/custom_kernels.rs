@@ -108,7 +108,7 @@ fn test_drawing(
     for temperature in [0.0, 0.7, 1.0] {
         let [tokens, log_prob] =
             kernel(&logits_there, &on_device, temperature).map_err(|error| error.to_string())?;
-        let options = GenerationOptions { temperature, ..GenerationOptions::default() };
+        let options = GenerationOptions::at_temperature(temperature);
         let exact = draw(&logits, &uniforms, &options).map_err(|error| error.to_string())?;
         for (row, exact) in (0..).zip(&exact) {
             let (token, log_prob) = (tokens.int64_value(&[row]), log_prob.double_value(&[row]));
@@ -203,7 +203,7 @@ mod tests {
             uniforms[0] = 0.0;
             uniforms[1] = 1.0 - f64::EPSILON / 2.0;
             let [tokens, log_prob] = fused.draw(&logits, &uniforms, temperature).unwrap();
-            let options = GenerationOptions { temperature, ..GenerationOptions::default() };
+            let options = GenerationOptions::at_temperature(temperature);
             let exact = draw(&logits, &uniforms, &options).unwrap();
             for ((row, exact), uniform) in (0..).zip(&exact).zip(&uniforms) {
                 assert_eq!(tokens.int64_value(&[row]), i64::from(exact.token_id), "{uniform}");

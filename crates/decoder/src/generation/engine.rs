@@ -194,7 +194,7 @@ impl<'a> Engine<'a> {
                 if is_plain
                     && !options.measure_entropy
                     && let Some([tokens, log_prob]) =
-                        fused.draw(logits, uniforms, options.temperature)
+                        fused.draw(logits, uniforms, options.sampling.temperature)
                 {
                     let measured = Measured::default();
                     return drawn([&tokens, &log_prob], Vec::new(), &measured, || {
@@ -252,7 +252,7 @@ fn torch_step(
     let mut residual = Residual::new(decoder.embed(&token_ids));
     for index in 0..decoder.block_count() {
         decoder.advance(index, &mut residual, fused, |heads| {
-            cache.attend(index, &step, (&heads, &angles), fused)
+            cache.attend(index, &step, &heads, &angles, fused)
         });
     }
     decoder.end(residual, fused).squeeze_dim(1)
@@ -341,7 +341,7 @@ mod tests {
             let (places, mut other) = (Tensor::from_slice(&[1_i64, 2, 0]), [room(), room()]);
             let query = fused.rotate_and_store(&heads, &angles, &places, other.each_mut());
             assert_eq!(query.map(|query| query.size()), Some(vec![3, 4, 1, 16]));
-            cache.attend(0, &step, (&heads, &angles), &fused)
+            cache.attend(0, &step, &heads, &angles, &fused)
         });
         assert!(!x.equal(&before), "what attention adds is added in place");
         let logits =

@@ -88,9 +88,9 @@ pub(super) fn check(
             return fault(option, count.to_string(), "at least 1");
         }
     }
-    let [temperature, top_p, min_p] = options.sampling().checks();
+    let [temperature, top_p, min_p] = options.sampling.checks();
     let banded = RangeCheck {
-        holds: options.band.is_none() || options.temperature > 0.0,
+        holds: options.band.is_none() || options.sampling.temperature > 0.0,
         expected: "above 0 with an entropy band",
         ..temperature
     };

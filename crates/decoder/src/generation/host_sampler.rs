@@ -44,7 +44,7 @@ fn draw_one(
     uniform: f64,
     options: &GenerationOptions,
 ) -> Result<Drawn, LogitsError> {
-    let temperature = options.temperature;
+    let temperature = options.sampling.temperature;
     let measured = options.measure_entropy.then(|| row::entropy(logits)).transpose()?;
     let (place, log_prob, drawn_from) = if temperature <= 0.0 {
         let place = row::mode(logits)?;
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     fn options(temperature: f64, measure_entropy: bool) -> GenerationOptions {
-        GenerationOptions { temperature, measure_entropy, ..Default::default() }
+        GenerationOptions { measure_entropy, ..GenerationOptions::at_temperature(temperature) }
     }
 
     /// Returns one uniform number per row, chosen so that rounding cannot change the drawn token even among equally likely ones.

@@ -102,7 +102,8 @@ impl KvCache {
         &mut self,
         block: usize,
         step: &Step,
-        (heads, angles): (&Heads, &Angles),
+        heads: &Heads,
+        angles: &Angles,
         fused: &FusedOperations,
     ) -> Tensor {
         let (keys, values) = (&mut self.keys[block], &mut self.values[block]);

@@ -26,21 +26,15 @@ pub struct PromptRequest<'a> {
     pub key: SamplingKey,
 }
 
-/// Sampling options.
+/// Options of generation.
 #[derive(Debug, Clone)]
 pub struct GenerationOptions {
     /// Responses to each prompt.
     pub samples: usize,
     /// Longest response, in tokens.
     pub max_new_tokens: usize,
-    /// Divisor of the logits; 0 takes the most likely token.
-    pub temperature: f64,
-    /// Number of most likely tokens to draw from; 0 is all.
-    pub top_k: usize,
-    /// Cumulative probability of the most likely tokens to draw from; 1 is all.
-    pub top_p: f64,
-    /// Smallest probability to draw, relative to the most likely token's; 0 is all.
-    pub min_p: f64,
+    /// Sampling distribution, before a band moves its temperature.
+    pub sampling: Sampling,
     /// Tokens that end a response.
     pub stop_ids: Vec<u32>,
     /// Texts that end a response.
@@ -52,8 +46,8 @@ pub struct GenerationOptions {
     /// Uses on CUDA, in bf16, one attention kernel and the project's own kernels, each if it passes its test for the model's sizes
     /// ([`test_fused_decoding`](super::test_fused_decoding), [`test_custom_kernels`](super::test_custom_kernels)).
     pub cuda_kernels: bool,
-    /// Bounds on the entropy of each token's distribution. The temperature of each token is moved from `temperature` to stay within
-    /// them, over the tokens that `top_k`, `top_p` and `min_p` keep at `temperature`.
+    /// Bounds on the entropy of each token's distribution. The temperature of each token is moved from that of `sampling` to stay
+    /// within them, over the tokens that `sampling` keeps at its own temperature.
     pub band: Option<EntropyBand>,
     /// Measures the entropy of the distribution of each token.
     pub measure_entropy: bool,
@@ -62,13 +56,13 @@ pub struct GenerationOptions {
 impl GenerationOptions {
     /// Returns true if some tokens of the vocabulary may be excluded; responses then record a sampling mask.
     pub fn truncates(&self) -> bool {
-        self.temperature > 0.0 && self.sampling().truncates()
+        self.sampling.temperature > 0.0 && self.sampling.truncates()
     }
 
-    /// Sampling distribution, before a band moves its temperature.
-    pub fn sampling(&self) -> Sampling {
-        let &Self { temperature, top_k, top_p, min_p, .. } = self;
-        Sampling { temperature, top_k, top_p, min_p }
+    /// Default options, at a temperature.
+    pub fn at_temperature(temperature: f64) -> Self {
+        let sampling = Sampling { temperature, ..Sampling::DEFAULT };
+        Self { sampling, ..Self::default() }
     }
 
     /// Describes the distribution that tokens are drawn from, and log-probabilities refer to: a formula over the logits `z`.
@@ -79,9 +73,11 @@ impl GenerationOptions {
             "all tokens"
         };
         let temperature = match self.band {
-            _ if self.temperature <= 0.0 => return "softmax(z) over all tokens".to_owned(),
+            _ if self.sampling.temperature <= 0.0 => {
+                return "softmax(z) over all tokens".to_owned();
+            }
             Some(_) => "T of each token".to_owned(),
-            None => self.temperature.to_string(),
+            None => self.sampling.temperature.to_string(),
         };
         format!("softmax(z / {temperature}) over {over}")
     }
@@ -89,14 +85,10 @@ impl GenerationOptions {
 
 impl Default for GenerationOptions {
     fn default() -> Self {
-        let Sampling { temperature, top_k, top_p, min_p } = Sampling::DEFAULT;
         Self {
             samples: 1,
             max_new_tokens: 256,
-            temperature,
-            top_k,
-            top_p,
-            min_p,
+            sampling: Sampling::DEFAULT,
             stop_ids: Vec::new(),
             stop_strings: None,
             rows: 64,

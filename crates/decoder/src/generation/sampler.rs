@@ -1,6 +1,7 @@
 //! From hidden states to tokens, by inverting the cumulative distribution, in f64.
 
 use entropy_core::{EntropyBand, LogitsError, kernel::row};
+use model_files::sampling::Sampling;
 use rayon::prelude::*;
 use tch::{Device, Kind, Tensor};
 
@@ -48,7 +49,7 @@ pub(super) fn draw(
 ) -> Result<Vec<Drawn>, LogitsError> {
     let logits = logits.to_kind(Kind::Double);
     let mut measured = Measured::new(&logits, options);
-    if options.temperature <= 0.0 {
+    if options.sampling.temperature <= 0.0 {
         let log_prob = logits.log_softmax(-1, Kind::Double);
         let tokens = log_prob.argmax(-1, true);
         measured.greedy(uniforms.len());
@@ -80,17 +81,17 @@ pub(super) fn draw(
 
 /// Softmax at the options' temperature, without the tokens that truncation excludes.
 fn at_one_temperature(logits: &Tensor, options: &GenerationOptions) -> Source {
-    let log_prob = (logits / options.temperature).log_softmax(-1, Kind::Double);
+    let log_prob = (logits / options.sampling.temperature).log_softmax(-1, Kind::Double);
     let all = log_prob.exp();
     let (probability, mask) = if options.truncates() {
-        let remaining = truncated(&all, options);
+        let remaining = truncated(&all, options.sampling);
         let lists = mask_ids(&remaining);
         (remaining, lists)
     } else {
         (all, Vec::new())
     };
     let rows = rows_of(logits);
-    let temperature = vec![options.temperature; rows];
+    let temperature = vec![options.sampling.temperature; rows];
     Source { log_prob, probability, mask, temperature, of_all: options.truncates() }
 }
 
@@ -101,8 +102,8 @@ fn within_band(
     options: &GenerationOptions,
 ) -> Result<Source, LogitsError> {
     let (possible, mask) = if options.truncates() {
-        let all = (logits / options.temperature).softmax(-1, Kind::Double);
-        let remaining = truncated(&all, options);
+        let all = (logits / options.sampling.temperature).softmax(-1, Kind::Double);
+        let remaining = truncated(&all, options.sampling);
         (logits.masked_fill(&remaining.eq(0.0), f64::NEG_INFINITY), mask_ids(&remaining))
     } else {
         (logits.shallow_clone(), Vec::new())
@@ -111,7 +112,7 @@ fn within_band(
     let flat = flat.expect("a one-dimensional tensor of f64");
     let temperature = flat
         .par_chunks(flat.len() / rows_of(logits))
-        .map(|row| Ok(band.hold(row, options.temperature)?.temperature))
+        .map(|row| Ok(band.hold(row, options.sampling.temperature)?.temperature))
         .collect::<Result<Vec<f64>, LogitsError>>()?;
     let divisor = Tensor::from_slice(&temperature).to_device(logits.device()).unsqueeze(1);
     let log_prob = (possible / divisor).log_softmax(-1, Kind::Double);
@@ -161,23 +162,23 @@ fn rows_of(logits: &Tensor) -> usize {
 /// Returns `probability`, `[rows, vocab]`, with 0 where `top_k`, then `top_p`, then `min_p` exclude a token; not normalised.
 ///
 /// Source of the order: the sampler of Hugging Face transformers.
-fn truncated(probability: &Tensor, options: &GenerationOptions) -> Tensor {
+fn truncated(probability: &Tensor, sampling: Sampling) -> Tensor {
     let vocab = probability.size()[1];
-    let top_k = i64::try_from(options.top_k).unwrap_or(i64::MAX);
+    let top_k = i64::try_from(sampling.top_k).unwrap_or(i64::MAX);
     let mut probability = probability.shallow_clone();
     if top_k > 0 && top_k < vocab {
         let (values, indices) = probability.topk(top_k, -1, true, true);
         probability = probability.zeros_like().scatter(-1, &indices, &values);
     }
-    if options.top_p < 1.0 {
+    if sampling.top_p < 1.0 {
         let (values, indices) = probability.sort(-1, true);
         let before = values.cumsum(-1, Kind::Double) - &values;
-        let enough = options.top_p * values.sum_dim_intlist(-1, true, Kind::Double);
+        let enough = sampling.top_p * values.sum_dim_intlist(-1, true, Kind::Double);
         let remaining = &values * before.lt_tensor(&enough).to_kind(Kind::Double);
         probability = probability.zeros_like().scatter(-1, &indices, &remaining);
     }
-    if options.min_p > 0.0 {
-        let least = options.min_p * probability.amax([-1i64].as_slice(), true);
+    if sampling.min_p > 0.0 {
+        let least = sampling.min_p * probability.amax([-1i64].as_slice(), true);
         let mask = probability.ge_tensor(&least).to_kind(Kind::Double);
         probability *= mask;
     }
@@ -241,7 +242,7 @@ mod tests {
     #[test]
     fn logits_that_define_no_distribution_are_refused() {
         let [none, infinite] = [f32::NEG_INFINITY, f32::INFINITY];
-        let tiny = GenerationOptions { temperature: 1e-310, ..Default::default() };
+        let tiny = GenerationOptions::at_temperature(1e-310);
         let logits = Tensor::from_slice(&[0.0f32, 0.5, 3.0]).unsqueeze(0);
         let error = draw(&logits, &[0.5], &tiny).unwrap_err().to_string();
         assert!(error.contains("logit 2 is inf"), "{error}");
@@ -253,8 +254,8 @@ mod tests {
             let logits = Tensor::from_slice(&[[0.0, 1.0, 0.5], wrong].concat()).view([2, 3]);
             for temperature in [0.0, 1.0] {
                 for (top_k, top_p) in [(0, 1.0), (2, 1.0), (0, 0.9)] {
-                    let options =
-                        GenerationOptions { temperature, top_k, top_p, ..Default::default() };
+                    let sampling = Sampling { temperature, top_k, top_p, min_p: 0.0 };
+                    let options = GenerationOptions { sampling, ..Default::default() };
                     let error = draw(&logits, &[0.5, 0.5], &options).unwrap_err().to_string();
                     assert!(error.contains(message), "{error}: {options:?}");
                 }
@@ -264,8 +265,7 @@ mod tests {
 
     #[test]
     fn log_prob_is_that_at_the_temperature() {
-        let options = GenerationOptions { temperature: 0.5, ..Default::default() };
-        let drawn = draw_one(&logits(), 0.3, &options);
+        let drawn = draw_one(&logits(), 0.3, &GenerationOptions::at_temperature(0.5));
         // Squares of the probabilities, normalised: 0.16 / (0.01 + 0.04 + 0.16 + 0.09).
         assert_eq!((drawn.token_id, drawn.mask.len()), (2, 0));
         assert!((drawn.log_prob - (0.16f64 / 0.30).ln()).abs() < 1e-6, "{drawn:?}");
@@ -273,32 +273,30 @@ mod tests {
 
     #[test]
     fn log_prob_is_that_within_the_tokens_kept() {
-        let half = GenerationOptions { temperature: 0.5, ..Default::default() };
+        let half = Sampling { temperature: 0.5, ..Sampling::DEFAULT };
         let cases = [
-            (GenerationOptions { top_k: 2, ..half.clone() }, vec![2, 3], 0.25),
-            (GenerationOptions { top_p: 0.9, ..half.clone() }, vec![1, 2, 3], 0.29),
-            (GenerationOptions { min_p: 0.5, ..half.clone() }, vec![2, 3], 0.25),
-            (
-                GenerationOptions { top_k: 3, top_p: 0.5, min_p: 0.01, ..half.clone() },
-                vec![2],
-                0.16,
-            ),
+            (Sampling { top_k: 2, ..half }, vec![2, 3], 0.25),
+            (Sampling { top_p: 0.9, ..half }, vec![1, 2, 3], 0.29),
+            (Sampling { min_p: 0.5, ..half }, vec![2, 3], 0.25),
+            (Sampling { top_k: 3, top_p: 0.5, min_p: 0.01, ..half }, vec![2], 0.16),
             // All tokens are kept, so there is no sampling mask.
-            (GenerationOptions { min_p: 0.01, ..half }, vec![], 0.30),
+            (Sampling { min_p: 0.01, ..half }, vec![], 0.30),
         ];
-        for (options, mask, mass) in cases {
+        for (sampling, mask, mass) in cases {
+            let options = GenerationOptions { sampling, ..Default::default() };
             let drawn = draw_one(&logits(), 0.45, &options);
-            assert_eq!((drawn.token_id, &drawn.mask), (2, &mask), "{options:?}");
+            assert_eq!((drawn.token_id, &drawn.mask), (2, &mask), "{sampling:?}");
             assert!((drawn.log_prob - (0.16f64 / mass).ln()).abs() < 1e-6, "{drawn:?}");
         }
     }
 
     #[test]
     fn truncation_leaves_the_unlikely_out() {
-        let two = GenerationOptions { top_k: 2, ..Default::default() };
-        let most = GenerationOptions { top_p: 0.65, ..Default::default() };
-        let near = GenerationOptions { min_p: 0.7, ..Default::default() };
-        for options in [two, most, near] {
+        let two = Sampling { top_k: 2, ..Sampling::DEFAULT };
+        let most = Sampling { top_p: 0.65, ..Sampling::DEFAULT };
+        let near = Sampling { min_p: 0.7, ..Sampling::DEFAULT };
+        for sampling in [two, most, near] {
+            let options = GenerationOptions { sampling, ..Default::default() };
             let drawn: Vec<u32> = (0..100)
                 .map(|hundredth| {
                     draw_one(&logits(), f64::from(hundredth) / 100.0, &options).token_id
@@ -312,8 +310,7 @@ mod tests {
 
     #[test]
     fn greedy_takes_the_likeliest_at_temperature_one() {
-        let options = GenerationOptions { temperature: 0.0, ..Default::default() };
-        let drawn = draw_one(&logits(), 0.0, &options);
+        let drawn = draw_one(&logits(), 0.0, &GenerationOptions::at_temperature(0.0));
         assert_eq!(drawn.token_id, 2);
         assert!((drawn.log_prob - 0.4f64.ln()).abs() < 1e-6);
     }
@@ -326,17 +323,18 @@ mod tests {
     #[test]
     fn the_entropy_is_that_of_what_was_drawn_from() {
         let measure = |options| GenerationOptions { measure_entropy: true, ..options };
-        let half = GenerationOptions { temperature: 0.5, ..Default::default() };
+        let half = Sampling { temperature: 0.5, ..Sampling::DEFAULT };
         let cases = [
-            (half.clone(), vec![0.01, 0.04, 0.16, 0.09]),
-            (GenerationOptions { top_k: 2, ..half.clone() }, vec![0.16, 0.09]),
-            (GenerationOptions { temperature: 0.0, ..half.clone() }, vec![0.1, 0.2, 0.4, 0.3]),
+            (half, vec![0.01, 0.04, 0.16, 0.09]),
+            (Sampling { top_k: 2, ..half }, vec![0.16, 0.09]),
+            (Sampling::GREEDY, vec![0.1, 0.2, 0.4, 0.3]),
         ];
-        for (options, weights) in cases {
+        for (sampling, weights) in cases {
+            let options = GenerationOptions { sampling, ..Default::default() };
             let entropy = draw_one(&logits(), 0.3, &measure(options.clone())).entropy.unwrap();
             assert!((entropy.drawn_from - entropy_of(&weights)).abs() < 1e-6, "{entropy:?}");
             assert!((entropy.at_temperature_1 - entropy_of(&[0.1, 0.2, 0.4, 0.3])).abs() < 1e-6);
-            assert!((entropy.temperature - options.temperature).abs() < 1e-15);
+            assert!((entropy.temperature - sampling.temperature).abs() < 1e-15);
             let silent = draw_one(&logits(), 0.3, &options);
             assert_eq!(
                 (silent.entropy, silent.token_id),
@@ -347,7 +345,7 @@ mod tests {
 
     #[test]
     fn a_band_that_holds_already_changes_no_bit() {
-        let plain = GenerationOptions { temperature: 0.8, ..Default::default() };
+        let plain = GenerationOptions::at_temperature(0.8);
         let band = EntropyBand::new(Some(0.1), Some(1.38)).ok();
         for uniform in [0.0, 0.2, 0.5, 0.99] {
             let free = draw_one(&logits(), uniform, &plain);
@@ -378,8 +376,9 @@ mod tests {
     fn a_band_is_held_over_the_tokens_that_truncation_keeps() {
         let wanted = entropy_of(&[0.6, 0.4]);
         let band = EntropyBand::new(None, Some(wanted)).ok();
+        let sampling = Sampling { top_k: 2, ..Sampling::DEFAULT };
         let options =
-            GenerationOptions { top_k: 2, band, measure_entropy: true, ..Default::default() };
+            GenerationOptions { sampling, band, measure_entropy: true, ..Default::default() };
         let token = draw_one(&logits(), 0.1, &options);
         assert_eq!((token.token_id, token.mask), (2, vec![2, 3]));
         let entropy = token.entropy.unwrap();

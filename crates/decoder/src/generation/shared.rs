@@ -142,7 +142,7 @@ impl<'a> SharedBatch<'a> {
                 sample: usize::try_from(row.sample).expect("counted in usize"),
                 token_id: drawn.token_id,
                 log_prob: drawn.log_prob,
-                top: likeliest(&logits, ask.top, ask.options.temperature),
+                top: likeliest(&logits, ask.top, ask.options.sampling.temperature),
                 finish: row.finish,
             };
             if !tell(drawing) {

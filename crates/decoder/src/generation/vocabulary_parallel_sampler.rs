@@ -28,8 +28,8 @@ pub(super) fn draw_from_shards(
         // What is left out, and every entropy, depends on all tokens.
         return draw(&group.gather_columns(&logits), uniforms, options);
     }
-    let is_greedy = options.temperature <= 0.0;
-    let logits = if is_greedy { logits } else { logits / options.temperature };
+    let is_greedy = options.sampling.temperature <= 0.0;
+    let logits = if is_greedy { logits } else { logits / options.sampling.temperature };
     let (tokens, log_prob) =
         VocabularyShards::new(group, &logits).draw((!is_greedy).then_some(uniforms));
     // A log-probability that is NaN is NaN on all ranks, so that all of them gather.
@@ -123,7 +123,7 @@ mod tests {
         let mut uniforms: Vec<f64> = (0..1000).map(|k| f64::from(k) / 1000.0 + 3e-4).collect();
         uniforms.extend([0.0, 1.0 - f64::EPSILON / 2.0]);
         for temperature in [0.0, 0.5, 1.0] {
-            let options = GenerationOptions { temperature, ..GenerationOptions::default() };
+            let options = GenerationOptions::at_temperature(temperature);
             for &uniform in &uniforms {
                 let full = draw(&logits, &[uniform], &options).unwrap().remove(0);
                 let parts = draw_from_shards(&group, &logits, &[uniform], &options);
@@ -139,7 +139,7 @@ mod tests {
         let group = alone();
         let logits = Tensor::from_slice(&[0.0, f64::NAN, 1.0]).unsqueeze(0);
         for temperature in [0.0, 1.0] {
-            let options = GenerationOptions { temperature, ..GenerationOptions::default() };
+            let options = GenerationOptions::at_temperature(temperature);
             let error = draw_from_shards(&group, &logits, &[0.5], &options).unwrap_err();
             assert!(error.to_string().contains("logit 1 is NaN"), "{error}");
         }

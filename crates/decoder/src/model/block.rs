@@ -123,8 +123,9 @@ impl Block {
         x: &Tensor,
         angles: &Angles,
         attend: impl FnOnce(&Tensor, &Tensor, &Tensor) -> Tensor,
-        (cotangent, group): (&Tensor, &TensorGroup),
-        mut pull: impl FnMut((&Tensor, &Tensor), &Tensor) -> Result<Tensor, TorchError>,
+        cotangent: &Tensor,
+        group: &TensorGroup,
+        mut pull: impl FnMut(&Tensor, &Tensor, &Tensor) -> Result<Tensor, TorchError>,
     ) -> Result<Tensor, TorchError> {
         let leaf = |x: &Tensor| x.detach().set_requires_grad(true);
         let (output, down) = (&self.attention.output, &self.mlp.down);
@@ -143,21 +144,22 @@ impl Block {
             .gate_up(&Operand::plain(mlp_input.shallow_clone()), &FusedOperations::default());
         let lowered = down.forward_shard(&gated);
 
-        let mut through = |(part, projection): (&Tensor, &Projection),
+        let mut through = |part: &Tensor,
+                           projection: &Projection,
                            input: &Tensor,
                            norm: &Tensor,
                            before: &Tensor,
                            cotangent: &Tensor| {
             if let Some(bias) = projection.bias.as_ref().filter(|bias| bias.requires_grad()) {
                 // The bias is added after the sum over the ranks, so each rank has its full gradient.
-                let _constant = pull((&bias.expand_as(cotangent), cotangent), before)?;
+                let _constant = pull(&bias.expand_as(cotangent), cotangent, before)?;
             }
-            let gradient = group.sum(&pull((part, cotangent), input)?.detach());
-            let of_norm = pull((norm, &gradient), before)?;
+            let gradient = group.sum(&pull(part, cotangent, input)?.detach());
+            let of_norm = pull(norm, &gradient, before)?;
             Ok(tch::no_grad(|| cotangent + of_norm))
         };
-        let of_middle = through((&lowered, down), &mlp_input, &middle_norm, &middle, cotangent)?;
-        through((&mixed, output), &attention_input, &norm, &x, &of_middle)
+        let of_middle = through(&lowered, down, &mlp_input, &middle_norm, &middle, cotangent)?;
+        through(&mixed, output, &attention_input, &norm, &x, &of_middle)
     }
 
     /// Parameters with their names in a checkpoint, without the `model.layers.N.` prefix.

@@ -50,19 +50,19 @@ impl BlockBackward<'_> {
         cotangent: &Tensor,
     ) -> Result<Tensor, TorchError> {
         let Self { model, index, sum, .. } = self;
-        let mut pull = |pulled: (&Tensor, &Tensor), input: &Tensor| {
+        let mut pull = |output: &Tensor, cotangent: &Tensor, input: &Tensor| {
             if let Some((blocks, sum)) = sum {
-                return blocks.vjp(*index, pulled.0, pulled.1, input, sum);
+                return blocks.vjp(*index, output, cotangent, input, sum);
             }
-            torch_ext::backward(&[pulled.0], &[pulled.1])?;
+            torch_ext::backward(&[output], &[cotangent])?;
             Ok(input.grad())
         };
         if let Some(group) = model.group() {
             let block = &model.blocks()[*index];
-            return block.vjp(input, angles, attend, (cotangent, group), pull);
+            return block.vjp(input, angles, attend, cotangent, group, pull);
         }
         let output = output.unwrap_or_else(|| model.block(*index, input, angles, attend));
-        pull((&output, cotangent), input)
+        pull(&output, cotangent, input)
     }
 
     /// Passes the gradients on.

@@ -41,7 +41,7 @@ impl PackedLengths {
     pub fn attend(&self, query: &Tensor, key: &Tensor, value: &Tensor) -> Tensor {
         // Where the kernel does not take a model's heads, as those of an odd width, it is as if there were none.
         let fused = self.boundaries.as_ref().and_then(|boundaries| {
-            in_one_kernel((boundaries, &self.lengths), (query, key, value), ragged_flash_attention)
+            in_one_kernel(boundaries, &self.lengths, [query, key, value], ragged_flash_attention)
                 .ok()
         });
         fused.unwrap_or_else(|| by_length(&self.lengths, query, key, value))
@@ -60,14 +60,14 @@ fn boundaries(lengths: &[i64]) -> Tensor {
 
 /// Attends by `kernel`, which takes query, key and value as `[tokens, heads, head_dim]`.
 fn in_one_kernel(
-    (boundaries, lengths): (&Tensor, &[i64]),
-    (query, key, value): (&Tensor, &Tensor, &Tensor),
+    boundaries: &Tensor,
+    lengths: &[i64],
+    three: [&Tensor; 3],
     kernel: impl RaggedKernel,
 ) -> Result<Tensor, TorchError> {
     let ragged = Ragged { boundaries, longest: lengths.iter().copied().max().unwrap_or(0) };
-    let by_token = |x: &Tensor| x.squeeze_dim(0).transpose(0, 1);
-    let (query, key, value) = (by_token(query), by_token(key), by_token(value));
-    let mixed = kernel([&query, &key, &value], ragged, ragged, None)?;
+    let by_token = three.map(|x| x.squeeze_dim(0).transpose(0, 1));
+    let mixed = kernel(by_token.each_ref(), ragged, ragged, None)?;
     Ok(mixed.transpose(0, 1).unsqueeze(0))
 }
 
@@ -114,11 +114,10 @@ fn test_kernel(device: Device, kernel: impl RaggedKernel) -> Result<f64, String>
     let cotangent = wave(6, 0.11);
     let there = inputs.each_ref().map(|x| x.to_device(device));
     let cotangent_there = cotangent.to_device(device);
-    let computed =
-        with_gradients(&there, &cotangent_there, Kind::BFloat16, |[query, key, value]| {
-            let boundaries = boundaries(&lengths).to_device(device);
-            in_one_kernel((&boundaries, &lengths), (query, key, value), kernel)
-        });
+    let computed = with_gradients(&there, &cotangent_there, Kind::BFloat16, |three| {
+        let boundaries = boundaries(&lengths).to_device(device);
+        in_one_kernel(&boundaries, &lengths, three, kernel)
+    });
     // On the host: a device that computes nothing would agree with itself.
     let exact = with_gradients(&inputs, &cotangent, Kind::Float, |[query, key, value]| {
         Ok(by_length(&lengths, query, key, value))
@@ -183,7 +182,7 @@ mod tests {
         };
         let (query, key, value) = (wave(4, 0.3), wave(2, 0.7), wave(2, 0.2));
         let exact =
-            in_one_kernel((&boundaries(&lengths), &lengths), (&query, &key, &value), reference);
+            in_one_kernel(&boundaries(&lengths), &lengths, [&query, &key, &value], reference);
         let packed = PackedLengths::new(lengths, Device::Cpu, Kind::Double);
         assert_eq!(packed.tokens(), 14);
         let attended = packed.attend(&query, &key, &value);

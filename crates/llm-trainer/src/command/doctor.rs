@@ -76,13 +76,13 @@ pub fn run(_args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
                 ("decoding", test_fused_decoding(device, HEADS)),
             ];
             for (what, outcome) in attention {
-                let kernel = (what, "one kernel for all lengths");
-                say_which(out, ("attention", device), kernel, &outcome)?;
+                let kernel = "one kernel for all lengths";
+                say_which(out, "attention", device, what, kernel, &outcome)?;
             }
             let model = preset_model(MODEL).context("a model of this size")?;
             for (operation, outcome) in test_custom_kernels(device, &model) {
-                let kernel = (operation.name(), "a custom kernel");
-                say_which(out, ("kernel", device), kernel, &outcome)?;
+                let what = operation.name();
+                say_which(out, "kernel", device, what, "a custom kernel", &outcome)?;
             }
         }
     }
@@ -126,8 +126,10 @@ fn say_cuda(
 /// Writes one line that says how `what` is computed: by the kernel, or why by plain operators.
 fn say_which(
     out: &mut impl Write,
-    (label, device): (&str, Device),
-    (what, kernel): (&str, &str),
+    label: &str,
+    device: Device,
+    what: &str,
+    kernel: &str,
     outcome: &Result<f64, String>,
 ) -> std::io::Result<()> {
     write!(out, "{label:<12} {}: {what} by ", name_of(device))?;
@@ -208,8 +210,8 @@ mod tests {
     fn of_each_operation_it_says_what_does_it_and_why() {
         let mut out = Vec::new();
         let mut say = |outcome| {
-            let (target, kernel) = (("kernel", Device::Cuda(1)), ("the gate", "a custom kernel"));
-            say_which(&mut out, target, kernel, &outcome).unwrap();
+            let (device, kernel) = (Device::Cuda(1), "a custom kernel");
+            say_which(&mut out, "kernel", device, "the gate", kernel, &outcome).unwrap();
         };
         say(Ok(0.00374));
         say(Err("NVRTC does not compile it:\nkernels.cu(3)".to_owned()));

@@ -149,7 +149,8 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         decoder,
         &file,
         sets,
-        (args.rows, !args.no_cpu_kernels),
+        args.rows,
+        !args.no_cpu_kernels,
     )?;
     let output = args.output.clone().unwrap_or_else(|| subject.output.clone());
     let folder = ResultsFolder::begin(&output, evaluation.settings())?;

@@ -139,13 +139,11 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let (special, stop_strings) = StopStrings::split(&tokenizer, &args.stops)?;
     let mut stop_ids = tokenizer.eos_ids(&directory)?;
     stop_ids.extend(special);
+    let &Args { temperature, top_k, top_p, min_p, .. } = args;
     let options = GenerationOptions {
         samples: args.samples,
         max_new_tokens: args.max_new_tokens,
-        temperature: args.temperature,
-        top_p: args.top_p,
-        top_k: args.top_k,
-        min_p: args.min_p,
+        sampling: Sampling { temperature, top_k, top_p, min_p },
         stop_ids,
         stop_strings: stop_strings.map(Arc::new),
         rows: args.rows,

@@ -44,8 +44,8 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let group_size = args.samples.unwrap_or(run.config().rollout.group_size);
     ranks::device::set_threads(run.config().model.threads)?;
     let model = &run.config().model;
-    let (device, kind) = ranks::device::place(model.device, model.dtype, (0, 1))?;
-    ranks::device::announce(model.device, device, kind, 1);
+    let device = ranks::device::resolve(model.device)?;
+    ranks::device::announce(model.device, device, ranks::device::kind_of(model.dtype), 1);
     let progress = Progress::new("preflight", 2, 0);
     progress.phase(0, "loading the model");
     let seen = preflight(&run, args.prompts, group_size, &|done, what| progress.phase(done, what))?;

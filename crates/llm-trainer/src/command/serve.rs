@@ -129,7 +129,7 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     };
     let name = settings.model_name.clone();
     let address = SocketAddr::new(args.host, args.port);
-    let listening = listen(address, settings, decoder, (tokenizer, eos_ids, template))?;
+    let listening = listen(address, settings, decoder, tokenizer, eos_ids, template)?;
     writeln!(out, "serving {name} at http://{}", listening.address()?)?;
     out.flush()?;
     listening.serve()

@@ -62,7 +62,8 @@ impl Evaluation {
         decoder: Decoder,
         file: &EvaluationFile,
         sets: Vec<EvaluationSet>,
-        (rows, cpu_kernels): (usize, bool),
+        rows: usize,
+        cpu_kernels: bool,
     ) -> anyhow::Result<Self> {
         let tokenizer = TextTokenizer::load(directory)?;
         tokenizer.check_vocabulary(decoder.config().vocab_size)?;
@@ -77,7 +78,7 @@ impl Evaluation {
             let rows_are_alone = cpu_kernels && CpuDecoder::serves(&decoder);
             let place =
                 prepared::Place { seed: file.seed, rows, cpu_kernels, rows_are_alone, positions };
-            PreparedSet::new(set, prompts, &file.grading, (&tokenizer, &eos), place)
+            PreparedSet::new(set, prompts, &file.grading, &tokenizer, &eos, place)
                 .with_context(|| format!("set `{name}`"))
         };
         let sets = sets.into_iter().map(prepare).collect::<anyhow::Result<Vec<_>>>()?;
@@ -140,7 +141,7 @@ impl Evaluation {
                 let first = problems_in(set, responses.len());
                 let (signals, progress, done) = (&signals, &progress, &mut done);
                 let mut writer = ResponseWriter { set, folder, signals, progress, done, responses };
-                set.answer(first, (&self.decoder, &self.tokenizer), &mut writer)?;
+                set.answer(first, &self.decoder, &self.tokenizer, &mut writer)?;
             }
         }
         progress.finish();

@@ -74,7 +74,8 @@ impl PreparedSet {
         set: EvaluationSet,
         prompts: Vec<Prompt>,
         grading: &Options,
-        (tokenizer, eos): (&TextTokenizer, &[u32]),
+        tokenizer: &TextTokenizer,
+        eos: &[u32],
         Place { seed, rows, cpu_kernels, rows_are_alone, positions }: Place,
     ) -> anyhow::Result<Self> {
         let read = |Prompt { question, .. }: &Prompt| {
@@ -96,10 +97,7 @@ impl PreparedSet {
         let options = GenerationOptions {
             samples: sampling.samples,
             max_new_tokens: sampling.max_response_tokens,
-            temperature: sampling.temperature,
-            top_k: sampling.top_k,
-            top_p: sampling.top_p,
-            min_p: sampling.min_p,
+            sampling: sampling.sampling(),
             stop_ids: eos.iter().copied().chain(special).collect(),
             stop_strings: stop_strings.map(Arc::new),
             rows,
@@ -166,7 +164,8 @@ impl PreparedSet {
     pub(super) fn answer(
         &self,
         first: usize,
-        (decoder, tokenizer): (&Decoder, &TextTokenizer),
+        decoder: &Decoder,
+        tokenizer: &TextTokenizer,
         client: &mut dyn Client,
     ) -> anyhow::Result<()> {
         let problems = self.group(first);

@@ -41,7 +41,9 @@ pub fn listen(
     address: SocketAddr,
     mut settings: Settings,
     decoder: Decoder,
-    (tokenizer, eos_ids, template): (TextTokenizer, Vec<u32>, Option<ChatTemplate>),
+    tokenizer: TextTokenizer,
+    eos_ids: Vec<u32>,
+    template: Option<ChatTemplate>,
 ) -> anyhow::Result<Listening> {
     let with_name = |what: String| move |error: std::io::Error| anyhow::anyhow!("{what}: {error}");
     let listener = std::net::TcpListener::bind(address).map_err(with_name(address.to_string()))?;

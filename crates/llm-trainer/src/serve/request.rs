@@ -250,10 +250,12 @@ impl Reader {
         stop_ids.extend(special);
         stop_ids.extend(self.token_ids("stop_token_ids", &further.unwrap_or_default())?);
         Ok(GenerationOptions {
-            temperature: temperature.unwrap_or(Sampling::DEFAULT.temperature),
-            top_p: top_p.unwrap_or(Sampling::DEFAULT.top_p),
-            top_k: top_k.unwrap_or(Sampling::DEFAULT.top_k),
-            min_p: min_p.unwrap_or(Sampling::DEFAULT.min_p),
+            sampling: Sampling {
+                temperature: temperature.unwrap_or(Sampling::DEFAULT.temperature),
+                top_p: top_p.unwrap_or(Sampling::DEFAULT.top_p),
+                top_k: top_k.unwrap_or(Sampling::DEFAULT.top_k),
+                min_p: min_p.unwrap_or(Sampling::DEFAULT.min_p),
+            },
             stop_ids,
             stop_strings: stop_strings.map(Arc::new),
             ..GenerationOptions::default()

@@ -203,7 +203,7 @@ impl ExternalEngine {
             "prompt": prompt.token_ids,
             "n": options.samples,
             "max_tokens": options.max_new_tokens,
-            "temperature": options.temperature,
+            "temperature": options.sampling.temperature,
             "seed": seed_of(prompt),
             "stop": decoding.stop,
             "stop_token_ids": options.stop_ids,

@@ -18,9 +18,8 @@ fn options() -> GenerationOptions {
     GenerationOptions {
         samples: 2,
         max_new_tokens: 16,
-        temperature: 0.8,
         measure_entropy: true,
-        ..Default::default()
+        ..GenerationOptions::at_temperature(0.8)
     }
 }
 
@@ -107,7 +106,7 @@ fn banded_tokens_do_not_depend_on_how_many_rows_decode_together() {
 fn a_band_needs_a_temperature() {
     let decoder = decoder("tiny_qwen2_tied");
     let band = EntropyBand::new(Some(1.0), None).ok();
-    let options = GenerationOptions { band, temperature: 0.0, ..options() };
+    let options = GenerationOptions { band, ..GenerationOptions::at_temperature(0.0) };
     let error = run(&decoder, &options).unwrap_err().to_string();
     assert_eq!(error, "temperature is 0, expected above 0 with an entropy band");
 }

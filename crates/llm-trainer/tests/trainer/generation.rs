@@ -7,6 +7,7 @@ use decoder::generation::{
     Tally, generate, generate_each,
 };
 use decoder::model::Decoder;
+use model_files::sampling::Sampling;
 use model_files::stop_strings::StopStrings;
 use model_files::text_tokenizer::TextTokenizer;
 use tch::{Device, Kind, Tensor};
@@ -26,7 +27,7 @@ fn requests(seed: u64) -> Vec<PromptRequest<'static>> {
 }
 
 fn options() -> GenerationOptions {
-    GenerationOptions { samples: 3, max_new_tokens: 20, temperature: 0.8, ..Default::default() }
+    GenerationOptions { samples: 3, max_new_tokens: 20, ..GenerationOptions::at_temperature(0.8) }
 }
 
 /// Log-probabilities of every next token after `ids`, `[vocab]`, by one pass over the whole sequence.
@@ -39,7 +40,7 @@ fn next_log_prob(decoder: &Decoder, ids: &[u32], temperature: f64) -> Tensor {
 #[test]
 fn greedy_tokens_and_log_probs_equal_full_recomputation() {
     let decoder = decoder("tiny_qwen2_untied");
-    let options = GenerationOptions { samples: 1, temperature: 0.0, ..options() };
+    let options = GenerationOptions { samples: 1, sampling: Sampling::GREEDY, ..options() };
     let generated = generate(&decoder, &requests(0), &options).unwrap();
     for (prompt, response) in PROMPTS.iter().zip(&generated) {
         let mut sequence = prompt.to_vec();
@@ -73,7 +74,8 @@ fn log_probs_of_samples_equal_full_recomputation() {
 #[test]
 fn truncated_samples_remember_what_they_were_drawn_from() {
     let decoder = decoder("tiny_qwen2_tied");
-    let options = GenerationOptions { top_k: 40, top_p: 0.8, min_p: 0.05, ..options() };
+    let sampling = Sampling { temperature: 0.8, top_k: 40, top_p: 0.8, min_p: 0.05 };
+    let options = GenerationOptions { sampling, ..options() };
     let generated = generate(&decoder, &requests(11), &options).unwrap();
     let mut narrow = 0;
     for (index, response) in generated.iter().enumerate() {
@@ -84,7 +86,7 @@ fn truncated_samples_remember_what_they_were_drawn_from() {
             response.token_ids.iter().zip(&response.log_prob).enumerate()
         {
             let all = Vec::<f64>::try_from(next_log_prob(&decoder, &sequence, 0.8).exp()).unwrap();
-            let expected = kept_by_definition(&all, &options);
+            let expected = kept_by_definition(&all, sampling);
             assert_eq!(mask.of(position), expected, "{index} {position}");
             let total: f64 = expected.iter().map(|&id| all[id as usize]).sum();
             let expected = (all[token as usize] / total).ln();
@@ -99,19 +101,19 @@ fn truncated_samples_remember_what_they_were_drawn_from() {
 }
 
 /// The ids that top-k, then top-p, then min-p leave of a distribution, ascending.
-fn kept_by_definition(all: &[f64], options: &GenerationOptions) -> Vec<u32> {
+fn kept_by_definition(all: &[f64], sampling: Sampling) -> Vec<u32> {
     let mut likeliest: Vec<u32> = (0..256).collect();
     let probability = |id: &u32| all[*id as usize];
     likeliest.sort_by(|a, b| probability(b).total_cmp(&probability(a)));
-    likeliest.truncate(options.top_k);
-    let enough = options.top_p * likeliest.iter().map(probability).sum::<f64>();
+    likeliest.truncate(sampling.top_k);
+    let enough = sampling.top_p * likeliest.iter().map(probability).sum::<f64>();
     let mut before = 0.0;
     likeliest.retain(|id| {
         let mask = before < enough;
         before += probability(id);
         mask
     });
-    let least = options.min_p * probability(&likeliest[0]);
+    let least = sampling.min_p * probability(&likeliest[0]);
     likeliest.retain(|id| probability(id) >= least);
     likeliest.sort_unstable();
     likeliest
@@ -270,9 +272,8 @@ fn sampled_frequencies_match_the_softmax() {
     let options = GenerationOptions {
         samples: DRAWS,
         max_new_tokens: 1,
-        temperature: 2.0,
         rows: 1000,
-        ..Default::default()
+        ..GenerationOptions::at_temperature(2.0)
     };
     let drawn = generate(&decoder, &requests(9)[..1], &options).unwrap();
     let mut counts = [0usize; 256];
@@ -308,7 +309,7 @@ fn bad_requests_are_refused_with_numbers() {
         message(&[1; 500], &options()),
         "prompt 0 has 500 tokens and may grow by 20, expected at most max_position_embeddings = 512 in all"
     );
-    let negative = GenerationOptions { temperature: -1.0, ..options() };
+    let negative = GenerationOptions::at_temperature(-1.0);
     assert_eq!(message(&[1], &negative), "temperature is -1, expected a number of at least 0");
     assert!(matches!(
         generate(&decoder, &[], &GenerationOptions { rows: 0, ..options() }),

@@ -67,8 +67,7 @@ fn greedy_tokens_agree() {
         let (prompt, greedy) = (expected.ids("seq0.ids"), expected.ids("greedy.ids"));
         let options = GenerationOptions {
             max_new_tokens: greedy.len(),
-            temperature: 0.0,
-            ..Default::default()
+            ..GenerationOptions::at_temperature(0.0)
         };
         let key = SamplingKey { seed: 0, step: 0, prompt: 0 };
         let request = PromptRequest { token_ids: &prompt, key };

@@ -60,15 +60,17 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     if let Some(fault) = bootstrap.fault() {
         bail!("{}", fault.replace("bootstrap.", "--"));
     }
-    let (first, second) = (open(&args.first)?, open(&args.second)?);
+    let (first_folder, first) = open(&args.first)?;
+    let (second_folder, second) = open(&args.second)?;
     let (mut sets, mut differences, mut left_out) =
         (Vec::new(), Vec::<Resampled>::new(), Vec::new());
-    for (stream, set) in (0..).zip(&first.1.sets) {
-        if second.1.set(&set.name).is_none() {
+    for (stream, set) in (0..).zip(&first.sets) {
+        if second.set(&set.name).is_none() {
             left_out.push(set.name.clone());
             continue;
         }
-        let (left, right) = (responses(&first, &set.name)?, responses(&second, &set.name)?);
+        let left = responses(&first_folder, &first, &set.name)?;
+        let right = responses(&second_folder, &second, &set.name)?;
         let sides = [&left, &right]
             .map(|(responses, samples)| SetResponses { responses, samples: *samples });
         let (comparison, resampled) =
@@ -77,7 +79,7 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         differences.push(resampled);
     }
     left_out.extend(
-        second.1.sets.iter().map(|set| set.name.clone()).filter(|name| first.1.set(name).is_none()),
+        second.sets.iter().map(|set| set.name.clone()).filter(|name| first.set(name).is_none()),
     );
     if sets.is_empty() {
         bail!("the two evaluations share no set, expected one of the same name");
@@ -91,7 +93,7 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         return Ok(writeln!(out)?);
     }
     let names = [&args.first, &args.second].map(|path| path.display().to_string());
-    let rows = [(names[0].as_str(), &first.1), (names[1].as_str(), &second.1)];
+    let rows = [(names[0].as_str(), &first), (names[1].as_str(), &second)];
     writeln!(out, "{}", main_table(&rows))?;
     write!(out, "{}", comparison_table(&sets, (sets.len() > 1).then_some(plain_mean)))?;
     if !left_out.is_empty() {
@@ -100,9 +102,7 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-type Finished = (ResultsFolder, Results);
-
-fn open(path: &Path) -> Result<Finished, FolderError> {
+fn open(path: &Path) -> Result<(ResultsFolder, Results), FolderError> {
     let folder = ResultsFolder::open(path)?;
     match folder.results()? {
         Some(results) => Ok((folder, results)),
@@ -112,7 +112,8 @@ fn open(path: &Path) -> Result<Finished, FolderError> {
 
 /// The responses to a set, and how many to each problem.
 fn responses(
-    (folder, results): &Finished,
+    folder: &ResultsFolder,
+    results: &Results,
     set: &str,
 ) -> anyhow::Result<(Vec<run_report::evaluation::response::Response>, usize)> {
     let Some(set) = results.set(set) else { bail!("set `{set}` is not there") };

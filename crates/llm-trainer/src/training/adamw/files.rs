@@ -123,7 +123,7 @@ impl AdamW {
             let shard = self.tensor_shard(i);
             let shape = shard.map_or(shape.clone(), |shard| shard.full_shape(&shape));
             let read = |column: &str, kind: Kind| {
-                saved.elements(column, (&name, shape.as_slice(), shard), piece, kind)
+                saved.elements(column, &name, &shape, shard, piece, kind)
             };
             let columns =
                 [(FIRST, &mut self.first_moments[i]), (SECOND, &mut self.second_moments[i])];

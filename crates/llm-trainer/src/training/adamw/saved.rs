@@ -99,7 +99,9 @@ impl SavedState {
     pub(super) fn elements(
         &self,
         column: &str,
-        (name, shape, shard): (&str, &[i64], Option<TensorShard>),
+        name: &str,
+        shape: &[i64],
+        shard: Option<TensorShard>,
         piece: Piece,
         kind: Kind,
     ) -> Result<Tensor, TensorFileError> {
@@ -238,7 +240,7 @@ mod tests {
     fn read(folder: &Path, start: i64, length: i64) -> Result<Vec<f64>, TensorFileError> {
         let piece = Piece { parameter: 0, start, length };
         let state = SavedState::open(folder)?;
-        let tensor = state.elements("master", ("w", &[2, 3], None), piece, Kind::Float)?;
+        let tensor = state.elements("master", "w", &[2, 3], None, piece, Kind::Float)?;
         Ok(Vec::try_from(tensor.to_kind(Kind::Double)).unwrap())
     }
 
@@ -280,7 +282,7 @@ mod tests {
         let state = SavedState::open(folder.path()).unwrap();
         let read = |shard: Option<TensorShard>, start: i64, length: i64| {
             let piece = Piece { parameter: 0, start, length };
-            state.elements("master", ("w", &[4, 6], shard), piece, Kind::Float).unwrap()
+            state.elements("master", "w", &[4, 6], shard, piece, Kind::Float).unwrap()
         };
         assert!(read(None, 5, 9).equal(&matrix.reshape(-1).narrow(0, 5, 9)));
         for shard in shards(1, 2).chain(shards(1, 3)).chain(shards(0, 4)) {

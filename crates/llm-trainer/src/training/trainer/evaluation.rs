@@ -2,6 +2,7 @@
 
 use anyhow::Context;
 use counter_rng::{Purpose, purpose_seed};
+use model_files::sampling::Sampling;
 use question_data::prompt::Prompt;
 use run_report::evaluation::bootstrap::{Bootstrap, Estimate};
 use run_report::evaluation::measures::{Votes, counts_below, pass_at_k};
@@ -35,7 +36,8 @@ impl Sampler {
         let settings = &config.evaluation;
         let prompts: Vec<&Prompt> = held_out.prompts.iter().collect();
         let text = &self.rewarder.text;
-        let options = text.options(&config.rollout, settings.samples, settings.temperature);
+        let sampling = Sampling { temperature: settings.temperature, ..Sampling::DEFAULT };
+        let options = text.options(&config.rollout, settings.samples, sampling);
         let key = StepKey { seed: purpose_seed(config.seed, Purpose::Evaluation), step };
         let tell = |progress: &str| phase(&format!("evaluating, {progress}"));
         let (engine, judge) = (Engine::Own(&policy.model), self.rewarder.judge(config)?);

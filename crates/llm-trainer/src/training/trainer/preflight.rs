@@ -39,7 +39,8 @@ pub fn preflight(
     ensure!(prompts > 0 && group_size > 0, "a preflight of no response, expected at least one");
     let config = run.config();
     ranks::device::set_threads(config.model.threads)?;
-    let (device, kind) = ranks::device::place(config.model.device, config.model.dtype, (0, 1))?;
+    let device = ranks::device::resolve(config.model.device)?;
+    let kind = ranks::device::kind_of(config.model.dtype);
     let text = ResponseText::load(config)?;
     let questions = RunQuestions::load(config, &text.tokenizer)?;
     let model = Decoder::load(&config.model.path, device, kind)?;
@@ -54,7 +55,7 @@ pub fn preflight(
     let pass = SamplingPass {
         mesh: &DeviceMesh::single(),
         engine: Engine::Own(&model),
-        options: &rewarder.text.rollout_options(&config.rollout, group_size),
+        options: &rewarder.text.options(&config.rollout, group_size, config.rollout.sampling()),
         judge: rewarder.judge(config)?,
     };
     let key = StepKey { seed: config.seed, step: 1 };

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use model_files::sampling::Sampling;
 use model_files::stop_strings::StopStrings;
 use model_files::text_tokenizer::TextTokenizer;
 use training_run::config::{RolloutSection, RunConfig};
@@ -35,36 +36,22 @@ impl ResponseText {
         Ok(Self { tokenizer, end_ids, stop_ids, stop_strings: stop_strings.map(Arc::new) })
     }
 
-    /// Options for sampling `samples` responses to each prompt at a temperature, from the whole vocabulary.
+    /// Options for sampling `samples` responses to each prompt.
     pub(super) fn options(
         &self,
         section: &RolloutSection,
         samples: usize,
-        temperature: f64,
+        sampling: Sampling,
     ) -> GenerationOptions {
         GenerationOptions {
             samples,
             max_new_tokens: section.max_response_tokens,
-            temperature,
+            sampling,
             stop_ids: self.stop_ids.clone(),
             stop_strings: self.stop_strings.clone(),
             rows: section.rows,
             cpu_kernels: section.cpu_kernels,
             ..GenerationOptions::default()
-        }
-    }
-
-    /// Options for sampling `samples` responses to each prompt for training.
-    pub(super) fn rollout_options(
-        &self,
-        section: &RolloutSection,
-        samples: usize,
-    ) -> GenerationOptions {
-        GenerationOptions {
-            top_k: section.top_k,
-            top_p: section.top_p,
-            min_p: section.min_p,
-            ..self.options(section, samples, section.temperature)
         }
     }
 }

@@ -94,7 +94,7 @@ impl Sampler {
             groups: section.prompts_per_step,
             group_size: section.group_size,
         };
-        let options = self.rewarder.text.rollout_options(section, demand.group_size);
+        let options = self.rewarder.text.options(section, demand.group_size, section.sampling());
         if let Some(engine) = &mut self.engine {
             phase("sending the weights");
             engine

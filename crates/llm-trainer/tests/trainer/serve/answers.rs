@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use decoder::generation::{GenerationOptions, PromptRequest, SamplingKey, generate};
+use model_files::sampling::Sampling;
 use serde_json::{Value, json};
 
 use super::Server;
@@ -46,10 +47,7 @@ fn samples_are_those_of_generate_whatever_decodes_beside_them() {
     let options = GenerationOptions {
         samples: 3,
         max_new_tokens: 20,
-        temperature: 0.8,
-        top_k: 100,
-        top_p: 0.95,
-        min_p: 0.001,
+        sampling: Sampling { temperature: 0.8, top_k: 100, top_p: 0.95, min_p: 0.001 },
         stop_ids: vec![0],
         ..Default::default()
     };
