@@ -101,23 +101,20 @@ fn measure(measurement: &str) -> Result<()> {
     let decoding = decoding.into_iter().find_map(|(name, temperature, kernels)| {
         what.strip_prefix(name).map(|count| (count, temperature, kernels))
     });
-    let line = match decoding {
-        Some((count, temperature, kernels)) => {
-            let rows = count.parse().with_context(|| format!("`{count}` of `{what}`"))?;
-            let (prompt, max_new_tokens) = pair(lengths, '+')?.unwrap_or((PROMPT, new_tokens));
-            let options = GenerationOptions {
-                max_new_tokens,
-                rows,
-                cpu_kernels: kernels,
-                cuda_kernels: kernels,
-                ..GenerationOptions::at_temperature(temperature)
-            };
-            decode(&decoder, prompt, &options)?
-        }
-        None => {
-            let (sequences, length) = pair(lengths, 'x')?.unwrap_or((sequences, TOKENS));
-            pass(&decoder, what, sequences, length, activation_bytes)?
-        }
+    let line = if let Some((count, temperature, kernels)) = decoding {
+        let rows = count.parse().with_context(|| format!("`{count}` of `{what}`"))?;
+        let (prompt, max_new_tokens) = pair(lengths, '+')?.unwrap_or((PROMPT, new_tokens));
+        let options = GenerationOptions {
+            max_new_tokens,
+            rows,
+            cpu_kernels: kernels,
+            cuda_kernels: kernels,
+            ..GenerationOptions::at_temperature(temperature)
+        };
+        decode(&decoder, prompt, &options)?
+    } else {
+        let (sequences, length) = pair(lengths, 'x')?.unwrap_or((sequences, TOKENS));
+        pass(&decoder, what, sequences, length, activation_bytes)?
     };
     let memory = match device {
         Device::Cuda(index) => {
