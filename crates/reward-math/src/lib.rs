@@ -26,7 +26,6 @@ mod fold;
 mod gold;
 mod grade;
 mod normal_form;
-mod notation;
 mod numeric;
 mod options;
 mod parser;

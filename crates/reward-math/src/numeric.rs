@@ -1,6 +1,4 @@
-//! The last rung of the ladder: residues of rational expressions, enclosures of all others.
-//!
-//! Enclosures come from interval arithmetic with outward rounding.
+//! The last rung of the ladder: enclosures by interval arithmetic with outward rounding.
 //!
 //! Disjoint enclosures prove that two values differ. Overlap counts as equality if constants agree to over a thousand
 //! bits, or expressions with variables agree at several random points. No two different answers of moderate size agree
@@ -13,7 +11,6 @@ mod complex;
 mod evaluate;
 mod function;
 mod real;
-mod residue;
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -62,11 +59,6 @@ pub(crate) fn compare(
     // Names are collected and points are chosen before anything is calculated.
     let Some(rest) = fuel.checked_sub(40) else { return EnclosureComparison::Unknown };
     *fuel = rest;
-    match residue::equal(left, right, fuel) {
-        Some(true) => return EnclosureComparison::Equal,
-        Some(false) => return EnclosureComparison::Different,
-        None => {}
-    }
     let mut variables = BTreeSet::new();
     let mut integers = BTreeSet::new();
     for side in [left, right] {

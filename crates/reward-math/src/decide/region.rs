@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use dashu::Rational;
+
 use super::{Comparison, Result};
 use crate::answer::{Node, Relation};
 use crate::expression::Expression;
@@ -327,6 +329,14 @@ impl Comparison {
             (Bound::At(a), Bound::At(b)) => self.order_values(a, b)?,
         };
         Ok(by_value.map(|order| order.then(a.after.cmp(&b.after))))
+    }
+
+    /// Returns true if a constant is proven to be positive.
+    pub(super) fn is_positive(&mut self, value: &Expression) -> bool {
+        let operand = |expression| Operand { expression, plus: true };
+        let zero = Expression::Number(Rational::ZERO);
+        numeric::order(operand(&zero), operand(value), &mut self.enclosure_fuel)
+            == Some(Ordering::Less)
     }
 
     fn order_values(&mut self, a: &Expression, b: &Expression) -> Result<Option<Ordering>> {

@@ -1,10 +1,10 @@
 //! Evaluation of expressions to enclosures.
 
-use dashu::{Integer, Rational};
+use dashu::base::{Gcd, UnsignedAbs};
+use dashu::{Integer, Natural, Rational};
 
 use super::complex::Complex;
 use super::real::{Arithmetic, Failure, Real, Result};
-use crate::algebra::{greatest_divisor, least_multiple};
 use crate::expression::{Expression, Range};
 
 /// Most terms of a sum, factors of a product or of a factorial.
@@ -405,4 +405,14 @@ fn hyperbolic(field: &mut Arithmetic, name: &str, x: &Real) -> Result<Real> {
         "sech" => field.divide(&two, &sum),
         _ => field.divide(&two, &difference),
     }
+}
+
+/// Returns the greatest common divisor; 0 of 0 and 0.
+fn greatest_divisor(a: &Integer, b: &Integer) -> Natural {
+    if a.is_zero() && b.is_zero() { Natural::ZERO } else { a.gcd(b) }
+}
+
+/// Returns the least common multiple; 0 where one is 0.
+fn least_multiple(a: &Integer, b: &Integer) -> Natural {
+    if a.is_zero() || b.is_zero() { Natural::ZERO } else { (a / a.gcd(b) * b).unsigned_abs() }
 }
