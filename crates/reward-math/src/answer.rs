@@ -289,21 +289,7 @@ fn value(expression: Expression, unit: Option<String>, percent: bool) -> Node {
 }
 
 fn is_conjunction(word: &str) -> bool {
-    matches!(
-        word.trim().to_lowercase().as_str(),
-        "and"
-            | "or"
-            | ", and"
-            | ", or"
-            | "and/or"
-            | "und"
-            | "oder"
-            | "et"
-            | "ou"
-            | "或"
-            | "和"
-            | "且"
-            | "与"
-            | "及"
-    )
+    const CONJUNCTIONS: &str = "and|or|, and|, or|and/or|und|oder|et|ou|或|和|且|与|及";
+    let word = word.trim().to_lowercase();
+    CONJUNCTIONS.split('|').any(|conjunction| conjunction == word)
 }

@@ -31,6 +31,7 @@ mod options;
 mod parser;
 mod relation;
 mod reward;
+mod table;
 mod timing;
 mod token;
 mod verdict;

@@ -18,20 +18,12 @@ pub(super) fn integer_parameter(folded: &str) -> Option<String> {
 
 /// Removes "for any integer n" or ", where k is an integer" from the end of the text.
 pub(super) fn without_integers(folded: &str) -> &str {
-    const OPENINGS: [&str; 8] = [
-        "\\text{ for ",
-        "\\text{for ",
-        "\\text{ where",
-        "\\text{where",
-        " for ",
-        " where ",
-        ",where ",
-        ",for ",
-    ];
+    const OPENINGS: &str =
+        "\\text{ for |\\text{for |\\text{ where|\\text{where| for | where |,where |,for ";
     if !folded.contains("integer") {
         return folded;
     }
-    let cut = OPENINGS.iter().filter_map(|opening| folded.rfind(opening)).min();
+    let cut = OPENINGS.split('|').filter_map(|opening| folded.rfind(opening)).min();
     match cut {
         Some(at) if at > 0 && declared(&words(&without_decoration(&folded[at..]))).is_some() => {
             folded[..at].trim_end_matches([',', ' ', ';', '('])
