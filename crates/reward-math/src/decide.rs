@@ -84,15 +84,6 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64) -> (Verdict, (usi
     {
         return (Verdict::decided(true, Rung::Words), FIRST);
     }
-    // "Yes, it is possible": the first word answers the question.
-    for (bare, sentence) in [(response, gold), (gold, response)] {
-        let word = bare.words.as_deref().filter(|word| matches!(*word, "yes" | "no"));
-        if let Some(word) = word
-            && says_first(&sentence.spelling, word)
-        {
-            return (Verdict::decided(true, Rung::Words), FIRST);
-        }
-    }
     let gold_readings = match &gold.readings {
         Ok(readings) => readings,
         Err(why) => {
@@ -284,20 +275,13 @@ impl Comparison {
                         return self.expressions((&quotient, true), (expression, true));
                     }
                 }
-                // `\binom{1}{2}` is a column vector if the other side is a vector.
-                (
-                    Node::Value { expression: Expression::Binomial(first, second), .. },
-                    Node::Matrix(rows),
-                ) => {
-                    let column = vec![vec![(**first).clone()], vec![(**second).clone()]];
-                    return self.matrices(&column, rows);
-                }
                 // `A(2, 3)`: a point with its name.
                 (
                     Node::Value { expression: Expression::Function(name, arguments), .. },
                     Node::List { open: '(', items, .. },
                 ) if is_point_name(name) && arguments.len() > 1 => {
-                    return self.coordinates(arguments, items);
+                    let point: Vec<Node> = arguments.iter().cloned().map(Node::from).collect();
+                    return self.ordered(&point, items);
                 }
                 (Node::Value { expression, .. }, Node::List { open: '(', items, .. }) => {
                     if let Some(found) = self.unit_vectors(expression, items)? {
@@ -315,13 +299,6 @@ impl Comparison {
 fn is_point_name(name: &str) -> bool {
     let letter = name.trim_end_matches('\'').split('_').next().unwrap_or_default();
     letter.len() == 1 && letter.starts_with(|c: char| c.is_ascii_uppercase())
-}
-
-/// Returns true if a sentence without numbers begins with the word and a comma.
-fn says_first(sentence: &str, word: &str) -> bool {
-    let plain = sentence.strip_prefix("\\text{").unwrap_or(sentence).to_lowercase();
-    plain.strip_prefix(word).is_some_and(|rest| rest.starts_with(','))
-        && !plain.contains(|c: char| c.is_ascii_digit())
 }
 
 /// Returns the only member of a set if the other side is a value.

@@ -226,7 +226,7 @@ fn functions(
 fn has_steps(expression: &Expression) -> bool {
     expression.any(&|node| {
         matches!(node, Expression::Function(name, _)
-            if matches!(name.as_str(), "floor" | "ceil" | "mod" | "sgn" | "gcd" | "lcm" | "max" | "min"))
+            if matches!(name.as_str(), "floor" | "ceil" | "mod" | "gcd" | "lcm" | "max" | "min"))
     })
 }
 

@@ -266,7 +266,7 @@ pub(crate) fn interval(chain: &Node) -> Option<Node> {
     let infinity = |negative: bool| {
         let infinity = Expression::Symbol("\\infty".to_owned());
         let expression = if negative { Expression::Negative(Box::new(infinity)) } else { infinity };
-        Node::Value { expression, unit: None, percent: false, plus: true }
+        Node::from(expression)
     };
     // Bring all forms to: low < x < high.
     let (low, high): (Bound<'_>, Bound<'_>) = match (sides.as_slice(), relations.as_slice()) {

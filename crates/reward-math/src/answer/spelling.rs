@@ -27,7 +27,7 @@ pub(super) fn spelling(folded: &str) -> String {
     spelled
 }
 
-/// Rewrites brackets of other conventions: `]1;3[`, `<1, 2>`.
+/// Rewrites the brackets of `<1, 2>`, and removes the name of an equation.
 pub(super) fn rewritten(folded: &str) -> Cow<'_, str> {
     if let Some(inner) = folded.strip_prefix('<').and_then(|rest| rest.strip_suffix('>'))
         && inner.contains(',')
@@ -35,13 +35,7 @@ pub(super) fn rewritten(folded: &str) -> Cow<'_, str> {
     {
         return Cow::Owned(format!("\\langle {inner}\\rangle "));
     }
-    if let Some(equation) = named_equation(folded) {
-        return Cow::Borrowed(equation);
-    }
-    match french_intervals(folded) {
-        Some(text) => Cow::Owned(text),
-        None => Cow::Borrowed(folded),
-    }
+    Cow::Borrowed(named_equation(folded).unwrap_or(folded))
 }
 
 /// Returns the equation after the name of its line or curve: `l_1: x - y + 1 = 0`.
@@ -51,40 +45,6 @@ fn named_equation(folded: &str) -> Option<&str> {
         name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '{' | '}' | ' '));
     let short = name.len() <= 6 && name.starts_with(|c: char| c.is_ascii_alphabetic());
     (plain && short && rest.contains('=')).then(|| rest.trim_start())
-}
-
-/// Rewrites `]1, 3]` as `(1, 3]`: a square bracket turned outwards excludes its end.
-fn french_intervals(folded: &str) -> Option<String> {
-    let mut depth = 0_i32;
-    let mut nested = true;
-    for c in folded.chars() {
-        depth += match c {
-            '(' | '[' => 1,
-            ')' | ']' => -1,
-            _ => 0,
-        };
-        nested &= depth >= 0;
-    }
-    let brackets: Vec<(usize, char)> =
-        folded.char_indices().filter(|(_, c)| matches!(c, '[' | ']')).collect();
-    let roots = folded.contains("\\sqrt[") || folded.contains("\\\\[");
-    if (nested && depth == 0) || brackets.len() % 2 == 1 || brackets.len() > 64 || roots {
-        return None;
-    }
-    let mut text = String::with_capacity(folded.len());
-    let mut from = 0;
-    for (index, (place, c)) in brackets.into_iter().enumerate() {
-        text.push_str(&folded[from..place]);
-        text.push(match (index % 2, c) {
-            (0, '[') => '[',
-            (0, _) => '(',
-            (_, ']') => ']',
-            _ => ')',
-        });
-        from = place + 1;
-    }
-    text.push_str(&folded[from..]);
-    Some(text)
 }
 
 /// Removes "(since …", ", because …" and ", which …" from the end.

@@ -205,23 +205,6 @@ impl Comparison {
             let Some(region) = self.region(part)? else { return Ok(None) };
             regions.push(region);
         }
-        let result = self.fold_regions(&regions, combination)?;
-        // "x < -1 and x > 2" names two parts, though their intersection is empty.
-        let said_of_one = regions.iter().all(|region| region.variable.is_some());
-        if combination == Combination::Intersection
-            && said_of_one
-            && result.as_ref().is_some_and(|region| region.cuts.is_empty())
-        {
-            return self.fold_regions(&regions, Combination::Union);
-        }
-        Ok(result)
-    }
-
-    fn fold_regions(
-        &mut self,
-        regions: &[Region],
-        combination: Combination,
-    ) -> Result<Option<Region>> {
         let Some((first, rest)) = regions.split_first() else { return Ok(None) };
         let mut result = first.clone();
         for region in rest {

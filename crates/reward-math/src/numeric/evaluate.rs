@@ -334,62 +334,21 @@ impl<'b> Evaluation<'_, 'b> {
             }
             "arcsin" => field.arc_sine(x),
             "arccos" => {
-                let arc = field.arc_sine(x)?;
-                quarter_less(field, &arc)
+                let (arc, pi, two) = (field.arc_sine(x)?, field.pi()?, Real::from(2));
+                let quarter = field.divide(&pi, &two)?;
+                field.subtract(&quarter, &arc)
             }
             "arctan" => field.arc_tangent(x),
-            "arccot" => {
-                // In (0, π): the convention of continuous values.
-                let arc = field.arc_tangent(x)?;
-                quarter_less(field, &arc)
-            }
-            "arcsec" | "arccsc" => {
-                let inverse = field.divide(&one, x)?;
-                let arc = field.arc_sine(&inverse)?;
-                if name == "arccsc" { Ok(arc) } else { quarter_less(field, &arc) }
-            }
-            "sinh" | "cosh" | "tanh" | "coth" | "sech" | "csch" => hyperbolic(field, name, x),
-            "arsinh" | "arcosh" => {
-                // ln(x + √(x² ± 1))
-                let square = field.power(x, 2)?;
-                let under = if name == "arsinh" {
-                    field.add(&square, &one)?
-                } else {
-                    field.subtract(&square, &one)?
-                };
-                let root = field.root(&under, 2)?;
-                let sum = field.add(x, &root)?;
-                field.logarithm(&sum)
-            }
-            "artanh" => {
-                let (top, bottom) = (field.add(&one, x)?, field.subtract(&one, x)?);
-                let quotient = field.divide(&top, &bottom)?;
-                let logarithm = field.logarithm(&quotient)?;
-                let two = Real::from(2);
-                field.divide(&logarithm, &two)
-            }
+            "sinh" | "cosh" | "tanh" => hyperbolic(field, name, x),
             "floor" => field.floor(x),
             "ceil" => {
                 let negative = x.negated();
                 let floor = field.floor(&negative)?;
                 Ok(floor.negated())
             }
-            "sgn" => match (x.is_positive(), x.is_negative()) {
-                (true, _) => Ok(one),
-                (_, true) => Ok(Real::from(-1)),
-                _ if x.is_exactly(0) => Ok(Real::from(0)),
-                _ => Err(Failure::Unclear),
-            },
             _ => Err(Failure::Unknown),
         }
     }
-}
-
-/// Returns `π/2 - x`.
-fn quarter_less(field: &mut Arithmetic, x: &Real) -> Result<Real> {
-    let (pi, two) = (field.pi()?, Real::from(2));
-    let quarter = field.divide(&pi, &two)?;
-    field.subtract(&quarter, x)
 }
 
 fn hyperbolic(field: &mut Arithmetic, name: &str, x: &Real) -> Result<Real> {
@@ -400,10 +359,7 @@ fn hyperbolic(field: &mut Arithmetic, name: &str, x: &Real) -> Result<Real> {
     match name {
         "sinh" => field.divide(&difference, &two),
         "cosh" => field.divide(&sum, &two),
-        "tanh" => field.divide(&difference, &sum),
-        "coth" => field.divide(&sum, &difference),
-        "sech" => field.divide(&two, &sum),
-        _ => field.divide(&two, &difference),
+        _ => field.divide(&difference, &sum),
     }
 }
 
