@@ -15,7 +15,6 @@ use crate::answer::{Answer, Node};
 use crate::expression::Expression;
 use crate::normal_form;
 use crate::options::Options;
-use crate::relation;
 use crate::verdict::{ParseError, Rung, Side, Verdict};
 
 type Result<T> = std::result::Result<T, ParseError>;
@@ -256,16 +255,11 @@ impl Comparison {
                 (Node::Words(words), Node::Ratio(parts)) if words.starts_with("clock ") => {
                     return Ok((is_clock(words, parts), Rung::Words));
                 }
-                // "x < 1 or x > 2" and its union of intervals.
-                (Node::Union(parts), Node::List { open: ' ', items, .. }) => {
-                    let interval = |item: &Node| match item {
-                        Node::List { open: '(' | '[' | '{', .. } => Some(item.clone()),
-                        item => relation::interval(item),
-                    };
-                    let intervals: Option<Vec<Node>> = items.iter().map(interval).collect();
-                    if let Some(intervals) = intervals {
-                        return self.unordered(parts, &intervals);
-                    }
+                // "(0, 1) or (2, 3)"
+                (Node::Union(parts), Node::List { open: ' ', items, .. })
+                    if items.iter().all(|item| matches!(item, Node::List { .. })) =>
+                {
+                    return self.unordered(parts, items);
                 }
                 // A share of two is their quotient.
                 (Node::Ratio(parts), Node::Value { expression, .. }) => {
