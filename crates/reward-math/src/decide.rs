@@ -230,7 +230,6 @@ impl Comparison {
     }
 
     /// Compares sets of words, "no solution" and the empty set, and unions of inequalities.
-    #[expect(clippy::too_many_lines, reason = "the rules of one decision, in their order")]
     fn mixed(&mut self, left: &Node, right: &Node) -> Result<Finding> {
         for (a, b) in [(left, right), (right, left)] {
             if let Some(found) = self.repeated(a, b)? {

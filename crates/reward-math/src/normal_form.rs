@@ -165,13 +165,7 @@ impl Printer {
     }
 
     fn fraction(&mut self, expression: &Expression, plus: bool) -> Option<(Algebra, Fraction)> {
-        // A sum over an index has no normal form, infinity no arithmetic, an ellipsis no value.
-        let opaque = expression.any(&|node| match node {
-            Expression::Series { .. } => true,
-            Expression::Symbol(name) => name == "\\infty" || name == "\\ldots",
-            _ => false,
-        });
-        if opaque {
+        if is_opaque(expression) {
             return None;
         }
         self.normalised(&[(expression, plus)])
@@ -230,14 +224,10 @@ impl Printer {
         else {
             return None;
         };
-        let opaque = |expression: &Expression| {
-            expression.any(&|node| match node {
-                Expression::Series { .. } => true,
-                Expression::Symbol(name) => name == "\\infty" || name == "\\ldots",
-                _ => false,
-            })
-        };
-        if matches!(relation, Relation::In | Relation::Approximately) || opaque(a) || opaque(b) {
+        if matches!(relation, Relation::In | Relation::Approximately)
+            || is_opaque(a)
+            || is_opaque(b)
+        {
             return None;
         }
         let (mut algebra, sides) = self.normalised(&[(a, *a_plus), (b, *b_plus)])?;
@@ -278,6 +268,15 @@ impl Printer {
         };
         text::ratio(&text::Printer::new(&algebra), &normal)
     }
+}
+
+/// Returns true if an expression has no normal form: a sum over an index, infinity, an ellipsis.
+fn is_opaque(expression: &Expression) -> bool {
+    expression.any(&|node| match node {
+        Expression::Series { .. } => true,
+        Expression::Symbol(name) => name == "\\infty" || name == "\\ldots",
+        _ => false,
+    })
 }
 
 /// Returns true if the label names the value: `x = 2`, `f(x) = x + 1`; `y = 2x` is an ordinary equation.

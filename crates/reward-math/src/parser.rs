@@ -211,8 +211,8 @@ fn class(kind: &Kind) -> Class {
         Kind::Symbol(')' | ']' | '}') => Class::Close,
         Kind::Symbol(',' | ';') => Class::Separator,
         Kind::Command(name) => match name.as_str() {
-            "{" | "langle" | "lbrace" => Class::Open,
-            "}" | "rangle" | "rbrace" => Class::Close,
+            "{" | "langle" => Class::Open,
+            "}" | "rangle" => Class::Close,
             _ => Class::Other,
         },
         _ => Class::Other,

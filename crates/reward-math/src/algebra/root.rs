@@ -42,10 +42,8 @@ impl Algebra {
         coefficient: &Rational,
         index: u32,
     ) -> Result<Fraction> {
-        let mut result = match coefficient.is_negative() {
-            true => self.of_atom(Atom::Imaginary),
-            false => Fraction::one(),
-        };
+        let mut result =
+            if coefficient.is_negative() { self.of_atom(Atom::Imaginary) } else { Fraction::one() };
         let part = |times: Exponent| {
             Exponent::new(1, index.into())
                 .and_then(|part| times.checked_mul(part))

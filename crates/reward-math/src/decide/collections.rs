@@ -145,9 +145,11 @@ impl Comparison {
         right: &[T],
         equal: impl Fn(&mut Self, &T, &T) -> Result<bool>,
     ) -> Result<Finding> {
+        if left.len() != right.len() {
+            return Ok((false, Rung::Structure));
+        }
         let mut free: Vec<&T> = right.iter().collect();
-        let mut matched = left.len() == right.len();
-        for item in left.iter().take_while(|_| left.len() == right.len()) {
+        for item in left {
             let mut partner = None;
             for (index, candidate) in free.iter().enumerate() {
                 if equal(self, item, candidate)? {
@@ -155,15 +157,10 @@ impl Comparison {
                     break;
                 }
             }
-            match partner {
-                Some(index) => drop(free.swap_remove(index)),
-                None => {
-                    matched = false;
-                    break;
-                }
-            }
+            let Some(index) = partner else { return Ok((false, Rung::Structure)) };
+            free.swap_remove(index);
         }
-        Ok((matched, Rung::Structure))
+        Ok((true, Rung::Structure))
     }
 
     pub(super) fn distinct(&mut self, items: &[Node]) -> Result<Vec<Node>> {

@@ -142,7 +142,7 @@ fn product(printer: &Printer<'_>, monomial: &Monomial) -> String {
                 Atom::Symbol(name) if is_constant(name) => 1,
                 Atom::Imaginary => 2,
                 Atom::Symbol(_) => 3,
-                _ => 4,
+                Atom::Function(..) => 4,
             };
             (rank, prime, power(printer, atom, *exponent))
         })

@@ -242,7 +242,6 @@ impl<'b> Evaluation<'_, 'b> {
         Ok(total)
     }
 
-    #[expect(clippy::too_many_lines, reason = "one arm a kind of expression")]
     fn function(&mut self, name: &str, arguments: &'b [Expression]) -> Result<Complex> {
         match (name, arguments) {
             ("exp", [argument]) => {
@@ -285,23 +284,12 @@ impl<'b> Evaluation<'_, 'b> {
                 let mut best = self.real(&arguments[0])?;
                 for argument in &arguments[1..] {
                     let next = self.real(argument)?;
-                    best = match (best.is_below(&next), next.is_below(&best)) {
-                        (true, _) => {
-                            if name == "max" {
-                                next
-                            } else {
-                                best
-                            }
-                        }
-                        (_, true) => {
-                            if name == "max" {
-                                best
-                            } else {
-                                next
-                            }
-                        }
+                    let (lower, upper) = match (best.is_below(&next), next.is_below(&best)) {
+                        (true, _) => (best, next),
+                        (_, true) => (next, best),
                         _ => return Err(Failure::Unclear),
                     };
+                    best = if name == "max" { upper } else { lower };
                 }
                 Ok(best.into())
             }
@@ -313,7 +301,6 @@ impl<'b> Evaluation<'_, 'b> {
         }
     }
 
-    #[expect(clippy::too_many_lines, reason = "one arm a kind of expression")]
     fn real_function(&mut self, name: &str, x: &Real) -> Result<Real> {
         let field = &mut *self.arithmetic;
         let one = Real::from(1);

@@ -188,8 +188,7 @@ impl Parser {
             {
                 (name, exponent) = (inverse, None);
             }
-            let braced = matches!(name, "max" | "min" | "gcd" | "lcm")
-                && (parser.at_command("{") || parser.at_command("lbrace"));
+            let braced = matches!(name, "max" | "min" | "gcd" | "lcm") && parser.at_command("{");
             let arguments = if braced { parser.members()? } else { parser.arguments()? };
             let value = match (name, <[Expression; 1]>::try_from(arguments)) {
                 ("ln", Ok([argument])) => Expression::Logarithm(None, Box::new(argument)),
@@ -222,11 +221,7 @@ impl Parser {
         while self.eat_symbol(',') {
             members.push(self.sum()?);
         }
-        if self.eat_command("}") || self.eat_command("rbrace") {
-            Ok(members)
-        } else {
-            Err(self.unexpected("`\\}`"))
-        }
+        if self.eat_command("}") { Ok(members) } else { Err(self.unexpected("`\\}`")) }
     }
 
     /// Parses `(a, b)`, `{a}` or the factors up to the next sign or function.

@@ -130,7 +130,6 @@ impl Parser {
         Ok(if negative { Expression::Negative(Box::new(exponent)) } else { exponent })
     }
 
-    #[expect(clippy::too_many_lines, reason = "one arm a kind of expression")]
     pub(crate) fn primary(&mut self) -> Result<Expression> {
         if let Some(Kind::Number { value, digits, .. }) = self.peek() {
             let in_base = self.peek_at(1).is_some_and(|kind| kind.is_symbol('_'));

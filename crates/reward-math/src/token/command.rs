@@ -55,7 +55,9 @@ impl Lexer<'_> {
             meaning => {
                 let mut characters = meaning.chars();
                 let kind = match (characters.next(), characters.next()) {
-                    (Some(c), None) if !c.is_alphabetic() && c != '\\' => Kind::Symbol(c),
+                    (Some(c), None) if !c.is_alphabetic() && !matches!(c, '\\' | '{' | '}') => {
+                        Kind::Symbol(c)
+                    }
                     _ => Kind::Command(meaning.to_owned()),
                 };
                 self.push(kind, length);

@@ -64,7 +64,8 @@ pub(crate) fn unit(phrase: &str) -> Option<String> {
                 inverse = false;
                 match compound(word) {
                     Some(parts) => {
-                        factors.extend(parts.map(|(name, exponent)| (name, exponent * sign)));
+                        factors
+                            .extend(parts.iter().map(|(name, exponent)| (*name, exponent * sign)));
                     }
                     None => match name(word) {
                         Some(name) => factors.push((name, std::mem::replace(&mut power, 1) * sign)),
@@ -161,17 +162,14 @@ fn pieces(lower: &str) -> Vec<String> {
     pieces
 }
 
-/// Returns the parts of a unit that is a named quotient.
-fn compound(word: &str) -> Option<std::array::IntoIter<(&'static str, i32), 2>> {
-    Some(
-        match word {
-            "mph" => [("mile", 1), ("hour", -1)],
-            "kmh" | "kph" => [("km", 1), ("hour", -1)],
-            "cc" => [("cm", 3), ("unit", 0)],
-            _ => return None,
-        }
-        .into_iter(),
-    )
+/// Returns the parts of a unit that is a named quotient or power.
+fn compound(word: &str) -> Option<&'static [(&'static str, i32)]> {
+    Some(match word {
+        "mph" => &[("mile", 1), ("hour", -1)],
+        "kmh" | "kph" => &[("km", 1), ("hour", -1)],
+        "cc" => &[("cm", 3)],
+        _ => return None,
+    })
 }
 
 fn name(word: &str) -> Option<&'static str> {
