@@ -164,7 +164,7 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
     (
         "docs/reward-math.md",
         "reward-math explain",
-        verifier("verdict       right, decided by NormalForm"),
+        verifier("verdict       right, decided by normal-form"),
     ),
     ("docs/reward-math.md", "--skip-bad-rows", verifier("median")),
     ("docs/rollout.md", "--replay-rollouts", trainer("again: 2 steps done")),
