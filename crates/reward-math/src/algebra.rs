@@ -1,17 +1,15 @@
 //! Normal forms: fractions of polynomials over the rationals in *atoms* with rational exponents.
 //!
-//! Atoms are primes (so that `\sqrt{12}` is `2·3^{1/2}`), π, e, i, variables, roots of sums and function values. Every
-//! rewriting is an identity, so equal normal forms are equal values. Roots of variables follow the competition
-//! convention that variables are positive.
+//! Atoms are primes (so that `\sqrt{12}` is `2·3^{1/2}`), π, e, i, variables, and values of functions, to which roots of
+//! sums and of variables belong. Every rewriting is an identity, so equal normal forms are equal values.
 //!
 //! For rational functions, radicals of rationals, π and i the converse holds too: powers of distinct primes with
-//! exponents in `[0, 1)` are linearly independent over the rationals (Besicovitch 1940). Between function values some
-//! identities are not known here, and are then missed.
+//! exponents in `[0, 1)` are linearly independent over the rationals (Besicovitch 1940). Identities between values of
+//! functions are not known here: enclosures decide them.
 
 use dashu::base::BitTest;
 use dashu::{Integer, Rational};
 
-mod approximate;
 mod arithmetic;
 mod atom;
 mod exponent;
@@ -20,14 +18,12 @@ mod function;
 mod polynomial;
 mod product;
 mod root;
-mod trigonometry;
 
 use std::collections::BTreeMap;
 
 pub(crate) use atom::Atom;
 pub(crate) use exponent::Exponent;
 pub(crate) use fraction::Fraction;
-pub(crate) use function::{greatest_divisor, least_multiple};
 pub(crate) use polynomial::{Monomial, Polynomial, content};
 
 use crate::expression::{Expression, is_constant};
@@ -118,7 +114,8 @@ impl Algebra {
                         None => rest = self.add(&rest, &item)?,
                     }
                 }
-                self.add(&rest, &Fraction::from(gathered))?
+                let gathered = Fraction::from(gathered);
+                if rest.numerator.is_zero() { gathered } else { self.add(&rest, &gathered)? }
             }
             Expression::Product(items) => {
                 let mut product = Fraction::one();
@@ -144,7 +141,7 @@ impl Algebra {
             }
             Expression::Absolute(inner) => {
                 let inner = self.normalise(inner, plus)?;
-                self.absolute(&inner)?
+                self.absolute(inner)
             }
             Expression::Factorial(inner) => {
                 let inner = self.normalise(inner, plus)?;
@@ -156,12 +153,12 @@ impl Algebra {
             }
             Expression::Logarithm(base, argument) => {
                 let argument = self.normalise(argument, plus)?;
-                let top = self.natural_logarithm(&argument)?;
+                let top = self.logarithm(argument)?;
                 match base {
                     None => top,
                     Some(base) => {
                         let base = self.normalise(base, plus)?;
-                        let bottom = self.natural_logarithm(&base)?;
+                        let bottom = self.logarithm(base)?;
                         self.divide(&top, &bottom)?
                     }
                 }
@@ -171,7 +168,13 @@ impl Algebra {
                     .iter()
                     .map(|argument| self.normalise(argument, plus))
                     .collect::<Result<Vec<_>>>()?;
-                self.function(name, arguments)?
+                match (name.as_str(), arguments.as_slice()) {
+                    ("exp", [argument]) => {
+                        let e = self.symbol("e");
+                        self.power(&e, argument)?
+                    }
+                    _ => self.value_of(name, arguments),
+                }
             }
             Expression::Degrees(inner) => {
                 let value = self.normalise(inner, plus)?;
@@ -184,9 +187,7 @@ impl Algebra {
                 if plus == *flipped { value.negated() } else { value }
             }
             // Interval arithmetic adds its terms; here the sum is equal only to itself.
-            Expression::Series { .. } => {
-                self.of_atom(Atom::Function(format!("{expression:?}"), Vec::new()))
-            }
+            Expression::Series { .. } => self.value_of(&format!("{expression:?}"), Vec::new()),
         })
     }
 
@@ -237,11 +238,6 @@ impl Algebra {
         }
         Some((variable?.clone(), coefficients))
     }
-}
-
-/// Returns the value as `i64` if it is an integer of that size.
-pub(crate) fn small_integer(value: &Rational) -> Option<i64> {
-    if value.is_int() { value.numerator().try_into().ok() } else { None }
 }
 
 /// Returns the bits of the larger of numerator and denominator.

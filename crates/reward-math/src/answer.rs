@@ -13,14 +13,14 @@ mod structure;
 
 use std::borrow::Cow;
 
-use crate::expression::{Expression, is_constant};
+use crate::expression::Expression;
 use crate::fold::{fold, undecorated};
 use crate::parser::{Parser, Result};
 use crate::token::{Kind, Token, tokenize};
 use crate::verdict::ParseError;
 use crate::words;
 pub(crate) use node::{Node, Piece, Relation};
-use parameter::{integer_parameter, without_integers};
+use parameter::integer_parameter;
 use sign::{expand, list};
 use spelling::spelling;
 
@@ -106,7 +106,6 @@ impl Answer {
         }
         let (parameter, declares) = (integer_parameter(folded), folded.contains("\\in"));
         let (folded, condition) = split_condition(folded);
-        let folded = without_integers(folded);
         let folded = spelling::without_domain(spelling::without_reason(folded));
         if let Some(clock) = words::clock(folded) {
             let readings = Ok(vec![Node::Words(clock)]);
@@ -146,7 +145,7 @@ impl Answer {
 /// Returns all readings of the text: first the plain one, then those by rarer conventions.
 fn readings(folded: &str) -> std::result::Result<Vec<Node>, ParseError> {
     if let Some(number) = spelling::in_base(folded) {
-        return Ok(vec![value(Expression::Number(number), None, false)]);
+        return Ok(vec![Expression::Number(number).into()]);
     }
     // An order of points or people: a product of as many variables would be equal in any order.
     if folded.len() >= 3 && folded.bytes().all(|byte| byte.is_ascii_uppercase()) {
@@ -156,7 +155,7 @@ fn readings(folded: &str) -> std::result::Result<Vec<Node>, ParseError> {
     let tokens = tokenize(&rewritten, true)?;
     let grouped =
         tokens.iter().any(|token| matches!(token.kind, Kind::Number { grouped: true, .. }));
-    let mut readings = match parse(tokens, false) {
+    let mut readings = match parse(tokens) {
         Ok(first) => vec![first],
         Err(why @ (ParseError::Syntax { .. } | ParseError::Undefined { .. })) => {
             match words::normalise(folded) {
@@ -166,20 +165,14 @@ fn readings(folded: &str) -> std::result::Result<Vec<Node>, ParseError> {
         }
         Err(why) => return Err(why),
     };
-    if grouped && let Ok(second) = read(&rewritten, false, false) {
-        readings.push(second);
-    }
-    if rewritten.contains('[')
-        && let Ok(second) = read(&rewritten, true, true)
-        && second != readings[0]
-    {
+    if grouped && let Ok(second) = read(&rewritten, false) {
         readings.push(second);
     }
     if let [Node::Words(words)] = readings.as_slice() {
         if let Some(number) = words::number(words) {
-            readings.push(value(Expression::Number(number), None, false));
+            readings.push(Expression::Number(number).into());
         } else if let Some(rest) = spelling::behind_label(folded)
-            && let Ok(node) = read(rest, true, false)
+            && let Ok(node) = read(rest, true)
             && !matches!(node, Node::Words(_))
         {
             readings.push(node);
@@ -230,58 +223,12 @@ fn split_condition(folded: &str) -> (&str, Option<String>) {
     }
 }
 
-fn read(folded: &str, grouping: bool, gauss: bool) -> Result<Node> {
-    parse(tokenize(folded, grouping)?, gauss)
+fn read(folded: &str, grouping: bool) -> Result<Node> {
+    parse(tokenize(folded, grouping)?)
 }
 
-fn parse(tokens: Vec<Token>, gauss: bool) -> Result<Node> {
-    let mut parser = Parser::new(tokens);
-    parser.gauss = gauss;
-    parser.answer().map(without_remark)
-}
-
-/// Drops a restriction after a definition or a value: in `a_n = 2n - 1, n \ge 1` it says when, not what.
-fn without_remark(node: Node) -> Node {
-    let Node::List { open: ' ', close, mut items } = node else { return node };
-    if let [first, .., last] = items.as_slice()
-        && is_restriction(last, first)
-    {
-        items.pop();
-    }
-    if items.len() == 1 {
-        return items.remove(0);
-    }
-    Node::List { open: ' ', close, items }
-}
-
-/// Returns true if `item` bounds a variable of `first`, which defines something by it.
-fn is_restriction(item: &Node, first: &Node) -> bool {
-    let Node::Chain { sides, relations } = item else { return false };
-    let bounds = relations.iter().all(|relation| {
-        !matches!(relation, Relation::Equal | Relation::In | Relation::Approximately)
-    });
-    let names: Vec<&String> = sides
-        .iter()
-        .filter_map(|side| match side {
-            Node::Value { expression: Expression::Symbol(name), .. } => Some(name),
-            _ => None,
-        })
-        .filter(|name| !is_constant(name))
-        .collect();
-    let ([name], true) = (names.as_slice(), bounds) else { return false };
-    match first {
-        Node::Value { expression, .. } => expression.variables().contains(*name),
-        Node::Chain { sides, relations } => {
-            let [Node::Value { expression: label, .. }, Node::Value { expression, .. }] =
-                sides.as_slice()
-            else {
-                return false;
-            };
-            let is_label = matches!(label, Expression::Symbol(_) | Expression::Function(..));
-            relations == &[Relation::Equal] && is_label && expression.variables().contains(*name)
-        }
-        _ => false,
-    }
+fn parse(tokens: Vec<Token>) -> Result<Node> {
+    Parser::new(tokens).answer()
 }
 
 fn value(expression: Expression, unit: Option<String>, percent: bool) -> Node {
@@ -289,21 +236,7 @@ fn value(expression: Expression, unit: Option<String>, percent: bool) -> Node {
 }
 
 fn is_conjunction(word: &str) -> bool {
-    matches!(
-        word.trim().to_lowercase().as_str(),
-        "and"
-            | "or"
-            | ", and"
-            | ", or"
-            | "and/or"
-            | "und"
-            | "oder"
-            | "et"
-            | "ou"
-            | "或"
-            | "和"
-            | "且"
-            | "与"
-            | "及"
-    )
+    const CONJUNCTIONS: &str = "and|or|, and|, or|and/or|und|oder|et|ou|或|和|且|与|及";
+    let word = word.trim().to_lowercase();
+    CONJUNCTIONS.split('|').any(|conjunction| conjunction == word)
 }

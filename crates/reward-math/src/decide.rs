@@ -15,7 +15,6 @@ use crate::answer::{Answer, Node};
 use crate::expression::Expression;
 use crate::normal_form;
 use crate::options::Options;
-use crate::relation;
 use crate::verdict::{ParseError, Rung, Side, Verdict};
 
 type Result<T> = std::result::Result<T, ParseError>;
@@ -83,15 +82,6 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64) -> (Verdict, (usi
         && (response.is_words() || gold.is_words())
     {
         return (Verdict::decided(true, Rung::Words), FIRST);
-    }
-    // "Yes, it is possible": the first word answers the question.
-    for (bare, sentence) in [(response, gold), (gold, response)] {
-        let word = bare.words.as_deref().filter(|word| matches!(*word, "yes" | "no"));
-        if let Some(word) = word
-            && says_first(&sentence.spelling, word)
-        {
-            return (Verdict::decided(true, Rung::Words), FIRST);
-        }
     }
     let gold_readings = match &gold.readings {
         Ok(readings) => readings,
@@ -240,7 +230,6 @@ impl Comparison {
     }
 
     /// Compares sets of words, "no solution" and the empty set, and unions of inequalities.
-    #[expect(clippy::too_many_lines, reason = "the rules of one decision, in their order")]
     fn mixed(&mut self, left: &Node, right: &Node) -> Result<Finding> {
         for (a, b) in [(left, right), (right, left)] {
             if let Some(found) = self.repeated(a, b)? {
@@ -265,16 +254,11 @@ impl Comparison {
                 (Node::Words(words), Node::Ratio(parts)) if words.starts_with("clock ") => {
                     return Ok((is_clock(words, parts), Rung::Words));
                 }
-                // "x < 1 or x > 2" and its union of intervals.
-                (Node::Union(parts), Node::List { open: ' ', items, .. }) => {
-                    let interval = |item: &Node| match item {
-                        Node::List { open: '(' | '[' | '{', .. } => Some(item.clone()),
-                        item => relation::interval(item),
-                    };
-                    let intervals: Option<Vec<Node>> = items.iter().map(interval).collect();
-                    if let Some(intervals) = intervals {
-                        return self.unordered(parts, &intervals);
-                    }
+                // "(0, 1) or (2, 3)"
+                (Node::Union(parts), Node::List { open: ' ', items, .. })
+                    if items.iter().all(|item| matches!(item, Node::List { .. })) =>
+                {
+                    return self.unordered(parts, items);
                 }
                 // A share of two is their quotient.
                 (Node::Ratio(parts), Node::Value { expression, .. }) => {
@@ -284,20 +268,13 @@ impl Comparison {
                         return self.expressions((&quotient, true), (expression, true));
                     }
                 }
-                // `\binom{1}{2}` is a column vector if the other side is a vector.
-                (
-                    Node::Value { expression: Expression::Binomial(first, second), .. },
-                    Node::Matrix(rows),
-                ) => {
-                    let column = vec![vec![(**first).clone()], vec![(**second).clone()]];
-                    return self.matrices(&column, rows);
-                }
                 // `A(2, 3)`: a point with its name.
                 (
                     Node::Value { expression: Expression::Function(name, arguments), .. },
                     Node::List { open: '(', items, .. },
                 ) if is_point_name(name) && arguments.len() > 1 => {
-                    return self.coordinates(arguments, items);
+                    let point: Vec<Node> = arguments.iter().cloned().map(Node::from).collect();
+                    return self.ordered(&point, items);
                 }
                 (Node::Value { expression, .. }, Node::List { open: '(', items, .. }) => {
                     if let Some(found) = self.unit_vectors(expression, items)? {
@@ -315,13 +292,6 @@ impl Comparison {
 fn is_point_name(name: &str) -> bool {
     let letter = name.trim_end_matches('\'').split('_').next().unwrap_or_default();
     letter.len() == 1 && letter.starts_with(|c: char| c.is_ascii_uppercase())
-}
-
-/// Returns true if a sentence without numbers begins with the word and a comma.
-fn says_first(sentence: &str, word: &str) -> bool {
-    let plain = sentence.strip_prefix("\\text{").unwrap_or(sentence).to_lowercase();
-    plain.strip_prefix(word).is_some_and(|rest| rest.starts_with(','))
-        && !plain.contains(|c: char| c.is_ascii_digit())
 }
 
 /// Returns the only member of a set if the other side is a value.

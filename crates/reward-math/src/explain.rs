@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::answer::Answer;
 use crate::extract::extract;
 use crate::gold::Gold;
-use crate::notation;
+use crate::normal_form;
 use crate::options::Options;
 use crate::verdict::{How, Side, Verdict};
 use crate::verify;
@@ -76,9 +76,11 @@ fn reading(text: &str) -> String {
         Err(why) => why.to_string(),
         Ok(answer) => match answer.readings {
             Err(why) => why.to_string(),
-            Ok(readings) => {
-                readings.iter().map(notation::node).collect::<Vec<_>>().join("\n          or: ")
-            }
+            Ok(readings) => readings
+                .iter()
+                .map(normal_form::as_read)
+                .collect::<Vec<_>>()
+                .join("\n          or: "),
         },
     }
 }

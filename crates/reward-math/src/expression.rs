@@ -58,27 +58,29 @@ impl Expression {
 
     /// Returns true if any node satisfies the predicate.
     pub(crate) fn any(&self, holds: &dyn Fn(&Self) -> bool) -> bool {
-        holds(self)
-            || match self {
-                Self::Number(_) | Self::Symbol(_) => false,
-                Self::Sum(items) | Self::Product(items) | Self::Function(_, items) => {
-                    items.iter().any(|item| item.any(holds))
-                }
-                Self::Negative(a)
-                | Self::Root(a, _)
-                | Self::Absolute(a)
-                | Self::Factorial(a)
-                | Self::Degrees(a)
-                | Self::PlusMinus(a, _)
-                | Self::Logarithm(None, a) => a.any(holds),
-                Self::Quotient(a, b)
-                | Self::Power(a, b)
-                | Self::Binomial(a, b)
-                | Self::Logarithm(Some(a), b) => a.any(holds) || b.any(holds),
-                Self::Series { low, high, body, .. } => {
-                    low.any(holds) || high.any(holds) || body.any(holds)
-                }
+        holds(self) || self.any_part(&mut |part| part.any(holds))
+    }
+
+    /// Returns true if one of the parts directly below satisfies the predicate.
+    pub(crate) fn any_part<'a>(&'a self, holds: &mut dyn FnMut(&'a Self) -> bool) -> bool {
+        match self {
+            Self::Number(_) | Self::Symbol(_) => false,
+            Self::Sum(items) | Self::Product(items) | Self::Function(_, items) => {
+                items.iter().any(holds)
             }
+            Self::Negative(a)
+            | Self::Root(a, _)
+            | Self::Absolute(a)
+            | Self::Factorial(a)
+            | Self::Degrees(a)
+            | Self::PlusMinus(a, _)
+            | Self::Logarithm(None, a) => holds(a),
+            Self::Quotient(a, b)
+            | Self::Power(a, b)
+            | Self::Binomial(a, b)
+            | Self::Logarithm(Some(a), b) => holds(a) || holds(b),
+            Self::Series { low, high, body, .. } => holds(low) || holds(high) || holds(body),
+        }
     }
 
     /// Returns true if only the four operations and integer powers occur: the normal form then decides.

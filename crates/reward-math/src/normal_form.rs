@@ -5,9 +5,11 @@
 mod as_read;
 mod text;
 
+use dashu::Rational;
+
 use crate::algebra::{Algebra, Fraction};
 use crate::answer::{Answer, Node, Piece, Relation};
-use crate::expression::{Expression, is_constant};
+use crate::expression::Expression;
 use crate::options::Options;
 use crate::relation;
 use crate::verdict::ParseError;
@@ -36,14 +38,18 @@ pub fn normal_form(answer: &str, options: &Options) -> Result<String, ParseError
 
 /// Returns the normal form of one reading, at a cost of at most `fuel`.
 pub(crate) fn of(reading: &Node, fuel: u64) -> String {
-    let mut printer = Printer { fuel };
-    let mut text = printer.node(reading);
+    let mut text = Printer { fuel, as_read: false }.node(reading);
     if text.len() > MAX_BYTES {
         let end = (0..=MAX_BYTES).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
         text.truncate(end);
         text.push('…');
     }
     text
+}
+
+/// Returns a reading as parsed, with every bracket, in the same notation.
+pub(crate) fn as_read(reading: &Node) -> String {
+    Printer { fuel: 0, as_read: true }.node(reading)
 }
 
 /// Meaning of the order of members.
@@ -57,9 +63,11 @@ enum Order {
     Set,
 }
 
-/// Printer with the remaining fuel.
+/// Printer with the remaining fuel; without any, values are printed as parsed.
 struct Printer {
     fuel: u64,
+    /// Keeps members and sides in the order written.
+    as_read: bool,
 }
 
 impl Printer {
@@ -125,23 +133,21 @@ impl Printer {
 
     /// Returns the normal forms of the items, in canonical order if their order has no meaning.
     fn members(&mut self, items: &[Node], order: Order) -> Vec<String> {
-        let in_order = items.iter().any(|item| {
+        let in_order = self.as_read || items.iter().any(|item| {
             matches!(item, Node::Value { expression: Expression::Symbol(name), .. } if name == "\\ldots")
         });
-        let mut keyed: Vec<(f64, String)> = items
-            .iter()
-            .map(|item| {
-                let text = self.node(item);
-                (approximate(item).unwrap_or(f64::INFINITY), text)
-            })
-            .collect();
+        let mut texts: Vec<String> = items.iter().map(|item| self.node(item)).collect();
         if order != Order::Written && !in_order {
-            keyed.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
+            // Numbers by value, then all others by spelling.
+            texts.sort_by_cached_key(|text| {
+                let number = text.parse::<Rational>().ok();
+                (number.is_none(), number, text.clone())
+            });
         }
         if order == Order::Set && !in_order {
-            keyed.dedup_by(|a, b| a.1 == b.1);
+            texts.dedup();
         }
-        keyed.into_iter().map(|(_, text)| text).collect()
+        texts
     }
 
     /// Returns a value as a fraction of sums in a fixed order, or as parsed if that costs too much.
@@ -159,13 +165,7 @@ impl Printer {
     }
 
     fn fraction(&mut self, expression: &Expression, plus: bool) -> Option<(Algebra, Fraction)> {
-        // A sum over an index has no normal form, infinity no arithmetic, an ellipsis no value.
-        let opaque = expression.any(&|node| match node {
-            Expression::Series { .. } => true,
-            Expression::Symbol(name) => name == "\\infty" || name == "\\ldots",
-            _ => false,
-        });
-        if opaque {
+        if is_opaque(expression) {
             return None;
         }
         self.normalised(&[(expression, plus)])
@@ -185,7 +185,7 @@ impl Printer {
     }
 
     fn chain(&mut self, sides: &[Node], relations: &[Relation]) -> String {
-        if let ([left, right], [relation]) = (sides, relations) {
+        if let ([left, right], [relation], false) = (sides, relations, self.as_read) {
             let chain = Node::Chain { sides: sides.to_vec(), relations: relations.to_vec() };
             if *relation == Relation::Equal
                 && let Some((label, value)) = relation::labelled(&chain)
@@ -197,9 +197,10 @@ impl Printer {
                 return text;
             }
         }
-        let downwards = relations
-            .iter()
-            .all(|relation| matches!(relation, Relation::Greater | Relation::GreaterEqual));
+        let downwards = !self.as_read
+            && relations
+                .iter()
+                .all(|relation| matches!(relation, Relation::Greater | Relation::GreaterEqual));
         let mut printed: Vec<String> = sides.iter().map(|side| self.node(side)).collect();
         let mut signs: Vec<Relation> = relations.to_vec();
         if downwards {
@@ -223,14 +224,10 @@ impl Printer {
         else {
             return None;
         };
-        let opaque = |expression: &Expression| {
-            expression.any(&|node| match node {
-                Expression::Series { .. } => true,
-                Expression::Symbol(name) => name == "\\infty" || name == "\\ldots",
-                _ => false,
-            })
-        };
-        if matches!(relation, Relation::In | Relation::Approximately) || opaque(a) || opaque(b) {
+        if matches!(relation, Relation::In | Relation::Approximately)
+            || is_opaque(a)
+            || is_opaque(b)
+        {
             return None;
         }
         let (mut algebra, sides) = self.normalised(&[(a, *a_plus), (b, *b_plus)])?;
@@ -273,6 +270,15 @@ impl Printer {
     }
 }
 
+/// Returns true if an expression has no normal form: a sum over an index, infinity, an ellipsis.
+fn is_opaque(expression: &Expression) -> bool {
+    expression.any(&|node| match node {
+        Expression::Series { .. } => true,
+        Expression::Symbol(name) => name == "\\infty" || name == "\\ldots",
+        _ => false,
+    })
+}
+
 /// Returns true if the label names the value: `x = 2`, `f(x) = x + 1`; `y = 2x` is an ordinary equation.
 fn defines(label: &Node, value: &Node) -> bool {
     let constant = || matches!(value, Node::Value { expression, .. } if !expression.has_variable());
@@ -284,21 +290,6 @@ fn defines(label: &Node, value: &Node) -> bool {
         Node::Value { .. } => false,
         _ => true,
     }
-}
-
-fn approximate(item: &Node) -> Option<f64> {
-    let Node::Value { expression, plus, .. } = item else { return None };
-    if expression.any(&|node| {
-        matches!(node, Expression::Symbol(name) if !is_constant(name) || name == "\\infty")
-            || matches!(node, Expression::Series { .. })
-    }) {
-        return None;
-    }
-    let mut algebra = Algebra::new(2000);
-    let value = algebra.normalise(expression, *plus).ok()?;
-    let (top, _) = algebra.approximate(&value.numerator)?;
-    let (bottom, _) = algebra.approximate(&value.denominator)?;
-    Some(top / bottom)
 }
 
 /// Returns the sign of a relation, in LaTeX.

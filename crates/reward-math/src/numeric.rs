@@ -1,6 +1,4 @@
-//! The last rung of the ladder: residues of rational expressions, enclosures of all others.
-//!
-//! Enclosures come from interval arithmetic with outward rounding.
+//! The last rung of the ladder: enclosures by interval arithmetic with outward rounding.
 //!
 //! Disjoint enclosures prove that two values differ. Overlap counts as equality if constants agree to over a thousand
 //! bits, or expressions with variables agree at several random points. No two different answers of moderate size agree
@@ -13,7 +11,6 @@ mod complex;
 mod evaluate;
 mod function;
 mod real;
-mod residue;
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -62,11 +59,6 @@ pub(crate) fn compare(
     // Names are collected and points are chosen before anything is calculated.
     let Some(rest) = fuel.checked_sub(40) else { return EnclosureComparison::Unknown };
     *fuel = rest;
-    match residue::equal(left, right, fuel) {
-        Some(true) => return EnclosureComparison::Equal,
-        Some(false) => return EnclosureComparison::Different,
-        None => {}
-    }
     let mut variables = BTreeSet::new();
     let mut integers = BTreeSet::new();
     for side in [left, right] {
@@ -83,13 +75,10 @@ pub(crate) fn compare(
 pub(crate) fn order(left: Operand<'_>, right: Operand<'_>, fuel: &mut u64) -> Option<Ordering> {
     for bits in CONSTANT_BITS {
         let mut arithmetic = Arithmetic::new(bits, *fuel);
-        let enclosed = (
-            evaluate::evaluate(left, &[], &mut arithmetic),
-            evaluate::evaluate(right, &[], &mut arithmetic),
-        );
+        let enclosed = [left, right].map(|side| evaluate::evaluate(side, &[], &mut arithmetic));
         *fuel = arithmetic.fuel();
         match enclosed {
-            (Ok(a), Ok(b)) => {
+            [Ok(a), Ok(b)] => {
                 let (a, b) = (a.into_real().ok()?, b.into_real().ok()?);
                 if a.is_below(&b) {
                     return Some(Ordering::Less);
@@ -98,7 +87,7 @@ pub(crate) fn order(left: Operand<'_>, right: Operand<'_>, fuel: &mut u64) -> Op
                     return Some(Ordering::Greater);
                 }
             }
-            (Err(Failure::Unclear), _) | (_, Err(Failure::Unclear)) => {}
+            [Err(Failure::Unclear), _] | [_, Err(Failure::Unclear)] => {}
             _ => return None,
         }
     }
@@ -123,13 +112,10 @@ fn constants(left: Operand<'_>, right: Operand<'_>, fuel: &mut u64) -> Enclosure
     let mut levels = CONSTANT_BITS.to_vec();
     while let Some(bits) = (!levels.is_empty()).then(|| levels.remove(0)) {
         let mut arithmetic = Arithmetic::new(bits, *fuel);
-        let enclosed = (
-            evaluate::evaluate(left, &[], &mut arithmetic),
-            evaluate::evaluate(right, &[], &mut arithmetic),
-        );
+        let enclosed = [left, right].map(|side| evaluate::evaluate(side, &[], &mut arithmetic));
         *fuel = arithmetic.fuel();
         match enclosed {
-            (Ok(a), Ok(b)) => {
+            [Ok(a), Ok(b)] => {
                 if a.is_apart(&b) {
                     return EnclosureComparison::Different;
                 }
@@ -155,7 +141,7 @@ fn constants(left: Operand<'_>, right: Operand<'_>, fuel: &mut u64) -> Enclosure
                     };
                 }
             }
-            (Err(Failure::Unclear), _) | (_, Err(Failure::Unclear)) => {}
+            [Err(Failure::Unclear), _] | [_, Err(Failure::Unclear)] => {}
             _ => return EnclosureComparison::Unknown,
         }
     }
@@ -193,13 +179,10 @@ fn functions(
                 (*name, value)
             })
             .collect();
-        let enclosed = (
-            evaluate::evaluate(left, &point, &mut arithmetic),
-            evaluate::evaluate(right, &point, &mut arithmetic),
-        );
+        let enclosed = [left, right].map(|side| evaluate::evaluate(side, &point, &mut arithmetic));
         *fuel = arithmetic.fuel();
         match enclosed {
-            (Ok(a), Ok(b)) => {
+            [Ok(a), Ok(b)] => {
                 if a.is_apart(&b) {
                     return EnclosureComparison::Different;
                 }
@@ -218,12 +201,12 @@ fn functions(
                     };
                 }
             }
-            (Err(Failure::Unknown | Failure::OutOfFuel), _)
-            | (_, Err(Failure::Unknown | Failure::OutOfFuel)) => {
+            [Err(Failure::Unknown | Failure::OutOfFuel), _]
+            | [_, Err(Failure::Unknown | Failure::OutOfFuel)] => {
                 return EnclosureComparison::Unknown;
             }
-            (Ok(_), Err(Failure::Undefined | Failure::NotReal))
-            | (Err(Failure::Undefined | Failure::NotReal), Ok(_)) => one_sided += 1,
+            [Ok(_), Err(Failure::Undefined | Failure::NotReal)]
+            | [Err(Failure::Undefined | Failure::NotReal), Ok(_)] => one_sided += 1,
             _ => {}
         }
     }
@@ -234,7 +217,7 @@ fn functions(
 fn has_steps(expression: &Expression) -> bool {
     expression.any(&|node| {
         matches!(node, Expression::Function(name, _)
-            if matches!(name.as_str(), "floor" | "ceil" | "mod" | "sgn" | "gcd" | "lcm" | "max" | "min"))
+            if matches!(name.as_str(), "floor" | "ceil" | "mod" | "gcd" | "lcm" | "max" | "min"))
     })
 }
 
@@ -293,46 +276,17 @@ fn collect<'a>(
     integers: &mut BTreeSet<&'a str>,
 ) {
     match expression {
-        Expression::Number(_) => {}
-        Expression::Symbol(name) => {
-            if !is_constant(name) {
-                variables.insert(name);
-                if whole {
-                    integers.insert(name);
-                }
+        Expression::Symbol(name) if !is_constant(name) => {
+            variables.insert(name);
+            if whole {
+                integers.insert(name);
             }
-        }
-        Expression::Sum(items) | Expression::Product(items) => {
-            for item in items {
-                collect(item, whole, variables, integers);
-            }
-        }
-        Expression::Function(name, items) => {
-            let must_be_integer = whole || matches!(name.as_str(), "mod" | "gcd" | "lcm");
-            for item in items {
-                collect(item, must_be_integer, variables, integers);
-            }
-        }
-        Expression::Negative(a)
-        | Expression::Root(a, _)
-        | Expression::Absolute(a)
-        | Expression::Degrees(a)
-        | Expression::PlusMinus(a, _)
-        | Expression::Logarithm(None, a) => collect(a, whole, variables, integers),
-        Expression::Factorial(a) => collect(a, true, variables, integers),
-        Expression::Binomial(a, b) => {
-            collect(a, true, variables, integers);
-            collect(b, true, variables, integers);
         }
         Expression::Power(a, b) => {
             collect(a, whole, variables, integers);
             // (-1)^n is real only for integer n.
             let negative = a.literal().is_some_and(|base| base < Rational::ZERO);
             collect(b, whole || negative, variables, integers);
-        }
-        Expression::Quotient(a, b) | Expression::Logarithm(Some(a), b) => {
-            collect(a, whole, variables, integers);
-            collect(b, whole, variables, integers);
         }
         Expression::Series { index, low, high, body, .. } => {
             collect(low, true, variables, integers);
@@ -341,6 +295,18 @@ fn collect<'a>(
             collect(body, whole, &mut inner, &mut inner_integers);
             variables.extend(inner.into_iter().filter(|name| name != index));
             integers.extend(inner_integers.into_iter().filter(|name| name != index));
+        }
+        other => {
+            let whole = whole
+                || match other {
+                    Expression::Factorial(_) | Expression::Binomial(..) => true,
+                    Expression::Function(name, _) => matches!(name.as_str(), "mod" | "gcd" | "lcm"),
+                    _ => false,
+                };
+            other.any_part(&mut |part| {
+                collect(part, whole, variables, integers);
+                false
+            });
         }
     }
 }

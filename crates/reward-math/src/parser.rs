@@ -10,6 +10,7 @@ mod sum;
 pub(crate) use base::{MAX_DIGITS as MAX_DIGITS_IN_BASE, in_base};
 pub(crate) use function::function_name;
 
+use crate::table::lists;
 use crate::token::{Kind, Token};
 use crate::verdict::ParseError;
 
@@ -25,8 +26,6 @@ pub(crate) struct Parser {
     depth: usize,
     /// Constructs around the current token.
     pub(crate) around: Surroundings,
-    /// True if `[x]` is the floor of `x`.
-    pub(crate) gauss: bool,
     /// Number of environments around the current token: `&` separates cells inside them, answers outside.
     pub(crate) environments: usize,
     /// Steps spent on numbers in a base.
@@ -58,7 +57,6 @@ impl Parser {
             position: 0,
             depth: 0,
             around: Surroundings::default(),
-            gauss: false,
             environments: 0,
             base_steps: 0,
         };
@@ -213,71 +211,28 @@ fn class(kind: &Kind) -> Class {
         Kind::Symbol(')' | ']' | '}') => Class::Close,
         Kind::Symbol(',' | ';') => Class::Separator,
         Kind::Command(name) => match name.as_str() {
-            "{" | "langle" | "lbrace" => Class::Open,
-            "}" | "rangle" | "rbrace" => Class::Close,
+            "{" | "langle" => Class::Open,
+            "}" | "rangle" => Class::Close,
             _ => Class::Other,
         },
         _ => Class::Other,
     }
 }
 
-/// Treatment of the `&` of an environment, which may only align lines.
-enum Alignment {
-    None,
-    Signs,
-    All,
-}
-
-/// Signs that equations are aligned at.
-fn is_sign(kind: &Kind) -> bool {
-    match kind {
-        Kind::Symbol(c) => matches!(c, '=' | '<' | '>' | '+' | '-'),
-        Kind::Command(name) => {
-            matches!(
-                name.as_str(),
-                "le" | "leq" | "ge" | "geq" | "ne" | "neq" | "leqslant" | "geqslant"
-            )
-        }
+/// Removes each `&` beside a sign of relation: it aligns lines.
+fn without_alignment(mut tokens: Vec<Token>) -> Vec<Token> {
+    let relates = |token: Option<&Token>| match token.map(|token| &token.kind) {
+        Some(Kind::Symbol(c)) => matches!(c, '=' | '<' | '>'),
+        Some(Kind::Command(name)) => lists("le leq ge geq ne neq leqslant geqslant", name),
         _ => false,
-    }
-}
-
-/// Removes the `&` of `aligned` and the like, where they have no meaning; also in an array after a brace.
-fn without_alignment(tokens: Vec<Token>) -> Vec<Token> {
-    if !tokens.iter().any(|token| token.kind.is_command("begin")) {
-        return tokens;
-    }
-    let mut aligned: Vec<Alignment> = Vec::new();
-    let mut keep = Vec::with_capacity(tokens.len());
-    for (index, token) in tokens.iter().enumerate() {
-        if token.kind.is_command("begin") {
-            let system = match tokens.get(index + 2).map(|token| &token.kind) {
-                Some(Kind::Word(name))
-                    if name == "array" && index > 0 && tokens[index - 1].kind.is_command("{") =>
-                {
-                    Alignment::Signs
-                }
-                Some(Kind::Word(name)) => match name.as_str() {
-                    "aligned" | "align" | "gathered" | "split" | "eqnarray" => Alignment::All,
-                    _ => Alignment::None,
-                },
-                _ => Alignment::None,
-            };
-            aligned.push(system);
-        } else if token.kind.is_command("end") {
-            aligned.pop();
-        }
-        keep.push(match aligned.last() {
-            Some(Alignment::All) => !token.kind.is_symbol('&'),
-            // In an array behind a brace a mark beside a sign aligns, another begins the column of conditions.
-            Some(Alignment::Signs) => {
-                let sign = |token: Option<&Token>| token.is_some_and(|token| is_sign(&token.kind));
-                let beside = sign(index.checked_sub(1).and_then(|index| tokens.get(index)))
-                    || sign(tokens.get(index + 1));
-                !(token.kind.is_symbol('&') && beside)
-            }
-            Some(Alignment::None) | None => true,
-        });
-    }
-    tokens.into_iter().zip(keep).filter(|(_, keep)| *keep).map(|(token, _)| token).collect()
+    };
+    let aligns: Vec<bool> = (0..tokens.len())
+        .map(|at| {
+            tokens[at].kind.is_symbol('&')
+                && (relates(tokens.get(at + 1)) || relates(tokens[..at].last()))
+        })
+        .collect();
+    let mut aligns = aligns.into_iter();
+    tokens.retain(|_| aligns.next() != Some(true));
+    tokens
 }

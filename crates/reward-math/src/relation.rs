@@ -236,17 +236,6 @@ pub(crate) fn named_values(items: &[Node]) -> Option<Vec<Node>> {
     distinct.then(|| named.into_iter().map(|(_, value)| value).collect())
 }
 
-/// Returns the variable of an interval.
-pub(crate) fn variable(chain: &Node) -> Option<&str> {
-    let Node::Chain { sides, .. } = chain else { return None };
-    sides.iter().find_map(symbol)
-}
-
-/// Returns true if the node is the variable of this name.
-pub(crate) fn is_called(node: &Node, name: &str) -> bool {
-    symbol(node) == Some(name)
-}
-
 fn symbol(node: &Node) -> Option<&str> {
     match node {
         Node::Value { expression: Expression::Symbol(name), .. } if !is_constant(name) => {
@@ -254,59 +243,6 @@ fn symbol(node: &Node) -> Option<&str> {
         }
         _ => None,
     }
-}
-
-/// One end of an interval: the number, and its relation to the inside.
-type Bound<'a> = Option<(&'a Node, Relation)>;
-
-/// Returns the interval of a variable between constants: `x > 3`, `-2 \le x < 7`.
-pub(crate) fn interval(chain: &Node) -> Option<Node> {
-    let Node::Chain { sides, relations } = chain else { return None };
-    let constant = |node: &Node| matches!(node, Node::Value { expression, unit: None, percent: false, .. } if !expression.has_variable());
-    let infinity = |negative: bool| {
-        let infinity = Expression::Symbol("\\infty".to_owned());
-        let expression = if negative { Expression::Negative(Box::new(infinity)) } else { infinity };
-        Node::Value { expression, unit: None, percent: false, plus: true }
-    };
-    // Bring all forms to: low < x < high.
-    let (low, high): (Bound<'_>, Bound<'_>) = match (sides.as_slice(), relations.as_slice()) {
-        ([x, bound], [relation]) if symbol(x).is_some() && constant(bound) => match relation {
-            Relation::Less | Relation::LessEqual => (None, Some((bound, *relation))),
-            Relation::Greater | Relation::GreaterEqual => (Some((bound, relation.flipped())), None),
-            _ => return None,
-        },
-        ([bound, x], [relation]) if symbol(x).is_some() && constant(bound) => match relation {
-            Relation::Less | Relation::LessEqual => (Some((bound, *relation)), None),
-            Relation::Greater | Relation::GreaterEqual => (None, Some((bound, relation.flipped()))),
-            _ => return None,
-        },
-        ([first, x, second], [a, b])
-            if symbol(x).is_some() && constant(first) && constant(second) =>
-        {
-            match (a, b) {
-                (Relation::Less | Relation::LessEqual, Relation::Less | Relation::LessEqual) => {
-                    (Some((first, *a)), Some((second, *b)))
-                }
-                (
-                    Relation::Greater | Relation::GreaterEqual,
-                    Relation::Greater | Relation::GreaterEqual,
-                ) => (Some((second, b.flipped())), Some((first, a.flipped()))),
-                _ => return None,
-            }
-        }
-        _ => return None,
-    };
-    let closed = |bound: &Bound<'_>| {
-        bound.as_ref().is_some_and(|(_, relation)| *relation == Relation::LessEqual)
-    };
-    let end = |bound: &Bound<'_>, negative| {
-        bound.as_ref().map_or_else(|| infinity(negative), |(node, _)| (*node).clone())
-    };
-    Some(Node::List {
-        open: if closed(&low) { '[' } else { '(' },
-        close: if closed(&high) { ']' } else { ')' },
-        items: vec![end(&low, true), end(&high, false)],
-    })
 }
 
 /// Returns true if `p REL 0` and `q REL' 0` are rational multiples of each other (positive, or reversing the relation).

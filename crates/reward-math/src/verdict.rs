@@ -96,9 +96,7 @@ pub enum Rung {
     Region,
     /// Normal forms of expressions over the rationals, radicals, π, variables and function atoms.
     NormalForm,
-    /// Residues modulo large primes, or enclosures by interval arithmetic.
-    ///
-    /// The enclosures are disjoint, or overlap at over a thousand bits or at several random points.
+    /// Enclosures by interval arithmetic: disjoint, or overlapping at over a thousand bits or at several random points.
     Enclosure,
     /// The ground truth is a decimal of ten places or more, and the exact value is within one unit of the last.
     Rounding,

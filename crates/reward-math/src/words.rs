@@ -6,6 +6,17 @@ mod number;
 pub(crate) use measure::{contradict, conversion, is_measure, parts, qualifies, unit};
 pub(crate) use number::{magnitude, number, part};
 
+use std::sync::LazyLock;
+
+use crate::table::{Table, lists};
+
+/// One wording for phrases of equal meaning.
+static SYNONYMS: LazyLock<Table> =
+    LazyLock::new(|| Table::new(include_str!("words/synonyms.txt"), '|'));
+/// Full names of months.
+static MONTHS: LazyLock<Table> =
+    LazyLock::new(|| Table::new(include_str!("words/months.txt"), ' '));
+
 /// Returns words without case, articles, LaTeX, punctuation and plural; `None` if there is no word.
 ///
 /// A formula that could not be parsed only loses its spaces: every sign may count there.
@@ -19,13 +30,14 @@ pub(crate) fn normalise(folded: &str) -> Option<String> {
             .filter(|word| !matches!(*word, "the" | "a" | "an" | "there" | "is" | "are" | "it"))
             .map(|word| without_ordinal(word.trim_end_matches([',', ':', ';'])))
             .filter(|word| !word.is_empty())
-            .map(|word| month(measure::singular(word)))
+            .map(measure::singular)
+            .map(|word| MONTHS.name(word).unwrap_or(word))
             .collect()
     };
     let mut words = words;
     // "4 July" as "July 4".
     if let [day, month, ..] = words.as_mut_slice()
-        && MONTHS.contains(month)
+        && MONTHS.name(month).is_some()
         && day.bytes().all(|byte| byte.is_ascii_digit())
     {
         std::mem::swap(day, month);
@@ -42,36 +54,7 @@ pub(crate) fn normalise(folded: &str) -> Option<String> {
     if !joined.chars().any(char::is_alphabetic) {
         return None;
     }
-    Some(synonym(&joined).unwrap_or(&joined).to_owned())
-}
-
-const MONTHS: [&str; 12] = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-];
-
-/// Returns the full name of a month.
-fn month(word: &str) -> &str {
-    match word {
-        "jan" => "january",
-        "feb" => "february",
-        "aug" => "august",
-        "sep" | "sept" => "september",
-        "oct" => "october",
-        "nov" => "november",
-        "dec" => "december",
-        other => other,
-    }
+    Some(SYNONYMS.name(&joined).unwrap_or(&joined).to_owned())
 }
 
 /// Returns the number in `5th`.
@@ -95,17 +78,7 @@ fn without_commands(folded: &str) -> (String, bool) {
             let name = rest[1..].find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len() - 1);
             let command = &rest[1..=name];
             let decoration = command.starts_with("text")
-                || matches!(
-                    command,
-                    "" | "mathrm"
-                        | "mathbf"
-                        | "mbox"
-                        | "left"
-                        | "right"
-                        | "operatorname"
-                        | "mathbb"
-                        | "quad"
-                );
+                || lists(" mathrm mathbf mbox left right operatorname mathbb quad", command);
             formula |= !decoration;
             if command == "mathbb" {
                 plain.push_str(command);
@@ -133,56 +106,6 @@ fn without_commands(folded: &str) -> (String, bool) {
         rest = after;
     }
     (plain, formula)
-}
-
-/// Returns one wording for phrases of equal meaning.
-fn synonym(words: &str) -> Option<&'static str> {
-    Some(match words {
-        "dne"
-        | "doe not exist"
-        | "does not exist"
-        | "doesn t exist"
-        | "limit doe not exist"
-        | "limit does not exist" => "does not exist",
-        "no solution"
-        | "no solution exist"
-        | "have no solution"
-        | "equation ha no solution"
-        | "无解" => "no solution",
-        "no real solution exist" => "no real solution",
-        "none exist" | "no such number" | "no such number exist" => "none",
-        "all real"
-        | "all real x"
-        | "all real number"
-        | "mathbb r"
-        | "real"
-        | "real number"
-        | "mathbf r"
-        | "set of real number"
-        | "set of all real number"
-        | "any real number"
-        | "every real number" => "all reals",
-        "infinitely many solution"
-        | "infinite number of solution"
-        | "infinite solution"
-        | "infinite"
-        | "infinitely many"
-        | "infinite number" => "infinitely many",
-        "doe not converge" | "does not converge" | "divergent" | "diverge" => "diverges",
-        "converge" | "convergent" => "converges",
-        "null set" | "empty" | "empty set" => "empty set",
-        "integer" | "all integer" | "set of integer" | "set of all integer" | "any integer" => {
-            "all integer"
-        }
-        "mon" => "monday",
-        "tue" | "tues" => "tuesday",
-        "wed" => "wednesday",
-        "thu" | "thur" | "thurs" => "thursday",
-        "fri" => "friday",
-        "sat" => "saturday",
-        "sun" => "sunday",
-        _ => return None,
-    })
 }
 
 /// Returns the letters of a multiple choice, sorted: `B`, `(B)`, `B.`, `\textbf{(B)} 12`, `option B`, `B: 5`; `A, D`.

@@ -3,7 +3,6 @@
 use dashu::Natural;
 
 use super::fraction::Fraction;
-use super::polynomial::{Monomial, Polynomial};
 
 /// An indeterminate, with the rule by which its powers reduce.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -14,18 +13,6 @@ pub(crate) enum Atom {
     Imaginary,
     /// A variable or a transcendental constant; exponents are free.
     Symbol(String),
-    /// A sum under a root; exponents reduce into `[0, 1)`.
-    Base(Polynomial),
-    /// `|a|`, with `|a|² = a²`.
-    Absolute(Polynomial),
-    /// `sin a`, with `sin² = 1 - cos²`.
-    Sine(Polynomial),
-    /// `cos a`.
-    Cosine(Polynomial),
-    /// `b^m` for a symbolic exponent `m`; exponents are free, except that those of `(-1)^m` are modulo 2.
-    Power(Box<Fraction>, Monomial),
-    /// `ln a` of a prime, a symbol or a sum.
-    Logarithm(Box<Fraction>),
-    /// Any other function value.
+    /// A function value, a root of a sum or a symbolic power.
     Function(String, Vec<Fraction>),
 }

@@ -81,11 +81,6 @@ impl Polynomial {
         }
     }
 
-    /// The terms, each on its own.
-    pub(super) fn into_terms(self) -> impl Iterator<Item = (Monomial, Rational)> {
-        self.0.into_iter()
-    }
-
     /// Adds one term.
     pub(super) fn accumulate(&mut self, monomial: Monomial, coefficient: Rational) {
         use std::collections::btree_map::Entry;

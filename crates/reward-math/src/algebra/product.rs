@@ -25,15 +25,9 @@ impl Algebra {
             for (right_monomial, right_coefficient) in right.terms() {
                 self.spend_on(left_coefficient, right_coefficient)?;
                 let coefficient = multiply(left_coefficient, right_coefficient);
-                let (monomial, clean) = self.merge(left_monomial, right_monomial)?;
-                if clean {
-                    product.accumulate(monomial, coefficient);
-                } else {
-                    for (monomial, coefficient) in self.reduce(monomial, coefficient)?.into_terms()
-                    {
-                        product.accumulate(monomial, coefficient);
-                    }
-                }
+                let merged = self.merge(left_monomial, right_monomial)?;
+                let (monomial, coefficient) = self.reduced(merged, coefficient)?;
+                product.accumulate(monomial, coefficient);
             }
         }
         Ok(product)
@@ -54,105 +48,75 @@ impl Algebra {
         )
     }
 
-    /// Multiplies monomials by adding exponents; the flag is true if no atom needs reducing.
-    fn merge(&mut self, left: &Monomial, right: &Monomial) -> Result<(Monomial, bool)> {
+    /// Multiplies monomials by adding exponents.
+    fn merge(&mut self, left: &Monomial, right: &Monomial) -> Result<Monomial> {
         self.spend(1 + (left.len() + right.len()) as u64 / 2)?;
         let mut merged = Monomial::with_capacity(left.len() + right.len());
-        let (mut a, mut b) = (left.iter().peekable(), right.iter().peekable());
-        let mut clean = true;
+        let (mut a, mut b) = (left.iter().copied().peekable(), right.iter().copied().peekable());
         loop {
-            let (id, exponent) = match (a.peek(), b.peek()) {
-                (None, None) => return Ok((merged, clean)),
+            let next = match (a.peek(), b.peek()) {
+                (Some(x), Some(y)) if x.0 > y.0 => b.next(),
                 (Some(x), Some(y)) if x.0 == y.0 => {
-                    let exponent = x.1.checked_add(y.1).ok_or(ParseError::OutOfFuel)?;
-                    let id = x.0;
-                    a.next();
+                    let sum = x.1.checked_add(y.1).ok_or(ParseError::OutOfFuel)?;
                     b.next();
-                    (id, exponent)
+                    a.next().map(|(id, _)| (id, sum))
                 }
-                (Some(x), Some(y)) if x.0 > y.0 => {
-                    let taken = (y.0, y.1);
-                    b.next();
-                    taken
-                }
-                (Some(x), _) => {
-                    let taken = (x.0, x.1);
-                    a.next();
-                    taken
-                }
-                (None, Some(y)) => {
-                    let taken = (y.0, y.1);
-                    b.next();
-                    taken
-                }
+                (Some(_), _) => a.next(),
+                (None, _) => b.next(),
             };
+            let Some((id, exponent)) = next else { return Ok(merged) };
             if exponent.numerator().unsigned_abs() > 1 << 40 || exponent.denominator() > 1 << 20 {
                 return Err(ParseError::OutOfFuel);
             }
             if exponent.numerator() != 0 {
-                clean &= self.modulus(id).is_none_or(|modulus| exponent.turns(modulus).0 == 0);
                 merged.push((id, exponent));
             }
         }
     }
 
-    /// Returns the exponent from which on powers of the atom are rewritten.
-    fn modulus(&self, id: u32) -> Option<i64> {
-        match self.atom(id) {
-            Atom::Prime(_) | Atom::Base(_) => Some(1),
-            Atom::Imaginary | Atom::Absolute(_) | Atom::Sine(_) => Some(2),
-            Atom::Power(base, _) if base.as_constant().is_some_and(|b| b == Rational::NEG_ONE) => {
-                Some(2)
-            }
-            _ => None,
-        }
-    }
-
-    /// Brings every exponent below its modulus. Negative powers of sums never arise: division removes them.
-    pub(super) fn reduce(
+    /// Brings exponents of primes into `[0, 1)` and those of `i` into `[0, 2)`.
+    fn reduced(
         &mut self,
         monomial: Monomial,
         coefficient: Rational,
-    ) -> Result<Polynomial> {
-        let mut coefficient = coefficient;
-        let mut kept = Monomial::new();
-        let mut extra: Vec<(Polynomial, u64)> = Vec::new();
+    ) -> Result<(Monomial, Rational)> {
+        let (mut coefficient, mut kept) = (coefficient, Monomial::with_capacity(monomial.len()));
         for (id, exponent) in monomial {
-            let Some(modulus) = self.modulus(id) else {
-                kept.push((id, exponent));
-                continue;
+            let modulus = match self.atom(id) {
+                Atom::Prime(_) => 1,
+                Atom::Imaginary => 2,
+                _ => {
+                    kept.push((id, exponent));
+                    continue;
+                }
             };
             let (turns, rest) = exponent.turns(modulus);
-            let times = turns.unsigned_abs();
-            match self.atom(id).clone() {
-                Atom::Prime(prime) => {
-                    let power = self.integer_power(&prime, times)?;
-                    let factor = Rational::from(power);
+            match self.atom(id) {
+                Atom::Prime(prime) if turns != 0 => {
+                    let prime = prime.clone();
+                    let factor = Rational::from(self.integer_power(&prime, turns.unsigned_abs())?);
                     self.spend_on(&coefficient, &factor)?;
                     let factor = if turns < 0 { factor.inv() } else { factor };
                     coefficient = multiply(&coefficient, &factor);
                 }
                 Atom::Imaginary if turns % 2 != 0 => coefficient = -coefficient,
-                Atom::Base(base) => extra.push((base, times)),
-                Atom::Absolute(inner) => extra.push((inner, 2 * times)),
-                Atom::Sine(argument) => {
-                    let cosine = self.intern(Atom::Cosine(argument));
-                    let square = vec![(cosine, Exponent::from(2))];
-                    let one = Polynomial::constant(Rational::ONE);
-                    extra.push((one.plus(&Polynomial::term(square, Rational::NEG_ONE)), times));
-                }
                 _ => {}
             }
             if rest.numerator() != 0 {
                 kept.push((id, rest));
             }
         }
-        let mut result = Polynomial::term(kept, coefficient);
-        for (factor, times) in extra {
-            let power = self.polynomial_power(&factor, times)?;
-            result = self.multiply_polynomials(&result, &power)?;
-        }
-        Ok(result)
+        Ok((kept, coefficient))
+    }
+
+    /// Returns the term with reduced exponents.
+    pub(super) fn reduce(
+        &mut self,
+        monomial: Monomial,
+        coefficient: Rational,
+    ) -> Result<Polynomial> {
+        let (monomial, coefficient) = self.reduced(monomial, coefficient)?;
+        Ok(Polynomial::term(monomial, coefficient))
     }
 
     pub(super) fn polynomial_power(
@@ -194,7 +158,7 @@ impl Algebra {
         Ok(result)
     }
 
-    pub(super) fn rational_power(&mut self, base: &Rational, exponent: u64) -> Result<Rational> {
+    fn rational_power(&mut self, base: &Rational, exponent: u64) -> Result<Rational> {
         for part in [base.numerator().unsigned_abs(), base.denominator().clone()] {
             self.spend_on_power(&part, exponent)?;
         }

@@ -9,7 +9,7 @@ impl Parser {
     pub(super) fn builder(&mut self) -> Result<Option<Node>> {
         let opens = match self.peek() {
             Some(Kind::Symbol('{')) => true,
-            Some(Kind::Command(name)) => name == "{" || name == "lbrace",
+            Some(Kind::Command(name)) => name == "{",
             _ => false,
         };
         let Some((close, _)) = self.bracket().filter(|_| opens) else { return Ok(None) };

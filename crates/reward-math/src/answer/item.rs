@@ -217,9 +217,7 @@ impl Parser {
     /// Skips the sign in `\mathbb{R} - \{0\}` or `\mathbb{R} / \{0\}`.
     fn eat_sign_before_brace(&mut self) -> bool {
         let is_sign = (self.at_symbol('-') || self.at_symbol('/'))
-            && self
-                .peek_at(1)
-                .is_some_and(|kind| kind.is_command("{") || kind.is_command("lbrace"));
+            && self.peek_at(1).is_some_and(|kind| kind.is_command("{"));
         if is_sign {
             self.advance();
         }

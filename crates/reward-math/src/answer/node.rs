@@ -31,6 +31,13 @@ pub(crate) enum Node {
     Builder { head: Box<Node>, conditions: Vec<Node> },
 }
 
+impl From<Expression> for Node {
+    /// Returns a value without unit and percent sign.
+    fn from(expression: Expression) -> Self {
+        Self::Value { expression, unit: None, percent: false, plus: true }
+    }
+}
+
 /// A relation between two sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Relation {

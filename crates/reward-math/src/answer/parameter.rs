@@ -16,30 +16,6 @@ pub(super) fn integer_parameter(folded: &str) -> Option<String> {
     member.or_else(in_words).map(str::to_owned)
 }
 
-/// Removes "for any integer n" or ", where k is an integer" from the end of the text.
-pub(super) fn without_integers(folded: &str) -> &str {
-    const OPENINGS: [&str; 8] = [
-        "\\text{ for ",
-        "\\text{for ",
-        "\\text{ where",
-        "\\text{where",
-        " for ",
-        " where ",
-        ",where ",
-        ",for ",
-    ];
-    if !folded.contains("integer") {
-        return folded;
-    }
-    let cut = OPENINGS.iter().filter_map(|opening| folded.rfind(opening)).min();
-    match cut {
-        Some(at) if at > 0 && declared(&words(&without_decoration(&folded[at..]))).is_some() => {
-            folded[..at].trim_end_matches([',', ' ', ';', '('])
-        }
-        _ => folded,
-    }
-}
-
 /// Returns the name in a clause that declares an integer and says nothing else.
 fn declared<'a>(clause: &[&'a str]) -> Option<&'a str> {
     let (["for", "integer" | "integers", name]
@@ -70,7 +46,7 @@ fn words(plain: &str) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{integer_parameter, without_integers};
+    use super::integer_parameter;
 
     #[test]
     fn declarations_name_the_parameter() {
@@ -84,16 +60,6 @@ mod tests {
             ("7", None),
         ] {
             assert_eq!(integer_parameter(text).as_deref(), name, "{text}");
-        }
-    }
-
-    #[test]
-    fn only_declarations_of_integers_are_cut() {
-        assert_eq!(without_integers("n\\pi\\text{ for any integer } n"), "n\\pi");
-        assert_eq!(without_integers("2m, where m is an integer"), "2m");
-        for other in ["ax where a = 3", "ax where a is an integer and x = 2", "2 for integer sums"]
-        {
-            assert_eq!(without_integers(other), other);
         }
     }
 }

@@ -136,37 +136,3 @@ fn with_sign(expression: &Expression, plus: bool) -> Expression {
 fn has_either(expression: &Expression) -> bool {
     expression.any(&|node| matches!(node, Expression::PlusMinus(..)))
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::{Options, verify};
-
-    fn right(prediction: &str, gold: &str) -> bool {
-        verify(&format!(r"\boxed{{{prediction}}}"), gold, &Options::strict()).is_right()
-    }
-
-    #[test]
-    fn either_sign_is_never_one_of_them() {
-        let cases = [
-            (r"(\pm1,2)", "(1,2)"),
-            (r"(\pm1,\mp2)", "(1,-2)"),
-            (r"(1,\pm2,\pm3,\pm4,\pm5,\pm6)", "(1,2,3,4,5,6)"),
-            (r"((\pm1,2),3)", "((1,2),3)"),
-            (r"[\pm1,2]", "[1,2]"),
-            (r"\pm1:2", "1:2"),
-            (r"\begin{pmatrix}\pm1\\2\end{pmatrix}", r"\begin{pmatrix}1\\2\end{pmatrix}"),
-        ];
-        for (prediction, gold) in cases {
-            assert!(!right(prediction, gold), "{prediction} {gold}");
-            assert!(!right(gold, prediction), "{gold} {prediction}");
-            assert!(right(&prediction.replace('1', "1.0"), prediction), "{prediction}");
-        }
-    }
-
-    #[test]
-    fn signs_are_chosen_each_for_itself_or_together() {
-        assert!(right(r"(\pm1,\pm2)", "(1,2),(1,-2),(-1,2),(-1,-2)"));
-        assert!(right(r"(\pm1,\mp2)", "(1,-2),(-1,2)"));
-        assert!(right(r"\{\pm1,2\}", r"\{1,-1,2\}"));
-    }
-}

@@ -27,7 +27,7 @@ pub(super) fn spelling(folded: &str) -> String {
     spelled
 }
 
-/// Rewrites brackets of other conventions: `]1;3[`, `<1, 2>`.
+/// Rewrites the brackets of `<1, 2>`, and removes the name of an equation.
 pub(super) fn rewritten(folded: &str) -> Cow<'_, str> {
     if let Some(inner) = folded.strip_prefix('<').and_then(|rest| rest.strip_suffix('>'))
         && inner.contains(',')
@@ -35,13 +35,7 @@ pub(super) fn rewritten(folded: &str) -> Cow<'_, str> {
     {
         return Cow::Owned(format!("\\langle {inner}\\rangle "));
     }
-    if let Some(equation) = named_equation(folded) {
-        return Cow::Borrowed(equation);
-    }
-    match french_intervals(folded) {
-        Some(text) => Cow::Owned(text),
-        None => Cow::Borrowed(folded),
-    }
+    Cow::Borrowed(named_equation(folded).unwrap_or(folded))
 }
 
 /// Returns the equation after the name of its line or curve: `l_1: x - y + 1 = 0`.
@@ -53,54 +47,10 @@ fn named_equation(folded: &str) -> Option<&str> {
     (plain && short && rest.contains('=')).then(|| rest.trim_start())
 }
 
-/// Rewrites `]1, 3]` as `(1, 3]`: a square bracket turned outwards excludes its end.
-fn french_intervals(folded: &str) -> Option<String> {
-    let mut depth = 0_i32;
-    let mut nested = true;
-    for c in folded.chars() {
-        depth += match c {
-            '(' | '[' => 1,
-            ')' | ']' => -1,
-            _ => 0,
-        };
-        nested &= depth >= 0;
-    }
-    let brackets: Vec<(usize, char)> =
-        folded.char_indices().filter(|(_, c)| matches!(c, '[' | ']')).collect();
-    let roots = folded.contains("\\sqrt[") || folded.contains("\\\\[");
-    if (nested && depth == 0) || brackets.len() % 2 == 1 || brackets.len() > 64 || roots {
-        return None;
-    }
-    let mut text = String::with_capacity(folded.len());
-    let mut from = 0;
-    for (index, (place, c)) in brackets.into_iter().enumerate() {
-        text.push_str(&folded[from..place]);
-        text.push(match (index % 2, c) {
-            (0, '[') => '[',
-            (0, _) => '(',
-            (_, ']') => ']',
-            _ => ')',
-        });
-        from = place + 1;
-    }
-    text.push_str(&folded[from..]);
-    Some(text)
-}
-
 /// Removes "(since …", ", because …" and ", which …" from the end.
 pub(super) fn without_reason(folded: &str) -> &str {
-    const REASONS: [&str; 9] = [
-        " (since ",
-        " (because ",
-        " (as ",
-        ", since ",
-        ", because ",
-        ", which ",
-        " because ",
-        "\\text{ because",
-        "\\text{ since",
-    ];
-    let cut = REASONS.iter().filter_map(|reason| folded.find(reason)).min();
+    const REASONS: &str = " (since | (because | (as |, since |, because |, which | because |\\text{ because|\\text{ since";
+    let cut = REASONS.split('|').filter_map(|reason| folded.find(reason)).min();
     match cut {
         Some(at) if !folded[..at].trim().is_empty() => folded[..at].trim_end(),
         _ => folded,
@@ -133,21 +83,9 @@ pub(super) fn without_domain(folded: &str) -> &str {
     for space in ["\\,", "\\;", "\\:", "\\"] {
         separated = separated.strip_suffix(space).map_or(separated, str::trim_end);
     }
-    let separator = [
-        ",",
-        ";",
-        "(",
-        "\\quad",
-        "\\text{ where }",
-        "\\text{where }",
-        "\\text{ for }",
-        "\\text{for }",
-        "where",
-        "with",
-        " for",
-    ]
-    .into_iter()
-    .find(|separator| separated.ends_with(separator));
+    let separators =
+        ",|;|(|\\quad|\\text{ where }|\\text{where }|\\text{ for }|\\text{for }|where|with| for";
+    let separator = separators.split('|').find(|separator| separated.ends_with(separator));
     let Some(separator) =
         separator.filter(|separator| (1..=3).contains(&length) && (*separator == "(") == closed)
     else {
@@ -162,52 +100,18 @@ pub(super) fn without_domain(folded: &str) -> &str {
 
 /// Returns the text after "the point", "approximately" and other words before the value.
 pub(super) fn behind_label(folded: &str) -> Option<&str> {
-    const LABELS: &[&str] = &[
-        "the answer is",
-        "the answer",
-        "answer is",
-        "answer",
-        "final answer",
-        "the point",
-        "point",
-        "the points",
-        "the interval",
-        "the set",
-        "the solution is",
-        "the solutions are",
-        "solution",
-        "the equation",
-        "the value",
-        "the line",
-        "the parabola",
-        "the circle",
-        "the function",
-        "both",
-        "about",
-        "approximately",
-        "exactly",
-        "so",
-        "thus",
-        "hence",
-        "therefore",
-        "a total of",
-        "day",
-        "答案",
-        "答案是",
-        "答案为",
-        "答",
-        "第",
-        "共",
-        "约",
-    ];
+    const LABELS: &str = "the answer is|the answer|answer is|answer|final answer|the point|point|the points|the interval|\
+                          the set|the solution is|the solutions are|solution|the equation|the value|the line|\
+                          the parabola|the circle|the function|both|about|approximately|exactly|so|thus|hence|\
+                          therefore|a total of|day|答案|答案是|答案为|答|第|共|约";
     let inner = folded.strip_prefix("\\text{").or_else(|| folded.strip_prefix("\\text {"));
     let text = inner.unwrap_or(folded);
-    let start = |label: &&&str| {
+    let starts = |label: &&str| {
         text.as_bytes()
             .get(..label.len())
             .is_some_and(|start| start.eq_ignore_ascii_case(label.as_bytes()))
     };
-    let label = LABELS.iter().filter(start).max_by_key(|label| label.len())?;
+    let label = LABELS.split('|').filter(starts).max_by_key(|label| label.len())?;
     let rest = &text[label.len()..];
     if label.is_ascii() && rest.starts_with(|c: char| c.is_ascii_alphabetic()) {
         return None;

@@ -11,7 +11,7 @@ impl Parser {
         if self.at_command("begin") {
             return self.environment().map(Some);
         }
-        let set_brace = |kind: &Kind| kind.is_command("{") || kind.is_command("lbrace");
+        let set_brace = |kind: &Kind| kind.is_command("{");
         if self.peek().is_some_and(set_brace)
             && self.peek_at(1).is_some_and(|k| k.is_command("begin"))
         {
@@ -29,7 +29,7 @@ impl Parser {
             Some(Kind::Symbol('{')) if self.bracket().is_some_and(|(_, separated)| separated) => {
                 '{'
             }
-            Some(Kind::Command(name)) if name == "{" || name == "lbrace" => '{',
+            Some(Kind::Command(name)) if name == "{" => '{',
             Some(Kind::Command(name)) if name == "langle" => '(',
             Some(Kind::Command(name)) if name == "emptyset" || name == "varnothing" => {
                 self.advance();

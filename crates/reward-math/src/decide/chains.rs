@@ -11,12 +11,6 @@ impl Comparison {
         if self.same_relation(left, right)? {
             return Ok((true, Rung::Relation));
         }
-        if let (Some(a), Some(b)) = (relation::interval(left), relation::interval(right)) {
-            return Ok((
-                relation::variable(left) == relation::variable(right) && self.compare(&a, &b)?.0,
-                Rung::Relation,
-            ));
-        }
         if let (Some((_, value)), Some(renamed)) =
             (relation::labelled(left), relation::with_same_argument(left, right))
         {
@@ -36,15 +30,6 @@ impl Comparison {
             {
                 let list = Node::List { open: ' ', close: ' ', items };
                 return Ok((self.compare(&list, value)?.0, Rung::Relation));
-            }
-        }
-        // `x \in (0, 1)` and `0 < x < 1`.
-        for (member, bounds) in [(left, right), (right, left)] {
-            if let (Some((label, set)), Some(interval)) =
-                (relation::labelled(member), relation::interval(bounds))
-                && relation::variable(bounds).is_some_and(|name| relation::is_called(label, name))
-            {
-                return Ok((self.compare(set, &interval)?.0, Rung::Relation));
             }
         }
         Ok((false, Rung::Relation))
@@ -107,12 +92,6 @@ impl Comparison {
         if let Some((_, value)) = relation::labelled(chain) {
             return Ok((self.compare(value, other)?.0, Rung::Relation));
         }
-        if matches!(other, Node::List { .. } | Node::Union(_))
-            && let Some(interval) = relation::interval(chain)
-        {
-            return Ok((self.compare(&interval, other)?.0, Rung::Relation));
-        }
-        // "x > 0 and x < 1" is one interval.
         let Node::Chain { sides, relations } = chain else { return Ok((false, Rung::Kind)) };
         // `x = 2 + 3 = 5`
         let skipped = usize::from(sides.len() > 2 && relation::is_plain_label(&sides[0]));

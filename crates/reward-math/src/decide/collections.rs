@@ -34,52 +34,26 @@ impl Comparison {
             return self.rows(rows, items);
         }
         let column = rows.iter().all(|row| row.len() == 1);
-        let entries: Vec<&Expression> = rows.iter().flatten().collect();
-        if !(column || rows.len() == 1) || entries.len() != items.len() {
+        if !(column || rows.len() == 1) {
             return Ok((false, Rung::Structure));
         }
-        for (entry, item) in entries.into_iter().zip(items) {
-            let entry =
-                Node::Value { expression: entry.clone(), unit: None, percent: false, plus: true };
-            if !self.compare(&entry, item)?.0 {
-                return Ok((false, Rung::Structure));
-            }
-        }
-        Ok((true, Rung::Structure))
+        let entries: Vec<Node> = rows.iter().flatten().cloned().map(Node::from).collect();
+        self.ordered(&entries, items)
     }
 
     /// Compares a matrix with the lists of its rows.
     fn rows(&mut self, rows: &[Vec<Expression>], lists: &[Node]) -> Result<Finding> {
-        if rows.len() != lists.len() {
-            return Ok((false, Rung::Structure));
-        }
-        for (row, list) in rows.iter().zip(lists) {
-            let Node::List { items, .. } = list else { return Ok((false, Rung::Kind)) };
-            let row: Vec<Node> = row
-                .iter()
-                .map(|entry| Node::Value {
-                    expression: entry.clone(),
-                    unit: None,
-                    percent: false,
-                    plus: true,
-                })
-                .collect();
-            if !self.ordered(&row, items)?.0 {
-                return Ok((false, Rung::Structure));
-            }
-        }
-        Ok((true, Rung::Structure))
-    }
-
-    /// Compares the coordinates of a named point with a tuple.
-    pub(super) fn coordinates(&mut self, point: &[Expression], items: &[Node]) -> Result<Finding> {
-        let entry = |entry: &Expression| Node::Value {
-            expression: entry.clone(),
-            unit: None,
-            percent: false,
-            plus: true,
+        let row = |row: &Vec<Expression>| Node::List {
+            open: '(',
+            close: ')',
+            items: row.iter().cloned().map(Node::from).collect(),
         };
-        self.ordered(&point.iter().map(entry).collect::<Vec<_>>(), items)
+        let round = |list: &Node| match list {
+            Node::List { items, .. } => Node::List { open: '(', close: ')', items: items.clone() },
+            other => other.clone(),
+        };
+        let rows: Vec<Node> = rows.iter().map(row).collect();
+        self.ordered(&rows, &lists.iter().map(round).collect::<Vec<_>>())
     }
 
     pub(super) fn lists(&mut self, left: &Node, right: &Node) -> Result<Finding> {
@@ -161,19 +135,29 @@ impl Comparison {
         } else {
             (self.distinct(left)?, self.distinct(right)?)
         };
+        self.one_to_one(&left, &right, |comparison, a, b| Ok(comparison.compare(a, b)?.0))
+    }
+
+    /// Matches each item of one side with another item of the other.
+    pub(super) fn one_to_one<T>(
+        &mut self,
+        left: &[T],
+        right: &[T],
+        equal: impl Fn(&mut Self, &T, &T) -> Result<bool>,
+    ) -> Result<Finding> {
         if left.len() != right.len() {
             return Ok((false, Rung::Structure));
         }
-        let mut free: Vec<&Node> = right.iter().collect();
-        for item in &left {
-            let mut match_index = None;
+        let mut free: Vec<&T> = right.iter().collect();
+        for item in left {
+            let mut partner = None;
             for (index, candidate) in free.iter().enumerate() {
-                if self.compare(item, candidate)?.0 {
-                    match_index = Some(index);
+                if equal(self, item, candidate)? {
+                    partner = Some(index);
                     break;
                 }
             }
-            let Some(index) = match_index else { return Ok((false, Rung::Structure)) };
+            let Some(index) = partner else { return Ok((false, Rung::Structure)) };
             free.swap_remove(index);
         }
         Ok((true, Rung::Structure))
@@ -220,49 +204,4 @@ fn numbers(items: &[Node]) -> Option<Vec<&Rational>> {
     let mut numbers: Vec<&Rational> = items.iter().map(number).collect::<Option<_>>()?;
     numbers.sort_unstable();
     Some(numbers)
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::{Gold, Options};
-
-    fn equal(left: &str, right: &str) -> bool {
-        let gold = Gold::parse(right, &Options::default());
-        gold.is_ok_and(|gold| gold.verify_answer(left).is_right())
-    }
-
-    #[test]
-    fn a_bare_list_keeps_its_repetitions() {
-        for (left, right) in [
-            ("1,1,2", "1,2,2"),
-            ("1,1,2", "1,2"),
-            ("1,1,1", "1,1"),
-            ("3,3,5", "5,3"),
-            ("2,2,3,3,3", "2,2,2,3"),
-            (r"x,\sqrt2,\sqrt2", r"x,x,\sqrt2"),
-            ("AB=4, CD=4, EF=5", "4, 5, 5"),
-        ] {
-            assert!(!equal(left, right) && !equal(right, left), "{left} | {right}");
-        }
-        for (left, right) in [
-            ("1,1,2", "2,1,1"),
-            (r"\sqrt2,x,\sqrt2", r"x,\sqrt2,2^{1/2}"),
-            ("AB=4, CD=4, EF=5", "4, 5, 4"),
-        ] {
-            assert!(equal(left, right) && equal(right, left), "{left} | {right}");
-        }
-    }
-
-    #[test]
-    fn sets_statements_and_single_values_forget_repetitions() {
-        for (left, right) in [
-            (r"\{1,1,2\}", r"\{1,2,2\}"),
-            (r"\{1,1,2\}", "1,2"),
-            ("1,1,2", r"\{1,2\}"),
-            ("x=1, x=1, x=2", "x=1, x=2"),
-            (r"\frac12, 0.5", "0.5"),
-        ] {
-            assert!(equal(left, right) && equal(right, left), "{left} | {right}");
-        }
-    }
 }

@@ -53,7 +53,7 @@ impl Comparison {
         };
         let (above, below) = match inner {
             // A variable beside a constant of any kind, which has to be known as not negative.
-            Expression::Symbol(name) if !is_constant(name) && self.is_positive(value)? => {
+            Expression::Symbol(name) if !is_constant(name) && self.is_positive(value) => {
                 (bounded(name, relation, value), bounded(name, relation.flipped(), &negative))
             }
             _ => (
@@ -65,11 +65,6 @@ impl Comparison {
             (Some(above), Some(below)) => self.combine(&above, &below, combination),
             _ => Ok(None),
         }
-    }
-
-    fn is_positive(&mut self, value: &Expression) -> Result<bool> {
-        let value = self.algebra.normalise(value, true)?;
-        Ok(self.algebra.sign(&value) == Some(1))
     }
 
     fn solve_polynomial(

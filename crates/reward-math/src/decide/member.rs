@@ -34,10 +34,8 @@ impl Comparison {
         }
         for axis in 0..NAMES.len() {
             let coordinate = component(Some(axis));
-            let value =
-                Node::Value { expression: coordinate, unit: None, percent: false, plus: true };
-            let zero =
-                Node::Value { expression: number(0), unit: None, percent: false, plus: true };
+            let value = Node::from(coordinate);
+            let zero = Node::from(number(0));
             if !self.compare(&value, items.get(axis).unwrap_or(&zero))?.0 {
                 return Ok(Some((false, Rung::Structure)));
             }
@@ -83,7 +81,7 @@ pub(super) fn letters_as_unit(expression: &Expression) -> Option<(Expression, St
     let (value, phrase) = match expression {
         Expression::Product(_) => split_letters(expression)?,
         Expression::Quotient(top, bottom) => {
-            let (value, above) = split_letter(top)?;
+            let (value, above) = split_letters(top)?;
             (value, format!("{above}/{}", letter(bottom)?))
         }
         _ => return None,
@@ -102,17 +100,6 @@ fn split_letters(expression: &Expression) -> Option<(Expression, String)> {
         several => Expression::Product(several.to_vec()),
     };
     (!phrase.is_empty()).then(|| (value, phrase.join(" ")))
-}
-
-fn split_letter(expression: &Expression) -> Option<(Expression, String)> {
-    let Expression::Product(factors) = expression else { return None };
-    let (last, before) = factors.split_last()?;
-    let phrase = letter(last)?;
-    let value = match before {
-        [only] => only.clone(),
-        several => Expression::Product(several.to_vec()),
-    };
-    Some((value, phrase))
 }
 
 /// Returns a single letter with its integer power, in the notation of units.

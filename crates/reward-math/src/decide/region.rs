@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use dashu::Rational;
+
 use super::{Comparison, Result};
 use crate::answer::{Node, Relation};
 use crate::expression::Expression;
@@ -203,23 +205,6 @@ impl Comparison {
             let Some(region) = self.region(part)? else { return Ok(None) };
             regions.push(region);
         }
-        let result = self.fold_regions(&regions, combination)?;
-        // "x < -1 and x > 2" names two parts, though their intersection is empty.
-        let said_of_one = regions.iter().all(|region| region.variable.is_some());
-        if combination == Combination::Intersection
-            && said_of_one
-            && result.as_ref().is_some_and(|region| region.cuts.is_empty())
-        {
-            return self.fold_regions(&regions, Combination::Union);
-        }
-        Ok(result)
-    }
-
-    fn fold_regions(
-        &mut self,
-        regions: &[Region],
-        combination: Combination,
-    ) -> Result<Option<Region>> {
         let Some((first, rest)) = regions.split_first() else { return Ok(None) };
         let mut result = first.clone();
         for region in rest {
@@ -327,6 +312,14 @@ impl Comparison {
             (Bound::At(a), Bound::At(b)) => self.order_values(a, b)?,
         };
         Ok(by_value.map(|order| order.then(a.after.cmp(&b.after))))
+    }
+
+    /// Returns true if a constant is proven to be positive.
+    pub(super) fn is_positive(&mut self, value: &Expression) -> bool {
+        let operand = |expression| Operand { expression, plus: true };
+        let zero = Expression::Number(Rational::ZERO);
+        numeric::order(operand(&zero), operand(value), &mut self.enclosure_fuel)
+            == Some(Ordering::Less)
     }
 
     fn order_values(&mut self, a: &Expression, b: &Expression) -> Result<Option<Ordering>> {

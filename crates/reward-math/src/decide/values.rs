@@ -5,7 +5,6 @@ use dashu::{Integer, Natural, Rational};
 
 use super::member::letters_as_unit;
 use super::{Comparison, Finding, Result};
-use crate::algebra::Fraction;
 use crate::answer::Node;
 use crate::expression::Expression;
 use crate::numeric;
@@ -165,17 +164,16 @@ impl Comparison {
         (a, a_plus, a_percent): (&Expression, bool, bool),
         (b, b_plus, b_percent): (&Expression, bool, bool),
     ) -> Result<Finding> {
-        let first = self.algebra.normalise(a, a_plus)?;
-        let second = self.algebra.normalise(b, b_plus)?;
-        if let (Some(a), Some(b)) = (first.as_constant(), second.as_constant()) {
-            return Ok((percents(&a, a_percent, &b, b_percent), Rung::Number));
-        }
-        let hundredth = Rational::from_parts(Integer::ONE, 100_u8.into());
-        let scaled = |value: &Fraction, percent: bool| {
-            if percent { value.scaled(&hundredth) } else { value.clone() }
+        let hundredth = || Rational::from_parts(Integer::ONE, 100_u8.into());
+        let of_percent = |value: &Expression, percent: bool| {
+            if percent { scaled(value, hundredth()) } else { value.clone() }
         };
-        let exact = self.algebra.equal(&scaled(&first, a_percent), &scaled(&second, b_percent))?;
-        Ok((exact || self.algebra.equal(&first, &second)?, Rung::NormalForm))
+        let (first, second) = (of_percent(a, a_percent), of_percent(b, b_percent));
+        let exact = self.expressions((&first, a_plus), (&second, b_plus));
+        if matches!(exact, Ok((true, _))) {
+            return exact;
+        }
+        self.expressions((a, a_plus), (b, b_plus))
     }
 
     pub(super) fn ratios(&mut self, left: &[Expression], right: &[Expression]) -> Result<Finding> {

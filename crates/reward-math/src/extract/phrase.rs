@@ -5,41 +5,14 @@ use std::ops::Range;
 use super::span::some_text;
 
 /// Phrases that may announce an answer, in lower case.
-const ANCHORS: [&str; 20] = [
-    "answer",
-    "option",
-    "choice",
-    "result",
-    "答案",
-    "故选",
-    "应选",
-    "因此选",
-    "所以选",
-    "答案选",
-    "选择",
-    "选项",
-    "réponse",
-    "respuesta",
-    "resposta",
-    "risposta",
-    "antwort",
-    "odpowied",
-    "ответ",
-    "答え",
-];
+const ANCHORS: &str = "answer option choice result 答案 故选 应选 因此选 所以选 答案选 选择 选项 réponse respuesta \
+                       resposta risposta antwort odpowied ответ 答え";
 
 /// Returns the letter of the choice that the text calls right: "option B is correct", "(B) is the answer".
 pub(super) fn letter_said_right(response: &str) -> Option<Range<usize>> {
-    const CLAIMS: [&str; 7] = [
-        " is correct",
-        " is the correct",
-        " is right",
-        " is the right",
-        " is the answer",
-        "正确",
-        "是正确",
-    ];
-    let claim_start = CLAIMS.iter().filter_map(|claim| response.rfind(claim)).max()?;
+    const CLAIMS: &str =
+        " is correct| is the correct| is right| is the right| is the answer|正确|是正确";
+    let claim_start = CLAIMS.split('|').filter_map(|claim| response.rfind(claim)).max()?;
     let before = response[..claim_start].trim_end_matches([')', '*', '$', '}', ' ']);
     let letter = before.chars().next_back().filter(|c| ('A'..='J').contains(c))?;
     let start = before.len() - letter.len_utf8();
@@ -53,8 +26,8 @@ pub(super) fn last_phrase(response: &str) -> Option<Range<usize>> {
     // Only ASCII letters change, so byte offsets stay valid.
     let lower = response.to_ascii_lowercase();
     let mut places: Vec<(usize, &str)> = ANCHORS
-        .iter()
-        .flat_map(|anchor| lower.match_indices(anchor).map(|(at, _)| (at, *anchor)))
+        .split(' ')
+        .flat_map(|anchor| lower.match_indices(anchor).map(move |(at, _)| (at, anchor)))
         .collect();
     places.sort_unstable();
     places.into_iter().rev().find_map(|(at, anchor)| {

@@ -47,19 +47,9 @@ pub(super) fn plain(text: &str) -> Cow<'_, str> {
 
 /// The inside of Markdown's emphasis and quotes around the whole text, behind `=`, `:` and `\therefore`.
 pub(crate) fn undecorated(folded: &str) -> &str {
-    const OPENINGS: [&str; 9] = [
-        "\\therefore",
-        "\\implies",
-        "\\Rightarrow",
-        "\\Longrightarrow",
-        "\\rightarrow",
-        "\\because",
-        "\\displaystyle",
-        "\\to",
-        ":",
-    ];
+    const OPENINGS: &str = "\\therefore \\implies \\Rightarrow \\Longrightarrow \\rightarrow \\because \\displaystyle \\to :";
     let mut text = folded.trim();
-    for opening in OPENINGS {
+    for opening in OPENINGS.split(' ') {
         if let Some(rest) = text.strip_prefix(opening)
             && !rest.starts_with(|c: char| c.is_ascii_alphabetic())
         {

@@ -1,141 +1,42 @@
 //! Single characters of Unicode and what LaTeX calls them.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+/// What the lexer reads for each character. A line of the table is what is read, a space, and the characters.
+static READ_AS: LazyLock<HashMap<char, String>> = LazyLock::new(|| {
+    let lines = include_str!("characters.txt").lines().filter_map(|line| line.rsplit_once(' '));
+    let pairs = lines.flat_map(|(read, characters)| {
+        // A space ends the name of a command.
+        let is_name = read.contains('\\') && !read.contains(' ') && !read.ends_with('}');
+        let read = if is_name { format!("{read} ") } else { read.to_owned() };
+        characters.chars().map(move |c| (c, read.clone()))
+    });
+    pairs.collect()
+});
+
 /// Appends what the lexer reads for this character.
 pub(super) fn fold_character(c: char, folded: &mut String) {
-    // Most characters by far.
-    if c.is_ascii_alphanumeric() {
-        folded.push(c);
-        return;
-    }
-    if let Some(replacement) = sign(c).or_else(|| letter(c)) {
-        folded.push_str(replacement);
-        return;
-    }
-    folded.push(styled(c).unwrap_or(c));
-}
-
-/// Signs, spaces and fractions.
-#[expect(clippy::too_many_lines, reason = "one table")]
-fn sign(c: char) -> Option<&'static str> {
-    Some(match c {
+    match c {
+        // Most characters by far.
+        c if c.is_ascii_alphanumeric() => folded.push(c),
         '\u{200b}'..='\u{200f}'
         | '\u{2060}'..='\u{2064}'
-        | '\u{fe0e}'
-        | '\u{fe0f}'
+        | '\u{fe0e}'..='\u{fe0f}'
         | '\u{feff}'
         | '\u{ad}'
         | '“'
         | '”'
-        | '"' => "",
-        '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{3000}' | '~' | '\t' | '\n' | '\r' => {
-            " "
-        }
-        '−' | '–' | '—' | '‐' | '‑' | '－' | '﹣' => "-",
-        '×' | '·' | '⋅' | '∙' | '∗' | '✕' | '✖' | '•' | '⨯' => "*",
-        '÷' | '∕' | '⁄' => "/",
-        '≤' | '⩽' | '≦' => "\\le ",
-        '≥' | '⩾' | '≧' => "\\ge ",
-        '≠' => "\\ne ",
-        '≈' | '≒' | '≃' => "\\approx ",
-        '≡' => "\\equiv ",
-        '±' => "\\pm ",
-        '∓' => "\\mp ",
-        '√' => "\\surd ",
-        '∛' => "\\cbrt ",
-        '∑' => "\\sum ",
-        '∏' => "\\prod ",
-        '∫' => "\\int ",
-        '∞' => "\\infty ",
-        '∪' | '⋃' => "\\cup ",
-        '∩' | '⋂' => "\\cap ",
-        '∖' => "\\setminus ",
-        '∧' => "\\land ",
-        '∨' => "\\lor ",
-        '∈' => "\\in ",
-        '∉' => "\\notin ",
-        '∣' => "\\mid ",
-        '∀' => "\\forall ",
-        '∅' | '⌀' => "\\emptyset ",
-        '∠' => "\\angle ",
-        '△' => "\\triangle ",
-        '∴' => "\\therefore ",
-        '⇒' | '⟹' => "\\implies ",
-        '→' => "\\to ",
-        '⌊' => "\\lfloor ",
-        '⌋' => "\\rfloor ",
-        '⌈' => "\\lceil ",
-        '⌉' => "\\rceil ",
-        '°' | 'º' | '˚' => "^\\circ ",
-        '℃' => "^\\circ C",
-        '℉' => "^\\circ F",
-        '′' | '’' | '‘' | 'ʹ' => "'",
-        '″' => "''",
-        '…' | '⋯' => "...",
-        '½' => "\\frac12 ",
-        '⅓' => "\\frac13 ",
-        '⅔' => "\\frac23 ",
-        '¼' => "\\frac14 ",
-        '¾' => "\\frac34 ",
-        '⅕' => "\\frac15 ",
-        '⅖' => "\\frac25 ",
-        '⅗' => "\\frac35 ",
-        '⅘' => "\\frac45 ",
-        '⅙' => "\\frac16 ",
-        '⅚' => "\\frac56 ",
-        '⅛' => "\\frac18 ",
-        '⅜' => "\\frac38 ",
-        '⅝' => "\\frac58 ",
-        '⅞' => "\\frac78 ",
-        '⟨' | '〈' => "\\langle ",
-        '⟩' | '〉' => "\\rangle ",
-        '、' | '，' | '和' | '或' => ",",
-        '且' => " and ",
-        '。' | '．' => ".",
-        '￥' => "¥",
-        _ => return None,
-    })
-}
-
-/// Greek letters and the number sets.
-fn letter(c: char) -> Option<&'static str> {
-    Some(match c {
-        'ℝ' => "\\mathbb{R}",
-        'ℤ' => "\\mathbb{Z}",
-        'ℕ' => "\\mathbb{N}",
-        'ℚ' => "\\mathbb{Q}",
-        'ℂ' => "\\mathbb{C}",
-        'π' => "\\pi ",
-        'α' => "\\alpha ",
-        'β' => "\\beta ",
-        'γ' => "\\gamma ",
-        'δ' => "\\delta ",
-        'ε' | 'ϵ' => "\\epsilon ",
-        'ζ' => "\\zeta ",
-        'η' => "\\eta ",
-        'θ' | 'ϑ' => "\\theta ",
-        'κ' => "\\kappa ",
-        'λ' => "\\lambda ",
-        'μ' | 'µ' => "\\mu ",
-        'ν' => "\\nu ",
-        'ξ' => "\\xi ",
-        'ρ' => "\\rho ",
-        'σ' => "\\sigma ",
-        'τ' => "\\tau ",
-        'φ' | 'ϕ' => "\\phi ",
-        'χ' => "\\chi ",
-        'ψ' => "\\psi ",
-        'ω' => "\\omega ",
-        'Γ' => "\\Gamma ",
-        'Δ' | '∆' => "\\Delta ",
-        'Θ' => "\\Theta ",
-        'Λ' => "\\Lambda ",
-        'Π' => "\\Pi ",
-        'Σ' => "\\Sigma ",
-        'Φ' => "\\Phi ",
-        'Ψ' => "\\Psi ",
-        'Ω' | '\u{2126}' => "\\Omega ",
-        _ => return None,
-    })
+        | '"' => {}
+        '~' => folded.push(' '),
+        c if c.is_whitespace() => folded.push(' '),
+        '且' => folded.push_str(" and "),
+        c if c.is_ascii() => folded.push(c),
+        c => match READ_AS.get(&c) {
+            Some(read) => folded.push_str(read),
+            None => folded.push(styled(c).unwrap_or(c)),
+        },
+    }
 }
 
 /// The plain character of a full-width form or of a letter or digit in one of the mathematical styles.

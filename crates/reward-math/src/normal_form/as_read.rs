@@ -1,4 +1,4 @@
-//! Expressions without a normal form (sums over an index, infinity, what costs too much), as they were read.
+//! Expressions as they were read: for `explain`, and where there is no normal form.
 
 use crate::expression::{Expression, Range};
 
@@ -22,6 +22,7 @@ pub(super) fn text(value: &Expression, plus: bool) -> String {
         },
         Expression::Quotient(top, bottom) => format!("\\frac{{{}}}{{{}}}", one(top), one(bottom)),
         Expression::Power(base, exponent) => format!("({})^{{{}}}", one(base), one(exponent)),
+        Expression::Root(inner, 2) => format!("\\sqrt{{{}}}", one(inner)),
         Expression::Root(inner, index) => format!("\\sqrt[{index}]{{{}}}", one(inner)),
         Expression::Absolute(inner) => format!("abs({})", one(inner)),
         Expression::Factorial(inner) => format!("({})!", one(inner)),

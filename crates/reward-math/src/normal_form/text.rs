@@ -142,7 +142,7 @@ fn product(printer: &Printer<'_>, monomial: &Monomial) -> String {
                 Atom::Symbol(name) if is_constant(name) => 1,
                 Atom::Imaginary => 2,
                 Atom::Symbol(_) => 3,
-                _ => 4,
+                Atom::Function(..) => 4,
             };
             (rank, prime, power(printer, atom, *exponent))
         })
@@ -155,13 +155,12 @@ fn product(printer: &Printer<'_>, monomial: &Monomial) -> String {
 fn power(printer: &Printer<'_>, atom: &Atom, exponent: Exponent) -> String {
     let Some(left) = printer.left.get().checked_sub(1) else { return "…".to_owned() };
     printer.left.set(left);
-    if let Atom::Power(base, symbolic) = atom {
-        let exponent = sum(printer, &Polynomial::term(symbolic.clone(), exponent.into()));
-        return format!("({})^({exponent})", fraction(printer, base));
-    }
-    let base = self::atom(printer, atom);
+    let mut base = self::atom(printer, atom);
     if exponent == Exponent::ONE {
         return base;
+    }
+    if matches!(atom, Atom::Function(name, _) if name == "power") {
+        base = format!("({base})");
     }
     match exponent.integer() {
         Some(whole) if whole > 0 => format!("{base}^{{{whole}}}"),
@@ -174,19 +173,6 @@ fn atom(printer: &Printer<'_>, atom: &Atom) -> String {
         Atom::Prime(prime) => prime.to_string(),
         Atom::Imaginary => "i".to_owned(),
         Atom::Symbol(name) => symbol(name),
-        Atom::Base(base) => format!("({})", sum(printer, base)),
-        Atom::Absolute(inner) => {
-            let terms = ordered(printer, inner);
-            let sign = if is_turned(&terms) { -1 } else { 1 };
-            format!("abs({})", joined(&terms, &Rational::from(sign)))
-        }
-        Atom::Sine(angle) => format!("\\sin({})", sum(printer, angle)),
-        Atom::Cosine(angle) => format!("\\cos({})", sum(printer, angle)),
-        Atom::Logarithm(inner) => format!("\\ln({})", fraction(printer, inner)),
-        Atom::Power(base, symbolic) => {
-            let exponent = sum(printer, &Polynomial::term(symbolic.clone(), Rational::ONE));
-            format!("({})^({exponent})", fraction(printer, base))
-        }
         Atom::Function(name, arguments) => {
             let arguments: Vec<String> =
                 arguments.iter().map(|argument| fraction(printer, argument)).collect();
@@ -212,7 +198,7 @@ pub(super) fn function(name: &str, arguments: &[String]) -> String {
         ("double factorial", [n]) => format!("({n})!!"),
         ("binomial", [n, k]) => format!("\\binom{{{n}}}{{{k}}}"),
         ("floor" | "ceil", [inner]) => format!("\\l{name} {inner} \\r{name}"),
-        ("modulus", [inner]) => format!("abs({inner})"),
+        ("abs", [inner]) => format!("abs({inner})"),
         ("power", [base, exponent]) => format!("({base})^({exponent})"),
         ("mod", [value, modulus]) => format!("({value} \\bmod {modulus})"),
         ("pmod", [value, modulus]) => format!("{value} \\pmod{{{modulus}}}"),

@@ -1,10 +1,10 @@
 //! Evaluation of expressions to enclosures.
 
-use dashu::{Integer, Rational};
+use dashu::base::{Gcd, UnsignedAbs};
+use dashu::{Integer, Natural, Rational};
 
 use super::complex::Complex;
 use super::real::{Arithmetic, Failure, Real, Result};
-use crate::algebra::{greatest_divisor, least_multiple};
 use crate::expression::{Expression, Range};
 
 /// Most terms of a sum, factors of a product or of a factorial.
@@ -242,7 +242,6 @@ impl<'b> Evaluation<'_, 'b> {
         Ok(total)
     }
 
-    #[expect(clippy::too_many_lines, reason = "one arm a kind of expression")]
     fn function(&mut self, name: &str, arguments: &'b [Expression]) -> Result<Complex> {
         match (name, arguments) {
             ("exp", [argument]) => {
@@ -285,23 +284,12 @@ impl<'b> Evaluation<'_, 'b> {
                 let mut best = self.real(&arguments[0])?;
                 for argument in &arguments[1..] {
                     let next = self.real(argument)?;
-                    best = match (best.is_below(&next), next.is_below(&best)) {
-                        (true, _) => {
-                            if name == "max" {
-                                next
-                            } else {
-                                best
-                            }
-                        }
-                        (_, true) => {
-                            if name == "max" {
-                                best
-                            } else {
-                                next
-                            }
-                        }
+                    let (lower, upper) = match (best.is_below(&next), next.is_below(&best)) {
+                        (true, _) => (best, next),
+                        (_, true) => (next, best),
                         _ => return Err(Failure::Unclear),
                     };
+                    best = if name == "max" { upper } else { lower };
                 }
                 Ok(best.into())
             }
@@ -313,7 +301,6 @@ impl<'b> Evaluation<'_, 'b> {
         }
     }
 
-    #[expect(clippy::too_many_lines, reason = "one arm a kind of expression")]
     fn real_function(&mut self, name: &str, x: &Real) -> Result<Real> {
         let field = &mut *self.arithmetic;
         let one = Real::from(1);
@@ -334,62 +321,21 @@ impl<'b> Evaluation<'_, 'b> {
             }
             "arcsin" => field.arc_sine(x),
             "arccos" => {
-                let arc = field.arc_sine(x)?;
-                quarter_less(field, &arc)
+                let (arc, pi, two) = (field.arc_sine(x)?, field.pi()?, Real::from(2));
+                let quarter = field.divide(&pi, &two)?;
+                field.subtract(&quarter, &arc)
             }
             "arctan" => field.arc_tangent(x),
-            "arccot" => {
-                // In (0, π): the convention of continuous values.
-                let arc = field.arc_tangent(x)?;
-                quarter_less(field, &arc)
-            }
-            "arcsec" | "arccsc" => {
-                let inverse = field.divide(&one, x)?;
-                let arc = field.arc_sine(&inverse)?;
-                if name == "arccsc" { Ok(arc) } else { quarter_less(field, &arc) }
-            }
-            "sinh" | "cosh" | "tanh" | "coth" | "sech" | "csch" => hyperbolic(field, name, x),
-            "arsinh" | "arcosh" => {
-                // ln(x + √(x² ± 1))
-                let square = field.power(x, 2)?;
-                let under = if name == "arsinh" {
-                    field.add(&square, &one)?
-                } else {
-                    field.subtract(&square, &one)?
-                };
-                let root = field.root(&under, 2)?;
-                let sum = field.add(x, &root)?;
-                field.logarithm(&sum)
-            }
-            "artanh" => {
-                let (top, bottom) = (field.add(&one, x)?, field.subtract(&one, x)?);
-                let quotient = field.divide(&top, &bottom)?;
-                let logarithm = field.logarithm(&quotient)?;
-                let two = Real::from(2);
-                field.divide(&logarithm, &two)
-            }
+            "sinh" | "cosh" | "tanh" => hyperbolic(field, name, x),
             "floor" => field.floor(x),
             "ceil" => {
                 let negative = x.negated();
                 let floor = field.floor(&negative)?;
                 Ok(floor.negated())
             }
-            "sgn" => match (x.is_positive(), x.is_negative()) {
-                (true, _) => Ok(one),
-                (_, true) => Ok(Real::from(-1)),
-                _ if x.is_exactly(0) => Ok(Real::from(0)),
-                _ => Err(Failure::Unclear),
-            },
             _ => Err(Failure::Unknown),
         }
     }
-}
-
-/// Returns `π/2 - x`.
-fn quarter_less(field: &mut Arithmetic, x: &Real) -> Result<Real> {
-    let (pi, two) = (field.pi()?, Real::from(2));
-    let quarter = field.divide(&pi, &two)?;
-    field.subtract(&quarter, x)
 }
 
 fn hyperbolic(field: &mut Arithmetic, name: &str, x: &Real) -> Result<Real> {
@@ -400,9 +346,16 @@ fn hyperbolic(field: &mut Arithmetic, name: &str, x: &Real) -> Result<Real> {
     match name {
         "sinh" => field.divide(&difference, &two),
         "cosh" => field.divide(&sum, &two),
-        "tanh" => field.divide(&difference, &sum),
-        "coth" => field.divide(&sum, &difference),
-        "sech" => field.divide(&two, &sum),
-        _ => field.divide(&two, &difference),
+        _ => field.divide(&difference, &sum),
     }
+}
+
+/// Returns the greatest common divisor; 0 of 0 and 0.
+fn greatest_divisor(a: &Integer, b: &Integer) -> Natural {
+    if a.is_zero() && b.is_zero() { Natural::ZERO } else { a.gcd(b) }
+}
+
+/// Returns the least common multiple; 0 where one is 0.
+fn least_multiple(a: &Integer, b: &Integer) -> Natural {
+    if a.is_zero() || b.is_zero() { Natural::ZERO } else { (a / a.gcd(b) * b).unsigned_abs() }
 }

@@ -1,10 +1,9 @@
-//! Numbers written in a base: `101_2`, `(204)_5`, `1302_{-4}`.
+//! Numbers written in a base: `101_2`, `1302_{-4}`.
 
 use dashu::{Integer, Rational};
 
 use super::{Parser, Result};
 use crate::expression::Expression;
-use crate::token::Kind;
 use crate::verdict::ParseError;
 
 /// Most digits of a number written in a base.
@@ -33,13 +32,6 @@ pub(crate) fn in_base(digits: &str, base: i32) -> Option<Rational> {
 }
 
 impl Parser {
-    /// The digits of `(204)_5`.
-    pub(super) fn digits_in_brackets(&self) -> Option<String> {
-        let Some(Kind::Number { digits, .. }) = self.peek_at(1) else { return None };
-        let in_base = self.peek_at(2)?.is_symbol(')') && self.peek_at(3)?.is_symbol('_');
-        in_base.then(|| digits.clone())
-    }
-
     /// `101_2`, `0.0011_{2}`, `1302_{-4}`: the digits read in the base of the subscript.
     pub(super) fn number_in_base(&mut self, digits: &str) -> Result<Expression> {
         self.advance();

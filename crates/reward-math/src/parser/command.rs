@@ -188,9 +188,8 @@ impl Parser {
             {
                 (name, exponent) = (inverse, None);
             }
-            let braced = matches!(name, "max" | "min" | "gcd" | "lcm")
-                && (parser.at_command("{") || parser.at_command("lbrace"));
-            let arguments = if braced { parser.members()? } else { parser.arguments_of(name)? };
+            let braced = matches!(name, "max" | "min" | "gcd" | "lcm") && parser.at_command("{");
+            let arguments = if braced { parser.members()? } else { parser.arguments()? };
             let value = match (name, <[Expression; 1]>::try_from(arguments)) {
                 ("ln", Ok([argument])) => Expression::Logarithm(None, Box::new(argument)),
                 ("log", Ok([argument])) => {
@@ -222,40 +221,7 @@ impl Parser {
         while self.eat_symbol(',') {
             members.push(self.sum()?);
         }
-        if self.eat_command("}") || self.eat_command("rbrace") {
-            Ok(members)
-        } else {
-            Err(self.unexpected("`\\}`"))
-        }
-    }
-
-    /// Parses the arguments of a function; `\cos(n+1)x` is the cosine of the whole product, as in sums over angles.
-    fn arguments_of(&mut self, name: &str) -> Result<Vec<Expression>> {
-        let bracketed = self.at_symbol('(');
-        let mut arguments = self.arguments()?;
-        let angle = match self.peek() {
-            Some(Kind::Letter(letter)) => matches!(letter, 'x' | 't'),
-            Some(Kind::Command(name)) => {
-                matches!(name.as_str(), "theta" | "alpha" | "phi" | "varphi")
-            }
-            _ => false,
-        };
-        let multiple = |factor: &Expression| {
-            let names = factor.variables();
-            matches!(factor, Expression::Sum(_))
-                && !names.is_empty()
-                && names.iter().all(|name| matches!(name.as_str(), "n" | "k" | "m"))
-        };
-        if bracketed
-            && angle
-            && matches!(name, "sin" | "cos")
-            && let [factor] = arguments.as_mut_slice()
-            && multiple(factor)
-        {
-            let angle_factors = vec![factor.clone(), self.factor()?];
-            *factor = Expression::Product(angle_factors);
-        }
-        Ok(arguments)
+        if self.eat_command("}") { Ok(members) } else { Err(self.unexpected("`\\}`")) }
     }
 
     /// Parses `(a, b)`, `{a}` or the factors up to the next sign or function.

@@ -130,7 +130,6 @@ impl Parser {
         Ok(if negative { Expression::Negative(Box::new(exponent)) } else { exponent })
     }
 
-    #[expect(clippy::too_many_lines, reason = "one arm a kind of expression")]
     pub(crate) fn primary(&mut self) -> Result<Expression> {
         if let Some(Kind::Number { value, digits, .. }) = self.peek() {
             let in_base = self.peek_at(1).is_some_and(|kind| kind.is_symbol('_'));
@@ -160,20 +159,8 @@ impl Parser {
                 self.combinations_before()
             }
             Some(Kind::Symbol('{')) => self.enclosed('{', '}'),
-            Some(Kind::Symbol('(')) => match self.digits_in_brackets() {
-                Some(digits) => {
-                    self.position += 3;
-                    self.number_in_base(&digits)
-                }
-                None => self.enclosed('(', ')'),
-            },
-            Some(Kind::Symbol('[')) => {
-                let inner = self.enclosed('[', ']')?;
-                if self.gauss && inner.has_variable() {
-                    return Ok(Expression::Function("floor".to_owned(), vec![inner]));
-                }
-                Ok(inner)
-            }
+            Some(Kind::Symbol('(')) => self.enclosed('(', ')'),
+            Some(Kind::Symbol('[')) => self.enclosed('[', ']'),
             Some(Kind::Symbol('|')) => self.bars(|parser| parser.eat_symbol('|')),
             Some(Kind::Command(name)) => self.command(&name),
             Some(Kind::Word(name) | Kind::Text(name)) => match name.as_str() {

@@ -28,11 +28,6 @@ impl Parser {
             name.push_str("^{-1}");
             self.position += 5;
         }
-        if matches!(name.as_str(), "P" | "E")
-            && let Some(event) = self.event(&name)
-        {
-            return Ok(event);
-        }
         let plain = name.trim_end_matches('\'');
         let applies = matches!(plain, "f" | "g" | "h" | "F" | "G" | "P")
             || plain.ends_with("^{-1}")
@@ -75,26 +70,6 @@ impl Parser {
             && matches!(self.peek_at(3), Some(Kind::Number { digits, .. }) if digits == "1")
             && symbol(4, '}')
             && symbol(5, '(')
-    }
-
-    /// Parses `P(A \cap B)` and `P(A | B)`: the event is part of the name.
-    fn event(&mut self, name: &str) -> Option<Expression> {
-        if !self.at_symbol('(') {
-            return None;
-        }
-        let (close, _) = self.bracket()?;
-        let inside: Vec<&Kind> =
-            (self.position + 1..close).filter_map(|at| self.kind_at(at)).collect();
-        let joins = |kind: &&Kind| match kind {
-            Kind::Command(name) => matches!(name.as_str(), "cap" | "cup" | "mid"),
-            kind => kind.is_symbol('|'),
-        };
-        if inside.len() > 16 || !inside.iter().any(joins) {
-            return None;
-        }
-        let text: String = inside.iter().map(|kind| kind.describe()).collect();
-        self.position = close + 1;
-        Some(Expression::Symbol(format!("{name}({})", text.replace('`', ""))))
     }
 
     /// Parses `\angle BAC`, `\triangle ABC`: a name with the letters that follow.

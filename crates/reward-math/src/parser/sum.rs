@@ -208,7 +208,7 @@ impl Parser {
 }
 
 fn is_set_brace(kind: &Kind) -> bool {
-    kind.is_command("{") || kind.is_command("lbrace")
+    kind.is_command("{")
 }
 
 #[derive(Clone, Copy, PartialEq)]

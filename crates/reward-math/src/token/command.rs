@@ -1,7 +1,13 @@
 //! Lexer of LaTeX commands: their meaning, and the decoration that is removed.
 
+use std::sync::LazyLock;
+
 use super::{Kind, Lexer, group};
+use crate::table::Table;
 use crate::words;
+
+/// Meanings of commands: what is skipped, text, and one name for commands of equal meaning.
+static COMMANDS: LazyLock<Table> = LazyLock::new(|| Table::new(include_str!("commands.txt"), ' '));
 
 impl Lexer<'_> {
     pub(super) fn command(&mut self) {
@@ -11,9 +17,9 @@ impl Lexer<'_> {
             self.control_symbol();
             return;
         }
-        let name = rest[..name_length].to_owned();
+        let name = &rest[..name_length];
         let length = 1 + name_length;
-        match name.as_str() {
+        match name {
             "left" | "right" => {
                 self.at += length;
                 // `\left.` and `\right.` are brackets that do not show.
@@ -22,39 +28,37 @@ impl Lexer<'_> {
                     self.at += self.rest().len() - self.rest().trim_start().len() + 1;
                 }
             }
-            "big" | "Big" | "bigg" | "Bigg" | "bigl" | "bigr" | "Bigl" | "Bigr" | "biggl"
-            | "biggr" | "Biggl" | "Biggr" | "bigm" | "middle" | "displaystyle" | "textstyle"
-            | "scriptstyle" | "limits" | "nolimits" | "rm" | "bf" | "it" | "sf" | "tt" | "tiny"
-            | "small" | "normalsize" | "large" | "Large" | "LARGE" | "huge" | "Huge"
-            | "underline" | "ensuremath" | "mathop" | "mathord" | "mathrel" | "mathbin"
-            | "mathstrut" | "strut" | "nonumber" | "notag" | "hline" | "centering" | "noindent"
-            | "hfill" | "mathnormal" | "operatorname*" => self.at += length,
-            "quad" | "qquad" | "space" | "enspace" | "thinspace" | "medspace" | "thickspace"
-            | "negthinspace" => {
+            _ => self.named_command(name, length),
+        }
+    }
+
+    fn named_command(&mut self, name: &str, length: usize) {
+        let meaning = COMMANDS.name(name);
+        match meaning.unwrap_or(name) {
+            "(nothing)" => self.at += length,
+            "(space)" => {
                 self.spaced = true;
                 self.at += length;
             }
-            "hspace" | "vspace" | "phantom" | "hphantom" | "vphantom" | "label" | "tag"
-            | "mspace" => {
+            "(space and group)" => {
                 self.spaced = true;
                 self.skip_with_group(length);
             }
-            "color" | "textcolor" => self.skip_with_group(length),
-            "text" | "textbf" | "textit" | "textrm" | "textsf" | "texttt" | "textsc" | "mbox"
-            | "hbox" | "mathrm" | "mathbf" | "mathit" | "mathsf" | "mathtt" | "operatorname"
-            | "emph" | "textnormal" | "bold" | "boldsymbol" | "bm" | "pmb" => {
-                self.text_group(&name, length);
-            }
-            "R" | "Z" | "N" | "Q" | "C" | "reals" | "integers" => {
+            "(group)" => self.skip_with_group(length),
+            "(text)" => self.text_group(name, length),
+            "(set)" => {
                 let set = name.chars().next().unwrap_or('R').to_ascii_uppercase();
                 let set = if set == 'I' { 'Z' } else { set };
                 self.push(Kind::Command("mathbb".to_owned()), 0);
                 self.push(Kind::Letter(set), length);
             }
-            _ => {
-                let kind = match symbol(&name) {
-                    Some(symbol) => Kind::Symbol(symbol),
-                    None => Kind::Command(canonical(&name).to_owned()),
+            meaning => {
+                let mut characters = meaning.chars();
+                let kind = match (characters.next(), characters.next()) {
+                    (Some(c), None) if !c.is_alphabetic() && !matches!(c, '\\' | '{' | '}') => {
+                        Kind::Symbol(c)
+                    }
+                    _ => Kind::Command(meaning.to_owned()),
                 };
                 self.push(kind, length);
             }
@@ -197,38 +201,5 @@ impl Lexer<'_> {
             }
             _ => self.push(Kind::Text(words.to_owned()), length),
         }
-    }
-}
-
-/// Returns the character that a command stands for.
-fn symbol(name: &str) -> Option<char> {
-    Some(match name {
-        "ast" | "bullet" | "centerdot" => '*',
-        "colon" => ':',
-        "vert" => '|',
-        "mathdollar" | "textdollar" => '$',
-        "pounds" | "textsterling" => '£',
-        "euro" | "texteuro" => '€',
-        "yen" | "textyen" => '¥',
-        "cents" | "textcent" => '¢',
-        _ => return None,
-    })
-}
-
-/// Returns one name for commands of equal meaning.
-fn canonical(name: &str) -> &str {
-    match name {
-        "dots" | "cdots" | "dotsc" | "dotsb" | "dotsm" | "dotsi" | "dotso" | "hdots" => "ldots",
-        "cr" | "newline" => "\\",
-        "varphi" => "phi",
-        "varepsilon" => "epsilon",
-        "vartheta" => "theta",
-        "varrho" => "rho",
-        "bigcup" => "cup",
-        "bigcap" => "cap",
-        "bigtriangleup" | "vartriangle" => "triangle",
-        "overrightarrow" => "vec",
-        "widehat" => "hat",
-        other => other,
     }
 }

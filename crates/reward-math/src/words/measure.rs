@@ -1,66 +1,31 @@
 //! Units of measurement: one canonical name for each, and words after a number that are no units.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use dashu::Rational;
 
-/// Canonical name of each unit with its other spellings, in the singular and lower case.
-const UNITS: &[(&str, &[&str])] = &[
-    ("dollar", &["usd", "us dollar", "buck", "dolar"]),
-    ("cent", &["¢"]),
-    ("euro", &["eur", "€"]),
-    ("pound sterling", &["gbp", "£"]),
-    ("yen", &["jpy", "円"]),
-    ("yuan", &["rmb", "cny", "元", "圆"]),
-    ("rupee", &["r", "inr", "₹"]),
-    ("cm", &["centimeter", "centimetre", "厘米", "公分"]),
-    ("m", &["meter", "metre", "米"]),
-    ("km", &["kilometer", "kilometre", "千米", "公里"]),
-    ("mm", &["millimeter", "millimetre", "毫米"]),
-    ("dm", &["decimeter", "decimetre", "分米"]),
-    ("nanometer", &["nanometre"]),
-    ("inch", &["inche", "in"]),
-    ("foot", &["feet", "ft"]),
-    ("yard", &["yd"]),
-    ("mile", &["mi"]),
-    ("acre", &[]),
-    ("hectare", &["ha"]),
-    ("second", &["sec", "s", "秒"]),
-    ("millisecond", &[]),
-    ("minute", &["min", "分钟", "分"]),
-    ("hour", &["hr", "h", "小时", "时"]),
-    ("day", &["天", "日"]),
-    ("week", &["wk", "周"]),
-    ("month", &["个月", "月"]),
-    ("year", &["yr", "年"]),
-    ("g", &["gram", "gramme", "克"]),
-    ("kg", &["kilogram", "kilo", "千克", "公斤"]),
-    ("mg", &["milligram"]),
-    ("ton", &["tonne", "吨"]),
-    ("pound", &["lb"]),
-    ("ounce", &["oz"]),
-    ("liter", &["litre", "l", "升"]),
-    ("ml", &["milliliter", "millilitre", "毫升"]),
-    ("gallon", &["gal"]),
-    ("quart", &["qt"]),
-    ("pint", &["pt"]),
-    ("degree", &["deg", "度"]),
-    ("celsius", &["degree celsius", "degree c", "℃"]),
-    ("fahrenheit", &["degree fahrenheit", "degree f"]),
-    ("kelvin", &["k"]),
-    ("radian", &["rad", "弧度"]),
-    ("newton", &["n"]),
-    ("joule", &["j"]),
-    ("kilojoule", &["kj"]),
-    ("watt", &["w"]),
-    ("kilowatt", &["kw"]),
-    ("volt", &["v"]),
-    ("ampere", &["amp", "a"]),
-    ("ohm", &["ω"]),
-    ("hertz", &["hz"]),
-    ("mole", &["mol"]),
-    ("unit", &[]),
-];
+use crate::table::lists;
+
+/// A unit with its spellings, in the singular and lower case, the first of them its canonical name.
+struct Unit {
+    spellings: Vec<&'static str>,
+    /// Exact size in a base unit, its name and power.
+    size: Option<(Rational, &'static str, i32)>,
+}
+
+/// Units of the table: `km | kilometer = 1000 m`.
+static UNITS: LazyLock<Vec<Unit>> = LazyLock::new(|| {
+    let unit = |line: &'static str| {
+        let (spellings, size) = line.split_once(" = ").unwrap_or((line, ""));
+        let size = size.split_once(' ').and_then(|(size, base)| {
+            let (base, power) = base.split_once('^').unwrap_or((base, "1"));
+            Some((size.parse().ok()?, base, power.parse().ok()?))
+        });
+        Unit { spellings: spellings.split(" | ").collect(), size }
+    };
+    include_str!("units.txt").lines().map(unit).collect()
+});
 
 /// Returns the canonical name of a unit phrase, `hour^-1 mile` for `mph`, or the words of a counted thing.
 ///
@@ -99,7 +64,8 @@ pub(crate) fn unit(phrase: &str) -> Option<String> {
                 inverse = false;
                 match compound(word) {
                     Some(parts) => {
-                        factors.extend(parts.map(|(name, exponent)| (name, exponent * sign)));
+                        factors
+                            .extend(parts.iter().map(|(name, exponent)| (*name, exponent * sign)));
                     }
                     None => match name(word) {
                         Some(name) => factors.push((name, std::mem::replace(&mut power, 1) * sign)),
@@ -141,51 +107,22 @@ pub(crate) fn unit(phrase: &str) -> Option<String> {
 ///
 /// A number with such words is another answer than the bare number.
 pub(crate) fn qualifies(phrase: &str) -> bool {
-    const ANYWHERE: [&str; 15] = [
-        "not",
-        "never",
-        "none",
-        "neither",
-        "nor",
-        "except",
-        "unless",
-        "wrong",
-        "incorrect",
-        "false",
-        "impossible",
-        "invalid",
-        "cannot",
-        "isn",
-        "infinite",
-    ];
-    const FIRST: [&str; 12] = [
-        "or",
-        "no",
-        "squared",
-        "cubed",
-        "factorial",
-        "divided",
-        "multiplied",
-        "plus",
-        "minus",
-        "modulo",
-        "mod",
-        "choose",
-    ];
-    const DIRECTIONS: [&str; 16] = [
-        "more", "less", "fewer", "greater", "above", "over", "up", "upward", "below", "under",
-        "beyond", "higher", "lower", "larger", "smaller", "down",
-    ];
+    const ANYWHERE: &str = "not never none neither nor except unless wrong incorrect false impossible invalid cannot \
+                            isn infinite";
+    const FIRST: &str =
+        "or no squared cubed factorial divided multiplied plus minus modulo mod choose";
+    const DIRECTIONS: &str = "more less fewer greater above over up upward below under beyond higher lower larger \
+                              smaller down";
     let lower = phrase.to_lowercase();
     let words: Vec<&str> =
         lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
     let pair = |pair: &[&str]| match pair {
         ["at", "most" | "least" | "minimum" | "maximum"] | ["below", "zero" | "0"] => true,
-        ["or" | "and", second] => DIRECTIONS.contains(second),
+        ["or" | "and", second] => lists(DIRECTIONS, second),
         _ => false,
     };
-    words.first().is_some_and(|first| FIRST.contains(first))
-        || words.iter().any(|word| ANYWHERE.contains(word))
+    words.first().is_some_and(|first| lists(FIRST, first))
+        || words.iter().any(|word| lists(ANYWHERE, word))
         || words.windows(2).any(pair)
 }
 
@@ -225,24 +162,22 @@ fn pieces(lower: &str) -> Vec<String> {
     pieces
 }
 
-/// Returns the parts of a unit that is a named quotient.
-fn compound(word: &str) -> Option<std::array::IntoIter<(&'static str, i32), 2>> {
-    Some(
-        match word {
-            "mph" => [("mile", 1), ("hour", -1)],
-            "kmh" | "kph" => [("km", 1), ("hour", -1)],
-            "cc" => [("cm", 3), ("unit", 0)],
-            _ => return None,
-        }
-        .into_iter(),
-    )
+/// Returns the parts of a unit that is a named quotient or power.
+fn compound(word: &str) -> Option<&'static [(&'static str, i32)]> {
+    Some(match word {
+        "mph" => &[("mile", 1), ("hour", -1)],
+        "kmh" | "kph" => &[("km", 1), ("hour", -1)],
+        "cc" => &[("cm", 3)],
+        _ => return None,
+    })
 }
 
 fn name(word: &str) -> Option<&'static str> {
-    UNITS
-        .iter()
-        .find(|(name, others)| *name == word || others.contains(&word))
-        .map(|(name, _)| *name)
+    known(word).map(|unit| unit.spellings[0])
+}
+
+fn known(word: &str) -> Option<&'static Unit> {
+    UNITS.iter().find(|unit| unit.spellings.contains(&word))
 }
 
 pub(super) fn singular(word: &str) -> &str {
@@ -288,59 +223,15 @@ pub(crate) fn conversion(from: &str, to: &str) -> Option<Rational> {
 fn size(canonical: &str) -> Option<Size> {
     let mut product = (Rational::ONE, BTreeMap::new());
     for (name, power) in measures(canonical)? {
-        let (base, base_power, top, bottom) = base_size(name)?;
+        let (size, base, base_power) = known(name)?.size.as_ref()?;
         if power.unsigned_abs() > LARGEST_POWER {
             return None;
         }
-        let size = Rational::from_parts_signed(top.into(), bottom.into());
         product.0 *= size.pow(isize::try_from(power).ok()?);
-        *product.1.entry(base).or_insert(0) += base_power * power;
+        *product.1.entry(*base).or_insert(0) += base_power * power;
     }
     product.1.retain(|_, power| *power != 0);
     Some(product)
-}
-
-/// Returns the base unit, its power, and the exact size in it as a fraction.
-fn base_size(name: &str) -> Option<(&'static str, i32, i64, i64)> {
-    Some(match name {
-        "nanometer" => ("m", 1, 1, 1_000_000_000),
-        "mm" => ("m", 1, 1, 1000),
-        "cm" => ("m", 1, 1, 100),
-        "dm" => ("m", 1, 1, 10),
-        "m" => ("m", 1, 1, 1),
-        "km" => ("m", 1, 1000, 1),
-        "inch" => ("m", 1, 254, 10_000),
-        "foot" => ("m", 1, 3048, 10_000),
-        "yard" => ("m", 1, 9144, 10_000),
-        "mile" => ("m", 1, 1_609_344, 1000),
-        "acre" => ("m", 2, 40_468_564_224, 10_000_000),
-        "hectare" => ("m", 2, 10_000, 1),
-        "ml" => ("m", 3, 1, 1_000_000),
-        "liter" => ("m", 3, 1, 1000),
-        "millisecond" => ("second", 1, 1, 1000),
-        "second" => ("second", 1, 1, 1),
-        "minute" => ("second", 1, 60, 1),
-        "hour" => ("second", 1, 3600, 1),
-        "day" => ("second", 1, 86_400, 1),
-        "week" => ("second", 1, 604_800, 1),
-        "month" => ("month", 1, 1, 1),
-        "year" => ("month", 1, 12, 1),
-        "mg" => ("g", 1, 1, 1000),
-        "g" => ("g", 1, 1, 1),
-        "kg" => ("g", 1, 1000, 1),
-        "ounce" => ("pound", 1, 1, 16),
-        "pound" => ("pound", 1, 1, 1),
-        "pint" => ("pint", 1, 1, 1),
-        "quart" => ("pint", 1, 2, 1),
-        "gallon" => ("pint", 1, 8, 1),
-        "cent" => ("dollar", 1, 1, 100),
-        "dollar" => ("dollar", 1, 1, 1),
-        "joule" => ("joule", 1, 1, 1),
-        "kilojoule" => ("joule", 1, 1000, 1),
-        "watt" => ("watt", 1, 1, 1),
-        "kilowatt" => ("watt", 1, 1000, 1),
-        _ => return None,
-    })
 }
 
 /// Returns true if two canonical names contradict each other.
@@ -378,27 +269,13 @@ pub(crate) fn contradict(left: &str, right: &str) -> bool {
 
 /// Returns how many of the second unit make one of the first, for usual pairs such as "2 hours 30 minutes".
 pub(crate) fn parts(larger: &str, smaller: &str) -> Option<Rational> {
-    const WRITTEN: [(&str, &str); 14] = [
-        ("hour", "minute"),
-        ("minute", "second"),
-        ("hour", "second"),
-        ("day", "hour"),
-        ("week", "day"),
-        ("year", "month"),
-        ("foot", "inch"),
-        ("yard", "foot"),
-        ("pound", "ounce"),
-        ("m", "cm"),
-        ("dollar", "cent"),
-        ("km", "m"),
-        ("kg", "g"),
-        ("liter", "ml"),
-    ];
+    const WRITTEN: &str = "hour-minute minute-second hour-second day-hour week-day year-month foot-inch yard-foot \
+                           pound-ounce m-cm dollar-cent km-m kg-g liter-ml";
     // A minute of arc.
     if (larger, smaller) == ("degree", "minute") {
         return Some(Rational::from(60));
     }
-    WRITTEN.contains(&(larger, smaller)).then(|| conversion(larger, smaller))?
+    lists(WRITTEN, &format!("{larger}-{smaller}")).then(|| conversion(larger, smaller))?
 }
 
 #[cfg(test)]

@@ -2,45 +2,20 @@
 
 use dashu::Rational;
 
-const SMALL: [&str; 20] = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-];
-const TENS: [&str; 8] =
-    ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
-const PARTS: [(&str, u64); 13] = [
-    ("half", 2),
-    ("third", 3),
-    ("quarter", 4),
-    ("fourth", 4),
-    ("fifth", 5),
-    ("sixth", 6),
-    ("seventh", 7),
-    ("eighth", 8),
-    ("ninth", 9),
-    ("tenth", 10),
-    ("twelfth", 12),
-    ("hundredth", 100),
-    ("thousandth", 1000),
-];
+/// Numbers from zero.
+const SMALL: &str = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen \
+                     sixteen seventeen eighteen nineteen";
+/// Tens from twenty.
+const TENS: &str = "twenty thirty forty fifty sixty seventy eighty ninety";
+/// Parts with their denominators.
+const PARTS: &str = "half 2 third 3 quarter 4 fourth 4 fifth 5 sixth 6 seventh 7 eighth 8 ninth 9 tenth 10 twelfth 12 \
+                     hundredth 100 thousandth 1000";
+
+fn denominator(part: &str) -> Option<u64> {
+    let mut words = PARTS.split(' ');
+    words.by_ref().find(|word| *word == part)?;
+    words.next()?.parse().ok()
+}
 
 /// The number that the words say, all of them.
 pub(crate) fn number(words: &str) -> Option<Rational> {
@@ -48,9 +23,9 @@ pub(crate) fn number(words: &str) -> Option<Rational> {
     let words: Vec<&str> = spaced.split_whitespace().filter(|word| *word != "and").collect();
     let (last, before) = words.split_last()?;
     let singular = last.strip_suffix('s').unwrap_or(last);
-    if let Some((_, bottom)) = PARTS.iter().find(|(name, _)| *name == singular) {
+    if let Some(bottom) = denominator(singular) {
         let top = if before.is_empty() { 1 } else { whole(before)? };
-        return Some(Rational::from_parts(top.into(), (*bottom).into()));
+        return Some(Rational::from_parts(top.into(), bottom.into()));
     }
     whole(&words).map(Rational::from)
 }
@@ -62,7 +37,7 @@ pub(crate) fn part(word: &str) -> Option<u64> {
         "half" | "quarter" => return None,
         other => other,
     };
-    PARTS.iter().find(|(name, _)| *name == singular).map(|(_, bottom)| *bottom)
+    denominator(singular)
 }
 
 /// The power of ten of "million" and the like, as a factor.
@@ -81,9 +56,9 @@ pub(crate) fn magnitude(word: &str) -> Option<u64> {
 fn whole(words: &[&str]) -> Option<u64> {
     let (mut total, mut group) = (0_u64, 0_u64);
     for word in words {
-        if let Some(small) = SMALL.iter().position(|name| name == word) {
+        if let Some(small) = SMALL.split(' ').position(|name| name == *word) {
             group = group.checked_add(small as u64)?;
-        } else if let Some(tens) = TENS.iter().position(|name| name == word) {
+        } else if let Some(tens) = TENS.split(' ').position(|name| name == *word) {
             group = group.checked_add(10 * (tens as u64 + 2))?;
         } else if *word == "hundred" {
             group = group.max(1).checked_mul(100)?;

@@ -1,0 +1,29 @@
+//! Tables of language in text files: one meaning a line, `name: spelling, spelling`.
+
+use std::collections::HashMap;
+
+/// Names by their spellings.
+pub(crate) struct Table(HashMap<&'static str, &'static str>);
+
+impl Table {
+    /// Reads lines of a name and its spellings, which `separator` separates. The first of equal spellings counts.
+    pub(crate) fn new(text: &'static str, separator: char) -> Self {
+        let mut names = HashMap::new();
+        for (name, spellings) in text.lines().filter_map(|line| line.split_once(": ")) {
+            for spelling in spellings.split(separator) {
+                names.entry(spelling.trim()).or_insert(name);
+            }
+        }
+        Self(names)
+    }
+
+    /// Returns the name of a spelling.
+    pub(crate) fn name(&self, spelling: &str) -> Option<&'static str> {
+        self.0.get(spelling).copied()
+    }
+}
+
+/// Returns true if the list, in one text with spaces between, holds the word.
+pub(crate) fn lists(list: &str, word: &str) -> bool {
+    list.split(' ').any(|known| known == word)
+}
