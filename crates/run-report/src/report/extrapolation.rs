@@ -1,6 +1,6 @@
 //! Reward still to gain: the law extrapolated to entropy 0, and forecasts compared with the end of each run.
 
-use entropy_core::{Forecast, PerformanceLaw};
+use entropy_core::Forecast;
 use figures::chart::{Axis, Chart, Mark, Series};
 use figures::html::{Column, Table, escape, paragraph};
 use figures::number_format::{fixed, significant};
@@ -26,7 +26,8 @@ pub(super) fn section(report: &Report) -> Section {
     let heading = "What entropy bought, and what is left";
     let intro = "The law of each run, fitted to its held-out evaluations, or to the rewards of its steps where it \
                  has none, and continued to entropy 0: there lies the most it can earn. Shaded: the 0.95 interval \
-                 of the curve. It takes the residuals as independent, so it is the least the uncertainty can be.";
+                 of the curve. It takes the residuals as independent, so it is the least the uncertainty can be. A law whose \
+                 interval lies above the largest possible reward does not hold here.";
     let mut blocks = vec![Block::Html(paragraph(intro))];
     let laws: Vec<(usize, &ReportRun, RunLaw)> =
         report.runs.iter().enumerate().map(|(colour, run)| (colour, run, law_of(run))).collect();
@@ -71,19 +72,20 @@ fn continued(extrapolations: &[ExtrapolatedRun<'_>]) -> Figure {
         let points = law.points();
         series.push(Series::new(&run.name, *colour, Mark::Points, thinned(&points)));
         let high = points.iter().map(|point| point.0).fold(0.0, f64::max);
-        curves.push(curve(*colour, &run.name, high, &extrapolation.law));
-        let (low, top) =
-            (significant(extrapolation.ceiling.low, 3), significant(extrapolation.ceiling.high, 3));
-        description += &format!(
-            "{}: ceiling {}, between {low} and {top}. ",
-            run.name,
-            significant(extrapolation.law.ceiling(), 3)
-        );
+        curves.push(curve(*colour, &run.name, high, extrapolation));
+        description += &format!("{}: ceiling {}. ", run.name, ceiling(extrapolation).join(", "));
     }
     // The bands of poorly determined laws may leave the chart; curves and points stay in it.
     let heights =
         series.iter().chain(&curves).flat_map(|one| one.points.iter().map(|point| point.1));
-    let y = Axis::around("Reward (0 to 1)", heights, false, 0.12);
+    let mut y = Axis::around("Reward (0 to 1)", heights, false, 0.12);
+    let bounds = extrapolations.iter().map(|(_, _, _, extrapolation)| extrapolation.bound);
+    if let Some(bound) = bounds.reduce(|one, other| Some(one?.max(other?))).flatten()
+        && bound < y.high
+    {
+        y.high = bound;
+        series.push(Series::level("largest possible", &x, bound));
+    }
     let within =
         |(x, low, high): (f64, f64, f64)| (x, low.clamp(y.low, y.high), high.clamp(y.low, y.high));
     series.extend(curves.into_iter().map(|mut curve| {
@@ -99,15 +101,37 @@ fn continued(extrapolations: &[ExtrapolatedRun<'_>]) -> Figure {
     }
 }
 
-fn curve(colour: usize, name: &str, high: f64, law: &PerformanceLaw) -> Series {
-    let entropy = |index: usize| high * index as f64 / (CURVE_POINTS - 1) as f64;
-    let points =
-        (0..CURVE_POINTS).map(|index| (entropy(index), law.predict(entropy(index)))).collect();
-    let band = (0..CURVE_POINTS).filter_map(|index| {
-        let interval = law.confidence_interval(entropy(index), CONFIDENCE).ok()?;
-        Some((entropy(index), interval.low, interval.high))
+/// The fitted curve and its interval, up to the bound of the reward.
+fn curve(colour: usize, name: &str, high: f64, extrapolation: &LawExtrapolation) -> Series {
+    let law = &extrapolation.law;
+    let entropies =
+        || (0..CURVE_POINTS).map(|index| high * index as f64 / (CURVE_POINTS - 1) as f64);
+    let points = entropies().map(|entropy| (entropy, law.predict(entropy)));
+    let points = points.filter(|&(_, reward)| reward <= extrapolation.within_bound(reward));
+    let band = entropies().filter_map(|entropy| {
+        let interval = law.confidence_interval(entropy, CONFIDENCE).ok()?;
+        let ends = [interval.low, interval.high].map(|end| extrapolation.within_bound(end));
+        Some((entropy, ends[0], ends[1]))
     });
-    Series::new(name, colour, Mark::Fit, points).with_spread(band.collect())
+    Series::new(name, colour, Mark::Fit, points.collect()).with_spread(band.collect())
+}
+
+/// Ceiling, its interval and what is left to gain, or that the law does not hold.
+fn ceiling(extrapolation: &LawExtrapolation) -> [String; 3] {
+    let number = |value: f64| significant(extrapolation.within_bound(value), 3);
+    let interval = extrapolation.interval;
+    match extrapolation.gain_left() {
+        Some(left) => [
+            number(extrapolation.law.ceiling()),
+            format!("{} to {}", number(interval.low), number(interval.high)),
+            significant(left, 3),
+        ],
+        None => [
+            "the law does not hold here".to_owned(),
+            format!("{} to {}", significant(interval.low, 3), significant(interval.high, 3)),
+            "–".to_owned(),
+        ],
+    }
 }
 
 fn table(extrapolations: &[ExtrapolatedRun<'_>]) -> String {
@@ -135,18 +159,15 @@ fn table(extrapolations: &[ExtrapolatedRun<'_>]) -> String {
         };
         let number = |value: f64| significant(value, 3);
         let share = |value: Option<f64>| fixed(value.unwrap_or(f64::NAN), 3);
+        let [ceiling, interval, left] = ceiling(extrapolation);
         table.html_row(vec![
             name_cell(*colour, &run.name),
             format!("{} {source}", law.points),
             number(extrapolation.entropy_spent()),
             number(extrapolation.gain()),
-            number(law.ceiling()),
-            format!(
-                "{} to {}",
-                number(extrapolation.ceiling.low),
-                number(extrapolation.ceiling.high)
-            ),
-            number(extrapolation.gain_left),
+            format!("<span class=\"wrap\">{ceiling}</span>"),
+            interval,
+            left,
             share(law.r_squared),
             share(law.linear_r_squared),
             fixed(law.aic_over_linear().unwrap_or(f64::NAN), 1),

@@ -20,9 +20,8 @@ const CURVE_POINTS: usize = 41;
 pub(super) fn section(report: &Report) -> Section {
     let id = "law";
     let heading = "Reward against entropy";
-    let intro = "The law R = −a·exp(H) + b says that reward is bought with entropy, and that b − a is the most \
-                 a policy can earn by spending all of it. It is empirical: believe it only where its R² \
-                 is clearly above that of a straight line.";
+    let intro = "The law R = −a·exp(H) + b says that reward is bought with entropy. It is empirical: believe it \
+                 only where its R² is clearly above that of a straight line.";
     let mut blocks = vec![Block::Html(paragraph(intro))];
     let columns: Vec<_> = report.runs.iter().map(|run| pairs(run, ENTROPY, REWARD)).collect();
     let all = || columns.iter().flatten();
@@ -40,7 +39,6 @@ pub(super) fn section(report: &Report) -> Section {
             (Column::Text, "Run"),
             (Column::Number, "a"),
             (Column::Number, "b"),
-            (Column::Number, "Ceiling b − a"),
             (Column::Number, "R²"),
             (Column::Number, "R² of a straight line"),
             (Column::Number, "RMSE"),
@@ -56,8 +54,7 @@ pub(super) fn section(report: &Report) -> Section {
         let law = PerformanceLaw::fit(&entropy, &reward);
         if let Ok(law) = &law {
             curves.push(curve(colour, name, &entropy, law));
-            let (ceiling, share) = (significant(law.ceiling(), 3), share(law.r_squared));
-            description += &format!("{name}: ceiling {ceiling}, R² {share}. ");
+            description += &format!("{name}: R² {}. ", share(law.r_squared));
         }
         let constants = law.map_or_else(|error| absent(&error.to_string()), |law| constants(&law));
         table.html_row([vec![name_cell(colour, name)], constants].concat());
@@ -78,7 +75,6 @@ fn constants(law: &PerformanceLaw) -> Vec<String> {
     vec![
         with_error(law.a, law.standard_error_a),
         with_error(law.b, law.standard_error_b),
-        significant(law.ceiling(), 3),
         share(law.r_squared),
         share(law.linear_r_squared),
         significant(law.rmse, 2),
@@ -88,7 +84,7 @@ fn constants(law: &PerformanceLaw) -> Vec<String> {
 /// The cells of a run without a law.
 fn absent(error: &str) -> Vec<String> {
     let reason = format!("<span class=\"absent\">{}</span>", escape(&format!("no fit: {error}")));
-    [vec![reason], vec!["–".to_owned(); 5]].concat()
+    [vec![reason], vec!["–".to_owned(); 4]].concat()
 }
 
 fn curve(colour: usize, name: &str, entropy: &[f64], law: &PerformanceLaw) -> Series {
