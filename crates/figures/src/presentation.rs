@@ -1,58 +1,89 @@
-//! The style of charts for programs that know neither CSS variables nor media queries.
+//! Colours, lines and letters of a chart as attributes, for programs that know neither CSS variables nor media queries.
 
-/// Rewrites `css` in its light colours: variables are replaced by their values, media queries and pseudo-classes left out.
-/// Declarations in the colour of a series are written once per series; the font is `sans-serif`.
+/// Adds to each element of `svg` that has a class the attributes that `css` gives it in its light colours. A browser with the
+/// style sheet overrides them.
 ///
-/// Made for the style sheets of this crate: flat rules, one level of media queries, colours as `.sN { --c: … }`.
-pub(crate) fn plain_style(css: &str) -> String {
-    let rules = flat_rules(css);
-    let mut variables: Vec<(String, String)> = vec![];
-    for (selector, body) in &rules {
-        for (name, value) in declarations(body).filter(|(name, _)| name.starts_with("--")) {
-            // A series names its colour in a rule of its own: the class is part of the name.
-            let class = selector.rsplit('.').next().unwrap_or_default();
-            let name = if name == "--c" { format!("--c.{class}") } else { name.to_owned() };
-            variables.push((name, value.to_owned()));
-        }
+/// Made for the style sheet of this crate: flat rules whose last part is one class or element, one level of media queries,
+/// colours as `.sN { --c: … }`.
+pub(crate) fn with_attributes(svg: &str, css: &str) -> String {
+    let style = Style::of(css);
+    let (mut attributed, mut rest) = (String::with_capacity(2 * svg.len()), svg);
+    while let Some((before, after)) = rest.split_once(" class=\"") {
+        let Some((classes, after)) = after.split_once('"') else { break };
+        let element = before.rsplit('<').next().unwrap_or_default();
+        let attributes = style.attributes(element, classes);
+        attributed += &format!("{before} class=\"{classes}\"{attributes}");
+        rest = after;
     }
-    let value = |name: &str| {
-        let declared = variables.iter().find(|(variable, _)| variable == name);
-        declared.map_or_else(String::new, |(_, value)| value.clone())
-    };
-    let series: Vec<&str> =
-        variables.iter().filter_map(|(name, _)| name.strip_prefix("--c.")).collect();
-    let mut plain = String::new();
-    for (selector, body) in rules.iter().filter(|(selector, _)| !selector.contains(':')) {
-        let body = declarations(body).filter(|(name, _)| !name.starts_with("--"));
-        // Declarations without the colour of a series also hold for marks of no series.
-        let (of_series, of_all): (Vec<_>, Vec<_>) = body.partition(|(_, v)| v.contains("var(--c)"));
-        let written = |body: &[(&str, &str)]| -> String {
-            let declaration = |(name, value): &(&str, &str)| match *name {
-                "font-family" => "font-family: sans-serif; ".to_owned(),
-                _ => format!("{name}: {value}; "),
-            };
-            body.iter().map(declaration).collect()
-        };
-        if !of_all.is_empty() {
-            plain += &format!("{selector} {{ {}}}\n", resolve(&written(&of_all), &value));
-        }
-        for class in series.iter().filter(|_| !of_series.is_empty()) {
-            let series_selector = selector.replace(".chart .", &format!(".chart .{class}."));
-            let coloured = written(&of_series).replace("var(--c)", &value(&format!("--c.{class}")));
-            plain += &format!("{series_selector} {{ {}}}\n", resolve(&coloured, &value));
-        }
-    }
-    plain
+    attributed + rest
 }
 
-/// `text` with each `var(--name)` replaced by its value, and that by its own.
-fn resolve(text: &str, value: &impl Fn(&str) -> String) -> String {
-    let mut text = text.to_owned();
-    while let Some((before, rest)) = text.split_once("var(") {
-        let Some((name, after)) = rest.split_once(')') else { break };
-        text = format!("{before}{}{after}", value(name));
+/// Properties that SVG has as attributes.
+const ATTRIBUTES: [&str; 10] = [
+    "fill",
+    "stroke",
+    "stroke-width",
+    "stroke-linejoin",
+    "stroke-linecap",
+    "stroke-dasharray",
+    "opacity",
+    "font-family",
+    "font-size",
+    "font-weight",
+];
+
+/// Rules of a style sheet for light screens, and its variables.
+struct Style<'a> {
+    rules: Vec<(&'a str, &'a str)>,
+    /// Name and value; the colour of a series, `--c`, has the class behind the name.
+    variables: Vec<(String, &'a str)>,
+}
+
+impl<'a> Style<'a> {
+    fn of(css: &'a str) -> Self {
+        let rules = flat_rules(css);
+        let mut variables = vec![];
+        for &(selector, body) in &rules {
+            let class = selector.rsplit('.').next().unwrap_or_default();
+            for (name, value) in declarations(body).filter(|(name, _)| name.starts_with("--")) {
+                let name = if name == "--c" { format!("--c.{class}") } else { name.to_owned() };
+                variables.push((name, value));
+            }
+        }
+        Self { rules, variables }
     }
-    text
+
+    fn attributes(&self, element: &str, classes: &str) -> String {
+        let classes: Vec<&str> = classes.split(' ').collect();
+        let mut attributes: Vec<(&str, String)> = vec![];
+        for (selector, body) in self.rules.iter().filter(|(selector, _)| !selector.contains(':')) {
+            let last = selector.rsplit(' ').next().unwrap_or_default();
+            let class = last.strip_prefix('.');
+            if !class.map_or(last == element, |class| classes.contains(&class)) {
+                continue;
+            }
+            for (name, value) in declarations(body).filter(|(name, _)| ATTRIBUTES.contains(name)) {
+                attributes.retain(|(earlier, _)| *earlier != name);
+                attributes.push((name, self.resolved(value, &classes)));
+            }
+        }
+        let written = attributes.iter().filter(|(_, value)| !value.is_empty());
+        written.map(|(name, value)| format!(" {name}=\"{value}\"")).collect()
+    }
+
+    /// `value` as an attribute has it, with its variable replaced by the variable's value.
+    fn resolved(&self, value: &str, classes: &[&str]) -> String {
+        let Some(name) = value.strip_prefix("var(").and_then(|rest| rest.strip_suffix(')')) else {
+            let plain = if value == "transparent" { "none" } else { value };
+            return plain.strip_suffix("px").unwrap_or(plain).replace('"', "'");
+        };
+        let is_named = |(variable, _): &&(String, &str)| match variable.strip_prefix("--c.") {
+            Some(class) => name == "--c" && classes.contains(&class),
+            None => variable == name,
+        };
+        let variable = self.variables.iter().find(is_named);
+        variable.map_or_else(String::new, |(_, value)| self.resolved(value, classes))
+    }
 }
 
 /// Selector and body of the rules outside of media queries.
@@ -102,34 +133,30 @@ mod tests {
 @media screen and (prefers-color-scheme: dark) {
   .chart, :root { --paper: #000; --series-0: #111; }
 }
-.chart { font-family: system-ui, sans-serif; }
-.chart .paper { fill: var(--paper); }
+.chart { font-family: system-ui, \"Noto Sans\"; }
+.chart text { fill: var(--paper); font-size: 13px; font-variant-numeric: tabular-nums; }
+.chart .tick { font-size: 12px; }
 .chart .s0 { --c: var(--series-0); } .chart .s1 { --c: var(--series-1); }
 .chart .line { stroke: var(--c); fill: none; }
-.chart .dot:hover { fill: var(--c); }
+.chart .hover { fill: transparent; }
+.chart .hover:hover { fill: var(--c); }
 @media (max-width: 520px) { .chart text { font-size: 15px; } .chart .tick { font-size: 14px; } }
 ";
 
     #[test]
     fn variables_become_colours_and_queries_go() {
+        let attributed = |svg: &str| with_attributes(svg, CSS);
         assert_eq!(
-            plain_style(CSS),
-            ".chart { font-family: sans-serif; }\n\
-             .chart .paper { fill: #fff; }\n\
-             .chart .line { fill: none; }\n\
-             .chart .s0.line { stroke: #0072b2; }\n\
-             .chart .s1.line { stroke: #d55e00; }\n"
+            attributed("<svg class=\"chart\" x=\"1\"><path class=\"s1 line\" d=\"\"/></svg>"),
+            "<svg class=\"chart\" font-family=\"system-ui, 'Noto Sans'\" x=\"1\">\
+             <path class=\"s1 line\" stroke=\"#d55e00\" fill=\"none\" d=\"\"/></svg>"
         );
-    }
-
-    #[test]
-    fn nothing_of_the_own_styles_stays_unresolved() {
-        let plain = plain_style(&[crate::chart_svg::STYLE, crate::chart_svg::MORE_STYLE].concat());
-        for part in ["var(", "@media", "--", ": ;"] {
-            assert!(!plain.contains(part), "{part} in {plain}");
-        }
-        assert!(plain.contains(".chart .s9.band { fill: #b8154f; }"), "{plain}");
-        // The grey line for comparison is of no series, and must not be filled.
-        assert!(plain.contains(".chart .line { fill: none; "), "{plain}");
+        assert_eq!(
+            attributed(
+                "<text class=\"tick\">a</text><path class=\"s0 hover\"/><path class=\"line\"/>"
+            ),
+            "<text class=\"tick\" fill=\"#fff\" font-size=\"12\">a</text><path class=\"s0 hover\" fill=\"none\"/>\
+             <path class=\"line\" fill=\"none\"/>"
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! Names of series: in rows above the chart, or at the ends of its curves.
 
-use super::{CHARACTER, COLOURS, Drawing, LEGEND_ROW, WIDTH, class};
+use super::{CHARACTER, COLOURS, Drawing, LEGEND_ROW, class};
 use crate::chart::{Mark, Series};
 use crate::html::escape;
 use crate::svg_marker::marker;
@@ -21,7 +21,7 @@ impl<'a> Drawing<'a> {
         let mut places = vec![];
         for series in self.named() {
             let width = 44.0 + CHARACTER * text_width(&series.name);
-            if x > 4.0 && x + width > WIDTH {
+            if x > 4.0 && x + width > self.width {
                 (x, row) = (4.0, row + 1.0);
             }
             places.push((series, x, row));
