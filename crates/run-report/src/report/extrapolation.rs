@@ -9,6 +9,7 @@ use training_run::metrics::StepMetrics;
 
 use super::curves::not_recorded;
 use super::entropy_change::thinned;
+use super::methods::{MethodRun, method_runs};
 use super::metric::{ENTROPY, REWARD, pairs};
 use super::name_cell::name_cell;
 use super::{Report, ReportRun};
@@ -29,12 +30,8 @@ pub(super) fn section(report: &Report) -> Section {
                  of the curve. It takes the residuals as independent, so it is the least the uncertainty can be. A law whose \
                  interval lies above the largest possible reward does not hold here.";
     let mut blocks = vec![Block::Html(paragraph(intro))];
-    let laws: Vec<(usize, &ReportRun, RunLaw)> =
-        report.runs.iter().enumerate().map(|(colour, run)| (colour, run, law_of(run))).collect();
-    let extrapolations: Vec<ExtrapolatedRun<'_>> = laws
-        .iter()
-        .filter_map(|(colour, run, law)| Some((*colour, *run, law, law.extrapolation()?)))
-        .collect();
+    let extrapolations: Vec<ExtrapolatedRun<'_>> =
+        method_runs(&report.runs).into_iter().filter_map(extrapolated).collect();
     if extrapolations.is_empty() {
         let name =
             format!("{ENTROPY} together with {REWARD} or an evaluation, at three steps or more,");
@@ -52,7 +49,14 @@ pub(super) fn section(report: &Report) -> Section {
     Section::new(id, heading, blocks)
 }
 
-type ExtrapolatedRun<'a> = (usize, &'a ReportRun, &'a RunLaw, LawExtrapolation);
+/// A run, the points of its law, and the law.
+type ExtrapolatedRun<'a> = (MethodRun<'a>, Vec<(f64, f64)>, LawExtrapolation);
+
+fn extrapolated(one: MethodRun<'_>) -> Option<ExtrapolatedRun<'_>> {
+    let law = law_of(one.run);
+    let extrapolation = law.extrapolation()?;
+    Some((one, law.points(), extrapolation))
+}
 
 fn law_of(run: &ReportRun) -> RunLaw {
     let mut law = RunLaw::default();
@@ -65,12 +69,11 @@ fn law_of(run: &ReportRun) -> RunLaw {
 }
 
 fn continued(extrapolations: &[ExtrapolatedRun<'_>]) -> Figure {
-    let all = || extrapolations.iter().flat_map(|(_, _, law, _)| law.points());
+    let all = || extrapolations.iter().flat_map(|(_, points, _)| points);
     let x = Axis::around("Entropy (nats per token)", all().map(|point| point.0), true, 0.04);
     let (mut series, mut curves, mut description) = (vec![], vec![], String::new());
-    for (colour, run, law, extrapolation) in extrapolations {
-        let points = law.points();
-        series.push(Series::new(&run.name, *colour, Mark::Points, thinned(&points)));
+    for (MethodRun { colour, method, run }, points, extrapolation) in extrapolations {
+        series.push(Series::new(method, *colour, Mark::Points, thinned(points)));
         let high = points.iter().map(|point| point.0).fold(0.0, f64::max);
         curves.push(curve(*colour, &run.name, high, extrapolation));
         description += &format!("{}: ceiling {}. ", run.name, ceiling(extrapolation).join(", "));
@@ -79,7 +82,7 @@ fn continued(extrapolations: &[ExtrapolatedRun<'_>]) -> Figure {
     let heights =
         series.iter().chain(&curves).flat_map(|one| one.points.iter().map(|point| point.1));
     let mut y = Axis::around("Reward (0 to 1)", heights, false, 0.12);
-    let bounds = extrapolations.iter().map(|(_, _, _, extrapolation)| extrapolation.bound);
+    let bounds = extrapolations.iter().map(|(_, _, extrapolation)| extrapolation.bound);
     if let Some(bound) = bounds.reduce(|one, other| Some(one?.max(other?))).flatten()
         && bound < y.high
     {
@@ -151,7 +154,7 @@ fn table(extrapolations: &[ExtrapolatedRun<'_>]) -> String {
             (Column::Number, "AIC"),
         ],
     );
-    for (colour, run, _, extrapolation) in extrapolations {
+    for (MethodRun { colour, run, .. }, _, extrapolation) in extrapolations {
         let law = &extrapolation.law;
         let source = match extrapolation.source {
             LawSource::Evaluations => "evaluations",
@@ -191,7 +194,7 @@ fn foretold(report: &Report) -> Table {
             (Column::Number, "RMSE of the line"),
         ],
     );
-    for (colour, run) in report.runs.iter().enumerate() {
+    for MethodRun { colour, run, .. } in method_runs(&report.runs) {
         let (entropy, reward): (Vec<f64>, Vec<f64>) =
             pairs(run, ENTROPY, REWARD).into_iter().unzip();
         for share in SHARES {

@@ -15,6 +15,7 @@ mod entropy_change;
 mod extrapolation;
 mod glossary;
 pub mod line_fit;
+mod methods;
 mod metric;
 mod name_cell;
 mod page;

@@ -10,6 +10,7 @@ use entropy_core::PerformanceLaw;
 use super::Report;
 use super::curves::not_recorded;
 use super::entropy_change::thinned;
+use super::methods::{MethodRun, method_runs};
 use super::metric::{ENTROPY, REWARD, pairs};
 use super::name_cell::name_cell;
 
@@ -23,7 +24,8 @@ pub(super) fn section(report: &Report) -> Section {
     let intro = "The law R = −a·exp(H) + b says that reward is bought with entropy. It is empirical: believe it \
                  only where its R² is clearly above that of a straight line.";
     let mut blocks = vec![Block::Html(paragraph(intro))];
-    let columns: Vec<_> = report.runs.iter().map(|run| pairs(run, ENTROPY, REWARD)).collect();
+    let runs = method_runs(&report.runs);
+    let columns: Vec<_> = runs.iter().map(|one| pairs(one.run, ENTROPY, REWARD)).collect();
     let all = || columns.iter().flatten();
     if all().next().is_none() {
         let name = format!("{ENTROPY} together with {REWARD}");
@@ -44,20 +46,20 @@ pub(super) fn section(report: &Report) -> Section {
             (Column::Number, "RMSE"),
         ],
     );
-    for (colour, (run, points)) in report.runs.iter().zip(&columns).enumerate() {
+    for (MethodRun { colour, method, run }, points) in runs.iter().zip(&columns) {
         if points.is_empty() {
             continue;
         }
         let name = &run.name;
-        scatter.push(Series::new(name, colour, Mark::Points, thinned(points)));
+        scatter.push(Series::new(method, *colour, Mark::Points, thinned(points)));
         let (entropy, reward): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
         let law = PerformanceLaw::fit(&entropy, &reward);
         if let Ok(law) = &law {
-            curves.push(curve(colour, name, &entropy, law));
+            curves.push(curve(*colour, name, &entropy, law));
             description += &format!("{name}: R² {}. ", share(law.r_squared));
         }
         let constants = law.map_or_else(|error| absent(&error.to_string()), |law| constants(&law));
-        table.html_row([vec![name_cell(colour, name)], constants].concat());
+        table.html_row([vec![name_cell(*colour, name)], constants].concat());
     }
     scatter.extend(curves);
     let title = "Reward against entropy, with the fitted law".to_owned();

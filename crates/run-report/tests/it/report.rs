@@ -78,19 +78,19 @@ fn the_numbers_are_those_of_the_data() {
 }
 
 #[test]
-fn the_sections_stand_in_the_order_of_the_argument() {
+fn health_and_samples_stand_before_the_theory() {
     let html = report(vec![run("GRPO"), run("KL-Cov")]).render();
     let order = [
         "class=\"headline\"",
         "id=\"summary\"",
         "id=\"curves\"",
-        "id=\"lemma-1\"",
-        "id=\"law\"",
-        "id=\"forecast\"",
-        "id=\"theorem-2\"",
-        "id=\"tail\"",
         "id=\"health\"",
         "id=\"samples\"",
+        "id=\"law\"",
+        "id=\"forecast\"",
+        "id=\"lemma-1\"",
+        "id=\"theorem-2\"",
+        "id=\"tail\"",
         "id=\"verification\"",
         "id=\"configuration\"",
         "id=\"glossary\"",
@@ -295,4 +295,60 @@ fn a_run_that_goes_on_and_one_that_was_cut_off_are_read() {
     fs::write(root.join("metrics.jsonl"), "").unwrap();
     assert!(ReportRun::read(&root).unwrap().steps.is_empty());
     assert!(ReportRun::read(folder.path()).unwrap_err().to_string().contains("holds no run"));
+}
+
+/// A run of `steps` steps with this seed, whose reward is `lift` higher and whose loss has this clip ratio.
+fn seed(name: &str, seed: u32, steps: usize, clip: f64, lift: f64) -> ReportRun {
+    let mut run = run(name);
+    run.steps.truncate(steps);
+    for record in &mut run.steps {
+        *record.get_mut("critic/rewards/mean").unwrap() += lift;
+    }
+    run.config_toml = format!("name = \"{name}\"\nseed = {seed}\n[loss]\nclip = {clip:?}\n");
+    run
+}
+
+#[test]
+fn seeds_of_a_method_are_one_curve_in_a_band_and_are_compared_in_pairs() {
+    let report = report(vec![
+        seed("GRPO-seed-1", 1, 40, 0.2, 0.0),
+        seed("GRPO-seed-2", 2, 30, 0.2, 0.0625),
+        seed("Wide-seed-1", 1, 40, 0.4, 0.125),
+        seed("Wide-seed-2", 2, 40, 0.4, 0.25),
+    ]);
+    let charts = report.charts();
+    let chart = |stem: &str| {
+        let found = charts.iter().find(|(name, _)| name == stem);
+        found.map(|(_, svg)| svg.as_str()).expect("the chart")
+    };
+    let reward = chart("reward");
+    assert_eq!((reward.matches(" band\"").count(), reward.matches(" line\"").count()), (2, 2));
+    assert!(reward.contains(">GRPO</text>") && reward.contains(">Wide</text>"), "{reward}");
+    // In the scatter each method has one name.
+    assert_eq!(chart("forecast").matches(">GRPO</text>").count(), 1);
+    let html = report.render();
+    // Differences 0.125 and 0.1875 at step 30: mean 0.15625, and 12.706 times the standard error 0.03125.
+    let table =
+        html.split("difference from GRPO").nth(1).unwrap().split("</table>").next().unwrap();
+    assert!(table.contains(">+0.156 (−0.241 to +0.553)<"), "{table}");
+    assert!(html.contains("All up to step 30, the last that every run has."));
+    assert!(html.contains("After 30 steps GRPO keeps"));
+}
+
+#[test]
+fn a_ceiling_above_the_largest_accuracy_is_not_reported() {
+    let mut promising = run("GRPO");
+    for (index, record) in (0_u32..).zip(&mut promising.steps) {
+        let after = 1.0 - 0.02 * f64::from(index + 1);
+        let noise = if index % 2 == 0 { 1e-3 } else { -1e-3 };
+        let accuracy = 1.3 - 0.2 * after.exp() + noise;
+        record.insert("val-core/made-up/acc/mean@4".to_owned(), accuracy);
+    }
+    let report = report(vec![promising]);
+    let html = report.render();
+    let row = row(&html, "forecast", "GRPO");
+    assert!(row.contains("the law does not hold here") && row.contains(">–<"), "{row}");
+    let charts = report.charts();
+    let (_, svg) = charts.iter().find(|(stem, _)| stem == "forecast").unwrap();
+    assert!(svg.contains(">largest possible</text>"), "{svg}");
 }
