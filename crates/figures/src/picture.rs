@@ -103,6 +103,7 @@ impl PictureMaker {
 mod tests {
     use super::*;
     use crate::chart::{Axis, Mark, Series};
+    use crate::chart_svg::standalone_svg;
 
     /// Bars over the whole width, in the colour of the second series.
     fn chart() -> Chart {
@@ -120,10 +121,24 @@ mod tests {
     #[test]
     fn colours_and_shapes_need_no_font() {
         let maker = PictureMaker { options: Options::default() };
-        let png = maker.png(&chart(), PrintSize::new(14.0, 10.0).unwrap()).unwrap();
+        let png = maker.png(&chart(), PrintSize::PAGE).unwrap();
         let pixels = Pixmap::decode_png(&png).unwrap();
         // 14 cm at 300 dots an inch are 1653.5 dots.
         assert!((1653..=1657).contains(&pixels.width()), "{}", pixels.width());
+        assert_coloured(&pixels);
+    }
+
+    #[test]
+    fn a_file_for_screens_has_colours_where_css_is_not_known() {
+        let svg = standalone_svg(&chart());
+        let tree = Tree::from_str(&svg, &Options::default()).unwrap();
+        let mut pixels = Pixmap::new(520, 340).unwrap();
+        resvg::render(&tree, Transform::identity(), &mut pixels.as_mut());
+        assert_coloured(&pixels);
+    }
+
+    /// The bars are orange and the paper is white.
+    fn assert_coloured(pixels: &Pixmap) {
         let colours =
             pixels.pixels().iter().map(|pixel| (pixel.red(), pixel.green(), pixel.blue()));
         let fraction = |wanted| {

@@ -40,6 +40,9 @@ fn centimetres(units: f64, font_points: f64) -> f64 {
 }
 
 impl PrintSize {
+    /// The width of the text of a page, in letters of 10 points.
+    pub const PAGE: Self = Self { width_centimetres: 14.0, font_points: 10.0 };
+
     /// A width in centimetres, and the size of letters in points.
     ///
     /// # Errors
@@ -56,8 +59,13 @@ impl PrintSize {
     }
 
     /// Width in centimetres.
-    pub fn width_centimetres(self) -> f64 {
+    pub const fn width_centimetres(self) -> f64 {
         self.width_centimetres
+    }
+
+    /// Size of the letters in points.
+    pub const fn font_points(self) -> f64 {
+        self.font_points
     }
 
     /// Width and height in the units of a chart, whole numbers.
@@ -67,20 +75,13 @@ impl PrintSize {
     }
 }
 
-impl Default for PrintSize {
-    /// The width of the text of a page, in letters of 10 points.
-    fn default() -> Self {
-        Self { width_centimetres: 14.0, font_points: 10.0 }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn letters_need_room() {
-        assert_eq!(PrintSize::default().units(), (516.0, 337.0));
+        assert_eq!(PrintSize::PAGE.units(), (516.0, 337.0));
         assert_eq!(PrintSize::new(6.0, 8.0).unwrap().units(), (276.0, 240.0));
         let error = PrintSize::new(6.0, 12.0).unwrap_err().to_string();
         assert!(error.contains("expected 8.5 to 98 cm"), "{error}");

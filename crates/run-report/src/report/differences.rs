@@ -1,7 +1,7 @@
 //! Table of differences between the first method and the others.
 
 use entropy_core::Interval;
-use figures::html::{Column, Table, escape};
+use figures::html::{Column, Table};
 use figures::moving_average::{first_and_last_tenth, mean};
 use figures::number_format::significant;
 
@@ -49,7 +49,7 @@ pub(super) fn table(report: &Report) -> Option<String> {
         let mut cells = vec![name_cell(index + 1, &method.name)];
         for (_, name) in &columns {
             let differences = paired_differences(first, method, |run| last_tenth(run, name));
-            cells.push(escape(&cell(&differences)));
+            cells.push(cell(&differences));
         }
         table.html_row(cells);
     }
@@ -64,7 +64,9 @@ fn cell(differences: &[f64]) -> String {
     };
     let mean = signed(mean(differences));
     match Interval::of_mean(differences, CONFIDENCE) {
-        Ok(interval) => format!("{mean} ({} to {})", signed(interval.low), signed(interval.high)),
+        Ok(interval) => {
+            format!("{mean}<br>{} to {}", signed(interval.low), signed(interval.high))
+        }
         Err(_) => mean,
     }
 }

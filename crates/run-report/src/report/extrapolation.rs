@@ -27,8 +27,8 @@ pub(super) fn section(report: &Report) -> Section {
     let heading = "What entropy bought, and what is left";
     let intro = "The law of each run, fitted to its held-out evaluations, or to the rewards of its steps where it \
                  has none, and continued to entropy 0: there lies the most it can earn. Shaded: the 0.95 interval \
-                 of the curve. It takes the residuals as independent, so it is the least the uncertainty can be. A law whose \
-                 interval lies above the largest possible reward does not hold here.";
+                 of the curve, of methods with one seed. It takes the residuals as independent, so it is the least the \
+                 uncertainty can be. A law whose interval lies above the largest possible reward does not hold here.";
     let mut blocks = vec![Block::Html(paragraph(intro))];
     let extrapolations: Vec<ExtrapolatedRun<'_>> =
         method_runs(&report.runs).into_iter().filter_map(extrapolated).collect();
@@ -75,7 +75,12 @@ fn continued(extrapolations: &[ExtrapolatedRun<'_>]) -> Figure {
     for (MethodRun { colour, method, run }, points, extrapolation) in extrapolations {
         series.push(Series::new(method, *colour, Mark::Points, thinned(points)));
         let high = points.iter().map(|point| point.0).fold(0.0, f64::max);
-        curves.push(curve(*colour, &run.name, high, extrapolation));
+        let mut curve = curve(*colour, &run.name, high, extrapolation);
+        // The curves of several seeds show the spread themselves.
+        if extrapolations.iter().filter(|(one, _, _)| one.colour == *colour).count() > 1 {
+            curve.spread.clear();
+        }
+        curves.push(curve);
         description += &format!("{}: ceiling {}. ", run.name, ceiling(extrapolation).join(", "));
     }
     // The bands of poorly determined laws may leave the chart; curves and points stay in it.
@@ -96,7 +101,8 @@ fn continued(extrapolations: &[ExtrapolatedRun<'_>]) -> Figure {
         curve
     }));
     let title = "The law continued to entropy 0".to_owned();
-    let caption = "Markers: what was measured. Training moves from right to left; the left end of each curve is its ceiling."
+    let caption = "Markers: what was measured. Training moves from right to left; each curve \
+                   ends on the left at its ceiling or at the largest possible reward."
         .to_owned();
     Figure {
         chart: Chart { stem: "forecast".to_owned(), title, description, x, y, series },
@@ -107,10 +113,13 @@ fn continued(extrapolations: &[ExtrapolatedRun<'_>]) -> Figure {
 /// The fitted curve and its interval, up to the bound of the reward.
 fn curve(colour: usize, name: &str, high: f64, extrapolation: &LawExtrapolation) -> Series {
     let law = &extrapolation.law;
-    let entropies =
-        || (0..CURVE_POINTS).map(|index| high * index as f64 / (CURVE_POINTS - 1) as f64);
-    let points = entropies().map(|entropy| (entropy, law.predict(entropy)));
-    let points = points.filter(|&(_, reward)| reward <= extrapolation.within_bound(reward));
+    // Below this entropy the law exceeds the bound.
+    let start = extrapolation.bound.map_or(0.0, |bound| ((law.b - bound) / law.a).ln());
+    let start = if start > 0.0 && start < high { start } else { 0.0 };
+    let step = (high - start) / (CURVE_POINTS - 1) as f64;
+    let entropies = || (0..CURVE_POINTS).map(|index| start + step * index as f64);
+    let points =
+        entropies().map(|entropy| (entropy, extrapolation.within_bound(law.predict(entropy))));
     let band = entropies().filter_map(|entropy| {
         let interval = law.confidence_interval(entropy, CONFIDENCE).ok()?;
         let ends = [interval.low, interval.high].map(|end| extrapolation.within_bound(end));

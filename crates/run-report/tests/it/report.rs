@@ -3,7 +3,7 @@
 use std::fs;
 
 use run_report::report::{
-    Report, ReportRun, SampleRecord, StepRecord, Verification, VerificationRow,
+    Pictures, PrintSize, Report, ReportRun, SampleRecord, StepRecord, Verification, VerificationRow,
 };
 use training_run::token_record::TokenRecord;
 
@@ -195,6 +195,13 @@ fn the_files_are_written_whole_or_not_at_all() {
     report.write_charts(folder.path()).unwrap();
     assert!(fs::read_to_string(folder.path().join("entropy.svg")).unwrap().starts_with("<svg"));
 
+    let pictures = Pictures { png: true, pdf: true, size: PrintSize::new(8.5, 8.0).unwrap() };
+    report.write_pictures(folder.path(), pictures).unwrap();
+    let bytes = |file: &str| fs::read(folder.path().join(file)).unwrap();
+    assert!(
+        bytes("entropy.png").starts_with(b"\x89PNG") && bytes("entropy.pdf").starts_with(b"%PDF")
+    );
+
     let error = report.write(&folder.path().join("missing/report.html")).unwrap_err();
     assert!(error.to_string().contains("missing/report.html"), "{error}");
 }
@@ -330,7 +337,7 @@ fn seeds_of_a_method_are_one_curve_in_a_band_and_are_compared_in_pairs() {
     // Differences 0.125 and 0.1875 at step 30: mean 0.15625, and 12.706 times the standard error 0.03125.
     let table =
         html.split("difference from GRPO").nth(1).unwrap().split("</table>").next().unwrap();
-    assert!(table.contains(">+0.156 (−0.241 to +0.553)<"), "{table}");
+    assert!(table.contains(">+0.156<br>−0.241 to +0.553<"), "{table}");
     assert!(html.contains("All up to step 30, the last that every run has."));
     assert!(html.contains("After 30 steps GRPO keeps"));
 }

@@ -19,7 +19,7 @@ pub fn write(
 ) -> Result<(), RasterError> {
     for figure in finished.iter().flat_map(|one| &one.record.outcome.figures) {
         let path = folder.join("figures").join(format!("{}.png", figure.chart.stem));
-        write_whole(&path, &pictures.png(&figure.chart, PrintSize::default())?)?;
+        write_whole(&path, &pictures.png(&figure.chart, PrintSize::PAGE)?)?;
     }
     Ok(())
 }
