@@ -17,12 +17,10 @@ pub(crate) fn pdf(tree: &Tree) -> Vec<u8> {
     let mut page = Page::default();
     page.content += &format!("{POINTS} 0 0 -{POINTS} 0 {height:.2} cm\n");
     page.group(tree.root(), 1.0);
-    let states: String = page
-        .opacities
-        .iter()
-        .enumerate()
-        .map(|(index, opacity)| format!("/G{index} << /ca {opacity:.3} /CA {opacity:.3} >> "))
-        .collect();
+    let state = |(index, opacity): (usize, &f32)| {
+        format!("/G{index} << /ca {opacity:.3} /CA {opacity:.3} >> ")
+    };
+    let states: String = page.opacities.iter().enumerate().map(state).collect();
     let mut encoder = ZlibEncoder::new(vec![], Compression::default());
     encoder.write_all(page.content.as_bytes()).expect("memory takes every byte");
     let content = encoder.finish().expect("memory takes every byte");

@@ -7,15 +7,15 @@
 /// colours as `.sN { --c: … }`.
 pub(crate) fn with_attributes(svg: &str, css: &str) -> String {
     let style = Style::of(css);
-    let (mut attributed, mut rest) = (String::with_capacity(2 * svg.len()), svg);
+    let (mut drawing, mut rest) = (String::with_capacity(2 * svg.len()), svg);
     while let Some((before, after)) = rest.split_once(" class=\"") {
         let Some((classes, after)) = after.split_once('"') else { break };
         let element = before.rsplit('<').next().unwrap_or_default();
         let attributes = style.attributes(element, classes);
-        attributed += &format!("{before} class=\"{classes}\"{attributes}");
+        drawing += &format!("{before} class=\"{classes}\"{attributes}");
         rest = after;
     }
-    attributed + rest
+    drawing + rest
 }
 
 /// Properties that SVG has as attributes.
@@ -68,7 +68,8 @@ impl<'a> Style<'a> {
             }
         }
         let written = attributes.iter().filter(|(_, value)| !value.is_empty());
-        written.map(|(name, value)| format!(" {name}=\"{value}\"")).collect()
+        let attribute = |(name, value): &(&str, String)| format!(" {name}=\"{value}\"");
+        written.map(attribute).collect()
     }
 
     /// `value` as an attribute has it, with its variable replaced by the variable's value.
@@ -145,14 +146,14 @@ mod tests {
 
     #[test]
     fn variables_become_colours_and_queries_go() {
-        let attributed = |svg: &str| with_attributes(svg, CSS);
+        let drawing = |svg: &str| with_attributes(svg, CSS);
         assert_eq!(
-            attributed("<svg class=\"chart\" x=\"1\"><path class=\"s1 line\" d=\"\"/></svg>"),
+            drawing("<svg class=\"chart\" x=\"1\"><path class=\"s1 line\" d=\"\"/></svg>"),
             "<svg class=\"chart\" font-family=\"system-ui, 'Noto Sans'\" x=\"1\">\
              <path class=\"s1 line\" stroke=\"#d55e00\" fill=\"none\" d=\"\"/></svg>"
         );
         assert_eq!(
-            attributed(
+            drawing(
                 "<text class=\"tick\">a</text><path class=\"s0 hover\"/><path class=\"line\"/>"
             ),
             "<text class=\"tick\" fill=\"#fff\" font-size=\"12\">a</text><path class=\"s0 hover\" fill=\"none\"/>\

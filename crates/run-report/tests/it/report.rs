@@ -309,7 +309,7 @@ fn seed(name: &str, seed: u32, steps: usize, clip: f64, lift: f64) -> ReportRun 
     let mut run = run(name);
     run.steps.truncate(steps);
     for record in &mut run.steps {
-        *record.get_mut("critic/rewards/mean").unwrap() += lift;
+        *record.get_mut("critic/rewards/mean").expect("every step has a reward") += lift;
     }
     run.config_toml = format!("name = \"{name}\"\nseed = {seed}\n[loss]\nclip = {clip:?}\n");
     run
