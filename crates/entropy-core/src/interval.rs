@@ -19,6 +19,20 @@ impl Interval {
         (self.low..=self.high).contains(&value)
     }
 
+    /// Interval of the mean of independent `values`, at the level `confidence`.
+    ///
+    /// # Errors
+    ///
+    /// [`InputError`] with fewer than two values, or if `confidence` is not between 0 and 1.
+    pub fn of_mean(values: &[f64], confidence: f64) -> Result<Self, InputError> {
+        let count = values.len() as f64;
+        check_parameter("values", count, count > 1.0, "2 or more")?;
+        let mean = values.iter().sum::<f64>() / count;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let error = (squares / (count - 1.0) / count).sqrt();
+        Ok(Self::around(mean, two_sided_quantile(confidence, count - 1.0)? * error))
+    }
+
     pub(crate) fn around(centre: f64, half_width: f64) -> Self {
         Self { low: centre - half_width, high: centre + half_width }
     }
@@ -70,6 +84,18 @@ mod tests {
                 );
             }
         }
+    }
+
+    /// t(0.975; 3) = 3.182446305 (tables); the deviation of 1, 2, 3, 4 is 1.290994449.
+    #[test]
+    fn the_interval_of_a_mean_is_that_of_the_tables() {
+        let interval = Interval::of_mean(&[1.0, 2.0, 3.0, 4.0], 0.95).unwrap();
+        let half = 3.182_446_305 * 1.290_994_449 / 2.0;
+        assert!(
+            (interval.low - 2.5 + half).abs() < 1e-8 && (interval.high - 2.5 - half).abs() < 1e-8
+        );
+        let error = Interval::of_mean(&[1.0], 0.95).unwrap_err().to_string();
+        assert!(error.contains("`values` is 1; expected 2 or more"), "{error}");
     }
 
     #[test]

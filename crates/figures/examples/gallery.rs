@@ -1,10 +1,20 @@
-//! One page with every kind of mark: `cargo run -p figures --example gallery -- gallery.html`.
+//! One page with every kind of mark, and each chart as SVG, PNG and PDF: `cargo run -p figures --example gallery -- FOLDER`.
 
+use figures::chart_svg::standalone_svg;
+use figures::picture::PictureMaker;
+use figures::print_size::PrintSize;
 use figures::{Axis, Block, Chart, Figure, Mark, Page, Section, Series};
 
-fn main() -> std::io::Result<()> {
-    let path = std::env::args_os().nth(1).unwrap_or_else(|| "gallery.html".into());
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let folder = std::env::args_os().nth(1).map_or_else(|| ".".into(), std::path::PathBuf::from);
     let charts = vec![spreads(), bars(), many(), scatter()];
+    let (pictures, size) = (PictureMaker::with_system_fonts()?, PrintSize::new(8.5, 8.0)?);
+    for chart in &charts {
+        let file = |kind: &str| folder.join(format!("{}.{kind}", chart.stem));
+        std::fs::write(file("svg"), standalone_svg(chart))?;
+        std::fs::write(file("png"), pictures.png(chart, size)?)?;
+        std::fs::write(file("pdf"), pictures.pdf(chart, size)?)?;
+    }
     let figure = |chart| Figure { chart, caption: "Invented numbers.".to_owned() };
     let blocks = vec![Block::Figures(charts.into_iter().map(figure).collect())];
     let page = Page {
@@ -13,7 +23,7 @@ fn main() -> std::io::Result<()> {
         sections: vec![Section::new("marks", "Marks", blocks)],
         ..Page::default()
     };
-    std::fs::write(path, page.html())
+    Ok(std::fs::write(folder.join("gallery.html"), page.html())?)
 }
 
 fn chart(stem: &str, title: &str, x: Axis, y: Axis, series: Vec<Series>) -> Chart {

@@ -1,4 +1,5 @@
-//! A [`Chart`] as SVG: text in the page's font, colours from CSS variables, tooltips by `<title>`.
+//! A [`Chart`] as SVG: text in the page's font, colours by CSS variables in a page and as attributes in a file, tooltips by
+//! `<title>`.
 
 mod bars;
 mod legend;
@@ -8,7 +9,8 @@ use crate::axis_ticks::Ticks;
 use crate::chart::{Chart, Mark, Series};
 use crate::html::escape;
 use crate::number_format::significant;
-use crate::plain_style::plain_style;
+use crate::presentation::with_attributes;
+use crate::print_size::PrintSize;
 use crate::svg_marker::marker;
 use crate::text_width::text_width;
 use ticks::{ticks, ticks_apart};
@@ -16,24 +18,23 @@ use ticks::{ticks, ticks_apart};
 /// Colours and fonts of charts, light and dark; the page and the separate files share it.
 pub const STYLE: &str = include_str!("chart.css");
 
-/// Style of spreads, bars and more than six colours; not in [`STYLE`], because most charts do without.
-pub(crate) const MORE_STYLE: &str = include_str!("chart_more.css");
-
-const WIDTH: f64 = 520.0;
-const HEIGHT: f64 = 340.0;
+/// Units of a chart on a screen.
+const SCREEN: (f64, f64) = (520.0, 340.0);
 /// Width of an average small letter of a name, generous: phones show them larger (chart.css).
 const CHARACTER: f64 = 7.6;
 /// Up to this many points are drawn larger and opaque; more are a cloud.
 const FEW_POINTS: usize = 24;
 /// Largest shift of points that share a category with those of other series.
 const POINT_SHIFT: f64 = 5.0;
+/// Room of a marker beside the end of the horizontal axis.
+const MARKER_ROOM: f64 = 6.0;
 const LEGEND_ROW: f64 = 20.0;
-/// Names up to this long stand at the end of their curves.
-const DIRECT_LABEL_CHARACTERS: usize = 10;
+/// Names up to this fraction of the width stand at the end of their curves, up to so many.
+const DIRECT_LABEL_WIDTH: f64 = 0.34;
+const DIRECT_LABELS: usize = 12;
 const TOOLTIPS_PER_SERIES: usize = 80;
-/// Colours in `chart.css`; those after the first six stand in `chart_more.css`.
+/// Colours in `chart.css`. Lines of more series are dashed, each ten their own way; markers have four shapes.
 const COLOURS: usize = 10;
-const BASIC_COLOURS: usize = 6;
 /// Fraction of the room between neighbours that bars fill.
 const BAR_FILL: f64 = 0.8;
 /// Width of a character of a tick, as drawn.
@@ -43,33 +44,35 @@ const TILT: (f64, f64) = (0.77, 0.64);
 
 /// The chart for inclusion in an HTML page that carries [`STYLE`].
 pub fn inline_svg(chart: &Chart) -> String {
-    Drawing::new(chart).svg("", "")
+    Drawing::new(chart, SCREEN).svg("", "")
 }
 
-/// The chart as a file of its own, light and dark as the reader has it.
+/// The chart as a file of its own, light and dark as the reader has it. Programs that do not know CSS see its light colours.
 pub fn standalone_svg(chart: &Chart) -> String {
-    let more = if needs_more_style(chart) { MORE_STYLE } else { "" };
-    with_style(chart, &format!("{STYLE}{more}"))
+    // Programs without media queries must not see the variables: they would take them for black.
+    file_svg(chart, SCREEN, "", &format!("<style>@media screen {{\n{STYLE}}}</style>\n"))
 }
 
-/// The chart as a file of its own for programs that know little CSS: light, plain colours, any sans-serif font.
-pub fn plain_svg(chart: &Chart) -> String {
-    with_style(chart, &plain_style(&format!("{STYLE}{MORE_STYLE}")))
+/// The chart as a file of its own for paper: of this width and with letters of this size, light, without CSS.
+pub fn printed_svg(chart: &Chart, size: PrintSize) -> String {
+    let (width, height) = size.units();
+    let attribute = |name: &str, units: f64| {
+        format!(" {name}=\"{:.4}cm\"", size.width_centimetres() * units / width)
+    };
+    let attributes = attribute("width", width) + &attribute("height", height);
+    file_svg(chart, (width, height), &attributes, "")
 }
 
-fn with_style(chart: &Chart, style: &str) -> String {
-    let style =
-        format!("<style>{style}</style>\n<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n");
-    Drawing::new(chart).svg(" xmlns=\"http://www.w3.org/2000/svg\"", &style)
-}
-
-/// Returns true if the chart needs [`MORE_STYLE`].
-pub(crate) fn needs_more_style(chart: &Chart) -> bool {
-    chart.series.iter().any(|s| !s.spread.is_empty() || s.colour % COLOURS >= BASIC_COLOURS)
+fn file_svg(chart: &Chart, units: (f64, f64), attributes: &str, style: &str) -> String {
+    let attributes = format!(" xmlns=\"http://www.w3.org/2000/svg\"{attributes}");
+    let paper = format!("{style}<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n");
+    with_attributes(&Drawing::new(chart, units).svg(&attributes, &paper), STYLE)
 }
 
 struct Drawing<'a> {
     chart: &'a Chart,
+    width: f64,
+    height: f64,
     x_ticks: Ticks,
     y_ticks: Ticks,
     left: f64,
@@ -82,34 +85,45 @@ struct Drawing<'a> {
 }
 
 impl<'a> Drawing<'a> {
-    fn new(chart: &'a Chart) -> Self {
+    fn new(chart: &'a Chart, (width, height): (f64, f64)) -> Self {
         let y_ticks = ticks(&chart.y, 5);
         let widest = |texts: &mut dyn Iterator<Item = &str>| {
             texts.map(|text| text.chars().count()).max().unwrap_or(0)
         };
         let y_characters = widest(&mut y_ticks.labels.iter().map(String::as_str));
         let named: Vec<&Series> = chart.series.iter().filter(|s| s.mark.is_named()).collect();
-        let name_characters = widest(&mut named.iter().map(|series| series.name.as_str()));
         let lines = named.iter().all(|s| matches!(s.mark, Mark::Line | Mark::Marked));
-        let direct =
-            lines && (2..=5).contains(&named.len()) && name_characters <= DIRECT_LABEL_CHARACTERS;
         let name_width = named.iter().map(|series| text_width(&series.name)).fold(0.0, f64::max);
-        let right = if direct { 26.0 + CHARACTER * name_width } else { 18.0 };
+        let name_width = CHARACTER * name_width;
+        let direct = lines
+            && (2..=DIRECT_LABELS).contains(&named.len())
+            && name_width <= DIRECT_LABEL_WIDTH * width;
+        let right = width - if direct { 26.0 + name_width } else { 18.0 };
         let mut left = 14.0 + CHARACTER * y_characters as f64;
-        let right = WIDTH - right;
         let x_ticks = ticks_apart(&chart.x, right - left);
         // Names of categories stand upright where each has room, else tilted.
         let longest =
             TICK_CHARACTER * widest(&mut chart.x.categories.iter().map(String::as_str)) as f64;
         let room = (right - left) / chart.x.categories.len().max(1) as f64;
         let tilted = longest > room;
-        let mut bottom = HEIGHT - 50.0;
+        let mut bottom = height - 50.0;
         if tilted {
-            bottom -= (TILT.1 * longest).min(HEIGHT / 3.0);
+            bottom -= (TILT.1 * longest).min(height / 3.0);
             left = left.max(TILT.0 * longest - 0.4 * room);
         }
-        let mut drawing =
-            Self { chart, x_ticks, y_ticks, left, right, top: 0.0, bottom, direct, tilted };
+        let mut drawing = Self {
+            chart,
+            width,
+            height,
+            x_ticks,
+            y_ticks,
+            left,
+            right,
+            top: 0.0,
+            bottom,
+            direct,
+            tilted,
+        };
         let rows = drawing.legend_places().last().map_or(0.0, |&(_, _, row)| row + 1.0);
         drawing.top = 34.0 + LEGEND_ROW * rows;
         drawing
@@ -117,9 +131,9 @@ impl<'a> Drawing<'a> {
 
     fn svg(&self, attributes: &str, style: &str) -> String {
         let chart = self.chart;
-        let stem = escape(&chart.stem);
+        let (stem, width, height) = (escape(&chart.stem), self.width, self.height);
         let mut svg = format!(
-            "<svg class=\"chart\"{attributes} viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" \
+            "<svg class=\"chart\"{attributes} viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" \
              aria-labelledby=\"{stem}-title {stem}-description\">\n\
              <title id=\"{stem}-title\">{}</title>\n<desc id=\"{stem}-description\">{}</desc>\n{style}",
             escape(&chart.title),
@@ -127,15 +141,20 @@ impl<'a> Drawing<'a> {
         );
         svg += &self.axes();
         svg += &self.legend();
-        // A nested viewport clips what lies outside the axes.
-        let (width, height) = (self.right - self.left, self.bottom - self.top);
+        // A nested viewport clips what lies outside the axes; markers at the ends of the horizontal one stay whole.
+        let (start, width) = (self.left - MARKER_ROOM, self.right - self.left + 2.0 * MARKER_ROOM);
+        let height = self.bottom - self.top;
         svg += &format!(
-            "<svg x=\"{0:.1}\" y=\"{1:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" \
-             viewBox=\"{0:.1} {1:.1} {width:.1} {height:.1}\">\n",
-            self.left, self.top
+            "<svg x=\"{start:.1}\" y=\"{0:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" \
+             viewBox=\"{start:.1} {0:.1} {width:.1} {height:.1}\">\n",
+            self.top
         );
         for series in &chart.series {
             svg += &self.band(series);
+        }
+        // Under every marker, of other series too.
+        for series in chart.series.iter().filter(|series| series.mark == Mark::Fit) {
+            svg += &self.path(series, "casing");
         }
         for series in &chart.series {
             svg += &self.series(series);
@@ -192,7 +211,7 @@ impl<'a> Drawing<'a> {
              <text class=\"label\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n",
             with_factor(&self.chart.y.label, &self.y_ticks),
             f64::midpoint(left, right),
-            if self.tilted { HEIGHT - 8.0 } else { bottom + 40.0 },
+            if self.tilted { self.height - 8.0 } else { bottom + 40.0 },
             with_factor(&self.chart.x.label, &self.x_ticks),
         )
     }
@@ -218,15 +237,7 @@ impl<'a> Drawing<'a> {
             });
             return self.error_bars(series, shift) + &markers.collect::<String>();
         }
-        let mut svg = String::new();
-        if points.len() > 1 {
-            let path = points.iter().map(|&(x, y)| format!("{:.1} {:.1}", self.x(x), self.y(y)));
-            let path = path.collect::<Vec<_>>().join("L");
-            if series.mark == Mark::Fit {
-                svg += &format!("<path class=\"halo\" d=\"M{path}\"/>\n");
-            }
-            svg += &format!("<path class=\"{class}\" d=\"M{path}\"/>\n");
-        }
+        let mut svg = self.path(series, &class);
         if matches!(series.mark, Mark::Faint | Mark::Fit | Mark::Reference) {
             return svg;
         }
@@ -242,6 +253,17 @@ impl<'a> Drawing<'a> {
             svg += &(marker(series.colour, x, y, size, &class, &title) + "\n");
         }
         svg
+    }
+
+    /// The line through the points; empty with fewer than two.
+    fn path(&self, series: &Series, class: &str) -> String {
+        let points = self.points(series).into_iter();
+        let places: Vec<String> =
+            points.map(|(x, y)| format!("{:.1} {:.1}", self.x(x), self.y(y))).collect();
+        if places.len() < 2 {
+            return String::new();
+        }
+        format!("<path class=\"{class}\" d=\"M{}\"/>\n", places.join("L"))
     }
 
     /// Horizontal shift of points from the place of their category, so that series do not hide each other.
@@ -291,6 +313,8 @@ fn is_few(series: &Series) -> bool {
 fn class(series: &Series) -> String {
     let kind = match series.mark {
         Mark::Faint => "line faint",
+        Mark::Line | Mark::Marked if series.colour >= 2 * COLOURS => "line dotted",
+        Mark::Line | Mark::Marked if series.colour >= COLOURS => "line dashed",
         Mark::Line | Mark::Marked => "line",
         Mark::Dashed => "line dashed",
         Mark::Fit => "line fit",
@@ -362,9 +386,45 @@ mod tests {
     }
 
     #[test]
+    fn a_casing_lies_under_the_markers_of_every_series() {
+        let of = |mark| Series::new("a", 0, mark, vec![(0.0, 0.0), (1.0, 1.0)]);
+        let chart = Chart { series: vec![of(Mark::Points), of(Mark::Fit)], ..tiny_chart() };
+        let svg = inline_svg(&chart);
+        assert!(svg.find("class=\"casing\"").unwrap() < svg.find("class=\"s0 mark\"").unwrap());
+    }
+
+    #[test]
+    fn twelve_curves_are_told_apart_and_named_at_their_ends() {
+        let curve = |index: u32| {
+            let points = vec![(0.0, 0.0), (2.0, f64::from(index) / 12.0)];
+            Series::new(&format!("method {index}"), index as usize, Mark::Marked, points)
+        };
+        let chart = Chart { series: (0..12).map(curve).collect(), ..tiny_chart() };
+        let svg = inline_svg(&chart);
+        assert_eq!(svg.matches(" leader\"").count(), 12);
+        assert_eq!(paths(&svg, "s0 line").len() + paths(&svg, "s0 line dashed").len(), 2);
+    }
+
+    #[test]
+    fn a_printed_chart_has_its_width_and_letters_of_its_size_and_no_css() {
+        let size = PrintSize::new(8.5, 8.0).unwrap();
+        let svg = printed_svg(&tiny_chart(), size);
+        // 13 units are 8 points, and 8.5 cm are 240.9 points.
+        assert!(
+            svg.contains("width=\"8.5000cm\"") && svg.contains("viewBox=\"0 0 392 256\""),
+            "{svg}"
+        );
+        assert!(!svg.contains("<style>") && !svg.contains("var("));
+    }
+
+    #[test]
     fn a_file_of_its_own_carries_its_style() {
         let svg = standalone_svg(&tiny_chart());
-        assert!(svg.starts_with("<svg class=\"chart\" xmlns=\"http://www.w3.org/2000/svg\""));
-        assert!(svg.contains("<style>") && svg.contains("--series-0"));
+        assert!(
+            svg.starts_with("<svg class=\"chart\" font-family=")
+                && svg.contains(" xmlns=\"http://www.w3.org")
+        );
+        assert!(svg.contains("<style>@media screen {") && svg.contains("--series-0"));
+        assert!(svg.contains("<path class=\"s0 line\" fill=\"none\" stroke=\"#0072b2\""), "{svg}");
     }
 }

@@ -1,11 +1,12 @@
 //! Charts as SVG, and the self-contained HTML page around them.
 //!
 //! No script, no network: a [`Page`] carries its style and draws its charts inline, light and dark by CSS.
-//! Nothing here fails: what is not finite is left out or shown as a dash, text is escaped.
+//! Nothing here fails but [`picture`]: what is not finite is left out or shown as a dash, text is escaped.
 //!
 //! | module | answers |
 //! |---|---|
 //! | [`chart`], [`chart_svg`], [`axis_ticks`] | what a chart shows, and how it is drawn |
+//! | [`picture`], [`print_size`] | charts as PNG and PDF, as wide and with letters as large as a paper wants |
 //! | [`page`], [`html`] | sections, figures and tables, and the document around them |
 //! | [`number_format`], [`moving_average`] | numbers and noisy curves as a reader wants them |
 
@@ -21,7 +22,10 @@ pub mod html;
 pub mod moving_average;
 pub mod number_format;
 pub mod page;
-mod plain_style;
+mod pdf;
+pub mod picture;
+mod presentation;
+pub mod print_size;
 mod svg_marker;
 mod text_width;
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::chart::Chart;
-use crate::chart_svg::{MORE_STYLE, STYLE, inline_svg, needs_more_style};
+use crate::chart_svg::{STYLE, inline_svg};
 use crate::html::{escape, paragraph};
 
 const PAGE_STYLE: &str = include_str!("page.css");
@@ -67,8 +67,6 @@ impl Page {
         let introduction: String = self.introduction.iter().map(|text| paragraph(text)).collect();
         let links: String = self.sections.iter().map(Section::link).collect();
         let body: String = self.sections.iter().map(Section::html).collect();
-        let mut figures = self.sections.iter().flat_map(Section::figures);
-        let more = if figures.any(|f| needs_more_style(&f.chart)) { MORE_STYLE } else { "" };
         let command = if self.command.is_empty() {
             String::new()
         } else {
@@ -78,7 +76,7 @@ impl Page {
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
-             <style>\n{STYLE}{more}{PAGE_STYLE}{}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n\
+             <style>\n{STYLE}{PAGE_STYLE}{}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n\
              <p class=\"headline\">{}</p>\n{introduction}<nav aria-label=\"Contents\"><ul>{links}</ul></nav>\n\
              </header>\n<main>\n{body}</main>\n<footer>\n{command}{}</footer>\n</body>\n</html>\n",
             self.style,

@@ -32,6 +32,8 @@ pub struct RunLaw {
     evaluations: Vec<(f64, f64)>,
     /// The last evaluation, whose policy has not sampled yet: its entropy if known, and its accuracy.
     last: Option<(Option<f64>, f64)>,
+    /// Largest reward of a response, and the number of steps that reached it.
+    largest: Option<(f64, u32)>,
 }
 
 impl RunLaw {
@@ -52,6 +54,13 @@ impl RunLaw {
             self.last = None;
         }
         self.rewards.extend(entropy.zip(step.get("critic/rewards/mean")));
+        if let Some(largest) = step.get("critic/rewards/max") {
+            self.largest = match self.largest {
+                Some((before, steps)) if largest < before => Some((before, steps)),
+                Some((before, steps)) if largest <= before => Some((before, steps + 1)),
+                _ => Some((largest, 1)),
+            };
+        }
         if let Some(accuracy) = mean_accuracy(step) {
             let change = step.get("entropy/measured_change");
             self.last =
@@ -79,17 +88,30 @@ impl RunLaw {
         }
     }
 
+    /// Largest value that the points can have; `None` if it is not known.
+    ///
+    /// An accuracy is at most 1. A reward is at most what its best response earned, if two steps reached that: rewards without
+    /// such a bound are hardly ever equal.
+    pub fn bound(&self) -> Option<f64> {
+        match self.source() {
+            LawSource::Evaluations => Some(1.0),
+            LawSource::Rewards => {
+                self.largest.filter(|&(_, steps)| steps > 1).map(|(largest, _)| largest)
+            }
+        }
+    }
+
     /// Fits the law so far; `None` with fewer than three points, or if all entropies are equal.
     pub fn extrapolation(&self) -> Option<LawExtrapolation> {
         let (entropy, reward): (Vec<f64>, Vec<f64>) = self.points().into_iter().unzip();
         let law = PerformanceLaw::fit(&entropy, &reward).ok()?;
-        let ceiling = law.interval_ceiling(CONFIDENCE).ok()?;
         Some(LawExtrapolation {
             source: self.source(),
-            ceiling,
+            bound: self.bound(),
+            interval: law.interval_ceiling(CONFIDENCE).ok()?,
             entropy: first_and_last_tenth(&entropy),
             reward: first_and_last_tenth(&reward),
-            gain_left: law.ceiling() - law.predict(*entropy.last()?),
+            reward_now: law.predict(*entropy.last()?),
             law,
         })
     }
@@ -115,14 +137,16 @@ pub struct LawExtrapolation {
     pub source: LawSource,
     /// The law, with the straight line that it is compared with.
     pub law: PerformanceLaw,
-    /// Interval of the ceiling at [`CONFIDENCE`].
-    pub ceiling: Interval,
+    /// Largest value that the points can have; `None` if it is not known.
+    pub bound: Option<f64>,
+    /// Interval of the law's reward at entropy 0, at [`CONFIDENCE`]; it may exceed the bound.
+    pub interval: Interval,
     /// Entropy over the first and over the last tenth of the points, in nats.
     pub entropy: (f64, f64),
     /// Reward over the first and over the last tenth of the points.
     pub reward: (f64, f64),
-    /// Reward that the law predicts for spending all entropy that is left.
-    pub gain_left: f64,
+    /// Reward that the law gives at the entropy of the last point.
+    pub reward_now: f64,
 }
 
 impl LawExtrapolation {
@@ -136,6 +160,21 @@ impl LawExtrapolation {
         self.reward.1 - self.reward.0
     }
 
+    /// Returns `value`, or the bound where that is lower.
+    pub fn within_bound(&self, value: f64) -> f64 {
+        self.bound.map_or(value, |bound| value.min(bound))
+    }
+
+    /// Returns false if even the lower end of the ceiling's interval exceeds the bound: the law does not hold here.
+    pub fn holds(&self) -> bool {
+        self.bound.is_none_or(|bound| self.interval.low <= bound)
+    }
+
+    /// Reward that spending all entropy that is left would bring; `None` where the law does not hold.
+    pub fn gain_left(&self) -> Option<f64> {
+        self.holds().then(|| self.within_bound(self.law.ceiling()) - self.reward_now)
+    }
+
     /// Writes the metrics `law/…`, except values that are not finite.
     pub fn record(&self, metrics: &mut StepMetrics) {
         let law = &self.law;
@@ -144,8 +183,8 @@ impl LawExtrapolation {
             (metric!("law/a"), Some(law.a)),
             (metric!("law/b"), Some(law.b)),
             (metric!("law/ceiling"), Some(law.ceiling())),
-            (metric!("law/ceiling_low"), Some(self.ceiling.low)),
-            (metric!("law/ceiling_high"), Some(self.ceiling.high)),
+            (metric!("law/ceiling_low"), Some(self.interval.low)),
+            (metric!("law/ceiling_high"), Some(self.interval.high)),
             (metric!("law/points"), Some(law.points as f64)),
             (metric!("law/from_evaluations"), Some(of_evaluations)),
             (metric!("law/r_squared"), law.r_squared),
@@ -155,7 +194,7 @@ impl LawExtrapolation {
             (metric!("law/aic_over_linear"), law.aic_over_linear()),
             (metric!("law/entropy_spent"), Some(self.entropy_spent())),
             (metric!("law/gain"), Some(self.gain())),
-            (metric!("law/gain_left"), Some(self.gain_left)),
+            (metric!("law/gain_left"), self.gain_left()),
         ];
         for (name, value) in rows {
             if let Some(value) = value.filter(|value| value.is_finite()) {
@@ -177,8 +216,7 @@ impl fmt::Display for LawExtrapolation {
         let verb = if self.entropy_spent() >= 0.0 { "spent" } else { "won" };
         write!(
             formatter,
-            "{} nat of entropy {verb} ({} to {}), {what} {} to {} ({:+.3}); the law of {} {unit} gives at most {} \
-             (0.95 interval {} to {}), {} more than now",
+            "{} nat of entropy {verb} ({} to {}), {what} {} to {} ({:+.3}); the law of {} {unit} ",
             number(self.entropy_spent().abs()),
             number(self.entropy.0),
             number(self.entropy.1),
@@ -186,11 +224,26 @@ impl fmt::Display for LawExtrapolation {
             number(self.reward.1),
             self.gain(),
             law.points,
-            number(law.ceiling()),
-            number(self.ceiling.low),
-            number(self.ceiling.high),
-            number(self.gain_left),
         )?;
+        let [ceiling, low, high] = [law.ceiling(), self.interval.low, self.interval.high];
+        match (self.gain_left(), self.bound) {
+            (None, Some(bound)) => write!(
+                formatter,
+                "does not hold here: at entropy 0 it gives {} (0.95 interval {} to {}), above {}, the largest possible",
+                number(ceiling),
+                number(low),
+                number(high),
+                number(bound),
+            )?,
+            (gain_left, _) => write!(
+                formatter,
+                "gives at most {} (0.95 interval {} to {}), {} more than now",
+                number(self.within_bound(ceiling)),
+                number(low),
+                number(self.within_bound(high)),
+                number(gain_left.unwrap_or(f64::NAN)),
+            )?,
+        }
         if let (Some(law_share), Some(line_share)) = (law.r_squared, law.linear_r_squared) {
             write!(formatter, "; R² {law_share:.3}, of a straight line {line_share:.3}")?;
         }
@@ -241,7 +294,7 @@ mod tests {
             (extrapolation.law.a - 0.2).abs() < 1e-12 && (extrapolation.law.b - 0.89).abs() < 1e-12
         );
         assert!((extrapolation.entropy_spent() - 0.7).abs() < 1e-12);
-        assert!((extrapolation.gain_left - (exact(0.0) - exact(0.3))).abs() < 1e-12);
+        assert!((extrapolation.gain_left().unwrap() - (exact(0.0) - exact(0.3))).abs() < 1e-12);
     }
 
     #[test]
@@ -265,6 +318,53 @@ mod tests {
             pushed.push(step);
         }
         assert_eq!(pushed, law);
+    }
+
+    /// Accuracies on `R = 1.3 - 0.3 e^H` between entropies 1.2 and 0.6, which promise 1.0 at entropy 0; `lift` is added.
+    fn promising(lift: f64) -> LawExtrapolation {
+        let steps = (0..9_u32).map(|index| {
+            let entropy = 1.2 - 0.075 * f64::from(index);
+            let noise = if index % 2 == 0 { 0.01 } else { -0.01 };
+            let accuracy = 1.3 - 0.3 * entropy.exp() + noise + lift;
+            evaluated(trained(u64::from(index), entropy, 0.0), accuracy)
+        });
+        RunLaw::of(&steps.collect::<Vec<_>>()).extrapolation().unwrap()
+    }
+
+    #[test]
+    fn a_law_that_promises_more_than_can_be_does_not_hold() {
+        let beyond = promising(0.125);
+        assert!(beyond.interval.low > 1.0 && !beyond.holds(), "{beyond:?}");
+        insta::assert_snapshot!(beyond.to_string());
+        let mut metrics = StepMetrics::new(9);
+        beyond.record(&mut metrics);
+        assert!(metrics.get("law/ceiling_low") > Some(1.0));
+        assert_eq!(metrics.get("law/gain_left"), None);
+    }
+
+    #[test]
+    fn a_ceiling_within_its_error_of_the_bound_is_the_bound() {
+        let near = promising(0.01);
+        assert!(near.holds() && near.interval.high > 1.0, "{near:?}");
+        assert!(near.to_string().contains(" to 1.00)"), "{near}");
+        let left = 1.0 - near.reward_now;
+        assert!(near.law.ceiling() > 1.0 && (near.gain_left().unwrap() - left).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_bound_of_rewards_is_the_largest_that_two_steps_reached() {
+        let with_largest = |step: u64, largest| {
+            let mut metrics = trained(step, 1.0 / step as f64, 0.0);
+            metrics.insert(metric!("critic/rewards/max"), largest);
+            metrics
+        };
+        let bound = |largest: &[f64]| {
+            let steps = (1..).zip(largest).map(|(step, &largest)| with_largest(step, largest));
+            RunLaw::of(&steps.collect::<Vec<_>>()).bound()
+        };
+        assert_eq!(bound(&[0.5, 1.0, 0.5, 1.0]), Some(1.0));
+        assert_eq!(bound(&[0.5, 0.5, 1.0]), None);
+        assert_eq!(RunLaw::of(&[evaluated(with_largest(1, 2.0), 0.5)]).bound(), Some(1.0));
     }
 
     #[test]

@@ -1,15 +1,23 @@
 //! Names of series: in rows above the chart, or at the ends of its curves.
 
-use super::{CHARACTER, COLOURS, Drawing, LEGEND_ROW, WIDTH, class};
+use super::{CHARACTER, COLOURS, Drawing, LEGEND_ROW, class};
 use crate::chart::{Mark, Series};
 use crate::html::escape;
 use crate::svg_marker::marker;
 use crate::text_width::text_width;
 
 impl<'a> Drawing<'a> {
+    /// Series with a name; of several with one name and colour the first.
     fn named(&self) -> impl Iterator<Item = &'a Series> {
-        let alone = self.chart.series.iter().filter(|s| s.mark.is_named()).count() < 2;
-        self.chart.series.iter().filter(move |series| series.mark.is_named() && !alone)
+        let mut named: Vec<&Series> = vec![];
+        for series in self.chart.series.iter().filter(|series| series.mark.is_named()) {
+            let same = |other: &&Series| other.name == series.name && other.colour == series.colour;
+            if !named.iter().any(same) {
+                named.push(series);
+            }
+        }
+        let alone = named.len() < 2;
+        named.into_iter().filter(move |_| !alone)
     }
 
     /// Series with the left end and the row of their legend entries.
@@ -21,7 +29,7 @@ impl<'a> Drawing<'a> {
         let mut places = vec![];
         for series in self.named() {
             let width = 44.0 + CHARACTER * text_width(&series.name);
-            if x > 4.0 && x + width > WIDTH {
+            if x > 4.0 && x + width > self.width {
                 (x, row) = (4.0, row + 1.0);
             }
             places.push((series, x, row));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use messages::plain_words;
-use run_report::report::{Report, ReportRun, Verification};
+use run_report::report::{Pictures, PrintSize, Report, ReportRun, Verification};
 use training_run::run_directory::RunDirectory;
 
 const EXAMPLES: &str = "\
@@ -13,7 +13,9 @@ Examples:
   # Write report.html into the folder of a run
   llm-trainer report runs/demo/KL-Cov
   # Compare three runs on one page
-  llm-trainer report runs/demo/GRPO runs/demo/Clip-Cov runs/demo/KL-Cov --output comparison.html";
+  llm-trainer report runs/demo/GRPO runs/demo/Clip-Cov runs/demo/KL-Cov --output comparison.html
+  # Write the charts as PDF for a column of a paper, 8.5 cm wide, in letters of 8 points
+  llm-trainer report runs/demo/KL-Cov --pdf --width 8.5 --font-size 8";
 
 /// Arguments of `report`.
 #[derive(Debug, clap::Args)]
@@ -34,6 +36,18 @@ pub struct Args {
     /// Title of the page
     #[arg(long, default_value = "Entropy and reward")]
     title: String,
+    /// Also write the charts as PNG, with 300 dots an inch
+    #[arg(long)]
+    png: bool,
+    /// Also write the charts as PDF
+    #[arg(long)]
+    pdf: bool,
+    /// Width of the charts in PNG and PDF, in centimetres
+    #[arg(long, value_name = "CENTIMETRES", default_value_t = PrintSize::PAGE.width_centimetres())]
+    width: f64,
+    /// Size of the letters in PNG and PDF, in points
+    #[arg(long, value_name = "POINTS", default_value_t = PrintSize::PAGE.font_points())]
+    font_size: f64,
 }
 
 /// Runs the command; the path of the page is printed.
@@ -42,6 +56,7 @@ pub struct Args {
 ///
 /// If a run cannot be read or the page cannot be written.
 pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
+    let size = PrintSize::new(args.width, args.font_size)?;
     let runs = args.runs.iter().map(|root| read_run(root)).collect::<anyhow::Result<Vec<_>>>()?;
     let verification = args.verification.as_deref().map(read_verification).transpose()?;
     let output = match &args.output {
@@ -60,6 +75,7 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     };
     report.write(&output)?;
     report.write_charts(&folder)?;
+    report.write_pictures(&folder, Pictures { png: args.png, pdf: args.pdf, size })?;
     writeln!(out, "report: {}", output.display())?;
     Ok(())
 }

@@ -5,11 +5,15 @@ mod runs;
 use std::fs;
 use std::path::PathBuf;
 
+use run_report::report::{Pictures, PrintSize};
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let directory = std::env::args_os().nth(1).map_or_else(|| PathBuf::from("."), PathBuf::from);
     fs::create_dir_all(directory.join("charts"))?;
     let report = runs::sample();
     report.write(&directory.join("report.html"))?;
     report.write_charts(&directory.join("charts"))?;
+    let pictures = Pictures { png: true, pdf: true, size: PrintSize::PAGE };
+    report.write_pictures(&directory.join("charts"), pictures)?;
     Ok(())
 }

@@ -7,6 +7,8 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Wrap};
 use training_run::token_record::strength;
 
+use super::columns::{COLUMNS, Column};
+use super::curve_rows::curve_rows;
 use super::filter::Filter;
 use super::inspector::{Inspector, Level, Typing};
 use super::measure::TokenMeasure;
@@ -14,18 +16,6 @@ use super::search::matches;
 use super::text_lines::{Piece, line_of, text_lines};
 use super::token_text::plain;
 use crate::run_view::ViewedSample;
-
-/// Columns of the table of steps: heading, metric, decimals.
-pub(super) const COLUMNS: [(&str, &str, usize); 8] = [
-    ("reward", "critic/rewards/mean", 3),
-    ("entropy", "actor/entropy", 4),
-    ("change", "entropy/measured_change", 4),
-    ("cov", "cov/mean", 4),
-    ("selected", "cov/selected_fraction", 4),
-    ("length", "response_length/mean", 1),
-    ("cut", "rollout/truncated_fraction", 3),
-    ("seconds", "timing_s/step", 2),
-];
 
 const HELP: &str = "\
  up down, j k     move                    enter, right, l   open
@@ -129,13 +119,19 @@ fn steps(frame: &mut Frame, area: Rect, inspector: &Inspector) {
         return;
     }
     let heading = format!("{:>6}{heading}", "step");
-    list(frame, area, &heading, lines.collect(), inspector.step, muted);
+    // Most of the screen is the list's.
+    let mut curves = curve_rows(&inspector.view, usize::from(area.width));
+    curves.truncate(usize::from(area.height / 3));
+    let height = u16::try_from(curves.len()).unwrap_or(0);
+    let [rows, below] =
+        Layout::vertical([Constraint::Min(1), Constraint::Length(height)]).areas(area);
+    list(frame, rows, &heading, lines.collect(), inspector.step, muted);
+    frame.render_widget(Paragraph::new(curves.join("\n")), below);
 }
 
 fn step_line(inspector: &Inspector, step: u64) -> String {
     let metrics = inspector.view.metrics_of(step);
-    let cell = |&(_, name, digits): &(&str, &str, usize)| match metrics
-        .and_then(|metrics| metrics.get(name))
+    let cell = |&(_, name, digits): &Column<'_>| match metrics.and_then(|metrics| metrics.get(name))
     {
         Some(value) => format!("{value:>9.digits$}"),
         None => format!("{:>9}", "-"),

@@ -9,6 +9,8 @@
     reason = "lines for a terminal: `write!` with results to discard would only be harder to read"
 )]
 
+mod columns;
+mod curve_rows;
 mod draw;
 mod filter;
 mod inspector;

@@ -1,6 +1,7 @@
 //! Summary of a run in plain lines, for use without a terminal.
 
-use super::draw::COLUMNS;
+use super::columns::{COLUMNS, Column};
+use super::curve_rows::curve_rows;
 use super::token_text::plain;
 use messages::counted;
 
@@ -9,11 +10,13 @@ use crate::run_view::{RunView, RunViewError};
 
 /// Most steps that are shown.
 const STEPS: usize = 20;
+/// Width of the curves in characters.
+const WIDTH: usize = 80;
 /// Number of responses shown of the last step, and of characters of each.
 const SAMPLES: usize = 4;
 const CHARACTERS: usize = 160;
 
-/// Prints evenly spaced steps, what the reward cost in entropy, and some responses of the last step that has any.
+/// Prints evenly spaced steps, the curves of all of them, what the reward cost in entropy, and some responses of the last step that has any.
 ///
 /// # Errors
 ///
@@ -33,12 +36,15 @@ pub fn summary(view: &RunView) -> Result<String, RunViewError> {
         .enumerate()
         .filter(|(index, _)| (count - 1 - index).is_multiple_of(stride));
     for (_, metrics) in shown {
-        let cell = |&(_, name, digits): &(&str, &str, usize)| match metrics.get(name) {
+        let cell = |&(_, name, digits): &Column<'_>| match metrics.get(name) {
             Some(value) => format!("{value:>9.digits$}"),
             None => format!("{:>9}", "-"),
         };
         let cells: String = COLUMNS.iter().map(cell).collect();
         text += &format!("{:>6}{cells}\n", metrics.step());
+    }
+    for row in curve_rows(view, WIDTH) {
+        text += &format!("{row}\n");
     }
     if let Some(extrapolation) = RunLaw::of(view.metrics()).extrapolation() {
         text += &format!("{extrapolation}\n");

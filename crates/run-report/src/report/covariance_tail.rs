@@ -6,6 +6,7 @@ use figures::{Block, Figure, Section};
 
 use super::Report;
 use super::curves::{Metric, not_recorded, over_steps};
+use super::methods::{MethodRun, method_runs};
 use super::metric::{COVARIANCE, series};
 use super::name_cell::name_cell;
 
@@ -68,7 +69,7 @@ impl Share {
             reading: "",
         };
         let caption = format!("{}.", self.name);
-        over_steps(&report.runs, &metric).map(|figure| Figure { caption, ..figure })
+        over_steps(report, &metric).map(|figure| Figure { caption, ..figure })
     }
 }
 
@@ -80,7 +81,7 @@ pub(super) fn section(report: &Report) -> Section {
     let mut columns = vec![(Column::Text, "Run"), (Column::Number, "Step")];
     columns.extend(TOPS.map(|(_, heading)| (Column::Number, heading)));
     let mut table = Table::new("Mean covariance in the top fraction of tokens.", &columns);
-    for (colour, run) in report.runs.iter().enumerate() {
+    for MethodRun { colour, run, .. } in method_runs(&report.runs) {
         let tops = TOPS.map(|(name, _)| series(run, name));
         let steps = || tops[..5].iter().flatten().map(|&(step, _)| step);
         let (first, last) = (steps().fold(f64::INFINITY, f64::min), steps().fold(0.0, f64::max));

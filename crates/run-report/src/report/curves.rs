@@ -5,14 +5,20 @@ use figures::html::absent;
 use figures::moving_average::{moving_average, window};
 use figures::{Block, Figure, Section};
 
+use super::methods::{Method, mean_curve, methods};
 use super::metric::{ENTROPY, REWARD, accuracies, accuracy_source, series};
 use super::{Report, ReportRun};
 
 /// Fraction of the raw values, at each end, that may lie outside the vertical axis.
 const OUTLIERS: f64 = 0.01;
 
-/// Colour, name and points of a run.
-type Curve = (usize, String, Vec<(f64, f64)>);
+/// A metric of a method over the steps.
+struct Curve<'a> {
+    colour: usize,
+    name: String,
+    /// Values of each run that has any.
+    runs: Vec<(&'a ReportRun, Vec<(f64, f64)>)>,
+}
 
 /// A metric to draw for every run.
 pub(super) struct Metric<'a> {
@@ -58,7 +64,7 @@ pub(super) fn learning(report: &Report) -> Section {
             "Mean over the responses sampled at that step.",
         ),
     ] {
-        match over_steps(&report.runs, &metric) {
+        match over_steps(report, &metric) {
             Some(figure) => figures.push(figure),
             None => blocks.push(Block::Html(not_recorded(&metric.title, metric.name))),
         }
@@ -101,7 +107,7 @@ pub(super) fn health(report: &Report) -> Section {
             zero: true,
             reading: "",
         };
-        match over_steps(&report.runs, &metric) {
+        match over_steps(report, &metric) {
             Some(figure) => figures.push(Figure { caption: format!("{name}."), ..figure }),
             None => missing.push(name),
         }
@@ -119,26 +125,28 @@ pub(super) fn not_recorded(title: &str, name: &str) -> String {
     absent(&format!("{title}: left out, {name} was not recorded by any run."))
 }
 
-/// Draws a metric over the steps: every value pale, a moving average on top; `None` if no run has it.
-pub(super) fn over_steps(runs: &[ReportRun], metric: &Metric<'_>) -> Option<Figure> {
-    let columns = columns(runs, metric);
-    let (mut faint, mut smooth, mut raw_values, mut smooth_values) =
-        (vec![], vec![], vec![], vec![]);
+/// Draws a metric over the steps: the moving average, of several seeds their mean with its interval, and every value of a
+/// single run pale behind it; `None` if no run has the metric.
+pub(super) fn over_steps(report: &Report, metric: &Metric<'_>) -> Option<Figure> {
+    let curves = curves(report, metric);
+    let (mut faint, mut smooth, mut raw_values) = (vec![], vec![], vec![]);
     let mut widest = 1;
-    for (colour, name, points) in &columns {
-        let window = window(points.len());
-        widest = widest.max(window);
-        let (steps, values): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
-        let averages = moving_average(&values, window);
-        raw_values.extend(&values);
-        smooth_values.extend(&averages);
-        let series = |mark, points| Series::new(name, *colour, mark, points);
-        if window > 1 {
-            faint.push(series(Mark::Faint, points.clone()));
+    for Curve { colour, name, runs } in &curves {
+        let mut averaged = vec![];
+        for (_, points) in runs {
+            let width = window(points.len());
+            let (steps, values): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
+            averaged.push(steps.into_iter().zip(moving_average(&values, width)).collect());
+            widest = widest.max(width);
+            if let ([_], true) = (runs.as_slice(), width > 1) {
+                raw_values.extend(values);
+                faint.push(Series::new(name, *colour, Mark::Faint, points.clone()));
+            }
         }
-        smooth.push(series(Mark::Line, steps.into_iter().zip(averages).collect()));
+        let (points, spread) = mean_curve(&averaged);
+        smooth.push(Series::new(name, *colour, Mark::Line, points).with_spread(spread));
     }
-    if columns.is_empty() {
+    if curves.is_empty() {
         return None;
     }
     raw_values.sort_by(f64::total_cmp);
@@ -150,41 +158,75 @@ pub(super) fn over_steps(runs: &[ReportRun], metric: &Metric<'_>) -> Option<Figu
     )]
     let cut = cut as usize;
     let kept = raw_values[cut..raw_values.len() - cut].iter().copied();
-    let y = Axis::around(metric.label, kept.chain(smooth_values), metric.zero, 0.04);
-    let steps = columns.iter().flat_map(|(_, _, points)| points.iter().map(|&(step, _)| step));
-    let x = Axis::steps(steps, 0.0);
-    let outside = raw_values.iter().filter(|&&value| !y.holds(value)).count();
+    let y = Axis::around(metric.label, kept.chain(heights(&smooth)), metric.zero, 0.04);
     let mut caption = metric.reading.to_owned();
     if widest > 1 {
-        caption += &format!(" Pale: every step; bold: moving average over {widest} steps.");
+        let pale = if faint.is_empty() { "Lines:" } else { "Pale: every step; bold:" };
+        caption += &format!(" {pale} moving average over {widest} steps.");
+        let outside = raw_values.iter().filter(|&&value| !y.holds(value)).count();
         if outside > 0 {
             let verb = if outside == 1 { "value lies" } else { "values lie" };
             caption += &format!(" {outside} pale {verb} outside the axes.");
         }
     }
+    caption += seeds_note(&smooth);
+    let description = description(&smooth);
+    let steps = faint.iter().chain(&smooth).flat_map(|one| one.points.iter().map(|point| point.0));
+    let x = Axis::steps(steps, 0.0);
     faint.extend(smooth);
-    let description = description(&columns);
     let (stem, title) = (metric.stem.clone(), metric.title.clone());
     Some(Figure { chart: Chart { stem, title, description, x, y, series: faint }, caption })
 }
 
+/// Heights of the lines, and of their bands where these reach no further than half the range of the lines beyond them: two seeds
+/// have very wide intervals. Bands of what is nowhere negative end at zero.
+fn heights(lines: &[Series]) -> Vec<f64> {
+    let points: Vec<f64> =
+        lines.iter().flat_map(|line| line.points.iter().map(|point| point.1)).collect();
+    let (low, high) = points
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &y| (low.min(y), high.max(y)));
+    let room = 0.5 * (high - low);
+    let floor = if low >= 0.0 { (low - room).max(0.0) } else { low - room };
+    let ends = lines.iter().flat_map(Series::heights);
+    ends.filter(|end| end.is_finite()).map(|end| end.max(floor).min(high + room)).collect()
+}
+
+/// Explains the bands, where there are any.
+fn seeds_note(series: &[Series]) -> &'static str {
+    if series.iter().all(|one| one.spread.is_empty()) {
+        ""
+    } else {
+        " Several seeds: their mean, up to the last step that all have, in the 0.95 interval of the mean."
+    }
+}
+
 /// Draws an accuracy: few values, each with a marker, not averaged.
 fn accuracy(report: &Report, metric: &Metric<'_>) -> Option<Figure> {
-    let columns = columns(&report.runs, metric);
-    let points = || columns.iter().flat_map(|(_, _, points)| points.iter());
-    points().next()?;
-    let x = Axis::steps(points().map(|&(step, _)| step), 0.02);
-    let description = description(&columns);
-    let drawn = |(colour, name, points): Curve| {
-        let interval = interval(&report.runs[colour], metric.name);
-        Series::new(&name, colour, Mark::Marked, points).with_spread(interval)
-    };
+    let (mut series, mut of_questions, mut of_seeds) = (vec![], false, false);
+    for Curve { colour, name, runs } in curves(report, metric) {
+        let points: Vec<Vec<(f64, f64)>> = runs.iter().map(|(_, points)| points.clone()).collect();
+        let (points, mut spread) = mean_curve(&points);
+        of_seeds |= !spread.is_empty();
+        if let [(run, _)] = runs.as_slice() {
+            spread = interval(run, metric.name);
+            of_questions |= !spread.is_empty();
+        }
+        series.push(Series::new(&name, colour, Mark::Marked, points).with_spread(spread));
+    }
+    let steps = || series.iter().flat_map(|one| one.points.iter().map(|point| point.0));
+    steps().next()?;
+    let x = Axis::steps(steps(), 0.02);
+    let description = description(&series);
     let (stem, title) = (metric.stem.clone(), metric.title.clone());
-    let series: Vec<Series> = columns.into_iter().map(drawn).collect();
-    let y = Axis::around(metric.label, series.iter().flat_map(Series::heights), true, 0.04);
+    let y = Axis::around(metric.label, heights(&series), true, 0.04);
+    let y = Axis { high: y.high.min(1.0), ..y };
     let mut caption = metric.reading.to_owned();
-    if series.iter().any(|one| !one.spread.is_empty()) {
+    if of_questions {
         caption += " Bars: the 0.95 interval over the questions.";
+    }
+    if of_seeds {
+        caption += seeds_note(&series);
     }
     Some(Figure { chart: Chart { stem, title, description, x, y, series }, caption })
 }
@@ -198,24 +240,31 @@ fn interval(run: &ReportRun, name: &str) -> Vec<(f64, f64, f64)> {
     ends.filter(of_one_step).map(|((step, low), (_, high))| (step, low, high)).collect()
 }
 
-/// `(colour, name, points)` of the runs that have the metric.
-fn columns(runs: &[ReportRun], metric: &Metric<'_>) -> Vec<Curve> {
-    let column = |(colour, run): (usize, &ReportRun)| {
-        let points = series(run, metric.name).into_iter();
-        let points = points.map(|(step, value)| (step, metric.factor * value)).collect::<Vec<_>>();
-        (!points.is_empty()).then(|| (colour, run.name.clone(), points))
+/// Curves of the methods that have the metric.
+fn curves<'a>(report: &'a Report, metric: &Metric<'_>) -> Vec<Curve<'a>> {
+    let curve = |(colour, method): (usize, Method<'a>)| {
+        let points = |run: &ReportRun| {
+            let points = series(run, metric.name).into_iter();
+            points.map(|(step, value)| (step, metric.factor * value)).collect::<Vec<_>>()
+        };
+        let runs = method.runs.into_iter().map(|run| (run, points(run)));
+        let runs: Vec<_> = runs.filter(|(_, points)| !points.is_empty()).collect();
+        (!runs.is_empty()).then_some(Curve { colour, name: method.name, runs })
     };
-    runs.iter().enumerate().filter_map(column).collect()
+    methods(&report.runs).into_iter().enumerate().filter_map(curve).collect()
 }
 
 /// Describes the curves in words, by their first and last values.
-fn description(columns: &[Curve]) -> String {
-    use figures::moving_average::first_and_last_tenth;
+fn description(lines: &[Series]) -> String {
     use figures::number_format::significant;
-    let sentences = columns.iter().map(|(_, name, points)| {
-        let values: Vec<f64> = points.iter().map(|&(_, value)| value).collect();
-        let (first, last) = first_and_last_tenth(&values);
-        format!("{name} goes from {} to {}.", significant(first, 3), significant(last, 3))
-    });
-    sentences.collect::<Vec<_>>().join(" ")
+    let sentence = |line: &Series| {
+        let (first, last) = (line.points.first()?.1, line.points.last()?.1);
+        Some(format!(
+            "{} goes from {} to {}.",
+            line.name,
+            significant(first, 3),
+            significant(last, 3)
+        ))
+    };
+    lines.iter().filter_map(sentence).collect::<Vec<_>>().join(" ")
 }

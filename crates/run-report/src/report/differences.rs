@@ -1,17 +1,24 @@
-//! Table of differences between the first run and the others.
+//! Table of differences between the first method and the others.
 
-use figures::html::{Column, Table, escape};
-use figures::moving_average::first_and_last_tenth;
+use entropy_core::Interval;
+use figures::html::{Column, Table};
+use figures::moving_average::{first_and_last_tenth, mean};
 use figures::number_format::significant;
 
-use super::metric::{ENTROPY, REWARD, STEP_SECONDS, accuracies, accuracy_source, values};
+use super::methods::{methods, paired_differences};
+use super::metric::{
+    ENTROPY, REWARD, STEP_SECONDS, accuracies, accuracy_source, common_step, values,
+};
 use super::name_cell::name_cell;
 use super::{Report, ReportRun};
+use crate::run_law::CONFIDENCE;
 
-/// Builds a table with one row per run after the first; `None` for fewer than two runs.
+/// Builds a table with one row per method after the first; `None` for fewer than two methods.
 pub(super) fn table(report: &Report) -> Option<String> {
-    let (first, others) = report.runs.split_first().filter(|(_, others)| !others.is_empty())?;
-    let last_tenth = |run: &ReportRun, name: &str| first_and_last_tenth(&values(run, name)).1;
+    let methods = methods(&report.runs);
+    let (first, others) = methods.split_first().filter(|(_, others)| !others.is_empty())?;
+    let last = common_step(&report.runs);
+    let last_tenth = |run: &ReportRun, name: &str| first_and_last_tenth(&values(run, name, last)).1;
     let mut columns: Vec<(String, String)> = [
         ("Entropy (nat)", ENTROPY),
         ("Reward", REWARD),
@@ -29,19 +36,37 @@ pub(super) fn table(report: &Report) -> Option<String> {
     let headings = columns.iter().map(|(heading, _)| (Column::Number, heading.as_str()));
     let headings: Vec<(Column, &str)> =
         std::iter::once((Column::Text, "Run")).chain(headings).collect();
-    let caption = format!(
-        "Last tenth of the steps: difference from {}, in the unit of the column.",
+    let mut caption = format!(
+        "Last tenth of the steps up to {last:.0}: difference from {}, in the unit of the column.",
         first.name
     );
+    if methods.iter().any(|method| method.runs.len() > 1) {
+        caption +=
+            " Of several seeds: mean of the differences of equal seeds, with its 0.95 interval.";
+    }
     let mut table = Table::new(&caption, &headings);
-    for (index, run) in others.iter().enumerate() {
-        let mut cells = vec![name_cell(index + 1, &run.name)];
+    for (index, method) in others.iter().enumerate() {
+        let mut cells = vec![name_cell(index + 1, &method.name)];
         for (_, name) in &columns {
-            let difference = last_tenth(run, name) - last_tenth(first, name);
-            let sign = if difference > 0.0 { "+" } else { "" };
-            cells.push(escape(&format!("{sign}{}", significant(difference, 3))));
+            let differences = paired_differences(first, method, |run| last_tenth(run, name));
+            cells.push(cell(&differences));
         }
         table.html_row(cells);
     }
     Some(table.html())
+}
+
+/// The mean difference, with its interval where there are several.
+fn cell(differences: &[f64]) -> String {
+    let signed = |value: f64| {
+        let sign = if value > 0.0 { "+" } else { "" };
+        format!("{sign}{}", significant(value, 3))
+    };
+    let mean = signed(mean(differences));
+    match Interval::of_mean(differences, CONFIDENCE) {
+        Ok(interval) => {
+            format!("{mean}<br>{} to {}", signed(interval.low), signed(interval.high))
+        }
+        Err(_) => mean,
+    }
 }

@@ -8,6 +8,7 @@ use figures::{Block, Figure, Section};
 
 use super::curves::{Metric, not_recorded, over_steps};
 use super::line_fit::LineFit;
+use super::methods::{MethodRun, method_runs};
 use super::metric::{COVARIANCE, MEASURED_CHANGE, PREDICTED_CHANGE, pairs, series};
 use super::name_cell::name_cell;
 use super::{Report, ReportRun};
@@ -23,14 +24,14 @@ pub(super) fn lemma_1(report: &Report) -> Section {
                  and logit change: ΔH ≈ −Cov(log π, Δz). A prediction that is right to first order \
                  lies on the line y = x, with slope 1.";
     let mut blocks = vec![Block::Html(paragraph(intro))];
-    let columns: Vec<Column3> = columns(report, PREDICTED_CHANGE, MEASURED_CHANGE);
+    let columns = columns(report, PREDICTED_CHANGE, MEASURED_CHANGE);
     if columns.is_empty() {
         let name = format!("{PREDICTED_CHANGE} together with {MEASURED_CHANGE}");
         blocks.push(Block::Html(not_recorded("Predicted against measured ΔH", &name)));
         return Section::new(id, heading, blocks);
     }
     let mut figures = vec![scatter(&columns)];
-    figures.extend(columns.first().and_then(|&(_, run, _)| both_over_steps(run)));
+    figures.extend(columns.first().and_then(|(one, _)| both_over_steps(one.run)));
     blocks.push(Block::Figures(figures));
     let mut table = Table::new(
         "Measured ΔH as a line in predicted ΔH, all steps.",
@@ -41,7 +42,7 @@ pub(super) fn lemma_1(report: &Report) -> Section {
             (Column::Number, "Slope"),
         ],
     );
-    for (colour, run, points) in &columns {
+    for (MethodRun { colour, run, .. }, points) in &columns {
         let fit = LineFit::new(points);
         table.html_row(vec![
             name_cell(*colour, &run.name),
@@ -88,7 +89,7 @@ pub(super) fn theorem_2(report: &Report) -> Section {
             -1.0,
         ),
     ] {
-        match over_steps(&report.runs, &metric) {
+        match over_steps(report, &metric) {
             Some(figure) => figures.push(figure),
             None => blocks.push(Block::Html(not_recorded(&metric.title, metric.name))),
         }
@@ -109,7 +110,7 @@ fn correlations(report: &Report) -> Option<Block> {
             (Column::Number, "Moving averages"),
         ],
     );
-    for (colour, run, points) in columns(report, COVARIANCE, MEASURED_CHANGE) {
+    for (MethodRun { colour, run, .. }, points) in columns(report, COVARIANCE, MEASURED_CHANGE) {
         let (covariance, change): (Vec<f64>, Vec<f64>) =
             points.iter().map(|&(covariance, change)| (-covariance, change)).unzip();
         let smooth = |values: &[f64]| moving_average(values, window(points.len()));
@@ -128,15 +129,15 @@ fn correlations(report: &Report) -> Option<Block> {
     (!table.is_empty()).then(|| Block::Html(table.html()))
 }
 
-/// Colour and run, with its points.
-type Column3<'a> = (usize, &'a ReportRun, Vec<(f64, f64)>);
+/// A run with its points.
+type RunPoints<'a> = (MethodRun<'a>, Vec<(f64, f64)>);
 
-fn columns<'a>(report: &'a Report, x: &str, y: &str) -> Vec<Column3<'a>> {
-    let column = |(colour, run)| {
-        let points = pairs(run, x, y);
-        (!points.is_empty()).then_some((colour, run, points))
+fn columns<'a>(report: &'a Report, x: &str, y: &str) -> Vec<RunPoints<'a>> {
+    let column = |one: MethodRun<'a>| {
+        let points = pairs(one.run, x, y);
+        (!points.is_empty()).then_some((one, points))
     };
-    report.runs.iter().enumerate().filter_map(column).collect()
+    method_runs(&report.runs).into_iter().filter_map(column).collect()
 }
 
 /// Takes at most [`SCATTER_POINTS`] of the points, evenly spaced.
@@ -145,20 +146,20 @@ pub(super) fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     points.iter().copied().step_by(stride).collect()
 }
 
-fn scatter(columns: &[Column3<'_>]) -> Figure {
-    let all = || columns.iter().flat_map(|(_, _, points)| points.iter());
+fn scatter(columns: &[RunPoints<'_>]) -> Figure {
+    let all = || columns.iter().flat_map(|(_, points)| points.iter());
     let x = Axis::around("Predicted ΔH (nats per token)", all().map(|p| p.0), false, 0.05);
     let y = Axis::around("Measured ΔH (nats per token)", all().map(|p| p.1), false, 0.05);
     let diagonal = vec![(x.low, x.low), (x.high, x.high)];
     let mut series = vec![Series::new("y = x", 0, Mark::Reference, diagonal)];
     let mut description = String::new();
-    for (colour, run, points) in columns {
+    for (MethodRun { colour, method, run }, points) in columns {
         let name = &run.name;
         if let Some(fit) = LineFit::new(points) {
             let (r, slope) = (fixed(fit.correlation, 3), significant(fit.slope, 3));
             description += &format!("{name}: Pearson r {r}, slope {slope}. ");
         }
-        series.push(Series::new(name, *colour, Mark::Points, thinned(points)));
+        series.push(Series::new(method, *colour, Mark::Points, thinned(points)));
     }
     let caption =
         "One marker per step. Above the line: entropy fell less than predicted.".to_owned();

@@ -1,6 +1,6 @@
 //! Reward still to gain: the law extrapolated to entropy 0, and forecasts compared with the end of each run.
 
-use entropy_core::{Forecast, PerformanceLaw};
+use entropy_core::Forecast;
 use figures::chart::{Axis, Chart, Mark, Series};
 use figures::html::{Column, Table, escape, paragraph};
 use figures::number_format::{fixed, significant};
@@ -9,6 +9,7 @@ use training_run::metrics::StepMetrics;
 
 use super::curves::not_recorded;
 use super::entropy_change::thinned;
+use super::methods::{MethodRun, method_runs};
 use super::metric::{ENTROPY, REWARD, pairs};
 use super::name_cell::name_cell;
 use super::{Report, ReportRun};
@@ -26,14 +27,11 @@ pub(super) fn section(report: &Report) -> Section {
     let heading = "What entropy bought, and what is left";
     let intro = "The law of each run, fitted to its held-out evaluations, or to the rewards of its steps where it \
                  has none, and continued to entropy 0: there lies the most it can earn. Shaded: the 0.95 interval \
-                 of the curve. It takes the residuals as independent, so it is the least the uncertainty can be.";
+                 of the curve, of methods with one seed. It takes the residuals as independent, so it is the least the \
+                 uncertainty can be. A law whose interval lies above the largest possible reward does not hold here.";
     let mut blocks = vec![Block::Html(paragraph(intro))];
-    let laws: Vec<(usize, &ReportRun, RunLaw)> =
-        report.runs.iter().enumerate().map(|(colour, run)| (colour, run, law_of(run))).collect();
-    let extrapolations: Vec<ExtrapolatedRun<'_>> = laws
-        .iter()
-        .filter_map(|(colour, run, law)| Some((*colour, *run, law, law.extrapolation()?)))
-        .collect();
+    let extrapolations: Vec<ExtrapolatedRun<'_>> =
+        method_runs(&report.runs).into_iter().filter_map(extrapolated).collect();
     if extrapolations.is_empty() {
         let name =
             format!("{ENTROPY} together with {REWARD} or an evaluation, at three steps or more,");
@@ -51,7 +49,14 @@ pub(super) fn section(report: &Report) -> Section {
     Section::new(id, heading, blocks)
 }
 
-type ExtrapolatedRun<'a> = (usize, &'a ReportRun, &'a RunLaw, LawExtrapolation);
+/// A run, the points of its law, and the law.
+type ExtrapolatedRun<'a> = (MethodRun<'a>, Vec<(f64, f64)>, LawExtrapolation);
+
+fn extrapolated(one: MethodRun<'_>) -> Option<ExtrapolatedRun<'_>> {
+    let law = law_of(one.run);
+    let extrapolation = law.extrapolation()?;
+    Some((one, law.points(), extrapolation))
+}
 
 fn law_of(run: &ReportRun) -> RunLaw {
     let mut law = RunLaw::default();
@@ -64,26 +69,31 @@ fn law_of(run: &ReportRun) -> RunLaw {
 }
 
 fn continued(extrapolations: &[ExtrapolatedRun<'_>]) -> Figure {
-    let all = || extrapolations.iter().flat_map(|(_, _, law, _)| law.points());
+    let all = || extrapolations.iter().flat_map(|(_, points, _)| points);
     let x = Axis::around("Entropy (nats per token)", all().map(|point| point.0), true, 0.04);
     let (mut series, mut curves, mut description) = (vec![], vec![], String::new());
-    for (colour, run, law, extrapolation) in extrapolations {
-        let points = law.points();
-        series.push(Series::new(&run.name, *colour, Mark::Points, thinned(&points)));
+    for (MethodRun { colour, method, run }, points, extrapolation) in extrapolations {
+        series.push(Series::new(method, *colour, Mark::Points, thinned(points)));
         let high = points.iter().map(|point| point.0).fold(0.0, f64::max);
-        curves.push(curve(*colour, &run.name, high, &extrapolation.law));
-        let (low, top) =
-            (significant(extrapolation.ceiling.low, 3), significant(extrapolation.ceiling.high, 3));
-        description += &format!(
-            "{}: ceiling {}, between {low} and {top}. ",
-            run.name,
-            significant(extrapolation.law.ceiling(), 3)
-        );
+        let mut curve = curve(*colour, &run.name, high, extrapolation);
+        // The curves of several seeds show the spread themselves.
+        if extrapolations.iter().filter(|(one, _, _)| one.colour == *colour).count() > 1 {
+            curve.spread.clear();
+        }
+        curves.push(curve);
+        description += &format!("{}: ceiling {}. ", run.name, ceiling(extrapolation).join(", "));
     }
     // The bands of poorly determined laws may leave the chart; curves and points stay in it.
     let heights =
         series.iter().chain(&curves).flat_map(|one| one.points.iter().map(|point| point.1));
-    let y = Axis::around("Reward (0 to 1)", heights, false, 0.12);
+    let mut y = Axis::around("Reward (0 to 1)", heights, false, 0.12);
+    let bounds = extrapolations.iter().map(|(_, _, extrapolation)| extrapolation.bound);
+    if let Some(bound) = bounds.reduce(|one, other| Some(one?.max(other?))).flatten()
+        && bound < y.high
+    {
+        y.high = bound;
+        series.push(Series::level("largest possible", &x, bound));
+    }
     let within =
         |(x, low, high): (f64, f64, f64)| (x, low.clamp(y.low, y.high), high.clamp(y.low, y.high));
     series.extend(curves.into_iter().map(|mut curve| {
@@ -91,7 +101,8 @@ fn continued(extrapolations: &[ExtrapolatedRun<'_>]) -> Figure {
         curve
     }));
     let title = "The law continued to entropy 0".to_owned();
-    let caption = "Markers: what was measured. Training moves from right to left; the left end of each curve is its ceiling."
+    let caption = "Markers: what was measured. Training moves from right to left; each curve \
+                   ends on the left at its ceiling or at the largest possible reward."
         .to_owned();
     Figure {
         chart: Chart { stem: "forecast".to_owned(), title, description, x, y, series },
@@ -99,15 +110,40 @@ fn continued(extrapolations: &[ExtrapolatedRun<'_>]) -> Figure {
     }
 }
 
-fn curve(colour: usize, name: &str, high: f64, law: &PerformanceLaw) -> Series {
-    let entropy = |index: usize| high * index as f64 / (CURVE_POINTS - 1) as f64;
+/// The fitted curve and its interval, up to the bound of the reward.
+fn curve(colour: usize, name: &str, high: f64, extrapolation: &LawExtrapolation) -> Series {
+    let law = &extrapolation.law;
+    // Below this entropy the law exceeds the bound.
+    let start = extrapolation.bound.map_or(0.0, |bound| ((law.b - bound) / law.a).ln());
+    let start = if start > 0.0 && start < high { start } else { 0.0 };
+    let step = (high - start) / (CURVE_POINTS - 1) as f64;
+    let entropies = || (0..CURVE_POINTS).map(|index| start + step * index as f64);
     let points =
-        (0..CURVE_POINTS).map(|index| (entropy(index), law.predict(entropy(index)))).collect();
-    let band = (0..CURVE_POINTS).filter_map(|index| {
-        let interval = law.confidence_interval(entropy(index), CONFIDENCE).ok()?;
-        Some((entropy(index), interval.low, interval.high))
+        entropies().map(|entropy| (entropy, extrapolation.within_bound(law.predict(entropy))));
+    let band = entropies().filter_map(|entropy| {
+        let interval = law.confidence_interval(entropy, CONFIDENCE).ok()?;
+        let ends = [interval.low, interval.high].map(|end| extrapolation.within_bound(end));
+        Some((entropy, ends[0], ends[1]))
     });
-    Series::new(name, colour, Mark::Fit, points).with_spread(band.collect())
+    Series::new(name, colour, Mark::Fit, points.collect()).with_spread(band.collect())
+}
+
+/// Ceiling, its interval and what is left to gain, or that the law does not hold.
+fn ceiling(extrapolation: &LawExtrapolation) -> [String; 3] {
+    let number = |value: f64| significant(extrapolation.within_bound(value), 3);
+    let interval = extrapolation.interval;
+    match extrapolation.gain_left() {
+        Some(left) => [
+            number(extrapolation.law.ceiling()),
+            format!("{} to {}", number(interval.low), number(interval.high)),
+            significant(left, 3),
+        ],
+        None => [
+            "the law does not hold here".to_owned(),
+            format!("{} to {}", significant(interval.low, 3), significant(interval.high, 3)),
+            "–".to_owned(),
+        ],
+    }
 }
 
 fn table(extrapolations: &[ExtrapolatedRun<'_>]) -> String {
@@ -127,7 +163,7 @@ fn table(extrapolations: &[ExtrapolatedRun<'_>]) -> String {
             (Column::Number, "AIC"),
         ],
     );
-    for (colour, run, _, extrapolation) in extrapolations {
+    for (MethodRun { colour, run, .. }, _, extrapolation) in extrapolations {
         let law = &extrapolation.law;
         let source = match extrapolation.source {
             LawSource::Evaluations => "evaluations",
@@ -135,18 +171,15 @@ fn table(extrapolations: &[ExtrapolatedRun<'_>]) -> String {
         };
         let number = |value: f64| significant(value, 3);
         let share = |value: Option<f64>| fixed(value.unwrap_or(f64::NAN), 3);
+        let [ceiling, interval, left] = ceiling(extrapolation);
         table.html_row(vec![
             name_cell(*colour, &run.name),
             format!("{} {source}", law.points),
             number(extrapolation.entropy_spent()),
             number(extrapolation.gain()),
-            number(law.ceiling()),
-            format!(
-                "{} to {}",
-                number(extrapolation.ceiling.low),
-                number(extrapolation.ceiling.high)
-            ),
-            number(extrapolation.gain_left),
+            format!("<span class=\"wrap\">{ceiling}</span>"),
+            interval,
+            left,
             share(law.r_squared),
             share(law.linear_r_squared),
             fixed(law.aic_over_linear().unwrap_or(f64::NAN), 1),
@@ -170,7 +203,7 @@ fn foretold(report: &Report) -> Table {
             (Column::Number, "RMSE of the line"),
         ],
     );
-    for (colour, run) in report.runs.iter().enumerate() {
+    for MethodRun { colour, run, .. } in method_runs(&report.runs) {
         let (entropy, reward): (Vec<f64>, Vec<f64>) =
             pairs(run, ENTROPY, REWARD).into_iter().unzip();
         for share in SHARES {

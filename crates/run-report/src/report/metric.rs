@@ -20,9 +20,10 @@ pub(super) fn series(run: &ReportRun, name: &str) -> Vec<(f64, f64)> {
     run.steps.iter().enumerate().filter_map(value).collect()
 }
 
-/// Finite values of a metric, without the steps.
-pub(super) fn values(run: &ReportRun, name: &str) -> Vec<f64> {
-    series(run, name).into_iter().map(|(_, value)| value).collect()
+/// Finite values of a metric up to the step `last`, without the steps.
+pub(super) fn values(run: &ReportRun, name: &str, last: f64) -> Vec<f64> {
+    let points = series(run, name).into_iter().filter(|&(step, _)| step <= last);
+    points.map(|(_, value)| value).collect()
 }
 
 /// Steps at which both metrics are finite, as `(x, y)`.
@@ -53,6 +54,11 @@ pub(super) fn accuracy_source(name: &str) -> String {
 pub(super) fn last_step(run: &ReportRun) -> f64 {
     let steps = run.steps.iter().enumerate().map(|(index, record)| step(index, record));
     steps.fold(0.0, f64::max)
+}
+
+/// The last step that every run with steps has.
+pub(super) fn common_step(runs: &[ReportRun]) -> f64 {
+    runs.iter().map(last_step).filter(|&last| last > 0.0).fold(f64::INFINITY, f64::min)
 }
 
 fn step(index: usize, record: &StepRecord) -> f64 {

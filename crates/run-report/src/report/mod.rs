@@ -15,6 +15,7 @@ mod entropy_change;
 mod extrapolation;
 mod glossary;
 pub mod line_fit;
+mod methods;
 mod metric;
 mod name_cell;
 mod page;
@@ -27,11 +28,13 @@ mod verification;
 
 use std::path::Path;
 
-use figures::Section;
 use figures::chart_svg::standalone_svg;
+use figures::picture::{PictureError, PictureMaker};
+use figures::{Figure, Section};
 use thiserror::Error;
 use whole_file::{WriteError, write_atomically};
 
+pub use figures::print_size::PrintSize;
 pub use record::{Report, ReportRun, SampleRecord, StepRecord, Verification, VerificationRow};
 
 /// A report that could not be written.
@@ -41,6 +44,20 @@ pub enum ReportError {
     /// The file could not be written; an older one is as it was.
     #[error(transparent)]
     Write(#[from] WriteError),
+    /// A chart could not become a picture.
+    #[error(transparent)]
+    Picture(#[from] PictureError),
+}
+
+/// Formats of the charts beside SVG, and their size.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pictures {
+    /// Write `STEM.png`, with 300 dots an inch.
+    pub png: bool,
+    /// Write `STEM.pdf`.
+    pub pdf: bool,
+    /// Width and size of the letters.
+    pub size: PrintSize,
 }
 
 impl Report {
@@ -73,6 +90,29 @@ impl Report {
     pub fn write_charts(&self, directory: &Path) -> Result<(), ReportError> {
         for (stem, svg) in self.charts() {
             write_atomically(&directory.join(format!("{stem}.svg")), svg.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Writes every chart to `directory/STEM.png` and `directory/STEM.pdf`, as asked for; the directory must exist.
+    ///
+    /// # Errors
+    ///
+    /// [`ReportError`], if this machine has no font, or naming the first chart or file at fault.
+    pub fn write_pictures(&self, directory: &Path, pictures: Pictures) -> Result<(), ReportError> {
+        if !pictures.png && !pictures.pdf {
+            return Ok(());
+        }
+        let maker = PictureMaker::with_system_fonts()?;
+        let sections = page::sections(self);
+        for Figure { chart, .. } in sections.iter().flat_map(Section::figures) {
+            let path = |kind: &str| directory.join(format!("{}.{kind}", chart.stem));
+            if pictures.png {
+                write_atomically(&path("png"), &maker.png(chart, pictures.size)?)?;
+            }
+            if pictures.pdf {
+                write_atomically(&path("pdf"), &maker.pdf(chart, pictures.size)?)?;
+            }
         }
         Ok(())
     }

@@ -4,5 +4,5 @@ use figures::html::escape;
 
 /// Formats a run's name with its colour.
 pub(super) fn name_cell(colour: usize, name: &str) -> String {
-    format!("<span class=\"run c{}\">{}</span>", colour % 6, escape(name))
+    format!("<span class=\"run c{}\">{}</span>", colour % 10, escape(name))
 }

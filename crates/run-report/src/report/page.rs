@@ -3,6 +3,7 @@
 use figures::html::escape;
 use figures::{Block, Page, Section};
 
+use super::methods::{MethodRun, method_runs};
 use super::name_cell::name_cell;
 use super::summary::headline;
 use super::{
@@ -19,13 +20,13 @@ pub(super) fn sections(report: &Report) -> Vec<Section> {
     vec![
         summary::section(report),
         curves::learning(report),
-        entropy_change::lemma_1(report),
-        reward_entropy::section(report),
-        extrapolation::section(report),
-        entropy_change::theorem_2(report),
-        covariance_tail::section(report),
         curves::health(report),
         samples::section(report),
+        reward_entropy::section(report),
+        extrapolation::section(report),
+        entropy_change::lemma_1(report),
+        entropy_change::theorem_2(report),
+        covariance_tail::section(report),
         verification::section(report),
         configuration(report),
         glossary::section(),
@@ -46,7 +47,7 @@ pub(super) fn page(report: &Report) -> Page {
 }
 
 fn configuration(report: &Report) -> Section {
-    let details = report.runs.iter().enumerate().map(|(colour, run)| {
+    let details = method_runs(&report.runs).into_iter().map(|MethodRun { colour, run, .. }| {
         let (name, toml) = (name_cell(colour, &run.name), escape(&run.config_toml));
         format!("<details><summary>{name}</summary>\n<pre>{toml}</pre></details>\n")
     });

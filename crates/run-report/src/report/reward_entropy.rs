@@ -10,6 +10,7 @@ use entropy_core::PerformanceLaw;
 use super::Report;
 use super::curves::not_recorded;
 use super::entropy_change::thinned;
+use super::methods::{MethodRun, method_runs};
 use super::metric::{ENTROPY, REWARD, pairs};
 use super::name_cell::name_cell;
 
@@ -20,11 +21,11 @@ const CURVE_POINTS: usize = 41;
 pub(super) fn section(report: &Report) -> Section {
     let id = "law";
     let heading = "Reward against entropy";
-    let intro = "The law R = −a·exp(H) + b says that reward is bought with entropy, and that b − a is the most \
-                 a policy can earn by spending all of it. It is empirical: believe it only where its R² \
-                 is clearly above that of a straight line.";
+    let intro = "The law R = −a·exp(H) + b says that reward is bought with entropy. It is empirical: believe it \
+                 only where its R² is clearly above that of a straight line.";
     let mut blocks = vec![Block::Html(paragraph(intro))];
-    let columns: Vec<_> = report.runs.iter().map(|run| pairs(run, ENTROPY, REWARD)).collect();
+    let runs = method_runs(&report.runs);
+    let columns: Vec<_> = runs.iter().map(|one| pairs(one.run, ENTROPY, REWARD)).collect();
     let all = || columns.iter().flatten();
     if all().next().is_none() {
         let name = format!("{ENTROPY} together with {REWARD}");
@@ -40,27 +41,25 @@ pub(super) fn section(report: &Report) -> Section {
             (Column::Text, "Run"),
             (Column::Number, "a"),
             (Column::Number, "b"),
-            (Column::Number, "Ceiling b − a"),
             (Column::Number, "R²"),
             (Column::Number, "R² of a straight line"),
             (Column::Number, "RMSE"),
         ],
     );
-    for (colour, (run, points)) in report.runs.iter().zip(&columns).enumerate() {
+    for (MethodRun { colour, method, run }, points) in runs.iter().zip(&columns) {
         if points.is_empty() {
             continue;
         }
         let name = &run.name;
-        scatter.push(Series::new(name, colour, Mark::Points, thinned(points)));
+        scatter.push(Series::new(method, *colour, Mark::Points, thinned(points)));
         let (entropy, reward): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
         let law = PerformanceLaw::fit(&entropy, &reward);
         if let Ok(law) = &law {
-            curves.push(curve(colour, name, &entropy, law));
-            let (ceiling, share) = (significant(law.ceiling(), 3), share(law.r_squared));
-            description += &format!("{name}: ceiling {ceiling}, R² {share}. ");
+            curves.push(curve(*colour, name, &entropy, law));
+            description += &format!("{name}: R² {}. ", share(law.r_squared));
         }
         let constants = law.map_or_else(|error| absent(&error.to_string()), |law| constants(&law));
-        table.html_row([vec![name_cell(colour, name)], constants].concat());
+        table.html_row([vec![name_cell(*colour, name)], constants].concat());
     }
     scatter.extend(curves);
     let title = "Reward against entropy, with the fitted law".to_owned();
@@ -78,7 +77,6 @@ fn constants(law: &PerformanceLaw) -> Vec<String> {
     vec![
         with_error(law.a, law.standard_error_a),
         with_error(law.b, law.standard_error_b),
-        significant(law.ceiling(), 3),
         share(law.r_squared),
         share(law.linear_r_squared),
         significant(law.rmse, 2),
@@ -88,7 +86,7 @@ fn constants(law: &PerformanceLaw) -> Vec<String> {
 /// The cells of a run without a law.
 fn absent(error: &str) -> Vec<String> {
     let reason = format!("<span class=\"absent\">{}</span>", escape(&format!("no fit: {error}")));
-    [vec![reason], vec!["–".to_owned(); 5]].concat()
+    [vec![reason], vec!["–".to_owned(); 4]].concat()
 }
 
 fn curve(colour: usize, name: &str, entropy: &[f64], law: &PerformanceLaw) -> Series {

@@ -5,6 +5,7 @@ use figures::number_format::significant;
 use figures::{Block, Section};
 use training_run::token_record::{TokenRecord, covariance_thresholds, strength};
 
+use super::methods::{MethodRun, method_runs};
 use super::name_cell::name_cell;
 use super::{Report, ReportRun, SampleRecord};
 
@@ -27,9 +28,9 @@ const LEGEND: &str = "Tokens are shaded by their covariance, warm where it is po
 
 /// Shows, per run, the best and the worst response of the first and of the last sampled step.
 pub(super) fn section(report: &Report) -> Section {
-    let with_samples = report.runs.iter().enumerate().filter(|(_, run)| !run.samples.is_empty());
+    let runs = method_runs(&report.runs).into_iter();
     let mut html = String::new();
-    for (colour, run) in with_samples {
+    for MethodRun { colour, run, .. } in runs.filter(|one| !one.run.samples.is_empty()) {
         html += &format!("<h3>{}</h3>\n<div class=\"samples\">\n", name_cell(colour, &run.name));
         html += &chosen(run).into_iter().map(|sample| article(sample, run)).collect::<String>();
         html += "</div>\n";

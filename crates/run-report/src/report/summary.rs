@@ -5,34 +5,43 @@ use figures::moving_average::{first_and_last_tenth, mean};
 use figures::number_format::significant;
 use figures::{Block, Section};
 
+use super::methods::{Method, MethodRun, method_runs, methods};
 use super::metric::{
-    ENTROPY, REWARD, STEP_SECONDS, accuracies, accuracy_source, last_step, values,
+    ENTROPY, REWARD, STEP_SECONDS, accuracies, accuracy_source, common_step, last_step, values,
 };
 use super::name_cell::name_cell;
 use super::{Report, ReportRun};
 
-/// Means of a metric over the first and last tenth of the steps; NaN where it was not recorded.
-fn ends(run: &ReportRun, name: &str) -> (f64, f64) {
-    first_and_last_tenth(&values(run, name))
+/// Means of a metric over the first and last tenth of the steps up to `last`; NaN where it was not recorded.
+fn ends(run: &ReportRun, name: &str, last: f64) -> (f64, f64) {
+    first_and_last_tenth(&values(run, name, last))
 }
 
-/// Writes the headline: the entropy that each run keeps, relative to the first, and the reward.
+/// The mean over the runs of a method, of those that recorded the metric.
+fn method_ends(method: &Method<'_>, name: &str, last: f64) -> (f64, f64) {
+    let ends = method.runs.iter().map(|run| ends(run, name, last));
+    let (first, last): (Vec<f64>, Vec<f64>) = ends.filter(|end| end.1.is_finite()).unzip();
+    (mean(&first), mean(&last))
+}
+
+/// Writes the headline: the entropy that each method keeps, relative to the first, and the reward.
 pub(super) fn headline(report: &Report) -> String {
-    let with_entropy: Vec<(&ReportRun, f64)> = report
-        .runs
+    let last = common_step(&report.runs);
+    let methods = methods(&report.runs);
+    let with_entropy: Vec<(&Method<'_>, f64)> = methods
         .iter()
-        .map(|run| (run, ends(run, ENTROPY).1))
+        .map(|method| (method, method_ends(method, ENTROPY, last).1))
         .filter(|(_, entropy)| entropy.is_finite())
         .collect();
     let Some(&(first, baseline)) = with_entropy.first() else {
         return "No step with an entropy was recorded yet.".to_owned();
     };
-    let steps = report.runs.iter().map(last_step).fold(0.0, f64::max);
     let unit = "nat per token";
     if with_entropy.len() == 1 {
-        let (began, reward) = (ends(first, ENTROPY).0, ends(first, REWARD));
+        let began = method_ends(first, ENTROPY, last).0;
+        let reward = method_ends(first, REWARD, last);
         let mut text = format!(
-            "After {steps:.0} steps {} keeps {} of the {} {unit} of entropy it began with",
+            "After {last:.0} steps {} keeps {} of the {} {unit} of entropy it began with",
             first.name,
             significant(baseline, 2),
             significant(began, 2)
@@ -43,9 +52,9 @@ pub(super) fn headline(report: &Report) -> String {
         }
         return text + ".";
     }
-    let kept = with_entropy.iter().enumerate().map(|(index, &(run, entropy))| {
+    let kept = with_entropy.iter().enumerate().map(|(index, &(method, entropy))| {
         let ratio = entropy / baseline;
-        let (name, kept) = (&run.name, significant(entropy, 2));
+        let (name, kept) = (&method.name, significant(entropy, 2));
         if index == 0 {
             format!("{name} keeps {kept} {unit} of entropy")
         } else if ratio.is_finite() {
@@ -54,11 +63,11 @@ pub(super) fn headline(report: &Report) -> String {
             format!("{name} {kept}")
         }
     });
-    let mut text = format!("After {steps:.0} steps {}.", enumerate(&kept.collect::<Vec<_>>()));
-    let rewards = report.runs.iter().map(|run| (run, ends(run, REWARD).1));
+    let mut text = format!("After {last:.0} steps {}.", enumerate(&kept.collect::<Vec<_>>()));
+    let rewards = methods.iter().map(|method| (method, method_ends(method, REWARD, last).1));
     let rewards: Vec<String> = rewards
         .filter(|(_, reward)| reward.is_finite())
-        .map(|(run, reward)| format!("{} for {}", significant(reward, 2), run.name))
+        .map(|(method, reward)| format!("{} for {}", significant(reward, 2), method.name))
         .collect();
     if !rewards.is_empty() {
         text += &format!(" The reward ends at {}.", enumerate(&rewards));
@@ -90,29 +99,36 @@ pub(super) fn section(report: &Report) -> Section {
     columns.push((Column::Number, "Seconds per step".to_owned()));
     let columns: Vec<(Column, &str)> =
         columns.iter().map(|(column, heading)| (*column, heading.as_str())).collect();
-    let caption = "Entropy and reward are means over the first and the last tenth of the steps; \
-                   held-out accuracy is the first and the last evaluation, as a fraction.";
-    let mut table = Table::new(caption, &columns);
-    for (colour, run) in report.runs.iter().enumerate() {
+    let last = common_step(&report.runs);
+    let mut caption =
+        "Entropy and reward are means over the first and the last tenth of the steps; \
+                       held-out accuracy is the first and the last evaluation, as a fraction."
+            .to_owned();
+    if report.runs.iter().any(|run| last_step(run) > last) {
+        caption += &format!(" All up to step {last:.0}, the last that every run has.");
+    }
+    let runs = method_runs(&report.runs);
+    let mut table = Table::new(&caption, &columns);
+    for &MethodRun { colour, run, .. } in &runs {
         let mut cells = vec![
             name_cell(colour, &run.name),
             escape(&format!("{:.0}", last_step(run))),
-            change_cell(ends(run, ENTROPY)),
-            change_cell(ends(run, REWARD)),
+            change_cell(ends(run, ENTROPY, last)),
+            change_cell(ends(run, REWARD, last)),
         ];
         for name in &accuracies {
-            let values = values(run, name);
+            let values = values(run, name, last);
             let end = |value: Option<&f64>| value.copied().unwrap_or(f64::NAN);
             cells.push(change_cell((end(values.first()), end(values.last()))));
         }
-        cells.push(significant(mean(&values(run, STEP_SECONDS)), 3));
+        cells.push(significant(mean(&values(run, STEP_SECONDS, last)), 3));
         table.html_row(cells);
     }
     let mut html = table.html();
     html.extend(super::differences::table(report));
-    let described = report.runs.iter().enumerate().filter(|(_, run)| !run.description.is_empty());
-    let items = described.map(|(colour, run)| {
-        format!("<li>{}: {}</li>\n", name_cell(colour, &run.name), escape(&run.description))
+    let described = runs.iter().filter(|one| !one.run.description.is_empty());
+    let items = described.map(|MethodRun { colour, run, .. }| {
+        format!("<li>{}: {}</li>\n", name_cell(*colour, &run.name), escape(&run.description))
     });
     let items: String = items.collect();
     if !items.is_empty() {

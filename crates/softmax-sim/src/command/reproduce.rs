@@ -1,7 +1,8 @@
 //! `softmax-sim reproduce`.
 
 use anyhow::Context;
-use softmax_sim::reproduce::raster::{self, Rasteriser};
+use figures::picture::PictureMaker;
+use softmax_sim::reproduce::raster;
 use softmax_sim::reproduce::{
     FINDINGS, Finding, Progress, Scale, Setting, document, finding, page, run as runs,
 };
@@ -65,7 +66,7 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
         return Ok(true);
     }
     // A missing font is told before the experiments, not after.
-    let rasteriser = args.png.then(Rasteriser::with_system_fonts).transpose()?;
+    let pictures = args.png.then(PictureMaker::with_system_fonts).transpose()?;
     let wanted = |finding: &&Finding| {
         args.findings.is_empty() || args.findings.iter().any(|named| named.name == finding.name)
     };
@@ -76,8 +77,8 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
     let finished = runs::run(&findings, &setting, &args.out, args.again, Progress::stderr)?;
     let all = runs::collect(&args.out, &finished)?;
     page::write(&args.out, &all)?;
-    if let Some(rasteriser) = rasteriser {
-        raster::write(&args.out, &all, &rasteriser)?;
+    if let Some(pictures) = pictures {
+        raster::write(&args.out, &all, &pictures)?;
     }
     if let Some(docs) = &args.docs {
         document::write(docs, &finished)?;

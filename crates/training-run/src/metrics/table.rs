@@ -343,7 +343,7 @@ pub const METRICS: &[Metric] = &[
     row(
         "law/gain_left",
         "reward",
-        "law/ceiling minus the law's reward at the entropy of the last point.",
+        "law/ceiling, at most the largest possible reward, minus the law's reward at the entropy of the last point; absent where law/ceiling_low exceeds that.",
     ),
     row("timing_s/gen", "s", "Rollout."),
     row(

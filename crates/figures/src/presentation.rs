@@ -1,0 +1,163 @@
+//! Colours, lines and letters of a chart as attributes, for programs that know neither CSS variables nor media queries.
+
+/// Adds to each element of `svg` that has a class the attributes that `css` gives it in its light colours. A browser with the
+/// style sheet overrides them.
+///
+/// Made for the style sheet of this crate: flat rules whose last part is one class or element, one level of media queries,
+/// colours as `.sN { --c: … }`.
+pub(crate) fn with_attributes(svg: &str, css: &str) -> String {
+    let style = Style::of(css);
+    let (mut drawing, mut rest) = (String::with_capacity(2 * svg.len()), svg);
+    while let Some((before, after)) = rest.split_once(" class=\"") {
+        let Some((classes, after)) = after.split_once('"') else { break };
+        let element = before.rsplit('<').next().unwrap_or_default();
+        let attributes = style.attributes(element, classes);
+        drawing += &format!("{before} class=\"{classes}\"{attributes}");
+        rest = after;
+    }
+    drawing + rest
+}
+
+/// Properties that SVG has as attributes.
+const ATTRIBUTES: [&str; 10] = [
+    "fill",
+    "stroke",
+    "stroke-width",
+    "stroke-linejoin",
+    "stroke-linecap",
+    "stroke-dasharray",
+    "opacity",
+    "font-family",
+    "font-size",
+    "font-weight",
+];
+
+/// Rules of a style sheet for light screens, and its variables.
+struct Style<'a> {
+    rules: Vec<(&'a str, &'a str)>,
+    /// Name and value; the colour of a series, `--c`, has the class behind the name.
+    variables: Vec<(String, &'a str)>,
+}
+
+impl<'a> Style<'a> {
+    fn of(css: &'a str) -> Self {
+        let rules = flat_rules(css);
+        let mut variables = vec![];
+        for &(selector, body) in &rules {
+            let class = selector.rsplit('.').next().unwrap_or_default();
+            for (name, value) in declarations(body).filter(|(name, _)| name.starts_with("--")) {
+                let name = if name == "--c" { format!("--c.{class}") } else { name.to_owned() };
+                variables.push((name, value));
+            }
+        }
+        Self { rules, variables }
+    }
+
+    fn attributes(&self, element: &str, classes: &str) -> String {
+        let classes: Vec<&str> = classes.split(' ').collect();
+        let mut attributes: Vec<(&str, String)> = vec![];
+        for (selector, body) in self.rules.iter().filter(|(selector, _)| !selector.contains(':')) {
+            let last = selector.rsplit(' ').next().unwrap_or_default();
+            let class = last.strip_prefix('.');
+            if !class.map_or(last == element, |class| classes.contains(&class)) {
+                continue;
+            }
+            for (name, value) in declarations(body).filter(|(name, _)| ATTRIBUTES.contains(name)) {
+                attributes.retain(|(earlier, _)| *earlier != name);
+                attributes.push((name, self.resolved(value, &classes)));
+            }
+        }
+        let written = attributes.iter().filter(|(_, value)| !value.is_empty());
+        let attribute = |(name, value): &(&str, String)| format!(" {name}=\"{value}\"");
+        written.map(attribute).collect()
+    }
+
+    /// `value` as an attribute has it, with its variable replaced by the variable's value.
+    fn resolved(&self, value: &str, classes: &[&str]) -> String {
+        let Some(name) = value.strip_prefix("var(").and_then(|rest| rest.strip_suffix(')')) else {
+            let plain = if value == "transparent" { "none" } else { value };
+            return plain.strip_suffix("px").unwrap_or(plain).replace('"', "'");
+        };
+        let is_named = |(variable, _): &&(String, &str)| match variable.strip_prefix("--c.") {
+            Some(class) => name == "--c" && classes.contains(&class),
+            None => variable == name,
+        };
+        let variable = self.variables.iter().find(is_named);
+        variable.map_or_else(String::new, |(_, value)| self.resolved(value, classes))
+    }
+}
+
+/// Selector and body of the rules outside of media queries.
+fn flat_rules(css: &str) -> Vec<(&str, &str)> {
+    let (mut rules, mut rest) = (vec![], css);
+    while let Some((selector, after)) = rest.split_once('{') {
+        let selector = selector.trim();
+        if selector.starts_with('@') {
+            rest = after_block(after);
+            continue;
+        }
+        let Some((body, after)) = after.split_once('}') else { break };
+        rules.push((selector, body));
+        rest = after;
+    }
+    rules
+}
+
+/// Returns the text after the block whose body `text` starts with.
+fn after_block(text: &str) -> &str {
+    let mut depth = 1_usize;
+    for (index, character) in text.char_indices() {
+        match character {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return &text[index + 1..];
+        }
+    }
+    ""
+}
+
+fn declarations(body: &str) -> impl Iterator<Item = (&str, &str)> {
+    body.split(';').filter_map(|declaration| {
+        let (name, value) = declaration.split_once(':')?;
+        Some((name.trim(), value.trim()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CSS: &str = ".chart, :root { --paper: #fff; --series-0: #0072b2; --series-1: #d55e00; }
+@media screen and (prefers-color-scheme: dark) {
+  .chart, :root { --paper: #000; --series-0: #111; }
+}
+.chart { font-family: system-ui, \"Noto Sans\"; }
+.chart text { fill: var(--paper); font-size: 13px; font-variant-numeric: tabular-nums; }
+.chart .tick { font-size: 12px; }
+.chart .s0 { --c: var(--series-0); } .chart .s1 { --c: var(--series-1); }
+.chart .line { stroke: var(--c); fill: none; }
+.chart .hover { fill: transparent; }
+.chart .hover:hover { fill: var(--c); }
+@media (max-width: 520px) { .chart text { font-size: 15px; } .chart .tick { font-size: 14px; } }
+";
+
+    #[test]
+    fn variables_become_colours_and_queries_go() {
+        let drawing = |svg: &str| with_attributes(svg, CSS);
+        assert_eq!(
+            drawing("<svg class=\"chart\" x=\"1\"><path class=\"s1 line\" d=\"\"/></svg>"),
+            "<svg class=\"chart\" font-family=\"system-ui, 'Noto Sans'\" x=\"1\">\
+             <path class=\"s1 line\" stroke=\"#d55e00\" fill=\"none\" d=\"\"/></svg>"
+        );
+        assert_eq!(
+            drawing(
+                "<text class=\"tick\">a</text><path class=\"s0 hover\"/><path class=\"line\"/>"
+            ),
+            "<text class=\"tick\" fill=\"#fff\" font-size=\"12\">a</text><path class=\"s0 hover\" fill=\"none\"/>\
+             <path class=\"line\" fill=\"none\"/>"
+        );
+    }
+}
