@@ -153,6 +153,7 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
         Elsewhere("scripts/test-python.sh: the same, in a fresh environment"),
     ),
     ("docs/reading-results.md", "inspect", trainer("report: runs/demo/GRPO/report.html")),
+    ("docs/reading-results.md", "--pdf --width", Not("needs a font, which a machine may lack")),
     ("docs/reading-results.md", "points.csv", simulator("ceiling")),
     ("docs/reading-results.md", "--csv GRPO.csv", trainer("csv: GRPO.csv")),
     ("docs/reading-results.md", "fit-law GRPO.csv", simulator("ceiling")),

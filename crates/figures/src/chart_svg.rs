@@ -387,8 +387,8 @@ mod tests {
 
     #[test]
     fn a_casing_lies_under_the_markers_of_every_series() {
-        let of = |mark| Series::new("a", 0, mark, vec![(0.0, 0.0), (1.0, 1.0)]);
-        let chart = Chart { series: vec![of(Mark::Points), of(Mark::Fit)], ..tiny_chart() };
+        let series = |mark| Series::new("a", 0, mark, vec![(0.0, 0.0), (1.0, 1.0)]);
+        let chart = Chart { series: vec![series(Mark::Points), series(Mark::Fit)], ..tiny_chart() };
         let svg = inline_svg(&chart);
         assert!(svg.find("class=\"casing\"").unwrap() < svg.find("class=\"s0 mark\"").unwrap());
     }

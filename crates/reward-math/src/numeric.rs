@@ -297,14 +297,14 @@ fn collect<'a>(
             integers.extend(inner_integers.into_iter().filter(|name| name != index));
         }
         other => {
-            let whole = whole
+            let is_integer = whole
                 || match other {
                     Expression::Factorial(_) | Expression::Binomial(..) => true,
                     Expression::Function(name, _) => matches!(name.as_str(), "mod" | "gcd" | "lcm"),
                     _ => false,
                 };
             other.any_part(&mut |part| {
-                collect(part, whole, variables, integers);
+                collect(part, is_integer, variables, integers);
                 false
             });
         }

@@ -1,9 +1,9 @@
-//! Single characters of Unicode and what LaTeX calls them.
+//! Single characters of Unicode and their names in LaTeX.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// What the lexer reads for each character. A line of the table is what is read, a space, and the characters.
+/// Text that the lexer reads for each character. A line of the table holds that text, a space, and the characters.
 static READ_AS: LazyLock<HashMap<char, String>> = LazyLock::new(|| {
     let lines = include_str!("characters.txt").lines().filter_map(|line| line.rsplit_once(' '));
     let pairs = lines.flat_map(|(read, characters)| {

@@ -325,8 +325,8 @@ fn seeds_of_a_method_are_one_curve_in_a_band_and_are_compared_in_pairs() {
     ]);
     let charts = report.charts();
     let chart = |stem: &str| {
-        let found = charts.iter().find(|(name, _)| name == stem);
-        found.map(|(_, svg)| svg.as_str()).expect("the chart")
+        let named = charts.iter().find(|(name, _)| name == stem);
+        named.map(|(_, svg)| svg.as_str()).expect("the chart")
     };
     let reward = chart("reward");
     assert_eq!((reward.matches(" band\"").count(), reward.matches(" line\"").count()), (2, 2));
