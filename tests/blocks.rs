@@ -119,23 +119,27 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
     ("docs/first-run.md", "llm-trainer report", trainer("mine: 4 problems, 4 samples each")),
     ("docs/first-run.md", "llm-trainer man --dir", trainer("pages: man1")),
     ("docs/hardware.md", "plan --model 32b", trainer("32 ranks: 4 nodes of 8 devices")),
-    ("docs/one-node.md", "CUDA=1 make setup", Not("downloads, and trains for weeks on eight GPUs")),
-    ("docs/one-node.md", "data check", Not("needs data sets that are not in the repository")),
+    ("docs/data.md", "CUDA=1 make setup", Not("downloads, and trains for weeks on eight GPUs")),
+    (
+        "docs/data.md",
+        "--against data/math500",
+        Not("needs data sets that are not in the repository"),
+    ),
     ("docs/evaluation.md", "--entropy --readable", trainer("entropy surprise")),
     (
         "docs/evaluation.md",
         "--entropy-ceiling 1.0",
         trainer("stories: 64 problems, 8 samples each"),
     ),
-    ("docs/one-node.md", "llm-trainer merge", trainer("merged: ")),
+    ("docs/data.md", "llm-trainer merge", trainer("merged: ")),
     (
-        "docs/one-node.md",
+        "docs/data.md",
         "import-gguf",
         Elsewhere(
             "crates/gguf-import/tests/it: files made up by the test, and the fetched ones where they are",
         ),
     ),
-    ("docs/one-node.md", "KEEP_GGUF", DOWNLOADS),
+    ("docs/data.md", "KEEP_GGUF", DOWNLOADS),
     ("docs/architecture.md", "custom_loss", Elsewhere("crates/rl-losses/tests/it/own_loss.rs")),
     (
         "docs/architecture.md",

@@ -41,7 +41,7 @@ fn fetched(name: &str) -> Option<PathBuf> {
     let model_path =
         named.into_iter().chain(usual).map(|home| home.join(name)).find(|path| path.exists());
     if model_path.is_none() {
-        eprintln!("absent: {name} (docs/one-node.md says how to fetch it); nothing checked here");
+        eprintln!("absent: {name} (docs/data.md says how to fetch it); nothing checked here");
     }
     model_path
 }
