@@ -1,6 +1,6 @@
 //! The mean of a sample, with its confidence interval.
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use entropy_core::Interval;
 
 /// Coverage of the intervals.
 const CONFIDENCE: f64 = 0.95;
@@ -11,16 +11,12 @@ pub(crate) fn mean_interval(values: &[f64]) -> Option<(f64, [f64; 2])> {
     if values.is_empty() || !values.iter().all(|value| value.is_finite()) {
         return None;
     }
-    let count = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    if values.len() == 1 {
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    // One value has no interval.
+    let Ok(interval) = Interval::of_mean(values, CONFIDENCE) else {
         return Some((mean, [mean, mean]));
-    }
-    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
-    let student =
-        StudentsT::new(0.0, 1.0, count - 1.0).expect("the degrees of freedom are positive");
-    let half_width = student.inverse_cdf(0.5 + 0.5 * CONFIDENCE) * (variance / count).sqrt();
-    Some((mean, [mean - half_width, mean + half_width]))
+    };
+    Some((mean, [interval.low, interval.high]))
 }
 
 #[cfg(test)]

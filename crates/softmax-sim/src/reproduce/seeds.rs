@@ -4,7 +4,6 @@ use super::number;
 use figures::number_format::significant;
 use figures::{Mark, Series};
 use serde::{Deserialize, Serialize};
-use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// A mean with its 95 % confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -35,17 +34,10 @@ impl Interval {
 /// Mean of the finite values with the interval `mean ± t_{n-1}(0.975) · s / √n` of Student.
 pub fn interval(values: &[f64]) -> Interval {
     let finite: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
-    let count = finite.len() as f64;
-    let mean = finite.iter().sum::<f64>() / count;
-    let none = Interval { mean, low: f64::NAN, high: f64::NAN };
-    if finite.len() < 2 {
-        return none;
-    }
-    let squares: f64 = finite.iter().map(|value| (value - mean).powi(2)).sum();
-    let error = (squares / (count - 1.0) / count).sqrt();
-    let Ok(student) = StudentsT::new(0.0, 1.0, count - 1.0) else { return none };
-    let half = student.inverse_cdf(0.975) * error;
-    Interval { mean, low: mean - half, high: mean + half }
+    let mean = finite.iter().sum::<f64>() / finite.len() as f64;
+    let (low, high) = entropy_core::Interval::of_mean(&finite, 0.95)
+        .map_or((f64::NAN, f64::NAN), |interval| (interval.low, interval.high));
+    Interval { mean, low, high }
 }
 
 /// A curve of the mean over seeds with the 95 % interval as its spread.
