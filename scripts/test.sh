@@ -23,7 +23,7 @@ if [ -n "${LINT:-}" ]; then
   cargo test --workspace --locked --all-targets --no-run
 fi
 # Everything is compiled first, then the trainer's integration tests, which take longest, run beside all others: in both, many tests
-# only wait, for a time-out or for a rank. What the others say comes when the trainer's have ended.
+# only wait, for a time-out or for a rank. The output of the others comes when the trainer's have ended.
 cargo test --workspace --locked --tests --no-run
 threads=${RUST_TEST_THREADS:-$(nproc)}
 said=$(mktemp)
@@ -31,13 +31,15 @@ set -m # Its own process group, which an interrupted script can end.
 {
   export RUST_TEST_THREADS=$((2 * threads))
   failed=0
+  cargo test --workspace --locked --no-fail-fast --doc "$@" >"$said.doc" 2>&1 &
   cargo test --workspace --locked --no-fail-fast --lib --bins --test '[!t]*' "$@" || failed=1
-  cargo test --workspace --locked --no-fail-fast --doc "$@" || failed=1
+  wait $! || failed=1
+  cat "$said.doc"
   exit "$failed"
 } </dev/null >"$said" 2>&1 &
 others=$!
 set +m
-trap 'kill -- "-$others" 2>/dev/null || :; rm -f "$said"' EXIT
+trap 'kill -- "-$others" 2>/dev/null || :; rm -f "$said" "$said.doc"' EXIT
 failed=0
 RUST_TEST_THREADS=$((4 * threads)) cargo test --workspace --locked --no-fail-fast --test 't*' "$@" || failed=1
 wait "$others" || failed=1

@@ -1,15 +1,12 @@
 //! `llm-trainer`: data goes to standard output, one error line to standard error, and the exit code is 0 or 2, or 141
 //! where nobody reads the data any more; that of `launch` is the failed rank's, and work that was asked to end has
-//! [codes of its own](Interruption).
+//! [codes of its own](llm_trainer::interruption::Interruption).
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter};
 
-use command_pages::{CLOSED_PIPE, Watched};
+use command_pages::Watched;
 use llm_trainer::command::{Cli, Command};
-use llm_trainer::interruption::Interruption;
-use llm_trainer::launch::RankFailed;
 use llm_trainer::{openmp, out_of_memory};
-use messages::one_line;
 
 fn main() {
     torch_ext::exit_at_once(exit_code())
@@ -33,24 +30,5 @@ fn exit_code() -> u8 {
     }
     // Not locked for good: the ranks that `launch` starts write by threads of their own.
     let mut out = Watched::new(BufWriter::new(io::stdout()));
-    match out_of_memory::caught(|| cli.command.run(&mut out)).and_then(|()| Ok(out.flush()?)) {
-        Ok(()) => 0,
-        // `… | head` has read enough: that is no error to tell.
-        Err(_) if out.is_closed() => CLOSED_PIPE,
-        Err(error) => end(&error),
-    }
-}
-
-/// Says the error and gives the exit code. Work that was asked to end has said so itself.
-fn end(error: &anyhow::Error) -> u8 {
-    if let Some(interruption) = error.downcast_ref::<Interruption>() {
-        return interruption.end();
-    }
-    let failed = error.downcast_ref::<RankFailed>();
-    if let Some(interruption) = failed.and_then(RankFailed::interruption) {
-        let _ = writeln!(io::stderr(), "{}", one_line(error.as_ref()));
-        return interruption.end();
-    }
-    let _ = writeln!(io::stderr(), "error: {}", one_line(error.as_ref()));
-    failed.map_or(2, RankFailed::exit_code)
+    cli.exit_code(&mut out, &mut io::stderr())
 }

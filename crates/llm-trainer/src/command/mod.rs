@@ -27,7 +27,14 @@ pub mod warmup;
 use std::io::Write;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use command_pages::{CompletionsArgs, ManArgs, completions_examples, man_examples};
+use command_pages::{
+    CLOSED_PIPE, CompletionsArgs, ManArgs, Watched, completions_examples, man_examples,
+};
+use messages::one_line;
+
+use crate::interruption::Interruption;
+use crate::launch::RankFailed;
+use crate::out_of_memory;
 
 /// Trains Qwen2 and Llama language models by reinforcement learning, and measures their entropy
 #[derive(Debug, Parser)]
@@ -36,6 +43,32 @@ pub struct Cli {
     /// Subcommand to run.
     #[command(subcommand)]
     pub command: Command,
+}
+
+impl Cli {
+    /// Runs the subcommand and returns the exit code. Its data goes to `out`; an error becomes one line on `errors`.
+    pub fn exit_code(&self, out: &mut Watched<impl Write>, errors: &mut impl Write) -> u8 {
+        match out_of_memory::caught(|| self.command.run(out)).and_then(|()| Ok(out.flush()?)) {
+            Ok(()) => 0,
+            // `… | head` has read enough: that is no error to tell.
+            Err(_) if out.is_closed() => CLOSED_PIPE,
+            Err(error) => report_error(&error, errors),
+        }
+    }
+}
+
+/// Writes the error and returns the exit code. Work that was asked to end has reported that itself.
+fn report_error(error: &anyhow::Error, errors: &mut impl Write) -> u8 {
+    if let Some(interruption) = error.downcast_ref::<Interruption>() {
+        return interruption.end();
+    }
+    let failed = error.downcast_ref::<RankFailed>();
+    if let Some(interruption) = failed.and_then(RankFailed::interruption) {
+        let _ = writeln!(errors, "{}", one_line(error.as_ref()));
+        return interruption.end();
+    }
+    let _ = writeln!(errors, "error: {}", one_line(error.as_ref()));
+    failed.map_or(2, RankFailed::exit_code)
 }
 
 /// A subcommand and its arguments.

@@ -10,6 +10,7 @@ use tch::{Device, Kind, Tensor};
 use training_run::config::{LoraSection, LoraTarget, OptimizerSection};
 
 use crate::fixture::{MODELS, decoder, directory, distance, logits, one_thread};
+use crate::in_process;
 use crate::moments::moment_bytes;
 use crate::training_run::{assert_success, column, goes_on_bit_for_bit, steps, train};
 use crate::update::{model, pass, plain_statistics, sequences};
@@ -244,7 +245,7 @@ fn merging_writes_a_model_that_says_the_same() {
     let adapted = saved_adapter(&peft);
     let merge = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_llm-trainer"));
-        command.arg("merge").arg(&peft).args(arguments).output().expect("the binary runs")
+        in_process::run(command.arg("merge").arg(&peft).args(arguments))
     };
     assert_success(&merge(&[merged.to_str().unwrap()]));
     let merged_model = Decoder::load(&merged, Device::Cpu, Kind::Float).unwrap();

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::fixture::said_beside_the_device;
-use crate::training_run::{assert_success, comparable_metrics, train, train_by, weights};
+use crate::training_run::{
+    assert_success, comparable_metrics, train, train_by, train_process, weights,
+};
 
 /// A run of four steps that stands at step 2, and that checkpoint's folder of the trainer.
 fn at_step_two(root: &Path) -> PathBuf {
@@ -24,7 +26,7 @@ fn a_run_whose_only_checkpoint_is_damaged_ends_in_one_line_that_names_the_file()
     let state_text = fs::read_to_string(&state).unwrap();
     let tensors = fs::read(&optimizer).unwrap();
     let warnings = || {
-        let output = train(folder.path(), &[]);
+        let output = train_process(folder.path(), &[]);
         assert_eq!(output.status.code(), Some(2));
         let text = said_beside_the_device(&output.stderr).trim_end().to_owned();
         assert_eq!(text.lines().count(), 1, "{text}");
@@ -95,7 +97,7 @@ fn a_damaged_newest_checkpoint_is_named_and_the_one_before_is_taken() {
     ];
     for (name, damage, phrase) in damages {
         damage(&checkpoints.join(name));
-        let output = train(folder.path(), &[]);
+        let output = train_process(folder.path(), &[]);
         assert_success(&output);
         let (told, warned) =
             (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -109,7 +111,7 @@ fn a_damaged_newest_checkpoint_is_named_and_the_one_before_is_taken() {
     }
     // Nothing but the pointer: the newest is whole.
     empty(&checkpoints.join("latest"));
-    let output = train(folder.path(), &[]);
+    let output = train_process(folder.path(), &[]);
     assert_success(&output);
     assert!(String::from_utf8_lossy(&output.stdout).contains("all 4 steps are done"));
     let warned = String::from_utf8_lossy(&output.stderr);

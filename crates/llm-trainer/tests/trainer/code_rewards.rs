@@ -6,7 +6,7 @@ use std::process::Output;
 use code_sandbox::{CodeSection, Helper, Sandbox, SandboxError, UnitTests};
 use serde_json::Value;
 
-use crate::training_run::{assert_success, train};
+use crate::training_run::{assert_success, train_process};
 
 /// A run over programming tasks; the fixture writes no program, so that all is unparsed.
 fn train_on_code(root: &Path, more: &[&str]) -> Output {
@@ -26,7 +26,7 @@ fn train_on_code(root: &Path, more: &[&str]) -> Output {
         ],
         more,
     ];
-    train(root, &all.concat())
+    train_process(root, &all.concat())
 }
 
 #[test]

@@ -4,7 +4,8 @@ use training_run::metrics::StepMetrics;
 
 use crate::fixture::said_beside_the_device;
 use crate::training_run::{
-    assert_success, column, comparable_metrics, goes_on_bit_for_bit, steps, train, weights,
+    assert_success, column, comparable_metrics, goes_on_bit_for_bit, steps, train, train_process,
+    weights,
 };
 
 /// A thermostat on KL-Cov's share, and an adaptive pull to the policy before the run.
@@ -150,7 +151,7 @@ fn the_theorems_and_quadrants_are_measured_at_each_step() {
 #[test]
 fn a_guard_saves_and_ends_the_run_with_its_reason() {
     let folder = tempfile::tempdir().unwrap();
-    let output = train(folder.path(), &["guard.entropy_min=100", "guard.action=stop"]);
+    let output = train_process(folder.path(), &["guard.entropy_min=100", "guard.action=stop"]);
     assert_eq!(output.status.code(), Some(2));
     let text = String::from_utf8_lossy(&output.stderr);
     let error = text.lines().last().unwrap_or_default();
@@ -165,7 +166,7 @@ fn a_guard_saves_and_ends_the_run_with_its_reason() {
 #[test]
 fn a_guard_backs_off_and_says_so() {
     let folder = tempfile::tempdir().unwrap();
-    let output = train(folder.path(), &["guard.entropy_min=100", "guard.action=back-off"]);
+    let output = train_process(folder.path(), &["guard.entropy_min=100", "guard.action=back-off"]);
     assert_success(&output);
     let text = String::from_utf8_lossy(&output.stderr);
     assert_eq!(text.matches("is below guard.entropy_min = 100").count(), 4, "{text}");
@@ -176,7 +177,7 @@ fn a_guard_backs_off_and_says_so() {
 #[test]
 fn a_method_that_cannot_act_is_said_at_the_start() {
     let folder = tempfile::tempdir().unwrap();
-    let output = train(folder.path(), &["algorithm.mini_batch_prompts=4"]);
+    let output = train_process(folder.path(), &["algorithm.mini_batch_prompts=4"]);
     assert_success(&output);
     let text = said_beside_the_device(&output.stderr);
     assert!(
@@ -184,7 +185,7 @@ fn a_method_that_cannot_act_is_said_at_the_start() {
         "{text}"
     );
     let two = tempfile::tempdir().unwrap();
-    let output = train(two.path(), &[]);
+    let output = train_process(two.path(), &[]);
     assert!(!String::from_utf8_lossy(&output.stderr).contains("does nothing"));
 }
 

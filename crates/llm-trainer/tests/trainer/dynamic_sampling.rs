@@ -1,6 +1,8 @@
 //! Full runs that resample groups until they are informative, and that meet responses of excessive length.
 
-use crate::training_run::{assert_success, column, comparable_metrics, steps, train, weights};
+use crate::training_run::{
+    assert_success, column, comparable_metrics, steps, train, train_process, weights,
+};
 
 const SAMPLED: [&str; 3] = [
     "dynamic_sampling.enabled=true",
@@ -45,7 +47,7 @@ fn groups_that_wait_survive_a_resume_bit_for_bit() {
 #[test]
 fn too_few_groups_stop_the_run_where_that_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
-    let output = train(
+    let output = train_process(
         folder.path(),
         &[
             "dynamic_sampling.enabled=true",

@@ -11,6 +11,7 @@ use serde_json::Value;
 use tch::{Kind, Tensor};
 
 use crate::fixture::{decoder, directory, logits};
+use crate::in_process;
 
 const PROMPTS: [&[u32]; 2] = [&[12, 40, 7], &[99, 3]];
 
@@ -112,14 +113,10 @@ fn a_band_needs_a_temperature() {
 }
 
 fn generate_command(more: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_llm-trainer"))
-        .args(["generate", "--model"])
-        .arg(directory("tiny_qwen2_tied"))
-        .args(["--prompt", "What is 2 + 3?", "--max-new-tokens", "6", "--threads", "1"])
-        .args(more)
-        .env("OMP_NUM_THREADS", "1")
-        .output()
-        .expect("the binary of this crate runs")
+    let mut command = Command::new(env!("CARGO_BIN_EXE_llm-trainer"));
+    command.args(["generate", "--model"]).arg(directory("tiny_qwen2_tied"));
+    command.args(["--prompt", "What is 2 + 3?", "--max-new-tokens", "6", "--threads", "1"]);
+    in_process::run(command.args(more))
 }
 
 #[test]

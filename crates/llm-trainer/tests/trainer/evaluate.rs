@@ -8,6 +8,7 @@ use serde_json::Value;
 use workspace_tests::processes::wait_until;
 
 use crate::fixture::{directory, said_beside_the_device};
+use crate::in_process;
 use crate::training_run::{assert_success, train};
 
 /// Questions with one-digit answers, which a model without training rarely gives.
@@ -63,7 +64,8 @@ fn arguments(folder: &Path, output: &str) -> Vec<String> {
 fn run(arguments: &[String], more: &[&str]) -> Output {
     let arguments: Vec<&str> =
         arguments.iter().map(String::as_str).chain(more.iter().copied()).collect();
-    eval(&arguments).output().expect("the binary of this crate runs")
+    let mut command = Command::new(env!("CARGO_BIN_EXE_llm-trainer"));
+    in_process::run(command.arg("eval").args(arguments))
 }
 
 fn json(output: &Output) -> Value {

@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use workspace_tests::processes::Port;
 
 use crate::serve::Server;
-use crate::training_run::{assert_success, column, steps, train};
+use crate::training_run::{assert_success, column, steps, train_process};
 
 const TWO_STEPS: [&str; 3] = ["training.steps=2", "evaluation.every=0", "checkpoint.every=0"];
 
 fn train_with(root: &Path, url: &str, more: &[&str]) -> Output {
     let url = format!("rollout.engine.openai.url={url:?}");
-    train(root, &[&TWO_STEPS, more, &[&url]].concat())
+    train_process(root, &[&TWO_STEPS, more, &[&url]].concat())
 }
 
 /// Two processes of ours: before each step the server loads the weights of the last one, so that what it draws is as likely to

@@ -16,6 +16,7 @@ mod fixture;
 mod generation;
 mod head;
 mod hostile;
+mod in_process;
 mod interruption;
 mod launch;
 mod loading;

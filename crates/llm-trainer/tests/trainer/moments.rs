@@ -10,7 +10,8 @@ use training_run::config::{Dtype, OptimizerSection};
 
 use crate::fixture::{decoder, one_thread};
 use crate::training_run::{
-    assert_success, comparable_metrics, goes_on_bit_for_bit, train, train_command, weights,
+    assert_success, comparable_metrics, goes_on_bit_for_bit, train, train_command, train_process,
+    weights,
 };
 
 fn options(moments: Dtype) -> OptimizerSection {
@@ -213,7 +214,7 @@ fn a_split_master_weight_is_the_run_of_a_whole_one() {
 #[test]
 fn forms_of_master_weights_need_narrow_parameters() {
     let folder = tempfile::tempdir().unwrap();
-    let output = train(folder.path(), &["optimizer.master=split"]);
+    let output = train_process(folder.path(), &["optimizer.master=split"]);
     assert_eq!(output.status.code(), Some(2));
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(

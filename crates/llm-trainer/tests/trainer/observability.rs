@@ -8,7 +8,8 @@ use run_report::tensorboard::{EventContent, ValueKind, event_files, read_events}
 use training_run::metrics::read_metrics;
 use training_run::token_record::TokenRecord;
 
-use crate::training_run::{assert_success, train, train_by};
+use crate::in_process;
+use crate::training_run::{assert_success, train, train_by, train_process};
 
 /// Values of each step in the event files under `folder`, by name.
 fn events(folder: &Path) -> Vec<(i64, BTreeMap<String, f32>)> {
@@ -39,7 +40,7 @@ fn tensorboard_has_every_metric_of_every_step_once_though_the_run_was_resumed() 
     let checkpoints = root.join("run/checkpoints");
     std::fs::remove_dir_all(checkpoints.join("step-4")).unwrap();
     std::fs::write(checkpoints.join("latest"), "step-2\n").unwrap();
-    let resumed = train(root, &[]);
+    let resumed = train_process(root, &[]);
     assert_success(&resumed);
     let expected: Vec<(i64, BTreeMap<String, f32>)> = read_metrics(&root.join("run/metrics.jsonl"))
         .unwrap()
@@ -54,13 +55,9 @@ fn tensorboard_has_every_metric_of_every_step_once_though_the_run_was_resumed() 
     assert_eq!(events(&root.join("run/events")), expected);
 
     // Exported, it is the same again; and the table holds the same numbers.
-    let exported = Command::new(env!("CARGO_BIN_EXE_llm-trainer"))
-        .arg("export")
-        .arg(root.join("run"))
-        .args(["--csv", "-", "--tensorboard"])
-        .arg(root.join("exported"))
-        .output()
-        .unwrap();
+    let mut export = Command::new(env!("CARGO_BIN_EXE_llm-trainer"));
+    export.arg("export").arg(root.join("run")).args(["--csv", "-", "--tensorboard"]);
+    let exported = in_process::run(export.arg(root.join("exported")));
     assert_success(&exported);
     assert_eq!(events(&root.join("exported/run")), expected);
     let table = String::from_utf8(exported.stdout).unwrap();
@@ -69,11 +66,8 @@ fn tensorboard_has_every_metric_of_every_step_once_though_the_run_was_resumed() 
 
     // Where there is no terminal, the inspector says what there is, and the report shows tokens.
     let run = |arguments: &[&str]| {
-        let binary = Command::new(env!("CARGO_BIN_EXE_llm-trainer"))
-            .args(arguments)
-            .arg(root.join("run"))
-            .output();
-        let output = binary.unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_llm-trainer"));
+        let output = in_process::run(command.args(arguments).arg(root.join("run")));
         assert_success(&output);
         String::from_utf8(output.stdout).unwrap()
     };

@@ -9,6 +9,7 @@ use serde_json::Value;
 use tch::{Device, Kind};
 
 use crate::fixture::{directory, one_thread};
+use crate::in_process;
 use crate::ranks::{commands, start, succeed};
 use crate::training_run::{assert_success, column, steps, train_command};
 
@@ -54,7 +55,7 @@ fn planned(root: &Path, ranks: usize, overrides: &[&str]) -> Value {
     for one in overrides {
         command.args(["--set", one]);
     }
-    let output = command.output().expect("the binary of this crate runs");
+    let output = in_process::run(&mut command);
     assert_success(&output);
     serde_json::from_slice(&output.stdout).expect("one JSON object")
 }
@@ -137,7 +138,7 @@ fn peaks_over_ranks_are_those_of_the_plan() {
 
 fn plan(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_llm-trainer"));
-    command.arg("plan").args(arguments).output().expect("the binary of this crate runs")
+    in_process::run(command.arg("plan").args(arguments))
 }
 
 fn text(bytes: &[u8]) -> String {

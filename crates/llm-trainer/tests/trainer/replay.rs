@@ -5,7 +5,7 @@ use std::process::Output;
 
 use crate::fixture::directory;
 use crate::training_run::{
-    assert_success, column, comparable_metrics, steps, train, train_command, weights,
+    assert_success, column, comparable_metrics, steps, train, train_command, train_process, weights,
 };
 
 /// Groups that wait between steps, tokens left out: everything that a file must hold.
@@ -106,8 +106,10 @@ fn answers_are_compared_by_the_kind_of_their_source() {
     let source = format!("data.train={{file={{path={:?}}}}}", file.display().to_string());
     let run = |kind: &str| {
         let folder = tempfile::tempdir().unwrap();
-        let output =
-            train(folder.path(), &[&source, kind, "training.steps=1", "evaluation.every=0"]);
+        let output = train_process(
+            folder.path(),
+            &[&source, kind, "training.steps=1", "evaluation.every=0"],
+        );
         (folder, output)
     };
     let (folder, output) = run("reward.kind_by_source={letters=\"multiple-choice\"}");
@@ -135,7 +137,7 @@ fn a_run_says_what_is_odd_about_its_data() {
     let folder = tempfile::tempdir().unwrap();
     let overrides =
         [&source, "data.over_long_prompts=drop", "training.steps=1", "evaluation.every=0"];
-    let output = train(folder.path(), &overrides);
+    let output = train_process(folder.path(), &overrides);
     assert_success(&output);
     let text = String::from_utf8_lossy(&output.stderr);
     for expected in [

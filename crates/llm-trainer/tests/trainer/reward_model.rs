@@ -15,7 +15,7 @@ use training_run::metrics::StepMetrics;
 
 use crate::fixture::{decoder, directory, distance, said_beside_the_device};
 use crate::training_run::{
-    assert_success, column, comparable_metrics, goes_on_bit_for_bit, steps, train,
+    assert_success, column, comparable_metrics, goes_on_bit_for_bit, steps, train, train_process,
 };
 use crate::update::{model, sequences};
 
@@ -340,7 +340,7 @@ fn a_model_of_a_smaller_vocabulary_is_refused() {
     let small = model(true).into_kind(Kind::Float);
     small.save(&other, &directory("tiny_qwen2_tied")).unwrap();
     let path = format!("reward_model.path={:?}", other.display().to_string());
-    let output = train(folder.path(), &[&PRIME[..], &[&path]].concat());
+    let output = train_process(folder.path(), &[&PRIME[..], &[&path]].concat());
     assert_eq!(output.status.code(), Some(2));
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(text.contains("reward_model.path: vocab_size is 31, expected at least"), "{text}");

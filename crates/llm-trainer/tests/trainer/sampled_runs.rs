@@ -1,6 +1,6 @@
 //! Runs whose sampling leaves tokens out or ends responses early.
 
-use crate::training_run::{assert_success, column, steps, train};
+use crate::training_run::{assert_success, column, steps, train, train_process};
 
 const TRUNCATED: [&str; 4] = [
     "rollout.top_k=50",
@@ -54,7 +54,7 @@ fn stop_strings_and_ids_end_the_responses_of_a_run() {
 #[test]
 fn stop_ids_beyond_the_vocabulary_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let output = train(folder.path(), &["rollout.stop_token_ids=[256]"]);
+    let output = train_process(folder.path(), &["rollout.stop_token_ids=[256]"]);
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(
         text.contains("rollout.stop_token_ids holds 256, expected ids below vocab_size = 256"),

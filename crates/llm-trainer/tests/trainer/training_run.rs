@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 use training_run::metrics::{StepMetrics, read_metrics};
 
 use crate::fixture::{directory, said_beside_the_device};
+use crate::in_process;
 
 const CONFIG: &str = r#"
 name = "tiny"
@@ -54,12 +55,17 @@ temperature = 1.0
 every = 2
 "#;
 
-/// Runs `llm-trainer train` with its output under `root`.
+/// Runs `llm-trainer train` [in this process](in_process::run), with its output under `root`.
 pub(crate) fn train(root: &Path, overrides: &[&str]) -> Output {
-    train_by(Command::new(env!("CARGO_BIN_EXE_llm-trainer")), root, overrides)
+    in_process::run(&mut train_command(root, overrides))
 }
 
-/// Runs as [`train`] does, by a command that starts the binary in its own way.
+/// Runs `llm-trainer train` as a process, for what it says beside its data.
+pub(crate) fn train_process(root: &Path, overrides: &[&str]) -> Output {
+    train_command(root, overrides).output().expect("the binary of this crate runs")
+}
+
+/// Runs as [`train_process`] does, by a command that starts the binary in its own way.
 pub(crate) fn train_by(command: Command, root: &Path, overrides: &[&str]) -> Output {
     arranged(command, root, overrides).output().expect("the binary of this crate runs")
 }
@@ -240,7 +246,7 @@ fn bad_input_is_one_line_and_leaves_no_run_behind() {
         ("training.setps=1".to_owned(), "did you mean `training.steps`?"),
     ];
     for (assignment, expected) in &cases {
-        let output = train(folder.path(), &[assignment]);
+        let output = train_process(folder.path(), &[assignment]);
         assert_eq!(output.status.code(), Some(2), "{assignment}");
         let text = said_beside_the_device(&output.stderr);
         assert!(text.contains(expected) && text.lines().count() == 1, "{assignment}: {text}");
@@ -281,7 +287,7 @@ fn a_checkpoint_that_cannot_be_written_is_one_line_and_leaves_the_one_before() {
 fn another_configuration_in_the_same_folder_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     assert_success(&train(folder.path(), &["training.steps=1"]));
-    let refused = train(folder.path(), &["training.steps=1", "seed=4"]);
+    let refused = train_process(folder.path(), &["training.steps=1", "seed=4"]);
     assert_eq!(refused.status.code(), Some(2));
     let text = said_beside_the_device(&refused.stderr);
     assert!(text.contains("another configuration") && text.lines().count() == 1, "{text}");
