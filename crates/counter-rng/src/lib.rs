@@ -90,6 +90,8 @@ pub enum Purpose {
     Bootstrap = 11,
     /// Stochastic rounding of weights without a master copy of higher precision.
     WeightRounding = 12,
+    /// Tokens at which the change of entropy is measured.
+    Probe = 13,
 }
 
 /// Returns a generator for one purpose and step; `step` may be any index (an epoch, a question).

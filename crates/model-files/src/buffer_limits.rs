@@ -3,6 +3,13 @@
 /// Most logits of a chunk of the head: 64 MiB in `f32`, a few such buffers live at once.
 pub const CHUNK_LOGITS: u32 = 1 << 24;
 
+/// Most logits of a chunk of the entropy probe, which holds several copies of them in `f64`.
+pub const PROBE_LOGITS: u32 = CHUNK_LOGITS / 4;
+
+/// Tokens that may be read for each state of the entropy probe: sequences are drawn until they have so many. A step can have a
+/// thousand times more tokens than are probed; to read all of them twice would cost as much as scoring them twice.
+pub const READ_TOKENS_PER_PROBED: u32 = 8;
+
 /// Most gradients of logits that wait to become one product of the head's gradient: 256 MiB in bf16.
 pub const WAITING_LOGITS: u32 = 1 << 27;
 

@@ -194,7 +194,12 @@ impl Decoder {
 
     /// Logits of final-normed hidden states, `[.., hidden]`, over the full vocabulary, without a graph.
     pub fn logits(&self, hidden: &Tensor) -> Tensor {
-        let shard_logits = matmul(hidden, &self.head().tr());
+        self.logits_with(hidden, self.head())
+    }
+
+    /// Logits by another head of the same shape, such as that of an earlier step; for a shard, by that of the same tokens.
+    pub fn logits_with(&self, hidden: &Tensor, head: &Tensor) -> Tensor {
+        let shard_logits = matmul(hidden, &head.tr());
         self.group.as_ref().map_or_else(
             || shard_logits.shallow_clone(),
             |group| group.gather_columns(&shard_logits),

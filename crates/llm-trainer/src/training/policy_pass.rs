@@ -87,18 +87,32 @@ impl<'a> PolicyPass<'a> {
         statistics_of(self, &micro_batches, &last, &layout)
     }
 
-    /// Full log-probabilities `[tokens, vocab]` (`f32`, at the sampling temperature) of each micro-batch.
+    /// Passes the final-normed states that predict the `chosen` response tokens, `[chosen, hidden]`, to `use_head`, while the head
+    /// is gathered; without autograd.
     ///
-    /// For probes of a bounded number of tokens; training never forms this matrix.
-    pub fn distributions(&self, sequences: &[&Sequence]) -> Vec<Tensor> {
+    /// Rows are in the order of the micro-batches, which depends only on the sequences' lengths.
+    ///
+    /// # Panics
+    ///
+    /// If a chosen token is not in the layout of the sequences, or none is chosen.
+    pub(super) fn predicting_states<T>(
+        &self,
+        sequences: &[&Sequence],
+        chosen: &[usize],
+        use_head: impl FnOnce(Tensor) -> T,
+    ) -> T {
         let _no_grad = tch::no_grad_guard();
         let (micro_batches, last) = self.last_hidden(sequences);
+        let layout = TokenLayout::of(sequences.iter().copied());
+        let mut is_chosen = vec![0.0; layout.tokens()];
+        chosen.iter().for_each(|&token| is_chosen[token] = 1.0);
         let _open = self.model.open_head(false);
-        let distribution = |(part, x): (&PackedSequences, &Tensor)| {
-            let logits = self.model.logits(&part.predicting_states(self.model, x));
-            (logits / self.temperature).log_softmax(-1, Kind::Float)
-        };
-        micro_batches.iter().zip(&last).map(distribution).collect()
+        let states = micro_batches.iter().zip(&last).map(|(part, x)| {
+            let of_part = Tensor::from_slice(&layout.select(&is_chosen, &part.rows));
+            let places = of_part.nonzero().squeeze_dim(1).to_device(x.device());
+            part.predicting_states(self.model, x).index_select(0, &places)
+        });
+        use_head(Tensor::cat(&states.collect::<Vec<_>>(), 0))
     }
 
     pub(super) fn micro_batches(&self, sequences: &[&Sequence]) -> Vec<PackedSequences> {

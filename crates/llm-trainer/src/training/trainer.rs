@@ -19,6 +19,7 @@ mod update_plan;
 use std::rc::Rc;
 use std::time::Instant;
 
+use counter_rng::{Purpose, step_rng};
 use training_run::config::{Run, RunConfig};
 use training_run::dynamic_sampling::SampledGroup;
 use training_run::metric;
@@ -199,8 +200,9 @@ impl Trainer {
         record: &mut StepRecord,
     ) -> anyhow::Result<UpdateSums> {
         let config = self.run.config();
-        let (sequences, bytes) = (scored.sequences(), config.metrics.probe_bytes);
-        let probe = EntropyProbe::before(&self.policy.pass(), &sequences, bytes);
+        let (sequences, count) = (scored.sequences(), config.metrics.probe_tokens);
+        let rng = &mut step_rng(config.seed, record.step, Purpose::Probe);
+        let probe = EntropyProbe::before(&self.policy.pass(), &sequences, count, rng);
         let began = Instant::now();
         let key = StepKey { seed: config.seed, step: record.step };
         let sums = self.policy.update(plan, key, self.state.updates)?;
@@ -219,6 +221,7 @@ impl Trainer {
             self.policy.model.check_blocks()?;
             metrics.insert(metric!("entropy/measured_change"), change.measured);
             metrics.insert(metric!("entropy/predicted_change_lemma1"), change.predicted_lemma1);
+            metrics.insert(metric!("entropy/probe_tokens"), change.tokens as f64);
         }
         record.end(&self.mesh.run, &sequences, self.policy.model.device());
         Ok(sums)

@@ -31,6 +31,7 @@ mod peak_memory;
 mod plain_losses;
 mod plan;
 mod preflight;
+mod probe;
 mod ranks;
 mod reader;
 mod recomputation;

@@ -249,10 +249,10 @@ fn budgets(setup: &Setup) -> Vec<Step> {
         let other = setup.with(|run| run.parallel.offload_block_inputs = offload);
         steps.push(Step::neutral(format!("parallel.offload_block_inputs = {offload}"), other));
     }
-    if run.metrics.probe_bytes > 0 {
+    if run.metrics.probe_tokens > 0 {
         let remark = "the change of entropy is not measured";
-        let none = setup.with(|run| run.metrics.probe_bytes = 0);
-        steps.push(Step::new("metrics.probe_bytes = 0", remark, none));
+        let none = setup.with(|run| run.metrics.probe_tokens = 0);
+        steps.push(Step::new("metrics.probe_tokens = 0", remark, none));
     }
     steps
 }

@@ -137,7 +137,7 @@ impl MemoryPlan {
     pub fn new(setup: &Setup, lengths: Lengths) -> Self {
         let count = Counts::new(setup, lengths);
         let mut phases = vec![count.rollout(), count.scoring(), count.update(), count.optimizer()];
-        if setup.run.metrics.probe_bytes > 0 {
+        if setup.run.metrics.probe_tokens > 0 {
             phases.push(count.probe());
         }
         for phase in &mut phases {

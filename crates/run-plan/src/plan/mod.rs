@@ -10,6 +10,7 @@ mod bytes;
 mod choice;
 mod lengths;
 mod memory;
+mod probe;
 mod run_time;
 mod scaling;
 mod setup;

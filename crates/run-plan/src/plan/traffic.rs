@@ -7,6 +7,7 @@
 use serde::Serialize;
 use training_run::config::Dtype;
 
+use super::probe::Probe;
 use super::setup::{Setup, size_of};
 use model_files::buffer_limits::BUCKET_BYTES;
 
@@ -98,7 +99,7 @@ fn between_copies(setup: &Setup) -> Vec<Collective> {
         // For sampling all are gathered together. A pass gathers embedding and head one after the other, tied or not: once for
         // scoring, and once before and once after the update for the probe.
         let passes =
-            1 + u64::from(setup.scores_twice()) + 2 * u64::from(setup.run.metrics.probe_bytes > 0);
+            1 + u64::from(setup.scores_twice()) + 2 * u64::from(setup.run.metrics.probe_tokens > 0);
         let passes = passes + u64::from(setup.has_reference());
         let head = model.head_parameters() as u64 / tensor;
         let bytes = sent(element * (blocks + outer)) + passes * sent(element * (blocks + 2 * head));
@@ -173,9 +174,7 @@ fn tensor_traffic(setup: &Setup) -> (u64, u64) {
     let passes = 1 + u64::from(setup.scores_twice()) + u64::from(setup.has_reference());
     // A prompt is read once for all its responses, and the last token of each is not read again.
     let sampled = prompts * lengths.prompt_tokens as u64 + drawn - sequences;
-    let (kept, all) = probed_bytes(setup);
-    let probed = u64::try_from(u128::from(2 * tokens) * u128::from(kept) / u128::from(all.max(1)));
-    let read = passes * tokens + probed.unwrap_or(u64::MAX) + sampled;
+    let read = passes * tokens + 2 * Probe::of(setup, lengths).read + sampled;
     let vectors = read * forward + epochs * (tokens * update + drawn);
     let bytes = vectors * setup.model.hidden as u64 * size_of(setup.run.model.dtype);
     let micro = tokens.div_ceil(setup.run.training.micro_batch_tokens as u64);
@@ -185,22 +184,17 @@ fn tensor_traffic(setup: &Setup) -> (u64, u64) {
     (operations + epochs * micro * (update + 1), 2 * bytes * (ranks - 1) / ranks)
 }
 
-/// Bytes of the distributions that the change of entropy is measured with, and of all distributions.
-fn probed_bytes(setup: &Setup) -> (u64, u64) {
-    let drawn = setup.sequences_per_rank() as u64 * setup.expected().response_tokens as u64;
-    let all = drawn * setup.model.vocabulary as u64 * 4;
-    ((setup.run.metrics.probe_bytes as u64).min(all), all)
-}
-
 /// Operations and bytes of gathering over the shards of the vocabulary: distributions before and after an update, which
 /// measure the change of entropy, and in truncated sampling the f64 logits of each sampled token.
 fn vocabulary_traffic(setup: &Setup) -> (u64, u64) {
-    let (kept, all) = probed_bytes(setup);
-    let drawn = if setup.truncates() { 2 * all } else { 0 };
-    let sequences = setup.sequences_per_rank() as u64;
+    let (sequences, vocabulary) =
+        (setup.sequences_per_rank() as u64, setup.model.vocabulary as u64);
+    let tokens = sequences * setup.expected().response_tokens as u64;
+    let drawn = if setup.truncates() { 8 * tokens * vocabulary } else { 0 };
+    let probe = Probe::of(setup, setup.expected());
+    let probed = 4 * probe.states * vocabulary;
     let rows = (setup.run.rollout.rows as u64).min(sequences).max(1);
-    let steps = sequences * setup.expected().response_tokens as u64 / rows;
-    let operations = 2 * u64::from(kept > 0) + if drawn > 0 { steps } else { 0 };
+    let operations = 2 * probe.chunks(vocabulary) + if drawn > 0 { tokens / rows } else { 0 };
     let ranks = setup.run.parallel.tensor as u64;
-    (operations, (2 * kept + drawn) * (ranks - 1) / ranks)
+    (operations, (2 * probed + drawn) * (ranks - 1) / ranks)
 }

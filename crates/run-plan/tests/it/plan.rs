@@ -293,7 +293,7 @@ fn ranks_that_share_a_model_share_its_bytes() {
 /// sampled tokens.
 #[test]
 fn ranks_of_a_model_send_the_residual_stream() {
-    let settings = ["metrics.probe_bytes=0"];
+    let settings = ["metrics.probe_tokens=0"];
     let sharded = setup("7b", &settings)
         .with(|run| run.parallel.tensor = 4)
         .with_ranks(1, 8)

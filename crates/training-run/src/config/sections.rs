@@ -387,8 +387,8 @@ impl Default for CheckpointSection {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct MetricsSection {
-    /// Memory for logits that measure and predict entropy change; 0 is off.
-    pub probe_bytes: usize,
+    /// Response tokens of each step, drawn at random, at which entropy change is measured and predicted; 0 is off.
+    pub probe_tokens: usize,
     /// Write metrics and response lengths for TensorBoard too, to `events/`
     /// (`docs/reading-results.md`).
     pub tensorboard: bool,
@@ -399,6 +399,6 @@ pub struct MetricsSection {
 
 impl Default for MetricsSection {
     fn default() -> Self {
-        Self { probe_bytes: 64 * 1024 * 1024, tensorboard: true, token_groups: 1 }
+        Self { probe_tokens: 4096, tensorboard: true, token_groups: 1 }
     }
 }

@@ -171,12 +171,17 @@ pub const METRICS: &[Metric] = &[
     row(
         "entropy/measured_change",
         "nat",
-        "Mean entropy after minus before the update, on the same states (the probe's response tokens).",
+        "Mean entropy after minus before the update, at `entropy/probe_tokens` response tokens of the step.",
     ),
     row(
         "entropy/predicted_change_lemma1",
         "nat",
         "First-order prediction of entropy/measured_change by lemma 1 of docs/theory.md: minus the mean covariance of log-probability and logit change, on the same states.",
+    ),
+    row(
+        "entropy/probe_tokens",
+        "tokens",
+        "Response tokens, drawn at random from the step, at which entropy/measured_change is measured.",
     ),
     row(
         "cov/mean",

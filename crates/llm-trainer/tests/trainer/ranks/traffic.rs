@@ -83,7 +83,7 @@ fn blocks_are_gathered_once_a_pass() {
     let untied = format!("model.path={:?}", directory("tiny_qwen2_untied").display().to_string());
     sends_what_is_planned(&["parallel.zero=3"]);
     sends_what_is_planned(&["parallel.zero=3", "rollout.temperature=0.8"]);
-    sends_what_is_planned(&["parallel.zero=3", "metrics.probe_bytes=0", &untied]);
+    sends_what_is_planned(&["parallel.zero=3", "metrics.probe_tokens=0", &untied]);
     sends_what_is_planned(&[
         "parallel.zero=3",
         "lora.rank=2",
@@ -95,7 +95,7 @@ fn blocks_are_gathered_once_a_pass() {
 #[test]
 fn a_model_on_two_ranks_sends_its_residual_stream() {
     let cases: [&[&str]; 3] = [
-        &["metrics.probe_bytes=0"],
+        &["metrics.probe_tokens=0"],
         &["rollout.top_k=40", "rollout.temperature=0.8"],
         &["algorithm.reference_kl.placement=loss", "algorithm.epochs=2"],
     ];

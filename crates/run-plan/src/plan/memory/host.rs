@@ -16,6 +16,10 @@ impl Counts<'_> {
         }
         let (_, away) = self.block_inputs();
         items.push(item(BLOCK_INPUTS, away, "of the rank's part of an optimiser step"));
+        if self.setup.run.metrics.probe_tokens > 0 {
+            let bytes = self.element * self.head;
+            items.push(item("head before the update", bytes, "for the probe of entropy change"));
+        }
         let rounded = self.pinned_block_inputs(away) + self.pinned_masters();
         items.push(item("rounding of it", rounded, "libtorch pins powers of two"));
         items

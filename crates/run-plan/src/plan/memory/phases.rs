@@ -4,10 +4,10 @@ use super::{Counts, Item, Phase, bytes_per_token, item, kept_activation_bytes};
 use model_files::buffer_limits::{BUCKET_BYTES, CHUNK_LOGITS, WAITING_LOGITS};
 
 use crate::plan::ModelSizes;
+use crate::plan::probe::Probe;
 
-/// Buffers of the probe's size that are alive while the change of entropy is measured: distributions before and after, in f32
-/// and f64, and the products of Lemma 1.
-const PROBE_COPIES: u64 = 12;
+/// Bytes of each logit of the probe's chunk: distributions before and after, in f32 and f64, and the products of Lemma 1.
+const PROBE_BYTES: u64 = 48;
 
 impl Counts<'_> {
     pub(super) fn cached_bytes(&self, element: u64, rows: u64, tokens: u64) -> u64 {
@@ -264,13 +264,26 @@ impl Counts<'_> {
     }
 
     pub(super) fn probe(&self) -> Phase {
-        let vocabulary = self.setup.model.vocabulary as u64 * 4;
-        let tokens = self.setup.sequences_per_rank() * self.lengths.response_tokens;
-        let kept = (self.setup.run.metrics.probe_bytes as u64).min(tokens as u64 * vocabulary);
-        let because = "metrics.probe_bytes, and what is computed from it in f64";
+        let probe = Probe::of(self.setup, self.lengths);
+        let logits = probe.chunk(self.setup.model.vocabulary as u64);
+        // On a CPU the copy in the host's memory is used as it is.
+        let head = if self.setup.on_cpu { 0 } else { self.element * self.head };
+        let micro = self.micro_batch(probe.read);
+        let states = 2 * self.residual_bytes(probe.states);
         Phase {
             name: "measuring the entropy's change",
-            items: vec![item("distributions", PROBE_COPIES * kept, because), self.gathered()],
+            items: vec![
+                item("distributions", PROBE_BYTES * logits, "in chunks of 2^22 logits, in f64"),
+                item("head before the update", head, "back from the host's memory"),
+                item("probed states", states, "of metrics.probe_tokens, before and after"),
+                item(
+                    "residual stream",
+                    self.residual_bytes(probe.read) + self.angle_bytes(probe.read),
+                    format!("of {} tokens of the sequences that are probed", probe.read),
+                ),
+                item("one block", self.forward_bytes(micro), format!("{micro} tokens at a time")),
+                self.gathered(),
+            ],
         }
     }
 }
