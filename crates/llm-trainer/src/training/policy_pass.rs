@@ -105,7 +105,9 @@ impl<'a> PolicyPass<'a> {
         let (micro_batches, last) = self.last_hidden(sequences);
         let layout = TokenLayout::of(sequences.iter().copied());
         let mut is_chosen = vec![0.0; layout.tokens()];
-        chosen.iter().for_each(|&token| is_chosen[token] = 1.0);
+        for &token in chosen {
+            is_chosen[token] = 1.0;
+        }
         let _open = self.model.open_head(false);
         let states = micro_batches.iter().zip(&last).map(|(part, x)| {
             let of_part = Tensor::from_slice(&layout.select(&is_chosen, &part.rows));

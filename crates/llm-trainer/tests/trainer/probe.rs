@@ -56,7 +56,8 @@ fn log_prob(model: &Decoder, sequence: &Sequence) -> Tensor {
         sequence.prompt.iter().chain(&sequence.response).map(|&id| i64::from(id)).collect();
     let logits = model.forward(&Tensor::from_slice(&tokens).unsqueeze(0)).squeeze_dim(0);
     let logits = logits.matmul(&model.head().tr());
-    let (first, count) = (sequence.prompt.len() as i64 - 1, sequence.response.len() as i64);
+    let first = i64::try_from(sequence.prompt.len() - 1).expect("a short prompt");
+    let count = i64::try_from(sequence.response.len()).expect("a short response");
     (logits.narrow(0, first, count).to_kind(Kind::Double) / TEMPERATURE)
         .log_softmax(-1, Kind::Double)
 }
@@ -100,7 +101,7 @@ fn the_change_of_entropy_is_measured_at_random_tokens_of_the_whole_step() {
         EntropyProbe::before(&pass, &all, count, &mut ChaCha8Rng::seed_from_u64(seed))
             .expect("there are tokens")
     };
-    let (whole, parts) = (probe(1000, 1), [2, 3, 4].map(|seed| probe(40, seed)));
+    let (exhaustive, parts) = (probe(1000, 1), [2, 3, 4].map(|seed| probe(40, seed)));
     moved(&policy);
 
     let changes = changes(&before, &policy, &sequences);
@@ -108,7 +109,7 @@ fn the_change_of_entropy_is_measured_at_random_tokens_of_the_whole_step() {
     let mean = |index: usize| changes.iter().map(|change| change[index]).sum::<f64>() / count;
     let (measured, predicted) = (mean(0), mean(1));
     assert!(measured.abs() > 1e-3 && (measured - predicted).abs() < 0.2 * measured.abs());
-    let EntropyChange { measured: of_all, predicted_lemma1, tokens } = whole.after(&pass);
+    let EntropyChange { measured: of_all, predicted_lemma1, tokens } = exhaustive.after(&pass);
     assert_eq!(tokens, 120);
     assert!((of_all - measured).abs() < 1e-6, "{of_all}, expected {measured}");
     assert!((predicted_lemma1 - predicted).abs() < 1e-6, "{predicted_lemma1}, not {predicted}");

@@ -10,7 +10,7 @@ use model_files::model_config::ModelConfig;
 use serde::Serialize;
 use training_run::config::Dtype;
 
-pub(super) use self::host::BLOCK_INPUTS;
+pub(super) use self::host::{BLOCK_INPUTS, PROBED_HEAD};
 use super::lengths::Lengths;
 use super::setup::{Setup, size_of};
 use super::sizes::ModelSizes;

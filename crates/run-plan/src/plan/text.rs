@@ -145,11 +145,11 @@ impl Plan {
             remarks.extend((!alternative.remark.is_empty()).then(|| alternative.remark.clone()));
             if !longest.on_cpu && alternative.host_bytes > longest.host_bytes() {
                 let bytes = ByteCount(alternative.host_bytes);
-                let time = match alternative.host_seconds {
-                    0.0 => "copied while computing".to_owned(),
-                    seconds => {
-                        format!("about {} s of a step there and on the way", Digits(seconds))
-                    }
+                let more = alternative.host_seconds - self.time.host_seconds;
+                let time = if more > 0.0 {
+                    format!("about {} s more of a step there and on the way", Digits(more))
+                } else {
+                    "copied while computing".to_owned()
                 };
                 remarks.push(format!("{bytes} of the host's memory for each rank, {time}"));
             }

@@ -15,7 +15,7 @@
 use serde::Serialize;
 use training_run::config::Dtype;
 
-use super::memory::{BLOCK_INPUTS, MemoryPlan, kept_activation_bytes};
+use super::memory::{BLOCK_INPUTS, MemoryPlan, PROBED_HEAD, kept_activation_bytes};
 use super::setup::{Setup, size_of};
 use super::traffic::{Collective, Traffic};
 
@@ -231,7 +231,7 @@ impl StepTime {
         }
         // Copies of block inputs hide behind what communication has left of the computation.
         let inputs = away.block_inputs / hardware.host_link_bytes_per_second;
-        let host_seconds = away.optimizer_copies / hardware.host_link_bytes_per_second
+        let host_seconds = away.copies / hardware.host_link_bytes_per_second
             + away.optimizer_memory / hardware.host_memory_bytes_per_second
             + (inputs - room).max(0.0);
         let step_seconds = sampling_seconds
@@ -322,9 +322,9 @@ fn decode_seconds(setup: &Setup, hardware: &Hardware) -> f64 {
 
 /// Bytes of one training step that offloading moves.
 struct Offloaded {
-    /// Copies of one rank: gradients to the host, and parameters back. Gradients have the dtype of their sum where it is sharded
-    /// over the ranks, else the parameters' dtype.
-    optimizer_copies: f64,
+    /// Copies of one rank that nothing hides: gradients to the host, and parameters back; the head that the probe keeps, there and
+    /// back. Gradients have the dtype of their sum where it is sharded over the ranks, else the parameters' dtype.
+    copies: f64,
     /// Host memory read and written by the optimisers of all ranks of a machine: gradient in f32, master weight, moments, and
     /// the parameters sent back.
     optimizer_memory: f64,
@@ -334,7 +334,7 @@ struct Offloaded {
 
 impl Offloaded {
     fn of(setup: &Setup) -> Self {
-        let (mut optimizer_copies, mut optimizer_memory) = (0.0, 0.0);
+        let (mut copies, mut optimizer_memory) = (0.0, 0.0);
         let steps = setup.optimizer_steps() as f64;
         if setup.run.parallel.offload_optimizer {
             let element = size_of(setup.run.model.dtype) as f64;
@@ -343,14 +343,18 @@ impl Offloaded {
                 if setup.cuts_optimizer() { (setup.data_ranks(), wide) } else { (1, element) };
             let stepped = steps * (setup.trained_parameters_held() as f64 / ranks as f64).ceil();
             let moments = 4.0 * size_of(setup.run.optimizer.moments) as f64;
-            optimizer_copies = stepped * (gradient + element);
+            copies = stepped * (gradient + element);
             let of_one = stepped * (wide + 2.0 * wide + moments + element);
             optimizer_memory = setup.gpus_per_node as f64 * of_one;
         }
         let away = MemoryPlan::new(setup, setup.expected());
-        let inputs = away.host.iter().find(|item| item.name == BLOCK_INPUTS);
-        let block_inputs = 2.0 * steps * inputs.map_or(0.0, |item| item.bytes as f64);
-        Self { optimizer_copies, optimizer_memory, block_inputs }
+        let bytes = |name: &str| {
+            let item = away.host.iter().find(|item| item.name == name);
+            item.map_or(0.0, |item| item.bytes as f64)
+        };
+        let block_inputs = 2.0 * steps * bytes(BLOCK_INPUTS);
+        copies += 2.0 * bytes(PROBED_HEAD);
+        Self { copies, optimizer_memory, block_inputs }
     }
 }
 

@@ -6,6 +6,9 @@ use training_run::config::Dtype;
 /// Name of the offloaded block inputs.
 pub(in crate::plan) const BLOCK_INPUTS: &str = "block inputs";
 
+/// Name of the head that the probe of entropy change keeps.
+pub(in crate::plan) const PROBED_HEAD: &str = "head before the update";
+
 impl Counts<'_> {
     /// Lists the buffers in host memory.
     pub(super) fn host(&self) -> Vec<Item> {
@@ -18,7 +21,7 @@ impl Counts<'_> {
         items.push(item(BLOCK_INPUTS, away, "of the rank's part of an optimiser step"));
         if self.setup.run.metrics.probe_tokens > 0 {
             let bytes = self.element * self.head;
-            items.push(item("head before the update", bytes, "for the probe of entropy change"));
+            items.push(item(PROBED_HEAD, bytes, "for the probe of entropy change"));
         }
         let rounded = self.pinned_block_inputs(away) + self.pinned_masters();
         items.push(item("rounding of it", rounded, "libtorch pins powers of two"));
