@@ -2,8 +2,8 @@
 
 use entropy_core::Categorical;
 use rl_losses::{
-    Aggregation, Column, DppoKl, EntropyRatioClip, LossOutput, PolicyLoss, PpoClip, Steer,
-    TokenBatch, TokenColumns, entropy_bonus,
+    Aggregation, Column, DppoKl, EntropyRatioClip, LossOutput, PolicyLoss, PpoClip, SequenceMask,
+    Steer, TokenBatch, TokenColumns, Topr, entropy_bonus,
 };
 
 use crate::batches::seeded;
@@ -86,6 +86,53 @@ fn log_ratios_are_held_at_twenty_nats() {
     let output = evaluate(&loss, columns, &[0.0; 2], &[0.0; 2]);
     close(output.sums.mean_abs_log_ratio(), 19.0);
     close(output.sums.ppo_kl(), -19.0);
+}
+
+/// The policy left every sequence by 0.6 nats a token on average: that of the negative advantage is dropped and stays in the
+/// denominator. At a bound of 0.7 none is.
+#[test]
+fn a_stale_sequence_is_left_out_if_its_advantage_is_negative() {
+    let gradient = |divergence: f64| {
+        let loss = PolicyLoss::SequenceMask(SequenceMask { divergence, ..Default::default() });
+        let (log_prob, rollout) = ([-2.0, -1.0, -2.0, -1.0], [-1.3, -0.5, -1.3, -0.5]);
+        let columns = TokenColumns {
+            log_prob: &log_prob,
+            old_log_prob: &log_prob,
+            advantage: &[-1.0, -1.0, 2.0, 2.0],
+        };
+        let lengths = [2, 2];
+        let batch = TokenBatch::new(columns, &lengths).expect("columns of one length");
+        let batch = batch.with_rollout_log_prob(&rollout).expect("columns of one length");
+        let plan = loss.plan(&batch, &Aggregation::TokenMean, &mut seeded(0)).expect("a plan");
+        loss.evaluate(&batch, plan.part(0..4)).grad_log_prob
+    };
+    assert_eq!(gradient(0.5), [0.0, 0.0, -0.5, -0.5]);
+    assert_eq!(gradient(0.7), [0.25, 0.25, -0.5, -0.5]);
+}
+
+/// Sequences that rose by half a nat and fell by half a nat, of either sign: only a negative one that fell weighs less than 1.
+#[test]
+fn topr_tapers_negative_sequences_that_the_policy_has_left() {
+    let old = [-2.0; 8];
+    let log_prob = [-1.8, -1.7, -2.2, -2.3, -1.8, -1.7, -2.2, -2.3];
+    let columns = TokenColumns {
+        log_prob: &log_prob,
+        old_log_prob: &old,
+        advantage: &[-1.0, -1.0, -1.0, -1.0, 1.0, 1.0, 1.0, 1.0],
+    };
+    let lengths = [2; 4];
+    let batch = TokenBatch::new(columns, &lengths).expect("columns of one length");
+    let loss = PolicyLoss::Topr(Topr::default());
+    let plan = loss.plan(&batch, &Aggregation::SeqMeanTokenSum, &mut seeded(0)).expect("a plan");
+    let output = loss.evaluate(&batch, plan.part(0..8));
+    let tapered = 0.25 * (-0.5f64).exp();
+    for (slope, expected) in std::iter::zip(
+        output.grad_log_prob,
+        [0.25, 0.25, tapered, tapered, -0.25, -0.25, -0.25, -0.25],
+    ) {
+        close(slope, expected);
+    }
+    assert_eq!(output.sums.clipped, 2);
 }
 
 /// A step against the gradient of the bonus raises the entropy of a policy.
