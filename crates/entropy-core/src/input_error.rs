@@ -49,7 +49,7 @@ pub enum InputError {
 }
 
 /// Checks the inputs of a step: an advantage `[actions]`, finite at every possible action, and
-/// a step size that is finite and not negative.
+/// a finite step size; a negative one descends.
 ///
 /// The functions that take the two are total afterwards.
 ///
@@ -58,7 +58,7 @@ pub enum InputError {
 /// [`InputError`] that names the column, the place and what was expected.
 pub fn check_update(policy: &Categorical, advantage: &[f64], eta: f64) -> Result<(), InputError> {
     check_column(policy, "advantage", advantage)?;
-    check_not_negative("eta", eta)
+    check_finite("eta", eta)
 }
 
 pub(crate) fn check_column(
@@ -127,8 +127,8 @@ mod tests {
             message(&[1.0, f64::NAN, f64::NAN], 0.1),
             "`advantage` is NaN at position 2; expected a finite number"
         );
-        assert_eq!(message(&[0.0; 3], -0.5), "`eta` is -0.5; expected a finite number, 0 or above");
-        assert!(message(&[0.0; 3], f64::INFINITY).starts_with("`eta` is inf"));
+        assert_eq!(message(&[0.0; 3], f64::INFINITY), "`eta` is inf; expected a finite number");
+        assert!(check_update(&policy, &[0.0; 3], -0.5).is_ok());
         assert!(check_update(&policy, &[1.0, f64::NAN, 2.0], 0.0).is_ok());
     }
 

@@ -87,7 +87,7 @@ pub use outcome_reward_model::{
     OutcomeAgreement, OutcomeLoss, outcome_agreement, outcome_cross_entropy,
 };
 pub use output::{Evaluation, LossOutput, LossSums};
-pub use overlong::{OverlongPenalty, finished_weights};
+pub use overlong::OverlongPenalty;
 pub use parameter::ParameterError;
 pub use plan::{PlanError, PlanPart, Share, StepPlan};
 pub use plan_summary::PlanSummary;

@@ -80,21 +80,6 @@ impl OverlongPenalty {
     }
 }
 
-/// Weights, `[tokens]`, that leave responses out which did not come to an end: 1 where `finished`
-/// (`[sequences]`), else 0. To be passed to [`StepPlan::reweight`](crate::StepPlan::reweight); the
-/// tokens stay in the denominator.
-///
-/// Source: overlong filtering of DAPO, [arXiv:2503.14476](https://arxiv.org/abs/2503.14476), Sec.
-/// 3.4.
-///
-/// # Panics
-///
-/// If `finished` does not hold one value per sequence.
-pub fn finished_weights(finished: &[bool], sequence_lengths: &[usize]) -> Vec<f64> {
-    let weights: Vec<f64> = finished.iter().map(|&finished| f64::from(finished)).collect();
-    crate::broadcast_to_tokens(&weights, sequence_lengths)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,10 +102,5 @@ mod tests {
             error.to_string(),
             "`buffer_tokens` is 20, expected less than `max_tokens`, which is 10"
         );
-    }
-
-    #[test]
-    fn a_response_that_was_cut_off_weighs_nothing() {
-        assert_eq!(finished_weights(&[true, false], &[1, 2]), [1.0, 0.0, 0.0]);
     }
 }

@@ -69,6 +69,17 @@ pub(crate) fn check_positive(field: &'static str, value: f64) -> Result<f64, Par
     check(field, value, "a finite number above 0", |x| x.is_finite() && x > 0.0)
 }
 
+/// Bounds `low < high`, the lower 0 or above and the upper above 0.
+pub(crate) fn check_band(low: f64, high: f64) -> Result<(), ParameterError> {
+    check_not_negative("low", low)?;
+    check_positive("high", high)?;
+    if low < high {
+        Ok(())
+    } else {
+        Err(ParameterError::Order { low_field: "low", low, high_field: "high", high })
+    }
+}
+
 /// Numbers that configure something, each with its range.
 pub(crate) trait Settings {
     /// Checks that every number lies in its range.

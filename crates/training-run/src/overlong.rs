@@ -1,7 +1,7 @@
 //! Treatment of responses that reach the length limit.
 
 use messages::Problem;
-use rl_losses::{OverlongPenalty, ParameterError, finished_weights};
+use rl_losses::{OverlongPenalty, ParameterError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,8 +12,8 @@ pub enum Overlong {
     /// No change: such a response has the reward of its answer, mostly none. As in arXiv:2505.22617.
     #[default]
     None,
-    /// Masks its tokens from the gradient (DAPO's overlong filtering, arXiv:2503.14476, Sec. 3.4); they stay in the denominator
-    /// of the mean.
+    /// Leaves it out of the update: it has no loss, and no place in a mean or among the selected tokens. Its reward stays in the
+    /// baseline of its group. DAPO's overlong filtering, arXiv:2503.14476, Sec. 3.4; row 50 of `docs/paper-vs-code.md`.
     Mask,
     /// Lowers its reward over the last tokens before the limit (DAPO's soft punishment, Eq. 13).
     SoftBuffer(SoftBuffer),
@@ -76,14 +76,20 @@ impl Overlong {
         problems
     }
 
-    /// Weights, `[tokens]`, that mask the gradient of unfinished responses; `None` if none are masked.
-    ///
-    /// # Panics
-    ///
-    /// If `finished` does not hold one value per response.
-    pub fn weights(self, finished: &[bool], response_lengths: &[usize]) -> Option<Vec<f64>> {
-        (self == Self::Mask).then(|| finished_weights(finished, response_lengths))
+    /// Returns true if a response takes part in the update; `truncated` if it reached the limit.
+    pub fn takes_part(self, truncated: bool) -> bool {
+        !(truncated && self == Self::Mask)
     }
+}
+
+/// Returns the size of a mini-batch if `remaining` of `responses` take part: leaving some out makes mini-batches of the
+/// `configured` size smaller, not fewer.
+pub fn mini_batch_size(configured: usize, responses: usize, remaining: usize) -> usize {
+    if remaining == responses {
+        return configured;
+    }
+    let mini_batches = responses.div_ceil(configured);
+    remaining.div_ceil(mini_batches).max(1)
 }
 
 #[cfg(test)]
@@ -91,16 +97,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_choice_touches_either_the_reward_or_the_gradient() {
+    fn each_choice_touches_either_the_reward_or_the_update() {
         let soft = Overlong::SoftBuffer(SoftBuffer { buffer_tokens: 20, penalty_factor: 0.5 });
         let penalty = soft.penalty(100).unwrap().unwrap();
         let penalties: Vec<f64> = [80, 90, 100].map(|tokens| penalty.penalty(tokens)).to_vec();
         assert_eq!(penalties, [0.0, -0.25, -0.5]);
-        assert_eq!(soft.weights(&[true, false], &[1, 2]), None);
         assert_eq!(Overlong::Mask.penalty(100).unwrap(), None);
-        assert_eq!(Overlong::Mask.weights(&[true, false], &[1, 2]), Some(vec![1.0, 0.0, 0.0]));
+        assert!(Overlong::Mask.takes_part(false) && !Overlong::Mask.takes_part(true));
         assert_eq!(Overlong::None.penalty(100).unwrap(), None);
-        assert_eq!(Overlong::None.weights(&[false], &[3]), None);
+        assert!(Overlong::None.takes_part(true) && soft.takes_part(true));
+    }
+
+    #[test]
+    fn masked_responses_make_mini_batches_smaller_and_not_fewer() {
+        assert_eq!(mini_batch_size(8, 20, 20), 8);
+        for (remaining, size) in [(19, 7), (18, 6), (9, 3), (2, 1), (0, 1)] {
+            assert_eq!(mini_batch_size(8, 20, remaining), size, "{remaining} of 20");
+        }
     }
 
     #[test]

@@ -68,7 +68,7 @@ impl<'a> Direction<'a> {
         }
         for (value, extent) in std::iter::zip(&mut values, &mut extents) {
             *value = R::of(eta) * *value;
-            *extent *= eta;
+            *extent *= eta.abs();
         }
         Along { values, extents }
     }

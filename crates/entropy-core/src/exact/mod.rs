@@ -125,10 +125,13 @@ mod tests {
             UpdateRule::PolicyGradient,
             UpdateRule::NaturalPolicyGradient,
         ]);
-        (row, -15.0..1.0f64, rule).prop_map(|((mut logits, advantage), exponent, rule)| {
-            logits.push(0.5);
-            (logits, advantage, 10f64.powf(exponent), rule)
-        })
+        let sign = prop::sample::select(vec![1.0, -1.0]);
+        (row, -15.0..1.0f64, sign, rule).prop_map(
+            |((mut logits, advantage), exponent, sign, rule)| {
+                logits.push(0.5);
+                (logits, advantage, sign * 10f64.powf(exponent), rule)
+            },
+        )
     }
 
     proptest! {

@@ -95,8 +95,14 @@ impl Policy {
                     extents[index] = prob * (&extents[index] + &mean_extent);
                 }
             }
+            let size = at(eta.abs(), precision);
+            for extent in &mut extents {
+                *extent *= &size;
+            }
             let eta = at(eta, precision);
-            steps.iter_mut().chain(&mut extents).for_each(|step| *step *= &eta);
+            for step in &mut steps {
+                *step *= &eta;
+            }
         }
         let columns = std::iter::zip(gaps, softmax.probs).zip(std::iter::zip(steps, extents));
         let actions = columns

@@ -1,6 +1,6 @@
 //! Inputs that the fit of `R = -a e^H + b` accepts and refuses.
 
-use entropy_core::{FitError, PerformanceLaw};
+use entropy_core::{FitError, Forecast, PerformanceLaw};
 
 #[test]
 fn a_law_without_noise_is_found_again() {
@@ -13,6 +13,20 @@ fn a_law_without_noise_is_found_again() {
     assert!((law.predict(0.0) - law.ceiling()).abs() < 1e-15);
     assert!(law.r_squared.unwrap() > 1.0 - 1e-14);
     assert!(law.linear_r_squared.unwrap() < 0.99);
+}
+
+/// The first three points lie on `R = 0.75 - 0.125 e^H`; the last is measured a quarter above it.
+#[test]
+fn a_forecast_below_the_measurement_has_a_negative_error() {
+    let entropy = [1.5, 1.0, 0.5, 0.1];
+    let mut reward = entropy.map(|h: f64| 0.75 - 0.125 * h.exp());
+    reward[3] += 0.25;
+    let forecast = Forecast::from_first(&entropy, &reward, 3, 0.95).unwrap();
+    assert!((forecast.final_error + 0.25).abs() < 1e-14, "{forecast:?}");
+    assert!((forecast.law.ceiling() - 0.625).abs() < 1e-14, "{forecast:?}");
+    reward[3] -= 0.5;
+    let forecast = Forecast::from_first(&entropy, &reward, 3, 0.95).unwrap();
+    assert!((forecast.final_error - 0.25).abs() < 1e-14, "{forecast:?}");
 }
 
 #[test]

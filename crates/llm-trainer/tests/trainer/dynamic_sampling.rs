@@ -63,7 +63,7 @@ fn too_few_groups_stop_the_run_where_that_is_asked_for() {
 }
 
 #[test]
-fn masked_responses_have_no_gradient() {
+fn masked_responses_take_no_part_in_an_update() {
     let folder = tempfile::tempdir().unwrap();
     // Two tokens are too few for most responses of a random model to end.
     let overrides = ["reward.overlong=mask", "rollout.max_response_tokens=2", "algorithm.epochs=1"];
@@ -74,7 +74,7 @@ fn masked_responses_have_no_gradient() {
         let cut = step.get("rollout/truncated_fraction").unwrap();
         if cut >= 1.0 {
             all_cut += 1;
-            assert!(step.get("actor/grad_norm").unwrap() <= 0.0, "{step:?}");
+            assert_eq!(step.get("actor/grad_norm"), None, "an update of no response: {step:?}");
         }
     }
     assert!(all_cut > 0, "no step cut all its responses");

@@ -19,7 +19,7 @@ pub struct EstimatorEntry {
 
 /// Every estimator, that of the paper first.
 #[expect(clippy::too_many_lines, reason = "one table")]
-pub fn estimators() -> [EstimatorEntry; 15] {
+pub fn estimators() -> [EstimatorEntry; 16] {
     let entry = |default: AdvantageEstimator, source, effect| EstimatorEntry {
         name: default.name(),
         effect,
@@ -72,6 +72,11 @@ pub fn estimators() -> [EstimatorEntry; 15] {
             AdvantageEstimator::Gpg,
             "arXiv:2504.02546",
             "reward less the mean of the group, times samples over rewarded samples",
+        ),
+        entry(
+            AdvantageEstimator::MaxRl,
+            "arXiv:2602.02710",
+            "reward less the mean of the group, over that mean; 0 unless it is positive",
         ),
         entry(
             AdvantageEstimator::Quantile(QuantileBaseline::default()),

@@ -6,10 +6,10 @@ use super::{
     Gae, GroupNormalisation, LoneSample, PassAtK, Prime, QuantileBaseline, Reinforce,
     ReinforcePlusPlus, RolloutColumns, best_of_group_advantages, broadcast_to_tokens,
     columns::{AdvantageError, check_length, check_samples},
-    generalised_advantages, gpg_advantages, group_relative_advantages, opo_advantages,
-    pass_at_k_advantages, prime_advantages, quantile_advantages, reinforce_advantages,
-    reinforce_plus_plus_advantages, reinforce_plus_plus_baseline_advantages, remax_advantages,
-    rloo_advantages, whitened,
+    generalised_advantages, gpg_advantages, group_relative_advantages, max_rl_advantages,
+    opo_advantages, pass_at_k_advantages, prime_advantages, quantile_advantages,
+    reinforce_advantages, reinforce_plus_plus_advantages, reinforce_plus_plus_baseline_advantages,
+    remax_advantages, rloo_advantages, whitened,
 };
 
 /// How rewards become the advantage of each token.
@@ -46,6 +46,8 @@ pub enum AdvantageEstimator {
     Opo,
     /// `R - mean` in the group, times samples over rewarded samples.
     Gpg,
+    /// `(R - mean) / mean` in the group, 0 where the mean is not positive: rewards of 0 or above.
+    MaxRl,
     /// `(R -` quantile of the group`) / (std + 1e-6)`.
     Quantile(QuantileBaseline),
     /// Best of the group over the second best, divided by `std + 1e-6`; the others 0.
@@ -72,6 +74,7 @@ impl AdvantageEstimator {
             Self::Remax => "remax",
             Self::Opo => "opo",
             Self::Gpg => "gpg",
+            Self::MaxRl => "max-rl",
             Self::Quantile(_) => "quantile",
             Self::GrpoPassk => "grpo-passk",
             Self::PassAtK(_) => "pass-at-k",
@@ -148,6 +151,7 @@ impl AdvantageEstimator {
             }
             Self::Opo => opo_advantages(rewards, group_sizes, sequence_lengths)?,
             Self::Gpg => gpg_advantages(rewards, group_sizes)?,
+            Self::MaxRl => max_rl_advantages(rewards, group_sizes)?,
             Self::Quantile(settings) => quantile_advantages(rewards, group_sizes, settings)?,
             Self::GrpoPassk => {
                 let normalisation = GroupNormalisation::StandardDeviation;

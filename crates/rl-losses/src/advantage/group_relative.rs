@@ -1,4 +1,4 @@
-//! A sample against the others of its group: GRPO, Dr. GRPO, RLOO.
+//! A sample against the others of its group: GRPO, Dr. GRPO, `MaxRL`, RLOO.
 
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +59,27 @@ pub fn group_relative_advantages(
             GroupNormalisation::None => 1.0,
         };
         (mean, scale)
+    })
+}
+
+/// Advantage of each sample over its group's mean, in units of that mean, `[samples]`: `(R - mean) / mean`.
+///
+/// The rarer a reward in its group, the more it counts: an unbiased gradient of the log-likelihood of being right, truncated at the
+/// size of the group. Meant for rewards of 0 or above; a group whose mean is not positive has advantages of 0, as has a group of one.
+///
+/// Source: `MaxRL`, [arXiv:2602.02710](https://arxiv.org/abs/2602.02710); prime-rl `max_rl`; row 54 of `docs/paper-vs-code.md`.
+///
+/// # Errors
+///
+/// [`AdvantageError`] if the groups do not cover the rewards, a group is empty, or a reward is not
+/// finite.
+pub fn max_rl_advantages(
+    rewards: &[f64],
+    group_sizes: &[usize],
+) -> Result<Vec<f64>, AdvantageError> {
+    per_group(rewards, group_sizes, |group| {
+        let mean = mean(group);
+        (mean, if mean > 0.0 { mean } else { f64::INFINITY })
     })
 }
 
@@ -152,6 +173,16 @@ mod tests {
         let lone = |convention| rloo_advantages(&[2.0], &[1], convention).unwrap();
         assert_eq!(lone(LoneSample::KeepsReward), [2.0]);
         assert_eq!(lone(LoneSample::GetsZero), [0.0]);
+    }
+
+    /// One right of four counts three times as much as three wrong ones count against it; three of four a third.
+    #[test]
+    fn the_rarer_a_reward_the_more_it_counts() {
+        let rewards = [1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, -1.0, 0.0, 0.5];
+        let advantages = max_rl_advantages(&rewards, &[4, 4, 2, 1]).unwrap();
+        let third = 1.0 / 3.0;
+        assert!(close(&advantages[..8], &[3.0, -1.0, -1.0, -1.0, third, third, third, -1.0]));
+        assert!(close(&advantages[8..], &[0.0; 3]), "no positive mean, and a group of one");
     }
 
     #[test]

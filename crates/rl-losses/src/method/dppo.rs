@@ -19,9 +19,11 @@ const REST: f64 = 1e-8;
 ///
 /// Rare tokens may multiply their probability, frequent ones are limited: the reverse of a clipped ratio.
 ///
-/// Default: the paper's bound of 0.2; the ceiling of 20 of verl's function.
+/// Default: the paper's bound of 0.2; the ceiling of 20 of verl's function; no pull. The preset `dppo-tv-squared` has
+/// prime-rl's, 1e-3.
 ///
-/// Source: Qi et al. 2026, [arXiv:2602.04879](https://arxiv.org/abs/2602.04879); verl `dppo_tv`.
+/// Source: Qi et al. 2026, [arXiv:2602.04879](https://arxiv.org/abs/2602.04879); verl `dppo_tv`; the pull: Kimi-K2.5,
+/// [arXiv:2602.02276](https://arxiv.org/abs/2602.02276), prime-rl's default loss (row 53 of `docs/paper-vs-code.md`).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", default, deny_unknown_fields)]
@@ -32,11 +34,13 @@ pub struct DppoTv {
     pub divergence_high: f64,
     /// Largest ratio that counts, above 1.
     pub ratio_ceiling: f64,
+    /// Weight of `(log r)²`, reward per squared nat, a pull to the old policy on every token, those left out too.
+    pub pull: f64,
 }
 
 impl Default for DppoTv {
     fn default() -> Self {
-        Self { divergence_low: 0.2, divergence_high: 0.2, ratio_ceiling: 20.0 }
+        Self { divergence_low: 0.2, divergence_high: 0.2, ratio_ceiling: 20.0, pull: 0.0 }
     }
 }
 
@@ -73,6 +77,7 @@ fn check_bounds(low: f64, high: f64, ceiling: f64) -> Result<(), ParameterError>
 
 impl Settings for DppoTv {
     fn check(&self) -> Result<(), ParameterError> {
+        check_not_negative("pull", self.pull)?;
         check_bounds(self.divergence_low, self.divergence_high, self.ratio_ceiling)
     }
 }
@@ -107,7 +112,11 @@ impl TokenLoss for DppoTv {
         let moved = token.detached_log_prob.exp() - token.old_log_prob.exp();
         let above = (token.advantage > zero) & (moved > R::of(self.divergence_high));
         let below = (token.advantage < zero) & (moved < R::of(-self.divergence_low));
-        masked(token, above | below, self.ratio_ceiling)
+        let scored = masked(token, above | below, self.ratio_ceiling);
+        let (x, pull) = (token.log_ratio(), R::of(self.pull));
+        let term = Term { value: pull * x * x, d_log_prob: R::of(2.0) * pull * x };
+        let altered = scored.altered | (term.d_log_prob != zero);
+        Scored { term: scored.term.plus(term), altered, ..scored }
     }
 
     #[inline(always)]

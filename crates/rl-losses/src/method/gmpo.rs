@@ -6,7 +6,7 @@ use crate::{
     batch::TokenBatch,
     fast::{real::Real, spread::Spread},
     method::{
-        per_sequence::per_sequence,
+        per_sequence::{Sums, per_sequence},
         policy_method::{PolicyMethod, Visitor},
     },
     parameter::{ParameterError, Settings, checked_when_read},
@@ -87,7 +87,7 @@ impl PolicyMethod for Gmpo {
 
     /// `-mean A · exp(mean clipped log r)` of each sequence.
     fn constants<R: Real>(&self, batch: &TokenBatch<'_, R>, _: &PlanSummary) -> Spread {
-        let loss = |mean: f64, mean_advantage: f64| -mean_advantage * mean.exp();
+        let loss = |sums: Sums| -(sums.advantage / sums.length) * sums.mean_taken().exp();
         per_sequence(batch, |log_ratio, advantage| self.clipped(log_ratio, advantage).0, loss)
     }
 }

@@ -22,7 +22,8 @@ const CAP: f64 = 10.0;
 /// ratio carries its gradient: `s_i · r_t / sg(r_t)`.
 ///
 /// The mean is over the sequence as planned, so a sequence may be split between evaluations. The
-/// published aggregation is `seq-mean-token-mean`.
+/// published aggregation is `seq-mean-token-mean`; with `seq-mean-token-sum` the gradient is that of LUSPO
+/// ([arXiv:2602.05261](https://arxiv.org/abs/2602.05261)), which weighs a sequence by its length.
 ///
 /// Default: the paper's bounds, `3e-4` and `4e-4`.
 ///
@@ -72,7 +73,7 @@ impl PolicyMethod for Gspo {
 
     /// Mean log-ratio of each sequence, in nats.
     fn constants<R: Real>(&self, batch: &TokenBatch<'_, R>, _: &PlanSummary) -> Spread {
-        per_sequence(batch, |log_ratio, _| log_ratio, |mean, _| mean)
+        per_sequence(batch, |log_ratio, _| log_ratio, |sums| sums.mean_taken())
     }
 }
 

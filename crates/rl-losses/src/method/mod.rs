@@ -18,9 +18,12 @@ mod ppo_clip;
 mod preset;
 mod reinforce;
 mod sapo;
+mod sequence_mask;
 mod sign_weight;
 mod steer;
+mod topr;
 mod treatment;
+mod vespo;
 
 use std::sync::LazyLock;
 
@@ -52,9 +55,12 @@ pub use ppo_clip::{DualClip, PpoClip};
 pub use preset::{Preset, UnknownPreset, presets};
 pub use reinforce::ScoreFunction;
 pub use sapo::Sapo;
+pub use sequence_mask::SequenceMask;
 pub use sign_weight::SignWeight;
 pub use steer::Steer;
+pub use topr::Topr;
 pub use treatment::{Anchor, Penalty, Reweight, Treatment};
+pub use vespo::Vespo;
 
 /// How well a method is established.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -306,6 +312,24 @@ methods! {
     "arXiv:2509.02333", SingleLab, TokenMean,
     needs: [], inert_on_policy: always,
     "lets rare tokens rise";
+
+    /// Off-policy sequence masking: stale sequences of negative advantage are left out.
+    SequenceMask(SequenceMask) "sequence-mask", "off-policy sequence masking",
+    "arXiv:2512.02556 Eq. 9", Established, TokenMean,
+    needs: [RolloutLogProb], inert_on_policy: never,
+    "holds it: mistakes that the policy has left lower no rare token further";
+
+    /// VESPO: a smooth weight of the sequence's ratio in place of a clip.
+    Vespo(Vespo) "vespo", "VESPO",
+    "arXiv:2602.10693", SingleLab, TokenMean,
+    needs: [], inert_on_policy: always,
+    "none by design";
+
+    /// TOPR: positive samples as they are, negative ones by a ratio of at most 1.
+    Topr(Topr) "topr", "TOPR, tapered off-policy REINFORCE",
+    "arXiv:2503.14286 Eq. 8", SingleLab, SeqMeanTokenSum,
+    needs: [], inert_on_policy: Topr::is_inert_on_policy,
+    "lowers it: positive samples are learnt without a bound";
 }
 
 impl PolicyLoss {

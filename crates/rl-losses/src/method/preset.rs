@@ -8,6 +8,7 @@ use crate::{
         ce_gppo::CeGppo,
         cispo::Cispo,
         clip_cov::ClipCov,
+        dppo::DppoTv,
         entropy_ratio_clip::EntropyRatioClip,
         gspo::Gspo,
         kl_cov::KlCov,
@@ -103,7 +104,7 @@ const fn preset(name: &'static str, source: &'static str, loss: PolicyLoss) -> P
     Preset { name, source, loss }
 }
 
-const PRESETS: [Preset; 22] = [
+const PRESETS: [Preset; 23] = [
     preset(
         "grpo",
         "arXiv:2402.03300 Eq. 3; baseline of arXiv:2505.22617 (ratio clipped at 0.2)",
@@ -211,6 +212,16 @@ const PRESETS: [Preset; 22] = [
         "scale-rl-cispo",
         "arXiv:2510.13786: the weight at most 5",
         PolicyLoss::Cispo(Cispo { clip_ratio_low: 1.0, clip_ratio_high: 4.0 }),
+    ),
+    preset(
+        "dppo-tv-squared",
+        "prime-rl's default loss: dppo_mask_low and dppo_mask_high 0.2, kl_tau 1e-3, no ceiling of the ratio",
+        PolicyLoss::DppoTv(DppoTv {
+            divergence_low: 0.2,
+            divergence_high: 0.2,
+            ratio_ceiling: 1e9,
+            pull: 1e-3,
+        }),
     ),
 ];
 

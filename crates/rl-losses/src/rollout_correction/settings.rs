@@ -2,32 +2,20 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::parameter::{
-    ParameterError, Settings, check, check_not_negative, check_positive, checked_when_read,
-};
-
-/// Unit that an importance weight is taken over.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum CorrectionLevel {
-    /// Each token by itself: `e^ℓ_t`. Biased (the prefix is not corrected), of low variance.
-    Token,
-    /// The whole response: `e^(Σ ℓ)`. Unbiased, of high variance; verl's default.
-    #[default]
-    Sequence,
-    /// The geometric mean over the response: `e^(mean ℓ)`. Does not grow with length; biased.
-    Geometric,
-}
+use super::{level::CorrectionLevel, rejection::Rejection};
+use crate::parameter::{ParameterError, Settings, check, check_band, checked_when_read};
 
 /// Treatment of a weight that is too far from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum WeightBound {
-    /// Clamped to `high`: truncated importance sampling (TIS).
+    /// Clamped to `low..=high`: truncated importance sampling (TIS).
     Truncate {
-        /// Largest weight, above 0.
+        /// Smallest weight, 0 or above.
+        #[serde(default)]
+        low: f64,
+        /// Largest weight, above `low`.
         high: f64,
     },
     /// 0 outside `low..=high`, untouched inside: masked importance sampling, `IcePop`.
@@ -52,13 +40,14 @@ impl WeightBound {
     /// The bounded weight, and on which side it was outside: -1, 0 or 1.
     pub(crate) fn apply(self, weight: f64) -> (f64, i8) {
         let (low, high) = match self {
-            Self::Truncate { high } => (0.0, high),
-            Self::Mask { low, high } | Self::Reject { low, high } => (low, high),
+            Self::Truncate { low, high }
+            | Self::Mask { low, high }
+            | Self::Reject { low, high } => (low, high),
             Self::Off => return (weight, 0),
         };
         let side = i8::from(weight > high) - i8::from(weight < low);
         let bounded = match self {
-            Self::Truncate { .. } => weight.min(high),
+            Self::Truncate { .. } => weight.max(low).min(high),
             _ if side != 0 => 0.0,
             Self::Reject { .. } => 1.0,
             Self::Mask { .. } | Self::Off => weight,
@@ -70,7 +59,7 @@ impl WeightBound {
 /// Corrects for the difference between the policy that sampled and the policy at the start of the
 /// step: `ℓ_t = old_log_prob - rollout_log_prob`.
 ///
-/// Default: verl's, sequence weights truncated at 2, not normalised, no veto.
+/// Default: verl's, sequence weights truncated at 2, not normalised, no veto, no rejection.
 ///
 /// Source: verl `rollout_correction` (TIS, `IcePop`, veto); Yao et al. 2025 for token truncation;
 /// Ling Team 2025, [arXiv:2510.18855](https://arxiv.org/abs/2510.18855) for `IcePop`.
@@ -87,15 +76,18 @@ pub struct RolloutCorrection {
     pub normalise: bool,
     /// A response with one token whose ratio `e^ℓ` is below this weighs 0; `0..1`, 0 is off.
     pub veto: f64,
+    /// Tokens and responses that weigh 0 whatever their weight; the mean that `normalise` divides by counts them.
+    pub reject: Rejection,
 }
 
 impl Default for RolloutCorrection {
     fn default() -> Self {
         Self {
             level: CorrectionLevel::Sequence,
-            bound: WeightBound::Truncate { high: 2.0 },
+            bound: WeightBound::Truncate { low: 0.0, high: 2.0 },
             normalise: false,
             veto: 0.0,
+            reject: Rejection::Off,
         }
     }
 }
@@ -103,19 +95,12 @@ impl Default for RolloutCorrection {
 impl Settings for RolloutCorrection {
     fn check(&self) -> Result<(), ParameterError> {
         check("veto", self.veto, "0 or above and below 1", |x| (0.0..1.0).contains(&x))?;
+        self.reject.check()?;
         match self.bound {
             WeightBound::Off => Ok(()),
-            WeightBound::Truncate { high } => check_positive("high", high).map(drop),
-            WeightBound::Mask { low, high } | WeightBound::Reject { low, high } => {
-                check_not_negative("low", low)?;
-                check_positive("high", high)?;
-                let (low_field, high_field) = ("low", "high");
-                if low < high {
-                    Ok(())
-                } else {
-                    Err(ParameterError::Order { low_field, low, high_field, high })
-                }
-            }
+            WeightBound::Truncate { low, high }
+            | WeightBound::Mask { low, high }
+            | WeightBound::Reject { low, high } => check_band(low, high),
         }
     }
 }

@@ -26,7 +26,7 @@ pub struct CorrectionSums {
     pub above: usize,
     /// Units below the bound.
     pub below: usize,
-    /// Sequences that a veto left out.
+    /// Sequences that a veto or a rejection left out as one.
     pub vetoed: usize,
     /// `Σ_t -ℓ_t`, in nats.
     pub k1: f64,
@@ -62,7 +62,7 @@ impl CorrectionSums {
         self.below as f64 / self.units as f64
     }
 
-    /// Fraction of the sequences that a veto left out. NaN if there are none.
+    /// Fraction of the sequences that a veto or a rejection left out as one. NaN if there are none.
     pub fn fraction_vetoed(&self) -> f64 {
         self.vetoed as f64 / self.sequences as f64
     }

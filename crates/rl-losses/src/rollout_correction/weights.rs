@@ -1,6 +1,6 @@
 //! Importance weights of a rollout correction.
 
-use super::{CorrectionLevel, CorrectionSums, RolloutCorrection};
+use super::{level::CorrectionLevel, settings::RolloutCorrection, sums::CorrectionSums};
 use crate::{
     column::{ColumnError, check_columns, check_sequences, sequence_ranges},
     parameter::Settings,
@@ -43,7 +43,7 @@ impl RolloutCorrection {
         Ok(correction)
     }
 
-    /// Weights after veto and bound, before normalisation.
+    /// Weights after veto, bound and rejection, before normalisation.
     ///
     /// `old_log_prob` is the trainer's, `rollout_log_prob` as sampled, both `[tokens]` in nats. A
     /// log-ratio, or sum of them, is clamped to ±20 nats before `exp`.
@@ -68,7 +68,11 @@ impl RolloutCorrection {
             (Vec::with_capacity(log_ratio.len()), divergences(&log_ratio));
         for tokens in sequence_ranges(sequence_lengths).filter(|tokens| !tokens.is_empty()) {
             let begin = weights.len();
-            self.push_sequence(&log_ratio[tokens], &mut weights, &mut sums);
+            let log_ratio = &log_ratio[tokens];
+            let vetoed = log_ratio.iter().any(|ratio| ratio.exp() < self.veto);
+            self.push_sequence(log_ratio, vetoed, &mut weights, &mut sums);
+            let stays = self.reject.apply(log_ratio, &mut weights[begin..]);
+            sums.vetoed += usize::from(vetoed | !stays);
             sums.sequences += 1;
             sums.weight += weights[begin..].iter().sum::<f64>();
             sums.weight_squared += weights[begin..].iter().map(|w| w * w).sum::<f64>();
@@ -76,9 +80,13 @@ impl RolloutCorrection {
         Ok(Correction { weights, sums })
     }
 
-    fn push_sequence(&self, log_ratio: &[f64], weights: &mut Vec<f64>, sums: &mut CorrectionSums) {
-        let vetoed = log_ratio.iter().any(|ratio| ratio.exp() < self.veto);
-        sums.vetoed += usize::from(vetoed);
+    fn push_sequence(
+        &self,
+        log_ratio: &[f64],
+        vetoed: bool,
+        weights: &mut Vec<f64>,
+        sums: &mut CorrectionSums,
+    ) {
         let mut unit = |log_weight: f64| {
             let (weight, side) = self.bound.apply(limited(log_weight).exp());
             sums.above += usize::from(side > 0);

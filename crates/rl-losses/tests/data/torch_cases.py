@@ -73,6 +73,17 @@ FURTHER = [
     {"entropy-ratio-clip": dict(entropy_ratio_low=0.99, entropy_ratio_high=1.2)},
     {"dynamic-clip": dict(ratio_ceiling=1.4)},
 ]
+# Written last, so that the cases before keep their rule of aggregation and their draws.
+LATER = [
+    {"sequence-mask": {}},
+    {"vespo": {}},
+    {"topr": {}},
+    {"dppo-tv": dict(divergence_low=0.02, divergence_high=0.03, pull=0.5)},
+    {"sequence-mask": dict(divergence=0.05)},
+    {"vespo": dict(power_positive=0.5, decay_positive=1.5, power_negative=1.0, decay_negative=0.3)},
+    {"topr": dict(positive=0.5, negative=2.0, level="token")},
+    {"topr": dict(level="geometric")},
+]
 RULES = ["token-mean", "seq-mean-token-mean", "seq-mean-token-sum", {"seq-mean-token-sum-norm": {"divisor": 12.0}}]
 
 
@@ -87,11 +98,14 @@ def write():
             chosen[places[:, 0], places[:, 1]] = True
         return chosen
 
-    for name, batch in inputs.items():
-        for policy_loss in [{method: {}} for method in DEFAULTS] + FURTHER:
-            rule = RULES[len(cases) % 4]
-            case = dict(batch=name, policy_loss=policy_loss, aggregation=rule)
-            cases.append({**case, **evaluate(batch, policy_loss, rule, draw)})
+    later = [method for policy_loss in LATER for method in policy_loss if policy_loss[method] == {}]
+    first = [{method: {}} for method in DEFAULTS if method not in later] + FURTHER
+    for policy_losses in first, LATER:
+        for name, batch in inputs.items():
+            for policy_loss in policy_losses:
+                rule = RULES[len(cases) % 4]
+                case = dict(batch=name, policy_loss=policy_loss, aggregation=rule)
+                cases.append({**case, **evaluate(batch, policy_loss, rule, draw)})
     for case in cases:
         del case["weights"]  # of the rules alone; the value and the gradient carry them
     print(json.dumps(dict(batches=inputs, cases=cases)).replace('{"batch"', '\n{"batch"').replace("]}], ", "]}],\n"))

@@ -31,7 +31,7 @@ DEFAULTS = {
     "gspo": dict(clip_ratio_low=3e-4, clip_ratio_high=4e-4),
     "gmpo": dict(clip_ratio_low=0.4, clip_ratio_high=0.4),
     "sapo": dict(temperature_positive=1.0, temperature_negative=1.05),
-    "dppo-tv": dict(divergence_low=0.2, divergence_high=0.2, ratio_ceiling=20.0),
+    "dppo-tv": dict(divergence_low=0.2, divergence_high=0.2, ratio_ceiling=20.0, pull=0.0),
     "dppo-kl": dict(divergence_low=0.05, divergence_high=0.05, ratio_ceiling=20.0),
     "reinforce": {},
     "dro": dict(beta=0.05),
@@ -41,6 +41,9 @@ DEFAULTS = {
     "sign-weight": dict(positive=0.1, negative=1.0, clip_ratio_low=0.2, clip_ratio_high=0.2),
     "entropy-ratio-clip": dict(entropy_ratio_low=0.95, entropy_ratio_high=1.05, **CLIP_HIGHER),
     "dynamic-clip": dict(clip_ratio_low=0.16, clip_ratio_high=0.2, ratio_ceiling=10.0),
+    "sequence-mask": dict(divergence=0.5, **CLIP_HIGHER),
+    "vespo": dict(power_positive=2.0, decay_positive=3.0, power_negative=3.0, decay_negative=2.0),
+    "topr": dict(positive=1.0, negative=1.0, level="sequence"),
 }
 COUNTS = ["clipped", "clipped_lower"]
 COLUMNS = ["log_prob", "old_log_prob", "advantage", "entropy", "old_entropy", "reference_log_prob", "rollout_log_prob"]
@@ -200,7 +203,8 @@ def dppo(b, s, kind):
         left = torch.where(positive, (kl > s["divergence_high"]) & (new > old), (kl > s["divergence_low"]) & (new < old))
     left &= b.advantage != 0
     loss = -b.advantage * b.r.detach().clamp(max=s["ratio_ceiling"]) * b.log_prob
-    return torch.where(left, 0 * loss, loss), left, ~left & (b.r > s["ratio_ceiling"])
+    pull = s.get("pull", 0.0) * b.x**2
+    return torch.where(left, 0 * loss, loss) + pull, left, ~left & (b.r > s["ratio_ceiling"])
 
 
 def cispo(b, s):
@@ -256,6 +260,27 @@ def dynamic_clip(b, s):
     return torch.maximum(plain, bounded), above | below, (b.advantage < 0) & (b.r > c)
 
 
+def sequence_mask(b, s):
+    divergence = sequence_mean(b, b.rollout_log_prob - b.log_prob.detach())
+    dropped = (b.advantage < 0) & (divergence > s["divergence"])
+    return *keeping(b, s, ~dropped), dropped & b.mask
+
+
+def vespo(b, s):
+    log_ratio = (b.x.detach().clamp(-20, 20) * b.mask).sum(1).clamp(np.log(1e-8), 20)[:, None]
+    sign = (b.advantage >= 0).double()
+    k, decay = (sign * s[f"{name}_positive"] + (1 - sign) * s[f"{name}_negative"] for name in ("power", "decay"))
+    return -log_ratio.exp() ** k * (decay * (1 - log_ratio.exp())).exp() * b.advantage * b.log_prob
+
+
+def topr(b, s):
+    total = (b.x.detach() * b.mask).sum(1)[:, None].expand(b.mask.shape)
+    log_ratio = {"token": b.x.detach(), "sequence": total, "geometric": sequence_mean(b, b.x.detach()).expand(b.mask.shape)}
+    ratio, positive = log_ratio[s["level"]].clamp(-20, 20).exp(), b.advantage > 0
+    weight = torch.where(positive, s["positive"] * torch.ones_like(ratio), s["negative"] * ratio.clamp(max=1))
+    return -weight * b.advantage * b.log_prob, ~positive & (ratio > 1)
+
+
 LOSSES = {
     "ppo-clip": lambda b, s, _: ppo(b, s),
     "clip-cov": clip_cov,
@@ -275,6 +300,9 @@ LOSSES = {
     "sign-weight": lambda b, s, _: sign_weight(b, s),
     "entropy-ratio-clip": lambda b, s, _: entropy_ratio_clip(b, s),
     "dynamic-clip": lambda b, s, _: dynamic_clip(b, s),
+    "sequence-mask": lambda b, s, _: sequence_mask(b, s),
+    "vespo": lambda b, s, _: (vespo(b, s),),
+    "topr": lambda b, s, _: topr(b, s),
 }
 
 

@@ -23,6 +23,7 @@ fn all() -> Vec<AdvantageEstimator> {
         AdvantageEstimator::Remax,
         AdvantageEstimator::Opo,
         AdvantageEstimator::Gpg,
+        AdvantageEstimator::MaxRl,
         AdvantageEstimator::Quantile(QuantileBaseline::default()),
         AdvantageEstimator::GrpoPassk,
         AdvantageEstimator::PassAtK(PassAtK { k: 2 }),

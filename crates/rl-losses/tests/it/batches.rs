@@ -11,7 +11,7 @@ use rl_losses::{
 use serde::Deserialize;
 
 /// Settings beside the defaults, so that every branch has tokens on it in small batches.
-const FURTHER: [&str; 26] = [
+const FURTHER: [&str; 31] = [
     "ppo-clip = { clip_ratio_high = 0.28, clip_ratio_c = 'off' }",
     "ppo-clip = { clip_ratio_c = 1.5 }",
     "ppo-clip = { semantics = 'prime' }",
@@ -38,6 +38,11 @@ const FURTHER: [&str; 26] = [
     "high-entropy = { fraction = 0.4, scope = 'micro-batch' }",
     "ce-gppo = { beta_low = 0.3, beta_high = 0.6 }",
     "dynamic-clip = { ratio_ceiling = 1.4 }",
+    "dppo-tv = { divergence_low = 0.02, divergence_high = 0.03, pull = 0.5 }",
+    "sequence-mask = { divergence = 0.05 }",
+    "vespo = { power_positive = 0.5, decay_positive = 1.5, power_negative = 1.0, decay_negative = 0.3 }",
+    "topr = { positive = 0.5, negative = 2.0, level = 'token' }",
+    "topr = { level = 'geometric' }",
 ];
 
 /// Every method with its defaults, and with further settings.

@@ -101,6 +101,10 @@ fn numbers_out_of_range_are_refused_with_field_and_value() {
         "sign-weight: positive = -1.0",
         "entropy-ratio-clip: entropy_ratio_low = 1.1",
         "dynamic-clip: ratio_ceiling = 0.5",
+        "dppo-tv: pull = -1.0",
+        "sequence-mask: divergence = nan",
+        "vespo: decay_positive = -1.0",
+        "topr: negative = inf",
     ];
     let answers = cases.map(|case| {
         let (loss, line) = case.split_once(": ").expect("a loss and a line");

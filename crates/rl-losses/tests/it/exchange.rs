@@ -46,7 +46,8 @@ fn batch() -> Columns {
 fn outcome(loss: &PolicyLoss, batch: &TokenBatch<'_>, index: usize) -> Value {
     // The defaults under the rule they were published with, the others under each in turn.
     let published = registry().get(index).map(|method| method.aggregation);
-    let aggregation = published.unwrap_or(rules()[(index + 3) % 4]);
+    let rule = |further: usize| rules()[(further + 1) % 4];
+    let aggregation = published.unwrap_or_else(|| rule(index - registry().len()));
     let plan = loss.plan(batch, &aggregation, &mut seeded(0)).expect("a batch of all columns");
     let output = loss.evaluate(batch, plan.part(0..batch.len()));
     json!({

@@ -4,6 +4,7 @@ mod advantages;
 mod bad_input;
 mod batches;
 mod bucket_shares;
+mod by_hand;
 mod configuration;
 mod conformance;
 mod diagnostics;

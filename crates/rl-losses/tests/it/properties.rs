@@ -290,6 +290,7 @@ proptest! {
 fn is_homogeneous(loss: &PolicyLoss) -> bool {
     match loss {
         PolicyLoss::KlCov(_) | PolicyLoss::Dro(_) => false,
+        PolicyLoss::DppoTv(loss) => loss.pull <= 0.0,
         PolicyLoss::CovarianceControl(control) => {
             !matches!(control.treatment, rl_losses::Treatment::Penalise(_))
         }
@@ -305,6 +306,7 @@ fn reads_the_ratio_alone(loss: &PolicyLoss) -> bool {
             | PolicyLoss::DppoKl(_)
             | PolicyLoss::DynamicClip(_)
             | PolicyLoss::Steer(_)
+            | PolicyLoss::SequenceMask(_)
     )
 }
 

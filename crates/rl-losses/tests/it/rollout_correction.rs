@@ -4,7 +4,8 @@ use entropy_core::Categorical;
 use insta::{assert_snapshot, assert_yaml_snapshot, rounded_redaction};
 use proptest::prelude::*;
 use rl_losses::{
-    CorrectionLevel, CorrectionSums, RolloutCorrection, WeightBound, normalise_weights,
+    CorrectionLevel, CorrectionSums, Rejection, RejectionEstimator, RejectionSpan,
+    RolloutCorrection, WeightBound, normalise_weights,
 };
 
 fn correction(level: CorrectionLevel, bound: WeightBound) -> RolloutCorrection {
@@ -47,6 +48,19 @@ fn one_impossible_token_vetoes_its_response() {
     assert!((corrected.sums.effective_fraction() - 1.0 / 3.0).abs() < 1e-15);
 }
 
+/// Token weights, truncated at 2, and the second response rejected: the mean of its log-ratios is 0.3, the first's 0.15.
+#[test]
+fn weights_by_token_and_rejection_by_response_act_together() {
+    let truncate = WeightBound::Truncate { low: 0.9, high: 2.0 };
+    let ratio = Rejection::Ratio { level: CorrectionLevel::Geometric, low: 0.8, high: 1.25 };
+    let correction =
+        RolloutCorrection { reject: ratio, ..correction(CorrectionLevel::Token, truncate) };
+    let corrected = correction.weights(&[0.8, -0.5, 0.3, 0.3], &[0.0; 4], &[2, 2]).unwrap();
+    assert_eq!(corrected.weights, [2.0, 0.9, 0.0, 0.0]);
+    assert_eq!((corrected.sums.vetoed, corrected.sums.above, corrected.sums.below), (1, 1, 1));
+    assert!((corrected.sums.weight - 2.9).abs() < 1e-15);
+}
+
 #[test]
 fn policies_that_agree_need_no_correction() {
     for level in [CorrectionLevel::Token, CorrectionLevel::Sequence, CorrectionLevel::Geometric] {
@@ -74,12 +88,27 @@ fn corrections() -> impl Strategy<Value = RolloutCorrection> {
     ]);
     let bound = prop::sample::select(vec![
         WeightBound::Off,
-        WeightBound::Truncate { high: 2.0 },
+        WeightBound::Truncate { low: 0.0, high: 2.0 },
         WeightBound::Mask { low: 0.5, high: 5.0 },
         WeightBound::Reject { low: 0.0, high: 3.0 },
     ]);
-    (level, bound, any::<bool>(), prop::sample::select(vec![0.0, 1e-2])).prop_map(
-        |(level, bound, normalise, veto)| RolloutCorrection { level, bound, normalise, veto },
+    let reject = prop::sample::select(vec![
+        Rejection::Off,
+        Rejection::Ratio { level: CorrectionLevel::Geometric, low: 0.5, high: 2.0 },
+        Rejection::Divergence {
+            estimator: RejectionEstimator::K3,
+            over: RejectionSpan::Max,
+            high: 8.0,
+        },
+    ]);
+    (level, bound, any::<bool>(), prop::sample::select(vec![0.0, 1e-2]), reject).prop_map(
+        |(level, bound, normalise, veto, reject)| RolloutCorrection {
+            level,
+            bound,
+            normalise,
+            veto,
+            reject,
+        },
     )
 }
 
@@ -127,8 +156,8 @@ proptest! {
             let weights = |bound| {
                 correction(level, bound).weights(&old, &rollout, &lengths).map(|found| found.weights)
             };
-            let held = weights(WeightBound::Truncate { high })?;
-            prop_assert!(held.iter().all(|w| (0.0..=high).contains(w)));
+            let held = weights(WeightBound::Truncate { low, high })?;
+            prop_assert!(held.iter().all(|w| (low..=high).contains(w)));
             let masked = weights(WeightBound::Mask { low, high })?;
             prop_assert!(masked.iter().all(|w| *w == 0.0 || (low..=high).contains(w)));
             let kept = weights(WeightBound::Reject { low, high })?;
@@ -144,7 +173,7 @@ proptest! {
     fn normalised_weights_have_mean_one(sequences in sequences()) {
         let (old, rollout, lengths) = columns(&sequences);
         prop_assume!(!old.is_empty());
-        let bound = WeightBound::Truncate { high: 2.0 };
+        let bound = WeightBound::Truncate { low: 0.0, high: 2.0 };
         let correction = RolloutCorrection { normalise: true, ..correction(CorrectionLevel::Token, bound) };
         let weights = correction.weights(&old, &rollout, &lengths)?.weights;
         let mean = weights.iter().sum::<f64>() / weights.len() as f64;
@@ -181,7 +210,7 @@ fn bad_input_is_refused_by_name() {
     };
     let complaints = [
         complain(token(WeightBound::Mask { low: 2.0, high: 0.5 }), &[0.0; 2], &[2]),
-        complain(token(WeightBound::Truncate { high: -1.0 }), &[0.0; 2], &[2]),
+        complain(token(WeightBound::Truncate { low: 0.0, high: -1.0 }), &[0.0; 2], &[2]),
         complain(RolloutCorrection { veto: 1.0, ..RolloutCorrection::default() }, &[0.0; 2], &[2]),
         complain(RolloutCorrection::default(), &[0.0; 3], &[2]),
         complain(RolloutCorrection::default(), &[0.0; 2], &[1]),

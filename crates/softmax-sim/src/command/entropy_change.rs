@@ -12,7 +12,8 @@ pub(crate) const HELP: &str = r#"Input, one JSON object per line; null is an imp
   {"id": 1, "logits": [0.5, -1, null], "advantages": [1, 0, 0], "eta": 0.1, "rule": "pg"}
 
 rule is pg (policy gradient, advantages centred under the policy: Theorem 1) or npg (natural policy
-gradient: Theorem 2). Output, in the same order, in nats, with every digit of a double:
+gradient: Theorem 2). A negative eta descends. Output, in the same order, in nats, with every digit of
+a double:
 
   id, entropy_before, entropy_after, delta, first_order, second_order, remainder,
   remainder_bound, covariance

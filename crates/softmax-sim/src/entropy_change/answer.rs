@@ -38,7 +38,7 @@ impl Request {
     /// # Errors
     ///
     /// [`Problem`] if the request is no policy with one finite advantage per possible action and a
-    /// finite step that is not negative.
+    /// finite step.
     pub fn answer(&self, line: u64) -> Result<Answer, Problem> {
         let advantages = self.checked(line)?;
         // All that is left to go wrong is the range of numbers.

@@ -22,7 +22,7 @@ pub struct Request {
     /// impossible. Any baseline: the policy gradient centres it under the policy.
     #[serde(deserialize_with = "number::advantages")]
     pub advantages: Vec<Option<f64>>,
-    /// Step size, finite and not negative.
+    /// Step size; a negative one descends.
     #[serde(deserialize_with = "number::eta")]
     pub eta: f64,
     /// How the advantages become a step.
@@ -98,8 +98,8 @@ pub enum Problem {
         /// The action.
         index: usize,
     },
-    /// A step size outside its range.
-    #[error("line {line}: `eta` is {eta}; expected a finite number, 0 or above")]
+    /// A step size that is not finite.
+    #[error("line {line}: `eta` is {eta}; expected a finite number")]
     Eta {
         /// Number of the line, from 1.
         line: u64,
@@ -152,7 +152,7 @@ impl Request {
         if logits != advantages {
             return Err(Problem::Length { line, advantages, logits });
         }
-        if !(self.eta.is_finite() && self.eta >= 0.0) {
+        if !self.eta.is_finite() {
             return Err(Problem::Eta { line, eta: self.eta });
         }
         let advantage = |(index, (logit, advantage)): (usize, (&f64, &Option<f64>))| {
@@ -169,6 +169,7 @@ impl Request {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::entropy_change::Answer;
 
     fn problem(line: &str) -> String {
         let request = Request::parse(3, line.as_bytes());
@@ -204,7 +205,6 @@ mod tests {
             with("logits", "[0, 1, 2]"),
             with("advantages", "[0, -Infinity]"),
             with("advantages", "[0, null]"),
-            with("eta", "-0.5"),
             with("eta", "null"),
             with("eta", "1e999"),
             with("eta", "\"big\""),
@@ -219,6 +219,24 @@ mod tests {
         let text: Vec<String> =
             lines.iter().map(|line| format!("{line}\n  {}", problem(line))).collect();
         insta::assert_snapshot!(text.join("\n"));
+    }
+
+    /// A step down is the step up of the negated advantages; only the covariance is of the advantages as given.
+    #[test]
+    fn a_negative_eta_steps_down() {
+        for rule in ["\"pg\"", "\"npg\""] {
+            let answer = |advantages: &str, eta: &str| {
+                let line = format!(
+                    "{{\"logits\": [0.5, -1, 2], \"advantages\": {advantages}, \"eta\": {eta}, \"rule\": {rule}}}"
+                );
+                Request::parse(1, line.as_bytes()).and_then(|request| request.answer(1)).unwrap()
+            };
+            let (down, up) = (answer("[1, 0.25, 0]", "-0.3"), answer("[-1, -0.25, 0]", "0.3"));
+            assert!(down.remainder.abs() <= down.remainder_bound, "{down:?}");
+            assert!(down.delta < -0.01, "{down:?}");
+            assert!((down.first_order - 0.3 * down.covariance).abs() < 1e-15, "{down:?}");
+            assert_eq!(down, Answer { covariance: -up.covariance, ..up });
+        }
     }
 
     #[test]

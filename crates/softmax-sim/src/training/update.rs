@@ -64,9 +64,10 @@ impl MiniBatch<'_> {
         workspace.gather_log_probs(self, actions);
         let positions = self.questions.shape().positions;
         workspace.rows.entropy_of_tokens(positions, self.group_size, &mut workspace.entropy);
+        let old_log_prob = &self.rollout.old_log_prob[span..span + tokens];
         let columns = TokenColumns {
             log_prob: &workspace.log_prob,
-            old_log_prob: &self.rollout.old_log_prob[span..span + tokens],
+            old_log_prob,
             advantage: &self.rollout.advantage[span..span + tokens],
         };
         let lengths = &self.sequence_lengths[..self.slots.len() * self.group_size];
@@ -75,6 +76,8 @@ impl MiniBatch<'_> {
             .and_then(|batch| {
                 batch.with_old_entropy(&self.rollout.old_entropy[span..span + tokens])
             })
+            // The policy before the update has sampled.
+            .and_then(|batch| batch.with_rollout_log_prob(old_log_prob))
             .expect("columns of a finite policy")
             .with_threads(Threads::new(rayon::current_num_threads(), in_parallel));
         let plan = match self.by_difficulty {

@@ -11,6 +11,7 @@ use messages::Problem;
 /// Sampler of the responses that a run trains on; the trainer itself samples evaluations.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[expect(clippy::large_enum_variant, reason = "a run has one")]
 pub enum RolloutEngine {
     /// The trainer itself, with the weights it trains.
     #[default]
@@ -61,9 +62,11 @@ pub struct OpenaiEngine {
     /// Weigh tokens by importance, `old_log_prob` against the engine's log-probability.
     pub corrected: bool,
     /// Importance correction: `level` (`"token"`, `"sequence"` or `"geometric"`), `bound`, division
-    /// by the mean (`normalise`) and `veto`. `bound` is `{ truncate = { high } }`, `{ mask = { low,
-    /// high } }`, `{ reject = { low, high } }` or `"off"`. A response with a token whose ratio is
-    /// below `veto` weighs 0.
+    /// by the mean (`normalise`), `veto` and `reject`. `bound` is `{ truncate = { low, high } }`,
+    /// `{ mask = { low, high } }`, `{ reject = { low, high } }` or `"off"`. A response with a token
+    /// whose ratio is below `veto` weighs 0. `reject` leaves tokens or responses out besides: `"off"`,
+    /// `{ ratio = { level, low, high } }` or `{ divergence = { estimator, over, high } }`, with the
+    /// estimator `"k2"` or `"k3"` over `"token"`, `"sum"`, `"mean"` or `"max"`.
     pub correction: RolloutCorrection,
 }
 

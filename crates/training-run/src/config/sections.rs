@@ -229,8 +229,8 @@ pub struct RewardSection {
     pub values: reward_math::Reward,
     /// How an answer is found and read.
     pub grading: reward_math::Options,
-    /// Treatment of responses that reach `rollout.max_response_tokens`: `"none"`, `"mask"` (no
-    /// gradient) or `soft-buffer`.
+    /// Treatment of responses that reach `rollout.max_response_tokens`: `"none"`, `"mask"` (out of
+    /// the update) or `soft-buffer`.
     pub overlong: Overlong,
     /// Sandbox that runs programs.
     pub code: CodeSection,

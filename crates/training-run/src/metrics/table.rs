@@ -129,7 +129,7 @@ pub const METRICS: &[Metric] = &[
     row(
         "rollout/correction_vetoed_fraction",
         "fraction",
-        "External engine: responses that `veto` leaves out.",
+        "External engine: responses that `veto` or `reject` leaves out.",
     ),
     row(
         "rollout/retokenised_fraction",

@@ -2,6 +2,7 @@
 
 use rl_losses::PolicyLoss;
 use training_run::config::{KlPlacement, RunConfig};
+use training_run::overlong::mini_batch_size;
 
 use crate::training::local_shard::Buckets;
 use crate::training::policy_pass::{Sequence, Statistics};
@@ -36,19 +37,14 @@ impl<'a> UpdatePlan<'a> {
         scored: &'a ScoredRollout,
     ) -> anyhow::Result<Self> {
         let ScoredRollout { samples, layout, .. } = scored;
-        let chosen = scored.taught(config.algorithm.drop_uninformative_groups);
+        let taught = scored.taught(config.algorithm.drop_uninformative_groups);
+        let overlong = config.reward.overlong;
+        let takes_part = |i: &usize| overlong.takes_part(samples[*i].truncated);
+        let chosen: Vec<usize> = taught.iter().copied().filter(takes_part).collect();
+        let configured = config.algorithm.mini_batch_prompts * config.rollout.group_size;
+        let mini_batch_sequences = mini_batch_size(configured, taught.len(), chosen.len());
         let select = |column: &[f64]| layout.select(column, &chosen);
         let sequences: Vec<&Sequence> = chosen.iter().map(|&i| &samples[i].sequence).collect();
-        let finished: Vec<bool> = chosen.iter().map(|&i| !samples[i].truncated).collect();
-        let lengths: Vec<usize> = chosen.iter().map(|&i| layout.lengths()[i]).collect();
-        let mut token_weights = config.reward.overlong.weights(&finished, &lengths);
-        if let Some(correction) = &scored.correction {
-            let mut importance = select(&correction.weights);
-            for (weight, mask) in importance.iter_mut().zip(token_weights.iter().flatten()) {
-                *weight *= mask;
-            }
-            token_weights = Some(importance);
-        }
         Ok(Self {
             objective: objective(config, state)?,
             peak_rate: config.optimizer.learning_rate * state.rate_factor(),
@@ -56,13 +52,13 @@ impl<'a> UpdatePlan<'a> {
             rollout_log_prob: select(&scored.rollout_log_prob()),
             reference_log_prob: scored.reference_log_prob.as_deref().map(select),
             sampled_log_prob: scored.sampled_log_prob.as_deref().map(select),
-            token_weights,
+            token_weights: scored.correction.as_ref().map(|correction| select(&correction.weights)),
             by_difficulty: state.by_difficulty.as_ref().map(|thermostats| {
                 let buckets = scored.buckets(thermostats);
                 (chosen.iter().map(|&i| buckets[i]).collect(), thermostats.knobs())
             }),
             old: scored.old.select(layout, &chosen),
-            mini_batch_sequences: config.algorithm.mini_batch_prompts * config.rollout.group_size,
+            mini_batch_sequences,
             sequences,
             chosen,
         })

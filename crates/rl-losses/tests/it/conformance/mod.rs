@@ -1,6 +1,6 @@
 //! The recorded cases of the published codes: each is run here, or stands in [`ELSEWHERE`] with a reason.
 //!
-//! The file in `tests/data` always runs; so does every JSON file under `$CONFORMANCE_VECTORS`, if
+//! The two files in `tests/data` always run; so does every JSON file under `$CONFORMANCE_VECTORS`, if
 //! that is set.
 
 mod advantages;
@@ -75,6 +75,29 @@ fn recorded_cases_are_met() {
     assert_eq!((count(&tally.run), count(&tally.left_aside)), (68, 2));
 }
 
+/// Replays the cases that `tests/data/published.py` recorded of verl, TRL, prime-rl, `SkyRL` and ROLL.
+#[test]
+fn published_functions_are_met() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/published.json");
+    let mut tally = Tally::default();
+    assert!(run_file(&file, &mut tally), "{} holds no cases", file.display());
+    let expected = [
+        ("adv", 1),
+        ("dppo_tv_squared", 1),
+        ("geo_mean", 1),
+        ("gspo", 1),
+        ("luspo", 1),
+        ("off_policy_mask", 1),
+        ("rollout_rejection", 7),
+        ("sapo", 1),
+        ("topr", 1),
+        ("vespo", 2),
+    ];
+    let expected = expected.map(|(name, count)| (name.to_owned(), count));
+    assert_eq!(tally.run, BTreeMap::from(expected));
+    assert_eq!(tally.left_aside, BTreeMap::new());
+}
+
 #[test]
 fn further_cases_named_by_the_environment_are_met() {
     let Some(folder) = std::env::var_os("CONFORMANCE_VECTORS") else {
@@ -125,9 +148,11 @@ fn run_case(function: &str, case: &Case) -> bool {
         "clip_cov" => policy_losses::clip_cov(case),
         "kl_cov" => policy_losses::kl_cov(case),
         "kl_cov_percent" => policy_losses::kl_cov_percent(case),
-        "gpg" | "cispo" | "gspo" | "sapo" | "dro" | "geo_mean" => {
+        "gpg" | "cispo" | "gspo" | "sapo" | "dro" | "geo_mean" | "vespo" | "luspo" | "topr"
+        | "off_policy_mask" | "dppo_tv_squared" => {
             policy_losses::without_selection(case);
         }
+        "rollout_rejection" => weights::rollout_rejection(case),
         "microbatch" if case.has_param("kl_cov_ratio") => {
             policy_losses::selection_by_micro_batch(case);
         }

@@ -2,15 +2,17 @@
 
 use entropy_core::token_covariances;
 use rl_losses::{
-    Aggregation, Centering, Cispo, ClipCov, ClipRange, CovarianceBand, Dro, DualClip, Gmpo, Gspo,
-    KlCov, LossOutput, PolicyLoss, PpoClip, Sapo, Scope, ScoreFunction, Semantics, StepPlan,
-    TokenBatch,
+    Aggregation, Centering, Cispo, ClipCov, ClipRange, CorrectionLevel, CovarianceBand, DppoTv,
+    Dro, DualClip, Gmpo, Gspo, KlCov, LossOutput, PolicyLoss, PpoClip, Sapo, Scope, ScoreFunction,
+    Semantics, SequenceMask, StepPlan, TokenBatch, Topr, Vespo,
 };
+use serde_json::Value;
 
 use crate::batches::{marked, seeded};
 
 use super::recorded::{
-    Case, Columns, Mask, assert_all_close, assert_close, assert_metric, number, numbers,
+    Case, Columns, Mask, assert_all_close, assert_close, assert_means_close, assert_metric, number,
+    numbers,
 };
 
 pub(crate) fn vanilla(case: &Case) {
@@ -78,10 +80,10 @@ pub(crate) fn kl_cov_percent(case: &Case) {
     assert_metric(case, "ppo_kl", output.sums.mean_abs_log_ratio());
 }
 
-/// The losses that select nothing, under the plan this crate makes for them.
-pub(crate) fn without_selection(case: &Case) {
+/// The loss of a case that selects nothing, or by its plan alone.
+fn loss_of(case: &Case) -> PolicyLoss {
     let clip = || (case.param_number("clip_low"), case.param_number("clip_high"));
-    let loss = match case.function().as_str() {
+    match case.function().as_str() {
         "gpg" => PolicyLoss::Reinforce(ScoreFunction {}),
         "cispo" => {
             let (clip_ratio_low, clip_ratio_high) = clip();
@@ -100,25 +102,87 @@ pub(crate) fn without_selection(case: &Case) {
             temperature_negative: case.param_number("tau_neg"),
         }),
         "dro" => PolicyLoss::Dro(Dro { beta: case.param_number("dro_beta") }),
-        other => panic!("{other} is no loss of this list"),
-    };
+        other => of_another_framework(case, other),
+    }
+}
+
+/// The losses that select nothing that is recorded, under the plan this crate makes for them.
+pub(crate) fn without_selection(case: &Case) {
+    let loss = loss_of(case);
     let (mask, columns) = (case.mask(), Columns::of(case, &case.mask()));
-    let batch = columns.batch();
-    let aggregation = match case.param("loss_agg_mode").as_str() {
-        Some("token-mean") => Aggregation::TokenMean,
-        // GMPO's own, which verl does not spell out.
-        _ => Aggregation::SeqMeanTokenMean,
+    let rollout = match case.input("rollout_log_prob") {
+        Value::Null => Vec::new(),
+        column => mask.pack(column),
     };
-    let plan = loss.plan(&batch, &aggregation, &mut seeded(0)).expect("no further column");
+    let batch = if rollout.is_empty() {
+        columns.batch()
+    } else {
+        columns.batch().with_rollout_log_prob(&rollout).expect("a column of the batch")
+    };
+    let aggregation = match case.function().as_str() {
+        // GMPO's own, which verl does not spell out.
+        "geo_mean" | "gspo" | "sapo" => Aggregation::SeqMeanTokenMean,
+        // LUSPO multiplies the loss of a sequence by its length.
+        "luspo" | "topr" => Aggregation::SeqMeanTokenSum,
+        _ => Aggregation::TokenMean,
+    };
+    let mut plan = loss.plan(&batch, &aggregation, &mut seeded(0)).expect("no further column");
+    let (value, gradient) =
+        ([number(case.output("loss"))], mask.pack(case.output("grad_log_prob")));
+    if case.param("loss_agg_mode") == "seq-mean-token-mean" {
+        plan.reweight(&mask.row_factors());
+    }
     let output = loss.evaluate(&batch, plan.part(0..batch.len()));
-    assert_close(output.value, number(case.output("loss")), case.name());
-    assert_all_close(&output.grad_log_prob, &mask.pack(case.output("grad_log_prob")), case.name());
+    if let PolicyLoss::Gmpo(_) = loss {
+        assert_means_close(&[output.value], &value, mask.shortest(), case.name());
+        assert_means_close(&output.grad_log_prob, &gradient, mask.shortest(), case.name());
+    } else {
+        // prime-rl differentiates the ratio where DPPO's weight is held: another value, the same slope.
+        if case.function() != "dppo_tv_squared" {
+            assert_all_close(&[output.value], &value, case.name());
+        }
+        assert_all_close(&output.grad_log_prob, &gradient, case.name());
+    }
     let metrics = case.output("metrics");
     if !metrics["ppo_kl"].is_null() {
         assert_metric(case, "ppo_kl", output.sums.ppo_kl());
     }
     if !metrics["pg_clipfrac"].is_null() {
         assert_metric(case, "pg_clipfrac", output.sums.clip_fraction());
+    }
+}
+
+/// A loss that was recorded from TRL, prime-rl or ROLL.
+fn of_another_framework(case: &Case, function: &str) -> PolicyLoss {
+    let number = |key: &str| case.param_number(key);
+    match function {
+        "vespo" => PolicyLoss::Vespo(Vespo {
+            power_positive: number("k_pos"),
+            decay_positive: number("lambda_pos"),
+            power_negative: number("k_neg"),
+            decay_negative: number("lambda_neg"),
+        }),
+        "luspo" => PolicyLoss::Gspo(Gspo {
+            clip_ratio_low: number("clip_low"),
+            clip_ratio_high: number("clip_high"),
+        }),
+        "topr" => PolicyLoss::Topr(Topr {
+            positive: number("positive"),
+            negative: number("negative"),
+            level: CorrectionLevel::Token,
+        }),
+        "off_policy_mask" => PolicyLoss::SequenceMask(SequenceMask {
+            divergence: number("delta"),
+            clip_ratio_low: number("clip_low"),
+            clip_ratio_high: number("clip_high"),
+        }),
+        "dppo_tv_squared" => PolicyLoss::DppoTv(DppoTv {
+            divergence_low: number("low"),
+            divergence_high: number("high"),
+            ratio_ceiling: 1e9,
+            pull: number("kl_tau"),
+        }),
+        other => panic!("{other} is no loss of this list"),
     }
 }
 

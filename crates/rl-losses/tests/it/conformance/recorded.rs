@@ -71,11 +71,17 @@ impl Case {
     }
 }
 
-/// The weights of a mode; `divisor` is only read by `seq-mean-token-sum-norm`.
+/// The weights of a mode, verl's `1e-8` included; `divisor` is only read by `seq-mean-token-sum-norm`.
 pub(crate) fn weights(mode: &str, mask: &Mask, divisor: f64) -> Vec<f64> {
     let rule = match mode {
         // The plain sum is no rule of ours: it depends on the split into ranks.
         "token-sum" => return vec![1.0; mask.tokens()],
+        "seq-mean-token-mean" => {
+            let weights = Aggregation::SeqMeanTokenMean.token_weights(&mask.lengths());
+            return std::iter::zip(weights, mask.row_factors())
+                .map(|(w, factor)| w * factor)
+                .collect();
+        }
         "seq-mean-token-sum-norm" => {
             let divisor = Divisor::new(divisor).expect("a positive divisor");
             Aggregation::SeqMeanTokenSumNorm { divisor }
@@ -106,6 +112,17 @@ impl Mask {
 
     pub(crate) fn tokens(&self) -> usize {
         self.lengths().iter().sum()
+    }
+
+    /// Tokens of the shortest row that has any.
+    pub(crate) fn shortest(&self) -> usize {
+        self.lengths().into_iter().filter(|&length| length > 0).min().unwrap_or(1)
+    }
+
+    /// Factor of each token's weight in verl's mean over a row: `n / (n + 1e-8)` (row 17 of `docs/paper-vs-code.md`).
+    pub(crate) fn row_factors(&self) -> Vec<f64> {
+        let lengths = self.lengths().into_iter();
+        lengths.flat_map(|n| std::iter::repeat_n(n as f64 / (n as f64 + 1e-8), n)).collect()
     }
 
     /// Tokens of padded rows, laid end to end.
@@ -191,6 +208,17 @@ pub(crate) fn assert_metric(case: &Case, metric: &str, found: f64) {
     let expected = case.metric(metric);
     let close = (found - expected).abs() <= 1e-6 * expected.abs().max(1.0);
     assert!(close, "{metric} of {}: {found}, recorded {expected}", case.name());
+}
+
+/// Compares means whose least count is `least`: verl divides by counts with `+ 1e-8` (rows 17 and 33 of
+/// `docs/paper-vs-code.md`), once in a whitened value, up to three times in a slope of GMPO.
+pub(crate) fn assert_means_close(found: &[f64], expected: &[f64], least: usize, what: &str) {
+    assert_eq!(found.len(), expected.len(), "{what}");
+    let share = 1e-9 + 3e-8 / least.max(1) as f64;
+    for (index, (computed, expected)) in std::iter::zip(found, expected).enumerate() {
+        let close = (computed - expected).abs() <= share * expected.abs().max(1.0);
+        assert!(close, "{what}, entry {index}: {computed}, recorded {expected}");
+    }
 }
 
 pub(crate) fn assert_all_close(found: &[f64], expected: &[f64], what: &str) {

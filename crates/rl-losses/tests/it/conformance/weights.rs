@@ -2,13 +2,14 @@
 //! responses.
 
 use rl_losses::{
-    Aggregation, CorrectionLevel, OverlongPenalty, RolloutCorrection, WeightBound,
-    informative_groups,
+    Aggregation, CorrectionLevel, OverlongPenalty, Rejection, RejectionEstimator, RejectionSpan,
+    RolloutCorrection, WeightBound, informative_groups,
 };
 use serde_json::Value;
 
 use super::recorded::{
-    Case, Mask, assert_all_close, assert_close, number, numbers, weighted_sum, weights,
+    Case, Mask, assert_all_close, assert_close, assert_means_close, number, numbers, weighted_sum,
+    weights,
 };
 
 pub(crate) fn scaling_by_micro_batch(case: &Case) {
@@ -91,7 +92,7 @@ pub(crate) fn rollout_correction(case: &Case) {
     let mask = case.mask();
     let old = mask.pack(case.input("log_ratio"));
     let rollout = vec![0.0; old.len()];
-    let truncate = WeightBound::Truncate { high: case.param_number("threshold") };
+    let truncate = WeightBound::Truncate { low: 0.0, high: case.param_number("threshold") };
     let band = numbers(case.param("icepop"));
     let band = WeightBound::Mask { low: band[0], high: band[1] };
     let with = |level, bound| RolloutCorrection { level, bound, ..RolloutCorrection::default() };
@@ -108,6 +109,46 @@ pub(crate) fn rollout_correction(case: &Case) {
             correction.weights(&old, &rollout, &mask.lengths()).expect("columns of a batch");
         assert_all_close(&corrected.weights, &mask.pack(case.output(name)), name);
     }
+}
+
+/// verl's weights under its rejection mask: a rejected token weighs 0 here.
+pub(crate) fn rollout_rejection(case: &Case) {
+    let mask = case.mask();
+    let log_ratio = mask.pack(case.input("log_ratio"));
+    let numbers_of = |key: &str| -> Vec<f64> {
+        let text = case.param(key).as_str().map(str::to_owned);
+        let text = text.unwrap_or_else(|| case.param(key).to_string());
+        text.split('_').map(|part| part.parse().expect("a number")).collect()
+    };
+    let bound = match numbers_of("threshold")[..] {
+        [high] => WeightBound::Truncate { low: 0.0, high },
+        [low, high] => WeightBound::Mask { low, high },
+        _ => panic!("one bound or two"),
+    };
+    let level: CorrectionLevel =
+        serde_json::from_value(case.param("level").clone()).expect("a level");
+    let limits = numbers_of("bound");
+    // verl's k1 is the logarithm of the inverse ratio.
+    let ratio = |level| Rejection::Ratio { level, low: 1.0 / limits[1], high: 1.0 / limits[0] };
+    let divergence = |over, estimator| Rejection::Divergence { estimator, over, high: limits[0] };
+    let reject = match case.param("option").as_str().expect("an option") {
+        "token_k1" => ratio(CorrectionLevel::Token),
+        "seq_sum_k1" => ratio(CorrectionLevel::Sequence),
+        "seq_mean_k1" => ratio(CorrectionLevel::Geometric),
+        "token_k2" => divergence(RejectionSpan::Token, RejectionEstimator::K2),
+        "seq_sum_k2" => divergence(RejectionSpan::Sum, RejectionEstimator::K2),
+        "seq_mean_k3" => divergence(RejectionSpan::Mean, RejectionEstimator::K3),
+        "seq_max_k3" => divergence(RejectionSpan::Max, RejectionEstimator::K3),
+        option => panic!("{option} is recorded but not run"),
+    };
+    let normalise = case.param("normalise") == true;
+    let correction = RolloutCorrection { level, bound, normalise, veto: 0.0, reject };
+    let rollout = vec![0.0; log_ratio.len()];
+    let corrected = correction.weights(&log_ratio, &rollout, &mask.lengths()).expect("a batch");
+    let expected = mask.pack(case.output("weights"));
+    assert!(expected.contains(&0.0) && expected.iter().any(|weight| *weight > 0.0), "both sorts");
+    // A normalised sequence is divided by its length in verl.
+    assert_means_close(&corrected.weights, &expected, mask.shortest(), case.name());
 }
 
 pub(crate) fn overlong(case: &Case) {

@@ -1,0 +1,103 @@
+//! TOPR: positive samples as they are, negative ones by a ratio of at most 1.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    batch::TokenBatch,
+    fast::{real::Real, spread::Spread},
+    method::{
+        per_sequence::{Sums, per_sequence},
+        policy_method::{PolicyMethod, Visitor},
+    },
+    parameter::{ParameterError, Settings, check_not_negative, checked_when_read},
+    plan_summary::PlanSummary,
+    rollout_correction::CorrectionLevel,
+    surrogate::{LOG_RATIO_LIMIT, limited},
+    term::{Scored, Term, Token, TokenLoss},
+};
+
+/// `-w A log π_θ`, tapered off-policy REINFORCE: `w = positive` where the advantage is above 0, however far the policy has moved,
+/// and `w = negative · min(W, 1)` elsewhere, not differentiated.
+///
+/// A negative sample that the policy has left already pushes no further; a positive one is learnt as in supervised training.
+/// The ratio `W` is that of the whole sequence as published; `level = "token"` takes each token's own.
+///
+/// Default: both factors 1.
+///
+/// Source: Le Roux et al. 2025, [Eq. 8](https://arxiv.org/abs/2503.14286); ROLL `pg_variant: topr` (by token).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
+#[serde(remote = "Self", default, deny_unknown_fields)]
+pub struct Topr {
+    /// Factor for positive advantages.
+    pub positive: f64,
+    /// Factor for the others.
+    pub negative: f64,
+    /// Unit that the ratio is taken over: `"sequence"`, `"geometric"` or `"token"`.
+    pub level: CorrectionLevel,
+}
+
+impl Default for Topr {
+    fn default() -> Self {
+        Self { positive: 1.0, negative: 1.0, level: CorrectionLevel::Sequence }
+    }
+}
+
+impl Settings for Topr {
+    fn check(&self) -> Result<(), ParameterError> {
+        check_not_negative("positive", self.positive)?;
+        check_not_negative("negative", self.negative).map(drop)
+    }
+}
+
+checked_when_read!(Topr);
+
+impl Topr {
+    /// Returns true if on-policy every sample weighs 1.
+    pub(crate) fn is_inert_on_policy(&self) -> bool {
+        [self.positive, self.negative].iter().all(|factor| (factor - 1.0).abs() < f64::EPSILON)
+    }
+}
+
+impl TokenLoss for Topr {
+    #[inline(always)]
+    fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
+        let (zero, one) = (R::of(0.0), R::of(1.0));
+        let ratio = limited(token.detached_log_ratio()).exp();
+        let tapered = if self.level == CorrectionLevel::Token { ratio } else { token.constant };
+        let positive = token.advantage > zero;
+        let clipped = !positive & (tapered > one);
+        let weight = if positive {
+            R::of(self.positive)
+        } else {
+            R::of(self.negative) * tapered.lesser(one)
+        };
+        let term = Term::score_function(weight, token.advantage, token.log_prob);
+        Scored { clipped, ..Scored::open(term, weight != ratio) }
+    }
+
+    #[inline(always)]
+    fn log_ratio_limit(&self) -> Option<f64> {
+        Some(LOG_RATIO_LIMIT)
+    }
+}
+
+impl PolicyMethod for Topr {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(self)
+    }
+
+    /// Ratio of each sequence; none is needed by token.
+    fn constants<R: Real>(&self, batch: &TokenBatch<'_, R>, _: &PlanSummary) -> Spread {
+        let ratio = |log_ratio: f64| limited(log_ratio).exp();
+        match self.level {
+            CorrectionLevel::Token => Spread::Uniform(1.0),
+            CorrectionLevel::Sequence => {
+                per_sequence(batch, |log_ratio, _| log_ratio, |sums: Sums| ratio(sums.taken))
+            }
+            CorrectionLevel::Geometric => {
+                per_sequence(batch, |log_ratio, _| log_ratio, |sums: Sums| ratio(sums.mean_taken()))
+            }
+        }
+    }
+}

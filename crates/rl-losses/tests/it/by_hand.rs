@@ -1,0 +1,150 @@
+//! Numbers worked out by hand: one token each, on either side of a rule.
+
+use entropy_core::Categorical;
+use rl_losses::{
+    Aggregation, Column, DppoKl, EntropyRatioClip, LossOutput, PolicyLoss, PpoClip, SequenceMask,
+    Steer, TokenBatch, TokenColumns, Topr, entropy_bonus,
+};
+
+use crate::batches::seeded;
+
+/// One sequence under its plan; `entropy` and `old_entropy` in nats.
+fn evaluate(
+    loss: &PolicyLoss,
+    columns: TokenColumns<'_>,
+    entropy: &[f64],
+    old_entropy: &[f64],
+) -> LossOutput {
+    let lengths = [columns.log_prob.len()];
+    let batch = TokenBatch::new(columns, &lengths).and_then(|batch| batch.with_entropy(entropy));
+    let batch = batch.and_then(|batch| batch.with(Column::OldEntropy, old_entropy));
+    let batch = batch.expect("columns of one length");
+    let plan = loss.plan(&batch, &Aggregation::TokenMean, &mut seeded(0)).expect("all columns");
+    loss.evaluate(&batch, plan.part(0..batch.len()))
+}
+
+fn close(computed: f64, expected: f64) {
+    assert!(
+        (computed - expected).abs() <= 1e-14 * expected.abs().max(1.0),
+        "{computed} {expected}"
+    );
+}
+
+/// `Ω = 0.1 · ½ · (ln ½ + 0.8)` is about 0.005: without the floor of 0.02 the token would weigh `λ`, with it `λ^(Ω / 0.02)`.
+#[test]
+fn steer_holds_back_no_token_of_a_small_change_by_more_than_its_share() {
+    let (log_prob, steer) = ([0.5f64.ln()], Steer::default());
+    let columns = TokenColumns { log_prob: &log_prob, old_log_prob: &log_prob, advantage: &[0.1] };
+    let change: f64 = 0.1 * 0.5 * (0.5f64.ln() + 0.8);
+    let output = evaluate(&PolicyLoss::Steer(steer), columns, &[0.8], &[0.8]);
+    close(output.grad_log_prob[0], -0.1 * 0.8f64.powf(change / 0.02));
+
+    // Ten times the advantage is past the floor: the largest change weighs λ.
+    let columns = TokenColumns { advantage: &[1.0], ..columns };
+    let output = evaluate(&PolicyLoss::Steer(steer), columns, &[0.8], &[0.8]);
+    close(output.grad_log_prob[0], -0.8);
+}
+
+/// From ½ to 0.7 the divergence from the old policy, `-½ ln(4 · 0.7 · 0.3) = 0.0872`, is more than the other way round,
+/// `0.7 ln 1.4 + 0.3 ln 0.6 = 0.0823`; a bound lies between them.
+#[test]
+fn dppo_measures_its_divergence_from_the_old_policy() {
+    let gradient = |old: f64, new: f64, divergence_high: f64| {
+        let loss = DppoKl { divergence_low: 0.0, divergence_high, ratio_ceiling: 20.0 };
+        let columns =
+            TokenColumns { log_prob: &[new.ln()], old_log_prob: &[old.ln()], advantage: &[1.0] };
+        evaluate(&PolicyLoss::DppoKl(loss), columns, &[0.0], &[0.0]).grad_log_prob[0]
+    };
+    close(gradient(0.5, 0.7, 0.085), 0.0);
+    close(gradient(0.5, 0.7, 0.088), -1.4);
+}
+
+/// The band (0.5, 1.2) keeps an entropy that fell to 0.6 of the old one; upside down, 1 / 0.6 lies outside.
+#[test]
+fn the_entropy_ratio_is_new_over_old() {
+    let loss = PolicyLoss::EntropyRatioClip(EntropyRatioClip {
+        entropy_ratio_low: 0.5,
+        entropy_ratio_high: 1.2,
+        ..EntropyRatioClip::default()
+    });
+    let column = [-1.0, -1.0];
+    let columns = TokenColumns { log_prob: &column, old_log_prob: &column, advantage: &[1.0, 1.0] };
+    let output = evaluate(&loss, columns, &[0.6, 1.0], &[1.0, 0.6]);
+    close(output.grad_log_prob[0], -0.5);
+    close(output.grad_log_prob[1], 0.0);
+}
+
+/// PPO's log-ratios are held at 20 nats: one of 18 is not, one of 22 is.
+#[test]
+fn log_ratios_are_held_at_twenty_nats() {
+    let loss = PolicyLoss::PpoClip(PpoClip::default());
+    let columns = TokenColumns {
+        log_prob: &[-1.0, -1.0],
+        old_log_prob: &[-19.0, -23.0],
+        advantage: &[1.0, 1.0],
+    };
+    let output = evaluate(&loss, columns, &[0.0; 2], &[0.0; 2]);
+    close(output.sums.mean_abs_log_ratio(), 19.0);
+    close(output.sums.ppo_kl(), -19.0);
+}
+
+/// The policy left every sequence by 0.6 nats a token on average: that of the negative advantage is dropped and stays in the
+/// denominator. At a bound of 0.7 none is.
+#[test]
+fn a_stale_sequence_is_left_out_if_its_advantage_is_negative() {
+    let gradient = |divergence: f64| {
+        let loss = PolicyLoss::SequenceMask(SequenceMask { divergence, ..Default::default() });
+        let (log_prob, rollout) = ([-2.0, -1.0, -2.0, -1.0], [-1.3, -0.5, -1.3, -0.5]);
+        let columns = TokenColumns {
+            log_prob: &log_prob,
+            old_log_prob: &log_prob,
+            advantage: &[-1.0, -1.0, 2.0, 2.0],
+        };
+        let lengths = [2, 2];
+        let batch = TokenBatch::new(columns, &lengths).expect("columns of one length");
+        let batch = batch.with_rollout_log_prob(&rollout).expect("columns of one length");
+        let plan = loss.plan(&batch, &Aggregation::TokenMean, &mut seeded(0)).expect("a plan");
+        loss.evaluate(&batch, plan.part(0..4)).grad_log_prob
+    };
+    assert_eq!(gradient(0.5), [0.0, 0.0, -0.5, -0.5]);
+    assert_eq!(gradient(0.7), [0.25, 0.25, -0.5, -0.5]);
+}
+
+/// Sequences that rose by half a nat and fell by half a nat, of either sign: only a negative one that fell weighs less than 1.
+#[test]
+fn topr_tapers_negative_sequences_that_the_policy_has_left() {
+    let old = [-2.0; 8];
+    let log_prob = [-1.8, -1.7, -2.2, -2.3, -1.8, -1.7, -2.2, -2.3];
+    let columns = TokenColumns {
+        log_prob: &log_prob,
+        old_log_prob: &old,
+        advantage: &[-1.0, -1.0, -1.0, -1.0, 1.0, 1.0, 1.0, 1.0],
+    };
+    let lengths = [2; 4];
+    let batch = TokenBatch::new(columns, &lengths).expect("columns of one length");
+    let loss = PolicyLoss::Topr(Topr::default());
+    let plan = loss.plan(&batch, &Aggregation::SeqMeanTokenSum, &mut seeded(0)).expect("a plan");
+    let output = loss.evaluate(&batch, plan.part(0..8));
+    let tapered = 0.25 * (-0.5f64).exp();
+    for (slope, expected) in std::iter::zip(
+        output.grad_log_prob,
+        [0.25, 0.25, tapered, tapered, -0.25, -0.25, -0.25, -0.25],
+    ) {
+        close(slope, expected);
+    }
+    assert_eq!(output.sums.clipped, 2);
+}
+
+/// A step against the gradient of the bonus raises the entropy of a policy.
+#[test]
+fn descending_the_bonus_raises_the_entropy() {
+    let logits = [1.0, 0.0, -0.5];
+    let policy = Categorical::from_logits(&logits).expect("finite logits");
+    let (_, slope) = entropy_bonus(0.01, &[policy.entropy()], &[1.0]);
+    let mut gradient = [0.0; 3];
+    policy.vjp_entropy(slope[0], &mut gradient);
+    let moved: Vec<f64> =
+        std::iter::zip(logits, gradient).map(|(logit, gradient)| logit - gradient).collect();
+    let moved = Categorical::from_logits(&moved).expect("finite logits");
+    assert!(moved.entropy() > policy.entropy() + 1e-4);
+}
