@@ -8,7 +8,7 @@ if ! cargo fetch --locked --offline --target x86_64-unknown-linux-gnu >/dev/null
   echo "crates: downloading the Rust dependencies from crates.io (about 42 MB)"
 fi
 echo "build: softmax-sim and llm-trainer (several minutes the first time)"
-cargo build --release --locked --quiet -p softmax-sim -p llm-trainer
+cargo build --release --locked --quiet -p softmax-sim -p llm-trainer -p code-sandbox
 target=${CARGO_TARGET_DIR:-target}/release
 
 started=$SECONDS

@@ -16,6 +16,9 @@ export RUST_BACKTRACE=0
 export INSTA_UPDATE=no
 if [ -n "${LINT:-}" ]; then
   cargo fmt --all -- --check
+  if command -v cargo-deny >/dev/null; then
+    OFFLINE=1 scripts/check-dependencies.sh
+  fi
   # Clippy compiles as rustc does: it looks at what is built for the tests anyway. `cargo clippy` and `cargo doc` would
   # compile every dependency once more.
   export RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings

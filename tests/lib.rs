@@ -4,5 +4,6 @@ pub mod benchmarks;
 pub mod blocks;
 pub mod book;
 pub mod files;
+pub mod fuzz;
 pub mod processes;
 pub mod shell;

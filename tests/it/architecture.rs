@@ -13,7 +13,7 @@ const ARROWS: [(&str, &[&str]); 22] = [
     ("counter-rng", &[]),
     ("entropy-core", &[]),
     ("figures", &[]),
-    ("gguf-import", &[]),
+    ("gguf-import", &["whole-file"]),
     ("messages", &[]),
     ("torch-ext", &[]),
     ("whole-file", &[]),
@@ -27,7 +27,10 @@ const ARROWS: [(&str, &[&str]); 22] = [
     ("entropy-rl", &["entropy-core", "reward-math", "rl-losses"]),
     ("model-files", &["messages", "whole-file"]),
     ("code-sandbox", &["messages", "reward-math"]),
-    ("question-data", &["code-sandbox", "counter-rng", "messages", "model-files", "reward-math"]),
+    (
+        "question-data",
+        &["code-sandbox", "counter-rng", "messages", "model-files", "reward-math", "whole-file"],
+    ),
     (
         "training-run",
         &[

@@ -7,6 +7,8 @@ mod compare;
 #[cfg(target_os = "linux")]
 pub mod confine;
 mod confinement;
+#[cfg(target_os = "linux")]
+mod deleted_files;
 mod judge;
 mod program;
 mod run;

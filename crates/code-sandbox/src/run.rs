@@ -108,7 +108,7 @@ fn wait(
             return Ok(Some(Ended::WallTime));
         }
         if measured.elapsed() >= MEASURE_EVERY {
-            if scratch.exceeds(allowance.folder_bytes) {
+            if scratch.exceeds(allowance.folder_bytes, child.id()) {
                 return Ok(Some(Ended::Files));
             }
             measured = Instant::now();

@@ -246,7 +246,8 @@ fn inspect(interpreter: &str) -> Result<Inspection, SandboxError> {
     let fault =
         |why: String| SandboxError::Interpreter { interpreter: interpreter.to_owned(), why };
     let output = Command::new(interpreter)
-        .args(["-s", "-B", "-c", INSPECTION])
+        // Isolated: no path of this process's environment is opened to programs.
+        .args(["-I", "-B", "-c", INSPECTION])
         .current_dir(Path::new("/"))
         .output()
         .map_err(|error| fault(error.to_string()))?;

@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
+#[cfg(target_os = "linux")]
+use super::deleted_files::deleted_bytes;
+
 /// Most files and directories that a program may have at once.
 const ENTRIES: usize = 1000;
 
@@ -17,17 +20,20 @@ pub(super) struct Scratch {
 
 impl Scratch {
     pub(super) fn new() -> io::Result<Self> {
-        Ok(Self { folder: tempfile::Builder::new().prefix("code-").tempdir()? })
+        // As `/proc` prints it, to recognise deleted files of the directory.
+        let parent = std::env::temp_dir().canonicalize()?;
+        Ok(Self { folder: tempfile::Builder::new().prefix("code-").tempdir_in(parent)? })
     }
 
     pub(super) fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Returns true if the directory holds more than `bytes` in total, or too many files.
-    pub(super) fn exceeds(&self, bytes: u64) -> bool {
+    /// Returns true if the directory holds more than `bytes` in total, or too many files. Deleted files that process `pid`
+    /// keeps count too; each has at most `bytes`.
+    pub(super) fn exceeds(&self, bytes: u64, pid: u32) -> bool {
         let mut open: Vec<PathBuf> = vec![self.path().to_owned()];
-        let (mut entries, mut sum) = (0, 0);
+        let (mut entries, mut sum) = (0, deleted_bytes(pid, self.path(), bytes));
         while let Some(folder) = open.pop() {
             for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
                 entries += 1;
@@ -42,7 +48,7 @@ impl Scratch {
                 }
             }
         }
-        false
+        sum > bytes
     }
 
     /// Removes all content, also directories without read permission and nests deeper than the longest allowed path.
@@ -85,6 +91,11 @@ impl Drop for Scratch {
     }
 }
 
+#[cfg(not(target_os = "linux"))]
+fn deleted_bytes(_: u32, _: &Path, _: u64) -> u64 {
+    0
+}
+
 #[cfg(unix)]
 fn open(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
@@ -124,11 +135,12 @@ mod tests {
         fs::create_dir_all(&inner).unwrap();
         fs::write(inner.join("one"), [0; 60]).unwrap();
         fs::write(scratch.path().join("two"), [0; 40]).unwrap();
-        assert!(!scratch.exceeds(100));
-        assert!(scratch.exceeds(99));
+        let this = std::process::id();
+        assert!(!scratch.exceeds(100, this));
+        assert!(scratch.exceeds(99, this));
         for number in 0..=ENTRIES {
             fs::write(inner.join(number.to_string()), []).unwrap();
         }
-        assert!(scratch.exceeds(u64::MAX));
+        assert!(scratch.exceeds(u64::MAX, this));
     }
 }

@@ -26,7 +26,6 @@ const PLAIN: &[c_long] = &[
     libc::SYS_pwritev,
     libc::SYS_lseek,
     libc::SYS_ftruncate,
-    libc::SYS_fallocate,
     libc::SYS_fadvise64,
     libc::SYS_fsync,
     libc::SYS_fdatasync,

@@ -9,12 +9,18 @@ use std::io::{BufReader, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use whole_file::open_regular;
+
 use super::dequantise::BlockFormat;
 use super::error::GgufError;
 use super::metadata::{Metadata, Value};
 
-/// Most elements of a metadata array that is read; vocabularies have below 2²⁰.
-const LARGEST_ARRAY: u64 = 1 << 24;
+/// Most elements of all metadata arrays together; vocabularies have below 2²⁰.
+const MOST_ELEMENTS: u64 = 1 << 22;
+/// Most keys of the metadata, and most tensors.
+const MOST_ENTRIES: u64 = 1 << 17;
+/// Longest header: vocabularies have below 2²⁴ bytes.
+const LONGEST_HEADER_BYTES: u64 = 1 << 27;
 /// Elements dequantised at once: 4 MiB of `f32`, and a whole number of blocks of every format.
 const CHUNK_ELEMENTS: u64 = 1 << 20;
 
@@ -62,14 +68,10 @@ impl GgufFile {
     ///
     /// [`GgufError::Io`] or [`GgufError::Malformed`], naming file, offset and field.
     pub fn open(path: &Path) -> Result<Self, GgufError> {
-        let file = File::open(path).map_err(GgufError::io(path, "open"))?;
-        let status = file.metadata().map_err(GgufError::io(path, "read"))?;
-        if !status.is_file() {
-            let problem = std::io::Error::other("expected a regular file");
-            return Err(GgufError::io(path, "read")(problem));
-        }
-        let mut cursor =
-            Cursor { reader: BufReader::new(&file), path, position: 0, length: status.len() };
+        let file = open_regular(path).map_err(GgufError::io(path, "open"))?;
+        let length = file.metadata().map_err(GgufError::io(path, "read"))?.len();
+        let reader = BufReader::new(&file);
+        let mut cursor = Cursor { reader, path, position: 0, length, elements: 0 };
         let (metadata, tensors) = read_header(&mut cursor)?;
         let mut index = HashMap::new();
         for (position, tensor) in tensors.iter().enumerate() {
@@ -158,6 +160,8 @@ struct Cursor<'a> {
     path: &'a Path,
     position: u64,
     length: u64,
+    /// Elements of the arrays so far.
+    elements: u64,
 }
 
 impl Cursor<'_> {
@@ -170,7 +174,13 @@ impl Cursor<'_> {
     fn expect_left(&self, count: u64, each: u64, field: &str) -> Result<u64, GgufError> {
         let left = self.length - self.position;
         match count.checked_mul(each) {
-            Some(bytes) if bytes <= left => Ok(bytes),
+            Some(bytes) if bytes <= left && self.position + bytes <= LONGEST_HEADER_BYTES => {
+                Ok(bytes)
+            }
+            Some(bytes) if bytes <= left => {
+                let problem = format!("expected a header of at most {LONGEST_HEADER_BYTES} bytes");
+                Err(self.malformed(self.position, field, problem))
+            }
             _ => {
                 let problem =
                     format!("needs {count} x {each} bytes, only {left} are left in the file");
@@ -244,8 +254,10 @@ impl Cursor<'_> {
     fn array(&mut self, field: &str) -> Result<Value, GgufError> {
         let start = self.position;
         let (kind, count) = (self.u32(field)?, self.u64(field)?);
-        if count > LARGEST_ARRAY {
-            let problem = format!("has {count} elements, expected at most {LARGEST_ARRAY}");
+        self.elements = self.elements.saturating_add(count);
+        if self.elements > MOST_ELEMENTS {
+            let problem =
+                format!("has {count} elements, expected at most {MOST_ELEMENTS} in all arrays");
             return Err(self.malformed(start, field, problem));
         }
         let element_bytes = match kind {
@@ -333,6 +345,12 @@ fn read_header(cursor: &mut Cursor<'_>) -> Result<(Metadata, Vec<TensorInfo>), G
     }
     let tensor_count = cursor.u64("tensor count")?;
     let metadata_count = cursor.u64("metadata count")?;
+    for (field, count) in [("tensor count", tensor_count), ("metadata count", metadata_count)] {
+        if count > MOST_ENTRIES {
+            let problem = format!("is {count}, expected at most {MOST_ENTRIES}");
+            return Err(cursor.malformed(cursor.position, field, problem));
+        }
+    }
     let mut metadata = Metadata::new(cursor.path.to_owned());
     for index in 0..metadata_count {
         let start = cursor.position;

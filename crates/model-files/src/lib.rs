@@ -18,6 +18,7 @@ pub mod dtype;
 pub mod lora;
 pub mod model_config;
 pub mod model_place;
+mod normaliser;
 pub mod sampling;
 pub mod stop_strings;
 pub mod text_tokenizer;

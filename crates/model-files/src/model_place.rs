@@ -3,6 +3,8 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use whole_file::{LONGEST_TEXT_BYTES, read_text_at_most};
+
 /// Description of a model's directory, for messages.
 pub const EXPECTED: &str = "a Hugging Face directory with config.json";
 
@@ -37,7 +39,7 @@ pub fn advice(path: &Path) -> Option<String> {
 
 /// Returns the checkpoint that `latest` names in the directory of a run's checkpoints.
 fn latest_of(checkpoints: &Path) -> Option<PathBuf> {
-    let pointer = std::fs::read_to_string(checkpoints.join("latest")).ok()?;
+    let pointer = read_text_at_most(&checkpoints.join("latest"), LONGEST_TEXT_BYTES).ok()?;
     let name = pointer.trim();
     name.strip_prefix("step-")?.parse::<u64>().ok()?;
     let latest = checkpoints.join(name);

@@ -7,6 +7,8 @@ use thiserror::Error;
 use tokenizers::Tokenizer;
 use whole_file::{LONGEST_TEXT_BYTES, read_at_most};
 
+use crate::normaliser::{LONGEST_NORMALISED_BYTES, MOST_GROWTH, growth};
+
 /// Longest `tokenizer.json` accepted: several times that of the largest vocabularies.
 const LONGEST_TOKENIZER_BYTES: u64 = 128 << 20;
 
@@ -63,6 +65,7 @@ pub enum TokenizerError {
 #[derive(Debug, Clone)]
 pub struct TextTokenizer {
     tokenizer: Tokenizer,
+    growth: usize,
     path: PathBuf,
 }
 
@@ -77,28 +80,37 @@ impl TextTokenizer {
         let bytes = read_at_most(&path, LONGEST_TOKENIZER_BYTES)
             .map_err(|source| TokenizerError::Read { path: path.clone(), source })?;
         let malformed = |problem: String| TokenizerError::Malformed { path: path.clone(), problem };
-        let mut tokenizer = parse(&bytes).map_err(malformed)?;
+        let (mut tokenizer, growth) = parse(&bytes).map_err(malformed)?;
         // A file may hold the padding and truncation of the run that saved it; here every token counts.
         tokenizer.with_padding(None);
         tokenizer.with_truncation(None).map_err(|error| TokenizerError::Malformed {
             path: path.clone(),
             problem: format!("cannot switch truncation off: {error}"),
         })?;
-        Ok(Self { tokenizer, path })
+        Ok(Self { tokenizer, growth, path })
     }
 
     /// Returns the token ids of `text`; no special token is added, special-token text is recognised.
     ///
     /// # Errors
     ///
-    /// [`TokenizerError::Encode`] if the tokenizer has no token for a part of the text.
+    /// [`TokenizerError::Encode`] if the tokenizer has no token for a part of the text, or if its normaliser could
+    /// make it too long.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>, TokenizerError> {
+        let refused = |problem: String| TokenizerError::Encode {
+            text: text.chars().take(40).collect(),
+            problem,
+        };
+        if text.len().saturating_mul(self.growth) > LONGEST_NORMALISED_BYTES {
+            let (bytes, growth) = (text.len(), self.growth);
+            return Err(refused(format!(
+                "{bytes} bytes, which the normaliser may make {growth} times as long, expected at most \
+                 {LONGEST_NORMALISED_BYTES} then"
+            )));
+        }
         match self.tokenizer.encode_fast(text, false) {
             Ok(encoding) => Ok(encoding.get_ids().to_vec()),
-            Err(error) => Err(TokenizerError::Encode {
-                text: text.chars().take(40).collect(),
-                problem: error.to_string(),
-            }),
+            Err(error) => Err(refused(error.to_string())),
         }
     }
 
@@ -220,11 +232,15 @@ impl TextTokenizer {
 }
 
 /// Parses a `tokenizer.json`. The library panics on some files that are no tokenizers; most of those are not JSON.
-fn parse(bytes: &[u8]) -> Result<Tokenizer, String> {
-    serde_json::from_slice::<serde::de::IgnoredAny>(bytes)
-        .map_err(|error| format!("not a tokenizer: {error}"))?;
+fn parse(bytes: &[u8]) -> Result<(Tokenizer, usize), String> {
+    let growth = growth(bytes).map_err(|error| format!("not a tokenizer: {error}"))?;
+    if growth > MOST_GROWTH {
+        return Err(format!(
+            "its normaliser may make a text {growth} times as long, expected at most {MOST_GROWTH}"
+        ));
+    }
     match std::panic::catch_unwind(|| Tokenizer::from_bytes(bytes)) {
-        Ok(Ok(tokenizer)) => Ok(tokenizer),
+        Ok(Ok(tokenizer)) => Ok((tokenizer, growth)),
         Ok(Err(error)) => Err(format!("not a tokenizer: {error}")),
         Err(_) => Err("not a tokenizer that can be read".to_owned()),
     }

@@ -4,6 +4,7 @@ mod csv_rows;
 mod error;
 mod layout;
 mod load;
+mod packed_size;
 mod parquet_rows;
 mod question;
 mod question_file;

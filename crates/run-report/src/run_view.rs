@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -14,6 +14,7 @@ use thiserror::Error;
 use training_run::metrics::{MetricsError, StepMetrics, read_metrics};
 use training_run::run_directory::{RunDirectory, RunDirectoryError};
 use training_run::token_record::TokenRecord;
+use whole_file::{LONGEST_RECORD_BYTES, NumberedLine, NumberedLines, open_regular};
 
 /// Why a run cannot be read.
 #[derive(Debug, Error)]
@@ -200,18 +201,20 @@ impl RunView {
 
 /// Reads the lines of a file; empty if the file is missing. A torn last line is left out.
 fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, RunViewError> {
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
+    let fault = |source| RunViewError::Read { path: path.to_path_buf(), source };
+    let file = match open_regular(path) {
+        Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(source) => return Err(RunViewError::Read { path: path.to_path_buf(), source }),
+        Err(source) => return Err(fault(source)),
     };
     let mut values = Vec::new();
-    for (index, line) in text.split_inclusive('\n').enumerate() {
-        match serde_json::from_str(line) {
+    for line in NumberedLines::new(BufReader::new(file), LONGEST_RECORD_BYTES) {
+        let NumberedLine { number, bytes, is_complete } = line.map_err(fault)?;
+        match serde_json::from_slice(&bytes) {
             Ok(value) => values.push(value),
-            Err(_) if !line.ends_with('\n') => break,
+            Err(_) if !is_complete => break,
             Err(error) => {
-                let (path, line) = (path.to_path_buf(), index + 1);
+                let (path, line) = (path.to_path_buf(), number);
                 let problem = plain_words(&error.to_string());
                 return Err(RunViewError::Line { path, line, problem });
             }

@@ -59,10 +59,10 @@ pub struct DynamicSampling {
     #[schemars(range(min = 0.0, max = 1.0))]
     pub accuracy_high: f64,
     /// Prompts asked for each missing group: more need fewer rounds.
-    #[schemars(range(min = 1.0))]
+    #[schemars(range(min = 1.0, max = 1000.0))]
     pub oversampling: f64,
     /// Most rollout batches of one step.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 10_000))]
     pub max_batches: usize,
     /// Steps that a surplus group may wait for another step; 0 discards it.
     pub carry_steps: u64,

@@ -3,7 +3,7 @@
 //! `trainer/manifest.json` lists the size and the SHA-256 of every other file of the checkpoint.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
 use std::path::{Component, Path};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use whole_file::WriteError;
-use whole_file::{LONGEST_TEXT_BYTES, read_at_most};
+use whole_file::{LONGEST_TEXT_BYTES, open_regular, read_at_most};
 
 use crate::run_directory::{STATE_FILE, TRAINER_FOLDER};
 
@@ -39,7 +39,7 @@ impl FileSum {
     /// A file that cannot be read.
     pub fn of(path: &Path) -> io::Result<Self> {
         const PIECE: usize = 1 << 20;
-        let mut file = File::open(path)?;
+        let mut file = open_regular(path)?;
         let (mut hash, mut bytes, mut piece) = (Sha256::new(), 0, vec![0; PIECE]);
         loop {
             match file.read(&mut piece)? {

@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use thiserror::Error;
+use whole_file::{LONGEST_TEXT_BYTES, read_at_most, read_text_at_most};
 
 use crate::manifest::{self, Checked};
+use crate::metrics::{MetricsError, StepMetrics, read_metrics};
 use crate::run_directory::{
     Checkpoint, RunDirectory, RunDirectoryError, STATE_FILE, TRAINER_FOLDER,
 };
@@ -136,6 +138,23 @@ pub enum ResumeError {
         /// Damaged files, each with its fault.
         damage: Vec<String>,
     },
+    /// Rows of the metrics were lost.
+    #[error(
+        "{}: ends with step {ends}, before the checkpoint of step {step}; expected a row for every step (--resume takes \
+         an earlier checkpoint, or this one under another `name`)",
+        path.display()
+    )]
+    LostRows {
+        /// The metrics.
+        path: PathBuf,
+        /// Their last step; 0 without any.
+        ends: u64,
+        /// Step of the checkpoint.
+        step: u64,
+    },
+    /// The metrics of the run cannot be read.
+    #[error(transparent)]
+    Metrics(#[from] MetricsError),
     /// Every checkpoint of the run is damaged.
     #[error(
         "{}: no checkpoint is whole: {}; expected one (remove the folder to begin again)",
@@ -236,7 +255,24 @@ pub fn origin_by<E: From<ResumeError>>(
             }
         }
     };
+    if let Origin::GoOn(directory, Some(checkpoint)) | Origin::Rewind(directory, checkpoint) =
+        &origin
+    {
+        check_rows(&directory.metrics(), checkpoint.step)?;
+    }
     Ok(Start { origin, notes, changes })
+}
+
+/// Refuses metrics that end before `step`: a second process wrote them, or an edit cut them.
+fn check_rows(path: &Path, step: u64) -> Result<(), ResumeError> {
+    if !path.exists() {
+        return Ok(());
+    }
+    let ends = read_metrics(path)?.last().map_or(0, StepMetrics::step);
+    if ends < step {
+        return Err(ResumeError::LostRows { path: path.to_path_buf(), ends, step });
+    }
+    Ok(())
 }
 
 /// Returns the run in its folder, from the newest undamaged checkpoint.
@@ -287,7 +323,7 @@ fn changes_of(directory: &RunDirectory, resolved: &str) -> Result<Vec<Change>, R
             problem: error.message().to_owned(),
         })
     };
-    let before = table(&fs::read_to_string(&path).map_err(read)?)?;
+    let before = table(&read_text_at_most(&path, LONGEST_TEXT_BYTES).map_err(read)?)?;
     let (changes, refused) = changes::changes(&before, &table(resolved)?);
     let more = refused.len().saturating_sub(1);
     match refused.into_iter().next() {
@@ -322,8 +358,8 @@ fn find_checkpoint(path: &Path) -> Result<Checkpoint, ResumeError> {
 
 fn step_of(state: &Path) -> Result<u64, ResumeError> {
     let fault = |found: String| ResumeError::State { path: state.to_path_buf(), found };
-    let bytes = whole_file::read_at_most(state, whole_file::LONGEST_TEXT_BYTES)
-        .map_err(|error| fault(error.to_string()))?;
+    let bytes =
+        read_at_most(state, LONGEST_TEXT_BYTES).map_err(|error| fault(error.to_string()))?;
     let value: serde_json::Value =
         serde_json::from_slice(&bytes).map_err(|error| fault(format!("not JSON: {error}")))?;
     value["step"].as_u64().ok_or_else(|| fault("no number `step`".to_owned()))

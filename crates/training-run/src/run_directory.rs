@@ -17,7 +17,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use thiserror::Error;
-use whole_file::{DirectoryInProgress, WriteError, write_atomically};
+use whole_file::{
+    DirectoryInProgress, FolderLock, LONGEST_TEXT_BYTES, WriteError, read_text_at_most,
+    write_atomically,
+};
 
 use crate::retention::{Retention, ScoredCheckpoint};
 
@@ -47,6 +50,23 @@ pub enum RunDirectoryError {
         path: PathBuf,
         /// Its content.
         found: String,
+    },
+    /// Another process trains the run.
+    #[error("{}: another process trains this run, expected one at a time", root.display())]
+    InUse {
+        /// The folder.
+        root: PathBuf,
+    },
+    /// The run went on after it was decided where to start.
+    #[error(
+        "{}: another process trained this run meanwhile, up to {}; expected it as it was (start again)",
+        root.display(), .latest.map_or_else(|| "no checkpoint".to_owned(), |step| format!("step {step}"))
+    )]
+    Moved {
+        /// The folder.
+        root: PathBuf,
+        /// Step of its latest checkpoint now.
+        latest: Option<u64>,
     },
     /// A file or folder cannot be read.
     #[error("{}: cannot read: {source}", path.display())]
@@ -114,6 +134,31 @@ impl RunDirectory {
         } else {
             Err(RunDirectoryError::NoRun { path: root.to_path_buf() })
         }
+    }
+
+    /// Locks the folder for the one process that trains the run; creates it if it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// [`RunDirectoryError::InUse`], or a folder or file that cannot be created.
+    pub fn lock(root: &Path) -> Result<FolderLock, RunDirectoryError> {
+        fs::create_dir_all(root).map_err(WriteError::of(root, "create the folder"))?;
+        let lock = FolderLock::take(root).map_err(WriteError::of(root, "lock"))?;
+        lock.ok_or_else(|| RunDirectoryError::InUse { root: root.to_path_buf() })
+    }
+
+    /// Checks that `latest` is still the newest checkpoint.
+    ///
+    /// # Errors
+    ///
+    /// [`RunDirectoryError::Moved`], or a file `latest` that cannot be read.
+    pub fn check_latest(&self, latest: Option<&Checkpoint>) -> Result<(), RunDirectoryError> {
+        let now = self.latest_checkpoint()?;
+        if now.as_ref() == latest {
+            return Ok(());
+        }
+        let latest = now.map(|checkpoint| checkpoint.step);
+        Err(RunDirectoryError::Moved { root: self.root.clone(), latest })
     }
 
     /// Opens the folder of a run for reading alone: metrics suffice, without checkpoints.
@@ -283,7 +328,7 @@ impl RunDirectory {
     /// A file `latest` that cannot be read or names no checkpoint.
     pub fn latest_checkpoint(&self) -> Result<Option<Checkpoint>, RunDirectoryError> {
         let pointer = self.latest();
-        let text = match fs::read_to_string(&pointer) {
+        let text = match read_text_at_most(&pointer, LONGEST_TEXT_BYTES) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(RunDirectoryError::Read { path: pointer, source }),

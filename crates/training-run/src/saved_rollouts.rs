@@ -7,14 +7,17 @@ mod error;
 mod origin;
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use messages::plain_words;
 use question_data::question_order::DataCursor;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use whole_file::{WriteError, write_atomically_with};
+use whole_file::{
+    LONGEST_RECORD_BYTES, NumberedLine, NumberedLines, WriteError, open_regular,
+    write_atomically_with,
+};
 
 pub use error::SavedRolloutError;
 pub use origin::{RolloutOrigin, fingerprint, first_difference, weight_files};
@@ -116,7 +119,7 @@ impl SavedRollouts {
     /// [`SavedRolloutError`], naming the file, and what is wrong with it.
     pub fn read<T: DeserializeOwned>(&self, step: u64) -> Result<SavedStep<T>, SavedRolloutError> {
         let path = self.path(step);
-        let file = match File::open(&path) {
+        let file = match open_regular(&path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let directory = self.directory.clone();
@@ -124,7 +127,11 @@ impl SavedRollouts {
             }
             Err(source) => return Err(SavedRolloutError::Read { path, source }),
         };
-        let mut lines = Lines { path: &path, rest: BufReader::new(file).lines(), number: 0 };
+        let mut lines = Lines {
+            path: &path,
+            rest: NumberedLines::new(BufReader::new(file), LONGEST_RECORD_BYTES),
+            number: 0,
+        };
         let header: Header = lines.next()?;
         if let Some(difference) = header.origin.difference(&self.origin) {
             return Err(SavedRolloutError::Origin { path, difference });
@@ -163,7 +170,7 @@ fn write_line(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
 
 struct Lines<'a> {
     path: &'a Path,
-    rest: io::Lines<BufReader<File>>,
+    rest: NumberedLines<BufReader<File>>,
     number: usize,
 }
 
@@ -171,13 +178,16 @@ impl Lines<'_> {
     fn next<T: DeserializeOwned>(&mut self) -> Result<T, SavedRolloutError> {
         self.number += 1;
         let text = match self.rest.next() {
-            Some(Ok(text)) => text,
+            Some(Ok(NumberedLine { number, bytes, .. })) => {
+                self.number = number;
+                bytes
+            }
             Some(Err(source)) => {
                 return Err(SavedRolloutError::Read { path: self.path.to_path_buf(), source });
             }
             None => return Err(self.fault("the file ends here, expected another line".to_owned())),
         };
-        serde_json::from_str(&text).map_err(|error| self.fault(plain_words(&error.to_string())))
+        serde_json::from_slice(&text).map_err(|error| self.fault(plain_words(&error.to_string())))
     }
 
     fn fault(&self, problem: String) -> SavedRolloutError {

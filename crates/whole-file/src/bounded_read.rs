@@ -7,19 +7,31 @@ use std::path::Path;
 /// Longest file of settings or text that belongs to a model, in bytes.
 pub const LONGEST_TEXT_BYTES: u64 = 8 << 20;
 
+/// Opens a regular file to be read. A directory, pipe or device may block, or have no end.
+///
+/// # Errors
+///
+/// The system's error; `InvalidData` if it is not a regular file.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    let check = |is_file: bool| {
+        let error = || io::Error::new(io::ErrorKind::InvalidData, "not a file");
+        if is_file { Ok(()) } else { Err(error()) }
+    };
+    // Checked before it is opened, which would block for ever on a named pipe; and after, lest it was exchanged.
+    check(std::fs::metadata(path)?.is_file())?;
+    let file = File::open(path)?;
+    check(file.metadata()?.is_file())?;
+    Ok(file)
+}
+
 /// Reads a file of at most `longest` bytes; memory never holds more than one byte above that.
 ///
 /// # Errors
 ///
-/// The system's error; `InvalidData` if the file is longer or not a regular file. A directory, pipe or device may have
-/// no end.
+/// Those of [`open_regular`]; `InvalidData` if the file is longer.
 pub fn read_at_most(path: &Path, longest: u64) -> io::Result<Vec<u8>> {
-    // Checked before it is opened: opening a named pipe would block for ever.
-    if !std::fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "not a file"));
-    }
     let mut bytes = Vec::new();
-    File::open(path)?.take(longest.saturating_add(1)).read_to_end(&mut bytes)?;
+    open_regular(path)?.take(longest.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > longest {
         let problem = format!("longer than {longest} bytes");
         return Err(io::Error::new(io::ErrorKind::InvalidData, problem));

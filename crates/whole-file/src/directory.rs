@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::error::WriteError;
-use crate::file::sync_folder_of;
+use crate::file::{folder_of, sync_folder_of};
 
 /// A directory under construction: [`DirectoryInProgress::commit`] gives it its name, drop without commit removes it.
 #[derive(Debug)]
@@ -19,16 +19,17 @@ pub struct DirectoryInProgress {
 impl DirectoryInProgress {
     /// Creates an empty temporary directory that will become `target`, and the parents of `target`.
     ///
+    /// Its name is that of no other process; those that ended processes left behind are removed.
+    ///
     /// # Errors
     ///
     /// [`WriteError`], naming `target`.
     pub fn begin(target: &Path) -> Result<Self, WriteError> {
         let partial = partial_name(target);
         let start = || {
-            if let Some(parent) = target.parent() {
-                fs::create_dir_all(parent)?;
-            }
-            remove_folder(&partial)?;
+            fs::create_dir_all(folder_of(target))?;
+            remove_leftovers(target)?;
+            // Not through a link: what is there already is an error.
             fs::create_dir(&partial)
         };
         start().map_err(WriteError::of(target, "create the folder"))?;
@@ -75,12 +76,44 @@ impl Drop for DirectoryInProgress {
     }
 }
 
-/// Returns `.name.partial` beside `path`: in the same directory, so that the rename stays within one file system.
+/// Returns `.name.PID.partial` beside `path`: in the same directory, so that the rename stays within one file system.
 fn partial_name(path: &Path) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
-    name.push(".partial");
+    name.push(format!(".{}.partial", std::process::id()));
     path.with_file_name(name)
+}
+
+/// Removes what this process and ended ones left of `target`. The name of an older version has no process.
+fn remove_leftovers(target: &Path) -> io::Result<()> {
+    let Some(name) = target.file_name().and_then(|name| name.to_str()) else { return Ok(()) };
+    for entry in fs::read_dir(folder_of(target))? {
+        let entry = entry?;
+        let file_name = entry.file_name();
+        let middle = file_name.to_str().and_then(|text| {
+            let text = text.strip_prefix('.')?.strip_prefix(name)?;
+            text.strip_suffix(".partial").or_else(|| text.strip_suffix(".retired"))
+        });
+        let is_left = match middle {
+            None => false,
+            Some("") => true,
+            Some(middle) => {
+                let process = middle.strip_prefix('.').and_then(|number| number.parse().ok());
+                process.is_some_and(|process: u32| !is_other_process(process))
+            }
+        };
+        if is_left {
+            remove_folder(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns true for a running process other than this one; where that cannot be known, for every other one.
+fn is_other_process(process: u32) -> bool {
+    let known = Path::new("/proc/self").exists();
+    process != std::process::id()
+        && (!known || Path::new("/proc").join(process.to_string()).exists())
 }
 
 fn remove_folder(path: &Path) -> io::Result<()> {

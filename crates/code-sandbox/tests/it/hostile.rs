@@ -64,6 +64,57 @@ fn a_program_that_sleeps_is_ended_after_its_wall_time() {
     assert!(words.contains("killed after 20 s of wall time"), "{words}");
 }
 
+/// Unlinked files are on the disk all the same: a program kept 3 GB of them below a limit of 16 MiB.
+#[test]
+fn files_without_a_name_count() {
+    let Some(sandbox) = sandbox() else { return };
+    let kept = "
+import ctypes, os
+libc = ctypes.CDLL(None)
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+kept = []
+def keep(is_mapped):
+    with open('x', 'w+b') as file:
+        file.write(b'x' * (1 << 19))
+        file.flush()
+        if is_mapped:
+            libc.mmap(None, 4096, 1, 1, file.fileno(), 0)
+        else:
+            kept.append(os.dup(file.fileno()))
+    os.unlink('x')
+";
+    for is_mapped in ["True", "False"] {
+        let program = format!("{kept}for _ in range(9): keep({is_mapped})\nwhile True: pass");
+        let words = fault(sandbox, &program);
+        assert!(words.contains("killed: files of over"), "{is_mapped}: {words}");
+    }
+    holds(sandbox, &format!("{kept}keep(False)\nos.close(kept.pop())\nkeep(False)"));
+    let words = fault(
+        sandbox,
+        "import os\nos.posix_fallocate(os.open('x', os.O_CREAT | os.O_RDWR), 0, 4096)",
+    );
+    assert!(words.contains("PermissionError"), "{words}");
+}
+
+/// The trainer's own `PYTHONPATH` opened the folders it names.
+#[test]
+fn paths_of_the_environment_are_not_opened() {
+    if sandbox().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("secret"), "gold").unwrap();
+    let interpreter = folder.path().join("python");
+    let script =
+        format!("#!/bin/sh\nPYTHONPATH='{}' exec python3 \"$@\"\n", folder.path().display());
+    fs::write(&interpreter, script).unwrap();
+    fs::set_permissions(&interpreter, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let settings = CodeSection { interpreter: interpreter.display().to_string(), ..settings() };
+    let sandbox = Sandbox::start(&settings, helper()).unwrap();
+    let words = fault(&sandbox, &format!("open('{}/secret')", folder.path().display()));
+    assert!(words.contains("PermissionError"), "{words}");
+}
+
 #[test]
 fn files_of_others_are_neither_read_nor_written() {
     let Some(sandbox) = sandbox() else { return };

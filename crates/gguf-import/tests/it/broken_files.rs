@@ -4,8 +4,9 @@ use std::path::Path;
 
 use gguf_import::{GgufFile, ImportOptions, import};
 use proptest::prelude::*;
+use workspace_tests::fuzz::{edited, in_time};
 
-use crate::builder::tiny_model;
+use crate::builder::{string, tiny_model, typed};
 
 /// Imports `bytes`; on failure checks the message and that nothing was left.
 fn import_bytes(bytes: &[u8]) -> Result<u64, String> {
@@ -72,6 +73,11 @@ proptest! {
     }
 
     #[test]
+    fn fuzz_gguf(bytes in edited(vec![tiny_model("llama").bytes(), tiny_model("qwen2").bytes()])) {
+        let _imported = in_time(|| import_bytes(&bytes));
+    }
+
+    #[test]
     fn flipped_bytes_never_panic_and_never_grow_the_output(
         flips in prop::collection::vec((any::<prop::sample::Index>(), 1..=255_u8), 1..4),
         qwen in any::<bool>(),
@@ -85,4 +91,48 @@ proptest! {
             prop_assert!(written < 20_000, "{written} bytes");
         }
     }
+}
+
+/// A byte of an array of small numbers takes eight in memory.
+#[test]
+fn arrays_counts_and_the_header_are_bounded() {
+    let with = |value: Vec<u8>| {
+        let mut model = tiny_model("llama");
+        model.set("one", value.clone());
+        model.set("two", value);
+        import_bytes(&model.bytes()).unwrap_err()
+    };
+    let array = |kind: u32, count: usize, bytes: usize| {
+        let mut payload = kind.to_le_bytes().to_vec();
+        payload.extend((count as u64).to_le_bytes());
+        payload.resize(payload.len() + bytes, 0);
+        typed(9, &payload)
+    };
+    let message = with(array(0, 3 << 20, 3 << 20));
+    assert!(
+        message.contains("metadata `two`: has 3145728 elements, expected at most 4194304 in all"),
+        "{message}"
+    );
+    let text: Vec<u8> = string(&" ".repeat(65 << 20));
+    let message = with(text);
+    assert!(
+        message.contains("metadata `two`: expected a header of at most 134217728 bytes"),
+        "{message}"
+    );
+    let mut bytes = tiny_model("llama").bytes();
+    bytes[16..24].copy_from_slice(&(1_u64 << 40).to_le_bytes());
+    let message = import_bytes(&bytes).unwrap_err();
+    assert!(
+        message.contains("metadata count: is 1099511627776, expected at most 131072"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_named_pipe_is_refused_at_once() {
+    let home = tempfile::tempdir().unwrap();
+    let pipe = home.path().join("pipe.gguf");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let message = GgufFile::open(&pipe).unwrap_err().to_string();
+    assert!(message.ends_with("pipe.gguf: cannot open: not a file"), "{message}");
 }

@@ -6,7 +6,7 @@ mod subject;
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::Subcommand;
 use question_data::dataset::DataSource;
 use reward_math::Options;
@@ -17,7 +17,7 @@ use run_report::evaluation::table::page;
 use toml::{Table, Value};
 
 use self::subject::Subject;
-use super::model_options::Placement;
+use super::model_options::{Placement, count_up_to};
 use super::sampling_options::BandOptions;
 use crate::evaluation::{Evaluation, EvaluationOutcome};
 
@@ -58,7 +58,7 @@ pub struct Args {
     #[command(flatten)]
     placement: Placement,
     /// Number of sequences that decode together; it changes speed and memory, not the tokens
-    #[arg(long, default_value_t = 64)]
+    #[arg(long, default_value_t = 64, value_parser = count_up_to::<65_536>)]
     rows: usize,
     /// Decode with libtorch's matrix products on the CPU; they are slower with few rows
     #[arg(long)]
@@ -140,9 +140,6 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     subject.fill_in(&mut file);
     args.sampling.fill_in(&mut file);
     let sets = file.resolve(&args.sampling.overrides()?)?;
-    if args.rows == 0 {
-        bail!("--rows is 0, expected at least 1");
-    }
     let decoder = args.placement.load(&subject.directory)?;
     let evaluation = Evaluation::prepare(
         &subject.directory,

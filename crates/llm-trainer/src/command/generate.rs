@@ -16,7 +16,7 @@ use serde::Deserialize;
 
 use self::answer::{Answer, EntropyColumns};
 use super::json_lines;
-use super::model_options::{LoadedModel, ModelOptions};
+use super::model_options::{LoadedModel, ModelOptions, count_up_to};
 use super::sampling_options::BandOptions;
 use decoder::generation::{Generated, GenerationOptions, PromptRequest, SamplingKey, generate};
 
@@ -41,10 +41,10 @@ pub struct Args {
     #[arg(long)]
     chat: bool,
     /// Number of responses to each prompt
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = count_up_to::<65_536>)]
     samples: usize,
     /// Maximum length of a response, in tokens
-    #[arg(long, default_value_t = 256)]
+    #[arg(long, default_value_t = 256, value_parser = count_up_to::<16_777_216>)]
     max_new_tokens: usize,
     /// Temperature, the divisor of the logits; 0 takes the most likely token
     #[arg(long, default_value_t = Sampling::DEFAULT.temperature)]
@@ -65,7 +65,7 @@ pub struct Args {
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Number of sequences that decode together; it changes speed and memory, not the tokens
-    #[arg(long, default_value_t = 64)]
+    #[arg(long, default_value_t = 64, value_parser = count_up_to::<65_536>)]
     rows: usize,
     /// Decode with libtorch's matrix products on the CPU; they are slower with few rows
     #[arg(long)]

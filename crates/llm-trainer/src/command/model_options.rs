@@ -38,6 +38,12 @@ pub struct Placement {
     pub threads: Option<i32>,
 }
 
+/// Reads a count of 1 to `MOST`.
+pub(super) fn count_up_to<const MOST: usize>(text: &str) -> Result<usize, String> {
+    let count = text.parse().ok().filter(|count| (1..=MOST).contains(count));
+    count.ok_or_else(|| format!("expected 1 to {MOST}"))
+}
+
 /// A kind of weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Precision {
@@ -67,8 +73,8 @@ impl Placement {
     /// An unknown device or number of threads, or what [`Decoder::load`] says.
     pub fn load(&self, model: &Path) -> anyhow::Result<Decoder> {
         if let Some(threads) = self.threads {
-            if threads < 1 {
-                bail!("--threads is {threads}, expected at least 1");
+            if !(1..=1024).contains(&threads) {
+                bail!("--threads is {threads}, expected 1 to 1024");
             }
             tch::set_num_threads(threads);
         }

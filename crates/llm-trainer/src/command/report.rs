@@ -100,7 +100,7 @@ fn describe(config_toml: &str) -> String {
 }
 
 fn read_verification(path: &Path) -> anyhow::Result<Verification> {
-    let text = std::fs::read_to_string(path)
+    let text = whole_file::read_text_at_most(path, whole_file::LONGEST_TEXT_BYTES)
         .with_context(|| format!("{}: cannot read", path.display()))?;
     serde_json::from_str(&text).map_err(|error| {
         let problem = plain_words(&error.to_string());

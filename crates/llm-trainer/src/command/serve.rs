@@ -9,7 +9,7 @@ use anyhow::{bail, ensure};
 use model_files::chat_template::ChatTemplate;
 
 use super::model_options::{LoadedModel, ModelOptions, Placement};
-use crate::serve::{BatchCapacity, Settings, listen};
+use crate::serve::{Admission, BatchCapacity, Settings, listen};
 
 /// Default context in tokens (prompt and response), unless the user or the model's positions limit it further.
 const TOKENS: usize = 4096;
@@ -37,9 +37,12 @@ pub struct Args {
     /// Port to listen on; 0 takes a free one
     #[arg(long, default_value_t = 8000, value_name = "PORT")]
     port: u16,
-    /// Let other machines connect: there is no password, and no encryption
+    /// Let other machines connect, by any name: there is no encryption, and no password but --api-key
     #[arg(long)]
     allow_remote: bool,
+    /// Refuse requests without `Authorization: Bearer KEY`
+    #[arg(long, value_name = "KEY")]
+    api_key: Option<String>,
     /// Name of the model in requests [default: the directory's name]
     #[arg(long, value_name = "NAME")]
     model_name: Option<String>,
@@ -95,6 +98,10 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     ] {
         ensure!(value > 0, "{option} is 0, expected at least 1");
     }
+    ensure!(
+        args.api_key.as_ref().is_none_or(|key| !key.is_empty()),
+        "--api-key is empty, expected a key"
+    );
     let seconds = |option: &str, value: f64| match Duration::try_from_secs_f64(value) {
         Ok(duration) if value > 0.0 => Ok(duration),
         _ => Err(anyhow::anyhow!("{option} is {value}, expected a number of seconds above 0")),
@@ -117,8 +124,10 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     };
     let model_name =
         args.model_name.clone().or_else(own_name).unwrap_or_else(|| "model".to_owned());
+    let host = (!args.allow_remote).then_some(args.host);
     let settings = Settings {
         model_name,
+        admission: Admission { host, api_key: args.api_key.clone() },
         capacity: BatchCapacity { rows: args.rows, tokens, cpu_kernels: !args.no_cpu_kernels },
         queue: args.queue,
         body_bytes: args.body_bytes,

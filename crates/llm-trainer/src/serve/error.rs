@@ -86,6 +86,12 @@ impl ApiError {
         Self::new(StatusCode::FORBIDDEN, message)
     }
 
+    pub(super) fn unauthorized() -> Self {
+        let message = "the key is missing or wrong, expected `Authorization: Bearer KEY`";
+        let code = Some("invalid_api_key");
+        Self { code, ..Self::new(StatusCode::UNAUTHORIZED, message) }
+    }
+
     pub(super) fn ended() -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "the server is ending")
     }

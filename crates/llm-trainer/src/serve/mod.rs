@@ -3,6 +3,7 @@
 //! The first thread runs the model and nothing else; all requests decode together in its batch. Another thread serves the network.
 //! A bounded queue connects them. Fields, limits and how a trainer pushes weights are in `docs/rollout.md`.
 
+mod admission;
 mod answer;
 mod error;
 mod fields;
@@ -14,6 +15,7 @@ mod server;
 mod text;
 mod worker;
 
+pub use admission::Admission;
 pub use http::{Listening, listen};
 pub use worker::BatchCapacity;
 
@@ -25,6 +27,8 @@ use std::time::Duration;
 pub struct Settings {
     /// Name of the model in requests.
     pub model_name: String,
+    /// Requests that are let in.
+    pub admission: Admission,
     /// Responses that decode together, and tokens of prompt and response.
     pub capacity: BatchCapacity,
     /// Most requests that wait for the model; further ones are refused with status 429.

@@ -80,6 +80,7 @@ impl Server {
     ) -> Result<Response, ApiError> {
         Counts::add(&self.counts.requests, 1);
         let path = request.uri().path().to_owned();
+        self.settings.admission.check(request.headers(), &path)?;
         let (get, post) = (request.method() == Method::GET, request.method() == Method::POST);
         match path.as_str() {
             "/v1/models" if get => Ok(whole(StatusCode::OK, &self.models())),

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use messages::plain_words;
+use question_data::question_order::DataCursor;
 use training_run::config::RunConfig;
 use training_run::dynamic_sampling::GroupSampler;
 use training_run::manifest::Manifest;
@@ -90,6 +91,8 @@ pub(super) struct Bounds {
     pub(super) group_size: usize,
     /// Number of tokens of the model's vocabulary.
     pub(super) vocab_size: usize,
+    /// Most questions that one step asks; `None` where the checkpoint may be another run's, with other data.
+    pub(super) asked_per_step: Option<usize>,
 }
 
 /// Largest size of the file of waiting groups: tens of thousands of long responses.
@@ -108,7 +111,7 @@ pub(super) fn restore(
         read_at_most(&path, LONGEST_TEXT_BYTES).with_context(|| path.display().to_string())?;
     let state: TrainerState = serde_json::from_slice(&text)
         .map_err(|error| unreadable(&path, "not a trainer state", &error))?;
-    if let Some(fault) = state.first_fault() {
+    if let Some(fault) = state.first_fault().or_else(|| bounds.fault_of_cursor(&state)) {
         anyhow::bail!("{}: {fault}", path.display());
     }
     let path = trainer.join(WAITING);
@@ -133,9 +136,27 @@ fn unreadable(path: &Path, fault: &str, error: &serde_json::Error) -> anyhow::Er
 }
 
 impl Bounds {
+    /// Describes a place in the data that the run cannot have reached; `None` if it can have.
+    fn fault_of_cursor(&self, state: &TrainerState) -> Option<String> {
+        let DataCursor { epoch, position } = state.cursor;
+        let per_step = self.asked_per_step?;
+        if position > self.questions {
+            let questions = self.questions;
+            return Some(format!("`cursor.position` is {position}, expected at most {questions}"));
+        }
+        let asked = u128::from(epoch) * self.questions as u128 + position as u128;
+        let most = u128::from(state.step) * per_step as u128;
+        (asked > most).then(|| {
+            let step = state.step;
+            format!(
+                "`cursor` stands after {asked} questions, expected at most {most} after step {step}"
+            )
+        })
+    }
+
     /// The first mismatch of a group, with the expected value; `None` if the group fits.
     fn first_fault(&self, group: &QuestionGroup) -> Option<String> {
-        let Self { questions, group_size, vocab_size } = *self;
+        let Self { questions, group_size, vocab_size, .. } = *self;
         if group.question >= questions {
             return Some(format!("question {} of {questions}: other data", group.question));
         }

@@ -19,6 +19,12 @@ use decoder::model::Decoder;
 /// Largest answer that is read, in bytes.
 const LONGEST_ANSWER: u64 = 256 << 20;
 
+/// Least log-probability of a token that was drawn, in nats: any token drawn is far above.
+const LEAST_LOG_PROB: f64 = -10_000.0;
+
+/// Largest log-probability, which rounding may lift above 0.
+const ROUNDING: f64 = 1e-3;
+
 /// A rollout engine that has been reached.
 #[derive(Debug)]
 pub struct ExternalEngine {
@@ -81,6 +87,8 @@ impl ExternalEngine {
             .timeout_global(Some(wait))
             .timeout_connect(Some(wait.min(Duration::from_secs(10))))
             .http_status_as_error(false)
+            // The weights and prompts of a run are for the engine that was named.
+            .max_redirects(0)
             // No proxy from the environment: the engine is on the local network.
             .proxy(None)
             .build()
@@ -216,6 +224,11 @@ impl ExternalEngine {
         choices.sort_by_key(|choice| choice.index);
         let count = choices.len();
         ensure!(count == options.samples, "{count} responses, expected {}", options.samples);
+        if let Some((expected, choice)) =
+            choices.iter().enumerate().find(|(expected, choice)| choice.index != *expected)
+        {
+            bail!("a response has index {}, expected {expected}", choice.index);
+        }
         choices.into_iter().map(|choice| generated(choice, options, decoding)).collect()
     }
 
@@ -294,14 +307,19 @@ fn generated(
     let mut log_prob = told
         .token_logprobs
         .into_iter()
-        .map(|value| value.filter(|value| value.is_finite()))
+        .map(|value| value.filter(|value| (LEAST_LOG_PROB..=ROUNDING).contains(value)))
+        .map(|value| value.map(|value| value.min(0.0)))
         .collect::<Option<Vec<f64>>>()
-        .context("a log-probability is missing or not finite")?;
+        .with_context(|| {
+            format!("a log-probability is missing or out of range, expected {LEAST_LOG_PROB} to 0")
+        })?;
     let is_told = token_ids.is_some();
     let token_ids = match token_ids {
         Some(token_ids) => token_ids,
         None => decoding.tokenizer.encode(&text)?,
     };
+    let (count, most) = (token_ids.len(), options.max_new_tokens);
+    ensure!((1..=most).contains(&count), "a response of {count} tokens, expected 1 to {most}");
     let is_guess = token_ids.len() != log_prob.len();
     ensure!(
         !(is_guess && is_told),
@@ -311,7 +329,7 @@ fn generated(
     );
     if is_guess {
         // The text as a whole keeps its log-probability, whatever its tokens.
-        let mean = log_prob.iter().sum::<f64>() / token_ids.len().max(1) as f64;
+        let mean = log_prob.iter().sum::<f64>() / count as f64;
         log_prob = vec![mean; token_ids.len()];
     }
     if let Some(id) = token_ids.iter().find(|id| **id as usize >= decoding.vocab_size) {
@@ -326,4 +344,45 @@ fn generated(
         other => bail!("the response ended by {other:?}, expected \"stop\" or \"length\""),
     };
     Ok((Generated { token_ids, log_prob, entropy: Vec::new(), mask: None, finish }, is_guess))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// Converts an answer's choice, with at most three tokens of a vocabulary of 256.
+    fn read(choice: &Value) -> Result<(Generated, bool), String> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tiny_qwen2_tied");
+        let tokenizer = TextTokenizer::load(&folder).map_err(|error| error.to_string())?;
+        let decoding = ReplyDecoding { tokenizer: &tokenizer, stop: &[], vocab_size: 256 };
+        let options = GenerationOptions { max_new_tokens: 3, ..GenerationOptions::default() };
+        let choice = Choice::deserialize(choice).map_err(|error| error.to_string())?;
+        generated(choice, &options, decoding).map_err(|error| format!("{error:#}"))
+    }
+
+    fn choice(ids: &[u32], log_probs: &[f64]) -> Value {
+        json!({
+            "index": 0, "text": "", "finish_reason": "length", "token_ids": ids,
+            "logprobs": {"token_logprobs": log_probs},
+        })
+    }
+
+    #[test]
+    fn responses_that_no_policy_draws_are_refused() {
+        let (response, _) = read(&choice(&[1, 2], &[-0.5, 1e-7])).unwrap();
+        assert_eq!(response.log_prob, [-0.5, 0.0]);
+        for (ids, log_probs, expected) in [
+            (&[1, 2, 3, 4][..], &[-1.0; 4][..], "a response of 4 tokens, expected 1 to 3"),
+            (&[], &[], "a response of 0 tokens, expected 1 to 3"),
+            (&[1], &[5.0], "a log-probability is missing or out of range, expected -10000 to 0"),
+            (&[1], &[-1e308], "a log-probability is missing or out of range"),
+            (&[1, 2], &[-1.0], "2 tokens with 1 log-probabilities"),
+            (&[256], &[-1.0], "token 256, expected ids below vocab_size = 256"),
+        ] {
+            let error = read(&choice(ids, log_probs)).unwrap_err();
+            assert!(error.starts_with(expected), "{error}");
+        }
+    }
 }

@@ -77,7 +77,7 @@ impl WarmupConfig {
     ///
     /// Names the file, the field, its value and what was expected.
     pub fn load(path: &Path) -> anyhow::Result<Self> {
-        let text = std::fs::read_to_string(path)
+        let text = whole_file::read_text_at_most(path, whole_file::LONGEST_TEXT_BYTES)
             .with_context(|| format!("{}: cannot read", path.display()))?;
         let config: Self = toml::from_str(&text).map_err(|error| {
             anyhow::anyhow!("{}: {}", path.display(), plain_words(&one_line(&error)))

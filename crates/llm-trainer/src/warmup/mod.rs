@@ -74,7 +74,9 @@ pub struct Measurement {
 
 /// Returns the record of an earlier warm-up at `config.output`, if it has the same configuration.
 pub fn cached(config: &WarmupConfig) -> Option<WarmupRecord> {
-    let text = std::fs::read_to_string(config.output.join(RECORD)).ok()?;
+    let text =
+        whole_file::read_text_at_most(&config.output.join(RECORD), whole_file::LONGEST_TEXT_BYTES)
+            .ok()?;
     let record: WarmupRecord = serde_json::from_str(&text).ok()?;
     let same = WarmupConfig { output: config.output.clone(), ..record.config.clone() } == *config;
     (same && config.output.join("model.safetensors").exists()).then_some(record)

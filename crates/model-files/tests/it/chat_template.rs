@@ -1,3 +1,5 @@
+use std::time::{Duration, Instant};
+
 use model_files::chat_template::{ChatTemplate, Message};
 use serde::Deserialize;
 use workspace_tests::files::{folder, message};
@@ -100,4 +102,93 @@ fn what_a_template_refuses_is_passed_on() {
     let template = ChatTemplate::load(folder.path()).unwrap().unwrap();
     let text = message(template.render(&[Message::new("assistant", "I")], true), folder.path());
     assert!(text.contains("Conversation roles must alternate user/assistant"), "{text}");
+}
+
+/// Templates that took for ever, ran out of memory or overflowed the stack. `M` is replaced by many copies.
+#[test]
+fn hostile_templates_are_refused_in_bounded_time() {
+    let double = |step: &str| {
+        format!(
+            "{{% set n = namespace(s='ab') %}}{{% for i in range(60) %}}{{% set n.s = {step} %}}{{% endfor %}}{{{{ n.s }}}}"
+        )
+    };
+    let hostile = [
+        "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}".to_owned(),
+        "{% for a in range(100000) %}{% for b in range(100000) %}xxxxxxxxxxxxxxxxx{% endfor %}{% endfor %}".to_owned(),
+        format!("{{% for a in range(100000) %}}{}{{% endfor %}}", "x".repeat(60_000)),
+        format!("{{% set t %}}{{% for a in range(100000) %}}{}{{% endfor %}}{{% endset %}}", "x".repeat(60_000)),
+        double("n.s ~ n.s"),
+        double("n.s + n.s"),
+        double("n.s * 200"),
+        double("[n.s, n.s]"),
+        double("{'a': n.s, 'b': n.s}"),
+        double("dict(a=n.s, b=n.s)"),
+        double("[n.s, n.s] | join(n.s)"),
+        double("n.s | replace('', n.s)"),
+        double("n.s.replace('a', n.s)"),
+        double("n.s.join([n.s, n.s])"),
+        double("'%s%s' | format(n.s, n.s)"),
+        double("'{0}{0}'.format(n.s)"),
+        double("n"),
+        double("[n, n]"),
+        double("namespace(a=n.s, b=n.s)"),
+        "{% macro f(x) %}{{ x }}{{ x }}{% endmacro %}{% set n = namespace(s='ab') %}{% for i in range(60) %}{% set n.s = f(n.s) %}{% endfor %}".to_owned(),
+        "{% set n = namespace(l=[1]) %}{% for i in range(60) %}{% set n.l = n.l + n.l %}{% endfor %}{{ n.l }}".to_owned(),
+        "{% macro f(x) %}{{ f(x) }}{% endmacro %}{{ f(1) }}".to_owned(),
+        "{{ '%1000000000d' | format(1) }}".to_owned(),
+        "{{ '%*d' | format(1000000000, 1) }}".to_owned(),
+        "{{ '{:1000000000d}'.format(1) }}".to_owned(),
+        "{{ 'a\nb' | indent(100000000000) }}".to_owned(),
+        "{{ [1, [2]] | tojson(indent=100000000000) }}".to_owned(),
+        "{{ 'x' * 100000000 }}".to_owned(),
+        format!("{{{{ {}1 }}}}", "not ".repeat(100_000)),
+        format!("{{{{ {}1 }}}}", "not ".repeat(16_000)),
+        format!("{{{{ {}1 }}}}", "-".repeat(64_000)),
+        format!("{{{{ 1{} }}}}", "|string".repeat(9_000)),
+        format!("{{{{ 1{} }}}}", "+1".repeat(30_000)),
+        format!("{{{{ {}1{} }}}}", "[".repeat(30_000), "]".repeat(30_000)),
+        format!("{}{}", "{% if 1 %}".repeat(3_000), "{% endif %}".repeat(3_000)),
+        format!("{{{{ {} }}}}", vec!["'x' * 256"; 400].join("~")),
+    ];
+    for source in hostile {
+        let start = Instant::now();
+        let folder = folder(&[("chat_template.jinja", &source)]);
+        let refused = ChatTemplate::load(folder.path())
+            .and_then(|template| template.unwrap().render(&[Message::new("user", "hi")], true));
+        let shown = &source[..source.len().min(100)];
+        assert!(refused.is_err(), "{shown}: {} bytes", refused.unwrap().len());
+        assert!(start.elapsed() < Duration::from_secs(20), "{shown}: {:?}", start.elapsed());
+    }
+}
+
+/// The nesting that is allowed fits the stack of a thread.
+#[test]
+fn the_longest_tags_are_read_and_rendered() {
+    let most = [
+        format!("{{{{ {}1 }}}}", "not ".repeat(1_000)),
+        format!("{{{{ {}1 }}}}", "-".repeat(1_000)),
+        format!("{{{{ 1{} }}}}", "|string".repeat(500)),
+        format!("{{{{ a{} }}}}", "~a".repeat(500)),
+        "{% macro f(x) %}{% if x %}{{ f(x - 1) }}{% endif %}{% endmacro %}{{ f(15) }}".to_owned(),
+    ];
+    for source in most {
+        let folder = folder(&[("chat_template.jinja", &source)]);
+        let template = ChatTemplate::load(folder.path()).unwrap().unwrap();
+        let rendered = template.render(&[Message::new("user", "hi")], true);
+        assert!(rendered.is_ok(), "{rendered:?}");
+    }
+}
+
+/// Bounds leave room for long conversations.
+#[test]
+fn a_thousand_long_turns_are_rendered() {
+    let source = "{% set n = namespace(count=0, all='') %}{% for m in messages[::-1] %}\
+                  {% set n.count = n.count + messages | length * 0 + 1 %}{{ m.content | trim }}{% endfor %}{{ n.count }}";
+    let folder = folder(&[("chat_template.jinja", source)]);
+    let template = ChatTemplate::load(folder.path()).unwrap().unwrap();
+    let text = "word ".repeat(1_000);
+    let messages: Vec<Message> = (0..1_000).map(|_| Message::new("user", &text)).collect();
+    let text = template.render(&messages, true).unwrap();
+    assert_eq!(text.len(), 1_000 * 4_999 + 4);
+    assert!(text.ends_with("word1000"));
 }

@@ -1,6 +1,7 @@
 //! A model's directory beside its weights, through the public interface.
 
 mod chat_template;
+mod fuzz;
 mod stop_strings;
 mod text_tokenizer;
 

@@ -120,3 +120,27 @@ fn a_damaged_tokenizer_never_panics() {
     }
     assert!(refused > 100, "{refused}");
 }
+
+/// 36 doublings made 64 GiB of one character.
+#[test]
+fn a_normaliser_that_grows_texts_without_bound_is_refused() {
+    let text = std::fs::read_to_string(data("tiny_qwen2/tokenizer.json")).unwrap();
+    let step = r#"{"type": "Replace", "pattern": {"String": "a"}, "content": "aa"}"#;
+    let with = |steps: usize| {
+        let mut json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let steps: Vec<serde_json::Value> =
+            (0..steps).map(|_| serde_json::from_str(step).unwrap()).collect();
+        json["normalizer"] = serde_json::json!({ "type": "Sequence", "normalizers": steps });
+        folder(&[("tokenizer.json", &json.to_string())])
+    };
+    let bomb = with(36);
+    assert_eq!(
+        message(TextTokenizer::load(bomb.path()), bomb.path()),
+        "DIR/tokenizer.json: its normaliser may make a text 68719476736 times as long, expected at most 4096"
+    );
+    let tokenizer = TextTokenizer::load(with(3).path()).unwrap();
+    assert_eq!(tokenizer.encode("ab").unwrap(), [97, 97, 97, 97, 97, 97, 97, 97, 98]);
+    let long = "b".repeat((64 << 20) + 1);
+    let error = tokenizer.encode(&long).unwrap_err().to_string();
+    assert!(error.contains("the normaliser may make 8 times as long"), "{error}");
+}

@@ -1,20 +1,20 @@
 //! Rows of a CSV file, whose first line names the columns.
 
 use std::fs::File;
-use std::io::{Cursor, Read};
+use std::io::Cursor;
 use std::path::Path;
 
 use csv::{ByteRecord, ReaderBuilder};
 use serde_json::Value;
 
+use super::packed_size::read_table;
 use super::row::{Row, Rows, read_error, utf8};
 use super::{BadRow, DatasetError, RowPlace, RowProblem};
 
-pub(super) fn csv_rows(path: &Path, mut file: File) -> Result<Rows, DatasetError> {
+pub(super) fn csv_rows(path: &Path, file: File) -> Result<Rows, DatasetError> {
     let name = path.to_path_buf();
     let failed = move |error: std::io::Error| read_error(&name, error);
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).map_err(&failed)?;
+    let bytes = read_table(file).map_err(&failed)?;
     // Rows of another length are bad rows, not the end of the file.
     let mut reader = ReaderBuilder::new().flexible(true).from_reader(Cursor::new(bytes));
     let header = reader.byte_headers().map_err(|error| failed(error.into()))?;

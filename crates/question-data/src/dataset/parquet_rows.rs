@@ -5,10 +5,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use parquet::errors::ParquetError;
+use parquet::file::metadata::RowGroupMetaData;
+use parquet::file::reader::FileReader;
 use parquet::file::serialized_reader::SerializedFileReader;
 use parquet::record::Field;
 use serde_json::{Number, Value};
+use whole_file::LONGEST_LINE_BYTES;
 
+use super::packed_size::UnpackedBytes;
 use super::row::{Row, Rows, read_error};
 use super::{DatasetError, RowPlace};
 
@@ -17,7 +21,10 @@ pub(super) fn parquet_rows(path: &Path, file: File) -> Result<Rows, DatasetError
     let failed = move |problem: String| {
         read_error(&name, std::io::Error::other(format!("as parquet: {problem}")))
     };
+    let packed_bytes = file.metadata().map_err(|source| read_error(path, source))?.len();
+    let mut unpacked = UnpackedBytes::of(packed_bytes);
     let reader = guarded(|| SerializedFileReader::new(file)).map_err(&failed)?;
+    check_columns(&reader, packed_bytes).map_err(&failed)?;
     let mut rows = reader.into_iter();
     let mut index = 0;
     let mut broken = false;
@@ -26,12 +33,50 @@ pub(super) fn parquet_rows(path: &Path, file: File) -> Result<Rows, DatasetError
         if broken {
             return None;
         }
-        let row = guarded(|| rows.next().transpose()).transpose()?;
+        let row = guarded(|| rows.next().transpose()).transpose()?.and_then(|row| {
+            let row = object(row.into_columns());
+            let bytes = text_bytes(&row);
+            if bytes > LONGEST_LINE_BYTES {
+                return Err(format!(
+                    "a row of {bytes} bytes, expected at most {LONGEST_LINE_BYTES}"
+                ));
+            }
+            unpacked.add(bytes as u64).map_err(|error| error.to_string())?;
+            Ok(row)
+        });
         broken = row.is_err();
         index += 1;
         let place = RowPlace::Row(index);
-        Some(row.map(|row| (place, Ok(object(row.into_columns())))).map_err(&failed))
+        Some(row.map(|row| (place, Ok(row))).map_err(&failed))
     })))
+}
+
+/// Refuses columns that unpack to more than belongs to the file, or whose values are too long, before a page is read.
+fn check_columns(reader: &impl FileReader, packed_bytes: u64) -> Result<(), String> {
+    let mut unpacked = UnpackedBytes::of(packed_bytes);
+    for column in reader.metadata().row_groups().iter().flat_map(RowGroupMetaData::columns) {
+        let bytes = u64::try_from(column.uncompressed_size()).unwrap_or(0);
+        unpacked.add(bytes).map_err(|error| error.to_string())?;
+        let values = u64::try_from(column.num_values()).unwrap_or(0).max(1);
+        if bytes / values > LONGEST_LINE_BYTES as u64 {
+            let name = column.column_path().string();
+            return Err(format!("{values} values of column {name} have {bytes} bytes"));
+        }
+    }
+    Ok(())
+}
+
+/// Bytes of the names and texts of a row.
+fn text_bytes(row: &Row) -> usize {
+    fn of(value: &Value) -> usize {
+        match value {
+            Value::String(text) => text.len(),
+            Value::Array(list) => list.iter().map(of).sum::<usize>() + list.len(),
+            Value::Object(row) => text_bytes(row),
+            _ => size_of::<Value>(),
+        }
+    }
+    row.iter().map(|(name, value)| name.len() + of(value)).sum()
 }
 
 /// The `parquet` crate panics on some damaged pages where it should return an error: about one in two hundred files

@@ -1,12 +1,14 @@
 //! A file to its rows, each one JSON object.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::Path;
 
 use serde_json::Value;
+use whole_file::{LONGEST_LINE_BYTES, NumberedLine, NumberedLines, open_regular};
 
 use super::csv_rows::csv_rows;
+use super::packed_size::{Unpacked, read_table};
 use super::parquet_rows::parquet_rows;
 use super::row::{Row, Rows, read_error, utf8};
 use super::{BadRow, DatasetError, RowPlace, RowProblem};
@@ -15,9 +17,10 @@ use super::{BadRow, DatasetError, RowPlace, RowProblem};
 pub(super) fn rows(path: &Path) -> Result<Rows, DatasetError> {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let ends_in = |ending: &str| name.strip_suffix(ending).is_some();
-    let open = || File::open(path).map_err(|source| read_error(path, source));
+    let open = || open_regular(path).map_err(|source| read_error(path, source));
     if ends_in(".jsonl.zst") {
-        Ok(lines(path, unpack(path, open()?)?))
+        let unpacked = unpack(open()?).map_err(|source| read_error(path, source))?;
+        Ok(lines(path, BufReader::new(unpacked)))
     } else if ends_in(".jsonl") {
         Ok(lines(path, BufReader::new(open()?)))
     } else if ends_in(".json") {
@@ -34,18 +37,17 @@ pub(super) fn rows(path: &Path) -> Result<Rows, DatasetError> {
 /// One object a line.
 fn lines(path: &Path, reader: impl BufRead + 'static) -> Rows {
     let path = path.to_path_buf();
-    let parse = move |(index, line): (usize, std::io::Result<Vec<u8>>)| match line {
+    let parse = move |line: io::Result<NumberedLine>| match line {
         Err(source) => Some(Err(read_error(&path, source))),
-        Ok(line) if line.trim_ascii().is_empty() => None,
-        Ok(line) => Some(Ok((RowPlace::Line(index + 1), object_of(&line)))),
+        Ok(line) if line.bytes.trim_ascii().is_empty() => None,
+        Ok(line) => Some(Ok((RowPlace::Line(line.number), object_of(&line.bytes)))),
     };
-    Box::new(reader.split(b'\n').enumerate().filter_map(parse))
+    Box::new(NumberedLines::new(reader, LONGEST_LINE_BYTES).filter_map(parse))
 }
 
 /// One list of objects; where the text does not begin as a list, one object a line.
-fn json(path: &Path, mut file: File) -> Result<Rows, DatasetError> {
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).map_err(|source| read_error(path, source))?;
+fn json(path: &Path, file: File) -> Result<Rows, DatasetError> {
+    let bytes = read_table(file).map_err(|source| read_error(path, source))?;
     let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
     if text.trim_ascii_start().first() != Some(&b'[') {
         return Ok(lines(path, Cursor::new(bytes)));
@@ -90,11 +92,10 @@ fn in_line(error: &serde_json::Error) -> String {
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-fn unpack(path: &Path, file: File) -> Result<Cursor<Vec<u8>>, DatasetError> {
-    let mut text = Vec::new();
-    ruzstd::decoding::StreamingDecoder::new(BufReader::new(file))
-        .map_err(|error| read_error(path, std::io::Error::other(format!("not zstd: {error}"))))?
-        .read_to_end(&mut text)
-        .map_err(|source| read_error(path, source))?;
-    Ok(Cursor::new(text))
+/// The text of a zstd file, unpacked as it is read.
+fn unpack(file: File) -> io::Result<impl Read + 'static> {
+    let packed_bytes = file.metadata()?.len();
+    let text = ruzstd::decoding::StreamingDecoder::new(BufReader::new(file))
+        .map_err(|error| io::Error::other(format!("not zstd: {error}")))?;
+    Ok(Unpacked::new(text, packed_bytes))
 }

@@ -2,6 +2,8 @@
 
 mod data_check;
 mod dataset;
+mod fuzz;
+mod hostile;
 mod prompt;
 mod row_layouts;
 mod row_rules;

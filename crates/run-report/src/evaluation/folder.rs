@@ -7,8 +7,8 @@
 //! table.md           the same for people
 //! ```
 
-use std::fs::{self, File, TryLockError};
-use std::io::{self, BufRead, BufReader, Write};
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 use messages::plain_words;
@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 use training_run::saved_rollouts::first_difference;
-use whole_file::{LONGEST_TEXT_BYTES, read_text_at_most};
-use whole_file::{WriteError, write_atomically};
+use whole_file::{FolderLock, WriteError, write_atomically};
+use whole_file::{LONGEST_RECORD_BYTES, LONGEST_TEXT_BYTES, open_regular, read_text_at_most};
 
 use super::bootstrap::Estimate;
 use super::measures::SetResult;
@@ -104,8 +104,8 @@ impl Results {
 #[derive(Debug)]
 pub struct ResultsFolder {
     root: PathBuf,
-    /// Lock held while writing; the system releases it when the process ends.
-    _lock: Option<File>,
+    /// Lock held while writing.
+    _lock: Option<FolderLock>,
 }
 
 impl ResultsFolder {
@@ -253,20 +253,15 @@ impl ResultsFolder {
 }
 
 /// Locks a folder against other processes.
-fn lock(root: &Path) -> Result<File, FolderError> {
-    let path = root.join(".lock");
-    let file = File::create(&path).map_err(WriteError::of(&path, "create"))?;
-    match file.try_lock() {
-        Err(TryLockError::WouldBlock) => Err(FolderError::InUse { path: root.to_path_buf() }),
-        // Some file systems have no locks.
-        Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
-    }
+fn lock(root: &Path) -> Result<FolderLock, FolderError> {
+    let lock = FolderLock::take(root).map_err(WriteError::of(root, "lock"))?;
+    lock.ok_or_else(|| FolderError::InUse { path: root.to_path_buf() })
 }
 
 /// Reads the responses of a file and the offset at which each ends. A torn last line is left out; a missing file is empty.
 fn read_lines(path: &Path, samples: usize) -> Result<(Vec<Response>, Vec<u64>), FolderError> {
     let fault = |source| FolderError::Read { path: path.to_path_buf(), source };
-    let file = match File::open(path) {
+    let file = match open_regular(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Ok((Vec::new(), Vec::new()));
@@ -277,7 +272,8 @@ fn read_lines(path: &Path, samples: usize) -> Result<(Vec<Response>, Vec<u64>), 
     let (mut line, mut end) = (Vec::new(), 0);
     loop {
         line.clear();
-        end += reader.read_until(b'\n', &mut line).map_err(fault)? as u64;
+        let mut rest = reader.by_ref().take(LONGEST_RECORD_BYTES as u64);
+        end += rest.read_until(b'\n', &mut line).map_err(fault)? as u64;
         if line.last() != Some(&b'\n') {
             return Ok((responses, ends));
         }

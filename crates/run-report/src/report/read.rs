@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use training_run::metrics::StepMetrics;
+use whole_file::{LONGEST_TEXT_BYTES, read_text_at_most};
 
 use super::{ReportRun, SampleRecord, StepRecord};
 use crate::run_view::{RunView, RunViewError, ViewedSample};
@@ -40,7 +41,8 @@ impl ReportRun {
                 samples.extend(worth_reading(step, responses));
             }
         }
-        let config_toml = std::fs::read_to_string(view.directory().config()).unwrap_or_default();
+        let config_toml =
+            read_text_at_most(&view.directory().config(), LONGEST_TEXT_BYTES).unwrap_or_default();
         let name = view.name().to_owned();
         Ok(Self { name, description: String::new(), steps, samples, config_toml })
     }

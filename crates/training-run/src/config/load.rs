@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use messages::{nearest, plain_words};
 use question_data::dataset::DataSource;
 use toml::{Table, Value};
+use whole_file::{LONGEST_TEXT_BYTES, read_text_at_most};
 
 use super::field::inside;
 use super::{ConfigError, Field, RunConfig, fields, schema, verl};
@@ -26,7 +27,7 @@ impl RunConfig {
     /// [`ConfigError`]: a syntax error, unknown key or wrong type with file, line and column; an override with
     /// the keys it may have meant.
     pub fn load(path: &Path, overrides: &[String]) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(path)
+        let text = read_text_at_most(path, LONGEST_TEXT_BYTES)
             .map_err(|source| ConfigError::Read { path: path.to_path_buf(), source })?;
         Self::parse(&text, path, overrides)
     }

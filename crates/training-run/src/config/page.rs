@@ -70,6 +70,9 @@ The same command, given again, continues the run after its newest whole checkpoi
 it from there. One of another run starts a copy in the folder of its own `name`, whose settings may differ. `--resume never` fails if
 the folder holds a run. Exit codes: [first run](first-run.md#exit-codes).
 
+One process trains a run at a time: a second one stops with a line. A run whose `metrics.jsonl` ends before its checkpoint does not
+continue; an earlier checkpoint does.
+
 ## Changing a run
 
 These fields may change when a run continues in its folder. What changes in the results:

@@ -19,7 +19,7 @@ pub struct ParallelSection {
     /// parallelism). It divides the number of processes, the model's heads, `intermediate_size` and
     /// `vocab_size`. It divides the key/value heads or is a multiple of them. The other processes
     /// are replicas, over which `zero` shards. A run may continue with another value.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 1024))]
     pub tensor: usize,
     /// Exchange gradients and parameters of blocks while other blocks are computed; the numbers are
     /// the same. `false` waits for each exchange, to measure the difference.

@@ -15,6 +15,12 @@ use super::{ConfigError, LoraSection, MasterWeights, RewardModelSection, RunConf
 use crate::metrics::METRICS;
 use crate::schedule::Schedule;
 
+/// Most responses of one training step.
+const MOST_RESPONSES: usize = 1 << 20;
+
+/// Longest name of a run, in bytes; file systems take 255.
+const LONGEST_NAME: usize = 128;
+
 /// A checked configuration: the only thing a trainer starts from.
 ///
 /// Paths are absolute or relative to the working directory, every value is in range.
@@ -187,8 +193,9 @@ impl RunConfig {
         let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
         let good = !self.name.starts_with(['.', '-'])
             && !self.name.is_empty()
+            && self.name.len() <= LONGEST_NAME
             && self.name.chars().all(plain);
-        let expected = "letters, digits, `.`, `_` and `-`, starting with a letter, digit or `_`: it names a folder";
+        let expected = "at most 128 letters, digits, `.`, `_` and `-`, starting with a letter, digit or `_`: it names a folder";
         problems.require(good, "name", &self.name, expected);
         let output = &self.output_directory;
         problems.require(!output.is_empty(), "output_directory", output, "a folder");
@@ -222,6 +229,15 @@ impl RunConfig {
 
     fn check_rollout(&self, problems: &mut Problems) {
         let rollout = &self.rollout;
+        let most = (MOST_RESPONSES / rollout.prompts_per_step.max(1)).max(1);
+        let expected = format!(
+            "at most {most} where rollout.prompts_per_step is {}: {MOST_RESPONSES} responses a step",
+            rollout.prompts_per_step
+        );
+        // Each alone is reported as out of range.
+        let is_named = rollout.prompts_per_step.max(rollout.group_size) > MOST_RESPONSES;
+        let fits = rollout.group_size <= most || is_named;
+        problems.require(fits, "rollout.group_size", rollout.group_size, &expected);
         // Of temperatures, training takes none but those that have a gradient.
         let shares = rollout.sampling().checks();
         for RangeCheck { field, value, holds, expected } in &shares[1..] {

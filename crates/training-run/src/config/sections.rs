@@ -103,6 +103,7 @@ pub struct ModelSection {
     pub device: Device,
     /// CPU threads; 0 takes `OMP_NUM_THREADS`, else one per core.
     #[serde(default)]
+    #[schemars(range(max = 1024))]
     pub threads: usize,
 }
 
@@ -120,7 +121,7 @@ pub struct DataSection {
     pub prompt: PromptFormat,
     /// Longest prompt, in tokens.
     #[serde(default = "default_max_prompt_tokens")]
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 16_777_216))]
     pub max_prompt_tokens: usize,
     /// Treatment of a longer prompt: `"error"` refuses to start, `"drop"` leaves it out and counts
     /// it, `"truncate-left"` removes its first tokens.
@@ -137,13 +138,13 @@ fn default_max_prompt_tokens() -> usize {
 #[serde(default, deny_unknown_fields)]
 pub struct RolloutSection {
     /// Questions of one training step.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 1_048_576))]
     pub prompts_per_step: usize,
     /// Responses sampled to each question; at least 2 if the advantage compares them.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 1_048_576))]
     pub group_size: usize,
     /// Longest response, in tokens, end-of-sequence token included.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 16_777_216))]
     pub max_response_tokens: usize,
     /// Softmax temperature of sampling, log-probabilities and entropy.
     #[schemars(extend("exclusiveMinimum" = 0))]
@@ -167,7 +168,7 @@ pub struct RolloutSection {
     /// Sequences that decode together; changes speed and memory, never the tokens drawn. When one
     /// ends, the next takes its place. Each needs memory for the longest prompt and
     /// `max_response_tokens`.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 65_536))]
     pub rows: usize,
     /// Decode on the CPU by matrix products made for few rows. A row gives the same bits whatever
     /// decodes beside it. With many rows it is faster or slower than libtorch, depending on the
@@ -224,6 +225,7 @@ pub struct RewardSection {
     #[serde(deserialize_with = "by_name::reward_kinds")]
     pub kind_by_source: BTreeMap<String, RewardKind>,
     /// Threads that judge during sampling; 0 takes one per core. Changes speed, never a reward.
+    #[schemars(range(max = 1024))]
     pub threads: usize,
     /// Reward of each verdict.
     pub values: reward_math::Reward,
@@ -261,7 +263,7 @@ pub struct AlgorithmSection {
     /// Prompts of one optimiser step; divides `rollout.prompts_per_step`.
     pub mini_batch_prompts: usize,
     /// Passes over the responses of a step.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 65_536))]
     pub epochs: usize,
     /// Weight of the entropy bonus in the loss, reward per nat.
     pub entropy_coefficient: f64,
@@ -300,10 +302,11 @@ impl Default for AlgorithmSection {
 #[serde(deny_unknown_fields)]
 pub struct TrainingSection {
     /// Training steps; each is one rollout batch.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 1_000_000_000))]
     pub steps: u64,
     /// Tokens of one micro-batch; at least `data.max_prompt_tokens + rollout.max_response_tokens`.
     #[serde(default = "default_micro_batch_tokens")]
+    #[schemars(range(max = 1_073_741_824))]
     pub micro_batch_tokens: usize,
     /// Memory for activations of the backward pass; what does not fit is computed again. Changes
     /// speed and memory, not a bit of the result.
@@ -334,7 +337,7 @@ pub struct EvaluationSection {
     /// Number of questions, from the first; 0 is all.
     pub questions: usize,
     /// Responses to each question; 1 if `temperature` is 0.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 65_536))]
     pub samples: usize,
     /// Softmax temperature; 0 takes the likeliest token.
     #[schemars(range(min = 0.0))]

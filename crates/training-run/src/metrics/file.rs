@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use thiserror::Error;
-use whole_file::{WriteError, write_atomically};
+use whole_file::{LONGEST_LINE_BYTES, NumberedLines, WriteError, open_regular, write_atomically};
 
 use super::StepMetrics;
 
@@ -98,17 +98,17 @@ impl MetricsWriter {
 ///
 /// [`MetricsError`], naming file and line.
 pub fn read_metrics(path: &Path) -> Result<Vec<StepMetrics>, MetricsError> {
-    let bytes = std::fs::read(path)
-        .map_err(|source| MetricsError::Read { path: path.to_path_buf(), source })?;
-    let complete = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+    let fault = |source| MetricsError::Read { path: path.to_path_buf(), source };
+    let reader = BufReader::new(open_regular(path).map_err(fault)?);
     let mut steps = Vec::new();
-    for (index, line) in bytes[..complete].split(|&byte| byte == b'\n').enumerate() {
-        if line.is_empty() {
-            continue;
+    for line in NumberedLines::new(reader, LONGEST_LINE_BYTES) {
+        let line = line.map_err(fault)?;
+        if !line.is_complete {
+            break;
         }
-        let step = parse_line(line).map_err(|problem| MetricsError::Line {
+        let step = parse_line(&line.bytes).map_err(|problem| MetricsError::Line {
             path: path.to_path_buf(),
-            line: index + 1,
+            line: line.number,
             problem,
         })?;
         steps.push(step);

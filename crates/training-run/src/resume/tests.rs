@@ -190,3 +190,57 @@ fn a_pointer_that_is_damaged_is_named_and_does_without() {
     assert!(matches!(started.origin, Origin::Rewind(_, Checkpoint { step: 4, .. })), "{started:?}");
     assert_eq!(started.notes, Vec::<String>::new());
 }
+
+/// Two trainings of one folder lost rows: the next resume went on without a word.
+#[test]
+fn metrics_that_end_before_the_checkpoint_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("run");
+    run(&root, &[2, 4]);
+    let metrics = root.join("metrics.jsonl");
+    let rows = |last: u64| {
+        let text: String =
+            (1..=last).map(|step| format!("{{\"step\":{step},\"a\":1}}\n")).collect();
+        fs::write(&metrics, text).unwrap();
+    };
+    for last in [4, 5] {
+        rows(last);
+        origin(&root, "a = 1\n", &Resume::Auto).unwrap();
+    }
+    rows(3);
+    let text = said(&root, "auto");
+    assert!(
+        text.starts_with(
+            "DIR/run/metrics.jsonl: ends with step 3, before the checkpoint of step 4; expected"
+        ),
+        "{text}"
+    );
+    let earlier = root.join("checkpoints/step-2").display().to_string();
+    origin(&root, "a = 1\n", &earlier.parse().unwrap()).unwrap();
+    let latest = Resume::From(root.join("checkpoints/step-4"));
+    origin(&folder.path().join("copy"), "a = 1\n", &latest).unwrap();
+}
+
+#[test]
+fn a_run_is_trained_by_one_process_and_from_where_it_stands() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("run");
+    run(&root, &[2]);
+    let directory = RunDirectory::open(&root).unwrap();
+    let start = directory.latest_checkpoint().unwrap();
+    let lock = RunDirectory::lock(&root).unwrap();
+    let text = RunDirectory::lock(&root).unwrap_err().to_string();
+    assert!(
+        text.ends_with("run: another process trains this run, expected one at a time"),
+        "{text}"
+    );
+    directory.check_latest(start.as_ref()).unwrap();
+    directory.finish_checkpoint(4, directory.begin_checkpoint(4).unwrap(), 0).unwrap();
+    let text = directory.check_latest(start.as_ref()).unwrap_err().to_string();
+    assert!(
+        text.contains("trained this run meanwhile, up to step 4; expected it as it was"),
+        "{text}"
+    );
+    drop(lock);
+    RunDirectory::lock(&root).unwrap();
+}

@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde::Serialize;
-use whole_file::{WriteError, write_atomically};
+use whole_file::{LONGEST_TEXT_BYTES, WriteError, read_at_most, write_atomically};
 
 use super::{Checkpoint, RunDirectory, RunDirectoryError, pretty_json, step_of};
 use crate::resume::Change;
@@ -54,7 +54,7 @@ impl RunDirectory {
             return Ok(());
         }
         let path = self.root.join("changes.jsonl");
-        let mut lines = match fs::read(&path) {
+        let mut lines = match read_at_most(&path, LONGEST_TEXT_BYTES) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             read => {
                 read.map_err(|source| RunDirectoryError::Read { path: path.clone(), source })?

@@ -1,12 +1,13 @@
 //! Identity of the run that a rollout belongs to.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use whole_file::open_regular;
 
 use super::error::SavedRolloutError;
 use crate::config::RunConfig;
@@ -138,7 +139,7 @@ pub fn fingerprint(files: &[PathBuf]) -> Result<String, SavedRolloutError> {
 }
 
 fn add_file(hash: &mut Sha256, path: &Path) -> io::Result<()> {
-    let mut file = File::open(path)?;
+    let mut file = open_regular(path)?;
     let length = file.metadata()?.len();
     hash.update(length.to_le_bytes());
     // Small files are read whole.

@@ -404,9 +404,9 @@ fn all_problems_are_reported_at_once_under_the_name_of_the_file() {
     let overrides = ["optimizer.learning_rate=-1".to_owned()];
     assert_eq!(
         message(Run::load(&folder.path().join("run.toml"), &overrides), folder.path()),
-        "DIR/run.toml: `rollout.rows` is 0, expected at least 1\n  \
+        "DIR/run.toml: `rollout.rows` is 0, expected 1 to 65536\n  \
          `optimizer.learning_rate` is -1.0, expected a finite number above 0\n  \
-         `training.steps` is 0, expected at least 1"
+         `training.steps` is 0, expected 1 to 1000000000"
     );
 }
 

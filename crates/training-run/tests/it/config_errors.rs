@@ -193,11 +193,11 @@ fn values_out_of_range_are_named_with_what_was_expected() {
             "rollout.temperature=0.0",
             "`rollout.temperature` is 0.0, expected a finite number above 0",
         ),
-        ("rollout.group_size=0", "`rollout.group_size` is 0, expected at least 1"),
-        ("rollout.rows=0", "`rollout.rows` is 0, expected at least 1"),
+        ("rollout.group_size=0", "`rollout.group_size` is 0, expected 1 to 1048576"),
+        ("rollout.rows=0", "`rollout.rows` is 0, expected 1 to 65536"),
         (
             "rollout.max_response_tokens=0",
-            "`rollout.max_response_tokens` is 0, expected at least 1",
+            "`rollout.max_response_tokens` is 0, expected 1 to 16777216",
         ),
         (
             "algorithm.mini_batch_prompts=5",
@@ -207,17 +207,17 @@ fn values_out_of_range_are_named_with_what_was_expected() {
             "algorithm.mini_batch_prompts=0",
             "`algorithm.mini_batch_prompts` is 0, expected a divisor",
         ),
-        ("algorithm.epochs=0", "`algorithm.epochs` is 0, expected at least 1"),
+        ("algorithm.epochs=0", "`algorithm.epochs` is 0, expected 1 to 65536"),
         (
             "algorithm.entropy_coefficient=nan",
             "`algorithm.entropy_coefficient` is NaN, expected a finite number",
         ),
-        ("training.steps=0", "`training.steps` is 0, expected at least 1"),
+        ("training.steps=0", "`training.steps` is 0, expected 1 to 1000000000"),
         (
             "training.micro_batch_tokens=2047",
             "`training.micro_batch_tokens` is 2047, expected at least 2048",
         ),
-        ("data.max_prompt_tokens=0", "`data.max_prompt_tokens` is 0, expected at least 1"),
+        ("data.max_prompt_tokens=0", "`data.max_prompt_tokens` is 0, expected 1 to 16777216"),
         (
             "data.prompt.template=\"x\"",
             "`data.prompt.template` is \"x\", expected a text with {problem} in it",
@@ -256,6 +256,52 @@ fn values_out_of_range_are_named_with_what_was_expected() {
     }
 }
 
+/// Products of these overflowed, and what they sized was more than any machine has.
+#[test]
+fn absurd_sizes_are_refused_by_the_dry_run_already() {
+    let name = "x".repeat(129);
+    let named = format!("name={name}");
+    for (arguments, expected) in [
+        (
+            &["rollout.group_size=1152921504606846976"][..],
+            "is 1152921504606846976, expected 1 to 1048576",
+        ),
+        (
+            &["rollout.group_size=10000000"],
+            "`rollout.group_size` is 10000000, expected 1 to 1048576",
+        ),
+        (
+            &["rollout.prompts_per_step=4611686018427387904"],
+            "`rollout.prompts_per_step` is 4611686018427387904, expected 1 to 1048576",
+        ),
+        (
+            &["rollout.group_size=40000"],
+            "`rollout.group_size` is 40000, expected at most 32768 where rollout.prompts_per_step is 32: 1048576 responses",
+        ),
+        (
+            &["rollout.max_response_tokens=1000000000000"],
+            "`rollout.max_response_tokens` is 1000000000000",
+        ),
+        (&["training.micro_batch_tokens=9223372036854775807"], "expected at most 1073741824"),
+        (&["model.threads=100000"], "`model.threads` is 100000, expected at most 1024"),
+        (&["reward.threads=100000"], "`reward.threads` is 100000, expected at most 1024"),
+        (
+            &["evaluation.samples=1000000000000"],
+            "`evaluation.samples` is 1000000000000, expected 1 to 65536",
+        ),
+        (
+            &["dynamic_sampling.oversampling=1e300"],
+            "`dynamic_sampling.oversampling` is 1e300, expected",
+        ),
+        (&[named.as_str()], "expected at most 128 letters, digits"),
+    ] {
+        let text = error(arguments);
+        assert!(text.contains(expected), "{arguments:?}: {text}");
+    }
+    let largest = parse(SMALL, &["rollout.group_size=32768"]).unwrap().resolve().unwrap();
+    assert_eq!(largest.batch_arithmetic().rollouts(), 1 << 20);
+}
+
 #[test]
 fn values_out_of_range_of_sampling_and_checkpoints_are_named() {
     let cases = [
@@ -271,7 +317,7 @@ fn values_out_of_range_of_sampling_and_checkpoints_are_named() {
         ("dynamic_sampling.oversampling=nan", "`dynamic_sampling.oversampling` is NaN, expected"),
         (
             "dynamic_sampling.max_batches=0",
-            "`dynamic_sampling.max_batches` is 0, expected at least 1",
+            "`dynamic_sampling.max_batches` is 0, expected 1 to 10000",
         ),
         (
             "reward.overlong.soft-buffer.buffer_tokens=1025",

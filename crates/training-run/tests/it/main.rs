@@ -4,6 +4,7 @@ mod config;
 mod config_errors;
 mod documents;
 mod dynamic_sampling;
+mod fuzz;
 mod metrics;
 mod presets;
 mod run_directory;

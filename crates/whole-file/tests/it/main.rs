@@ -4,7 +4,9 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
 
-use whole_file::{DirectoryInProgress, write_atomically, write_atomically_with, write_new};
+use whole_file::{
+    DirectoryInProgress, FolderLock, write_atomically, write_atomically_with, write_new,
+};
 use workspace_tests::files::{folder, message, names};
 
 #[test]
@@ -104,4 +106,48 @@ fn a_committed_folder_replaces_an_older_one_and_what_a_crash_left() {
     }
     assert_eq!(names(&target), ["new"]);
     assert_eq!(names(folder.path()), ["step-1"]);
+}
+
+/// A process that still runs keeps its half of a folder; one that has ended does not.
+#[test]
+fn only_the_halves_of_ended_processes_are_removed() {
+    let folder = folder(&[]);
+    let target = folder.path().join("step-1");
+    let left = |process: u32| folder.path().join(format!(".step-1.{process}.partial"));
+    let mut ended = std::process::Command::new("true").spawn().unwrap();
+    ended.wait().unwrap();
+    let (running, ended) = (std::os::unix::process::parent_id(), ended.id());
+    for process in [running, ended] {
+        fs::create_dir(left(process)).unwrap();
+    }
+    fs::create_dir(folder.path().join(".step-1.partial")).unwrap();
+    fs::create_dir(folder.path().join(".step-12.partial")).unwrap();
+    DirectoryInProgress::begin(&target).unwrap().commit().unwrap();
+    let kept = format!(".step-1.{running}.partial");
+    assert_eq!(names(folder.path()), [kept.as_str(), ".step-12.partial", "step-1"]);
+}
+
+#[test]
+fn a_link_in_the_place_of_a_half_is_not_followed() {
+    let folder = folder(&[("precious/file", "x")]);
+    let link = folder.path().join(format!(".step-1.{}.partial", std::process::id()));
+    std::os::unix::fs::symlink(folder.path().join("precious"), &link).unwrap();
+    let progress = DirectoryInProgress::begin(&folder.path().join("step-1")).unwrap();
+    fs::write(progress.path().join("new"), "").unwrap();
+    progress.commit().unwrap();
+    assert_eq!(names(&folder.path().join("precious")), ["file"]);
+    assert_eq!(names(&folder.path().join("step-1")), ["new"]);
+}
+
+#[test]
+fn a_folder_is_locked_by_one_at_a_time_and_a_linked_lock_file_is_left_as_it_is() {
+    let folder = folder(&[("precious", "x")]);
+    std::os::unix::fs::symlink(folder.path().join("precious"), folder.path().join(".lock"))
+        .unwrap();
+    let lock = FolderLock::take(folder.path()).unwrap();
+    assert!(lock.is_some());
+    assert!(FolderLock::take(folder.path()).unwrap().is_none());
+    drop(lock);
+    assert!(FolderLock::take(folder.path()).unwrap().is_some());
+    assert_eq!(fs::read_to_string(folder.path().join("precious")).unwrap(), "x");
 }

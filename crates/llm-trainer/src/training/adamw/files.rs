@@ -133,6 +133,9 @@ impl AdamW {
             self.steps[i].copy_(&saved.step(&name)?);
             self.restore_weight(i, |column| saved.has(column, &name), read)?;
         }
+        if let Some(fault) = self.fault_of_moments() {
+            anyhow::bail!("{place}: {fault}, expected none below 0");
+        }
         self.applied = self.applied_by_steps().map_err(|applied| {
             anyhow::anyhow!("{place}: {applied} steps were applied, expected a whole number")
         })?;
@@ -177,11 +180,22 @@ impl AdamW {
                 format!("{expected}: another model's"),
             ));
         }
+        if let Some(fault) = self.fault_of_moments() {
+            return Err(malformed(fault, "none below 0".to_owned()));
+        }
         self.applied = self.applied_by_steps().map_err(|applied| {
             let text = format!("tensor `step/{}` is {applied}", self.names[0]);
             malformed(text, "a number of steps".to_owned())
         })?;
         Ok(())
+    }
+
+    /// Names a second moment below 0; `None` if there is none.
+    fn fault_of_moments(&self) -> Option<String> {
+        self.names.iter().zip(&self.second_moments).find_map(|(name, moment)| {
+            let least = (moment.numel() > 0).then(|| moment.min().double_value(&[]))?;
+            (least < 0.0).then(|| format!("tensor `{SECOND}/{name}` holds {least}"))
+        })
     }
 
     /// Number of applied steps, read from the first tensor's step count.

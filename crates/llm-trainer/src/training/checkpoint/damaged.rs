@@ -9,7 +9,8 @@ use training_run::config::OptimizerSection;
 
 use super::*;
 
-const BOUNDS: Bounds = Bounds { questions: 5, group_size: 1, vocab_size: 10 };
+const BOUNDS: Bounds =
+    Bounds { questions: 5, group_size: 1, vocab_size: 10, asked_per_step: Some(4) };
 
 fn optimizer() -> AdamW {
     let named = [("w".to_owned(), Tensor::ones([3], (Kind::Float, Device::Cpu)))];
@@ -43,6 +44,59 @@ impl Saved {
         assert_eq!(message.lines().count(), 1, "{message}");
         message
     }
+}
+
+/// Other questions than the run's next ones were asked, without a word.
+#[test]
+fn a_place_in_the_data_that_the_run_cannot_have_reached_is_refused() {
+    let saved = Saved::new();
+    let state = |step: u64, epoch: u64, position: u64| {
+        let mut state = serde_json::to_value(TrainerState::default()).unwrap();
+        state["step"] = json!(step);
+        state["cursor"] = json!({ "epoch": epoch, "position": position });
+        saved.write(STATE_FILE, &state);
+    };
+    for (step, epoch, position) in [(0, 0, 0), (3, 2, 2), (3, 1, 5), (10, 0, 0)] {
+        state(step, epoch, position);
+        restore(saved.0.path(), &mut optimizer(), BOUNDS).unwrap();
+    }
+    for (step, epoch, position, expected) in [
+        (3, 0, 1 << 63, "`cursor.position` is 9223372036854775808, expected at most 5"),
+        (3, 2, 3, "`cursor` stands after 13 questions, expected at most 12 after step 3"),
+        (
+            3,
+            u64::MAX,
+            0,
+            "`cursor` stands after 92233720368547758075 questions, expected at most 12",
+        ),
+    ] {
+        state(step, epoch, position);
+        let message = saved.said();
+        assert!(message.starts_with(&format!("DIR/trainer/state.json: {expected}")), "{message}");
+        // A branch may have other data.
+        let any = Bounds { asked_per_step: None, ..BOUNDS };
+        restore(saved.0.path(), &mut optimizer(), any).unwrap();
+    }
+}
+
+/// Its root would be no number.
+#[test]
+fn a_negative_second_moment_is_refused() {
+    let saved = Saved::new();
+    let path = saved.file("optimizer.safetensors");
+    let bytes = fs::read(&path).unwrap();
+    let length = usize::try_from(u64::from_le_bytes(bytes[..8].try_into().unwrap())).unwrap();
+    let header: Value = serde_json::from_slice(&bytes[8..8 + length]).unwrap();
+    let offset = header["second_moment/w"]["data_offsets"][0].as_u64().unwrap();
+    let mut changed = bytes.clone();
+    let place = 8 + length + usize::try_from(offset).unwrap();
+    changed[place..place + 4].copy_from_slice(&(-1.0_f32).to_le_bytes());
+    fs::write(&path, changed).unwrap();
+    let message = saved.said();
+    assert!(
+        message.ends_with("tensor `second_moment/w` holds -1, expected none below 0"),
+        "{message}"
+    );
 }
 
 #[test]

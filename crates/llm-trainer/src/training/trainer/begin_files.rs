@@ -11,32 +11,33 @@ use training_run::config::{Run, RunConfig};
 use training_run::metrics::{MetricsWriter, StepMetrics, read_metrics};
 use training_run::resume::Origin;
 use training_run::run_directory::RunDirectory;
+use whole_file::FolderLock;
 
 use super::recorder::Recorder;
 
 impl Recorder {
-    /// The files of a run from `step` on; that is its checkpoint's step if the run `is_resumed`. Every rank calls it; the first
-    /// writes.
+    /// The files of a run from `step` on; that is its checkpoint's step if the run `is_resumed`. Every rank calls it; the
+    /// first, which has the lock, writes.
     ///
     /// # Errors
     ///
     /// If a file cannot be read or written.
     pub(super) fn begin(
         run: &Rc<Run>,
-        directory: RunDirectory,
-        is_first: bool,
+        (directory, lock): (RunDirectory, Option<FolderLock>),
         is_resumed: bool,
         step: u64,
     ) -> anyhow::Result<Self> {
         let run = Rc::clone(run);
-        if !is_first {
+        if lock.is_none() {
             let law = RunLaw::default();
-            return Ok(Self { run, directory, metrics: None, events: None, law });
+            return Ok(Self { run, directory, _lock: None, metrics: None, events: None, law });
         }
         let (file, history) = begin_metrics(&directory, is_resumed, step)?;
         directory.forget_samples_after(step)?;
         let events = begin_events(&directory, run.config(), &history)?;
-        Ok(Self { run, directory, metrics: Some(file), events, law: RunLaw::of(&history) })
+        let law = RunLaw::of(&history);
+        Ok(Self { run, directory, _lock: lock, metrics: Some(file), events, law })
     }
 }
 
@@ -78,7 +79,10 @@ pub(super) fn directory_of(
 ) -> anyhow::Result<RunDirectory> {
     match origin {
         Origin::New => create(),
-        Origin::GoOn(directory, _) => Ok(directory),
+        Origin::GoOn(directory, checkpoint) => {
+            directory.check_latest(checkpoint.as_ref())?;
+            Ok(directory)
+        }
         Origin::Rewind(directory, checkpoint) => {
             directory.point_latest_at(checkpoint.step)?;
             Ok(directory)

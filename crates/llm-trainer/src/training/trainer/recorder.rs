@@ -12,7 +12,7 @@ use training_run::config::Run;
 use training_run::metrics::{MetricsWriter, StepMetrics};
 use training_run::run_directory::RunDirectory;
 use training_run::token_record::{TokenRecord, recorded_groups, selected_by_sample, token_lines};
-use whole_file::write_atomically;
+use whole_file::{FolderLock, write_atomically};
 
 use crate::training::measurement::describe_samples;
 use crate::training::scored::ScoredRollout;
@@ -22,6 +22,8 @@ use crate::training::scored::ScoredRollout;
 pub(super) struct Recorder {
     pub(super) run: Rc<Run>,
     pub(super) directory: RunDirectory,
+    /// Lock of the folder, on the first rank: one process trains a run.
+    pub(super) _lock: Option<FolderLock>,
     /// Metrics file, on the first rank.
     pub(super) metrics: Option<MetricsWriter>,
     /// Event files, on the first rank, if configured.

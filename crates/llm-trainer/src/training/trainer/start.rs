@@ -7,7 +7,9 @@ use question_data::question_order::QuestionOrder;
 use training_run::config::{RolloutEngine, Run, RunConfig};
 use training_run::dynamic_sampling::GroupSampler;
 use training_run::resume::Origin;
-use training_run::run_directory::RunDirectory;
+use training_run::run_directory::{Checkpoint, RunDirectory};
+use training_run::saved_rollouts::fingerprint;
+use whole_file::FolderLock;
 
 use super::begin_files::directory_of;
 use super::load_policy::load_policy;
@@ -44,6 +46,7 @@ impl Trainer {
         let (device, kind) =
             ranks::device::place(config.model.device, config.model.dtype, ranks.local())?;
         let text = ResponseText::load(config)?;
+        check_tokenizer(config, origin.checkpoint())?;
         let questions = RunQuestions::load(config, &text.tokenizer)?;
         let rewarder = Rewarder::start(config, text)?;
         let notes = questions.notes.iter().chain(rewarder.notes()).cloned().collect();
@@ -56,7 +59,9 @@ impl Trainer {
         check_stop_ids(config, vocab_size)?;
         let mut policy = Policy::over(model, &run, &mesh)?;
         let (prompts, group_size) = (questions.questions.prompts.len(), config.rollout.group_size);
-        let bounds = Bounds { questions: prompts, group_size, vocab_size };
+        let is_branch = matches!(origin, Origin::Branch(_));
+        let asked_per_step = (!is_branch).then(|| run.batch_arithmetic().most_prompts_asked);
+        let bounds = Bounds { questions: prompts, group_size, vocab_size, asked_per_step };
         let (state, waiting) = match saved {
             None => (TrainerState::default(), GroupSampler::default()),
             Some(saved) => checkpoint::restore(saved, &mut policy.optimizer, bounds)?,
@@ -65,10 +70,8 @@ impl Trainer {
         policy.start_reward_model(saved, &mut state)?;
         policy.shard_blocks();
 
-        let is_branch = matches!(origin, Origin::Branch(_));
-        let directory = open_directory(&ranks, &run, || directory_of(origin, || create(&run)))?;
-        let (is_first, is_resumed) = (ranks.is_first(), resumed.is_some());
-        let recorder = Recorder::begin(&run, directory, is_first, is_resumed, state.step)?;
+        let locked = open_directory(&ranks, &run, || directory_of(origin, || create(&run)))?;
+        let recorder = Recorder::begin(&run, locked, resumed.is_some(), state.step)?;
         let sampler = Sampler {
             engine: reach_engine(config, &ranks, &recorder.directory)?,
             order: QuestionOrder::new(config.seed, prompts, state.cursor),
@@ -88,18 +91,23 @@ impl Trainer {
     }
 }
 
-/// Opens the folder of the run; the first rank creates it for all.
+/// Opens the folder of the run; the first rank creates and locks it for all.
 fn open_directory(
     ranks: &Ranks,
     run: &Run,
     make: impl FnOnce() -> anyhow::Result<RunDirectory>,
-) -> anyhow::Result<RunDirectory> {
+) -> anyhow::Result<(RunDirectory, Option<FolderLock>)> {
     const WHAT: &str = "whether the run's folder is made";
+    let root = run.output_directory();
     if ranks.is_first() {
-        return ranks.agree(WHAT, make());
+        let locked = || {
+            let lock = RunDirectory::lock(&root)?;
+            anyhow::Ok((make()?, Some(lock)))
+        };
+        return ranks.agree(WHAT, locked());
     }
     ranks.agree(WHAT, anyhow::Ok(()))?;
-    Ok(RunDirectory::open(&run.output_directory())?)
+    Ok((RunDirectory::open(&root)?, None))
 }
 
 /// Connects to the engine that samples in place of the policy, if one is configured.
@@ -113,6 +121,18 @@ fn reach_engine(
         bail!("rollout.engine is \"openai\", expected \"own\" with several processes");
     }
     Ok(Some(ExternalEngine::connect(settings, directory.root())?))
+}
+
+/// Refuses a checkpoint with another tokenizer than that of the run's model: its tokens would mean other texts.
+fn check_tokenizer(config: &RunConfig, checkpoint: Option<&Checkpoint>) -> anyhow::Result<()> {
+    let Some(checkpoint) = checkpoint else { return Ok(()) };
+    let [used, saved] =
+        [&config.model.path, &checkpoint.path].map(|folder| folder.join("tokenizer.json"));
+    if saved.exists() && fingerprint(&[used.clone()])? != fingerprint(&[saved.clone()])? {
+        let (used, saved) = (used.display(), saved.display());
+        bail!("{saved}: is another tokenizer than {used}, expected the same");
+    }
+    Ok(())
 }
 
 /// Rejects stop token ids outside the model's vocabulary.

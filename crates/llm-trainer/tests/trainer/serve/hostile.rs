@@ -114,7 +114,7 @@ fn a_head_or_a_body_that_does_not_come_to_its_end_is_given_up() {
     let server = Server::tiny(&["--read-seconds", "1"]);
     for beginning in [
         "GET /v1/mod",
-        "POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 90\r\n\r\n{\"mo",
+        "POST /v1/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 90\r\n\r\n{\"mo",
     ] {
         let mut stream = server.connect();
         stream.write_all(beginning.as_bytes()).unwrap();
@@ -137,7 +137,7 @@ fn a_full_queue_says_so_and_requests_that_are_gone_are_given_up() {
     let context = models["data"][0]["max_model_len"].as_u64().unwrap();
     let long = json!({"model": "tiny", "prompt": "ab", "max_tokens": context - 2, "ignore_eos": true, "stream": true}).to_string();
     let head = format!(
-        "POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        "POST /v1/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
         long.len()
     );
     let mut refused = String::new();
@@ -172,7 +172,7 @@ fn sigterm_ends_it_after_the_request_in_progress() {
     let mut stream = server.connect();
     let body = json!({"model": "tiny", "prompt": "ab", "max_tokens": 100, "ignore_eos": true, "stream": true}).to_string();
     let head = format!(
-        "POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        "POST /v1/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
         body.len()
     );
     stream.write_all(&[head.as_bytes(), body.as_bytes()].concat()).unwrap();
@@ -197,4 +197,30 @@ fn addresses_of_others_need_to_be_asked_for() {
     let text = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2));
     assert!(text.contains("--host is 0.0.0.0, expected an address of this machine"), "{text}");
+}
+
+/// A page of another site reaches this machine by a name of its own, which resolves to it.
+#[test]
+fn requests_to_another_name_or_without_the_key_are_refused() {
+    let server = Server::tiny(&["--api-key", "a secret"]);
+    let body = small().to_string();
+    let status = |host: &str, key: &str, path: &str| {
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nhost: {host}\r\n{key}connection: close\r\ncontent-type: application/json\r\n\
+             content-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        server.raw(request.as_bytes()).split(' ').nth(1).map(str::to_owned).unwrap_or_default()
+    };
+    let key = "authorization: Bearer a secret\r\n";
+    for path in ["/v1/completions", "/v1/reload"] {
+        assert_eq!(status("evil.example.com:8000", key, path), "403");
+        assert_eq!(status("localhost", "", path), "401");
+        assert_eq!(status("localhost", "authorization: Bearer a secre\r\n", path), "401");
+    }
+    assert_eq!(status(&server.address, key, "/v1/completions"), "200");
+    assert_eq!(status("localhost:1", key, "/v1/completions"), "200");
+    let health =
+        server.raw(b"GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+    assert!(health.starts_with("HTTP/1.1 200"), "{health}");
 }

@@ -65,7 +65,8 @@ impl Server {
         body: &str,
     ) -> (u16, String) {
         let head = format!(
-            "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n",
+            "{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n",
+            self.address,
             body.len()
         );
         let answer = self.raw(&[head.as_bytes(), body.as_bytes()].concat());

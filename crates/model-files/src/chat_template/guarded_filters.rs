@@ -1,0 +1,129 @@
+//! Filters and methods whose result can be much longer than their arguments, with the length checked first.
+
+use minijinja::value::{Kwargs, Rest, StringInput, ValueKind, from_args};
+use minijinja::{Environment, Error as JinjaError, State, Value, filters};
+use minijinja_contrib::pycompat::unknown_method_callback;
+
+use super::guard::{LONGEST_VALUE_BYTES, beyond, charge, size_of};
+
+/// Widest indent.
+const WIDEST_INDENT: usize = 32;
+
+/// Replaces the filters and methods; those that no chat template needs are removed.
+pub(super) fn install(environment: &mut Environment<'static>) {
+    for name in ["batch", "slice", "pprint"] {
+        environment.remove_filter(name);
+    }
+    environment.remove_global("debug");
+    environment.add_filter("replace", replace);
+    environment.add_filter("join", join);
+    environment.add_filter("indent", indent);
+    environment.add_filter("format", format);
+    environment.add_filter("tojson", to_json);
+    environment.set_unknown_method_callback(method);
+}
+
+fn replace(
+    state: &State,
+    value: StringInput<'_>,
+    from: StringInput<'_>,
+    to: StringInput<'_>,
+) -> Result<Value, JinjaError> {
+    check_replace(value.as_str(), from.as_str(), to.as_str())?;
+    charged(state, filters::replace(state, value, from, to)?)
+}
+
+fn join(
+    state: &State,
+    value: &Value,
+    joiner: Option<StringInput<'_>>,
+) -> Result<Value, JinjaError> {
+    check_join(value, joiner.as_ref().map_or("", |joiner| joiner.as_str()))?;
+    charged(state, filters::join(state, value, joiner)?)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "filters take their arguments by value")]
+fn indent(state: &State, value: StringInput<'_>, args: Rest<Value>) -> Result<Value, JinjaError> {
+    let (width, first, blank, named): (Option<usize>, Option<bool>, Option<bool>, Kwargs) =
+        from_args(&args)?;
+    let width = width.or(named.get("width")?);
+    let lines = value.as_str().lines().count();
+    check_length(lines.saturating_add(1).saturating_mul(width.unwrap_or(4)))?;
+    charged(state, filters::indent(value, width, first, blank, named)?)
+}
+
+fn format(state: &State, pattern: &Value, values: Rest<Value>) -> Result<Value, JinjaError> {
+    check_format(pattern.as_str().unwrap_or_default(), &values)?;
+    charged(state, filters::format(state, pattern, values)?)
+}
+
+fn to_json(
+    state: &State,
+    value: &Value,
+    indent: Option<Value>,
+    named: Kwargs,
+) -> Result<Value, JinjaError> {
+    let width = match &indent {
+        Some(indent) => Some(indent.clone()),
+        None => named.get("indent")?,
+    };
+    let width = width.and_then(|width| usize::try_from(width).ok()).unwrap_or(0);
+    if width > WIDEST_INDENT {
+        return Err(beyond("an indent of 32"));
+    }
+    check_length(size_of(value)?.parts.saturating_mul(WIDEST_INDENT).saturating_mul(width))?;
+    charged(state, filters::tojson(value, indent, named)?)
+}
+
+fn method(state: &State, value: &Value, name: &str, args: &[Value]) -> Result<Value, JinjaError> {
+    if let (ValueKind::String, Some(text)) = (value.kind(), value.as_str()) {
+        match name {
+            "replace" => {
+                let (from, to, _): (&str, &str, Option<i32>) = from_args(args)?;
+                check_replace(text, from, to)?;
+            }
+            "join" => {
+                let (values,): (&Value,) = from_args(args)?;
+                check_join(values, text)?;
+            }
+            "format" => check_format(text, args)?,
+            _ => {}
+        }
+    }
+    unknown_method_callback(state, value, name, args)
+}
+
+/// Filters that `map` calls for each item pass no guard of their own.
+fn charged(state: &State, value: Value) -> Result<Value, JinjaError> {
+    charge(state, &value)?;
+    Ok(value)
+}
+
+fn check_length(bytes: usize) -> Result<(), JinjaError> {
+    if bytes > LONGEST_VALUE_BYTES {
+        return Err(beyond("8 MiB of text of one value"));
+    }
+    Ok(())
+}
+
+fn check_replace(text: &str, from: &str, to: &str) -> Result<(), JinjaError> {
+    let places = text.matches(from).count();
+    check_length(text.len().saturating_add(places.saturating_mul(to.len())))
+}
+
+fn check_join(values: &Value, joiner: &str) -> Result<(), JinjaError> {
+    let size = size_of(values)?;
+    check_length(size.bytes.saturating_add(size.parts.saturating_mul(joiner.len())))
+}
+
+/// A pattern may name a width or precision of at most three digits, and each value once or a few times.
+fn check_format(pattern: &str, values: &[Value]) -> Result<(), JinjaError> {
+    let is_wide = pattern.split(|character: char| !character.is_ascii_digit());
+    if is_wide.map(str::len).max() > Some(3) || pattern.contains('*') {
+        return Err(beyond("a width of three digits"));
+    }
+    let fields = pattern.matches(['%', '{']).count();
+    let longest = values.iter().map(|value| Ok(size_of(value)?.bytes));
+    let longest = longest.collect::<Result<Vec<_>, JinjaError>>()?.into_iter().max().unwrap_or(0);
+    check_length(pattern.len().saturating_add(fields.saturating_mul(longest.saturating_add(999))))
+}

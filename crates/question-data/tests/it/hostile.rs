@@ -1,0 +1,115 @@
+//! Files made to take all memory or all time: an error of one line, within a bound of both.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::data_type::{ByteArray, ByteArrayType};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use question_data::dataset::{QuestionFile, read_questions};
+
+/// Error of a file, within half a minute.
+fn refused(path: &Path) -> String {
+    let start = Instant::now();
+    let error = read_questions(&QuestionFile::new(path)).unwrap_err().to_string();
+    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
+    error.replace(&path.parent().unwrap().display().to_string(), "DIR")
+}
+
+#[test]
+fn devices_and_pipes_are_refused_before_they_are_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    for ending in ["jsonl", "json", "csv", "parquet", "jsonl.zst"] {
+        let device = folder.path().join(format!("device.{ending}"));
+        std::os::unix::fs::symlink("/dev/zero", &device).unwrap();
+        assert_eq!(refused(&device), format!("DIR/device.{ending}: cannot read: not a file"));
+        let pipe = folder.path().join(format!("pipe.{ending}"));
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        assert_eq!(refused(&pipe), format!("DIR/pipe.{ending}: cannot read: not a file"));
+    }
+}
+
+/// A zstd frame of `count` blocks, each 128 KiB of one byte in four bytes of the file (RFC 8878).
+fn zstd_of(byte: u8, count: usize) -> Vec<u8> {
+    const BLOCK_BYTES: u32 = 128 << 10;
+    // Magic number, descriptor, and a window of 128 KiB.
+    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0x00, 7 << 3];
+    for index in 1..=count {
+        let header = u32::from(index == count) | 1 << 1 | BLOCK_BYTES << 3;
+        frame.extend(&header.to_le_bytes()[..3]);
+        frame.push(byte);
+    }
+    frame
+}
+
+#[test]
+fn packed_text_is_unpacked_as_it_is_read_and_up_to_a_bound() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("set.jsonl.zst");
+    // One line of 5 GiB.
+    std::fs::write(&path, zstd_of(b'x', 40 << 10)).unwrap();
+    assert_eq!(
+        refused(&path),
+        "DIR/set.jsonl.zst: cannot read: line 1 is longer than 33554432 bytes"
+    );
+    // A gigabyte of line breaks, of which 32 kB unpack to no more than 130 MiB.
+    std::fs::write(&path, zstd_of(b'\n', 8 << 10)).unwrap();
+    let error = refused(&path);
+    assert_eq!(error, "DIR/set.jsonl.zst: cannot read: 32774 bytes unpack to more than 136315264");
+}
+
+/// A table of two columns of text, every value of `bytes` bytes.
+fn table(path: &Path, rows: usize, bytes: usize) {
+    let schema = parse_message_type(
+        "message schema { REQUIRED BYTE_ARRAY problem (UTF8); REQUIRED BYTE_ARRAY answer (UTF8); }",
+    );
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_dictionary_page_size_limit(1 << 30)
+        .build();
+    let file = std::fs::File::create(path).unwrap();
+    let mut writer =
+        SerializedFileWriter::new(file, Arc::new(schema.unwrap()), Arc::new(properties)).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    for value in ["x".repeat(bytes), "1".to_owned()] {
+        let values = vec![ByteArray::from(value.as_str()); rows];
+        let mut column = group.next_column().unwrap().unwrap();
+        column.typed::<ByteArrayType>().write_batch(&values, None, None).unwrap();
+        column.close().unwrap();
+    }
+    group.close().unwrap();
+    writer.close().unwrap();
+}
+
+/// A dictionary of one value holds it once for all rows.
+#[test]
+fn a_table_may_not_unpack_to_far_more_than_its_length() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("set.parquet");
+    table(&path, 400, 8 << 20);
+    let packed = std::fs::metadata(&path).unwrap().len();
+    assert!(packed < 10_000, "{packed}");
+    let error = refused(&path);
+    assert!(
+        error.starts_with(&format!(
+            "DIR/set.parquet: cannot read: as parquet: {packed} bytes unpack to more"
+        )),
+        "{error}"
+    );
+    table(&path, 3, 40 << 20);
+    let error = refused(&path);
+    assert!(
+        error.contains("a row of 41943") && error.contains("expected at most 33554432"),
+        "{error}"
+    );
+    // Refused before its one page is unpacked.
+    table(&path, 1, 40 << 20);
+    let error = refused(&path);
+    assert!(error.contains("1 values of column problem have"), "{error}");
+    table(&path, 20, 100);
+    assert_eq!(read_questions(&QuestionFile::new(&path)).unwrap().questions.len(), 20);
+}
