@@ -1,5 +1,6 @@
 //! Parsed answer: a value, words, or a structure of them.
 
+mod assertion;
 mod builder;
 mod environment;
 mod item;
@@ -49,6 +50,8 @@ pub(crate) struct Answer {
     pub(crate) condition: Option<String>,
     /// Number of decimal places, if there are so many that the value must be rounded.
     pub(crate) rounded_to: Option<u32>,
+    /// The error of a text that holds mathematics and was read as words alone.
+    pub(crate) unread: Option<ParseError>,
     /// One or two readings (`1,234` is a number and a list), or the error if there is none.
     pub(crate) readings: std::result::Result<Vec<Node>, ParseError>,
 }
@@ -111,6 +114,8 @@ impl Answer {
             let readings = Ok(vec![Node::Words(clock)]);
             return Ok(Self { condition, ..Self::of(spelling(folded), readings) });
         }
+        let mut unread = None;
+        let readings = readings(folded, &mut unread);
         Ok(Self {
             choices: words::choices(folded),
             words: Some(folded).filter(|text| text.len() <= MAX_WORDS).and_then(words::normalise),
@@ -123,7 +128,8 @@ impl Answer {
             declares,
             condition,
             rounded_to: rounded_to(folded),
-            ..Self::of(spelling(folded), readings(folded))
+            unread,
+            ..Self::of(spelling(folded), readings)
         })
     }
 
@@ -137,13 +143,17 @@ impl Answer {
             declares: false,
             condition: None,
             rounded_to: None,
+            unread: None,
             readings,
         }
     }
 }
 
 /// Returns all readings of the text: first the plain one, then those by rarer conventions.
-fn readings(folded: &str) -> std::result::Result<Vec<Node>, ParseError> {
+fn readings(
+    folded: &str,
+    unread: &mut Option<ParseError>,
+) -> std::result::Result<Vec<Node>, ParseError> {
     if let Some(number) = spelling::in_base(folded) {
         return Ok(vec![Expression::Number(number).into()]);
     }
@@ -152,14 +162,18 @@ fn readings(folded: &str) -> std::result::Result<Vec<Node>, ParseError> {
         return Ok(vec![Node::Words(folded.to_lowercase())]);
     }
     let rewritten = spelling::rewritten(folded);
-    let tokens = tokenize(&rewritten, true)?;
+    let mut tokens = tokenize(&rewritten, true)?;
+    assertion::without_closing_mark(&mut tokens);
     let grouped =
         tokens.iter().any(|token| matches!(token.kind, Kind::Number { grouped: true, .. }));
-    let mut readings = match parse(tokens) {
+    let mut readings = match parse(tokens.clone()) {
         Ok(first) => vec![first],
         Err(why @ (ParseError::Syntax { .. } | ParseError::Undefined { .. })) => {
             match words::normalise(folded) {
-                Some(words) => vec![Node::Words(words)],
+                Some(words) => {
+                    *unread = Some(why).filter(|_| words::holds_formula(folded));
+                    vec![Node::Words(words)]
+                }
                 None => return Err(why),
             }
         }
@@ -176,7 +190,12 @@ fn readings(folded: &str) -> std::result::Result<Vec<Node>, ParseError> {
             && !matches!(node, Node::Words(_))
         {
             readings.push(node);
+        } else {
+            readings.extend(assertion::asserted(&tokens));
         }
+    }
+    if readings.len() > 1 {
+        *unread = None;
     }
     Ok(readings)
 }

@@ -1,6 +1,6 @@
 //! The ladder of comparisons: spelling, choice, then the readings of both sides against each other.
 
-use dashu::Rational;
+use dashu::{Natural, Rational};
 
 mod chains;
 mod collections;
@@ -15,6 +15,7 @@ use crate::answer::{Answer, Node};
 use crate::expression::Expression;
 use crate::normal_form;
 use crate::options::Options;
+use crate::relation;
 use crate::verdict::{ParseError, Rung, Side, Verdict};
 
 type Result<T> = std::result::Result<T, ParseError>;
@@ -113,11 +114,19 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64) -> (Verdict, (usi
     }
     if let Some(places) = gold.rounded_to
         && response.rounded_to.is_none()
-        && comparison.rounds_to(readings, gold_readings, places)
+        && comparison.rounds_to(readings, gold_readings, &last_place(places))
     {
         return (Verdict::decided(true, Rung::Rounding), FIRST);
     }
     let verdict = match outcome {
+        Some(Ok(_)) | None if gold.unread.is_some() || response.unread.is_some() => {
+            let which = if gold.unread.is_some() { Side::GroundTruth } else { Side::Response };
+            let why = gold.unread.clone().or_else(|| response.unread.clone());
+            Verdict::Unparsed { which, why: why.unwrap_or(ParseError::Undecided) }
+        }
+        Some(Ok(_)) if comparison.undecided => {
+            Verdict::Unparsed { which: Side::Response, why: ParseError::Undecided }
+        }
         Some(Ok((_, rung))) => Verdict::decided(false, rung),
         Some(Err(why)) => {
             // The ground truth is at fault only if it cannot be compared with itself.
@@ -134,8 +143,21 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64) -> (Verdict, (usi
     (verdict, FIRST)
 }
 
+/// Returns the unit of a decimal place.
+fn last_place(places: u32) -> Rational {
+    Rational::from_parts(1.into(), Natural::from(10_u8).pow(places as usize))
+}
+
 /// Compares the letters of a multiple choice; `None` unless the ground truth consists only of letters.
 fn choices(response: &Answer, gold: &Answer) -> Option<Verdict> {
+    // "(b)": a small letter alone is a variable.
+    if let ([letter], []) = (gold.choices.as_slice(), response.choices.as_slice())
+        && gold.spelling.trim_matches(['(', ')']).chars().eq([*letter])
+        && let Some(small) = response.spelling.strip_suffix(')')
+        && small.trim_start_matches('(').chars().eq(letter.to_lowercase())
+    {
+        return Some(Verdict::decided(true, Rung::Choice));
+    }
     if gold.choices.is_empty() || response.choices.is_empty() {
         return None;
     }
@@ -152,11 +174,14 @@ pub(crate) struct Comparison {
     pub(crate) algebra: Algebra,
     /// Fuel left for interval arithmetic.
     enclosure_fuel: u64,
+    /// True if two values were neither proved equal nor different.
+    undecided: bool,
 }
 
 impl Comparison {
     fn new(fuel: u64) -> Self {
-        Self { algebra: Algebra::new(fuel), enclosure_fuel: fuel.saturating_mul(2) }
+        let enclosure_fuel = fuel.saturating_mul(2);
+        Self { algebra: Algebra::new(fuel), enclosure_fuel, undecided: false }
     }
 
     /// Returns the first equal pair of readings with rung and indices, or the first other result.
@@ -213,8 +238,14 @@ impl Comparison {
             (Node::Union(a), Node::Union(b)) => self.unordered(a, b),
             (Node::List { .. }, Node::List { .. }) => self.lists(left, right),
             (Node::Chain { .. }, Node::Chain { .. }) => self.chains(left, right),
-            (chain @ Node::Chain { .. }, other) | (other, chain @ Node::Chain { .. }) => {
-                self.chain_with(chain, other)
+            (chain @ Node::Chain { .. }, other) => self.chain_with(chain, other),
+            // An equation asked for is more than the value on its right: `x^2 + y^2 = 25` is not 25.
+            (other, chain @ Node::Chain { .. }) => {
+                if relation::names_plainly(chain) {
+                    self.chain_with(chain, other)
+                } else {
+                    self.shared_with(chain, other)
+                }
             }
             _ => self.mixed(left, right),
         }
@@ -231,6 +262,11 @@ impl Comparison {
 
     /// Compares sets of words, "no solution" and the empty set, and unions of inequalities.
     fn mixed(&mut self, left: &Node, right: &Node) -> Result<Finding> {
+        if let (Node::List { open: ' ', items, .. }, Node::Value { .. }) = (left, right)
+            && let Some(value) = self.derived(items)?
+        {
+            return Ok((self.compare(&value, right)?.0, Rung::Relation));
+        }
         for (a, b) in [(left, right), (right, left)] {
             if let Some(found) = self.repeated(a, b)? {
                 return Ok(found);

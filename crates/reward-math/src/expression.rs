@@ -1,9 +1,12 @@
 //! Parsed expression trees.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dashu::Rational;
+
+/// Values by the names of variables.
+pub(crate) type Assignments<'a> = BTreeMap<&'a str, &'a Expression>;
 
 /// An expression. Sums and products are flat, so the depth of the tree is the depth of the brackets.
 #[derive(Debug, Clone, PartialEq)]
@@ -138,6 +141,11 @@ impl Expression {
         }
     }
 
+    /// Returns the expression with variables replaced by their values.
+    pub(crate) fn with(&self, known: &Assignments<'_>) -> Self {
+        self.substituted(&|name| known.get(name).map(|value| (*value).clone()))
+    }
+
     /// Returns the names of the variables.
     pub(crate) fn variables(&self) -> BTreeSet<String> {
         let names = RefCell::new(BTreeSet::new());
@@ -152,9 +160,12 @@ impl Expression {
         names.into_inner()
     }
 
-    /// Returns true if it holds a variable, that is a symbol other than π, e and i.
+    /// Returns true if it holds a variable, that is a symbol other than π, e, i and the index of a sum.
     pub(crate) fn has_variable(&self) -> bool {
-        self.any(&|node| matches!(node, Self::Symbol(name) if !is_constant(name)))
+        let indexes = |name: &str| {
+            self.any(&|node| matches!(node, Self::Series { index, .. } if index == name))
+        };
+        self.any(&|node| matches!(node, Self::Symbol(name) if !is_constant(name) && !indexes(name)))
     }
 }
 

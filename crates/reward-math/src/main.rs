@@ -149,11 +149,11 @@ impl Rows {
 #[derive(Clone, Copy, Default, ValueEnum)]
 enum Mode {
     /// A box, `####`, a tag, a phrase such as "the answer is", bold text at the end
+    #[default]
     Marked,
     /// A box alone: for training
     Strict,
-    /// Also the last formula, number or sentence if nothing is marked
-    #[default]
+    /// Also all of the text, or its last formula, number or sentence, if nothing is marked
     Lenient,
 }
 

@@ -5,7 +5,7 @@
 //! that far, and no tolerance is involved.
 
 use dashu::Rational;
-use dashu::base::BitTest;
+use dashu::base::{Abs, BitTest};
 
 mod complex;
 mod evaluate;
@@ -31,7 +31,7 @@ const POINT_BITS: usize = 192;
 /// Number of points at which both sides must be defined and overlap.
 const POINTS_NEEDED: usize = 5;
 /// Number of points tried.
-const POINTS_TRIED: u64 = 16;
+const POINTS_TRIED: u64 = 18;
 /// Points needed and points tried for functions with steps.
 const STEP_POINTS: (usize, u64) = (40, 60);
 /// Attempt from which on coordinates have either sign.
@@ -162,23 +162,12 @@ fn functions(
     let bars =
         |expression: &Expression| expression.any(&|node| matches!(node, Expression::Absolute(_)));
     let skipped = if bars(left.expression) || bars(right.expression) { BOTH_SIGNS } else { 0 };
+    let sampling = Sampling { variables, integers, steps, skipped };
     let (mut agreed, mut one_sided) = (0, 0);
     for attempt in 0..tried {
-        let point: Vec<(&str, Rational)> = variables
-            .iter()
-            .enumerate()
-            .map(|(index, name)| {
-                let index = index as u64;
-                let value = if steps {
-                    stepwise_coordinate(attempt, index, name)
-                } else {
-                    let is_integer = integers.contains(name);
-                    let value = coordinate(attempt + skipped, index, is_integer);
-                    if is_integer { of_both_parities(&value, attempt, index, name) } else { value }
-                };
-                (*name, value)
-            })
-            .collect();
+        let mixed = sampling.is_mixed(attempt);
+        arithmetic.only_real = mixed;
+        let point = sampling.point(attempt);
         let enclosed = [left, right].map(|side| evaluate::evaluate(side, &point, &mut arithmetic));
         *fuel = arithmetic.fuel();
         match enclosed {
@@ -201,16 +190,60 @@ fn functions(
                     };
                 }
             }
+            [Err(Failure::Unknown), _] | [_, Err(Failure::Unknown)] if mixed => {}
             [Err(Failure::Unknown | Failure::OutOfFuel), _]
             | [_, Err(Failure::Unknown | Failure::OutOfFuel)] => {
                 return EnclosureComparison::Unknown;
             }
             [Ok(_), Err(Failure::Undefined | Failure::NotReal)]
-            | [Err(Failure::Undefined | Failure::NotReal), Ok(_)] => one_sided += 1,
+            | [Err(Failure::Undefined | Failure::NotReal), Ok(_)]
+                if !mixed =>
+            {
+                one_sided += 1;
+            }
             _ => {}
         }
     }
     EnclosureComparison::Unknown
+}
+
+/// Choice of the points at which two functions are compared.
+struct Sampling<'a> {
+    variables: &'a BTreeSet<&'a str>,
+    integers: &'a BTreeSet<&'a str>,
+    /// True if a value jumps.
+    steps: bool,
+    /// Attempts with positive coordinates that are left out.
+    skipped: u64,
+}
+
+impl<'a> Sampling<'a> {
+    /// Returns true if coordinates have either sign and only real values count: `\sqrt{x^2}` is not `x`, but
+    /// `\sqrt{ab}` may be a product of roots.
+    fn is_mixed(&self, attempt: u64) -> bool {
+        !self.steps && self.skipped == 0 && attempt % 2 == 1
+    }
+
+    fn point(&self, attempt: u64) -> Vec<(&'a str, Rational)> {
+        let coordinates = self.variables.iter().enumerate();
+        coordinates.map(|(index, name)| (*name, self.value(attempt, index as u64, name))).collect()
+    }
+
+    fn value(&self, attempt: u64, index: u64, name: &str) -> Rational {
+        if self.steps {
+            return stepwise_coordinate(attempt, index, name);
+        }
+        let mixed = self.is_mixed(attempt);
+        let place = match self.skipped {
+            0 if mixed => BOTH_SIGNS + attempt / 2,
+            0 => attempt / 2,
+            skipped => attempt + skipped,
+        };
+        let is_integer = self.integers.contains(name);
+        let value = coordinate(place, index, is_integer);
+        let value = if mixed && !is_real(name) { value.abs() } else { value };
+        if is_integer { of_both_parities(&value, attempt, index, name) } else { value }
+    }
 }
 
 /// Returns true if the value jumps: a few points then prove little.
@@ -225,11 +258,15 @@ fn has_steps(expression: &Expression) -> bool {
 /// them.
 fn stepwise_coordinate(attempt: u64, index: u64, name: &str) -> Rational {
     let integer = i64::try_from((attempt * (7 * index + 1) + 5 * index) % 61 + 1).unwrap_or(1);
-    let real = name.starts_with(['x', 'y', 'z', 't']);
-    if real {
+    if is_real(name) {
         return Rational::from_parts((7 * integer - 100).into(), 9_u8.into());
     }
     Rational::from(integer)
+}
+
+/// Returns true for the usual names of real variables; other letters are lengths or counts.
+fn is_real(name: &str) -> bool {
+    name.starts_with(['x', 'y', 'z', 't'])
 }
 
 /// Returns a coordinate of a point, equal on every machine for equal attempt and index.
@@ -252,6 +289,8 @@ fn coordinate(attempt: u64, index: u64, whole: bool) -> Rational {
     let (top, bottom) = match attempt {
         0..=3 => (size, 1009),
         4..=8 => (size, 127),
+        // The first of them is negative in every coordinate.
+        BOTH_SIGNS => (-size, 127),
         _ if state & (1 << 40) == 0 => (-size, 127),
         _ => (size, 127),
     };

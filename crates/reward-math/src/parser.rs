@@ -80,6 +80,16 @@ impl Parser {
         parser
     }
 
+    /// Returns the tokens without marks of alignment.
+    pub(crate) fn aligned(tokens: &[Token]) -> Vec<Token> {
+        Self::new(tokens.to_vec()).tokens
+    }
+
+    /// Returns a parser of exactly these tokens, `None` if marks of alignment are among them.
+    pub(crate) fn exactly(tokens: &[Token]) -> Option<Self> {
+        Some(Self::new(tokens.to_vec())).filter(|parser| parser.tokens.len() == tokens.len())
+    }
+
     pub(crate) fn peek(&self) -> Option<&Kind> {
         self.peek_at(0)
     }
@@ -98,6 +108,29 @@ impl Parser {
 
     pub(crate) fn position_forward(&mut self, tokens: usize) {
         self.position += tokens;
+    }
+
+    /// Moves behind this token, or behind all of the brackets or the environment that it opens.
+    pub(crate) fn skip(&mut self) {
+        if let Some((close, _)) = self.bracket() {
+            self.position = close;
+        } else if self.at_command("begin") {
+            let mut depth = 0_usize;
+            while let Some(kind) = self.peek() {
+                depth += usize::from(kind.is_command("begin"));
+                if kind.is_command("end") {
+                    depth -= 1;
+                }
+                if depth == 0 {
+                    // The name in braces.
+                    self.position += 1;
+                    self.position = self.bracket().map_or(self.position, |(close, _)| close);
+                    break;
+                }
+                self.position += 1;
+            }
+        }
+        self.position = (self.position + 1).min(self.tokens.len());
     }
 
     pub(crate) fn at_symbol(&self, c: char) -> bool {

@@ -5,123 +5,142 @@ use dashu::base::Signed;
 
 use crate::algebra::{Algebra, Fraction, Polynomial};
 use crate::answer::{Node, Relation};
-use crate::expression::{Expression, is_constant};
+use crate::expression::{Assignments, Expression, is_constant};
 use crate::verdict::ParseError;
+use crate::words;
+
+/// A value that a chain of equations asserts.
+pub(crate) struct Assertion<'a> {
+    pub(crate) value: &'a Node,
+    /// The first side, if it names the value.
+    pub(crate) label: Option<&'a Node>,
+    /// Other sides, which must equal the value.
+    pub(crate) members: Vec<&'a Node>,
+    /// The last decimal behind `≈`.
+    pub(crate) rounded: Option<&'a Node>,
+}
+
+/// Returns the last side of `x = 5`, `A = bh/2 = 6`, `x ∈ S` and `5 = x` with what the other sides are to it.
+///
+/// `None` if the sides before it neither name nor calculate it: `2x = 10` and `5 = 5` assert no 10 and no 5.
+pub(crate) fn asserted(chain: &Node) -> Option<Assertion<'_>> {
+    let Node::Chain { sides, relations } = chain else { return None };
+    if let ([value, label], [Relation::Equal]) = (sides.as_slice(), relations.as_slice())
+        && is_label(label)
+        && is_constant_value(value)
+    {
+        return Some(Assertion { value, label: Some(label), members: Vec::new(), rounded: None });
+    }
+    let belongs = matches!(relations.as_slice(), [Relation::In]);
+    let equal = |relation: &Relation| matches!(relation, Relation::Equal | Relation::Approximately);
+    if !belongs && !relations.iter().all(equal) {
+        return None;
+    }
+    // x = 1/3 ≈ 0.333: the exact side counts.
+    let exact = relations.iter().position(|relation| *relation == Relation::Approximately);
+    let exact = exact.filter(|last| *last > 0 || is_constant_value(&sides[0]));
+    let last = exact.unwrap_or(sides.len() - 1);
+    let (value, before) = (&sides[last], &sides[..last]);
+    let rounded = sides[last + 1..].last();
+    let (labels, members): (Vec<&Node>, Vec<&Node>) =
+        before.iter().partition(|side| names(side, value));
+    let label = sides.first().filter(|first| labels.first() == Some(first) && last > 0);
+    let closed = is_constant_value(value);
+    // The middle of a calculation may hold letters, whose values are not said.
+    let members: Vec<&Node> =
+        members.into_iter().filter(|side| !closed || is_constant_value(side)).collect();
+    let calculates =
+        rounded.is_some() || members.iter().any(|side| !is_literal(side)) || !is_literal(value);
+    let evidence = label.is_some() || calculates && (!members.is_empty() || rounded.is_some());
+    let circular = before.iter().any(|side| {
+        symbol(side).is_some_and(|name| {
+            matches!(value, Node::Value { expression, .. }
+            if expression.any(&|node| matches!(node, Expression::Symbol(other) if other == name)))
+        })
+    });
+    (evidence && !circular).then_some(Assertion { value, label, members, rounded })
+}
+
+/// Returns true if the value of the chain is all that it asks for: `x = 5`, not the curve `x^2 + y^2 = 25`.
+pub(crate) fn names_plainly(chain: &Node) -> bool {
+    asserted(chain).is_some_and(|assertion| {
+        !matches!(assertion.value, Node::Value { .. }) || assertion.label.is_none_or(is_label)
+    })
+}
+
+/// Returns the values of `x = 1, y = 2`, if all items give a variable its value.
+pub(crate) fn assignments(items: &[Node]) -> Option<Assignments<'_>> {
+    let assignment = |item| {
+        let (label, value) = labelled(item)?;
+        let Node::Value { expression, .. } = value else { return None };
+        symbol(label).filter(|_| is_constant_value(value)).map(|name| (name, expression))
+    };
+    items.iter().map(assignment).collect()
+}
 
 /// Returns label and value of `x = 5`, `f(x) = …`, `answer = 5`, `x ∈ S`, `y = f(x) = …` and `5 = x`.
 pub(crate) fn labelled(chain: &Node) -> Option<(&Node, &Node)> {
-    let Node::Chain { sides, relations } = chain else { return None };
-    let label = sides.first()?;
-    let first = relations.first()?;
-    if !matches!(first, Relation::Equal | Relation::In | Relation::Approximately) {
-        return None;
-    }
-    if let ([value, label], Relation::Equal) = (sides.as_slice(), first)
-        && is_plain_label(label)
-        && is_constant_value(value)
-    {
-        return Some((label, value));
-    }
-    let mut index = 1;
-    while index + 1 < sides.len()
-        && relations[index] == Relation::Equal
-        && is_plain_label(&sides[index])
-    {
-        index += 1;
-    }
-    // x = 1/3 ≈ 0.333: the exact side counts.
-    if !relations[index..].iter().all(|relation| matches!(relation, Relation::Approximately)) {
-        return None;
-    }
-    let value = &sides[index];
-    // `x = x + 1` is no label with a value.
-    let circular = match (label, value) {
-        (
-            Node::Value { expression: Expression::Symbol(name), .. },
-            Node::Value { expression, .. },
-        ) => expression.any(&|node| matches!(node, Expression::Symbol(other) if other == name)),
-        _ => false,
-    };
-    let is_label = is_plain_label(label)
-        || is_constant_value(value) && is_quantity(label)
-        || matches!(value, Node::Matrix(_)) && is_matrix_name(label);
-    (is_label && !circular).then_some((label, value))
-}
-
-/// Returns true for `A^{-1}`, `AB` or a column of variables.
-fn is_matrix_name(label: &Node) -> bool {
-    match label {
-        Node::Value { expression: Expression::Power(base, _), .. } => is_name(base),
-        Node::Matrix(rows) => rows
-            .iter()
-            .flatten()
-            .all(|entry| matches!(entry, Expression::Symbol(name) if !is_constant(name))),
-        _ => false,
-    }
+    let assertion = asserted(chain).filter(|assertion| assertion.members.is_empty())?;
+    Some((assertion.label?, assertion.value))
 }
 
 fn is_constant_value(node: &Node) -> bool {
     matches!(node, Node::Value { expression, .. } if !expression.has_variable())
 }
 
+fn is_literal(node: &Node) -> bool {
+    matches!(node, Node::Value { expression, unit: None, .. } if expression.literal().is_some())
+}
+
+/// Returns true if a side names the value on another: a label, or a quantity that a value without variables answers.
+fn names(side: &Node, value: &Node) -> bool {
+    is_label(side)
+        || match (side, value) {
+            // `2x = 10` asks for `x`; `m + n = 10` and `\cos A = 1/2` are quantities of a problem.
+            (Node::Value { expression, .. }, Node::Value { expression: value, .. }) => {
+                !value.has_variable()
+                    && (expression.variables().len() > 1
+                        || expression.has_variable()
+                            && matches!(
+                                expression,
+                                Expression::Function(..) | Expression::Absolute(_)
+                            ))
+            }
+            (Node::Value { expression, .. }, _) => expression.has_variable(),
+            (Node::Intersection(sets) | Node::Union(sets) | Node::Difference(sets), _) => {
+                sets.iter().all(is_label)
+            }
+            (Node::Matrix(rows), Node::Matrix(_)) => rows.iter().flatten().all(is_variable),
+            _ => false,
+        }
+}
+
 /// Returns true if the node is a label whatever its value.
-pub(crate) fn is_plain_label(label: &Node) -> bool {
+fn is_label(label: &Node) -> bool {
     match label {
-        Node::Words(_) => true,
+        Node::Words(words) => !words::sets_condition(words),
         Node::Value { expression, .. } => match expression {
-            Expression::Symbol(name) => !is_constant(name),
             Expression::Function(name, arguments) if is_plain_function(name) => {
                 arguments.iter().all(is_symbol_or_number)
             }
-            // Segments and their quotients: `AB`, `\\frac{NO}{BO}`; values of a function: `T(10)`.
             other => is_name(other),
         },
         Node::Ratio(parts) => parts.iter().all(is_name),
-        Node::List { open: '(', items, .. } => items
-            .iter()
-            .all(|item| matches!(item, Node::Value { expression: Expression::Symbol(_), .. })),
+        Node::List { open: '(', items, .. } => items.iter().all(|item| symbol(item).is_some()),
         _ => false,
     }
 }
 
-/// Returns true for a quantity of a problem, as in `m + n = 25`, `\cos A = 1/2`; false for a curve in `x` and `y`.
-fn is_quantity(label: &Node) -> bool {
-    let Node::Value { expression, .. } = label else { return false };
-    let letter = |expression: &Expression| {
-        matches!(expression, Expression::Symbol(name)
-        if !is_constant(name) && !name.starts_with(['x', 'y', 'z', 't']))
-    };
-    match expression {
-        Expression::Sum(terms) => terms.iter().all(letter),
-        Expression::Product(factors) => factors.iter().all(letter),
-        Expression::Function(name, arguments) => {
-            let angle = |argument: &Expression| {
-                matches!(argument, Expression::Symbol(name)
-                    if name.starts_with(char::is_uppercase) || name.starts_with("\\angle"))
-            };
-            matches!(name.as_str(), "sin" | "cos" | "tan" | "cot") && arguments.iter().all(angle)
-        }
-        _ => false,
-    }
-}
-
-/// Returns true for capital letters side by side, or a letter with a number: names, no calculations.
+/// Returns true for a variable, a segment `AB` or an angle `m\\angle A`: names, no calculations.
 fn is_name(expression: &Expression) -> bool {
     let capital = |expression: &Expression| {
         matches!(expression, Expression::Symbol(name)
-            if name.starts_with(char::is_uppercase) || name.starts_with("\\angle"))
+            if name == "m" || name.starts_with("\\angle") || name.starts_with(char::is_uppercase))
     };
     match expression {
-        Expression::Symbol(name) => !is_constant(name),
-        Expression::Product(factors) => {
-            let measure_of =
-                matches!(factors.first(), Some(Expression::Symbol(name)) if name == "m");
-            factors.iter().skip(usize::from(measure_of)).all(capital) && factors.len() > 1
-        }
-        Expression::Quotient(top, bottom) => {
-            (is_name(top) && is_name(bottom)) || (is_differential(top) && is_differential(bottom))
-        }
-        Expression::Absolute(inner) => is_name(inner),
+        Expression::Symbol(_) => is_variable(expression),
+        Expression::Product(factors) => factors.len() > 1 && factors.iter().all(capital),
+        Expression::Quotient(top, bottom) => is_name(top) && is_name(bottom),
         Expression::Function(name, arguments) => {
             matches!(name.as_str(), "overline" | "vec" | "bar") && arguments.iter().all(is_name)
         }
@@ -129,10 +148,8 @@ fn is_name(expression: &Expression) -> bool {
     }
 }
 
-/// Returns true for `dy` in `dy/dx`.
-fn is_differential(expression: &Expression) -> bool {
-    matches!(expression, Expression::Product(factors)
-        if matches!(factors.as_slice(), [Expression::Symbol(d), Expression::Symbol(_)] if d == "d"))
+fn is_variable(expression: &Expression) -> bool {
+    matches!(expression, Expression::Symbol(name) if !is_constant(name))
 }
 
 /// Renames `t` in `f(t) = …` as in the other definition, if both define the same function of one variable.
@@ -236,7 +253,7 @@ pub(crate) fn named_values(items: &[Node]) -> Option<Vec<Node>> {
     distinct.then(|| named.into_iter().map(|(_, value)| value).collect())
 }
 
-fn symbol(node: &Node) -> Option<&str> {
+pub(crate) fn symbol(node: &Node) -> Option<&str> {
     match node {
         Node::Value { expression: Expression::Symbol(name), .. } if !is_constant(name) => {
             Some(name)

@@ -154,6 +154,9 @@ pub enum ParseError {
         /// The undefined operation.
         what: String,
     },
+    /// Neither equality nor a difference was proved.
+    #[error("undecided: the two values could be proved neither equal nor different")]
+    Undecided,
     /// The work exceeded [`crate::Options::fuel`].
     #[error("out of fuel: the comparison costs more steps than allowed")]
     OutOfFuel,

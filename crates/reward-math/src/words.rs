@@ -13,6 +13,9 @@ use crate::table::{Table, lists};
 /// One wording for phrases of equal meaning.
 static SYNONYMS: LazyLock<Table> =
     LazyLock::new(|| Table::new(include_str!("words/synonyms.txt"), '|'));
+/// Words that set a condition, deny, bound or conclude.
+static SENTENCE: LazyLock<Table> =
+    LazyLock::new(|| Table::new(include_str!("words/sentence.txt"), ' '));
 /// Full names of months.
 static MONTHS: LazyLock<Table> =
     LazyLock::new(|| Table::new(include_str!("words/months.txt"), ' '));
@@ -55,6 +58,36 @@ pub(crate) fn normalise(folded: &str) -> Option<String> {
         return None;
     }
     Some(SYNONYMS.name(&joined).unwrap_or(&joined).to_owned())
+}
+
+/// Returns true if a word makes what is said conditional, denied or a bound: "if", "not", "at least".
+pub(crate) fn takes_back(text: &str) -> bool {
+    let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '\'');
+    words.any(|word| matches!(SENTENCE.name(word), Some("condition" | "denial" | "bound")))
+        || measure::qualifies(text)
+}
+
+/// Returns true for a label that [`takes_back`], or that begins with "for" or "at", as a condition does.
+pub(crate) fn sets_condition(label: &str) -> bool {
+    let first = label.split(' ').next().unwrap_or_default();
+    SENTENCE.name(first) == Some("setting") || takes_back(label)
+}
+
+/// Returns true if the text begins with a word of conclusion: "so", "hence".
+pub(crate) fn concludes(text: &str) -> bool {
+    let first = text.split([' ', ',', ':']).next().unwrap_or_default().to_lowercase();
+    SENTENCE.name(&first) == Some("conclusion")
+}
+
+/// Returns the text behind a word of conclusion at its start, if it is not empty.
+pub(crate) fn behind_conclusion(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once([' ', ',', ':']).filter(|_| concludes(text))?;
+    Some(rest.trim()).filter(|rest| !rest.is_empty())
+}
+
+/// Returns true if the text holds signs or commands of mathematics.
+pub(crate) fn holds_formula(folded: &str) -> bool {
+    without_commands(folded).1
 }
 
 /// Returns the number in `5th`.

@@ -282,13 +282,9 @@ impl Parser {
         };
         let percent = self.eat_percent();
         // A temperature or an angle.
-        let (expression, degrees) = match expression {
-            Expression::Degrees(inner) => (*inner, true),
-            Expression::Negative(inner) => match *inner {
-                Expression::Degrees(inner) => (Expression::Negative(inner), true),
-                inner => (Expression::Negative(Box::new(inner)), false),
-            },
-            expression => (expression, false),
+        let (expression, degrees) = match in_degrees(&expression) {
+            Some(count) => (count, true),
+            None => (expression, false),
         };
         if degrees {
             let scale = self.temperature_scale().unwrap_or("degree");
@@ -346,6 +342,18 @@ impl Parser {
         let scaled = Expression::Product(vec![expression, Expression::Number(factor)]);
         let total = Expression::Sum(vec![scaled, count]);
         self.with_smaller_unit(total, smaller, percent)
+    }
+}
+
+/// Returns the number of degrees of `70^\circ` and `180^\circ - 110^\circ`.
+fn in_degrees(expression: &Expression) -> Option<Expression> {
+    match expression {
+        Expression::Degrees(inner) => Some((**inner).clone()),
+        Expression::Negative(inner) => Some(Expression::Negative(Box::new(in_degrees(inner)?))),
+        Expression::Sum(terms) => {
+            terms.iter().map(in_degrees).collect::<Option<_>>().map(Expression::Sum)
+        }
+        _ => None,
     }
 }
 

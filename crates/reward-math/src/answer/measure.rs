@@ -144,7 +144,7 @@ impl Parser {
                     unit.push_str(currency_name(&Kind::Symbol(*c)).unwrap_or_default());
                 }
                 // `12''` and `5'`
-                Some(Kind::Symbol('\'')) if unit.is_empty() => {
+                Some(Kind::Symbol('\'')) if unit.is_empty() && self.behind_number() => {
                     let inches = self.peek_at(1).is_some_and(|kind| kind.is_symbol('\''));
                     if inches {
                         self.advance();
@@ -189,6 +189,12 @@ impl Parser {
             return Err(self.unexpected("a unit"));
         }
         Ok(words::unit(&unit))
+    }
+
+    /// Returns true behind a digit: `5'`, not `(x^2)'`.
+    fn behind_number(&self) -> bool {
+        let before = self.position().checked_sub(1).and_then(|last| self.kind_at(last));
+        matches!(before, Some(Kind::Number { .. }))
     }
 
     /// Parses the power of a unit: `2`, `{2}` or `{-1}`.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::expression::Expression;
+use crate::expression::{Assignments, Expression};
 
 /// One reading of an answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -83,6 +83,16 @@ impl Node {
             expression.clone()
         });
         names
+    }
+
+    /// Returns true if an expression holds a variable.
+    pub(crate) fn has_variable(&self) -> bool {
+        !self.names().is_empty()
+    }
+
+    /// Returns the node with variables replaced by their values.
+    pub(crate) fn substituted(&self, known: &Assignments<'_>) -> Self {
+        self.mapped(&mut |expression| expression.with(known))
     }
 
     /// Returns the node with one variable renamed.

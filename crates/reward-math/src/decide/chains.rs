@@ -1,8 +1,11 @@
 //! Equations, inequalities and labels.
 
+use dashu::Rational;
+
 use super::{Comparison, Finding, Result, values::holds_infinity};
 use crate::algebra::Fraction;
 use crate::answer::{Node, Relation};
+use crate::expression::{Assignments, Expression};
 use crate::relation;
 use crate::verdict::Rung;
 
@@ -81,47 +84,95 @@ impl Comparison {
         self.algebra.subtract(&first, &second).map(Some)
     }
 
-    /// A chain against something that is none: its value behind the label, or its interval.
-    pub(super) fn chain_with(&mut self, chain: &Node, other: &Node) -> Result<Finding> {
-        // `x = y = 2` against the values of both.
-        if matches!(other, Node::List { .. })
-            && let Some(items) = relation::shared(chain)
-        {
-            return self.compare(&Node::List { open: ' ', close: ' ', items }, other);
-        }
-        if let Some((_, value)) = relation::labelled(chain) {
-            return Ok((self.compare(value, other)?.0, Rung::Relation));
-        }
-        let Node::Chain { sides, relations } = chain else { return Ok((false, Rung::Kind)) };
-        // `x = 2 + 3 = 5`
-        let skipped = usize::from(sides.len() > 2 && relation::is_plain_label(&sides[0]));
-        let (sides, relations) = (&sides[skipped..], &relations[skipped..]);
-        let equal =
-            |relation: &Relation| matches!(relation, Relation::Equal | Relation::Approximately);
-        if !relations.iter().all(equal) || !matches!(other, Node::Value { .. }) {
-            return Ok((false, Rung::Kind));
-        }
-        // "1 + 1 = 2": a true statement about constants ends in its value; "5 = 5" calculates nothing.
-        let literal = |side: &Node| matches!(side, Node::Value { expression, .. } if expression.literal().is_some());
-        if sides.iter().all(literal) && !relations.contains(&Relation::Approximately) {
-            return Ok((false, Rung::Relation));
-        }
-        let constants = sides.iter().all(
-            |side| matches!(side, Node::Value { expression, .. } if !expression.has_variable()),
-        );
-        if !constants {
-            return Ok((false, Rung::Kind));
-        }
-        let mut last = &sides[0];
-        for (pair, relation) in sides.windows(2).zip(relations) {
-            if *relation == Relation::Approximately {
-                break;
+    /// `x = y = 2` against the values of both.
+    pub(super) fn shared_with(&mut self, chain: &Node, other: &Node) -> Result<Finding> {
+        match (relation::shared(chain), other) {
+            (Some(items), Node::List { .. }) => {
+                self.compare(&Node::List { open: ' ', close: ' ', items }, other)
             }
-            if !self.compare(&pair[0], &pair[1])?.0 {
+            _ => Ok((false, Rung::Kind)),
+        }
+    }
+
+    /// A chain against something that is none: the value that it asserts, if its other sides do not contradict.
+    pub(super) fn chain_with(&mut self, chain: &Node, other: &Node) -> Result<Finding> {
+        if let found @ (true, _) = self.shared_with(chain, other)? {
+            return Ok(found);
+        }
+        let Some(assertion) = relation::asserted(chain) else { return Ok((false, Rung::Kind)) };
+        for member in &assertion.members {
+            if !is_residue(assertion.value) && !self.compare(member, assertion.value)?.0 {
                 return Ok((false, Rung::Relation));
             }
-            last = &pair[1];
         }
-        Ok((self.compare(last, other)?.0, Rung::Relation))
+        let equal = self.compare(assertion.value, other)?.0;
+        let rounded = match assertion.rounded {
+            Some(rounded) if !equal => self.rounds(assertion.value, rounded, other)?,
+            _ => false,
+        };
+        Ok((equal || rounded, Rung::Relation))
     }
+
+    /// Returns the value of the last of several equations, if the others lead to it: `m = 3, n = 4, m + n = 7`, and
+    /// `2x + 1 = 7, x = 3`. In `x = 3, y = 4` they do not.
+    pub(super) fn derived(&mut self, items: &[Node]) -> Result<Option<Node>> {
+        let Some((last, before)) = items.split_last() else { return Ok(None) };
+        let Node::Chain { sides, relations } = last else { return Ok(None) };
+        let Some(assertion) = relation::asserted(last) else { return Ok(None) };
+        let (first, value) = (&sides[0], assertion.value);
+        if before.is_empty() || !relations.iter().all(|relation| *relation == Relation::Equal) {
+            return Ok(None);
+        }
+        let holds = match relation::assignments(before) {
+            Some(known) if relation::symbol(first).is_none() => {
+                let first = first.substituted(&known);
+                !first.has_variable() && self.compare(&first, value)?.0
+            }
+            _ => match relation::assignments(std::slice::from_ref(last)) {
+                Some(known) => self.all_hold(before, &known)?,
+                None => false,
+            },
+        };
+        Ok(holds.then(|| value.clone()))
+    }
+
+    /// Returns true if each equation holds variables, and is true with their values.
+    fn all_hold(&mut self, equations: &[Node], known: &Assignments<'_>) -> Result<bool> {
+        for equation in equations {
+            let Node::Chain { sides, relations } = equation.substituted(known) else {
+                return Ok(false);
+            };
+            let closed = equation.has_variable() && !sides.iter().any(Node::has_variable);
+            if !closed || !relations.iter().all(|relation| *relation == Relation::Equal) {
+                return Ok(false);
+            }
+            for pair in sides.windows(2) {
+                if !self.compare(&pair[0], &pair[1])?.0 {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Returns true if the other side is the decimal behind `≈`, and the exact value rounds to it.
+    fn rounds(&mut self, exact: &Node, rounded: &Node, other: &Node) -> Result<bool> {
+        let (Node::Value { expression, .. }, Node::Value { .. }) = (rounded, other) else {
+            return Ok(false);
+        };
+        let places = expression.literal().and_then(|decimal| places(&decimal));
+        let Some(places) = places else { return Ok(false) };
+        let (exact, decimal) = (std::slice::from_ref(exact), std::slice::from_ref(rounded));
+        let half = super::last_place(places) / Rational::from(2);
+        Ok(self.compare(rounded, other)?.0 && self.rounds_to(exact, decimal, &half))
+    }
+}
+
+fn is_residue(node: &Node) -> bool {
+    matches!(node, Node::Value { expression: Expression::Function(name, _), .. } if name == "pmod")
+}
+
+/// Returns the number of decimal places of a number, up to ten.
+fn places(decimal: &Rational) -> Option<u32> {
+    (0..=10).find(|places| (decimal / super::last_place(*places)).is_int())
 }

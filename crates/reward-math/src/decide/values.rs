@@ -1,7 +1,6 @@
 //! Comparison of numbers and expressions: units, percent signs, exact values, normal forms.
 
-use dashu::base::BitTest;
-use dashu::{Integer, Natural, Rational};
+use dashu::{Integer, Rational};
 
 use super::member::letters_as_unit;
 use super::{Comparison, Finding, Result};
@@ -99,8 +98,11 @@ impl Comparison {
         if matches!(finding, Ok((true, _))) {
             return finding;
         }
-        if let Some(renamed) = with_same_constant(&a, &b) {
-            return self.expressions((&renamed, *a_plus), (&b, *b_plus));
+        for renamed in with_same_constants(&a, &b) {
+            let renamed = self.expressions((&renamed, *a_plus), (&b, *b_plus))?;
+            if renamed.0 {
+                return Ok(renamed);
+            }
         }
         finding
     }
@@ -129,21 +131,23 @@ impl Comparison {
         match numeric::compare(left, right, &mut self.enclosure_fuel) {
             numeric::EnclosureComparison::Equal => Ok((true, Rung::Enclosure)),
             numeric::EnclosureComparison::Different => Ok((false, Rung::Enclosure)),
-            numeric::EnclosureComparison::Unknown => finding,
+            numeric::EnclosureComparison::Unknown => {
+                self.undecided |= finding.is_ok();
+                finding
+            }
         }
     }
 
-    /// Returns true if an exact value equals the ground truth, a long decimal, up to one unit of its last place.
-    pub(super) fn rounds_to(&mut self, response: &[Node], gold: &[Node], places: u32) -> bool {
+    /// Returns true if an exact value equals a decimal up to a unit.
+    pub(super) fn rounds_to(&mut self, response: &[Node], gold: &[Node], unit: &Rational) -> bool {
         let ([Node::Value { expression, plus, .. }], [Node::Value { expression: decimal, .. }]) =
             (response, gold)
         else {
             return false;
         };
         let Some(decimal) = decimal.literal() else { return false };
-        let unit = Rational::from_parts(Integer::ONE, Natural::from(10_u8).pow(places as usize));
         let value = numeric::Operand { expression, plus: *plus };
-        numeric::is_within(value, &decimal, &unit, &mut self.enclosure_fuel)
+        numeric::is_within(value, &decimal, unit, &mut self.enclosure_fuel)
     }
 
     fn normal_forms(
@@ -181,13 +185,7 @@ impl Comparison {
             return Ok((false, Rung::Structure));
         }
         // `1:00` is a time of day: no multiple of it is equal.
-        let clock = |items: &[Expression]| matches!(items, [_, Expression::Number(minutes), ..] if minutes.numerator().bit_len() > 3 || minutes.is_zero());
-        if clock(left)
-            && clock(right)
-            && left[0] != right[0]
-            && left.len() == 2
-            && left[1] == right[1]
-        {
+        if is_time(left) && is_time(right) && left != right {
             return Ok((false, Rung::Number));
         }
         let normal = |comparison: &mut Self, items: &[Expression]| {
@@ -206,6 +204,15 @@ impl Comparison {
     }
 }
 
+/// Returns true for hours and the minutes behind them, with two digits: `4:30` is not twice `2:15`.
+fn is_time(parts: &[Expression]) -> bool {
+    let [Expression::Number(hours), Expression::Number(minutes)] = parts else { return false };
+    let within = |value: &Rational, low: i32, high: i32| {
+        value.is_int() && *value >= Rational::from(low) && *value <= Rational::from(high)
+    };
+    within(hours, 0, 24) && (within(minutes, 10, 59) || minutes.is_zero())
+}
+
 /// Returns how many of the second unit make one of the first.
 fn in_unit(own: &str, unit: &str) -> Option<Rational> {
     if own == unit {
@@ -218,14 +225,17 @@ fn scaled(expression: &Expression, factor: Rational) -> Expression {
     Expression::Product(vec![Expression::Number(factor), expression.clone()])
 }
 
-/// Renames the constant of integration of the left side as on the right, if nothing else differs.
-fn with_same_constant(left: &Expression, right: &Expression) -> Option<Expression> {
+/// Renames the constants of integration of the left side as on the right, in each order, if only their names differ.
+fn with_same_constants(left: &Expression, right: &Expression) -> Vec<Expression> {
+    const MOST: usize = 3;
     let (left_names, right_names) = (left.variables(), right.variables());
-    let mut left_only = left_names.difference(&right_names);
-    let mut right_only = right_names.difference(&left_names);
-    let (Some(from), None) = (left_only.next(), left_only.next()) else { return None };
-    let (Some(to), None) = (right_only.next(), right_only.next()) else { return None };
-    let is_constant_name = |name: &str| matches!(name, "C" | "K" | "c" | "C_1" | "C_0" | "c_1");
+    let from: Vec<&String> = left_names.difference(&right_names).collect();
+    let to: Vec<&String> = right_names.difference(&left_names).collect();
+    let is_constant = |name: &&String| {
+        let (letter, index) = name.split_once('_').unwrap_or((name, "0"));
+        matches!(letter, "C" | "K" | "c" | "k" | "A" | "B" | "D")
+            && index.bytes().all(|byte| byte.is_ascii_digit())
+    };
     // A summand beside a function of another variable, as integration leaves it.
     let is_added = |expression: &Expression, name: &str| match expression {
         Expression::Sum(items) => {
@@ -233,12 +243,39 @@ fn with_same_constant(left: &Expression, right: &Expression) -> Option<Expressio
         }
         _ => false,
     };
-    let fits = is_constant_name(from)
-        && is_constant_name(to)
-        && left_names.len() > 1
-        && is_added(left, from)
-        && is_added(right, to);
-    fits.then(|| left.renamed(from, to))
+    let numbered = |names: &[&String]| names.iter().all(|name| name.contains('_'));
+    let fits = match (from.as_slice(), to.as_slice()) {
+        ([from], [to]) => left_names.len() > 1 && is_added(left, from) && is_added(right, to),
+        (from, to) => {
+            from.len() == to.len() && from.len() <= MOST && (numbered(from) || numbered(to))
+        }
+    };
+    if from.is_empty() || !fits || !from.iter().chain(&to).all(is_constant) {
+        return Vec::new();
+    }
+    let renamed = |order: Vec<&String>| {
+        left.substituted(&|name| {
+            let position = from.iter().position(|known| *known == name)?;
+            Some(Expression::Symbol(order[position].clone()))
+        })
+    };
+    orders(&to).into_iter().map(renamed).collect()
+}
+
+/// Returns the items in each order.
+fn orders<'a>(items: &[&'a String]) -> Vec<Vec<&'a String>> {
+    if items.len() < 2 {
+        return vec![items.to_vec()];
+    }
+    let beginning = |first: usize| {
+        let mut rest = items.to_vec();
+        let first = rest.remove(first);
+        orders(&rest).into_iter().map(move |mut order| {
+            order.push(first);
+            order
+        })
+    };
+    (0..items.len()).flat_map(beginning).collect()
 }
 
 /// Returns true if both sides are one set of numbers, as `R` and `\mathbb{R}`.

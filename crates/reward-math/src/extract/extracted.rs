@@ -30,6 +30,8 @@ pub enum Rule {
     Phrase,
     /// The last line is nothing but bold text, or ends in it.
     Bold,
+    /// All of the text is one value or structure, only with [`crate::Options::last_number`].
+    Whole,
     /// The text ends in the letter of a choice, only with [`crate::Options::last_number`].
     LastLetter,
     /// The last formula or number, only with [`crate::Options::last_number`].

@@ -4,14 +4,30 @@ use std::ops::Range;
 
 use super::extracted::Rule;
 use super::span::some_text;
+use crate::answer::Answer;
 
 /// Returns the first of the fallbacks that the text has.
 pub(super) fn find(response: &str) -> Option<(Range<usize>, Rule)> {
-    last_letter(response)
-        .map(|span| (span, Rule::LastLetter))
+    entire(response)
+        .map(|span| (span, Rule::Whole))
+        .or_else(|| last_letter(response).map(|span| (span, Rule::LastLetter)))
         .or_else(|| last_formula(response).map(|span| (span, Rule::LastNumber)))
         .or_else(|| last_number(response).map(|span| (span, Rule::LastNumber)))
         .or_else(|| last_sentence(response).map(|span| (span, Rule::LastSentence)))
+}
+
+/// Longest text that may be one answer, in bytes.
+const LONGEST_ANSWER: usize = 256;
+
+/// Returns all of the text, if it is a value or structure without words: `2\sqrt3`.
+fn entire(response: &str) -> Option<Range<usize>> {
+    let span = some_text(response, 0..response.len())?;
+    let text = &response[span.clone()];
+    let is_word = |word: &str| word.len() > 1 && word.chars().all(char::is_alphabetic);
+    let plain = text.len() <= LONGEST_ANSWER
+        && !text.contains(['=', '\n'])
+        && !text.split_whitespace().any(is_word);
+    (plain && Answer::parse(text).is_ok_and(|answer| !answer.is_words())).then_some(span)
 }
 
 /// Returns the letter of a choice at the very end: "… therefore I think it's B".
@@ -75,9 +91,28 @@ fn numbers(text: &str) -> Vec<Found> {
     numbers
 }
 
+/// Returns true if signs of a calculation stand beside the number: 3 in `2\sqrt3` and `x^2 + 3` is no answer.
+fn is_in_formula(response: &str, number: &Range<usize>) -> bool {
+    let before = response[..number.start].trim_end_matches([' ', '{', '(', '$']);
+    let before = before.strip_suffix('\\').unwrap_or(before);
+    let last_word = before.rsplit(char::is_whitespace).next().unwrap_or_default();
+    let behind = response[number.end..].trim_start_matches([' ', '}', ')']);
+    // `**18**` is bold.
+    let product = before.ends_with(" *") || behind.starts_with("* ");
+    let closes =
+        ["\\)", "\\]", "\\$", "\\%", "\\text"].iter().any(|close| behind.starts_with(close));
+    product
+        || before.ends_with(['+', '/', '^', '×', '÷', '·', '√'])
+        || last_word.starts_with('\\') && !last_word.ends_with('=')
+        || behind.starts_with(['+', '^', '\\', '×', '÷', '·', '√']) && !closes
+}
+
 /// Returns the last number, if no letters but a unit are attached to it.
 fn last_number(response: &str) -> Option<Range<usize>> {
     let number = numbers(response).pop()?;
+    if is_in_formula(response, &number.span) {
+        return None;
+    }
     let suffix: String =
         response[number.span.end..].chars().take_while(|c| c.is_alphanumeric()).collect();
     // "2x" and "4th" are no numbers; "99m²" is one.

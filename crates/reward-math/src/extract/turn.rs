@@ -63,8 +63,7 @@ pub(super) fn own(response: &str) -> Option<Range<usize>> {
             break;
         }
     }
-    let start = if response[thought..end].trim().is_empty() { start } else { thought };
-    (start > 0 || end < response.len()).then_some(start..end)
+    (thought > 0 || end < response.len()).then_some(thought..end)
 }
 
 /// Returns the start of the last reply in a text that opens with a prompt; 0 in any other.
@@ -100,10 +99,11 @@ mod tests {
             ("A<|im_end|>\n<|im_start|>user\nQ", "A<|im_end|>\n"),
             ("<think>B</think> A", " A"),
             ("B</think>\nA", "\nA"),
+            ("<think>B</think>\n", "\n"),
         ] {
             assert_eq!(own(text).map(|span| &text[span]), Some(expected), "{text}");
         }
-        for text in ["A", "<think>B", "<think>B</think>\n", "a < b", "user: A", "[INST]"] {
+        for text in ["A", "<think>B", "a < b", "user: A", "[INST]"] {
             assert_eq!(own(text), None, "{text}");
         }
     }

@@ -36,9 +36,17 @@ struct Evaluation<'a, 'b> {
 }
 
 impl<'b> Evaluation<'_, 'b> {
-    #[expect(clippy::too_many_lines, reason = "one arm a kind of expression")]
     fn value(&mut self, expression: &'b Expression) -> Result<Complex> {
         self.arithmetic.spend(1)?;
+        let value = self.part(expression)?;
+        if self.arithmetic.only_real && value.imaginary.is_some() {
+            return Err(Failure::NotReal);
+        }
+        Ok(value)
+    }
+
+    #[expect(clippy::too_many_lines, reason = "one arm a kind of expression")]
+    fn part(&mut self, expression: &'b Expression) -> Result<Complex> {
         match expression {
             Expression::Number(value) => Ok(self.arithmetic.rational(value)?.into()),
             Expression::Symbol(name) => self.symbol(name),

@@ -44,6 +44,8 @@ pub(super) struct Arithmetic {
     pub(super) up: Context<Up>,
     pub(super) bits: usize,
     fuel: u64,
+    /// True if a part that is not real makes the value undefined.
+    pub(super) only_real: bool,
     /// Widest gap between the leading bits of two numbers that were added.
     spread: usize,
 }
@@ -177,7 +179,8 @@ pub(super) fn larger(a: Repr<2>, b: Repr<2>) -> Repr<2> {
 
 impl Arithmetic {
     pub(super) fn new(bits: usize, fuel: u64) -> Self {
-        Self { down: Context::new(bits), up: Context::new(bits), bits, fuel, spread: 0 }
+        let (down, up) = (Context::new(bits), Context::new(bits));
+        Self { down, up, bits, fuel, only_real: false, spread: 0 }
     }
 
     /// Returns the most bits that a sum needed to hold both of its terms.

@@ -17,7 +17,11 @@ impl Parser {
             return self.deeper(|parser| {
                 let top = parser.argument()?;
                 let bottom = parser.argument()?;
-                Ok(Expression::Quotient(Box::new(top), Box::new(bottom)))
+                match derivative(&top, &bottom) {
+                    Some(Derivative::Of(symbol)) => Ok(symbol),
+                    Some(Derivative::Operator) => Err(parser.unexpected("a function below `d`")),
+                    None => Ok(Expression::Quotient(Box::new(top), Box::new(bottom))),
+                }
             });
         }
         match name {
@@ -132,6 +136,8 @@ impl Parser {
 
     /// Parses the ends and the body of `\sum_{k=1}^{n} …`: the body extends to the next sign.
     fn series(&mut self, range: Range) -> Result<Expression> {
+        // `\sum^{4}_{k=1}` as `\sum_{k=1}^{4}`.
+        let above = if self.eat_symbol('^') { Some(self.deeper(Self::argument)?) } else { None };
         if !(self.eat_symbol('_') && self.eat_symbol('{')) {
             return Err(self.unexpected("the index of the sum or product, as in `_{k=1}`"));
         }
@@ -142,10 +148,12 @@ impl Parser {
             return Err(self.unexpected("`=` after the index"));
         }
         let low = self.sum()?;
-        if !(self.eat_symbol('}') && self.eat_symbol('^')) {
-            return Err(self.unexpected("the upper end of the sum or product"));
-        }
-        let high = self.exponent()?;
+        let closed = self.eat_symbol('}');
+        let high = match above {
+            Some(high) if closed => high,
+            None if closed && self.eat_symbol('^') => self.exponent()?,
+            _ => return Err(self.unexpected("the upper end of the sum or product")),
+        };
         let body = self.term()?;
         let [low, high, body] = [low, high, body].map(Box::new);
         Ok(Expression::Series { range, index, low, high, body })
@@ -237,7 +245,8 @@ impl Parser {
             }
             return Ok(arguments);
         }
-        let mut factors = vec![self.factor()?];
+        // `\ln -x`
+        let mut factors = vec![self.signed_factor()?];
         loop {
             let continues = match self.peek() {
                 Some(Kind::Letter(_)) => true,
@@ -253,6 +262,49 @@ impl Parser {
             return Ok(vec![Expression::Product(factors)]);
         }
         Ok(factors)
+    }
+}
+
+/// A quotient of differentials.
+enum Derivative {
+    /// `dy/dx`, as a symbol.
+    Of(Expression),
+    /// `d/dx` alone, which has no value.
+    Operator,
+}
+
+/// Returns the derivative that the quotient is, `None` for any other quotient.
+fn derivative(top: &Expression, bottom: &Expression) -> Option<Derivative> {
+    let Expression::Product(below) = bottom else { return None };
+    let [d, argument] = below.as_slice() else { return None };
+    differential(d).filter(String::is_empty)?;
+    let (argument, order) = with_order(argument)?;
+    match top {
+        Expression::Product(above) => match above.as_slice() {
+            [d, Expression::Symbol(name)] if differential(d)? == order => {
+                let name = format!("d{order}{name}/d{argument}{order}");
+                Some(Derivative::Of(Expression::Symbol(name)))
+            }
+            _ => None,
+        },
+        top => differential(top).map(|_| Derivative::Operator),
+    }
+}
+
+/// Returns the order behind `d`: `^2` in `d^2`.
+fn differential(expression: &Expression) -> Option<String> {
+    with_order(expression).filter(|(name, _)| *name == "d").map(|(_, order)| order)
+}
+
+/// Returns a name and the power behind it.
+fn with_order(expression: &Expression) -> Option<(&str, String)> {
+    match expression {
+        Expression::Symbol(name) => Some((name, String::new())),
+        Expression::Power(base, order) => match &**base {
+            Expression::Symbol(name) => Some((name, format!("^{}", order.literal()?))),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

@@ -143,6 +143,7 @@ impl Parser {
             return self.number_in_base(&digits);
         }
         match self.peek().cloned() {
+            Some(Kind::Letter('d')) if self.at_derivative() => Ok(self.derivative()),
             Some(Kind::Letter(c)) => {
                 self.advance();
                 self.variable(c.to_string())

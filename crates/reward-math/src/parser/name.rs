@@ -32,7 +32,8 @@ impl Parser {
         let applies = matches!(plain, "f" | "g" | "h" | "F" | "G" | "P")
             || plain.ends_with("^{-1}")
             || (name.starts_with(char::is_uppercase) && (self.at_argument() || self.at_tuple()))
-            || (self.at_argument() && self.peek_at(3).is_some_and(|kind| kind.is_symbol('=')));
+            || (self.at_argument() && self.peek_at(3).is_some_and(|kind| kind.is_symbol('=')))
+            || self.at_usual_argument(plain);
         if applies && self.at_symbol('(') && !self.spaced() {
             return self.deeper(|parser| {
                 parser.advance();
@@ -50,10 +51,39 @@ impl Parser {
         Ok(Expression::Symbol(name))
     }
 
+    /// Returns true before `dy/dx`, which is no quotient whose `d` cancels.
+    pub(super) fn at_derivative(&self) -> bool {
+        let letter = |ahead| matches!(self.peek_at(ahead), Some(Kind::Letter(_)));
+        let slash = self.peek_at(2).is_some_and(|kind| kind.is_symbol('/'));
+        let below = matches!(self.peek_at(3), Some(Kind::Letter('d')));
+        slash && below && letter(1) && letter(4)
+    }
+
+    pub(super) fn derivative(&mut self) -> Expression {
+        let letters = (0..5).filter_map(|ahead| match self.peek_at(ahead)? {
+            Kind::Letter(letter) | Kind::Symbol(letter) => Some(*letter),
+            _ => None,
+        });
+        let name = letters.collect();
+        self.position += 5;
+        Expression::Symbol(name)
+    }
+
     /// Returns true before a number or letter alone in brackets: `I(0)` is a function value, `N(N + 1)` a product.
     fn at_argument(&self) -> bool {
         matches!(self.peek_at(1), Some(Kind::Number { .. } | Kind::Letter(_)))
             && self.peek_at(2).is_some_and(|kind| kind.is_symbol(')'))
+    }
+
+    /// Returns true before `(t)`, `(x)` or `(n)` behind another small letter: `y(t)` is the value of a function.
+    fn at_usual_argument(&self, name: &str) -> bool {
+        let letter = name.split('_').next().unwrap_or_default();
+        let small = letter.len() == 1 && letter.starts_with(|c: char| c.is_ascii_lowercase());
+        let argument = match self.peek_at(1) {
+            Some(Kind::Letter(argument @ ('t' | 'x' | 'n'))) => *argument,
+            _ => return false,
+        };
+        small && !letter.starts_with(argument) && self.at_argument()
     }
 
     /// Returns true before the coordinates of a named point: `A(2, 3)`.

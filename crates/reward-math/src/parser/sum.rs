@@ -96,6 +96,14 @@ impl Parser {
         Ok(Expression::Quotient(Box::new(product(above)), Box::new(product(below))))
     }
 
+    /// Returns true before square brackets that group a calculation: not a pair, nor a number alone.
+    fn at_square_group(&self) -> bool {
+        let Some((close, separated)) = self.bracket() else { return false };
+        !separated
+            && close > self.position + 2
+            && self.kind_at(close).is_some_and(|kind| kind.is_symbol(']'))
+    }
+
     pub(super) fn signed_factor(&mut self) -> Result<Expression> {
         let mut negative = false;
         while self.at_symbol('-') || self.at_symbol('+') {
@@ -183,6 +191,8 @@ impl Parser {
             // `17 (mod 20)`
             Some(Kind::Symbol('(')) if self.peek_at(1).is_some_and(Kind::is_modulo) => false,
             Some(Kind::Letter(_) | Kind::Symbol('(' | '{')) => true,
+            // `2[3(x + 1) - 4]`, but no interval or mark of a note.
+            Some(Kind::Symbol('[')) => !self.spaced() && self.at_square_group(),
             Some(Kind::Symbol('|')) => !self.around.bars,
             Some(Kind::Command(name)) if name == "ldots" => {
                 !matches!(last, Some(Expression::Number(_)) | None)

@@ -19,6 +19,9 @@ fn denominator(part: &str) -> Option<u64> {
 
 /// The number that the words say, all of them.
 pub(crate) fn number(words: &str) -> Option<Rational> {
+    if let Some(number) = chinese(words) {
+        return Some(Rational::from(number));
+    }
     let spaced = words.replace('-', " ");
     let words: Vec<&str> = spaced.split_whitespace().filter(|word| *word != "and").collect();
     let (last, before) = words.split_last()?;
@@ -53,6 +56,29 @@ pub(crate) fn magnitude(word: &str) -> Option<u64> {
     })
 }
 
+/// Reads 二十三 and 一百零五; `None` for other signs.
+fn chinese(word: &str) -> Option<u64> {
+    const DIGITS: &str = "零一二三四五六七八九";
+    let (mut total, mut digit) = (0_u64, None);
+    for c in word.chars() {
+        let unit = match c {
+            '十' => 10,
+            '百' => 100,
+            '千' => 1000,
+            '两' => {
+                digit = Some(2);
+                continue;
+            }
+            c => {
+                digit = Some(DIGITS.chars().position(|known| known == c)? as u64);
+                continue;
+            }
+        };
+        total = total.checked_add(digit.take().unwrap_or(1) * unit)?;
+    }
+    (!word.is_empty()).then(|| total.checked_add(digit.unwrap_or(0)))?
+}
+
 fn whole(words: &[&str]) -> Option<u64> {
     let (mut total, mut group) = (0_u64, 0_u64);
     for word in words {
@@ -83,6 +109,9 @@ mod tests {
             ("two thousand twenty four", "2024"),
             ("two thirds", "2/3"),
             ("half", "1/2"),
+            ("二十三", "23"),
+            ("一百零五", "105"),
+            ("十", "10"),
         ] {
             assert_eq!(number(words).map(|n| n.to_string()).as_deref(), Some(value), "{words}");
         }

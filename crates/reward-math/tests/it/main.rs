@@ -11,3 +11,4 @@ mod perturbed;
 mod properties;
 mod real_outputs;
 mod recipe;
+mod undecided;

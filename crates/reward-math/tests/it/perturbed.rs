@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use reward_math::{Gold, Options};
 
 /// Changed answers that are still equal, each with its ground truth and the reason.
-const EQUAL_AFTER_ALL: [(&str, &str, &str); 10] = [
+const EQUAL_AFTER_ALL: [(&str, &str, &str); 13] = [
     (r"\binom{4025}{2013}", r"\binom{4025}{2012}", "4025 = 2012 + 2013"),
     (
         r"\left\lfloor \frac{-1 + \sqrt{2 + 8n}}{2} \right\rfloor",
@@ -32,6 +32,21 @@ const EQUAL_AFTER_ALL: [(&str, &str, &str); 10] = [
     ("$f(y)=-1$,$f(x)=x+1$", "$f(x)=-1$,$f(x)=x+1$", "the same"),
     ("$f(z)=-1$,$f(x)=x+1$", "$f(x)=-1$,$f(x)=x+1$", "the same"),
     ("$f(n)=n$, $g(k)=1$", "$f(n)=n$, $g(n)=1$", "the same"),
+    (
+        r"The kumber of distinct such colorings of \( P \) is \(\boxed{6}\).",
+        r"The number of distinct such colorings of \( P \) is \(\boxed{6}\).",
+        "a letter of the label of 6",
+    ),
+    (
+        r"The number of distikct such colorings of \( P \) is \(\boxed{6}\).",
+        r"The number of distinct such colorings of \( P \) is \(\boxed{6}\).",
+        "a letter of the label of 6",
+    ),
+    (
+        r"The number of distinct such colorikgs of \( P \) is \(\boxed{6}\).",
+        r"The number of distinct such colorings of \( P \) is \(\boxed{6}\).",
+        "a letter of the label of 6",
+    ),
 ];
 
 /// Returns the distinct ground truths of a set that are more than an integer.

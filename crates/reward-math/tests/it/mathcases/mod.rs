@@ -130,3 +130,13 @@ fn the_whole_set_is_measured_where_it_is_at_hand() {
     let share = tally.agreed as f64 / tally.rows as f64;
     assert!(share >= WHOLE_FLOOR, "{share} of all rows agree, {WHOLE_FLOOR} was reached before");
 }
+
+/// Derivations, labels and sentences that assert a value, and near misses that do not.
+#[test]
+fn every_asserted_value_agrees() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/assertions.jsonl");
+    let tally = tally(&path);
+    assert!(tally.rows > 130, "only {} rows", tally.rows);
+    assert!(tally.false_positives.is_empty(), "{}", tally.false_positives.join("\n"));
+    assert!(tally.misses.is_empty(), "{}", tally.misses.join("\n"));
+}
