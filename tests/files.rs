@@ -12,7 +12,9 @@ use tempfile::TempDir;
 pub fn folder(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for (name, content) in files {
-        std::fs::write(folder.path().join(name), content).expect("the folder can be written");
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("below the folder")).expect("it is new");
+        std::fs::write(path, content).expect("the folder can be written");
     }
     folder
 }

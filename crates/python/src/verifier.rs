@@ -96,7 +96,7 @@ fn named(variant: &impl Serialize) -> Option<String> {
 /// Attributes
 /// ----------
 /// text: text of the answer, without its box or phrase.
-/// rule: kind of its mark: "box", "tag", "hash-marks", "phrase", "bold", "last-letter", "last-number"
+/// rule: kind of its mark: "whole", "box", "tag", "hash-marks", "phrase", "bold", "last-letter", "last-number"
 ///     or "last-sentence".
 /// span: (start, end) in the response, in characters.
 #[pyclass(frozen, get_all, eq, module = "entropy_rl")]

@@ -253,9 +253,3 @@ fn parse(tokens: Vec<Token>) -> Result<Node> {
 fn value(expression: Expression, unit: Option<String>, percent: bool) -> Node {
     Node::Value { expression, unit, percent, plus: true }
 }
-
-fn is_conjunction(word: &str) -> bool {
-    const CONJUNCTIONS: &str = "and|or|, and|, or|and/or|und|oder|et|ou|或|和|且|与|及";
-    let word = word.trim().to_lowercase();
-    CONJUNCTIONS.split('|').any(|conjunction| conjunction == word)
-}

@@ -141,6 +141,13 @@ fn without_commands(folded: &str) -> (String, bool) {
     (plain, formula)
 }
 
+/// Returns true for a word that joins the members of a list.
+pub(crate) fn is_conjunction(word: &str) -> bool {
+    const CONJUNCTIONS: &str = "and|or|, and|, or|and/or|und|oder|et|ou|或|和|且|与|及";
+    let word = word.trim().to_lowercase();
+    CONJUNCTIONS.split('|').any(|conjunction| conjunction == word)
+}
+
 /// Returns the letters of a multiple choice, sorted: `B`, `(B)`, `B.`, `\textbf{(B)} 12`, `option B`, `B: 5`; `A, D`.
 pub(crate) fn choices(folded: &str) -> Vec<char> {
     let text = undecorated(folded);

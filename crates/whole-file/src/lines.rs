@@ -89,7 +89,6 @@ impl<R: BufRead> Iterator for NumberedLines<R> {
 #[cfg(test)]
 mod tests {
     use std::io::{BufReader, Read, repeat};
-    use std::time::{Duration, Instant};
 
     use super::*;
 

@@ -40,7 +40,7 @@ pub struct Args {
     /// Let other machines connect, by any name: there is no encryption, and no password but --api-key
     #[arg(long)]
     allow_remote: bool,
-    /// Refuse requests without `Authorization: Bearer KEY`
+    /// Refuse requests without `Authorization: Bearer KEY` [default: none is asked for]
     #[arg(long, value_name = "KEY")]
     api_key: Option<String>,
     /// Name of the model in requests [default: the directory's name]

@@ -340,7 +340,7 @@ fn a_negative_number_is_a_value_that_the_command_judges() {
 fn config_shows_fields_and_their_schema() {
     let text = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
     let field = run(&["config", "rollout.rows"], "");
-    assert!(text(&field).starts_with("rollout.rows = 64 (at least 1)\n    "), "{}", text(&field));
+    assert!(text(&field).starts_with("rollout.rows = 64 (1 to 65536)\n    "), "{}", text(&field));
     let schema: Value = serde_json::from_slice(&run(&["config", "--schema"], "").stdout).unwrap();
     assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
     assert_eq!(schema["$defs"]["RolloutSection"]["properties"]["rows"]["minimum"], 1);

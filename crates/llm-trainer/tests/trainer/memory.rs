@@ -17,8 +17,9 @@ fn endless(ranks: usize, folder: &Path) -> Vec<Command> {
     let path = format!("model.path={:?}", model.display().to_string());
     let settings = [
         path.as_str(),
-        "rollout.max_response_tokens=1000000000",
-        "training.micro_batch_tokens=2000000000",
+        "rollout.max_response_tokens=16000000",
+        "rollout.rows=12",
+        "training.micro_batch_tokens=1000000000",
         "rollout.cpu_kernels=false",
         "evaluation.every=0",
     ];

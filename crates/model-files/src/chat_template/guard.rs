@@ -113,7 +113,7 @@ fn add(size: &mut Size, value: &Value, depth: usize) -> Result<(), JinjaError> {
     Ok(())
 }
 
-/// What is left of one rendering.
+/// Bounds that remain for one rendering.
 #[derive(Debug)]
 struct Budget {
     bytes: AtomicU64,

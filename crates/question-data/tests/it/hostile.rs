@@ -15,9 +15,9 @@ use question_data::dataset::{QuestionFile, read_questions};
 /// Error of a file, within half a minute.
 fn refused(path: &Path) -> String {
     let start = Instant::now();
-    let error = read_questions(&QuestionFile::new(path)).unwrap_err().to_string();
+    let error = read_questions(&QuestionFile::new(path)).expect_err("must be refused").to_string();
     assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
-    error.replace(&path.parent().unwrap().display().to_string(), "DIR")
+    error.replace(&path.parent().expect("a file in a folder").display().to_string(), "DIR")
 }
 
 #[test]
@@ -71,18 +71,26 @@ fn table(path: &Path, rows: usize, bytes: usize) {
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_dictionary_page_size_limit(1 << 30)
         .build();
-    let file = std::fs::File::create(path).unwrap();
-    let mut writer =
-        SerializedFileWriter::new(file, Arc::new(schema.unwrap()), Arc::new(properties)).unwrap();
-    let mut group = writer.next_row_group().unwrap();
+    let file = std::fs::File::create(path).expect("a table is written");
+    let mut writer = SerializedFileWriter::new(
+        file,
+        Arc::new(schema.expect("a table is written")),
+        Arc::new(properties),
+    )
+    .expect("a table is written");
+    let mut group = writer.next_row_group().expect("a table is written");
     for value in ["x".repeat(bytes), "1".to_owned()] {
         let values = vec![ByteArray::from(value.as_str()); rows];
-        let mut column = group.next_column().unwrap().unwrap();
-        column.typed::<ByteArrayType>().write_batch(&values, None, None).unwrap();
-        column.close().unwrap();
+        let mut column =
+            group.next_column().expect("a table is written").expect("a table is written");
+        column
+            .typed::<ByteArrayType>()
+            .write_batch(&values, None, None)
+            .expect("a table is written");
+        column.close().expect("a table is written");
     }
-    group.close().unwrap();
-    writer.close().unwrap();
+    group.close().expect("a table is written");
+    writer.close().expect("a table is written");
 }
 
 /// A dictionary of one value holds it once for all rows.

@@ -1,10 +1,10 @@
 //! The last statement of a derivation or sentence, where the text as a whole is no value and no relation.
 
-use super::{Node, is_conjunction, list};
+use super::{Node, list};
 use crate::parser::Parser;
 use crate::table::lists;
 use crate::token::{Kind, Token};
-use crate::words;
+use crate::words::{self, is_conjunction};
 
 /// Longest derivation that is read, in tokens.
 const LONGEST: usize = 1024;

@@ -2,11 +2,11 @@
 
 use dashu::Rational;
 
-use super::{Node, Relation, is_conjunction, list, value};
+use super::{Node, Relation, list, value};
 use crate::expression::Expression;
 use crate::parser::{Parser, Result};
 use crate::token::Kind;
-use crate::words;
+use crate::words::{self, is_conjunction};
 
 impl Parser {
     pub(super) fn answer(&mut self) -> Result<Node> {

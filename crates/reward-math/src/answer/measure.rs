@@ -2,10 +2,9 @@
 
 use dashu::Rational;
 
-use super::is_conjunction;
 use crate::parser::{Parser, Result, function_name};
 use crate::token::Kind;
-use crate::words;
+use crate::words::{self, is_conjunction};
 
 impl Parser {
     /// Parses words up to the end of the item, if it starts with a word.

@@ -199,9 +199,9 @@ fn metrics_that_end_before_the_checkpoint_are_refused() {
     run(&root, &[2, 4]);
     let metrics = root.join("metrics.jsonl");
     let rows = |last: u64| {
-        let text: String =
+        let lines: Vec<String> =
             (1..=last).map(|step| format!("{{\"step\":{step},\"a\":1}}\n")).collect();
-        fs::write(&metrics, text).unwrap();
+        fs::write(&metrics, lines.concat()).unwrap();
     };
     for last in [4, 5] {
         rows(last);

@@ -176,8 +176,8 @@ fn values_set_that_cannot_be_read_are_named() {
 #[expect(clippy::too_many_lines, reason = "one table of cases")]
 fn values_out_of_range_are_named_with_what_was_expected() {
     let cases = [
-        ("name=\"a/b\"", "`name` is \"a/b\", expected letters"),
-        ("name=\"..\"", "`name` is \"..\", expected letters"),
+        ("name=\"a/b\"", "`name` is \"a/b\", expected at most 128 letters"),
+        ("name=\"..\"", "`name` is \"..\", expected at most 128 letters"),
         (
             "optimizer.learning_rate=-1e-6",
             "`optimizer.learning_rate` is -1e-6, expected a finite number above 0",

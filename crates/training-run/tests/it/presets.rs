@@ -102,7 +102,7 @@ fn all_that_is_missing_or_wrong_is_said_at_once() {
         Run::from_preset("qwen2.5-7b-kl-cov", &overrides).unwrap_err().to_string(),
         "--preset qwen2.5-7b-kl-cov: `model.path` is missing, expected a Hugging Face model directory: --set \
          model.path=DIR\n  `data.train` is missing, expected questions: --set data.train=FILE\n  \
-         `rollout.rows` is 0, expected at least 1\n  \
+         `rollout.rows` is 0, expected 1 to 65536\n  \
          `optimizer.learning_rate` is -1.0, expected a finite number above 0"
     );
 }

@@ -128,7 +128,9 @@ fn check_tokenizer(config: &RunConfig, checkpoint: Option<&Checkpoint>) -> anyho
     let Some(checkpoint) = checkpoint else { return Ok(()) };
     let [used, saved] =
         [&config.model.path, &checkpoint.path].map(|folder| folder.join("tokenizer.json"));
-    if saved.exists() && fingerprint(&[used.clone()])? != fingerprint(&[saved.clone()])? {
+    if saved.exists()
+        && fingerprint(std::slice::from_ref(&used))? != fingerprint(std::slice::from_ref(&saved))?
+    {
         let (used, saved) = (used.display(), saved.display());
         bail!("{saved}: is another tokenizer than {used}, expected the same");
     }
