@@ -19,7 +19,8 @@ echo "wheel: $(basename "$wheel")"
 case "$wheel" in *-cp39-abi3-*) ;; *) echo "error: $wheel is not for the stable interface of 3.9" >&2; exit 1 ;; esac
 version="$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)"
 case "$wheel" in *entropy_rl-"$version"-*) ;; *) echo "error: $wheel has not the version $version of Cargo.toml" >&2; exit 1 ;; esac
-"$bin/python" -m zipfile -l "$wheel" | grep -q 'entropy_rl/py.typed' || { echo "error: no py.typed in $wheel" >&2; exit 1; }
+# Read to its end: `grep -q` would leave the listing with a broken pipe.
+"$bin/python" -m zipfile -l "$wheel" | grep 'entropy_rl/py.typed' > /dev/null || { echo "error: no py.typed in $wheel" >&2; exit 1; }
 
 tests="$PWD/crates/python/tests"
 # Outside the tree, so that only the installed package is found.
