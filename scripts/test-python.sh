@@ -12,7 +12,7 @@ trap 'rm -rf "$folder"' EXIT
 bin="$folder/venv/bin"
 echo "pip: installing maturin, numpy, pytest and mypy into $folder/venv"
 "$bin/pip" install --quiet --disable-pip-version-check 'maturin>=1.9,<2' numpy pytest mypy ${TORCH:+torch} \
-  ${TRAINERS:+torch tinker}
+  ${TRAINERS:+torch trl tinker}
 "$bin/maturin" build --quiet -m crates/python/Cargo.toml --interpreter "$bin/python" --out "$folder/wheels"
 wheel="$(ls "$folder"/wheels/entropy_rl-*.whl)"
 "$bin/pip" install --quiet --disable-pip-version-check --no-index "$wheel"
