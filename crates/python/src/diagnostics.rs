@@ -3,14 +3,15 @@
 use std::borrow::Cow;
 
 use entropy_core::{UpdateRule, state_token_covariances};
-use numpy::PyArray1;
 use pyo3::prelude::*;
 use rl_losses::{
     EntropyChangeColumns, EntropyChangeSums, QuadrantCentre, TokenBatch, TokenColumns,
 };
 
-use crate::column::Column;
+use crate::column::{Column, Mask};
 use crate::error::value_error;
+use crate::repr::repr;
+use crate::trained::Trained;
 
 /// Columns that were checked against each other.
 struct Tokens<'a> {
@@ -21,12 +22,14 @@ struct Tokens<'a> {
 
 impl<'a> Tokens<'a> {
     fn new(
+        trained: &Trained<'_>,
         log_prob: &'a Column<'_>,
         advantage: &'a Column<'_>,
         entropy: Option<&'a Column<'_>>,
     ) -> PyResult<Self> {
-        let (log_prob, advantage) = (log_prob.doubles(), advantage.doubles());
-        let entropy = entropy.map(Column::doubles);
+        let log_prob = trained.doubles("log_prob", log_prob)?;
+        let advantage = trained.doubles("advantage", advantage)?;
+        let entropy = entropy.map(|entropy| trained.doubles("entropy", entropy)).transpose()?;
         let columns =
             TokenColumns { log_prob: &log_prob, old_log_prob: &log_prob, advantage: &advantage };
         let lengths = [log_prob.len()];
@@ -54,16 +57,22 @@ impl<'a> Tokens<'a> {
 /// log_prob: log-probability of the sampled tokens, [tokens], nats.
 /// advantage: [tokens].
 /// entropy: entropy of the distribution of each token, [tokens], nats.
+/// response_mask: marks the trained tokens; columns of [batch, length] need it, of that shape. Results of
+///     the other tokens are 0.
+///
+/// A column is an array, a tensor or a sequence of floats. For tensors the result is a tensor on their device.
 #[pyfunction]
-#[pyo3(signature = (log_prob, advantage, *, entropy=None))]
+#[pyo3(signature = (log_prob, advantage, *, entropy=None, response_mask=None))]
 pub(crate) fn token_covariances<'py>(
     py: Python<'py>,
     log_prob: Column<'py>,
     advantage: Column<'py>,
     entropy: Option<Column<'py>>,
-) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    let tokens = Tokens::new(&log_prob, &advantage, entropy.as_ref())?;
-    Ok(PyArray1::from_vec(py, tokens.covariances()))
+    response_mask: Option<Mask<'py>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let trained = Trained::new("log_prob", &log_prob, response_mask.as_ref())?;
+    let tokens = Tokens::new(&trained, &log_prob, &advantage, entropy.as_ref())?;
+    trained.result(py, tokens.covariances())
 }
 
 /// Mean of the largest covariances.
@@ -81,6 +90,13 @@ pub(crate) struct TopMean {
     mean: f64,
 }
 
+#[pymethods]
+impl TopMean {
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        repr(slf, &["fraction", "tokens", "mean"])
+    }
+}
+
 /// A quantile of the covariances.
 ///
 /// Attributes
@@ -92,6 +108,13 @@ pub(crate) struct TopMean {
 pub(crate) struct Quantile {
     level: f64,
     value: f64,
+}
+
+#[pymethods]
+impl Quantile {
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        repr(slf, &["level", "value"])
+    }
 }
 
 /// Distribution of the covariance over tokens.
@@ -111,15 +134,24 @@ pub(crate) struct CovarianceSummary {
     quantiles: Vec<Quantile>,
 }
 
+#[pymethods]
+impl CovarianceSummary {
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        repr(slf, &["tokens", "mean", "top_means", "quantiles"])
+    }
+}
+
 /// Summarise the covariances of tokens; arguments as in token_covariances.
 #[pyfunction]
-#[pyo3(signature = (log_prob, advantage, *, entropy=None))]
-pub(crate) fn covariance_summary(
-    log_prob: Column<'_>,
-    advantage: Column<'_>,
-    entropy: Option<Column<'_>>,
+#[pyo3(signature = (log_prob, advantage, *, entropy=None, response_mask=None))]
+pub(crate) fn covariance_summary<'py>(
+    log_prob: Column<'py>,
+    advantage: Column<'py>,
+    entropy: Option<Column<'py>>,
+    response_mask: Option<Mask<'py>>,
 ) -> PyResult<CovarianceSummary> {
-    let tokens = Tokens::new(&log_prob, &advantage, entropy.as_ref())?;
+    let trained = Trained::new("log_prob", &log_prob, response_mask.as_ref())?;
+    let tokens = Tokens::new(&trained, &log_prob, &advantage, entropy.as_ref())?;
     let entropy_core::CovarianceSummary { tokens, mean, top_means, quantiles } =
         entropy_core::CovarianceSummary::of(&tokens.covariances());
     let top = |entropy_core::TopMean { fraction, tokens, mean }| TopMean { fraction, tokens, mean };
@@ -145,6 +177,13 @@ pub(crate) struct Quadrant {
     covariance: f64,
 }
 
+#[pymethods]
+impl Quadrant {
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        repr(slf, &["tokens", "covariance"])
+    }
+}
+
 impl From<entropy_core::Quadrant> for Quadrant {
     fn from(quadrant: entropy_core::Quadrant) -> Self {
         Self { tokens: quadrant.tokens, covariance: quadrant.covariance }
@@ -165,15 +204,24 @@ pub(crate) struct Quadrants {
     still: Quadrant,
 }
 
+#[pymethods]
+impl Quadrants {
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        repr(slf, &["up_likely", "up_unlikely", "down_likely", "down_unlikely", "still"])
+    }
+}
+
 /// Sort tokens into the four quadrants; arguments as in token_covariances.
 #[pyfunction]
-#[pyo3(signature = (log_prob, advantage, *, entropy=None))]
-pub(crate) fn quadrants(
-    log_prob: Column<'_>,
-    advantage: Column<'_>,
-    entropy: Option<Column<'_>>,
+#[pyo3(signature = (log_prob, advantage, *, entropy=None, response_mask=None))]
+pub(crate) fn quadrants<'py>(
+    log_prob: Column<'py>,
+    advantage: Column<'py>,
+    entropy: Option<Column<'py>>,
+    response_mask: Option<Mask<'py>>,
 ) -> PyResult<Quadrants> {
-    let tokens = Tokens::new(&log_prob, &advantage, entropy.as_ref())?;
+    let trained = Trained::new("log_prob", &log_prob, response_mask.as_ref())?;
+    let tokens = Tokens::new(&trained, &log_prob, &advantage, entropy.as_ref())?;
     let centre = match &tokens.entropy {
         Some(entropy) => QuadrantCentre::State(entropy),
         None => QuadrantCentre::batch(&sums(&tokens, None)?),
@@ -206,6 +254,21 @@ pub(crate) struct EntropyChange {
     natural_policy_gradient_state: Option<f64>,
 }
 
+#[pymethods]
+impl EntropyChange {
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        repr(
+            slf,
+            &[
+                "policy_gradient_batch",
+                "natural_policy_gradient_batch",
+                "policy_gradient_state",
+                "natural_policy_gradient_state",
+            ],
+        )
+    }
+}
+
 /// Predict the entropy change of a step with logit step eta, in nats; NaN without tokens.
 ///
 /// eta is the step in the logits of a tabular policy. The logits of a network move differently: compare
@@ -215,16 +278,19 @@ pub(crate) struct EntropyChange {
 ///     centred under the policy; default 0. Used with entropy only.
 /// Other arguments as in token_covariances.
 #[pyfunction]
-#[pyo3(signature = (log_prob, advantage, *, eta, entropy=None, mean_score=None))]
-pub(crate) fn predicted_entropy_change(
-    log_prob: Column<'_>,
-    advantage: Column<'_>,
+#[pyo3(signature = (log_prob, advantage, *, eta, entropy=None, mean_score=None, response_mask=None))]
+pub(crate) fn predicted_entropy_change<'py>(
+    log_prob: Column<'py>,
+    advantage: Column<'py>,
     eta: f64,
-    entropy: Option<Column<'_>>,
-    mean_score: Option<Column<'_>>,
+    entropy: Option<Column<'py>>,
+    mean_score: Option<Column<'py>>,
+    response_mask: Option<Mask<'py>>,
 ) -> PyResult<EntropyChange> {
-    let tokens = Tokens::new(&log_prob, &advantage, entropy.as_ref())?;
-    let mean_score = mean_score.as_ref().map(Column::doubles);
+    let trained = Trained::new("log_prob", &log_prob, response_mask.as_ref())?;
+    let tokens = Tokens::new(&trained, &log_prob, &advantage, entropy.as_ref())?;
+    let mean_score = mean_score.as_ref().map(|scores| trained.doubles("mean_score", scores));
+    let mean_score = mean_score.transpose()?;
     let sums = sums(&tokens, mean_score.as_deref())?;
     let known = tokens.entropy.is_some();
     let (vanilla, natural) = (UpdateRule::PolicyGradient, UpdateRule::NaturalPolicyGradient);

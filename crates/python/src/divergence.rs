@@ -7,8 +7,10 @@ use rl_losses::{
     Aggregation, ClipRange, DivergenceSums, DualClip, PolicyLoss, PpoClip, TokenBatch, TokenColumns,
 };
 
-use crate::column::Column;
+use crate::column::{Column, Mask};
 use crate::error::value_error;
+use crate::repr::repr;
+use crate::trained::Trained;
 
 /// Distance of the policy from the policy that sampled; means over tokens, in nats.
 ///
@@ -28,15 +30,30 @@ pub(crate) struct Divergence {
     max_abs_log_ratio: f64,
 }
 
+#[pymethods]
+impl Divergence {
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        repr(slf, &["tokens", "k1", "k3", "mean_abs_log_ratio", "max_abs_log_ratio"])
+    }
+}
+
 /// Measure how far the policy has moved; means are NaN without tokens.
 ///
 /// Log-ratios are clamped to ±20 nats.
 ///
 /// log_prob, old_log_prob: log-probability of the sampled tokens, now and before the step, [tokens], nats.
+/// response_mask: as in token_covariances.
 #[pyfunction]
-pub(crate) fn divergence(log_prob: Column<'_>, old_log_prob: Column<'_>) -> PyResult<Divergence> {
-    let sums = DivergenceSums::of(&log_prob.doubles(), &old_log_prob.doubles());
-    let sums = sums.map_err(value_error)?;
+#[pyo3(signature = (log_prob, old_log_prob, *, response_mask=None))]
+pub(crate) fn divergence<'py>(
+    log_prob: Column<'py>,
+    old_log_prob: Column<'py>,
+    response_mask: Option<Mask<'py>>,
+) -> PyResult<Divergence> {
+    let trained = Trained::new("log_prob", &log_prob, response_mask.as_ref())?;
+    let log_prob = trained.doubles("log_prob", &log_prob)?;
+    let old_log_prob = trained.doubles("old_log_prob", &old_log_prob)?;
+    let sums = DivergenceSums::of(&log_prob, &old_log_prob).map_err(value_error)?;
     Ok(Divergence {
         tokens: sums.tokens,
         k1: sums.mean_k1(),
@@ -59,22 +76,30 @@ pub(crate) struct ClipFractions {
     clip_fraction_lower: f64,
 }
 
+#[pymethods]
+impl ClipFractions {
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        repr(slf, &["clip_fraction", "clip_fraction_lower"])
+    }
+}
+
 /// Compute the clip fractions of PPO's surrogate; NaN without tokens.
 ///
 /// Ratios are clipped to [1 - clip_ratio_low, 1 + clip_ratio_high].
 ///
 /// clip_ratio_low, clip_ratio_high: 0.2 each by default, as in verl.
 /// clip_ratio_c: ceiling on the ratio of tokens with negative advantage, above 1; None for no dual clip.
-/// Other arguments: [tokens].
+/// Other arguments: as in token_covariances.
 #[pyfunction]
 #[pyo3(signature = (
-    log_prob, old_log_prob, advantage, *, clip_ratio_low=PpoClip::default().clip().low(),
+    log_prob, old_log_prob, advantage, *, response_mask=None, clip_ratio_low=PpoClip::default().clip().low(),
     clip_ratio_high=PpoClip::default().clip().high(), clip_ratio_c=PpoClip::default().dual_clip().ceiling(),
 ))]
-pub(crate) fn clip_fractions(
-    log_prob: Column<'_>,
-    old_log_prob: Column<'_>,
-    advantage: Column<'_>,
+pub(crate) fn clip_fractions<'py>(
+    log_prob: Column<'py>,
+    old_log_prob: Column<'py>,
+    advantage: Column<'py>,
+    response_mask: Option<Mask<'py>>,
     clip_ratio_low: f64,
     clip_ratio_high: f64,
     clip_ratio_c: Option<f64>,
@@ -82,8 +107,10 @@ pub(crate) fn clip_fractions(
     let clip = ClipRange::new(clip_ratio_low, clip_ratio_high).map_err(value_error)?;
     let dual_clip = clip_ratio_c.map_or(Ok(DualClip::OFF), DualClip::at).map_err(value_error)?;
     let loss = PolicyLoss::PpoClip(PpoClip::new(clip, dual_clip));
-    let columns = [log_prob.doubles(), old_log_prob.doubles(), advantage.doubles()];
-    let [log_prob, old_log_prob, advantage] = &columns;
+    let trained = Trained::new("log_prob", &log_prob, response_mask.as_ref())?;
+    let log_prob = &*trained.doubles("log_prob", &log_prob)?;
+    let old_log_prob = &*trained.doubles("old_log_prob", &old_log_prob)?;
+    let advantage = &*trained.doubles("advantage", &advantage)?;
     let lengths = [log_prob.len()];
     let batch = TokenBatch::new(TokenColumns { log_prob, old_log_prob, advantage }, &lengths);
     let batch = batch.map_err(value_error)?;

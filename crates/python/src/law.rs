@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 
 use crate::column::Column;
 use crate::error::value_error;
+use crate::repr::repr;
 
 /// Default coverage of intervals.
 const CONFIDENCE: f64 = 0.95;
@@ -141,7 +142,8 @@ fn pair(Interval { low, high }: Interval) -> (f64, f64) {
 /// Raises ValueError for fewer than two points, a value that is not finite, or a constant entropy.
 #[pyfunction]
 pub(crate) fn fit_law(entropy: Column<'_>, reward: Column<'_>) -> PyResult<Law> {
-    PerformanceLaw::fit(&entropy.doubles(), &reward.doubles()).map(Law).map_err(value_error)
+    let (entropy, reward) = (entropy.points("entropy")?, reward.points("reward")?);
+    PerformanceLaw::fit(&entropy, &reward).map(Law).map_err(value_error)
 }
 
 /// Law fitted to the first points of a run and compared with the rest.
@@ -166,6 +168,14 @@ pub(crate) struct Forecast {
     covered: Option<f64>,
 }
 
+#[pymethods]
+impl Forecast {
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let fields = ["law", "fitted", "rmse_rest", "linear_rmse_rest", "final_error"];
+        repr(slf, &[&fields[..], &["final_interval", "covered"]].concat())
+    }
+}
+
 /// Fit the law to the first share of a run's points, in training order, and forecast the rest.
 ///
 /// entropy, reward: [points].
@@ -180,7 +190,7 @@ pub(crate) fn forecast(
     share: f64,
     confidence: f64,
 ) -> PyResult<Forecast> {
-    let (entropy, reward) = (entropy.doubles(), reward.doubles());
+    let (entropy, reward) = (entropy.points("entropy")?, reward.points("reward")?);
     let forecast = entropy_core::Forecast::from_share(&entropy, &reward, share, confidence);
     let forecast = forecast.map_err(value_error)?;
     Ok(Forecast {

@@ -1,21 +1,19 @@
 //! Masks of the tokens that a method selects, computed by `PolicyLoss::plan`.
 
-use std::borrow::Cow;
-
-use numpy::PyArray1;
 use pyo3::prelude::*;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
-use rayon::prelude::*;
 use rl_losses::{
     Aggregation, Centering, ClipCov, ClipRange, CovarianceBand, HighEntropy, KlCov, PolicyLoss,
-    Real, Scope, Semantics, Threads, TokenBatch, TokenColumns,
+    Real, Scope, Semantics,
 };
 use serde::de::value::Error;
 use serde::de::{Deserialize, IntoDeserializer};
 
-use crate::column::Column;
+use crate::batch::{Columns, Flat, Precise};
+use crate::column::{Column, Mask};
 use crate::error::value_error;
+use crate::trained::Trained;
 
 /// Mark the tokens that Clip-Cov drops, bool [tokens].
 ///
@@ -33,12 +31,13 @@ use crate::error::value_error;
 /// centering: "batch" as published, or "state", which needs entropy.
 /// entropy: entropy of the distribution of each token, [tokens], nats.
 /// semantics: "exact", or "paper", "prime", "verl" to follow the arithmetic of another version.
+/// response_mask: as in token_covariances.
 #[pyfunction]
 #[pyo3(signature = (
     log_prob, old_log_prob, advantage, *, seed, fraction=ClipCov::default().fraction(),
     covariance_low=ClipCov::default().band().low(), covariance_high=ClipCov::default().band().high(),
     clip_ratio_low=ClipCov::default().clip().low(), clip_ratio_high=ClipCov::default().clip().high(),
-    centering="batch", entropy=None, semantics="exact",
+    centering="batch", entropy=None, semantics="exact", response_mask=None,
 ))]
 #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
 pub(crate) fn clip_cov_mask<'py>(
@@ -55,14 +54,22 @@ pub(crate) fn clip_cov_mask<'py>(
     centering: &str,
     entropy: Option<Column<'py>>,
     semantics: &str,
-) -> PyResult<Bound<'py, PyArray1<bool>>> {
+    response_mask: Option<Mask<'py>>,
+) -> PyResult<Bound<'py, PyAny>> {
     let band = CovarianceBand::new(covariance_low, covariance_high).map_err(value_error)?;
     let clip = ClipRange::new(clip_ratio_low, clip_ratio_high).map_err(value_error)?;
     let loss = ClipCov::new(fraction, band, clip).map_err(value_error)?;
     let (centering, semantics) = (variant::<Centering>("centering", centering)?, semantics);
     let semantics = variant::<Semantics>("semantics", semantics)?;
     let loss = PolicyLoss::ClipCov(loss.with(centering, Scope::MiniBatch, semantics));
-    mask(py, &loss, [&log_prob, &old_log_prob, &advantage], entropy.as_ref(), seed)
+    let trained = Trained::new("log_prob", &log_prob, response_mask.as_ref())?;
+    let columns = Columns {
+        log_prob: &log_prob,
+        old_log_prob: &old_log_prob,
+        advantage: &advantage,
+        optional: [entropy.as_ref(), None, None, None],
+    };
+    mask(py, &loss, &trained, &columns, seed)
 }
 
 /// Mark the tokens that KL-Cov penalises, bool [tokens].
@@ -74,12 +81,13 @@ pub(crate) fn clip_cov_mask<'py>(
 /// log_prob: log-probability of the sampled tokens, [tokens], nats.
 /// advantage: [tokens].
 /// fraction: above 0, at most 1; 2e-3 by default, never a percentage.
-/// centering, entropy, semantics: as in clip_cov_mask.
+/// centering, entropy, semantics, response_mask: as in clip_cov_mask.
 #[pyfunction]
 #[pyo3(signature = (
     log_prob, advantage, *, fraction=KlCov::default().fraction(), centering="batch", entropy=None,
-    semantics="exact",
+    semantics="exact", response_mask=None,
 ))]
+#[expect(clippy::too_many_arguments, reason = "keywords of Python")]
 pub(crate) fn kl_cov_mask<'py>(
     py: Python<'py>,
     log_prob: Column<'py>,
@@ -88,13 +96,21 @@ pub(crate) fn kl_cov_mask<'py>(
     centering: &str,
     entropy: Option<Column<'py>>,
     semantics: &str,
-) -> PyResult<Bound<'py, PyArray1<bool>>> {
+    response_mask: Option<Mask<'py>>,
+) -> PyResult<Bound<'py, PyAny>> {
     let loss = KlCov::new(fraction, KlCov::default().coefficient()).map_err(value_error)?;
     let (centering, semantics) = (variant::<Centering>("centering", centering)?, semantics);
     let semantics = variant::<Semantics>("semantics", semantics)?;
     let loss = PolicyLoss::KlCov(loss.with(centering, Scope::MiniBatch, semantics));
     // The policy before the step plays no part in the selection.
-    mask(py, &loss, [&log_prob, &log_prob, &advantage], entropy.as_ref(), 0)
+    let trained = Trained::new("log_prob", &log_prob, response_mask.as_ref())?;
+    let columns = Columns {
+        log_prob: &log_prob,
+        old_log_prob: &log_prob,
+        advantage: &advantage,
+        optional: [entropy.as_ref(), None, None, None],
+    };
+    mask(py, &loss, &trained, &columns, 0)
 }
 
 /// Mark the tokens of highest entropy, bool [tokens].
@@ -103,17 +119,26 @@ pub(crate) fn kl_cov_mask<'py>(
 ///
 /// entropy: entropy of the distribution of each token, [tokens], nats.
 /// fraction: fraction to mark, above 0, at most 1; 0.2 by default.
+/// response_mask: as in token_covariances.
 #[pyfunction]
-#[pyo3(signature = (entropy, *, fraction=HighEntropy::default().fraction))]
+#[pyo3(signature = (entropy, *, fraction=HighEntropy::default().fraction, response_mask=None))]
 pub(crate) fn high_entropy_mask<'py>(
     py: Python<'py>,
     entropy: Column<'py>,
     fraction: f64,
-) -> PyResult<Bound<'py, PyArray1<bool>>> {
+    response_mask: Option<Mask<'py>>,
+) -> PyResult<Bound<'py, PyAny>> {
     let loss = PolicyLoss::HighEntropy(HighEntropy { fraction, ..HighEntropy::default() });
     // The loss ranks tokens by entropy only.
-    let unused = Column::Sequence(vec![0.0; entropy.doubles().len()]);
-    mask(py, &loss, [&unused, &unused, &unused], Some(&entropy), 0)
+    let unused = Column::zeros_like(entropy.named("entropy")?);
+    let trained = Trained::new("entropy", &entropy, response_mask.as_ref())?;
+    let columns = Columns {
+        log_prob: &unused,
+        old_log_prob: &unused,
+        advantage: &unused,
+        optional: [Some(&entropy), None, None, None],
+    };
+    mask(py, &loss, &trained, &columns, 0)
 }
 
 /// Parses a variant by its name in configurations.
@@ -122,42 +147,30 @@ fn variant<'a, T: Deserialize<'a>>(argument: &str, name: &'a str) -> PyResult<T>
         .map_err(|error: Error| value_error(format!("`{argument}`: {error}")))
 }
 
-/// The plan's selection over log-probability, old log-probability and advantage; in single precision, as
-/// in training, if all columns have it.
+/// The plan's selection, in the shape of the columns.
 fn mask<'py>(
     py: Python<'py>,
     loss: &PolicyLoss,
-    columns: [&Column<'_>; 3],
-    entropy: Option<&Column<'_>>,
+    trained: &Trained<'py>,
+    columns: &Columns<'_, 'py>,
     seed: u64,
-) -> PyResult<Bound<'py, PyArray1<bool>>> {
-    let columns: Vec<_> = columns.into_iter().chain(entropy).collect();
-    let singles: Option<Vec<_>> = columns.iter().map(|column| column.singles()).collect();
-    let selected = if let Some(singles) = singles {
-        select(loss, &singles, seed)
-    } else {
-        let doubles: Vec<_> = columns.iter().map(|column| column.doubles()).collect();
-        select(loss, &doubles, seed)
+) -> PyResult<Bound<'py, PyAny>> {
+    let selected = match columns.precise(trained)? {
+        Precise::Single(flat) => select(loss, trained, &flat, seed),
+        Precise::Double(flat) => select(loss, trained, &flat, seed),
     };
-    Ok(PyArray1::from_vec(py, selected?))
+    trained.result(py, selected?)
 }
 
-/// Plans over three columns, or four with the entropy; returns the selection, `[tokens]`.
-fn select<R: Real>(loss: &PolicyLoss, columns: &[Cow<'_, [R]>], seed: u64) -> PyResult<Vec<bool>> {
-    let [log_prob, old_log_prob, advantage] = [0, 1, 2].map(|column| &*columns[column]);
-    let lengths = [log_prob.len()];
-    let columns_of_batch = TokenColumns { log_prob, old_log_prob, advantage };
-    let threads = Threads::new(rayon::current_num_threads(), in_parallel);
-    let mut batch =
-        TokenBatch::new(columns_of_batch, &lengths).map_err(value_error)?.with_threads(threads);
-    if let Some(entropy) = columns.get(3) {
-        batch = batch.with_entropy(entropy).map_err(value_error)?;
-    }
+fn select<R: Real>(
+    loss: &PolicyLoss,
+    trained: &Trained<'_>,
+    flat: &Flat<'_, R>,
+    seed: u64,
+) -> PyResult<Vec<bool>> {
+    let row_lengths = trained.row_lengths();
+    let batch = flat.batch(&row_lengths).map_err(value_error)?;
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let plan = loss.plan(&batch, &Aggregation::TokenMean, &mut rng).map_err(value_error)?;
     Ok(plan.selected())
-}
-
-fn in_parallel(pieces: usize, work: &(dyn Fn(usize) + Sync)) {
-    (0..pieces).into_par_iter().for_each(work);
 }

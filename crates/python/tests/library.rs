@@ -48,8 +48,12 @@ fn masks(tokens: usize, seed: u64) -> serde_json::Value {
 #[test]
 fn python_gets_the_numbers_of_the_crates() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let module = if cfg!(windows) { "entropy_rl.pyd" } else { "entropy_rl.so" };
-    std::fs::copy(library(), folder.path().join(module)).expect("Cargo built the library");
+    let package = folder.path().join("entropy_rl");
+    std::fs::create_dir(&package).expect("a temporary folder is writable");
+    let module = if cfg!(windows) { "_native.pyd" } else { "_native.so" };
+    std::fs::copy(library(), package.join(module)).expect("Cargo built the library");
+    let init = Path::new(env!("CARGO_MANIFEST_DIR")).join("python/entropy_rl/__init__.py");
+    std::fs::copy(init, package.join("__init__.py")).expect("the package is beside the crate");
     let cases = serde_json::Value::from_iter([masks(20_000, 7), masks(9, 8)]);
     let cases_file = folder.path().join("cases.json");
     std::fs::write(&cases_file, cases.to_string()).expect("a temporary folder is writable");

@@ -99,13 +99,17 @@ def test_every_kind_of_column_gives_the_same() -> None:
 
 
 def test_what_is_no_column_is_named() -> None:
-    with pytest.raises(TypeError, match="expected a one-dimensional .* found numpy.ndarray of int64"):
+    with pytest.raises(TypeError, match="`log_prob`: expected an array or tensor .* found numpy.ndarray of int64"):
         er.token_covariances(np.arange(3), advantage)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"shape \(50, 100\)"):
+    with pytest.raises(ValueError, match=r"`advantage` has shape \[50, 100\], expected \[5000\]"):
         er.quadrants(log_prob, advantage.reshape(50, 100))
+    with pytest.raises(TypeError, match=r"shape \(5, 10, 100\)"):
+        er.quadrants(log_prob, advantage.reshape(5, 10, 100))
+    with pytest.raises(ValueError, match=r"`log_prob` has shape \[50, 100\], which needs `response_mask`"):
+        er.quadrants(log_prob.reshape(50, 100), advantage.reshape(50, 100))
     with pytest.raises(TypeError, match="of >f8"):
         er.quadrants(log_prob, advantage.astype(">f8"))
-    with pytest.raises(TypeError, match="found NoneType"):
+    with pytest.raises(TypeError, match="`advantage`: .* found NoneType"):
         er.quadrants(log_prob, None)  # type: ignore[arg-type]
     skewed = np.zeros(17, np.uint8)[1:].view(np.float64)
     with pytest.raises(TypeError, match="not aligned"):
@@ -128,3 +132,23 @@ def test_no_tokens() -> None:
     assert er.token_covariances(empty, empty).shape == (0,)
     assert er.covariance_summary([], []).tokens == 0
     assert np.isnan(er.divergence(empty, empty).k1)
+
+
+def test_results_are_readable() -> None:
+    summary = er.covariance_summary([-1.0, -3.0], [1.0, -1.0])
+    assert repr(summary).startswith("CovarianceSummary(tokens=2, mean=1.0, top_means=[TopMean(fraction=0.0002, tokens=1, ")
+    assert repr(summary.quantiles[0]) == "Quantile(level=0.0, value=1.0)"
+    four = er.quadrants([-1.0, -3.0], [1.0, -1.0])
+    assert repr(four).startswith("Quadrants(up_likely=Quadrant(tokens=1, covariance=1.0), up_unlikely=")
+    change = er.predicted_entropy_change([-1.0, -3.0], [1.0, -1.0], eta=0.1)
+    assert repr(change).endswith("policy_gradient_state=None, natural_policy_gradient_state=None)")
+    assert repr(er.divergence([0.0], [0.0])).startswith("Divergence(tokens=1, k1=")
+    assert repr(er.clip_fractions([], [], [])) == "ClipFractions(clip_fraction=nan, clip_fraction_lower=nan)"
+    told = er.forecast([1.0, 0.5, 0.2, 0.1], [0.1, 0.2, 0.3, 0.3], share=0.75)
+    assert repr(told).startswith("Forecast(law=PerformanceLaw(a=") and repr(told).count("=") > 9
+
+
+def test_half_precision_of_numpy_is_taken() -> None:
+    halves = log_prob.astype(np.float16)
+    found = er.token_covariances(halves, advantage)  # type: ignore[call-overload]
+    assert (found == er.token_covariances(halves.astype(np.float64), advantage)).all()

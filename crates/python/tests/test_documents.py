@@ -1,5 +1,6 @@
 """Every block of docs/python.md runs, in order, as one program."""
 
+import importlib.metadata
 import importlib.util
 import pathlib
 import re
@@ -18,7 +19,7 @@ def test_the_page_runs(torch: bool) -> None:
     if torch and importlib.util.find_spec("torch") is None:
         pytest.skip("torch is not installed: the blocks of docs/python.md that import it did not run")
     program = [block for block in blocks() if torch or "import torch" not in block]
-    assert len(program) == 5 + torch - 1
+    assert len(program) == 3 + torch
     names: dict[str, object] = {}
     for block in program:
         exec(compile(block, str(PAGE), "exec"), names)
@@ -32,6 +33,12 @@ def test_the_page_names_every_function() -> None:
     assert len(functions) > 12
     spelled = {"extract", "explain", "token_covariances", "high_entropy_mask"}
     assert {name for name in functions if name not in page} <= spelled
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    import entropy_rl
+
+    assert entropy_rl.__version__ == importlib.metadata.version("entropy-rl")
 
 
 def test_every_name_has_a_docstring() -> None:

@@ -1,18 +1,14 @@
-"""Verifier of mathematical answers, entropy diagnostics, Clip-Cov and KL-Cov masks, and the R-H law.
+"""The compiled part of entropy_rl; its documentation is in the package."""
 
-Columns are numpy arrays of float32 or float64, or sequences of floats, with one value per trained
-token: sequences are concatenated without padding. Log-probabilities and entropies are in nats; shares
-are fractions. An invalid value raises ValueError, an argument of a wrong type TypeError.
-"""
-
-from collections.abc import Sequence
-from typing import Literal, Union, final
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, Literal, Protocol, TypeVar, Union, final, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import TypeAlias
 
 __all__ = [
+    "__version__",
     "CovarianceSummary",
     "EntropyChange",
     "Quadrant",
@@ -31,6 +27,10 @@ __all__ = [
     "PerformanceLaw",
     "fit_law",
     "forecast",
+    "Evaluation",
+    "StepPlan",
+    "methods",
+    "plan",
     "clip_cov_mask",
     "high_entropy_mask",
     "kl_cov_mask",
@@ -43,7 +43,21 @@ __all__ = [
     "verify_many",
 ]
 
-_Column: TypeAlias = Union[NDArray[np.float32], NDArray[np.float64], Sequence[float]]
+__version__: str
+
+class _Tensor(Protocol):
+    """A tensor of torch; DLPack and `__array__` of others are taken too."""
+
+    def detach(self) -> Any: ...
+    def numpy(self) -> Any: ...
+
+_T = TypeVar("_T", bound=_Tensor)
+_Array: TypeAlias = Union[NDArray[np.float32], NDArray[np.float64], Sequence[float]]
+_Column: TypeAlias = Union[_Array, _Tensor]
+_Mask: TypeAlias = Union[NDArray[Any], Sequence[Sequence[int]], Sequence[int], _Tensor]
+_Aggregation: TypeAlias = Union[
+    Literal["token-mean", "seq-mean-token-mean", "seq-mean-token-sum"], Mapping[str, Mapping[str, float]]
+]
 _Mode: TypeAlias = Literal["marked", "strict", "lenient"]
 _Centering: TypeAlias = Literal["batch", "state"]
 _Semantics: TypeAlias = Literal["exact", "paper", "prime", "verl"]
@@ -238,18 +252,39 @@ class ClipFractions:
     def clip_fraction_lower(self) -> float: ...
     def __eq__(self, other: object, /) -> bool: ...
 
+@overload
 def token_covariances(
-    log_prob: _Column, advantage: _Column, *, entropy: _Column | None = None
-) -> NDArray[np.float64]:
+    log_prob: _T,
+    advantage: _Column,
+    *,
+    entropy: _Column | None = None,
+    response_mask: _Mask | None = None,
+) -> _T:
     """Compute the covariance of each token, float64 [tokens], in nat·reward."""
+@overload
+def token_covariances(
+    log_prob: _Array,
+    advantage: _Column,
+    *,
+    entropy: _Column | None = None,
+    response_mask: _Mask | None = None,
+) -> NDArray[np.float64]: ...
 
 def covariance_summary(
-    log_prob: _Column, advantage: _Column, *, entropy: _Column | None = None
+    log_prob: _Column,
+    advantage: _Column,
+    *,
+    entropy: _Column | None = None,
+    response_mask: _Mask | None = None,
 ) -> CovarianceSummary:
     """Summarise the covariances of tokens."""
 
 def quadrants(
-    log_prob: _Column, advantage: _Column, *, entropy: _Column | None = None
+    log_prob: _Column,
+    advantage: _Column,
+    *,
+    entropy: _Column | None = None,
+    response_mask: _Mask | None = None,
 ) -> Quadrants:
     """Sort tokens into the four quadrants."""
 
@@ -260,10 +295,16 @@ def predicted_entropy_change(
     eta: float,
     entropy: _Column | None = None,
     mean_score: _Column | None = None,
+    response_mask: _Mask | None = None,
 ) -> EntropyChange:
     """Predict the entropy change of a step with logit step eta, in nats; NaN without tokens."""
 
-def divergence(log_prob: _Column, old_log_prob: _Column) -> Divergence:
+def divergence(
+    log_prob: _Column,
+    old_log_prob: _Column,
+    *,
+    response_mask: _Mask | None = None,
+) -> Divergence:
     """Measure how far the policy has moved; means are NaN without tokens."""
 
 def clip_fractions(
@@ -274,13 +315,135 @@ def clip_fractions(
     clip_ratio_low: float = ...,
     clip_ratio_high: float = ...,
     clip_ratio_c: float | None = ...,
+    response_mask: _Mask | None = None,
 ) -> ClipFractions:
     """Compute the clip fractions of PPO's surrogate; by default 0.2 on both sides and dual clip at 3, as in verl."""
 
+# Policy losses
+
+_G = TypeVar("_G", covariant=True)
+
+@final
+class Evaluation(Generic[_G]):
+    """Value, gradient and sums of a policy loss."""
+
+    @property
+    def value(self) -> float: ...
+    @property
+    def gradient(self) -> _G:
+        """Derivative of the value by log_prob, in the shape of the columns."""
+    @property
+    def tokens(self) -> int: ...
+    @property
+    def selected(self) -> int: ...
+    @property
+    def clipped(self) -> int: ...
+    @property
+    def clipped_lower(self) -> int: ...
+    @property
+    def altered(self) -> int: ...
+    @property
+    def neg_log_ratio(self) -> float: ...
+    @property
+    def abs_log_ratio(self) -> float: ...
+
+@final
+class StepPlan:
+    """Selection and weights of one optimiser step, fixed over its whole mini-batch."""
+
+    @property
+    def policy_loss(self) -> str: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def tokens(self) -> int: ...
+    @property
+    def selected(self) -> int: ...
+    @overload
+    def evaluate(
+        self,
+        log_prob: _T,
+        old_log_prob: _Column,
+        advantage: _Column,
+        *,
+        rows: Sequence[int] | None = None,
+        response_mask: _Mask | None = None,
+        entropy: _Column | None = None,
+        old_entropy: _Column | None = None,
+        reference_log_prob: _Column | None = None,
+        rollout_log_prob: _Column | None = None,
+    ) -> Evaluation[_T]:
+        """Evaluate the loss on the mini-batch, or on some of its rows."""
+    @overload
+    def evaluate(
+        self,
+        log_prob: _Array,
+        old_log_prob: _Column,
+        advantage: _Column,
+        *,
+        rows: Sequence[int] | None = None,
+        response_mask: _Mask | None = None,
+        entropy: _Column | None = None,
+        old_entropy: _Column | None = None,
+        reference_log_prob: _Column | None = None,
+        rollout_log_prob: _Column | None = None,
+    ) -> Evaluation[NDArray[Any]]: ...
+    @overload
+    def advantages(
+        self,
+        log_prob: _T,
+        old_log_prob: _Column,
+        advantage: _Column,
+        *,
+        rows: Sequence[int] | None = None,
+        response_mask: _Mask | None = None,
+        entropy: _Column | None = None,
+        old_entropy: _Column | None = None,
+        reference_log_prob: _Column | None = None,
+        rollout_log_prob: _Column | None = None,
+    ) -> _T:
+        """Compute the advantages under which the plain surrogate has the gradient of this loss."""
+    @overload
+    def advantages(
+        self,
+        log_prob: _Array,
+        old_log_prob: _Column,
+        advantage: _Column,
+        *,
+        rows: Sequence[int] | None = None,
+        response_mask: _Mask | None = None,
+        entropy: _Column | None = None,
+        old_entropy: _Column | None = None,
+        reference_log_prob: _Column | None = None,
+        rollout_log_prob: _Column | None = None,
+    ) -> NDArray[np.float64]: ...
+
+def methods() -> list[str]:
+    """Policy losses by name, as plan takes them."""
+
+def plan(
+    policy_loss: str,
+    log_prob: _Column,
+    old_log_prob: _Column,
+    advantage: _Column,
+    *,
+    response_mask: _Mask | None = None,
+    entropy: _Column | None = None,
+    old_entropy: _Column | None = None,
+    reference_log_prob: _Column | None = None,
+    rollout_log_prob: _Column | None = None,
+    aggregation: _Aggregation | None = None,
+    micro_batches: Sequence[int] | None = None,
+    seed: int | None = None,
+    **settings: object,
+) -> StepPlan:
+    """Fix selection and weights of a policy loss over a mini-batch."""
+
 # Masks
 
+@overload
 def clip_cov_mask(
-    log_prob: _Column,
+    log_prob: _T,
     old_log_prob: _Column,
     advantage: _Column,
     *,
@@ -293,22 +456,66 @@ def clip_cov_mask(
     centering: _Centering = "batch",
     entropy: _Column | None = None,
     semantics: _Semantics = "exact",
-) -> NDArray[np.bool_]:
+    response_mask: _Mask | None = None,
+) -> _T:
     """Mark the tokens that Clip-Cov drops, bool [tokens]; by default 2e-4 of them, covariance 1 to 5."""
+@overload
+def clip_cov_mask(
+    log_prob: _Array,
+    old_log_prob: _Column,
+    advantage: _Column,
+    *,
+    seed: int,
+    fraction: float = ...,
+    covariance_low: float = ...,
+    covariance_high: float = ...,
+    clip_ratio_low: float = ...,
+    clip_ratio_high: float = ...,
+    centering: _Centering = "batch",
+    entropy: _Column | None = None,
+    semantics: _Semantics = "exact",
+    response_mask: _Mask | None = None,
+) -> NDArray[np.bool_]: ...
 
+@overload
 def kl_cov_mask(
-    log_prob: _Column,
+    log_prob: _T,
     advantage: _Column,
     *,
     fraction: float = ...,
     centering: _Centering = "batch",
     entropy: _Column | None = None,
     semantics: _Semantics = "exact",
-) -> NDArray[np.bool_]:
+    response_mask: _Mask | None = None,
+) -> _T:
     """Mark the tokens that KL-Cov penalises, bool [tokens]; by default 2e-3 of them."""
+@overload
+def kl_cov_mask(
+    log_prob: _Array,
+    advantage: _Column,
+    *,
+    fraction: float = ...,
+    centering: _Centering = "batch",
+    entropy: _Column | None = None,
+    semantics: _Semantics = "exact",
+    response_mask: _Mask | None = None,
+) -> NDArray[np.bool_]: ...
 
-def high_entropy_mask(entropy: _Column, *, fraction: float = ...) -> NDArray[np.bool_]:
+@overload
+def high_entropy_mask(
+    entropy: _T,
+    *,
+    fraction: float = ...,
+    response_mask: _Mask | None = None,
+) -> _T:
     """Mark the tokens of highest entropy, bool [tokens]; by default 0.2 of them."""
+@overload
+def high_entropy_mask(
+    entropy: _Array,
+    *,
+    fraction: float = ...,
+    response_mask: _Mask | None = None,
+) -> NDArray[np.bool_]: ...
 
 # Law
 
