@@ -84,8 +84,9 @@ fn an_interrupted_run_ends_the_loop_that_it_is_in() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.signal(), Some(2), "{output:?}");
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.contains("ended by a signal after step") && !text.contains("next"), "{text}");
-    assert!(latest(folder.path()) > 1);
+    let saved = latest(folder.path());
+    let end = format!("ended by a signal after step {saved}");
+    assert!(saved > 0 && text.contains(&end) && !text.contains("next"), "{saved}: {text}");
 }
 
 #[test]
