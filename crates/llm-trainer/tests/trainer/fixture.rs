@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Once;
 
 use decoder::model::Decoder;
+use model_files::model_config::{Architecture, ModelShape};
 use tch::{Device, Kind, Tensor};
 
 /// Both recorded models: the head tied to the embedding, and not.
@@ -23,6 +24,32 @@ pub(crate) fn directory(name: &str) -> PathBuf {
 pub(crate) fn decoder(name: &str) -> Decoder {
     one_thread();
     Decoder::load(&directory(name), Device::Cpu, Kind::Float).expect("a recorded model loads")
+}
+
+/// Shape of a small model of the Qwen2 architecture.
+pub(crate) fn small_shape() -> ModelShape {
+    ModelShape {
+        architecture: Architecture::Qwen2,
+        hidden_size: 16,
+        intermediate_size: 24,
+        num_hidden_layers: 2,
+        num_attention_heads: 4,
+        num_key_value_heads: 2,
+        head_dim: 4,
+        rms_norm_eps: 1e-6,
+        rope_theta: 10_000.0,
+        rope_scaling: None,
+        vocab_size: 31,
+        max_position_embeddings: 64,
+        tie_word_embeddings: true,
+        query_key_value_bias: true,
+        attention_output_bias: false,
+        // Wide, so that distributions are far from uniform and every method selects something.
+        initializer_range: 0.6,
+        bos_token_id: None,
+        eos_token_ids: vec![0],
+        pad_token_id: None,
+    }
 }
 
 /// Outputs of the reference implementation for a recorded model.

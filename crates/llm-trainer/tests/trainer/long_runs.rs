@@ -4,10 +4,10 @@ use std::path::Path;
 use std::process::Command;
 
 use decoder::model::Decoder;
-use model_files::model_config::{Architecture, ModelConfig, ModelShape};
+use model_files::model_config::{ModelConfig, ModelShape};
 use tch::{Device, Kind};
 
-use crate::fixture::{directory, one_thread};
+use crate::fixture::{directory, one_thread, small_shape};
 use crate::training_run::{assert_success, column, steps, train_by, train_process};
 
 /// Measures processor time, which does not depend on other work on the machine.
@@ -32,25 +32,14 @@ fn save_wider_model(target: &Path) -> u64 {
     let source = directory("tiny_qwen2_tied");
     let recorded = Decoder::load(&source, Device::Cpu, Kind::Float).expect("a recorded model");
     let config = ModelConfig::new(ModelShape {
-        architecture: Architecture::Qwen2,
         hidden_size: 256,
         intermediate_size: 1024,
         num_hidden_layers: 4,
-        num_attention_heads: 4,
-        num_key_value_heads: 2,
         head_dim: 64,
-        rms_norm_eps: 1e-6,
-        rope_theta: 10_000.0,
-        rope_scaling: None,
         vocab_size: recorded.config().vocab_size,
-        max_position_embeddings: 64,
-        tie_word_embeddings: true,
-        query_key_value_bias: true,
-        attention_output_bias: false,
         initializer_range: 0.05,
-        bos_token_id: None,
         eos_token_ids: recorded.config().eos_token_ids.clone(),
-        pad_token_id: None,
+        ..small_shape()
     });
     let model = Decoder::initialise(config.expect("a valid shape"), 3, Device::Cpu, Kind::Float);
     model.save(target, &source).expect("a temporary folder is writable");

@@ -4,11 +4,11 @@ use std::process::Command;
 
 use decoder::model::Decoder;
 use llm_trainer::training::policy_pass::{Cotangent, Sequence};
-use model_files::model_config::{Architecture, ModelConfig, ModelShape};
+use model_files::model_config::{ModelConfig, ModelShape};
 use ranks::device::peak_memory_bytes;
 use tch::{Device, Kind};
 
-use crate::fixture::one_thread;
+use crate::fixture::{one_thread, small_shape};
 use crate::update::pass;
 
 /// That of Qwen2.5.
@@ -19,25 +19,14 @@ const CHILD: &str = "LLM_TRAINER_TEST_PEAK_MEMORY";
 fn model() -> Decoder {
     one_thread();
     let config = ModelConfig::new(ModelShape {
-        architecture: Architecture::Qwen2,
-        hidden_size: 16,
         intermediate_size: 16,
         num_hidden_layers: 1,
         num_attention_heads: 2,
-        num_key_value_heads: 2,
         head_dim: 8,
-        rms_norm_eps: 1e-6,
-        rope_theta: 10_000.0,
-        rope_scaling: None,
         vocab_size: VOCABULARY,
         max_position_embeddings: 4096,
-        tie_word_embeddings: true,
-        query_key_value_bias: true,
-        attention_output_bias: false,
         initializer_range: 0.2,
-        bos_token_id: None,
-        eos_token_ids: vec![0],
-        pad_token_id: None,
+        ..small_shape()
     });
     let model = Decoder::initialise(config.expect("a valid shape"), 1, Device::Cpu, Kind::Float);
     model.set_trainable(true);

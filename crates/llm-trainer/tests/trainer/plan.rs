@@ -4,11 +4,11 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use decoder::model::Decoder;
-use model_files::model_config::{Architecture, ModelConfig, ModelShape};
+use model_files::model_config::{ModelConfig, ModelShape};
 use serde_json::Value;
 use tch::{Device, Kind};
 
-use crate::fixture::{directory, one_thread};
+use crate::fixture::{directory, one_thread, small_shape};
 use crate::in_process;
 use crate::ranks::{commands, start, succeed};
 use crate::training_run::{assert_success, column, steps, train_command};
@@ -22,25 +22,18 @@ fn save_model(target: &Path, (hidden_size, intermediate_size, num_hidden_layers)
     let source = directory("tiny_qwen2_untied");
     let recorded = Decoder::load(&source, Device::Cpu, Kind::Float).expect("a recorded model");
     let config = ModelConfig::new(ModelShape {
-        architecture: Architecture::Qwen2,
         hidden_size,
         intermediate_size,
         num_hidden_layers,
         num_attention_heads: hidden_size / 64,
         num_key_value_heads: hidden_size / 128,
         head_dim: 64,
-        rms_norm_eps: 1e-6,
-        rope_theta: 10_000.0,
-        rope_scaling: None,
         vocab_size: recorded.config().vocab_size,
         max_position_embeddings: 512,
         tie_word_embeddings: false,
-        query_key_value_bias: true,
-        attention_output_bias: false,
         initializer_range: 0.02,
-        bos_token_id: None,
         eos_token_ids: recorded.config().eos_token_ids.clone(),
-        pad_token_id: None,
+        ..small_shape()
     });
     let model = Decoder::initialise(config.expect("a valid shape"), 3, Device::Cpu, Kind::Float);
     model.save(target, &source).expect("a temporary folder is writable");
@@ -165,8 +158,10 @@ fn what_does_not_fit_is_said_with_what_would_and_fails() {
 
 #[test]
 fn what_cannot_be_planned_is_refused_in_one_line() {
+    // As a process: nothing else may be said beside the line.
     let refusal = |arguments: &[&str]| {
-        let output = plan(arguments);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_llm-trainer"));
+        let output = command.arg("plan").args(arguments).output().expect("the program runs");
         assert_eq!(output.status.code(), Some(2));
         text(&output.stderr).trim_end().to_owned()
     };

@@ -4,12 +4,12 @@ use decoder::model::Decoder;
 use llm_trainer::host_memory::Memory;
 use llm_trainer::training::policy_pass::{PolicyPass, Sequence};
 use llm_trainer::training::probe::{EntropyChange, EntropyProbe};
-use model_files::model_config::{Architecture, ModelConfig, ModelShape};
+use model_files::model_config::{ModelConfig, ModelShape};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use tch::{Device, Kind, Tensor};
 
-use crate::fixture::one_thread;
+use crate::fixture::{one_thread, small_shape};
 
 const VOCABULARY: u32 = 152_064;
 
@@ -18,25 +18,13 @@ const TEMPERATURE: f64 = 0.8;
 fn model() -> Decoder {
     one_thread();
     let config = ModelConfig::new(ModelShape {
-        architecture: Architecture::Qwen2,
         hidden_size: 8,
         intermediate_size: 8,
         num_hidden_layers: 1,
         num_attention_heads: 2,
         num_key_value_heads: 1,
-        head_dim: 4,
-        rms_norm_eps: 1e-6,
-        rope_theta: 10_000.0,
-        rope_scaling: None,
         vocab_size: VOCABULARY as usize,
-        max_position_embeddings: 64,
-        tie_word_embeddings: true,
-        query_key_value_bias: true,
-        attention_output_bias: false,
-        initializer_range: 0.6,
-        bos_token_id: None,
-        eos_token_ids: vec![0],
-        pad_token_id: None,
+        ..small_shape()
     });
     Decoder::initialise(config.expect("a valid shape"), 7, Device::Cpu, Kind::Float)
 }

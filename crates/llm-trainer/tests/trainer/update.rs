@@ -6,13 +6,13 @@ use llm_trainer::training::StepKey;
 use llm_trainer::training::adamw::AdamW;
 use llm_trainer::training::policy_pass::{Cotangent, PolicyPass, Sequence, Statistics};
 use llm_trainer::training::update::{Objective, UpdateBatch, update};
-use model_files::model_config::{Architecture, ModelConfig, ModelShape};
+use model_files::model_config::{ModelConfig, ModelShape};
 use ranks::Ranks;
 use rl_losses::{Aggregation, KlEstimator, PolicyLoss, PpoClip};
 use tch::{Device, Kind, Tensor};
 use training_run::config::OptimizerSection;
 
-use crate::fixture::{distance, one_thread};
+use crate::fixture::{distance, one_thread, small_shape};
 use crate::plain_losses::{Columns, SETTINGS, terms};
 
 const TEMPERATURE: f64 = 0.8;
@@ -21,28 +21,7 @@ const KEY: StepKey = StepKey { seed: 1, step: 1 };
 
 pub(crate) fn model(tied: bool) -> Decoder {
     one_thread();
-    let config = ModelConfig::new(ModelShape {
-        architecture: Architecture::Qwen2,
-        hidden_size: 16,
-        intermediate_size: 24,
-        num_hidden_layers: 2,
-        num_attention_heads: 4,
-        num_key_value_heads: 2,
-        head_dim: 4,
-        rms_norm_eps: 1e-6,
-        rope_theta: 10_000.0,
-        rope_scaling: None,
-        vocab_size: 31,
-        max_position_embeddings: 64,
-        tie_word_embeddings: tied,
-        query_key_value_bias: true,
-        attention_output_bias: false,
-        // Wide, so that distributions are far from uniform and every method selects something.
-        initializer_range: 0.6,
-        bos_token_id: None,
-        eos_token_ids: vec![0],
-        pad_token_id: None,
-    });
+    let config = ModelConfig::new(ModelShape { tie_word_embeddings: tied, ..small_shape() });
     let config = config.expect("a valid shape");
     let model = Decoder::initialise(config, 7, Device::Cpu, Kind::Double);
     model.set_trainable(true);
