@@ -98,7 +98,7 @@ fn table(path: &Path, rows: usize, bytes: usize) {
 fn a_table_may_not_unpack_to_far_more_than_its_length() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("set.parquet");
-    table(&path, 400, 8 << 20);
+    table(&path, 40, 8 << 20);
     let packed = std::fs::metadata(&path).unwrap().len();
     assert!(packed < 10_000, "{packed}");
     let error = refused(&path);

@@ -1,11 +1,9 @@
 //! Runs of several processes of the real binary.
 
-mod failure;
-mod same_run;
+pub(crate) mod same_run;
 mod tensor_parallel;
-mod torchrun;
+pub(crate) mod torchrun;
 mod traffic;
-mod two_hosts;
 
 use std::path::Path;
 use std::process::{Command, Output};

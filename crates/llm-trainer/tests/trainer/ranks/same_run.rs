@@ -14,7 +14,7 @@ use crate::training_run::{assert_success, comparable_metrics, train};
 const ROUNDING: f64 = 1e-12;
 
 /// f64 throughout, so that rounding cannot hide behind itself.
-pub(super) const WIDE: &str = "model.dtype=f64";
+pub(crate) const WIDE: &str = "model.dtype=f64";
 
 /// Compares samples, verdicts and rewards exactly. Advantages may depend on log-probabilities, so they may differ by rounding.
 fn assert_same_samples(one: &Path, many: &Path, steps: u64) {
@@ -80,7 +80,7 @@ fn assert_close_metrics(one: &Path, many: &Path) {
 }
 
 /// The tokens of every step, the parameters, the metrics of two runs of four steps.
-pub(super) fn assert_is_the_run_of_one(one: &Path, many: &Path) {
+pub(crate) fn assert_is_the_run_of_one(one: &Path, many: &Path) {
     assert_same_samples(one, many, 4);
     assert_close_metrics(one, many);
     let distance = distance_of_parameters(one, many);
@@ -212,10 +212,12 @@ fn a_split_master_weight_is_cut_as_a_whole_one() {
         ),
         (&["lora.rank=2"], &[(2, "parallel.zero=2"), (2, "parallel.zero=0")]),
     ] {
-        let [full, split, none] = ["f32", "split", "none"].map(|master| {
+        let with = |master: &str, stages: &[_]| {
             let master = format!("optimizer.master={master}");
             run(&[&narrow[..], further, &[&master]].concat(), stages)
-        });
+        };
+        let (full, split) = (with("f32", stages), with("split", stages));
+        let none = with("none", &stages[..1]);
         let trained = |root: &tempfile::TempDir| {
             let last = root.path().join("run/checkpoints/step-4");
             let name = if further == [random] { "model" } else { "adapter_model" };

@@ -50,7 +50,7 @@ fn torchrun_restarts_a_run_that_goes_on_after_its_checkpoint() {
 }
 
 /// Processes that one has started, in the order of their ids, once there are so many.
-pub(super) fn children_of(parent: u32, count: usize) -> Vec<u32> {
+pub(crate) fn children_of(parent: u32, count: usize) -> Vec<u32> {
     let mut children = Vec::new();
     wait_until("a process has its children", || {
         let processes = std::fs::read_dir("/proc").expect("Linux");

@@ -4,9 +4,10 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use super::same_run::{WIDE, assert_is_the_run_of_one};
-use super::{Process, finish, succeed};
 use crate::interruption::{signal, wait_for_steps};
+use crate::ranks::same_run::{WIDE, assert_is_the_run_of_one};
+use crate::ranks::torchrun::children_of;
+use crate::ranks::{Process, finish, start, succeed};
 use crate::training_run::{assert_success, train, train_command};
 
 /// Timeout of the runs here that fail, in seconds.
@@ -86,7 +87,7 @@ impl Hosts {
         let timeout = format!("parallel.timeout_seconds={TIMEOUT}");
         let endless = ["training.steps=100000", "checkpoint.every=0", "evaluation.every=0"];
         let command = train_command(root, &[&endless[..], &[&timeout]].concat());
-        let launchers = super::start(self.launchers("1", &command).into());
+        let launchers = start(self.launchers("1", &command).into());
         wait_for_steps(root, 2);
         launchers
     }
@@ -120,7 +121,7 @@ fn two_hosts_train_as_one() {
     assert_success(&train(one.path(), &[WIDE]));
     let settings = [WIDE, "parallel.zero=3", "training.micro_batch_tokens=20"];
     let launchers = hosts.launchers("2", &train_command(many.path(), &settings));
-    let outputs = succeed(super::start(launchers.into()));
+    let outputs = succeed(start(launchers.into()));
     assert_is_the_run_of_one(one.path(), many.path());
     let logs = many.path().join("run/logs");
     assert!((1..4).all(|rank| logs.join(format!("rank-{rank}.log")).is_file()));
@@ -143,7 +144,7 @@ fn a_name_that_means_loopback_at_home_is_no_address() {
         rank.env("MASTER_ADDR", ["127.0.0.1", ADDRESSES[0]][host]);
         rank
     });
-    succeed(super::start(ranks.into()));
+    succeed(start(ranks.into()));
 }
 
 /// Both sides end, each naming the other.
@@ -173,7 +174,7 @@ fn a_rank_that_is_killed_ends_those_of_the_other_host() {
     let Some(hosts) = Hosts::joined() else { return };
     let folder = tempfile::tempdir().unwrap();
     let launchers = hosts.under_way(folder.path());
-    let killed = super::torchrun::children_of(launchers[1].id(), 1);
+    let killed = children_of(launchers[1].id(), 1);
     assert_eq!(killed.len(), 1, "{killed:?}");
     assert_eq!(run(&["kill", "-KILL", &killed[0].to_string()]), Ok(()));
     let outputs = finish(launchers);
@@ -195,7 +196,7 @@ fn a_host_that_is_lost_ends_the_other() {
     for lost in [1, 0] {
         let folder = tempfile::tempdir().unwrap();
         let mut launchers = hosts.under_way(folder.path());
-        let rank = super::torchrun::children_of(launchers[lost].id(), 1)[0].to_string();
+        let rank = children_of(launchers[lost].id(), 1)[0].to_string();
         signal(&launchers[lost], "-KILL");
         assert_eq!(run(&["kill", "-KILL", &rank]), Ok(()));
         let left = finish(vec![launchers.remove(1 - lost)]);

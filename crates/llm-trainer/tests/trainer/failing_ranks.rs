@@ -1,12 +1,14 @@
 //! Ranks that die, stop or fail: all end, and say whose fault it is.
+//!
+//! Tests are started by their names: those that wait for a time-out, here and in `hosts`, stand before the many that compute.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
 use workspace_tests::processes::wait_until;
 
-use super::{Process, commands, finish, start};
 use crate::interruption::{signal, wait_for_steps};
+use crate::ranks::{Process, commands, finish, start};
 
 const ENDLESS: [&str; 3] = ["training.steps=100000", "checkpoint.every=0", "evaluation.every=0"];
 /// A run of two ranks that has done two steps; they wait for each other as many seconds.
