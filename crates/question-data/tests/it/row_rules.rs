@@ -57,6 +57,23 @@ fn all_bad_rows_are_reported_in_one_message() {
     assert_eq!(message_lines.len(), 5);
 }
 
+/// Only its exact spelling could earn a reward.
+#[test]
+fn a_formula_that_cannot_be_read_is_refused_by_row() {
+    let bad = vec![
+        GOOD.to_owned(),
+        row("p", r"\oint_C x^2"),
+        row("q", r"\begin{foo}3\end{foo}"),
+        row("r", "the ellipse"),
+    ];
+    let text = read(&bad, |_| {}).unwrap_err();
+    assert!(text.starts_with("DIR/set.jsonl: 2 of 4 rows are invalid"), "{text}");
+    for (line, answer) in [(2, r"\\oint_C"), (3, r"\\begin{foo}")] {
+        let begins = format!("DIR/set.jsonl:{line}: answer \"{answer}");
+        assert!(text.contains(&begins), "{text}");
+    }
+}
+
 #[test]
 fn a_long_list_of_bad_rows_is_cut_and_counted() {
     let mut bad = vec![GOOD.to_owned()];
