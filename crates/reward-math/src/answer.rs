@@ -161,6 +161,12 @@ fn readings(
     if folded.len() >= 3 && folded.bytes().all(|byte| byte.is_ascii_uppercase()) {
         return Ok(vec![Node::Words(folded.to_lowercase())]);
     }
+    if let Some(parts) = spelling::labelled_parts(folded) {
+        let items: Result<Vec<Node>> = parts.iter().map(|part| read(part, true)).collect();
+        if let Ok(items) = items {
+            return Ok(vec![Node::List { open: '(', close: ')', items }]);
+        }
+    }
     let rewritten = spelling::rewritten(folded);
     let mut tokens = tokenize(&rewritten, true)?;
     assertion::without_closing_mark(&mut tokens);

@@ -17,6 +17,7 @@ use crate::normal_form;
 use crate::options::Options;
 use crate::relation;
 use crate::verdict::{ParseError, Rung, Side, Verdict};
+use crate::words;
 
 type Result<T> = std::result::Result<T, ParseError>;
 
@@ -150,11 +151,10 @@ fn last_place(places: u32) -> Rational {
 
 /// Compares the letters of a multiple choice; `None` unless the ground truth consists only of letters.
 fn choices(response: &Answer, gold: &Answer) -> Option<Verdict> {
-    // "(b)": a small letter alone is a variable.
-    if let ([letter], []) = (gold.choices.as_slice(), response.choices.as_slice())
-        && gold.spelling.trim_matches(['(', ')']).chars().eq([*letter])
-        && let Some(small) = response.spelling.strip_suffix(')')
-        && small.trim_start_matches('(').chars().eq(letter.to_lowercase())
+    // "(b)": a small letter alone is a variable, unless the ground truth is in brackets.
+    if response.choices.is_empty()
+        && !gold.choices.is_empty()
+        && words::small_choices(&response.spelling, gold.spelling.contains('(')) == gold.choices
     {
         return Some(Verdict::decided(true, Rung::Choice));
     }
@@ -365,7 +365,7 @@ fn may_need_solving(node: &Node) -> bool {
 
 /// Returns true if hours and minutes are those of "clock h:mm", in either half of the day.
 fn is_clock(words: &str, parts: &[Expression]) -> bool {
-    let [hours, minutes] = parts else { return false };
+    let ([hours, minutes] | [hours, minutes, _]) = parts else { return false };
     let integer = |expression: &Expression| {
         expression.literal().filter(Rational::is_int).map(|value| value.numerator().clone())
     };

@@ -7,11 +7,14 @@ use crate::decide::decide;
 use crate::extract::{Extracted, Question, Rule, extract, extract_answering, only_number};
 use crate::options::Options;
 use crate::verdict::{ParseError, Side, Verdict};
+use crate::words;
 
 /// A ground truth, parsed once and compared with the responses of a group.
 #[derive(Debug, Clone)]
 pub struct Gold {
     answer: Answer,
+    /// The answer with its comma as a decimal point, if it may be one.
+    pointed: Option<Answer>,
     options: Options,
     question: Option<Arc<Question>>,
 }
@@ -40,7 +43,8 @@ impl Gold {
             None
         };
         let text = inner.as_ref().map_or(ground_truth, |extracted| extracted.text.as_str());
-        Ok(Self { answer: Answer::parse(text)?, options: options.clone(), question: None })
+        let pointed = words::with_decimal_point(text).and_then(|text| Answer::parse(&text).ok());
+        Ok(Self { answer: Answer::parse(text)?, pointed, options: options.clone(), question: None })
     }
 
     /// Adds the question, so that nothing is extracted from a response's repetition of it.
@@ -60,6 +64,11 @@ impl Gold {
             return Verdict::Unparsed { which: Side::Response, why: ParseError::NoAnswer };
         };
         let verdict = self.verify_answer(&extracted.text);
+        if !verdict.is_right()
+            && let Some(right) = self.with_decimal_commas(response, &extracted.text)
+        {
+            return right;
+        }
         // "Jane started growing it 3 hours ago": a sentence with one number, if the ground truth is a number.
         let in_words = !verdict.is_right()
             && !matches!(extracted.rule, Rule::Box | Rule::Tag | Rule::HashMarks)
@@ -70,6 +79,17 @@ impl Gold {
             Some(span) if in_words => self.verify_answer(&extracted.text[span]),
             _ => verdict,
         }
+    }
+
+    /// Compares with commas as decimal points, in a response in a language that writes them; `None` if not right.
+    fn with_decimal_commas(&self, response: &str, answer: &str) -> Option<Verdict> {
+        let pointed = words::with_decimal_point(answer);
+        if pointed.is_none() && self.pointed.is_none() || !words::writes_decimal_commas(response) {
+            return None;
+        }
+        let answer = Answer::parse(pointed.as_deref().unwrap_or(answer)).ok()?;
+        let gold = self.pointed.as_ref().unwrap_or(&self.answer);
+        Some(decide(&answer, gold, &self.options)).filter(Verdict::is_right)
     }
 
     /// Compares a bare answer, without extraction, with this ground truth.

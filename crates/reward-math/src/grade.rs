@@ -239,19 +239,29 @@ fn grade_row(
         None if fields.contains_key("ground_truth") => "ground_truth",
         None => "answer",
     };
-    let ground_truth = text(fields, gold_field, line)?;
+    let ground_truths = ground_truths(fields, gold_field, line)?;
     let question = match &grading.question_key {
         Some(key) => Some(text(fields, key, line)?),
         None => ["question", "problem", "prompt"]
             .iter()
             .find_map(|key| fields.get(*key)?.as_str().map(str::to_owned)),
     };
-    let (extracted, verdict) = if grading.compat {
-        let score = entropy_recipe(&response, &ground_truth);
-        (score.extracted, score.verdict)
-    } else {
-        judged(&response, &ground_truth, question.as_deref(), &grading.options)
+    let judge = |ground_truth: &String| {
+        if grading.compat {
+            let score = entropy_recipe(&response, ground_truth);
+            (score.extracted, score.verdict)
+        } else {
+            judged(&response, ground_truth, question.as_deref(), &grading.options)
+        }
     };
+    // One of several ground truths is enough; else the verdict on the first stands.
+    let mut judged = ground_truths.iter().map(judge);
+    let Some(first) = judged.next() else {
+        return Err(wrong_type(gold_field, line, "an empty array"));
+    };
+    let right =
+        (!first.1.is_right()).then(|| judged.find(|(_, verdict)| verdict.is_right())).flatten();
+    let (extracted, verdict) = right.unwrap_or(first);
     let mut added = match &verdict {
         Verdict::Right { how } => vec![("verdict", "right".into()), ("how", named(how))],
         Verdict::Wrong { how } => vec![("verdict", "wrong".into()), ("how", named(how))],
@@ -291,6 +301,28 @@ fn named(value: &impl serde::Serialize) -> Value {
     serde_json::to_value(value).unwrap_or(Value::Null)
 }
 
+/// Returns the ground truth, or each of an array of them.
+fn ground_truths(
+    fields: &Map<String, Value>,
+    field: &str,
+    line: usize,
+) -> Result<Vec<String>, GradeError> {
+    let Some(Value::Array(values)) = fields.get(field) else {
+        return Ok(vec![text(fields, field, line)?]);
+    };
+    let plain = |value: &Value| match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Number(number) => Ok(number.to_string()),
+        _ => Err(wrong_type(field, line, "an array with other values")),
+    };
+    values.iter().map(plain).collect()
+}
+
+fn wrong_type(field: &str, line: usize, found: &'static str) -> GradeError {
+    let expected = "a string or a number";
+    GradeError::Field { line, field: field.to_owned(), found, expected }
+}
+
 /// Returns a string field, or a number as written.
 fn text(fields: &Map<String, Value>, field: &str, line: usize) -> Result<String, GradeError> {
     let type_name = match fields.get(field) {
@@ -302,10 +334,5 @@ fn text(fields: &Map<String, Value>, field: &str, line: usize) -> Result<String,
         Some(Value::Array(_)) => "an array",
         Some(Value::Object(_)) => "an object",
     };
-    Err(GradeError::Field {
-        line,
-        field: field.to_owned(),
-        found: type_name,
-        expected: "a string or a number",
-    })
+    Err(wrong_type(field, line, type_name))
 }

@@ -28,6 +28,8 @@ pub(crate) struct Parser {
     pub(crate) around: Surroundings,
     /// Number of environments around the current token: `&` separates cells inside them, answers outside.
     pub(crate) environments: usize,
+    /// True if "or" joins items that were parsed.
+    pub(crate) alternatives: bool,
     /// Steps spent on numbers in a base.
     base_steps: usize,
     /// Index of the closing bracket for each opening one.
@@ -58,6 +60,7 @@ impl Parser {
             depth: 0,
             around: Surroundings::default(),
             environments: 0,
+            alternatives: false,
             base_steps: 0,
         };
         let mut open: Vec<usize> = Vec::new();

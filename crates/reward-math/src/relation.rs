@@ -224,7 +224,7 @@ fn is_plain_function(name: &str) -> bool {
 }
 
 fn is_symbol_or_number(expression: &Expression) -> bool {
-    matches!(expression, Expression::Symbol(_) | Expression::Number(_))
+    matches!(expression, Expression::Symbol(_)) || expression.literal().is_some()
 }
 
 /// Returns true if two labels may name one thing: equal ones, or a variable and a function (`y`, `f(x)`).

@@ -1,8 +1,10 @@
 //! Plain language: words, choices, units, numbers written as words.
 
+mod comma;
 mod measure;
 mod number;
 
+pub(crate) use comma::{with_decimal_point, writes_decimal_commas};
 pub(crate) use measure::{contradict, conversion, is_measure, parts, qualifies, unit};
 pub(crate) use number::{magnitude, number, part};
 
@@ -174,6 +176,26 @@ pub(crate) fn choices(folded: &str) -> Vec<char> {
     }
     letters.sort_unstable();
     letters.dedup();
+    letters
+}
+
+/// Returns the capitals of choices in small letters: `(b)`, `b.`, `\text{b}`, `a, c`; of a bare `b` only if `bare` says so.
+pub(crate) fn small_choices(spelling: &str, bare: bool) -> Vec<char> {
+    let text = undecorated(spelling);
+    let small = |c: char| ('a'..='j').contains(&c);
+    let parts = text.trim_end_matches('}').split([',', ';', ' ', '&']);
+    let letters: Option<Vec<char>> = parts
+        .map(|part| part.trim_matches(['(', ')', '.']))
+        .filter(|part| *part != "and")
+        .map(|part| part.chars().next().filter(|c| small(*c) && part.len() == 1))
+        .collect();
+    let mut letters = letters.unwrap_or_default();
+    let marked = text.len() < spelling.len() || text.ends_with([')', '.']) || letters.len() > 1;
+    if !marked && !bare {
+        return Vec::new();
+    }
+    letters.iter_mut().for_each(char::make_ascii_uppercase);
+    letters.sort_unstable();
     letters
 }
 

@@ -5,6 +5,7 @@ use dashu::Rational;
 use super::{Node, Relation, list, value};
 use crate::expression::Expression;
 use crate::parser::{Parser, Result};
+use crate::table::lists;
 use crate::token::Kind;
 use crate::words::{self, is_conjunction};
 
@@ -19,7 +20,8 @@ impl Parser {
             Some(Kind::Command(name)) if name == "\\" => {}
             Some(_) => return Err(self.unexpected("the end of the answer")),
         }
-        Ok(list(' ', ' ', items))
+        let close = if self.alternatives { '|' } else { ' ' };
+        Ok(list(' ', close, items))
     }
 
     /// Parses `(\$5)`, `(x = 5)`: brackets around all of an answer that is no tuple.
@@ -75,6 +77,7 @@ impl Parser {
                 Some(Kind::Symbol('&')) if self.environments == 0 => true,
                 Some(Kind::Word(word) | Kind::Text(word)) if is_conjunction(word) => {
                     let word = word.trim().to_lowercase();
+                    self.alternatives |= lists("or oder ou 或", &word.replace(", ", ""));
                     word.ends_with("and") || matches!(word.as_str(), "und" | "et" | "且")
                 }
                 Some(Kind::Command(name)) if matches!(name.as_str(), "land" | "wedge" | "cap") => {
@@ -262,9 +265,15 @@ impl Parser {
         };
         if self.at_ratio() {
             let mut parts = vec![expression];
+            let mut minutes = false;
             while self.at_ratio() {
                 self.advance();
+                minutes = matches!(self.peek(), Some(Kind::Number { digits, .. }) if digits.len() == 2 && digits.starts_with('0'));
                 parts.push(self.sum()?);
+            }
+            // `4:05` is a time, with its seconds.
+            if minutes && parts.len() == 2 {
+                parts.push(Expression::Number(Rational::ZERO));
             }
             return Ok(Node::Ratio(parts));
         }

@@ -11,7 +11,7 @@ pub(crate) enum Node {
     Value { expression: Expression, unit: Option<String>, percent: bool, plus: bool },
     /// Anything in plain language, normalised.
     Words(String),
-    /// Items with the brackets around them; a space if there are none.
+    /// Items with the brackets around them; a space if there are none, and `|` behind items joined by "or".
     List { open: char, close: char, items: Vec<Node> },
     /// A union of sets.
     Union(Vec<Node>),

@@ -124,6 +124,46 @@ pub(super) fn behind_label(folded: &str) -> Option<&str> {
     (!rest.is_empty()).then_some(rest)
 }
 
+/// Returns the texts behind the labels of an answer in parts: `(a) 5 (b) 6`, `(i) x (ii) y`, `(1) yes; (2) no`.
+pub(super) fn labelled_parts(folded: &str) -> Option<Vec<String>> {
+    const LABELS: [&str; 3] = ["a b c d e f g h", "i ii iii iv v vi vii viii", "1 2 3 4 5 6 7 8"];
+    let plain = folded.replace("\\text{(", "{(").replace("\\textbf{(", "{(");
+    LABELS.into_iter().find_map(|labels| {
+        let (mut parts, mut rest) = (Vec::new(), Some(plain.as_str()));
+        let mut labels = labels.split(' ').map(|label| format!("({label})"));
+        let first = labels.next()?;
+        let mut text = behind_label_of_part(rest.take()?.trim_start(), &first)?;
+        for label in labels {
+            let next = text.match_indices(&label).find_map(|(at, _)| {
+                let before = text[..at].trim_end_matches('{');
+                behind_label_of_part(&text[before.len()..], &label).map(|behind| (before, behind))
+            });
+            let Some((part, behind)) = next else { break };
+            parts.push(part);
+            text = behind;
+        }
+        parts.push(text);
+        let trimmed = |part: &str| {
+            let part = part.trim().trim_end_matches([',', ';', '.', ' ', '\\']);
+            let part = part.strip_suffix("\\quad").or(part.strip_suffix("and")).unwrap_or(part);
+            part.trim_end_matches([',', ';', '.', ' ']).to_owned()
+        };
+        let parts: Vec<String> = parts.into_iter().map(trimmed).collect();
+        (parts.len() > 1 && parts.iter().all(|part| !part.is_empty())).then_some(parts)
+    })
+}
+
+/// Returns the text behind a label and the space that ends it; `None` for a factor in brackets.
+fn behind_label_of_part<'a>(text: &'a str, label: &str) -> Option<&'a str> {
+    let (grouped, text) = text.strip_prefix('{').map_or((false, text), |text| (true, text));
+    let mut behind = text.strip_prefix(label)?;
+    if grouped {
+        behind = behind.trim_start().strip_prefix('}')?;
+    }
+    (grouped || behind.starts_with([' ', ':', '\\', '$']))
+        .then(|| behind.trim_start_matches([' ', ':']))
+}
+
 /// Parses digits in the base that a subscript names: `2A_{16}`, `(1010)_2`, `1010_{\text{two}}`, `110 base 2`.
 ///
 /// Returns `None` if the text may mean something else.

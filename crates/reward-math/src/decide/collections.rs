@@ -83,7 +83,9 @@ impl Comparison {
             return self.matched(a, b, bare);
         }
         let bare_with_tuple = (a_open, b_open) == (&' ', &'(') || (a_open, b_open) == (&'(', &' ');
-        if bare_with_tuple {
+        // "5 or 6" is no point.
+        let alternatives = *a_close == '|' || *b_close == '|';
+        if bare_with_tuple && !alternatives {
             let named = |items: &[Node]| relation::named_values(items);
             return match (named(a), named(b)) {
                 (Some(values), None) => self.ordered(&values, b),

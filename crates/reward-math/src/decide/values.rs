@@ -205,12 +205,20 @@ impl Comparison {
 }
 
 /// Returns true for hours and the minutes behind them, with two digits: `4:30` is not twice `2:15`.
+///
+/// Seconds of zero stand behind minutes that begin with a zero.
 fn is_time(parts: &[Expression]) -> bool {
-    let [Expression::Number(hours), Expression::Number(minutes)] = parts else { return false };
-    let within = |value: &Rational, low: i32, high: i32| {
-        value.is_int() && *value >= Rational::from(low) && *value <= Rational::from(high)
+    let within = |value: &Expression, low: i32, high: i32| {
+        matches!(value, Expression::Number(value)
+            if value.is_int() && *value >= Rational::from(low) && *value <= Rational::from(high))
     };
-    within(hours, 0, 24) && (within(minutes, 10, 59) || minutes.is_zero())
+    match parts {
+        [hours, minutes] => within(hours, 0, 24) && within(minutes, 10, 59),
+        [hours, minutes, seconds] => {
+            within(hours, 0, 24) && within(minutes, 0, 59) && within(seconds, 0, 0)
+        }
+        _ => false,
+    }
 }
 
 /// Returns how many of the second unit make one of the first.
@@ -229,13 +237,20 @@ fn scaled(expression: &Expression, factor: Rational) -> Expression {
 fn with_same_constants(left: &Expression, right: &Expression) -> Vec<Expression> {
     const MOST: usize = 3;
     let (left_names, right_names) = (left.variables(), right.variables());
-    let from: Vec<&String> = left_names.difference(&right_names).collect();
-    let to: Vec<&String> = right_names.difference(&left_names).collect();
     let is_constant = |name: &&String| {
         let (letter, index) = name.split_once('_').unwrap_or((name, "0"));
         matches!(letter, "C" | "K" | "c" | "k" | "A" | "B" | "D")
             && index.bytes().all(|byte| byte.is_ascii_digit())
     };
+    let mut from: Vec<&String> = left_names.difference(&right_names).collect();
+    let mut to: Vec<&String> = right_names.difference(&left_names).collect();
+    // `C_1` and `C_2` in exchanged places.
+    let exchanged = from.is_empty() && to.is_empty();
+    if exchanged {
+        from =
+            left_names.iter().filter(|name| name.starts_with("C_")).filter(is_constant).collect();
+        to.clone_from(&from);
+    }
     // A summand beside a function of another variable, as integration leaves it.
     let is_added = |expression: &Expression, name: &str| match expression {
         Expression::Sum(items) => {
@@ -244,10 +259,14 @@ fn with_same_constants(left: &Expression, right: &Expression) -> Vec<Expression>
         _ => false,
     };
     let numbered = |names: &[&String]| names.iter().all(|name| name.contains('_'));
+    // `A\cos x + B\sin x`: a general solution has functions of a variable.
+    let general = left_names.len() > from.len() && !left.is_rational_function();
     let fits = match (from.as_slice(), to.as_slice()) {
         ([from], [to]) => left_names.len() > 1 && is_added(left, from) && is_added(right, to),
         (from, to) => {
-            from.len() == to.len() && from.len() <= MOST && (numbered(from) || numbered(to))
+            from.len() == to.len()
+                && from.len() <= MOST
+                && (general || !exchanged && (numbered(from) || numbered(to)))
         }
     };
     if from.is_empty() || !fits || !from.iter().chain(&to).all(is_constant) {

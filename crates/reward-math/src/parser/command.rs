@@ -79,6 +79,12 @@ impl Parser {
             "boxed" | "fbox" | "overline" | "bar" | "vec" | "hat" | "mathbb" | "mathcal" => {
                 self.accent(name)
             }
+            // `2\{3 + [4 - 1]\}`
+            "{" => {
+                self.advance();
+                let inner = self.sum()?;
+                if self.eat_command("}") { Ok(inner) } else { Err(self.unexpected("`\\}`")) }
+            }
             "pi" | "infty" => {
                 self.advance();
                 Ok(Expression::Symbol(format!("\\{name}")))

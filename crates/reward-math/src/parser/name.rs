@@ -32,7 +32,11 @@ impl Parser {
         let applies = matches!(plain, "f" | "g" | "h" | "F" | "G" | "P")
             || plain.ends_with("^{-1}")
             || (name.starts_with(char::is_uppercase) && (self.at_argument() || self.at_tuple()))
-            || (self.at_argument() && self.peek_at(3).is_some_and(|kind| kind.is_symbol('=')))
+            || (self.at_argument()
+                && self
+                    .bracket()
+                    .and_then(|(close, _)| self.kind_at(close + 1))
+                    .is_some_and(|kind| kind.is_symbol('=')))
             || self.at_usual_argument(plain);
         if applies && self.at_symbol('(') && !self.spaced() {
             return self.deeper(|parser| {
@@ -69,10 +73,12 @@ impl Parser {
         Expression::Symbol(name)
     }
 
-    /// Returns true before a number or letter alone in brackets: `I(0)` is a function value, `N(N + 1)` a product.
+    /// Returns true before a number or letter alone in brackets: `I(0)` and `I(-1)` are function values, `N(N + 1)` a
+    /// product.
     fn at_argument(&self) -> bool {
-        matches!(self.peek_at(1), Some(Kind::Number { .. } | Kind::Letter(_)))
-            && self.peek_at(2).is_some_and(|kind| kind.is_symbol(')'))
+        let sign = usize::from(self.peek_at(1).is_some_and(|kind| kind.is_symbol('-')));
+        matches!(self.peek_at(1 + sign), Some(Kind::Number { .. } | Kind::Letter(_)))
+            && self.peek_at(2 + sign).is_some_and(|kind| kind.is_symbol(')'))
     }
 
     /// Returns true before `(t)`, `(x)` or `(n)` behind another small letter: `y(t)` is the value of a function.

@@ -96,12 +96,14 @@ impl Parser {
         Ok(Expression::Quotient(Box::new(product(above)), Box::new(product(below))))
     }
 
-    /// Returns true before square brackets that group a calculation: not a pair, nor a number alone.
-    fn at_square_group(&self) -> bool {
+    /// Returns true before square brackets or braces that group a calculation: not a pair, nor a number alone.
+    fn at_group(&self) -> bool {
         let Some((close, separated)) = self.bracket() else { return false };
+        let closes = |kind: &Kind| kind.is_symbol(']') || kind.is_command("}");
         !separated
+            && !self.spaced()
             && close > self.position + 2
-            && self.kind_at(close).is_some_and(|kind| kind.is_symbol(']'))
+            && self.kind_at(close).is_some_and(closes)
     }
 
     pub(super) fn signed_factor(&mut self) -> Result<Expression> {
@@ -192,7 +194,10 @@ impl Parser {
             Some(Kind::Symbol('(')) if self.peek_at(1).is_some_and(Kind::is_modulo) => false,
             Some(Kind::Letter(_) | Kind::Symbol('(' | '{')) => true,
             // `2[3(x + 1) - 4]`, but no interval or mark of a note.
-            Some(Kind::Symbol('[')) => !self.spaced() && self.at_square_group(),
+            Some(Kind::Symbol('[')) => self.at_group(),
+            Some(Kind::Command(name)) if name == "{" => {
+                matches!(last, Some(Expression::Number(_))) && self.at_group()
+            }
             Some(Kind::Symbol('|')) => !self.around.bars,
             Some(Kind::Command(name)) if name == "ldots" => {
                 !matches!(last, Some(Expression::Number(_)) | None)

@@ -11,17 +11,18 @@ impl Lexer<'_> {
         let (mut digits, mut length, grouped) = self.integer_part(rest);
         let integer_digits = digits.len();
         let mut repeating = String::new();
-        if rest[length..].starts_with('.') {
-            let fraction = &rest[length + 1..];
+        let behind = &rest[length..];
+        if let Some(fraction) = behind.strip_prefix('.').or_else(|| behind_decimal_comma(behind)) {
+            let point = behind.len() - fraction.len();
             let count = fraction.bytes().take_while(u8::is_ascii_digit).count();
             let (repeat, repeat_length) = repeating_part(&fraction[count..], &fraction[..count]);
             // `1./3`: a point without digits after it, inside a calculation.
             if count == 0 && repeat_length == 0 && fraction.starts_with(['/', '*', '^', ')']) {
-                length += 1;
+                length += point;
             }
             if count > 0 || repeat_length > 0 {
                 digits.push_str(&fraction[..count]);
-                length += 1 + count + repeat_length;
+                length += point + count + repeat_length;
                 repeating = repeat;
             }
         }
@@ -72,6 +73,13 @@ impl Lexer<'_> {
             return (digits, length, commas);
         }
     }
+}
+
+/// Returns the text behind `{,}` if other than three digits follow: three are a group.
+fn behind_decimal_comma(text: &str) -> Option<&str> {
+    let fraction = text.strip_prefix("{,}")?;
+    let count = fraction.bytes().take_while(u8::is_ascii_digit).count();
+    (count > 0 && count != 3).then_some(fraction)
 }
 
 /// Returns the repeating digits and their length in bytes: `\overline{6}`, `\bar 6`, `\dot{1}\dot{8}`, `(6)`, `333...`.
@@ -140,18 +148,22 @@ fn written_period(fraction: &str) -> Option<&str> {
 
 /// Returns the length of the "th" in `15th`, in bytes, with any braces around it.
 fn ordinal_ending(text: &str) -> usize {
-    for ending in ["st", "nd", "rd", "th"] {
-        for spelled in
-            [ending.to_owned(), format!("^{{{ending}}}"), format!("^{{\\text{{{ending}}}}}")]
-        {
-            if let Some(rest) = text.strip_prefix(spelled.as_str())
-                && !rest.starts_with(char::is_alphabetic)
-            {
-                return spelled.len();
-            }
-        }
-    }
-    0
+    const AROUND: [(&str, &str); 7] = [
+        ("", ""),
+        ("^{", "}"),
+        ("^{\\text{", "}}"),
+        ("^{\\mathrm{", "}}"),
+        ("^\\text{", "}"),
+        ("^\\mathrm{", "}"),
+        ("\\text{", "}"),
+    ];
+    let ending = |text: &str| ["st", "nd", "rd", "th"].into_iter().find(|e| text.starts_with(e));
+    let length = |(open, close): (&str, &str)| {
+        let inner = text.strip_prefix(open)?;
+        let rest = inner.strip_prefix(ending(inner)?)?.strip_prefix(close)?;
+        (!rest.starts_with(char::is_alphabetic)).then_some(text.len() - rest.len())
+    };
+    AROUND.into_iter().find_map(length).unwrap_or(0)
 }
 
 /// Returns the power of ten of `e3`, `E-5`, and the bytes read.

@@ -48,6 +48,24 @@ fn grade_keeps_fields_and_adds_the_verdict() {
 }
 
 #[test]
+fn one_of_several_ground_truths_is_enough() {
+    let input = concat!(
+        r#"{"response": "\\boxed{3}", "answer": ["2", 3]}"#,
+        "\n",
+        r#"{"response": "\\boxed{4}", "answer": ["2", "3"]}"#,
+        "\n",
+    );
+    let output = run(&["grade"], input);
+    let verdicts: Vec<_> = rows(&output).iter().map(|row| row["verdict"].clone()).collect();
+    assert_eq!(verdicts, ["right", "wrong"]);
+    for empty in
+        [r#"{"response": "\\boxed{3}", "answer": []}"#, r#"{"response": "3", "answer": [[]]}"#]
+    {
+        assert_eq!(run(&["grade"], empty).status.code(), Some(2), "{empty}");
+    }
+}
+
+#[test]
 fn a_bad_line_is_one_error_with_its_number_and_exit_code_two() {
     let good = r#"{"response": "\\boxed{1}", "answer": "1"}"#;
     for (bad, expected) in [
