@@ -168,13 +168,7 @@ impl Algebra {
                     .iter()
                     .map(|argument| self.normalise(argument, plus))
                     .collect::<Result<Vec<_>>>()?;
-                match (name.as_str(), arguments.as_slice()) {
-                    ("exp", [argument]) => {
-                        let e = self.symbol("e");
-                        self.power(&e, argument)?
-                    }
-                    _ => self.value_of(name, arguments),
-                }
+                self.value_of(name, arguments)
             }
             Expression::Degrees(inner) => {
                 let value = self.normalise(inner, plus)?;

@@ -81,12 +81,6 @@ pub(crate) fn concludes(text: &str) -> bool {
     SENTENCE.name(&first) == Some("conclusion")
 }
 
-/// Returns the text behind a word of conclusion at its start, if it is not empty.
-pub(crate) fn behind_conclusion(text: &str) -> Option<&str> {
-    let (_, rest) = text.split_once([' ', ',', ':']).filter(|_| concludes(text))?;
-    Some(rest.trim()).filter(|rest| !rest.is_empty())
-}
-
 /// Returns true if the text holds signs or commands of mathematics.
 pub(crate) fn holds_formula(folded: &str) -> bool {
     without_commands(folded).1

@@ -108,16 +108,7 @@ fn conclusion(mut tokens: Vec<Token>) -> Vec<Token> {
     if let Some(reason) = reason.filter(|reason| *reason > 0) {
         tokens.truncate(reason);
     }
-    let mut rest = split(&tokens, concludes).pop().unwrap_or_default().to_vec();
-    // "so the area" is a label behind its word of conclusion.
-    if let Some(before) = tokens.len().checked_sub(rest.len() + 1)
-        && let Kind::Word(text) | Kind::Text(text) = &tokens[before].kind
-        && let Some(label) = words::behind_conclusion(text)
-    {
-        let kind = Kind::Text(label.to_owned());
-        rest.insert(0, Token { kind, ..tokens[before].clone() });
-    }
-    rest
+    split(&tokens, concludes).pop().unwrap_or_default().to_vec()
 }
 
 fn begins_with_relation(tokens: &[Token]) -> bool {

@@ -116,7 +116,6 @@ impl Parser {
     }
 
     /// Parses the words of measurement after a value.
-    #[expect(clippy::too_many_lines, reason = "one arm a kind of expression")]
     pub(super) fn unit(&mut self, start: usize) -> Result<Option<String>> {
         let mut unit = String::new();
         loop {
@@ -132,13 +131,6 @@ impl Parser {
                     unit.push_str(word);
                 }
                 Some(Kind::Letter(letter)) if unit.ends_with(['/', '*']) => unit.push(*letter),
-                // `kg m/s`
-                Some(Kind::Letter(letter @ ('m' | 's' | 'h' | 'g' | 'K' | 'C' | 'N')))
-                    if !unit.is_empty() && spaced =>
-                {
-                    unit.push(' ');
-                    unit.push(*letter);
-                }
                 Some(Kind::Symbol(c)) if currency_name(&Kind::Symbol(*c)).is_some() => {
                     unit.push_str(currency_name(&Kind::Symbol(*c)).unwrap_or_default());
                 }
@@ -172,13 +164,6 @@ impl Parser {
                 // `cm2`
                 Some(Kind::Number { digits, .. }) if !unit.is_empty() && !spaced => {
                     unit.push_str(digits);
-                }
-                Some(Kind::Symbol('(')) if !unit.is_empty() => {
-                    // A remark in brackets after the unit.
-                    let Some((close, _)) = self.bracket() else { break };
-                    while self.position() < close {
-                        self.advance();
-                    }
                 }
                 _ => break,
             }

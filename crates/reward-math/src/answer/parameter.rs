@@ -1,30 +1,16 @@
 //! Integer that numbers a family of answers: `k` in `x = k\pi, k \in \mathbb{Z}`. It may have any name.
 
-/// Returns the name that the text declares an integer: `k \in \mathbb{Z}`, "for any integer n", "where m is an
-/// integer".
+/// Returns the name that the text declares an integer: `k \in \mathbb{Z}`.
 pub(super) fn integer_parameter(folded: &str) -> Option<String> {
-    if !folded.contains("\\in") && !folded.contains("integer") {
+    if !folded.contains("\\in") {
         return None;
     }
     let plain = without_decoration(folded);
     let words = words(&plain);
-    let member = words.windows(3).find_map(|three| match three {
-        [name, "\\in", "Z"] if is_name(name) => Some(*name),
+    words.windows(3).find_map(|three| match three {
+        [name, "\\in", "Z"] if is_name(name) => Some((*name).to_owned()),
         _ => None,
-    });
-    let in_words = || (0..words.len()).find_map(|from| declared(&words[from..]));
-    member.or_else(in_words).map(str::to_owned)
-}
-
-/// Returns the name in a clause that declares an integer and says nothing else.
-fn declared<'a>(clause: &[&'a str]) -> Option<&'a str> {
-    let (["for", "integer" | "integers", name]
-    | ["for", "any" | "some", "integer" | "integers", name]
-    | ["where", name, "is", "an" | "any", "integer"]) = clause
-    else {
-        return None;
-    };
-    is_name(name).then_some(*name)
+    })
 }
 
 fn is_name(word: &str) -> bool {
@@ -53,8 +39,7 @@ mod tests {
         for (text, name) in [
             ("x = k\\pi, k \\in \\mathbb{Z}", Some("k")),
             ("x = k\\pi (k\\in Z)", Some("k")),
-            ("n\\pi\\text{ for any integer } n", Some("n")),
-            ("2m, where m is an integer", Some("m")),
+            ("2m, where m is an integer", None),
             ("x \\in \\mathbb{R}", None),
             ("x \\in [1, 2]", None),
             ("7", None),

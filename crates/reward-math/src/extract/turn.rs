@@ -1,36 +1,18 @@
 //! The model's own last reply: without text of chat templates, and after closed reasoning.
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
-/// Marks that open a turn of the user or of the system.
-const PROMPTS: [&str; 13] = [
-    "<|im_start|>user",
-    "<|im_start|>system",
-    "<|start_header_id|>user",
-    "<|start_header_id|>system",
-    "<|user|>",
-    "<|system|>",
-    "<|User|>",
-    "<｜User｜>",
-    "<start_of_turn>user",
-    "[INST]",
-    "<s>[INST]",
-    "### Instruction:",
-    "### Question:",
-];
+/// Kinds and marks of chat templates: they open a turn of the user or of the system (`prompt`) or of the model (`reply`),
+/// or stand before the first turn (`beginning`).
+static MARKS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
+    include_str!("turns.txt").lines().filter_map(|line| line.split_once(' ')).collect()
+});
 
-/// Marks that open a turn of the model.
-const REPLIES: [&str; 9] = [
-    "<|im_start|>assistant",
-    "<|start_header_id|>assistant<|end_header_id|>",
-    "<|assistant|>",
-    "<|Assistant|>",
-    "<｜Assistant｜>",
-    "<start_of_turn>model",
-    "[/INST]",
-    "### Response:",
-    "### Answer:",
-];
+/// Returns the marks of a kind.
+fn marks(kind: &str) -> impl Iterator<Item = &'static str> {
+    MARKS.iter().filter(move |(own, _)| *own == kind).map(|(_, mark)| *mark)
+}
 
 /// Roles on lines of their own, if decoding removed the marks of the template.
 const BARE: [(&str, &str); 4] = [
@@ -40,16 +22,13 @@ const BARE: [(&str, &str); 4] = [
     ("Human:", "\nAssistant:"),
 ];
 
-/// Marks before the first turn.
-const BEGINNINGS: [&str; 4] =
-    ["<|begin_of_text|>", "<|endoftext|>", "<｜begin▁of▁sentence｜>", "<s>"];
-
 /// Returns the part of a text that is the model's own reply; `None` if that is all of it.
 ///
 /// It begins after a prompt that a template left and after closed reasoning, and ends before the next user turn.
 pub(super) fn own(response: &str) -> Option<Range<usize>> {
     let start = behind_prompt(response);
     let (mut end, mut thought) = (response.len(), start);
+    let prompts: Vec<&str> = marks("prompt").collect();
     // Every other mark begins with this character, which is rare.
     for (offset, _) in response[start..].match_indices('<') {
         let mark_start = start + offset;
@@ -57,7 +36,7 @@ pub(super) fn own(response: &str) -> Option<Range<usize>> {
         if rest.starts_with("</think>") {
             thought = mark_start + "</think>".len();
         } else if !response[start..mark_start].trim().is_empty()
-            && PROMPTS.iter().any(|prompt| rest.starts_with(prompt))
+            && prompts.iter().any(|prompt| rest.starts_with(prompt))
         {
             end = mark_start;
             break;
@@ -69,10 +48,10 @@ pub(super) fn own(response: &str) -> Option<Range<usize>> {
 /// Returns the start of the last reply in a text that opens with a prompt; 0 in any other.
 fn behind_prompt(response: &str) -> usize {
     let mut opening = response.trim_start();
-    for beginning in BEGINNINGS {
+    for beginning in marks("beginning") {
         opening = opening.strip_prefix(beginning).map_or(opening, str::trim_start);
     }
-    let marked = PROMPTS.iter().any(|prompt| opening.starts_with(prompt));
+    let marked = marks("prompt").any(|prompt| opening.starts_with(prompt));
     let bare = BARE.iter().find(|(prompt, _)| opening.starts_with(prompt));
     let last = |reply: &str| {
         let behind = |(at, _): (usize, &str)| at + reply.len();
@@ -80,7 +59,7 @@ fn behind_prompt(response: &str) -> usize {
         ends.into_iter().find(|end| !response[*end..].trim().is_empty())
     };
     match bare {
-        _ if marked => REPLIES.iter().filter_map(|reply| last(reply)).max().unwrap_or(0),
+        _ if marked => marks("reply").filter_map(last).max().unwrap_or(0),
         Some((_, reply)) => last(reply).unwrap_or(0),
         None => 0,
     }

@@ -1,43 +1,19 @@
 //! HTML, Markdown and the longer spellings of LaTeX.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
-/// Spellings of web pages and of LaTeX for what has a shorter one.
-const SPELLINGS: &[(&str, &str)] = &[
-    ("<sup>", "^{"),
-    ("</sup>", "}"),
-    ("<sub>", "_{"),
-    ("</sub>", "}"),
-    ("<br>", " "),
-    ("<br/>", " "),
-    ("&nbsp;", " "),
-    ("&lt;", "<"),
-    ("&gt;", ">"),
-    ("&le;", "\\le "),
-    ("&ge;", "\\ge "),
-    ("&ne;", "\\ne "),
-    ("&times;", "*"),
-    ("&minus;", "-"),
-    ("&pi;", "\\pi "),
-    ("&deg;", "^\\circ "),
-    ("&amp;", "&"),
-    ("^{\\prime\\prime}", "''"),
-    ("^{\\prime \\prime}", "''"),
-    ("^{\\prime}", "'"),
-    ("^\\prime", "'"),
-    ("{:}", ":"),
-    (" o'clock", ""),
-    (" o’clock", ""),
-    ("US\\$", "\\$"),
-    ("US$", "$"),
-    ("平方", "square "),
-    ("立方", "cubic "),
-];
+/// Spellings of web pages and of LaTeX, each with a shorter one, in quotation marks.
+static SPELLINGS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
+    let inside =
+        |line: &'static str| line.strip_prefix('"')?.strip_suffix('"')?.split_once(r#"" ""#);
+    include_str!("spellings.txt").lines().filter_map(inside).collect()
+});
 
 /// The text with these spellings replaced.
 pub(super) fn plain(text: &str) -> Cow<'_, str> {
     let mut plain = Cow::Borrowed(text);
-    for (spelled, short) in SPELLINGS {
+    for (spelled, short) in SPELLINGS.iter() {
         if plain.contains(*spelled) {
             plain = Cow::Owned(plain.replace(spelled, short));
         }

@@ -252,10 +252,6 @@ impl<'b> Evaluation<'_, 'b> {
 
     fn function(&mut self, name: &str, arguments: &'b [Expression]) -> Result<Complex> {
         match (name, arguments) {
-            ("exp", [argument]) => {
-                let argument = self.value(argument)?;
-                self.arithmetic.exp_complex(&argument)
-            }
             ("gcd" | "lcm", [_, _, ..]) => {
                 let mut result = Integer::from(self.whole(&arguments[0])?);
                 for argument in &arguments[1..] {

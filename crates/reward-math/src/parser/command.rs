@@ -34,16 +34,6 @@ impl Parser {
                 })
             }
             "sqrt" => self.square_root(),
-            "root" => {
-                self.advance();
-                self.deeper(|parser| {
-                    let index = parser.argument()?;
-                    if !parser.eat_command("of") {
-                        return Err(parser.unexpected("`\\of` behind the index of the root"));
-                    }
-                    Ok(root(parser.argument()?, index))
-                })
-            }
             "det" => {
                 self.advance();
                 self.determinant_of_environment()
@@ -209,6 +199,9 @@ impl Parser {
                 ("log", Ok([argument])) => {
                     let ten = || Box::new(Expression::Number(Rational::from(10)));
                     Expression::Logarithm(Some(base.unwrap_or_else(ten)), Box::new(argument))
+                }
+                ("exp", Ok([argument])) => {
+                    Expression::Power(Box::new(Expression::Symbol("e".into())), Box::new(argument))
                 }
                 ("abs", Ok([argument])) => Expression::Absolute(Box::new(argument)),
                 ("cis", Ok([argument])) => {
