@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 end=$((SECONDS + ${1:-10} * 60))
-crates=(model-files question-data training-run gguf-import)
+crates=(decoder gguf-import llm-trainer model-files question-data reward-math run-report softmax-sim training-run)
 cargo test --release --locked --no-run "${crates[@]/#/--package=}"
 # Every round has another seed.
 while [ "$SECONDS" -lt "$end" ]; do

@@ -2,6 +2,7 @@
 
 mod architecture;
 mod benchmarks;
+mod bill_of_materials;
 mod book;
 mod circles;
 mod configurations;

@@ -2,7 +2,8 @@
 
 use std::error::Error;
 
-/// The error and its causes, with a colon between two; a cause that the line ends with already is not repeated.
+/// The error and its causes, with a colon between two; a cause that the line ends with already is not repeated. Control characters, which
+/// may come from a stranger's file or server and command a terminal, show as `·`.
 pub fn one_line(error: &(dyn Error + 'static)) -> String {
     let mut line = error.to_string();
     let mut cause = error.source();
@@ -13,7 +14,7 @@ pub fn one_line(error: &(dyn Error + 'static)) -> String {
         }
         cause = error.source();
     }
-    line
+    line.replace(|c: char| c.is_control() && !matches!(c, '\n' | '\t'), "·")
 }
 
 #[cfg(test)]
@@ -41,5 +42,11 @@ mod tests {
         let middle = Chain("a.txt: disk full", Some(Box::new(innermost)));
         let error = Chain("step 3", Some(Box::new(middle)));
         assert_eq!(one_line(&error), "step 3: a.txt: disk full");
+    }
+
+    #[test]
+    fn an_error_commands_no_terminal() {
+        let error = Chain("status 400", Some(Box::new(Chain("\u{1b}[31mred\u{7}\r\n\tx", None))));
+        assert_eq!(one_line(&error), "status 400: ·[31mred··\n\tx");
     }
 }

@@ -1,6 +1,7 @@
 //! Conversion of text to token ids and back, by the model's own `tokenizer.json`.
 
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
@@ -108,10 +109,8 @@ impl TextTokenizer {
                  {LONGEST_NORMALISED_BYTES} then"
             )));
         }
-        match self.tokenizer.encode_fast(text, false) {
-            Ok(encoding) => Ok(encoding.get_ids().to_vec()),
-            Err(error) => Err(refused(error.to_string())),
-        }
+        let encoding = caught(|| self.tokenizer.encode_fast(text, false)).map_err(refused)?;
+        Ok(encoding.get_ids().to_vec())
     }
 
     /// Returns the text of `ids` without special tokens.
@@ -159,9 +158,8 @@ impl TextTokenizer {
     }
 
     fn decode_with(&self, ids: &[u32], skip_special: bool) -> Result<String, TokenizerError> {
-        self.tokenizer
-            .decode(ids, skip_special)
-            .map_err(|error| TokenizerError::Decode { problem: error.to_string() })
+        caught(|| self.tokenizer.decode(ids, skip_special))
+            .map_err(|problem| TokenizerError::Decode { problem })
     }
 
     /// Number of tokens, added ones included. The model's own `vocab_size` may be larger (padding).
@@ -231,7 +229,17 @@ impl TextTokenizer {
     }
 }
 
-/// Parses a `tokenizer.json`. The library panics on some files that are no tokenizers; most of those are not JSON.
+/// Calls the library, which panics on some files.
+fn caught<T>(call: impl FnOnce() -> tokenizers::Result<T>) -> Result<T, String> {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(outcome) => outcome.map_err(|error| error.to_string()),
+        Err(_) => {
+            Err("the tokenizer's library has failed, expected another tokenizer.json".to_owned())
+        }
+    }
+}
+
+/// Parses a `tokenizer.json`.
 fn parse(bytes: &[u8]) -> Result<(Tokenizer, usize), String> {
     let growth = growth(bytes).map_err(|error| format!("not a tokenizer: {error}"))?;
     if growth > MOST_GROWTH {
@@ -239,10 +247,9 @@ fn parse(bytes: &[u8]) -> Result<(Tokenizer, usize), String> {
             "its normaliser may make a text {growth} times as long, expected at most {MOST_GROWTH}"
         ));
     }
-    match std::panic::catch_unwind(|| Tokenizer::from_bytes(bytes)) {
-        Ok(Ok(tokenizer)) => Ok((tokenizer, growth)),
-        Ok(Err(error)) => Err(format!("not a tokenizer: {error}")),
-        Err(_) => Err("not a tokenizer that can be read".to_owned()),
+    match caught(|| Tokenizer::from_bytes(bytes)) {
+        Ok(tokenizer) => Ok((tokenizer, growth)),
+        Err(error) => Err(format!("not a tokenizer: {error}")),
     }
 }
 

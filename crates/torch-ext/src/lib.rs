@@ -20,7 +20,7 @@ pub use cuda_libraries::{CUDA_LIBRARIES, CudaLibrary, missing_cuda_libraries};
 pub use device::{CudaMemory, Libtorch, cuda_memory, cuda_memory_info, libtorch, load_cuda};
 pub use distributed::{GroupError, GroupOptions, Placement, ProcessGroup, ReduceOp, Store, Work};
 pub use exit_at_once::exit_at_once;
-pub use host::{HostNumbers, HostNumbersMut, prefetch};
+pub use host::{HostNumbers, Numbers, NumbersMut, change_numbers, prefetch};
 pub use kernels::{CudaDriver, DecodingKernels, KernelError, cuda_driver};
 pub use memory::{keep_freed_memory, prefer_large_pages};
 pub use operator::{Argument, Ragged, call, fused_adamw, ragged_flash_attention};

@@ -21,12 +21,20 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
 ///
 /// # Errors
 ///
-/// [`WriteError`], also if `write` itself fails; the temporary file is removed and `path` is unchanged.
+/// [`WriteError`], also if `write` itself fails, or `path` is a device, a pipe or a folder; the temporary file is removed and `path` is
+/// unchanged.
 pub fn write_atomically_with(
     path: &Path,
     write: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> Result<(), WriteError> {
-    let place = || aside(path, write)?.persist(path).map_err(|error| error.error);
+    let place = || {
+        // Renaming would replace `/dev/null` itself.
+        if path.metadata().is_ok_and(|data| !data.is_file()) {
+            let expected = "there is something other than a file";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, expected));
+        }
+        aside(path, write)?.persist(path).map_err(|error| error.error)
+    };
     place().map_err(WriteError::of(path, "write"))?;
     sync_folder_of(path)
 }

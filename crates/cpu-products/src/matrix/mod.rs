@@ -7,10 +7,12 @@ mod lookup;
 mod packed;
 mod tile;
 
+use std::slice::from_ref;
+
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 use tch::{Kind, Tensor};
-use torch_ext::HostNumbers;
+use torch_ext::{HostNumbers, Numbers};
 
 use lookup::{GROUP, WORDS};
 use packed::Packed;
@@ -32,8 +34,8 @@ const WORTH_A_THREAD: usize = 1 << 16;
 /// A weight `[outputs, inputs]` in the model's precision, read in the model's memory if possible, and packed if asked for.
 #[derive(Debug)]
 pub struct Matrix {
-    /// The rows of one weight after another.
-    row_blocks: Vec<RowBlock>,
+    /// Weights whose rows follow one another, `[.., width]`.
+    numbers: HostNumbers,
     packed: Option<Packed>,
     outputs: usize,
     inputs: usize,
@@ -43,17 +45,9 @@ pub struct Matrix {
     in_pairs: bool,
 }
 
-/// Some rows of a [`Matrix`].
-#[derive(Debug)]
-struct RowBlock {
-    /// `[outputs, width]`.
-    numbers: HostNumbers,
-    outputs: usize,
-}
-
-/// The numbers of a [`RowBlock`].
+/// The rows of one weight of a [`Matrix`].
 #[derive(Debug, Clone, Copy)]
-enum Numbers<'a> {
+enum Rows<'a> {
     /// `[outputs, width]`.
     F32(&'a [f32]),
     /// `[outputs, width / 2]`, two bf16 a word, the earlier in its low half.
@@ -63,35 +57,38 @@ enum Numbers<'a> {
 /// Weights that a product reads.
 #[derive(Debug, Clone, Copy)]
 enum Source<'a> {
-    Rows(Numbers<'a>),
+    Rows(Rows<'a>),
     Packed(&'a Packed),
 }
 
-impl RowBlock {
-    /// Copies the weight if it cannot be read in place or its width is not padded.
-    fn new(weight: &Tensor, width: usize) -> Self {
-        let [outputs, inputs] = [0, 1].map(|dimension| size(weight.size()[dimension]));
-        let filling = i64::try_from(width - inputs).expect("less than PADDING");
-        let view = HostNumbers::of(weight).map(|numbers| Self { numbers, outputs });
-        match view {
-            Some(view) if filling == 0 && view.is_readable() => view,
-            _ => {
-                let copy = weight.contiguous().constant_pad_nd([0, filling]).copy();
-                let numbers = HostNumbers::of(&copy).expect("of the kinds a decoder takes");
-                Self { numbers, outputs }
-            }
+impl<'a> Rows<'a> {
+    /// `None` for bf16 that cannot be read in pairs.
+    fn new(numbers: Numbers<'a>) -> Option<Self> {
+        match numbers {
+            Numbers::F32(numbers) => Some(Self::F32(numbers)),
+            Numbers::Bf16(_) => numbers.bf16_pairs().map(Self::Bf16),
         }
     }
 
-    fn is_readable(&self) -> bool {
-        self.numbers.f32s().is_some() || self.numbers.bf16_pairs().is_some()
-    }
-
-    fn numbers(&self) -> Numbers<'_> {
-        match (self.numbers.f32s(), self.numbers.bf16_pairs()) {
-            (Some(numbers), _) => Numbers::F32(numbers),
-            (None, words) => Numbers::Bf16(words.expect("`new` saw that it is readable")),
+    /// Number of rows.
+    fn count(self, width: usize) -> usize {
+        match self {
+            Self::F32(numbers) => numbers.len() / width,
+            Self::Bf16(words) => words.len() / (width / 2),
         }
+    }
+}
+
+/// Copies a weight if it cannot be read in place or its width is not padded.
+fn padded(weight: &Tensor, width: usize) -> Tensor {
+    let filling = i64::try_from(width - size(weight.size()[1])).expect("less than PADDING");
+    let numbers = HostNumbers::of(from_ref(weight));
+    let is_readable =
+        numbers.is_some_and(|numbers| numbers.read(|parts| Rows::new(parts[0]).is_some()));
+    if filling == 0 && is_readable {
+        weight.shallow_clone()
+    } else {
+        weight.contiguous().constant_pad_nd([0, filling]).copy()
     }
 }
 
@@ -104,22 +101,32 @@ impl Matrix {
     pub fn new(weights: &[Tensor]) -> Self {
         let inputs = size(weights[0].size()[1]);
         let width = inputs.next_multiple_of(PADDING);
-        let row_blocks: Vec<RowBlock> =
-            weights.iter().map(|weight| RowBlock::new(weight, width)).collect();
-        let outputs = row_blocks.iter().map(|row_block| row_block.outputs).sum();
+        let outputs = weights.iter().map(|weight| size(weight.size()[0])).sum();
         let in_pairs = weights[0].kind() == Kind::BFloat16;
-        Self { row_blocks, packed: None, outputs, inputs, width, in_pairs }
+        let weights: Vec<Tensor> = weights.iter().map(|weight| padded(weight, width)).collect();
+        let numbers = HostNumbers::of(&weights).expect("of the kinds a decoder takes");
+        Self { numbers, packed: None, outputs, inputs, width, in_pairs }
+    }
+
+    /// Lends the rows of each weight to `work`.
+    fn with_rows<T>(&self, work: impl FnOnce(&[Rows<'_>]) -> T + Sync) -> T {
+        self.numbers.read(|parts| {
+            let rows = parts.iter().map(|part| Rows::new(*part).expect("`padded` looked at it"));
+            work(&rows.collect::<Vec<_>>())
+        })
     }
 
     /// Adds a packed copy of bf16 weights, which is faster to read, if they can be packed. Products keep their bits.
     pub fn pack(&mut self, threads: &rayon::ThreadPool) {
-        let words = self.row_blocks.iter().filter_map(|row_block| match row_block.numbers() {
-            Numbers::F32(_) => None,
-            Numbers::Bf16(words) => Some(words),
+        self.packed = self.with_rows(|weights| {
+            let words = weights.iter().filter_map(|rows| match rows {
+                Rows::F32(_) => None,
+                Rows::Bf16(words) => Some(*words),
+            });
+            let rows = words.flat_map(|words| words.chunks_exact(self.width / 2));
+            let rows: Vec<&[[i32; WORDS]]> = rows.map(|row| row.as_chunks().0).collect();
+            Packed::new(&rows, threads)
         });
-        let rows = words.flat_map(|words| words.chunks_exact(self.width / 2));
-        let rows: Vec<&[[i32; WORDS]]> = rows.map(|row| row.as_chunks().0).collect();
-        self.packed = Packed::new(&rows, threads);
     }
 
     /// Rows of all weights.
@@ -133,26 +140,27 @@ impl Matrix {
     ///
     /// If there is no such row.
     pub fn push_row(&self, index: usize, rows: &mut Vec<f32>) {
-        let mut index = index;
-        let mut row_blocks = self.row_blocks.iter();
-        let row_block = row_blocks.find(|row_block| {
-            let here = index < row_block.outputs;
-            index -= if here { 0 } else { row_block.outputs };
-            here
+        let (mut index, width) = (index, self.width);
+        self.with_rows(|weights| {
+            let weight = weights.iter().find(|weight| {
+                let is_here = index < weight.count(width);
+                index -= if is_here { 0 } else { weight.count(width) };
+                is_here
+            });
+            match weight.expect("an index below `outputs`") {
+                Rows::F32(numbers) => {
+                    rows.extend_from_slice(&numbers[index * width..][..self.inputs]);
+                }
+                Rows::Bf16(words) => {
+                    let row = &words[index * width / 2..][..width / 2];
+                    let numbers = row
+                        .iter()
+                        .map(|word| word.cast_unsigned())
+                        .flat_map(|word| [word << 16, word & 0xffff_0000]);
+                    rows.extend(numbers.take(self.inputs).map(f32::from_bits));
+                }
+            }
         });
-        match row_block.expect("an index below `outputs`").numbers() {
-            Numbers::F32(numbers) => {
-                rows.extend_from_slice(&numbers[index * self.width..][..self.inputs]);
-            }
-            Numbers::Bf16(words) => {
-                let row = &words[index * self.width / 2..][..self.width / 2];
-                let numbers = row
-                    .iter()
-                    .map(|word| word.cast_unsigned())
-                    .flat_map(|word| [word << 16, word & 0xffff_0000]);
-                rows.extend(numbers.take(self.inputs).map(f32::from_bits));
-            }
-        }
     }
 
     /// Product `[rows, outputs]` with `x`, `[rows, inputs]`.
@@ -161,51 +169,56 @@ impl Matrix {
         let rows = inputs.len() / self.width;
         // By output, so that threads write to places of their own.
         let mut product = vec![0.0; self.outputs * rows];
-        let work = self.outputs * self.width * rows;
+        match &self.packed {
+            Some(packed) if rows <= WAIT_FOR_WEIGHTS => {
+                let sources = [(Source::Packed(packed), self.outputs)];
+                self.run(arch, &sources, &inputs, &mut product);
+            }
+            _ => self.with_rows(|weights| {
+                let weights = weights.iter();
+                let sources: Vec<_> =
+                    weights.map(|rows| (Source::Rows(*rows), rows.count(self.width))).collect();
+                self.run(arch, &sources, &inputs, &mut product);
+            }),
+        }
+        if rows == 1 { product } else { transposed(&product, rows) }
+    }
+
+    /// Writes `product`, `[outputs, rows]`, of `sources`, each with its number of outputs, and padded `inputs`.
+    fn run(
+        &self,
+        arch: Arch,
+        sources: &[(Source<'_>, usize)],
+        inputs: &[f32],
+        product: &mut [f32],
+    ) {
+        let width = self.width;
+        let rows = inputs.len() / width;
+        let work = self.outputs * width * rows;
         let threads = if work < WORTH_A_THREAD { 1 } else { rayon::current_num_threads() };
         let pieces = if threads == 1 { 1 } else { 4 * threads };
         let block = self.outputs.div_ceil(pieces).next_multiple_of(WEIGHT_ROWS);
-        let width = self.width;
-        let mut blocks = Vec::with_capacity(pieces + self.row_blocks.len());
-        let mut rest = product.as_mut_slice();
-        for (source, outputs) in self.sources(rows) {
+        let mut blocks = Vec::with_capacity(pieces + sources.len());
+        let mut rest = product;
+        for (source, outputs) in sources {
             let (here, others) = rest.split_at_mut(outputs * rows);
             rest = others;
             let chunks = here.chunks_mut(block * rows).enumerate();
-            blocks.extend(chunks.map(|(index, product)| (source, index * block, product)));
+            blocks.extend(chunks.map(|(index, product)| (*source, index * block, product)));
         }
-        let run = |(source, first, product): (Source<'_>, usize, &mut [f32])| {
-            let inputs = inputs.as_slice();
-            match source {
-                Source::Rows(Numbers::F32(weights)) => {
-                    arch.dispatch(Block { weights, first, inputs, width, product });
-                }
-                Source::Rows(Numbers::Bf16(weights)) => {
-                    arch.dispatch(Block { weights, first, inputs, width, product });
-                }
-                Source::Packed(packed) => packed.multiply(arch, first, inputs, product),
+        let run = |(source, first, product): (Source<'_>, usize, &mut [f32])| match source {
+            Source::Rows(Rows::F32(weights)) => {
+                arch.dispatch(Block { weights, first, inputs, width, product });
             }
+            Source::Rows(Rows::Bf16(weights)) => {
+                arch.dispatch(Block { weights, first, inputs, width, product });
+            }
+            Source::Packed(packed) => packed.multiply(arch, first, inputs, product),
         };
         if threads == 1 {
             blocks.into_iter().for_each(run);
         } else {
             blocks.into_par_iter().for_each(run);
-        }
-        if rows == 1 { product } else { transposed(&product, rows) }
-    }
-
-    /// Weights that make up the outputs of a product with `rows` rows, each with its number of outputs.
-    fn sources(&self, rows: usize) -> Vec<(Source<'_>, usize)> {
-        match &self.packed {
-            Some(packed) if rows <= WAIT_FOR_WEIGHTS => {
-                vec![(Source::Packed(packed), self.outputs)]
-            }
-            _ => {
-                let row_blocks = self.row_blocks.iter();
-                row_blocks
-                    .map(|row_block| (Source::Rows(row_block.numbers()), row_block.outputs))
-                    .collect()
-            }
         }
     }
 

@@ -1,9 +1,11 @@
 //! The engine that runs the model: libtorch, or this project's own CPU kernels.
 
+use std::slice::from_ref;
+
 use cpu_products::KeyValueCache;
 use entropy_core::LogitsError;
 use tch::Tensor;
-use torch_ext::HostNumbers;
+use torch_ext::{HostNumbers, Numbers};
 
 use super::custom_kernels::custom_kernels;
 use super::host_sampler::draw_on_host;
@@ -204,11 +206,16 @@ impl<'a> Engine<'a> {
                 draw(logits, uniforms, options)
             }
             Self::Cpu { own, .. } => {
-                if is_plain
-                    && let Some(numbers) = HostNumbers::of(logits)
-                    && let Some(logits) = numbers.f32s()
-                {
-                    return own.install(|| draw_on_host(logits, uniforms, options));
+                let on_host = || {
+                    HostNumbers::of(from_ref(logits))?.read(|parts| match parts {
+                        [Numbers::F32(logits)] => {
+                            Some(own.install(|| draw_on_host(logits, uniforms, options)))
+                        }
+                        _ => None,
+                    })
+                };
+                if is_plain && let Some(drawn) = on_host() {
+                    return drawn;
                 }
                 let _alone = one_thread_for(logits.numel());
                 draw(logits, uniforms, options)

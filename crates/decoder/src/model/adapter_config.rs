@@ -139,3 +139,28 @@ impl ConfigFile {
         Ok(targets)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use workspace_tests::files::folder;
+    use workspace_tests::fuzz::{edited, in_time};
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn fuzz_adapter_config(bytes in edited(vec![sample()])) {
+            let folder = folder(&[]);
+            std::fs::write(folder.path().join(CONFIG), bytes).unwrap();
+            if let Ok(settings) = in_time(|| read_settings(folder.path())) {
+                prop_assert!(settings.rank > 0 && settings.alpha > 0.0, "{settings:?}");
+            }
+        }
+    }
+
+    fn sample() -> Vec<u8> {
+        let settings = LoraSection { rank: 8, alpha: 16.0, targets: LoraTarget::ALL.to_vec() };
+        config_json(&settings, Some(Path::new("base"))).to_string().into_bytes()
+    }
+}

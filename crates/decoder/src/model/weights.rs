@@ -145,3 +145,26 @@ fn leads_out(directory: &Path, path: &Path) -> bool {
         && blobs.is_some_and(|blobs| path.starts_with(blobs));
     !path.starts_with(&directory) && !cached
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use workspace_tests::files::folder;
+    use workspace_tests::fuzz::{edited, in_time};
+
+    use super::*;
+
+    const SAMPLE: &str = r#"{"metadata":{"total_size":8},"weight_map":{"a":"model-1.safetensors","b":"model-2.safetensors"}}"#;
+
+    proptest! {
+        #[test]
+        fn fuzz_index(bytes in edited(vec![SAMPLE.as_bytes().to_vec()])) {
+            let folder = folder(&[]);
+            let index = folder.path().join(INDEX);
+            std::fs::write(&index, bytes).unwrap();
+            if let Ok(paths) = in_time(|| shard_paths(folder.path(), &index)) {
+                prop_assert!(paths.iter().all(|path| path.parent() == Some(folder.path())), "{paths:?}");
+            }
+        }
+    }
+}

@@ -163,3 +163,64 @@ fn kind_of(dtype: Dtype) -> Option<Kind> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use workspace_tests::files::folder;
+    use workspace_tests::fuzz::{edited, in_time};
+
+    use super::*;
+
+    /// A file of three tensors, one of them empty.
+    fn file(header: &str) -> Vec<u8> {
+        let length = header.len() as u64;
+        let mut bytes = length.to_le_bytes().to_vec();
+        bytes.extend(header.as_bytes());
+        bytes.extend([1.0_f32, -2.5, 0.0, 3.0].iter().flat_map(|number| number.to_le_bytes()));
+        bytes.extend([0x80, 0x3f, 0x20, 0xc0]);
+        bytes
+    }
+
+    fn files() -> Vec<Vec<u8>> {
+        let entries = r#""a":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]},"b":{"dtype":"BF16","shape":[2],"data_offsets":[16,20]}"#;
+        let empty = r#""c":{"dtype":"F16","shape":[0,3],"data_offsets":[20,20]}"#;
+        [
+            format!("{{{entries}}}"),
+            format!(r#"{{"__metadata__":{{"format":"pt"}},{entries},{empty}}}"#),
+        ]
+        .map(|header| file(&header))
+        .to_vec()
+    }
+
+    /// Reads all tensors of a file, as what its header says.
+    fn read_all(bytes: &[u8]) -> Option<usize> {
+        let folder = folder(&[]);
+        let path = folder.path().join("model.safetensors");
+        std::fs::write(&path, bytes).expect("a temporary folder is writable");
+        let file = TensorFile::open(&path).ok()?;
+        let tensors = file.names().filter_map(|name| {
+            let shape = file.shape(name)?.iter().map(|&size| i64::try_from(size).ok());
+            let shape = shape.collect::<Option<Vec<i64>>>()?;
+            file.tensor(name, &shape, &[file.kind(name)?]).ok()
+        });
+        let counts: Vec<usize> = tensors.map(|tensor| tensor.numel()).collect();
+        assert!(counts.iter().sum::<usize>() * 2 <= bytes.len(), "more than the file holds");
+        Some(counts.len())
+    }
+
+    proptest! {
+        #[test]
+        fn fuzz_tensor_file(bytes in edited(files())) {
+            let _read = in_time(|| read_all(&bytes));
+        }
+    }
+
+    #[test]
+    fn samples_of_the_fuzz_test_are_read() {
+        assert_eq!(
+            files().iter().map(|bytes| read_all(bytes)).collect::<Vec<_>>(),
+            [Some(2), Some(3)]
+        );
+    }
+}

@@ -315,3 +315,55 @@ fn log_probs(style: Style, fields: &mut Fields) -> Result<Option<usize>, ApiErro
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::LazyLock;
+
+    use proptest::prelude::*;
+    use workspace_tests::fuzz::{edited, in_time};
+
+    use super::*;
+
+    const COMPLETION: &str = r#"{"model":"m","prompt":["ab",[1,2]],"max_tokens":5,"n":2,"temperature":0.5,"top_p":0.9,"seed":-3,"stop":["x","yz"],"logprobs":2,"echo":false,"stream":true,"stream_options":{"include_usage":true},"return_token_ids":true,"user":"u"}"#;
+
+    const CHAT: &str = r#"{"model":"m","messages":[{"role":"system","content":"be short"},{"role":"user","content":[{"type":"text","text":"2+2?"}]}],"max_completion_tokens":3,"logprobs":true,"top_logprobs":1}"#;
+
+    static READER: LazyLock<Reader> = LazyLock::new(|| {
+        let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+        let folder = workspace_tests::files::folder(&[(
+            "chat_template.jinja",
+            "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}",
+        )]);
+        Reader {
+            tokenizer: TextTokenizer::load(&tests.join("fixtures/tiny_qwen2_tied"))
+                .expect("a fixture"),
+            template: ChatTemplate::load(folder.path()).expect("a template"),
+            model_name: "m".to_owned(),
+            vocab_size: 256,
+            eos_ids: vec![0],
+            capacity: BatchCapacity { rows: 4, tokens: 64, cpu_kernels: false },
+        }
+    });
+
+    proptest! {
+        #[test]
+        fn fuzz_request(bytes in edited([COMPLETION, CHAT].map(|text| text.as_bytes().to_vec()).to_vec())) {
+            for style in [Style::Completion, Style::Chat] {
+                if let Ok(request) = in_time(|| READER.read(style, &bytes)) {
+                    let most = request.prompts.iter().map(Vec::len).max().unwrap_or(0);
+                    prop_assert!(most + request.options.max_new_tokens <= 64 || request.only_echo, "{request:?}");
+                    prop_assert!(request.prompts.iter().flatten().all(|id| *id < 256), "{request:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn samples_of_the_fuzz_test_are_read() {
+        let completion = READER.read(Style::Completion, COMPLETION.as_bytes()).unwrap();
+        assert_eq!(completion.prompts[1], [1, 2]);
+        assert_eq!(READER.read(Style::Chat, CHAT.as_bytes()).unwrap().prompts.len(), 1);
+    }
+}

@@ -6,24 +6,17 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow, bail, ensure};
+use anyhow::{Context, anyhow, bail};
 use counter_rng::{NoiseKey, uniform};
-use model_files::text_tokenizer::TextTokenizer;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use training_run::config::OpenaiEngine;
 
+use super::engine_reply::{ReplyDecoding, responses};
 use decoder::generation::{Finish, Generated, GenerationOptions, Listener, PromptRequest, Tally};
 use decoder::model::Decoder;
 
 /// Largest answer that is read, in bytes.
 const LONGEST_ANSWER: u64 = 256 << 20;
-
-/// Least log-probability of a token that was drawn, in nats: any token drawn is far above.
-const LEAST_LOG_PROB: f64 = -10_000.0;
-
-/// Largest log-probability, which rounding may lift above 0.
-const ROUNDING: f64 = 1e-3;
 
 /// A rollout engine that has been reached.
 #[derive(Debug)]
@@ -37,42 +30,12 @@ pub struct ExternalEngine {
     sent: Option<u64>,
 }
 
-/// Conversion of the engine's text, and the texts that end a response.
-#[derive(Debug, Clone, Copy)]
-pub struct ReplyDecoding<'a> {
-    /// Turns text into tokens if the engine returns none.
-    pub tokenizer: &'a TextTokenizer,
-    /// Texts that end a response.
-    pub stop: &'a [String],
-    /// Size of the model's vocabulary.
-    pub vocab_size: usize,
-}
-
 /// Reason why a request failed.
 enum Failure {
     /// A retry may help.
     Passing(anyhow::Error),
     /// A retry does not help.
     Lasting(anyhow::Error),
-}
-
-#[derive(Deserialize)]
-struct Answer {
-    choices: Vec<Choice>,
-}
-
-#[derive(Deserialize)]
-struct Choice {
-    index: usize,
-    text: String,
-    finish_reason: Option<String>,
-    logprobs: Option<LogProbs>,
-    token_ids: Option<Vec<u32>>,
-}
-
-#[derive(Deserialize)]
-struct LogProbs {
-    token_logprobs: Vec<Option<f64>>,
 }
 
 impl ExternalEngine {
@@ -219,17 +182,7 @@ impl ExternalEngine {
             "return_token_ids": true,
         });
         let answer = self.request("/v1/completions", Some(&body))?;
-        let mut choices =
-            Answer::deserialize(&answer).context("the engine's answer is no completion")?.choices;
-        choices.sort_by_key(|choice| choice.index);
-        let count = choices.len();
-        ensure!(count == options.samples, "{count} responses, expected {}", options.samples);
-        if let Some((expected, choice)) =
-            choices.iter().enumerate().find(|(expected, choice)| choice.index != *expected)
-        {
-            bail!("a response has index {}, expected {expected}", choice.index);
-        }
-        choices.into_iter().map(|choice| generated(choice, options, decoding)).collect()
+        responses(&answer, options, decoding)
     }
 
     /// Sends a request until it is answered or has used all its retries.
@@ -294,95 +247,4 @@ fn seed_of(PromptRequest { key, .. }: PromptRequest<'_>) -> u64 {
     });
     // The noise's bits without the sign, as some engines read signed numbers.
     noise.to_bits()
-}
-
-/// Converts a choice to a response; the flag is true if its tokens had to be guessed.
-fn generated(
-    choice: Choice,
-    options: &GenerationOptions,
-    decoding: ReplyDecoding<'_>,
-) -> anyhow::Result<(Generated, bool)> {
-    let Choice { text, finish_reason, logprobs, token_ids, .. } = choice;
-    let told = logprobs.context("no log-probabilities, expected those of the tokens drawn")?;
-    let mut log_prob = told
-        .token_logprobs
-        .into_iter()
-        .map(|value| value.filter(|value| (LEAST_LOG_PROB..=ROUNDING).contains(value)))
-        .map(|value| value.map(|value| value.min(0.0)))
-        .collect::<Option<Vec<f64>>>()
-        .with_context(|| {
-            format!("a log-probability is missing or out of range, expected {LEAST_LOG_PROB} to 0")
-        })?;
-    let is_told = token_ids.is_some();
-    let token_ids = match token_ids {
-        Some(token_ids) => token_ids,
-        None => decoding.tokenizer.encode(&text)?,
-    };
-    let (count, most) = (token_ids.len(), options.max_new_tokens);
-    ensure!((1..=most).contains(&count), "a response of {count} tokens, expected 1 to {most}");
-    let is_guess = token_ids.len() != log_prob.len();
-    ensure!(
-        !(is_guess && is_told),
-        "{} tokens with {} log-probabilities, expected as many",
-        token_ids.len(),
-        log_prob.len()
-    );
-    if is_guess {
-        // The text as a whole keeps its log-probability, whatever its tokens.
-        let mean = log_prob.iter().sum::<f64>() / count as f64;
-        log_prob = vec![mean; token_ids.len()];
-    }
-    if let Some(id) = token_ids.iter().find(|id| **id as usize >= decoding.vocab_size) {
-        bail!("token {id}, expected ids below vocab_size = {}", decoding.vocab_size);
-    }
-    let finish = match finish_reason.as_deref() {
-        Some("length") => Finish::Length,
-        Some("stop") if token_ids.last().is_some_and(|id| options.stop_ids.contains(id)) => {
-            Finish::Stop
-        }
-        Some("stop") => Finish::StopString,
-        other => bail!("the response ended by {other:?}, expected \"stop\" or \"length\""),
-    };
-    Ok((Generated { token_ids, log_prob, entropy: Vec::new(), mask: None, finish }, is_guess))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use super::*;
-
-    /// Converts an answer's choice, with at most three tokens of a vocabulary of 256.
-    fn read(choice: &Value) -> Result<(Generated, bool), String> {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tiny_qwen2_tied");
-        let tokenizer = TextTokenizer::load(&folder).map_err(|error| error.to_string())?;
-        let decoding = ReplyDecoding { tokenizer: &tokenizer, stop: &[], vocab_size: 256 };
-        let options = GenerationOptions { max_new_tokens: 3, ..GenerationOptions::default() };
-        let choice = Choice::deserialize(choice).map_err(|error| error.to_string())?;
-        generated(choice, &options, decoding).map_err(|error| format!("{error:#}"))
-    }
-
-    fn choice(ids: &[u32], log_probs: &[f64]) -> Value {
-        json!({
-            "index": 0, "text": "", "finish_reason": "length", "token_ids": ids,
-            "logprobs": {"token_logprobs": log_probs},
-        })
-    }
-
-    #[test]
-    fn responses_that_no_policy_draws_are_refused() {
-        let (response, _) = read(&choice(&[1, 2], &[-0.5, 1e-7])).unwrap();
-        assert_eq!(response.log_prob, [-0.5, 0.0]);
-        for (ids, log_probs, expected) in [
-            (&[1, 2, 3, 4][..], &[-1.0; 4][..], "a response of 4 tokens, expected 1 to 3"),
-            (&[], &[], "a response of 0 tokens, expected 1 to 3"),
-            (&[1], &[5.0], "a log-probability is missing or out of range, expected -10000 to 0"),
-            (&[1], &[-1e308], "a log-probability is missing or out of range"),
-            (&[1, 2], &[-1.0], "2 tokens with 1 log-probabilities"),
-            (&[256], &[-1.0], "token 256, expected ids below vocab_size = 256"),
-        ] {
-            let error = read(&choice(ids, log_probs)).unwrap_err();
-            assert!(error.starts_with(expected), "{error}");
-        }
-    }
 }

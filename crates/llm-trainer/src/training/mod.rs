@@ -6,6 +6,7 @@ mod checkpoint;
 mod checkpointed_forward;
 mod custom_reward;
 mod distributed_pass;
+pub mod engine_reply;
 pub mod external;
 mod grading;
 mod judge;

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use training_run::partition::run_of;
 
 use super::custom_reward::RewardInput;
-use super::external::{ExternalEngine, ReplyDecoding};
+use super::engine_reply::ReplyDecoding;
+use super::external::ExternalEngine;
 use super::grading::{Graded, Grader, Places, RateOfProgress};
 pub use super::judge::Judge;
 use super::sequence::Sequence;

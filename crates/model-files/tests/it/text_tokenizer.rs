@@ -144,3 +144,20 @@ fn a_normaliser_that_grows_texts_without_bound_is_refused() {
     let error = tokenizer.encode(&long).unwrap_err().to_string();
     assert!(error.contains("the normaliser may make 8 times as long"), "{error}");
 }
+
+/// A pattern that matches nothing made the library panic at the end of a text.
+#[test]
+fn a_pattern_that_matches_nothing_is_an_error() {
+    let text = std::fs::read_to_string(data("tiny_qwen2/tokenizer.json")).unwrap();
+    for pattern in [serde_json::json!({"String": ""}), serde_json::json!({"Regex": "x?"})] {
+        let mut json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        json["normalizer"] =
+            serde_json::json!({"type": "Replace", "pattern": pattern, "content": "y"});
+        let folder = folder(&[("tokenizer.json", &json.to_string())]);
+        let tokenizer = TextTokenizer::load(folder.path()).unwrap();
+        assert_eq!(
+            tokenizer.encode("ab").unwrap_err().to_string(),
+            "cannot tokenize \"ab\": the tokenizer's library has failed, expected another tokenizer.json"
+        );
+    }
+}

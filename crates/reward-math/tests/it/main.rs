@@ -5,6 +5,7 @@ mod book;
 mod command_line;
 mod echo;
 mod expressions;
+mod fuzz;
 mod lists;
 mod mathcases;
 mod perturbed;

@@ -64,7 +64,7 @@ fn breadcrumbs(inspector: &Inspector) -> String {
             text += &format!(" > group {} > sample {}", sample.group, inspector.sample);
         }
         if inspector.level == Level::Tokens {
-            text += &format!(" > {} {:.3}", sample.verdict, sample.reward);
+            text += &format!(" > {} {:.3}", plain(&sample.verdict), sample.reward);
             if sample.truncated {
                 text += " truncated";
             }
@@ -196,7 +196,7 @@ fn samples(frame: &mut Frame, area: Rect, inspector: &Inspector) {
         Line::from(vec![
             Span::raw(format!("{index:>6} ")),
             Span::styled(
-                format!("{:<9}", sample.verdict),
+                format!("{:<9}", plain(&sample.verdict)),
                 inspector.palette.verdict(&sample.verdict),
             ),
             Span::raw(format!(

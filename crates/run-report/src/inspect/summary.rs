@@ -62,7 +62,7 @@ pub fn summary(view: &RunView) -> Result<String, RunViewError> {
             let problem: String = plain(&sample.problem).chars().take(CHARACTERS).collect();
             text += &format!(
                 "  {} {problem} => {}: {response}\n",
-                sample.verdict,
+                plain(&sample.verdict),
                 plain(&sample.answer)
             );
         }

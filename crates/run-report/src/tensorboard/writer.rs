@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use prost::Message;
 use training_run::metrics::{METRICS, StepMetrics};
-use whole_file::WriteError;
+use whole_file::{WriteError, read_at_most};
 
 use super::EventError;
 use super::event::{
@@ -20,6 +20,9 @@ use super::record::{RecordError, frame, read_records};
 /// Parts of the file name: the one by which TensorBoard finds event files, and the one of this program.
 const NAME: &str = "tfevents.";
 const AUTHOR: &str = ".llm-trainer.";
+
+/// Longest event file that is read, in bytes: a hundred thousand steps and more.
+const LONGEST_EVENTS_BYTES: u64 = 1 << 30;
 
 /// `SessionLog.START`
 const START: i32 = 1;
@@ -232,8 +235,8 @@ pub fn read_events(path: &Path) -> Result<Vec<Event>, EventError> {
 
 /// Reads the events before the first fault, and the fault.
 fn events_of(path: &Path) -> Result<(Vec<Event>, Option<RecordError>), EventError> {
-    let bytes =
-        fs::read(path).map_err(|source| EventError::Read { path: path.to_path_buf(), source })?;
+    let bytes = read_at_most(path, LONGEST_EVENTS_BYTES)
+        .map_err(|source| EventError::Read { path: path.to_path_buf(), source })?;
     let (contents, mut fault) = read_records(&bytes);
     let (mut events, mut offset) = (Vec::with_capacity(contents.len()), 0);
     for content in contents {

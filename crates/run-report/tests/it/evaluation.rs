@@ -18,7 +18,7 @@ use serde_json::json;
 use crate::data;
 
 /// A response to a question whose answer is 2; an empty one was cut.
-fn response(problem: usize, sample: usize, text: &str) -> Response {
+pub(crate) fn response(problem: usize, sample: usize, text: &str) -> Response {
     let truth = RewardKind::Math.read("2", &Options::default()).expect("a number");
     let judged = judge(&truth, text);
     Response {

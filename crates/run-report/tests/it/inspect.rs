@@ -250,3 +250,15 @@ fn what_is_no_run_or_damaged_is_named() {
     fs::write(&tokens, &line[..line.len() / 2]).unwrap();
     assert!(view.samples(2).unwrap().iter().all(|sample| sample.tokens.is_none()));
 }
+
+/// Every text of a response's line comes from a file.
+#[test]
+fn no_text_of_a_response_reaches_the_terminal_as_a_command() {
+    let folder = tempfile::tempdir().unwrap();
+    make_run(folder.path());
+    let line = sample(0, HOSTILE, HOSTILE, HOSTILE, false).replace("\"5\"", "\"\\u001b[31m\"");
+    fs::write(folder.path().join("run/samples/step-3.jsonl"), line).unwrap();
+    let text = summary(&RunView::open(&folder.path().join("run")).unwrap()).unwrap();
+    assert!(text.contains("·[31mred· ·[31mred· => ·[31m: ·[31mred·"), "{text}");
+    assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text}");
+}

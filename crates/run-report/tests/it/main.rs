@@ -3,6 +3,7 @@
 mod browser;
 mod documents;
 mod evaluation;
+mod fuzz;
 mod inspect;
 mod report;
 mod tensorboard;

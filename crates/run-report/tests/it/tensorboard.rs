@@ -130,6 +130,18 @@ fn the_real_tensorboard_serves_a_folder_of_runs() {
     assert_eq!(reply["scalars"], steps);
 }
 
+#[test]
+fn devices_and_pipes_are_no_event_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let (pipe, device) = (folder.path().join("pipe"), folder.path().join("device"));
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    std::os::unix::fs::symlink("/dev/zero", &device).unwrap();
+    for path in [pipe, device] {
+        let error = read_events(&path).unwrap_err().to_string();
+        assert_eq!(error, format!("{}: cannot read: not a file", path.display()));
+    }
+}
+
 /// `EventAccumulator` of the real package, where `python3` has it: CI installs it, other machines need not.
 #[test]
 fn the_real_tensorboard_reads_every_step_once() {

@@ -8,6 +8,7 @@ mod engine;
 mod entropy_change;
 mod expected_training;
 mod fit_law;
+mod fuzz;
 mod micro_batch;
 mod reproduce;
 mod sweep;

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
+use std::process::Command;
 
 use whole_file::{
     DirectoryInProgress, FolderLock, write_atomically, write_atomically_with, write_new,
@@ -40,6 +41,25 @@ fn a_place_that_cannot_be_written_is_named() {
     assert!(text.starts_with("DIR/file/x: cannot write: "), "{text}");
     let text = message(DirectoryInProgress::begin(&folder.path().join("file/x")), folder.path());
     assert!(text.starts_with("DIR/file/x: cannot create the folder: "), "{text}");
+}
+
+/// As root, the report written to `/dev/null` took the device's place.
+#[cfg(unix)]
+#[test]
+fn devices_pipes_and_folders_are_not_replaced() {
+    use std::os::unix::fs::{FileTypeExt, symlink};
+    let folder = folder(&[("folder/f", "")]);
+    let path = |name: &str| folder.path().join(name);
+    assert!(Command::new("mkfifo").arg(path("pipe")).status().unwrap().success());
+    symlink("/dev/null", path("null")).unwrap();
+    for name in ["pipe", "null", "folder"] {
+        let text = message(write_atomically(&path(name), b"x"), folder.path());
+        let expected = "cannot write: there is something other than a file";
+        assert_eq!(text, format!("DIR/{name}: {expected}"));
+    }
+    assert!(path("pipe").metadata().unwrap().file_type().is_fifo());
+    assert!(path("null").is_symlink());
+    assert_eq!(names(folder.path()), ["folder", "null", "pipe"]);
 }
 
 #[test]

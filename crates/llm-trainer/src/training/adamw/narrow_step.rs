@@ -1,8 +1,8 @@
 //! Steps with narrow parameters or moments: each piece is widened, stepped and rounded.
 
 use counter_rng::{Purpose, rounding_key};
-use tch::{Kind, Tensor};
-use torch_ext::{HostNumbers, HostNumbersMut, TorchError};
+use tch::{Device, Kind, Tensor};
+use torch_ext::{Numbers, NumbersMut, TorchError, change_numbers};
 
 use super::host_step::{Factors, Gradient, Moment, Run, Weight};
 use super::precision::{is_narrow, wide_kind};
@@ -30,33 +30,31 @@ impl AdamW {
         scale: Option<f64>,
         learning_rate: f64,
     ) -> Option<()> {
-        let gradient = HostNumbers::of(&gradient.reshape(-1))?;
-        let gradient = match (gradient.f32s(), gradient.bf16_bits()) {
-            (Some(wide), _) => Gradient::Wide(wide),
-            (None, narrow) => Gradient::Narrow(narrow?),
-        };
-        // Not earlier: on a device other than the CPU, reading the step count would wait for the device.
+        // Reading the step count would wait for another device.
+        if gradient.device() != Device::Cpu {
+            return None;
+        }
         let factors = self.factors(index, scale, learning_rate);
-        let mut parameter = self.parameters[index].detach();
-        let weight = match &mut self.master_copies[index] {
-            MasterCopy::None if is_narrow(&parameter) => Weight::Narrow(halves(&mut parameter)?),
-            MasterCopy::None => Weight::Wide(HostNumbersMut::of(&mut parameter)?.into_f32s()?),
-            // The master weight is in the host's memory, the parameter on the device.
-            MasterCopy::Full(_) if !is_narrow(&parameter) => return None,
-            MasterCopy::Full(master) => Weight::Beside {
-                parameter: halves(&mut parameter)?,
-                master: HostNumbersMut::of(master)?.into_f32s()?,
-            },
-            MasterCopy::LowerHalf(lower) => {
-                Weight::Split { parameter: halves(&mut parameter)?, lower: halves(lower)? }
-            }
-        };
-        let moments =
-            [moment(&mut self.first_moments[index])?, moment(&mut self.second_moments[index])?];
         let first = u32::try_from(self.starts[index].rem_euclid(1 << 32)).ok()?;
         let threads = usize::try_from(tch::get_num_threads()).unwrap_or(1);
-        Run { first, gradient, weight, moments }.step(&factors, threads);
-        Some(())
+        let mut parameter = self.parameters[index].detach();
+        let mut written =
+            vec![&mut self.first_moments[index], &mut self.second_moments[index], &mut parameter];
+        match &mut self.master_copies[index] {
+            MasterCopy::None => {}
+            MasterCopy::Full(copy) | MasterCopy::LowerHalf(copy) => written.push(copy),
+        }
+        change_numbers(&gradient.reshape(-1), &mut written, |gradient, written| {
+            let gradient = match gradient {
+                Numbers::F32(wide) => Gradient::Wide(wide),
+                Numbers::Bf16(narrow) => Gradient::Narrow(narrow),
+            };
+            let mut written = written.into_iter();
+            let moments = [moment(written.next()?), moment(written.next()?)];
+            let weight = weight(written.next()?, written.next())?;
+            Run { first, gradient, weight, moments }.step(&factors, threads);
+            Some(())
+        })?
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "the step is computed in f32")]
@@ -139,14 +137,21 @@ impl AdamW {
     }
 }
 
-fn halves(tensor: &mut Tensor) -> Option<&mut [u16]> {
-    HostNumbersMut::of(tensor)?.into_halves()
+/// A parameter with its master weight, or the lower half of one. `None` for a wide parameter with a master weight.
+fn weight<'a>(parameter: NumbersMut<'a>, copy: Option<NumbersMut<'a>>) -> Option<Weight<'a>> {
+    use NumbersMut::{F32, Halves};
+    Some(match (parameter, copy) {
+        (F32(wide), None) => Weight::Wide(wide),
+        (Halves(narrow), None) => Weight::Narrow(narrow),
+        (Halves(parameter), Some(F32(master))) => Weight::Beside { parameter, master },
+        (Halves(parameter), Some(Halves(lower))) => Weight::Split { parameter, lower },
+        (F32(_), Some(_)) => return None,
+    })
 }
 
-fn moment(tensor: &mut Tensor) -> Option<Moment<'_>> {
-    Some(if is_narrow(tensor) {
-        Moment::Narrow(halves(tensor)?)
-    } else {
-        Moment::Wide(HostNumbersMut::of(tensor)?.into_f32s()?)
-    })
+fn moment(numbers: NumbersMut<'_>) -> Moment<'_> {
+    match numbers {
+        NumbersMut::F32(wide) => Moment::Wide(wide),
+        NumbersMut::Halves(narrow) => Moment::Narrow(narrow),
+    }
 }

@@ -1,0 +1,40 @@
+//! Answers with edits: a verdict, without a panic and in time.
+
+use proptest::prelude::*;
+use reward_math::{Options, extract, verify};
+use serde::Deserialize;
+use workspace_tests::fuzz::{edited, in_time};
+
+/// Answers and ground truths of the recorded cases.
+fn answers() -> Vec<Vec<u8>> {
+    #[derive(Deserialize)]
+    struct Case {
+        prediction: String,
+        #[serde(default)]
+        gold: String,
+    }
+    let lines = include_str!("../data/language.jsonl").lines().step_by(7);
+    let cases = lines.map(|line| serde_json::from_str::<Case>(line).expect("a case"));
+    let mut all: Vec<String> = cases.flat_map(|case| [case.prediction, case.gold]).collect();
+    // Numbers in a base, grouped digits, powers and repetitions, which once took long.
+    all.extend(
+        ["1010_2", r"777_{8}", r"(1.5\$16,386.1\cdot7!)^{325195}", "1,1,2,2,3", r"\{1,2\}^{2^{9}}"]
+            .map(str::to_owned),
+    );
+    all.into_iter().map(String::into_bytes).collect()
+}
+
+proptest! {
+    #[test]
+    fn fuzz_answer(answer in edited(answers()), truth in edited(answers())) {
+        let (answer, truth) = (String::from_utf8_lossy(&answer), String::from_utf8_lossy(&truth));
+        for response in [answer.to_string(), format!("so \\boxed{{{answer}}}.")] {
+            for options in [Options::default(), Options::strict(), Options::lenient()] {
+                let _verdict = in_time(|| verify(&response, &truth, &options));
+                if let Some(extracted) = in_time(|| extract(&response, &options)) {
+                    prop_assert_eq!(&response[extracted.span], &extracted.text);
+                }
+            }
+        }
+    }
+}
