@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the wheel of crates/python, installs it in a fresh environment outside the tree, and tests it there.
 # PYTHON names the interpreter (default python3, 3.9 or newer; 3.10 for the trainers); TORCH=1 installs torch too, for the
-# tests that use it; TRAINERS=1 also the trainers that there are adapters for.
+# tests that use it; TRAINERS=1 also the trainers that there are adapters for, verl in an environment of its own, several GB.
 # Downloads maturin, numpy, pytest and mypy from PyPI.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -30,3 +30,11 @@ cd "$folder"
 "$bin/python" -m pytest -q -rs -p no:cacheprovider "$tests"
 "$bin/mypy" --strict --cache-dir "$folder/mypy" "$tests/typed.py"
 "$bin/stubtest" entropy_rl._native
+[ -n "${TRAINERS:-}" ] || exit 0
+
+# Of its own: it asks for other versions of the same packages.
+"$python" -m venv "$folder/verl"
+echo "pip: installing verl into $folder/verl"
+"$folder/verl/bin/pip" install --quiet --disable-pip-version-check 'verl>=0.9.1' pytest
+"$folder/verl/bin/pip" install --quiet --disable-pip-version-check --no-index "$wheel"
+"$folder/verl/bin/python" -m pytest -q -rs -p no:cacheprovider "$tests/test_verl.py"

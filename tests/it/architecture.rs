@@ -12,7 +12,7 @@ const ARROWS: [(&str, &[&str]); 22] = [
     ("command-pages", &[]),
     ("counter-rng", &[]),
     ("entropy-core", &[]),
-    ("figures", &[]),
+    ("entropy-figures", &[]),
     ("gguf-import", &["whole-file"]),
     ("messages", &[]),
     ("torch-ext", &[]),
@@ -22,7 +22,14 @@ const ARROWS: [(&str, &[&str]); 22] = [
     ("cpu-products", &["rl-losses", "torch-ext"]),
     (
         "softmax-sim",
-        &["command-pages", "entropy-core", "figures", "messages", "rl-losses", "whole-file"],
+        &[
+            "command-pages",
+            "entropy-core",
+            "entropy-figures",
+            "messages",
+            "rl-losses",
+            "whole-file",
+        ],
     ),
     ("entropy-rl", &["entropy-core", "reward-math", "rl-losses"]),
     ("model-files", &["messages", "whole-file"]),
@@ -48,7 +55,7 @@ const ARROWS: [(&str, &[&str]); 22] = [
         &[
             "counter-rng",
             "entropy-core",
-            "figures",
+            "entropy-figures",
             "messages",
             "model-files",
             "question-data",

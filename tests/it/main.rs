@@ -9,6 +9,7 @@ mod configurations;
 mod documents;
 mod pains;
 mod plain_words;
+mod publishing;
 mod recorded_best_of;
 mod recorded_schedules;
 mod scripts;

@@ -73,3 +73,8 @@ pub use token_covariance::{
     TokenCentre, state_token_covariance, state_token_covariances, token_covariances,
 };
 pub use update_effect::UpdateEffect;
+
+// The example of the page that a registry shows.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,4 +1,4 @@
-//! One page with every kind of mark, and each chart as SVG, PNG and PDF: `cargo run -p figures --example gallery -- FOLDER`.
+//! One page with every kind of mark, and each chart as SVG, PNG and PDF: `cargo run -p entropy-figures --example gallery -- FOLDER`.
 
 use figures::chart_svg::standalone_svg;
 use figures::picture::PictureMaker;

@@ -48,6 +48,10 @@ pub(crate) struct StepPlan {
 /// ----------
 /// value: the loss, to be minimised; those of the parts of a mini-batch add up.
 /// gradient: its derivative by log_prob, in the shape of the columns, 0 outside of response_mask.
+/// advantages: float64; under them the plain surrogate `-r A` has this gradient. A trainer that takes an advantage
+///     per token, and weighs the tokens as the plan does, follows the method with them; it must not clip. Where the
+///     method leaves the surrogate's gradient, the one passed; where it has none, as at the tokens that Clip-Cov
+///     drops, 0.
 /// tokens: number of trained tokens.
 /// selected: tokens that the method singles out.
 /// clipped, clipped_lower: tokens without gradient under the clip; tokens at the dual clip's ceiling.
@@ -57,6 +61,7 @@ pub(crate) struct StepPlan {
 pub(crate) struct Evaluation {
     value: f64,
     gradient: Py<PyAny>,
+    advantages: Py<PyAny>,
     tokens: usize,
     selected: usize,
     clipped: usize,
@@ -220,45 +225,6 @@ impl StepPlan {
         }
     }
 
-    /// Compute the advantages, float64, under which the plain surrogate `-r A` has the gradient of this loss.
-    ///
-    /// A trainer that takes an advantage per token, and weighs the tokens as the plan does, follows the method
-    /// with them; it must not clip. Where the method leaves the surrogate's gradient, the advantage is the one
-    /// passed; where it has none, as at the tokens that Clip-Cov drops, 0.
-    ///
-    /// Arguments as in evaluate.
-    #[pyo3(signature = (
-        log_prob, old_log_prob, advantage, *, rows=None, response_mask=None, entropy=None,
-        old_entropy=None, reference_log_prob=None, rollout_log_prob=None,
-    ))]
-    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
-    fn advantages<'py>(
-        &self,
-        py: Python<'py>,
-        log_prob: Column<'py>,
-        old_log_prob: Column<'py>,
-        advantage: Column<'py>,
-        rows: Option<Vec<usize>>,
-        response_mask: Option<Mask<'py>>,
-        entropy: Option<Column<'py>>,
-        old_entropy: Option<Column<'py>>,
-        reference_log_prob: Option<Column<'py>>,
-        rollout_log_prob: Option<Column<'py>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let trained = Trained::new("log_prob", &log_prob, response_mask.as_ref())?;
-        let columns = Columns {
-            log_prob: &log_prob,
-            old_log_prob: &old_log_prob,
-            advantage: &advantage,
-            optional: [&entropy, &old_entropy, &reference_log_prob, &rollout_log_prob]
-                .map(Option::as_ref),
-        };
-        match columns.precise(&trained)? {
-            Precise::Single(flat) => self.equivalent(py, rows, &trained, &flat),
-            Precise::Double(flat) => self.equivalent(py, rows, &trained, &flat),
-        }
-    }
-
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
         repr(slf, &["policy_loss", "rows", "tokens", "selected"])
     }
@@ -276,9 +242,11 @@ impl StepPlan {
         let batch = flat.batch(&row_lengths).map_err(value_error)?;
         let runs = self.runs(rows, &row_lengths)?;
         let (value, gradient, sums) = self.sum_of_runs(&runs, &batch)?;
+        let advantages = self.equivalent(runs, &batch, &gradient);
         Ok(Evaluation {
             value,
             gradient: trained.result(py, gradient)?.unbind(),
+            advantages: trained.result(py, advantages)?.unbind(),
             tokens: sums.tokens,
             selected: sums.selected,
             clipped: sums.clipped,
@@ -289,26 +257,24 @@ impl StepPlan {
         })
     }
 
-    fn equivalent<'py, R: Real>(
+    /// Advantages under which the plain surrogate has the gradient, of the same runs.
+    fn equivalent<R: Real>(
         &self,
-        py: Python<'py>,
-        rows: Option<Vec<usize>>,
-        trained: &Trained<'py>,
-        flat: &Flat<'_, R>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let row_lengths = trained.row_lengths();
-        let batch = flat.batch(&row_lengths).map_err(value_error)?;
-        let runs = self.runs(rows, &row_lengths)?;
-        let (_, gradient, _) = self.sum_of_runs(&runs, &batch)?;
+        runs: Vec<Range<usize>>,
+        batch: &TokenBatch<'_, R>,
+        gradient: &[R],
+    ) -> Vec<f64> {
         let weights = runs.into_iter().flat_map(|run| self.plan.part(run).weights());
         let ratios = batch.log_ratios().map(|log_ratio| log_ratio.to_f64().exp());
         let plain = zip(zip(batch.advantage(), ratios), weights);
-        let advantages = zip(gradient, plain).map(|(slope, ((&advantage, ratio), weight))| {
-            let (equivalent, advantage) = (-slope.to_f64() / (weight * ratio), advantage.to_f64());
-            let unchanged = (equivalent - advantage).abs() <= ROUNDING * advantage.abs();
-            if unchanged { advantage } else { equivalent }
-        });
-        trained.result(py, advantages.collect())
+        zip(gradient, plain)
+            .map(|(slope, ((&advantage, ratio), weight))| {
+                let (equivalent, advantage) =
+                    (-slope.to_f64() / (weight * ratio), advantage.to_f64());
+                let unchanged = (equivalent - advantage).abs() <= ROUNDING * advantage.abs();
+                if unchanged { advantage } else { equivalent }
+            })
+            .collect()
     }
 
     /// Value, gradient and sums of runs of the mini-batch's tokens, which the batch has one after another.

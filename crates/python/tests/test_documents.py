@@ -8,17 +8,23 @@ import re
 import pytest
 
 PAGE = pathlib.Path(__file__).parents[3] / "docs" / "python.md"
+README = pathlib.Path(__file__).parents[1] / "README.md"
 
 
-def blocks() -> list[str]:
-    return re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.M | re.S)
+def blocks(page: pathlib.Path) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S)
+
+
+def test_the_example_of_the_package_index_runs() -> None:
+    (program,) = blocks(README)
+    exec(compile(program, str(README), "exec"), {})
 
 
 @pytest.mark.parametrize("torch", [False, True], ids=["without_torch", "with_torch"])
 def test_the_page_runs(torch: bool) -> None:
     if torch and importlib.util.find_spec("torch") is None:
         pytest.skip("torch is not installed: the blocks of docs/python.md that import it did not run")
-    program = [block for block in blocks() if torch or "import torch" not in block]
+    program = [block for block in blocks(PAGE) if torch or "import torch" not in block]
     assert len(program) == 3 + torch
     names: dict[str, object] = {}
     for block in program:

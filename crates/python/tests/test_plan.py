@@ -36,14 +36,15 @@ def test_rows_in_any_order_add_up(case: dict) -> None:  # type: ignore[type-arg]
         found = plan.evaluate(**part, rows=rows, response_mask=MASK[rows])
         value += found.value
         np.testing.assert_allclose(found.gradient, whole.gradient[rows], rtol=0, atol=1e-15)
+        np.testing.assert_allclose(found.advantages, whole.advantages[rows], rtol=0, atol=1e-13)
     assert abs(value - whole.value) < 1e-14
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: next(iter(case["policy_loss"])))
 def test_equivalent_advantages_have_the_gradient(case: dict) -> None:  # type: ignore[type-arg]
     plan = er.plan(**COLUMNS, response_mask=MASK, seed=3, **arguments(case))
-    advantages = plan.advantages(**COLUMNS, response_mask=MASK)
-    gradient = plan.evaluate(**COLUMNS, response_mask=MASK).gradient
+    found = plan.evaluate(**COLUMNS, response_mask=MASK)
+    advantages, gradient = found.advantages, found.gradient
     ratio = np.exp(COLUMNS["log_prob"] - COLUMNS["old_log_prob"])[MASK]
     surrogate = -np.array(case["weights"]) * ratio * advantages[MASK]
     # An advantage that only rounding changed is the one passed.
@@ -61,10 +62,10 @@ def test_clip_cov_as_an_advantage_is_zero_or_the_advantage_itself() -> None:
         columns = [column.astype(kind) for column in (log_prob, old, advantage)]
         plan = er.plan("clip-cov", *columns, response_mask=mask, seed=4, **settings)
         dropped = er.clip_cov_mask(*columns, response_mask=mask, seed=4, **settings)
-        found = plan.advantages(*columns, response_mask=mask)
-        clipped = plan.evaluate(*columns, response_mask=mask).gradient == 0
+        found = plan.evaluate(*columns, response_mask=mask)
+        clipped = found.gradient == 0
         assert dropped.sum() == plan.selected > 3 and (clipped & mask & ~dropped).any()
-        assert (found == np.where(clipped, 0.0, columns[2])).all()
+        assert (found.advantages == np.where(clipped, 0.0, columns[2])).all()
 
 
 def test_columns_of_one_dimension_are_one_sequence() -> None:

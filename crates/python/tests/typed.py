@@ -60,7 +60,7 @@ def losses(log_prob: Tensor, advantage: Tensor, response_mask: Tensor) -> Tensor
     value: float = found.value
     print(er.__version__, er.methods(), value, plan.selected)
     mask: Tensor = er.kl_cov_mask(log_prob, advantage, response_mask=response_mask)
-    print(mask, plan.advantages([0.0], [0.0], [1.0]).sum())
+    print(mask, plan.evaluate([0.0], [0.0], [1.0]).advantages.sum(), found.advantages)
     return found.gradient
 
 

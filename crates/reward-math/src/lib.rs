@@ -56,3 +56,8 @@ pub fn verify(response: &str, ground_truth: &str, options: &Options) -> Verdict 
         Err(why) => Verdict::Unparsed { which: Side::GroundTruth, why },
     }
 }
+
+// The example of the page that a registry shows.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -100,3 +100,8 @@ pub use term::{Scored, Sources, Term, Token, TokenLoss};
 extern crate self as rl_losses;
 #[cfg(test)]
 mod tests;
+
+// The example of the page that a registry shows.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

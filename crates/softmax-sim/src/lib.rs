@@ -28,3 +28,8 @@ mod verification;
 pub use report::{Report, Row};
 pub use result_file::FileError;
 pub use verification::{Settings, Stage, verify, verify_watched};
+
+// The example of the page that a registry shows.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -333,6 +333,9 @@ class Evaluation(Generic[_G]):
     def gradient(self) -> _G:
         """Derivative of the value by log_prob, in the shape of the columns."""
     @property
+    def advantages(self) -> _G:
+        """Advantages, float64, under which the plain surrogate has the gradient."""
+    @property
     def tokens(self) -> int: ...
     @property
     def selected(self) -> int: ...
@@ -388,35 +391,6 @@ class StepPlan:
         reference_log_prob: _Column | None = None,
         rollout_log_prob: _Column | None = None,
     ) -> Evaluation[NDArray[Any]]: ...
-    @overload
-    def advantages(
-        self,
-        log_prob: _T,
-        old_log_prob: _Column,
-        advantage: _Column,
-        *,
-        rows: Sequence[int] | None = None,
-        response_mask: _Mask | None = None,
-        entropy: _Column | None = None,
-        old_entropy: _Column | None = None,
-        reference_log_prob: _Column | None = None,
-        rollout_log_prob: _Column | None = None,
-    ) -> _T:
-        """Compute the advantages under which the plain surrogate has the gradient of this loss."""
-    @overload
-    def advantages(
-        self,
-        log_prob: _Array,
-        old_log_prob: _Column,
-        advantage: _Column,
-        *,
-        rows: Sequence[int] | None = None,
-        response_mask: _Mask | None = None,
-        entropy: _Column | None = None,
-        old_entropy: _Column | None = None,
-        reference_log_prob: _Column | None = None,
-        rollout_log_prob: _Column | None = None,
-    ) -> NDArray[np.float64]: ...
 
 def methods() -> list[str]:
     """Policy losses by name, as plan takes them."""

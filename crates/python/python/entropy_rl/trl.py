@@ -88,7 +88,7 @@ class EntropyGRPOTrainer(GRPOTrainer):
             seed=self.args.seed + self.state.global_step,
             **self._policy_loss_settings,
         )
-        advantages = loss_plan.advantages(**columns, response_mask=mask)[local]
+        advantages = loss_plan.evaluate(**columns, response_mask=mask).advantages[local]
         three = {name: columns[name] for name in ("log_prob", "advantage", "entropy")}
         metrics = {**step_metrics(**three, response_mask=mask), "selected": loss_plan.selected / loss_plan.tokens}
         rewards = self._metrics["train"].get("reward")
