@@ -82,14 +82,13 @@ fn generated(
             format!("a log-probability is missing or out of range, expected {LEAST_LOG_PROB} to 0")
         })?;
     let is_told = token_ids.is_some();
-    let token_ids = match token_ids {
-        Some(token_ids) => token_ids,
-        None => {
-            let longest = options.max_new_tokens.saturating_mul(LONGEST_TOKEN_BYTES);
-            let bytes = text.len();
-            ensure!(bytes <= longest, "a text of {bytes} bytes, expected at most {longest}");
-            decoding.tokenizer.encode(&text)?
-        }
+    let token_ids = if let Some(token_ids) = token_ids {
+        token_ids
+    } else {
+        let longest = options.max_new_tokens.saturating_mul(LONGEST_TOKEN_BYTES);
+        let bytes = text.len();
+        ensure!(bytes <= longest, "a text of {bytes} bytes, expected at most {longest}");
+        decoding.tokenizer.encode(&text)?
     };
     let (count, most) = (token_ids.len(), options.max_new_tokens);
     ensure!((1..=most).contains(&count), "a response of {count} tokens, expected 1 to {most}");
