@@ -73,7 +73,7 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
     ("docs/benchmarks.md", "--what gen1", PEER),
     ("docs/benchmarks.md", "--set rollout.cpu_kernels=$own", MEASUREMENT),
     ("docs/benchmarks.md", "make demo", MEASUREMENT),
-    ("docs/benchmarks.md", "configs/arithmetic.toml --set training.steps=1", MEASUREMENT),
+    ("docs/benchmarks.md", "configs/demo.toml --set training.steps=1", MEASUREMENT),
     ("docs/benchmarks.md", "make test", MEASUREMENT),
     ("docs/choosing-a-method.md", "reproduce clip-cov-kl-cov", MEASUREMENT),
     ("docs/choosing-a-method.md", "name=no-penalty", TRAINS),
@@ -94,7 +94,7 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
     ("docs/faq.md", "--dry-run", trainer("# longest sequence")),
     ("docs/faq.md", "merge", trainer("merged: ")),
     ("docs/faq.md", "--deadline", TRAINS),
-    ("docs/faq.md", "inspect", trainer("KL-Cov: 240 steps")),
+    ("docs/faq.md", "inspect", trainer("KL-Cov: 80 steps")),
     (
         "docs/first-run.md",
         "make demo",
