@@ -29,7 +29,7 @@ pub fn write_atomically_with(
 ) -> Result<(), WriteError> {
     let place = || {
         // Renaming would replace `/dev/null` itself.
-        if path.metadata().is_ok_and(|data| !data.is_file()) {
+        if path.file_name().is_some() && path.metadata().is_ok_and(|data| !data.is_file()) {
             let expected = "there is something other than a file";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, expected));
         }

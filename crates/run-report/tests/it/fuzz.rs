@@ -121,7 +121,7 @@ proptest! {
     }
 }
 
-/// What is edited is read before it is.
+/// Unedited samples are read without a fault.
 #[test]
 fn samples_of_the_fuzz_tests_are_read() {
     let folder = folder(&[

@@ -43,7 +43,7 @@ fn a_place_that_cannot_be_written_is_named() {
     assert!(text.starts_with("DIR/file/x: cannot create the folder: "), "{text}");
 }
 
-/// As root, the report written to `/dev/null` took the device's place.
+/// A report that root wrote to `/dev/null` took the device's place.
 #[cfg(unix)]
 #[test]
 fn devices_pipes_and_folders_are_not_replaced() {
