@@ -1,7 +1,7 @@
 //! Answers with edits: a verdict, without a panic and in time.
 
 use proptest::prelude::*;
-use reward_math::{Options, extract, verify};
+use reward_math::{Options, Rule, extract, verify};
 use serde::Deserialize;
 use workspace_tests::fuzz::{edited, in_time};
 
@@ -32,7 +32,12 @@ proptest! {
             for options in [Options::default(), Options::strict(), Options::lenient()] {
                 let _verdict = in_time(|| verify(&response, &truth, &options));
                 if let Some(extracted) = in_time(|| extract(&response, &options)) {
-                    prop_assert_eq!(&response[extracted.span], &extracted.text);
+                    let shown = response.get(extracted.span);
+                    prop_assert!(shown.is_some());
+                    // Several boxes make one answer, whose text is not that of the span.
+                    if extracted.rule != Rule::Box {
+                        prop_assert_eq!(shown, Some(extracted.text.as_str()));
+                    }
                 }
             }
         }
