@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 python="${PYTHON:-python3}"
 # Each after what it depends on.
-crates=(entropy-core rl-losses command-pages reward-math messages whole-file entropy-figures softmax-sim)
+crates=(entropy-core rl-losses command-pages reward-math entropy-messages whole-file entropy-figures softmax-sim)
 chosen=()
 for crate in "${crates[@]}"; do chosen+=(-p "$crate"); done
 "${CARGO:-cargo}" package --locked --no-verify ${OFFLINE:+--offline} ${ALLOW_DIRTY:+--allow-dirty} "${chosen[@]}"

@@ -268,7 +268,8 @@ impl Parser {
             let mut minutes = false;
             while self.at_ratio() {
                 self.advance();
-                minutes = matches!(self.peek(), Some(Kind::Number { digits, .. }) if digits.len() == 2 && digits.starts_with('0'));
+                minutes = matches!(self.peek(), Some(Kind::Number { digits, .. })
+                    if digits.len() == 2 && digits.starts_with('0'));
                 parts.push(self.sum()?);
             }
             // `4:05` is a time, with its seconds.
