@@ -10,6 +10,7 @@ mod memory_check;
 pub mod openmp;
 pub mod out_of_memory;
 pub mod progress;
+pub mod reproduce;
 pub mod serve;
 mod signals;
 pub mod training;

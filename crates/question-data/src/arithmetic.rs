@@ -23,6 +23,32 @@ pub enum Operation {
     Multiply,
 }
 
+impl Operation {
+    /// The operands in the order in which the value is not negative.
+    fn ordered(self, left: u64, right: u64) -> (u64, u64) {
+        match self {
+            Self::Subtract => (left.max(right), left.min(right)),
+            Self::Add | Self::Multiply => (left, right),
+        }
+    }
+
+    fn value(self, left: u64, right: u64) -> u64 {
+        match self {
+            Self::Add => left + right,
+            Self::Subtract => left - right,
+            Self::Multiply => left * right,
+        }
+    }
+
+    fn symbol(self) -> char {
+        match self {
+            Self::Add => '+',
+            Self::Subtract => '-',
+            Self::Multiply => '*',
+        }
+    }
+}
+
 /// One of two disjoint splits of all questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -37,12 +63,17 @@ pub enum Split {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ArithmeticTask {
-    /// Operations of made-up questions: `"add"`, `"subtract"`, `"multiply"`.
+    /// Operations of made-up questions: `"add"`, `"subtract"`, `"multiply"`. One listed twice is asked twice as often.
     pub operations: Vec<Operation>,
     /// Fewest and most digits of an operand, 1 to 9.
     pub digits: (u32, u32),
+    /// Largest operand.
+    pub largest: u64,
     /// Ask a short story instead of `47+38=`.
     pub word_problems: bool,
+    /// Ask for the operation instead of the value: `20?3=17: `, with operands to which no other listed operation gives this value.
+    /// The answer is the operation's place among the different ones of `operations`, from 1.
+    pub ask_operation: bool,
     /// Number of questions, at least 1.
     pub count: usize,
     /// Seed of the questions, independent of the run's seed. Questions of `train` and `evaluation`
@@ -55,7 +86,9 @@ impl Default for ArithmeticTask {
         Self {
             operations: vec![Operation::Add, Operation::Subtract],
             digits: (1, 2),
+            largest: 999_999_999,
             word_problems: false,
+            ask_operation: false,
             count: 2048,
             seed: 0,
         }
@@ -78,6 +111,18 @@ impl ArithmeticTask {
                 "digits",
                 format!("[{fewest}, {most}]"),
                 "[fewest, most] with 1 ≤ fewest ≤ most ≤ 9",
+            ),
+            (
+                most > 9 || self.largest >= smallest(most),
+                "largest",
+                self.largest.to_string(),
+                "no less than the smallest number of the most digits",
+            ),
+            (
+                !(self.ask_operation && self.word_problems),
+                "ask_operation",
+                "true".to_owned(),
+                "false where word_problems is true",
             ),
             (self.count > 0, "count", self.count.to_string(), "at least 1"),
         ];
@@ -130,24 +175,27 @@ impl ArithmeticTask {
         let operation = *self.operations.choose(rng).expect("a task has an operation");
         let mut operand = || {
             let digits = rng.random_range(self.digits.0..=self.digits.1);
-            let low = if digits == 1 { 0 } else { 10_u64.pow(digits - 1) };
-            rng.random_range(low..10_u64.pow(digits))
+            let low = smallest(digits);
+            let most = 10_u64.pow(digits) - 1;
+            rng.random_range(low..=most.min(self.largest))
         };
-        let (mut left, mut right) = (operand(), operand());
-        let (symbol, answer) = match operation {
-            Operation::Add => ('+', left + right),
-            Operation::Subtract => {
-                (left, right) = (left.max(right), left.min(right));
-                ('-', left - right)
-            }
-            Operation::Multiply => ('*', left * right),
-        };
-        let problem = if self.word_problems {
-            story(operation, left, right, rng)
+        let (mut left, mut right) = operation.ordered(operand(), operand());
+        while self.ask_operation && self.is_ambiguous(operation, left, right) {
+            (left, right) = operation.ordered(operand(), operand());
+        }
+        let value = operation.value(left, right);
+        let (problem, answer) = if self.ask_operation {
+            (format!("{left}?{right}={value}: "), self.place(operation))
+        } else if self.word_problems {
+            (story(operation, left, right, rng), value)
         } else {
-            format!("{left}{symbol}{right}=")
+            (format!("{left}{}{right}=", operation.symbol()), value)
         };
-        let source = if self.word_problems { "arithmetic-words" } else { "arithmetic" };
+        let source = match (self.ask_operation, self.word_problems) {
+            (true, _) => "arithmetic-operations",
+            (false, true) => "arithmetic-words",
+            (false, false) => "arithmetic",
+        };
         Question {
             id: format!("{source}-{}-{index}", self.seed),
             problem,
@@ -156,6 +204,27 @@ impl ArithmeticTask {
             context: Vec::new(),
         }
     }
+
+    /// Returns the place of an operation among the different ones of the task, from 1.
+    fn place(&self, operation: Operation) -> u64 {
+        let different: HashSet<_> =
+            self.operations.iter().take_while(|&&other| other != operation).collect();
+        different.len() as u64 + 1
+    }
+
+    /// Returns true if another operation of the task has the same value.
+    fn is_ambiguous(&self, operation: Operation, left: u64, right: u64) -> bool {
+        let value = operation.value(left, right);
+        self.operations.iter().any(|&other| {
+            let (left, right) = other.ordered(left, right);
+            other != operation && other.value(left, right) == value
+        })
+    }
+}
+
+/// Returns the smallest operand of so many digits.
+fn smallest(digits: u32) -> u64 {
+    if digits <= 1 { 0 } else { 10_u64.pow(digits - 1) }
 }
 
 /// Returns the split of a question. It depends only on the text, so no question is in both, for any seeds.

@@ -6,6 +6,7 @@
 //! | [`report`] | one HTML page |
 //! | [`inspect`] | samples, on a terminal |
 //! | [`tensorboard`], [`export`] | event files, and CSV |
+//! | [`study`] | the paper's findings in runs of several methods and seeds |
 //! | [`evaluation`] | accuracy of a model, its intervals, and the diversity of responses |
 
 pub mod evaluation;
@@ -14,4 +15,5 @@ pub mod inspect;
 pub mod report;
 pub mod run_law;
 pub mod run_view;
+pub mod study;
 pub mod tensorboard;

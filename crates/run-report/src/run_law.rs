@@ -118,7 +118,7 @@ impl RunLaw {
 }
 
 /// Mean over the sources of the held-out accuracies of a step; `None` without an evaluation.
-fn mean_accuracy(step: &StepMetrics) -> Option<f64> {
+pub(crate) fn mean_accuracy(step: &StepMetrics) -> Option<f64> {
     let of_source = step.iter().filter(|(name, _)| is_mean_accuracy(name)).map(|(_, value)| value);
     let (count, sum) = of_source.fold((0_u32, 0.0), |(count, sum), value| (count + 1, sum + value));
     (count > 0).then(|| sum / f64::from(count))

@@ -26,7 +26,7 @@ Examples:
   # Evaluate a model on a set, with 32 responses to each problem
   llm-trainer eval models/SmolLM2-135M-Instruct --set aime24=aime24.jsonl:n=32,temperature=0.6
   # Evaluate a checkpoint of a run
-  llm-trainer eval runs/demo/KL-Cov --step 80 --config configs/evaluation/demo.toml --output out/kl-cov
+  llm-trainer eval runs/demo/KL-Cov --step 400 --config configs/evaluation/demo.toml --output out/kl-cov
   # Compare two evaluations
   llm-trainer eval compare out/grpo out/kl-cov";
 

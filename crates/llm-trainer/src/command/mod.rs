@@ -17,6 +17,7 @@ pub mod plan;
 pub mod plan_options;
 pub mod preflight;
 pub mod report;
+pub mod reproduce;
 pub mod run_source;
 mod sampling_options;
 pub mod score;
@@ -100,6 +101,8 @@ pub enum Command {
     Launch(launch::Args),
     /// Write one self-contained HTML page, and its figures as SVG, about one or several runs
     Report(report::Args),
+    /// Repeat the paper's findings on small models, from warm-up to report
+    Reproduce(reproduce::Args),
     /// Browse a run on the terminal: its steps, groups, samples and tokens
     Inspect(inspect::Args),
     /// Write the metrics of a run as CSV, or as event files for TensorBoard
@@ -136,6 +139,7 @@ impl Command {
             | Self::Plan(_)
             | Self::Launch(_)
             | Self::Report(_)
+            | Self::Reproduce(_)
             | Self::Inspect(_)
             | Self::Export(_)
             | Self::Merge(_)
@@ -166,6 +170,7 @@ impl Command {
             Self::Preflight(args) => preflight::run(args, out),
             Self::Launch(args) => launch::run(args),
             Self::Report(args) => report::run(args, out),
+            Self::Reproduce(args) => reproduce::run(args, out),
             Self::Inspect(args) => inspect::run(args, out),
             Self::Export(args) => export::run(args, out),
             Self::Merge(args) => merge::run(args, out),

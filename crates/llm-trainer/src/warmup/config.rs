@@ -90,16 +90,8 @@ impl WarmupConfig {
         if let Some(problem) = self.questions.problems("questions").first() {
             anyhow::bail!("{problem}");
         }
-        let teacher = [
-            ("worked_fraction", self.teacher.worked_fraction),
-            ("direct_slip_fraction", self.teacher.direct_slip_fraction),
-            ("worked_slip_fraction", self.teacher.worked_slip_fraction),
-        ];
-        for (field, value) in teacher {
-            anyhow::ensure!(
-                (0.0..=1.0).contains(&value),
-                "`teacher.{field}` is {value}, expected a fraction from 0 to 1"
-            );
+        if let Some(problem) = self.teacher.problem() {
+            anyhow::bail!("{problem}");
         }
         let training = &self.training;
         let rate = training.learning_rate;
@@ -164,10 +156,19 @@ mod tests {
     #[test]
     fn a_bad_value_is_named_with_file_and_field_in_one_line() {
         let cases = [
-            ("worked_fraction = 0.5", "worked_fraction = 50", "`teacher.worked_fraction` is 50"),
-            ("learning_rate = 3e-3", "learning_rate = -1.0", "`training.learning_rate` is -1"),
+            (
+                "0.6, 0.3, 0.1",
+                "60.0, 0.3, 0.1",
+                "`teacher.guess.shares` is 60, expected a fraction",
+            ),
+            (
+                "0.6, 0.3, 0.1",
+                "0.45, 0.3, 0.1",
+                "`teacher.guess.shares` is 0.85, expected a sum of 1",
+            ),
+            ("learning_rate = 2e-3", "learning_rate = -1.0", "`training.learning_rate` is -1"),
             ("sequences = 64", "sequences = 0", "`training.sequences` is 0"),
-            ("[0.28, 0.55]", "[0.6, 0.5]", "`training.target_accuracy` is [0.6, 0.5]"),
+            ("[0.2, 0.6]", "[0.6, 0.5]", "`training.target_accuracy` is [0.6, 0.5]"),
             ("hidden_size", "hiden_size", "unknown field `hiden_size`"),
         ];
         for (from, to, expected) in cases {

@@ -25,7 +25,7 @@ use whole_file::DirectoryInProgress;
 
 pub use byte_tokenizer::{END_OF_TEXT_ID, tokenizer_json};
 pub use config::{ModelSizes, WarmupConfig, WarmupTraining};
-pub use teacher::{Sum, Teacher};
+pub use teacher::{Styles, Sum, Teacher};
 
 use crate::host_memory::Memory;
 use crate::training::StepKey;
@@ -202,7 +202,7 @@ fn measure(
     let judge = Judge {
         tokenizer,
         stop_strings: None,
-        options: &reward_math::Options::default(),
+        options: &reward_math::Options { last_number: true, ..reward_math::Options::default() },
         kinds: &RewardKinds::default(),
         sandbox: None,
         pool: None,
@@ -231,13 +231,13 @@ fn example(
     rng: &mut impl Rng,
 ) -> anyhow::Result<Sequence> {
     let question = questions.choose(rng).context("no questions to learn from")?;
-    let sum = Sum::find(&question.problem).with_context(|| {
+    let answer = teacher.answer(&question.problem, rng).with_context(|| {
         format!(
-            "question {}: {:?} is neither a sum nor a difference",
+            "question {}: {:?} is none that this teacher answers",
             question.id, question.problem
         )
     })?;
-    let mut response = tokenizer.encode(&teacher.answer(sum, rng))?;
+    let mut response = tokenizer.encode(&answer)?;
     response.push(END_OF_TEXT_ID);
     Ok(Sequence::new(tokenizer.encode(&question.problem)?, response))
 }

@@ -1,9 +1,9 @@
-//! The teacher of the warm-up: writes answers to sums and differences in several styles, with honest slips.
-//!
-//! Its styles and slips are what the warmed-up model imitates, so the model starts with entropy to lose: in the way
-//! it begins, in whether it works the answer out, and in the digits it is unsure of.
+//! Teachers of the warm-up: each writes answers to arithmetic questions, which the warmed-up model imitates.
 
+use messages::Problem;
 use rand::Rng;
+use rand::distr::Distribution;
+use rand::distr::weighted::WeightedIndex;
 use rand::seq::IndexedRandom;
 use serde::{Deserialize, Serialize};
 
@@ -11,9 +11,24 @@ use serde::{Deserialize, Serialize};
 const OPENINGS: [&str; 6] = ["", "", "So ", "Well, ", "I see. ", "Hm, "];
 
 /// How the teacher answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Teacher {
+    /// Sums and differences in several styles, with honest slips. The model starts with entropy to lose: in the way it begins, in
+    /// whether it works the answer out, and in the digits it is unsure of.
+    Styles(Styles),
+    /// Guesses the operation of a question, without looking at it. The model starts with a habit, whose commonest answer is right most
+    /// often: a reward that rises while the other answers are forgotten.
+    Guess {
+        /// Share of each answer, in the order of the task's different operations; they sum to 1.
+        shares: Vec<f64>,
+    },
+}
+
+/// Shares of the ways in which sums are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Teacher {
+pub struct Styles {
     /// Share of answers that show the intermediate results, `0..=1`.
     pub worked_fraction: f64,
     /// Share of slips among answers given directly, `0..=1`.
@@ -47,12 +62,55 @@ impl Sum {
 }
 
 impl Teacher {
-    /// An answer to `sum`, ending in `#### value`.
+    /// Returns the first invalid setting, if there is one.
+    pub(super) fn problem(&self) -> Option<Problem> {
+        let (fields, total): (Vec<(&str, f64)>, f64) = match self {
+            Self::Styles(styles) => {
+                let fields = [
+                    ("teacher.styles.worked_fraction", styles.worked_fraction),
+                    ("teacher.styles.direct_slip_fraction", styles.direct_slip_fraction),
+                    ("teacher.styles.worked_slip_fraction", styles.worked_slip_fraction),
+                ];
+                (fields.to_vec(), 1.0)
+            }
+            Self::Guess { shares } => (
+                shares.iter().map(|&share| ("teacher.guess.shares", share)).collect(),
+                shares.iter().sum(),
+            ),
+        };
+        let wrong = fields.into_iter().find(|(_, share)| !(0.0..=1.0).contains(share));
+        let (field, value, expected) = match wrong {
+            Some((field, share)) => (field, share, "a fraction from 0 to 1"),
+            None if (total - 1.0).abs() > 1e-9 => ("teacher.guess.shares", total, "a sum of 1"),
+            None => return None,
+        };
+        Some(Problem {
+            field: field.to_owned(),
+            value: value.to_string(),
+            expected: expected.to_owned(),
+        })
+    }
+
+    /// Returns an answer to `question`, or nothing if it is not of the kind that the teacher answers.
     ///
     /// # Panics
     ///
-    /// If a fraction is not within `0..=1`.
-    pub fn answer(&self, sum: Sum, rng: &mut impl Rng) -> String {
+    /// If a share is invalid.
+    pub fn answer(&self, question: &str, rng: &mut impl Rng) -> Option<String> {
+        match self {
+            Self::Styles(styles) => Some(styles.answer(Sum::find(question)?, rng)),
+            Self::Guess { shares } => {
+                question.contains('?').then_some(())?;
+                let index = WeightedIndex::new(shares).expect("shares were checked").sample(rng);
+                Some((index + 1).to_string())
+            }
+        }
+    }
+}
+
+impl Styles {
+    /// Returns an answer to `sum`, ending in `#### value`.
+    fn answer(self, sum: Sum, rng: &mut impl Rng) -> String {
         let opening = OPENINGS.choose(rng).expect("a constant list that is not empty");
         if rng.random_bool(self.worked_fraction) {
             format!("{opening}{}", self.worked(sum, rng))
@@ -63,7 +121,7 @@ impl Teacher {
     }
 
     /// Tens first, then ones, then both together.
-    fn worked(&self, sum: Sum, rng: &mut impl Rng) -> String {
+    fn worked(self, sum: Sum, rng: &mut impl Rng) -> String {
         let Sum { left, right } = sum;
         let (tens, ones) = (left - left % 10, left % 10);
         let (right_tens, right_ones) = (right - right % 10, right % 10);
@@ -105,7 +163,7 @@ mod tests {
     #[test]
     fn a_teacher_that_never_slips_is_right_and_shows_its_work() {
         let teacher =
-            Teacher { worked_fraction: 1.0, direct_slip_fraction: 0.0, worked_slip_fraction: 0.0 };
+            Styles { worked_fraction: 1.0, direct_slip_fraction: 0.0, worked_slip_fraction: 0.0 };
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         for (left, right) in [(47, 38), (47, -38), (5, 60), (13, -90)] {
             let answer = teacher.answer(Sum { left, right }, &mut rng);
@@ -118,12 +176,28 @@ mod tests {
     #[test]
     fn slips_occur_as_often_as_asked() {
         let teacher =
-            Teacher { worked_fraction: 0.0, direct_slip_fraction: 0.3, worked_slip_fraction: 0.0 };
+            Styles { worked_fraction: 0.0, direct_slip_fraction: 0.3, worked_slip_fraction: 0.0 };
         let mut rng = ChaCha8Rng::seed_from_u64(2);
         let right = (0..4000)
             .filter(|_| teacher.answer(Sum { left: 20, right: 22 }, &mut rng).ends_with("#### 42"))
             .count();
         // Binomial(4000, 0.7): five standard deviations are 145.
         assert!((2655..=2945).contains(&right), "{right}");
+    }
+    #[test]
+    fn operations_are_guessed_in_their_shares_whatever_the_question() {
+        let teacher = Teacher::Guess { shares: vec![0.6, 0.25, 0.15] };
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        let mut counts = [0_usize; 3];
+        for _ in 0..4000 {
+            let answer = teacher.answer("20?3=17: ", &mut rng).expect("a question for it");
+            let place: usize = answer.parse().unwrap();
+            counts[place - 1] += 1;
+        }
+        // Binomial(4000, share): five standard deviations are at most 155.
+        for (count, mean) in counts.into_iter().zip([2400, 1000, 600]) {
+            assert!(count.abs_diff(mean) <= 155, "{counts:?}");
+        }
+        assert_eq!(teacher.answer("20+3=", &mut rng), None);
     }
 }

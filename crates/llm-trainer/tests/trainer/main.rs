@@ -38,6 +38,7 @@ mod ranks;
 mod reader;
 mod recomputation;
 mod replay;
+mod reproduce;
 mod resume;
 mod reward_model;
 mod sampled_runs;

@@ -88,7 +88,7 @@ pub(crate) fn furnish(folder: &Path) {
         write(name, &questions);
     }
     write("run.toml", RUN);
-    let short = ["name=GRPO", "rollout.max_response_tokens=6", "training.steps=80"];
+    let short = ["name=GRPO", "rollout.max_response_tokens=6", "training.steps=400"];
     train(folder, &short);
     let lora = "lora={ rank = 2, alpha = 4.0 }";
     let named = "output_directory=\"runs/NAME\"";

@@ -297,3 +297,47 @@ fn impossible_tasks_name_the_field() {
     let task = ArithmeticTask { operations: vec![], ..ArithmeticTask::default() };
     assert!(matches!(task.questions(Split::Train), Err(DatasetError::Arithmetic { .. })));
 }
+
+fn operations_asked() -> ArithmeticTask {
+    use Operation::{Add, Multiply, Subtract};
+    let operations = vec![Add, Add, Add, Subtract, Multiply];
+    ArithmeticTask {
+        operations,
+        largest: 20,
+        ask_operation: true,
+        count: 400,
+        ..ArithmeticTask::default()
+    }
+}
+
+#[test]
+fn an_operation_that_is_asked_for_is_the_only_one_with_this_value() {
+    let mut counts = [0_usize; 3];
+    for question in operations_asked().questions(Split::Train).unwrap() {
+        let numbers = question.problem.strip_suffix(": ").expect("an equation with a gap");
+        let (left, rest) = numbers.split_once('?').unwrap();
+        let (right, value) = rest.split_once('=').unwrap();
+        let [left, right, value]: [u64; 3] = [left, right, value].map(|text| text.parse().unwrap());
+        assert!(left <= 20 && right <= 20, "{}", question.problem);
+        let values = [left + right, left.abs_diff(right), left * right];
+        let places: Vec<usize> = (0..3).filter(|&place| values[place] == value).collect();
+        let place: usize = question.answer.parse().unwrap();
+        assert_eq!(places, [place - 1], "{}", question.problem);
+        counts[place - 1] += 1;
+    }
+    // Of 400, sums are drawn in three of five; those drawn twice are left out.
+    assert!(counts[0] > 200 && counts.iter().all(|&count| count > 60), "{counts:?}");
+}
+
+#[test]
+fn an_operation_cannot_be_asked_for_in_a_story_or_beyond_the_largest_operand() {
+    let message = |task: ArithmeticTask| task.questions(Split::Train).unwrap_err().to_string();
+    assert_eq!(
+        message(ArithmeticTask { word_problems: true, ..operations_asked() }),
+        "arithmetic: `data.arithmetic.ask_operation` is true, expected false where word_problems is true"
+    );
+    assert_eq!(
+        message(ArithmeticTask { digits: (2, 2), largest: 9, ..operations_asked() }),
+        "arithmetic: `data.arithmetic.largest` is 9, expected no less than the smallest number of the most digits"
+    );
+}

@@ -75,10 +75,10 @@ fn common_name(runs: &[&ReportRun]) -> String {
 }
 
 /// Points `(x, y)` and spread `(x, low, high)` of a curve.
-pub(super) type MeanCurve = (Vec<(f64, f64)>, Vec<(f64, f64, f64)>);
+pub(crate) type MeanCurve = (Vec<(f64, f64)>, Vec<(f64, f64, f64)>);
 
 /// Mean of the curves at the steps that all have, with its 0.95 interval; of one curve there is none.
-pub(super) fn mean_curve(curves: &[Vec<(f64, f64)>]) -> MeanCurve {
+pub(crate) fn mean_curve(curves: &[Vec<(f64, f64)>]) -> MeanCurve {
     if let [curve] = curves {
         return (curve.clone(), vec![]);
     }

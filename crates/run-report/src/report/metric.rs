@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{ReportRun, StepRecord};
 
-pub(super) const ENTROPY: &str = "actor/entropy";
+pub(crate) const ENTROPY: &str = "actor/entropy";
 pub(super) const REWARD: &str = "critic/rewards/mean";
-pub(super) const MEASURED_CHANGE: &str = "entropy/measured_change";
-pub(super) const PREDICTED_CHANGE: &str = "entropy/predicted_change_lemma1";
-pub(super) const COVARIANCE: &str = "cov/mean";
+pub(crate) const MEASURED_CHANGE: &str = "entropy/measured_change";
+pub(crate) const PREDICTED_CHANGE: &str = "entropy/predicted_change_lemma1";
+pub(crate) const COVARIANCE: &str = "cov/mean";
 pub(super) const STEP_SECONDS: &str = "timing_s/step";
 
 /// Finite values of a metric with their steps.

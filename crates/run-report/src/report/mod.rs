@@ -35,6 +35,8 @@ use thiserror::Error;
 use whole_file::{WriteError, write_atomically};
 
 pub use figures::print_size::PrintSize;
+pub(crate) use methods::mean_curve;
+pub(crate) use metric::{COVARIANCE, ENTROPY, MEASURED_CHANGE, PREDICTED_CHANGE};
 pub use record::{Report, ReportRun, SampleRecord, StepRecord, Verification, VerificationRow};
 
 /// A report that could not be written.

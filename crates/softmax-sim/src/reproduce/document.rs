@@ -171,7 +171,7 @@ const VERDICTS: [Option<Verdict>; 4] =
 
 /// Links to the neighbouring pages of the book, in the order of `docs/README.md`.
 const FOOTER: &str = "\n---\n\n← [Evaluation](evaluation.md) · \
-                      [Contents](README.md) · [Benchmarks](benchmarks.md) →\n";
+                      [Contents](README.md) · [Findings in a language model](language-model.md) →\n";
 
 fn section(finding: &Finding, result: Option<&Published>) -> String {
     let (name, title) = (finding.name, plain(finding.title));

@@ -1,0 +1,131 @@
+//! Configurations of the parts: the demo's, with what differs.
+
+use std::path::Path;
+
+use anyhow::Context;
+use run_report::study::method::Method;
+use toml::{Table, Value};
+
+use super::model::Model;
+
+const WARMUP: &str = include_str!("../../../../configs/demo-warmup.toml");
+const RUN: &str = include_str!("../../../../configs/demo.toml");
+const EVALUATION: &str = include_str!("../../../../configs/evaluation/demo.toml");
+
+/// The warm-up of a model with this seed.
+pub(super) fn warmup(model: Model, seed: u64, output: &Path) -> anyhow::Result<Table> {
+    let mut table: Table = WARMUP.parse()?;
+    let [width, feed_forward, blocks] = model.sizes;
+    merge(
+        &mut table,
+        toml::toml! {
+            [model]
+            hidden_size = width
+            intermediate_size = feed_forward
+            num_hidden_layers = blocks
+        },
+    );
+    table.insert("seed".to_owned(), Value::Integer(seed.try_into()?));
+    table.insert("output".to_owned(), path(output)?);
+    Ok(table)
+}
+
+/// A run of a method.
+pub(super) fn run(
+    method: &Method,
+    seed: u64,
+    steps: i64,
+    model: &Path,
+    output: &Path,
+) -> anyhow::Result<Table> {
+    let mut table: Table = RUN.parse()?;
+    let settings: Table = method.settings.parse()?;
+    // A loss takes the place of GRPO's, not a place beside it.
+    if settings.get("algorithm").is_some_and(|section| section.get("policy_loss").is_some())
+        && let Some(algorithm) = table.get_mut("algorithm").and_then(Value::as_table_mut)
+    {
+        algorithm.remove("policy_loss");
+    }
+    merge(&mut table, settings);
+    let absolute = std::path::absolute(model)?;
+    merge(
+        &mut table,
+        toml::toml! {
+            [training]
+            steps = steps
+        },
+    );
+    let section = table.get_mut("model").and_then(Value::as_table_mut).context("no [model]")?;
+    section.insert("path".to_owned(), path(&absolute)?);
+    table.insert("name".to_owned(), Value::String(format!("{}-{seed}", method.name)));
+    table.insert("seed".to_owned(), Value::Integer(seed.try_into()?));
+    table.insert("output_directory".to_owned(), path(output)?);
+    Ok(table)
+}
+
+/// Held-out questions, asked and graded as the runs do.
+pub(super) fn evaluation() -> anyhow::Result<Table> {
+    let (mut table, run): (Table, Table) = (EVALUATION.parse()?, RUN.parse()?);
+    let of_run = |section: &str, key: &str| {
+        run.get(section).and_then(|section| section.get(key)).cloned().context("the demo has it")
+    };
+    let rest = [
+        ("grading", of_run("reward", "grading")?),
+        ("prompt", of_run("data", "prompt")?),
+        (
+            "sampling",
+            Value::Table(Table::from_iter([(
+                "max_response_tokens".to_owned(),
+                of_run("rollout", "max_response_tokens")?,
+            )])),
+        ),
+    ];
+    merge(&mut table, rest.map(|(name, value)| (name.to_owned(), value)).into_iter().collect());
+    Ok(table)
+}
+
+fn path(path: &Path) -> anyhow::Result<Value> {
+    let text = path.to_str().with_context(|| format!("{}: not UTF-8", path.display()))?;
+    Ok(Value::String(text.to_owned()))
+}
+
+/// Puts `over` on top of a table, tables within tables likewise.
+fn merge(table: &mut Table, over: Table) {
+    for (key, value) in over {
+        match (table.get_mut(&key), value) {
+            (Some(Value::Table(inner)), Value::Table(over)) => merge(inner, over),
+            (_, value) => drop(table.insert(key, value)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use run_report::study::method::METHODS;
+    use training_run::config::Run;
+
+    use super::super::model::MODELS;
+    use super::*;
+    use crate::warmup::WarmupConfig;
+
+    #[test]
+    fn every_configuration_is_valid() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |table: &Table| {
+            let file = folder.path().join("one.toml");
+            std::fs::write(&file, toml::to_string(table).unwrap()).unwrap();
+            file
+        };
+        for model in MODELS {
+            let config =
+                WarmupConfig::load(&write(&warmup(model, 7, Path::new("w")).unwrap())).unwrap();
+            assert_eq!((config.seed, config.output.to_str()), (7, Some("w")));
+            assert_eq!(i64::try_from(config.model.num_hidden_layers), Ok(model.sizes[2]));
+        }
+        for method in METHODS {
+            let table = run(&method, 7, 50, Path::new("w"), Path::new("r")).unwrap();
+            let run = Run::load(&write(&table), &[]).unwrap();
+            assert_eq!(run.config().training.steps, 50, "{}", method.name);
+        }
+    }
+}

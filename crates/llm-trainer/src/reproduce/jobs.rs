@@ -1,0 +1,138 @@
+//! Commands of this program, several processes at a time.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::Context;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::interruption::Interruption;
+use crate::progress::Progress;
+use crate::signals::Signals;
+
+/// Interval at which the processes are looked at.
+const INTERVAL: Duration = Duration::from_millis(50);
+
+/// Commands that follow each other.
+#[derive(Debug)]
+pub(super) struct Job {
+    /// Name, also of its log.
+    pub(super) name: String,
+    /// Arguments of each command.
+    pub(super) commands: Vec<Vec<OsString>>,
+}
+
+/// Place and terms of all jobs.
+#[derive(Debug)]
+pub(super) struct Pool<'a> {
+    /// Processes at a time.
+    pub(super) processes: usize,
+    /// Folder of the logs.
+    pub(super) logs: &'a Path,
+    /// Signals to this process.
+    pub(super) signals: &'a Signals,
+    /// Shows finished jobs.
+    pub(super) progress: &'a Progress,
+}
+
+/// A job whose process runs.
+struct Running<'a> {
+    job: &'a Job,
+    /// Number of its commands that were started.
+    started: usize,
+    child: Child,
+}
+
+impl Pool<'_> {
+    /// Runs all jobs, `done` of the whole being done before. After a failure or a signal nothing begins, and what runs ends.
+    ///
+    /// # Errors
+    ///
+    /// [`Interruption`] if this process was asked to end; a command that failed.
+    pub(super) fn run(&self, jobs: &[Job], mut done: u64) -> anyhow::Result<()> {
+        let mut waiting = jobs.iter();
+        let mut running: Vec<Running> = vec![];
+        let mut failure = None;
+        loop {
+            while failure.is_none() && running.len() < self.processes.max(1) {
+                let Some(job) = waiting.next() else { break };
+                running.push(Running { job, started: 1, child: self.start(job, 0)? });
+            }
+            if running.is_empty() {
+                return failure.map_or(Ok(()), Err);
+            }
+            if let Some(interruption) = self.signals.asked_to_end()
+                && failure.is_none()
+            {
+                for one in &running {
+                    pass_on(interruption, &one.child);
+                }
+                failure = Some(interruption.into());
+                self.progress.interrupt();
+            }
+            std::thread::sleep(INTERVAL);
+            for index in (0..running.len()).rev() {
+                let one = &mut running[index];
+                let Some(status) = one.child.try_wait().context("cannot wait for a process")?
+                else {
+                    continue;
+                };
+                if !status.success() {
+                    let error = self.failed(one.job, &status.to_string());
+                    failure.get_or_insert(error);
+                }
+                if failure.is_none() && one.started < one.job.commands.len() {
+                    one.child = self.start(one.job, one.started)?;
+                    one.started += 1;
+                    continue;
+                }
+                if failure.is_none() {
+                    done += 1;
+                    self.progress.advance(done, &one.job.name);
+                }
+                running.swap_remove(index);
+            }
+        }
+    }
+
+    fn log(&self, job: &Job) -> PathBuf {
+        self.logs.join(format!("{}.log", job.name))
+    }
+
+    fn start(&self, job: &Job, command: usize) -> anyhow::Result<Child> {
+        let path = self.log(job);
+        let log = File::options().create(true).append(true).open(&path);
+        let log = log.with_context(|| path.display().to_string())?;
+        let errors = log.try_clone().with_context(|| path.display().to_string())?;
+        let program = std::env::current_exe().context("cannot find this program")?;
+        Command::new(program)
+            .args(&job.commands[command])
+            .env("OMP_NUM_THREADS", "1")
+            .stdin(Stdio::null())
+            .stdout(log)
+            .stderr(errors)
+            .spawn()
+            .context("cannot start a process")
+    }
+
+    fn failed(&self, job: &Job, status: &str) -> anyhow::Error {
+        let log = self.log(job);
+        let text = std::fs::read_to_string(&log).unwrap_or_default();
+        let last = text.lines().last().unwrap_or("no word").trim_start_matches("error: ");
+        anyhow::anyhow!("{}: {last} ({status}; {})", job.name, log.display())
+    }
+}
+
+/// Asks a process to end as this one was. Ctrl-C reaches it too, and it takes both for one.
+fn pass_on(interruption: Interruption, child: &Child) {
+    let signal = match interruption {
+        Interruption::Interrupt => Signal::INT,
+        Interruption::Terminate | Interruption::Deadline => Signal::TERM,
+    };
+    if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        let _ = kill_process(pid, signal);
+    }
+}

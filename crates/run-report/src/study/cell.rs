@@ -1,0 +1,203 @@
+//! The runs of a method on a model, and what the findings read of each.
+
+use std::path::Path;
+
+use thiserror::Error;
+use training_run::metrics::StepMetrics;
+
+use super::method::GRPO;
+use crate::evaluation::folder::{FolderError, ResultsFolder};
+use crate::evaluation::measures::pass_at_k;
+use crate::run_law::{RunLaw, mean_accuracy};
+use crate::run_view::{RunView, RunViewError};
+
+/// All runs, the smallest model first.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Study {
+    /// Runs by model and method.
+    pub cells: Vec<Cell>,
+}
+
+impl Study {
+    /// Runs of a method on a model; none if there are none.
+    pub(super) fn runs(&self, model: &str, method: &str) -> &[SeedRun] {
+        let cell = self.cells.iter().find(|cell| cell.model == model && cell.method == method);
+        cell.map_or(&[], |cell| &cell.runs)
+    }
+
+    /// The models, smallest first, with their numbers of parameters.
+    pub(super) fn models(&self) -> Vec<(&str, u64)> {
+        let mut models: Vec<(&str, u64)> = vec![];
+        for cell in &self.cells {
+            if models.iter().all(|(name, _)| *name != cell.model) {
+                models.push((&cell.model, cell.parameters));
+            }
+        }
+        models
+    }
+
+    /// The model on which every method ran: the first.
+    pub(super) fn main_model(&self) -> &str {
+        self.cells.first().map_or("", |cell| &cell.model)
+    }
+
+    /// Runs of a method on the main model.
+    pub(super) fn main(&self, method: &str) -> &[SeedRun] {
+        self.runs(self.main_model(), method)
+    }
+
+    /// Runs of GRPO on the main model.
+    pub(super) fn grpo(&self) -> &[SeedRun] {
+        self.main(GRPO)
+    }
+}
+
+/// Runs of one method on one model, a seed each.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cell {
+    /// Name of the model.
+    pub model: String,
+    /// Its number of parameters.
+    pub parameters: u64,
+    /// Name of the method, of [`super::method::METHODS`].
+    pub method: String,
+    /// Runs in the order of their seeds.
+    pub runs: Vec<SeedRun>,
+}
+
+/// One run and the evaluations before and after it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SeedRun {
+    /// Seed of warm-up and run.
+    pub seed: u64,
+    /// Metrics of its steps.
+    pub metrics: Vec<StepMetrics>,
+    /// Held-out answers of the model that it starts from.
+    pub start: Scores,
+    /// Held-out answers after the last step.
+    pub end: Scores,
+}
+
+/// Why a run of a study cannot be read.
+#[derive(Debug, Error)]
+pub enum StudyError {
+    /// The run.
+    #[error(transparent)]
+    Run(#[from] RunViewError),
+    /// An evaluation.
+    #[error(transparent)]
+    Evaluation(#[from] FolderError),
+}
+
+/// Right responses to each held-out question.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Scores {
+    /// Responses to each question.
+    pub samples: usize,
+    /// Right ones, `[questions]`.
+    pub right: Vec<usize>,
+}
+
+impl Scores {
+    /// Reads the only set of a finished evaluation.
+    ///
+    /// # Errors
+    ///
+    /// [`FolderError`], naming the folder or file.
+    pub fn read(root: &Path) -> Result<Self, FolderError> {
+        let folder = ResultsFolder::open(root)?;
+        let unfinished = || FolderError::Unfinished { path: root.to_path_buf() };
+        let results = folder.results()?.ok_or_else(unfinished)?;
+        let set = results.sets.first().ok_or_else(unfinished)?;
+        let responses = folder.responses(&set.name, set.samples, set.problems, set.problems)?;
+        let groups = responses.chunks(set.samples);
+        let right = groups.map(|group| group.iter().filter(|one| one.is_right()).count()).collect();
+        Ok(Self { samples: set.samples, right })
+    }
+
+    /// Fraction of right responses, over the questions at `places` that are chosen.
+    pub fn accuracy(&self, chosen: impl Fn(usize) -> bool) -> f64 {
+        let rows = self.right.iter().enumerate().filter(|(place, _)| chosen(*place));
+        let (count, right) =
+            rows.fold((0, 0), |(count, sum), (_, right)| (count + self.samples, sum + right));
+        right as f64 / count as f64
+    }
+
+    /// Mean over the questions of the chance that one of `k` responses is right.
+    pub fn pass_at(&self, k: usize) -> f64 {
+        let of_question = self.right.iter().map(|&right| pass_at_k(right, self.samples, k));
+        of_question.sum::<f64>() / self.right.len() as f64
+    }
+
+    /// Returns true if fewer than `share` of the responses to a question are right.
+    pub fn is_rare(&self, place: usize, share: f64) -> bool {
+        let right = self.right.get(place).copied().unwrap_or_default();
+        (right as f64) < share * self.samples as f64
+    }
+}
+
+impl SeedRun {
+    /// Reads a run and the evaluations before and after it.
+    ///
+    /// # Errors
+    ///
+    /// [`StudyError`], naming folder or file.
+    pub fn read(seed: u64, run: &Path, start: &Path, end: &Path) -> Result<Self, StudyError> {
+        let metrics = RunView::open(run)?.metrics().to_vec();
+        Ok(Self { seed, metrics, start: Scores::read(start)?, end: Scores::read(end)? })
+    }
+
+    /// Last step.
+    pub(super) fn steps(&self) -> f64 {
+        self.metrics.last().map_or(0.0, |step| step.step() as f64)
+    }
+
+    /// Values of a metric with their steps.
+    pub(super) fn series(&self, name: &str) -> Vec<(f64, f64)> {
+        let value = |step: &StepMetrics| Some((step.step() as f64, step.get(name)?));
+        self.metrics.iter().filter_map(value).collect()
+    }
+
+    /// Mean of a metric from one share of the run to another, both of 0..=1; NaN without any.
+    pub(super) fn mean(&self, name: &str, from: f64, to: f64) -> f64 {
+        let (from, to) = (from * self.steps(), to * self.steps());
+        mean_of(self.series(name).into_iter().filter(|(step, _)| (from..=to).contains(step)))
+    }
+
+    /// Held-out accuracy with its steps.
+    pub(super) fn accuracy(&self) -> Vec<(f64, f64)> {
+        let value = |step: &StepMetrics| Some((step.step() as f64, mean_accuracy(step)?));
+        self.metrics.iter().filter_map(value).collect()
+    }
+
+    /// Mean held-out accuracy from one share of the run to another; NaN without any.
+    pub(super) fn mean_accuracy(&self, from: f64, to: f64) -> f64 {
+        let (from, to) = (from * self.steps(), to * self.steps());
+        mean_of(self.accuracy().into_iter().filter(|(step, _)| (from..=to).contains(step)))
+    }
+
+    /// Entropy and held-out accuracy of each evaluated policy, as columns, in the order of training.
+    pub(super) fn law_points(&self) -> (Vec<f64>, Vec<f64>) {
+        RunLaw::of(&self.metrics).points().into_iter().unzip()
+    }
+}
+
+fn mean_of(points: impl Iterator<Item = (f64, f64)>) -> f64 {
+    let (count, sum) = points.fold((0.0, 0.0), |(count, sum), (_, y)| (count + 1.0, sum + y));
+    sum / count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scores_are_shares_of_responses_and_questions() {
+        let scores = Scores { samples: 4, right: vec![4, 1, 0] };
+        assert!((scores.accuracy(|_| true) - 5.0 / 12.0).abs() < 1e-15);
+        assert!((scores.accuracy(|place| scores.is_rare(place, 0.3)) - 1.0 / 8.0).abs() < 1e-15);
+        // One right of four: of two drawn, one is right with chance 1/2.
+        assert!((scores.pass_at(2) - (1.0 + 0.5) / 3.0).abs() < 1e-15);
+        assert!(Scores::default().accuracy(|_| true).is_nan());
+    }
+}

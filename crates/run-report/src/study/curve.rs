@@ -1,0 +1,62 @@
+//! Charts over the updates, and differences of equal seeds.
+
+use figures::chart::{Axis, Chart, Mark, Series};
+use figures::moving_average::{moving_average, window};
+use figures::{Figure, number_format::significant};
+
+use super::cell::{SeedRun, Study};
+use crate::report::mean_curve;
+
+/// A quantity over the steps of a run.
+pub(super) type OverSteps = fn(&SeedRun) -> Vec<(f64, f64)>;
+
+/// Draws a quantity of methods on a model: mean over the seeds in its 0.95 interval.
+pub(super) fn chart(
+    (study, model): (&Study, &str),
+    methods: &[&str],
+    (stem, title, label): (&str, &str, &str),
+    of_run: OverSteps,
+) -> Figure {
+    let line = |(colour, method): (usize, &&str)| {
+        let runs = study.runs(model, method);
+        let smooth = runs.iter().map(|run| {
+            let (steps, values): (Vec<f64>, Vec<f64>) = of_run(run).into_iter().unzip();
+            let averaged = moving_average(&values, window(values.len()));
+            steps.into_iter().zip(averaged).collect()
+        });
+        let (points, spread) = mean_curve(&smooth.collect::<Vec<_>>());
+        Series::new(method, colour, Mark::Line, points).with_spread(spread)
+    };
+    let series: Vec<Series> = methods
+        .iter()
+        .enumerate()
+        .filter(|(_, method)| !study.runs(model, method).is_empty())
+        .map(line)
+        .collect();
+    let ends = |one: &Series| {
+        let (first, last) = (one.points.first()?.1, one.points.last()?.1);
+        let (first, last) = (significant(first, 3), significant(last, 3));
+        Some(format!("{} goes from {first} to {last}.", one.name))
+    };
+    let description = series.iter().filter_map(ends).collect::<Vec<_>>().join(" ");
+    let x = Axis::steps(series.iter().flat_map(|one| one.points.iter().map(|point| point.0)), 0.0);
+    let y = Axis::around(label, series.iter().flat_map(Series::heights), true, 0.04);
+    let (stem, title) = (stem.to_owned(), title.to_owned());
+    Figure {
+        chart: Chart { stem, title, description, x, y, series },
+        caption: "Mean over the seeds in its 0.95 interval, each a moving average.".to_owned(),
+    }
+}
+
+/// Differences `other - first` of a number, of equal seeds.
+pub(super) fn paired(
+    first: &[SeedRun],
+    other: &[SeedRun],
+    number: impl Fn(&SeedRun) -> f64,
+) -> Vec<f64> {
+    let difference = |two: &SeedRun| {
+        let one = first.iter().find(|one| one.seed == two.seed)?;
+        Some(number(two) - number(one))
+    };
+    other.iter().filter_map(difference).collect()
+}

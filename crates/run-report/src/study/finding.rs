@@ -1,0 +1,92 @@
+//! A finding of the paper, what was measured of it, and the verdict.
+
+use figures::Figure;
+use serde::Serialize;
+
+use super::measure::Measure;
+
+/// Verdict on a finding, by the measures that have a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Every target is met.
+    Reproduced,
+    /// Some are.
+    InPart,
+    /// None is.
+    NotReproduced,
+}
+
+impl Verdict {
+    /// In words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Reproduced => "reproduced",
+            Self::InPart => "in part",
+            Self::NotReproduced => "not reproduced",
+        }
+    }
+}
+
+/// A finding of the paper in these runs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Finding {
+    /// Name, unique, in kebab-case.
+    pub name: &'static str,
+    /// Heading.
+    pub title: &'static str,
+    /// Statement of the paper, with its place there.
+    pub claim: &'static str,
+    /// Targets, and why these, in words; they were written before the runs.
+    pub targets: &'static str,
+    /// Quantities measured.
+    pub measures: Vec<Measure>,
+    /// Charts with captions; the first stands in the book.
+    #[serde(skip)]
+    pub figures: Vec<Figure>,
+    /// Sentences beside the verdict.
+    pub notes: Vec<String>,
+}
+
+impl Finding {
+    /// The verdict; `None` if nothing has a target.
+    pub fn verdict(&self) -> Option<Verdict> {
+        let met: Vec<bool> = self.measures.iter().filter_map(Measure::met).collect();
+        match met.iter().filter(|&&met| met).count() {
+            _ if met.is_empty() => None,
+            count if count == met.len() => Some(Verdict::Reproduced),
+            0 => Some(Verdict::NotReproduced),
+            _ => Some(Verdict::InPart),
+        }
+    }
+
+    /// `3 of 4 targets met`.
+    pub fn score(&self) -> String {
+        let met: Vec<bool> = self.measures.iter().filter_map(Measure::met).collect();
+        let count = met.iter().filter(|&&met| met).count();
+        let noun = if met.len() == 1 { "target" } else { "targets" };
+        format!("{count} of {} {noun} met", met.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::measure::Target;
+    use super::*;
+
+    #[test]
+    fn the_verdict_follows_the_targets() {
+        let verdict = |values: &[f64]| {
+            let measure = |&value: &f64| Measure::new("x", [value, value], Target::AtLeast(0.5));
+            let mut measures: Vec<Measure> = values.iter().map(measure).collect();
+            measures.push(Measure::new("context", [0.0], Target::None));
+            let (figures, notes) = (vec![], vec![]);
+            Finding { name: "", title: "", claim: "", targets: "", measures, figures, notes }
+                .verdict()
+        };
+        assert_eq!(verdict(&[1.0, 1.0]), Some(Verdict::Reproduced));
+        assert_eq!(verdict(&[1.0, 0.0]), Some(Verdict::InPart));
+        assert_eq!(verdict(&[0.0]), Some(Verdict::NotReproduced));
+        assert_eq!(verdict(&[]), None);
+    }
+}

@@ -1,0 +1,255 @@
+//! The law `R = b - a exp(H)`: its fit, its forecast, and what its coefficients depend on.
+
+use entropy_core::{Forecast, PerformanceLaw};
+use figures::Figure;
+use figures::chart::{Axis, Chart, Mark, Series};
+
+use super::cell::{SeedRun, Study};
+use super::finding::Finding;
+use super::measure::{Measure, Target};
+use super::method::{GRPO, METHODS, Role};
+use crate::report::ENTROPY;
+use crate::run_law::CONFIDENCE;
+
+/// The law against a straight line.
+pub(super) fn law(study: &Study) -> Finding {
+    let laws = || study.grpo().iter().filter_map(fitted);
+    let pooled = pooled(study.grpo());
+    let ceiling = pooled.as_ref().and_then(|law| law.interval_ceiling(CONFIDENCE).ok());
+    let value = |number: fn(&PerformanceLaw) -> f64| pooled.as_ref().map_or(f64::NAN, number);
+    let measures = vec![
+        Measure::new(
+            "AIC of a straight line less that of the law",
+            laws().filter_map(|law| law.aic_over_linear()),
+            Target::AtLeast(2.0),
+        ),
+        Measure::new("R² of the law", laws().filter_map(|law| law.r_squared), Target::AtLeast(0.9)),
+        Measure::pooled(
+            "ceiling of all seeds' points, fraction right",
+            value(PerformanceLaw::ceiling),
+            ceiling,
+            Target::Between(0.0, 1.0),
+        ),
+        Measure::new("a", laws().map(|law| law.a), Target::None),
+        Measure::new("b", laws().map(|law| law.b), Target::None),
+        Measure::new(
+            "held-out accuracy over the last tenth",
+            study.grpo().iter().map(|run| run.mean_accuracy(0.9, 1.0)),
+            Target::None,
+        ),
+    ];
+    Finding {
+        name: "law",
+        title: "Reward follows R = −a exp(H) + b",
+        claim: "Validation reward is an exponential function of entropy in all runs (Equation 6, Figures 1 and 3), so a policy \
+                without entropy has met its ceiling, b − a.",
+        targets: "The law beats a straight line by 2 of AIC and explains 0.9 of the variance in each seed's evaluations; the \
+                  ceiling of all points together lies within what an accuracy can be. Where little entropy is spent, exp(H) \
+                  is nearly straight, and AIC cannot tell.",
+        measures,
+        figures: vec![scatter(study, "lm-law", &[GRPO], pooled.as_ref())],
+        notes: vec![],
+    }
+}
+
+/// The end of a run from its beginning.
+pub(super) fn forecast(study: &Study) -> Finding {
+    let mut measures = vec![];
+    for share in [0.15, 0.3] {
+        for (by, count) in [
+            ("updates", points_by_updates as fn(&SeedRun, f64) -> usize),
+            ("entropy spent", points_by_entropy),
+        ] {
+            let forecasts: Vec<(Forecast, f64)> = study
+                .grpo()
+                .iter()
+                .filter_map(|run| {
+                    let (entropy, reward) = run.law_points();
+                    let fitted = count(run, share);
+                    let forecast =
+                        Forecast::from_first(&entropy, &reward, fitted, CONFIDENCE).ok()?;
+                    Some((forecast, reward[fitted - 1] - reward.last()?))
+                })
+                .collect();
+            let what = format!("from the first {share} by {by}: error at the last evaluation");
+            let errors = forecasts.iter().map(|(one, _)| one.final_error.abs());
+            measures.push(Measure::new(&what, errors, Target::AtMost(0.05)));
+            let what = format!("from the first {share} by {by}: error of “as it is then”");
+            let errors = forecasts.iter().map(|(_, error)| error.abs());
+            measures.push(Measure::new(&what, errors, Target::None));
+            let what = format!(
+                "from the first {share} by {by}: later evaluations inside their 0.95 intervals, fraction"
+            );
+            let covered = forecasts.iter().filter_map(|(one, _)| one.covered);
+            measures.push(Measure::new(&what, covered, Target::AtLeast(0.8)));
+        }
+    }
+    Finding {
+        name: "forecast",
+        title: "The beginning of a run predicts its end",
+        claim: "Fitted to the first 15 % of the updates the law predicts later validation reward to about 1 %. Section 2.4 and \
+                Figure 5.",
+        targets: "Error at the last evaluation at most 0.05 (its own sampling error is 0.02), and 0.8 of the later \
+                  evaluations inside their intervals, which take points as independent.",
+        measures,
+        figures: vec![],
+        notes: vec![
+            "The entropy of the later evaluations is taken as known, as in the paper.".to_owned(),
+        ],
+    }
+}
+
+/// Distance of other estimators of the advantage from the law of GRPO.
+pub(super) fn algorithms(study: &Study) -> Finding {
+    let law = pooled(study.grpo());
+    let estimators = || METHODS.iter().filter(|method| method.role == Role::Estimator);
+    let names: Vec<&str> = std::iter::once(GRPO).chain(estimators().map(|one| one.name)).collect();
+    let error = |run: &SeedRun| {
+        let (entropy, reward) = run.law_points();
+        law.as_ref().and_then(|law| law.rmse_on(&entropy, &reward)).unwrap_or(f64::NAN)
+    };
+    let measures = names.iter().map(|&name| {
+        let target = if name == GRPO { Target::None } else { Target::AtMost(0.04) };
+        let what = format!("{name}: RMSE of the law of GRPO, fraction right");
+        Measure::new(&what, study.main(name).iter().map(error), target)
+    });
+    Finding {
+        name: "algorithms",
+        title: "Estimators of the advantage share one law",
+        claim: "GRPO, RLOO, REINFORCE++ and PRIME leave the coefficients of the law as they are: the algorithm decides neither. \
+                Section 2.4 and Figure 6.",
+        targets: "Evaluations of each estimator lie at most 0.04 (root mean square) from the law that is fitted to GRPO's: twice \
+                  the sampling error of one evaluation.",
+        measures: measures.collect(),
+        figures: vec![scatter(study, "lm-algorithms", &names, law.as_ref())],
+        notes: vec![],
+    }
+}
+
+/// Coefficients of the law by size of the model.
+pub(super) fn sizes(study: &Study) -> Finding {
+    let models = study.models();
+    let mut measures = vec![];
+    for (model, parameters) in &models {
+        let laws = || study.runs(model, GRPO).iter().filter_map(fitted);
+        for (name, coefficient) in COEFFICIENTS {
+            let what = format!("{name} of the model {model} ({parameters} parameters)");
+            measures.push(Measure::new(&what, laws().map(coefficient), Target::None));
+        }
+    }
+    for (name, coefficient) in COEFFICIENTS {
+        let slopes = study.grpo().iter().map(|run| {
+            let points = models.iter().filter_map(|(model, parameters)| {
+                let run = study.runs(model, GRPO).iter().find(|other| other.seed == run.seed)?;
+                Some(((*parameters as f64).ln(), coefficient(fitted(run)?)))
+            });
+            slope(&points.collect::<Vec<_>>())
+        });
+        let target = if name == "b" { Target::AtLeast(0.0) } else { Target::None };
+        let what = format!("slope of {name} over ln(parameters)");
+        measures.push(Measure::new(&what, slopes, target));
+    }
+    Finding {
+        name: "sizes",
+        title: "The coefficients follow the size of the model",
+        claim: "Within a family of models a and b change log-linearly with the number of parameters, and larger models end \
+                higher. Section 2.4 and Figure 5.",
+        targets: "b rises with the number of parameters.",
+        measures,
+        figures: vec![],
+        notes: vec!["Every size is warmed up by the same steps on the same answers.".to_owned()],
+    }
+}
+
+/// A coefficient of the law, with its name.
+type Coefficient = (&'static str, fn(PerformanceLaw) -> f64);
+
+/// The coefficients.
+const COEFFICIENTS: [Coefficient; 2] = [("a", |law| law.a), ("b", |law| law.b)];
+
+/// Least-squares slope; NaN with fewer than two points.
+fn slope(points: &[(f64, f64)]) -> f64 {
+    let count = points.len() as f64;
+    let mean = |part: fn(&(f64, f64)) -> f64| points.iter().map(part).sum::<f64>() / count;
+    let (x, y) = (mean(|point| point.0), mean(|point| point.1));
+    let products: f64 = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum();
+    let squares: f64 = points.iter().map(|point| (point.0 - x).powi(2)).sum();
+    products / squares
+}
+
+fn fitted(run: &SeedRun) -> Option<PerformanceLaw> {
+    let (entropy, reward) = run.law_points();
+    PerformanceLaw::fit(&entropy, &reward).ok()
+}
+
+fn pooled(runs: &[SeedRun]) -> Option<PerformanceLaw> {
+    let (mut entropy, mut reward) = (vec![], vec![]);
+    for run in runs {
+        let (of_entropy, of_reward) = run.law_points();
+        entropy.extend(of_entropy);
+        reward.extend(of_reward);
+    }
+    PerformanceLaw::fit(&entropy, &reward).ok()
+}
+
+/// Number of evaluations in this share of the run, at least 3.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a length")]
+fn points_by_updates(run: &SeedRun, share: f64) -> usize {
+    ((share * run.law_points().0.len() as f64).round() as usize).max(3)
+}
+
+/// Number of evaluations until this share of the entropy is spent, at least 3.
+fn points_by_entropy(run: &SeedRun, share: f64) -> usize {
+    let entropy = run.law_points().0;
+    let (Some(&start), Some(&end)) = (entropy.first(), entropy.last()) else { return 3 };
+    let bound = start - share * (start - end);
+    entropy.iter().take_while(|&&now| now > bound).count().max(3)
+}
+
+/// Entropy and accuracy of every evaluation, with the law of GRPO.
+fn scatter(study: &Study, stem: &str, methods: &[&str], law: Option<&PerformanceLaw>) -> Figure {
+    let mut series = vec![];
+    for (colour, method) in methods.iter().enumerate() {
+        let points = study.main(method).iter().flat_map(|run| {
+            let (entropy, reward) = run.law_points();
+            entropy.into_iter().zip(reward).collect::<Vec<_>>()
+        });
+        let points: Vec<(f64, f64)> = points.collect();
+        if !points.is_empty() {
+            series.push(Series::new(method, colour, Mark::Points, points));
+        }
+    }
+    let entropies = || series.iter().flat_map(|one| one.points.iter().map(|point| point.0));
+    let x = Axis::around("Entropy (nats per token)", entropies(), true, 0.02);
+    if let Some(law) = law {
+        let curve = (0..=60).map(|step| {
+            let entropy = x.low + f64::from(step) / 60.0 * (x.high - x.low);
+            (entropy, law.predict(entropy))
+        });
+        series.push(Series::new("law of GRPO", methods.len(), Mark::Line, curve.collect()));
+    }
+    let y = Axis::around("Held-out accuracy", series.iter().flat_map(Series::heights), false, 0.05);
+    let y = Axis { high: y.high.min(1.0), ..y };
+    Figure {
+        chart: Chart {
+            stem: stem.to_owned(),
+            title: format!("{ENTROPY} and held-out accuracy"),
+            description: "Accuracy rises as entropy falls.".to_owned(),
+            x,
+            y,
+            series,
+        },
+        caption: "A point is an evaluation; training goes from right to left.".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_slope_is_that_of_the_line() {
+        assert!((slope(&[(0.0, 1.0), (1.0, 3.0), (2.0, 5.0)]) - 2.0).abs() < 1e-15);
+        assert!(slope(&[(1.0, 1.0)]).is_nan());
+    }
+}

@@ -1,0 +1,138 @@
+//! One number of a finding over the seeds, and its target.
+
+use entropy_core::Interval;
+use figures::number_format::significant;
+use serde::Serialize;
+
+use crate::run_law::CONFIDENCE;
+
+/// A quantity measured once a seed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Measure {
+    /// Quantity measured, in words, with its unit.
+    pub quantity: String,
+    /// One value a seed; those that could not be measured are left out.
+    pub values: Vec<f64>,
+    /// Interval of their mean, or that of the fit which the only value is of; none of one value.
+    pub interval: Option<Interval>,
+    /// Values that it is to have.
+    pub target: Target,
+}
+
+/// Target of a [`Measure`], met if the whole interval of the mean lies there.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Target {
+    /// This or more.
+    AtLeast(f64),
+    /// This or less.
+    AtMost(f64),
+    /// Within both ends.
+    Between(f64, f64),
+    /// Nothing: reported for context.
+    None,
+}
+
+impl Target {
+    /// Returns true if a value meets the target; none without a target.
+    fn is_met(self, value: f64) -> Option<bool> {
+        match self {
+            Self::AtLeast(low) => Some(value >= low),
+            Self::AtMost(high) => Some(value <= high),
+            Self::Between(low, high) => Some((low..=high).contains(&value)),
+            Self::None => None,
+        }
+    }
+
+    /// `≥ 0.5`, `≤ 0.5`, `0 to 1` or a dash.
+    pub fn text(self) -> String {
+        match self {
+            Self::AtLeast(low) => format!("≥ {low}"),
+            Self::AtMost(high) => format!("≤ {high}"),
+            Self::Between(low, high) => format!("{low} to {high}"),
+            Self::None => "–".to_owned(),
+        }
+    }
+}
+
+impl Measure {
+    /// A measure of values that are finite.
+    pub fn new(quantity: &str, values: impl IntoIterator<Item = f64>, target: Target) -> Self {
+        let values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
+        let interval = Interval::of_mean(&values, CONFIDENCE).ok();
+        Self { quantity: quantity.to_owned(), values, interval, target }
+    }
+
+    /// A measure of all seeds together, with the interval of the fit that it is of.
+    pub fn pooled(quantity: &str, value: f64, interval: Option<Interval>, target: Target) -> Self {
+        Self { interval, ..Self::new(quantity, [value], target) }
+    }
+
+    /// Mean over the seeds; NaN without any.
+    pub fn mean(&self) -> f64 {
+        self.values.iter().sum::<f64>() / self.values.len() as f64
+    }
+
+    /// Returns true if the whole interval meets the target, false where there is no interval; none without a target.
+    pub fn met(&self) -> Option<bool> {
+        self.target.is_met(0.0)?;
+        let ends = self.interval.map(|interval| [interval.low, interval.high]);
+        Some(ends.is_some_and(|ends| ends.iter().all(|&end| self.target.is_met(end) == Some(true))))
+    }
+
+    /// Number of seeds that meet the target by themselves.
+    pub fn seeds_met(&self) -> usize {
+        self.values.iter().filter(|&&value| self.target.is_met(value) == Some(true)).count()
+    }
+
+    /// `0.50 [0.40, 0.60]`; the mean alone without an interval, a dash without values.
+    pub fn text(&self) -> String {
+        let number = |value: f64| significant(value, 3);
+        match (self.values.is_empty(), self.interval) {
+            (true, _) => "–".to_owned(),
+            (false, None) => number(self.mean()),
+            (false, Some(interval)) => {
+                let [mean, low, high] = [self.mean(), interval.low, interval.high].map(number);
+                format!("{mean} [{low}, {high}]")
+            }
+        }
+    }
+
+    /// `yes`, `no` or a dash, with the number of seeds that meet the target.
+    pub fn met_text(&self) -> String {
+        let word = match self.met() {
+            Some(true) => "yes",
+            Some(false) => "**no**",
+            None => return "–".to_owned(),
+        };
+        format!("{word}, {} of {}", self.seeds_met(), self.values.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// t(0.975; 2) = 4.302652730; the deviation of 1, 2, 3 is 1.
+    #[test]
+    fn a_target_is_met_by_the_whole_interval() {
+        let measure = |target| Measure::new("x", [1.0, 2.0, 3.0], target);
+        let half = 4.302_652_730 / 3.0_f64.sqrt();
+        let interval = measure(Target::None).interval.unwrap();
+        assert!((interval.low - 2.0 + half).abs() < 1e-9);
+        assert_eq!(measure(Target::None).met(), None);
+        assert_eq!(measure(Target::AtLeast(interval.low)).met(), Some(true));
+        assert_eq!(measure(Target::AtLeast(interval.low + 1e-9)).met(), Some(false));
+        assert_eq!(measure(Target::AtMost(interval.high)).met(), Some(true));
+        assert_eq!(measure(Target::Between(-1.0, 4.0)).met(), Some(false));
+        assert_eq!(measure(Target::AtLeast(1.5)).seeds_met(), 2);
+        assert_eq!(measure(Target::AtLeast(1.5)).met_text(), "**no**, 2 of 3");
+    }
+
+    #[test]
+    fn one_seed_decides_nothing() {
+        let measure = Measure::new("x", [1.0, f64::NAN], Target::AtLeast(0.0));
+        assert_eq!((measure.met(), measure.text().as_str()), (Some(false), "1.00"));
+        assert_eq!(Measure::new("x", [], Target::None).text(), "–");
+    }
+}

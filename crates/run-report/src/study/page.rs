@@ -1,0 +1,215 @@
+//! The findings for people: an HTML page, and the page of the book.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use figures::chart_svg::standalone_svg;
+use figures::html::{Column, Table, escape, paragraph};
+use figures::{Block, Figure, Page, Section};
+
+use super::finding::{Finding, Verdict};
+use super::measure::Measure;
+use whole_file::{WriteError, write_atomically};
+
+/// Setting of a study, for the pages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    /// Command that runs it again.
+    pub command: String,
+    /// Models, seeds and steps, a sentence.
+    pub summary: String,
+    /// True if targets are judged: a quick run is too short for them.
+    pub has_verdicts: bool,
+}
+
+const TITLE: &str = "The paper's findings in a language model";
+
+/// The page with all figures.
+fn html(findings: &[Finding], setting: &Setting) -> Page {
+    let verdict = |finding: &Finding| match finding.verdict().filter(|_| setting.has_verdicts) {
+        Some(verdict) => format!("{}, {}", verdict.text(), finding.score()),
+        None => String::new(),
+    };
+    let section = |finding: &Finding| {
+        let mut text = paragraph(&format!("Claim: {}", finding.claim));
+        text += &paragraph(&format!("Targets: {}", finding.targets));
+        text += &paragraph(&verdict(finding));
+        text.extend(finding.notes.iter().map(|note| paragraph(note)));
+        let blocks = vec![
+            Block::Html(text),
+            Block::Figures(finding.figures.clone()),
+            Block::Html(measures(&finding.measures, setting)),
+        ];
+        Section::new(finding.name, finding.title, blocks)
+    };
+    Page {
+        title: TITLE.to_owned(),
+        headline: headline(findings, setting),
+        introduction: vec![setting.summary.clone()],
+        sections: findings.iter().map(section).collect(),
+        command: setting.command.clone(),
+        footer:
+            "<p>The paper: <a href=\"https://arxiv.org/abs/2505.22617\">arXiv:2505.22617</a>.</p>\n"
+                .to_owned(),
+        style: String::new(),
+    }
+}
+
+fn measures(measures: &[Measure], setting: &Setting) -> String {
+    let columns = [
+        (Column::Text, "Measured"),
+        (Column::Number, "Mean [0.95 interval]"),
+        (Column::Number, "Target"),
+        (Column::Text, "Met, by seeds"),
+    ];
+    let mut table = Table::new("", &columns);
+    for measure in measures {
+        let met = if setting.has_verdicts {
+            measure.met_text().replace("**", "")
+        } else {
+            "–".to_owned()
+        };
+        table.row(&[measure.quantity.clone(), measure.text(), measure.target.text(), met]);
+    }
+    table.html()
+}
+
+/// `Of 8 findings, 5 reproduced, 2 in part, 1 not reproduced.`
+pub fn headline(findings: &[Finding], setting: &Setting) -> String {
+    if !setting.has_verdicts {
+        return "A quick look: fewer seeds and steps, no verdicts.".to_owned();
+    }
+    let count = |verdict| findings.iter().filter(|one| one.verdict() == Some(verdict)).count();
+    format!(
+        "Of {} findings, {} reproduced, {} in part, {} not reproduced.",
+        findings.len(),
+        count(Verdict::Reproduced),
+        count(Verdict::InPart),
+        count(Verdict::NotReproduced)
+    )
+}
+
+/// The findings as sections of Markdown; figures stand at `images/STEM.svg`.
+fn markdown(findings: &[Finding], setting: &Setting) -> String {
+    let mut text = format!("{} {}\n", headline(findings, setting), setting.summary);
+    for finding in findings {
+        let verdict = finding.verdict().map_or("no target", Verdict::text);
+        let _ = write!(
+            text,
+            "\n## {}\n\n{}\n\nTargets: {}\n\n{}: **{verdict}**.\n",
+            finding.title,
+            finding.claim,
+            finding.targets,
+            finding.score()
+        );
+        if let Some(figure) = finding.figures.first() {
+            let (title, stem) = (escape(&figure.chart.title), &figure.chart.stem);
+            let _ = write!(text, "\n![{title}](images/language-model/{stem}.svg)\n");
+        }
+        text +=
+            "\n| measured | mean [0.95 interval] | target | met, by seeds |\n|---|---|---|---|\n";
+        for measure in &finding.measures {
+            let (mean, target) = (measure.text(), measure.target.text());
+            let _ = writeln!(
+                text,
+                "| {} | {mean} | {target} | {} |",
+                measure.quantity,
+                measure.met_text()
+            );
+        }
+        for note in &finding.notes {
+            let _ = write!(text, "\n{note}\n");
+        }
+    }
+    text
+}
+
+/// Writes `report.html`, `reproduce.json` and `figures/STEM.svg` into a folder, and returns the path of the page.
+///
+/// # Errors
+///
+/// [`WriteError`], naming the first file that could not be written.
+pub fn write(
+    findings: &[Finding],
+    setting: &Setting,
+    folder: &Path,
+) -> Result<PathBuf, WriteError> {
+    let report = folder.join("report.html");
+    write_atomically(&report, html(findings, setting).html().as_bytes())?;
+    write_json(findings, &folder.join("reproduce.json"))?;
+    write_figures(findings.iter().flat_map(|finding| &finding.figures), &folder.join("figures"))?;
+    Ok(report)
+}
+
+/// Writes the page of the book, `language-model.md`, with `language-model.json` and the first figure of each finding.
+///
+/// # Errors
+///
+/// [`WriteError`], naming the first file that could not be written.
+pub fn write_book(findings: &[Finding], setting: &Setting, docs: &Path) -> Result<(), WriteError> {
+    let text = format!("{INTRODUCTION}{}{FOOTER}", markdown(findings, setting));
+    write_atomically(&docs.join("language-model.md"), text.as_bytes())?;
+    write_json(findings, &docs.join("language-model.json"))?;
+    let first = findings.iter().filter_map(|finding| finding.figures.first());
+    write_figures(first, &docs.join("images/language-model"))
+}
+
+fn write_json(findings: &[Finding], path: &Path) -> Result<(), WriteError> {
+    let mut json = serde_json::to_vec_pretty(findings).expect("findings are JSON");
+    json.push(b'\n');
+    write_atomically(path, &json)
+}
+
+fn write_figures<'a>(
+    figures: impl Iterator<Item = &'a Figure>,
+    folder: &Path,
+) -> Result<(), WriteError> {
+    fs::create_dir_all(folder).map_err(WriteError::of(folder, "create the folder"))?;
+    for Figure { chart, .. } in figures {
+        write_atomically(
+            &folder.join(format!("{}.svg", chart.stem)),
+            standalone_svg(chart).as_bytes(),
+        )?;
+    }
+    Ok(())
+}
+
+const INTRODUCTION: &str = "\
+# Findings in a language model
+
+`llm-trainer reproduce` repeats the findings of Cui et al. (arXiv:2505.22617) on transformers, in the loop that trains 7B.
+
+```sh
+llm-trainer reproduce               # all findings; writes runs/language-model/report.html
+llm-trainer reproduce --quick       # the smallest model, half the steps, two seeds, no verdicts
+llm-trainer reproduce --docs docs   # this page, its figures and language-model.json
+```
+
+A question asks which operation makes `20?3=17`: 1 for +, 2 for -, 3 for *. Half of the questions are sums. The model is warmed up on a
+teacher that guesses: 1 in 0.6, 2 in 0.3, 3 in 0.1 of the answers, whatever the question. To answer 1 always is right in half of the questions and
+costs all entropy. To look at the numbers takes answers that are rarely tried. The task was chosen for this
+([what else was tried](#what-else-was-tried)): it says that the mechanism works in a language model, not how often tasks are like this.
+
+Targets were fixed before the run. One is met if the whole 0.95 interval (Student's t over the seeds) meets it; the last column
+counts the seeds that meet it by themselves.
+
+";
+
+const FOOTER: &str = "
+## What else was tried
+
+One or three seeds each, models of 0.1 and 0.3 million parameters. Nothing separated the methods with an interval:
+
+- Sums of one to three digits, answered directly or worked out, with slips in 0.1 to 0.95 of the answers. The slips alone explored
+  enough, and GRPO was never flat.
+- Sums of two digits by a teacher that carries by chance in 0.01 to 0.1 of the answers. With one warm-up Clip-Cov ended 0.14 above
+  a flat GRPO, with the next all were equal.
+- Chains of additions and products of two to six numbers, worked or direct: the worked answers were never learnt.
+- Two operations at once, `9 5 9 > 63`. GRPO was flat at 0.25, KL-Cov reached 0.28, Clip-Cov lost the format of the answer.
+- This task with an answer `#### 1` of seven tokens. Both methods broke through, but a collapsed policy lost the format now and then.
+
+---
+
+← [Findings](reproduce.md) · [Contents](README.md) · [Benchmarks](benchmarks.md) →
+";
