@@ -53,6 +53,9 @@ pub(super) fn run(
         toml::toml! {
             [training]
             steps = steps
+
+            [evaluation]
+            every = 10
         },
     );
     let section = table.get_mut("model").and_then(Value::as_table_mut).context("no [model]")?;

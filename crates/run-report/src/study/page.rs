@@ -92,7 +92,8 @@ pub fn headline(findings: &[Finding], setting: &Setting) -> String {
 
 /// The findings as sections of Markdown; figures stand at `images/STEM.svg`.
 fn markdown(findings: &[Finding], setting: &Setting) -> String {
-    let mut text = format!("{} {}\n", headline(findings, setting), setting.summary);
+    let (first, command) = (headline(findings, setting), &setting.command);
+    let mut text = format!("{first} {} `{command} --docs docs`\n", setting.summary);
     for finding in findings {
         let verdict = finding.verdict().map_or("no target", Verdict::text);
         let _ = write!(
