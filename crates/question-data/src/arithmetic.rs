@@ -118,6 +118,13 @@ impl ArithmeticTask {
                 self.largest.to_string(),
                 "no less than the smallest number of the most digits",
             ),
+            // Of 1 and 1 every operation has another value; of 0 and 0 none has.
+            (
+                !self.ask_operation || self.largest > 0,
+                "largest",
+                self.largest.to_string(),
+                "at least 1 where ask_operation is true",
+            ),
             (
                 !(self.ask_operation && self.word_problems),
                 "ask_operation",

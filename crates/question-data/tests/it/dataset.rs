@@ -336,6 +336,13 @@ fn an_operation_cannot_be_asked_for_in_a_story_or_beyond_the_largest_operand() {
         message(ArithmeticTask { word_problems: true, ..operations_asked() }),
         "arithmetic: `data.arithmetic.ask_operation` is true, expected false where word_problems is true"
     );
+    // Of 0 and 0 alone no operation could be told: the task would be looked for without end.
+    assert_eq!(
+        message(ArithmeticTask { digits: (1, 1), largest: 0, ..operations_asked() }),
+        "arithmetic: `data.arithmetic.largest` is 0, expected at least 1 where ask_operation is true"
+    );
+    let smallest = ArithmeticTask { digits: (1, 1), largest: 1, ..operations_asked() };
+    assert!(!smallest.questions(Split::Train).unwrap().is_empty());
     assert_eq!(
         message(ArithmeticTask { digits: (2, 2), largest: 9, ..operations_asked() }),
         "arithmetic: `data.arithmetic.largest` is 9, expected no less than the smallest number of the most digits"

@@ -115,7 +115,7 @@ impl Scores {
         Ok(Self { samples: set.samples, right })
     }
 
-    /// Fraction of right responses, over the questions at `places` that are chosen.
+    /// Fraction of right responses to the questions that are chosen by their places; NaN if none is.
     pub fn accuracy(&self, chosen: impl Fn(usize) -> bool) -> f64 {
         let rows = self.right.iter().enumerate().filter(|(place, _)| chosen(*place));
         let (count, right) =
