@@ -70,8 +70,9 @@ impl Pool<'_> {
                 for one in &running {
                     pass_on(interruption, &one.child);
                 }
-                failure = Some(interruption.into());
+                self.progress.say(&format!("{interruption}; the same command goes on"));
                 self.progress.interrupt();
+                failure = Some(interruption.into());
             }
             std::thread::sleep(INTERVAL);
             for index in (0..running.len()).rev() {
