@@ -143,7 +143,7 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
     ("docs/architecture.md", "custom_loss", Elsewhere("crates/rl-losses/tests/it/own_loss.rs")),
     (
         "docs/architecture.md",
-        "custom_reward",
+        "custom_run",
         Elsewhere("crates/llm-trainer/tests/trainer/examples.rs: a smaller model"),
     ),
     (
