@@ -30,12 +30,13 @@ pub(super) fn warmup(model: Model, seed: u64, output: &Path) -> anyhow::Result<T
     Ok(table)
 }
 
-/// A run of a method.
+/// A run of a method on a model that `warmup` holds.
 pub(super) fn run(
+    model: Model,
     method: &Method,
     seed: u64,
     steps: i64,
-    model: &Path,
+    warmup: &Path,
     output: &Path,
 ) -> anyhow::Result<Table> {
     let mut table: Table = RUN.parse()?;
@@ -47,12 +48,15 @@ pub(super) fn run(
         algorithm.remove("policy_loss");
     }
     merge(&mut table, settings);
-    let absolute = std::path::absolute(model)?;
+    let (absolute, rate) = (std::path::absolute(warmup)?, model.learning_rate);
     merge(
         &mut table,
         toml::toml! {
             [training]
             steps = steps
+
+            [optimizer]
+            learning_rate = rate
 
             [evaluation]
             every = 10
@@ -126,9 +130,10 @@ mod tests {
             assert_eq!(i64::try_from(config.model.num_hidden_layers), Ok(model.sizes[2]));
         }
         for method in METHODS {
-            let table = run(&method, 7, 50, Path::new("w"), Path::new("r")).unwrap();
+            let table = run(MODELS[1], &method, 7, 50, Path::new("w"), Path::new("r")).unwrap();
             let run = Run::load(&write(&table), &[]).unwrap();
             assert_eq!(run.config().training.steps, 50, "{}", method.name);
+            assert_eq!(run.config().optimizer.learning_rate.to_bits(), 2e-4_f64.to_bits());
         }
     }
 }

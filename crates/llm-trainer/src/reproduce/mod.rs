@@ -123,7 +123,8 @@ impl Plan {
             for (model, method) in self.cells() {
                 let name = format!("{}-{}-{seed}", model.name, method.name);
                 let (from, to) = (self.warmup(model, seed), self.run(model, method, seed));
-                let config = self.write(&name, &run(method, seed, self.steps, &from, &to)?)?;
+                let config =
+                    self.write(&name, &run(model, method, seed, self.steps, &from, &to)?)?;
                 let evaluate = evaluate(&to, questions, &self.end(model, method, seed));
                 let train = vec!["train".into(), config.into()];
                 jobs.push(Job { name, commands: vec![train, evaluate] });

@@ -21,32 +21,46 @@ pub struct RewardInput<'a> {
     pub truncated: bool,
 }
 
-/// A custom reward function of a single response, in reward units; the penalty of `reward.overlong` is added to it.
+/// Rewards of a batch of responses, in their order.
+type OfBatch = dyn Fn(&[RewardInput<'_>]) -> anyhow::Result<Vec<f64>> + Send + Sync;
+
+/// A custom reward of responses, in reward units; the penalty of `reward.overlong` is added to it.
 ///
-/// The function is called once per response, in the order of the responses, on one thread. It must be deterministic on every
+/// It is asked once for all responses that a process has sampled, in their order, on one thread. It must be deterministic on every
 /// rank: otherwise a run can neither be repeated nor resumed.
 #[derive(Clone)]
-pub struct CustomReward(Arc<dyn Fn(RewardInput<'_>) -> f64 + Send + Sync>);
+pub struct CustomReward(Arc<OfBatch>);
 
 impl CustomReward {
-    /// Wraps a reward function.
+    /// Wraps a reward function of a single response.
     pub fn new(reward: impl Fn(RewardInput<'_>) -> f64 + Send + Sync + 'static) -> Self {
+        Self::of_batches(move |batch| Ok(batch.iter().map(|&one| reward(one)).collect()))
+    }
+
+    /// Wraps a reward function of all responses of a batch: one number each, in their order. An error ends the run.
+    pub fn of_batches(
+        reward: impl Fn(&[RewardInput<'_>]) -> anyhow::Result<Vec<f64>> + Send + Sync + 'static,
+    ) -> Self {
         Self(Arc::new(reward))
     }
 
-    /// Computes the reward of a response.
+    /// Computes the rewards of a batch.
     ///
     /// # Errors
     ///
-    /// If the reward is not a finite number.
-    pub(super) fn of(&self, judged: RewardInput<'_>) -> anyhow::Result<f64> {
-        let reward = (self.0)(judged);
-        anyhow::ensure!(
-            reward.is_finite(),
-            "question {}: the reward of a response is {reward}, expected a finite number",
-            judged.question.id
-        );
-        Ok(reward)
+    /// If the function fails, or does not return one finite number a response.
+    pub(super) fn of(&self, batch: &[RewardInput<'_>]) -> anyhow::Result<Vec<f64>> {
+        let rewards = (self.0)(batch)?;
+        let (count, expected) = (rewards.len(), batch.len());
+        anyhow::ensure!(count == expected, "{count} rewards of {expected} responses");
+        for (reward, input) in std::iter::zip(&rewards, batch) {
+            anyhow::ensure!(
+                reward.is_finite(),
+                "question {}: the reward of a response is {reward}, expected a finite number",
+                input.question.id
+            );
+        }
+        Ok(rewards)
     }
 }
 

@@ -53,13 +53,18 @@ impl Judge<'_> {
         Ok(self.stop_strings.map_or(text.as_str(), |stops| stops.cut(&text)).to_owned())
     }
 
-    /// Reward of a judged response, in reward units.
-    pub(super) fn reward(&self, judged: RewardInput<'_>) -> anyhow::Result<f64> {
-        let punishment = self.overlong.map_or(0.0, |overlong| overlong.penalty(judged.tokens));
+    /// Rewards of judged responses, in their order, in reward units.
+    ///
+    /// # Errors
+    ///
+    /// If a custom reward fails.
+    pub(super) fn rewards(&self, judged: &[RewardInput<'_>]) -> anyhow::Result<Vec<f64>> {
         let earned = match self.own {
             Some(own) => own.of(judged)?,
-            None => self.reward.of(judged.verdict),
+            None => judged.iter().map(|one| self.reward.of(one.verdict)).collect(),
         };
-        Ok(earned + punishment)
+        let penalty = |tokens| self.overlong.map_or(0.0, |overlong| overlong.penalty(tokens));
+        let both = std::iter::zip(earned, judged);
+        Ok(both.map(|(earned, one)| earned + penalty(one.tokens)).collect())
     }
 }

@@ -126,6 +126,7 @@ pub(super) fn record_rollout(
         metrics.insert(metric!("actor/reference_kl"), divergence);
     }
     record_covariances(metrics, advantage, &old.log_prob);
+    record_covariances_by_difficulty(metrics, scored);
     record_theory(metrics, advantage, old);
 }
 
@@ -201,6 +202,29 @@ fn record_covariances(metrics: &mut StepMetrics, advantage: &[f64], log_prob: &[
         .map(|(advantage, log_prob)| log_prob.exp() * advantage)
         .collect();
     metrics.insert(metric!("cov/theorem1"), mean(&token_covariances(&weighted, log_prob)));
+}
+
+/// Records the covariance among the responses to a prompt: of the prompts that are solved in half of them or more, and of the others.
+fn record_covariances_by_difficulty(metrics: &mut StepMetrics, scored: &ScoredRollout) {
+    let size = scored.group_size();
+    let (mut easy, mut hard) = (vec![], vec![]);
+    for (group, samples) in scored.samples.chunks(size.max(1)).enumerate() {
+        let span = scored.layout.span(group * size..group * size + samples.len());
+        if span.is_empty() {
+            continue;
+        }
+        let (advantage, log_prob) = (&scored.advantage[span.clone()], &scored.old.log_prob[span]);
+        let covariance = mean(&token_covariances(advantage, log_prob));
+        let right = samples.iter().filter(|sample| sample.verdict.is_right()).count();
+        if 2 * right >= samples.len() { easy.push(covariance) } else { hard.push(covariance) }
+    }
+    for (name, covariances) in
+        [(metric!("cov/easy_prompts"), easy), (metric!("cov/hard_prompts"), hard)]
+    {
+        if !covariances.is_empty() {
+            metrics.insert(name, mean(&covariances));
+        }
+    }
 }
 
 /// Records bytes sent and seconds waited by this rank since `before`; nothing for a single process.
@@ -299,4 +323,42 @@ pub(super) fn describe_samples(
 
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use reward_math::{How, Rung};
+    use rl_losses::AdvantageEstimator;
+
+    use super::super::rollout::Sample;
+    use super::*;
+
+    /// Groups of four responses of one token. Means -2 and 0: (3·1·1 + (-3)·(-3)) / 4 = 3, and its negative.
+    #[test]
+    fn prompts_that_are_solved_in_half_of_their_responses_are_easy() {
+        let how = || How { rung: Rung::Spelling, response: None, ground_truth: None };
+        let sample = |right: bool| Sample {
+            sequence: Sequence::new(vec![1], vec![2]),
+            rollout_log_prob: vec![-1.0],
+            truncated: false,
+            text: String::new(),
+            verdict: if right {
+                Verdict::Right { how: how() }
+            } else {
+                Verdict::Wrong { how: how() }
+            },
+            reward: f64::from(u8::from(right)),
+        };
+        let right = [true, true, false, false, true, false, false, false];
+        let log_prob = vec![-1.0, -1.0, -1.0, -5.0, -5.0, -1.0, -1.0, -1.0];
+        let old = Statistics { entropy: vec![0.5; log_prob.len()], log_prob };
+        let samples = right.map(sample).to_vec();
+        let estimator = AdvantageEstimator::default();
+        let mut scored = ScoredRollout::new(samples, 2, old, None, None, &estimator).unwrap();
+        scored.advantage = vec![1.0, 1.0, 1.0, -3.0, 3.0, -1.0, -1.0, -1.0];
+        let mut metrics = StepMetrics::new(1);
+        record_covariances_by_difficulty(&mut metrics, &scored);
+        assert_eq!(metrics.get("cov/easy_prompts"), Some(3.0));
+        assert_eq!(metrics.get("cov/hard_prompts"), Some(-3.0));
+    }
 }

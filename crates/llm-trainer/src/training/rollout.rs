@@ -192,32 +192,40 @@ impl SamplingPass<'_> {
 
     /// The judged responses with their rewards.
     fn rewarded(&self, prompts: &[&Prompt], places: Places) -> anyhow::Result<Vec<Sample>> {
-        let mut samples = Vec::with_capacity(places.len());
-        for (index, place) in places.into_iter().enumerate() {
-            let graded = place.into_inner().expect("every response ends and is judged")?;
+        let graded = places
+            .into_iter()
+            .map(|place| place.into_inner().expect("every response ends and is judged"))
+            .collect::<Result<Vec<Graded>, _>>()?;
+        let prompt = |index: usize| prompts[index / self.options.samples];
+        let judged: Vec<RewardInput<'_>> = graded
+            .iter()
+            .enumerate()
+            .map(|(index, one)| RewardInput {
+                question: &prompt(index).question,
+                response: &one.text,
+                verdict: &one.verdict,
+                tokens: one.response.token_ids.len(),
+                truncated: one.truncated(),
+            })
+            .collect();
+        let rewards = self.judge.rewards(&judged)?;
+        let sample = |(index, (graded, reward)): (usize, (Graded, f64))| {
             let truncated = graded.truncated();
             let Graded { response, text, verdict } = graded;
-            let judged = RewardInput {
-                question: &prompts[index / self.options.samples].question,
-                response: &text,
-                verdict: &verdict,
-                tokens: response.token_ids.len(),
+            Sample {
                 truncated,
-            };
-            samples.push(Sample {
-                truncated,
-                reward: self.judge.reward(judged)?,
+                reward,
                 sequence: Sequence {
-                    prompt: prompts[index / self.options.samples].tokens.clone(),
+                    prompt: prompt(index).tokens.clone(),
                     response: response.token_ids,
                     mask: response.mask,
                 },
                 rollout_log_prob: response.log_prob,
                 text,
                 verdict,
-            });
-        }
-        Ok(samples)
+            }
+        };
+        Ok(graded.into_iter().zip(rewards).enumerate().map(sample).collect())
     }
 }
 

@@ -27,6 +27,7 @@ use training_run::metrics::StepMetrics;
 use training_run::resume::Change;
 
 use super::checkpoint::{self, Snapshot};
+use super::custom_loss::CustomLoss;
 use super::custom_reward::CustomReward;
 use super::measurement::{record_rollout, record_update};
 use super::probe::EntropyProbe;
@@ -56,6 +57,8 @@ pub struct Trainer {
     sampler: Sampler,
     recorder: Recorder,
     state: TrainerState,
+    /// Loss in place of the configured one.
+    custom_loss: Option<CustomLoss>,
     notes: Vec<String>,
 }
 
@@ -79,6 +82,14 @@ impl Trainer {
     #[must_use]
     pub fn with_reward(mut self, reward: CustomReward) -> Self {
         self.sampler.rewarder.custom_reward = Some(reward);
+        self
+    }
+
+    /// Replaces the formula of `algorithm.policy_loss` by a custom loss, on every rank; the selection of tokens stays. Metrics and
+    /// checkpoints are as of any run; a run that resumes has to be given the loss again.
+    #[must_use]
+    pub fn with_loss(mut self, loss: CustomLoss) -> Self {
+        self.custom_loss = Some(loss);
         self
     }
 
@@ -189,7 +200,8 @@ impl Trainer {
     }
 
     fn plan<'a>(&self, scored: &'a ScoredRollout) -> anyhow::Result<UpdatePlan<'a>> {
-        UpdatePlan::new(self.config(), &self.state, scored)
+        let plan = UpdatePlan::new(self.config(), &self.state, scored)?;
+        Ok(plan.with_loss(self.custom_loss.as_ref()))
     }
 
     /// Updates by every mini-batch of every epoch, and measures how this changes the entropy of some states.

@@ -12,6 +12,7 @@ use rl_losses::{
 };
 
 use super::adamw::{AdamW, StepOutcome};
+use super::custom_loss::{CustomLoss, evaluate};
 pub use super::local_shard::Buckets;
 use super::local_shard::LocalShard;
 use super::policy_pass::{Cotangent, PolicyPass, Sequence, Statistics};
@@ -44,10 +45,12 @@ pub struct UpdateBatch<'a> {
 }
 
 /// Objective that a step's updates minimise.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Objective {
     /// The policy loss.
     pub policy_loss: PolicyLoss,
+    /// Loss that is evaluated in its place, on its selection of tokens.
+    pub custom_loss: Option<CustomLoss>,
     /// Aggregation of the tokens' terms to one number.
     pub aggregation: Aggregation,
     /// Weight of the entropy bonus, reward per nat.
@@ -251,7 +254,7 @@ impl<'a> MiniBatch<'a> {
             plan.reweight(weights);
         }
         let LossOutput { value, mut grad_log_prob, sums } =
-            loss.evaluate(&tokens, plan.part(0..tokens.len()));
+            evaluate(loss, objective.custom_loss.as_ref(), &tokens, plan.part(0..tokens.len()));
         let weights = plan.weights();
         let mut divergence = 0.0;
         if let (Some((estimator, coefficient)), Some(reference)) =

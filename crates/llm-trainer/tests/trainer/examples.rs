@@ -3,9 +3,9 @@
 use crate::fixture::{directory, one_thread};
 use crate::training_run::{column, steps, write_config};
 
-#[path = "../../examples/custom_reward.rs"]
+#[path = "../../examples/custom_run.rs"]
 #[expect(dead_code, reason = "its `main` is for the command line")]
-mod custom_reward;
+pub(crate) mod custom_run;
 #[path = "../../examples/minimal_loop.rs"]
 #[expect(dead_code, reason = "its `main` is for the command line")]
 mod minimal_loop;
@@ -36,7 +36,7 @@ fn a_run_with_a_reward_of_its_own_is_trained_by_it() {
     let root = tempfile::tempdir().unwrap();
     let config = write_config(root.path());
     let mut out = Vec::new();
-    let run = custom_reward::run(&config, &["training.steps=2".to_owned()], &mut out).unwrap();
+    let run = custom_run::run(&config, &["training.steps=2".to_owned()], &mut out).unwrap();
     let logged = column(&steps(root.path()), "critic/rewards/mean");
     assert_eq!(logged.len(), 2);
     for step in 1..=2 {
@@ -59,4 +59,22 @@ fn a_run_with_a_reward_of_its_own_is_trained_by_it() {
         assert!((mean - logged[step - 1]).abs() < 1e-12 && rewards.len() == 12);
     }
     assert!(String::from_utf8(out).unwrap().starts_with("step   1 of 2  reward "));
+}
+
+/// The loss is no part of a checkpoint; given again, the run goes on to the bit.
+#[test]
+fn a_run_with_a_loss_of_its_own_resumes() {
+    one_thread();
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let train = |root: &tempfile::TempDir, steps: u64| {
+        let overrides = [format!("training.steps={steps}"), "checkpoint.every=1".to_owned()];
+        custom_run::run(&write_config(root.path()), &overrides, &mut Vec::new()).unwrap();
+    };
+    train(&folders[0], 3);
+    train(&folders[1], 1);
+    train(&folders[1], 3);
+    for name in ["actor/pg_loss", "actor/grad_norm", "actor/entropy"] {
+        let [unbroken, resumed] = folders.each_ref().map(|root| column(&steps(root.path()), name));
+        assert_eq!((unbroken.len(), &unbroken), (3, &resumed), "{name}");
+    }
 }

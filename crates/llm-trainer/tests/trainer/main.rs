@@ -6,6 +6,7 @@ mod broken_checkpoint;
 mod cli;
 mod code_rewards;
 mod control;
+mod custom_reward;
 mod device;
 mod dynamic_sampling;
 mod entropy_band;

@@ -2,16 +2,17 @@
 
 use decoder::model::Decoder;
 use llm_trainer::host_memory::Memory;
-use llm_trainer::training::StepKey;
 use llm_trainer::training::adamw::AdamW;
 use llm_trainer::training::policy_pass::{Cotangent, PolicyPass, Sequence, Statistics};
 use llm_trainer::training::update::{Objective, UpdateBatch, update};
+use llm_trainer::training::{CustomLoss, StepKey};
 use model_files::model_config::{ModelConfig, ModelShape};
 use ranks::Ranks;
 use rl_losses::{Aggregation, KlEstimator, PolicyLoss, PpoClip};
 use tch::{Device, Kind, Tensor};
 use training_run::config::OptimizerSection;
 
+use crate::examples::custom_run::SmoothWall;
 use crate::fixture::{distance, one_thread, small_shape};
 use crate::plain_losses::{Columns, SETTINGS, terms};
 
@@ -135,6 +136,7 @@ fn updates_equal_plain_autograd_for_every_method_and_any_micro_batch() {
                     old.log_prob.iter().map(|x| x - REFERENCE_OFFSET).collect();
                 let has_reference = kl_coefficient > 0.0;
                 let objective = Objective {
+                    custom_loss: None,
                     policy_loss: method,
                     aggregation: Aggregation::TokenMean,
                     entropy_coefficient,
@@ -322,6 +324,7 @@ fn a_gradient_that_is_not_finite_moves_nothing_and_is_counted() {
     };
     let mut optimizer = AdamW::new(&model, &OptimizerSection::default(), 0);
     let objective = Objective {
+        custom_loss: None,
         policy_loss: PolicyLoss::PpoClip(PpoClip::default()),
         aggregation: Aggregation::TokenMean,
         entropy_coefficient: 0.0,
@@ -334,4 +337,48 @@ fn a_gradient_that_is_not_finite_moves_nothing_and_is_counted() {
     for (before, (name, after)) in before.iter().zip(model.named_parameters()) {
         assert!(distance(before, after) <= 0.0, "{name} moved");
     }
+}
+
+/// Both losses have the derivative -A at the old policy; after the first update only.
+#[test]
+fn a_custom_loss_takes_the_place_of_the_registered_one() {
+    let sequences = sequences();
+    let sequences: Vec<&Sequence> = sequences.iter().collect();
+    let advantage = tokens_of(&sequences, &ADVANTAGES);
+    let updated = |custom_loss: Option<CustomLoss>, epochs: usize| {
+        let model = model(true);
+        let pass = pass(&model, 100, 0);
+        let old = pass.statistics(&sequences);
+        let batch = UpdateBatch {
+            sequences: &sequences,
+            advantage: &advantage,
+            rollout_log_prob: &old.log_prob,
+            reference_log_prob: None,
+            old: &old,
+            sampled_log_prob: None,
+            token_weights: None,
+            by_difficulty: None,
+            mini_batch_sequences: 8,
+        };
+        let mut optimizer = AdamW::new(&model, &OptimizerSection::default(), 0);
+        let objective = Objective {
+            custom_loss,
+            policy_loss: PolicyLoss::PpoClip(PpoClip::default()),
+            aggregation: Aggregation::TokenMean,
+            entropy_coefficient: 0.0,
+            reference_kl: None,
+            epochs,
+        };
+        let one = Ranks::single();
+        update(&one, &pass, &mut optimizer, &objective, batch, KEY, |_| 1e-2).unwrap();
+        pass.statistics(&sequences).log_prob
+    };
+    let furthest = |epochs: usize| {
+        let custom = updated(Some(CustomLoss::new(SmoothWall)), epochs);
+        let distances =
+            custom.iter().zip(updated(None, epochs)).map(|(one, other)| (one - other).abs());
+        distances.fold(0.0, f64::max)
+    };
+    assert!(furthest(1) < 1e-12, "{}", furthest(1));
+    assert!(furthest(2) > 1e-4, "{}", furthest(2));
 }

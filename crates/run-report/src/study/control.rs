@@ -94,9 +94,9 @@ fn plain(model: &str, runs: &[SeedRun], method: &str) -> Vec<Measure> {
 
 fn against(model: &str, grpo: &[SeedRun], runs: &[SeedRun], method: &str) -> Vec<Measure> {
     let late = |run: &SeedRun| run.mean(ENTROPY, 2.0 / 3.0, 1.0);
-    let ratios = paired(grpo, runs, |run| late(run).ln()).into_iter().map(f64::exp);
+    let ratios = paired(grpo, runs, |run| late(run).ln());
     let what = format!("{model}, {method}: entropy over the last third, times GRPO's");
-    let mut measures = vec![Measure::new(&what, ratios, Target::AtLeast(10.0))];
+    let mut measures = vec![Measure::ratios(&what, ratios, Target::AtLeast(10.0))];
     measures.extend(plain(model, runs, method));
     for (name, number) in outcomes() {
         let what = format!("{model}, {method} less GRPO: {name}");

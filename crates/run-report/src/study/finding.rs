@@ -18,6 +18,17 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// The verdict by these measures; `None` if nothing has a target.
+    pub(super) fn of(measures: &[Measure]) -> Option<Self> {
+        let met: Vec<bool> = measures.iter().filter_map(Measure::met).collect();
+        match met.iter().filter(|&&met| met).count() {
+            _ if met.is_empty() => None,
+            count if count == met.len() => Some(Self::Reproduced),
+            0 => Some(Self::NotReproduced),
+            _ => Some(Self::InPart),
+        }
+    }
+
     /// In words.
     pub fn text(self) -> &'static str {
         match self {
@@ -51,13 +62,7 @@ pub struct Finding {
 impl Finding {
     /// The verdict; `None` if nothing has a target.
     pub fn verdict(&self) -> Option<Verdict> {
-        let met: Vec<bool> = self.measures.iter().filter_map(Measure::met).collect();
-        match met.iter().filter(|&&met| met).count() {
-            _ if met.is_empty() => None,
-            count if count == met.len() => Some(Verdict::Reproduced),
-            0 => Some(Verdict::NotReproduced),
-            _ => Some(Verdict::InPart),
-        }
+        Verdict::of(&self.measures)
     }
 
     /// `3 of 4 targets met`.

@@ -2,17 +2,19 @@
 
 use entropy_core::Interval;
 use figures::number_format::significant;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::run_law::CONFIDENCE;
 
 /// A quantity measured once a seed.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measure {
     /// Quantity measured, in words, with its unit.
     pub quantity: String,
     /// One value a seed; those that could not be measured are left out.
     pub values: Vec<f64>,
+    /// Mean over the seeds, geometric of ratios; NaN without any.
+    pub mean: f64,
     /// Interval of their mean, or that of the fit which the only value is of; none of one value.
     pub interval: Option<Interval>,
     /// Values that it is to have.
@@ -20,7 +22,7 @@ pub struct Measure {
 }
 
 /// Target of a [`Measure`], met if the whole interval of the mean lies there.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
     /// This or more.
@@ -59,18 +61,21 @@ impl Measure {
     /// A measure of values that are finite.
     pub fn new(quantity: &str, values: impl IntoIterator<Item = f64>, target: Target) -> Self {
         let values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
-        let interval = Interval::of_mean(&values, CONFIDENCE).ok();
-        Self { quantity: quantity.to_owned(), values, interval, target }
+        let (mean, interval) = (mean_of(&values), Interval::of_mean(&values, CONFIDENCE).ok());
+        Self { quantity: quantity.to_owned(), values, mean, interval, target }
+    }
+
+    /// A measure of ratios above 0: mean and interval are those of their logarithms.
+    pub fn ratios(quantity: &str, logs: impl IntoIterator<Item = f64>, target: Target) -> Self {
+        let logs = Self::new(quantity, logs, target);
+        let interval = logs.interval.map(|of| Interval { low: of.low.exp(), high: of.high.exp() });
+        let values = logs.values.iter().map(|log| log.exp()).collect();
+        Self { values, mean: logs.mean.exp(), interval, ..logs }
     }
 
     /// A measure of all seeds together, with the interval of the fit that it is of.
     pub fn pooled(quantity: &str, value: f64, interval: Option<Interval>, target: Target) -> Self {
         Self { interval, ..Self::new(quantity, [value], target) }
-    }
-
-    /// Mean over the seeds; NaN without any.
-    pub fn mean(&self) -> f64 {
-        self.values.iter().sum::<f64>() / self.values.len() as f64
     }
 
     /// Returns true if the whole interval meets the target, false where there is no interval; none without a target.
@@ -90,9 +95,9 @@ impl Measure {
         let number = |value: f64| significant(value, 3);
         match (self.values.is_empty(), self.interval) {
             (true, _) => "–".to_owned(),
-            (false, None) => number(self.mean()),
+            (false, None) => number(self.mean),
             (false, Some(interval)) => {
-                let [mean, low, high] = [self.mean(), interval.low, interval.high].map(number);
+                let [mean, low, high] = [self.mean, interval.low, interval.high].map(number);
                 format!("{mean} [{low}, {high}]")
             }
         }
@@ -109,9 +114,23 @@ impl Measure {
     }
 }
 
+fn mean_of(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// ln 2, ln 4 and ln 8: mean ln 4, deviation ln 2.
+    #[test]
+    fn ratios_are_averaged_by_their_logarithms() {
+        let ratios = Measure::ratios("x", [2.0, 4.0, 8.0].map(f64::ln), Target::AtLeast(4.5));
+        let factor = (4.302_652_730 / 3.0_f64.sqrt() * 2.0_f64.ln()).exp();
+        let interval = ratios.interval.unwrap();
+        assert!((ratios.mean - 4.0).abs() < 1e-12 && (interval.low - 4.0 / factor).abs() < 1e-8);
+        assert!((interval.high - 4.0 * factor).abs() < 1e-7 && ratios.seeds_met() == 1);
+    }
 
     /// t(0.975; 2) = 4.302652730; the deviation of 1, 2, 3 is 1.
     #[test]

@@ -59,7 +59,7 @@ pub const METHODS: [Method; 19] = [
     method(
         CLIP_COV,
         Role::Main,
-        "algorithm.policy_loss.clip-cov = { fraction = 0.02, covariance_low = 1.0, covariance_high = 50.0 }",
+        "algorithm.policy_loss.clip-cov = { fraction = 0.04, covariance_low = 1.0, covariance_high = 5.0 }",
     ),
     method(
         KL_COV,
@@ -69,7 +69,7 @@ pub const METHODS: [Method; 19] = [
     method(
         "Clip-Cov-off",
         Role::Off,
-        "algorithm.policy_loss.clip-cov = { fraction = 0.02, covariance_low = 1e8, covariance_high = 1e9 }",
+        "algorithm.policy_loss.clip-cov = { fraction = 0.04, covariance_low = 1e8, covariance_high = 1e9 }",
     ),
     method(
         "KL-Cov-off",
@@ -95,16 +95,16 @@ pub const METHODS: [Method; 19] = [
         "algorithm.policy_loss.ppo-clip = { clip_ratio_high = 0.28 }",
     ),
     knob(
-        "Clip-Cov-r0.04",
+        "Clip-Cov-r0.02",
         CLIP_SHARE,
-        0.04,
-        "algorithm.policy_loss.clip-cov = { fraction = 0.04, covariance_low = 1.0, covariance_high = 50.0 }",
+        0.02,
+        "algorithm.policy_loss.clip-cov = { fraction = 0.02, covariance_low = 1.0, covariance_high = 5.0 }",
     ),
     knob(
-        "Clip-Cov-r0.01",
+        "Clip-Cov-r0.06",
         CLIP_SHARE,
-        0.01,
-        "algorithm.policy_loss.clip-cov = { fraction = 0.01, covariance_low = 1.0, covariance_high = 50.0 }",
+        0.06,
+        "algorithm.policy_loss.clip-cov = { fraction = 0.06, covariance_low = 1.0, covariance_high = 5.0 }",
     ),
     knob(
         "KL-Cov-k0.1",
@@ -139,7 +139,7 @@ pub(super) fn knob_values(name: &str) -> Vec<(f64, &'static str)> {
         _ => None,
     });
     let main = match name {
-        CLIP_SHARE => (0.02, CLIP_COV),
+        CLIP_SHARE => (0.04, CLIP_COV),
         KL_SHARE => (0.5, KL_COV),
         _ => (1.0, KL_COV),
     };

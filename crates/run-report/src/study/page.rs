@@ -8,12 +8,13 @@ use figures::chart_svg::standalone_svg;
 use figures::html::{Column, Table, escape, paragraph};
 use figures::{Block, Figure, Page, Section};
 
+use super::agreement::Agreement;
 use super::finding::{Finding, Verdict};
 use super::measure::Measure;
 use whole_file::{WriteError, write_atomically};
 
 /// Setting of a study, for the pages.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Setting {
     /// Command that runs it again.
     pub command: String,
@@ -21,6 +22,8 @@ pub struct Setting {
     pub summary: String,
     /// True if targets are judged: a quick run is too short for them.
     pub has_verdicts: bool,
+    /// Comparison with a study of other seeds.
+    pub agreement: Option<Agreement>,
 }
 
 const TITLE: &str = "The paper's findings in a language model";
@@ -123,6 +126,9 @@ fn markdown(findings: &[Finding], setting: &Setting) -> String {
             let _ = write!(text, "\n{note}\n");
         }
     }
+    if let Some(agreement) = &setting.agreement {
+        let _ = write!(text, "\n## Other seeds\n\n{}", agreement.markdown());
+    }
     text
 }
 
@@ -192,12 +198,22 @@ teacher that guesses: 1 in 0.6, 2 in 0.3, 3 in 0.1 of the answers, whatever the 
 costs all entropy. To look at the numbers takes answers that are rarely tried. The task was chosen for this
 ([what else was tried](#what-else-was-tried)): it says that the mechanism works in a language model, not how often tasks are like this.
 
-Targets were fixed before the run, and the settings chosen on seeds 1 to 4, but for PRIME's: these on seed 11. A target is met if the
-whole 0.95 interval (Student's t over the seeds) meets it; the last column counts the seeds that meet it by themselves.
+Targets were fixed before the run, and the settings chosen on seeds 1 to 10 ([how](#how-the-settings-were-chosen)), but for PRIME's:
+these on seed 11. A target is met if the whole 0.95 interval (Student's t over the seeds) meets it; the last column counts the
+seeds that meet it by themselves. Means and intervals of ratios are those of their logarithms.
 
 ";
 
 const FOOTER: &str = "
+## How the settings were chosen
+
+A first study, seeds 11 to 14, reproduced none of the findings as a whole. Under GRPO gradients are nearly 0 once every answer is the
+same, AdamW with an epsilon of 1e-5 made whole steps of their noise, and in two of four seeds GRPO left the habit by such a burst.
+On seeds 5 to 10 it never did with 1e-4, and this is the setting of all methods now. Clip-Cov took the largest covariances up to
+50 then; among them are the penalties of answers in a wrong format, and without these the format was lost. The paper's band, 1 to
+5, leaves them in place; its share of the tokens, 0.02 then, is 0.04 now, without which Clip-Cov fell back to the habit. The
+learning rate is 3e-4 over the model's width of 64; with 3e-4 the model of 0.3M lost the format in two of four seeds.
+
 ## What else was tried
 
 One or three seeds each, models of 0.1 and 0.3 million parameters, by scripts that are not in the repository. Nothing separated the

@@ -7,12 +7,13 @@ const LEAST: &str = "name = \"x\"\nmodel.path = \"m\"\ntraining.steps = 1\n";
 
 /// Choices that have fields of their own, each beside what every configuration says; with the policy losses and the advantage estimators they
 /// hold every field.
-pub(super) const SHAPES: [&str; 12] = [
+pub(super) const SHAPES: [&str; 13] = [
     "data = { train = { arithmetic = {} }, evaluation = { arithmetic = {} } }",
     "data = { train = { file = { path = \"f\" } }, evaluation = { file = { path = \"f\" } } }",
     "algorithm.aggregation.seq-mean-token-sum-norm.divisor = 7.0",
     "rollout.max_response_tokens = 8192\nreward.overlong.soft-buffer = {}",
     "reward.kind = \"exact-match\"",
+    "reward.custom.command = [\"./score\"]",
     "rollout.engine = \"openai\"",
     "lora = {}",
     "reward_model = {}\nalgorithm.advantage = \"prime\"",

@@ -21,6 +21,7 @@ mod problems;
 mod range;
 mod resolve;
 mod reward_model;
+mod reward_program;
 mod run_preset;
 mod schema;
 mod sections;
@@ -41,6 +42,7 @@ pub use parallel::{ParallelSection, Zero};
 pub use preset::preset;
 pub use resolve::Run;
 pub use reward_model::{RewardModelSection, RewardModelUpdate};
+pub use reward_program::RewardProgram;
 pub use run_preset::{RUN_PRESETS, RunPreset, SHARED_PRESET};
 pub use schema::schema;
 pub use sections::{

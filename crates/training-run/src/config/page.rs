@@ -78,7 +78,7 @@ continue; an earlier checkpoint does.
 These fields may change when a run continues in its folder. What changes in the results:
 
 - nothing up to the end that was set before: `training.steps`, if every `schedule` is `\"constant\"`
-- nothing: `checkpoint.*`, `training.activation_bytes`, `reward.threads`, `output_directory`, `parallel.overlap`,
+- nothing: `checkpoint.*`, `training.activation_bytes`, `reward.threads`, `reward.custom_timeout_seconds`, `output_directory`, `parallel.overlap`,
   `parallel.timeout_seconds`
 - what is measured, and when; the training does not: `metrics.*`, `evaluation.every`
 - the last digits of sums: `training.micro_batch_tokens`, `model.threads`, the rest of `[parallel]`. In f64 that is at most about

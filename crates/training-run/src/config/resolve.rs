@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::feedable::{unfed_column_of_estimator, unfed_column_of_loss};
 use super::out_of_range::out_of_range;
 use super::problems::Problems;
+use super::reward_program::RewardProgram;
 use super::{ConfigError, LoraSection, MasterWeights, RewardModelSection, RunConfig};
 use crate::metrics::METRICS;
 use crate::schedule::Schedule;
@@ -160,6 +161,7 @@ impl RunConfig {
         let (rollout, has_adapter) = (&self.rollout, self.lora.is_some());
         problems.0.extend(rollout.engine.problems(rollout.sampling().truncates(), has_adapter));
         problems.0.extend(self.reward.code.problem(self.reward.kinds().run_programs()));
+        problems.0.extend(self.reward.custom.iter().filter_map(RewardProgram::problem));
         problems.0.extend(self.reward.overlong.problems(self.rollout.max_response_tokens));
         let metric = &self.checkpoint.best_metric;
         let known =

@@ -18,6 +18,7 @@ use super::engine::RolloutEngine;
 use super::optimizer::OptimizerSection;
 use super::parallel::ParallelSection;
 use super::reward_model::RewardModelSection;
+use super::reward_program::RewardProgram;
 use super::thermostat::ThermostatSection;
 use crate::dynamic_sampling::DynamicSampling;
 use crate::overlong::Overlong;
@@ -210,7 +211,7 @@ impl Default for RolloutSection {
 }
 
 /// `[reward]`
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RewardSection {
     /// Comparison with the known answer: `"math"`, `"multiple-choice"` (A to J), `"exact-match"` or
@@ -229,6 +230,14 @@ pub struct RewardSection {
     pub threads: usize,
     /// Reward of each verdict.
     pub values: reward_math::Reward,
+    /// Rewards instead of `values`, from a program (`{ command = ["./score"] }`), a service (`{ http =
+    /// "http://127.0.0.1:9000/score" }`) or a Python function (`{ python = "module:function" }`);
+    /// see [your own reward](reward-math.md#your-own-reward).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub custom: Option<RewardProgram>,
+    /// Longest wait for the rewards of one batch of responses.
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 86_400))]
+    pub custom_timeout_seconds: f64,
     /// How an answer is found and read.
     pub grading: reward_math::Options,
     /// Treatment of responses that reach `rollout.max_response_tokens`: `"none"`, `"mask"` (out of
@@ -236,6 +245,22 @@ pub struct RewardSection {
     pub overlong: Overlong,
     /// Sandbox that runs programs.
     pub code: CodeSection,
+}
+
+impl Default for RewardSection {
+    fn default() -> Self {
+        Self {
+            kind: RewardKind::default(),
+            kind_by_source: BTreeMap::new(),
+            threads: 0,
+            values: reward_math::Reward::default(),
+            custom: None,
+            custom_timeout_seconds: 600.0,
+            grading: reward_math::Options::default(),
+            overlong: Overlong::default(),
+            code: CodeSection::default(),
+        }
+    }
 }
 
 impl RewardSection {

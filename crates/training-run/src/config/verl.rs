@@ -65,7 +65,7 @@ const VERL_KEYS: &[(&str, &str)] = &[
     ("algorithm.filter_groups.max_num_gen_batches", "dynamic_sampling.max_batches"),
     ("reward_model.overlong_buffer.len", "reward.overlong.soft-buffer.buffer_tokens"),
     ("reward_model.overlong_buffer.penalty_factor", "reward.overlong.soft-buffer.penalty_factor"),
-    ("custom_reward_function.path", "reward.kind"),
+    ("custom_reward_function.path", "reward.custom"),
     ("trainer.total_training_steps", "training.steps"),
     ("trainer.total_epochs", "training.steps"),
     ("trainer.save_freq", "checkpoint.every"),

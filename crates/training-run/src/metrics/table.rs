@@ -206,6 +206,16 @@ pub const METRICS: &[Metric] = &[
     row("cov/top_0.2", "nat·reward", "The same over the largest 0.2 of the tokens (at least one)."),
     row("cov/top_0.5", "nat·reward", "The same over the largest 0.5 of the tokens (at least one)."),
     row(
+        "cov/easy_prompts",
+        "nat·reward",
+        "Mean, over the prompts of which half of the responses or more are right, of cov/mean among the tokens of the prompt's responses.",
+    ),
+    row(
+        "cov/hard_prompts",
+        "nat·reward",
+        "The same over the prompts of which fewer than half of the responses are right.",
+    ),
+    row(
         "cov/selected_fraction",
         "fraction",
         "Trained tokens that the loss selects: dropped by Clip-Cov, penalised by KL-Cov.",

@@ -12,6 +12,7 @@ const FREE: &[&str] = &[
     "model.threads",
     "rollout.rows",
     "reward.threads",
+    "reward.custom_timeout_seconds",
     "training.micro_batch_tokens",
     "training.activation_bytes",
     "parallel",

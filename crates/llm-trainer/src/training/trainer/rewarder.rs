@@ -7,6 +7,7 @@ use training_run::config::RunConfig;
 use super::response_text::ResponseText;
 use crate::training::custom_reward::CustomReward;
 use crate::training::judge::Judge;
+use crate::training::reward_program::custom_reward;
 
 /// The verifiers of a run with their resources.
 #[derive(Debug)]
@@ -26,7 +27,7 @@ impl Rewarder {
     ///
     /// # Errors
     ///
-    /// If programs in responses are to be run and cannot be, or no thread can be started.
+    /// If programs in responses are to be run and cannot be, or no thread or custom reward can be started.
     pub(super) fn start(config: &RunConfig, text: ResponseText) -> anyhow::Result<Self> {
         let kinds = config.reward.kinds();
         let sandbox = if kinds.run_programs() {
@@ -35,7 +36,8 @@ impl Rewarder {
             None
         };
         let threads = rayon::ThreadPoolBuilder::new().num_threads(config.reward.threads).build()?;
-        Ok(Self { text, kinds, sandbox, threads, custom_reward: None })
+        let custom_reward = custom_reward(&config.reward)?;
+        Ok(Self { text, kinds, sandbox, threads, custom_reward })
     }
 
     /// Notes for the user about the verifiers, one sentence each.

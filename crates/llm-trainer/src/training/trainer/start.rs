@@ -82,7 +82,8 @@ impl Trainer {
             rewarder,
             source: RolloutSource::default(),
         };
-        let trainer = Self { run, mesh, policy, sampler, recorder, state, notes };
+        let custom_loss = None;
+        let trainer = Self { run, mesh, policy, sampler, recorder, state, custom_loss, notes };
         if is_branch {
             // A branch that is killed before its next checkpoint must not start at step 0.
             trainer.save_checkpoint()?;

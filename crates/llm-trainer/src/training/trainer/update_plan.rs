@@ -4,6 +4,7 @@ use rl_losses::PolicyLoss;
 use training_run::config::{KlPlacement, RunConfig};
 use training_run::overlong::mini_batch_size;
 
+use crate::training::custom_loss::CustomLoss;
 use crate::training::local_shard::Buckets;
 use crate::training::policy_pass::{Sequence, Statistics};
 use crate::training::scored::ScoredRollout;
@@ -64,6 +65,12 @@ impl<'a> UpdatePlan<'a> {
         })
     }
 
+    /// Evaluates this loss, if it is one, in place of the configured one.
+    pub(super) fn with_loss(mut self, loss: Option<&CustomLoss>) -> Self {
+        self.objective.custom_loss = loss.cloned();
+        self
+    }
+
     /// The columns as an update takes them.
     pub(super) fn batch(&self) -> UpdateBatch<'_> {
         UpdateBatch {
@@ -98,6 +105,7 @@ fn objective(config: &RunConfig, state: &TrainerState) -> anyhow::Result<Objecti
         .map(|(settings, controller)| (settings.estimator, controller.coefficient()));
     Ok(Objective {
         policy_loss,
+        custom_loss: None,
         aggregation: algorithm.aggregation,
         entropy_coefficient: state
             .adaptive_entropy

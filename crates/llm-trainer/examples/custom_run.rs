@@ -1,15 +1,17 @@
-//! A reward of one's own: `cargo run --release -p llm-trainer --example custom_reward -- CONFIG [--set KEY=VALUE …]`.
+//! A custom reward and a custom loss: `cargo run --release -p llm-trainer --example custom_run -- CONFIG [--set KEY=VALUE …]`.
 //!
-//! A response earns for a right answer, a little for trying, and loses with its length. All else is what CONFIG says, as by
-//! `llm-trainer train`: `llm-trainer inspect`, `report` and `eval` read the run's folder like any other.
+//! A response earns for a right answer, a little for trying, and loses with its length. The loss is smooth where GRPO's clips.
+//! All else is what CONFIG says, as by `llm-trainer train`: `llm-trainer inspect`, `report` and `eval` read the run's folder like
+//! any other. A second call resumes.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use llm_trainer::training::{CustomReward, RewardInput, Trainer};
+use llm_trainer::training::{CustomLoss, CustomReward, RewardInput, Trainer};
 use ranks::Ranks;
 use reward_math::Verdict;
+use rl_losses::{Real, Scored, Term, Token, TokenLoss};
 use training_run::config::Run;
 use training_run::resume::{self, Resume};
 use training_run::run_directory::RunDirectory;
@@ -24,7 +26,22 @@ pub(crate) fn brief_and_right(judged: RewardInput<'_>) -> f64 {
     earned * (1.0 - 1e-3 * judged.tokens as f64)
 }
 
-/// Trains the run of a configuration with that reward, from its beginning or its latest checkpoint.
+/// `-A x / √(1 + (x / w)²)` of the log-ratio `x`, `w` = 0.2 nats: the policy gradient near the old policy, smoothly flat beyond.
+pub(crate) struct SmoothWall;
+
+impl TokenLoss for SmoothWall {
+    fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
+        let (x, width) = (token.log_ratio(), R::of(0.2));
+        let root = (R::of(1.0) + x / width * (x / width)).sqrt();
+        let term = Term {
+            value: -token.advantage * x / root,
+            d_log_prob: -token.advantage / (root * root * root),
+        };
+        Scored::open(term, false)
+    }
+}
+
+/// Trains the run of a configuration with that reward and that loss, from its beginning or its latest checkpoint.
 ///
 /// # Errors
 ///
@@ -44,12 +61,14 @@ pub(crate) fn run(
     let ranks = Ranks::from_env(run.config().model.device, timeout, connect_timeout)?;
     let folder = |run: &Run| -> anyhow::Result<RunDirectory> {
         let directory = RunDirectory::create(&root)?;
-        let environment = serde_json::json!({ "reward": "brief_and_right" });
+        let environment = serde_json::json!({ "reward": "brief_and_right", "loss": "smooth wall" });
         directory.write_description(&resolved, run, &environment)?;
         Ok(directory)
     };
     let trainer = Trainer::start(ranks, run, origin, folder)?;
-    let mut trainer = trainer.with_reward(CustomReward::new(brief_and_right));
+    let mut trainer = trainer
+        .with_reward(CustomReward::new(brief_and_right))
+        .with_loss(CustomLoss::new(SmoothWall));
     trainer.evaluate_at_start(|_| ())?;
     while !trainer.is_finished() {
         let report = trainer.train_step(|_| ())?;

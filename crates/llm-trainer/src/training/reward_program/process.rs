@@ -1,0 +1,126 @@
+//! A program that reads responses and writes rewards.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+
+/// Longest line that is read, in bytes.
+const LONGEST_LINE: u64 = 1 << 20;
+
+/// Time that a program has to end when its input has.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// A running program. Its errors go to those of this process.
+#[derive(Debug)]
+pub(super) struct Process {
+    child: Child,
+    /// `None` once it is closed.
+    input: Option<ChildStdin>,
+    answers: Receiver<std::io::Result<String>>,
+}
+
+impl Process {
+    /// Starts a program.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be started.
+    pub(super) fn start(words: &[String]) -> anyhow::Result<Self> {
+        let (program, arguments) = words.split_first().context("no program")?;
+        let mut child = Command::new(program)
+            .args(arguments)
+            // Ctrl-C asks the trainer to end after its step, for which it needs the rewards.
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("cannot start {program}"))?;
+        let output = child.stdout.take().expect("its output is piped");
+        let input = child.stdin.take();
+        let (sender, answers) = channel();
+        std::thread::spawn(move || {
+            let mut reader = BufReader::new(output);
+            while let Some(line) = next_line(&mut reader) {
+                let failed = line.is_err();
+                if sender.send(line).is_err() || failed {
+                    return;
+                }
+            }
+        });
+        Ok(Self { child, input, answers })
+    }
+
+    /// Writes lines and reads as many.
+    ///
+    /// # Errors
+    ///
+    /// If the program ends, or does not write them in this time.
+    pub(super) fn answers(
+        &mut self,
+        lines: &[String],
+        wait: Duration,
+    ) -> anyhow::Result<Vec<String>> {
+        let (deadline, count) = (Instant::now() + wait, lines.len());
+        let Self { child, input, answers } = self;
+        let input = input.as_mut().context("the program was stopped")?;
+        // It may write before it has read all: neither may wait for the other.
+        let heard = std::thread::scope(|scope| {
+            let written = scope.spawn(move || {
+                lines.iter().try_for_each(|line| input.write_all(line.as_bytes()))?;
+                input.flush()
+            });
+            let mut heard = Vec::with_capacity(count);
+            while heard.len() < count {
+                let left = deadline.saturating_duration_since(Instant::now());
+                match answers.recv_timeout(left) {
+                    Ok(line) => heard.push(line?),
+                    Err(RecvTimeoutError::Timeout) => {
+                        // Ends the thread that writes, too.
+                        let _ = child.kill();
+                        bail!("{} of {count} rewards in {} s", heard.len(), wait.as_secs_f64());
+                    }
+                    Err(RecvTimeoutError::Disconnected) => {
+                        let _ = child.kill();
+                        let status = child.wait().context("cannot wait for the program")?;
+                        bail!(
+                            "the program ended after {} of {count} rewards: {status}",
+                            heard.len()
+                        );
+                    }
+                }
+            }
+            // Every answer is here: whether it has read all of the questions is its own affair.
+            drop(written.join());
+            Ok(heard)
+        })?;
+        Ok(heard)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.input = None;
+        let deadline = Instant::now() + FAREWELL;
+        while Instant::now() < deadline {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn next_line(reader: &mut BufReader<ChildStdout>) -> Option<std::io::Result<String>> {
+    let mut line = String::new();
+    match reader.by_ref().take(LONGEST_LINE).read_line(&mut line) {
+        Ok(0) => None,
+        Ok(_) => Some(Ok(line)),
+        Err(error) => Some(Err(error)),
+    }
+}
