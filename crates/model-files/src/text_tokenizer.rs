@@ -197,18 +197,24 @@ impl TextTokenizer {
     ///
     /// # Errors
     ///
-    /// A file exists but is malformed, or no file names an id.
+    /// A file exists but is malformed, an id is beyond the model's vocabulary, or no file names an id.
     pub fn eos_ids(&self, dir: &Path) -> Result<Vec<u32>, TokenizerError> {
         for name in ["generation_config.json", "config.json"] {
             let path = dir.join(name);
             let Some(json) = read_json(&path)? else { continue };
-            let ids = eos_token_id(&json).map_err(|found| TokenizerError::Malformed {
-                path,
-                problem: format!("eos_token_id is {found}, expected a token id or a list of them"),
-            })?;
-            if !ids.is_empty() {
-                return Ok(ids.into_iter().collect());
+            let malformed = |found: String, expected: &str| TokenizerError::Malformed {
+                path: path.clone(),
+                problem: format!("eos_token_id is {found}, expected {expected}"),
+            };
+            let ids = eos_token_id(&json)
+                .map_err(|found| malformed(found, "a token id or a list of them"))?;
+            let Some(&largest) = ids.last() else { continue };
+            // A response would never end.
+            if let Some(size) = vocab_size(dir)?.filter(|&size| u64::from(largest) >= size) {
+                let expected = format!("ids below vocab_size = {size} of config.json");
+                return Err(malformed(largest.to_string(), &expected));
             }
+            return Ok(ids.into_iter().collect());
         }
         let path = dir.join("tokenizer_config.json");
         let json = read_json(&path)?.unwrap_or_default();
@@ -272,6 +278,12 @@ pub(crate) fn read_json(path: &Path) -> Result<Option<serde_json::Value>, Tokeni
 /// Returns the text of a special token, which is a string or an object with `content`.
 pub(crate) fn token_text(value: &serde_json::Value) -> Option<&str> {
     value.as_str().or_else(|| value["content"].as_str())
+}
+
+/// Number of rows of the model's embedding by its `config.json`, if that says it.
+fn vocab_size(dir: &Path) -> Result<Option<u64>, TokenizerError> {
+    let json = read_json(&dir.join("config.json"))?;
+    Ok(json.and_then(|json| json["vocab_size"].as_u64()))
 }
 
 fn eos_token_id(json: &serde_json::Value) -> Result<BTreeSet<u32>, String> {

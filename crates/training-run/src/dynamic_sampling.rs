@@ -23,7 +23,7 @@
 //!     sampler.add(policy.by_ref().take(prompts).map(group).collect(), &demand)?;
 //! }
 //! let step = sampler.finish_step(&demand)?;
-//! assert_eq!((step.groups.len(), step.statistics.asked, step.statistics.batches), (2, 4, 3));
+//! assert_eq!((step.groups.len(), step.statistics.asked, step.statistics.batches), (2, 4, 2));
 //! # Ok::<(), training_run::dynamic_sampling::SamplingError>(())
 //! ```
 //!
@@ -34,6 +34,8 @@
 //!
 //! Source: DAPO, [arXiv:2503.14476](https://arxiv.org/abs/2503.14476), Sec. 3.2; all runs of arXiv:2505.22617.
 
+mod keep_rate;
+mod rounding;
 mod statistics;
 
 use std::collections::VecDeque;
@@ -44,6 +46,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use keep_rate::KeepRate;
+use rounding::at_least;
 pub use statistics::SamplingStatistics;
 
 /// `[dynamic_sampling]`: filter of groups, and sampling of further ones.
@@ -58,7 +62,8 @@ pub struct DynamicSampling {
     /// Largest share of correct responses in a kept group, not below `accuracy_low`.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub accuracy_high: f64,
-    /// Prompts asked for each missing group: more need fewer rounds.
+    /// Fewest prompts asked for each missing group. As many more are asked as the share of groups
+    /// kept so far needs, up to `max_batches` times those that a step without losses asks.
     #[schemars(range(min = 1.0, max = 1000.0))]
     pub oversampling: f64,
     /// Most rollout batches of one step.
@@ -101,7 +106,7 @@ impl DynamicSampling {
         if !self.enabled {
             return groups;
         }
-        scaled_up(groups, self.oversampling).saturating_mul(self.max_batches)
+        at_least(groups, groups as f64 * self.oversampling).saturating_mul(self.max_batches)
     }
 
     /// The upper bound, if it lies below the lower one.
@@ -144,9 +149,9 @@ pub enum NextBatch {
 pub enum SamplingError {
     /// Too few groups teach something, and [`WhenShort::Stop`] is set.
     #[error(
-        "step {step}: {kept} of {wanted} groups have rewards that differ after {batches} rollout batches of \
-         dynamic_sampling.max_batches = {batches} ({asked} prompts asked, {too_low} groups too hard, {too_high} too \
-         easy), expected easier or harder questions, more batches, or when_short = \"train\""
+        "step {step}: {kept} of {wanted} groups have rewards that differ after {batches} rollout batches ({asked} \
+         prompts asked, {too_low} groups too hard, {too_high} too easy), all that dynamic_sampling.max_batches allows; \
+         expected easier or harder questions, more batches, or when_short = \"train\""
     )]
     Short {
         /// The step.
@@ -195,11 +200,19 @@ pub struct GroupSampler<T> {
     waiting: VecDeque<SampledGroup<T>>,
     step: u64,
     statistics: SamplingStatistics,
+    /// Share of the sampled groups that are kept.
+    #[serde(default)]
+    rate: KeepRate,
 }
 
 impl<T> Default for GroupSampler<T> {
     fn default() -> Self {
-        Self { waiting: VecDeque::new(), step: 0, statistics: SamplingStatistics::default() }
+        Self {
+            waiting: VecDeque::new(),
+            step: 0,
+            statistics: SamplingStatistics::default(),
+            rate: KeepRate::default(),
+        }
     }
 }
 
@@ -221,6 +234,7 @@ impl<T> GroupSampler<T> {
         let oldest = step.saturating_sub(demand.settings.carry_steps);
         self.waiting.retain(|group| group.sampled_at >= oldest);
         self.step = step;
+        self.rate.age();
         self.statistics = SamplingStatistics {
             discarded: before - self.waiting.len(),
             carried_in: self.waiting.len().min(demand.groups),
@@ -237,7 +251,16 @@ impl<T> GroupSampler<T> {
         if missing == 0 || batches >= most {
             return NextBatch::Done;
         }
-        NextBatch::Ask(scaled_up(missing, demand.settings.oversampling))
+        let least = at_least(missing, missing as f64 * demand.settings.oversampling);
+        if !demand.settings.enabled {
+            return NextBatch::Ask(least);
+        }
+        let most = demand.settings.most_prompts_asked(demand.groups);
+        let left = most.saturating_sub(self.statistics.asked);
+        match least.max(self.rate.prompts_for(missing)).min(left) {
+            0 => NextBatch::Done,
+            count => NextBatch::Ask(count),
+        }
     }
 
     /// Adds the groups of one rollout batch, in the order of their prompts.
@@ -256,6 +279,7 @@ impl<T> GroupSampler<T> {
         }
         self.statistics.batches += 1;
         self.statistics.asked += batch.len();
+        self.rate.add(kept.iter().filter(|&&kept| kept).count(), batch.len());
         for (group, kept) in batch.into_iter().zip(kept) {
             self.statistics.pass_histogram[group.right] += 1;
             if kept {
@@ -334,17 +358,4 @@ impl<T> GroupSampler<T> {
             || (informative_groups(rewards, &[rewards.len()])[0]
                 && (accuracy_low..=accuracy_high).contains(&accuracy)))
     }
-}
-
-/// `ceil(count · factor)`; a rounding error in the factor adds none.
-fn scaled_up(count: usize, factor: f64) -> usize {
-    const HAIR: f64 = 1e-9;
-    let scaled = (count as f64 * factor - HAIR).ceil().max(count as f64);
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "at least `count`, and a float too large for an integer becomes its largest"
-    )]
-    let scaled = scaled as usize;
-    scaled
 }

@@ -31,6 +31,9 @@ pub(super) struct TrainerState {
     /// Number of consecutive optimiser steps whose gradient was not finite.
     #[serde(default)]
     pub(super) skipped_in_a_row: usize,
+    /// Number of consecutive steps whose engine drew from another policy.
+    #[serde(default)]
+    pub(super) mismatched_in_a_row: usize,
     /// Controller of the coefficient of the divergence from the reference.
     #[serde(default)]
     pub(super) kl: Option<KlController>,
@@ -149,6 +152,29 @@ impl TrainerState {
         }
         (warnings, stop)
     }
+
+    /// Records the effective fraction of a step's tokens, if an engine of its own sampled them. Returns a warning and, if the run
+    /// should end, the reason.
+    pub(super) fn guard_engine(
+        &mut self,
+        guard: &GuardSection,
+        effective: Option<f64>,
+    ) -> (Option<String>, Option<String>) {
+        let least = guard.effective_fraction_min;
+        let Some(effective) = effective.filter(|&effective| effective < least) else {
+            self.mismatched_in_a_row = 0;
+            return (None, None);
+        };
+        self.mismatched_in_a_row += 1;
+        let problem = format!(
+            "the engine draws from another policy: the effective fraction of its tokens is {effective:.3}, below \
+             guard.effective_fraction_min = {least}"
+        );
+        let (count, most) = (self.mismatched_in_a_row, guard.mismatched_steps);
+        let ends = most > 0 && count >= most;
+        let stop = ends.then(|| format!("{problem}, {count} steps in a row"));
+        (Some(problem), stop)
+    }
 }
 
 /// The saved controller if it has these settings, else a fresh one.
@@ -198,6 +224,32 @@ mod tests {
         assert!(warnings.is_empty());
         assert!(stop.unwrap().contains("below guard.entropy_min = 0.5"));
         assert_eq!(state.back_offs, 0);
+    }
+
+    #[test]
+    fn an_engine_of_another_policy_ends_the_run_after_warnings() {
+        let mut state = TrainerState::default();
+        let guard = GuardSection::default();
+        let mut take = |effective| {
+            let (warning, stop) = state.guard_engine(&guard, effective);
+            (warning.is_some(), stop)
+        };
+        let low = Some(0.4);
+        assert_eq!(
+            [take(low), take(low), take(Some(0.5))],
+            [(true, None), (true, None), (false, None)]
+        );
+        assert_eq!(
+            [take(low), take(None), take(low), take(low)].map(|one| one.1),
+            [const { None }; 4]
+        );
+        let stop = take(low).1.unwrap();
+        assert!(
+            stop.ends_with("is 0.400, below guard.effective_fraction_min = 0.5, 3 steps in a row"),
+            "{stop}"
+        );
+        let never = GuardSection { effective_fraction_min: 0.0, ..guard };
+        assert_eq!(state.guard_engine(&never, Some(0.0)), (None, None));
     }
 
     #[test]

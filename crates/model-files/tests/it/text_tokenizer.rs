@@ -80,6 +80,14 @@ fn an_end_of_sequence_id_that_is_none_names_file_and_value() {
         message(tokenizer.eos_ids(wrong.path()), wrong.path()),
         "DIR/config.json: eos_token_id is -1, expected a token id or a list of them"
     );
+    let beyond = folder(&[
+        ("generation_config.json", r#"{"eos_token_id": [3, 64]}"#),
+        ("config.json", r#"{"eos_token_id": 1, "vocab_size": 64}"#),
+    ]);
+    assert_eq!(
+        message(tokenizer.eos_ids(beyond.path()), beyond.path()),
+        "DIR/generation_config.json: eos_token_id is 64, expected ids below vocab_size = 64 of config.json"
+    );
     let absent = folder(&[("config.json", "{}")]);
     let text = message(tokenizer.eos_ids(absent.path()), absent.path());
     assert!(text.starts_with("DIR: no end-of-sequence token, expected eos_token_id in "), "{text}");

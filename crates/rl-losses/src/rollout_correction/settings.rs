@@ -83,7 +83,7 @@ pub struct RolloutCorrection {
 impl Default for RolloutCorrection {
     fn default() -> Self {
         Self {
-            level: CorrectionLevel::Sequence,
+            level: CorrectionLevel::Token,
             bound: WeightBound::Truncate { low: 0.0, high: 2.0 },
             normalise: false,
             veto: 0.0,

@@ -69,6 +69,13 @@ pub struct GuardSection {
     pub action: GuardAction,
     /// Consecutive optimiser steps skipped for a non-finite gradient that end the run; 0 is never.
     pub skipped_updates: usize,
+    /// Effective fraction of the tokens under the importance weights of an external engine
+    /// (`rollout/correction_effective_fraction`) below which the engine draws from another policy;
+    /// 0 is never.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub effective_fraction_min: f64,
+    /// Consecutive steps below that fraction that end the run, each with a warning; 0 is never.
+    pub mismatched_steps: usize,
 }
 
 impl Default for GuardSection {
@@ -78,6 +85,8 @@ impl Default for GuardSection {
             entropy_max: f64::INFINITY,
             action: GuardAction::default(),
             skipped_updates: 3,
+            effective_fraction_min: 0.5,
+            mismatched_steps: 3,
         }
     }
 }

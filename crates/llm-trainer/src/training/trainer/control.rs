@@ -51,9 +51,11 @@ pub(super) fn control(
     }
     metrics.insert(metric!("training/skipped_updates"), sums.skipped as f64);
     metrics.insert(metric!("control/rate_factor"), state.rate_factor());
+    let effective = metrics.get("rollout/correction_effective_fraction");
+    let (mismatch, engine_end) = state.guard_engine(&config.guard, effective);
     let (warnings, end_reason) = state.guard(&config.guard, entropy, sums, samples);
-    record.warnings.splice(0..0, warnings);
-    Ok(end_reason)
+    record.warnings.splice(0..0, warnings.into_iter().chain(mismatch));
+    Ok(end_reason.or(engine_end))
 }
 
 /// Updates the thermostat of each difficulty bucket by the entropy of its prompts.
