@@ -25,7 +25,7 @@ fn a_study_is_completed_once_and_goes_on_where_it_is_not() {
     );
     let metrics =
         |run: &str| std::fs::read_to_string(study.join(run).join("metrics.jsonl")).unwrap();
-    let (grpo, kl_cov) = (metrics("0.1M/GRPO-21"), metrics("0.1M/KL-Cov-21"));
+    let (grpo, kl_cov) = (metrics("0.1M/GRPO-41"), metrics("0.1M/KL-Cov-41"));
     assert_eq!((grpo.lines().count(), kl_cov.lines().count()), (3, 3));
 
     let json = std::fs::read_to_string(study.join("reproduce.json")).unwrap();
@@ -43,30 +43,30 @@ fn a_study_is_completed_once_and_goes_on_where_it_is_not() {
         let right: Vec<bool> = rows.map(|row| row["verdict"]["verdict"] == "right").collect();
         right.iter().filter(|&&right| right).count() as f64 / right.len() as f64
     };
-    let grpo_accuracy = right("GRPO-21");
+    let grpo_accuracy = right("GRPO-41");
     assert!(grpo_accuracy > 0.1 && grpo_accuracy < 0.9, "{grpo_accuracy}");
     assert!((values("0.1M, GRPO: held-out avg@n") - grpo_accuracy).abs() < 1e-12);
     let difference = values("0.1M, KL-Cov less GRPO: held-out avg@n");
-    assert!((difference - (right("KL-Cov-21") - grpo_accuracy)).abs() < 1e-12);
+    assert!((difference - (right("KL-Cov-41") - grpo_accuracy)).abs() < 1e-12);
 
     // A second call runs what is missing and nothing else: the same metrics, times included.
-    std::fs::remove_dir_all(study.join("0.1M/KL-Cov-21")).unwrap();
-    std::fs::remove_dir_all(study.join("end/0.1M/KL-Cov-21")).unwrap();
+    std::fs::remove_dir_all(study.join("0.1M/KL-Cov-41")).unwrap();
+    std::fs::remove_dir_all(study.join("end/0.1M/KL-Cov-41")).unwrap();
     std::fs::remove_file(study.join("report.html")).unwrap();
     assert!(reproduce(folder.path()).status.success());
-    assert_eq!(metrics("0.1M/GRPO-21"), grpo);
-    assert_ne!(metrics("0.1M/KL-Cov-21"), kl_cov);
+    assert_eq!(metrics("0.1M/GRPO-41"), grpo);
+    assert_ne!(metrics("0.1M/KL-Cov-41"), kl_cov);
     assert!(study.join("report.html").is_file());
 
     // A part that fails is named, with its last line.
-    std::fs::write(study.join("warmup/0.1M-21/model.safetensors"), "no weights").unwrap();
+    std::fs::write(study.join("warmup/0.1M-41/model.safetensors"), "no weights").unwrap();
     let failed = reproduce(folder.path());
     let errors = String::from_utf8(failed.stderr).unwrap();
     assert_eq!(failed.status.code(), Some(2), "{errors}");
     let last = errors.lines().last().unwrap();
     assert!(
-        last.starts_with("error: warmup-0.1M-21: study/warmup/0.1M-21/model.safetensors: "),
+        last.starts_with("error: warmup-0.1M-41: study/warmup/0.1M-41/model.safetensors: "),
         "{last}"
     );
-    assert!(last.ends_with("(exit status: 2; study/logs/warmup-0.1M-21.log)"), "{last}");
+    assert!(last.ends_with("(exit status: 2; study/logs/warmup-0.1M-41.log)"), "{last}");
 }

@@ -140,6 +140,7 @@ mod tests {
         let measures = vec![
             Measure::new("x", values, Target::AtLeast(0.0)),
             Measure::new("y", rest, Target::None),
+            Measure::new("of no seed", [], Target::None),
         ];
         let (figures, notes) = (vec![], vec![]);
         Finding { name: "one", title: "", claim: "", targets: "", measures, figures, notes }

@@ -13,8 +13,8 @@ pub struct Measure {
     pub quantity: String,
     /// One value a seed; those that could not be measured are left out.
     pub values: Vec<f64>,
-    /// Mean over the seeds, geometric of ratios; NaN without any.
-    pub mean: f64,
+    /// Mean over the seeds, geometric of ratios; none without any.
+    pub mean: Option<f64>,
     /// Interval of their mean, or that of the fit which the only value is of; none of one value.
     pub interval: Option<Interval>,
     /// Values that it is to have.
@@ -70,7 +70,7 @@ impl Measure {
         let logs = Self::new(quantity, logs, target);
         let interval = logs.interval.map(|of| Interval { low: of.low.exp(), high: of.high.exp() });
         let values = logs.values.iter().map(|log| log.exp()).collect();
-        Self { values, mean: logs.mean.exp(), interval, ..logs }
+        Self { values, mean: logs.mean.map(f64::exp), interval, ..logs }
     }
 
     /// A measure of all seeds together, with the interval of the fit that it is of.
@@ -93,11 +93,11 @@ impl Measure {
     /// `0.50 [0.40, 0.60]`; the mean alone without an interval, a dash without values.
     pub fn text(&self) -> String {
         let number = |value: f64| significant(value, 3);
-        match (self.values.is_empty(), self.interval) {
-            (true, _) => "–".to_owned(),
-            (false, None) => number(self.mean),
-            (false, Some(interval)) => {
-                let [mean, low, high] = [self.mean, interval.low, interval.high].map(number);
+        match (self.mean, self.interval) {
+            (None, _) => "–".to_owned(),
+            (Some(mean), None) => number(mean),
+            (Some(mean), Some(interval)) => {
+                let [mean, low, high] = [mean, interval.low, interval.high].map(number);
                 format!("{mean} [{low}, {high}]")
             }
         }
@@ -114,8 +114,8 @@ impl Measure {
     }
 }
 
-fn mean_of(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
+fn mean_of(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 #[cfg(test)]
@@ -128,7 +128,10 @@ mod tests {
         let ratios = Measure::ratios("x", [2.0, 4.0, 8.0].map(f64::ln), Target::AtLeast(4.5));
         let factor = (4.302_652_730 / 3.0_f64.sqrt() * 2.0_f64.ln()).exp();
         let interval = ratios.interval.unwrap();
-        assert!((ratios.mean - 4.0).abs() < 1e-12 && (interval.low - 4.0 / factor).abs() < 1e-8);
+        assert!(
+            (ratios.mean.unwrap() - 4.0).abs() < 1e-12
+                && (interval.low - 4.0 / factor).abs() < 1e-8
+        );
         assert!((interval.high - 4.0 * factor).abs() < 1e-7 && ratios.seeds_met() == 1);
     }
 
