@@ -1,6 +1,5 @@
 //! Runs whose rewards come from a program, a service or a Python function.
 
-use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Output;
@@ -8,6 +7,7 @@ use std::process::Output;
 use serde_json::Value;
 use workspace_tests::processes::Port;
 
+use crate::one_request;
 use crate::training_run::{assert_success, column, steps, train, train_command};
 
 const TWO_STEPS: [&str; 3] = ["training.steps=2", "evaluation.every=0", "checkpoint.every=0"];
@@ -73,7 +73,12 @@ fn a_program_that_fails_is_named() {
             "\"abc\" is no reward, expected a finite number",
         ),
         (shell("while read -r line; do echo 1e999; done"), "\"1e999\" is no reward"),
-        (shell("exec sleep 600"), "reward.custom.command: 0 of 12 rewards in 0.3 s"),
+        (
+            // Thirteen answers at once, to twelve responses.
+            shell("read -r line; printf '1\\n%.0s' 1 2 3 4 5 6 7 8 9 10 11 12 13; cat > /dev/null"),
+            "reward.custom.command: \"1\" answers no response",
+        ),
+        (shell("sleep 600"), "reward.custom.command: 0 of 12 rewards in 0.3 s"),
         (
             "{ command = [\"/no/such/program\"] }".to_owned(),
             "reward.custom.command: cannot start /no/such/program",
@@ -88,7 +93,10 @@ fn a_program_that_fails_is_named() {
     ];
     for (custom, expected) in cases {
         let folder = tempfile::tempdir().unwrap();
-        let output = rewarded_by(folder.path(), &custom, &["reward.custom_timeout_seconds=0.3"]);
+        // Short only where nothing is to come: a busy machine may take its time for the others.
+        let wait = if custom.contains("sleep") { 0.3 } else { 300.0 };
+        let wait = format!("reward.custom_timeout_seconds={wait}");
+        let output = rewarded_by(folder.path(), &custom, &[&wait]);
         let text = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{text}");
         assert!(text.contains(expected), "{custom}: {text}");
@@ -98,7 +106,7 @@ fn a_program_that_fails_is_named() {
 #[test]
 fn a_python_function_gets_a_batch() {
     let folder = tempfile::tempdir().unwrap();
-    let module = "def score(rows):\n    print('to the log')\n    assert len(rows) == 12\n    return [len(row['response']) for row in rows]\n";
+    let module = "def too_few(rows):\n    return [1.0]\ndef score(rows):\n    print('to the log')\n    assert len(rows) == 12\n    return [len(row['response']) for row in rows]\n";
     std::fs::write(folder.path().join("lengths.py"), module).unwrap();
     let custom = "reward.custom={ python = \"lengths:score\" }";
     let mut command = train_command(folder.path(), &[&TWO_STEPS[..], &[custom]].concat());
@@ -109,18 +117,20 @@ fn a_python_function_gets_a_batch() {
             assert_eq!(row["reward"].as_f64(), Some(characters));
         }
     }
-    let custom = "reward.custom={ python = \"lengths:none\" }";
-    let mut command = train_command(
-        folder.path(),
-        &[&TWO_STEPS[..], &[custom, "name=other", "output_directory=other"]].concat(),
-    );
-    let output = command.current_dir(folder.path()).output().unwrap();
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert!(text.contains("has no attribute 'none'"), "{text}");
-    assert!(
-        text.contains("reward.custom.python: the program ended after 0 of 12 rewards"),
-        "{text}"
-    );
+    for (function, expected) in [
+        ("none", "has no attribute 'none'"),
+        ("too_few", "lengths:too_few returned 1 rewards of 12 rows"),
+    ] {
+        let custom = format!("reward.custom={{ python = \"lengths:{function}\" }}");
+        let output = format!("output_directory={function}");
+        let overrides = [custom.as_str(), "name=other", &output];
+        let mut command = train_command(folder.path(), &[&TWO_STEPS[..], &overrides].concat());
+        let output = command.current_dir(folder.path()).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(text.contains(expected), "{text}");
+        let ended = "reward.custom.python: the program ended after 0 of 12 rewards";
+        assert!(text.contains(ended), "{text}");
+    }
 }
 
 /// The service is full at first, and answers with an array.
@@ -165,23 +175,9 @@ fn a_service_that_refuses_is_not_asked_again() {
     assert!(text.contains(&url) && text.contains("no rewards in 4 tries"), "{text}");
 }
 
-/// Answers one request of a connection, as little of HTTP as that takes.
+/// Answers one request of a connection.
 fn answer(stream: TcpStream, number: usize) {
-    let mut reader = BufReader::new(stream.try_clone().expect("a socket"));
-    let (mut first, mut length) = (String::new(), 0);
-    reader.read_line(&mut first).expect("a request");
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line).expect("a head");
-        if line.trim().is_empty() {
-            break;
-        }
-        if let Some(found) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-            length = found.trim().parse().expect("a number");
-        }
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).expect("a body");
+    let (first, body) = one_request::receive(&stream);
     let lines = body.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).count();
     let count = if number == 3 { lines - 1 } else { lines };
     let (status, text) = if first.starts_with("POST /refuses ") {
@@ -191,8 +187,5 @@ fn answer(stream: TcpStream, number: usize) {
     } else {
         ("200 OK", format!("{:?}", (0..count).collect::<Vec<_>>()))
     };
-    let head =
-        format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", text.len());
-    let mut stream = stream;
-    stream.write_all(&[head.as_bytes(), text.as_bytes()].concat()).expect("the client listens");
+    one_request::answer(stream, status, &text);
 }

@@ -1,6 +1,5 @@
 //! Runs whose responses another process samples.
 
-use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Output;
@@ -8,6 +7,7 @@ use std::process::Output;
 use serde_json::{Value, json};
 use workspace_tests::processes::Port;
 
+use crate::one_request;
 use crate::serve::Server;
 use crate::training_run::{assert_success, column, steps, train_process};
 
@@ -112,23 +112,9 @@ fn tokens_that_are_not_told_are_read_from_the_text_and_counted() {
     assert!(column(&steps, "rollout/correction_weight").iter().all(|&weight| weight < 0.5));
 }
 
-/// Answers one request of a connection, as little of HTTP as that takes.
+/// Answers one request of a connection.
 fn answer(stream: TcpStream, number: usize) {
-    let mut reader = BufReader::new(stream.try_clone().expect("a socket"));
-    let (mut first, mut length) = (String::new(), 0);
-    reader.read_line(&mut first).expect("a request");
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line).expect("a head");
-        if line.trim().is_empty() {
-            break;
-        }
-        if let Some(found) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-            length = found.trim().parse().expect("a number");
-        }
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).expect("a body");
+    let (first, body) = one_request::receive(&stream);
     let asked: Value = serde_json::from_slice(&body).unwrap_or_default();
     let choice = |index: u64| {
         let told = vec![-std::f64::consts::LN_2; if index == 2 { 4 } else { 3 }];
@@ -144,9 +130,5 @@ fn answer(stream: TcpStream, number: usize) {
     } else {
         ("200 OK", json!({}))
     };
-    let text = value.to_string();
-    let head =
-        format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", text.len());
-    let mut stream = stream;
-    stream.write_all(&[head.as_bytes(), text.as_bytes()].concat()).expect("the client listens");
+    one_request::answer(stream, status, &value.to_string());
 }

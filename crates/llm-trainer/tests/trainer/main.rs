@@ -28,6 +28,7 @@ mod memory;
 mod moments;
 mod observability;
 mod offload;
+mod one_request;
 mod openmp;
 mod parity;
 mod peak_memory;

@@ -294,6 +294,25 @@ fn a_recording_has_the_statistics_of_a_pass_without_a_graph() {
     }
 }
 
+/// One mini-batch of all sequences, as sampled by the policy of `old`.
+fn plain_batch<'a>(
+    sequences: &'a [&'a Sequence],
+    advantage: &'a [f64],
+    old: &'a Statistics,
+) -> UpdateBatch<'a> {
+    UpdateBatch {
+        sequences,
+        advantage,
+        rollout_log_prob: &old.log_prob,
+        reference_log_prob: None,
+        old,
+        sampled_log_prob: None,
+        token_weights: None,
+        by_difficulty: None,
+        mini_batch_sequences: sequences.len(),
+    }
+}
+
 #[test]
 fn a_gradient_that_is_not_finite_moves_nothing_and_is_counted() {
     let model = model(true);
@@ -311,17 +330,8 @@ fn a_gradient_that_is_not_finite_moves_nothing_and_is_counted() {
     let old = pass.statistics(&sequences);
     let mut advantages = ADVANTAGES;
     advantages[2] = 1e308;
-    let batch = UpdateBatch {
-        sequences: &sequences,
-        advantage: &tokens_of(&sequences, &advantages),
-        rollout_log_prob: &old.log_prob,
-        reference_log_prob: None,
-        old: &old,
-        sampled_log_prob: None,
-        token_weights: None,
-        by_difficulty: None,
-        mini_batch_sequences: 8,
-    };
+    let advantage = tokens_of(&sequences, &advantages);
+    let batch = plain_batch(&sequences, &advantage, &old);
     let mut optimizer = AdamW::new(&model, &OptimizerSection::default(), 0);
     let objective = Objective {
         custom_loss: None,
@@ -349,17 +359,7 @@ fn a_custom_loss_takes_the_place_of_the_registered_one() {
         let model = model(true);
         let pass = pass(&model, 100, 0);
         let old = pass.statistics(&sequences);
-        let batch = UpdateBatch {
-            sequences: &sequences,
-            advantage: &advantage,
-            rollout_log_prob: &old.log_prob,
-            reference_log_prob: None,
-            old: &old,
-            sampled_log_prob: None,
-            token_weights: None,
-            by_difficulty: None,
-            mini_batch_sequences: 8,
-        };
+        let batch = plain_batch(&sequences, &advantage, &old);
         let mut optimizer = AdamW::new(&model, &OptimizerSection::default(), 0);
         let objective = Objective {
             custom_loss,

@@ -105,8 +105,8 @@ impl Agreement {
     pub fn markdown(&self) -> String {
         let count = self.different.len();
         let mut text = format!(
-            "The same study with as many other seeds: of {} quantities, {count} differ (the 0.95 interval of the difference leaves \
-             out 0; of equal ones one in twenty would). ",
+            "The same study with other seeds: of {} quantities, {count} differ. The 0.95 interval of their difference leaves out 0, as it \
+             does for one in twenty equal ones. ",
             self.compared
         );
         match self.verdicts.as_slice() {

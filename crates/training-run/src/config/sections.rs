@@ -230,7 +230,7 @@ pub struct RewardSection {
     pub threads: usize,
     /// Reward of each verdict.
     pub values: reward_math::Reward,
-    /// Rewards instead of `values`, from a program (`{ command = ["./score"] }`), a service (`{ http =
+    /// Rewards instead of `values`, none by default, from a program (`{ command = ["./score"] }`), a service (`{ http =
     /// "http://127.0.0.1:9000/score" }`) or a Python function (`{ python = "module:function" }`);
     /// see [your own reward](reward-math.md#your-own-reward).
     #[serde(skip_serializing_if = "Option::is_none")]

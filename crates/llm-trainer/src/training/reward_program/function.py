@@ -14,7 +14,9 @@ rows = []
 for line in sys.stdin:
     rows.append(json.loads(line))
     if len(rows) == rows[0]["rows"]:
-        for number in reward(rows):
-            answers.write(repr(float(number)) + "\n")
+        numbers = [float(number) for number in reward(rows)]
+        if len(numbers) != len(rows):
+            sys.exit(f"{sys.argv[1]} returned {len(numbers)} rewards of {len(rows)} rows")
+        answers.writelines(repr(number) + "\n" for number in numbers)
         answers.flush()
         rows = []

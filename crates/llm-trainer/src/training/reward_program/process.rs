@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 /// Longest line that is read, in bytes.
 const LONGEST_LINE: u64 = 1 << 20;
@@ -67,6 +68,9 @@ impl Process {
         let (deadline, count) = (Instant::now() + wait, lines.len());
         let Self { child, input, answers } = self;
         let input = input.as_mut().context("the program was stopped")?;
+        if let Ok(line) = answers.try_recv() {
+            bail!("{:?} answers no response: one line for each", line?.trim_end());
+        }
         // It may write before it has read all: neither may wait for the other.
         let heard = std::thread::scope(|scope| {
             let written = scope.spawn(move || {
@@ -80,11 +84,11 @@ impl Process {
                     Ok(line) => heard.push(line?),
                     Err(RecvTimeoutError::Timeout) => {
                         // Ends the thread that writes, too.
-                        let _ = child.kill();
+                        kill_all(child);
                         bail!("{} of {count} rewards in {} s", heard.len(), wait.as_secs_f64());
                     }
                     Err(RecvTimeoutError::Disconnected) => {
-                        let _ = child.kill();
+                        kill_all(child);
                         let status = child.wait().context("cannot wait for the program")?;
                         bail!(
                             "the program ended after {} of {count} rewards: {status}",
@@ -111,8 +115,15 @@ impl Drop for Process {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        let _ = self.child.kill();
+        kill_all(&self.child);
         let _ = self.child.wait();
+    }
+}
+
+/// Kills a program with all that it has started: one of them may hold its input open.
+fn kill_all(child: &Child) {
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        let _ = kill_process_group(group, Signal::KILL);
     }
 }
 
