@@ -1,4 +1,4 @@
-//! As little of HTTP as a server of tests takes: one request of a connection, and its answer.
+//! One request of a connection and its answer: no more of HTTP than a server of tests takes.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

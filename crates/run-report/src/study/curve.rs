@@ -24,7 +24,11 @@ pub(super) fn chart(
             let averaged = moving_average(&values, window(values.len()));
             steps.into_iter().zip(averaged).collect()
         });
-        let (points, spread) = mean_curve(&smooth.collect::<Vec<_>>());
+        let (points, mut spread) = mean_curve(&smooth.collect::<Vec<_>>());
+        // What is never negative has no interval below 0.
+        if runs.iter().all(|run| of_run(run).iter().all(|point| point.1 >= 0.0)) {
+            spread.iter_mut().for_each(|(_, low, _)| *low = low.max(0.0));
+        }
         Series::new(method, colour, Mark::Line, points).with_spread(spread)
     };
     let series: Vec<Series> = methods

@@ -15,8 +15,9 @@ use crate::run_law::CONFIDENCE;
 pub(super) fn law(study: &Study) -> Finding {
     let laws = || study.grpo().iter().filter_map(fitted);
     let pooled = pooled(study.grpo());
-    let ceiling = pooled.as_ref().and_then(|law| law.interval_ceiling(CONFIDENCE).ok());
-    let value = |number: fn(&PerformanceLaw) -> f64| pooled.as_ref().map_or(f64::NAN, number);
+    // A law that falls with the entropy spent has no ceiling.
+    let rising = pooled.as_ref().filter(|law| law.a > 0.0);
+    let ceiling = rising.and_then(|law| law.interval_ceiling(CONFIDENCE).ok());
     let measures = vec![
         Measure::new(
             "AIC of a straight line less that of the law",
@@ -26,7 +27,7 @@ pub(super) fn law(study: &Study) -> Finding {
         Measure::new("R² of the law", laws().filter_map(|law| law.r_squared), Target::AtLeast(0.9)),
         Measure::pooled(
             "ceiling of all seeds' points, fraction right",
-            value(PerformanceLaw::ceiling),
+            rising.map_or(f64::NAN, PerformanceLaw::ceiling),
             ceiling,
             Target::Between(0.0, 1.0),
         ),
@@ -44,7 +45,7 @@ pub(super) fn law(study: &Study) -> Finding {
         claim: "Validation reward is an exponential function of entropy in all runs (Equation 6, Figures 1 and 3), so a policy \
                 without entropy has met its ceiling, b − a.",
         targets: "The law beats a straight line by 2 of AIC and explains 0.9 of the variance in each seed's evaluations; the \
-                  ceiling of all points together lies within what an accuracy can be. Where little entropy is spent, exp(H) \
+                  ceiling of all points together lies within what an accuracy can be; a law with a below 0 has none. Where little entropy is spent, exp(H) \
                   is nearly straight, and AIC cannot tell.",
         measures,
         figures: vec![scatter(study, "lm-law", &[GRPO], pooled.as_ref())],
@@ -234,7 +235,10 @@ fn scatter(study: &Study, stem: &str, methods: &[&str], law: Option<&Performance
         chart: Chart {
             stem: stem.to_owned(),
             title: format!("{ENTROPY} and held-out accuracy"),
-            description: "Accuracy rises as entropy falls.".to_owned(),
+            description: match law {
+                Some(law) if law.a > 0.0 => "Accuracy rises as entropy falls.".to_owned(),
+                _ => "Accuracy does not rise as entropy falls.".to_owned(),
+            },
             x,
             y,
             series,
