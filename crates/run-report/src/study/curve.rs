@@ -27,7 +27,9 @@ pub(super) fn chart(
         let (points, mut spread) = mean_curve(&smooth.collect::<Vec<_>>());
         // What is never negative has no interval below 0.
         if runs.iter().all(|run| of_run(run).iter().all(|point| point.1 >= 0.0)) {
-            spread.iter_mut().for_each(|(_, low, _)| *low = low.max(0.0));
+            for (_, low, _) in &mut spread {
+                *low = low.max(0.0);
+            }
         }
         Series::new(method, colour, Mark::Line, points).with_spread(spread)
     };
