@@ -8,10 +8,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use llm_trainer::training::{CustomLoss, CustomReward, RewardInput, Trainer};
+use llm_trainer::training::{CustomReward, RewardInput, Trainer};
 use ranks::Ranks;
 use reward_math::Verdict;
-use rl_losses::{Real, Scored, Term, Token, TokenLoss};
+use rl_losses::{CustomLoss, Real, Scored, Term, Token, TokenLoss};
 use training_run::config::Run;
 use training_run::resume::{self, Resume};
 use training_run::run_directory::RunDirectory;

@@ -135,7 +135,7 @@ impl<R: Real> Scored<R> {
 /// A loss, as one token's value and slope.
 ///
 /// Those of the registry are [`PolicyLoss`](crate::PolicyLoss); a custom loss runs by
-/// [`evaluate_loss`](crate::evaluate_loss), as `examples/custom_loss.rs` shows. It runs in vectors as long as it is
+/// [`evaluate_loss`](crate::evaluate_loss), as `examples/custom_loss.rs` shows, or in a trainer as [`CustomLoss`](crate::CustomLoss). It runs in vectors as long as it is
 /// straight-line code where the token is not selected.
 pub trait TokenLoss: Sync {
     /// The loss of one token, and its derivative with respect to [`Token::log_prob`].

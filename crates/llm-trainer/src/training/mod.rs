@@ -4,7 +4,6 @@ pub mod adamw;
 mod adapter;
 mod checkpoint;
 mod checkpointed_forward;
-mod custom_loss;
 mod custom_reward;
 mod distributed_pass;
 pub mod engine_reply;
@@ -32,7 +31,6 @@ mod update_error;
 
 pub(crate) use checkpoint::checked;
 pub use checkpointed_forward::CheckpointedForward;
-pub use custom_loss::CustomLoss;
 pub use custom_reward::{CustomReward, RewardInput};
 pub use step_key::StepKey;
 pub use trainer::{RolloutSource, StepReport, Trainer, preflight};

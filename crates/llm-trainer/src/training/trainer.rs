@@ -20,6 +20,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use counter_rng::{Purpose, step_rng};
+use rl_losses::CustomLoss;
 use training_run::config::{Run, RunConfig};
 use training_run::dynamic_sampling::SampledGroup;
 use training_run::metric;
@@ -27,7 +28,6 @@ use training_run::metrics::StepMetrics;
 use training_run::resume::Change;
 
 use super::checkpoint::{self, Snapshot};
-use super::custom_loss::CustomLoss;
 use super::custom_reward::CustomReward;
 use super::measurement::{record_rollout, record_update};
 use super::probe::EntropyProbe;

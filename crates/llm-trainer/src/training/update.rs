@@ -7,12 +7,11 @@ use std::time::Instant;
 use counter_rng::{Purpose, step_rng};
 use rayon::prelude::*;
 use rl_losses::{
-    Aggregation, BatchError, KlEstimator, LossOutput, LossSums, PolicyLoss, Threads, TokenBatch,
-    TokenColumns, entropy_bonus, kl_loss,
+    Aggregation, BatchError, CustomLoss, KlEstimator, LossOutput, LossSums, PolicyLoss, Threads,
+    TokenBatch, TokenColumns, entropy_bonus, kl_loss,
 };
 
 use super::adamw::{AdamW, StepOutcome};
-use super::custom_loss::{CustomLoss, evaluate};
 pub use super::local_shard::Buckets;
 use super::local_shard::LocalShard;
 use super::policy_pass::{Cotangent, PolicyPass, Sequence, Statistics};
@@ -253,8 +252,11 @@ impl<'a> MiniBatch<'a> {
         if let Some(weights) = &self.token_weights {
             plan.reweight(weights);
         }
-        let LossOutput { value, mut grad_log_prob, sums } =
-            evaluate(loss, objective.custom_loss.as_ref(), &tokens, plan.part(0..tokens.len()));
+        let all_tokens = plan.part(0..tokens.len());
+        let LossOutput { value, mut grad_log_prob, sums } = match &objective.custom_loss {
+            Some(custom) => custom.evaluate(&tokens, all_tokens),
+            None => loss.evaluate(&tokens, all_tokens),
+        };
         let weights = plan.weights();
         let mut divergence = 0.0;
         if let (Some((estimator, coefficient)), Some(reference)) =

@@ -2,13 +2,13 @@
 
 use decoder::model::Decoder;
 use llm_trainer::host_memory::Memory;
+use llm_trainer::training::StepKey;
 use llm_trainer::training::adamw::AdamW;
 use llm_trainer::training::policy_pass::{Cotangent, PolicyPass, Sequence, Statistics};
 use llm_trainer::training::update::{Objective, UpdateBatch, update};
-use llm_trainer::training::{CustomLoss, StepKey};
 use model_files::model_config::{ModelConfig, ModelShape};
 use ranks::Ranks;
-use rl_losses::{Aggregation, KlEstimator, PolicyLoss, PpoClip};
+use rl_losses::{Aggregation, CustomLoss, KlEstimator, PolicyLoss, PpoClip};
 use tch::{Device, Kind, Tensor};
 use training_run::config::OptimizerSection;
 

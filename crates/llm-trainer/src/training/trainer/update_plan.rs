@@ -1,10 +1,9 @@
 //! The objective of a step's updates, and the tokens that they use.
 
-use rl_losses::PolicyLoss;
+use rl_losses::{CustomLoss, PolicyLoss};
 use training_run::config::{KlPlacement, RunConfig};
 use training_run::overlong::mini_batch_size;
 
-use crate::training::custom_loss::CustomLoss;
 use crate::training::local_shard::Buckets;
 use crate::training::policy_pass::{Sequence, Statistics};
 use crate::training::scored::ScoredRollout;
