@@ -148,6 +148,11 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
     ),
     (
         "docs/architecture.md",
+        "custom_simulation",
+        Elsewhere("crates/softmax-sim/tests/it/example.rs"),
+    ),
+    (
+        "docs/architecture.md",
         "minimal_loop",
         Elsewhere("crates/llm-trainer/tests/trainer/examples.rs"),
     ),

@@ -31,7 +31,7 @@ const ARROWS: [(&str, &[&str]); 22] = [
             "whole-file",
         ],
     ),
-    ("entropy-rl", &["entropy-core", "reward-math", "rl-losses"]),
+    ("entropy-rl", &["entropy-core", "reward-math", "rl-losses", "softmax-sim"]),
     ("model-files", &["entropy-messages", "whole-file"]),
     ("code-sandbox", &["entropy-messages", "reward-math"]),
     (
@@ -223,7 +223,7 @@ fn the_mathematics_reaches_no_framework() {
 fn libraries_reach_no_command_line() {
     let libraries = described(MetadataCommand::new().features(CargoOpt::NoDefaultFeatures));
     let crates = crates(&libraries);
-    for name in ["entropy-core", "rl-losses", "reward-math", "entropy-rl"] {
+    for name in ["entropy-core", "rl-losses", "reward-math", "softmax-sim", "entropy-rl"] {
         let reached = reaches(&libraries, crates[name]);
         for foreign in COMMAND_LINE {
             assert!(!reached.contains(foreign), "{name} reaches {foreign}");

@@ -9,23 +9,31 @@
 
 pub mod cart_pole;
 pub mod decision_process;
+#[cfg(feature = "cli")]
 pub mod entropy_change;
 pub mod environment;
+pub mod experiment;
+#[cfg(feature = "cli")]
 pub mod fit_law;
 mod mean_interval;
+#[cfg(feature = "cli")]
 pub mod micro_batch;
 pub mod perceptron;
 pub mod policy_table;
 pub mod population;
 mod report;
+#[cfg(feature = "cli")]
 pub mod reproduce;
+#[cfg(feature = "cli")]
 pub mod result_file;
 pub mod statement;
+#[cfg(feature = "cli")]
 pub mod sweep;
 pub mod training;
 mod verification;
 
 pub use report::{Report, Row};
+#[cfg(feature = "cli")]
 pub use result_file::FileError;
 pub use verification::{Settings, Stage, verify, verify_watched};
 

@@ -1,12 +1,9 @@
 //! Result of a verification: rows, a table, a file.
 
 use crate::mean_interval::mean_interval;
-use crate::result_file::{FileError, write_whole};
 use crate::statement::claim;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
-use std::io;
-use std::path::Path;
 
 /// One check of one statement over many cases.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -176,17 +173,6 @@ impl Report {
             writeln!(table, "{passed} of {} checks passed, seed {}", self.rows.len(), self.seed);
         table
     }
-
-    /// Writes the report to `path` as JSON: completely or, on an error, not at all.
-    ///
-    /// # Errors
-    ///
-    /// [`FileError`] if the file cannot be written.
-    pub fn write_json(&self, path: &Path) -> Result<(), FileError> {
-        let json = serde_json::to_string_pretty(self).map_err(io::Error::from);
-        let json = json.map_err(FileError::of(path, "write"))?;
-        write_whole(path, format!("{json}\n").as_bytes())
-    }
 }
 
 #[cfg(test)]
@@ -237,14 +223,5 @@ mod tests {
         assert!(!report().passed());
         assert!(Report { seed: 1, rows: report().rows[..1].to_vec() }.passed());
         assert!(!Report { seed: 1, rows: vec![] }.passed());
-    }
-
-    #[test]
-    fn json_comes_back_as_it_was() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("verify.json");
-        report().write_json(&path).unwrap();
-        let read = serde_json::from_slice::<Report>(&std::fs::read(&path).unwrap()).unwrap();
-        assert_eq!(read, report());
     }
 }

@@ -2,6 +2,7 @@
 
 use anyhow::Context;
 use softmax_sim::reproduce::Progress;
+use softmax_sim::result_file::write_whole;
 use softmax_sim::{Report, Settings, verify_watched};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -90,7 +91,8 @@ fn deliver(
     // A reader that went away costs the table, not the file.
     let printed = out.write_all(table.as_bytes()).and_then(|()| out.flush());
     if let Some(path) = json {
-        report.write_json(path)?;
+        let rows = serde_json::to_string_pretty(report)? + "\n";
+        write_whole(path, rows.as_bytes())?;
     }
     printed.context("cannot print")?;
     Ok(report.passed())

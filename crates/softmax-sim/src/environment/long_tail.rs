@@ -31,6 +31,10 @@ impl LongTailSetting {
     };
 
     /// Draws the environment number `seed`.
+    ///
+    /// # Panics
+    ///
+    /// If a size is 0 or the settings make a quality that is none.
     pub fn draw(&self, seed: u64) -> Environment {
         let Shape { prompts, positions, actions } = self.shape;
         let mut logits = Vec::with_capacity(self.shape.table());
@@ -54,6 +58,7 @@ impl LongTailSetting {
             }
         }
         let training = Questions::new(self.shape, quality, Parameters::Logits);
+        let training = training.expect("tables of the shape, qualities up to 1");
         Environment { training, validation: None, start: logits }
     }
 }

@@ -12,12 +12,14 @@
 //! | [`SizeSetting`] | the same, over part of the features | models of growing size |
 //! | [`LongTailSetting`] | one logit per state and action | one batch with few decisive tokens among filler |
 
+mod error;
 mod long_tail;
 mod questions;
 mod shared;
 mod size_family;
 mod tabular;
 
+pub use error::EnvironmentError;
 pub use long_tail::LongTailSetting;
 pub use questions::{Features, Parameters, Questions, Shape};
 pub use shared::SharedSetting;
@@ -27,22 +29,68 @@ pub use tabular::TabularSetting;
 use ndarray_rand::rand_distr::{Distribution, StandardNormal};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use std::borrow::Cow;
 
 /// Training questions, validation questions if there are any, and the starting policy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Environment {
-    /// Questions to train on; entropy is measured on them.
-    pub training: Questions,
-    /// Questions to measure reward on, if not the training questions.
-    pub validation: Option<Questions>,
-    /// Parameters before training, and the reference policy of a reference KL.
-    pub start: Vec<f64>,
+    pub(crate) training: Questions,
+    pub(crate) validation: Option<Questions>,
+    pub(crate) start: Vec<f64>,
 }
 
 impl Environment {
+    /// A custom environment: questions to train on, others to measure reward on if there are any, and the parameters before
+    /// training.
+    ///
+    /// # Errors
+    ///
+    /// [`EnvironmentError`] if `start` does not have as many finite parameters as the questions need, or if questions of one logit
+    /// per state are examined on others.
+    pub fn new(
+        training: Questions,
+        validation: Option<Questions>,
+        start: Vec<f64>,
+    ) -> Result<Self, EnvironmentError> {
+        let expected = training.parameter_count();
+        EnvironmentError::check_table("start", &start, expected)?;
+        if let Some(validation) = &validation {
+            if *training.parameters() == Parameters::Logits {
+                return Err(EnvironmentError::NothingShared);
+            }
+            let count = validation.parameter_count();
+            if count != expected {
+                return Err(EnvironmentError::OtherParameters { found: count, expected });
+            }
+        }
+        Ok(Self { training, validation, start })
+    }
+
+    /// The questions to train on; entropy is measured on them.
+    pub fn training(&self) -> &Questions {
+        &self.training
+    }
+
+    /// The parameters before training, and the reference policy of a reference KL.
+    pub fn start(&self) -> &[f64] {
+        &self.start
+    }
+
     /// The questions that reward is measured on.
     pub fn examined(&self) -> &Questions {
         self.validation.as_ref().unwrap_or(&self.training)
+    }
+}
+
+impl<'a> From<&'a Environment> for Cow<'a, Environment> {
+    fn from(environment: &'a Environment) -> Self {
+        Self::Borrowed(environment)
+    }
+}
+
+impl From<Environment> for Cow<'_, Environment> {
+    fn from(environment: Environment) -> Self {
+        Self::Owned(environment)
     }
 }
 

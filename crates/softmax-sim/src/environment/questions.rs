@@ -1,5 +1,6 @@
 //! Questions, what an answer to them is worth, and how parameters become a policy on them.
 
+use super::EnvironmentError;
 use serde::Serialize;
 use std::ops::Range;
 
@@ -63,18 +64,44 @@ impl Questions {
     /// Questions whose answers are right with the product of `quality` (`[prompts, positions,
     /// actions]`, each in `0..=1`) over the tokens.
     ///
-    /// # Panics
+    /// # Errors
     ///
-    /// If a table does not have the shape, or a quality is not a probability.
-    pub fn new(shape: Shape, quality: Vec<f64>, parameters: Parameters) -> Self {
-        assert_eq!(quality.len(), shape.table(), "one quality per prompt, position and action");
-        assert!(quality.iter().all(|q| (0.0..=1.0).contains(q)), "a quality is a probability");
-        if let Parameters::Weights(features) = &parameters {
-            assert_eq!(features.prior.len(), shape.table(), "one prior logit per action");
-            let values = shape.table() * features.count;
-            assert_eq!(features.values.len(), values, "all features of every action");
+    /// [`EnvironmentError`], naming the table and its value.
+    pub fn new(
+        shape: Shape,
+        quality: Vec<f64>,
+        parameters: Parameters,
+    ) -> Result<Self, EnvironmentError> {
+        let Shape { prompts, positions, actions } = shape;
+        for (size, count) in [("prompts", prompts), ("positions", positions), ("actions", actions)]
+        {
+            if count == 0 {
+                return Err(EnvironmentError::Empty { size });
+            }
         }
-        Self { shape, quality, parameters }
+        EnvironmentError::check_length("quality", quality.len(), shape.table())?;
+        let bad = quality.iter().enumerate().find(|(_, value)| !(0.0..=1.0).contains(*value));
+        if let Some((index, &value)) = bad {
+            let (prompt, position) = (index / shape.row(), index % shape.row() / actions);
+            let action = index % actions;
+            return Err(EnvironmentError::Quality { prompt, position, action, value });
+        }
+        if let Parameters::Weights(Features { prior, values, count }) = &parameters {
+            if *count == 0 {
+                return Err(EnvironmentError::Empty { size: "features" });
+            }
+            EnvironmentError::check_table("prior", prior, shape.table())?;
+            EnvironmentError::check_table("features", values, shape.table() * count)?;
+        }
+        Ok(Self { shape, quality, parameters })
+    }
+
+    /// Number of parameters of a policy.
+    pub fn parameter_count(&self) -> usize {
+        match &self.parameters {
+            Parameters::Logits => self.shape.table(),
+            Parameters::Weights(features) => 1 + features.count,
+        }
     }
 
     /// How many of what.

@@ -79,6 +79,7 @@ impl SharedSetting {
             }
         }
         let features = Features { prior, values, count: self.features };
-        Questions::new(shape, quality, Parameters::Weights(features))
+        let questions = Questions::new(shape, quality, Parameters::Weights(features));
+        questions.expect("tables of the shape, qualities of 0 and 1")
     }
 }

@@ -97,6 +97,7 @@ impl SizeSetting {
             }
         }
         let features = Features { prior, values, count: weighted };
-        Questions::new(shape, quality, Parameters::Weights(features))
+        let questions = Questions::new(shape, quality, Parameters::Weights(features));
+        questions.expect("tables of the shape, qualities of 0 and 1")
     }
 }

@@ -40,6 +40,10 @@ impl TabularSetting {
     };
 
     /// Draws the environment number `seed`.
+    ///
+    /// # Panics
+    ///
+    /// If a size is 0 or the settings make a quality that is none.
     pub fn draw(&self, seed: u64) -> Environment {
         let Shape { prompts, positions, actions } = self.shape;
         let mut logits = Vec::with_capacity(self.shape.table());
@@ -59,6 +63,7 @@ impl TabularSetting {
             }
         }
         let training = Questions::new(self.shape, quality, Parameters::Logits);
+        let training = training.expect("tables of the shape, qualities up to 1");
         Environment { training, validation: None, start: logits }
     }
 }

@@ -1,5 +1,6 @@
-//! The environments of a sweep's configuration.
+//! The environment of a run, as configurations write it.
 
+use super::error::{ExperimentError, check_bounds};
 use crate::environment::{Environment, Shape, SharedSetting, SizeSetting, TabularSetting};
 use serde::{Deserialize, Serialize};
 
@@ -136,8 +137,17 @@ impl World {
         Shape { prompts, positions, actions }
     }
 
+    /// Checks that the environment can be drawn.
+    ///
+    /// # Errors
+    ///
+    /// [`ExperimentError`], naming the setting.
+    pub fn check(&self) -> Result<(), ExperimentError> {
+        check_bounds(self.bounds())
+    }
+
     /// Every number of the settings with its name and the least it may be.
-    pub(super) fn bounds(&self) -> Vec<(&'static str, f64, f64)> {
+    fn bounds(&self) -> Vec<(&'static str, f64, f64)> {
         let Shape { prompts, positions, actions } = self.shape();
         let mut bounds = vec![
             ("prompts", prompts as f64, 1.0),

@@ -12,15 +12,11 @@ mod merge;
 mod plan;
 mod run;
 mod shard;
-mod world;
 
-pub use cell::{
-    CellSettings, CheckError, Figures, MethodSettings, ScheduleSettings, StepSizeRule, TrainingCell,
-};
+pub use cell::{CellSettings, CheckError, Figures};
 pub use failure::{DamagedLine, SweepError};
 pub use folder::{CellResult, Contents, Folder, Record};
 pub use merge::{Merged, merge};
 pub use plan::{Cell, Plan, PlanError};
 pub use run::{Tally, run_shard};
 pub use shard::{Shard, ShardError};
-pub use world::{Shared, Size, Tabular, World};

@@ -46,11 +46,15 @@
 //! Between two steps, [`Trainer::rollout`] holds the tokens of the last one, and
 //! [`Trainer::parameters`] the policy: enough for any statistic of the theory.
 //!
+//! [`Trainer::with_loss`] and [`Trainer::with_advantage`] take a custom loss and custom advantages, as
+//! `examples/custom_simulation.rs` shows for a custom environment.
+//!
 //! A run depends on its seed alone, never on the number of threads: every uniform number is a
 //! function of (seed, rollout, prompt, sample, position), and sums are taken in a fixed order.
 //! Run seeds and methods in parallel with rayon; the parallel loops inside a run nest in it.
 
 mod curve;
+mod custom_advantage;
 mod difficulty;
 mod evaluation;
 mod expected;
@@ -62,6 +66,7 @@ mod trainer;
 mod update;
 
 pub use curve::{Curve, CurvePoint};
+pub use custom_advantage::CustomAdvantage;
 pub use evaluation::{COOL_TEMPERATURE, Evaluation, evaluate};
 pub use expected::{ExpectedPoint, ExpectedRule, ExpectedTrainer};
 pub use method::Method;

@@ -2,6 +2,7 @@
 
 use super::{
     curve::{Curve, CurvePoint},
+    custom_advantage::CustomAdvantage,
     difficulty::Difficulty,
     evaluation::{evaluate, greedy_reward},
     method::Method,
@@ -13,7 +14,9 @@ use super::{
 use crate::environment::Environment;
 use rand::seq::index;
 use rand_chacha::ChaCha8Rng;
-use rl_losses::{LossSums, RolloutColumns, informative_groups};
+use rl_losses::{CustomLoss, LossSums, RolloutColumns, informative_groups};
+use std::borrow::Cow;
+use std::convert::Infallible;
 
 /// Measurements of one rollout batch and its updates.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -33,7 +36,7 @@ pub struct RolloutReport {
 pub struct Trainer<'a> {
     /// How it trains; may be changed between steps.
     pub method: Method,
-    environment: &'a Environment,
+    environment: Cow<'a, Environment>,
     schedule: Schedule,
     seed: u64,
     parameters: Vec<f64>,
@@ -43,21 +46,24 @@ pub struct Trainer<'a> {
     old_policy: Rows,
     workspace: Workspace,
     difficulty: Option<Difficulty>,
+    custom_loss: Option<CustomLoss>,
+    custom_advantage: Option<CustomAdvantage>,
     done: usize,
 }
 
 impl<'a> Trainer<'a> {
-    /// A run from the environment's starting policy.
+    /// A run from the environment's starting policy; the environment may be lent or given.
     ///
     /// # Panics
     ///
     /// If the schedule has no samples, mini-batches or epochs, or a setting of the method's thermostat is out of its range.
     pub fn new(
-        environment: &'a Environment,
+        environment: impl Into<Cow<'a, Environment>>,
         method: Method,
         schedule: Schedule,
         seed: u64,
     ) -> Self {
+        let environment = environment.into();
         let Schedule { group_size, mini_batches, epochs, evaluate_every, .. } = schedule;
         let counts = [group_size, mini_batches, epochs, evaluate_every];
         assert!(counts.iter().all(|count| *count > 0), "counts of a schedule are above 0");
@@ -68,17 +74,36 @@ impl<'a> Trainer<'a> {
         Self {
             difficulty: method.thermostat.as_ref().map(Difficulty::new),
             method,
-            environment,
             schedule,
             seed,
             parameters: environment.start.clone(),
+            environment,
             reference: start.log_probs().to_vec(),
             sequence_lengths: vec![shape.positions; prompts * group_size],
             rollout: Rollout::default(),
             old_policy: Rows::default(),
             workspace: Workspace::default(),
+            custom_loss: None,
+            custom_advantage: None,
             done: 0,
         }
+    }
+
+    /// Takes a custom loss in place of the formula of the method's, which still chooses the tokens.
+    #[must_use]
+    pub fn with_loss(self, loss: CustomLoss) -> Self {
+        Self { custom_loss: Some(loss), ..self }
+    }
+
+    /// Takes custom advantages in place of the method's estimator.
+    #[must_use]
+    pub fn with_advantage(self, advantage: CustomAdvantage) -> Self {
+        Self { custom_advantage: Some(advantage), ..self }
+    }
+
+    /// The environment that it trains in.
+    pub fn environment(&self) -> &Environment {
+        &self.environment
     }
 
     /// The policy's parameters.
@@ -98,7 +123,7 @@ impl<'a> Trainer<'a> {
 
     /// Exact figures of the current policy.
     pub fn evaluate(&self) -> CurvePoint {
-        let evaluation = evaluate(self.environment, &self.parameters);
+        let evaluation = evaluate(&self.environment, &self.parameters);
         CurvePoint::new(self.done, evaluation)
     }
 
@@ -128,15 +153,34 @@ impl<'a> Trainer<'a> {
     ///
     /// `after_each` sees what each rollout measured and may change the method of the next.
     pub fn run(&mut self, mut after_each: impl FnMut(&mut Method, &RolloutReport)) -> Curve {
+        let curve = self.try_run(|method, report| -> Result<(), Infallible> {
+            after_each(method, report);
+            Ok(())
+        });
+        match curve {
+            Ok(curve) => curve,
+            Err(never) => match never {},
+        }
+    }
+
+    /// Trains like [`run`](Self::run), until an error of `after_each`.
+    ///
+    /// # Errors
+    ///
+    /// The error of `after_each`.
+    pub fn try_run<E>(
+        &mut self,
+        mut after_each: impl FnMut(&mut Method, &RolloutReport) -> Result<(), E>,
+    ) -> Result<Curve, E> {
         let Schedule { rollouts, evaluate_every, .. } = self.schedule;
         let mut points = vec![self.evaluate()];
         while let Some(report) = self.step() {
-            after_each(&mut self.method, &report);
+            after_each(&mut self.method, &report)?;
             if self.done.is_multiple_of(evaluate_every) || self.done == rollouts {
                 points.push(self.evaluate());
             }
         }
-        Curve { points }
+        Ok(Curve { points })
     }
 
     /// Samples the rollout; returns mean reward and entropy.
@@ -154,17 +198,19 @@ impl<'a> Trainer<'a> {
         self.rollout.sample(questions, &self.old_policy, group_size, &key);
         let rewards = &self.rollout.rewards;
         let mean_reward = rewards.iter().sum::<f64>() / rewards.len() as f64;
-        self.rollout.advantage = self
-            .method
-            .advantage
-            .advantages(&RolloutColumns {
+        self.rollout.advantage = if let Some(custom) = &self.custom_advantage {
+            custom.of_tokens(rewards, group_size, shape.positions)
+        } else {
+            let columns = RolloutColumns {
                 rewards,
                 group_sizes: &vec![group_size; count],
                 sequence_lengths: &self.sequence_lengths,
                 greedy_rewards: Some(&self.greedy_rewards()),
                 ..RolloutColumns::default()
-            })
-            .expect("an estimator that needs no critic");
+            };
+            let advantages = self.method.advantage.advantages(&columns);
+            advantages.expect("an estimator that needs no critic")
+        };
         if let Some(difficulty) = &mut self.difficulty {
             difficulty.measure(&self.rollout.rewards, group_size, &self.rollout.old_entropy);
         }
@@ -209,6 +255,7 @@ impl<'a> Trainer<'a> {
                     group_size: self.schedule.group_size,
                     sequence_lengths: &self.sequence_lengths,
                     reference: &self.reference,
+                    custom_loss: self.custom_loss.as_ref(),
                 };
                 let factor =
                     self.schedule.step_size.factor(batch.tokens(), self.schedule.group_size);

@@ -8,7 +8,9 @@ use super::{
 use crate::environment::{Questions, Shape};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
-use rl_losses::{Evaluation, LossSums, StepPlan, Threads, TokenBatch, TokenColumns, entropy_bonus};
+use rl_losses::{
+    CustomLoss, Evaluation, LossSums, StepPlan, Threads, TokenBatch, TokenColumns, entropy_bonus,
+};
 use std::ops::Range;
 
 /// Buffers that the updates of a run reuse.
@@ -35,6 +37,8 @@ pub(crate) struct MiniBatch<'a> {
     pub(crate) reference: &'a [f64],
     /// Bucket of each sequence, and share of each bucket's tokens that the loss treats, in place of its own.
     pub(crate) by_difficulty: Option<(&'a [usize], &'a [f64])>,
+    /// Loss in place of the method's formula.
+    pub(crate) custom_loss: Option<&'a CustomLoss>,
 }
 
 impl MiniBatch<'_> {
@@ -87,10 +91,17 @@ impl MiniBatch<'_> {
             }
         };
         let plan = plan.expect("a loss over entropies and old log-probabilities");
-        workspace.grad_log_prob.resize(tokens, 0.0);
         let part = plan.part(0..tokens);
-        let Evaluation { sums, .. } =
-            method.loss.evaluate_into(&batch, &part, &mut workspace.grad_log_prob);
+        let sums = if let Some(custom) = self.custom_loss {
+            let output = custom.evaluate(&batch, part);
+            workspace.grad_log_prob = output.grad_log_prob;
+            output.sums
+        } else {
+            workspace.grad_log_prob.resize(tokens, 0.0);
+            let Evaluation { sums, .. } =
+                method.loss.evaluate_into(&batch, &part, &mut workspace.grad_log_prob);
+            sums
+        };
         workspace.chain(self, method, &plan, actions);
         self.questions.descend(parameters, self.prompts(), &workspace.d_logits, factor);
         sums

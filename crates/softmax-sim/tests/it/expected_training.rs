@@ -53,6 +53,7 @@ fn recorded_populations_are_met_to_twelve_digits() {
     let population = vectors.exact_population;
     let shape = Shape { prompts: 16, positions: 1, actions: 8 };
     let questions = Questions::new(shape, table(&population.q), Parameters::Logits);
+    let questions = questions.expect("probabilities");
     assert_eq!(population.runs.len(), 3);
     for run in &population.runs {
         let rule = match run.alg.as_str() {
@@ -92,7 +93,7 @@ fn the_mean_of_sampled_updates_is_the_expected_one() {
         (AdvantageEstimator::DrGrpo, ExpectedRule::DrGrpo { group_size: 8 }),
         (AdvantageEstimator::Rloo, ExpectedRule::PolicyGradient),
     ];
-    let trainer = ExpectedTrainer::new(&environment.training, &environment.start);
+    let trainer = ExpectedTrainer::new(environment.training(), environment.start());
     let draws = 4000;
     for (advantage, rule) in cases {
         let (expected, _) = trainer.expected_step(rule, 1.0);
@@ -103,7 +104,7 @@ fn the_mean_of_sampled_updates_is_the_expected_one() {
             let mut trainer = Trainer::new(&environment, method.clone(), schedule, seed);
             trainer.step().expect("a rollout");
             for (index, after) in trainer.parameters().iter().enumerate() {
-                let step = after - environment.start[index];
+                let step = after - environment.start()[index];
                 sums[index] += step;
                 squares[index] += step * step;
             }
@@ -124,6 +125,7 @@ fn the_mean_of_sampled_updates_is_the_expected_one() {
 fn the_flow_is_the_limit_of_small_steps() {
     let shape = Shape { prompts: 1, positions: 1, actions: 2 };
     let questions = Questions::new(shape, vec![0.9, 0.1], Parameters::Logits);
+    let questions = questions.expect("probabilities");
     let exact = PolicyGradientFlow::new(1, 1, -1.0, 0.8).unwrap().policy_at(40.0).entropy();
     let error = |steps: u32| {
         let mut trainer = ExpectedTrainer::new(&questions, &[-1.0, 0.0]);

@@ -6,6 +6,7 @@ mod cli;
 mod closed_pipe;
 mod engine;
 mod entropy_change;
+mod example;
 mod expected_training;
 mod fit_law;
 mod fuzz;

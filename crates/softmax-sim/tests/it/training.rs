@@ -2,14 +2,17 @@
 
 use entropy_core::Categorical;
 use rl_losses::{
-    ClipCov, ClipRange, CovarianceBand, DifficultyThermostatSettings, EntropyTarget, KlCov,
-    PolicyLoss, PpoClip, ThermostatSettings,
+    AdvantageEstimator, ClipCov, ClipRange, Column, CovarianceBand, CustomLoss,
+    DifficultyThermostatSettings, EntropyTarget, KlCov, PlanPart, PolicyLoss, PpoClip,
+    RolloutColumns, StepPlan, ThermostatSettings, TokenBatch,
 };
 use softmax_sim::environment::{
     Environment, Features, LongTailSetting, Parameters, Questions, Shape, SharedSetting,
     SizeSetting, TabularSetting,
 };
-use softmax_sim::training::{Curve, Method, Rows, Schedule, StepSize, Trainer, evaluate, train};
+use softmax_sim::training::{
+    Curve, CustomAdvantage, Method, Rows, Schedule, StepSize, Trainer, evaluate, train,
+};
 
 fn small_tabular(seed: u64) -> Environment {
     let shape = Shape { prompts: 96, positions: 3, actions: 5 };
@@ -79,15 +82,15 @@ fn another_seed_is_another_run() {
 fn an_evaluation_sums_over_all_responses() {
     let shape = Shape { prompts: 3, positions: 2, actions: 3 };
     let environment = TabularSetting { shape, ..TabularSetting::CONTROL }.draw(1);
-    let evaluation = evaluate(&environment, &environment.start);
+    let evaluation = evaluate(&environment, environment.start());
     let policies: Vec<Categorical> = environment
-        .start
+        .start()
         .chunks(3)
         .map(|logits| Categorical::from_logits(logits).expect("finite"))
         .collect();
     let mut reward = 0.0;
     for prompt in 0..3 {
-        let quality = environment.training.quality(prompt);
+        let quality = environment.training().quality(prompt);
         for (first, second) in (0..9).map(|index| (index / 3, index % 3)) {
             let chance =
                 policies[2 * prompt].probs()[first] * policies[2 * prompt + 1].probs()[second];
@@ -103,11 +106,11 @@ fn an_evaluation_sums_over_all_responses() {
 #[test]
 fn rows_are_the_categorical_policies() {
     let environment = small_tabular(5);
-    let rows = Rows::of(&environment.training, &environment.start, &[7, 2]);
+    let rows = Rows::of(environment.training(), environment.start(), &[7, 2]);
     for (slot, prompt) in [7, 2].into_iter().enumerate() {
         for position in 0..3 {
             let first = (prompt * 3 + position) * 5;
-            let logits = &environment.start[first..first + 5];
+            let logits = &environment.start()[first..first + 5];
             let policy = Categorical::from_logits(logits).expect("finite");
             let state = slot * 3 + position;
             assert!((rows.entropy()[state] - policy.entropy()).abs() < 1e-14);
@@ -124,17 +127,17 @@ fn rows_are_the_categorical_policies() {
 #[test]
 fn an_on_policy_step_is_the_sampled_policy_gradient() {
     let environment = small_tabular(2);
-    let shape = environment.training.shape();
+    let shape = environment.training().shape();
     let mut trainer = Trainer::new(&environment, Method::default(), Schedule::on_policy(0.7), 0);
     trainer.step().expect("a schedule with rollouts");
     let rollout = trainer.rollout();
-    let mut expected = environment.start.clone();
+    let mut expected = environment.start().to_vec();
     for (slot, &prompt) in rollout.prompts().iter().enumerate() {
         for sample in 0..8 {
             for position in 0..shape.positions {
                 let token = (slot * 8 + sample) * shape.positions + position;
                 let first = (prompt * shape.positions + position) * shape.actions;
-                let logits = &environment.start[first..first + shape.actions];
+                let logits = &environment.start()[first..first + shape.actions];
                 let policy = Categorical::from_logits(logits).expect("finite");
                 let slope = 0.7 / 8.0 * rollout.advantage()[token];
                 let moved = &mut expected[first..first + shape.actions];
@@ -151,7 +154,7 @@ fn an_on_policy_step_is_the_sampled_policy_gradient() {
 #[test]
 fn shared_weights_descend_along_the_gradient() {
     let environment = small_shared(0);
-    let questions = &environment.training;
+    let questions = environment.training();
     let (prompts, row) = ([5, 9], questions.shape().row());
     let slopes: Vec<f64> = (0..2 * row).map(|index| (index as f64).sin()).collect();
     let inner = |parameters: &[f64]| -> f64 {
@@ -163,13 +166,13 @@ fn shared_weights_descend_along_the_gradient() {
         })
         .sum()
     };
-    let mut moved = environment.start.clone();
+    let mut moved = environment.start().to_vec();
     questions.descend(&mut moved, &prompts, &slopes, 1.0);
     for index in 0..moved.len() {
-        let mut shifted = environment.start.clone();
+        let mut shifted = environment.start().to_vec();
         shifted[index] += 1.0; // the logits are linear in the parameters
-        let gradient = inner(&shifted) - inner(&environment.start);
-        assert!((environment.start[index] - moved[index] - gradient).abs() < 1e-10);
+        let gradient = inner(&shifted) - inner(environment.start());
+        assert!((environment.start()[index] - moved[index] - gradient).abs() < 1e-10);
     }
 }
 
@@ -178,9 +181,9 @@ fn shared_weights_descend_along_the_gradient() {
 fn regularisers_follow_the_gradient_of_entropy_and_divergence() {
     let shape = Shape { prompts: 1, positions: 1, actions: 4 };
     // Every answer is right: no advantage, the regularisers act alone.
-    let training = Questions::new(shape, vec![1.0; 4], Parameters::Logits);
+    let training = Questions::new(shape, vec![1.0; 4], Parameters::Logits).expect("probabilities");
     let start = vec![0.3, -1.0, 0.8, 0.1];
-    let environment = Environment { training, validation: None, start: start.clone() };
+    let environment = Environment::new(training, None, start.clone()).expect("four logits");
     let (bonus, penalty, rate) = (0.3, 0.7, 0.5);
     let method = Method::default().with_entropy_bonus(bonus).with_reference_kl(penalty);
     let mut trainer = Trainer::new(&environment, method, Schedule::on_policy(rate), 0);
@@ -229,7 +232,7 @@ fn dropped_groups_leave_only_prompts_with_right_and_wrong_answers() {
 fn sampled_rewards_have_the_exact_mean() {
     let shape = Shape { prompts: 2000, positions: 2, actions: 6 };
     let environment = TabularSetting { shape, ..TabularSetting::CONTROL }.draw(4);
-    let exact = evaluate(&environment, &environment.start).reward;
+    let exact = evaluate(&environment, environment.start()).reward;
     let mut trainer = Trainer::new(&environment, Method::default(), Schedule::tabular(0.0), 4);
     let sampled = trainer.step().expect("a rollout").mean_reward;
     let standard_error = 0.5 / 16_000f64.sqrt();
@@ -244,7 +247,7 @@ fn a_step_of_zero_leaves_the_policy_and_clips_nothing() {
         let schedule = Schedule { drop_uninformative: false, ..Schedule::tabular(0.0) };
         let mut trainer = Trainer::new(&environment, Method::of(loss), schedule, 0);
         let sums = trainer.step().expect("a rollout").sums;
-        assert_eq!(trainer.parameters(), environment.start);
+        assert_eq!(trainer.parameters(), environment.start());
         assert_eq!((sums.clipped, sums.abs_log_ratio.to_bits()), (0, 0.0f64.to_bits()));
         assert_eq!(sums.tokens, 2 * 96 * 8 * 3);
     }
@@ -254,11 +257,11 @@ fn a_step_of_zero_leaves_the_policy_and_clips_nothing() {
 fn environments_are_calibrated_as_they_say() {
     // Right tokens are drawn from softmax(1.5 z_0 + ..): the prior is right more often than chance.
     let shared = small_shared(0);
-    assert!(evaluate(&shared, &shared.start).reward > 3.0 / 8f64.powi(4));
+    assert!(evaluate(&shared, shared.start()).reward > 3.0 / 8f64.powi(4));
     // A model that sees more starts with less entropy and more reward.
     let starts = [1, 8, 64].map(|visible| {
         let environment = SizeSetting::of(visible).draw(0);
-        evaluate(&environment, &environment.start)
+        evaluate(&environment, environment.start())
     });
     assert!(starts.windows(2).all(|pair| pair[1].entropy < pair[0].entropy));
     assert!(starts.windows(2).all(|pair| pair[1].reward > pair[0].reward));
@@ -266,18 +269,81 @@ fn environments_are_calibrated_as_they_say() {
     let shape = Shape { prompts: 4, positions: 16, actions: 8 };
     let tail = LongTailSetting { shape, ..LongTailSetting::TABLE_1 }.draw(0);
     for prompt in 0..4 {
-        let states = tail.training.quality(prompt).chunks(8);
+        let states = tail.training().quality(prompt).chunks(8);
         let decisive = states.filter(|state| state.iter().sum::<f64>() < 2.0).count();
         assert_eq!(decisive, 3);
     }
 }
 
 #[test]
-#[should_panic(expected = "a quality is a probability")]
-fn a_quality_above_one_is_the_callers_bug() {
-    let shape = Shape { prompts: 1, positions: 1, actions: 2 };
-    let features = Features { prior: vec![0.0; 2], values: vec![0.0; 2], count: 1 };
-    Questions::new(shape, vec![0.5, 1.5], Parameters::Weights(features));
+fn tables_that_form_no_environment_are_named_with_their_value() {
+    let shape = Shape { prompts: 1, positions: 2, actions: 2 };
+    let questions =
+        |quality: &[f64], parameters| Questions::new(shape, quality.to_vec(), parameters);
+    let features = |prior: &[f64], values: &[f64], count| {
+        Parameters::Weights(Features { prior: prior.to_vec(), values: values.to_vec(), count })
+    };
+    let fair = || questions(&[0.5; 4], Parameters::Logits);
+    let weighted = questions(&[0.5; 4], features(&[0.0; 4], &[0.0; 8], 2)).expect("they fit");
+    let environment = |training: Questions, validation, start: &[f64]| {
+        Environment::new(training, validation, start.to_vec()).map(|_| ())
+    };
+    let empty = Shape { actions: 0, ..shape };
+    let no_actions = Questions::new(empty, vec![], Parameters::Logits).map(|_| ());
+    let faults = [
+        questions(&[0.5, 1.0, 0.0, 1.5], Parameters::Logits).map(|_| ()),
+        questions(&[0.5; 3], Parameters::Logits).map(|_| ()),
+        no_actions,
+        questions(&[0.5; 4], features(&[0.0; 3], &[0.0; 4], 1)).map(|_| ()),
+        questions(&[0.5; 4], features(&[0.0; 4], &[0.0, f64::NAN, 0.0, 0.0], 1)).map(|_| ()),
+        questions(&[0.5; 4], features(&[0.0; 4], &[], 0)).map(|_| ()),
+        environment(fair().expect("it fits"), None, &[0.0; 3]),
+        environment(fair().expect("it fits"), None, &[0.0, 0.0, f64::INFINITY, 0.0]),
+        environment(fair().expect("it fits"), fair().ok(), &[0.0; 4]),
+        environment(weighted, fair().ok(), &[0.0; 3]),
+    ];
+    let faults = faults.map(|fault| fault.expect_err("no environment").to_string());
+    insta::assert_snapshot!(faults.join("\n"));
+}
+
+#[test]
+fn a_custom_loss_and_custom_advantages_train_as_those_of_the_registry() {
+    let environment = small_tabular(4);
+    let schedule = Schedule { rollouts: 4, ..Schedule::tabular(0.5) };
+    let registered = PolicyLoss::PpoClip(PpoClip::default());
+    let method = Method::of(registered);
+    let run = |trainer: Trainer<'_>| {
+        let mut trainer = trainer;
+        while trainer.step().is_some() {}
+        trainer.parameters().to_vec()
+    };
+    let expected = run(Trainer::new(&environment, method.clone(), schedule, 4));
+    // Under a method that would train otherwise.
+    let other = Method::of(clip_cov()).with_advantage(AdvantageEstimator::Rloo);
+    let grpo = |rewards: &[f64], group_size| {
+        let groups = vec![group_size; rewards.len() / group_size];
+        let lengths = vec![1; rewards.len()];
+        let columns = RolloutColumns {
+            rewards,
+            group_sizes: &groups,
+            sequence_lengths: &lengths,
+            ..RolloutColumns::default()
+        };
+        AdvantageEstimator::Grpo.advantages(&columns).expect("rewards of groups")
+    };
+    let evaluate = move |batch: &TokenBatch<'_>, plan: PlanPart<'_>| {
+        let selected = plan.selected();
+        assert!(selected.len() == batch.len() && batch.column(Column::Entropy).is_some());
+        registered.evaluate(
+            batch,
+            StepPlan::new(vec![false; batch.len()], plan.weights()).part(0..batch.len()),
+        )
+    };
+    let trainer = Trainer::new(&environment, other, schedule, 4)
+        .with_loss(CustomLoss::of_batch(evaluate))
+        .with_advantage(CustomAdvantage::new(grpo));
+    let custom = run(trainer);
+    assert!(std::iter::zip(&expected, &custom).all(|(a, b)| (a - b).abs() < 1e-12));
 }
 
 #[test]

@@ -1,0 +1,46 @@
+//! Why settings of a run cannot be run.
+
+use thiserror::Error;
+
+/// Why settings of a run cannot be run.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum ExperimentError {
+    /// A number out of its range.
+    #[error("`{field}` is {value}, expected a finite number{}", least_text(*least))]
+    Range {
+        /// Name of the setting.
+        field: &'static str,
+        /// Its value.
+        value: f64,
+        /// The least it may be; `f64::MIN` if any will do.
+        least: f64,
+    },
+    /// A learning rate that does not move.
+    #[error("`learning_rate` is {0}, expected a finite number above 0")]
+    LearningRate(f64),
+    /// An estimator that needs a model which this engine lacks.
+    #[error(
+        "`advantage` is an estimator that needs a critic or a process reward model, which the environments of `training` have not"
+    )]
+    Advantage,
+    /// A thermostat over a loss that treats no share of the tokens.
+    #[error("`thermostat` moves the `fraction` of the loss over a mini-batch, which `{0}` has not")]
+    Thermostat(&'static str),
+}
+
+fn least_text(least: f64) -> String {
+    if least > f64::MIN { format!(" of at least {least}") } else { String::new() }
+}
+
+/// Checks numbers, each with its name and the least it may be.
+pub(super) fn check_bounds(
+    bounds: impl IntoIterator<Item = (&'static str, f64, f64)>,
+) -> Result<(), ExperimentError> {
+    for (field, value, least) in bounds {
+        if !(value.is_finite() && value >= least) {
+            return Err(ExperimentError::Range { field, value, least });
+        }
+    }
+    Ok(())
+}
