@@ -2,7 +2,7 @@
 # Builds the wheel of crates/python, installs it in a fresh environment outside the tree, and tests it there.
 # PYTHON names the interpreter (default python3, 3.9 or newer; 3.10 for the trainers); TORCH=1 installs torch too, for the
 # tests that use it; TRAINERS=1 also the trainers that there are adapters for, verl in an environment of its own, several GB.
-# Downloads maturin, numpy, pytest and mypy from PyPI.
+# Downloads maturin, numpy, pytest, mypy and what runs the notebook from PyPI.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python="${PYTHON:-python3}"
@@ -10,8 +10,9 @@ folder="$(mktemp -d)"
 trap 'rm -rf "$folder"' EXIT
 "$python" -m venv "$folder/venv"
 bin="$folder/venv/bin"
-echo "pip: installing maturin, numpy, pytest and mypy into $folder/venv"
-"$bin/pip" install --quiet --disable-pip-version-check 'maturin>=1.9,<2' numpy pytest mypy ${TORCH:+torch} \
+echo "pip: installing maturin, numpy, pytest, mypy and nbclient into $folder/venv"
+"$bin/pip" install --quiet --disable-pip-version-check 'maturin>=1.9,<2' numpy pytest mypy nbclient ipykernel \
+  matplotlib ${TORCH:+torch} \
   ${TRAINERS:+torch trl tinker}
 "$bin/maturin" build --quiet -m crates/python/Cargo.toml --interpreter "$bin/python" --out "$folder/wheels"
 wheel="$(ls "$folder"/wheels/entropy_rl-*.whl)"

@@ -7,16 +7,20 @@
 #![expect(clippy::needless_pass_by_value, reason = "a function owns what Python passes to it")]
 #![expect(clippy::doc_markdown, reason = "docstrings of Python are plain text")]
 
+mod array;
 mod batch;
 mod column;
 mod diagnostics;
 mod divergence;
+mod environment;
 mod error;
 mod law;
 mod plan;
 mod repr;
 mod selection;
 mod settings;
+mod simulation;
+mod theory;
 mod trained;
 mod verifier;
 
@@ -35,11 +39,17 @@ mod _native {
     #[pymodule_export]
     use crate::divergence::{ClipFractions, Divergence, clip_fractions, divergence};
     #[pymodule_export]
+    use crate::environment::Environment;
+    #[pymodule_export]
     use crate::law::{Forecast, Law, fit_law, forecast};
     #[pymodule_export]
     use crate::plan::{Evaluation, StepPlan, methods, plan};
     #[pymodule_export]
     use crate::selection::{clip_cov_mask, high_entropy_mask, kl_cov_mask};
+    #[pymodule_export]
+    use crate::simulation::{Curve, MiniBatch, Rollout, Simulation, StepReport};
+    #[pymodule_export]
+    use crate::theory::{SoftmaxPolicy, TheoryCheck, check_theory};
     #[pymodule_export]
     use crate::verifier::{Extracted, Verdict, explain, extract, grade, verify, verify_many};
 

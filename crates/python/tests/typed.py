@@ -42,6 +42,22 @@ def foretold(entropy: list[float], accuracy: list[float]) -> tuple[float, float]
     return er.forecast(entropy, accuracy, share=0.5).final_interval
 
 
+def simulated(quality: NDArray[np.float64]) -> float:
+    def loss(batch: er.MiniBatch) -> NDArray[np.float64]:
+        gradient: NDArray[np.float64] = -batch.advantage / batch.log_prob.size
+        return gradient
+
+    environment = er.Environment(quality, np.zeros(quality.shape))
+    simulation = er.Simulation(environment, method={"entropy_bonus": 0.1}, loss=loss, advantage=lambda rewards: rewards)
+    report: er.StepReport | None = simulation.step()
+    simulation.reference_kl = 0.1
+    curve: er.Curve = simulation.train()
+    policy = er.SoftmaxPolicy(simulation.log_prob()[:, 0])
+    print(report, simulation.rollout().rewards.mean(), policy.logit_step(quality[:, 0], rule="natural_policy_gradient"))
+    checks: list[er.TheoryCheck] = er.check_theory(policies=8)
+    return float(curve.reward[-1]) if all(check.passed for check in checks) else 0.0
+
+
 class Tensor:
     """A tensor, as far as the package looks."""
 
@@ -68,4 +84,5 @@ def losses(log_prob: Tensor, advantage: Tensor, response_mask: Tensor) -> Tensor
 er.verify("a", "b", mode="loose")  # type: ignore[arg-type]
 er.kl_cov_mask([0.0], [0.0], fraction="2e-3")  # type: ignore[call-overload]
 er.plan("kl-cov", [0.0], [0.0], [0.0], aggregation="mean")  # type: ignore[arg-type]
+er.Environment.draw("bandits")  # type: ignore[arg-type]
 er.Verdict().verdict = "right"  # type: ignore[misc]

@@ -1,6 +1,6 @@
 """The compiled part of entropy_rl; its documentation is in the package."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, Literal, Protocol, TypeVar, Union, final, overload
 
 import numpy as np
@@ -23,6 +23,7 @@ __all__ = [
     "Divergence",
     "clip_fractions",
     "divergence",
+    "Environment",
     "Forecast",
     "PerformanceLaw",
     "fit_law",
@@ -34,6 +35,14 @@ __all__ = [
     "clip_cov_mask",
     "high_entropy_mask",
     "kl_cov_mask",
+    "Curve",
+    "MiniBatch",
+    "Rollout",
+    "Simulation",
+    "StepReport",
+    "SoftmaxPolicy",
+    "TheoryCheck",
+    "check_theory",
     "Extracted",
     "Verdict",
     "explain",
@@ -563,3 +572,182 @@ def forecast(
     entropy: _Column, reward: _Column, *, share: float, confidence: float = ...
 ) -> Forecast:
     """Fit the law to the first share of a run's points, in training order, and forecast the rest."""
+
+# Theory and simulator
+
+_Floats: TypeAlias = NDArray[np.float64]
+_Integers: TypeAlias = NDArray[np.int64]
+# Numbers of any dimension that numpy converts.
+_Table: TypeAlias = Union[NDArray[Any], Sequence[Any]]
+
+@final
+class SoftmaxPolicy:
+    """Softmax policies of independent states."""
+
+    def __new__(cls, logits: _Table) -> SoftmaxPolicy: ...
+    @property
+    def log_prob(self) -> _Floats:
+        """Log-probability of each action, [states, actions], nats."""
+    @property
+    def entropy(self) -> _Floats:
+        """Exact entropy of each state, [states], nats."""
+    def covariance(self, x: _Table, y: _Table) -> _Floats:
+        """Covariance of two functions of the action under the policy of each state, [states]."""
+    def logit_step(
+        self,
+        advantage: _Table,
+        *,
+        rule: Literal["policy_gradient", "natural_policy_gradient"] = "policy_gradient",
+        eta: float = 1.0,
+    ) -> _Floats:
+        """Exact step of the logits along a gradient of the expected advantage, [states, actions]."""
+    def entropy_change(self, step: _Table) -> _Floats:
+        """Exact change of entropy by a step of the logits, [states], nats."""
+    def entropy_change_first_order(self, step: _Table) -> _Floats:
+        """Change of entropy that Lemma 1 predicts, `-Cov(log π, δ)`, [states], nats."""
+    def entropy_change_second_order(self, step: _Table) -> _Floats:
+        """Add the term of second order to that prediction, [states], nats."""
+    def remainder_bound(self, step: _Table) -> _Floats:
+        """Rigorous bound on the error of Lemma 1 for a step, [states], nats."""
+
+@final
+class TheoryCheck:
+    """One numerical check of one statement of the theory."""
+
+    @property
+    def statement(self) -> str: ...
+    @property
+    def check(self) -> str: ...
+    @property
+    def cases(self) -> int: ...
+    @property
+    def worst(self) -> float: ...
+    @property
+    def allowed(self) -> float: ...
+    @property
+    def estimate(self) -> float | None: ...
+    @property
+    def interval(self) -> tuple[float, float] | None: ...
+    @property
+    def passed(self) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
+
+def check_theory(*, seed: int = 0, policies: int = 200, cases: int = 200_000) -> list[TheoryCheck]:
+    """Check every statement of the theory numerically, as `softmax-sim verify` does."""
+
+@final
+class Environment:
+    """Questions, and a softmax policy to answer them."""
+
+    def __new__(
+        cls,
+        quality: _Table,
+        start: _Table,
+        *,
+        prior: _Table | None = None,
+        features: _Table | None = None,
+        validation: Environment | None = None,
+    ) -> Environment: ...
+    @staticmethod
+    def draw(
+        kind: Literal["tabular", "shared", "size"] = "tabular", *, seed: int = 0, **settings: float
+    ) -> Environment:
+        """Draw an environment of one of the kinds that the findings use."""
+    @property
+    def prompts(self) -> int: ...
+    @property
+    def positions(self) -> int: ...
+    @property
+    def actions(self) -> int: ...
+    @property
+    def quality(self) -> _Floats:
+        """[prompts, positions, actions], 0 to 1."""
+    @property
+    def start(self) -> _Floats:
+        """Parameters before training."""
+
+@final
+class Curve:
+    """Exact figures of a policy over a run."""
+
+    @property
+    def rollouts(self) -> _Integers: ...
+    @property
+    def entropy(self) -> _Floats: ...
+    @property
+    def reward(self) -> _Floats: ...
+    @property
+    def cool_reward(self) -> _Floats: ...
+    @property
+    def greedy_reward(self) -> _Floats: ...
+
+@final
+class StepReport:
+    """Measurements of one rollout and its updates."""
+
+    @property
+    def rollout(self) -> int: ...
+    @property
+    def mean_reward(self) -> float: ...
+    @property
+    def entropy(self) -> float: ...
+    @property
+    def selected_fraction(self) -> float: ...
+    @property
+    def clip_fraction(self) -> float: ...
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class Rollout:
+    """Responses of one rollout, without the groups that were left out."""
+
+    @property
+    def prompts(self) -> _Integers: ...
+    @property
+    def actions(self) -> _Integers: ...
+    @property
+    def old_log_prob(self) -> _Floats: ...
+    @property
+    def rewards(self) -> _Floats: ...
+    @property
+    def advantage(self) -> _Floats: ...
+
+@final
+class MiniBatch:
+    """Tokens of one update, for a custom loss."""
+
+    @property
+    def log_prob(self) -> _Floats: ...
+    @property
+    def old_log_prob(self) -> _Floats: ...
+    @property
+    def advantage(self) -> _Floats: ...
+    @property
+    def entropy(self) -> _Floats: ...
+
+@final
+class Simulation:
+    """Training of a softmax policy by sampled responses, measured exactly."""
+
+    entropy_bonus: float
+    reference_kl: float
+    def __new__(
+        cls,
+        environment: Environment,
+        *,
+        method: Mapping[str, Any] | None = None,
+        schedule: Mapping[str, Any] | None = None,
+        loss: Callable[[MiniBatch], _Table] | None = None,
+        advantage: Callable[[_Floats], _Table] | None = None,
+        seed: int = 0,
+    ) -> Simulation: ...
+    def step(self) -> StepReport | None:
+        """Sample one rollout and train on it; None when the schedule is done."""
+    def train(self) -> Curve:
+        """Train to the end of the schedule; the curve of the evaluations from here on."""
+    def evaluate(self) -> Curve:
+        """Exact figures of the policy as it is: a curve of one point."""
+    def log_prob(self) -> _Floats:
+        """Log-probability of each action under the policy as it is, [prompts, positions, actions], nats."""
+    def rollout(self) -> Rollout:
+        """The responses of the last step."""
