@@ -180,6 +180,7 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
     ("docs/reward-math.md", "--skip-bad-rows", verifier("median")),
     ("docs/rollout.md", "--replay-rollouts", trainer("again: 2 steps done")),
     ("docs/scaling.md", "plan --table", trainer("# Scaling")),
+    ("docs/releasing.md", "PUBLISH=1", Not("publishes")),
     (
         "docs/rollout.md",
         "curl",
@@ -193,6 +194,11 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
         Elsewhere("crates/llm-trainer/tests/trainer/external_engine.rs"),
     ),
     ("docs/sweeps.md", "sweep merge", MEASUREMENT),
+    (
+        "docs/sweeps.md",
+        "--out curve.csv",
+        Elsewhere("crates/softmax-sim/tests/it/train.rs: a smaller run"),
+    ),
     ("docs/sweeps.md", "#SBATCH", Not("needs Slurm")),
     ("docs/sweeps.md", "scripts/show.sh", Not("downloads and trains for an hour")),
     (

@@ -6,6 +6,7 @@ mod fit_law;
 mod micro_batch;
 mod reproduce;
 mod sweep;
+mod train;
 mod verify;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -39,6 +40,9 @@ pub(crate) enum Command {
     /// Show what Clip-Cov and KL-Cov lose when they select within micro-batches, as published
     #[command(after_long_help = micro_batch::HELP)]
     MicroBatch(micro_batch::Args),
+    /// Train a softmax policy by any method and print its entropy and reward
+    #[command(after_long_help = train::HELP)]
+    Train(train::Args),
     /// Run a grid of methods and settings in several processes, or merge their results
     #[command(after_long_help = sweep::HELP)]
     Sweep(sweep::Args),
@@ -64,6 +68,7 @@ impl Command {
             Self::EntropyChange(args) => entropy_change::run(args, out),
             Self::Reproduce(args) => reproduce::run(args, out),
             Self::MicroBatch(args) => micro_batch::run(args, out),
+            Self::Train(args) => train::run(args, out),
             Self::Sweep(args) => sweep::run(args, out),
             Self::Bench(args) => bench::run(args, out),
             Self::FitLaw(args) => fit_law::run(args, out),

@@ -13,6 +13,7 @@ mod fuzz;
 mod micro_batch;
 mod reproduce;
 mod sweep;
+mod train;
 mod training;
 mod verify;
 mod wrong_formulas;
