@@ -101,31 +101,26 @@ impl Agreement {
         }
     }
 
-    /// A paragraph, and a table of what differs.
+    /// A paragraph, and tables of what differs.
     pub fn markdown(&self) -> String {
-        let count = self.different.len();
         let mut text = format!(
-            "The same study with other seeds: of {} quantities, {count} differ. The 0.95 interval of their difference leaves out 0, as it \
+            "The same study with other seeds: of {} quantities, {} differ. The 0.95 interval of their difference leaves out 0, as it \
              does for one in twenty equal ones. ",
-            self.compared
+            self.compared,
+            self.different.len()
         );
-        match self.verdicts.as_slice() {
-            [] => text += "The verdicts are the same.\n",
-            some => {
-                let words =
-                    some.iter().map(|(name, here, there)| format!("{name}: {there}, not {here}"));
-                text += "Its verdicts differ in ";
-                text += &words.collect::<Vec<_>>().join("; ");
-                text += ".\n";
-            }
+        if self.verdicts.is_empty() {
+            text += "The verdicts are the same.\n";
+        } else {
+            text += "A verdict asks that whole intervals meet its targets, so it may turn where quantities agree.\n";
+            text += "\n| finding | these seeds | other seeds |\n|---|---|---|\n";
+            let rows = self.verdicts.iter();
+            text.extend(rows.map(|(name, here, there)| format!("| {name} | {here} | {there} |\n")));
         }
-        if count > 0 {
+        if !self.different.is_empty() {
             text += "\n| quantity | these seeds | other seeds |\n|---|---|---|\n";
-            text.extend(
-                self.different
-                    .iter()
-                    .map(|(name, here, there)| format!("| {name} | {here} | {there} |\n")),
-            );
+            let rows = self.different.iter();
+            text.extend(rows.map(|(name, here, there)| format!("| {name} | {here} | {there} |\n")));
         }
         text
     }
@@ -164,7 +159,7 @@ mod tests {
         assert_eq!((far.compared, far.different.len()), (2, 1));
         assert_eq!(far.different[0].0, "x");
         assert_eq!(far.verdicts, [("one".to_owned(), "reproduced", "not reproduced")]);
-        assert!(far.markdown().contains("one: not reproduced, not reproduced"));
+        assert!(far.markdown().contains("\n| one | reproduced | not reproduced |\n\n| quantity |"));
     }
 
     #[test]

@@ -8,7 +8,6 @@ use super::cell::{SeedRun, Study};
 use super::finding::Finding;
 use super::measure::{Measure, Target};
 use super::method::{GRPO, METHODS, Role};
-use crate::report::ENTROPY;
 use crate::run_law::CONFIDENCE;
 
 /// The law against a straight line.
@@ -234,7 +233,7 @@ fn scatter(study: &Study, stem: &str, methods: &[&str], law: Option<&Performance
     Figure {
         chart: Chart {
             stem: stem.to_owned(),
-            title: format!("{ENTROPY} and held-out accuracy"),
+            title: "Entropy and held-out accuracy".to_owned(),
             description: match law {
                 Some(law) if law.a > 0.0 => "Accuracy rises as entropy falls.".to_owned(),
                 _ => "Accuracy does not rise as entropy falls.".to_owned(),

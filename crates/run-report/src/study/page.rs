@@ -73,7 +73,8 @@ fn measures(measures: &[Measure], setting: &Setting) -> String {
         } else {
             "–".to_owned()
         };
-        table.row(&[measure.quantity.clone(), measure.text(), measure.target.text(), met]);
+        let quantity = format!("<span class=\"wrap\">{}</span>", escape(&measure.quantity));
+        table.row(&[quantity, measure.text(), measure.target.text(), met]);
     }
     table.html()
 }
@@ -188,9 +189,10 @@ const INTRODUCTION: &str = "\
 `llm-trainer reproduce` repeats the findings of Cui et al. (arXiv:2505.22617) on transformers, in the loop that trains 7B.
 
 ```sh
-llm-trainer reproduce               # all findings; writes runs/language-model/report.html
-llm-trainer reproduce --quick       # the smallest model, half the steps, two seeds, no verdicts
-llm-trainer reproduce --docs docs   # this page, its figures and language-model.json
+llm-trainer reproduce                                              # all findings; writes runs/language-model/report.html
+llm-trainer reproduce --quick                                      # the smallest model, half the steps, two seeds, no verdicts
+llm-trainer reproduce --first-seed 51 --output runs/other-seeds    # the same with other seeds
+llm-trainer reproduce --compare runs/other-seeds/reproduce.json --docs docs   # this page, its figures and language-model.json
 ```
 
 A question asks which operation makes `20?3=17`: 1 for +, 2 for -, 3 for *. Half of the questions are sums. The model is warmed up on a
@@ -211,8 +213,9 @@ In two earlier studies, seeds 11 to 14 and 21 to 25, GRPO left the habit by itse
 one it lost the format of the answers within a step, and with it all reward; Clip-Cov did so more often. That step followed on the
 first answer of a rare form after many steps without gradients. AdamW with β₂ = 0.999 makes it a step of three times the learning rate
 in parameters that never moved; with 0.95 it is half of one. Of five runs that had failed, four did not with 0.95, and one lost the
-format for some steps. The epsilon of 1e-4 keeps AdamW from making steps of noise. The demo keeps AdamW's usual settings. The learning rate is 3e-4 times 64 over the model's width. Clip-Cov takes the paper's band, 1 to 5,
-and 0.04 of the tokens: of 0.02 it falls back to the habit; up to a covariance of 50 it drops the penalties of answers in a wrong format.
+format for some steps. The epsilon of 1e-4 keeps AdamW from making steps of noise; the demo keeps AdamW's usual settings. The learning rate
+is 3e-4 times 64 over the model's width. Clip-Cov takes the paper's band, 1 to 5, and 0.04 of the tokens: of 0.02 it falls back to the
+habit; up to a covariance of 50 it drops the penalties of answers in a wrong format.
 
 ## What else was tried
 
