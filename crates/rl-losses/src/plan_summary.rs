@@ -18,6 +18,8 @@ pub struct PlanSummary {
     pub log_prob: ExactSum,
     /// Largest magnitude of what the method scales by its largest: STEER's change of entropy.
     pub largest: f64,
+    /// Sums that the method finds its bounds by: BAPO's contributions at each place of a bound.
+    pub sums: Vec<ExactSum>,
 }
 
 impl PlanSummary {
@@ -28,5 +30,9 @@ impl PlanSummary {
         self.advantage.merge(&other.advantage);
         self.log_prob.merge(&other.log_prob);
         self.largest = self.largest.max(other.largest);
+        self.sums.resize_with(other.sums.len().max(self.sums.len()), ExactSum::default);
+        for (sum, other) in std::iter::zip(&mut self.sums, &other.sums) {
+            sum.merge(other);
+        }
     }
 }

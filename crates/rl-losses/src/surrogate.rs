@@ -118,18 +118,30 @@ impl Surrogate {
     /// One token's loss at a ratio, whose logarithm is within the limit.
     #[inline(always)]
     pub(crate) fn at_ratio<R: Real>(self, ratio: R, advantage: R) -> Scored<R> {
-        let zero = R::of(0.0);
-        let (bad, ceiling) = (advantage < zero, R::of(self.ceiling));
-        let risen = ratio.lesser(R::of(1.0 + self.clip.high));
-        let fallen = ratio.greater(R::of(1.0 - self.clip.low)).lesser(ceiling);
-        let counted = if bad { fallen } else { risen };
-        let flat = (counted != ratio) & (advantage != zero);
-        let ceiling = bad & (ratio > ceiling);
-        let value = -counted * advantage;
-        let term = Term { value, d_log_prob: if flat { zero } else { value } };
-        // At the ceiling the loss is flat too; the rest of the flat is the clip's.
-        Scored { term, clipped: flat ^ ceiling, ceiling, altered: flat }
+        let (low, high) = (R::of(1.0 - self.clip.low), R::of(1.0 + self.clip.high));
+        clipped_at(ratio, advantage, [low, high, R::of(self.ceiling)])
     }
+}
+
+/// The clipped surrogate at a ratio: at most `high` counts of it where the advantage is not negative, at least `low` and at most
+/// `ceiling` where it is.
+#[inline(always)]
+pub(crate) fn clipped_at<R: Real>(
+    ratio: R,
+    advantage: R,
+    [low, high, ceiling]: [R; 3],
+) -> Scored<R> {
+    let zero = R::of(0.0);
+    let bad = advantage < zero;
+    let risen = ratio.lesser(high);
+    let fallen = ratio.greater(low).lesser(ceiling);
+    let counted = if bad { fallen } else { risen };
+    let flat = (counted != ratio) & (advantage != zero);
+    let at_ceiling = bad & (ratio > ceiling);
+    let value = -counted * advantage;
+    let term = Term { value, d_log_prob: if flat { zero } else { value } };
+    // At the ceiling the loss is flat too; the rest of the flat is the clip's.
+    Scored { term, clipped: flat ^ at_ceiling, ceiling: at_ceiling, altered: flat }
 }
 
 impl TokenLoss for Surrogate {

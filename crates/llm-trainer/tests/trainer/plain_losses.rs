@@ -15,7 +15,7 @@ pub(crate) struct Columns {
 }
 
 /// One setting of each loss, narrow enough that it acts on policies that moved twice.
-pub(crate) const SETTINGS: [&str; 21] = [
+pub(crate) const SETTINGS: [&str; 22] = [
     "[ppo-clip]",
     // A fraction of 1 drops the whole band, so that no draw is involved.
     "[clip-cov]\nfraction = 1.0\ncovariance_low = 0.05\ncovariance_high = 5.0",
@@ -41,6 +41,8 @@ pub(crate) const SETTINGS: [&str; 21] = [
     "[sequence-mask]\ndivergence = 0.0",
     "[vespo]",
     "[topr]",
+    "[bapo]\nratio_low_start = 0.97\nratio_low_end = 0.99\nratio_low_step = 0.01\n\
+     ratio_high_start = 1.01\nratio_high_end = 1.03\nratio_high_step = 0.01",
 ];
 
 /// The loss of each token, under its setting in [`SETTINGS`].
@@ -172,6 +174,24 @@ pub(crate) fn terms(method: &PolicyLoss, columns: &Columns) -> Tensor {
             let held = sums(&log_ratio.detach(), lengths).exp().clamp_max(1.0);
             let weight = held.ones_like().where_self(&positive, &held);
             -(weight * advantage * log_prob)
+        }
+        "bapo" => {
+            let weight = |held: &Tensor, side: &Tensor| -> f64 {
+                let terms: Tensor = held.detach() * advantage.abs() * side;
+                terms.sum(Kind::Double).double_value(&[])
+            };
+            let (mut low, mut high) = (0.97, 1.01);
+            let balanced = |low: f64, high: f64| {
+                weight(&ratio.clamp_max(high), &positive)
+                    >= weight(&ratio.clamp_min(low), &negative)
+            };
+            while !balanced(low, high) && low < 0.985 {
+                low += 0.01;
+            }
+            while !balanced(low, high) && high < 1.025 {
+                high += 0.01;
+            }
+            clipped(&ratio, advantage, low, high)
         }
         name => panic!("{name} is not written out here"),
     }

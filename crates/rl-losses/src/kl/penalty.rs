@@ -69,22 +69,13 @@ pub fn kl_rewards(
 /// Additive statistics of a divergence: add every part and rank, then divide.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct KlSums {
-    /// Tokens seen.
-    pub tokens: usize,
     /// Sequences that hold a token.
     pub sequences: usize,
-    /// `Σ_t k(x_t)`, in nats.
-    pub divergence: f64,
     /// Sum over the sequences of their mean `k(x)`, in nats.
     pub sequence_means: f64,
 }
 
 impl KlSums {
-    /// Mean over the tokens, in nats; NaN if there are none.
-    pub fn token_mean(&self) -> f64 {
-        self.divergence / self.tokens as f64
-    }
-
     /// Mean over the sequences of their mean, in nats: what verl's controller is given. NaN if
     /// there are none.
     pub fn sequence_mean(&self) -> f64 {
@@ -94,9 +85,7 @@ impl KlSums {
 
 impl std::ops::AddAssign for KlSums {
     fn add_assign(&mut self, other: Self) {
-        self.tokens += other.tokens;
         self.sequences += other.sequences;
-        self.divergence += other.divergence;
         self.sequence_means += other.sequence_means;
     }
 }
@@ -121,12 +110,7 @@ pub fn kl_sums(
     for tokens in sequence_ranges(sequence_lengths).filter(|tokens| !tokens.is_empty()) {
         let ratios = log_ratios(&log_prob[tokens.clone()], &reference_log_prob[tokens.clone()]);
         let divergence: f64 = ratios.map(|ratio| estimator.term(ratio).value).sum();
-        sums += KlSums {
-            tokens: tokens.len(),
-            sequences: 1,
-            divergence,
-            sequence_means: divergence / tokens.len() as f64,
-        };
+        sums += KlSums { sequences: 1, sequence_means: divergence / tokens.len() as f64 };
     }
     Ok(sums)
 }

@@ -6,8 +6,8 @@ use crate::{
     fast::real::Real,
     method::policy_method::{PolicyMethod, Visitor},
     parameter::{ParameterError, Settings, check, checked_when_read},
-    surrogate::{ClipRange, LOG_RATIO_LIMIT, limited},
-    term::{Scored, Term, Token, TokenLoss},
+    surrogate::{ClipRange, LOG_RATIO_LIMIT, clipped_at, limited},
+    term::{Scored, Token, TokenLoss},
 };
 
 /// The clipped surrogate with bounds from the old probability `q`,
@@ -60,14 +60,7 @@ impl TokenLoss for DynamicClip {
         let ceiling = R::of(self.ratio_ceiling);
         let high = (half + half * (one + R::of(4.0 * self.clip_ratio_high) * inverse).sqrt())
             .lesser(ceiling);
-        let (ratio, advantage) = (token.ratio, token.advantage);
-        let clipped = ((advantage > zero) & (ratio > high)) | ((advantage < zero) & (ratio < low));
-        let held = (advantage < zero) & (ratio > ceiling);
-        let counted = if clipped { ratio.held(low, high) } else { ratio.lesser(ceiling) };
-        let value = -counted * advantage;
-        let flat = clipped | held | token.held;
-        let term = if flat { Term::flat(value) } else { Term::exponential(value) };
-        Scored { term, clipped, ceiling: held, altered: flat }
+        clipped_at(token.ratio, token.advantage, [low, high, ceiling]).flat_if(token.held)
     }
 
     #[inline(always)]

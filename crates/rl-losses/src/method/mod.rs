@@ -1,5 +1,6 @@
 //! The policy losses: each in a file of its own, and once in the table below.
 
+mod bapo;
 mod ce_gppo;
 mod cispo;
 mod clip_cov;
@@ -32,12 +33,13 @@ use serde::{Deserialize, Serialize};
 use crate::{
     aggregation::Aggregation,
     batch::{Column, TokenBatch},
-    fast::{real::Real, spread::Spread},
+    fast::{exact_sum::ExactSum, real::Real, spread::Spread},
     parameter::{ParameterError, Settings},
     plan_summary::PlanSummary,
     selection::Selection,
 };
 
+pub use bapo::Bapo;
 pub use ce_gppo::CeGppo;
 pub use cispo::Cispo;
 pub use clip_cov::{ClipCov, CovarianceBand};
@@ -200,6 +202,10 @@ macro_rules! methods {
             fn largest<R: Real>(&self, batch: &TokenBatch<'_, R>) -> f64 {
                 match self { $(Self::$variant(loss) => loss.largest(batch),)+ }
             }
+
+            fn sums<R: Real>(&self, batch: &TokenBatch<'_, R>) -> Vec<ExactSum> {
+                match self { $(Self::$variant(loss) => loss.sums(batch),)+ }
+            }
         }
     };
 }
@@ -330,6 +336,12 @@ methods! {
     "arXiv:2503.14286 Eq. 8", SingleLab, SeqMeanTokenSum,
     needs: [], inert_on_policy: Topr::is_inert_on_policy,
     "lowers it: positive samples are learnt without a bound";
+
+    /// BAPO: bounds of the ratio that balance positive and negative tokens.
+    Bapo(Bapo) "bapo", "BAPO, balanced adaptive clipping",
+    "arXiv:2510.18927", SingleLab, TokenMean,
+    needs: [], inert_on_policy: always,
+    "holds it: rare tokens may rise further, and fewer of them fall";
 }
 
 impl PolicyLoss {

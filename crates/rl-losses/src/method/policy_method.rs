@@ -2,7 +2,7 @@
 
 use crate::{
     batch::{Column, TokenBatch},
-    fast::{real::Real, spread::Spread},
+    fast::{exact_sum::ExactSum, real::Real, spread::Spread},
     parameter::Settings,
     plan_summary::PlanSummary,
     selection::Selection,
@@ -37,6 +37,11 @@ pub(crate) trait PolicyMethod: Settings {
     /// Largest magnitude over a part of the mini-batch of what is scaled by its largest.
     fn largest<R: Real>(&self, _batch: &TokenBatch<'_, R>) -> f64 {
         0.0
+    }
+
+    /// Sums over a part of the mini-batch that bounds are found by.
+    fn sums<R: Real>(&self, _batch: &TokenBatch<'_, R>) -> Vec<ExactSum> {
+        Vec::new()
     }
 }
 

@@ -161,6 +161,7 @@ impl PolicyLoss {
         };
         summary.sequences = batch.sequence_lengths().iter().filter(|&&length| length > 0).count();
         summary.largest = self.largest(batch);
+        summary.sums = self.sums(batch);
         Ok(summary)
     }
 

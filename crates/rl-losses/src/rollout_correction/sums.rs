@@ -32,8 +32,6 @@ pub struct CorrectionSums {
     pub k1: f64,
     /// `Σ_t (e^ℓ_t - 1 - ℓ_t)`, in nats.
     pub k3: f64,
-    /// `Σ_t (e^ℓ_t)²`.
-    pub ratio_squared: f64,
     /// `Σ_t |ℓ_t|`, in nats.
     pub abs_log_ratio: f64,
     /// The largest `|ℓ_t|`, in nats; a maximum, not a sum.
@@ -78,12 +76,6 @@ impl CorrectionSums {
     pub fn mismatch_k3(&self) -> f64 {
         self.k3 / self.tokens as f64
     }
-
-    /// `χ²(old ‖ rollout)` per token, the variance of the ratio: `mean ratio² - 1`. NaN if there
-    /// are no tokens.
-    pub fn chi_squared(&self) -> f64 {
-        self.ratio_squared / self.tokens as f64 - 1.0
-    }
 }
 
 impl AddAssign for CorrectionSums {
@@ -99,7 +91,6 @@ impl AddAssign for CorrectionSums {
         self.vetoed += other.vetoed;
         self.k1 += other.k1;
         self.k3 += other.k3;
-        self.ratio_squared += other.ratio_squared;
         self.abs_log_ratio += other.abs_log_ratio;
         self.max_abs_log_ratio = self.max_abs_log_ratio.max(other.max_abs_log_ratio);
     }

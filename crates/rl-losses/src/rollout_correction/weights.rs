@@ -126,7 +126,6 @@ fn divergences(log_ratio: &[f64]) -> CorrectionSums {
         let held = limited(ratio);
         sums.k1 -= held;
         sums.k3 += held.exp_m1() - held;
-        sums.ratio_squared += (2.0 * held).exp();
         sums.abs_log_ratio += held.abs();
         sums.max_abs_log_ratio = sums.max_abs_log_ratio.max(held.abs());
     }

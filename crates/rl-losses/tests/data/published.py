@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Records what functions of verl, TRL, prime-rl, SkyRL and ROLL return on two small batches: published.json.
+"""Records what functions of verl, TRL, prime-rl, SkyRL, ROLL and BAPO return on two small batches: published.json.
 
     pip install torch numpy
-    python published.py VERL TRL PRIME_RL SKYRL ROLL > published.json   # folders with their sources
+    python published.py VERL TRL PRIME_RL SKYRL ROLL BAPO > published.json   # folders with their sources
 
 Each function is taken out of its file by name and runs as it stands, without its package. The cases are replayed by
-tests/it/conformance. Recorded at verl 1dda039b9, TRL f2cd57710, prime-rl 559b44772, SkyRL a9564572e, ROLL 8eb27cc2.
+tests/it/conformance. Recorded at verl 1dda039b9, TRL f2cd57710, prime-rl 559b44772, SkyRL a9564572e, ROLL 8eb27cc2,
+BAPO 728704444.
 """
 import ast
 import json
@@ -19,7 +20,7 @@ import numpy as np
 import torch
 
 torch.set_default_dtype(torch.float64)
-VERL, TRL, PRIME_RL, SKYRL, ROLL = (Path(folder) for folder in sys.argv[1:6])
+VERL, TRL, PRIME_RL, SKYRL, ROLL, BAPO = (Path(folder) for folder in sys.argv[1:7])
 
 
 def taken(path, *names, **known):
@@ -187,6 +188,29 @@ def topr_case(b):
     return loss_case("topr", "topr", b, params, value)
 
 
+def bapo_cases(b):
+    functional = taken(VERL / "verl/utils/torch_functional.py", "masked_sum", "masked_mean")
+    agg_loss = taken(VERL / "verl/trainer/ppo/core_algos.py", "agg_loss", verl_F=functional).agg_loss
+    known = dict(verl_F=functional, agg_loss=agg_loss)
+    names = ["compute_policy_loss_bapo", "_compute_effective_advantage", "_append_metric"]
+    loss = taken(BAPO / "recipe/bapo/policy_loss.py", *names, **known).compute_policy_loss_bapo
+    for name, params in [
+        ("bapo_at_its_start", dict(target=0.5, low=[0.6, 0.9, 0.05], high=[1.2, 3.0, 0.05])),
+        ("bapo_on_its_way", dict(target=0.592, low=[0.8, 0.9, 0.03], high=[1.05, 3.0, 0.04])),
+        ("bapo_at_its_end", dict(target=5.0, low=[0.6, 0.9, 0.07], high=[1.05, 1.15, 0.03])),
+    ]:
+        settings = {f"ratio_{side}_{key}": value for side, at in [("lower", params["low"]), ("upper", params["high"])]
+                    for key, value in zip(["start", "max", "step"], at)}
+        # Without the 1e-8 that it adds to the negative sum, so that the comparison is exact.
+        policy_loss = SimpleNamespace(adv_ratio_target=params["target"], eps=0.0, **settings)
+        config = SimpleNamespace(policy_loss=policy_loss, clip_ratio=0.2, clip_ratio_low=None, clip_ratio_high=None, get=lambda _, c: c)
+        value = lambda log_prob: loss(b.old, log_prob, b.advantage, b.mask, config=config)[0]
+        case = loss_case(name, "bapo", b, params, value)
+        print(name, {key: round(x, 4) for key, x in policy_loss._bapo_metrics_buffer[0].items()}, file=sys.stderr)
+        yield case
+
+
 short, ragged = batch([1, 2, 1, 3], 7, 0.6), batch([4, 1, 6, 3, 5, 2], 11, 0.4)
 cases = [*verl_cases(short), *correction_cases(ragged), *trl_cases(ragged), prime_rl_case(ragged), max_rl_case(), topr_case(ragged)]
+cases += bapo_cases(ragged)
 print(json.dumps(dict(cases=cases)).replace('{"name"', '\n{"name"'))

@@ -84,6 +84,11 @@ LATER = [
     {"topr": dict(positive=0.5, negative=2.0, level="token")},
     {"topr": dict(level="geometric")},
 ]
+LAST = [
+    {"bapo": {}},
+    {"bapo": dict(ratio_low_end=0.9, ratio_high_end=1.5, ratio_low_step=0.11, ratio_high_step=0.07, clip_ratio_c="off")},
+    {"bapo": dict(balance=0.4, ratio_low_start=0.8, ratio_low_end=0.95, ratio_high_start=1.05)},
+]
 RULES = ["token-mean", "seq-mean-token-mean", "seq-mean-token-sum", {"seq-mean-token-sum-norm": {"divisor": 12.0}}]
 
 
@@ -98,9 +103,9 @@ def write():
             chosen[places[:, 0], places[:, 1]] = True
         return chosen
 
-    later = [method for policy_loss in LATER for method in policy_loss if policy_loss[method] == {}]
+    later = [method for policy_loss in LATER + LAST for method in policy_loss if policy_loss[method] == {}]
     first = [{method: {}} for method in DEFAULTS if method not in later] + FURTHER
-    for policy_losses in first, LATER:
+    for policy_losses in first, LATER, LAST:
         for name, batch in inputs.items():
             for policy_loss in policy_losses:
                 rule = RULES[len(cases) % 4]

@@ -44,6 +44,10 @@ DEFAULTS = {
     "sequence-mask": dict(divergence=0.5, **CLIP_HIGHER),
     "vespo": dict(power_positive=2.0, decay_positive=3.0, power_negative=3.0, decay_negative=2.0),
     "topr": dict(positive=1.0, negative=1.0, level="sequence"),
+    "bapo": dict(
+        balance=1.0, ratio_low_start=0.6, ratio_low_end=0.9, ratio_low_step=0.05,
+        ratio_high_start=1.2, ratio_high_end=3.0, ratio_high_step=0.05, clip_ratio_c=3.0,
+    ),
 }
 COUNTS = ["clipped", "clipped_lower"]
 COLUMNS = ["log_prob", "old_log_prob", "advantage", "entropy", "old_entropy", "reference_log_prob", "rollout_log_prob"]
@@ -281,6 +285,19 @@ def topr(b, s):
     return -weight * b.advantage * b.log_prob, ~positive & (ratio > 1)
 
 
+def bapo(b, s):
+    ratio, advantage = b.r.detach(), torch.where(b.mask, b.advantage, 0 * b.advantage)
+    positive = lambda bound: (ratio.clamp(max=bound) * advantage.clamp(min=0)).sum()
+    negative = lambda bound: (ratio.clamp(min=bound) * -advantage.clamp(max=0)).sum()
+    low, high = s["ratio_low_start"], s["ratio_high_start"]
+    balanced = lambda: positive(high) >= s["balance"] * negative(low)
+    while not balanced() and low < s["ratio_low_end"]:
+        low = min(low + s["ratio_low_step"], s["ratio_low_end"])
+    while not balanced() and high < s["ratio_high_end"]:
+        high = min(high + s["ratio_high_step"], s["ratio_high_end"])
+    return ppo(b, dict(clip_ratio_low=1 - low, clip_ratio_high=high - 1, clip_ratio_c=s["clip_ratio_c"], semantics="exact"))
+
+
 LOSSES = {
     "ppo-clip": lambda b, s, _: ppo(b, s),
     "clip-cov": clip_cov,
@@ -303,6 +320,7 @@ LOSSES = {
     "sequence-mask": lambda b, s, _: sequence_mask(b, s),
     "vespo": lambda b, s, _: (vespo(b, s),),
     "topr": lambda b, s, _: topr(b, s),
+    "bapo": lambda b, s, _: bapo(b, s),
 }
 
 

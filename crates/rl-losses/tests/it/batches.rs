@@ -11,7 +11,7 @@ use rl_losses::{
 use serde::Deserialize;
 
 /// Settings beside the defaults, so that every branch has tokens on it in small batches.
-const FURTHER: [&str; 31] = [
+const FURTHER: [&str; 32] = [
     "ppo-clip = { clip_ratio_high = 0.28, clip_ratio_c = 'off' }",
     "ppo-clip = { clip_ratio_c = 1.5 }",
     "ppo-clip = { semantics = 'prime' }",
@@ -43,6 +43,7 @@ const FURTHER: [&str; 31] = [
     "vespo = { power_positive = 0.5, decay_positive = 1.5, power_negative = 1.0, decay_negative = 0.3 }",
     "topr = { positive = 0.5, negative = 2.0, level = 'token' }",
     "topr = { level = 'geometric' }",
+    "bapo = { balance = 0.4, ratio_low_end = 1.0, ratio_high_start = 1.0, clip_ratio_c = 'off' }",
 ];
 
 /// Every method with its defaults, and with further settings.

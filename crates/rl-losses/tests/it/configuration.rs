@@ -105,6 +105,7 @@ fn numbers_out_of_range_are_refused_with_field_and_value() {
         "sequence-mask: divergence = nan",
         "vespo: decay_positive = -1.0",
         "topr: negative = inf",
+        "bapo: ratio_low_end = 0.5",
     ];
     let answers = cases.map(|case| {
         let (loss, line) = case.split_once(": ").expect("a loss and a line");

@@ -147,7 +147,6 @@ proptest! {
             sums += kl_sums(estimator, &log_prob[cut..], &reference[cut..], &[rows.len() - cut])?;
             let lengths = [cut, rows.len() - cut];
             let expected: KlSums = kl_sums(estimator, &log_prob, &reference, &lengths)?;
-            prop_assert!(close(sums.token_mean(), expected.token_mean(), 1e-12));
             prop_assert!(close(sums.sequence_mean(), expected.sequence_mean(), 1e-12));
         }
     }

@@ -70,8 +70,7 @@ fn policies_that_agree_need_no_correction() {
             .unwrap();
         assert_eq!(corrected.weights, [1.0; 3]);
         let sums = corrected.sums;
-        let divergences = vec![sums.mismatch_kl(), sums.mismatch_k3(), sums.chi_squared()];
-        assert_eq!(divergences, [0.0; 3]);
+        assert!([sums.mismatch_kl(), sums.mismatch_k3()].iter().all(|mean| mean.to_bits() == 0));
         assert!((sums.effective_fraction() - 1.0).abs() < 1e-15);
     }
 }
@@ -185,7 +184,7 @@ proptest! {
         let corrected = correction(CorrectionLevel::Sequence, WeightBound::Off)
             .weights(&ratios, &vec![0.0; ratios.len()], &[ratios.len()])?;
         prop_assert!(corrected.weights.iter().all(|w| w.is_finite()));
-        prop_assert!(corrected.sums.chi_squared().is_finite() && corrected.sums.k3.is_finite());
+        prop_assert!(corrected.sums.k3.is_finite());
     }
 }
 

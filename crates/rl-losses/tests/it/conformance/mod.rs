@@ -75,7 +75,7 @@ fn recorded_cases_are_met() {
     assert_eq!((count(&tally.run), count(&tally.left_aside)), (68, 2));
 }
 
-/// Replays the cases that `tests/data/published.py` recorded of verl, TRL, prime-rl, `SkyRL` and ROLL.
+/// Replays the cases that `tests/data/published.py` recorded of verl, TRL, prime-rl, `SkyRL`, ROLL and BAPO.
 #[test]
 fn published_functions_are_met() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/published.json");
@@ -83,6 +83,7 @@ fn published_functions_are_met() {
     assert!(run_file(&file, &mut tally), "{} holds no cases", file.display());
     let expected = [
         ("adv", 1),
+        ("bapo", 3),
         ("dppo_tv_squared", 1),
         ("geo_mean", 1),
         ("gspo", 1),
@@ -149,7 +150,7 @@ fn run_case(function: &str, case: &Case) -> bool {
         "kl_cov" => policy_losses::kl_cov(case),
         "kl_cov_percent" => policy_losses::kl_cov_percent(case),
         "gpg" | "cispo" | "gspo" | "sapo" | "dro" | "geo_mean" | "vespo" | "luspo" | "topr"
-        | "off_policy_mask" | "dppo_tv_squared" => {
+        | "off_policy_mask" | "dppo_tv_squared" | "bapo" => {
             policy_losses::without_selection(case);
         }
         "rollout_rejection" => weights::rollout_rejection(case),

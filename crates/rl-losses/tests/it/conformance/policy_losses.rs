@@ -2,9 +2,9 @@
 
 use entropy_core::token_covariances;
 use rl_losses::{
-    Aggregation, Centering, Cispo, ClipCov, ClipRange, CorrectionLevel, CovarianceBand, DppoTv,
-    Dro, DualClip, Gmpo, Gspo, KlCov, LossOutput, PolicyLoss, PpoClip, Sapo, Scope, ScoreFunction,
-    Semantics, SequenceMask, StepPlan, TokenBatch, Topr, Vespo,
+    Aggregation, Bapo, Centering, Cispo, ClipCov, ClipRange, CorrectionLevel, CovarianceBand,
+    DppoTv, Dro, DualClip, Gmpo, Gspo, KlCov, LossOutput, PolicyLoss, PpoClip, Sapo, Scope,
+    ScoreFunction, Semantics, SequenceMask, StepPlan, TokenBatch, Topr, Vespo,
 };
 use serde_json::Value;
 
@@ -152,7 +152,7 @@ pub(crate) fn without_selection(case: &Case) {
     }
 }
 
-/// A loss that was recorded from TRL, prime-rl or ROLL.
+/// A loss that was recorded from TRL, prime-rl, ROLL or BAPO.
 fn of_another_framework(case: &Case, function: &str) -> PolicyLoss {
     let number = |key: &str| case.param_number(key);
     match function {
@@ -171,6 +171,22 @@ fn of_another_framework(case: &Case, function: &str) -> PolicyLoss {
             negative: number("negative"),
             level: CorrectionLevel::Token,
         }),
+        "bapo" => {
+            let bound =
+                |side: &str| <[f64; 3]>::try_from(numbers(case.param(side))).expect("three");
+            let [ratio_low_start, ratio_low_end, ratio_low_step] = bound("low");
+            let [ratio_high_start, ratio_high_end, ratio_high_step] = bound("high");
+            PolicyLoss::Bapo(Bapo {
+                balance: number("target"),
+                ratio_low_start,
+                ratio_low_end,
+                ratio_low_step,
+                ratio_high_start,
+                ratio_high_end,
+                ratio_high_step,
+                ..Bapo::default()
+            })
+        }
         "off_policy_mask" => PolicyLoss::SequenceMask(SequenceMask {
             divergence: number("delta"),
             clip_ratio_low: number("clip_low"),
