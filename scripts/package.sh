@@ -34,7 +34,7 @@ venv=target/package-venv
 export PATH="$PWD/$venv/bin:$PATH"
 out=target/package/python
 rm -rf "$out"
-maturin sdist --quiet -m crates/python/Cargo.toml --out "$out"
+maturin sdist -m crates/python/Cargo.toml --out "$out"
 here="$("${RUSTC:-rustc}" -vV | sed -n 's/^host: //p')"
 for target in ${TARGETS:-$here}; do
   maturin build --quiet "${wheel[@]}" -m crates/python/Cargo.toml --target "$target" --interpreter "$venv/bin/python" --out "$out"

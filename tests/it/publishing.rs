@@ -65,3 +65,23 @@ fn the_script_packs_the_published_crates() {
     let published = crates.iter().filter(|package| is_published(package));
     assert_eq!(packed, published.map(|package| package.name.as_str()).collect());
 }
+
+#[test]
+fn the_published_crates_pack() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = std::process::Command::new(cargo);
+    command.current_dir(root()).args(["package", "--no-verify", "--offline", "--locked"]);
+    command.args(["--allow-dirty", "--target-dir"]).arg(folder.path());
+    let crates = workspace_crates();
+    let published: Vec<&Package> = crates.iter().filter(|package| is_published(package)).collect();
+    for package in &published {
+        command.args(["-p", package.name.as_str()]);
+    }
+    let output = command.output().expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for package in published {
+        let file = format!("package/{}-{}.crate", package.name, package.version);
+        assert!(folder.path().join(&file).is_file(), "{file}");
+    }
+}

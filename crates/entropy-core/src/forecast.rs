@@ -23,8 +23,12 @@ pub struct Forecast {
     pub rmse_rest: f64,
     /// Root mean squared error of the straight line on the rest, in reward.
     pub linear_rmse_rest: f64,
+    /// Root mean squared error on the rest of the reward of the last point fitted: of a forecast that nothing changes.
+    pub persistence_rmse_rest: f64,
     /// Forecast reward of the last point less the measured one.
     pub final_error: f64,
+    /// Measured reward of the last point less that of the last point fitted: the gain that was still to come.
+    pub gain_left: f64,
     /// Prediction interval for the reward at the entropy of the last point; `None` for two points.
     pub final_interval: Option<Interval>,
     /// Fraction of the rest inside their prediction intervals; `None` for two points.
@@ -70,6 +74,8 @@ impl Forecast {
         let moments = PairedMoments::of(first_entropy, first_reward);
         let linear = LineFit::with_moments(first_entropy, first_reward, moments);
         let last = entropy.len() - 1;
+        let now = reward[fitted - 1];
+        let squares = rest_reward.iter().map(|reward| (reward - now).powi(2)).sum::<f64>();
         let intervals = (fitted > 2)
             .then(|| {
                 rest_entropy
@@ -86,6 +92,8 @@ impl Forecast {
         Ok(Self {
             rmse_rest: law.rmse_on(rest_entropy, rest_reward).unwrap_or_default(),
             linear_rmse_rest: linear.rmse_on(rest_entropy, rest_reward).unwrap_or_default(),
+            persistence_rmse_rest: (squares / rest_reward.len() as f64).sqrt(),
+            gain_left: reward[last] - now,
             final_error: law.predict(entropy[last]) - reward[last],
             final_interval: intervals.and_then(|intervals| intervals.last().copied()),
             covered,
@@ -93,6 +101,21 @@ impl Forecast {
             linear,
             fitted,
         })
+    }
+
+    /// Skill over a forecast that nothing changes: 1 is no error, 0 as much error, below 0 more.
+    pub fn skill_over_persistence(&self) -> f64 {
+        1.0 - self.rmse_rest / self.persistence_rmse_rest
+    }
+
+    /// Skill over the straight line through the same points.
+    pub fn skill_over_line(&self) -> f64 {
+        1.0 - self.rmse_rest / self.linear_rmse_rest
+    }
+
+    /// Signed error at the last point over the gain that was still to come: -0.5 promises half of it.
+    pub fn bias(&self) -> f64 {
+        self.final_error / self.gain_left
     }
 }
 

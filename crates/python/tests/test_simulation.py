@@ -1,5 +1,7 @@
 """The simulator: environments, methods and curves as arrays; a custom loss, custom advantages, errors."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import entropy_rl as er

@@ -94,12 +94,6 @@ impl Row {
         Self { method: Some(method.into()), ..self }
     }
 
-    /// Adds an estimate and its interval to the worst case.
-    #[must_use]
-    pub fn estimating(self, estimate: f64, interval: [f64; 2]) -> Self {
-        Self { estimate: Some(estimate), interval: Some(interval), ..self }
-    }
-
     /// Estimate and interval, for people: digits down to the width of the interval.
     fn figure(&self) -> String {
         let (Some(estimate), Some([low, high])) = (self.estimate, self.interval) else {

@@ -110,3 +110,23 @@ fn the_criterion_prefers_the_form_with_the_smaller_residual() {
     let expected = criterion(&|h| line.predict(h)) - criterion(&|h| law.predict(h));
     assert!((law.aic_over_linear().unwrap() - expected).abs() < 1e-10);
 }
+
+/// Fitted to two points of the law 1 - 0.1 e^H with -0.2 added at the end; the line through them is written out.
+#[test]
+fn a_forecast_is_compared_with_persistence_and_with_a_line() {
+    let entropy = [2.0, 1.5, 1.0, 0.5];
+    let law = |h: f64| 1.0 - 0.1 * h.exp();
+    let reward = [law(2.0), law(1.5), law(1.0), law(0.5) - 0.2];
+    let forecast = Forecast::from_first(&entropy, &reward, 2, 0.95).unwrap();
+    let rmse = |a: f64, b: f64| (0.5 * (a * a + b * b)).sqrt();
+    let persistence = rmse(reward[2] - reward[1], reward[3] - reward[1]);
+    let slope = (law(2.0) - law(1.5)) / 0.5;
+    let line = |h: f64| law(1.5) + slope * (h - 1.5);
+    let line = rmse(line(1.0) - reward[2], line(0.5) - reward[3]);
+    let law_error = 0.2 / 2f64.sqrt();
+    assert!((forecast.skill_over_persistence() - (1.0 - law_error / persistence)).abs() < 1e-12);
+    assert!((forecast.skill_over_line() - (1.0 - law_error / line)).abs() < 1e-12);
+    // Promised is 0.2 more than came.
+    assert!((forecast.gain_left - (reward[3] - reward[1])).abs() < 1e-15);
+    assert!((forecast.bias() - 0.2 / forecast.gain_left).abs() < 1e-12);
+}

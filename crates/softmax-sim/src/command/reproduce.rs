@@ -25,15 +25,15 @@ pub(crate) struct Args {
     /// Findings to run; without one, all
     #[arg(value_name = "FINDING", value_parser = parse_finding)]
     findings: Vec<&'static Finding>,
-    /// Run shorter experiments, under two minutes for all; the targets are meant for the full size
+    /// Run shorter experiments, under two minutes for all: numbers without verdicts
     #[arg(long)]
     quick: bool,
     /// First seed
     #[arg(long, default_value_t = Setting::DEFAULT_SEED, value_parser = clap::value_parser!(u64).range(..=1 << 53))]
     seed: u64,
-    /// Number of seeds for each finding
-    #[arg(long, default_value_t = Setting::DEFAULT_SEEDS as u64, value_parser = clap::value_parser!(u64).range(3..=1000))]
-    seeds: u64,
+    /// Number of seeds for each finding [default: 12; with --quick 3]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(3..=1000))]
+    seeds: Option<u64>,
     /// Folder for results, figures and report.html
     #[arg(long, value_name = "DIR", default_value = "runs/reproduce")]
     out: PathBuf,
@@ -72,7 +72,8 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
     };
     let findings: Vec<&'static Finding> = FINDINGS.iter().filter(wanted).collect();
     let scale = if args.quick { Scale::Quick } else { Scale::Full };
-    let seeds = usize::try_from(args.seeds).context("too many seeds")?;
+    let seeds = args.seeds.map_or(Ok(Setting::default_seeds(scale)), usize::try_from);
+    let seeds = seeds.context("too many seeds")?;
     let setting = Setting { scale, seed: args.seed, seeds };
     let finished = runs::run(&findings, &setting, &args.out, args.again, Progress::stderr)?;
     let all = runs::collect(&args.out, &finished)?;

@@ -18,8 +18,9 @@ are exact: cool_reward is at temperature 0.6.
 Examples:
   # Train by GRPO in the token world
   softmax-sim train
-  # Train as a file says, write the curve and fit the law to it
+  # Train as a file says and write the curve
   softmax-sim train run.toml --out curve.csv
+  # Fit the law to it
   softmax-sim fit-law curve.csv";
 
 #[derive(clap::Args)]

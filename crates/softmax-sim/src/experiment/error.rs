@@ -20,9 +20,7 @@ pub enum ExperimentError {
     #[error("`learning_rate` is {0}, expected a finite number above 0")]
     LearningRate(f64),
     /// An estimator that needs a model which this engine lacks.
-    #[error(
-        "`advantage` is an estimator that needs a critic or a process reward model, which the environments of `training` have not"
-    )]
+    #[error("`advantage` is an estimator that needs a critic, which the simulator has not")]
     Advantage,
     /// A thermostat over a loss that treats no share of the tokens.
     #[error("`thermostat` moves the `fraction` of the loss over a mini-batch, which `{0}` has not")]

@@ -48,9 +48,7 @@ impl MethodSettings {
             return Err(ExperimentError::Thermostat(self.loss.name()));
         }
         match self.advantage {
-            AdvantageEstimator::Gae(_) | AdvantageEstimator::Prime(_) => {
-                Err(ExperimentError::Advantage)
-            }
+            AdvantageEstimator::Gae(_) => Err(ExperimentError::Advantage),
             _ => Ok(()),
         }
     }

@@ -5,9 +5,10 @@
 
 use super::engine::ENGINE;
 use super::page::options;
+use super::revision::revision;
 use super::run::Finished;
 use super::run_cache::CachedShare;
-use super::{FINDINGS, Finding, Measure, Setting, Verdict};
+use super::{FINDINGS, Finding, Measure, Setting, Target, Verdict};
 use crate::result_file::{FileError, write_whole};
 use figures::chart_svg::standalone_svg;
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,9 @@ pub struct Published {
     pub setting: Setting,
     /// The engine that ran it: [`ENGINE`].
     pub engine: String,
+    /// Revision of the finding that was run; empty of one that was run before results had it.
+    #[serde(default)]
+    pub revision: String,
     /// Wall time, seconds.
     pub seconds: f64,
     /// Runs that an earlier finding had done already.
@@ -110,6 +114,7 @@ fn publish(docs: &Path, one: &Finished) -> Result<Published, FileError> {
         program: record.program.clone(),
         setting: record.setting,
         engine: ENGINE.to_owned(),
+        revision: record.revision.clone(),
         seconds: record.seconds,
         kept: record.kept,
         verdict: outcome.verdict,
@@ -124,12 +129,13 @@ const INTRODUCTION: &str = "\
 # Reproducing the paper
 
 `softmax-sim reproduce` repeats the findings of Cui et al. (arXiv:2505.22617) on one CPU. The policies are small, so entropy
-and expected reward are exact. Each section begins with the claim. Targets were fixed beforehand and are met if
-**every** seed, of at least three, meets them. Means stand with their 95 % interval; missed targets are bold.
+and expected reward are exact. Each section begins with the claim. Targets were fixed beforehand. One is met if the whole 95 %
+interval of the mean over seeds meets it; a statement has to be true in every seed. Behind each mean stands how many
+seeds meet the target by themselves. Missed targets are bold.
 
 ```sh
 cargo run --release -p softmax-sim -- reproduce               # all findings; writes runs/reproduce/report.html
-cargo run --release -p softmax-sim -- reproduce --quick       # shorter runs; the targets are meant for the full size
+cargo run --release -p softmax-sim -- reproduce --quick       # shorter runs: numbers without verdicts
 cargo run --release -p softmax-sim -- reproduce --list        # the names
 cargo run --release -p softmax-sim -- reproduce --docs docs   # this page, its figures and docs/reproduce.json
 ```
@@ -166,8 +172,13 @@ pub fn page(findings: &[Finding], results: &[Published]) -> String {
 }
 
 /// Verdicts in the order of the page; `None` for a finding without a result.
-const VERDICTS: [Option<Verdict>; 4] =
-    [Some(Verdict::Reproduced), Some(Verdict::InPart), Some(Verdict::NotReproduced), None];
+const VERDICTS: [Option<Verdict>; 5] = [
+    Some(Verdict::Reproduced),
+    Some(Verdict::InPart),
+    Some(Verdict::NotReproduced),
+    Some(Verdict::None),
+    None,
+];
 
 /// Links to the neighbouring pages of the book, in the order of `docs/README.md`.
 const FOOTER: &str = "\n---\n\n← [Evaluation](evaluation.md) · \
@@ -181,14 +192,21 @@ fn section(finding: &Finding, result: Option<&Published>) -> String {
         return text + &format!("**Not run.** `softmax-sim reproduce {name}`{}\n", theory(finding));
     };
     let (verdict, options) = (result.verdict.text(), options(&result.setting));
-    let targets: Vec<&Measure> = result.measures.iter().filter(|one| one.met.is_some()).collect();
-    let met = targets.iter().filter(|one| one.met == Some(true)).count();
+    let targets: Vec<&Measure> =
+        result.measures.iter().filter(|one| one.target != Target::None).collect();
+    let judged = targets.iter().filter(|one| one.met.is_some()).count();
+    if judged > 0 {
+        let met = targets.iter().filter(|one| one.met == Some(true)).count();
+        text += &format!("{met} of {judged} targets met: ");
+    }
     text += &format!(
-        "{met} of {} targets met: **{verdict}**. `softmax-sim reproduce {name}{options}`, {:.0} s.{}\n\n",
-        targets.len(),
+        "**{verdict}**. `softmax-sim reproduce {name}{options}`, {:.0} s.{}\n\n",
         result.seconds,
         theory(finding),
     );
+    if result.revision != revision(finding) {
+        text += "*Run with an earlier revision of the code.*\n\n";
+    }
     if let Some(figure) = &result.figure {
         text += &format!("![{}]({})\n\n", plain(&figure.title), figure.file);
     }
@@ -236,10 +254,10 @@ fn theory(finding: &Finding) -> String {
     }
 }
 
-/// The mean with its interval; in bold, with the seeds that met the target, where it was missed.
+/// The mean with its interval and the seeds that meet the target; in bold where it was missed.
 fn mean(measure: &Measure) -> String {
-    let mean = cell(&measure.text());
-    if measure.met == Some(false) { format!("**{mean}{}**", measure.met_by()) } else { mean }
+    let mean = cell(&measure.text()) + &measure.seeds_text().replace("; ", " · ");
+    if measure.met == Some(false) { format!("**{mean}**") } else { mean }
 }
 
 /// Text that Markdown leaves alone.
@@ -263,7 +281,6 @@ fn cell(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Target;
     use super::*;
 
     #[test]
@@ -284,10 +301,10 @@ mod tests {
             measure("L2: gain", 0.5, Target::AtLeast(0.3)),
         ];
         let expected = "| measured | mean | target |\n|---|---|---|\n\
-            | error | L1: 0.100 \\[0.100, 0.100\\]; \
-            L2: **0.300 \\[0.300, 0.300\\], met by 0 of 3 seeds** | ≤ 0.2 |\n\
-            | L1: gain | 0.500 \\[0.500, 0.500\\] | ≥ 0.4 |\n\
-            | L2: gain | 0.500 \\[0.500, 0.500\\] | ≥ 0.3 |\n";
+            | error | L1: 0.100 \\[0.100, 0.100\\] · 3 of 3 seeds; \
+            L2: **0.300 \\[0.300, 0.300\\] · 0 of 3 seeds** | ≤ 0.2 |\n\
+            | L1: gain | 0.500 \\[0.500, 0.500\\] · 3 of 3 seeds | ≥ 0.4 |\n\
+            | L2: gain | 0.500 \\[0.500, 0.500\\] · 3 of 3 seeds | ≥ 0.3 |\n";
         assert_eq!(table(&measures.iter().collect::<Vec<_>>()), expected);
     }
 }

@@ -15,12 +15,12 @@ pub struct Finding {
     pub claim: &'static str,
     /// Runs and measurements: environment, settings, formulas in words.
     pub method: &'static str,
-    /// Criterion of a reproduction, fixed beforehand, in words.
+    /// Criterion of a reproduction, in words; met by the interval of the mean over seeds.
     pub target: &'static str,
     /// Anchors of `docs/theory.md` that derive the claim: `lemma-1`.
     pub theory: &'static [&'static str],
-    /// Source code of the finding: `include_str!` of its file.
-    pub source: &'static str,
+    /// Source code of the finding, `include_str!` of its file, and the pages that it shares with others.
+    pub sources: &'static [&'static str],
     /// The experiment. Its result depends on the setting alone, never on the number of threads.
     pub run: fn(&Setting, &Progress) -> ExperimentResult,
 }

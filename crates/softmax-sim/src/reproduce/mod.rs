@@ -36,7 +36,7 @@ mod setting;
 pub mod store;
 pub mod table;
 
-pub use engine::ENGINE;
+pub use engine::{ENGINE, LATER};
 pub use experiment::Finding;
 pub use finding::FINDINGS;
 pub use measure::{Measure, Target};

@@ -9,28 +9,33 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// Every target was met in every seed.
+    /// Every target was met.
     Reproduced,
-    /// Some targets were met in every seed, others were not.
+    /// Some targets were met, others were not.
     InPart,
-    /// No target was met in every seed.
+    /// No target was met.
     NotReproduced,
+    /// Numbers alone: a quick run, or a finding without targets.
+    None,
 }
 
 impl Verdict {
-    /// In words: `reproduced`, `in part`, `not reproduced`.
+    /// In words: `reproduced`, `in part`, `not reproduced`, `no verdict`.
     pub fn text(self) -> &'static str {
         match self {
             Self::Reproduced => "reproduced",
             Self::InPart => "in part",
             Self::NotReproduced => "not reproduced",
+            Self::None => "no verdict",
         }
     }
 
-    /// By the measures that have a target: all met, some, or none. Without any, nothing was reproduced.
+    /// By the measures that have a target: all met, some, or none. Without any there is no verdict.
     pub fn of(measures: &[Measure]) -> Self {
         let met: Vec<bool> = measures.iter().filter_map(|measure| measure.met).collect();
-        if met.is_empty() || met.iter().all(|met| !met) {
+        if met.is_empty() {
+            Self::None
+        } else if met.iter().all(|met| !met) {
             Self::NotReproduced
         } else if met.iter().all(|met| *met) {
             Self::Reproduced
@@ -86,17 +91,12 @@ impl ExperimentResult {
         self
     }
 
-    /// Adds a sentence to the reason.
+    /// Keeps the numbers without a verdict: of runs that are shorter than the targets are meant for.
     #[must_use]
-    pub fn because(mut self, sentence: &str) -> Self {
-        self.reason = format!("{} {sentence}", self.reason);
-        self
-    }
-
-    /// Sets the verdict by hand, for a claim that counting targets cannot judge; `reason` is a sentence.
-    #[must_use]
-    pub fn judged(self, verdict: Verdict, reason: &str) -> Self {
-        Self { verdict, reason: reason.to_owned(), ..self }
+    pub fn unjudged(self) -> Self {
+        let measures = self.measures.into_iter().map(|measure| Measure { met: None, ..measure });
+        let reason = "A quick run: shorter than the targets are meant for.".to_owned();
+        Self { measures: measures.collect(), verdict: Verdict::None, reason, ..self }
     }
 }
 
@@ -107,12 +107,16 @@ fn reason(measures: &[Measure]) -> String {
     let targets = |count| if count == 1 { "target" } else { "targets" };
     match (wanted.len(), missed.len()) {
         (0, _) => "Nothing was measured against a target.".to_owned(),
-        (1, 0) => "The target is met in every seed.".to_owned(),
-        (count, 0) => format!("All {count} targets are met in every seed."),
+        (1, 0) => "The target is met.".to_owned(),
+        (count, 0) => format!("All {count} targets are met."),
         (count, missing) => {
             let words = missed.iter().map(|measure| {
                 let (quantity, value) = (&measure.quantity, measure.text());
-                format!("{quantity}: {value}, wanted {}{}", measure.target.text(), measure.met_by())
+                format!(
+                    "{quantity}: {value}, wanted {}{}",
+                    measure.target.text(),
+                    measure.seeds_text()
+                )
             });
             let words = words.collect::<Vec<_>>().join("; ");
             format!("{} of {count} {} met. Missed: {words}.", count - missing, targets(count))
@@ -139,8 +143,8 @@ mod tests {
         assert_eq!(verdict(&[Some(true), None, Some(true)]), Verdict::Reproduced);
         assert_eq!(verdict(&[Some(true), Some(false)]), Verdict::InPart);
         assert_eq!(verdict(&[Some(false), None]), Verdict::NotReproduced);
-        assert_eq!(verdict(&[None]), Verdict::NotReproduced);
-        assert_eq!(verdict(&[]), Verdict::NotReproduced);
+        assert_eq!(verdict(&[None]), Verdict::None);
+        assert_eq!(verdict(&[]), Verdict::None);
     }
 
     #[test]
@@ -148,9 +152,18 @@ mod tests {
         let outcome = ExperimentResult::new(vec![measure(Some(true)), measure(Some(false))]);
         assert_eq!(
             outcome.reason,
-            "1 of 2 targets met. Missed: R²: 0.250 [0.250, 0.250], wanted ≥ 0.5, met by 0 of 3 seeds."
+            "1 of 2 targets met. Missed: R²: 0.250 [0.250, 0.250], wanted ≥ 0.5; 0 of 3 seeds."
         );
-        let outcome = ExperimentResult::new(vec![measure(Some(true))]).because("So it is.");
-        assert_eq!(outcome.reason, "The target is met in every seed. So it is.");
+        assert_eq!(ExperimentResult::new(vec![measure(Some(true))]).reason, "The target is met.");
+    }
+
+    #[test]
+    fn a_quick_run_keeps_its_numbers_and_has_no_verdict() {
+        let judged = ExperimentResult::new(vec![measure(Some(true)), measure(Some(false))]);
+        let quick = judged.clone().unjudged();
+        assert_eq!((quick.verdict, Verdict::of(&quick.measures)), (Verdict::None, Verdict::None));
+        for (quick, judged) in std::iter::zip(&quick.measures, &judged.measures) {
+            assert_eq!((&quick.values, quick.met), (&judged.values, None));
+        }
     }
 }

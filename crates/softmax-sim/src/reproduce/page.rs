@@ -42,12 +42,12 @@ pub fn page(finished: &[Finished], folder: &Path) -> Page {
     let mut introduction = vec![
         "Each section states what Cui et al. (2025) claim, what was fixed beforehand as a reproduction, what was \
          measured here, and what an honest page adds. The environments are small: softmax policies and rewards on \
-         one CPU, where entropy and expected reward are exact. A target counts as met if every seed meets it."
+         one CPU, where entropy and expected reward are exact. A target is met if the whole interval of the mean \
+         over seeds meets it, and a statement if it is true in every seed."
             .to_owned(),
     ];
     if finished.iter().any(|one| one.record.setting.scale == Scale::Quick) {
-        let quick =
-            "Some results below come from quick runs, shorter than the targets are meant for.";
+        let quick = "Some results below come from quick runs, too short for the targets: numbers without a verdict.";
         introduction.push(quick.to_owned());
     }
     if finished.iter().any(|one| !one.is_current()) {
@@ -81,15 +81,17 @@ pub fn write(folder: &Path, finished: &[Finished]) -> Result<(), FileError> {
     Ok(())
 }
 
-/// `5 of 9 findings are reproduced, 3 in part, 1 is not.`
+/// `Of 9 findings: 5 reproduced, 3 in part, 1 no verdict.`
 fn headline(finished: &[Finished]) -> String {
     let count =
         |verdict| finished.iter().filter(|one| one.record.outcome.verdict == verdict).count();
     let all = finished.len();
-    let (yes, part, no) =
-        (count(Verdict::Reproduced), count(Verdict::InPart), count(Verdict::NotReproduced));
     let noun = if all == 1 { "finding" } else { "findings" };
-    format!("Of {all} {noun}, {yes} reproduced, {part} in part, {no} not reproduced.")
+    let counts = [Verdict::Reproduced, Verdict::InPart, Verdict::NotReproduced, Verdict::None]
+        .map(|verdict| (count(verdict), verdict.text()));
+    let counts = counts.iter().filter(|(count, _)| *count > 0);
+    let counts = counts.map(|(count, text)| format!("{count} {text}")).collect::<Vec<_>>();
+    format!("Of {all} {noun}: {}.", counts.join(", "))
 }
 
 /// The command that comes to all of `finished`, if they share a setting.
@@ -108,7 +110,7 @@ pub(super) fn options(setting: &Setting) -> String {
     if setting.seed != Setting::DEFAULT_SEED {
         options += &format!(" --seed {}", setting.seed);
     }
-    if setting.seeds != Setting::DEFAULT_SEEDS {
+    if setting.seeds != Setting::default_seeds(setting.scale) {
         options += &format!(" --seeds {}", setting.seeds);
     }
     options
@@ -149,6 +151,7 @@ fn badge(verdict: Verdict) -> String {
         Verdict::Reproduced => "yes",
         Verdict::InPart => "part",
         Verdict::NotReproduced => "no",
+        Verdict::None => "none",
     };
     format!("<span class=\"badge {class}\">{}</span>", verdict.text())
 }
@@ -247,12 +250,12 @@ fn measures(measures: &[Measure]) -> String {
         (Column::Text, "Met"),
     ];
     let mut table =
-        html::Table::new("What was measured, beside what was wanted of every seed.", &columns);
+        html::Table::new("What was measured, beside what was wanted of its mean.", &columns);
     for measure in measures {
         let (class, met) = match measure.met {
-            Some(true) => ("pass", "✓ yes"),
-            Some(false) => ("fail", "✗ no"),
-            None => ("", "–"),
+            Some(true) => ("pass", format!("✓ yes{}", measure.seeds_text())),
+            Some(false) => ("fail", format!("✗ no{}", measure.seeds_text())),
+            None => ("", "–".to_owned()),
         };
         let unit = match measure.unit.as_str() {
             "1" => String::new(),

@@ -2,15 +2,13 @@
 
 use super::engine::ENGINE;
 use super::experiment::Finding;
-use super::finding::SHARED_SOURCES;
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 
-/// Digest of all that the result of a finding depends on beside its setting: the engine, the code of the finding and
-/// the code that findings share; tests are left out.
+/// Digest of all that the result of a finding depends on beside its setting: the engine and the finding's pages of
+/// code; tests are left out.
 pub fn revision(finding: &Finding) -> String {
-    let sources = SHARED_SOURCES.iter().chain([&finding.source]);
-    let code = sources.map(|source| source.split("#[cfg(test)]").next().unwrap_or(source));
+    let code = finding.sources.iter().map(|code| code.split("#[cfg(test)]").next().unwrap_or(code));
     digest(&code.fold(ENGINE.to_owned(), |text, code| text + code))
 }
 
@@ -29,10 +27,12 @@ mod tests {
 
     #[test]
     fn a_finding_has_another_revision_when_its_code_is_another() {
-        let finding = Finding { source: "fn run() {}", ..FINDINGS[0] };
-        let revision_of = |source| revision(&Finding { source, ..finding });
-        assert_ne!(revision_of("fn run() {}"), revision_of("fn run() { }"));
-        assert_eq!(revision_of("fn run() {}"), revision_of("fn run() {}#[cfg(test)] mod tests {}"));
+        let finding = Finding { sources: &["fn run() {}"], ..FINDINGS[0] };
+        let revision_of = |sources| revision(&Finding { sources, ..finding });
+        assert_ne!(revision_of(&["fn run() {}"]), revision_of(&["fn run() { }"]));
+        assert_ne!(revision_of(&["fn run() {}"]), revision_of(&["fn run() {}", "fn shared() {}"]));
+        let tested = revision_of(&["fn run() {}#[cfg(test)] mod tests {}"]);
+        assert_eq!(revision_of(&["fn run() {}"]), tested);
         let renamed = Finding { run: |_, _| ExperimentResult::new(vec![]), ..finding };
         assert_eq!(revision(&renamed), revision(&finding), "the source says all there is");
     }

@@ -3,7 +3,7 @@
 use super::revision::revision;
 use super::run_cache::RunCache;
 use super::store::{PROGRAM, Record, read_record, write_record};
-use super::{FINDINGS, Finding, Progress, Setting};
+use super::{FINDINGS, Finding, Progress, Scale, Setting};
 use crate::result_file::FileError;
 use std::path::Path;
 use std::sync::Arc;
@@ -53,6 +53,10 @@ pub fn run(
         let told = progress(finding.name).keeping(Arc::clone(&runs));
         let start = Instant::now();
         let outcome = (finding.run)(setting, &told);
+        let outcome = match setting.scale {
+            Scale::Full => outcome,
+            Scale::Quick => outcome.unjudged(),
+        };
         let record = Record {
             finding: finding.name.to_owned(),
             program: PROGRAM.to_owned(),
@@ -103,7 +107,7 @@ pub fn table(finished: &[Finished]) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::store::record_path;
-    use super::super::{ExperimentResult, Measure, Scale, Target};
+    use super::super::{ExperimentResult, Measure, Target};
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -122,7 +126,7 @@ mod tests {
         method: "",
         target: "",
         theory: &[],
-        source: "",
+        sources: &[],
         run: |_, _| ExperimentResult::new(vec![]),
     };
 
@@ -149,7 +153,7 @@ mod tests {
     #[test]
     fn a_killed_run_goes_on_where_it_was() {
         let folder = tempfile::tempdir().unwrap();
-        let setting = Setting { scale: Scale::Quick, seed: 5, seeds: 3 };
+        let setting = Setting { scale: Scale::Full, seed: 5, seeds: 3 };
         let all =
             || run(&[&FIRST, &SECOND], &setting, folder.path(), false, |_| Progress::silent());
         let killed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(all));
@@ -189,5 +193,6 @@ mod tests {
         assert_eq!(count(setting, false), 1);
         assert_eq!(count(setting, true), 2);
         assert_eq!(count(Setting { seeds: 4, ..setting }, false), 3);
+        assert_eq!(count(Setting { scale: Scale::Full, ..setting }, false), 4);
     }
 }

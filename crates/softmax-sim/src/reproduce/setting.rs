@@ -28,8 +28,14 @@ pub struct Setting {
 impl Setting {
     /// The first seed, unless another is asked for.
     pub const DEFAULT_SEED: u64 = 0;
-    /// Number of seeds, unless more are asked for.
-    pub const DEFAULT_SEEDS: usize = 3;
+
+    /// Number of seeds, unless another is asked for: 12, or 3 of a quick run.
+    pub fn default_seeds(scale: Scale) -> usize {
+        match scale {
+            Scale::Quick => 3,
+            Scale::Full => 12,
+        }
+    }
 
     /// In words: `full size, seeds 0 to 2`.
     pub fn text(&self) -> String {

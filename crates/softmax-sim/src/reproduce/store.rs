@@ -129,7 +129,7 @@ mod tests {
         assert!(record.is_current(finding, &record.setting));
         assert!(!record.is_current(finding, &Setting { seed: 8, ..record.setting }));
         assert!(!record.is_current(finding, &Setting { scale: Scale::Full, ..record.setting }));
-        let changed = Finding { source: "another page of code", ..*finding };
+        let changed = Finding { sources: &["another page of code"], ..*finding };
         assert!(!record.is_current(&changed, &record.setting));
         let renumbered = Record { program: "softmax-sim 9.0.0".to_owned(), ..record.clone() };
         assert!(renumbered.is_current(finding, &record.setting), "a version changes no result");

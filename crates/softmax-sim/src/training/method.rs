@@ -11,7 +11,8 @@ use serde::Serialize;
 pub struct Method {
     /// Policy loss.
     pub loss: PolicyLoss,
-    /// How rewards become advantages. An estimator that needs a critic cannot be used here.
+    /// How rewards become advantages. With PRIME a reward model learns beside the policy. An estimator that needs a critic cannot be
+    /// used here.
     pub advantage: AdvantageEstimator,
     /// How tokens are averaged.
     pub aggregation: Aggregation,

@@ -59,6 +59,7 @@ mod difficulty;
 mod evaluation;
 mod expected;
 mod method;
+mod reward_model;
 mod rollout;
 mod rows;
 mod schedule;

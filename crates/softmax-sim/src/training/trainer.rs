@@ -6,6 +6,7 @@ use super::{
     difficulty::Difficulty,
     evaluation::{evaluate, greedy_reward},
     method::Method,
+    reward_model::RewardModel,
     rollout::{Rollout, rollout_key},
     rows::Rows,
     schedule::Schedule,
@@ -14,7 +15,7 @@ use super::{
 use crate::environment::Environment;
 use rand::seq::index;
 use rand_chacha::ChaCha8Rng;
-use rl_losses::{CustomLoss, LossSums, RolloutColumns, informative_groups};
+use rl_losses::{AdvantageEstimator, CustomLoss, LossSums, RolloutColumns, informative_groups};
 use std::borrow::Cow;
 use std::convert::Infallible;
 
@@ -48,6 +49,8 @@ pub struct Trainer<'a> {
     difficulty: Option<Difficulty>,
     custom_loss: Option<CustomLoss>,
     custom_advantage: Option<CustomAdvantage>,
+    /// That of PRIME, from the first rollout with it on.
+    reward_model: Option<RewardModel>,
     done: usize,
 }
 
@@ -85,6 +88,7 @@ impl<'a> Trainer<'a> {
             workspace: Workspace::default(),
             custom_loss: None,
             custom_advantage: None,
+            reward_model: None,
             done: 0,
         }
     }
@@ -196,6 +200,7 @@ impl<'a> Trainer<'a> {
         self.old_policy.fill(questions, &self.parameters, &self.rollout.prompts);
         let group_size = self.schedule.group_size;
         self.rollout.sample(questions, &self.old_policy, group_size, &key);
+        let process_log_ratio = self.process_log_ratio();
         let rewards = &self.rollout.rewards;
         let mean_reward = rewards.iter().sum::<f64>() / rewards.len() as f64;
         self.rollout.advantage = if let Some(custom) = &self.custom_advantage {
@@ -206,6 +211,7 @@ impl<'a> Trainer<'a> {
                 group_sizes: &vec![group_size; count],
                 sequence_lengths: &self.sequence_lengths,
                 greedy_rewards: Some(&self.greedy_rewards()),
+                process_log_ratio: process_log_ratio.as_deref(),
                 ..RolloutColumns::default()
             };
             let advantages = self.method.advantage.advantages(&columns);
@@ -218,6 +224,24 @@ impl<'a> Trainer<'a> {
             self.rollout.retain(group_size, shape.positions);
         }
         (mean_reward, self.old_policy.mean_entropy())
+    }
+
+    /// Log-ratio of each token of the rollout under PRIME's reward model, which learns from the rollout first; none of another
+    /// estimator.
+    fn process_log_ratio(&mut self) -> Option<Vec<f64>> {
+        let AdvantageEstimator::Prime(prime) = self.method.advantage else { return None };
+        let Schedule { step_size, group_size, .. } = self.schedule;
+        let start = &self.environment.start;
+        let model = self.reward_model.get_or_insert_with(|| RewardModel::new(start));
+        let factor = step_size.factor(self.rollout.actions.len(), group_size);
+        let (questions, reference) = (&self.environment.training, &self.reference);
+        Some(model.log_ratios(
+            questions,
+            &self.rollout,
+            group_size,
+            reference,
+            (prime.beta, factor),
+        ))
     }
 
     /// Expected reward of the greedy response to the prompt of each sample, `[samples]`.

@@ -61,12 +61,13 @@ impl MiniBatch<'_> {
         workspace: &mut Workspace,
         rng: &mut ChaCha8Rng,
     ) -> LossSums {
-        workspace.rows.fill(self.questions, parameters, self.prompts());
+        workspace.fill(self.questions, parameters, self.prompts());
         let tokens = self.tokens();
         let span = self.slots.start * (tokens / self.slots.len());
         let actions = &self.rollout.actions[span..span + tokens];
-        workspace.gather_log_probs(self, actions);
-        let positions = self.questions.shape().positions;
+        let shape = self.questions.shape();
+        let positions = shape.positions;
+        workspace.gather_log_probs(shape, self.group_size, actions);
         workspace.rows.entropy_of_tokens(positions, self.group_size, &mut workspace.entropy);
         let old_log_prob = &self.rollout.old_log_prob[span..span + tokens];
         let columns = TokenColumns {
@@ -102,8 +103,13 @@ impl MiniBatch<'_> {
                 method.loss.evaluate_into(&batch, &part, &mut workspace.grad_log_prob);
             sums
         };
-        workspace.chain(self, method, &plan, actions);
-        self.questions.descend(parameters, self.prompts(), &workspace.d_logits, factor);
+        let slopes = std::mem::take(&mut workspace.grad_log_prob);
+        workspace.chain(shape, self.group_size, &slopes, actions);
+        workspace.grad_log_prob = slopes;
+        if method.entropy_bonus != 0.0 || method.reference_kl != 0.0 {
+            workspace.chain_regularisers(self, method, &plan);
+        }
+        workspace.descend(self.questions, parameters, self.prompts(), factor);
         sums
     }
 }
@@ -113,10 +119,24 @@ fn in_parallel(pieces: usize, work: &(dyn Fn(usize) + Sync)) {
 }
 
 impl Workspace {
-    /// Log-probability of each token under the current policy.
-    fn gather_log_probs(&mut self, batch: &MiniBatch<'_>, actions: &[u32]) {
-        let shape = batch.questions.shape();
-        let tokens = batch.group_size * shape.positions;
+    /// Fills in the policy of `parameters` on `prompts`.
+    pub(crate) fn fill(&mut self, questions: &Questions, parameters: &[f64], prompts: &[usize]) {
+        self.rows.fill(questions, parameters, prompts);
+    }
+
+    /// Log-probability of each token under the policy filled in, `[tokens]`.
+    pub(crate) fn log_probs(
+        &mut self,
+        shape: Shape,
+        group_size: usize,
+        actions: &[u32],
+    ) -> Vec<f64> {
+        self.gather_log_probs(shape, group_size, actions);
+        std::mem::take(&mut self.log_prob)
+    }
+
+    fn gather_log_probs(&mut self, shape: Shape, group_size: usize, actions: &[u32]) {
+        let tokens = group_size * shape.positions;
         self.log_prob.resize(actions.len(), 0.0);
         let prompts = self.log_prob.chunks_exact_mut(tokens).zip(actions.chunks_exact(tokens));
         for ((log_prob, actions), rows) in
@@ -128,19 +148,35 @@ impl Workspace {
         }
     }
 
-    /// Gradient of the whole loss with respect to the logits, into `d_logits`.
+    /// Moves `parameters` down the gradient chained last, by `factor` times it.
+    pub(crate) fn descend(
+        &self,
+        questions: &Questions,
+        parameters: &mut [f64],
+        prompts: &[usize],
+        factor: f64,
+    ) {
+        questions.descend(parameters, prompts, &self.d_logits, factor);
+    }
+
+    /// Gradient with respect to the logits of what has `slopes`, its derivatives by the tokens' log-probabilities, `[tokens]`.
     ///
     /// A token's `∂L/∂log π(y)` reaches logit `k` times `1[k = y] - π_k`; the parts with `π_k` are
-    /// collected first. Regularisers are exact in each state, and weigh in it what its tokens do.
-    fn chain(&mut self, batch: &MiniBatch<'_>, method: &Method, plan: &StepPlan, chosen: &[u32]) {
-        let Shape { positions, actions, .. } = batch.questions.shape();
-        let (row, tokens) = (positions * actions, batch.group_size * positions);
+    /// collected first.
+    pub(crate) fn chain(
+        &mut self,
+        Shape { positions, actions, .. }: Shape,
+        group_size: usize,
+        slopes: &[f64],
+        chosen: &[u32],
+    ) {
+        let (row, tokens) = (positions * actions, group_size * positions);
         self.d_logits.clear();
-        self.d_logits.resize(batch.slots.len() * row, 0.0);
+        self.d_logits.resize(chosen.len() / tokens * row, 0.0);
         self.d_logits
             .par_chunks_exact_mut(row)
             .zip(chosen.par_chunks_exact(tokens))
-            .zip(self.grad_log_prob.par_chunks_exact(tokens))
+            .zip(slopes.par_chunks_exact(tokens))
             .zip(self.rows.probs().par_chunks_exact(row))
             .with_min_len(PROMPTS_PER_TASK)
             .for_each(|(((d_logits, chosen), slopes), probs)| {
@@ -155,14 +191,11 @@ impl Workspace {
                     }
                 }
             });
-        if method.entropy_bonus != 0.0 || method.reference_kl != 0.0 {
-            self.chain_regularisers(batch, method, plan);
-        }
     }
 
     /// Adds the gradients of the entropy bonus and of the reference KL.
     ///
-    /// Both are means over the state of a function `v` of the action whose own derivative has mean
+    /// Both are exact in each state, weigh in it what its tokens do, and are means over the state of a function `v` of the action whose own derivative has mean
     /// 0: `-log π` and `log π - log π_ref`. So the gradient is the softmax's Jacobian times `v`,
     /// `π (v - E v)`.
     fn chain_regularisers(&mut self, batch: &MiniBatch<'_>, method: &Method, plan: &StepPlan) {

@@ -1,14 +1,15 @@
 //! Stored results against the engine: the digest of short runs.
 
 use entropy_core::{UpdateEffect, UpdateRule};
-use rl_losses::{AdvantageEstimator, registry};
+use rl_losses::{AdvantageEstimator, Prime, registry};
 use softmax_sim::cart_pole::{self, Ppo};
 use softmax_sim::environment::{
     Environment, LongTailSetting, Shape, SharedSetting, SizeSetting, TabularSetting,
 };
-use softmax_sim::reproduce::ENGINE;
 use softmax_sim::reproduce::document::read_published;
-use softmax_sim::reproduce::revision::digest;
+use softmax_sim::reproduce::finding::find;
+use softmax_sim::reproduce::revision::{digest, revision};
+use softmax_sim::reproduce::{ENGINE, LATER};
 use softmax_sim::training::{Curve, Method, Schedule, train};
 use std::path::Path;
 
@@ -43,24 +44,33 @@ fn environments() -> Vec<Environment> {
     ]
 }
 
-/// The losses that the published results have run, the first of the registry: a later one changes none of those results. Whoever
-/// runs `softmax-sim reproduce --docs docs` again counts them all.
-const PUBLISHED_LOSSES: usize = 18;
+/// The losses of `ENGINE`, the first of the registry; later ones are in `LATER`.
+const FIRST_LOSSES: usize = 18;
+
+fn schedule() -> Schedule {
+    Schedule { rollouts: 4, evaluate_every: 2, ..Schedule::tabular(0.5) }
+}
+
+/// One line per loss.
+fn runs_of(losses: &[rl_losses::Method], environment: &Environment) -> Vec<String> {
+    let run = |loss: &rl_losses::Method| {
+        let method = Method { aggregation: loss.aggregation, ..Method::of(loss.default) };
+        of_curve(&train(environment, &method, &schedule(), 7))
+    };
+    losses.iter().map(run).collect()
+}
 
 /// Results of short runs, one line per run.
 fn short_runs() -> String {
     let environments = environments();
-    let schedule = Schedule { rollouts: 4, evaluate_every: 2, ..Schedule::tabular(0.5) };
+    let schedule = schedule();
     let mut lines = vec![];
     for (seed, environment) in environments.iter().enumerate() {
         let method = Method::default().with_entropy_bonus(0.01).with_reference_kl(0.01);
         let schedule = Schedule { prompts: 8, ..schedule };
         lines.push(of_curve(&train(environment, &method, &schedule, seed as u64)));
     }
-    for loss in &registry()[..PUBLISHED_LOSSES] {
-        let method = Method { aggregation: loss.aggregation, ..Method::of(loss.default) };
-        lines.push(of_curve(&train(&environments[1], &method, &schedule, 7)));
-    }
+    lines.extend(runs_of(&registry()[..FIRST_LOSSES], &environments[1]));
     for advantage in
         [AdvantageEstimator::Grpo, AdvantageEstimator::Rloo, AdvantageEstimator::DrGrpo]
     {
@@ -80,16 +90,27 @@ fn short_runs() -> String {
     lines.join("\n")
 }
 
+/// Results of the later losses, and of PRIME in both kinds of environment.
+fn later_runs() -> String {
+    let environments = environments();
+    let mut lines = runs_of(&registry()[FIRST_LOSSES..], &environments[1]);
+    let method = Method::default().with_advantage(AdvantageEstimator::Prime(Prime::default()));
+    lines.extend([0, 2].map(|one| of_curve(&train(&environments[one], &method, &schedule(), 8))));
+    lines.join("\n")
+}
+
 #[test]
 fn kept_results_are_those_of_this_engine() {
-    let runs = short_runs();
-    assert!(!runs.contains("NaN"), "{runs}");
-    assert_eq!(
-        digest(&runs),
-        ENGINE,
-        "results changed: put this digest into `ENGINE`, so that none kept from before counts, and run \
-         `softmax-sim reproduce --docs docs` again"
-    );
+    for (runs, name, expected) in [(short_runs(), "ENGINE", ENGINE), (later_runs(), "LATER", LATER)]
+    {
+        assert!(!runs.contains("NaN"), "{runs}");
+        assert_eq!(
+            digest(&runs),
+            expected,
+            "results changed: put this digest into `{name}`, so that none kept from before counts, and run \
+             `softmax-sim reproduce --docs docs` again"
+        );
+    }
 }
 
 #[test]
@@ -98,6 +119,12 @@ fn published_results_are_those_of_this_engine() {
     let published = read_published(&docs).expect("the published results can be read");
     assert!(!published.is_empty());
     for result in published {
-        assert_eq!(result.engine, ENGINE, "{} was run with another engine", result.finding);
+        let finding = find(&result.finding).expect("a finding of the registry");
+        assert_eq!(
+            result.revision,
+            revision(finding),
+            "{} was run with other code",
+            result.finding
+        );
     }
 }

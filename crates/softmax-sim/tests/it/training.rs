@@ -3,7 +3,7 @@
 use entropy_core::Categorical;
 use rl_losses::{
     AdvantageEstimator, ClipCov, ClipRange, Column, CovarianceBand, CustomLoss,
-    DifficultyThermostatSettings, EntropyTarget, KlCov, PlanPart, PolicyLoss, PpoClip,
+    DifficultyThermostatSettings, EntropyTarget, KlCov, PlanPart, PolicyLoss, PpoClip, Prime,
     RolloutColumns, StepPlan, ThermostatSettings, TokenBatch,
 };
 use softmax_sim::environment::{
@@ -359,4 +359,27 @@ fn the_learning_rate_of_a_state_does_not_depend_on_the_mini_batches() {
     let (single, quarters) = (run(1), run(4));
     assert!(std::iter::zip(&single, &quarters).all(|(a, b)| (a - b).abs() < 1e-12));
     assert_eq!(Schedule::tabular(0.3).step_size, StepSize::PerState(0.3));
+}
+
+/// PRIME's outcome part is leave-one-out; its reward model leaves what is sampled alone and adds to the advantages.
+#[test]
+fn prime_is_leave_one_out_with_rewards_of_tokens_on_top() {
+    let schedule = Schedule { rollouts: 6, evaluate_every: 2, ..Schedule::tabular(0.5) };
+    let outcome_alone = Prime {
+        process_coefficient: 0.0,
+        outcome_coefficient: 1.0,
+        whiten: false,
+        ..Prime::default()
+    };
+    let run = |environment: &Environment, advantage| {
+        train(environment, &Method::default().with_advantage(advantage), &schedule, 5)
+    };
+    for environment in [small_tabular(4), small_shared(4)] {
+        let rloo = run(&environment, AdvantageEstimator::Rloo);
+        assert_eq!(run(&environment, AdvantageEstimator::Prime(outcome_alone)), rloo);
+        let both = Prime { process_coefficient: 1.0, ..outcome_alone };
+        let prime = run(&environment, AdvantageEstimator::Prime(both));
+        assert_ne!(prime, rloo);
+        assert!(prime.last().reward > prime.first().reward);
+    }
 }

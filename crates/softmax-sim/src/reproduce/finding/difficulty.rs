@@ -15,10 +15,10 @@ pub(super) const FINDING: Finding = Finding {
     method: "The runs of the finding on covariance. Groups of eight with 1, 4 and 7 right answers are hard, medium and \
              easy; the covariance within each group of log-probability and probability times advantage (Equation 8) \
              is averaged over the groups of a kind at each step, and over the first third of training.",
-    target: "In every seed, for one token and for four: easy above medium above hard, and easy at least three times \
+    target: "For one token and for four: easy above medium above hard, and easy at least three times \
              hard.",
     theory: &["token-covariance"],
-    source: include_str!("difficulty.rs"),
+    sources: &[include_str!("difficulty.rs"), include_str!("on_policy_trace.rs")],
     run,
 };
 

@@ -18,11 +18,11 @@ pub(super) const FINDING: Finding = Finding {
     method: "GRPO on the bandits of the law (L1) with one thing changed: 2 to 64 actions; a sharper prior (scale 4, as \
              of an instruct model); easier and harder data (strictness 0.75 and 3); a prior that knows nothing \
              (κ = 0) or misleads (κ = -0.3). Each run is fitted by the law and by a straight line.",
-    target: "In every seed: with 4 and 8 actions, the sharper prior and both data sets the law explains at least 0.98 \
+    target: "With 4 and 8 actions, the sharper prior and both data sets the law explains at least 0.98 \
              and more than the line, with other coefficients on other data (the harder a at least 1.2 times the easier); \
              with 32 and 64 actions, and with a prior that knows nothing or misleads, the line explains more.",
     theory: &["performance-law"],
-    source: include_str!("law_limits.rs"),
+    sources: &[include_str!("law_limits.rs"), include_str!("law_runs.rs")],
     run,
 };
 

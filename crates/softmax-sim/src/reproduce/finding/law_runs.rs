@@ -1,4 +1,4 @@
-//! The runs behind the findings about the law: five algorithms in two environments.
+//! The runs behind the findings about the law: six algorithms in two environments.
 
 use crate::environment::{SharedSetting, TabularSetting};
 use crate::reproduce::{Progress, Setting};
@@ -6,7 +6,10 @@ use crate::training::{Curve, Method, Schedule, train};
 use entropy_core::PerformanceLaw;
 use figures::{Axis, Chart, Mark, Series};
 use rayon::prelude::*;
-use rl_losses::{AdvantageEstimator, Reinforce, ReinforcePlusPlus, ReturnBaseline};
+use rl_losses::{
+    AdvantageEstimator, Prime, ProcessBaseline, ProcessScale, Reinforce, ReinforcePlusPlus,
+    ReturnBaseline,
+};
 
 /// An algorithm, by its advantages, and its learning rate over that of GRPO.
 #[derive(Debug, Clone, Copy)]
@@ -17,8 +20,8 @@ pub(super) struct Algorithm {
 }
 
 /// The advantages of RLOO, Dr. GRPO and REINFORCE are not divided by a deviation, so their learning
-/// rates are larger.
-pub(super) const ALGORITHMS: [Algorithm; 5] = [
+/// rates are larger. PRIME has the settings of its scripts but for `β`: a response has one token or four, and not hundreds.
+pub(super) const ALGORITHMS: [Algorithm; 6] = [
     Algorithm { name: "GRPO", estimator: AdvantageEstimator::Grpo, rate: 1.0 },
     Algorithm { name: "RLOO", estimator: AdvantageEstimator::Rloo, rate: 2.2 },
     Algorithm { name: "Dr. GRPO", estimator: AdvantageEstimator::DrGrpo, rate: 2.5 },
@@ -35,7 +38,18 @@ pub(super) const ALGORITHMS: [Algorithm; 5] = [
         }),
         rate: 2.2,
     },
+    Algorithm { name: "PRIME", estimator: AdvantageEstimator::Prime(PRIME), rate: 1.0 },
 ];
+
+const PRIME: Prime = Prime {
+    beta: 1.0,
+    scale: ProcessScale::None,
+    process_coefficient: 5.0,
+    outcome_coefficient: 5.0,
+    discount: 1.0,
+    baseline: ProcessBaseline::Others,
+    whiten: true,
+};
 
 /// How many of the [`ALGORITHMS`], from the first, compare a response with others of its group.
 pub(super) const GROUPED: usize = 3;

@@ -17,10 +17,10 @@ pub(super) const FINDING: Finding = Finding {
              response decide (logit scale 1.5 e^(0.8 N), the right token drawn from the policy) and the rest is filler \
              (scale 20 e^(0.8 N)); reward 1 if all three are right, GRPO advantages, groups of equal rewards dropped. \
              Covariance of a token: (A - mean A)(log π - mean log π) over the batch.",
-    target: "In every seed: mean over the top 0.02 % at least 4 and at least 300 times the mean over all; the top 0.2 % \
+    target: "Mean over the top 0.02 % at least 4 and at least 300 times the mean over all; the top 0.2 % \
              carry at least half of the net sum.",
     theory: &["token-covariance"],
-    source: include_str!("long_tail.rs"),
+    sources: &[include_str!("long_tail.rs")],
     run,
 };
 

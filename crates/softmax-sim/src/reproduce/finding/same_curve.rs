@@ -15,11 +15,11 @@ pub(super) const FINDING: Finding = Finding {
              with β KL(π ‖ π_0) for β = 0.1, 0.3 and 1, and with an entropy bonus α = 0.1. Reward and entropy are exact \
              means over the bandits. The penalised flow is also integrated step by step (Euler, step 0.01) as an \
              independent check.",
-    target: "In every seed: at time t the penalised flow is where the free flow is at τ = (1 - e^(-βt))/β, to 1e-12; its \
+    target: "At time t the penalised flow is where the free flow is at τ = (1 - e^(-βt))/β, to 1e-12; its \
              final reward is the free flow's at 1/β, to 1e-9; integrated step by step it keeps within 0.002 of the \
              curve; at equal entropy the entropy bonus is off the curve by at least 0.01.",
     theory: &["natural-flow", "same-curve"],
-    source: include_str!("same_curve.rs"),
+    sources: &[include_str!("same_curve.rs")],
     run,
 };
 

@@ -19,10 +19,10 @@ pub(super) const FINDING: Finding = Finding {
              of feature j proportional to j^-0.7), each with the calibrated prior of what it sees; two tokens of eight \
              actions, 1024 prompts, reward on 2048 held-out ones; GRPO with learning rate 1 for 120 rollout batches. \
              a and b are regressed on the logarithm of the size; the fit to sizes up to 16 is extrapolated to 64.",
-    target: "In every seed: a and b rise with every doubling; R² of the regression at least 0.9 for a and 0.98 for b; \
+    target: "A and b rise with every doubling; R² of the regression at least 0.9 for a and 0.98 for b; \
              extrapolated to size 64, b is off by at most 0.1 and a by at most 0.3 of its value.",
     theory: &["performance-law"],
-    source: include_str!("scaling.rs"),
+    sources: &[include_str!("scaling.rs"), include_str!("law_runs.rs")],
     run,
 };
 

@@ -1,8 +1,8 @@
 //! Charts and tables that findings about control share: curves of entropy, ends over a knob, a table of methods.
 
 use super::arena::Trial;
+use crate::reproduce::Table;
 use crate::reproduce::seeds::{curve, interval};
-use crate::reproduce::{ExperimentResult, Scale, Setting, Table};
 use crate::training::CurvePoint;
 use figures::{Axis, Chart, Mark, Series};
 
@@ -115,15 +115,4 @@ pub(super) fn table(heading: &str, trials: &[Named]) -> Table {
         ]);
     }
     table
-}
-
-/// Adds a note on the limits of a quick run.
-pub(super) fn with_scale(outcome: ExperimentResult, setting: &Setting) -> ExperimentResult {
-    match setting.scale {
-        Scale::Full => outcome,
-        Scale::Quick => outcome.note(
-            "Quick size: 32 prompts instead of 256 and two thirds of the rollouts. It shows the direction; the targets are \
-             meant for the full size, with mini-batches of 4096 tokens to rank by covariance and not of 512.",
-        ),
-    }
 }
