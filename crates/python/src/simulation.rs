@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rl_losses::{Column, CustomLoss, LossOutput, LossSums, TokenBatch};
 use serde::de::DeserializeOwned;
-use softmax_sim::experiment::{MethodSettings, ScheduleSettings};
-use softmax_sim::training::{CustomAdvantage, Rows, Trainer};
+use softmax_sim::experiment::ScheduleSettings;
+use softmax_sim::training::{CustomAdvantage, Method, Rows, Trainer};
 
 use crate::array::{Array, numpy_array};
 use crate::environment::{Environment, sizes};
@@ -160,13 +160,13 @@ impl Simulation {
         advantage: Option<Py<PyAny>>,
         seed: u64,
     ) -> PyResult<Self> {
-        let method: MethodSettings = settings("method", method)?;
+        let method: Method = settings("method", method)?;
         method.check().map_err(value_error)?;
         let schedule: ScheduleSettings = settings("schedule", schedule)?;
         schedule.check().map_err(value_error)?;
         let (raised, group_size) = (Raised::default(), schedule.group_size);
         let positions = environment.0.training().shape().positions;
-        let mut trainer = Trainer::new(environment.0.clone(), method.into(), schedule.into(), seed);
+        let mut trainer = Trainer::new(environment.0.clone(), method, schedule.into(), seed);
         if let Some(loss) = loss {
             trainer = trainer.with_loss(custom_loss(loss, positions, raised.clone()));
         }

@@ -32,7 +32,7 @@ fn least_text(least: f64) -> String {
 }
 
 /// Checks numbers, each with its name and the least it may be.
-pub(super) fn check_bounds(
+pub(crate) fn check_bounds(
     bounds: impl IntoIterator<Item = (&'static str, f64, f64)>,
 ) -> Result<(), ExperimentError> {
     for (field, value, least) in bounds {

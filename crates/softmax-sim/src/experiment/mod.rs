@@ -1,15 +1,14 @@
 //! A training run as configurations and Python write it: environment, method and schedule by the names of their keys.
 
-mod error;
-mod method;
+pub(crate) mod error;
 mod schedule;
 mod world;
 
 pub use error::ExperimentError;
-pub use method::MethodSettings;
 pub use schedule::{ScheduleSettings, StepSizeRule};
 pub use world::{Shared, Size, Tabular, World};
 
+use crate::training::Method;
 use serde::{Deserialize, Serialize};
 
 /// A method on an environment, for [`train`](crate::training::train).
@@ -19,7 +18,7 @@ pub struct Experiment {
     /// The environment.
     pub environment: World,
     /// Loss, advantages, regularisers.
-    pub method: MethodSettings,
+    pub method: Method,
     /// Rollouts, mini-batches, learning rate.
     pub schedule: ScheduleSettings,
 }
@@ -28,7 +27,7 @@ impl Default for Experiment {
     fn default() -> Self {
         Self {
             environment: World::Tabular(Tabular::default()),
-            method: MethodSettings::default(),
+            method: Method::default(),
             schedule: ScheduleSettings::default(),
         }
     }

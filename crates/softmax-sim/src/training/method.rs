@@ -1,13 +1,15 @@
 //! The training method, which may change between two rollouts.
 
+use crate::experiment::error::{ExperimentError, check_bounds};
 use rl_losses::{
     AdvantageEstimator, Aggregation, ClipRange, DifficultyThermostatSettings, DualClip, PolicyLoss,
-    PpoClip,
+    PpoClip, Scope,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The training method: loss, advantages, and regularisers with their coefficients.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Method {
     /// Policy loss.
     pub loss: PolicyLoss,
@@ -50,6 +52,26 @@ impl Method {
     #[must_use]
     pub fn with_entropy_bonus(self, coefficient: f64) -> Self {
         Self { entropy_bonus: coefficient, ..self }
+    }
+
+    /// Checks that the method can be run.
+    ///
+    /// # Errors
+    ///
+    /// [`ExperimentError`], naming the setting.
+    pub fn check(&self) -> Result<(), ExperimentError> {
+        check_bounds([
+            ("entropy_bonus", self.entropy_bonus, f64::MIN),
+            ("reference_kl", self.reference_kl, f64::MIN),
+        ])?;
+        let has_share = self.loss.scope() == Some(Scope::MiniBatch);
+        if self.thermostat.is_some() && !has_share {
+            return Err(ExperimentError::Thermostat(self.loss.name()));
+        }
+        match self.advantage {
+            AdvantageEstimator::Gae(_) => Err(ExperimentError::Advantage),
+            _ => Ok(()),
+        }
     }
 
     /// Sets the coefficient of the KL to the starting policy.
