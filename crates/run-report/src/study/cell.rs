@@ -170,6 +170,17 @@ impl SeedRun {
         self.metrics.iter().filter_map(value).collect()
     }
 
+    /// Held-out pass@k with its steps.
+    pub(super) fn pass_at(&self, k: usize) -> Vec<(f64, f64)> {
+        let suffix = format!("/acc/pass@{k}");
+        let is_pass = |name: &str| name.starts_with("val-core/") && name.ends_with(&suffix);
+        let value = |step: &StepMetrics| {
+            let (_, value) = step.iter().find(|(name, _)| is_pass(name))?;
+            Some((step.step() as f64, value))
+        };
+        self.metrics.iter().filter_map(value).collect()
+    }
+
     /// Mean held-out accuracy from one share of the run to another; NaN without any.
     pub(super) fn mean_accuracy(&self, from: f64, to: f64) -> f64 {
         let (from, to) = (from * self.steps(), to * self.steps());

@@ -1,7 +1,7 @@
 //! Clip-Cov and KL-Cov against GRPO, on every model.
 
 use super::cell::{SeedRun, Study};
-use super::curve::{chart, paired};
+use super::curve::{OverSteps, chart, paired};
 use super::finding::Finding;
 use super::measure::{Measure, Target};
 use super::method::{CLIP_COV, GRPO, KL_COV};
@@ -20,10 +20,14 @@ struct Subject {
     method: &'static str,
     /// Loss with its mechanism off.
     off: &'static str,
-    /// Stem, title and unit of the figures.
-    figure: (&'static str, &'static str, &'static str),
-    values: fn(&SeedRun) -> Vec<(f64, f64)>,
+    quantities: [Quantity; 2],
 }
+
+/// A quantity over the updates: stem, title and unit of its figure, and its values.
+type Quantity = (&'static str, &'static str, &'static str, OverSteps);
+
+/// Metric of the length of responses, in tokens.
+const LENGTH: &str = "response_length/mean";
 
 /// KL-Cov against GRPO.
 pub(super) fn kl_cov(study: &Study) -> Finding {
@@ -32,8 +36,10 @@ pub(super) fn kl_cov(study: &Study) -> Finding {
         title: "KL-Cov breaks through the ceiling of GRPO",
         method: KL_COV,
         off: "KL-Cov-off",
-        figure: ("accuracy", "Held-out accuracy", "Fraction right"),
-        values: SeedRun::accuracy,
+        quantities: [
+            ("accuracy", "Held-out accuracy", "Fraction right", SeedRun::accuracy),
+            ("pass", "Held-out pass@8", "Fraction solved", |run| run.pass_at(PASS)),
+        ],
     };
     finding(study, &subject)
 }
@@ -45,15 +51,17 @@ pub(super) fn clip_cov(study: &Study) -> Finding {
         title: "Clip-Cov breaks through the ceiling of GRPO",
         method: CLIP_COV,
         off: "Clip-Cov-off",
-        figure: ("entropy", "Entropy", "Entropy (nats per token)"),
-        values: |run| run.series(ENTROPY),
+        quantities: [
+            ("entropy", "Entropy", "Entropy (nats per token)", |run| run.series(ENTROPY)),
+            ("length", "Response length", "Tokens", |run| run.series(LENGTH)),
+        ],
     };
     finding(study, &subject)
 }
 
 /// Differences of equal seeds, on every model on which the method ran.
 fn finding(study: &Study, subject: &Subject) -> Finding {
-    let &Subject { name, title, method, off, figure, values } = subject;
+    let &Subject { name, title, method, off, quantities } = subject;
     let (mut measures, mut figures) = (vec![], vec![]);
     for (model, _) in study.models() {
         let (grpo, runs) = (study.runs(model, GRPO), study.runs(model, method));
@@ -69,10 +77,15 @@ fn finding(study: &Study, subject: &Subject) -> Finding {
         measures.push(Measure::new(&what, flat, Target::Between(-0.02, 0.02)));
         measures.extend(plain(model, grpo, GRPO));
         measures.extend(against(model, grpo, runs, method));
-        let (stem, of_values, unit) = figure;
-        let (stem, heading) = (format!("lm-{stem}-{model}"), format!("{of_values}, {model}"));
-        let words = (stem.as_str(), heading.as_str(), unit);
-        figures.push(chart((study, model), &[GRPO, CLIP_COV, KL_COV], words, values));
+    }
+    for (stem, of_values, unit, values) in quantities {
+        for (model, _) in
+            study.models().iter().filter(|(model, _)| !study.runs(model, method).is_empty())
+        {
+            let (stem, heading) = (format!("lm-{stem}-{model}"), format!("{of_values}, {model}"));
+            let words = (stem.as_str(), heading.as_str(), unit);
+            figures.push(chart((study, model), &[GRPO, CLIP_COV, KL_COV], words, values));
+        }
     }
     let differences = paired(study.grpo(), study.main(off), |run| run.end.accuracy(|_| true));
     let what = format!("{method} that selects or penalises nothing, less GRPO: held-out avg@n");
@@ -126,7 +139,7 @@ fn against(model: &str, grpo: &[SeedRun], runs: &[SeedRun], method: &str) -> Vec
         let what = format!("{model}, {method} less GRPO: {name}");
         measures.push(Measure::new(&what, paired(grpo, runs, number), Target::AtLeast(0.0)));
     }
-    let length = |run: &SeedRun| run.mean("response_length/mean", 2.0 / 3.0, 1.0);
+    let length = |run: &SeedRun| run.mean(LENGTH, 2.0 / 3.0, 1.0);
     let what = format!("{model}, {method} less GRPO: response length over the last third, tokens");
     measures.push(Measure::new(&what, paired(grpo, runs, length), Target::None));
     measures
