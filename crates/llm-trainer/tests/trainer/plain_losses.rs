@@ -61,11 +61,7 @@ pub(crate) fn terms(method: &PolicyLoss, columns: &Columns) -> Tensor {
         (advantage - advantage.mean(Kind::Double)) * (&still - still.mean(Kind::Double))
     };
     match method.name() {
-        "ppo-clip" => {
-            let upper = clipped(&ratio, advantage, 0.8, 1.2);
-            // Dual clip at 3: it only binds where the advantage is negative.
-            upper.minimum(&(-(advantage * 3.0))).where_self(&negative, &upper)
-        }
+        "ppo-clip" => dual_clipped(&ratio, advantage, 0.8, 1.2),
         "clip-cov" => {
             let covariance = covariance();
             let in_band = covariance.gt(0.05).logical_and(&covariance.lt(5.0));
@@ -191,7 +187,7 @@ pub(crate) fn terms(method: &PolicyLoss, columns: &Columns) -> Tensor {
             while !balanced(low, high) && high < 1.025 {
                 high += 0.01;
             }
-            clipped(&ratio, advantage, low, high)
+            dual_clipped(&ratio, advantage, low, high)
         }
         name => panic!("{name} is not written out here"),
     }
@@ -200,6 +196,12 @@ pub(crate) fn terms(method: &PolicyLoss, columns: &Columns) -> Tensor {
 /// `max(-r A, -clip(r) A)`.
 fn clipped(ratio: &Tensor, advantage: &Tensor, low: f64, high: f64) -> Tensor {
     (-(ratio * advantage)).maximum(&-(ratio.clamp(low, high) * advantage))
+}
+
+/// The same with a dual clip at 3, which only binds where the advantage is negative.
+fn dual_clipped(ratio: &Tensor, advantage: &Tensor, low: f64, high: f64) -> Tensor {
+    let upper = clipped(ratio, advantage, low, high);
+    upper.minimum(&(-(advantage * 3.0))).where_self(&advantage.lt(0.0), &upper)
 }
 
 /// `-sg(min(r, 20)) A log π`.
