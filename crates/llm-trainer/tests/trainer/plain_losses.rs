@@ -198,7 +198,7 @@ fn clipped(ratio: &Tensor, advantage: &Tensor, low: f64, high: f64) -> Tensor {
     (-(ratio * advantage)).maximum(&-(ratio.clamp(low, high) * advantage))
 }
 
-/// The same with a dual clip at 3, which only binds where the advantage is negative.
+/// Adds a dual clip at 3, which only binds where the advantage is negative.
 fn dual_clipped(ratio: &Tensor, advantage: &Tensor, low: f64, high: f64) -> Tensor {
     let upper = clipped(ratio, advantage, low, high);
     upper.minimum(&(-(advantage * 3.0))).where_self(&advantage.lt(0.0), &upper)

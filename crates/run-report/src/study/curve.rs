@@ -31,6 +31,11 @@ pub(super) fn chart(
                 *low = low.max(0.0);
             }
         }
+        if label.starts_with("Fraction") {
+            for (_, _, high) in &mut spread {
+                *high = high.min(1.0);
+            }
+        }
         Series::new(method, colour, Mark::Line, points).with_spread(spread)
     };
     let series: Vec<Series> = methods
