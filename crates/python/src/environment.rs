@@ -107,28 +107,22 @@ impl Environment {
 
     #[getter]
     fn start<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
-        self.parameters(py, self.0.start())
+        let (questions, start) = (self.0.training(), self.0.start().to_vec());
+        match questions.parameters() {
+            Parameters::Logits => numpy_array(py, start, &sizes(questions.shape())),
+            Parameters::Weights(_) => numpy_array(py, start, &[questions.parameter_count()]),
+        }
     }
 
     fn __repr__(&self) -> String {
-        let Shape { prompts, positions, actions } = self.0.training().shape();
-        format!("Environment(prompts={prompts}, positions={positions}, actions={actions})")
+        described(&self.0)
     }
 }
 
-impl Environment {
-    /// Parameters in their shape.
-    fn parameters<'py>(
-        &self,
-        py: Python<'py>,
-        values: &[f64],
-    ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
-        let questions = self.0.training();
-        match questions.parameters() {
-            Parameters::Logits => numpy_array(py, values.to_vec(), &sizes(questions.shape())),
-            Parameters::Weights(_) => numpy_array(py, values.to_vec(), &[values.len()]),
-        }
-    }
+/// Text of an environment.
+pub(crate) fn described(environment: &softmax_sim::environment::Environment) -> String {
+    let Shape { prompts, positions, actions } = environment.training().shape();
+    format!("Environment(prompts={prompts}, positions={positions}, actions={actions})")
 }
 
 /// Sizes of a table `[prompts, positions, actions]`.

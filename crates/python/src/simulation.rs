@@ -12,7 +12,7 @@ use softmax_sim::experiment::ScheduleSettings;
 use softmax_sim::training::{CustomAdvantage, Method, Rows, Trainer};
 
 use crate::array::{Array, numpy_array};
-use crate::environment::{Environment, sizes};
+use crate::environment::{Environment, described, sizes};
 use crate::error::value_error;
 use crate::repr::repr;
 use crate::settings::{json_of, parsed};
@@ -103,6 +103,13 @@ pub(crate) struct Rollout {
     advantage: Py<PyArrayDyn<f64>>,
 }
 
+#[pymethods]
+impl Rollout {
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        repr(slf, &["prompts", "rewards"])
+    }
+}
+
 /// Tokens of one update, for a custom loss.
 ///
 /// Attributes
@@ -116,6 +123,13 @@ pub(crate) struct MiniBatch {
     old_log_prob: Py<PyArrayDyn<f64>>,
     advantage: Py<PyArrayDyn<f64>>,
     entropy: Py<PyArrayDyn<f64>>,
+}
+
+#[pymethods]
+impl MiniBatch {
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        repr(slf, &["log_prob", "advantage"])
+    }
 }
 
 /// Error of a function of Python, until the step that called it ends.
@@ -142,7 +156,6 @@ type Raised = Arc<Mutex<Option<PyErr>>>;
 #[pyclass(module = "entropy_rl")]
 pub(crate) struct Simulation {
     trainer: Trainer<'static>,
-    positions: usize,
     group_size: usize,
     raised: Raised,
     has_failed: bool,
@@ -173,7 +186,7 @@ impl Simulation {
         if let Some(advantage) = advantage {
             trainer = trainer.with_advantage(custom_advantage(advantage, raised.clone()));
         }
-        Ok(Self { trainer, positions, group_size, raised, has_failed: false })
+        Ok(Self { trainer, group_size, raised, has_failed: false })
     }
 
     /// Sample one rollout and train on it; None when the schedule is done.
@@ -225,7 +238,8 @@ impl Simulation {
     fn rollout(&self, py: Python<'_>) -> PyResult<Rollout> {
         let rollout = self.trainer.rollout();
         let prompts = rollout.prompts().len();
-        let tokens = [prompts, self.group_size, self.positions];
+        let positions = self.trainer.environment().training().shape().positions;
+        let tokens = [prompts, self.group_size, positions];
         let numbers = |values: &[f64], shape: &[usize]| -> PyResult<Py<PyArrayDyn<f64>>> {
             Ok(numpy_array(py, values.to_vec(), shape)?.unbind())
         };
@@ -238,6 +252,11 @@ impl Simulation {
             rewards: numbers(rollout.rewards(), &tokens[..2])?,
             advantage: numbers(rollout.advantage(), &tokens)?,
         })
+    }
+
+    fn __repr__(&self) -> String {
+        let loss = self.trainer.method.loss.name();
+        format!("Simulation({}, policy_loss={loss:?})", described(self.trainer.environment()))
     }
 
     #[getter]

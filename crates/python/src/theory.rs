@@ -3,6 +3,7 @@
 use entropy_core::{Categorical, UpdateRule};
 use numpy::PyArrayDyn;
 use pyo3::prelude::*;
+use softmax_sim::Settings;
 
 use crate::array::{Array, numpy_array};
 use crate::error::value_error;
@@ -214,19 +215,20 @@ impl TheoryCheck {
 /// policies: random policies for each number of actions, at least 8.
 /// cases: cases of the bound on the remainder.
 #[pyfunction]
-#[pyo3(signature = (*, seed=0, policies=200, cases=200_000))]
+#[pyo3(signature = (*, seed=0, policies=Settings::DEFAULT.policies, cases=Settings::DEFAULT.cases))]
 pub(crate) fn check_theory(
     py: Python<'_>,
     seed: u64,
     policies: usize,
     cases: u64,
 ) -> PyResult<Vec<TheoryCheck>> {
-    for (name, value, least) in [("policies", policies as u64, 8), ("cases", cases, 1)] {
+    let fewest = Settings::LEAST_POLICIES as u64;
+    for (name, value, least) in [("policies", policies as u64, fewest), ("cases", cases, 1)] {
         if value < least {
             return Err(value_error(format!("`{name}` is {value}, expected at least {least}")));
         }
     }
-    let settings = softmax_sim::Settings { seed, policies, cases };
+    let settings = Settings { seed, policies, cases };
     let report = py.detach(|| softmax_sim::verify(&settings));
     let check = |row: softmax_sim::Row| TheoryCheck {
         statement: row.statement,

@@ -98,7 +98,8 @@ def test_a_custom_loss_and_advantages_train_as_the_registered_ones() -> None:
 
 def test_a_step_is_measured_token_by_token() -> None:
     simulation = er.Simulation(bandits(), schedule={**SCHEDULE, "drop_uninformative": False})
-    assert simulation.rollout().prompts.shape == (0,)
+    assert repr(simulation) == 'Simulation(Environment(prompts=48, positions=2, actions=6), policy_loss="ppo-clip")'
+    assert simulation.rollout().prompts.shape == (0,) and repr(simulation.rollout()).startswith("Rollout(prompts=")
     before = simulation.log_prob()
     report = simulation.step()
     assert report is not None and report.rollout == 0 and report.selected_fraction == 0.0

@@ -32,9 +32,17 @@ pub struct Settings {
     pub cases: u64,
 }
 
+impl Settings {
+    /// Sizes that tell a wrong formula, in seconds.
+    pub const DEFAULT: Self = Self { seed: 0, policies: 200, cases: 200_000 };
+
+    /// Fewest policies that include every kind: impossible actions, ties, logits of ±700.
+    pub const LEAST_POLICIES: usize = 8;
+}
+
 impl Default for Settings {
     fn default() -> Self {
-        Self { seed: 0, policies: 200, cases: 200_000 }
+        Self::DEFAULT
     }
 }
 

@@ -632,7 +632,7 @@ class TheoryCheck:
     def passed(self) -> bool: ...
     def __eq__(self, other: object, /) -> bool: ...
 
-def check_theory(*, seed: int = 0, policies: int = 200, cases: int = 200_000) -> list[TheoryCheck]:
+def check_theory(*, seed: int = 0, policies: int = ..., cases: int = ...) -> list[TheoryCheck]:
     """Check every statement of the theory numerically, as `softmax-sim verify` does."""
 
 @final

@@ -32,10 +32,10 @@ pub(crate) struct Args {
     #[arg(
         long,
         value_name = "NUMBER",
-        default_value_t = 200,
-        value_parser = clap::value_parser!(u32).range(i64::from(LEAST_POLICIES)..)
+        default_value_t = Settings::DEFAULT.policies as u64,
+        value_parser = clap::value_parser!(u64).range(Settings::LEAST_POLICIES as u64..)
     )]
-    policies: u32,
+    policies: u64,
     /// Number of random and adversarial cases for the remainder bound
     #[arg(
         long,
@@ -55,16 +55,13 @@ pub(crate) struct Args {
     json: Option<PathBuf>,
 }
 
-/// Smallest number of policies that includes every kind: impossible actions, ties, logits of ±700.
-const LEAST_POLICIES: u32 = 8;
-
 /// Cases of `--full`.
 const FULL_CASES: u64 = 1_000_000;
 
 pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
     let settings = Settings {
         seed: args.seed,
-        policies: args.policies as usize,
+        policies: usize::try_from(args.policies)?,
         cases: if args.full { FULL_CASES } else { args.cases },
     };
     let progress = Progress::stderr("verify");

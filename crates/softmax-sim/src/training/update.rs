@@ -195,9 +195,8 @@ impl Workspace {
 
     /// Adds the gradients of the entropy bonus and of the reference KL.
     ///
-    /// Both are exact in each state, weigh in it what its tokens do, and are means over the state of a function `v` of the action whose own derivative has mean
-    /// 0: `-log π` and `log π - log π_ref`. So the gradient is the softmax's Jacobian times `v`,
-    /// `π (v - E v)`.
+    /// Both are exact in each state and weigh in it what its tokens do. Each is the mean of a function `v` of the action whose own
+    /// derivative has mean 0: `-log π` and `log π - log π_ref`. So the gradient is the softmax's Jacobian times `v`, `π (v - E v)`.
     fn chain_regularisers(&mut self, batch: &MiniBatch<'_>, method: &Method, plan: &StepPlan) {
         let Shape { positions, actions, .. } = batch.questions.shape();
         let tokens = batch.group_size * positions;
