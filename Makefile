@@ -2,7 +2,7 @@
 CARGO ?= cargo
 PYTHON ?= python3
 
-.PHONY: help setup demo reproduce test check test-python benchmarks docs docs-check clean-demo
+.PHONY: help setup demo reproduce test check test-python test-engines benchmarks docs docs-check clean-demo
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -24,6 +24,9 @@ check: setup ## the same with formatting, clippy and rustdoc, in one build, as C
 
 test-python: ## build the Python wheel and test it in a fresh environment (pip downloads into it)
 	@scripts/test-python.sh
+
+test-engines: setup ## train with vLLM as the rollout engine on the CPU (pip downloads 3.5 GB into target/engines)
+	@scripts/test-engines.sh
 
 benchmarks: setup ## measure this machine, write docs/benchmarks/*.json and docs/benchmarks.md; ONLY=losses one file, RUNS=3 ranges
 	@python3 scripts/benchmarks.py; code=$$?; \

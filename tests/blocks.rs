@@ -190,9 +190,12 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
     ),
     (
         "docs/rollout.md",
-        "--reload-root",
-        Elsewhere("crates/llm-trainer/tests/trainer/external_engine.rs"),
+        "--set rollout.engine=vllm",
+        Elsewhere(
+            "crates/llm-trainer/tests/trainer/external_engine.rs: our own server in its place",
+        ),
     ),
+    ("docs/rollout.md", "make test-engines", MEASUREMENT),
     ("docs/sweeps.md", "sweep merge", MEASUREMENT),
     (
         "docs/sweeps.md",

@@ -10,7 +10,7 @@
 //! use training_run::dynamic_sampling::{Demand, DynamicSampling, GroupSampler, NextBatch, SampledGroup};
 //!
 //! let settings = DynamicSampling { enabled: true, ..DynamicSampling::default() };
-//! let demand = Demand { settings, groups: 2, group_size: 2 };
+//! let demand = Demand { settings, groups: 2, group_size: 2, staleness: 0 };
 //! // How many of the two responses to each prompt are right.
 //! let mut policy = [0, 1, 2, 1].into_iter();
 //! let mut sampler = GroupSampler::default();
@@ -203,6 +203,9 @@ pub struct GroupSampler<T> {
     /// Share of the sampled groups that are kept.
     #[serde(default)]
     rate: KeepRate,
+    /// Groups sampled for later steps, step by step; which of them are kept is decided then.
+    #[serde(default = "VecDeque::new", skip_serializing_if = "VecDeque::is_empty")]
+    ahead: VecDeque<Vec<SampledGroup<T>>>,
 }
 
 impl<T> Default for GroupSampler<T> {
@@ -212,6 +215,7 @@ impl<T> Default for GroupSampler<T> {
             step: 0,
             statistics: SamplingStatistics::default(),
             rate: KeepRate::default(),
+            ahead: VecDeque::new(),
         }
     }
 }
@@ -225,13 +229,15 @@ pub struct Demand {
     pub groups: usize,
     /// Responses of a group, at least 1.
     pub group_size: usize,
+    /// Steps that sampling may be ahead of the policy.
+    pub staleness: u64,
 }
 
 impl<T> GroupSampler<T> {
     /// Begins a step; discards groups that have waited too long.
     pub fn begin_step(&mut self, step: u64, demand: &Demand) {
         let before = self.waiting.len();
-        let oldest = step.saturating_sub(demand.settings.carry_steps);
+        let oldest = step.saturating_sub(demand.settings.carry_steps + demand.staleness);
         self.waiting.retain(|group| group.sampled_at >= oldest);
         self.step = step;
         self.rate.age();
@@ -261,6 +267,42 @@ impl<T> GroupSampler<T> {
             0 => NextBatch::Done,
             count => NextBatch::Ask(count),
         }
+    }
+
+    /// Number of prompts to ask ahead of a step, by what waits for it; `distance` is 1 for the next step.
+    pub fn prompts_ahead(&self, distance: u64, demand: &Demand) -> usize {
+        let Demand { settings, groups, .. } = demand;
+        if !settings.enabled {
+            return *groups;
+        }
+        let waiting = if distance == 1 { self.waiting.len() } else { 0 };
+        let missing = groups.saturating_sub(waiting);
+        let least = at_least(missing, missing as f64 * settings.oversampling);
+        least.max(self.rate.prompts_for(missing)).min(settings.most_prompts_asked(*groups))
+    }
+
+    /// Keeps the groups of one rollout batch for a later step, after those that were kept before.
+    pub fn push_ahead(&mut self, batch: Vec<SampledGroup<T>>) {
+        self.ahead.push_back(batch);
+    }
+
+    /// Number of later steps for which groups are kept.
+    pub fn batches_ahead(&self) -> usize {
+        self.ahead.len()
+    }
+
+    /// Adds the groups that were sampled ahead for this step; returns their number.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`add`](Self::add).
+    pub fn add_ahead(&mut self, demand: &Demand) -> Result<usize, SamplingError> {
+        let Some(batch) = self.ahead.pop_front().filter(|batch| !batch.is_empty()) else {
+            return Ok(0);
+        };
+        let count = batch.len();
+        self.add(batch, demand)?;
+        Ok(count)
     }
 
     /// Adds the groups of one rollout batch, in the order of their prompts.
@@ -330,9 +372,9 @@ impl<T> GroupSampler<T> {
         self.waiting.len()
     }
 
-    /// Groups that wait for a later step, oldest first.
+    /// Groups that wait for a later step: those that are kept, oldest first, then those sampled for later steps.
     pub fn waiting_groups(&self) -> impl Iterator<Item = &SampledGroup<T>> {
-        self.waiting.iter()
+        self.waiting.iter().chain(self.ahead.iter().flatten())
     }
 
     fn is_kept(&self, group: &SampledGroup<T>, demand: &Demand) -> Result<bool, SamplingError> {

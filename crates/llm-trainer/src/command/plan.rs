@@ -63,6 +63,9 @@ pub struct Args {
     /// Fraction of concurrent computation that can hide communication, above 0, at most 1
     #[arg(long, default_value_t = Assumptions::default().overlap_fraction, value_name = "FRACTION")]
     overlap_fraction: f64,
+    /// Fraction of the groups that dynamic sampling keeps, above 0, at most 1
+    #[arg(long, default_value_t = Assumptions::default().kept_fraction, value_name = "FRACTION")]
+    kept_fraction: f64,
     /// Print one JSON object instead of the table
     #[arg(long)]
     json: bool,
@@ -108,6 +111,7 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         matrix_fraction: fraction("--matrix-fraction", args.matrix_fraction)?,
         decode_fraction: fraction("--decode-fraction", args.decode_fraction)?,
         overlap_fraction: fraction("--overlap-fraction", args.overlap_fraction)?,
+        kept_fraction: fraction("--kept-fraction", args.kept_fraction)?,
     };
     if args.choose {
         return choose(args, setup, &assumptions, out);

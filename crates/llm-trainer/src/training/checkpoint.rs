@@ -67,7 +67,7 @@ pub(super) fn save(
     let text = serde_json::to_string_pretty(&TrainerState { has_manifest: true, ..state.clone() })?;
     let path = trainer.join(STATE_FILE);
     std::fs::write(&path, text).with_context(|| path.display().to_string())?;
-    if waiting.waiting() > 0 {
+    if waiting.waiting_groups().next().is_some() {
         let path = trainer.join(WAITING);
         let text = serde_json::to_string(waiting)?;
         std::fs::write(&path, text).with_context(|| path.display().to_string())?;
@@ -93,6 +93,8 @@ pub(super) struct Bounds {
     pub(super) vocab_size: usize,
     /// Most questions that one step asks; `None` where the checkpoint may be another run's, with other data.
     pub(super) asked_per_step: Option<usize>,
+    /// Most steps whose responses are sampled ahead.
+    pub(super) ahead: u64,
 }
 
 /// Largest size of the file of waiting groups: tens of thousands of long responses.
@@ -145,7 +147,7 @@ impl Bounds {
             return Some(format!("`cursor.position` is {position}, expected at most {questions}"));
         }
         let asked = u128::from(epoch) * self.questions as u128 + position as u128;
-        let most = u128::from(state.step) * per_step as u128;
+        let most = u128::from(state.step.saturating_add(self.ahead)) * per_step as u128;
         (asked > most).then(|| {
             let step = state.step;
             format!(

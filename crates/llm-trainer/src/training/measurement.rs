@@ -100,6 +100,10 @@ pub(super) fn record_rollout(
         groups as f64 / informative.len() as f64,
     );
     let drawn = samples.iter().flat_map(|sample| &sample.rollout_log_prob);
+    if config.rollout.staleness > 0 {
+        let moved: f64 = drawn.clone().zip(&old.log_prob).map(|(rollout, old)| rollout - old).sum();
+        metrics.insert(metric!("rollout/staleness_kl"), moved / old.log_prob.len() as f64);
+    }
     // The policy has moved since groups that waited were sampled: that is no mismatch between sampling and training.
     let sampled = scored.sampled_log_prob.as_ref().unwrap_or(&old.log_prob);
     let mismatch: f64 = drawn.zip(sampled).map(|(rollout, sampled)| rollout - sampled).sum();

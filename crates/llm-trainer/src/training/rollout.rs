@@ -1,5 +1,6 @@
 //! Rollouts: sampled responses with their rewards.
 
+use std::ops::Range;
 use std::sync::OnceLock;
 use std::time::Instant;
 
@@ -11,8 +12,7 @@ use serde::{Deserialize, Serialize};
 use training_run::partition::run_of;
 
 use super::custom_reward::RewardInput;
-use super::engine_reply::ReplyDecoding;
-use super::external::ExternalEngine;
+use super::engine::{ExternalEngine, ReplyDecoding};
 use super::grading::{Graded, Grader, Places, RateOfProgress};
 pub use super::judge::Judge;
 use super::sequence::Sequence;
@@ -77,11 +77,9 @@ pub enum Engine<'a> {
     External(&'a ExternalEngine, ReplyDecoding<'a>),
 }
 
-/// Settings for answering the prompts of a rollout: engine, sampling options, judge and ranks.
+/// Settings for answering the prompts of a rollout: engine, sampling options and judge.
 #[derive(Debug, Clone, Copy)]
 pub struct SamplingPass<'a> {
-    /// The device mesh; data-parallel ranks split the prompts.
-    pub mesh: &'a DeviceMesh,
     /// Engine that samples the responses.
     pub engine: Engine<'a>,
     /// Sampling options; `samples` responses to each prompt.
@@ -91,7 +89,7 @@ pub struct SamplingPass<'a> {
 }
 
 impl SamplingPass<'_> {
-    /// Samples responses to each prompt, and judges each as soon as it has finished.
+    /// Samples responses to each prompt, and judges each as soon as it has finished; data-parallel ranks of `mesh` split the prompts.
     ///
     /// `key` keys the sampling noise, together with the index of the prompt in `prompts`, counted from `first_prompt`. `tell`
     /// receives progress messages. The outcome does not depend on the number of threads. Each copy of the model samples a run
@@ -106,50 +104,27 @@ impl SamplingPass<'_> {
     /// If the device has too little memory.
     pub fn roll_out(
         &self,
+        mesh: &DeviceMesh,
         prompts: &[&Prompt],
         key: StepKey,
         first_prompt: u64,
         tell: &dyn Fn(&str),
     ) -> anyhow::Result<Rollout> {
-        let mesh = self.mesh;
-        if mesh.run.count() == 1 {
-            return self.answer(prompts, key, first_prompt, tell);
-        }
-        let _open = match self.engine {
+        let (_open, share) = match self.engine {
             Engine::Own(model) => {
                 let open = model.open_blocks();
                 model.check_blocks()?;
-                Some(open)
+                let share = run_of(prompts.len(), mesh.data.rank(), mesh.data.count());
+                (Some(open), share)
             }
-            Engine::External(..) => None,
+            Engine::External(..) => (None, asked_share(mesh, prompts.len())),
         };
-        let run = run_of(prompts.len(), mesh.data.rank(), mesh.data.count());
-        let first = first_prompt + run.start as u64;
-        let mut local = self.answer(&prompts[run], key, first, tell);
-        match &mut local {
-            // Communication between the ranks has failed: they cannot gather any more.
-            Err(error) if between_ranks(error).is_some() => return local,
-            // All ranks of a model have sampled the same responses.
-            Ok(drawn) if !mesh.is_first_of_model() => drawn.samples.clear(),
-            _ => {}
-        }
-        let mut all = Rollout {
-            samples: Vec::new(),
-            generation_seconds: 0.0,
-            judging_seconds: 0.0,
-            retokenised: 0,
-        };
-        for part in mesh.run.gather_ok("responses", local)? {
-            all.samples.extend(part.samples);
-            all.generation_seconds = all.generation_seconds.max(part.generation_seconds);
-            all.judging_seconds = all.judging_seconds.max(part.judging_seconds);
-            all.retokenised += part.retokenised;
-        }
-        Ok(all)
+        let first = first_prompt + share.start as u64;
+        gather(mesh, self.answer(&prompts[share], key, first, tell))
     }
 
-    /// The responses to prompts that this process answers alone.
-    fn answer(
+    /// The responses to prompts that this process answers alone; arguments and errors of [`roll_out`](Self::roll_out).
+    pub(super) fn answer(
         &self,
         prompts: &[&Prompt],
         key: StepKey,
@@ -227,6 +202,37 @@ impl SamplingPass<'_> {
         };
         Ok(graded.into_iter().zip(rewards).enumerate().map(sample).collect())
     }
+}
+
+/// The prompts, of `count`, to which this rank asks servers for responses: the first rank of each model asks for all of the model's.
+pub(super) fn asked_share(mesh: &DeviceMesh, count: usize) -> Range<usize> {
+    let share = run_of(count, mesh.data.rank(), mesh.data.count());
+    if mesh.is_first_of_model() { share } else { share.start..share.start }
+}
+
+/// Gathers the responses of all ranks; an error of one is an error of all.
+pub(super) fn gather(mesh: &DeviceMesh, local: anyhow::Result<Rollout>) -> anyhow::Result<Rollout> {
+    let mut local = local;
+    match &mut local {
+        // Communication between the ranks has failed: they cannot gather any more.
+        Err(error) if between_ranks(error).is_some() => return local,
+        // All ranks of a model have sampled the same responses.
+        Ok(drawn) if !mesh.is_first_of_model() => drawn.samples.clear(),
+        _ => {}
+    }
+    let mut all = Rollout {
+        samples: Vec::new(),
+        generation_seconds: 0.0,
+        judging_seconds: 0.0,
+        retokenised: 0,
+    };
+    for part in mesh.run.gather_ok("responses", local)? {
+        all.samples.extend(part.samples);
+        all.generation_seconds = all.generation_seconds.max(part.generation_seconds);
+        all.judging_seconds = all.judging_seconds.max(part.judging_seconds);
+        all.retokenised += part.retokenised;
+    }
+    Ok(all)
 }
 
 /// Runs `work` on this thread, and the tasks that it spawns on the threads of `pool`, or of the process if that is `None`.

@@ -1,7 +1,9 @@
 //! The training loop of one run.
 
+mod ahead;
 mod begin_files;
 mod control;
+mod drawer;
 mod evaluation;
 mod load_policy;
 mod policy;
@@ -16,7 +18,7 @@ mod start;
 mod step_record;
 mod update_plan;
 
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Instant;
 
 use counter_rng::{Purpose, step_rng};
@@ -51,7 +53,7 @@ pub use replay::RolloutSource;
 /// A run in progress.
 #[derive(Debug)]
 pub struct Trainer {
-    run: Rc<Run>,
+    run: Arc<Run>,
     mesh: DeviceMesh,
     policy: Policy,
     sampler: Sampler,
@@ -79,9 +81,14 @@ pub struct StepReport {
 
 impl Trainer {
     /// Replaces `reward.values` by a custom reward, on every rank. Evaluations still use the verdicts.
+    ///
+    /// # Panics
+    ///
+    /// If servers sample already: give the reward before the first step.
     #[must_use]
     pub fn with_reward(mut self, reward: CustomReward) -> Self {
-        self.sampler.rewarder.custom_reward = Some(reward);
+        let drawer = Arc::get_mut(&mut self.sampler.drawer).expect("nothing is sampled yet");
+        drawer.rewarder.custom_reward = Some(reward);
         self
     }
 
@@ -123,7 +130,7 @@ impl Trainer {
     /// Sampling operations that run as plain operators on CUDA although a kernel of this crate would be faster, with the
     /// reason.
     pub fn kernel_warning(&self) -> Option<String> {
-        let is_sampling = self.sampler.engine.is_none();
+        let is_sampling = self.sampler.drawer.engine.is_none();
         is_sampling.then(|| kernels_left_out(&self.policy.model)).flatten()
     }
 
@@ -146,7 +153,9 @@ impl Trainer {
         let groups = self.sample(&mut record, &phase)?;
 
         // Reward each response, compare it with its group, and compute log-probabilities before any update.
+        // Servers may sample those of a later step while this one updates.
         phase("scoring the responses");
+        self.sampler.begin_ahead(record.step)?;
         let scored = self.score(&groups, &mut record)?;
 
         // Plan: the loss, the responses that take part, and the weight of each of their tokens.
@@ -156,6 +165,9 @@ impl Trainer {
         // Update by mini-batches: forward pass, loss and its gradient by each token's log-probability, backward pass, optimiser
         // step.
         let sums = self.update(&plan, &scored, &mut record)?;
+
+        // Wait for a later step's responses, if there are any to wait for.
+        self.sampler.finish_ahead(&mut record)?;
 
         // Record: metrics, controllers, and an evaluation and a checkpoint if they are due.
         let selected = Selected { chosen: &plan.chosen, tokens: &sums.selected };
@@ -188,13 +200,20 @@ impl Trainer {
             .policy
             .score(samples, groups.len(), log_ratio.as_deref(), self.state.kl)?
             .with_sampling_steps(&sampled_at, step)
-            .with_correction(self.config().rollout.engine.correction())?;
+            .with_correction(self.config().rollout.correction())?;
+        if self.config().rollout.staleness > 0 {
+            let steps: u64 = sampled_at.iter().map(|sampled_at| step - sampled_at).sum();
+            let mean = steps as f64 / sampled_at.len() as f64;
+            record.metrics.insert(metric!("rollout/staleness"), mean);
+        }
         let entropy_at_1 = self.policy.entropy_at_temperature_1(&scored)?;
         record.timings.old_log_prob = began.elapsed().as_secs_f64();
         record.metrics.insert(metric!("entropy/at_temperature_1"), entropy_at_1);
         record_rollout(&mut record.metrics, &scored, self.config());
-        self.recorder.write_samples(step, &self.sampler.prompts(groups), &scored)?;
-        let tokenizer = &self.sampler.rewarder.text.tokenizer;
+        let questions: Vec<usize> = groups.iter().map(|group| group.responses.question).collect();
+        let prompts = self.sampler.drawer.prompts(&questions);
+        self.recorder.write_samples(step, &prompts, &scored)?;
+        let tokenizer = &self.sampler.drawer.rewarder.text.tokenizer;
         self.recorder.write_tokens(step, tokenizer, &scored, None)?;
         Ok(scored)
     }
@@ -235,7 +254,6 @@ impl Trainer {
             metrics.insert(metric!("entropy/predicted_change_lemma1"), change.predicted_lemma1);
             metrics.insert(metric!("entropy/probe_tokens"), change.tokens as f64);
         }
-        record.end(&self.mesh.run, &sequences, self.policy.model.device());
         Ok(sums)
     }
 
@@ -248,8 +266,9 @@ impl Trainer {
         mut record: StepRecord,
         phase: &dyn Fn(&str),
     ) -> anyhow::Result<StepReport> {
-        let (run, step) = (Rc::clone(&self.run), record.step);
-        let tokenizer = &self.sampler.rewarder.text.tokenizer;
+        let (run, step) = (Arc::clone(&self.run), record.step);
+        record.end(&self.mesh.run, &scored.sequences(), self.policy.model.device());
+        let tokenizer = &self.sampler.drawer.rewarder.text.tokenizer;
         self.recorder.write_tokens(step, tokenizer, scored, Some(selected))?;
         self.state.step = step;
         self.state.cursor = self.sampler.order.cursor();
@@ -260,7 +279,8 @@ impl Trainer {
         let end_reason = control(state, run.config(), scored, sums, &samples, &mut record)?;
         if self.sampler.evaluates() && run.evaluates_at(step) {
             phase("evaluating");
-            self.sampler.evaluate(&self.policy, &mut record.metrics, phase)?;
+            let updates = self.state.updates;
+            self.sampler.evaluate(&self.policy, updates, &mut record.metrics, phase)?;
         }
         let StepRecord { mut metrics, warnings, .. } = record;
         let note = self.recorder.fit_law(&mut metrics);
@@ -281,7 +301,8 @@ impl Trainer {
         if self.state.step == 0 && self.sampler.evaluates() {
             phase("evaluating");
             let mut metrics = StepMetrics::new(0);
-            self.sampler.evaluate(&self.policy, &mut metrics, &phase)?;
+            let updates = self.state.updates;
+            self.sampler.evaluate(&self.policy, updates, &mut metrics, &phase)?;
             self.recorder.law.push(&metrics);
             self.recorder.write_metrics(&metrics, &[])?;
         }

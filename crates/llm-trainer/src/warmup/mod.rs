@@ -212,8 +212,8 @@ fn measure(
     };
     let prompts: Vec<&Prompt> = held_out.iter().collect();
     let (mesh, engine) = (DeviceMesh::single(), Engine::Own(model));
-    let pass = SamplingPass { mesh: &mesh, engine, options: &options, judge };
-    let samples = pass.roll_out(&prompts, key, 0, &|_| ())?.samples;
+    let pass = SamplingPass { engine, options: &options, judge };
+    let samples = pass.roll_out(&mesh, &prompts, key, 0, &|_| ())?.samples;
     let right = samples.iter().filter(|sample| sample.verdict.is_right()).count();
     let pass = self::pass(model, training);
     let sequences: Vec<&Sequence> = samples.iter().map(|sample| &sample.sequence).collect();

@@ -1,4 +1,4 @@
-//! Runs whose responses another process samples.
+//! Runs whose responses other processes sample.
 
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -7,15 +7,49 @@ use std::process::Output;
 use serde_json::{Value, json};
 use workspace_tests::processes::Port;
 
+use crate::fixture::directory;
 use crate::one_request;
+use crate::ranks::same_run::draws_the_tokens_of_one;
 use crate::serve::Server;
-use crate::training_run::{assert_success, column, steps, train_process};
+use crate::training_run::{
+    assert_success, column, comparable_metrics, goes_on_bit_for_bit, steps, train_process, weights,
+};
 
 const TWO_STEPS: [&str; 3] = ["training.steps=2", "evaluation.every=0", "checkpoint.every=0"];
 
-fn train_with(root: &Path, url: &str, more: &[&str]) -> Output {
-    let url = format!("rollout.engine.openai.url={url:?}");
-    train_process(root, &[&TWO_STEPS, more, &[&url]].concat())
+/// Two steps with an engine at these addresses.
+fn train_with(engine: &str, root: &Path, urls: &[&str], more: &[&str]) -> Output {
+    let (engine, urls) = (named(engine), at(urls));
+    train_process(root, &[&TWO_STEPS, more, &[&engine, &urls]].concat())
+}
+
+fn named(engine: &str) -> String {
+    format!("rollout.engine={engine}")
+}
+
+fn at(urls: &[&str]) -> String {
+    format!("rollout.servers.urls={urls:?}")
+}
+
+/// A server that loads weights from a folder, and the setting that puts the weights there.
+struct Reloading {
+    server: Server,
+    place: String,
+    root: tempfile::TempDir,
+}
+
+impl Reloading {
+    fn tiny() -> Self {
+        let root = tempfile::tempdir().expect("a temporary folder");
+        let shown = root.path().display().to_string();
+        let server = Server::tiny(&["--reload-root", &shown]);
+        Self { server, place: format!("rollout.servers.weights_directory={shown:?}"), root }
+    }
+
+    /// Settings of a run that it samples for.
+    fn settings(&self) -> [String; 3] {
+        [named("llm-trainer"), at(&[&self.server.url()]), self.place.clone()]
+    }
 }
 
 /// Two processes of ours: before each step the server loads the weights of the last one, so that what it draws is as likely to
@@ -23,14 +57,10 @@ fn train_with(root: &Path, url: &str, more: &[&str]) -> Output {
 #[test]
 fn a_server_of_our_own_draws_with_the_weights_of_each_step() {
     let folder = tempfile::tempdir().unwrap();
-    let weights = folder.path().join("run/engine-weights");
-    std::fs::create_dir_all(folder.path().join("weights")).unwrap();
-    let root = folder.path().join("weights").display().to_string();
-    let server = Server::tiny(&["--reload-root", &root]);
-    let place = format!("rollout.engine.openai.weights_directory={root:?}");
+    let engine = Reloading::tiny();
     // Rates at which one update shows.
-    let more = [place.as_str(), "optimizer.learning_rate=0.01", "rollout.temperature=0.9"];
-    assert_success(&train_with(folder.path(), &server.url(), &more));
+    let more = [engine.place.as_str(), "optimizer.learning_rate=0.01", "rollout.temperature=0.9"];
+    assert_success(&train_with("llm-trainer", folder.path(), &[&engine.server.url()], &more));
     let steps = steps(folder.path());
     assert_eq!(steps.len(), 2);
     for name in ["rollout/mismatch_kl", "rollout/mismatch_k3"] {
@@ -41,39 +71,46 @@ fn a_server_of_our_own_draws_with_the_weights_of_each_step() {
     }
     assert_eq!(column(&steps, "rollout/retokenised_fraction"), [0.0, 0.0]);
     assert!(column(&steps, "actor/grad_norm")[0] > 0.0, "the first update must move the weights");
-    let left: Vec<String> = std::fs::read_dir(&root)
+    let left: Vec<String> = std::fs::read_dir(engine.root.path())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
         .collect();
     assert_eq!(left, ["weights-2"], "only what the engine has loaded last is kept");
-    assert!(!weights.exists());
+    assert!(!folder.path().join("run/engine-weights").exists());
     // The server has the weights before the second step; those after the first update are others than the fixture's.
     let greedy = |server: &Server| {
         let body = json!({"model": "tiny", "prompt": "1+", "max_tokens": 1, "temperature": 0, "logprobs": 0, "ignore_eos": true});
         server.post("/v1/completions", &body).1["choices"][0]["logprobs"]["token_logprobs"][0]
             .clone()
     };
-    assert_ne!(greedy(&server), greedy(&Server::tiny(&[])));
+    assert_ne!(greedy(&engine.server), greedy(&Server::tiny(&[])));
 }
 
 #[test]
 fn an_engine_that_cannot_be_used_is_named() {
     let server = Server::tiny(&[]);
-    for (more, expected) in [
-        (&[][..], "status 403"),
-        (&["rollout.engine.openai.reload_path=/health"][..], "status 405"),
+    for (engine, more, expected) in [
+        ("llm-trainer", &[][..], "status 403"),
+        ("openai", &["rollout.servers.reload_path=/health"][..], "status 405"),
+        ("vllm", &[][..], "/collective_rpc: status 404"),
+        ("sglang", &[][..], "/update_weights_from_disk: status 404"),
         (
-            &["rollout.engine.openai.model=other"][..],
-            "rollout.engine.openai.model is \"other\", expected one of those that the engine has: [\"tiny\"]",
+            "llm-trainer",
+            &["rollout.servers.model=other"][..],
+            "rollout.servers.model is \"other\", expected one of those that the engine has: [\"tiny\"]",
         ),
         (
+            "vllm",
             &["rollout.top_k=5"][..],
-            "`rollout.engine` is \"openai\", expected \"own\" where rollout.top_k",
+            "`rollout.engine` is \"vllm\", expected \"own\" where rollout.top_k",
         ),
-        (&["rollout.engine.openai.concurrency=0"][..], "`rollout.engine.openai.concurrency` is 0"),
+        ("openai", &["lora={}"][..], "how others load an adapter is not known"),
+        ("openai", &["rollout.servers.reload_body='{}'"][..], "JSON in which a text holds {path}"),
+        ("vllm", &["rollout.servers.concurrency=0"][..], "`rollout.servers.concurrency` is 0"),
+        ("own", &[][..], "expected the engine whose servers [rollout.servers] names"),
     ] {
         let folder = tempfile::tempdir().unwrap();
-        let output = train_with(folder.path(), &server.url(), more);
+        let output = train_with(engine, folder.path(), &[&server.url()], more);
         let text = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success() && text.contains(expected), "{more:?}: {text}");
     }
@@ -81,23 +118,58 @@ fn an_engine_that_cannot_be_used_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let nobody = Port::reserve();
     let url = format!("http://127.0.0.1:{}", nobody.number());
-    let output = train_with(folder.path(), &url, &["rollout.engine.openai.retries=1"]);
+    let output = train_with("vllm", folder.path(), &[&url], &["rollout.servers.retries=1"]);
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(text.contains(&url) && text.contains("no answer in 2 tries"), "{text}");
+}
+
+/// A server that answers by a function of the request's number, first line and body.
+fn serve(
+    answer: impl Fn(usize, &str, &[u8]) -> Option<(&'static str, Value)> + Send + 'static,
+) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("http://{}", listener.local_addr().expect("it is bound"));
+    std::thread::spawn(move || {
+        for (number, stream) in listener.incoming().enumerate() {
+            let stream: TcpStream = stream.expect("a connection");
+            let (first, body) = one_request::receive(&stream);
+            // Without an answer the connection is closed, as by a process that dies.
+            if let Some((status, value)) = answer(number, &first, &body) {
+                one_request::answer(stream, status, &value.to_string());
+            }
+        }
+    });
+    url
 }
 
 /// An engine of another make: it tells no token ids, says that it is full at first, and draws by other odds than the policy's.
 #[test]
 fn tokens_that_are_not_told_are_read_from_the_text_and_counted() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    std::thread::spawn(move || {
-        for (number, stream) in listener.incoming().enumerate() {
-            answer(stream.expect("a connection"), number);
-        }
+    let url = serve(|number, first, body| {
+        let asked: Value = serde_json::from_slice(body).unwrap_or_default();
+        let choice = |index: u64| {
+            let told = vec![-std::f64::consts::LN_2; if index == 2 { 4 } else { 3 }];
+            json!({"index": index, "text": "a7b", "finish_reason": "length", "logprobs": {"token_logprobs": told}})
+        };
+        Some(if number == 1 {
+            ("429 Too Many Requests", json!({"error": "full"}))
+        } else if first.contains("/v1/models") {
+            ("200 OK", json!({"data": [{"id": "some"}]}))
+        } else if first.contains("/v1/completions") {
+            let count = asked["n"].as_u64().expect("a group's size");
+            ("200 OK", json!({"choices": (0..count).map(choice).collect::<Vec<Value>>()}))
+        } else {
+            assert!(
+                asked["weights"]["at"].as_str().is_some_and(|at| at.starts_with('/')),
+                "{first}"
+            );
+            ("200 OK", json!({}))
+        })
     });
     let folder = tempfile::tempdir().unwrap();
-    assert_success(&train_with(folder.path(), &url, &["rollout.engine.openai.concurrency=1"]));
+    let template = r#"rollout.servers.reload_body='{"weights": {"at": "{path}"}}'"#;
+    let more = ["rollout.servers.concurrency=1", template];
+    assert_success(&train_with("openai", folder.path(), &[&url], &more));
     let steps = steps(folder.path());
     // One of three responses has a token more than its text.
     assert!(
@@ -112,23 +184,135 @@ fn tokens_that_are_not_told_are_read_from_the_text_and_counted() {
     assert!(column(&steps, "rollout/correction_weight").iter().all(|&weight| weight < 0.5));
 }
 
-/// Answers one request of a connection.
-fn answer(stream: TcpStream, number: usize) {
-    let (first, body) = one_request::receive(&stream);
-    let asked: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let choice = |index: u64| {
-        let told = vec![-std::f64::consts::LN_2; if index == 2 { 4 } else { 3 }];
-        json!({"index": index, "text": "a7b", "finish_reason": "length", "logprobs": {"token_logprobs": told}})
-    };
-    let (status, value) = if number == 1 {
-        ("429 Too Many Requests", json!({"error": "full"}))
-    } else if first.contains("/v1/models") {
-        ("200 OK", json!({"data": [{"id": "some"}]}))
-    } else if first.contains("/v1/completions") {
-        let count = asked["n"].as_u64().expect("a group's size");
-        ("200 OK", json!({"choices": (0..count).map(choice).collect::<Vec<Value>>()}))
+/// The one that dies while it is asked is named, the other answers its prompts, and the run draws what it would have drawn.
+#[test]
+fn the_prompts_of_a_server_that_dies_are_asked_elsewhere() {
+    let engine = Reloading::tiny();
+    let more = ["rollout.servers.retries=0", engine.place.as_str()];
+    let [alone, both] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    assert_success(&train_with("openai", alone.path(), &[&engine.server.url()], &more));
+    let dying = serve(|_, first, _| match first {
+        first if first.contains("/v1/models") => {
+            Some(("200 OK", json!({"data": [{"id": "tiny"}]})))
+        }
+        first if first.contains("/v1/reload") => Some(("200 OK", json!({}))),
+        _ => None,
+    });
+    let output = train_with("openai", both.path(), &[&dying, &engine.server.url()], &more);
+    assert_success(&output);
+    let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert!(text.contains(&format!("{dying} is left out until it answers")), "{text}");
+    assert!(text.contains(&format!("{dying} is back")), "each step tries it again: {text}");
+    assert_eq!(comparable_metrics(alone.path()), comparable_metrics(both.path()));
+    // Nobody is left.
+    let output =
+        train_with("openai", both.path(), &[&dying], &[&more[..], &["name=again"]].concat());
+    assert!(!output.status.success());
+}
+
+/// An answer from the server behind, with the status as it was.
+fn passed_on(address: &str, first: &str, body: &[u8]) -> (&'static str, Value) {
+    let path = first.split(' ').nth(1).expect("a path");
+    let agent: ureq::Agent = ureq::Agent::config_builder().build().into();
+    let url = format!("http://{address}{path}");
+    let answer = if first.starts_with("GET") {
+        agent.get(&url).call()
     } else {
-        ("200 OK", json!({}))
+        agent.post(&url).content_type("application/json").send(body)
     };
-    one_request::answer(stream, status, &value.to_string());
+    let text = answer.expect("the server answers").into_body().read_to_string().expect("a text");
+    ("200 OK", serde_json::from_str(&text).expect("JSON"))
+}
+
+/// It says that it has loaded the weights and draws with those that it was started with.
+#[test]
+fn a_server_that_ignores_a_reload_is_named_at_the_first_step_after_an_update() {
+    let server = Server::tiny(&[]);
+    let address = server.address.clone();
+    let url = serve(move |_, first, body| {
+        let reloads = first.contains("/v1/reload");
+        Some(if reloads { ("200 OK", json!({})) } else { passed_on(&address, first, body) })
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let output = train_with("llm-trainer", folder.path(), &[&url], &["model.dtype=f64"]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("weights of step 2: http://"), "{text}");
+    assert!(text.contains("it still serves all of the weights of before the update"), "{text}");
+    // Another model is named before anything is sampled.
+    let another = Server::of(&directory("tiny_qwen2_untied"), &[]);
+    let address = another.address.clone();
+    let url = serve(move |_, first, body| {
+        let reloads = first.contains("/v1/reload");
+        Some(if reloads { ("200 OK", json!({})) } else { passed_on(&address, first, body) })
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let output = train_with("llm-trainer", folder.path(), &[&url], &[]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("it serves another model or other weights"), "{text}");
+}
+
+/// Every rank asks for its own prompts, and the weights are written once.
+#[test]
+fn the_servers_draw_for_many_ranks_as_for_one() {
+    let engine = Reloading::tiny();
+    let settings = engine.settings();
+    let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
+    draws_the_tokens_of_one(&settings, &[(2, &["parallel.zero=3"]), (2, &["parallel.tensor=2"])]);
+    let further = ["rollout.staleness=1", "lora.rank=4", "rollout.servers.evaluations=true"];
+    draws_the_tokens_of_one(&[&settings[..], &further].concat(), &[(2, &["parallel.zero=1"])]);
+}
+
+/// With 0 a run is the synchronous one; ahead by one it trains on what the weights of the step before have drawn, and all that is
+/// drawn is trained on, whatever its length.
+#[test]
+fn a_run_ahead_trains_on_all_that_is_drawn_and_goes_on_bit_for_bit() {
+    let engine = Reloading::tiny();
+    let settings = engine.settings();
+    let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
+    let with = |more: &[&str]| {
+        let folder = tempfile::tempdir().unwrap();
+        assert_success(&train_process(folder.path(), &[&settings[..], more].concat()));
+        folder
+    };
+    let (plain, zero) = (with(&[]), with(&["rollout.staleness=0"]));
+    assert_eq!(comparable_metrics(plain.path()), comparable_metrics(zero.path()));
+    assert!(weights(plain.path()) == weights(zero.path()), "the weights differ");
+    for staleness in [1.0, 2.0] {
+        let ahead = with(&[&format!("rollout.staleness={staleness}")]);
+        let steps = steps(ahead.path());
+        let expected: Vec<f64> = (0..4).map(|step| f64::min(f64::from(step), staleness)).collect();
+        assert_eq!(column(&steps, "rollout/staleness"), expected);
+        assert!(column(&steps, "rollout/staleness_kl")[1..].iter().all(|kl| kl.abs() > 0.0));
+        // The loss's own ratio covers the steps between; nothing is corrected for them.
+        for name in ["rollout/mismatch_kl", "rollout/mismatch_k3"] {
+            assert!(column(&steps, name).iter().all(|mismatch| mismatch.abs() < 1e-5), "{steps:?}");
+        }
+        // Questions come in the order of the synchronous run, and the first step's responses are the same.
+        let questions = |root: &Path| -> Vec<Value> {
+            let rows = (1..=4).flat_map(|step| {
+                let file = root.join(format!("run/samples/step-{step}.jsonl"));
+                let text = std::fs::read_to_string(file).expect("a run leaves samples");
+                text.lines().map(str::to_owned).collect::<Vec<_>>()
+            });
+            rows.map(|row| serde_json::from_str::<Value>(&row).expect("JSON")["question"].clone())
+                .collect()
+        };
+        assert_eq!(questions(plain.path()), questions(ahead.path()));
+    }
+    goes_on_bit_for_bit(&[&settings[..], &["rollout.staleness=2"]].concat());
+    let dynamic = ["rollout.staleness=1", "dynamic_sampling.enabled=true"];
+    goes_on_bit_for_bit(&[&settings[..], &dynamic].concat());
+}
+
+/// The trainer's own decoding in bf16 rounds otherwise than its training; its tokens may be weighed too.
+#[test]
+fn the_trainer_s_own_engine_may_be_corrected() {
+    let folder = tempfile::tempdir().unwrap();
+    let more = ["model.dtype=bf16", "rollout.correction={}", "rollout.cpu_kernels=true"];
+    assert_success(&train_process(folder.path(), &[&TWO_STEPS[..], &more].concat()));
+    let steps = steps(folder.path());
+    let effective = column(&steps, "rollout/correction_effective_fraction");
+    assert!(effective.iter().all(|&fraction| fraction > 0.9 && fraction < 1.0), "{effective:?}");
+    assert!(column(&steps, "rollout/mismatch_k3").iter().all(|&k3| k3 > 0.0 && k3 < 1e-2));
 }

@@ -56,7 +56,7 @@ const FOOTER: &str = "\n---\n\n← [Hardware](hardware.md) · \
                       [Contents](README.md) · [Several processes](distributed.md) →\n";
 
 fn assumed(page: &mut String, hardware: &Hardware, assumptions: Assumptions) -> std::fmt::Result {
-    let Assumptions { matrix_fraction, decode_fraction, overlap_fraction } = assumptions;
+    let Assumptions { matrix_fraction, decode_fraction, overlap_fraction, .. } = assumptions;
     writeln!(page, "\n## What is assumed\n\n| what | value | source |\n|---|---|---|")?;
     let rows = [
         (

@@ -311,7 +311,7 @@ impl Display for Traffic {
 
 impl Display for Assumptions {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        let Self { matrix_fraction, decode_fraction, overlap_fraction } = self;
+        let Self { matrix_fraction, decode_fraction, overlap_fraction, kept_fraction } = self;
         writeln!(out, "assumed, none of it measured with this program:")?;
         writeln!(
             out,
@@ -327,7 +327,8 @@ impl Display for Assumptions {
         )?;
         writeln!(
             out,
-            "  all responses of the expected length but one, which goes on alone to the longest; nothing is sampled in vain"
+            "  all responses of the expected length but one, which goes on alone to the longest; dynamic sampling keeps \
+             {kept_fraction} of the groups"
         )
     }
 }

@@ -162,13 +162,21 @@ pub struct Assumptions {
     pub decode_fraction: f64,
     /// Fraction of the computation beside it that can hide communication.
     pub overlap_fraction: f64,
+    /// Fraction of the groups that dynamic sampling keeps.
+    pub kept_fraction: f64,
 }
 
 impl Default for Assumptions {
     /// 0.45: between 0.39 (torchtitan, Llama-3.1-8B on eight H100) and 0.41 to 0.48 (Megatron-LM's README). 0.6: a mature
-    /// engine reaches about 0.7 (TensorRT-LLM's figures for Llama-3.1-8B against the same formula). 0.8: a guess.
+    /// engine reaches about 0.7 (TensorRT-LLM's figures for Llama-3.1-8B against the same formula). 0.8: a guess. 1: nothing is
+    /// sampled in vain.
     fn default() -> Self {
-        Self { matrix_fraction: 0.45, decode_fraction: 0.6, overlap_fraction: 0.8 }
+        Self {
+            matrix_fraction: 0.45,
+            decode_fraction: 0.6,
+            overlap_fraction: 0.8,
+            kept_fraction: 1.0,
+        }
     }
 }
 
@@ -190,7 +198,7 @@ pub struct StepTime {
     pub communication_seconds: f64,
     /// Communication that computation does not hide.
     pub exposed_communication_seconds: f64,
-    /// The whole step.
+    /// The whole step; with `rollout.staleness`, servers on devices like these sample while it updates.
     pub step_seconds: f64,
     /// Response tokens per second, of all ranks.
     pub response_tokens_per_second: f64,
@@ -211,8 +219,9 @@ impl StepTime {
         let rate = hardware.matrix_flops_per_second
             * assumptions.matrix_fraction
             * setup.run.parallel.tensor as f64;
-        let sampling_seconds =
-            work.prompts / rate + decode_seconds(setup, hardware) / assumptions.decode_fraction;
+        let asked = Asked::of(setup, assumptions);
+        let sampling_seconds = asked.share * work.prompts / rate
+            + decode_seconds(setup, hardware, asked) / assumptions.decode_fraction;
         let scoring_seconds = work.scoring / rate;
         let update_seconds = work.update / rate;
         let away = Offloaded::of(setup);
@@ -234,12 +243,13 @@ impl StepTime {
         let host_seconds = away.copies / hardware.host_link_bytes_per_second
             + away.optimizer_memory / hardware.host_memory_bytes_per_second
             + (inputs - room).max(0.0);
-        let step_seconds = sampling_seconds
-            + scoring_seconds
-            + update_seconds
-            + optimizer_seconds
-            + host_seconds
-            + exposed;
+        let after_sampling =
+            scoring_seconds + update_seconds + optimizer_seconds + host_seconds + exposed;
+        let step_seconds = if setup.run.rollout.staleness > 0 {
+            sampling_seconds.max(after_sampling)
+        } else {
+            sampling_seconds + after_sampling
+        };
         let responses = (setup.run.rollout.prompts_per_step
             * setup.run.rollout.group_size
             * setup.mean_response_tokens) as f64;
@@ -302,10 +312,10 @@ impl Work {
 }
 
 /// Seconds of decoding a rank's responses at the roofline. Slots are full until the last response begins; the longest goes on alone.
-fn decode_seconds(setup: &Setup, hardware: &Hardware) -> f64 {
+fn decode_seconds(setup: &Setup, hardware: &Hardware, asked: Asked) -> f64 {
     let model = &setup.model;
     let element = size_of(setup.run.model.dtype) as f64;
-    let sequences = setup.sequences_per_rank() as f64;
+    let sequences = asked.share * setup.sequences_per_rank() as f64;
     let rows = (setup.run.rollout.rows as f64).min(sequences).max(1.0);
     let (prompt, response) = (setup.mean_prompt_tokens as f64, setup.mean_response_tokens as f64);
     let weights = model.matrix_parameters() as f64 / setup.run.parallel.tensor as f64;
@@ -317,7 +327,26 @@ fn decode_seconds(setup: &Setup, hardware: &Hardware) -> f64 {
     };
     let tail = (setup.run.rollout.max_response_tokens as f64 - response).max(0.0);
     sequences * response / rows * step(rows, prompt + response / 2.0)
-        + tail * step(1.0, prompt + response + tail / 2.0)
+        + asked.rounds * tail * step(1.0, prompt + response + tail / 2.0)
+}
+
+/// The groups that a step asks for.
+#[derive(Clone, Copy)]
+struct Asked {
+    /// Groups asked for each group that is trained on.
+    share: f64,
+    /// Rounds of asking, each of which waits for its longest response.
+    rounds: f64,
+}
+
+impl Asked {
+    fn of(setup: &Setup, assumptions: &Assumptions) -> Self {
+        if !setup.run.dynamic_sampling.enabled || assumptions.kept_fraction >= 1.0 {
+            return Self { share: 1.0, rounds: 1.0 };
+        }
+        // A step asks for one standard deviation of kept groups more than it lacks, which is too few in 0.16 of the steps.
+        Self { share: 1.0 / assumptions.kept_fraction, rounds: 1.16 }
+    }
 }
 
 /// Bytes of one training step that offloading moves.

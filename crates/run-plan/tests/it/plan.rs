@@ -189,7 +189,12 @@ fn decoding_is_bound_by_memory_and_then_by_products() {
         matrix_flops_per_second: 790e12,
         ..Hardware::named("h200", 3200.0).expect("known")
     };
-    let ideal = Assumptions { matrix_fraction: 1.0, decode_fraction: 1.0, overlap_fraction: 1.0 };
+    let ideal = Assumptions {
+        matrix_fraction: 1.0,
+        decode_fraction: 1.0,
+        overlap_fraction: 1.0,
+        ..Assumptions::default()
+    };
     for (rows, milliseconds) in [(64, 4.38), (256, 8.95)] {
         let setup = setup("7b", &[]).with(|run| {
             (run.rollout.prompts_per_step, run.rollout.rows) = (rows / 8, rows);
@@ -369,4 +374,34 @@ fn memory_that_is_left_is_offered_to_activations() {
     assert_eq!(Plan::new(best, hardware.clone(), assumptions).more_kept, None);
     let cut = on(setup("7b", &shorter), 1, 8, 3);
     assert_eq!(Plan::new(cut, hardware, assumptions).more_kept, None);
+}
+
+/// Servers take neither the trainer's memory nor, ahead of it, its time; groups that are dropped are sampled all the same.
+#[test]
+fn sampling_elsewhere_ahead_and_in_vain_is_counted() {
+    let hardware = Hardware::named("h200", 3200.0).expect("known");
+    let plan = |settings: &[&str], kept_fraction: f64| {
+        let setup = Setup { mean_response_tokens: 2048, ..setup("7b", settings) };
+        let assumptions = Assumptions { kept_fraction, ..Assumptions::default() };
+        Plan::new(setup, hardware.clone(), assumptions)
+    };
+    let dynamic = "dynamic_sampling.enabled=true";
+    let alone = plan(&[dynamic], 1.0);
+    let served = plan(&[dynamic, "rollout.engine=vllm"], 1.0);
+    let sampling = |plan: &Plan| {
+        let phase = plan.memory.phases.iter().find(|phase| phase.name == "sampling");
+        phase.expect("every run samples").items.len()
+    };
+    assert!(sampling(&alone) > 0);
+    assert_eq!(sampling(&served), 0);
+    let (alone, served) = (alone.time, served.time);
+    assert!((alone.step_seconds - served.step_seconds).abs() < 1e-9);
+    let ahead = plan(&[dynamic, "rollout.engine=vllm", "rollout.staleness=1"], 1.0).time;
+    let updating = alone.step_seconds - alone.sampling_seconds;
+    let longer = alone.sampling_seconds.max(updating);
+    assert!((ahead.step_seconds - longer).abs() < 1e-9 * longer, "{ahead:?}");
+    let half = plan(&[dynamic], 0.5).time.sampling_seconds / alone.sampling_seconds;
+    assert!(half > 1.16 && half < 2.0, "each round waits once for the longest response: {half}");
+    let ignored = plan(&["dynamic_sampling.enabled=false"], 0.5).time;
+    assert!((ignored.sampling_seconds - alone.sampling_seconds).abs() < 1e-9);
 }

@@ -12,7 +12,6 @@ use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, json};
 
-use super::engine::RolloutEngine;
 use super::feedable::feedable;
 
 pub(super) fn policy_loss<'de, D: Deserializer<'de>>(from: D) -> Result<PolicyLoss, D::Error> {
@@ -26,13 +25,6 @@ pub(super) fn advantage_estimator<'de, D: Deserializer<'de>>(
     let with_defaults = |name: &str| {
         estimators().into_iter().find(|entry| entry.name == name).map(|entry| entry.default)
     };
-    from.deserialize_any(NameOrTable { with_defaults, read: PhantomData })
-}
-
-pub(super) fn rollout_engine<'de, D: Deserializer<'de>>(
-    from: D,
-) -> Result<RolloutEngine, D::Error> {
-    let with_defaults = |name: &str| name.parse().ok();
     from.deserialize_any(NameOrTable { with_defaults, read: PhantomData })
 }
 
@@ -58,11 +50,6 @@ pub(super) fn or_loss_name(schema: &mut Schema) {
 /// Lets the schema of an advantage estimator take the bare name of one.
 pub(super) fn or_estimator_name(schema: &mut Schema) {
     or_name(schema, feedable().map(|entry| entry.name));
-}
-
-/// Lets the schema of a rollout engine take the bare name of one.
-pub(super) fn or_engine_name(schema: &mut Schema) {
-    or_name(schema, ["own", "openai"]);
 }
 
 /// Lets the schema of a reward kind take the bare name of one.
@@ -113,7 +100,6 @@ mod tests {
         let fields = [
             ("AlgorithmSection", "algorithm", "policy_loss"),
             ("AlgorithmSection", "algorithm", "advantage"),
-            ("RolloutSection", "rollout", "engine"),
             ("RewardSection", "reward", "kind"),
         ];
         for (definition, section, field) in fields {

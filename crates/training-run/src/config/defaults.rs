@@ -14,7 +14,7 @@ pub(super) const SHAPES: [&str; 13] = [
     "rollout.max_response_tokens = 8192\nreward.overlong.soft-buffer = {}",
     "reward.kind = \"exact-match\"",
     "reward.custom.command = [\"./score\"]",
-    "rollout.engine = \"openai\"",
+    "rollout.correction = {}",
     "lora = {}",
     "reward_model = {}\nalgorithm.advantage = \"prime\"",
     "algorithm.reference_kl = {}",

@@ -1,104 +1,100 @@
-//! `rollout.engine`: what samples responses.
+//! `rollout.engine` and `[rollout.servers]`: what samples responses.
 
-use std::str::FromStr;
-
-use rl_losses::RolloutCorrection;
+use messages::Problem;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use messages::Problem;
-
-/// Sampler of the responses that a run trains on; the trainer itself samples evaluations.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+/// Sampler of the responses that a run trains on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[expect(clippy::large_enum_variant, reason = "a run has one")]
 pub enum RolloutEngine {
     /// The trainer itself, with the weights it trains.
     #[default]
     Own,
-    /// Another process with OpenAI's interface, which is sent the weights.
-    Openai(OpenaiEngine),
-}
-
-impl FromStr for RolloutEngine {
-    type Err = String;
-
-    /// An engine by its name in a configuration; its settings have their defaults.
-    fn from_str(name: &str) -> Result<Self, String> {
-        match name {
-            "own" => Ok(Self::Own),
-            "openai" => Ok(Self::Openai(OpenaiEngine::default())),
-            other => Err(format!("engine is {other:?}, expected \"own\" or \"openai\"")),
-        }
-    }
-}
-
-/// Settings of [`RolloutEngine::Openai`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct OpenaiEngine {
-    /// Address of the engine, without `/v1` and final slash; not encrypted. Use it on this machine
-    /// or behind a proxy.
-    pub url: String,
-    /// Model name in requests; empty takes the first of `/v1/models`.
-    pub model: String,
-    /// Requests at a time, one per prompt.
-    #[schemars(range(min = 1, max = 1024))]
-    pub concurrency: usize,
-    /// Longest wait for one answer.
-    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 86_400))]
-    pub timeout_seconds: f64,
-    /// Resends after a lost connection, a full queue (429) or a server error (5xx), 0.5, 1, 2, … s
-    /// later.
-    #[schemars(range(max = 20))]
-    pub retries: usize,
-    /// Path of the request that makes the engine load weights.
-    pub reload_path: String,
-    /// Field of that request for the directory of the weights.
-    pub reload_field: String,
-    /// Directory for the weights that the engine reads; empty takes `engine-weights` in the run's
-    /// directory.
-    pub weights_directory: String,
-    /// Weigh tokens by importance, `old_log_prob` against the engine's log-probability.
-    pub corrected: bool,
-    /// Importance correction: `level` (`"token"`, `"sequence"` or `"geometric"`), `bound`, division
-    /// by the mean (`normalise`), `veto` and `reject`. `bound` is `{ truncate = { low, high } }`,
-    /// `{ mask = { low, high } }`, `{ reject = { low, high } }` or `"off"`. A response with a token
-    /// whose ratio is below `veto` weighs 0. `reject` leaves tokens or responses out besides: `"off"`,
-    /// `{ ratio = { level, low, high } }` or `{ divergence = { estimator, over, high } }`, with the
-    /// estimator `"k2"` or `"k3"` over `"token"`, `"sum"`, `"mean"` or `"max"`.
-    pub correction: RolloutCorrection,
-}
-
-impl Default for OpenaiEngine {
-    fn default() -> Self {
-        Self {
-            url: "http://127.0.0.1:8000".to_owned(),
-            model: String::new(),
-            concurrency: 8,
-            timeout_seconds: 600.0,
-            retries: 3,
-            reload_path: "/v1/reload".to_owned(),
-            reload_field: "path".to_owned(),
-            weights_directory: String::new(),
-            corrected: true,
-            correction: RolloutCorrection::default(),
-        }
-    }
+    /// `vllm serve`, with `VLLM_SERVER_DEV_MODE=1`.
+    Vllm,
+    /// `python -m sglang.launch_server`.
+    Sglang,
+    /// `llm-trainer serve`.
+    LlmTrainer,
+    /// Any other server with OpenAI's interface for completions.
+    Openai,
 }
 
 impl RolloutEngine {
-    /// How tokens are weighed, if they are.
-    pub fn correction(&self) -> Option<RolloutCorrection> {
+    /// Its name in a configuration.
+    pub fn name(self) -> &'static str {
         match self {
-            Self::Openai(engine) if engine.corrected => Some(engine.correction),
-            _ => None,
+            Self::Own => "own",
+            Self::Vllm => "vllm",
+            Self::Sglang => "sglang",
+            Self::LlmTrainer => "llm-trainer",
+            Self::Openai => "openai",
         }
     }
+}
 
-    /// Values out of range; `truncates` where some tokens are never drawn, `has_adapter` where `[lora]` is given.
-    pub(super) fn problems(&self, truncates: bool, has_adapter: bool) -> Vec<Problem> {
-        let Self::Openai(engine) = self else { return Vec::new() };
+/// `[rollout.servers]`: the processes of a [`RolloutEngine`] other than the trainer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct EngineServers {
+    /// Addresses of the servers, each without `/v1` and final slash; not encrypted. Requests go to
+    /// the one with the fewest. One that does not answer is left out until the next step.
+    #[schemars(length(min = 1, max = 1024))]
+    pub urls: Vec<String>,
+    /// Model name in requests; empty takes the first of `/v1/models`.
+    pub model: String,
+    /// Requests at a time of one rank, for each address; a request is one prompt.
+    #[schemars(range(min = 1, max = 1024))]
+    pub concurrency: usize,
+    /// Longest wait for one answer, and for a place in a full queue (429).
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 86_400))]
+    pub timeout_seconds: f64,
+    /// Resends to an address after a lost connection or a server error (5xx), 0.5, 1, 2, … s later.
+    #[schemars(range(max = 20))]
+    pub retries: usize,
+    /// Directory for the weights that the servers read; empty takes `engine-weights` in the run's
+    /// directory.
+    pub weights_directory: String,
+    /// Let the servers sample evaluations too.
+    pub evaluations: bool,
+    /// `"openai"`: path of the request that makes a server load weights.
+    pub reload_path: String,
+    /// `"openai"`: body of that request, JSON in which `{path}` stands for the weights' directory.
+    pub reload_body: String,
+}
+
+impl Default for EngineServers {
+    fn default() -> Self {
+        Self {
+            urls: vec!["http://127.0.0.1:8000".to_owned()],
+            model: String::new(),
+            concurrency: 32,
+            timeout_seconds: 600.0,
+            retries: 3,
+            weights_directory: String::new(),
+            evaluations: false,
+            reload_path: "/v1/reload".to_owned(),
+            reload_body: r#"{"path": "{path}"}"#.to_owned(),
+        }
+    }
+}
+
+impl EngineServers {
+    /// Body of the request that makes a server load the weights in `directory`; `None` if the template is no JSON.
+    pub fn reload_request(&self, directory: &str) -> Option<serde_json::Value> {
+        let quoted = serde_json::Value::from(directory).to_string();
+        let body = self.reload_body.replace("{path}", quoted.trim_matches('"'));
+        serde_json::from_str(&body).ok()
+    }
+
+    /// Values out of range for `engine`; `truncates` where some tokens are never drawn, `has_adapter` where `[lora]` is given.
+    pub(super) fn problems(
+        &self,
+        engine: RolloutEngine,
+        truncates: bool,
+        has_adapter: bool,
+    ) -> Vec<Problem> {
         let mut problems = Vec::new();
         let mut require = |good: bool, field: &str, value: String, expected: &str| {
             if !good {
@@ -106,30 +102,36 @@ impl RolloutEngine {
                 problems.push(Problem { field, value, expected });
             }
         };
-        let named = |field: &str| format!("rollout.engine.openai.{field}");
-        let url = &engine.url;
-        let good = url.strip_prefix("http://").is_some_and(|host| {
-            !host.is_empty() && !host.ends_with('/') && !host.contains(char::is_whitespace)
-        });
-        require(
-            good,
-            &named("url"),
-            format!("{url:?}"),
-            "http://HOST:PORT, without a slash at its end",
-        );
-        let path = &engine.reload_path;
+        let named = |field: &str| format!("rollout.servers.{field}");
+        let is_address = |url: &&String| {
+            url.strip_prefix("http://").is_some_and(|host| {
+                !host.is_empty() && !host.ends_with('/') && !host.contains(char::is_whitespace)
+            })
+        };
+        let expected = "http://HOST:PORT, without a slash at its end";
+        for url in self.urls.iter().filter(|url| !is_address(url)) {
+            require(false, &named("urls"), format!("{url:?}"), expected);
+        }
+        let repeated = self.urls.iter().enumerate().find(|(i, url)| self.urls[..*i].contains(url));
+        if let Some((_, url)) = repeated {
+            require(false, &named("urls"), format!("{url:?}"), "each address once");
+        }
+        let path = &self.reload_path;
         require(path.starts_with('/'), &named("reload_path"), format!("{path:?}"), "a path from /");
-        let field = &engine.reload_field;
-        require(
-            !field.is_empty(),
-            &named("reload_field"),
-            "\"\"".to_owned(),
-            "the name of a field",
-        );
-        let expected = "\"own\" where rollout.top_k, top_p or min_p leaves tokens out: it would have to say which";
-        require(!truncates, "rollout.engine", "\"openai\"".to_owned(), expected);
-        let expected = "\"own\" where [lora] is given: the engine loads whole models";
-        require(!has_adapter, "rollout.engine", "\"openai\"".to_owned(), expected);
+        let fits = self.reload_body.contains("{path}") && self.reload_request("").is_some();
+        let body = format!("{:?}", self.reload_body);
+        require(fits, &named("reload_body"), body, "JSON in which a text holds {path}");
+        let chosen = format!("{:?}", engine.name());
+        if engine == RolloutEngine::Own {
+            let expected = "the engine whose servers [rollout.servers] names";
+            require(*self == Self::default(), "rollout.engine", chosen, expected);
+            return problems;
+        }
+        let expected = "\"own\" where rollout.top_k, top_p or min_p leaves tokens out: a server would have to say which";
+        require(!truncates, "rollout.engine", chosen.clone(), expected);
+        let takes_adapter = !has_adapter || engine != RolloutEngine::Openai;
+        let expected = "\"vllm\", \"sglang\", \"llm-trainer\" or \"own\" where [lora] is given: how others load an adapter is not known";
+        require(takes_adapter, "rollout.engine", chosen, expected);
         problems
     }
 }

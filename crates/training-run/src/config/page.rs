@@ -83,7 +83,7 @@ These fields may change when a run continues in its folder. What changes in the 
 - what is measured, and when; the training does not: `metrics.*`, `evaluation.every`
 - the last digits of sums: `training.micro_batch_tokens`, `model.threads`, the rest of `[parallel]`. In f64 that is at most about
   1e-14 of a parameter in an update, in f32 and bf16 more.
-- the last digits of log-probabilities while sampling: `rollout.rows`, one CUDA device for another
+- the last digits of log-probabilities while sampling: `rollout.rows`, `rollout.servers`, one CUDA device for another
 
 Only the first three promise the same bits, on a CPU. Other last digits may draw another token; what follows is then another sample
 of the same distribution.

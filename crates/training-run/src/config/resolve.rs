@@ -12,7 +12,9 @@ use super::feedable::{unfed_column_of_estimator, unfed_column_of_loss};
 use super::out_of_range::out_of_range;
 use super::problems::Problems;
 use super::reward_program::RewardProgram;
-use super::{ConfigError, LoraSection, MasterWeights, RewardModelSection, RunConfig};
+use super::{
+    ConfigError, LoraSection, MasterWeights, RewardModelSection, RolloutEngine, RunConfig,
+};
 use crate::metrics::METRICS;
 use crate::schedule::Schedule;
 
@@ -159,7 +161,8 @@ impl RunConfig {
         self.check_offload(&mut problems);
         problems.0.extend(self.lora.iter().filter_map(LoraSection::problem));
         let (rollout, has_adapter) = (&self.rollout, self.lora.is_some());
-        problems.0.extend(rollout.engine.problems(rollout.sampling().truncates(), has_adapter));
+        let truncates = rollout.sampling().truncates();
+        problems.0.extend(rollout.servers.problems(rollout.engine, truncates, has_adapter));
         problems.0.extend(self.reward.code.problem(self.reward.kinds().run_programs()));
         problems.0.extend(self.reward.custom.iter().filter_map(RewardProgram::problem));
         problems.0.extend(self.reward.overlong.problems(self.rollout.max_response_tokens));
@@ -245,6 +248,9 @@ impl RunConfig {
         for RangeCheck { field, value, holds, expected } in &shares[1..] {
             problems.require(*holds, &format!("rollout.{field}"), value, expected);
         }
+        let fits = rollout.staleness == 0 || rollout.engine != RolloutEngine::Own;
+        let expected = "0 where rollout.engine is \"own\": the trainer samples or updates";
+        problems.require(fits, "rollout.staleness", rollout.staleness, expected);
         let unclear = |text: &String| text.is_empty() || text.contains(char::REPLACEMENT_CHARACTER);
         if let Some(text) = rollout.stop.iter().find(|text| unclear(text)) {
             let expected = "texts of at least one character, without U+FFFD";

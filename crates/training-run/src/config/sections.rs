@@ -8,13 +8,15 @@ use model_files::sampling::Sampling;
 use question_data::dataset::DataSource;
 use question_data::ground_truth::{RewardKind, RewardKinds};
 use question_data::prompt::{OverLongPrompt, PromptFormat};
-use rl_losses::{AdaptiveEntropy, AdvantageEstimator, Aggregation, PolicyLoss, PpoClip};
+use rl_losses::{
+    AdaptiveEntropy, AdvantageEstimator, Aggregation, PolicyLoss, PpoClip, RolloutCorrection,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::by_name;
 use super::control::{GuardSection, ReferenceKl};
-use super::engine::RolloutEngine;
+use super::engine::{EngineServers, RolloutEngine};
 use super::optimizer::OptimizerSection;
 use super::parallel::ParallelSection;
 use super::reward_model::RewardModelSection;
@@ -175,11 +177,27 @@ pub struct RolloutSection {
     /// decodes beside it. With many rows it is faster or slower than libtorch, depending on the
     /// processor.
     pub cpu_kernels: bool,
-    /// Sampler: `"own"`, the trainer itself, or `"openai"`, another process with OpenAI's interface
-    /// (`docs/rollout.md`). It is sent the weights before each step that follows an update.
-    #[serde(deserialize_with = "by_name::rollout_engine")]
-    #[schemars(transform = by_name::or_engine_name)]
+    /// Sampler: `"own"`, the trainer itself, or the servers of `"vllm"`, `"sglang"`, `"llm-trainer"`
+    /// or `"openai"` (`docs/rollout.md#other-engines`), which are sent the weights after each update.
     pub engine: RolloutEngine,
+    /// The servers of an engine that is not the trainer.
+    pub servers: EngineServers,
+    /// Steps that sampling may be ahead of the policy: servers sample the responses of later steps
+    /// while a step updates. Those responses then enter the loss with their log-probabilities as
+    /// sampled. 0 with `"own"`.
+    #[schemars(range(max = 16))]
+    pub staleness: u64,
+    /// Importance correction of tokens, `old_log_prob` against the log-probability as sampled; none
+    /// with `"own"` unless given. `level` is `"token"`, `"sequence"` or `"geometric"`; `normalise`
+    /// divides by the mean.
+    ///
+    /// `bound` is `{ truncate = { low, high } }`, `{ mask = { low, high } }`, `{ reject = { low,
+    /// high } }` or `"off"`. A response with a token whose ratio is below `veto` weighs 0. `reject`
+    /// leaves tokens or responses out besides: `"off"`, `{ ratio = { level, low, high } }` or
+    /// `{ divergence = { estimator, over, high } }`, with the estimator `"k2"` or `"k3"` over
+    /// `"token"`, `"sum"`, `"mean"` or `"max"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub correction: Option<RolloutCorrection>,
 }
 
 impl RolloutSection {
@@ -187,6 +205,12 @@ impl RolloutSection {
     pub fn sampling(&self) -> Sampling {
         let &Self { temperature, top_k, top_p, min_p, .. } = self;
         Sampling { temperature, top_k, top_p, min_p }
+    }
+
+    /// How tokens are weighed, if they are.
+    pub fn correction(&self) -> Option<RolloutCorrection> {
+        let by_default = (self.engine != RolloutEngine::Own).then(RolloutCorrection::default);
+        self.correction.or(by_default)
     }
 }
 
@@ -206,6 +230,9 @@ impl Default for RolloutSection {
             rows: 64,
             cpu_kernels: false,
             engine: RolloutEngine::Own,
+            servers: EngineServers::default(),
+            staleness: 0,
+            correction: None,
         }
     }
 }

@@ -97,6 +97,16 @@ pub const METRICS: &[Metric] = &[
         "Groups whose rewards differ: only these give a gradient.",
     ),
     row(
+        "rollout/staleness",
+        "1",
+        "With rollout.staleness: mean number of steps by which the policy has moved on since it sampled a group.",
+    ),
+    row(
+        "rollout/staleness_kl",
+        "nat",
+        "With rollout.staleness: mean over response tokens of rollout_log_prob - old_log_prob, the policy's movement since included.",
+    ),
+    row(
         "rollout/mismatch_kl",
         "nat",
         "Mean over response tokens of rollout_log_prob - old_log_prob (k1 estimate of the KL between sampler and trainer); 0 if both run the same kernels.",
@@ -104,37 +114,37 @@ pub const METRICS: &[Metric] = &[
     row(
         "rollout/mismatch_k3",
         "nat",
-        "External engine: mean over response tokens of exp(l) - 1 - l, l = old_log_prob - rollout_log_prob (k3 estimate, never negative).",
+        "Correction: mean over response tokens of exp(l) - 1 - l, l = old_log_prob - rollout_log_prob (k3 estimate, never negative).",
     ),
     row(
         "rollout/correction_weight",
         "1",
-        "External engine: mean importance weight of a response token, before normalisation.",
+        "Correction: mean importance weight of a response token, before normalisation.",
     ),
     row(
         "rollout/correction_effective_fraction",
         "fraction",
-        "External engine: effective sample size of the importance weights over response tokens; 1 if all weigh alike.",
+        "Correction: effective sample size of the importance weights over response tokens; 1 if all weigh alike.",
     ),
     row(
         "rollout/correction_above_fraction",
         "fraction",
-        "External engine: importance weights (of tokens or responses, by level) above the bound.",
+        "Correction: importance weights (of tokens or responses, by level) above the bound.",
     ),
     row(
         "rollout/correction_below_fraction",
         "fraction",
-        "External engine: importance weights below the lower bound, if there is one.",
+        "Correction: importance weights below the lower bound, if there is one.",
     ),
     row(
         "rollout/correction_vetoed_fraction",
         "fraction",
-        "External engine: responses that `veto` or `reject` leaves out.",
+        "Correction: responses that `veto` or `reject` leaves out.",
     ),
     row(
         "rollout/retokenised_fraction",
         "fraction",
-        "External engine: responses without tokens from the engine, whose text gives another number of tokens than it drew.",
+        "Servers: responses without tokens from the engine, whose text gives another number of tokens than it drew.",
     ),
     row(
         "actor/entropy",
@@ -424,7 +434,7 @@ pub fn metrics_page() -> String {
         "# Metrics\n\n\
          One JSON object a training step in `runs/NAME/metrics.jsonl`, `step` first. Names follow verl's where the\n\
          meaning is the same. A key whose value would not be finite (the mean of nothing) is absent. Values are of the\n\
-         step; `timing_s` is wall time. \"External engine\" needs `rollout.engine = \"openai\"`. This page is printed from\n\
+         step; `timing_s` is wall time. \"Correction\" needs [`rollout.correction`](rollout.md#other-engines). This page is printed from\n\
          `METRICS`: `UPDATE_DOCS=1 cargo test -p training-run --test it documents`.\n\n\
          | name | unit | definition |\n|---|---|---|\n",
     );

@@ -11,6 +11,7 @@ const FREE: &[&str] = &[
     "output_directory",
     "model.threads",
     "rollout.rows",
+    "rollout.servers",
     "reward.threads",
     "reward.custom_timeout_seconds",
     "training.micro_batch_tokens",

@@ -18,7 +18,7 @@ fn group(right: usize, sampled_at: u64, name: usize) -> SampledGroup<usize> {
 }
 
 fn demand(groups: usize, settings: DynamicSampling) -> Demand {
-    Demand { settings, groups, group_size: SIZE }
+    Demand { settings, groups, group_size: SIZE, staleness: 0 }
 }
 
 fn on() -> DynamicSampling {
@@ -222,6 +222,53 @@ proptest! {
         }
         prop_assert!(trained.windows(2).all(|pair| pair[0] < pair[1]), "{trained:?}");
         prop_assert_eq!(asked, trained.len() + left_out + discarded + sampler.waiting());
+    }
+
+    /// Groups sampled ahead of their step are trained on in their order and none is thrown away; a saved sampler has them too.
+    #[test]
+    fn what_is_sampled_ahead_is_trained_on(
+        rights in prop::collection::vec(0_usize..=SIZE, 1..60),
+        wanted in 1_usize..6,
+        staleness in 1_u64..4,
+        enabled in any::<bool>(),
+    ) {
+        let settings = DynamicSampling { enabled, carry_steps: 9, ..on() };
+        let demand = Demand { staleness, ..demand(wanted, settings) };
+        let mut prompts = rights.iter().copied().cycle().enumerate();
+        let mut sampler = GroupSampler::default();
+        let (mut trained, mut asked) = (Vec::new(), 0);
+        for number in 1..=6 {
+            sampler.begin_step(number, &demand);
+            asked += sampler.add_ahead(&demand).unwrap();
+            while let NextBatch::Ask(count) = sampler.next(&demand) {
+                asked += count;
+                let groups = prompts.by_ref().take(count);
+                let groups = groups.map(|(name, right)| group(right, number, name)).collect();
+                sampler.add(groups, &demand).unwrap();
+            }
+            let step = sampler.finish_step(&demand).unwrap();
+            prop_assert!(step.groups.iter().all(|group| number - group.sampled_at <= staleness + 9));
+            prop_assert_eq!(step.statistics.discarded, 0);
+            trained.extend(names(&step));
+            for later in number + 1 + sampler.batches_ahead() as u64..=number + staleness {
+                let count = sampler.prompts_ahead(later - number, &demand);
+                let groups = prompts.by_ref().take(count);
+                sampler.push_ahead(groups.map(|(name, right)| group(right, number, name)).collect());
+            }
+            let text = serde_json::to_string(&sampler).unwrap();
+            let saved: GroupSampler<usize> = serde_json::from_str(&text).unwrap();
+            prop_assert_eq!(&saved, &sampler);
+        }
+        prop_assert_eq!(sampler.batches_ahead() as u64, staleness);
+        let mut rest: Vec<usize> = sampler.waiting_groups().map(|group| group.responses).collect();
+        rest.extend(&trained);
+        rest.sort_unstable();
+        prop_assert!(rest.windows(2).all(|pair| pair[0] < pair[1]), "none twice: {rest:?}");
+        if !enabled {
+            // Every group asked for is trained on, or waits for its step.
+            prop_assert_eq!(rest, (0..asked + wanted * sampler.batches_ahead()).collect::<Vec<_>>());
+            prop_assert!(trained.windows(2).all(|pair| pair[0] < pair[1]), "{trained:?}");
+        }
     }
 
     /// A sampler saved to a checkpoint between two steps continues as if never stopped.

@@ -1,7 +1,7 @@
 //! Opens the files of a run that starts or resumes.
 
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
@@ -23,12 +23,12 @@ impl Recorder {
     ///
     /// If a file cannot be read or written.
     pub(super) fn begin(
-        run: &Rc<Run>,
+        run: &Arc<Run>,
         (directory, lock): (RunDirectory, Option<FolderLock>),
         is_resumed: bool,
         step: u64,
     ) -> anyhow::Result<Self> {
-        let run = Rc::clone(run);
+        let run = Arc::clone(run);
         if lock.is_none() {
             let law = RunLaw::default();
             return Ok(Self { run, directory, _lock: None, metrics: None, events: None, law });

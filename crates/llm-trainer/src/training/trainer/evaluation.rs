@@ -11,16 +11,16 @@ use training_run::metrics::{MetricName, StepMetrics, Validation};
 
 use super::policy::Policy;
 use super::sampler::Sampler;
-use crate::training::rollout::{Engine, Sample, SamplingPass};
+use crate::training::rollout::{Sample, SamplingPass};
 use crate::training::step_key::StepKey;
 
 impl Sampler {
     /// Returns true if the run evaluates.
     pub(super) fn evaluates(&self) -> bool {
-        self.questions.held_out.is_some() && self.run.config().evaluation.every > 0
+        self.drawer.questions.held_out.is_some() && self.drawer.run.config().evaluation.every > 0
     }
 
-    /// Measures a policy on the held-out questions, if there are any, after the step of `metrics`.
+    /// Measures a policy on the held-out questions, if there are any, after the step of `metrics` and `updates` optimiser steps.
     ///
     /// # Errors
     ///
@@ -28,22 +28,28 @@ impl Sampler {
     pub(super) fn evaluate(
         &self,
         policy: &Policy,
+        updates: u64,
         metrics: &mut StepMetrics,
         phase: &dyn Fn(&str),
     ) -> anyhow::Result<()> {
-        let Some(held_out) = &self.questions.held_out else { return Ok(()) };
-        let (config, step) = (self.run.config(), metrics.step());
+        let drawer = &self.drawer;
+        let Some(held_out) = &drawer.questions.held_out else { return Ok(()) };
+        let (config, step) = (drawer.run.config(), metrics.step());
+        let external = drawer.engine.as_ref().filter(|engine| engine.evaluates());
+        if let Some(engine) = external {
+            engine.send_weights(&policy.pass(), &self.mesh, &config.model.path, updates)?;
+        }
         let settings = &config.evaluation;
         let prompts: Vec<&Prompt> = held_out.prompts.iter().collect();
-        let text = &self.rewarder.text;
+        let text = &drawer.rewarder.text;
         let sampling = Sampling { temperature: settings.temperature, ..Sampling::DEFAULT };
         let options = text.options(&config.rollout, settings.samples, sampling);
         let key = StepKey { seed: purpose_seed(config.seed, Purpose::Evaluation), step };
         let tell = |progress: &str| phase(&format!("evaluating, {progress}"));
-        let (engine, judge) = (Engine::Own(&policy.model), self.rewarder.judge(config)?);
-        let pass = SamplingPass { mesh: &self.mesh, engine, options: &options, judge };
-        let samples = pass
-            .roll_out(&prompts, key, 0, &tell)
+        let engine = drawer.sampled_by(&policy.model, external);
+        let judge = drawer.rewarder.judge(config)?;
+        let samples = SamplingPass { engine, options: &options, judge }
+            .roll_out(&self.mesh, &prompts, key, 0, &tell)
             .with_context(|| format!("evaluation after step {step}"))?
             .samples;
         let mut sources: Vec<&str> = prompts.iter().map(|p| p.question.source.as_str()).collect();
@@ -79,7 +85,9 @@ impl Sampler {
         // A single response needs no comparison of wrong answers.
         let truth = match group {
             [_] => None,
-            _ => Some(self.rewarder.judge(self.run.config())?.truth(&prompt.question)?),
+            _ => Some(
+                self.drawer.rewarder.judge(self.drawer.run.config())?.truth(&prompt.question)?,
+            ),
         };
         let answers: Vec<Option<String>> =
             group.iter().map(|sample| judge(truth.as_ref()?, &sample.text).normal_form).collect();
@@ -95,10 +103,10 @@ impl Sampler {
         place: u64,
         metrics: &mut StepMetrics,
     ) {
-        let samples = self.run.config().evaluation.samples;
+        let samples = self.drawer.run.config().evaluation.samples;
         let mut insert = |what, value| metrics.insert(MetricName::validation(source, what), value);
         let shares: Vec<f64> = votes.iter().map(|v| v.right as f64 / samples as f64).collect();
-        let bootstrap = Bootstrap { seed: self.run.config().seed, ..Bootstrap::default() };
+        let bootstrap = Bootstrap { seed: self.drawer.run.config().seed, ..Bootstrap::default() };
         let Estimate { interval, .. } =
             bootstrap.estimate(&bootstrap.resample(&[&shares], place)[0]);
         // Counts are summed before the division.

@@ -1,7 +1,7 @@
 //! Loads the models of a run and their optimisers, when a run starts or resumes.
 
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use counter_rng::{Purpose, purpose_seed};
 use tch::{Device, Kind};
@@ -22,7 +22,7 @@ impl Policy {
     /// # Errors
     ///
     /// If the reference cannot be loaded.
-    pub(super) fn over(model: Decoder, run: &Rc<Run>, mesh: &DeviceMesh) -> anyhow::Result<Self> {
+    pub(super) fn over(model: Decoder, run: &Arc<Run>, mesh: &DeviceMesh) -> anyhow::Result<Self> {
         let config = run.config();
         model.set_trainable(true);
         let reference = match (config.algorithm.reference_kl, &config.lora) {
@@ -35,7 +35,7 @@ impl Policy {
             }
         };
         Ok(Self {
-            run: Rc::clone(run),
+            run: Arc::clone(run),
             ranks: mesh.data.clone(),
             optimizer: fresh_optimizer(config, &model, &mesh.data),
             schedule: run.schedule(),

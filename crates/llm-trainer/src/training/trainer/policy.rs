@@ -1,6 +1,6 @@
 //! The models that learn in a run: the policy, with its reference and its reward model.
 
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Instant;
 
 use rl_losses::{KlController, implicit_process_rewards};
@@ -24,7 +24,7 @@ use ranks::Ranks;
 /// The models of a run with their optimisers.
 #[derive(Debug)]
 pub(super) struct Policy {
-    pub(super) run: Rc<Run>,
+    pub(super) run: Arc<Run>,
     /// The data-parallel group: ranks with the same part of the model, which split the sequences and sum gradients.
     pub(super) ranks: Ranks,
     /// The model that is trained.

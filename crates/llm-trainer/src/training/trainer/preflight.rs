@@ -53,13 +53,12 @@ pub fn preflight(
         order.next_batch(prompts.min(all.len())).into_iter().map(|index| &all[index]).collect();
     let rewarder = Rewarder::start(config, text)?;
     let pass = SamplingPass {
-        mesh: &DeviceMesh::single(),
         engine: Engine::Own(&model),
         options: &rewarder.text.options(&config.rollout, group_size, config.rollout.sampling()),
         judge: rewarder.judge(config)?,
     };
     let key = StepKey { seed: config.seed, step: 1 };
-    let rollout = pass.roll_out(&chosen, key, 0, &|what| tell(0, what))?;
+    let rollout = pass.roll_out(&DeviceMesh::single(), &chosen, key, 0, &|what| tell(0, what))?;
     tell(1, "entropies");
     let sequences: Vec<&Sequence> = rollout.samples.iter().map(|s| &s.sequence).collect();
     let entropy = PolicyPass::of_run(&model, config).statistics(&sequences).entropy;

@@ -1,6 +1,6 @@
 //! Writes the files of a run's steps: metrics, samples, tokens, and the law of entropy and reward.
 
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use entropy_core::token_covariances;
@@ -20,7 +20,7 @@ use crate::training::scored::ScoredRollout;
 /// The files of a run; only the first rank writes those of its steps.
 #[derive(Debug)]
 pub(super) struct Recorder {
-    pub(super) run: Rc<Run>,
+    pub(super) run: Arc<Run>,
     pub(super) directory: RunDirectory,
     /// Lock of the folder, on the first rank: one process trains a run.
     pub(super) _lock: Option<FolderLock>,

@@ -1,39 +1,34 @@
 //! Samples and rewards the responses of a run, or replays them.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use anyhow::{Context, ensure};
-use question_data::prompt::Prompt;
 use question_data::question_order::QuestionOrder;
-use training_run::config::Run;
-use training_run::dynamic_sampling::{Demand, GroupSampler, NextBatch, SampledGroup, StepGroups};
+use training_run::dynamic_sampling::{GroupSampler, NextBatch, SampledGroup, StepGroups};
 use training_run::saved_rollouts::{SavedRollouts, SavedStep};
 
+use super::ahead::RolloutAhead;
+use super::drawer::Drawer;
 use super::policy::Policy;
-use super::questions::RunQuestions;
 use super::replay::{RolloutSource, fault_of};
-use super::rewarder::Rewarder;
 use super::step_record::StepRecord;
-use crate::training::engine_reply::ReplyDecoding;
-use crate::training::external::ExternalEngine;
-use crate::training::rollout::{Engine, QuestionGroup, Rollout, Sample, SamplingPass};
+use crate::training::engine::ExternalEngine;
+use crate::training::rollout::{QuestionGroup, Rollout, SamplingPass};
 use crate::training::step_key::StepKey;
 use decoder::generation::GenerationOptions;
 use decoder::model::Decoder;
 use ranks::DeviceMesh;
 
-/// Questions, engine and rewards of a run, with its position in the questions.
+/// A run's position in its questions, and the responses it has.
 #[derive(Debug)]
 pub(super) struct Sampler {
-    pub(super) run: Rc<Run>,
+    pub(super) drawer: Arc<Drawer>,
     pub(super) mesh: DeviceMesh,
-    pub(super) questions: RunQuestions,
     pub(super) order: QuestionOrder,
     /// Groups that wait for a later step.
     pub(super) waiting: GroupSampler<QuestionGroup>,
-    pub(super) rewarder: Rewarder,
-    /// Engine that samples in place of the policy.
-    pub(super) engine: Option<ExternalEngine>,
+    /// Rollouts for later steps that are being sampled.
+    pub(super) ahead: Vec<RolloutAhead>,
     pub(super) source: RolloutSource,
 }
 
@@ -68,16 +63,10 @@ impl Sampler {
             }
             RolloutSource::Replayed(files) => self.replay(&files, policy, record)?,
         };
-        if self.run.config().dynamic_sampling.enabled {
+        if self.drawer.run.config().dynamic_sampling.enabled {
             step_groups.statistics.record(&mut record.metrics);
         }
         Ok(step_groups.groups)
-    }
-
-    /// The prompts of groups.
-    pub(super) fn prompts(&self, groups: &[SampledGroup<QuestionGroup>]) -> Vec<&Prompt> {
-        let prompts = &self.questions.questions.prompts;
-        groups.iter().map(|group| &prompts[group.responses.question]).collect()
     }
 
     /// Samples groups; with dynamic sampling, until enough of them have differing rewards.
@@ -88,37 +77,31 @@ impl Sampler {
         record: &mut StepRecord,
         phase: &dyn Fn(&str),
     ) -> anyhow::Result<StepGroups<QuestionGroup>> {
-        let (config, step) = (self.run.config(), record.step);
-        let section = &config.rollout;
-        let demand = Demand {
-            settings: config.dynamic_sampling,
-            groups: section.prompts_per_step,
-            group_size: section.group_size,
-        };
-        let options = self.rewarder.text.options(section, demand.group_size, section.sampling());
-        if let Some(engine) = &mut self.engine {
+        let (drawer, step) = (Arc::clone(&self.drawer), record.step);
+        let (config, demand) = (drawer.run.config(), drawer.demand());
+        let options = drawer.options();
+        if let Some(engine) = &drawer.engine {
             phase("sending the weights");
             engine
-                .send_weights(&policy.model, &config.model.path, updates)
+                .send_weights(&policy.pass(), &self.mesh, &config.model.path, updates)
                 .with_context(|| format!("weights of step {step}"))?;
         }
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.begin_step(step, &demand);
         let key = StepKey { seed: config.seed, step };
-        let mut asked = 0;
+        let mut asked = waiting.add_ahead(&demand)? as u64;
         while let NextBatch::Ask(count) = waiting.next(&demand) {
             let chosen = self.order.next_batch(count);
             let rollout = self
                 .roll_out(&policy.model, &chosen, &options, key, asked, phase)
                 .with_context(|| format!("rollout of step {step}"))?;
             asked += count as u64;
-            record.timings.add_rollout(&rollout, self.engine.is_some());
-            let groups = chosen.iter().zip(rollout.samples.chunks(demand.group_size));
-            let groups = groups.map(|(&question, samples)| self.group(step, question, samples));
-            waiting.add(groups.collect(), &demand)?;
+            record.timings.add_rollout(&rollout, drawer.engine.is_some());
+            waiting.add(drawer.groups(step, &chosen, &rollout), &demand)?;
         }
         let step_groups = waiting.finish_step(&demand)?;
         self.waiting = waiting;
+        record.warnings.extend(drawer.engine.iter().flat_map(ExternalEngine::news));
         Ok(step_groups)
     }
 
@@ -132,38 +115,49 @@ impl Sampler {
         asked: u64,
         phase: &dyn Fn(&str),
     ) -> anyhow::Result<Rollout> {
-        let config = self.run.config();
-        let prompts: Vec<&Prompt> =
-            chosen.iter().map(|&index| &self.questions.questions.prompts[index]).collect();
-        let engine = match &self.engine {
-            None => Engine::Own(model),
-            Some(engine) => {
-                let decoding = ReplyDecoding {
-                    tokenizer: &self.rewarder.text.tokenizer,
-                    stop: &config.rollout.stop,
-                    vocab_size: model.config().vocab_size,
-                };
-                Engine::External(engine, decoding)
-            }
-        };
-        let judge = self.rewarder.judge(config)?;
-        let pass = SamplingPass { mesh: &self.mesh, engine, options, judge };
-        pass.roll_out(&prompts, key, asked, phase)
+        let drawer = &self.drawer;
+        let engine = drawer.sampled_by(model, drawer.engine.as_ref());
+        let judge = drawer.rewarder.judge(drawer.run.config())?;
+        let pass = SamplingPass { engine, options, judge };
+        pass.roll_out(&self.mesh, &drawer.prompts(chosen), key, asked, phase)
     }
 
-    /// Makes a group of this step from the responses to a question.
-    fn group(&self, step: u64, question: usize, samples: &[Sample]) -> SampledGroup<QuestionGroup> {
-        // Rewards of the verdicts alone: a length penalty says nothing about the question.
-        let earned = self.run.config().reward.values;
-        let is_own = self.rewarder.custom_reward.is_some();
-        let worth =
-            |sample: &Sample| if is_own { sample.reward } else { earned.of(&sample.verdict) };
-        SampledGroup {
-            rewards: samples.iter().map(worth).collect(),
-            right: samples.iter().filter(|sample| sample.verdict.is_right()).count(),
-            sampled_at: step,
-            responses: QuestionGroup { question, samples: samples.to_vec() },
+    /// Begins to sample the responses of later steps, with the weights that the servers have now, up to `rollout.staleness` steps ahead.
+    ///
+    /// # Errors
+    ///
+    /// If the system starts no thread.
+    pub(super) fn begin_ahead(&mut self, step: u64) -> anyhow::Result<()> {
+        let config = self.drawer.run.config();
+        if matches!(self.source, RolloutSource::Replayed(_)) {
+            return Ok(());
         }
+        let last = config.training.steps.min(step + config.rollout.staleness);
+        let next = step + 1 + self.waiting.batches_ahead() as u64;
+        for later in next..=last {
+            let count = self.waiting.prompts_ahead(later - step, &self.drawer.demand());
+            let chosen = self.order.next_batch(count);
+            let key = StepKey { seed: config.seed, step: later };
+            self.ahead.push(RolloutAhead::begin(&self.drawer, &self.mesh, chosen, key)?);
+        }
+        Ok(())
+    }
+
+    /// Waits for the responses of later steps.
+    ///
+    /// # Errors
+    ///
+    /// If sampling has failed; on every rank if on one.
+    pub(super) fn finish_ahead(&mut self, record: &mut StepRecord) -> anyhow::Result<()> {
+        for ahead in std::mem::take(&mut self.ahead) {
+            let later = ahead.key.step;
+            let (chosen, rollout) = ahead
+                .finish(&self.mesh)
+                .with_context(|| format!("rollout of step {later}, ahead of it"))?;
+            record.timings.add_rollout(&rollout, true);
+            self.waiting.push_ahead(self.drawer.groups(record.step, &chosen, &rollout));
+        }
+        Ok(())
     }
 
     /// Reads the saved groups of a step.
@@ -173,9 +167,9 @@ impl Sampler {
         policy: &Policy,
         record: &mut StepRecord,
     ) -> anyhow::Result<StepGroups<QuestionGroup>> {
-        let (step, config) = (record.step, self.run.config());
+        let (step, config) = (record.step, self.drawer.run.config());
         let saved: SavedStep<QuestionGroup> = files.read(step)?;
-        let prompts = &self.questions.questions.prompts;
+        let prompts = &self.drawer.questions.questions.prompts;
         let vocab_size = policy.model.config().vocab_size;
         for (number, group) in (1..).zip(&saved.groups) {
             let fault = fault_of(&group.responses, config.rollout.group_size, prompts, vocab_size);

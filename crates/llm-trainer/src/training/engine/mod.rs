@@ -1,0 +1,305 @@
+//! A rollout engine in other processes: its servers receive the weights and return responses over HTTP.
+
+mod http;
+mod probe;
+mod reply;
+mod requests;
+mod servers;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Context, bail};
+use decoder::generation::{Finish, Generated, GenerationOptions, Listener, PromptRequest, Tally};
+use decoder::model::Decoder;
+use ranks::DeviceMesh;
+use serde_json::Value;
+use training_run::config::{EngineServers, RolloutEngine};
+
+use super::policy_pass::PolicyPass;
+use super::sequence::Sequence;
+use http::{Failure, Request};
+use probe::Reading;
+pub use reply::ReplyDecoding;
+use reply::prompt_log_probs;
+use requests::Requests;
+use servers::Servers;
+
+/// A rollout engine whose servers have been reached.
+#[derive(Debug)]
+pub struct ExternalEngine {
+    settings: EngineServers,
+    servers: Servers,
+    requests: Requests,
+    /// Folder of the written weights, with one subfolder for each version that is sent.
+    folder: PathBuf,
+    /// Text whose log-probabilities show which weights a server has.
+    probe: Sequence,
+    served: Mutex<Served>,
+}
+
+/// The weights that the servers have.
+#[derive(Debug)]
+struct Served {
+    /// Version that was sent last.
+    version: Option<u64>,
+    /// Readings of each server at its last reload.
+    readings: Vec<Option<Reading>>,
+}
+
+impl ExternalEngine {
+    /// Connects to the servers of `engine` and asks for their models. `probe` is a text of at least two tokens.
+    ///
+    /// # Errors
+    ///
+    /// If a server does not answer, or does not have the model that the settings name.
+    pub fn connect(
+        engine: RolloutEngine,
+        settings: &EngineServers,
+        run_directory: &Path,
+        has_adapter: bool,
+        probe: &[u32],
+    ) -> anyhow::Result<Self> {
+        let servers = Servers::new(settings);
+        let folder = match settings.weights_directory.as_str() {
+            "" => run_directory.join("engine-weights"),
+            given => PathBuf::from(given),
+        };
+        let mut model = String::new();
+        for index in 0..servers.count() {
+            let models = answered(servers.ask_one(index, &Request::get("/v1/models")))?;
+            model = model_name(&models, &settings.model)
+                .with_context(|| servers.url(index).to_owned())?;
+        }
+        let (first, rest) = probe.split_at(1);
+        Ok(Self {
+            requests: Requests { engine, model, has_adapter },
+            folder: std::path::absolute(folder)?,
+            probe: Sequence::new(first.to_vec(), rest.to_vec()),
+            served: Mutex::new(Served { version: None, readings: vec![None; servers.count()] }),
+            settings: settings.clone(),
+            servers,
+        })
+    }
+
+    /// Takes the sentences for the user about servers since the last call.
+    pub fn news(&self) -> Vec<String> {
+        self.servers.news()
+    }
+
+    /// Returns true if the servers sample evaluations too.
+    pub fn evaluates(&self) -> bool {
+        self.settings.evaluations
+    }
+
+    /// Sends the weights of the pass's model, unless `version` is what the servers received last, and checks that each uses them. The
+    /// first rank writes them once and tells all servers; every rank calls it.
+    ///
+    /// # Errors
+    ///
+    /// If the weights cannot be written, no server loads them, or one serves others; on every rank.
+    pub fn send_weights(
+        &self,
+        pass: &PolicyPass<'_>,
+        mesh: &DeviceMesh,
+        tokenizer_source: &Path,
+        version: u64,
+    ) -> anyhow::Result<()> {
+        let mut served = self.served.lock().unwrap_or_else(PoisonError::into_inner);
+        if served.version == Some(version) {
+            return Ok(());
+        }
+        let model = pass.model;
+        let is_first = mesh.run.is_first();
+        let reading = PolicyPass { temperature: 1.0, ..*pass }.statistics(&[&self.probe]).log_prob;
+        let gathered = {
+            let _open = model.open_blocks();
+            model.check_blocks()?;
+            let gathered = model.group().map(|_| model.gather_full(is_first)).transpose()?;
+            if is_first {
+                let loaded = self
+                    .write(gathered.as_ref().unwrap_or(model), tokenizer_source, version)
+                    .and_then(|folder| self.load(&folder, served.version))
+                    .and_then(|()| self.check(&reading, &mut served.readings));
+                loaded.map(|()| self.servers.lost())
+            } else {
+                Ok(Vec::new())
+            }
+        };
+        let told = mesh.run.gather_ok("whether the servers have the weights", gathered)?;
+        self.servers.set_lost(&told[0]);
+        served.version = Some(version);
+        Ok(())
+    }
+
+    fn place(&self, version: u64) -> PathBuf {
+        self.folder.join(format!("weights-{version}"))
+    }
+
+    /// Writes weights for the servers.
+    fn write(
+        &self,
+        model: &Decoder,
+        tokenizer_source: &Path,
+        version: u64,
+    ) -> anyhow::Result<PathBuf> {
+        let folder = self.place(version);
+        std::fs::create_dir_all(&self.folder).with_context(|| self.folder.display().to_string())?;
+        model.save(&folder, tokenizer_source)?;
+        Ok(folder)
+    }
+
+    /// Makes every server load the weights in a folder; one that does not answer is left out. Removes the former weights.
+    fn load(&self, folder: &Path, before: Option<u64>) -> anyhow::Result<()> {
+        let directory = folder.display().to_string();
+        let mut reason = None;
+        for index in 0..self.servers.count() {
+            match self.load_one(index, &directory) {
+                Ok(()) => {}
+                Err(Failure::Lasting(error)) => {
+                    return Err(error.context(format!("the engine does not load {directory}")));
+                }
+                Err(Failure::Passing(error) | Failure::Full(error)) => {
+                    self.servers.lose(index, &error);
+                    reason = Some(error);
+                }
+            }
+        }
+        if let (Some(error), false) = (reason, self.servers.lost().contains(&false)) {
+            return Err(error.context(format!("no server loads {directory}")));
+        }
+        let before = before.map(|version| self.place(version));
+        match before.filter(|before| before != folder) {
+            Some(before) => {
+                std::fs::remove_dir_all(&before).with_context(|| before.display().to_string())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn load_one(&self, index: usize, directory: &str) -> Result<(), Failure> {
+        for step in self.requests.reload(directory, &self.settings) {
+            let answer = match self.servers.ask_one(index, &step.request) {
+                Err(Failure::Lasting(_)) if step.may_fail => continue,
+                answer => answer?,
+            };
+            if step.succeeds.is_some_and(|field| answer[field] != true) {
+                let (url, path) = (self.servers.url(index), &step.request.path);
+                let error = anyhow::anyhow!("{url}{path}: answers {answer}");
+                return Err(Failure::Lasting(error));
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares the servers with the trainer, whose log-probabilities of the probe are `trainer`.
+    fn check(&self, trainer: &[f64], readings: &mut [Option<Reading>]) -> anyhow::Result<()> {
+        let mut tokens = self.probe.prompt.clone();
+        tokens.extend(&self.probe.response);
+        let Some(request) = self.requests.score(&tokens) else { return Ok(()) };
+        for (index, is_lost) in self.servers.lost().into_iter().enumerate() {
+            if is_lost {
+                // It comes back with the weights it was started with.
+                readings[index] = None;
+                continue;
+            }
+            let url = self.servers.url(index).to_owned();
+            let answer = answered(self.servers.ask_one(index, &request))?;
+            let server = prompt_log_probs(&answer, tokens.len()).with_context(|| url.clone())?;
+            let now = Reading { trainer: trainer.to_vec(), server };
+            probe::check(readings[index].as_ref(), &now).with_context(|| url.clone())?;
+            readings[index] = Some(now);
+        }
+        Ok(())
+    }
+
+    /// Samples responses like [`generate_each`](decoder::generation::generate_each), by the servers. Returns the number of
+    /// responses without token ids whose text encodes to another number of tokens than was sampled. Their tokens all get the
+    /// mean log-probability.
+    ///
+    /// # Errors
+    ///
+    /// If a request is refused or no server is left, or an answer is malformed.
+    pub fn generate_each(
+        &self,
+        prompts: &[PromptRequest<'_>],
+        options: &GenerationOptions,
+        decoding: ReplyDecoding<'_>,
+        listener: &mut dyn Listener,
+    ) -> anyhow::Result<usize> {
+        let (next, ended) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let mut tally = Tally { total: prompts.len() * options.samples, ..Tally::default() };
+        let mut retokenised = 0;
+        let at_once = self.settings.concurrency.saturating_mul(self.servers.count());
+        std::thread::scope(|scope| {
+            let (sender, answers) = channel();
+            for _ in 0..at_once.min(prompts.len()) {
+                let (sender, next, ended) = (sender.clone(), &next, &ended);
+                scope.spawn(move || {
+                    while !ended.load(Ordering::Relaxed) {
+                        let index = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(prompt) = prompts.get(index) else { return };
+                        let answer = self
+                            .respond(*prompt, options, decoding)
+                            .with_context(|| format!("prompt {index}"));
+                        if sender.send((index, answer)).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+            drop(sender);
+            let heard = answers.into_iter().try_for_each(|(index, answer)| {
+                for (sample, (response, was_retokenised)) in answer?.into_iter().enumerate() {
+                    retokenised += usize::from(was_retokenised);
+                    tally.finished += 1;
+                    tally.truncated += usize::from(response.finish == Finish::Length);
+                    tally.tokens += response.token_ids.len();
+                    listener.finished(index * options.samples + sample, response);
+                }
+                listener.progress(&tally);
+                anyhow::Ok(())
+            });
+            // Requests in flight are waited for; no others begin.
+            ended.store(true, Ordering::Relaxed);
+            heard
+        })?;
+        Ok(retokenised)
+    }
+
+    /// The responses to one prompt, each with a flag: true if its tokens had to be guessed.
+    fn respond(
+        &self,
+        prompt: PromptRequest<'_>,
+        options: &GenerationOptions,
+        decoding: ReplyDecoding<'_>,
+    ) -> anyhow::Result<Vec<(Generated, bool)>> {
+        let request = self.requests.responses(prompt, options, decoding.stop);
+        self.requests.read_responses(&self.servers.ask(&request)?, options, decoding)
+    }
+}
+
+/// The answer, or its reason.
+fn answered(answer: Result<Value, Failure>) -> anyhow::Result<Value> {
+    answer.map_err(|failure| match failure {
+        Failure::Full(error) | Failure::Passing(error) | Failure::Lasting(error) => error,
+    })
+}
+
+/// The `wanted` one of the models, or the first if that is empty.
+fn model_name(models: &Value, wanted: &str) -> anyhow::Result<String> {
+    let names: Vec<&str> = models["data"]
+        .as_array()
+        .map_or(&[][..], Vec::as_slice)
+        .iter()
+        .filter_map(|model| model["id"].as_str())
+        .collect();
+    match names.iter().find(|name| wanted.is_empty() || **name == wanted) {
+        Some(name) => Ok((*name).to_owned()),
+        None => bail!(
+            "rollout.servers.model is {wanted:?}, expected one of those that the engine has: {names:?}"
+        ),
+    }
+}

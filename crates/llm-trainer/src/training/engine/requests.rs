@@ -1,0 +1,261 @@
+//! The requests that each engine understands: responses to a prompt, other weights, and log-probabilities of given tokens.
+
+use counter_rng::{NoiseKey, uniform};
+use decoder::generation::{Generated, GenerationOptions, PromptRequest};
+use serde_json::{Value, json};
+use training_run::config::{EngineServers, RolloutEngine};
+
+use super::http::Request;
+use super::reply::{ReplyDecoding, completions, generations};
+
+/// Name of the adapter that the trainer sends.
+const ADAPTER: &str = "policy";
+
+/// How to talk to an engine.
+#[derive(Debug, Clone)]
+pub(super) struct Requests {
+    pub(super) engine: RolloutEngine,
+    /// Name of the model in requests.
+    pub(super) model: String,
+    /// True if the weights that are sent are those of an adapter.
+    pub(super) has_adapter: bool,
+}
+
+/// A request that is part of a reload.
+pub(super) struct ReloadRequest {
+    pub(super) request: Request,
+    /// Field of the answer that has to be true.
+    pub(super) succeeds: Option<&'static str>,
+    /// True if it may be refused.
+    pub(super) may_fail: bool,
+}
+
+impl Requests {
+    /// Asks for the responses to a prompt.
+    pub(super) fn responses(
+        &self,
+        prompt: PromptRequest<'_>,
+        options: &GenerationOptions,
+        stop: &[String],
+    ) -> Request {
+        if self.engine == RolloutEngine::Sglang {
+            // Its seeds are those of single responses and hold only in its deterministic mode.
+            let mut body = json!({
+                "input_ids": prompt.token_ids,
+                "sampling_params": {
+                    "n": options.samples,
+                    "max_new_tokens": options.max_new_tokens,
+                    "temperature": options.sampling.temperature,
+                    "stop": stop,
+                    "stop_token_ids": options.stop_ids,
+                },
+                "return_logprob": true,
+            });
+            if self.has_adapter {
+                body["lora_path"] = ADAPTER.into();
+            }
+            return Request::post("/generate", body);
+        }
+        // Other makes may take 0 for none.
+        let log_probs = usize::from(self.engine == RolloutEngine::Openai);
+        let body = json!({
+            "model": self.served_model(),
+            "prompt": prompt.token_ids,
+            "n": options.samples,
+            "max_tokens": options.max_new_tokens,
+            "temperature": options.sampling.temperature,
+            "seed": seed_of(prompt),
+            "stop": stop,
+            "stop_token_ids": options.stop_ids,
+            "logprobs": log_probs,
+            "return_token_ids": true,
+        });
+        Request::post("/v1/completions", body)
+    }
+
+    /// Reads the answer to [`responses`](Self::responses): each response with a flag, true if its tokens had to be guessed.
+    ///
+    /// # Errors
+    ///
+    /// If the answer is malformed, or no policy draws it.
+    pub(super) fn read_responses(
+        &self,
+        answer: &Value,
+        options: &GenerationOptions,
+        decoding: ReplyDecoding<'_>,
+    ) -> anyhow::Result<Vec<(Generated, bool)>> {
+        match self.engine {
+            RolloutEngine::Sglang => generations(answer, options, decoding),
+            _ => completions(answer, options, decoding),
+        }
+    }
+
+    /// Asks for the log-probability of each of `tokens` after those before it, at temperature 1; `None` if it is not known how.
+    pub(super) fn score(&self, tokens: &[u32]) -> Option<Request> {
+        match self.engine {
+            RolloutEngine::Own | RolloutEngine::Openai => None,
+            RolloutEngine::Sglang => {
+                let mut body = json!({
+                    "input_ids": tokens,
+                    "sampling_params": { "max_new_tokens": 1, "temperature": 1.0 },
+                    "return_logprob": true,
+                    "logprob_start_len": 0,
+                });
+                if self.has_adapter {
+                    body["lora_path"] = ADAPTER.into();
+                }
+                Some(Request::post("/generate", body))
+            }
+            RolloutEngine::Vllm | RolloutEngine::LlmTrainer => {
+                let body = json!({
+                    "model": self.served_model(),
+                    "prompt": tokens,
+                    "max_tokens": 0,
+                    "echo": true,
+                    "logprobs": 0,
+                    "temperature": 1.0,
+                });
+                Some(Request::post("/v1/completions", body))
+            }
+        }
+    }
+
+    /// The requests, one after another, that make a server use the weights in `directory`.
+    pub(super) fn reload(&self, directory: &str, settings: &EngineServers) -> Vec<ReloadRequest> {
+        let step = |path: &str, body: Value, succeeds: Option<&'static str>| ReloadRequest {
+            request: Request::post(path, body),
+            succeeds,
+            may_fail: false,
+        };
+        match (self.engine, self.has_adapter) {
+            (RolloutEngine::Own, _) => Vec::new(),
+            (RolloutEngine::LlmTrainer, _) => {
+                vec![step("/v1/reload", json!({ "path": directory }), None)]
+            }
+            (RolloutEngine::Openai, _) => {
+                let body = settings.reload_request(directory).unwrap_or_default();
+                vec![step(&settings.reload_path, body, None)]
+            }
+            (RolloutEngine::Vllm, has_adapter) => {
+                let load = if has_adapter {
+                    let body = json!({ "lora_name": ADAPTER, "lora_path": directory, "load_inplace": true });
+                    step("/v1/load_lora_adapter", body, None)
+                } else {
+                    let kwargs = json!({ "weights_path": directory });
+                    let body = json!({ "method": "reload_weights", "kwargs": kwargs });
+                    step("/collective_rpc", body, None)
+                };
+                // Keys and values of prompts under the former weights.
+                vec![load, step("/reset_prefix_cache", json!({}), Some("success"))]
+            }
+            (RolloutEngine::Sglang, false) => {
+                vec![step(
+                    "/update_weights_from_disk",
+                    json!({ "model_path": directory }),
+                    Some("success"),
+                )]
+            }
+            (RolloutEngine::Sglang, true) => {
+                let unload = step("/unload_lora_adapter", json!({ "lora_name": ADAPTER }), None);
+                let body = json!({ "lora_name": ADAPTER, "lora_path": directory });
+                vec![
+                    // Before the first update there is none.
+                    ReloadRequest { may_fail: true, ..unload },
+                    step("/load_lora_adapter", body, Some("success")),
+                ]
+            }
+        }
+    }
+
+    fn served_model(&self) -> &str {
+        let is_named = self.has_adapter && self.engine == RolloutEngine::Vllm;
+        if is_named { ADAPTER } else { &self.model }
+    }
+}
+
+/// A seed for the prompt: no sample of the trainer has this number.
+fn seed_of(PromptRequest { key, .. }: PromptRequest<'_>) -> u64 {
+    let noise = uniform(NoiseKey {
+        seed: key.seed,
+        step: key.step,
+        prompt: key.prompt,
+        sample: u64::MAX,
+        position: 0,
+    });
+    // The noise's bits without the sign, as some engines read signed numbers.
+    noise.to_bits()
+}
+
+#[cfg(test)]
+mod tests {
+    use decoder::generation::SamplingKey;
+
+    use super::*;
+
+    fn requests(engine: RolloutEngine, has_adapter: bool) -> Requests {
+        Requests { engine, model: "m".to_owned(), has_adapter }
+    }
+
+    /// Paths and bodies of a reload of `/w`.
+    fn reload(engine: RolloutEngine, has_adapter: bool) -> Vec<(String, String)> {
+        let steps = requests(engine, has_adapter).reload("/w", &EngineServers::default());
+        steps
+            .into_iter()
+            .map(|step| (step.request.path, step.request.body.unwrap_or_default().to_string()))
+            .collect()
+    }
+
+    /// Requests that vLLM 0.32 answered with 200; those of `SGLang` are named in its `http_server.py`.
+    #[test]
+    fn each_engine_is_asked_in_its_own_words() {
+        let words = |steps: &[(&str, &str)]| -> Vec<(String, String)> {
+            steps.iter().map(|(path, body)| ((*path).to_owned(), (*body).to_owned())).collect()
+        };
+        let weights = r#"{"kwargs":{"weights_path":"/w"},"method":"reload_weights"}"#;
+        let adapter = r#"{"load_inplace":true,"lora_name":"policy","lora_path":"/w"}"#;
+        let cache = ("/reset_prefix_cache", "{}");
+        let vllm = RolloutEngine::Vllm;
+        assert_eq!(reload(vllm, false), words(&[("/collective_rpc", weights), cache]));
+        assert_eq!(reload(vllm, true), words(&[("/v1/load_lora_adapter", adapter), cache]));
+        let weights = r#"{"model_path":"/w"}"#;
+        let sglang = RolloutEngine::Sglang;
+        assert_eq!(reload(sglang, false), words(&[("/update_weights_from_disk", weights)]));
+        let (out, back) =
+            (r#"{"lora_name":"policy"}"#, r#"{"lora_name":"policy","lora_path":"/w"}"#);
+        assert_eq!(
+            reload(sglang, true),
+            words(&[("/unload_lora_adapter", out), ("/load_lora_adapter", back)])
+        );
+        for engine in [RolloutEngine::LlmTrainer, RolloutEngine::Openai] {
+            assert_eq!(reload(engine, false), words(&[("/v1/reload", r#"{"path":"/w"}"#)]));
+        }
+        assert_eq!(reload(RolloutEngine::Own, false), []);
+    }
+
+    #[test]
+    fn an_adapter_is_drawn_from_by_its_name() {
+        let options = GenerationOptions { samples: 2, stop_ids: vec![0], ..Default::default() };
+        let key = SamplingKey { seed: 1, step: 2, prompt: 3 };
+        let prompt = PromptRequest { token_ids: &[5, 6], key };
+        let stop = ["x".to_owned()];
+        let body = |engine, has_adapter| {
+            let request = requests(engine, has_adapter).responses(prompt, &options, &stop);
+            (request.path, request.body.unwrap_or_default())
+        };
+        let (path, vllm) = body(RolloutEngine::Vllm, true);
+        assert_eq!((path.as_str(), &vllm["model"]), ("/v1/completions", &json!(ADAPTER)));
+        assert_eq!(
+            (&vllm["n"], &vllm["logprobs"], &vllm["stop"]),
+            (&json!(2), &json!(0), &json!(["x"]))
+        );
+        assert!(vllm["seed"].as_i64().is_some_and(|seed| seed >= 0), "{vllm}");
+        assert_eq!(body(RolloutEngine::Vllm, false).1["model"], "m");
+        assert_eq!(body(RolloutEngine::LlmTrainer, true).1["model"], "m");
+        let (path, sglang) = body(RolloutEngine::Sglang, true);
+        assert_eq!((path.as_str(), &sglang["lora_path"]), ("/generate", &json!(ADAPTER)));
+        assert_eq!(sglang["sampling_params"]["n"], 2);
+        assert_eq!(sglang["return_logprob"], true);
+        assert_eq!(body(RolloutEngine::Sglang, false).1.get("lora_path"), None);
+        assert!(requests(RolloutEngine::Openai, false).score(&[1, 2]).is_none());
+    }
+}

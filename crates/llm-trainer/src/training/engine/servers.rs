@@ -1,0 +1,157 @@
+//! The servers of an engine: requests go to the one with the fewest, and one that does not answer is left out.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::anyhow;
+use serde_json::Value;
+use training_run::config::EngineServers;
+
+use super::http::{Client, Failure, Request};
+
+/// First pause before a request is sent again; doubled each time.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+
+/// The servers of an engine.
+#[derive(Debug)]
+pub(super) struct Servers {
+    client: Client,
+    retries: usize,
+    wait: Duration,
+    all: Vec<Server>,
+    /// Sentences for the user about servers that were left out or are back.
+    news: Mutex<Vec<String>>,
+}
+
+/// One server.
+#[derive(Debug)]
+struct Server {
+    url: String,
+    in_flight: AtomicUsize,
+    is_lost: AtomicBool,
+}
+
+impl Servers {
+    pub(super) fn new(settings: &EngineServers) -> Self {
+        let wait = Duration::from_secs_f64(settings.timeout_seconds);
+        let server = |url: &String| Server {
+            url: url.clone(),
+            in_flight: AtomicUsize::new(0),
+            is_lost: AtomicBool::new(false),
+        };
+        Self {
+            client: Client::new(wait),
+            retries: settings.retries,
+            wait,
+            all: settings.urls.iter().map(server).collect(),
+            news: Mutex::default(),
+        }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.all.len()
+    }
+
+    pub(super) fn url(&self, index: usize) -> &str {
+        &self.all[index].url
+    }
+
+    /// Takes the sentences about servers since the last call.
+    pub(super) fn news(&self) -> Vec<String> {
+        std::mem::take(&mut *self.news.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// True for each server that is left out.
+    pub(super) fn lost(&self) -> Vec<bool> {
+        self.all.iter().map(|server| server.is_lost.load(Ordering::Relaxed)).collect()
+    }
+
+    /// Leaves servers out, or takes them back.
+    pub(super) fn set_lost(&self, lost: &[bool]) {
+        for (server, lost) in self.all.iter().zip(lost) {
+            server.is_lost.store(*lost, Ordering::Relaxed);
+        }
+    }
+
+    /// Sends a request to the server with the fewest in flight; if that one does not answer, it is left out and another is asked.
+    ///
+    /// # Errors
+    ///
+    /// If the request is refused, or no server is left.
+    pub(super) fn ask(&self, request: &Request) -> anyhow::Result<Value> {
+        loop {
+            let free = self.all.iter().enumerate();
+            let free = free.filter(|(_, server)| !server.is_lost.load(Ordering::Relaxed));
+            let fewest = free.min_by_key(|(_, server)| server.in_flight.load(Ordering::Relaxed));
+            let Some((index, server)) = fewest else {
+                return Err(anyhow!("none of {} servers is left", self.count()));
+            };
+            server.in_flight.fetch_add(1, Ordering::Relaxed);
+            let answer = self.ask_one(index, request);
+            server.in_flight.fetch_sub(1, Ordering::Relaxed);
+            match answer {
+                Ok(value) => return Ok(value),
+                // Another request has found it lost.
+                Err(Failure::Passing(_)) if server.is_lost.load(Ordering::Relaxed) => {}
+                Err(Failure::Passing(error)) if self.has_others(index) => self.lose(index, &error),
+                Err(Failure::Passing(error) | Failure::Full(error) | Failure::Lasting(error)) => {
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    /// Returns true if a server besides this one is not left out.
+    fn has_others(&self, index: usize) -> bool {
+        self.lost().iter().enumerate().any(|(other, lost)| other != index && !lost)
+    }
+
+    /// Leaves a server out and says so once.
+    pub(super) fn lose(&self, index: usize, error: &anyhow::Error) {
+        let server = &self.all[index];
+        if !server.is_lost.swap(true, Ordering::Relaxed) {
+            let url = &server.url;
+            self.tell(format!(
+                "{url} is left out until it answers; others are asked instead: {error:#}"
+            ));
+        }
+    }
+
+    /// Sends a request to one server until it is answered or has used all its retries; one that is left out is asked once, and taken
+    /// back if it answers.
+    pub(super) fn ask_one(&self, index: usize, request: &Request) -> Result<Value, Failure> {
+        let server = &self.all[index];
+        let was_lost = server.is_lost.load(Ordering::Relaxed);
+        let retries = if was_lost { 0 } else { self.retries };
+        let (mut pause, mut left, began) = (FIRST_PAUSE, retries, Instant::now());
+        let named = |error: anyhow::Error| error.context(format!("{}{}", server.url, request.path));
+        loop {
+            match self.client.send(&server.url, request) {
+                Ok(value) => {
+                    if was_lost && server.is_lost.swap(false, Ordering::Relaxed) {
+                        self.tell(format!("{} is back", server.url));
+                    }
+                    return Ok(value);
+                }
+                Err(Failure::Lasting(error)) => return Err(Failure::Lasting(named(error))),
+                Err(Failure::Full(error)) if began.elapsed() > self.wait => {
+                    return Err(Failure::Full(named(error)));
+                }
+                Err(Failure::Full(_)) => {}
+                Err(Failure::Passing(error)) if left == 0 => {
+                    let tries = format!("no answer in {} tries", retries + 1);
+                    return Err(Failure::Passing(named(error.context(tries))));
+                }
+                Err(Failure::Passing(_)) => left -= 1,
+            }
+            sleep(pause);
+            pause = (pause * 2).min(Duration::from_mins(1));
+        }
+    }
+
+    fn tell(&self, sentence: String) {
+        self.news.lock().unwrap_or_else(PoisonError::into_inner).push(sentence);
+    }
+}

@@ -1,0 +1,63 @@
+//! The responses of a later step, sampled by servers while the policy is updated.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use anyhow::{Context, anyhow};
+use ranks::DeviceMesh;
+
+use super::drawer::Drawer;
+use crate::training::rollout::{Engine, Rollout, SamplingPass, asked_share, gather};
+use crate::training::step_key::StepKey;
+
+/// A rollout that a thread waits for.
+#[derive(Debug)]
+pub(super) struct RolloutAhead {
+    /// The later step.
+    pub(super) key: StepKey,
+    /// Questions that were asked, over all ranks.
+    chosen: Vec<usize>,
+    /// Waits for this rank's responses.
+    thread: JoinHandle<anyhow::Result<Rollout>>,
+}
+
+impl RolloutAhead {
+    /// Asks the servers for responses to the `chosen` questions.
+    ///
+    /// # Errors
+    ///
+    /// If the system starts no thread.
+    pub(super) fn begin(
+        drawer: &Arc<Drawer>,
+        mesh: &DeviceMesh,
+        chosen: Vec<usize>,
+        key: StepKey,
+    ) -> anyhow::Result<Self> {
+        let share = asked_share(mesh, chosen.len());
+        let (drawer, asked) = (Arc::clone(drawer), chosen[share.clone()].to_vec());
+        let thread = std::thread::Builder::new().name(format!("rollout of step {}", key.step));
+        let thread = thread.spawn(move || {
+            let engine = drawer.engine.as_ref().context("no servers to ask ahead of a step")?;
+            let judge = drawer.rewarder.judge(drawer.run.config())?;
+            let engine = Engine::External(engine, drawer.decoding());
+            let pass = SamplingPass { engine, options: &drawer.options(), judge };
+            pass.answer(&drawer.prompts(&asked), key, share.start as u64, &|_| {})
+        })?;
+        Ok(Self { key, chosen, thread })
+    }
+
+    /// Waits for the responses of all ranks. Returns them with their questions; their sampling took the time of waiting.
+    ///
+    /// # Errors
+    ///
+    /// If sampling has failed; on every rank if on one.
+    pub(super) fn finish(self, mesh: &DeviceMesh) -> anyhow::Result<(Vec<usize>, Rollout)> {
+        let began = Instant::now();
+        let drawn = self.thread.join().unwrap_or_else(|_| Err(anyhow!("its thread has panicked")));
+        let mut rollout = gather(mesh, drawn)?;
+        rollout.generation_seconds = began.elapsed().as_secs_f64();
+        rollout.judging_seconds = 0.0;
+        Ok((self.chosen, rollout))
+    }
+}

@@ -1,0 +1,93 @@
+//! All that sampling takes besides the policy: questions, engine and rewards of a run.
+
+use std::sync::Arc;
+
+use decoder::generation::GenerationOptions;
+use decoder::model::Decoder;
+use question_data::prompt::Prompt;
+use training_run::config::Run;
+use training_run::dynamic_sampling::{Demand, SampledGroup};
+
+use super::questions::RunQuestions;
+use super::rewarder::Rewarder;
+use crate::training::engine::{ExternalEngine, ReplyDecoding};
+use crate::training::rollout::{Engine, QuestionGroup, Rollout, Sample};
+
+/// Questions, engine and rewards of a run; threads share them.
+#[derive(Debug)]
+pub(super) struct Drawer {
+    pub(super) run: Arc<Run>,
+    pub(super) questions: RunQuestions,
+    pub(super) rewarder: Rewarder,
+    /// Engine that samples in place of the policy.
+    pub(super) engine: Option<ExternalEngine>,
+    /// Size of the model's vocabulary.
+    pub(super) vocab_size: usize,
+}
+
+impl Drawer {
+    /// The groups that a step needs.
+    pub(super) fn demand(&self) -> Demand {
+        let config = self.run.config();
+        Demand {
+            settings: config.dynamic_sampling,
+            groups: config.rollout.prompts_per_step,
+            group_size: config.rollout.group_size,
+            staleness: config.rollout.staleness,
+        }
+    }
+
+    /// Options for sampling the groups of a step.
+    pub(super) fn options(&self) -> GenerationOptions {
+        let section = &self.run.config().rollout;
+        self.rewarder.text.options(section, section.group_size, section.sampling())
+    }
+
+    /// The prompts of the `chosen` questions.
+    pub(super) fn prompts(&self, chosen: &[usize]) -> Vec<&Prompt> {
+        chosen.iter().map(|&index| &self.questions.questions.prompts[index]).collect()
+    }
+
+    /// The engine that samples: `external`, or the model itself.
+    pub(super) fn sampled_by<'a>(
+        &'a self,
+        model: &'a Decoder,
+        external: Option<&'a ExternalEngine>,
+    ) -> Engine<'a> {
+        external.map_or(Engine::Own(model), |engine| Engine::External(engine, self.decoding()))
+    }
+
+    /// How the answers of servers become responses.
+    pub(super) fn decoding(&self) -> ReplyDecoding<'_> {
+        ReplyDecoding {
+            tokenizer: &self.rewarder.text.tokenizer,
+            stop: &self.run.config().rollout.stop,
+            vocab_size: self.vocab_size,
+        }
+    }
+
+    /// The groups of a rollout that the weights of `step` sampled, one for each of the `chosen` questions.
+    pub(super) fn groups(
+        &self,
+        step: u64,
+        chosen: &[usize],
+        rollout: &Rollout,
+    ) -> Vec<SampledGroup<QuestionGroup>> {
+        let groups = chosen.iter().zip(rollout.samples.chunks(self.demand().group_size));
+        groups.map(|(&question, samples)| self.group(step, question, samples)).collect()
+    }
+
+    fn group(&self, step: u64, question: usize, samples: &[Sample]) -> SampledGroup<QuestionGroup> {
+        // Rewards of the verdicts alone: a length penalty says nothing about the question.
+        let earned = self.run.config().reward.values;
+        let is_own = self.rewarder.custom_reward.is_some();
+        let worth =
+            |sample: &Sample| if is_own { sample.reward } else { earned.of(&sample.verdict) };
+        SampledGroup {
+            rewards: samples.iter().map(worth).collect(),
+            right: samples.iter().filter(|sample| sample.verdict.is_right()).count(),
+            sampled_at: step,
+            responses: QuestionGroup { question, samples: samples.to_vec() },
+        }
+    }
+}
