@@ -134,9 +134,9 @@ class Run:
             self.command(), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
 
-    def train(self, ranks: int = 1) -> str:
+    def train(self, *more: str, ranks: int = 1) -> str:
         """What a run that succeeds prints."""
-        command = self.command()
+        command = [*self.command(), *more]
         if ranks > 1:
             launch = f"launch --processes {ranks} --master-port {free_port()} --".split()
             command = [TRAINER, *launch, *command]
@@ -262,6 +262,23 @@ class VllmEngine(unittest.TestCase):
         run = Run(self.folder, model, [server])
         with self.assertRaisesRegex(AssertionError, "weights of step 2.* it still serves some"):
             run.train()
+
+    def test_responses_in_flight_go_on_over_a_reload(self) -> None:
+        settings = ["rollout.staleness=2", "rollout.servers.in_flight=continue"]
+        # Some responses are long enough to be drawn by two versions of the weights.
+        settings += ["rollout.max_response_tokens=120", "training.micro_batch_tokens=512"]
+        settings += ["training.steps=8", "optimizer.learning_rate=1e-4", "checkpoint.every=0"]
+        run = Run(self.folder, self.model, [self.server], *settings, "evaluation.every=0")
+        run.train("--save-rollouts", str(run.root / "rollouts"))
+        drawn = []
+        for file in (run.root / "rollouts").iterdir():
+            for row in map(json.loads, file.read_text().splitlines()):
+                for sample in row.get("responses", {}).get("samples", []):
+                    self.assertEqual(len(sample["versions"]), len(sample["sequence"]["response"]))
+                    self.assertEqual(sample["versions"], sorted(sample["versions"]))
+                    drawn.append(len(set(sample["versions"])))
+        self.assertEqual(len(drawn), 8 * 12)
+        self.assertGreater(max(drawn), 1, "no response went on over a reload")
 
     def test_kills_of_trainer_and_servers_lose_nothing(self) -> None:
         steps, kills, chance = 400, 30, random.Random(7)

@@ -342,6 +342,7 @@ mod tests {
     fn prompts_that_are_solved_in_half_of_their_responses_are_easy() {
         let how = || How { rung: Rung::Spelling, response: None, ground_truth: None };
         let sample = |right: bool| Sample {
+            versions: Vec::new(),
             sequence: Sequence::new(vec![1], vec![2]),
             rollout_log_prob: vec![-1.0],
             truncated: false,

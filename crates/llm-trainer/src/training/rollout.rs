@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use training_run::partition::run_of;
 
 use super::custom_reward::RewardInput;
-use super::engine::{ExternalEngine, ReplyDecoding};
+use super::engine::{Drawn, ExternalEngine, ReplyDecoding};
 use super::grading::{Graded, Grader, Places, RateOfProgress};
 pub use super::judge::Judge;
 use super::sequence::Sequence;
@@ -36,6 +36,9 @@ pub struct Sample {
     pub verdict: Verdict,
     /// Reward of the response.
     pub reward: f64,
+    /// Number of optimiser steps of the weights that drew each token, where servers drew them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub versions: Vec<u64>,
 }
 
 impl Sample {
@@ -146,7 +149,7 @@ impl SamplingPass<'_> {
             .collect::<anyhow::Result<Vec<GroundTruth>>>()?;
         let places: Places =
             std::iter::repeat_with(OnceLock::new).take(prompts.len() * options.samples).collect();
-        let (mut generation_seconds, mut retokenised) = (0.0, 0);
+        let (mut generation_seconds, mut drawn) = (0.0, Drawn::default());
         in_scope(judge.pool, |scope| {
             let progress = RateOfProgress::new(tell);
             let mut grader = Grader { scope, judge, truths: &truths, places: &places, progress };
@@ -155,13 +158,17 @@ impl SamplingPass<'_> {
                     .map_err(anyhow::Error::from),
                 Engine::External(engine, wanted) => engine
                     .generate_each(&requests, options, wanted, &mut grader)
-                    .map(|count| retokenised = count),
+                    .map(|told| drawn = told),
             };
             generation_seconds = started.elapsed().as_secs_f64();
             outcome
         })?;
         let judging_seconds = started.elapsed().as_secs_f64() - generation_seconds;
-        let samples = self.rewarded(prompts, places)?;
+        let mut samples = self.rewarded(prompts, places)?;
+        for (sample, versions) in samples.iter_mut().zip(drawn.versions) {
+            sample.versions = versions;
+        }
+        let retokenised = drawn.retokenised;
         Ok(Rollout { samples, generation_seconds, judging_seconds, retokenised })
     }
 
@@ -198,6 +205,7 @@ impl SamplingPass<'_> {
                 rollout_log_prob: response.log_prob,
                 text,
                 verdict,
+                versions: Vec::new(),
             }
         };
         Ok(graded.into_iter().zip(rewards).enumerate().map(sample).collect())

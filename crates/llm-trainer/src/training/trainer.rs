@@ -167,11 +167,20 @@ impl Trainer {
         let sums = self.update(&plan, &scored, &mut record)?;
 
         // Wait for a later step's responses, if there are any to wait for.
-        self.sampler.finish_ahead(&mut record)?;
+        self.finish_ahead(record.step, &mut record)?;
 
         // Record: metrics, controllers, and an evaluation and a checkpoint if they are due.
         let selected = Selected { chosen: &plan.chosen, tokens: &sums.selected };
         self.record(&scored, &sums, selected, record, &phase)
+    }
+
+    /// Waits for the next step's responses, and before a checkpoint for those of all later steps.
+    fn finish_ahead(&mut self, step: u64, record: &mut StepRecord) -> anyhow::Result<()> {
+        let last = if self.run.saves_at(step) { u64::MAX } else { step + 1 };
+        for rollout in self.sampler.finish_ahead(last)? {
+            record.timings.add_rollout(&rollout, true);
+        }
+        Ok(())
     }
 
     fn sample(
@@ -202,8 +211,10 @@ impl Trainer {
             .with_sampling_steps(&sampled_at, step)
             .with_correction(self.config().rollout.correction())?;
         if self.config().rollout.staleness > 0 {
-            let steps: u64 = sampled_at.iter().map(|sampled_at| step - sampled_at).sum();
-            let mean = steps as f64 / sampled_at.len() as f64;
+            let versions = || scored.samples.iter().flat_map(|sample| &sample.versions);
+            let since: u64 =
+                versions().map(|version| self.state.updates.saturating_sub(*version)).sum();
+            let mean = since as f64 / versions().count() as f64;
             record.metrics.insert(metric!("rollout/staleness"), mean);
         }
         let entropy_at_1 = self.policy.entropy_at_temperature_1(&scored)?;
@@ -314,7 +325,8 @@ impl Trainer {
     /// # Errors
     ///
     /// If a write fails; the latest checkpoint is then the previous one.
-    pub fn save_now(&self) -> anyhow::Result<()> {
+    pub fn save_now(&mut self) -> anyhow::Result<()> {
+        self.sampler.finish_ahead(u64::MAX)?;
         let latest = self.recorder.directory.latest_checkpoint()?;
         let latest = latest.map_or(0, |checkpoint| checkpoint.step);
         // All ranks are asked: a folder shared over a network may look older to some.

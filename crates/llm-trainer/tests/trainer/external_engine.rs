@@ -3,6 +3,7 @@
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Output;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 use workspace_tests::processes::Port;
@@ -107,6 +108,16 @@ fn an_engine_that_cannot_be_used_is_named() {
         ("openai", &["lora={}"][..], "how others load an adapter is not known"),
         ("openai", &["rollout.servers.reload_body='{}'"][..], "JSON in which a text holds {path}"),
         ("vllm", &["rollout.servers.concurrency=0"][..], "`rollout.servers.concurrency` is 0"),
+        (
+            "llm-trainer",
+            &["rollout.servers.in_flight=continue", "rollout.staleness=2"][..],
+            "or rollout.engine = \"vllm\" and rollout.staleness at least 2",
+        ),
+        (
+            "vllm",
+            &["rollout.servers.sleeps=true", "rollout.staleness=1"][..],
+            "and rollout.staleness = 0",
+        ),
         ("own", &[][..], "expected the engine whose servers [rollout.servers] names"),
     ] {
         let folder = tempfile::tempdir().unwrap();
@@ -204,6 +215,14 @@ fn the_prompts_of_a_server_that_dies_are_asked_elsewhere() {
     assert!(text.contains(&format!("{dying} is left out until it answers")), "{text}");
     assert!(text.contains(&format!("{dying} is back")), "each step tries it again: {text}");
     assert_eq!(comparable_metrics(alone.path()), comparable_metrics(both.path()));
+    // One is not there from the start.
+    let (nobody, begun) = (Port::reserve(), tempfile::tempdir().unwrap());
+    let absent = format!("http://127.0.0.1:{}", nobody.number());
+    let output = train_with("openai", begun.path(), &[&absent, &engine.server.url()], &more);
+    assert_success(&output);
+    let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert!(text.contains(&format!("{absent} is left out until it answers")), "{text}");
+    assert_eq!(comparable_metrics(alone.path()), comparable_metrics(begun.path()));
     // Nobody is left.
     let output =
         train_with("openai", both.path(), &[&dying], &[&more[..], &["name=again"]].concat());
@@ -252,6 +271,40 @@ fn a_server_that_ignores_a_reload_is_named_at_the_first_step_after_an_update() {
     assert!(text.contains("it serves another model or other weights"), "{text}");
 }
 
+/// It answers nothing while it sleeps but the request that wakes it.
+#[test]
+fn servers_sleep_while_the_policy_is_updated() {
+    let engine = Reloading::tiny();
+    let (address, asleep) = (engine.server.address.clone(), AtomicBool::new(false));
+    let url = serve(move |_, first, body| {
+        let asked = |path: &str| first.starts_with(&format!("POST {path}"));
+        if asked("/sleep") || asked("/wake_up") {
+            let was_asleep = asleep.fetch_xor(true, Ordering::Relaxed);
+            assert_eq!(was_asleep, asked("/wake_up"), "{first}");
+            return Some(("200 OK", json!({})));
+        }
+        assert!(!asleep.load(Ordering::Relaxed), "{first}");
+        Some(if asked("/reset_prefix_cache") {
+            ("200 OK", json!({"success": true}))
+        } else if asked("/collective_rpc") {
+            let asked: Value = serde_json::from_slice(body).expect("JSON");
+            let path = json!({"path": asked["kwargs"]["weights_path"]}).to_string();
+            passed_on(&address, "POST /v1/reload", path.as_bytes())
+        } else {
+            passed_on(&address, first, body)
+        })
+    });
+    let [plain, slept] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let more = ["rollout.servers.evaluations=true", engine.place.as_str(), "training.steps=2"];
+    let (ours, vllm) = (named("llm-trainer"), named("vllm"));
+    let (before, behind) = (at(&[&url]), at(&[&engine.server.url()]));
+    let settings = [&more[..], &[&ours, &behind]].concat();
+    assert_success(&train_process(plain.path(), &settings));
+    let settings = [&more[..], &[&vllm, &before, "rollout.servers.sleeps=true"]].concat();
+    assert_success(&train_process(slept.path(), &settings));
+    assert_eq!(comparable_metrics(plain.path()), comparable_metrics(slept.path()));
+}
+
 /// Every rank asks for its own prompts, and the weights are written once.
 #[test]
 fn the_servers_draw_for_many_ranks_as_for_one() {
@@ -281,7 +334,9 @@ fn a_run_ahead_trains_on_all_that_is_drawn_and_goes_on_bit_for_bit() {
     for staleness in [1.0, 2.0] {
         let ahead = with(&[&format!("rollout.staleness={staleness}")]);
         let steps = steps(ahead.path());
-        let expected: Vec<f64> = (0..4).map(|step| f64::min(f64::from(step), staleness)).collect();
+        // Two optimiser steps each.
+        let expected: Vec<f64> =
+            (0..4).map(|step| 2.0 * f64::min(f64::from(step), staleness)).collect();
         assert_eq!(column(&steps, "rollout/staleness"), expected);
         assert!(column(&steps, "rollout/staleness_kl")[1..].iter().all(|kl| kl.abs() > 0.0));
         // The loss's own ratio covers the steps between; nothing is corrected for them.

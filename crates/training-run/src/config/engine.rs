@@ -34,6 +34,17 @@ impl RolloutEngine {
     }
 }
 
+/// Requests that servers still answer when weights are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum InFlight {
+    /// They end first: one policy draws all tokens of a response.
+    #[default]
+    Finish,
+    /// They go on with the new weights; vLLM alone.
+    Continue,
+}
+
 /// `[rollout.servers]`: the processes of a [`RolloutEngine`] other than the trainer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -58,6 +69,12 @@ pub struct EngineServers {
     pub weights_directory: String,
     /// Let the servers sample evaluations too.
     pub evaluations: bool,
+    /// Requests that are not answered when weights are sent: `"finish"` waits for them, `"continue"`
+    /// (vLLM, with `rollout.staleness` of 2 or more) draws their further tokens with the new ones.
+    pub in_flight: InFlight,
+    /// Let the servers release their memory while the trainer uses the same devices: vLLM with
+    /// `--enable-sleep-mode`, `SGLang` with `--enable-memory-saver`.
+    pub sleeps: bool,
     /// `"openai"`: path of the request that makes a server load weights.
     pub reload_path: String,
     /// `"openai"`: body of that request, JSON in which `{path}` stands for the weights' directory.
@@ -74,6 +91,8 @@ impl Default for EngineServers {
             retries: 3,
             weights_directory: String::new(),
             evaluations: false,
+            in_flight: InFlight::default(),
+            sleeps: false,
             reload_path: "/v1/reload".to_owned(),
             reload_body: r#"{"path": "{path}"}"#.to_owned(),
         }
@@ -92,6 +111,7 @@ impl EngineServers {
     pub(super) fn problems(
         &self,
         engine: RolloutEngine,
+        staleness: u64,
         truncates: bool,
         has_adapter: bool,
     ) -> Vec<Problem> {
@@ -122,6 +142,15 @@ impl EngineServers {
         let body = format!("{:?}", self.reload_body);
         require(fits, &named("reload_body"), body, "JSON in which a text holds {path}");
         let chosen = format!("{:?}", engine.name());
+        let continues = self.in_flight == InFlight::Continue;
+        let fits = !continues || (engine == RolloutEngine::Vllm && staleness > 1);
+        let expected = "\"finish\", or rollout.engine = \"vllm\" and rollout.staleness at least 2";
+        require(fits, &named("in_flight"), "\"continue\"".to_owned(), expected);
+        let can_sleep = matches!(engine, RolloutEngine::Vllm | RolloutEngine::Sglang);
+        let fits = !self.sleeps || (can_sleep && staleness == 0);
+        let expected =
+            "false, or rollout.engine = \"vllm\" or \"sglang\" and rollout.staleness = 0";
+        require(fits, &named("sleeps"), "true".to_owned(), expected);
         if engine == RolloutEngine::Own {
             let expected = "the engine whose servers [rollout.servers] names";
             require(*self == Self::default(), "rollout.engine", chosen, expected);

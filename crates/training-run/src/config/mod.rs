@@ -30,7 +30,7 @@ mod verl;
 
 pub use batch_arithmetic::BatchArithmetic;
 pub use control::{GuardAction, GuardSection, KlPlacement, ReferenceKl};
-pub use engine::{EngineServers, RolloutEngine};
+pub use engine::{EngineServers, InFlight, RolloutEngine};
 pub use error::ConfigError;
 pub use field::{Field, fields};
 pub use model_files::device::Device;

@@ -162,7 +162,8 @@ impl RunConfig {
         problems.0.extend(self.lora.iter().filter_map(LoraSection::problem));
         let (rollout, has_adapter) = (&self.rollout, self.lora.is_some());
         let truncates = rollout.sampling().truncates();
-        problems.0.extend(rollout.servers.problems(rollout.engine, truncates, has_adapter));
+        let (engine, staleness) = (rollout.engine, rollout.staleness);
+        problems.0.extend(rollout.servers.problems(engine, staleness, truncates, has_adapter));
         problems.0.extend(self.reward.code.problem(self.reward.kinds().run_programs()));
         problems.0.extend(self.reward.custom.iter().filter_map(RewardProgram::problem));
         problems.0.extend(self.reward.overlong.problems(self.rollout.max_response_tokens));

@@ -99,7 +99,7 @@ pub const METRICS: &[Metric] = &[
     row(
         "rollout/staleness",
         "1",
-        "With rollout.staleness: mean number of steps by which the policy has moved on since it sampled a group.",
+        "With rollout.staleness: mean over response tokens of the optimiser steps since the weights that drew the token.",
     ),
     row(
         "rollout/staleness_kl",

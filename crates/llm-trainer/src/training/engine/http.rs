@@ -1,7 +1,7 @@
 //! One request to a server, without a retry.
 
 use std::fmt::Display;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::time::Duration;
 
 use anyhow::anyhow;
@@ -38,6 +38,10 @@ pub(super) enum Failure {
     Lasting(anyhow::Error),
 }
 
+fn passing(error: &dyn Display) -> Failure {
+    Failure::Passing(anyhow!("{error}"))
+}
+
 /// A client for servers of the local network.
 #[derive(Debug)]
 pub(super) struct Client(ureq::Agent);
@@ -57,20 +61,51 @@ impl Client {
 
     /// Sends a request; text that is no JSON is returned as a string.
     pub(super) fn send(&self, url: &str, request: &Request) -> Result<Value, Failure> {
-        let passing = |error: &dyn Display| Failure::Passing(anyhow!("{error}"));
+        let mut text = String::new();
+        self.body(url, request)?.read_to_string(&mut text).map_err(|error| passing(&error))?;
+        Ok(serde_json::from_str(&text).unwrap_or(Value::String(text)))
+    }
+
+    /// Sends a request whose answer is a stream of events, and passes each on as it arrives.
+    pub(super) fn stream(
+        &self,
+        url: &str,
+        request: &Request,
+        mut tell: impl FnMut(Value),
+    ) -> Result<(), Failure> {
+        for line in BufReader::new(self.body(url, request)?).lines() {
+            let line = line.map_err(|error| passing(&error))?;
+            match line.strip_prefix("data: ") {
+                None => {}
+                Some("[DONE]") => return Ok(()),
+                Some(event) => {
+                    let event: Value =
+                        serde_json::from_str(event).map_err(|error| passing(&error))?;
+                    if let Some(error) = event.get("error") {
+                        return Err(passing(error));
+                    }
+                    tell(event);
+                }
+            }
+        }
+        Err(passing(&"the answer breaks off"))
+    }
+
+    /// The body of the answer to a request.
+    fn body(&self, url: &str, request: &Request) -> Result<impl Read + use<>, Failure> {
         let url = format!("{url}{}", request.path);
         let sent = match &request.body {
             None => self.0.get(&url).call(),
             Some(body) => self.0.post(&url).content_type("application/json").send(body.to_string()),
         };
-        let mut response = sent.map_err(|error| passing(&error))?;
+        let response = sent.map_err(|error| passing(&error))?;
         let status = response.status();
-        let mut text = String::new();
-        let read = response.body_mut().as_reader().take(LONGEST_ANSWER).read_to_string(&mut text);
-        read.map_err(|error| passing(&error))?;
+        let mut body = response.into_body().into_reader().take(LONGEST_ANSWER);
         if status.is_success() {
-            return Ok(serde_json::from_str(&text).unwrap_or(Value::String(text)));
+            return Ok(body);
         }
+        let mut text = String::new();
+        body.read_to_string(&mut text).map_err(|error| passing(&error))?;
         let excerpt: String = text.chars().take(300).collect();
         let error = anyhow!("status {status}: {excerpt}");
         Err(match status.as_u16() {

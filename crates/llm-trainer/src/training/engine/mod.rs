@@ -11,19 +11,19 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use decoder::generation::{Finish, Generated, GenerationOptions, Listener, PromptRequest, Tally};
 use decoder::model::Decoder;
 use ranks::DeviceMesh;
 use serde_json::Value;
-use training_run::config::{EngineServers, RolloutEngine};
+use training_run::config::{EngineServers, InFlight, RolloutEngine};
 
 use super::policy_pass::PolicyPass;
 use super::sequence::Sequence;
 use http::{Failure, Request};
 use probe::Reading;
 pub use reply::ReplyDecoding;
-use reply::prompt_log_probs;
+use reply::{assembled, prompt_log_probs};
 use requests::Requests;
 use servers::Servers;
 
@@ -47,6 +47,17 @@ struct Served {
     version: Option<u64>,
     /// Readings of each server at its last reload.
     readings: Vec<Option<Reading>>,
+    /// True if the servers have released their memory.
+    sleeps: bool,
+}
+
+/// Facts about drawn responses beside their tokens.
+#[derive(Debug, Clone, Default)]
+pub struct Drawn {
+    /// Number of responses without token ids whose text encodes to another number of tokens than was sampled.
+    pub retokenised: usize,
+    /// Version of the weights that drew each token, of each response in the order of prompts and samples.
+    pub versions: Vec<Vec<u64>>,
 }
 
 impl ExternalEngine {
@@ -54,7 +65,7 @@ impl ExternalEngine {
     ///
     /// # Errors
     ///
-    /// If a server does not answer, or does not have the model that the settings name.
+    /// If no server answers, or one does not have the model that the settings name.
     pub fn connect(
         engine: RolloutEngine,
         settings: &EngineServers,
@@ -67,18 +78,22 @@ impl ExternalEngine {
             "" => run_directory.join("engine-weights"),
             given => PathBuf::from(given),
         };
-        let mut model = String::new();
-        for index in 0..servers.count() {
-            let models = answered(servers.ask_one(index, &Request::get("/v1/models")))?;
-            model = model_name(&models, &settings.model)
-                .with_context(|| servers.url(index).to_owned())?;
-        }
+        let model = first_model(&servers, &settings.model)?;
         let (first, rest) = probe.split_at(1);
         Ok(Self {
-            requests: Requests { engine, model, has_adapter },
+            requests: Requests {
+                engine,
+                model,
+                has_adapter,
+                streams: settings.in_flight == InFlight::Continue,
+            },
             folder: std::path::absolute(folder)?,
             probe: Sequence::new(first.to_vec(), rest.to_vec()),
-            served: Mutex::new(Served { version: None, readings: vec![None; servers.count()] }),
+            served: Mutex::new(Served {
+                version: None,
+                readings: vec![None; servers.count()],
+                sleeps: false,
+            }),
             settings: settings.clone(),
             servers,
         })
@@ -108,29 +123,70 @@ impl ExternalEngine {
         version: u64,
     ) -> anyhow::Result<()> {
         let mut served = self.served.lock().unwrap_or_else(PoisonError::into_inner);
+        if std::mem::take(&mut served.sleeps) {
+            let woken = self.tell_all(mesh, Some(self.requests.wake()));
+            mesh.run.agree("whether the servers are awake", woken)?;
+        }
         if served.version == Some(version) {
             return Ok(());
         }
         let model = pass.model;
         let is_first = mesh.run.is_first();
         let reading = PolicyPass { temperature: 1.0, ..*pass }.statistics(&[&self.probe]).log_prob;
-        let gathered = {
+        let loaded = {
             let _open = model.open_blocks();
             model.check_blocks()?;
             let gathered = model.group().map(|_| model.gather_full(is_first)).transpose()?;
             if is_first {
-                let loaded = self
-                    .write(gathered.as_ref().unwrap_or(model), tokenizer_source, version)
-                    .and_then(|folder| self.load(&folder, served.version))
-                    .and_then(|()| self.check(&reading, &mut served.readings));
-                loaded.map(|()| self.servers.lost())
+                self.write(gathered.as_ref().unwrap_or(model), tokenizer_source, version)
+                    .and_then(|folder| {
+                        self.tell_all(mesh, self.requests.pause())?;
+                        self.load(&folder, served.version)
+                    })
+                    .map(|()| self.servers.lost())
             } else {
                 Ok(Vec::new())
             }
         };
-        let told = mesh.run.gather_ok("whether the servers have the weights", gathered)?;
+        let told = mesh.run.gather_ok("whether the servers have the weights", loaded)?;
         self.servers.set_lost(&told[0]);
+        // Tokens that arrive from now on are drawn by these.
+        self.servers.set_version(version);
         served.version = Some(version);
+        let readings = &mut served.readings;
+        let checked = self
+            .tell_all(mesh, self.requests.resume())
+            .and_then(|()| if is_first { self.check(&reading, readings) } else { Ok(()) });
+        mesh.run.agree("whether the servers use the weights", checked)
+    }
+
+    /// Makes the servers release their memory, if the settings say so; every rank calls it once all have their responses.
+    ///
+    /// # Errors
+    ///
+    /// If a server refuses; on every rank.
+    pub fn rest(&self, mesh: &DeviceMesh) -> anyhow::Result<()> {
+        if !self.settings.sleeps {
+            return Ok(());
+        }
+        let mut served = self.served.lock().unwrap_or_else(PoisonError::into_inner);
+        served.sleeps = true;
+        let asleep = self.tell_all(mesh, Some(self.requests.sleep()));
+        mesh.run.agree("whether the servers sleep", asleep)
+    }
+
+    /// Sends a request to every server, from the first rank; one that does not answer is left out.
+    fn tell_all(&self, mesh: &DeviceMesh, request: Option<Request>) -> anyhow::Result<()> {
+        let Some(request) = request.filter(|_| mesh.run.is_first()) else { return Ok(()) };
+        for (index, is_lost) in self.servers.lost().into_iter().enumerate() {
+            match self.servers.ask_one(index, &request) {
+                Err(Failure::Lasting(error)) if !is_lost => return Err(error),
+                Err(Failure::Passing(error) | Failure::Full(error)) => {
+                    self.servers.lose(index, &error);
+                }
+                Ok(_) | Err(Failure::Lasting(_)) => {}
+            }
+        }
         Ok(())
     }
 
@@ -187,7 +243,7 @@ impl ExternalEngine {
             };
             if step.succeeds.is_some_and(|field| answer[field] != true) {
                 let (url, path) = (self.servers.url(index), &step.request.path);
-                let error = anyhow::anyhow!("{url}{path}: answers {answer}");
+                let error = anyhow!("{url}{path}: answers {answer}");
                 return Err(Failure::Lasting(error));
             }
         }
@@ -206,7 +262,15 @@ impl ExternalEngine {
                 continue;
             }
             let url = self.servers.url(index).to_owned();
-            let answer = answered(self.servers.ask_one(index, &request))?;
+            let answer = match self.servers.ask_one(index, &request) {
+                Ok(answer) => answer,
+                Err(Failure::Lasting(error)) => return Err(error),
+                Err(Failure::Passing(error) | Failure::Full(error)) => {
+                    readings[index] = None;
+                    self.servers.lose(index, &error);
+                    continue;
+                }
+            };
             let server = prompt_log_probs(&answer, tokens.len()).with_context(|| url.clone())?;
             let now = Reading { trainer: trainer.to_vec(), server };
             probe::check(readings[index].as_ref(), &now).with_context(|| url.clone())?;
@@ -215,9 +279,8 @@ impl ExternalEngine {
         Ok(())
     }
 
-    /// Samples responses like [`generate_each`](decoder::generation::generate_each), by the servers. Returns the number of
-    /// responses without token ids whose text encodes to another number of tokens than was sampled. Their tokens all get the
-    /// mean log-probability.
+    /// Samples responses like [`generate_each`](decoder::generation::generate_each), by the servers. Tokens that had
+    /// to be guessed all get the mean log-probability.
     ///
     /// # Errors
     ///
@@ -228,10 +291,10 @@ impl ExternalEngine {
         options: &GenerationOptions,
         decoding: ReplyDecoding<'_>,
         listener: &mut dyn Listener,
-    ) -> anyhow::Result<usize> {
+    ) -> anyhow::Result<Drawn> {
         let (next, ended) = (AtomicUsize::new(0), AtomicBool::new(false));
         let mut tally = Tally { total: prompts.len() * options.samples, ..Tally::default() };
-        let mut retokenised = 0;
+        let mut drawn = Drawn { retokenised: 0, versions: vec![Vec::new(); tally.total] };
         let at_once = self.settings.concurrency.saturating_mul(self.servers.count());
         std::thread::scope(|scope| {
             let (sender, answers) = channel();
@@ -252,12 +315,15 @@ impl ExternalEngine {
             }
             drop(sender);
             let heard = answers.into_iter().try_for_each(|(index, answer)| {
-                for (sample, (response, was_retokenised)) in answer?.into_iter().enumerate() {
-                    retokenised += usize::from(was_retokenised);
+                let (responses, versions) = answer?;
+                for (sample, (response, is_guess)) in responses.into_iter().enumerate() {
+                    let place = index * options.samples + sample;
+                    drawn.retokenised += usize::from(is_guess);
+                    drawn.versions[place] = versions.of(sample, response.token_ids.len());
                     tally.finished += 1;
                     tally.truncated += usize::from(response.finish == Finish::Length);
                     tally.tokens += response.token_ids.len();
-                    listener.finished(index * options.samples + sample, response);
+                    listener.finished(place, response);
                 }
                 listener.progress(&tally);
                 anyhow::Ok(())
@@ -266,7 +332,7 @@ impl ExternalEngine {
             ended.store(true, Ordering::Relaxed);
             heard
         })?;
-        Ok(retokenised)
+        Ok(drawn)
     }
 
     /// The responses to one prompt, each with a flag: true if its tokens had to be guessed.
@@ -275,17 +341,52 @@ impl ExternalEngine {
         prompt: PromptRequest<'_>,
         options: &GenerationOptions,
         decoding: ReplyDecoding<'_>,
-    ) -> anyhow::Result<Vec<(Generated, bool)>> {
+    ) -> anyhow::Result<(Vec<(Generated, bool)>, Versions)> {
         let request = self.requests.responses(prompt, options, decoding.stop);
-        self.requests.read_responses(&self.servers.ask(&request)?, options, decoding)
+        let (answer, versions) = if self.requests.streams {
+            let (answer, versions) = assembled(&self.servers.ask_for_stream(&request)?)?;
+            (answer, Versions::EachToken(versions))
+        } else {
+            let (answer, version) = self.servers.ask(&request)?;
+            (answer, Versions::One(version))
+        };
+        Ok((self.requests.read_responses(&answer, options, decoding)?, versions))
     }
 }
 
-/// The answer, or its reason.
-fn answered(answer: Result<Value, Failure>) -> anyhow::Result<Value> {
-    answer.map_err(|failure| match failure {
-        Failure::Full(error) | Failure::Passing(error) | Failure::Lasting(error) => error,
-    })
+/// Versions of the weights that drew the responses to a prompt.
+enum Versions {
+    One(u64),
+    EachToken(Vec<Vec<u64>>),
+}
+
+impl Versions {
+    /// Those of each token of a response of `count` tokens.
+    fn of(&self, sample: usize, count: usize) -> Vec<u64> {
+        match self {
+            Self::One(version) => vec![*version; count],
+            Self::EachToken(all) => all[sample].clone(),
+        }
+    }
+}
+
+/// The model that every server has; one that does not answer is left out.
+fn first_model(servers: &Servers, wanted: &str) -> anyhow::Result<String> {
+    let (mut model, mut reason) = (None, None);
+    for index in 0..servers.count() {
+        match servers.ask_one(index, &Request::get("/v1/models")) {
+            Ok(models) => {
+                let name = model_name(&models, wanted);
+                model = Some(name.with_context(|| servers.url(index).to_owned())?);
+            }
+            Err(Failure::Lasting(error)) => return Err(error),
+            Err(Failure::Full(error) | Failure::Passing(error)) => {
+                servers.lose(index, &error);
+                reason = Some(error);
+            }
+        }
+    }
+    model.ok_or_else(|| reason.unwrap_or_else(|| anyhow!("rollout.servers.urls names no server")))
 }
 
 /// The `wanted` one of the models, or the first if that is empty.

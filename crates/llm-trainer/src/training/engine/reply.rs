@@ -3,7 +3,7 @@
 use anyhow::{Context, bail, ensure};
 use decoder::generation::{Finish, Generated, GenerationOptions};
 use model_files::text_tokenizer::TextTokenizer;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Longest text of a token, in bytes: several times that of the vocabularies in use.
@@ -26,12 +26,12 @@ pub struct ReplyDecoding<'a> {
     pub vocab_size: usize,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 struct Answer {
     choices: Vec<Choice>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 struct Choice {
     index: usize,
     text: String,
@@ -40,7 +40,7 @@ struct Choice {
     token_ids: Option<Vec<u32>>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 struct LogProbs {
     token_logprobs: Vec<Option<f64>>,
 }
@@ -61,6 +61,44 @@ pub(super) fn completions(
         bail!("a response has index {}, expected {expected}", choice.index);
     }
     choices.into_iter().map(|choice| generated(choice, options, decoding)).collect()
+}
+
+/// Puts the events of a stream together to the answer without one, with the version of the weights that drew each token of each
+/// choice.
+pub(super) fn assembled(events: &[(Value, u64)]) -> anyhow::Result<(Value, Vec<Vec<u64>>)> {
+    let mut choices: Vec<(Choice, Vec<u64>)> = Vec::new();
+    for (event, version) in events {
+        let told = Answer::deserialize(event).context("the engine's event is no completion")?;
+        for part in told.choices {
+            let index = part.index;
+            let count = part.logprobs.as_ref().map_or(0, |told| told.token_logprobs.len());
+            let place = choices.iter().position(|(choice, _)| choice.index == index);
+            let place = place.unwrap_or(choices.len());
+            match choices.get_mut(place) {
+                Some((choice, _)) => choice.extend(part),
+                None => choices.push((part, Vec::new())),
+            }
+            choices[place].1.extend(std::iter::repeat_n(*version, count));
+        }
+    }
+    choices.sort_by_key(|(choice, _)| choice.index);
+    let (choices, versions): (Vec<Choice>, _) = choices.into_iter().unzip();
+    Ok((serde_json::to_value(Answer { choices })?, versions))
+}
+
+impl Choice {
+    /// Appends the next part of a streamed choice.
+    fn extend(&mut self, part: Self) {
+        self.text += &part.text;
+        self.finish_reason = part.finish_reason.or(self.finish_reason.take());
+        if let Some(more) = part.logprobs {
+            let log_probs = self.logprobs.get_or_insert(LogProbs { token_logprobs: Vec::new() });
+            log_probs.token_logprobs.extend(more.token_logprobs);
+        }
+        if let Some(more) = part.token_ids {
+            self.token_ids.get_or_insert_default().extend(more);
+        }
+    }
 }
 
 /// A response of `SGLang`'s `/generate`.
@@ -290,6 +328,32 @@ mod tests {
             "finish_reason": "length", "token_ids": [252], "prompt_token_ids": [20, 21, 22]}]});
         let told = prompt_log_probs(&scored, 3).unwrap();
         assert_eq!(told, [-8.476_910_591_125_488, -8.542_570_114_135_742]);
+    }
+
+    /// Chunks as vLLM 0.32 streams them; two versions of the weights have drawn the first choice.
+    #[test]
+    fn a_stream_is_the_answer_without_one() {
+        let chunk = |index: usize, ids: &[u32], log_probs: &[f64], end: Option<&str>| {
+            json!({"id": "c", "choices": [{"index": index, "text": "x", "finish_reason": end, "stop_reason": null,
+                "logprobs": {"token_logprobs": log_probs}, "token_ids": ids}], "usage": null})
+        };
+        let events = [
+            (chunk(0, &[5], &[-0.5], None), 3),
+            (chunk(1, &[6], &[-1.5], None), 3),
+            (chunk(0, &[7, 8], &[-0.25, -2.5], Some("length")), 5),
+            (chunk(1, &[0], &[-0.125], Some("stop")), 3),
+            (json!({"id": "c", "choices": [], "usage": {"total_tokens": 9}}), 5),
+        ];
+        let (answer, versions) = assembled(&events).unwrap();
+        let stops = GenerationOptions { stop_ids: vec![0], ..options(2) };
+        let told = completions(&answer, &stops, decoding()).unwrap();
+        assert_eq!((&told[0].0.token_ids[..], told[0].0.finish), (&[5, 7, 8][..], Finish::Length));
+        assert_eq!(
+            (&told[1].0.log_prob[..], told[1].0.finish),
+            (&[-1.5, -0.125][..], Finish::Stop)
+        );
+        assert_eq!(versions, [vec![3, 5, 5], vec![3, 3]]);
+        assembled(&[(json!({"choices": [{}]}), 0)]).unwrap_err();
     }
 
     /// Fields as `SGLang` 0.5 documents them: `input_ids` in, pairs of log-probability and token out.

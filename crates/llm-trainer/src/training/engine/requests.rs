@@ -19,6 +19,8 @@ pub(super) struct Requests {
     pub(super) model: String,
     /// True if the weights that are sent are those of an adapter.
     pub(super) has_adapter: bool,
+    /// True if responses are streamed, and go on while weights are loaded.
+    pub(super) streams: bool,
 }
 
 /// A request that is part of a reload.
@@ -69,6 +71,7 @@ impl Requests {
             "stop_token_ids": options.stop_ids,
             "logprobs": log_probs,
             "return_token_ids": true,
+            "stream": self.streams,
         });
         Request::post("/v1/completions", body)
     }
@@ -145,8 +148,13 @@ impl Requests {
                     let body = json!({ "method": "reload_weights", "kwargs": kwargs });
                     step("/collective_rpc", body, None)
                 };
-                // Keys and values of prompts under the former weights.
-                vec![load, step("/reset_prefix_cache", json!({}), Some("success"))]
+                // Keys and values under the former weights; running requests compute theirs again.
+                let cache = if self.streams {
+                    "/reset_prefix_cache?reset_running_requests=true"
+                } else {
+                    "/reset_prefix_cache"
+                };
+                vec![load, step(cache, json!({}), Some("success"))]
             }
             (RolloutEngine::Sglang, false) => {
                 vec![step(
@@ -164,6 +172,32 @@ impl Requests {
                     step("/load_lora_adapter", body, Some("success")),
                 ]
             }
+        }
+    }
+
+    /// Stops drawing before weights are loaded, where requests go on over a reload.
+    pub(super) fn pause(&self) -> Option<Request> {
+        self.streams.then(|| Request::post("/pause?mode=keep", json!({})))
+    }
+
+    /// Draws on after [`pause`](Self::pause).
+    pub(super) fn resume(&self) -> Option<Request> {
+        self.streams.then(|| Request::post("/resume", json!({})))
+    }
+
+    /// Makes a server release its memory.
+    pub(super) fn sleep(&self) -> Request {
+        match self.engine {
+            RolloutEngine::Sglang => Request::post("/release_memory_occupation", json!({})),
+            _ => Request::post("/sleep?level=1", json!({})),
+        }
+    }
+
+    /// Makes a server take its memory again after [`sleep`](Self::sleep).
+    pub(super) fn wake(&self) -> Request {
+        match self.engine {
+            RolloutEngine::Sglang => Request::post("/resume_memory_occupation", json!({})),
+            _ => Request::post("/wake_up", json!({})),
         }
     }
 
@@ -193,7 +227,7 @@ mod tests {
     use super::*;
 
     fn requests(engine: RolloutEngine, has_adapter: bool) -> Requests {
-        Requests { engine, model: "m".to_owned(), has_adapter }
+        Requests { engine, model: "m".to_owned(), has_adapter, streams: false }
     }
 
     /// Paths and bodies of a reload of `/w`.

@@ -1,6 +1,6 @@
 //! The servers of an engine: requests go to the one with the fewest, and one that does not answer is left out.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -31,6 +31,8 @@ struct Server {
     url: String,
     in_flight: AtomicUsize,
     is_lost: AtomicBool,
+    /// Version of its weights.
+    version: AtomicU64,
 }
 
 impl Servers {
@@ -40,6 +42,7 @@ impl Servers {
             url: url.clone(),
             in_flight: AtomicUsize::new(0),
             is_lost: AtomicBool::new(false),
+            version: AtomicU64::new(0),
         };
         Self {
             client: Client::new(wait),
@@ -75,12 +78,47 @@ impl Servers {
         }
     }
 
+    /// Notes the version of the weights that the servers have from now on.
+    pub(super) fn set_version(&self, version: u64) {
+        for server in &self.all {
+            server.version.store(version, Ordering::Relaxed);
+        }
+    }
+
     /// Sends a request to the server with the fewest in flight; if that one does not answer, it is left out and another is asked.
+    /// Returns the answer, and the version of the server's weights when it was asked.
     ///
     /// # Errors
     ///
     /// If the request is refused, or no server is left.
-    pub(super) fn ask(&self, request: &Request) -> anyhow::Result<Value> {
+    pub(super) fn ask(&self, request: &Request) -> anyhow::Result<(Value, u64)> {
+        self.dealt(|index| {
+            let version = self.all[index].version.load(Ordering::Relaxed);
+            self.ask_one(index, request).map(|answer| (answer, version))
+        })
+    }
+
+    /// Sends a request for a stream as [`ask`](Self::ask) does. Returns each event with the version of the server's weights when it
+    /// arrived.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`ask`](Self::ask).
+    pub(super) fn ask_for_stream(&self, request: &Request) -> anyhow::Result<Vec<(Value, u64)>> {
+        self.dealt(|index| {
+            let version = &self.all[index].version;
+            self.tried(index, &request.path, |client, url| {
+                let mut events = Vec::new();
+                client.stream(url, request, |event| {
+                    events.push((event, version.load(Ordering::Relaxed)));
+                })?;
+                Ok(events)
+            })
+        })
+    }
+
+    /// Asks the server with the fewest requests by `ask`, and another if that one does not answer.
+    fn dealt<T>(&self, ask: impl Fn(usize) -> Result<T, Failure>) -> anyhow::Result<T> {
         loop {
             let free = self.all.iter().enumerate();
             let free = free.filter(|(_, server)| !server.is_lost.load(Ordering::Relaxed));
@@ -89,7 +127,7 @@ impl Servers {
                 return Err(anyhow!("none of {} servers is left", self.count()));
             };
             server.in_flight.fetch_add(1, Ordering::Relaxed);
-            let answer = self.ask_one(index, request);
+            let answer = ask(index);
             server.in_flight.fetch_sub(1, Ordering::Relaxed);
             match answer {
                 Ok(value) => return Ok(value),
@@ -122,13 +160,22 @@ impl Servers {
     /// Sends a request to one server until it is answered or has used all its retries; one that is left out is asked once, and taken
     /// back if it answers.
     pub(super) fn ask_one(&self, index: usize, request: &Request) -> Result<Value, Failure> {
+        self.tried(index, &request.path, |client, url| client.send(url, request))
+    }
+
+    fn tried<T>(
+        &self,
+        index: usize,
+        path: &str,
+        send: impl Fn(&Client, &str) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
         let server = &self.all[index];
         let was_lost = server.is_lost.load(Ordering::Relaxed);
         let retries = if was_lost { 0 } else { self.retries };
         let (mut pause, mut left, began) = (FIRST_PAUSE, retries, Instant::now());
-        let named = |error: anyhow::Error| error.context(format!("{}{}", server.url, request.path));
+        let named = |error: anyhow::Error| error.context(format!("{}{path}", server.url));
         loop {
-            match self.client.send(&server.url, request) {
+            match send(&self.client, &server.url) {
                 Ok(value) => {
                     if was_lost && server.is_lost.swap(false, Ordering::Relaxed) {
                         self.tell(format!("{} is back", server.url));

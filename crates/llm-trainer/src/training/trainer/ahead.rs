@@ -16,6 +16,8 @@ use crate::training::step_key::StepKey;
 pub(super) struct RolloutAhead {
     /// The later step.
     pub(super) key: StepKey,
+    /// Step whose weights the servers had when they were asked.
+    pub(super) asked_at: u64,
     /// Questions that were asked, over all ranks.
     chosen: Vec<usize>,
     /// Waits for this rank's responses.
@@ -33,6 +35,7 @@ impl RolloutAhead {
         mesh: &DeviceMesh,
         chosen: Vec<usize>,
         key: StepKey,
+        asked_at: u64,
     ) -> anyhow::Result<Self> {
         let share = asked_share(mesh, chosen.len());
         let (drawer, asked) = (Arc::clone(drawer), chosen[share.clone()].to_vec());
@@ -44,7 +47,7 @@ impl RolloutAhead {
             let pass = SamplingPass { engine, options: &drawer.options(), judge };
             pass.answer(&drawer.prompts(&asked), key, share.start as u64, &|_| {})
         })?;
-        Ok(Self { key, chosen, thread })
+        Ok(Self { key, asked_at, chosen, thread })
     }
 
     /// Waits for the responses of all ranks. Returns them with their questions; their sampling took the time of waiting.

@@ -52,6 +52,9 @@ impl Sampler {
             .roll_out(&self.mesh, &prompts, key, 0, &tell)
             .with_context(|| format!("evaluation after step {step}"))?
             .samples;
+        if let Some(engine) = external {
+            engine.rest(&self.mesh)?;
+        }
         let mut sources: Vec<&str> = prompts.iter().map(|p| p.question.source.as_str()).collect();
         sources.sort_unstable();
         sources.dedup();

@@ -1,9 +1,11 @@
 //! Samples and rewards the responses of a run, or replays them.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use anyhow::{Context, ensure};
 use question_data::question_order::QuestionOrder;
+use training_run::config::InFlight;
 use training_run::dynamic_sampling::{GroupSampler, NextBatch, SampledGroup, StepGroups};
 use training_run::saved_rollouts::{SavedRollouts, SavedStep};
 
@@ -12,7 +14,6 @@ use super::drawer::Drawer;
 use super::policy::Policy;
 use super::replay::{RolloutSource, fault_of};
 use super::step_record::StepRecord;
-use crate::training::engine::ExternalEngine;
 use crate::training::rollout::{QuestionGroup, Rollout, SamplingPass};
 use crate::training::step_key::StepKey;
 use decoder::generation::GenerationOptions;
@@ -28,7 +29,7 @@ pub(super) struct Sampler {
     /// Groups that wait for a later step.
     pub(super) waiting: GroupSampler<QuestionGroup>,
     /// Rollouts for later steps that are being sampled.
-    pub(super) ahead: Vec<RolloutAhead>,
+    pub(super) ahead: VecDeque<RolloutAhead>,
     pub(super) source: RolloutSource,
 }
 
@@ -101,7 +102,10 @@ impl Sampler {
         }
         let step_groups = waiting.finish_step(&demand)?;
         self.waiting = waiting;
-        record.warnings.extend(drawer.engine.iter().flat_map(ExternalEngine::news));
+        if let Some(engine) = &drawer.engine {
+            engine.rest(&self.mesh)?;
+            record.warnings.extend(engine.news());
+        }
         Ok(step_groups)
     }
 
@@ -133,31 +137,36 @@ impl Sampler {
             return Ok(());
         }
         let last = config.training.steps.min(step + config.rollout.staleness);
-        let next = step + 1 + self.waiting.batches_ahead() as u64;
+        let next = step + 1 + (self.waiting.batches_ahead() + self.ahead.len()) as u64;
         for later in next..=last {
             let count = self.waiting.prompts_ahead(later - step, &self.drawer.demand());
             let chosen = self.order.next_batch(count);
             let key = StepKey { seed: config.seed, step: later };
-            self.ahead.push(RolloutAhead::begin(&self.drawer, &self.mesh, chosen, key)?);
+            let ahead = RolloutAhead::begin(&self.drawer, &self.mesh, chosen, key, step)?;
+            self.ahead.push_back(ahead);
         }
         Ok(())
     }
 
-    /// Waits for the responses of later steps.
+    /// Waits for the responses of the steps up to `last`, and of all if requests end before weights are sent. Returns them as they
+    /// were sampled.
     ///
     /// # Errors
     ///
     /// If sampling has failed; on every rank if on one.
-    pub(super) fn finish_ahead(&mut self, record: &mut StepRecord) -> anyhow::Result<()> {
-        for ahead in std::mem::take(&mut self.ahead) {
-            let later = ahead.key.step;
-            let (chosen, rollout) = ahead
+    pub(super) fn finish_ahead(&mut self, last: u64) -> anyhow::Result<Vec<Rollout>> {
+        let continues = self.drawer.run.config().rollout.servers.in_flight == InFlight::Continue;
+        let mut rollouts = Vec::new();
+        while self.ahead.front().is_some_and(|next| !continues || next.key.step <= last) {
+            let Some(next) = self.ahead.pop_front() else { break };
+            let (later, asked_at) = (next.key.step, next.asked_at);
+            let (chosen, rollout) = next
                 .finish(&self.mesh)
                 .with_context(|| format!("rollout of step {later}, ahead of it"))?;
-            record.timings.add_rollout(&rollout, true);
-            self.waiting.push_ahead(self.drawer.groups(record.step, &chosen, &rollout));
+            self.waiting.push_ahead(self.drawer.groups(asked_at, &chosen, &rollout));
+            rollouts.push(rollout);
         }
-        Ok(())
+        Ok(rollouts)
     }
 
     /// Reads the saved groups of a step.

@@ -1,5 +1,6 @@
 //! Builds a trainer from a checked configuration: model, data, and the state of a checkpoint.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use anyhow::bail;
@@ -89,7 +90,7 @@ impl Trainer {
             order: QuestionOrder::new(config.seed, prompts, state.cursor),
             mesh: mesh.clone(),
             waiting,
-            ahead: Vec::new(),
+            ahead: VecDeque::new(),
             source: RolloutSource::default(),
         };
         let custom_loss = None;
