@@ -125,6 +125,10 @@ fn an_engine_that_cannot_be_used_is_named() {
         let text = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success() && text.contains(expected), "{more:?}: {text}");
     }
+    let folder = tempfile::tempdir().unwrap();
+    let none = train_with("vllm", folder.path(), &[], &[]);
+    let text = String::from_utf8_lossy(&none.stderr);
+    assert!(text.contains("`rollout.servers.urls` is [], expected at least one"), "{text}");
     drop(server);
     let folder = tempfile::tempdir().unwrap();
     let nobody = Port::reserve();
@@ -331,7 +335,15 @@ fn a_run_ahead_trains_on_all_that_is_drawn_and_goes_on_bit_for_bit() {
     let (plain, zero) = (with(&[]), with(&["rollout.staleness=0"]));
     assert_eq!(comparable_metrics(plain.path()), comparable_metrics(zero.path()));
     assert!(weights(plain.path()) == weights(zero.path()), "the weights differ");
+    // Tokens that the server has drawn so far.
+    let drawn = || -> u64 {
+        let (_, text) = engine.server.exchange("GET", "/metrics", "text/plain", "");
+        let told =
+            text.lines().find_map(|line| line.strip_prefix("llm_trainer_drawn_tokens_total "));
+        told.expect("a counter").parse().expect("a number")
+    };
     for staleness in [1.0, 2.0] {
+        let before = drawn();
         let ahead = with(&[&format!("rollout.staleness={staleness}")]);
         let steps = steps(ahead.path());
         // Two optimiser steps each.
@@ -343,6 +355,9 @@ fn a_run_ahead_trains_on_all_that_is_drawn_and_goes_on_bit_for_bit() {
         for name in ["rollout/mismatch_kl", "rollout/mismatch_k3"] {
             assert!(column(&steps, name).iter().all(|mismatch| mismatch.abs() < 1e-5), "{steps:?}");
         }
+        let trained: f64 =
+            column(&steps, "response_length/mean").iter().map(|mean| 12.0 * mean).sum();
+        assert!((trained - (drawn() - before) as f64).abs() < 1e-6, "none is drawn in vain");
         // Questions come in the order of the synchronous run, and the first step's responses are the same.
         let questions = |root: &Path| -> Vec<Value> {
             let rows = (1..=4).flat_map(|step| {

@@ -51,7 +51,6 @@ pub enum InFlight {
 pub struct EngineServers {
     /// Addresses of the servers, each without `/v1` and final slash; not encrypted. Requests go to
     /// the one with the fewest. One that does not answer is left out until the next step.
-    #[schemars(length(min = 1, max = 1024))]
     pub urls: Vec<String>,
     /// Model name in requests; empty takes the first of `/v1/models`.
     pub model: String,
@@ -73,7 +72,7 @@ pub struct EngineServers {
     /// (vLLM, with `rollout.staleness` of 2 or more) draws their further tokens with the new ones.
     pub in_flight: InFlight,
     /// Let the servers release their memory while the trainer uses the same devices: vLLM with
-    /// `--enable-sleep-mode`, `SGLang` with `--enable-memory-saver`.
+    /// `--enable-sleep-mode`, SGLang with `--enable-memory-saver`.
     pub sleeps: bool,
     /// `"openai"`: path of the request that makes a server load weights.
     pub reload_path: String,
@@ -132,6 +131,7 @@ impl EngineServers {
         for url in self.urls.iter().filter(|url| !is_address(url)) {
             require(false, &named("urls"), format!("{url:?}"), expected);
         }
+        require(!self.urls.is_empty(), &named("urls"), "[]".to_owned(), "at least one address");
         let repeated = self.urls.iter().enumerate().find(|(i, url)| self.urls[..*i].contains(url));
         if let Some((_, url)) = repeated {
             require(false, &named("urls"), format!("{url:?}"), "each address once");

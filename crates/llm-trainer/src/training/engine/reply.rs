@@ -101,7 +101,7 @@ impl Choice {
     }
 }
 
-/// A response of `SGLang`'s `/generate`.
+/// A response of SGLang's `/generate`.
 #[derive(Deserialize)]
 struct Generation {
     text: String,
@@ -121,7 +121,7 @@ struct GenerationEnd {
     kind: String,
 }
 
-/// Converts an answer to `SGLang`'s `/generate` to responses; none of their tokens is guessed.
+/// Converts an answer to SGLang's `/generate` to responses; none of their tokens is guessed.
 pub(super) fn generations(
     answer: &Value,
     options: &GenerationOptions,
@@ -356,7 +356,7 @@ mod tests {
         assembled(&[(json!({"choices": [{}]}), 0)]).unwrap_err();
     }
 
-    /// Fields as `SGLang` 0.5 documents them: `input_ids` in, pairs of log-probability and token out.
+    /// Fields as SGLang 0.5 documents them: `input_ids` in, pairs of log-probability and token out.
     #[test]
     fn generations_tell_tokens_and_prompts_tell_log_probabilities() {
         let one = |kind: &str| {

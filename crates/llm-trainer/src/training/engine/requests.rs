@@ -239,7 +239,7 @@ mod tests {
             .collect()
     }
 
-    /// Requests that vLLM 0.32 answered with 200; those of `SGLang` are named in its `http_server.py`.
+    /// Requests that vLLM 0.32 answered with 200; those of SGLang are named in its `http_server.py`.
     #[test]
     fn each_engine_is_asked_in_its_own_words() {
         let words = |steps: &[(&str, &str)]| -> Vec<(String, String)> {
