@@ -11,14 +11,20 @@ use landlock::{
     ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr,
     Scope, path_beneath_rules,
 };
-use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
-use rustix::thread::{UnshareFlags, set_no_new_privs};
+use rustix::process::{
+    Resource, Rlimit, Signal, getrlimit, set_parent_process_death_signal, setrlimit,
+};
+use rustix::thread::set_no_new_privs;
 
-use super::Confinement;
+use super::namespaces::{separate_directory, separate_network};
 use super::system_calls;
+use super::{Confinement, Isolation};
 
 /// Exit code of a helper that could not start the program.
 pub const REFUSED: u8 = 120;
+
+/// Beginning of the message of a helper that gets no namespaces.
+pub(super) const NAMESPACES: &str = "namespaces";
 
 /// Most threads of a program, where they can be counted.
 const THREADS: u64 = 64;
@@ -50,16 +56,21 @@ fn refuse(token: &str, why: &str) -> ExitCode {
 }
 
 fn enter(confinement: &Confinement) -> Result<std::convert::Infallible, String> {
-    let Confinement { interpreter, arguments, folder, limits, weak, namespaces, .. } = confinement;
+    let Confinement { interpreter, arguments, folder, limits, weak, isolation, .. } = confinement;
     let missing = |what: &str, error: &dyn std::fmt::Display| format!("{what}: {error}");
     set_no_new_privs(true).map_err(|error| missing("no_new_privs", &error))?;
-    if *namespaces {
-        unshare().map_err(|error| missing("namespaces", &error))?;
+    match isolation {
+        Isolation::Directory => separate_directory(folder, limits.file_bytes),
+        Isolation::Network => separate_network(),
+        Isolation::Shared => Ok(()),
     }
-    // After `unshare`, which takes it away.
+    .map_err(|error| missing(NAMESPACES, &error))?;
+    // After the namespaces, which take it away.
     set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| missing("death signal", &error))?;
     let limit = |resource, value: u64| {
+        // A limit of the host that is lower stays: it cannot be raised.
+        let value = getrlimit(resource).maximum.map_or(value, |highest| highest.min(value));
         setrlimit(resource, Rlimit { current: Some(value), maximum: Some(value) })
             .map_err(|error| missing(&format!("limit of {resource:?}"), &error))
     };
@@ -67,7 +78,7 @@ fn enter(confinement: &Confinement) -> Result<std::convert::Infallible, String> 
     limit(Resource::Cpu, limits.cpu_seconds)?;
     limit(Resource::Fsize, limits.file_bytes)?;
     limit(Resource::Nofile, limits.open_files)?;
-    if *namespaces {
+    if *isolation != Isolation::Shared {
         // Counted within the new namespace only.
         limit(Resource::Nproc, THREADS)?;
     }
@@ -95,14 +106,6 @@ fn enter(confinement: &Confinement) -> Result<std::convert::Infallible, String> 
         filtered.map_err(|error| missing("seccomp", &error))?;
     }
     Err(format!("{}: {}", interpreter.display(), command.exec()))
-}
-
-/// A user without rights, a network without devices, message queues and a host name of its own.
-#[expect(deprecated, reason = "safe but for the table of open files, which is not asked for")]
-fn unshare() -> rustix::io::Result<()> {
-    rustix::thread::unshare(
-        UnshareFlags::NEWUSER | UnshareFlags::NEWNET | UnshareFlags::NEWIPC | UnshareFlags::NEWUTS,
-    )
 }
 
 /// Closes all files but those that may be read and the folder; the third version of Landlock knows truncation.

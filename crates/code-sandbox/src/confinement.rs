@@ -18,6 +18,18 @@ pub struct Limits {
     pub open_files: u64,
 }
 
+/// Separation of a program from the host, beside its permissions and limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Isolation {
+    /// A user, a network and a file system in memory of its own: the kernel bounds the total size of its files.
+    Directory,
+    /// A user and a network of its own.
+    Network,
+    /// None.
+    Shared,
+}
+
 /// One program to be started, and its permissions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -32,8 +44,8 @@ pub struct Confinement {
     pub readable: Vec<PathBuf>,
     /// Limits that the kernel enforces.
     pub limits: Limits,
-    /// Gives the program user and network namespaces of its own; the helper fails if the host does not allow them.
-    pub namespaces: bool,
+    /// Separation from the host; the helper fails if the host does not allow it.
+    pub isolation: Isolation,
     /// Starts the program even if a protection is missing.
     pub weak: bool,
     /// Prefix of the helper's own messages, unknown to the program.

@@ -10,6 +10,8 @@ mod confinement;
 #[cfg(target_os = "linux")]
 mod deleted_files;
 mod judge;
+#[cfg(target_os = "linux")]
+mod namespaces;
 mod program;
 mod run;
 mod sandbox;
@@ -19,7 +21,7 @@ mod settings;
 mod system_calls;
 mod unit_tests;
 
-pub use confinement::{Confinement, Limits};
+pub use confinement::{Confinement, Isolation, Limits};
 pub use program::program_of;
 pub use run::{Ended, ProcessOutcome};
 pub use sandbox::{Helper, Sandbox, SandboxError};

@@ -48,7 +48,8 @@ pub struct ProcessOutcome {
 pub(super) struct Allowance {
     pub(super) until: Instant,
     pub(super) output_bytes: usize,
-    pub(super) folder_bytes: u64,
+    /// Total size of its files; `None` where the kernel bounds it.
+    pub(super) folder_bytes: Option<u64>,
 }
 
 /// Runs `command` in its own process group, feeds it `input`, and kills the whole group if it exceeds `allowance`.
@@ -107,8 +108,10 @@ fn wait(
         if Instant::now() >= allowance.until {
             return Ok(Some(Ended::WallTime));
         }
-        if measured.elapsed() >= MEASURE_EVERY {
-            if scratch.exceeds(allowance.folder_bytes, child.id()) {
+        if let Some(bytes) = allowance.folder_bytes
+            && measured.elapsed() >= MEASURE_EVERY
+        {
+            if scratch.exceeds(bytes, child.id()) {
                 return Ok(Some(Ended::Files));
             }
             measured = Instant::now();

@@ -12,13 +12,19 @@ use thiserror::Error;
 
 use super::run::{Allowance, Ended, ProcessOutcome, run};
 use super::scratch::Scratch;
-use super::{CodeSection, Confinement};
+use super::{CodeSection, Confinement, Isolation, Limits};
 
 /// Exit code of a helper that could not start the program.
 #[cfg(target_os = "linux")]
 const REFUSED: i32 = super::confine::REFUSED as i32;
 #[cfg(not(target_os = "linux"))]
 const REFUSED: i32 = 120;
+
+/// Beginning of the message of a helper that gets no namespaces.
+#[cfg(target_os = "linux")]
+const NAMESPACES: &str = super::confine::NAMESPACES;
+#[cfg(not(target_os = "linux"))]
+const NAMESPACES: &str = "namespaces";
 
 /// Name of the separate helper program, which starts faster than one that links libtorch.
 const HELPER: &str = "llm-trainer-sandbox";
@@ -34,6 +40,19 @@ const TRIAL: &str = include_str!("trial.py");
 
 /// Paths that every program may read in addition to its interpreter.
 const SYSTEM: [&str; 6] = ["/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/etc/localtime"];
+
+/// Isolations to be tried in turn where the host does not allow the best, and what a user is told of each.
+const WEAKER: [(Isolation, &str); 2] = [
+    (
+        Isolation::Network,
+        "files of programs are on the disk, and are counted while the programs run",
+    ),
+    (
+        Isolation::Shared,
+        "programs get no user and network of their own, and their files are counted while they run; system calls are \
+         filtered all the same",
+    ),
+];
 
 /// Why programs cannot be run.
 #[derive(Debug, Error)]
@@ -63,6 +82,20 @@ pub enum SandboxError {
         /// Path of the helper.
         helper: String,
         /// Message of the helper.
+        why: String,
+    },
+    /// The interpreter does not run a script within the limits.
+    #[error(
+        "{interpreter} does not run in the sandbox, expected one that needs no more than reward.code.memory_bytes = {}, \
+         cpu_seconds = {} and open_files = {}, and no files but the system's and its own: {why}",
+        limits.memory_bytes, limits.cpu_seconds, limits.open_files
+    )]
+    Trial {
+        /// Path of the interpreter.
+        interpreter: String,
+        /// Limits of its process.
+        limits: Limits,
+        /// End of the process and its output.
         why: String,
     },
     /// A process, a directory or a random number could not be obtained.
@@ -102,7 +135,7 @@ pub struct Sandbox {
     helper: Helper,
     interpreter: PathBuf,
     readable: Vec<PathBuf>,
-    namespaces: bool,
+    isolation: Isolation,
     notes: Vec<String>,
 }
 
@@ -126,17 +159,17 @@ impl Sandbox {
             helper,
             interpreter: executable,
             readable: SYSTEM.iter().map(PathBuf::from).chain(readable).collect(),
-            namespaces: true,
+            isolation: Isolation::Directory,
             notes: Vec::new(),
         };
         let mut open = sandbox.try_out();
-        if let Err(SandboxError::Helper { why, .. }) = &open
-            && why.starts_with("namespaces")
-        {
-            sandbox.notes.push(format!(
-                "programs get no user and network of their own ({why}); system calls are filtered all the same"
-            ));
-            sandbox.namespaces = false;
+        for (isolation, instead) in WEAKER {
+            let Err(SandboxError::Helper { why, .. }) = &open else { break };
+            if !why.starts_with(NAMESPACES) {
+                break;
+            }
+            sandbox.notes = vec![format!("{instead} ({why})")];
+            sandbox.isolation = isolation;
             open = sandbox.try_out();
         }
         let weak = settings.allow_weak_sandbox;
@@ -190,7 +223,7 @@ impl Sandbox {
             folder: scratch.path().to_owned(),
             readable: self.readable.clone(),
             limits: self.settings.limits(),
-            namespaces: self.namespaces,
+            isolation: self.isolation,
             weak: self.settings.allow_weak_sandbox,
             token: token()?,
         };
@@ -204,7 +237,8 @@ impl Sandbox {
         let allowance = Allowance {
             until,
             output_bytes: self.settings.output_bytes,
-            folder_bytes: self.settings.file_bytes,
+            folder_bytes: (self.isolation != Isolation::Directory)
+                .then_some(self.settings.file_bytes),
         };
         let outcome = run(&mut command, input, &scratch, allowance)?;
         if outcome.ended == Ended::Exit(REFUSED)
@@ -230,12 +264,16 @@ impl Sandbox {
         let lines = outcome.stdout.lines().collect::<Vec<_>>();
         match lines.as_slice() {
             [only] if only.starts_with(&token) => Ok(only[token.len()..].to_owned()),
-            _ => Err(self.helper_error(&format!(
-                "the trial ended by {:?} and said {:?} {:?}",
-                outcome.ended,
-                outcome.stdout.trim_end(),
-                outcome.stderr.trim_end()
-            ))),
+            _ => Err(SandboxError::Trial {
+                interpreter: self.interpreter.display().to_string(),
+                limits: self.settings.limits(),
+                why: format!(
+                    "it ended by {:?} and printed {:?} {:?}",
+                    outcome.ended,
+                    outcome.stdout.trim_end(),
+                    outcome.stderr.trim_end()
+                ),
+            }),
         }
     }
 }

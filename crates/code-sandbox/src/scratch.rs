@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use super::deleted_files::deleted_bytes;
 
 /// Most files and directories that a program may have at once.
-const ENTRIES: usize = 1000;
+pub(super) const ENTRIES: usize = 1000;
 
 /// A temporary directory, removed on drop.
 #[derive(Debug)]

@@ -23,7 +23,8 @@ pub struct CodeSection {
     /// Address space of one process, of up to `reward.threads` at a time.
     #[schemars(range(min = 67_108_864))]
     pub memory_bytes: u64,
-    /// Size of a file of a program, and of all its files together.
+    /// Size of a file of a program, and of all its files together. With user namespaces they lie in
+    /// memory.
     #[schemars(range(min = 4096))]
     pub file_bytes: u64,
     /// Largest standard output, and standard error, of a process.

@@ -9,10 +9,10 @@ use code_sandbox::{CodeSection, Sandbox};
 use serde_json::json;
 use workspace_tests::processes::wait_until;
 
-use crate::{fault, helper, holds, judge, sandbox, settings};
+use crate::{fault, helper, holds, judge, sandbox, sandbox_on_the_disk, settings};
 
 #[test]
-fn time_memory_output_and_files_are_bounded() {
+fn time_memory_and_output_are_bounded() {
     let Some(sandbox) = sandbox() else { return };
     for (program, expected) in [
         ("while True: pass", "killed after 2 s of processor time"),
@@ -25,17 +25,6 @@ fn time_memory_output_and_files_are_bounded() {
         ),
         ("raise Exception('x' * 10_000_000)", "Exception: xxx"),
         ("def f(): f()\nf()", "RecursionError"),
-        // Either the write itself is refused, or what it has written by then is seen first.
-        ("open('big', 'wb').write(b'x' * (1 << 22))", "OSError|killed: files of over"),
-        (
-            "import signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_DFL)\nopen('big', 'wb').write(b'x' * (1 << 22))",
-            "a file of over 1048576 bytes|killed: files of over",
-        ),
-        (
-            "n = 0\nwhile True:\n    open(str(n), 'wb').write(b'x' * (1 << 19))\n    n += 1",
-            "killed: files of over",
-        ),
-        ("import os\nwhile True:\n    os.mkdir('d')\n    os.chdir('d')", "killed: files of over"),
         ("n = [open('/dev/null') for _ in range(1000)]", "Too many open files"),
         (
             "import threading, time\nwhile True: threading.Thread(target=time.sleep, args=(99,)).start()",
@@ -53,6 +42,110 @@ fn time_memory_output_and_files_are_bounded() {
     assert!(!right && words.contains("killed: over 65536 bytes of output"), "{words}");
 }
 
+/// A program's own file system is full at the limit; elsewhere the program is ended soon after.
+#[test]
+fn files_are_bounded_in_size_and_number() {
+    for (sandbox, total) in [
+        (sandbox(), "No space left on device|killed: files of over"),
+        (sandbox_on_the_disk(), "killed: files of over"),
+    ] {
+        let Some(sandbox) = sandbox else { return };
+        for (program, expected) in [
+            // Either the write itself is refused, or what it has written by then is seen first.
+            ("open('big', 'wb').write(b'x' * (1 << 22))", "OSError|killed: files of over"),
+            (
+                "import signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_DFL)\nopen('big', 'wb').write(b'x' * (1 << 22))",
+                "a file of over 1048576 bytes|killed: files of over|No space left on device",
+            ),
+            (
+                "n = 0\nwhile True:\n    open(str(n), 'wb').write(b'x' * (1 << 19))\n    n += 1",
+                total,
+            ),
+            ("import os\nwhile True:\n    os.mkdir('d')\n    os.chdir('d')", total),
+            ("n = 0\nwhile True:\n    open(str(n), 'w')\n    n += 1", total),
+        ] {
+            let words = fault(sandbox, program);
+            assert!(expected.split('|').any(|one| words.contains(one)), "{program}: {words}");
+        }
+    }
+}
+
+/// The kernel keeps the limit of a program's own file system, to the byte and also for files without a name.
+#[test]
+fn a_file_system_of_its_own_holds_exactly_its_limit() {
+    let Some(sandbox) = sandbox() else { return };
+    if !sandbox.notes().is_empty() {
+        return eprintln!("NOT TESTED: {:?}", sandbox.notes());
+    }
+    holds(
+        sandbox,
+        "import os, resource
+kept = []
+written = 0
+try:
+    while True:
+        file = open('x', 'wb', buffering=0)
+        kept.append(file)
+        os.unlink('x')
+        for _ in range(32):
+            written += file.write(b'x' * 4096)
+except OSError as error:
+    assert error.errno == 28, error
+assert written == 1 << 20, written
+kept.clear()
+with open('x', 'wb') as file:
+    file.write(b'x' * (1 << 20))
+files = os.statvfs('.')
+assert files.f_bfree == 0 and files.f_files < 1100, files
+assert os.listdir('.') in (['x', 'program.py'], ['program.py', 'x']), os.listdir('.')",
+    );
+}
+
+/// A program that fills its file system, or that is longer than it, is judged all the same.
+#[test]
+fn a_program_longer_than_its_files_may_be_runs() {
+    let Some(sandbox) = sandbox() else { return };
+    let narrow = CodeSection { file_bytes: 4096, ..settings() };
+    let narrow = Sandbox::start(&narrow, helper()).unwrap();
+    if narrow.notes().is_empty() {
+        holds(
+            &narrow,
+            &format!("x = '{}'\nopen('own', 'w').write('x' * 4096)", "y".repeat(100_000)),
+        );
+    }
+    holds(sandbox, "assert open('program.py').read()");
+}
+
+/// A user of its own namespaces that kept capabilities could mount.
+#[test]
+fn a_program_has_no_capabilities() {
+    if sandbox().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for isolation in ["directory", "network"] {
+        let confinement = json!({
+            "interpreter": "/bin/cat", "arguments": ["/proc/self/status"], "folder": folder.path(),
+            "readable": ["/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/proc"], "isolation": isolation, "weak": false,
+            "token": "",
+            "limits": {"cpu_seconds": 5, "memory_bytes": 1 << 28, "file_bytes": 4096, "open_files": 16},
+        });
+        let output = Command::new(env!("CARGO_BIN_EXE_llm-trainer-sandbox"))
+            .arg(confinement.to_string())
+            .output()
+            .unwrap();
+        let status = String::from_utf8(output.stdout).unwrap();
+        if status.is_empty() {
+            eprintln!("NOT TESTED: {}", String::from_utf8_lossy(&output.stderr));
+            continue;
+        }
+        for set in ["CapInh", "CapPrm", "CapEff", "CapAmb"] {
+            assert!(status.contains(&format!("{set}:\t{:016}\n", 0)), "{isolation}: {status}");
+        }
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
 /// Also the trial's, by which a sandbox starts: not less than a busy machine takes for it.
 #[test]
 fn a_program_that_sleeps_is_ended_after_its_wall_time() {
@@ -67,7 +160,7 @@ fn a_program_that_sleeps_is_ended_after_its_wall_time() {
 /// Unlinked files are on the disk all the same: a program kept 3 GB of them below a limit of 16 MiB.
 #[test]
 fn files_without_a_name_count() {
-    let Some(sandbox) = sandbox() else { return };
+    let Some(sandbox) = sandbox_on_the_disk() else { return };
     let kept = "
 import ctypes, os
 libc = ctypes.CDLL(None)
@@ -275,7 +368,7 @@ fn a_program_dies_with_its_judge() {
     let folder = tempfile::tempdir().unwrap();
     let confinement = json!({
         "interpreter": "/bin/sleep", "arguments": ["71.25"], "folder": folder.path(),
-        "readable": ["/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache"], "namespaces": false, "weak": false, "token": "",
+        "readable": ["/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache"], "isolation": "shared", "weak": false, "token": "",
         "limits": {"cpu_seconds": 5, "memory_bytes": 1 << 28, "file_bytes": 4096, "open_files": 16},
     });
     // The judge is a shell here, which does not become its child.

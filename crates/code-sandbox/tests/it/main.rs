@@ -34,18 +34,40 @@ fn settings() -> CodeSection {
 /// Returns `None`, and prints why, if there is no Python or the host lacks a protection: the tests then prove nothing.
 fn sandbox() -> Option<&'static Sandbox> {
     static SANDBOX: OnceLock<Option<Sandbox>> = OnceLock::new();
-    let start = || match Sandbox::start(&settings(), helper()) {
+    SANDBOX.get_or_init(|| started(helper())).as_ref()
+}
+
+/// Returns a sandbox as a host has it that does not let programs have file systems.
+fn sandbox_on_the_disk() -> Option<&'static Sandbox> {
+    static SANDBOX: OnceLock<Option<Sandbox>> = OnceLock::new();
+    SANDBOX.get_or_init(|| started(helper_without(&["directory"]))).as_ref()
+}
+
+fn started(helper: Helper) -> Option<Sandbox> {
+    match Sandbox::start(&settings(), helper) {
         Ok(sandbox) => Some(sandbox),
         // The host lacks something; the helper is not at fault.
-        Err(SandboxError::Interpreter { why, .. } | SandboxError::Unprotected { why })
-            if !why.contains("the trial ended") =>
-        {
+        Err(SandboxError::Interpreter { why, .. } | SandboxError::Unprotected { why }) => {
             eprintln!("NOT TESTED: {why}");
             None
         }
         Err(error) => panic!("{error}"),
-    };
-    SANDBOX.get_or_init(start).as_ref()
+    }
+}
+
+/// Returns a helper that gets none of these isolations from its host.
+fn helper_without(isolations: &[&str]) -> Helper {
+    let script = format!(
+        "case \"$1\" in {}) token=${{1##*'\"token\":\"'}}; echo \"${{token%%\\\"*}}namespaces: none\" >&2; exit 120; esac; exec '{}' \"$1\"",
+        isolations
+            .iter()
+            .map(|one| format!("*'\"isolation\":\"{one}\"'*"))
+            .collect::<Vec<_>>()
+            .join("|"),
+        env!("CARGO_BIN_EXE_llm-trainer-sandbox"),
+    );
+    let arguments = vec!["-c".to_owned(), script, "helper".to_owned()];
+    Helper { program: "/bin/sh".into(), arguments }
 }
 
 fn response(program: &str) -> String {
@@ -147,6 +169,55 @@ fn the_end_of_a_program_is_not_the_end_of_its_tests() {
         "import threading, os\nthreading.Timer(0.0, lambda: os._exit(0)).start()\nimport time\ntime.sleep(1)",
     ] {
         fault(sandbox, cheat);
+    }
+}
+
+/// An interpreter that the limits do not suffice for is named with them, and not as a host without protections.
+#[test]
+fn limits_below_the_needs_of_the_interpreter_are_named() {
+    if sandbox().is_none() {
+        return;
+    }
+    let narrow = CodeSection { memory_bytes: 1 << 20, ..settings() };
+    let error = Sandbox::start(&narrow, helper()).unwrap_err();
+    assert!(matches!(error, SandboxError::Trial { .. }), "{error:?}");
+    assert!(error.to_string().contains("reward.code.memory_bytes = 1048576"), "{error}");
+    let smallest = CodeSection { memory_bytes: 64 << 20, open_files: 16, ..settings() };
+    holds(&Sandbox::start(&smallest, helper()).unwrap(), "x = 1");
+}
+
+/// A limit of the host below the program's stays. To raise it was refused, and with it the sandbox.
+#[test]
+fn lower_limits_of_the_host_stay() {
+    if sandbox().is_none() {
+        return;
+    }
+    let script = format!(
+        "ulimit -c 0; ulimit -f 1; ulimit -n 20; exec '{}' \"$1\"",
+        env!("CARGO_BIN_EXE_llm-trainer-sandbox")
+    );
+    let arguments = vec!["-c".to_owned(), script, "helper".to_owned()];
+    let limited =
+        Sandbox::start(&settings(), Helper { program: "/bin/sh".into(), arguments }).unwrap();
+    holds(&limited, "x = 1");
+    let words = fault(&limited, "n = [open('/dev/null') for _ in range(20)]");
+    assert!(words.contains("Too many open files"), "{words}");
+}
+
+/// Each separation that a host does not give is told, and the next is taken.
+#[test]
+fn a_host_without_namespaces_is_told_and_runs_programs_all_the_same() {
+    if sandbox().is_none() {
+        return;
+    }
+    for (missing, note) in [
+        (&["directory"][..], "files of programs are on the disk"),
+        (&["directory", "network"], "programs get no user and network of their own"),
+    ] {
+        let less = Sandbox::start(&settings(), helper_without(missing)).unwrap();
+        let notes = less.notes().join("|");
+        assert!(notes.starts_with(note) && notes.ends_with("(namespaces: none)"), "{notes}");
+        holds(&less, "open('own', 'w').write('x')");
     }
 }
 
