@@ -33,8 +33,8 @@ train() {
   done
 }
 train GRPO '{ ppo-clip = {} }'
-train Clip-Cov '{ clip-cov = { fraction = 0.02, covariance_low = 1.0, covariance_high = 50.0 } }'
-train KL-Cov '{ kl-cov = { fraction = 0.5, coefficient = 1.0 } }'
+train Clip-Cov '{ clip-cov = { fraction = 0.02, covariance_low = 1.0, covariance_high = 50.0, semantics = "verl" } }'
+train KL-Cov '{ kl-cov = { fraction = 0.5, coefficient = 1.0, semantics = "verl" } }'
 echo
 echo "4/4  report"
 "$target/llm-trainer" report "${runs[@]}" \

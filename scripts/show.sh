@@ -11,7 +11,7 @@ train() {
   "$trainer" train configs/smollm2-sums.toml --set "name=$1" --set "algorithm.policy_loss = $2"
 }
 train GRPO '{ ppo-clip = {} }'
-train Clip-Cov '{ clip-cov = { fraction = 0.02, covariance_low = 1.0, covariance_high = 5.0 } }'
-train KL-Cov '{ kl-cov = { fraction = 0.05, coefficient = 1.0 } }'
+train Clip-Cov '{ clip-cov = { fraction = 0.02, covariance_low = 1.0, covariance_high = 5.0, semantics = "verl" } }'
+train KL-Cov '{ kl-cov = { fraction = 0.05, coefficient = 1.0, semantics = "verl" } }'
 "$trainer" report runs/show/GRPO runs/show/Clip-Cov runs/show/KL-Cov \
   --title "GRPO, Clip-Cov and KL-Cov: SmolLM2-135M on sums" --output runs/show/report.html --command "scripts/show.sh"

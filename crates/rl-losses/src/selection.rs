@@ -4,7 +4,7 @@ use entropy_core::TokenCentre;
 
 use crate::{
     batch::Column,
-    fast::exact_sum::ExactSum,
+    fast::{exact_sum::ExactSum, real::Real},
     plan_summary::PlanSummary,
     semantics::{Centering, Scope, Semantics},
     surrogate::Surrogate,
@@ -52,6 +52,13 @@ impl Selection {
     /// Returns true if tokens are drawn at random.
     pub(crate) fn draws(&self) -> bool {
         matches!(self.by, Order::Draw { .. })
+    }
+
+    /// Returns true if a token of this advantage may be selected by its covariance. One of advantage 0, as all have of a group whose
+    /// rewards are equal, has no policy gradient and moves no entropy; the published codes select it all the same (row 58).
+    #[inline(always)]
+    pub(crate) fn admits<R: Real>(&self, advantage: R) -> bool {
+        self.semantics != Semantics::Exact || self.by == Order::Entropy || advantage != R::of(0.0)
     }
 
     /// Returns true if the means over the scope are needed.

@@ -16,7 +16,8 @@ pub enum Semantics {
     /// whose bounds were tuned with it), log-ratios of PPO clamped to ±20 (a ratio that overflowed would end
     /// the run), the earlier of equal tokens (so that the batch alone decides, not a sort or a split into
     /// ranks), shares as fractions (a percentage read as one is a hundred times the treatment, and nothing
-    /// says so), dropped tokens in the denominator (or dropping some would be a larger step for the rest).
+    /// says so), dropped tokens in the denominator (or dropping some would be a larger step for the rest), no token of advantage 0
+    /// among the selected (row 58: a group of equal rewards teaches nothing, so nothing holds it back).
     #[default]
     Exact,
     /// The formulas of arXiv:2505.22617 as printed: the share may round to no token (row 3), the band
@@ -27,7 +28,8 @@ pub enum Semantics {
     /// tokens caps (row 2), Clip-Cov's means divide by `N + 1e-8` (row 10), PPO has no limit and no
     /// dual clip (row 15).
     Prime,
-    /// verl: Clip-Cov's means divide by `N + 1e-8` (row 10); else as [`Exact`](Self::Exact).
+    /// verl: Clip-Cov's means divide by `N + 1e-8` (row 10), tokens of advantage 0 may be selected (row 58); else as
+    /// [`Exact`](Self::Exact).
     Verl,
 }
 

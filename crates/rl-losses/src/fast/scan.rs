@@ -186,11 +186,15 @@ impl<R: Real> Scan<'_, '_, R> {
     /// Adds a token of the run; says whether the least priority that counts may have risen.
     #[inline(always)]
     fn push(&self, best: &mut Best, priority: f64, token: usize) -> bool {
+        let index = self.run.tokens.start + token;
+        let advantage = self.batch.advantage()[index];
+        if !self.selection.admits(advantage) {
+            return false;
+        }
         if let Order::Draw { base, .. } = self.selection.by {
-            let index = self.run.tokens.start + token;
             let log_ratio = self.batch.log_prob()[index] - self.batch.old_log_prob()[index];
             // It has no gradient to lose.
-            if base.clips(log_ratio.exp(), self.batch.advantage()[index]) {
+            if base.clips(log_ratio.exp(), advantage) {
                 return false;
             }
         }

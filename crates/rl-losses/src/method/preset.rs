@@ -71,13 +71,15 @@ const fn ppo_clip(low: f64, high: f64, dual_clip: DualClip) -> PolicyLoss {
     PolicyLoss::PpoClip(PpoClip::new(ClipRange { low, high }, dual_clip))
 }
 
-/// Every published run has the same fraction and band; only the trust region differs.
+/// Every published run has verl's arithmetic and the same fraction and band; only the trust region differs.
 const fn clip_cov(clip: f64) -> PolicyLoss {
-    PolicyLoss::ClipCov(ClipCov { clip_ratio_low: clip, clip_ratio_high: clip, ..ClipCov::DEFAULT })
+    let (clip_ratio_low, clip_ratio_high, semantics) = (clip, clip, Semantics::Verl);
+    PolicyLoss::ClipCov(ClipCov { clip_ratio_low, clip_ratio_high, semantics, ..ClipCov::DEFAULT })
 }
 
 const fn kl_cov(fraction: f64, coefficient: f64) -> PolicyLoss {
-    PolicyLoss::KlCov(KlCov { fraction, coefficient, ..KlCov::DEFAULT })
+    let semantics = Semantics::Verl;
+    PolicyLoss::KlCov(KlCov { fraction, coefficient, semantics, ..KlCov::DEFAULT })
 }
 
 /// Configures a loss as the authors' fork runs it: with its arithmetic, within micro-batches.
@@ -250,7 +252,10 @@ mod tests {
     fn defaults_are_the_presets_they_are_documented_as() {
         let preset = |name| PolicyLoss::preset(name).unwrap();
         assert_eq!(preset("verl-default-ppo-clip"), PolicyLoss::PpoClip(PpoClip::default()));
-        assert_eq!(preset("paper-7b-clip-cov"), PolicyLoss::ClipCov(ClipCov::default()));
-        assert_eq!(preset("paper-7b-kl-cov"), PolicyLoss::KlCov(KlCov::default()));
+        let verl = Semantics::Verl;
+        let clip_cov = ClipCov { semantics: verl, ..ClipCov::default() };
+        assert_eq!(preset("paper-7b-clip-cov"), PolicyLoss::ClipCov(clip_cov));
+        let kl_cov = KlCov { semantics: verl, ..KlCov::default() };
+        assert_eq!(preset("paper-7b-kl-cov"), PolicyLoss::KlCov(kl_cov));
     }
 }

@@ -65,7 +65,9 @@ proptest! {
         let selection = loss.selection().unwrap();
 
         let centre = selection.centre(&loss.summarise(&batch).unwrap());
-        let mut expected: Vec<usize> = (0..tokens).collect();
+        let mut expected: Vec<usize> =
+            (0..tokens).filter(|&at| selection.admits(advantage[at])).collect();
+        prop_assert!(expected.iter().all(|&at| advantage[at] != 0.0));
         let covariance = |at: usize| centre.covariance(advantage[at], log_prob[at]) + 0.0;
         expected.sort_by(|&a, &b| covariance(b).total_cmp(&covariance(a)));
         expected.truncate(selection.count(tokens));

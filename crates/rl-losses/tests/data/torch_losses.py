@@ -109,13 +109,18 @@ def share(s, tokens, random):
     return min(max(1, int(s["fraction"] * tokens)), tokens)
 
 
+def candidates(b, s):
+    """Tokens that a covariance may select; the published codes take those without an advantage too."""
+    return b.advantage != 0 if s.get("semantics") == "exact" else torch.ones_like(b.mask)
+
+
 def highest(b, s, values):
     """The share of each scope with the highest values, earlier tokens first among equals."""
     chosen = torch.zeros_like(b.mask)
     for scope in b.scopes(s["scope"]):
-        places = scope.nonzero()
-        order = torch.sort(values(scope)[scope].detach(), descending=True, stable=True).indices
-        best = places[order[: share(s, len(places), False)]]
+        places, among = (scope & candidates(b, s)).nonzero(), values(scope)[scope & candidates(b, s)].detach()
+        order = torch.sort(among, descending=True, stable=True).indices
+        best = places[order[: share(s, int(scope.sum()), False)]]
         chosen[best[:, 0], best[:, 1]] = True
     return chosen
 
@@ -147,8 +152,9 @@ def covariance_control(b, s, drawn):
         for scope in b.scopes(s["scope"]):
             value = covariance(b, s, True)(scope).detach()
             inside = (value >= low) & (value <= high) if s["semantics"] == "paper" else (value > low) & (value < high)
-            eligible |= scope & inside & ~clipped
-            counts.append((scope & inside & ~clipped, share(s, int(scope.sum()), True)))
+            inside &= scope & candidates(b, s) & ~clipped
+            eligible |= inside
+            counts.append((inside, share(s, int(scope.sum()), True)))
         chosen = drawn(counts)
     treatment = s["treatment"]
     if treatment == "drop":

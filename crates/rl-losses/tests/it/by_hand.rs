@@ -2,8 +2,9 @@
 
 use entropy_core::Categorical;
 use rl_losses::{
-    Aggregation, Column, DppoKl, EntropyRatioClip, LossOutput, PolicyLoss, PpoClip, SequenceMask,
-    Steer, TokenBatch, TokenColumns, Topr, entropy_bonus,
+    Aggregation, Centering, ClipCov, ClipRange, Column, CovarianceBand, DppoKl, EntropyRatioClip,
+    KlCov, LossOutput, PolicyLoss, PpoClip, Scope, Semantics, SequenceMask, Steer, TokenBatch,
+    TokenColumns, Topr, entropy_bonus,
 };
 
 use crate::batches::seeded;
@@ -86,6 +87,42 @@ fn log_ratios_are_held_at_twenty_nats() {
     let output = evaluate(&loss, columns, &[0.0; 2], &[0.0; 2]);
     close(output.sums.mean_abs_log_ratio(), 19.0);
     close(output.sums.ppo_kl(), -19.0);
+}
+
+/// Two responses without an advantage beside two with one: covariances 1, 1, 2.5 and -4.5.
+#[test]
+fn tokens_without_an_advantage_are_candidates_in_verl_alone() {
+    let log_prob = [-6.0, -6.0, -3.0, -1.0];
+    let old_log_prob = log_prob.map(|log_prob| log_prob + 0.5);
+    let columns =
+        |advantage| TokenColumns { log_prob: &log_prob, old_log_prob: &old_log_prob, advantage };
+    let kl_cov = |semantics| {
+        let loss = KlCov::new(0.5, 1.0).expect("a share");
+        PolicyLoss::KlCov(loss.with(Centering::Batch, Scope::MiniBatch, semantics))
+    };
+    let clip_cov = |semantics| {
+        let band = CovarianceBand::new(0.5, 5.0).expect("a band");
+        let loss = ClipCov::new(1.0, band, ClipRange::new(1.0, 1.0).expect("a clip"));
+        let loss = loss.expect("a share");
+        PolicyLoss::ClipCov(loss.with(Centering::Batch, Scope::MiniBatch, semantics))
+    };
+    let lengths = [1; 4];
+    let batch = TokenBatch::new(columns(&[0.0, 0.0, 3.0, -1.0]), &lengths).expect("one length");
+    let selected = |loss: PolicyLoss| {
+        let plan = loss.plan(&batch, &Aggregation::TokenMean, &mut seeded(0)).expect("a plan");
+        plan.selected_tokens().to_vec()
+    };
+    assert_eq!(selected(kl_cov(Semantics::Exact)), [2, 3]);
+    assert_eq!(selected(kl_cov(Semantics::Verl)), [0, 2]);
+    assert_eq!(selected(clip_cov(Semantics::Exact)), [2]);
+    assert_eq!(selected(clip_cov(Semantics::Verl)), [0, 1, 2]);
+
+    // Groups of equal rewards alone: in verl the first half is pulled back by β, though nothing was learnt.
+    let gradient = |semantics| {
+        evaluate(&kl_cov(semantics), columns(&[0.0; 4]), &[0.0; 4], &[0.0; 4]).grad_log_prob
+    };
+    assert_eq!(gradient(Semantics::Exact), [0.0; 4]);
+    assert_eq!(gradient(Semantics::Verl), [-0.25, -0.25, 0.0, 0.0]);
 }
 
 /// The policy left every sequence by 0.6 nats a token on average: that of the negative advantage is dropped and stays in the

@@ -232,14 +232,14 @@ proptest! {
 
     /// A shift of the advantages or of the log-probabilities, and a larger scale of either, rank the
     /// tokens as before: of equal covariances another may be taken, no lower one. Centred on the state
-    /// there is no shift to take off.
+    /// there is no shift to take off. Every token is a candidate here, as verl has it: a shift moves advantages off 0.
     #[test]
     fn shifts_and_scales_select_the_same_covariances(
         columns in columns(), shift in -3.0..3.0, scale in 0.1..10.0, fraction in 0.05..1.0,
         state: bool,
     ) {
         let centering = if state { Centering::State } else { Centering::Batch };
-        let loss = KlCov::new(fraction, 1.0)?.with(centering, Scope::MiniBatch, Semantics::Exact);
+        let loss = KlCov::new(fraction, 1.0)?.with(centering, Scope::MiniBatch, Semantics::Verl);
         let loss = PolicyLoss::KlCov(loss);
         let batch = columns.batch();
         let covariances = if state {
@@ -269,20 +269,29 @@ proptest! {
         }
     }
 
-    /// KL-Cov marks exactly the share it was given, and nothing above the lowest it marked is left.
+    /// KL-Cov marks exactly the share it was given, as far as it has candidates, and no candidate above the lowest it marked is
+    /// left. Candidates are the tokens with an advantage, under verl's arithmetic all.
     #[test]
-    fn kl_cov_marks_the_highest_covariances(columns in columns(), fraction in 0.01..1.0) {
+    fn kl_cov_marks_the_highest_covariances(
+        columns in columns(), fraction in 0.01..1.0, verl: bool,
+    ) {
         let batch = columns.batch();
-        let selected = marked(&PolicyLoss::KlCov(KlCov::new(fraction, 1.0)?), &batch)?;
+        let semantics = if verl { Semantics::Verl } else { Semantics::Exact };
+        let loss =
+            KlCov::new(fraction, 1.0)?.with(Centering::Batch, Scope::MiniBatch, semantics);
+        let selected = marked(&PolicyLoss::KlCov(loss), &batch)?;
         let covariances = entropy_core::token_covariances(batch.advantage(), batch.log_prob());
+        let candidates: Vec<usize> =
+            (0..batch.len()).filter(|&token| verl || batch.advantage()[token] != 0.0).collect();
         let marked_as = |wanted: bool| {
-            let pairs = std::iter::zip(&selected, &covariances);
-            pairs.filter(move |(mark, _)| **mark == wanted).map(|(_, covariance)| *covariance)
+            let tokens = candidates.iter().filter(|&&token| selected[token] == wanted);
+            tokens.map(|&token| covariances[token]).collect::<Vec<f64>>()
         };
-        let share = (fraction * batch.len() as f64).floor().max(1.0).min(batch.len() as f64);
-        prop_assert!((marked_as(true).count() as f64 - share).abs() < 0.5);
-        let lowest_marked = marked_as(true).fold(f64::INFINITY, f64::min);
-        prop_assert!(marked_as(false).all(|covariance| covariance <= lowest_marked + 1e-14));
+        let share = (fraction * batch.len() as f64).floor().max(1.0).min(candidates.len() as f64);
+        prop_assert_eq!(selected.iter().filter(|mark| **mark).count(), marked_as(true).len());
+        prop_assert!((marked_as(true).len() as f64 - share).abs() < 0.5);
+        let lowest_marked = marked_as(true).into_iter().fold(f64::INFINITY, f64::min);
+        prop_assert!(marked_as(false).iter().all(|covariance| *covariance <= lowest_marked + 1e-14));
     }
 }
 
