@@ -257,5 +257,5 @@ fn parse(tokens: Vec<Token>) -> Result<Node> {
 }
 
 fn value(expression: Expression, unit: Option<String>, percent: bool) -> Node {
-    Node::Value { expression, unit, percent, plus: true }
+    Node::Value { expression, unit, percent }
 }

@@ -301,7 +301,7 @@ impl Comparison {
                     if let [first, second] = parts.as_slice() {
                         let [first, second] = [first, second].map(|part| Box::new(part.clone()));
                         let quotient = Expression::Quotient(first, second);
-                        return self.expressions((&quotient, true), (expression, true));
+                        return self.expressions(&quotient, expression);
                     }
                 }
                 // `A(2, 3)`: a point with its name.
@@ -355,7 +355,7 @@ fn may_need_solving(node: &Node) -> bool {
         | Node::Chain { .. }
         | Node::Builder { .. } => true,
         Node::Words(words) => words == "all reals",
-        Node::Value { expression: Expression::Symbol(name), .. } => name == "\\mathbb R",
+        Node::Value { expression, .. } => expression.is_symbol("\\mathbb R"),
         Node::List { open: ' ', items, .. } => {
             items.iter().all(|item| matches!(item, Node::Chain { .. }))
         }

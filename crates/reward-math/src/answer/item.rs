@@ -35,7 +35,7 @@ impl Parser {
         }
         self.advance();
         let item = self.item()?;
-        Ok((Some(self.position()) == last).then_some(item))
+        Ok((Some(self.position()) == last).then(|| list(' ', ' ', vec![item])))
     }
 
     /// Parses items between separators. Inequalities joined by "and" are one item.
@@ -118,7 +118,7 @@ impl Parser {
             && let Some(Node::Value { expression, .. }) = sides.last_mut()
         {
             let value = std::mem::replace(expression, Expression::Sum(Vec::new()));
-            *expression = Expression::Function("pmod".to_owned(), vec![value, modulus]);
+            *expression = Expression::function("pmod", [value, modulus]);
         }
         if sides.len() == 1 {
             return Ok(sides.remove(0));
@@ -358,7 +358,7 @@ impl Parser {
 /// Returns the number of degrees of `70^\circ` and `180^\circ - 110^\circ`.
 fn in_degrees(expression: &Expression) -> Option<Expression> {
     match expression {
-        Expression::Degrees(inner) => Some((**inner).clone()),
+        Expression::Function(name, inner) if name == "degrees" => Some(inner[0].clone()),
         Expression::Negative(inner) => Some(Expression::Negative(Box::new(in_degrees(inner)?))),
         Expression::Sum(terms) => {
             terms.iter().map(in_degrees).collect::<Option<_>>().map(Expression::Sum)

@@ -8,7 +8,7 @@ use crate::expression::{Assignments, Expression};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Node {
     /// A number or expression.
-    Value { expression: Expression, unit: Option<String>, percent: bool, plus: bool },
+    Value { expression: Expression, unit: Option<String>, percent: bool },
     /// Anything in plain language, normalised.
     Words(String),
     /// Items with the brackets around them; a space if there are none, and `|` behind items joined by "or".
@@ -34,7 +34,7 @@ pub(crate) enum Node {
 impl From<Expression> for Node {
     /// Returns a value without unit and percent sign.
     fn from(expression: Expression) -> Self {
-        Self::Value { expression, unit: None, percent: false, plus: true }
+        Self::Value { expression, unit: None, percent: false }
     }
 }
 
@@ -75,6 +75,22 @@ pub(crate) struct Piece {
 }
 
 impl Node {
+    /// Returns the name, if the node is a symbol, with a unit or without.
+    pub(crate) fn symbol(&self) -> Option<&str> {
+        match self {
+            Self::Value { expression: Expression::Symbol(name), .. } => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Returns the expression of a value without unit and percent sign.
+    pub(crate) fn plain(&self) -> Option<&Expression> {
+        match self {
+            Self::Value { expression, unit: None, percent: false } => Some(expression),
+            _ => None,
+        }
+    }
+
     /// Returns the variables of all expressions.
     pub(crate) fn names(&self) -> BTreeSet<String> {
         let mut names = BTreeSet::new();
@@ -101,16 +117,13 @@ impl Node {
     }
 
     /// Returns the node with each expression mapped by `with`.
-    fn mapped(&self, with: &mut dyn FnMut(&Expression) -> Expression) -> Self {
+    pub(super) fn mapped(&self, with: &mut dyn FnMut(&Expression) -> Expression) -> Self {
         let mut all =
             |nodes: &[Self]| nodes.iter().map(|node| node.mapped(with)).collect::<Vec<_>>();
         match self {
-            Self::Value { expression, unit, percent, plus } => Self::Value {
-                expression: with(expression),
-                unit: unit.clone(),
-                percent: *percent,
-                plus: *plus,
-            },
+            Self::Value { expression, unit, percent } => {
+                Self::Value { expression: with(expression), unit: unit.clone(), percent: *percent }
+            }
             Self::Words(_) | Self::Piecewise(_) => self.clone(),
             Self::List { open, close, items } => {
                 Self::List { open: *open, close: *close, items: all(items) }

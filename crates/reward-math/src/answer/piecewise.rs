@@ -80,7 +80,7 @@ impl Parser {
 fn states(node: &Node) -> bool {
     match node {
         Node::Chain { sides, .. } => sides.iter().all(|side| {
-            matches!(side, Node::Value { unit: None, percent: false, .. })
+            side.plain().is_some()
                 || matches!(side, Node::List { open, .. } if *open != ' ')
                 || matches!(side, Node::Union(_))
         }),

@@ -5,7 +5,7 @@ use dashu::Rational;
 use super::{Comparison, Finding, Result, values::holds_infinity};
 use crate::algebra::Fraction;
 use crate::answer::{Node, Relation};
-use crate::expression::{Assignments, Expression};
+use crate::expression::Assignments;
 use crate::relation;
 use crate::verdict::Rung;
 
@@ -69,18 +69,14 @@ impl Comparison {
     }
 
     fn difference(&mut self, left: &Node, right: &Node) -> Result<Option<Fraction>> {
-        let (
-            Node::Value { expression: a, plus: a_plus, .. },
-            Node::Value { expression: b, plus: b_plus, .. },
-        ) = (left, right)
+        let (Node::Value { expression: a, .. }, Node::Value { expression: b, .. }) = (left, right)
         else {
             return Ok(None);
         };
         if holds_infinity(a) || holds_infinity(b) {
             return Ok(None);
         }
-        let first = self.algebra.normalise(a, *a_plus)?;
-        let second = self.algebra.normalise(b, *b_plus)?;
+        let (first, second) = (self.algebra.normalise(a)?, self.algebra.normalise(b)?);
         self.algebra.subtract(&first, &second).map(Some)
     }
 
@@ -169,7 +165,7 @@ impl Comparison {
 }
 
 fn is_residue(node: &Node) -> bool {
-    matches!(node, Node::Value { expression: Expression::Function(name, _), .. } if name == "pmod")
+    matches!(node, Node::Value { expression, .. } if expression.arguments_of("pmod").is_some())
 }
 
 /// Returns the number of decimal places of a number, up to ten.

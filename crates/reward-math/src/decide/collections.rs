@@ -19,7 +19,7 @@ impl Comparison {
             return Ok((false, Rung::Structure));
         }
         for (a, b) in left.iter().flatten().zip(right.iter().flatten()) {
-            if !self.expressions((a, true), (b, true))?.0 {
+            if !self.expressions(a, b)?.0 {
                 return Ok((false, Rung::Structure));
             }
         }
@@ -190,16 +190,14 @@ impl Comparison {
 }
 
 fn is_ellipsis(node: &Node) -> bool {
-    matches!(node, Node::Value { expression: Expression::Symbol(name), .. } if name == "\\ldots")
+    node.symbol() == Some("\\ldots")
 }
 
 /// Returns the numbers of a list in ascending order, if it holds only literals.
 fn numbers(items: &[Node]) -> Option<Vec<&Rational>> {
     fn number(item: &Node) -> Option<&Rational> {
-        match item {
-            Node::Value { expression: Expression::Number(value), unit: None, percent, .. } => {
-                (!percent).then_some(value)
-            }
+        match item.plain()? {
+            Expression::Number(value) => Some(value),
             _ => None,
         }
     }

@@ -4,6 +4,7 @@ use dashu::Rational;
 use dashu::base::{Abs, Signed};
 
 use super::region::{Combination, Region};
+use super::values::holds_infinity;
 use super::{Comparison, Result};
 use crate::answer::{Node, Relation};
 use crate::expression::{Expression, is_constant};
@@ -19,7 +20,7 @@ impl Comparison {
         if matches!(relation, Relation::In | Relation::Approximately) {
             return Ok(None);
         }
-        let (Some(a), Some(b)) = (plain(left), plain(right)) else { return Ok(None) };
+        let (Some(a), Some(b)) = (left.plain(), right.plain()) else { return Ok(None) };
         // A variable beside a constant of any kind, `x < \\sqrt 2`.
         for (name, value, relation) in [(a, b, relation), (b, a, relation.flipped())] {
             if let Expression::Symbol(name) = name
@@ -30,7 +31,7 @@ impl Comparison {
             }
         }
         for (absolute, value, relation) in [(a, b, relation), (b, a, relation.flipped())] {
-            if let Expression::Absolute(inner) = absolute
+            if let Some([inner]) = absolute.arguments_of("abs")
                 && !value.has_variable()
             {
                 return self.solve_absolute(inner, relation, value);
@@ -73,8 +74,7 @@ impl Comparison {
         relation: Relation,
         right: &Expression,
     ) -> Result<Option<Region>> {
-        let (first, second) =
-            (self.algebra.normalise(left, true)?, self.algebra.normalise(right, true)?);
+        let (first, second) = (self.algebra.normalise(left)?, self.algebra.normalise(right)?);
         let difference = self.algebra.subtract(&first, &second)?;
         let Some((name, [c, b, a])) = self.algebra.quadratic(&difference) else { return Ok(None) };
         if a.is_zero() {
@@ -126,17 +126,9 @@ impl Comparison {
 }
 
 fn bounded(name: &str, relation: Relation, value: &Expression) -> Option<Region> {
-    let infinite = value.any(&|node| matches!(node, Expression::Symbol(name) if name == "\\infty"));
-    if infinite {
+    if holds_infinity(value) {
         // "-2 < x < \\infty" bounds nothing on that side.
         return Some(Region::line().of(name));
     }
     Region::related(relation, value).map(|region| region.of(name))
-}
-
-fn plain(node: &Node) -> Option<&Expression> {
-    match node {
-        Node::Value { expression, unit: None, percent: false, .. } => Some(expression),
-        _ => None,
-    }
 }

@@ -29,7 +29,7 @@ impl Comparison {
             })
         };
         // An expression with a constant beside the vectors is no vector.
-        if !self.expressions((&component(None), true), (&number(0), true))?.0 {
+        if !self.expressions(&component(None), &number(0))?.0 {
             return Ok(Some((false, Rung::Kind)));
         }
         for axis in 0..NAMES.len() {
@@ -49,19 +49,11 @@ impl Comparison {
         left: &Expression,
         right: &Expression,
     ) -> Result<Option<Finding>> {
-        let parts = |expression: &Expression| match expression {
-            Expression::Function(name, arguments) if name == "pmod" => match arguments.as_slice() {
-                [value, modulus] => Some((value.clone(), modulus.clone())),
-                _ => None,
-            },
-            _ => None,
-        };
-        match (parts(left), parts(right)) {
-            (None, None) => Ok(None),
-            (Some((value, _)), None) => self.expressions((&value, true), (right, true)).map(Some),
-            (None, Some((value, _))) => self.expressions((left, true), (&value, true)).map(Some),
-            (Some((a, modulus)), Some((b, other))) => {
-                if !self.expressions((&modulus, true), (&other, true))?.0 {
+        match (left.arguments_of("pmod"), right.arguments_of("pmod")) {
+            (Some([value, _]), None) => self.expressions(value, right).map(Some),
+            (None, Some([value, _])) => self.expressions(left, value).map(Some),
+            (Some([a, modulus]), Some([b, other])) => {
+                if !self.expressions(modulus, other)?.0 {
                     return Ok(Some((false, Rung::Number)));
                 }
                 if let (Some(a), Some(b), Some(modulus)) =
@@ -70,8 +62,9 @@ impl Comparison {
                 {
                     return Ok(Some((((a - b) / modulus).is_int(), Rung::Number)));
                 }
-                self.expressions((&a, true), (&b, true)).map(Some)
+                self.expressions(a, b).map(Some)
             }
+            _ => Ok(None),
         }
     }
 }

@@ -7,7 +7,7 @@ use dashu::Rational;
 use super::{Comparison, Result};
 use crate::answer::{Node, Relation};
 use crate::expression::Expression;
-use crate::numeric::{self, Operand};
+use crate::numeric;
 
 /// Most boundaries of a region.
 const MAX_CUTS: usize = 128;
@@ -127,10 +127,8 @@ impl Comparison {
             Node::List { open: '{', items, .. } => {
                 let mut set = Region::empty();
                 for item in items {
-                    let Node::Value { expression, unit: None, percent: false, .. } = item else {
-                        return Ok(None);
-                    };
-                    let point = Region::point(expression);
+                    let Some(value) = item.plain() else { return Ok(None) };
+                    let point = Region::point(value);
                     let Some(union) = self.combine(&set, &point, Combination::Union)? else {
                         return Ok(None);
                     };
@@ -147,9 +145,7 @@ impl Comparison {
             Node::Chain { sides, relations } => self.solve(sides, relations),
             Node::Words(words) if words == "all reals" => Ok(Some(Region::line())),
             Node::Words(words) if super::is_nothing(words) => Ok(Some(Region::empty())),
-            Node::Value { expression: Expression::Symbol(name), .. } if name == "\\mathbb R" => {
-                Ok(Some(Region::line()))
-            }
+            node if node.symbol() == Some("\\mathbb R") => Ok(Some(Region::line())),
             _ => Ok(None),
         }
     }
@@ -171,9 +167,7 @@ impl Comparison {
 
     /// Returns the members of `\{x \mid …\}`, if they are real numbers.
     fn built(&mut self, head: &Node, conditions: &[Node]) -> Result<Option<Region>> {
-        let Node::Value { expression: Expression::Symbol(name), .. } = head else {
-            return Ok(None);
-        };
+        let Some(name) = head.symbol() else { return Ok(None) };
         let (domains, stated): (Vec<Node>, Vec<Node>) = conditions.iter().cloned().partition(
             |condition| matches!(condition, Node::Chain { relations, .. } if relations == &[Relation::In]),
         );
@@ -236,9 +230,7 @@ impl Comparison {
     /// Returns the numbers that a chain of inequalities in one variable allows.
     fn solve(&mut self, sides: &[Node], relations: &[Relation]) -> Result<Option<Region>> {
         if let ([name, set], [Relation::In]) = (sides, relations) {
-            let Node::Value { expression: Expression::Symbol(name), .. } = name else {
-                return Ok(None);
-            };
+            let Some(name) = name.symbol() else { return Ok(None) };
             return Ok(self.region(set)?.map(|region| region.of(name)));
         }
         let mut result: Option<Region> = None;
@@ -316,27 +308,22 @@ impl Comparison {
 
     /// Returns true if a constant is proven to be positive.
     pub(super) fn is_positive(&mut self, value: &Expression) -> bool {
-        let operand = |expression| Operand { expression, plus: true };
         let zero = Expression::Number(Rational::ZERO);
-        numeric::order(operand(&zero), operand(value), &mut self.enclosure_fuel)
-            == Some(Ordering::Less)
+        numeric::order(&zero, value, &mut self.enclosure_fuel) == Some(Ordering::Less)
     }
 
     fn order_values(&mut self, a: &Expression, b: &Expression) -> Result<Option<Ordering>> {
-        if a == b || self.expressions((a, true), (b, true))?.0 {
+        if a == b || self.expressions(a, b)?.0 {
             return Ok(Some(Ordering::Equal));
         }
-        let operand = |expression| Operand { expression, plus: true };
-        Ok(numeric::order(operand(a), operand(b), &mut self.enclosure_fuel))
+        Ok(numeric::order(a, b, &mut self.enclosure_fuel))
     }
 }
 
 fn bound(node: &Node) -> Option<Bound> {
-    let Node::Value { expression, unit: None, percent: false, .. } = node else { return None };
-    let infinite = |expression: &Expression| matches!(expression, Expression::Symbol(name) if name == "\\infty");
-    Some(match expression {
-        expression if infinite(expression) => Bound::Highest,
-        Expression::Negative(inner) if infinite(inner) => Bound::Lowest,
+    Some(match node.plain()? {
+        expression if expression.is_symbol("\\infty") => Bound::Highest,
+        Expression::Negative(inner) if inner.is_symbol("\\infty") => Bound::Lowest,
         other => Bound::At(other.clone()),
     })
 }

@@ -14,8 +14,8 @@ impl Comparison {
     #[expect(clippy::too_many_lines, reason = "the rules of one decision, in their order")]
     pub(super) fn values(&mut self, left: &Node, right: &Node) -> Result<Finding> {
         let (
-            Node::Value { expression: a, unit: a_unit, percent: a_percent, plus: a_plus },
-            Node::Value { expression: b, unit: b_unit, percent: b_percent, plus: b_plus },
+            Node::Value { expression: a, unit: a_unit, percent: a_percent },
+            Node::Value { expression: b, unit: b_unit, percent: b_percent },
         ) = (left, right)
         else {
             return Ok((false, Rung::Kind));
@@ -43,7 +43,7 @@ impl Comparison {
                 && let Some((value, found)) = letters_as_unit(letters)
                 && let Some(factor) = in_unit(&found, unit)
             {
-                return self.expressions((&scaled(&value, factor), *a_plus), (other, *b_plus));
+                return self.expressions(&scaled(&value, factor), other);
             }
         }
         // 2.5 km and 2500 m.
@@ -53,7 +53,7 @@ impl Comparison {
             && !b_percent
             && let Some(factor) = words::conversion(a_unit_name, unit)
         {
-            let (equal, _) = self.expressions((&scaled(a, factor), *a_plus), (b, *b_plus))?;
+            let (equal, _) = self.expressions(&scaled(a, factor), b)?;
             return Ok((equal, Rung::Unit));
         }
         let contradict = match (a_unit, b_unit) {
@@ -85,21 +85,21 @@ impl Comparison {
         }
         let in_degrees = |expression: &Expression, convert: bool| {
             if convert {
-                Expression::Degrees(Box::new(expression.clone()))
+                Expression::function("degrees", [expression.clone()])
             } else {
                 expression.clone()
             }
         };
         let (a, b) = (in_degrees(a, convert_a), in_degrees(b, convert_b));
         if a_percent != b_percent {
-            return self.percent_forms((&a, *a_plus, *a_percent), (&b, *b_plus, *b_percent));
+            return self.percent_forms((&a, *a_percent), (&b, *b_percent));
         }
-        let finding = self.expressions((&a, *a_plus), (&b, *b_plus));
+        let finding = self.expressions(&a, &b);
         if matches!(finding, Ok((true, _))) {
             return finding;
         }
         for renamed in with_same_constants(&a, &b) {
-            let renamed = self.expressions((&renamed, *a_plus), (&b, *b_plus))?;
+            let renamed = self.expressions(&renamed, &b)?;
             if renamed.0 {
                 return Ok(renamed);
             }
@@ -108,13 +108,9 @@ impl Comparison {
     }
 
     /// Compares two expressions without units: by normal forms, then by enclosures if these do not decide.
-    pub(super) fn expressions(
-        &mut self,
-        (a, a_plus): (&Expression, bool),
-        (b, b_plus): (&Expression, bool),
-    ) -> Result<Finding> {
+    pub(super) fn expressions(&mut self, a: &Expression, b: &Expression) -> Result<Finding> {
         self.algebra.spend(4)?;
-        let finding = self.normal_forms((a, a_plus), (b, b_plus));
+        let finding = self.normal_forms(a, b);
         let decided = match &finding {
             Ok((equal, how)) => {
                 *equal
@@ -126,9 +122,7 @@ impl Comparison {
         if decided {
             return finding;
         }
-        let left = numeric::Operand { expression: a, plus: a_plus };
-        let right = numeric::Operand { expression: b, plus: b_plus };
-        match numeric::compare(left, right, &mut self.enclosure_fuel) {
+        match numeric::compare(a, b, &mut self.enclosure_fuel) {
             numeric::EnclosureComparison::Equal => Ok((true, Rung::Enclosure)),
             numeric::EnclosureComparison::Different => Ok((false, Rung::Enclosure)),
             numeric::EnclosureComparison::Unknown => {
@@ -140,23 +134,18 @@ impl Comparison {
 
     /// Returns true if an exact value equals a decimal up to a unit.
     pub(super) fn rounds_to(&mut self, response: &[Node], gold: &[Node], unit: &Rational) -> bool {
-        let ([Node::Value { expression, plus, .. }], [Node::Value { expression: decimal, .. }]) =
+        let ([Node::Value { expression, .. }], [Node::Value { expression: decimal, .. }]) =
             (response, gold)
         else {
             return false;
         };
-        let Some(decimal) = decimal.literal() else { return false };
-        let value = numeric::Operand { expression, plus: *plus };
-        numeric::is_within(value, &decimal, unit, &mut self.enclosure_fuel)
+        decimal.literal().is_some_and(|decimal| {
+            numeric::is_within(expression, &decimal, unit, &mut self.enclosure_fuel)
+        })
     }
 
-    fn normal_forms(
-        &mut self,
-        (a, a_plus): (&Expression, bool),
-        (b, b_plus): (&Expression, bool),
-    ) -> Result<Finding> {
-        let first = self.algebra.normalise(a, a_plus)?;
-        let second = self.algebra.normalise(b, b_plus)?;
+    fn normal_forms(&mut self, a: &Expression, b: &Expression) -> Result<Finding> {
+        let (first, second) = (self.algebra.normalise(a)?, self.algebra.normalise(b)?);
         if let (Some(a), Some(b)) = (first.as_constant(), second.as_constant()) {
             return Ok((a == b, Rung::Number));
         }
@@ -165,19 +154,19 @@ impl Comparison {
 
     fn percent_forms(
         &mut self,
-        (a, a_plus, a_percent): (&Expression, bool, bool),
-        (b, b_plus, b_percent): (&Expression, bool, bool),
+        (a, a_percent): (&Expression, bool),
+        (b, b_percent): (&Expression, bool),
     ) -> Result<Finding> {
         let hundredth = || Rational::from_parts(Integer::ONE, 100_u8.into());
         let of_percent = |value: &Expression, percent: bool| {
             if percent { scaled(value, hundredth()) } else { value.clone() }
         };
         let (first, second) = (of_percent(a, a_percent), of_percent(b, b_percent));
-        let exact = self.expressions((&first, a_plus), (&second, b_plus));
+        let exact = self.expressions(&first, &second);
         if matches!(exact, Ok((true, _))) {
             return exact;
         }
-        self.expressions((a, a_plus), (b, b_plus))
+        self.expressions(a, b)
     }
 
     pub(super) fn ratios(&mut self, left: &[Expression], right: &[Expression]) -> Result<Finding> {
@@ -189,7 +178,7 @@ impl Comparison {
             return Ok((false, Rung::Number));
         }
         let normal = |comparison: &mut Self, items: &[Expression]| {
-            items.iter().map(|e| comparison.algebra.normalise(e, true)).collect::<Result<Vec<_>>>()
+            items.iter().map(|e| comparison.algebra.normalise(e)).collect::<Result<Vec<_>>>()
         };
         let (left, right) = (normal(self, left)?, normal(self, right)?);
         for (a, b) in left.iter().zip(&right).skip(1) {
@@ -319,7 +308,7 @@ fn percents(a: &Rational, a_percent: bool, b: &Rational, b_percent: bool) -> boo
 }
 
 pub(crate) fn holds_infinity(expression: &Expression) -> bool {
-    expression.any(&|node| matches!(node, Expression::Symbol(name) if name == "\\infty"))
+    expression.any(&|node| node.is_symbol("\\infty"))
 }
 
 /// Compares infinite values; `None` if no side holds `∞`, an error if anything but its sign is calculated from it.

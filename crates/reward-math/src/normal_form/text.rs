@@ -197,6 +197,12 @@ pub(super) fn function(name: &str, arguments: &[String]) -> String {
         ("factorial", [n]) => format!("({n})!"),
         ("double factorial", [n]) => format!("({n})!!"),
         ("binomial", [n, k]) => format!("\\binom{{{n}}}{{{k}}}"),
+        ("degrees", [inner]) => format!("({inner})^\\circ "),
+        ("logarithm", [base, inner]) => format!("\\log_{{{base}}}({inner})"),
+        ("pm" | "mp", [inner]) => format!("(\\{name} {inner})"),
+        ("sum" | "prod", [index, low, high, body]) => {
+            format!("\\{name}_{{{index} = {low}}}^{{{high}}} ({body})")
+        }
         ("floor" | "ceil", [inner]) => format!("\\l{name} {inner} \\r{name}"),
         ("abs", [inner]) => format!("abs({inner})"),
         ("power", [base, exponent]) => format!("({base})^({exponent})"),

@@ -6,7 +6,7 @@ use super::function::{
     function_name, inverse_name, is_fraction, is_letter_command, starts_primary,
 };
 use super::{Parser, Result};
-use crate::expression::{Expression, Range};
+use crate::expression::Expression;
 use crate::token::Kind;
 
 impl Parser {
@@ -30,7 +30,7 @@ impl Parser {
                 self.deeper(|parser| {
                     let n = parser.argument()?;
                     let k = parser.argument()?;
-                    Ok(Expression::Binomial(Box::new(n), Box::new(k)))
+                    Ok(Expression::function("binomial", [n, k]))
                 })
             }
             "sqrt" => self.square_root(),
@@ -45,8 +45,7 @@ impl Parser {
             "angle" | "triangle" | "measuredangle" => Ok(self.figure(name)),
             "sum" | "prod" => {
                 self.advance();
-                let range = if name == "sum" { Range::Sum } else { Range::Product };
-                self.deeper(|parser| parser.series(range))
+                self.deeper(|parser| parser.series(name))
             }
             "surd" | "cbrt" => {
                 self.advance();
@@ -61,7 +60,7 @@ impl Parser {
                 let (close, function) =
                     if name == "lfloor" { ("rfloor", "floor") } else { ("rceil", "ceil") };
                 if self.eat_command(close) {
-                    Ok(Expression::Function(function.to_owned(), vec![inner]))
+                    Ok(Expression::function(function, [inner]))
                 } else {
                     Err(self.unexpected(&format!("`\\{close}`")))
                 }
@@ -126,20 +125,21 @@ impl Parser {
                 (name == "i").then(|| Expression::Negative(imaginary()))
             }),
             Expression::Symbol(letter) => Expression::Symbol(format!("\\{name} {letter}")),
-            inner => Expression::Function(name.to_owned(), vec![inner]),
+            inner => Expression::function(name, [inner]),
         })
     }
 
     /// Parses the ends and the body of `\sum_{k=1}^{n} …`: the body extends to the next sign.
-    fn series(&mut self, range: Range) -> Result<Expression> {
+    fn series(&mut self, name: &str) -> Result<Expression> {
         // `\sum^{4}_{k=1}` as `\sum_{k=1}^{4}`.
         let above = if self.eat_symbol('^') { Some(self.deeper(Self::argument)?) } else { None };
         if !(self.eat_symbol('_') && self.eat_symbol('{')) {
             return Err(self.unexpected("the index of the sum or product, as in `_{k=1}`"));
         }
-        let Expression::Symbol(index) = self.primary()? else {
+        let index = self.primary()?;
+        if !matches!(index, Expression::Symbol(_)) {
             return Err(self.unexpected("an index"));
-        };
+        }
         if !self.eat_symbol('=') {
             return Err(self.unexpected("`=` after the index"));
         }
@@ -151,8 +151,7 @@ impl Parser {
             _ => return Err(self.unexpected("the upper end of the sum or product")),
         };
         let body = self.term()?;
-        let [low, high, body] = [low, high, body].map(Box::new);
-        Ok(Expression::Series { range, index, low, high, body })
+        Ok(Expression::function(name, [index, low, high, body]))
     }
 
     /// Parses one TeX argument: a group, or the next single digit.
@@ -179,9 +178,9 @@ impl Parser {
         self.advance();
         self.deeper(|parser| {
             let base = if name == "log" && parser.eat_symbol('_') {
-                Some(Box::new(parser.argument()?))
+                parser.argument()?
             } else {
-                None
+                Expression::Number(Rational::from(10))
             };
             let mut exponent =
                 if parser.eat_symbol('^') { Some(parser.deeper(Self::exponent)?) } else { None };
@@ -195,24 +194,18 @@ impl Parser {
             let braced = matches!(name, "max" | "min" | "gcd" | "lcm") && parser.at_command("{");
             let arguments = if braced { parser.members()? } else { parser.arguments()? };
             let value = match (name, <[Expression; 1]>::try_from(arguments)) {
-                ("ln", Ok([argument])) => Expression::Logarithm(None, Box::new(argument)),
-                ("log", Ok([argument])) => {
-                    let ten = || Box::new(Expression::Number(Rational::from(10)));
-                    Expression::Logarithm(Some(base.unwrap_or_else(ten)), Box::new(argument))
-                }
+                ("log", Ok([argument])) => Expression::function("logarithm", [base, argument]),
                 ("exp", Ok([argument])) => {
                     Expression::Power(Box::new(Expression::Symbol("e".into())), Box::new(argument))
                 }
-                ("abs", Ok([argument])) => Expression::Absolute(Box::new(argument)),
                 ("cis", Ok([argument])) => {
-                    let apply =
-                        |name: &str| Expression::Function(name.into(), vec![argument.clone()]);
+                    let apply = |name: &str| Expression::function(name, [argument.clone()]);
                     let imaginary =
                         Expression::Product(vec![Expression::Symbol("i".into()), apply("sin")]);
                     Expression::Sum(vec![apply("cos"), imaginary])
                 }
-                (name, Ok([argument])) => Expression::Function(name.to_owned(), vec![argument]),
-                (name, Err(arguments)) => Expression::Function(name.to_owned(), arguments),
+                (name, Ok(argument)) => Expression::function(name, argument),
+                (name, Err(arguments)) => Expression::function(name, arguments),
             };
             Ok(match exponent {
                 Some(exponent) => Expression::Power(Box::new(value), Box::new(exponent)),

@@ -133,8 +133,7 @@ impl Parser {
                 return Ok(None);
             }
             let k = self.sum()?;
-            return Ok((self.eat_symbol(')') && may_count(&n, &k))
-                .then(|| Expression::Binomial(Box::new(n), Box::new(k))));
+            return Ok((self.eat_symbol(')') && may_count(&n, &k)).then(|| counted(name, n, k)));
         }
         let upper_first = self.at_symbol('^');
         if !self.eat_symbol('_') && !self.eat_symbol('^') {
@@ -171,10 +170,10 @@ impl Parser {
 /// Returns the number of combinations, or for another letter of arrangements `n! / (n - k)!`.
 fn counted(name: &str, n: Expression, k: Expression) -> Expression {
     if name == "C" {
-        return Expression::Binomial(Box::new(n), Box::new(k));
+        return Expression::function("binomial", [n, k]);
     }
     let rest = Expression::Sum(vec![n.clone(), Expression::Negative(Box::new(k))]);
-    let [n, rest] = [n, rest].map(|value| Box::new(Expression::Factorial(Box::new(value))));
+    let [n, rest] = [n, rest].map(|value| Box::new(Expression::function("factorial", [value])));
     Expression::Quotient(n, rest)
 }
 
