@@ -12,7 +12,6 @@ use dashu::base::BitTest;
 
 mod arithmetic;
 mod atom;
-mod exponent;
 mod fraction;
 mod function;
 mod polynomial;
@@ -22,7 +21,6 @@ mod root;
 use std::collections::BTreeMap;
 
 pub(crate) use atom::Atom;
-pub(crate) use exponent::Exponent;
 pub(crate) use fraction::Fraction;
 pub(crate) use polynomial::{Monomial, Polynomial, content};
 
@@ -86,7 +84,7 @@ impl Algebra {
     /// Returns the fraction that consists of this atom.
     fn of_atom(&mut self, atom: Atom) -> Fraction {
         let id = self.intern(atom);
-        Fraction::from(Polynomial::term(vec![(id, Exponent::ONE)], Rational::ONE))
+        Fraction::from(Polynomial::term(vec![(id, Rational::ONE)], Rational::ONE))
     }
 
     /// Returns the normal form of an expression.
@@ -186,7 +184,11 @@ impl Algebra {
                         return None;
                     }
                     variable = Some(name);
-                    usize::try_from(exponent.integer()?).ok()?
+                    if exponent.is_int() {
+                        usize::try_from(exponent.numerator()).ok()?
+                    } else {
+                        return None;
+                    }
                 }
                 _ => return None,
             };

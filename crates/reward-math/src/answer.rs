@@ -20,7 +20,7 @@ use crate::parser::{Parser, Result};
 use crate::token::{Kind, Token, tokenize};
 use crate::verdict::ParseError;
 use crate::words;
-pub(crate) use node::{Node, Piece, Relation};
+pub(crate) use node::{Combination, Node, Piece, Relation};
 use parameter::integer_parameter;
 use sign::{expand, list};
 use spelling::spelling;

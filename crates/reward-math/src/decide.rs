@@ -11,7 +11,7 @@ mod region;
 mod values;
 
 use crate::algebra::Algebra;
-use crate::answer::{Answer, Node};
+use crate::answer::{Answer, Combination, Node};
 use crate::expression::Expression;
 use crate::normal_form;
 use crate::options::Options;
@@ -235,7 +235,9 @@ impl Comparison {
             | (Node::List { items, open: '(' | '[', .. }, Node::Matrix(rows)) => {
                 self.vector(rows, items)
             }
-            (Node::Union(a), Node::Union(b)) => self.unordered(a, b),
+            (Node::Joined(Combination::Union, a), Node::Joined(Combination::Union, b)) => {
+                self.unordered(a, b)
+            }
             (Node::List { .. }, Node::List { .. }) => self.lists(left, right),
             (Node::Chain { .. }, Node::Chain { .. }) => self.chains(left, right),
             (chain @ Node::Chain { .. }, other) => self.chain_with(chain, other),
@@ -291,7 +293,7 @@ impl Comparison {
                     return Ok((is_clock(words, parts), Rung::Words));
                 }
                 // "(0, 1) or (2, 3)"
-                (Node::Union(parts), Node::List { open: ' ', items, .. })
+                (Node::Joined(Combination::Union, parts), Node::List { open: ' ', items, .. })
                     if items.iter().all(|item| matches!(item, Node::List { .. })) =>
                 {
                     return self.unordered(parts, items);
@@ -349,11 +351,7 @@ fn is_nothing(words: &str) -> bool {
 /// Returns true if an answer describes a part of the real line that can be spelled otherwise.
 fn may_need_solving(node: &Node) -> bool {
     match node {
-        Node::Union(_)
-        | Node::Intersection(_)
-        | Node::Difference(_)
-        | Node::Chain { .. }
-        | Node::Builder { .. } => true,
+        Node::Joined(..) | Node::Chain { .. } | Node::Builder { .. } => true,
         Node::Words(words) => words == "all reals",
         Node::Value { expression, .. } => expression.is_symbol("\\mathbb R"),
         Node::List { open: ' ', items, .. } => {

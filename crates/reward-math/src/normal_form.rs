@@ -8,7 +8,7 @@ mod text;
 use dashu::Rational;
 
 use crate::algebra::{Algebra, Fraction};
-use crate::answer::{Answer, Node, Piece, Relation};
+use crate::answer::{Answer, Combination, Node, Piece, Relation};
 use crate::expression::{Expression, is_series};
 use crate::options::Options;
 use crate::relation;
@@ -92,12 +92,16 @@ impl Printer {
             Node::List { open, close, items } => {
                 format!("{open}{}{close}", self.members(items, Order::Written).join(", "))
             }
-            Node::Union(parts) => self.members(parts, Order::Set).join(" \\cup "),
-            Node::Intersection(parts) => {
+            Node::Joined(combination, parts) => {
                 let chains = parts.iter().all(|part| matches!(part, Node::Chain { .. }));
-                self.members(parts, Order::Set).join(if chains { " and " } else { " \\cap " })
+                let (order, sign) = match combination {
+                    Combination::Union => (Order::Set, " \\cup "),
+                    Combination::Intersection if chains => (Order::Set, " and "),
+                    Combination::Intersection => (Order::Set, " \\cap "),
+                    Combination::Difference => (Order::Written, " \\setminus "),
+                };
+                self.members(parts, order).join(sign)
             }
-            Node::Difference(parts) => self.members(parts, Order::Written).join(" \\setminus "),
             Node::Chain { sides, relations } => self.chain(sides, relations),
             Node::Matrix(rows) => {
                 let mut printed = Vec::with_capacity(rows.len());

@@ -109,9 +109,7 @@ fn names(side: &Node, value: &Node) -> bool {
                                 if !lists(OPERATIONS, name)))
             }
             (Node::Value { expression, .. }, _) => expression.has_variable(),
-            (Node::Intersection(sets) | Node::Union(sets) | Node::Difference(sets), _) => {
-                sets.iter().all(is_label)
-            }
+            (Node::Joined(_, sets), _) => sets.iter().all(is_label),
             (Node::Matrix(rows), Node::Matrix(_)) => rows.iter().flatten().all(is_variable),
             _ => false,
         }
@@ -296,9 +294,9 @@ pub(crate) fn cleared(
     let mut lowest = std::collections::BTreeMap::new();
     for (monomial, _) in polynomial.terms() {
         for (id, exponent) in monomial {
-            if exponent.numerator() < 0 {
-                let slot = lowest.entry(*id).or_insert(*exponent);
-                *slot = (*slot).min(*exponent);
+            if exponent.is_negative() {
+                let slot = lowest.entry(*id).or_insert(exponent);
+                *slot = (*slot).min(exponent);
             }
         }
     }

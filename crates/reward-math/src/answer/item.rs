@@ -2,7 +2,7 @@
 
 use dashu::Rational;
 
-use super::{Node, Relation, list, value};
+use super::{Combination, Node, Relation, list, value};
 use crate::expression::Expression;
 use crate::parser::{Parser, Result};
 use crate::table::lists;
@@ -57,7 +57,7 @@ impl Parser {
             }
             match items.pop() {
                 Some(last) if both && is_inequality(&last) && is_inequality(&item) => {
-                    items.push(Node::Intersection(vec![last, item]));
+                    items.push(Node::Joined(Combination::Intersection, vec![last, item]));
                 }
                 last => {
                     items.extend(last);
@@ -193,25 +193,27 @@ impl Parser {
         let mut side = self.operand()?;
         // `x < 1 \cup x > 2` joins the two conditions on `x`, not 1 and `x`.
         while is_set(&side) {
-            let join: fn(Vec<Node>) -> Node = if self.eat_command("cup") || self.eat_capital_u() {
-                Node::Union
+            let combination = if self.eat_command("cup") || self.eat_capital_u() {
+                Combination::Union
             } else if self.eat_command("cap") {
-                Node::Intersection
+                Combination::Intersection
             } else if self.eat_command("setminus")
                 || self.eat_command("backslash")
                 || self.eat_sign_before_brace()
             {
-                Node::Difference
+                Combination::Difference
             } else {
                 return Ok(side);
             };
             let next = self.operand()?;
-            side = match (side, join(Vec::new())) {
-                (Node::Union(mut parts), Node::Union(_)) => {
+            side = match side {
+                Node::Joined(Combination::Union, mut parts)
+                    if combination == Combination::Union =>
+                {
                     parts.push(next);
-                    Node::Union(parts)
+                    Node::Joined(combination, parts)
                 }
-                (side, _) => join(vec![side, next]),
+                side => Node::Joined(combination, vec![side, next]),
             };
         }
         Ok(side)
@@ -325,7 +327,8 @@ impl Parser {
         };
         let items = items.into_iter().map(point).collect();
         let reals = value(Expression::Symbol("\\mathbb R".to_owned()), None, false);
-        Ok(Node::Difference(vec![reals, Node::List { open: '{', close: '}', items }]))
+        let points = Node::List { open: '{', close: '}', items };
+        Ok(Node::Joined(Combination::Difference, vec![reals, points]))
     }
 
     /// Parses `2 hours 30 minutes`, all in the smaller unit.
@@ -374,11 +377,7 @@ fn is_set(node: &Node) -> bool {
         Node::Value { expression: Expression::Symbol(name), .. } => {
             name.starts_with("\\mathbb ") || name.len() == 1 && name.starts_with(char::is_uppercase)
         }
-        Node::Union(_)
-        | Node::Intersection(_)
-        | Node::Difference(_)
-        | Node::Builder { .. }
-        | Node::Words(_) => true,
+        Node::Joined(..) | Node::Builder { .. } | Node::Words(_) => true,
         _ => false,
     }
 }

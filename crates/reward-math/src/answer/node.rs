@@ -13,12 +13,8 @@ pub(crate) enum Node {
     Words(String),
     /// Items with the brackets around them; a space if there are none, and `|` behind items joined by "or".
     List { open: char, close: char, items: Vec<Node> },
-    /// A union of sets.
-    Union(Vec<Node>),
-    /// Intersection of sets; also inequalities joined by "and".
-    Intersection(Vec<Node>),
-    /// First set without the others.
-    Difference(Vec<Node>),
+    /// Sets joined by a sign; also inequalities joined by "and", as an intersection.
+    Joined(Combination, Vec<Node>),
     /// Sides joined by relations, one fewer than sides.
     Chain { sides: Vec<Node>, relations: Vec<Relation> },
     /// A matrix by rows.
@@ -36,6 +32,15 @@ impl From<Expression> for Node {
     fn from(expression: Expression) -> Self {
         Self::Value { expression, unit: None, percent: false }
     }
+}
+
+/// Operation that joins sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Combination {
+    Union,
+    Intersection,
+    /// The first without the others.
+    Difference,
 }
 
 /// A relation between two sides.
@@ -128,9 +133,7 @@ impl Node {
             Self::List { open, close, items } => {
                 Self::List { open: *open, close: *close, items: all(items) }
             }
-            Self::Union(parts) => Self::Union(all(parts)),
-            Self::Intersection(parts) => Self::Intersection(all(parts)),
-            Self::Difference(parts) => Self::Difference(all(parts)),
+            Self::Joined(combination, parts) => Self::Joined(*combination, all(parts)),
             Self::Chain { sides, relations } => {
                 Self::Chain { sides: all(sides), relations: relations.clone() }
             }

@@ -1,6 +1,6 @@
 //! Parser of values by cases, each with its condition.
 
-use super::node::{Node, Piece};
+use super::node::{Combination, Node, Piece};
 use super::sign::list;
 use crate::parser::{Parser, Result};
 use crate::token::Kind;
@@ -82,9 +82,11 @@ fn states(node: &Node) -> bool {
         Node::Chain { sides, .. } => sides.iter().all(|side| {
             side.plain().is_some()
                 || matches!(side, Node::List { open, .. } if *open != ' ')
-                || matches!(side, Node::Union(_))
+                || matches!(side, Node::Joined(Combination::Union, _))
         }),
-        Node::Intersection(items) | Node::List { open: ' ', items, .. } => items.iter().all(states),
+        Node::Joined(Combination::Intersection, items) | Node::List { open: ' ', items, .. } => {
+            items.iter().all(states)
+        }
         _ => false,
     }
 }
