@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use crate::answer::Answer;
-use crate::decide::decide;
+use crate::decide::{decide, decide_with_witness};
 use crate::extract::{Extracted, Question, Rule, extract, extract_answering, only_number};
 use crate::options::Options;
 use crate::verdict::{ParseError, Side, Verdict};
+use crate::witness::Witness;
 use crate::words;
 
 /// A ground truth, parsed once and compared with the responses of a group.
@@ -90,6 +91,11 @@ impl Gold {
         let answer = Answer::parse(pointed.as_deref().unwrap_or(answer)).ok()?;
         let gold = self.pointed.as_ref().unwrap_or(&self.answer);
         Some(decide(&answer, gold, &self.options)).filter(Verdict::is_right)
+    }
+
+    /// Returns evidence that a bare answer is wrong, if [`Gold::verify_answer`] says so.
+    pub fn witness(&self, answer: &str) -> Option<Witness> {
+        decide_with_witness(&Answer::parse(answer).ok()?, &self.answer, &self.options).1
     }
 
     /// Compares a bare answer, without extraction, with this ground truth.

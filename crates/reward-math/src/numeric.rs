@@ -17,6 +17,7 @@ use std::collections::BTreeSet;
 
 use crate::expression::{Expression, is_constant, is_series};
 use crate::table::lists;
+pub(crate) use complex::Complex;
 use real::{Arithmetic, Failure};
 
 /// Precisions at which constants are compared, in bits: most different constants differ at the first.
@@ -38,13 +39,21 @@ const BOTH_SIGNS: u64 = 9;
 /// Bits that must remain at a point when the terms of every sum are aligned.
 const SPARE_BITS_AT_POINT: usize = 64;
 
+/// Values that are certainly different: disjoint enclosures at a point.
+#[derive(Debug, Clone)]
+pub(crate) struct Apart {
+    pub(crate) point: Vec<(String, Rational)>,
+    pub(crate) left: Complex,
+    pub(crate) right: Complex,
+}
+
 /// Result of comparing enclosures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) enum EnclosureComparison {
     /// The enclosures overlap at every precision tried.
     Equal,
     /// The enclosures are disjoint.
-    Different,
+    Different(Box<Apart>),
     /// The enclosures could not be computed.
     Unknown,
 }
@@ -114,7 +123,7 @@ fn constants(left: &Expression, right: &Expression, fuel: &mut u64) -> Enclosure
         match enclosed {
             [Ok(a), Ok(b)] => {
                 if a.is_apart(&b) {
-                    return EnclosureComparison::Different;
+                    return different(a, b, &[]);
                 }
                 if a.is_exact() && b.is_exact() {
                     return EnclosureComparison::Equal;
@@ -145,6 +154,11 @@ fn constants(left: &Expression, right: &Expression, fuel: &mut u64) -> Enclosure
     EnclosureComparison::Unknown
 }
 
+fn different(left: Complex, right: Complex, point: &[(&str, Rational)]) -> EnclosureComparison {
+    let point = point.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+    EnclosureComparison::Different(Box::new(Apart { point, left, right }))
+}
+
 fn functions(
     left: &Expression,
     right: &Expression,
@@ -169,7 +183,7 @@ fn functions(
         match enclosed {
             [Ok(a), Ok(b)] => {
                 if a.is_apart(&b) {
-                    return EnclosureComparison::Different;
+                    return different(a, b, &point);
                 }
                 if !a.are_narrow_with(&b, &mut arithmetic)
                     || arithmetic.spread() + SPARE_BITS_AT_POINT > POINT_BITS

@@ -2,6 +2,7 @@
 
 use dashu::Rational;
 
+use super::difference::{Difference, kind};
 use super::{Comparison, Finding, Result, values::holds_infinity};
 use crate::algebra::Fraction;
 use crate::answer::{Node, Relation};
@@ -35,7 +36,7 @@ impl Comparison {
                 return Ok((self.compare(&list, value)?.0, Rung::Relation));
             }
         }
-        Ok((false, Rung::Relation))
+        self.differ(Rung::Relation, Difference::Relations(left.clone(), right.clone()))
     }
 
     /// Side by side, the same relations, read in either direction; or one equation that is a multiple of the other.
@@ -86,7 +87,7 @@ impl Comparison {
             (Some(items), Node::List { .. }) => {
                 self.compare(&Node::List { open: ' ', close: ' ', items }, other)
             }
-            _ => Ok((false, Rung::Kind)),
+            _ => self.shapes(Rung::Kind, kind(chain), kind(other)),
         }
     }
 
@@ -95,7 +96,9 @@ impl Comparison {
         if let found @ (true, _) = self.shared_with(chain, other)? {
             return Ok(found);
         }
-        let Some(assertion) = relation::asserted(chain) else { return Ok((false, Rung::Kind)) };
+        let Some(assertion) = relation::asserted(chain) else {
+            return self.shapes(Rung::Kind, kind(chain), kind(other));
+        };
         for member in &assertion.members {
             if !is_residue(assertion.value) && !self.compare(member, assertion.value)?.0 {
                 return Ok((false, Rung::Relation));

@@ -30,7 +30,7 @@ impl Comparison {
         };
         // An expression with a constant beside the vectors is no vector.
         if !self.expressions(&component(None), &number(0))?.0 {
-            return Ok(Some((false, Rung::Kind)));
+            return self.shapes(Rung::Kind, "no vector", "a point").map(Some);
         }
         for axis in 0..NAMES.len() {
             let coordinate = component(Some(axis));
@@ -53,14 +53,16 @@ impl Comparison {
             (Some([value, _]), None) => self.expressions(value, right).map(Some),
             (None, Some([value, _])) => self.expressions(left, value).map(Some),
             (Some([a, modulus]), Some([b, other])) => {
-                if !self.expressions(modulus, other)?.0 {
-                    return Ok(Some((false, Rung::Number)));
+                let moduli = self.expressions(modulus, other)?;
+                if !moduli.0 {
+                    return Ok(Some(moduli));
                 }
                 if let (Some(a), Some(b), Some(modulus)) =
                     (a.literal(), b.literal(), modulus.literal())
                     && !modulus.is_zero()
                 {
-                    return Ok(Some((((a - b) / modulus).is_int(), Rung::Number)));
+                    let equal = ((&a - &b) / modulus).is_int();
+                    return self.numbers(&a, &b, equal).map(Some);
                 }
                 self.expressions(a, b).map(Some)
             }

@@ -4,11 +4,12 @@ use std::cmp::Ordering;
 
 use dashu::Rational;
 
+use super::difference::Difference;
 use super::{Comparison, Result};
 use crate::answer::{Combination, Node, Relation};
 use crate::expression::Expression;
 use crate::numeric;
-use crate::verdict::ParseError;
+use crate::verdict::{ParseError, Rung};
 
 /// Most boundaries of a region.
 const MAX_CUTS: usize = 128;
@@ -26,6 +27,17 @@ pub(super) struct Region {
 struct Cut {
     value: Bound,
     after: bool,
+}
+
+impl Cut {
+    fn in_words(&self) -> String {
+        let place = if self.after { "behind" } else { "before" };
+        match self.value {
+            Bound::Lowest => "no lower end".to_owned(),
+            Bound::At(_) => format!("an end {place} a number"),
+            Bound::Highest => "no upper end".to_owned(),
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -110,16 +122,29 @@ impl Comparison {
         if let (Some(a), Some(b)) = (&left.variable, &right.variable)
             && a != b
         {
+            self.difference = None;
             return Ok(false);
         }
         if left.cuts.len() != right.cuts.len() {
+            let ends = |region: &Region| format!("a region with {} ends", region.cuts.len());
+            self.shapes(Rung::Region, ends(&left), ends(&right))?;
             return Ok(false);
         }
         for (a, b) in left.cuts.iter().zip(&right.cuts) {
             if self.order(a, b)? != Ordering::Equal {
+                let apart = match (&a.value, &b.value) {
+                    (Bound::At(a), Bound::At(b)) => self.apart(a, b),
+                    _ => None,
+                };
+                let difference = match apart {
+                    Some(apart) => Difference::Apart(Box::new(apart)),
+                    None => Difference::Shapes(a.in_words(), b.in_words()),
+                };
+                self.difference = Some(difference);
                 return Ok(false);
             }
         }
+        self.difference = None;
         Ok(true)
     }
 

@@ -2,6 +2,7 @@
 
 use dashu::{Integer, Rational};
 
+use super::difference::Difference;
 use super::member::letters_as_unit;
 use super::{Comparison, Finding, Result};
 use crate::answer::Node;
@@ -27,7 +28,7 @@ impl Comparison {
             && !a_percent
             && !b_percent
         {
-            return Ok((a == b, Rung::Number));
+            return self.numbers(a, b, a == b);
         }
         if let Some(found) = self.residues(a, b)? {
             return Ok(found);
@@ -36,15 +37,11 @@ impl Comparison {
             return Ok((true, Rung::NormalForm));
         }
         // "5 m" against a side that spells the unit out.
-        for (letters, unit_of_letters, other, unit) in
-            [(a, a_unit, b, b_unit), (b, b_unit, a, a_unit)]
-        {
-            if let (None, Some(unit)) = (unit_of_letters, unit)
-                && let Some((value, found)) = letters_as_unit(letters)
-                && let Some(factor) = in_unit(&found, unit)
-            {
-                return self.expressions(&scaled(&value, factor), other);
-            }
+        if let Some(value) = in_letters(a, a_unit.as_ref(), b_unit.as_ref()) {
+            return self.expressions(&value, b);
+        }
+        if let Some(value) = in_letters(b, b_unit.as_ref(), a_unit.as_ref()) {
+            return self.expressions(a, &value);
         }
         // 2.5 km and 2500 m.
         if let (Some(a_unit_name), Some(unit)) = (a_unit, b_unit)
@@ -64,10 +61,11 @@ impl Comparison {
             (None, None) => false,
         };
         if contradict {
-            return Ok((false, Rung::Unit));
+            let name = |unit: &Option<String>| unit.clone().unwrap_or_else(|| "%".to_owned());
+            return self.shapes(Rung::Unit, name(a_unit), name(b_unit));
         }
         if let (Some(a), Some(b)) = (a.literal(), b.literal()) {
-            return Ok((percents(&a, *a_percent, &b, *b_percent), Rung::Number));
+            return self.numbers(&a, &b, percents(&a, *a_percent, &b, *b_percent));
         }
         // 90° is π/2 if the other side has no unit and contains π.
         let degrees = |unit: &Option<String>| unit.as_deref() == Some("degree");
@@ -81,7 +79,15 @@ impl Comparison {
         let convert_a = degrees(a_unit) && b_unit.is_none() && in_radians(b);
         let convert_b = degrees(b_unit) && a_unit.is_none() && in_radians(a);
         if let Some(found) = infinities(a, b) {
-            return found.map(|equal| (equal, Rung::NormalForm));
+            let sign =
+                |value: &Expression| if holds_infinity(value) { "infinite" } else { "finite" };
+            return match found? {
+                true => Ok((true, Rung::NormalForm)),
+                false if holds_infinity(a) && holds_infinity(b) => {
+                    self.shapes(Rung::NormalForm, format!("{a:?}"), format!("{b:?}"))
+                }
+                false => self.shapes(Rung::NormalForm, sign(a), sign(b)),
+            };
         }
         let in_degrees = |expression: &Expression, convert: bool| {
             if convert {
@@ -124,7 +130,9 @@ impl Comparison {
         }
         match numeric::compare(a, b, &mut self.enclosure_fuel) {
             numeric::EnclosureComparison::Equal => Ok((true, Rung::Enclosure)),
-            numeric::EnclosureComparison::Different => Ok((false, Rung::Enclosure)),
+            numeric::EnclosureComparison::Different(apart) => {
+                self.differ(Rung::Enclosure, Difference::Apart(apart))
+            }
             numeric::EnclosureComparison::Unknown => {
                 self.undecided |= finding.is_ok();
                 finding
@@ -147,9 +155,19 @@ impl Comparison {
     fn normal_forms(&mut self, a: &Expression, b: &Expression) -> Result<Finding> {
         let (first, second) = (self.algebra.normalise(a)?, self.algebra.normalise(b)?);
         if let (Some(a), Some(b)) = (first.as_constant(), second.as_constant()) {
-            return Ok((a == b, Rung::Number));
+            return self.numbers(&a, &b, a == b);
         }
-        Ok((self.algebra.equal(&first, &second)?, Rung::NormalForm))
+        if self.algebra.equal(&first, &second)? {
+            return Ok((true, Rung::NormalForm));
+        }
+        self.differ(Rung::NormalForm, Difference::Expressions(a.clone(), b.clone()))
+    }
+
+    pub(super) fn numbers(&mut self, a: &Rational, b: &Rational, equal: bool) -> Result<Finding> {
+        if equal {
+            return Ok((true, Rung::Number));
+        }
+        self.differ(Rung::Number, Difference::Numbers(a.clone(), b.clone()))
     }
 
     fn percent_forms(
@@ -171,25 +189,36 @@ impl Comparison {
 
     pub(super) fn ratios(&mut self, left: &[Expression], right: &[Expression]) -> Result<Finding> {
         if left.len() != right.len() {
-            return Ok((false, Rung::Structure));
+            return self.shapes(Rung::Structure, left.len().to_string(), right.len().to_string());
         }
         // `1:00` is a time of day: no multiple of it is equal.
         if is_time(left) && is_time(right) && left != right {
-            return Ok((false, Rung::Number));
+            return self.shapes(Rung::Number, format!("{left:?}"), format!("{right:?}"));
         }
+        let (left_parts, right_parts) = (left, right);
         let normal = |comparison: &mut Self, items: &[Expression]| {
             items.iter().map(|e| comparison.algebra.normalise(e)).collect::<Result<Vec<_>>>()
         };
         let (left, right) = (normal(self, left)?, normal(self, right)?);
-        for (a, b) in left.iter().zip(&right).skip(1) {
+        for (place, (a, b)) in left.iter().zip(&right).enumerate().skip(1) {
             let first = self.algebra.multiply(&left[0], b)?;
             let second = self.algebra.multiply(&right[0], a)?;
             if !self.algebra.equal(&first, &second)? {
-                return Ok((false, Rung::NormalForm));
+                let product = |one: &Expression, other: &Expression| {
+                    Expression::Product(vec![one.clone(), other.clone()])
+                };
+                let crossed = Difference::Expressions(
+                    product(&left_parts[place], &right_parts[0]),
+                    product(&left_parts[0], &right_parts[place]),
+                );
+                return self.differ(Rung::NormalForm, crossed);
             }
         }
         let zero = left[0].numerator.is_zero() || right[0].numerator.is_zero();
-        Ok((!zero || left == right, Rung::NormalForm))
+        if zero && left != right {
+            return self.shapes(Rung::NormalForm, "nothing", "something");
+        }
+        Ok((true, Rung::NormalForm))
     }
 }
 
@@ -210,12 +239,16 @@ fn is_time(parts: &[Expression]) -> bool {
     }
 }
 
-/// Returns how many of the second unit make one of the first.
-fn in_unit(own: &str, unit: &str) -> Option<Rational> {
-    if own == unit {
-        return Some(Rational::ONE);
-    }
-    words::conversion(own, unit)
+/// Returns the value of a product whose last letters name a unit, in the unit of the other side.
+fn in_letters(
+    letters: &Expression,
+    unit: Option<&String>,
+    other: Option<&String>,
+) -> Option<Expression> {
+    let other = other.filter(|_| unit.is_none())?;
+    let (value, found) = letters_as_unit(letters)?;
+    let factor = if found == *other { Rational::ONE } else { words::conversion(&found, other)? };
+    Some(scaled(&value, factor))
 }
 
 fn scaled(expression: &Expression, factor: Rational) -> Expression {
