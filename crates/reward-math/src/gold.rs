@@ -45,7 +45,8 @@ impl Gold {
         };
         let text = inner.as_ref().map_or(ground_truth, |extracted| extracted.text.as_str());
         let pointed = words::with_decimal_point(text).and_then(|text| Answer::parse(&text).ok());
-        Ok(Self { answer: Answer::parse(text)?, pointed, options: options.clone(), question: None })
+        let answer = Answer::parse(text)?.with_natural_logarithms();
+        Ok(Self { answer, pointed, options: options.clone(), question: None })
     }
 
     /// Adds the question, so that nothing is extracted from a response's repetition of it.

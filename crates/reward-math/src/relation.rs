@@ -11,7 +11,7 @@ use crate::verdict::ParseError;
 use crate::words;
 
 /// Operations that a problem asks to undo: `\ln x = 2` names no 2, as `\cos A = 2` does.
-const OPERATIONS: &str = "ln logarithm factorial binomial degrees pm mp sum prod";
+const OPERATIONS: &str = "ln log logarithm factorial binomial degrees pm mp sum prod";
 
 /// A value that a chain of equations asserts.
 pub(crate) struct Assertion<'a> {
@@ -126,7 +126,9 @@ fn is_label(label: &Node) -> bool {
             other => is_name(other),
         },
         Node::Ratio(parts) => parts.iter().all(is_name),
-        Node::List { open: '(', items, .. } => items.iter().all(|item| symbol(item).is_some()),
+        Node::List { open: '(' | '{', items, .. } => {
+            items.iter().all(|item| symbol(item).is_some())
+        }
         _ => false,
     }
 }

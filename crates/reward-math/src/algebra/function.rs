@@ -27,6 +27,10 @@ impl Algebra {
                 let (top, bottom) = (self.logarithm(argument)?, self.logarithm(base)?);
                 self.divide(&top, &bottom)
             }
+            ("log", [argument]) => {
+                let ten = Fraction::constant(Rational::from(10));
+                self.function("logarithm", vec![ten, argument.clone()])
+            }
             ("degrees", [inner]) => {
                 let pi = self.of_atom(Atom::Symbol("\\pi".to_owned()));
                 let radians = self.multiply(inner, &pi)?;

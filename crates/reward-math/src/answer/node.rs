@@ -121,6 +121,19 @@ impl Node {
         self.mapped(&mut |expression| expression.renamed(from, to))
     }
 
+    /// Returns the node with natural logarithms in place of those without a base, if it has any.
+    pub(super) fn with_natural_logarithms(&self) -> Option<Self> {
+        let mut any = false;
+        let node = self.mapped(&mut |expression| {
+            any |= expression.any(&|node| node.arguments_of("log").is_some());
+            expression.replaced(&|node| match node.arguments_of("log") {
+                Some([inner]) => Some(Expression::function("ln", [inner.clone()])),
+                _ => None,
+            })
+        });
+        any.then_some(node)
+    }
+
     /// Returns the node with each expression mapped by `with`.
     pub(super) fn mapped(&self, with: &mut dyn FnMut(&Expression) -> Expression) -> Self {
         let mut all =

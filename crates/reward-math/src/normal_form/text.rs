@@ -208,7 +208,9 @@ pub(super) fn function(name: &str, arguments: &[String]) -> String {
         ("power", [base, exponent]) => format!("({base})^({exponent})"),
         ("mod", [value, modulus]) => format!("({value} \\bmod {modulus})"),
         ("pmod", [value, modulus]) => format!("{value} \\pmod{{{modulus}}}"),
-        ("overline" | "vec" | "hat" | "bar", [inner]) => format!("\\{name}{{{inner}}}"),
+        ("overline" | "vec" | "hat" | "bar" | "dot" | "ddot" | "tilde", [inner]) => {
+            format!("\\{name}{{{inner}}}")
+        }
         ("gcd" | "lcm" | "max" | "min", _) => format!("{name}({})", arguments.join(", ")),
         (_, [inner]) if name.starts_with("root ") => {
             format!("\\sqrt[{}]{{{inner}}}", &name["root ".len()..])

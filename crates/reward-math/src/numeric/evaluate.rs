@@ -291,6 +291,10 @@ impl<'b> Evaluation<'_, 'b> {
         let one = Real::from(1);
         match name {
             "ln" => field.logarithm(x),
+            "log" => {
+                let (top, bottom) = (field.logarithm(x)?, field.logarithm(&Real::from(10))?);
+                field.divide(&top, &bottom)
+            }
             "degrees" => {
                 let pi = field.pi()?;
                 let product = field.multiply(x, &pi)?;

@@ -65,9 +65,8 @@ impl Parser {
                     Err(self.unexpected(&format!("`\\{close}`")))
                 }
             }
-            "boxed" | "fbox" | "overline" | "bar" | "vec" | "hat" | "mathbb" | "mathcal" => {
-                self.accent(name)
-            }
+            "boxed" | "fbox" | "overline" | "bar" | "vec" | "hat" | "dot" | "ddot" | "tilde"
+            | "mathbb" | "mathcal" => self.accent(name),
             // `2\{3 + [4 - 1]\}`
             "{" => {
                 self.advance();
@@ -178,9 +177,9 @@ impl Parser {
         self.advance();
         self.deeper(|parser| {
             let base = if name == "log" && parser.eat_symbol('_') {
-                parser.argument()?
+                Some(parser.argument()?)
             } else {
-                Expression::Number(Rational::from(10))
+                None
             };
             let mut exponent =
                 if parser.eat_symbol('^') { Some(parser.deeper(Self::exponent)?) } else { None };
@@ -194,7 +193,10 @@ impl Parser {
             let braced = matches!(name, "max" | "min" | "gcd" | "lcm") && parser.at_command("{");
             let arguments = if braced { parser.members()? } else { parser.arguments()? };
             let value = match (name, <[Expression; 1]>::try_from(arguments)) {
-                ("log", Ok([argument])) => Expression::function("logarithm", [base, argument]),
+                ("log" | "lg", Ok([argument])) => match base.or_else(|| decimal(name)) {
+                    Some(base) => Expression::function("logarithm", [base, argument]),
+                    None => Expression::function("log", [argument]),
+                },
                 ("exp", Ok([argument])) => {
                     Expression::Power(Box::new(Expression::Symbol("e".into())), Box::new(argument))
                 }
@@ -309,4 +311,9 @@ fn root(radicand: Expression, index: Expression) -> Expression {
     let one = Expression::Number(Rational::ONE);
     let exponent = Expression::Quotient(Box::new(one), Box::new(index));
     Expression::Power(Box::new(radicand), Box::new(exponent))
+}
+
+/// Returns the base of `\lg`; that of `\log` is a matter of convention.
+fn decimal(name: &str) -> Option<Expression> {
+    (name == "lg").then(|| Expression::Number(Rational::from(10)))
 }

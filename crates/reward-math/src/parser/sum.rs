@@ -100,10 +100,9 @@ impl Parser {
     fn at_group(&self) -> bool {
         let Some((close, separated)) = self.bracket() else { return false };
         let closes = |kind: &Kind| kind.is_symbol(']') || kind.is_command("}");
-        !separated
-            && !self.spaced()
-            && close > self.position + 2
-            && self.kind_at(close).is_some_and(closes)
+        let before = self.position.checked_sub(1).and_then(|last| self.kind_at(last));
+        let joined = !self.spaced() || before.is_some_and(|kind| kind.is_symbol(')'));
+        !separated && joined && close > self.position + 2 && self.kind_at(close).is_some_and(closes)
     }
 
     pub(super) fn signed_factor(&mut self) -> Result<Expression> {

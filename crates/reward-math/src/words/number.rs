@@ -19,8 +19,12 @@ fn denominator(part: &str) -> Option<u64> {
 
 /// The number that the words say, all of them.
 pub(crate) fn number(words: &str) -> Option<Rational> {
-    if let Some(number) = chinese(words) {
-        return Some(Rational::from(number));
+    // 三分之二 is two of three parts.
+    let (parts, count) = words.split_once("分之").unwrap_or(("一", words));
+    if let (Some(parts), Some(count)) = (chinese(parts), chinese(count))
+        && parts > 0
+    {
+        return Some(Rational::from_parts(count.into(), parts.into()));
     }
     let spaced = words.replace('-', " ");
     let words: Vec<&str> = spaced.split_whitespace().filter(|word| *word != "and").collect();
@@ -112,6 +116,8 @@ mod tests {
             ("二十三", "23"),
             ("一百零五", "105"),
             ("十", "10"),
+            ("三分之二", "2/3"),
+            ("百分之五十", "1/2"),
         ] {
             assert_eq!(number(words).map(|n| n.to_string()).as_deref(), Some(value), "{words}");
         }
