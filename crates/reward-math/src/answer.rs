@@ -210,6 +210,13 @@ fn readings(
             readings.extend(assertion::asserted(&tokens));
         }
     }
+    // "one hundred and five"
+    if let [Node::List { open: ' ', items, .. }] = readings.as_slice()
+        && items.iter().all(|item| matches!(item, Node::Words(_)))
+        && let Some(number) = words::normalise(folded).as_deref().and_then(words::number)
+    {
+        readings.push(Expression::Number(number).into());
+    }
     if readings.len() > 1 {
         *unread = None;
     }

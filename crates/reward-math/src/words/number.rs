@@ -86,10 +86,12 @@ fn chinese(word: &str) -> Option<u64> {
 fn whole(words: &[&str]) -> Option<u64> {
     let (mut total, mut group) = (0_u64, 0_u64);
     for word in words {
-        if let Some(small) = SMALL.split(' ').position(|name| name == *word) {
-            group = group.checked_add(small as u64)?;
-        } else if let Some(tens) = TENS.split(' ').position(|name| name == *word) {
-            group = group.checked_add(10 * (tens as u64 + 2))?;
+        let named = |names: &str| names.split(' ').position(|name| name == *word);
+        let tens = |count: usize| 10 * (count as u64 + 2);
+        if let Some(count) = named(SMALL).map(|count| count as u64).or(named(TENS).map(tens)) {
+            // "two three" is no number.
+            let free = if count < 10 { 10 } else { 100 };
+            group = Some(group).filter(|group| group % free == 0)?.checked_add(count)?;
         } else if *word == "hundred" {
             group = group.max(1).checked_mul(100)?;
         } else {
