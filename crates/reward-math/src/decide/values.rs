@@ -8,6 +8,7 @@ use super::{Comparison, Finding, Result};
 use crate::answer::Node;
 use crate::expression::Expression;
 use crate::numeric;
+use crate::table::lists;
 use crate::verdict::{ParseError, Rung};
 use crate::words;
 
@@ -341,7 +342,11 @@ fn percents(a: &Rational, a_percent: bool, b: &Rational, b_percent: bool) -> boo
 }
 
 pub(crate) fn holds_infinity(expression: &Expression) -> bool {
-    expression.any(&|node| node.is_symbol("\\infty"))
+    match expression {
+        // The end of a range is no value to calculate with.
+        Expression::Function(name, _) if lists("int lim sum prod", name) => false,
+        other => other.is_symbol("\\infty") || other.any_part(&mut |part| holds_infinity(part)),
+    }
 }
 
 /// Compares infinite values; `None` if no side holds `∞`, an error if anything but its sign is calculated from it.

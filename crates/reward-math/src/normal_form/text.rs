@@ -199,6 +199,12 @@ pub(super) fn function(name: &str, arguments: &[String]) -> String {
         ("binomial", [n, k]) => format!("\\binom{{{n}}}{{{k}}}"),
         ("degrees", [inner]) => format!("({inner})^\\circ "),
         ("logarithm", [base, inner]) => format!("\\log_{{{base}}}({inner})"),
+        ("lim", [variable, end, body]) => format!("\\lim_{{{variable} \\to {end}}} ({body})"),
+        ("int", [body, variable]) => format!("\\int ({body}) d {variable}"),
+        ("int", [body, variable, low, high]) => {
+            format!("\\int_{{{low}}}^{{{high}}} ({body}) d {variable}")
+        }
+        ("^+" | "^-", [inner]) => format!("({inner}){name}"),
         ("pm" | "mp", [inner]) => format!("(\\{name} {inner})"),
         ("sum" | "prod", [index, low, high, body]) => {
             format!("\\{name}_{{{index} = {low}}}^{{{high}}} ({body})")

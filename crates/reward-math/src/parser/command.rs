@@ -14,15 +14,7 @@ impl Parser {
     pub(super) fn command(&mut self, name: &str) -> Result<Expression> {
         if is_fraction(name) {
             self.advance();
-            return self.deeper(|parser| {
-                let top = parser.argument()?;
-                let bottom = parser.argument()?;
-                match derivative(&top, &bottom) {
-                    Some(Derivative::Of(symbol)) => Ok(symbol),
-                    Some(Derivative::Operator) => Err(parser.unexpected("a function below `d`")),
-                    None => Ok(Expression::Quotient(Box::new(top), Box::new(bottom))),
-                }
-            });
+            return self.deeper(Self::fraction);
         }
         match name {
             "binom" | "dbinom" | "tbinom" => {
@@ -47,6 +39,8 @@ impl Parser {
                 self.advance();
                 self.deeper(|parser| parser.series(name))
             }
+            "int" => self.deeper(Self::integral),
+            "lim" => self.deeper(Self::limit),
             "surd" | "cbrt" => {
                 self.advance();
                 let index = if name == "cbrt" { 3 } else { 2 };
@@ -131,7 +125,7 @@ impl Parser {
     /// Parses the ends and the body of `\sum_{k=1}^{n} …`: the body extends to the next sign.
     fn series(&mut self, name: &str) -> Result<Expression> {
         // `\sum^{4}_{k=1}` as `\sum_{k=1}^{4}`.
-        let above = if self.eat_symbol('^') { Some(self.deeper(Self::argument)?) } else { None };
+        let above = if self.eat_symbol('^') { Some(self.end_of_range()?) } else { None };
         if !(self.eat_symbol('_') && self.eat_symbol('{')) {
             return Err(self.unexpected("the index of the sum or product, as in `_{k=1}`"));
         }
@@ -243,6 +237,7 @@ impl Parser {
         let mut factors = vec![self.signed_factor()?];
         loop {
             let continues = match self.peek() {
+                Some(Kind::Letter('d')) if self.in_integral => false,
                 Some(Kind::Letter(_)) => true,
                 Some(Kind::Command(name)) => starts_primary(name),
                 _ => false,
@@ -256,49 +251,6 @@ impl Parser {
             return Ok(vec![Expression::Product(factors)]);
         }
         Ok(factors)
-    }
-}
-
-/// A quotient of differentials.
-enum Derivative {
-    /// `dy/dx`, as a symbol.
-    Of(Expression),
-    /// `d/dx` alone, which has no value.
-    Operator,
-}
-
-/// Returns the derivative that the quotient is, `None` for any other quotient.
-fn derivative(top: &Expression, bottom: &Expression) -> Option<Derivative> {
-    let Expression::Product(below) = bottom else { return None };
-    let [d, argument] = below.as_slice() else { return None };
-    differential(d).filter(String::is_empty)?;
-    let (argument, order) = with_order(argument)?;
-    match top {
-        Expression::Product(above) => match above.as_slice() {
-            [d, Expression::Symbol(name)] if differential(d)? == order => {
-                let name = format!("d{order}{name}/d{argument}{order}");
-                Some(Derivative::Of(Expression::Symbol(name)))
-            }
-            _ => None,
-        },
-        top => differential(top).map(|_| Derivative::Operator),
-    }
-}
-
-/// Returns the order behind `d`: `^2` in `d^2`.
-fn differential(expression: &Expression) -> Option<String> {
-    with_order(expression).filter(|(name, _)| *name == "d").map(|(_, order)| order)
-}
-
-/// Returns a name and the power behind it.
-fn with_order(expression: &Expression) -> Option<(&str, String)> {
-    match expression {
-        Expression::Symbol(name) => Some((name, String::new())),
-        Expression::Power(base, order) => match &**base {
-            Expression::Symbol(name) => Some((name, format!("^{}", order.literal()?))),
-            _ => None,
-        },
-        _ => None,
     }
 }
 

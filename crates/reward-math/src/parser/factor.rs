@@ -14,7 +14,10 @@ impl Parser {
         let mut base = self.primary()?;
         let mut postfixes = 0;
         loop {
-            let power = if self.eat_symbol('^') {
+            let power = if let Some(side) = self.eat_side() {
+                base = Expression::function(&format!("^{side}"), [base]);
+                continue;
+            } else if self.eat_symbol('^') {
                 true
             } else if self.at_symbol('*') && self.peek_at(1).is_some_and(|kind| kind.is_symbol('*'))
             {
@@ -228,10 +231,7 @@ impl Parser {
                 Some(Kind::Number { digits, .. }) => text.push_str(digits),
                 Some(Kind::Letter(c) | Kind::Symbol(c @ ('+' | '-' | ','))) => text.push(*c),
                 Some(Kind::Text(word) | Kind::Word(word)) => text.push_str(word),
-                Some(Kind::Command(name)) => {
-                    text.push('\\');
-                    text.push_str(name);
-                }
+                Some(Kind::Command(name)) => text.push_str(name),
                 _ => return Err(self.unexpected("a subscript")),
             }
             self.advance();
