@@ -258,7 +258,7 @@ impl Comparison {
         self.algebra.spend(2)?;
         match (left, right) {
             (Node::Value { .. }, Node::Value { .. }) => self.values(left, right),
-            (Node::Words(a), Node::Words(b)) if a == b => Ok((true, Rung::Words)),
+            (Node::Words(a), Node::Words(b)) if words::same(a, b) => Ok((true, Rung::Words)),
             (Node::Words(a), Node::Words(b)) => self.shapes(Rung::Words, a, b),
             (
                 Node::Builder { head: a, conditions: a_conditions },

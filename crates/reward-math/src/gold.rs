@@ -20,16 +20,6 @@ pub struct Gold {
     question: Option<Arc<Question>>,
 }
 
-/// Returns true if the sentence negates the answer.
-fn denies(sentence: &str) -> bool {
-    sentence.split_whitespace().any(|word| {
-        matches!(
-            word.to_ascii_lowercase().as_str(),
-            "not" | "isn't" | "never" | "neither" | "nor" | "cannot"
-        )
-    })
-}
-
 impl Gold {
     /// Parses a ground truth: a bare answer, or a text with the answer in a box or after `####`.
     ///
@@ -76,7 +66,7 @@ impl Gold {
             && !matches!(extracted.rule, Rule::Box | Rule::Tag | Rule::HashMarks)
             && Answer::parse(&extracted.text).is_ok_and(|answer| answer.is_words())
             && !self.answer.is_words()
-            && !denies(&extracted.text);
+            && !words::takes_back(&extracted.text.to_lowercase());
         match only_number(&extracted.text) {
             Some(span) if in_words => self.verify_answer(&extracted.text[span]),
             _ => verdict,

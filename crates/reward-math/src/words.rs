@@ -62,6 +62,16 @@ pub(crate) fn normalise(folded: &str) -> Option<String> {
     Some(SYNONYMS.name(&joined).unwrap_or(&joined).to_owned())
 }
 
+/// Returns true if two normalised texts agree, in any order of what "and" joins.
+pub(crate) fn same(left: &str, right: &str) -> bool {
+    let parts = |text: &str| {
+        let mut parts: Vec<String> = text.split(" and ").map(str::to_owned).collect();
+        parts.sort_unstable();
+        parts
+    };
+    left == right || parts(left) == parts(right)
+}
+
 /// Returns true if a word makes what is said conditional, denied or a bound: "if", "not", "at least".
 pub(crate) fn takes_back(text: &str) -> bool {
     let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '\'');

@@ -1,6 +1,7 @@
 //! Parser of items between separators, of their sides, relations and operands.
 
 use dashu::Rational;
+use dashu::base::Inverse;
 
 use super::{Combination, Node, Relation, list, value};
 use crate::expression::Expression;
@@ -352,6 +353,11 @@ impl Parser {
         let Some((count, smaller, factor)) = smaller else {
             return Ok(value(expression, Some(unit), percent));
         };
+        // An amount of money is one of dollars, with cents or without.
+        if smaller == "cent" {
+            let part = Expression::Product(vec![count, Expression::Number(factor.inv())]);
+            return Ok(value(Expression::Sum(vec![expression, part]), Some(unit), percent));
+        }
         let scaled = Expression::Product(vec![expression, Expression::Number(factor)]);
         let total = Expression::Sum(vec![scaled, count]);
         self.with_smaller_unit(total, smaller, percent)
