@@ -107,10 +107,12 @@ impl RewardKinds {
     }
 }
 
-/// A known answer, parsed.
+/// A known answer, parsed, or several accepted ones.
 #[derive(Debug, Clone)]
 pub struct GroundTruth {
     kind: Kind,
+    /// Other answers that are accepted, too.
+    others: Vec<Kind>,
     options: Options,
 }
 
@@ -123,13 +125,23 @@ enum Kind {
 }
 
 impl RewardKind {
-    /// Parses a known answer.
+    /// Parses a known answer; `["1/2", "0.5"]`, a list of texts as JSON, holds accepted answers, of which each is right.
     ///
     /// # Errors
     ///
     /// An answer that does not fit this kind: no response could be right.
     pub fn read(self, answer: &str, options: &Options) -> Result<GroundTruth, ParseError> {
-        let kind = match self {
+        let accepted = if self == Self::Code { None } else { accepted(answer) };
+        let answers = accepted.unwrap_or_else(|| vec![answer.to_owned()]);
+        let kinds: Result<Vec<Kind>, ParseError> =
+            answers.iter().map(|answer| self.read_one(answer, options)).collect();
+        let mut kinds = kinds?.into_iter();
+        let kind = kinds.next().ok_or(ParseError::Empty)?;
+        Ok(GroundTruth { kind, others: kinds.collect(), options: options.clone() })
+    }
+
+    fn read_one(self, answer: &str, options: &Options) -> Result<Kind, ParseError> {
+        Ok(match self {
             Self::Math => Kind::Math(Gold::parse(answer, options)?),
             Self::MultipleChoice => {
                 let inner = extract(answer, &Options::strict());
@@ -155,8 +167,7 @@ impl RewardKind {
                 })?;
                 Kind::Code { text: answer.to_owned(), tests }
             }
-        };
-        Ok(GroundTruth { kind, options: options.clone() })
+        })
     }
 
     /// Refuses a known answer that no response could match, or only its exact spelling.
@@ -165,10 +176,11 @@ impl RewardKind {
     ///
     /// The problem of the answer.
     pub fn check(self, answer: &str) -> Result<(), ParseError> {
-        match self.read(answer, &Options::default())?.kind {
-            Kind::Math(gold) => check_readable(&gold),
+        let truth = self.read(answer, &Options::default())?;
+        truth.kinds().try_for_each(|kind| match kind {
+            Kind::Math(gold) => check_readable(gold),
             Kind::Choice(_) | Kind::Text { .. } | Kind::Code { .. } => Ok(()),
-        }
+        })
     }
 }
 
@@ -178,8 +190,11 @@ impl GroundTruth {
     /// The response's answer is found as for mathematics: in a box, after "answer is" and so on, as the options say.
     /// Programs are not run: [`GroundTruth::judge`] runs them.
     pub fn verify(&self, response: &str) -> Verdict {
-        if let Kind::Math(gold) = &self.kind {
-            return gold.verify(response);
+        if let Kind::Math(_) = &self.kind {
+            return self.first_right(|kind| match kind {
+                Kind::Math(gold) => gold.verify(response),
+                other => other.verify_answer(response),
+            });
         }
         if let Kind::Code { .. } = &self.kind {
             let why = ParseError::Undefined { what: "a program that is not run".to_owned() };
@@ -235,17 +250,41 @@ impl GroundTruth {
 
     /// Compares a bare answer with this one; unit tests are compared as texts.
     pub fn verify_answer(&self, answer: &str) -> Verdict {
-        let right = match &self.kind {
-            Kind::Math(gold) => return gold.verify_answer(answer),
-            Kind::Choice(gold) => return gold.verify_answer(&upper_case(answer)),
-            Kind::Text { answer: expected, normalisation } => {
+        self.first_right(|kind| kind.verify_answer(answer))
+    }
+
+    fn kinds(&self) -> impl Iterator<Item = &Kind> {
+        std::iter::once(&self.kind).chain(&self.others)
+    }
+
+    /// Returns the first verdict that is right, else that on the first accepted answer.
+    fn first_right(&self, verdict: impl Fn(&Kind) -> Verdict) -> Verdict {
+        let first = verdict(&self.kind);
+        if first.is_right() {
+            return first;
+        }
+        self.others.iter().map(verdict).find(Verdict::is_right).unwrap_or(first)
+    }
+}
+
+impl Kind {
+    fn verify_answer(&self, answer: &str) -> Verdict {
+        let right = match self {
+            Self::Math(gold) => return gold.verify_answer(answer),
+            Self::Choice(gold) => return gold.verify_answer(&upper_case(answer)),
+            Self::Text { answer: expected, normalisation } => {
                 normalisation.apply(answer) == *expected
             }
-            Kind::Code { text, .. } => answer == text,
+            Self::Code { text, .. } => answer == text,
         };
         let how = How { rung: Rung::Spelling, response: None, ground_truth: None };
         if right { Verdict::Right { how } } else { Verdict::Wrong { how } }
     }
+}
+
+/// Returns the answers of a list of texts in JSON: a row's several accepted answers. `[1, 2]` is an interval.
+pub(crate) fn accepted(answer: &str) -> Option<Vec<String>> {
+    answer.starts_with("[\"").then(|| serde_json::from_str(answer).ok())?
 }
 
 /// Refuses an answer that only its exact spelling could match.
@@ -346,6 +385,24 @@ mod tests {
         let boxed = read(exact(Case), "Paris").verify("It is \\boxed{paris}");
         assert!(matches!(boxed, Verdict::Right { how } if how.rung == Rung::Spelling));
         assert_eq!(exact(Words).read("the.", &Options::default()).unwrap_err(), ParseError::Empty);
+    }
+
+    #[test]
+    fn each_of_several_accepted_answers_is_right() {
+        let truth = read(RewardKind::Math, r#"["1/2", "\\frac{3}{4}", "none"]"#);
+        for answer in ["0.5", "3/4", "None"] {
+            assert!(truth.verify(&format!("so \\boxed{{{answer}}}")).is_right(), "{answer}");
+            assert!(truth.verify_answer(answer).is_right(), "{answer}");
+        }
+        for wrong in ["1/4", "(1/2, 3/4)", "1/2, 3/4"] {
+            assert!(matches!(truth.verify_answer(wrong), Verdict::Wrong { .. }), "{wrong}");
+        }
+        let letters = read(RewardKind::MultipleChoice, r#"["B", "(d)"]"#);
+        assert!(letters.verify("so \\boxed{D}").is_right() && !letters.verify_answer("C").is_right());
+        // An interval is no list of texts; one bad answer of several is an error.
+        assert!(read(RewardKind::Math, "[1, 2]").verify_answer("1 \\le x \\le 2").is_right());
+        assert!(RewardKind::Math.check(r#"["1/2", "\\oint_C x"]"#).is_err());
+        assert!(RewardKind::MultipleChoice.check(r#"["B", "12"]"#).is_err());
     }
 
     #[test]

@@ -7,12 +7,11 @@
 //! exponents in `[0, 1)` are linearly independent over the rationals (Besicovitch 1940). Identities between values of
 //! functions are not known here: enclosures decide them.
 
+use dashu::Rational;
 use dashu::base::BitTest;
-use dashu::{Integer, Rational};
 
 mod arithmetic;
 mod atom;
-mod exponent;
 mod fraction;
 mod function;
 mod polynomial;
@@ -22,7 +21,6 @@ mod root;
 use std::collections::BTreeMap;
 
 pub(crate) use atom::Atom;
-pub(crate) use exponent::Exponent;
 pub(crate) use fraction::Fraction;
 pub(crate) use polynomial::{Monomial, Polynomial, content};
 
@@ -86,12 +84,11 @@ impl Algebra {
     /// Returns the fraction that consists of this atom.
     fn of_atom(&mut self, atom: Atom) -> Fraction {
         let id = self.intern(atom);
-        Fraction::from(Polynomial::term(vec![(id, Exponent::ONE)], Rational::ONE))
+        Fraction::from(Polynomial::term(vec![(id, Rational::ONE)], Rational::ONE))
     }
 
-    /// Returns the normal form of an expression; `plus` chooses the sign of every `\pm`.
-    #[expect(clippy::too_many_lines, reason = "one arm a kind of expression")]
-    pub(crate) fn normalise(&mut self, expression: &Expression, plus: bool) -> Result<Fraction> {
+    /// Returns the normal form of an expression.
+    pub(crate) fn normalise(&mut self, expression: &Expression) -> Result<Fraction> {
         self.spend(3)?;
         Ok(match expression {
             Expression::Number(value) => Fraction::constant(value.clone()),
@@ -102,7 +99,7 @@ impl Algebra {
                 let mut gathered = Polynomial::zero();
                 let mut rest = Fraction::zero();
                 for item in items {
-                    let item = self.normalise(item, plus)?;
+                    let item = self.normalise(item)?;
                     match item.as_polynomial() {
                         Some(polynomial) => {
                             for (_, coefficient) in polynomial.terms() {
@@ -120,68 +117,31 @@ impl Algebra {
             Expression::Product(items) => {
                 let mut product = Fraction::one();
                 for item in items {
-                    let item = self.normalise(item, plus)?;
+                    let item = self.normalise(item)?;
                     product = self.multiply(&product, &item)?;
                 }
                 product
             }
-            Expression::Negative(inner) => self.normalise(inner, plus)?.negated(),
+            Expression::Negative(inner) => self.normalise(inner)?.negated(),
             Expression::Quotient(top, bottom) => {
-                let (top, bottom) = (self.normalise(top, plus)?, self.normalise(bottom, plus)?);
+                let (top, bottom) = (self.normalise(top)?, self.normalise(bottom)?);
                 self.divide(&top, &bottom)?
             }
             Expression::Power(base, exponent) => {
-                let (base, exponent) =
-                    (self.normalise(base, plus)?, self.normalise(exponent, plus)?);
+                let (base, exponent) = (self.normalise(base)?, self.normalise(exponent)?);
                 self.power(&base, &exponent)?
             }
             Expression::Root(radicand, index) => {
-                let radicand = self.normalise(radicand, plus)?;
+                let radicand = self.normalise(radicand)?;
                 self.root(&radicand, *index)?
-            }
-            Expression::Absolute(inner) => {
-                let inner = self.normalise(inner, plus)?;
-                self.absolute(inner)
-            }
-            Expression::Factorial(inner) => {
-                let inner = self.normalise(inner, plus)?;
-                self.factorial(&inner)?
-            }
-            Expression::Binomial(n, k) => {
-                let (n, k) = (self.normalise(n, plus)?, self.normalise(k, plus)?);
-                self.binomial(&n, &k)?
-            }
-            Expression::Logarithm(base, argument) => {
-                let argument = self.normalise(argument, plus)?;
-                let top = self.logarithm(argument)?;
-                match base {
-                    None => top,
-                    Some(base) => {
-                        let base = self.normalise(base, plus)?;
-                        let bottom = self.logarithm(base)?;
-                        self.divide(&top, &bottom)?
-                    }
-                }
             }
             Expression::Function(name, arguments) => {
                 let arguments = arguments
                     .iter()
-                    .map(|argument| self.normalise(argument, plus))
+                    .map(|argument| self.normalise(argument))
                     .collect::<Result<Vec<_>>>()?;
-                self.value_of(name, arguments)
+                self.function(name, arguments)?
             }
-            Expression::Degrees(inner) => {
-                let value = self.normalise(inner, plus)?;
-                let pi = self.symbol("\\pi");
-                let radians = self.multiply(&value, &pi)?;
-                radians.scaled(&Rational::from_parts(Integer::ONE, 180_u8.into()))
-            }
-            Expression::PlusMinus(inner, flipped) => {
-                let value = self.normalise(inner, plus)?;
-                if plus == *flipped { value.negated() } else { value }
-            }
-            // Interval arithmetic adds its terms; here the sum is equal only to itself.
-            Expression::Series { .. } => self.value_of(&format!("{expression:?}"), Vec::new()),
         })
     }
 
@@ -224,7 +184,11 @@ impl Algebra {
                         return None;
                     }
                     variable = Some(name);
-                    usize::try_from(exponent.integer()?).ok()?
+                    if exponent.is_int() {
+                        usize::try_from(exponent.numerator()).ok()?
+                    } else {
+                        return None;
+                    }
                 }
                 _ => return None,
             };

@@ -20,7 +20,7 @@ use crate::parser::{Parser, Result};
 use crate::token::{Kind, Token, tokenize};
 use crate::verdict::ParseError;
 use crate::words;
-pub(crate) use node::{Node, Piece, Relation};
+pub(crate) use node::{Combination, Node, Piece, Relation};
 use parameter::integer_parameter;
 use sign::{expand, list};
 use spelling::spelling;
@@ -52,7 +52,7 @@ pub(crate) struct Answer {
     pub(crate) rounded_to: Option<u32>,
     /// The error of a text that holds mathematics and was read as words alone.
     pub(crate) unread: Option<ParseError>,
-    /// One or two readings (`1,234` is a number and a list), or the error if there is none.
+    /// A few readings (`1,234` is a number and a list), or the error if there is none.
     pub(crate) readings: std::result::Result<Vec<Node>, ParseError>,
 }
 
@@ -82,6 +82,16 @@ impl Answer {
         let free = |node: &Node| !node.names().contains(&to);
         (from != to && readings.iter().all(free))
             .then(|| readings.iter().map(|node| node.renamed(&from, &to)).collect())
+    }
+
+    /// Adds a reading in which `\log` without a base is natural, as it is in some books.
+    pub(crate) fn with_natural_logarithms(mut self) -> Self {
+        if let Ok(readings) = &mut self.readings {
+            let natural: Vec<Node> =
+                readings.iter().filter_map(Node::with_natural_logarithms).collect();
+            readings.extend(natural);
+        }
+        self
     }
 
     /// Parses an answer.
@@ -200,6 +210,13 @@ fn readings(
             readings.extend(assertion::asserted(&tokens));
         }
     }
+    // "one hundred and five"
+    if let [Node::List { open: ' ', items, .. }] = readings.as_slice()
+        && items.iter().all(|item| matches!(item, Node::Words(_)))
+        && let Some(number) = words::normalise(folded).as_deref().and_then(words::number)
+    {
+        readings.push(Expression::Number(number).into());
+    }
     if readings.len() > 1 {
         *unread = None;
     }
@@ -257,5 +274,5 @@ fn parse(tokens: Vec<Token>) -> Result<Node> {
 }
 
 fn value(expression: Expression, unit: Option<String>, percent: bool) -> Node {
-    Node::Value { expression, unit, percent, plus: true }
+    Node::Value { expression, unit, percent }
 }

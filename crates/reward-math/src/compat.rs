@@ -193,26 +193,3 @@ fn slashed(text: &str) -> Option<String> {
     let is_integer = |text: &str| text.parse::<i64>().is_ok();
     (is_integer(top) && is_integer(bottom)).then(|| format!("\\frac{{{top}}}{{{bottom}}}"))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::normalised;
-
-    #[test]
-    fn units_are_deleted_between_words_alone() {
-        assert_eq!(normalised("5 cm"), "5");
-        assert_eq!(normalised("5cm"), "5cm");
-        assert_eq!(normalised("m + 1"), normalised("t + 1"));
-        // A text that consists only of units is kept.
-        assert_eq!(normalised("\\text{cm}"), "cm");
-    }
-
-    #[test]
-    fn fractions_and_roots_get_their_braces() {
-        assert_eq!(normalised("\\frac12"), "\\frac{1}{2}");
-        assert_eq!(normalised("\\dfrac{1}{2}"), "\\frac{1}{2}");
-        assert_eq!(normalised("1/2"), "\\frac{1}{2}");
-        assert_eq!(normalised("0.5"), "\\frac{1}{2}");
-        assert_eq!(normalised("\\sqrt2"), "\\sqrt{2}");
-    }
-}

@@ -4,6 +4,7 @@ use dashu::{Natural, Rational};
 
 mod chains;
 mod collections;
+mod difference;
 mod inequality;
 mod member;
 mod piecewise;
@@ -11,13 +12,15 @@ mod region;
 mod values;
 
 use crate::algebra::Algebra;
-use crate::answer::{Answer, Node};
+use crate::answer::{Answer, Combination, Node};
 use crate::expression::Expression;
 use crate::normal_form;
 use crate::options::Options;
 use crate::relation;
 use crate::verdict::{ParseError, Rung, Side, Verdict};
+use crate::witness::Witness;
 use crate::words;
+use difference::{Difference, kind};
 
 type Result<T> = std::result::Result<T, ParseError>;
 
@@ -29,6 +32,15 @@ type Agreement = (Rung, (usize, usize));
 
 /// Compares two answers, rung by rung; normal forms of both sides are printed only on request.
 pub(crate) fn decide(response: &Answer, gold: &Answer, options: &Options) -> Verdict {
+    decide_with_witness(response, gold, options).0
+}
+
+/// Compares two answers; a verdict that is wrong has a witness.
+pub(crate) fn decide_with_witness(
+    response: &Answer,
+    gold: &Answer,
+    options: &Options,
+) -> (Verdict, Option<Witness>) {
     // `(B) 12` against 12: if only one side has a letter, its text is compared instead.
     for (labelled, bare, response, gold) in [
         (response, gold, response.content.as_deref(), Some(gold)),
@@ -40,11 +52,11 @@ pub(crate) fn decide(response: &Answer, gold: &Answer, options: &Options) -> Ver
         {
             let verdict = decide(response, gold, options);
             if verdict.is_right() {
-                return verdict;
+                return (verdict, None);
             }
         }
     }
-    let (mut verdict, (response_reading, gold_reading)) =
+    let Decision { mut verdict, readings: (response_reading, gold_reading), witness } =
         decide_between(response, gold, options.fuel);
     if options.normal_forms
         && let Verdict::Right { how } | Verdict::Wrong { how } = &mut verdict
@@ -52,7 +64,32 @@ pub(crate) fn decide(response: &Answer, gold: &Answer, options: &Options) -> Ver
         how.response = Some(in_normal_form(response, response_reading, options.fuel));
         how.ground_truth = Some(in_normal_form(gold, gold_reading, options.fuel));
     }
-    verdict
+    (verdict, witness)
+}
+
+/// A verdict, the indices of the readings that decided it, and the evidence if it is wrong.
+struct Decision {
+    verdict: Verdict,
+    readings: (usize, usize),
+    witness: Option<Witness>,
+}
+
+impl Decision {
+    fn right(rung: Rung, readings: (usize, usize)) -> Self {
+        Self { verdict: Verdict::decided(true, rung), readings, witness: None }
+    }
+
+    /// Wrong if there is evidence, else undecided.
+    fn wrong(rung: Rung, witness: Option<Witness>) -> Self {
+        match witness {
+            Some(_) => Self { verdict: Verdict::decided(false, rung), readings: (0, 0), witness },
+            None => Self::unparsed(Side::Response, ParseError::Undecided),
+        }
+    }
+
+    fn unparsed(which: Side, why: ParseError) -> Self {
+        Self { verdict: Verdict::Unparsed { which, why }, readings: (0, 0), witness: None }
+    }
 }
 
 /// Returns the reading in normal form; words or spelling if the answer was not parsed.
@@ -63,44 +100,39 @@ fn in_normal_form(answer: &Answer, reading: usize, fuel: u64) -> String {
     }
 }
 
-/// Returns the verdict, and the indices of the readings that decided it.
 #[expect(clippy::too_many_lines, reason = "the rules of one decision, in their order")]
-fn decide_between(response: &Answer, gold: &Answer, fuel: u64) -> (Verdict, (usize, usize)) {
-    const FIRST: (usize, usize) = (0, 0);
+fn decide_between(response: &Answer, gold: &Answer, fuel: u64) -> Decision {
     if response.spelling == gold.spelling {
-        return (Verdict::decided(true, Rung::Spelling), FIRST);
+        return Decision::right(Rung::Spelling, (0, 0));
     }
-    if let Some(verdict) = choices(response, gold) {
-        return (verdict, FIRST);
+    if let Some(decision) = choices(response, gold) {
+        return decision;
     }
+    let shapes = |response: &str, gold: &str| {
+        let (response, ground_truth) = (response.to_owned(), gold.to_owned());
+        Some(Witness::Shapes { response, ground_truth })
+    };
     if let (Some(a), Some(b)) = (&response.condition, &gold.condition)
         && a != b
         && (response.parameter.is_none() || gold.parameter.is_none())
     {
-        return (Verdict::decided(false, Rung::Spelling), FIRST);
+        return Decision::wrong(Rung::Spelling, shapes(a, b));
     }
     if let (Some(a), Some(b)) = (&response.words, &gold.words)
         && a == b
         && (response.is_words() || gold.is_words())
     {
-        return (Verdict::decided(true, Rung::Words), FIRST);
+        return Decision::right(Rung::Words, (0, 0));
     }
-    let gold_readings = match &gold.readings {
-        Ok(readings) => readings,
-        Err(why) => {
-            return (Verdict::Unparsed { which: Side::GroundTruth, why: why.clone() }, FIRST);
-        }
-    };
-    let readings = match &response.readings {
-        Ok(readings) => readings,
-        Err(why) => {
-            return (Verdict::Unparsed { which: Side::Response, why: why.clone() }, FIRST);
-        }
+    let (readings, gold_readings) = match (&response.readings, &gold.readings) {
+        (Ok(readings), Ok(gold_readings)) => (readings, gold_readings),
+        (_, Err(why)) => return Decision::unparsed(Side::GroundTruth, why.clone()),
+        (Err(why), _) => return Decision::unparsed(Side::Response, why.clone()),
     };
     let mut comparison = Comparison::new(fuel);
-    let mut outcome = match comparison.readings(readings, gold_readings) {
-        Ok((rung, at)) => return (Verdict::decided(true, rung), at),
-        Err(outcome) => outcome,
+    let (mut outcome, mut difference) = match comparison.readings(readings, gold_readings) {
+        Ok((rung, places)) => return Decision::right(rung, places),
+        Err(outcome) => (outcome, comparison.difference.take()),
     };
     // The other answer may name the integer of the family differently.
     let renamed = match response.with_parameter_of(gold) {
@@ -109,39 +141,37 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64) -> (Verdict, (usi
     };
     if let Some((readings, gold_readings)) = renamed {
         match comparison.readings(&readings, &gold_readings) {
-            Ok((rung, at)) => return (Verdict::decided(true, rung), at),
-            Err(found) => outcome = outcome.or(found),
+            Ok((rung, places)) => return Decision::right(rung, places),
+            Err(found) => {
+                outcome = outcome.or(found);
+                difference = difference.or(comparison.difference.take());
+            }
         }
     }
     if let Some(places) = gold.rounded_to
         && response.rounded_to.is_none()
         && comparison.rounds_to(readings, gold_readings, &last_place(places))
     {
-        return (Verdict::decided(true, Rung::Rounding), FIRST);
+        return Decision::right(Rung::Rounding, (0, 0));
     }
-    let verdict = match outcome {
+    match outcome {
         Some(Ok(_)) | None if gold.unread.is_some() || response.unread.is_some() => {
             let which = if gold.unread.is_some() { Side::GroundTruth } else { Side::Response };
             let why = gold.unread.clone().or_else(|| response.unread.clone());
-            Verdict::Unparsed { which, why: why.unwrap_or(ParseError::Undecided) }
+            Decision::unparsed(which, why.unwrap_or(ParseError::Undecided))
         }
-        Some(Ok(_)) if comparison.undecided => {
-            Verdict::Unparsed { which: Side::Response, why: ParseError::Undecided }
+        Some(Ok((_, rung))) if !comparison.undecided => {
+            Decision::wrong(rung, difference.and_then(|found| comparison.witness(found)))
         }
-        Some(Ok((_, rung))) => Verdict::decided(false, rung),
+        Some(Ok(_)) | None => Decision::unparsed(Side::Response, ParseError::Undecided),
         Some(Err(why)) => {
             // The ground truth is at fault only if it cannot be compared with itself.
             let mut self_comparison = Comparison::new(fuel / 4);
             let faulty =
                 gold_readings.iter().any(|gold| self_comparison.compare(gold, gold).is_err());
-            Verdict::Unparsed {
-                which: if faulty { Side::GroundTruth } else { Side::Response },
-                why,
-            }
+            Decision::unparsed(if faulty { Side::GroundTruth } else { Side::Response }, why)
         }
-        None => Verdict::decided(false, Rung::Kind),
-    };
-    (verdict, FIRST)
+    }
 }
 
 /// Returns the unit of a decimal place.
@@ -150,23 +180,21 @@ fn last_place(places: u32) -> Rational {
 }
 
 /// Compares the letters of a multiple choice; `None` unless the ground truth consists only of letters.
-fn choices(response: &Answer, gold: &Answer) -> Option<Verdict> {
-    // "(b)": a small letter alone is a variable, unless the ground truth is in brackets.
-    if response.choices.is_empty()
-        && !gold.choices.is_empty()
-        && words::small_choices(&response.spelling, gold.spelling.contains('(')) == gold.choices
-    {
-        return Some(Verdict::decided(true, Rung::Choice));
-    }
-    if gold.choices.is_empty() || response.choices.is_empty() {
+fn choices(response: &Answer, gold: &Answer) -> Option<Decision> {
+    if gold.choices.is_empty() {
         return None;
     }
-    if response.choices == gold.choices {
-        return Some(Verdict::decided(true, Rung::Choice));
+    // "(b)": a small letter alone is a variable, unless the ground truth is in brackets.
+    let small = || words::small_choices(&response.spelling, gold.spelling.contains('('));
+    if response.choices == gold.choices || response.choices.is_empty() && small() == gold.choices {
+        return Some(Decision::right(Rung::Choice, (0, 0)));
     }
     let letters = gold.spelling.chars().filter(|c| c.is_alphanumeric()).count();
     let bare = letters == gold.choices.len() || gold.spelling.starts_with('\\');
-    bare.then_some(Verdict::decided(false, Rung::Choice))
+    let text = |choices: &[char]| choices.iter().collect::<String>();
+    let (response, ground_truth) = (text(&response.choices), text(&gold.choices));
+    (bare && !response.is_empty())
+        .then(|| Decision::wrong(Rung::Choice, Some(Witness::Shapes { response, ground_truth })))
 }
 
 /// One comparison with its atoms and its fuel.
@@ -176,12 +204,14 @@ pub(crate) struct Comparison {
     enclosure_fuel: u64,
     /// True if two values were neither proved equal nor different.
     undecided: bool,
+    /// The latest difference found.
+    difference: Option<Difference>,
 }
 
 impl Comparison {
     fn new(fuel: u64) -> Self {
         let enclosure_fuel = fuel.saturating_mul(2);
-        Self { algebra: Algebra::new(fuel), enclosure_fuel, undecided: false }
+        Self { algebra: Algebra::new(fuel), enclosure_fuel, undecided: false, difference: None }
     }
 
     /// Returns the first equal pair of readings with rung and indices, or the first other result.
@@ -190,28 +220,36 @@ impl Comparison {
         response: &[Node],
         gold: &[Node],
     ) -> std::result::Result<Agreement, Option<Result<Finding>>> {
-        let mut outcome = None;
+        let (mut outcome, mut difference) = (None, None);
         for (gold_at, gold) in gold.iter().enumerate() {
             for (response_at, response) in response.iter().enumerate() {
                 // A set of one number, where the other side says the number.
                 let (response, gold) = (only_member(response, gold), only_member(gold, response));
+                self.difference = None;
                 match self.compare(response, gold) {
                     Ok((true, rung)) => return Ok((rung, (response_at, gold_at))),
-                    found => outcome = outcome.or(Some(found)),
+                    found if outcome.is_none() => {
+                        outcome = Some(found);
+                        difference = self.difference.take();
+                    }
+                    _ => {}
                 }
             }
         }
+        self.difference = difference;
         Err(outcome)
     }
 
     pub(crate) fn compare(&mut self, left: &Node, right: &Node) -> Result<Finding> {
         let finding = self.compare_as_written(left, right);
         let wrong = !matches!(finding, Ok((true, _)));
-        if wrong
-            && (may_need_solving(left) || may_need_solving(right))
-            && self.same_region(left, right)? == Some(true)
-        {
-            return Ok((true, Rung::Region));
+        if wrong && (may_need_solving(left) || may_need_solving(right)) {
+            let as_written = self.difference.take();
+            match self.same_region(left, right)? {
+                Some(true) => return Ok((true, Rung::Region)),
+                Some(false) => self.difference = self.difference.take().or(as_written),
+                None => self.difference = as_written,
+            }
         }
         finding
     }
@@ -220,7 +258,8 @@ impl Comparison {
         self.algebra.spend(2)?;
         match (left, right) {
             (Node::Value { .. }, Node::Value { .. }) => self.values(left, right),
-            (Node::Words(a), Node::Words(b)) => Ok((a == b, Rung::Words)),
+            (Node::Words(a), Node::Words(b)) if words::same(a, b) => Ok((true, Rung::Words)),
+            (Node::Words(a), Node::Words(b)) => self.shapes(Rung::Words, a, b),
             (
                 Node::Builder { head: a, conditions: a_conditions },
                 Node::Builder { head: b, conditions: b_conditions },
@@ -231,22 +270,26 @@ impl Comparison {
             (Node::Piecewise(a), Node::Piecewise(b)) => self.piecewise(a, b),
             (Node::Ratio(a), Node::Ratio(b)) => self.ratios(a, b),
             (Node::Matrix(a), Node::Matrix(b)) => self.matrices(a, b),
-            (Node::Matrix(rows), Node::List { items, open: '(' | '[', .. })
-            | (Node::List { items, open: '(' | '[', .. }, Node::Matrix(rows)) => {
+            (Node::Matrix(rows), Node::List { items, open: '(' | '[', .. }) => {
                 self.vector(rows, items)
             }
-            (Node::Union(a), Node::Union(b)) => self.unordered(a, b),
+            (Node::List { items, open: '(' | '[', .. }, Node::Matrix(rows)) => {
+                self.turned(|comparison| comparison.vector(rows, items))
+            }
+            (Node::Joined(Combination::Union, a), Node::Joined(Combination::Union, b)) => {
+                self.unordered(a, b)
+            }
             (Node::List { .. }, Node::List { .. }) => self.lists(left, right),
             (Node::Chain { .. }, Node::Chain { .. }) => self.chains(left, right),
             (chain @ Node::Chain { .. }, other) => self.chain_with(chain, other),
             // An equation asked for is more than the value on its right: `x^2 + y^2 = 25` is not 25.
-            (other, chain @ Node::Chain { .. }) => {
+            (other, chain @ Node::Chain { .. }) => self.turned(|comparison| {
                 if relation::names_plainly(chain) {
-                    self.chain_with(chain, other)
+                    comparison.chain_with(chain, other)
                 } else {
-                    self.shared_with(chain, other)
+                    comparison.shared_with(chain, other)
                 }
-            }
+            }),
             _ => self.mixed(left, right),
         }
     }
@@ -267,60 +310,75 @@ impl Comparison {
         {
             return Ok((self.compare(&value, right)?.0, Rung::Relation));
         }
-        for (a, b) in [(left, right), (right, left)] {
-            if let Some(found) = self.repeated(a, b)? {
-                return Ok(found);
-            }
-            match (a, b) {
-                (Node::Words(words), Node::List { open: '{', items, .. }) if items.is_empty() => {
-                    return Ok((is_nothing(words), Rung::Words));
-                }
-                (Node::Words(words), Node::Value { expression: Expression::Symbol(name), .. })
-                    if name.starts_with("\\mathbb ") =>
-                {
-                    let set = match name.as_str() {
-                        "\\mathbb R" => "all reals",
-                        "\\mathbb Z" => "all integer",
-                        "\\mathbb Q" => "all rational number",
-                        _ => "all natural number",
-                    };
-                    return Ok((words == set, Rung::Words));
-                }
-                // "3:45" leaves the half of the day open.
-                (Node::Words(words), Node::Ratio(parts)) if words.starts_with("clock ") => {
-                    return Ok((is_clock(words, parts), Rung::Words));
-                }
-                // "(0, 1) or (2, 3)"
-                (Node::Union(parts), Node::List { open: ' ', items, .. })
-                    if items.iter().all(|item| matches!(item, Node::List { .. })) =>
-                {
-                    return self.unordered(parts, items);
-                }
-                // A share of two is their quotient.
-                (Node::Ratio(parts), Node::Value { expression, .. }) => {
-                    if let [first, second] = parts.as_slice() {
-                        let [first, second] = [first, second].map(|part| Box::new(part.clone()));
-                        let quotient = Expression::Quotient(first, second);
-                        return self.expressions((&quotient, true), (expression, true));
-                    }
-                }
-                // `A(2, 3)`: a point with its name.
-                (
-                    Node::Value { expression: Expression::Function(name, arguments), .. },
-                    Node::List { open: '(', items, .. },
-                ) if is_point_name(name) && arguments.len() > 1 => {
-                    let point: Vec<Node> = arguments.iter().cloned().map(Node::from).collect();
-                    return self.ordered(&point, items);
-                }
-                (Node::Value { expression, .. }, Node::List { open: '(', items, .. }) => {
-                    if let Some(found) = self.unit_vectors(expression, items)? {
-                        return Ok(found);
-                    }
-                }
-                _ => {}
-            }
+        if let Some(found) = self.mixed_in_order(left, right)? {
+            return Ok(found);
         }
-        Ok((false, Rung::Kind))
+        match self.turned(|comparison| comparison.mixed_in_order(right, left))? {
+            Some(found) => Ok(found),
+            None => self.shapes(Rung::Kind, kind(left), kind(right)),
+        }
+    }
+
+    fn mixed_in_order(&mut self, a: &Node, b: &Node) -> Result<Option<Finding>> {
+        if let Some(found) = self.repeated(a, b)? {
+            return Ok(Some(found));
+        }
+        match (a, b) {
+            (Node::Words(words), Node::List { open: '{', items, .. }) if items.is_empty() => {
+                return self.is(is_nothing(words), (a, b)).map(Some);
+            }
+            (Node::Words(words), Node::Value { expression: Expression::Symbol(name), .. })
+                if name.starts_with("\\mathbb ") =>
+            {
+                let set = match name.as_str() {
+                    "\\mathbb R" => "all reals",
+                    "\\mathbb Z" => "all integer",
+                    "\\mathbb Q" => "all rational number",
+                    _ => "all natural number",
+                };
+                return self.is(words == set, (a, b)).map(Some);
+            }
+            // "3:45" leaves the half of the day open.
+            (Node::Words(words), Node::Ratio(parts)) if words.starts_with("clock ") => {
+                return self.is(is_clock(words, parts), (a, b)).map(Some);
+            }
+            // "(0, 1) or (2, 3)"
+            (Node::Joined(Combination::Union, parts), Node::List { open: ' ', items, .. })
+                if items.iter().all(|item| matches!(item, Node::List { .. })) =>
+            {
+                return self.unordered(parts, items).map(Some);
+            }
+            // A share of two is their quotient.
+            (Node::Ratio(parts), Node::Value { expression, .. }) => {
+                if let [first, second] = parts.as_slice() {
+                    let [first, second] = [first, second].map(|part| Box::new(part.clone()));
+                    let quotient = Expression::Quotient(first, second);
+                    return self.expressions(&quotient, expression).map(Some);
+                }
+            }
+            // `A(2, 3)`: a point with its name.
+            (
+                Node::Value { expression: Expression::Function(name, arguments), .. },
+                Node::List { open: '(', items, .. },
+            ) if is_point_name(name) && arguments.len() > 1 => {
+                let point: Vec<Node> = arguments.iter().cloned().map(Node::from).collect();
+                return self.ordered(&point, items).map(Some);
+            }
+            (Node::Value { expression, .. }, Node::List { open: '(', items, .. }) => {
+                return self.unit_vectors(expression, items);
+            }
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    /// Returns the finding on words that mean the other side or not.
+    fn is(&mut self, same: bool, (words, other): (&Node, &Node)) -> Result<Finding> {
+        if same {
+            Ok((true, Rung::Words))
+        } else {
+            self.shapes(Rung::Words, kind(words), kind(other))
+        }
     }
 }
 
@@ -349,13 +407,9 @@ fn is_nothing(words: &str) -> bool {
 /// Returns true if an answer describes a part of the real line that can be spelled otherwise.
 fn may_need_solving(node: &Node) -> bool {
     match node {
-        Node::Union(_)
-        | Node::Intersection(_)
-        | Node::Difference(_)
-        | Node::Chain { .. }
-        | Node::Builder { .. } => true,
+        Node::Joined(..) | Node::Chain { .. } | Node::Builder { .. } => true,
         Node::Words(words) => words == "all reals",
-        Node::Value { expression: Expression::Symbol(name), .. } => name == "\\mathbb R",
+        Node::Value { expression, .. } => expression.is_symbol("\\mathbb R"),
         Node::List { open: ' ', items, .. } => {
             items.iter().all(|item| matches!(item, Node::Chain { .. }))
         }

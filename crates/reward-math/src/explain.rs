@@ -22,6 +22,7 @@ pub fn explain_answer(answer: &str, ground_truth: &str, options: &Options) -> St
         Err(why) => Verdict::Unparsed { which: Side::GroundTruth, why },
     };
     add_verdict(&mut text, &verdict);
+    add_witness(&mut text, answer, ground_truth, options);
     text
 }
 
@@ -40,8 +41,20 @@ pub fn explain(response: &str, ground_truth: &str, options: &Options) -> String 
     add_line(&mut text, "read as", &reading(&answer.text));
     add_line(&mut text, "ground truth", ground_truth);
     add_line(&mut text, "read as", &reading(ground_truth));
-    add_verdict(&mut text, &verify(response, ground_truth, &options.clone().explained()));
+    let verdict = verify(response, ground_truth, &options.clone().explained());
+    add_verdict(&mut text, &verdict);
+    if matches!(verdict, Verdict::Wrong { .. }) {
+        add_witness(&mut text, &answer.text, ground_truth, options);
+    }
     text
+}
+
+/// Adds the evidence against a wrong answer, as JSON.
+fn add_witness(text: &mut String, answer: &str, ground_truth: &str, options: &Options) {
+    let witness = Gold::parse(ground_truth, options).ok().and_then(|gold| gold.witness(answer));
+    if let Some(witness) = witness.and_then(|witness| serde_json::to_string(&witness).ok()) {
+        add_line(text, "witness", &witness);
+    }
 }
 
 /// Adds both sides as compared, and the verdict.

@@ -21,35 +21,25 @@ pub(crate) enum Expression {
     Power(Box<Expression>, Box<Expression>),
     /// Radicand and index.
     Root(Box<Expression>, u32),
-    Absolute(Box<Expression>),
-    Factorial(Box<Expression>),
-    Binomial(Box<Expression>, Box<Expression>),
-    /// Base (`None`: natural) and argument.
-    Logarithm(Option<Box<Expression>>, Box<Expression>),
-    /// A function by name.
+    /// A function by name, or one of these operations: `abs`, `factorial`, `double factorial`, `binomial`, `degrees` (of
+    /// arc), `logarithm` (base and argument), `mod`, `pmod`, `pm` and `mp` (`\pm`, `\mp`), `sum` and `prod` (index, its
+    /// first and last value, body).
     Function(String, Vec<Expression>),
-    /// Degrees of arc.
-    Degrees(Box<Expression>),
-    /// `\sum` or `\prod` of the body over the integers from low to high.
-    Series {
-        range: Range,
-        index: String,
-        low: Box<Expression>,
-        high: Box<Expression>,
-        body: Box<Expression>,
-    },
-    /// `\pm a`, or `\mp a` when the flag is set.
-    PlusMinus(Box<Expression>, bool),
-}
-
-/// Operation that joins the terms of a series.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Range {
-    Sum,
-    Product,
 }
 
 impl Expression {
+    pub(crate) fn function(name: &str, arguments: impl Into<Vec<Self>>) -> Self {
+        Self::Function(name.to_owned(), arguments.into())
+    }
+
+    /// Returns the arguments of the function or operation of this name.
+    pub(crate) fn arguments_of(&self, name: &str) -> Option<&[Self]> {
+        match self {
+            Self::Function(own, arguments) if own == name => Some(arguments),
+            _ => None,
+        }
+    }
+
     /// Returns the value, if the expression is a literal with an optional sign.
     pub(crate) fn literal(&self) -> Option<Rational> {
         match self {
@@ -57,6 +47,11 @@ impl Expression {
             Self::Negative(inner) => inner.literal().map(|value| -value),
             _ => None,
         }
+    }
+
+    /// Returns true if it is the symbol of this name.
+    pub(crate) fn is_symbol(&self, name: &str) -> bool {
+        matches!(self, Self::Symbol(own) if own == name)
     }
 
     /// Returns true if any node satisfies the predicate.
@@ -71,35 +66,19 @@ impl Expression {
             Self::Sum(items) | Self::Product(items) | Self::Function(_, items) => {
                 items.iter().any(holds)
             }
-            Self::Negative(a)
-            | Self::Root(a, _)
-            | Self::Absolute(a)
-            | Self::Factorial(a)
-            | Self::Degrees(a)
-            | Self::PlusMinus(a, _)
-            | Self::Logarithm(None, a) => holds(a),
-            Self::Quotient(a, b)
-            | Self::Power(a, b)
-            | Self::Binomial(a, b)
-            | Self::Logarithm(Some(a), b) => holds(a) || holds(b),
-            Self::Series { low, high, body, .. } => holds(low) || holds(high) || holds(body),
+            Self::Negative(a) | Self::Root(a, _) => holds(a),
+            Self::Quotient(a, b) | Self::Power(a, b) => holds(a) || holds(b),
         }
     }
 
     /// Returns true if only the four operations and integer powers occur: the normal form then decides.
     pub(crate) fn is_rational_function(&self) -> bool {
         !self.any(&|node| match node {
-            Self::Number(_)
-            | Self::Symbol(_)
-            | Self::Sum(_)
-            | Self::Product(_)
-            | Self::Negative(_)
-            | Self::Quotient(..)
-            | Self::PlusMinus(..) => false,
+            Self::Root(..) | Self::Function(..) => true,
             Self::Power(_, exponent) => {
                 !exponent.literal().is_some_and(|exponent| exponent.is_int())
             }
-            _ => true,
+            _ => false,
         })
     }
 
@@ -110,33 +89,35 @@ impl Expression {
 
     /// Returns the expression with some of its symbols replaced.
     pub(crate) fn substituted(&self, value: &dyn Fn(&str) -> Option<Self>) -> Self {
-        let one = |inner: &Self| Box::new(inner.substituted(value));
-        let all = |items: &[Self]| items.iter().map(|item| item.substituted(value)).collect();
+        self.replaced(&|node| match node {
+            Self::Symbol(name) => value(name),
+            _ => None,
+        })
+    }
+
+    /// Returns the expression with the outermost nodes for which `new` has another replaced by it.
+    pub(crate) fn replaced(&self, new: &dyn Fn(&Self) -> Option<Self>) -> Self {
+        if let Some(other) = new(self) {
+            return other;
+        }
+        let one = |inner: &Self| Box::new(inner.replaced(new));
+        let all = |items: &[Self]| items.iter().map(|item| item.replaced(new)).collect();
         match self {
-            Self::Symbol(name) => value(name).unwrap_or_else(|| self.clone()),
-            Self::Number(_) => self.clone(),
+            Self::Number(_) | Self::Symbol(_) => self.clone(),
             Self::Sum(items) => Self::Sum(all(items)),
             Self::Product(items) => Self::Product(all(items)),
-            Self::Function(name, items) => Self::Function(name.clone(), all(items)),
             Self::Negative(a) => Self::Negative(one(a)),
             Self::Quotient(a, b) => Self::Quotient(one(a), one(b)),
             Self::Power(a, b) => Self::Power(one(a), one(b)),
             Self::Root(a, index) => Self::Root(one(a), *index),
-            Self::Absolute(a) => Self::Absolute(one(a)),
-            Self::Factorial(a) => Self::Factorial(one(a)),
-            Self::Binomial(a, b) => Self::Binomial(one(a), one(b)),
-            Self::Logarithm(base, a) => {
-                Self::Logarithm(base.as_ref().map(|base| one(base)), one(a))
-            }
-            Self::Degrees(a) => Self::Degrees(one(a)),
-            Self::PlusMinus(a, flipped) => Self::PlusMinus(one(a), *flipped),
-            Self::Series { range, index, low, high, body } => Self::Series {
-                range: *range,
-                index: index.clone(),
-                low: one(low),
-                high: one(high),
-                // The index hides a variable of the same name.
-                body: if value(index).is_some() { body.clone() } else { one(body) },
+            Self::Function(name, items) => match items.as_slice() {
+                // The index of a sum hides a variable of the same name.
+                [index, low, high, body] if is_series(name) && new(index).is_some() => {
+                    let ends = [low, high].map(|end| end.replaced(new));
+                    let [low, high] = ends;
+                    Self::function(name, [index.clone(), low, high, body.clone()])
+                }
+                items => Self::Function(name.clone(), all(items)),
             },
         }
     }
@@ -163,7 +144,10 @@ impl Expression {
     /// Returns true if it holds a variable, that is a symbol other than π, e, i and the index of a sum.
     pub(crate) fn has_variable(&self) -> bool {
         let indexes = |name: &str| {
-            self.any(&|node| matches!(node, Self::Series { index, .. } if index == name))
+            self.any(&|node| {
+                matches!(node, Self::Function(series, parts)
+                if is_series(series) && parts[0].is_symbol(name))
+            })
         };
         self.any(&|node| matches!(node, Self::Symbol(name) if !is_constant(name) && !indexes(name)))
     }
@@ -172,4 +156,9 @@ impl Expression {
 /// Returns true if the symbol is a constant rather than a variable.
 pub(crate) fn is_constant(name: &str) -> bool {
     matches!(name, "\\pi" | "e" | "i" | "\\infty")
+}
+
+/// Returns true for `\sum` and `\prod`.
+pub(crate) fn is_series(name: &str) -> bool {
+    name == "sum" || name == "prod"
 }

@@ -45,25 +45,3 @@ fn script_character(c: char) -> (Option<char>, Option<char>) {
     }
     (None, None)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::fold;
-
-    #[test]
-    fn unicode_mathematics_becomes_latex() {
-        assert_eq!(fold("−5"), "-5");
-        assert_eq!(fold("15cm²"), "15cm^{2}");
-        assert_eq!(fold("x₁²"), "x_{1}^{2}");
-        assert_eq!(fold("xⁿ⁺¹"), "x^{n+1}");
-        assert_eq!(fold("（1，2）"), "(1,2)");
-        assert_eq!(fold("\u{feff}5\u{200b}"), "5");
-        assert_eq!(fold("𝑥+𝟒"), "x+4");
-    }
-
-    #[test]
-    fn markup_of_web_pages_becomes_latex() {
-        assert_eq!(fold("3<sup>2</sup> &lt; x<sub>1</sub>"), "3^{2} < x_{1}");
-        assert_eq!(fold("1 < x > 0"), "1 < x > 0");
-    }
-}

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use crate::answer::Answer;
-use crate::decide::decide;
+use crate::decide::{decide, decide_with_witness};
 use crate::extract::{Extracted, Question, Rule, extract, extract_answering, only_number};
 use crate::options::Options;
 use crate::verdict::{ParseError, Side, Verdict};
+use crate::witness::Witness;
 use crate::words;
 
 /// A ground truth, parsed once and compared with the responses of a group.
@@ -17,16 +18,6 @@ pub struct Gold {
     pointed: Option<Answer>,
     options: Options,
     question: Option<Arc<Question>>,
-}
-
-/// Returns true if the sentence negates the answer.
-fn denies(sentence: &str) -> bool {
-    sentence.split_whitespace().any(|word| {
-        matches!(
-            word.to_ascii_lowercase().as_str(),
-            "not" | "isn't" | "never" | "neither" | "nor" | "cannot"
-        )
-    })
 }
 
 impl Gold {
@@ -44,7 +35,8 @@ impl Gold {
         };
         let text = inner.as_ref().map_or(ground_truth, |extracted| extracted.text.as_str());
         let pointed = words::with_decimal_point(text).and_then(|text| Answer::parse(&text).ok());
-        Ok(Self { answer: Answer::parse(text)?, pointed, options: options.clone(), question: None })
+        let answer = Answer::parse(text)?.with_natural_logarithms();
+        Ok(Self { answer, pointed, options: options.clone(), question: None })
     }
 
     /// Adds the question, so that nothing is extracted from a response's repetition of it.
@@ -74,7 +66,7 @@ impl Gold {
             && !matches!(extracted.rule, Rule::Box | Rule::Tag | Rule::HashMarks)
             && Answer::parse(&extracted.text).is_ok_and(|answer| answer.is_words())
             && !self.answer.is_words()
-            && !denies(&extracted.text);
+            && !words::takes_back(&extracted.text.to_lowercase());
         match only_number(&extracted.text) {
             Some(span) if in_words => self.verify_answer(&extracted.text[span]),
             _ => verdict,
@@ -90,6 +82,11 @@ impl Gold {
         let answer = Answer::parse(pointed.as_deref().unwrap_or(answer)).ok()?;
         let gold = self.pointed.as_ref().unwrap_or(&self.answer);
         Some(decide(&answer, gold, &self.options)).filter(Verdict::is_right)
+    }
+
+    /// Returns evidence that a bare answer is wrong, if [`Gold::verify_answer`] says so.
+    pub fn witness(&self, answer: &str) -> Option<Witness> {
+        decide_with_witness(&Answer::parse(answer).ok()?, &self.answer, &self.options).1
     }
 
     /// Compares a bare answer, without extraction, with this ground truth.

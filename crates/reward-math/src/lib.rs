@@ -35,6 +35,7 @@ mod table;
 mod timing;
 mod token;
 mod verdict;
+mod witness;
 mod words;
 
 pub use explain::{explain, explain_answer};
@@ -46,6 +47,7 @@ pub use options::Options;
 pub use reward::Reward;
 pub use timing::{Timing, time_rows};
 pub use verdict::{How, ParseError, Rung, Side, Verdict};
+pub use witness::{Values, Witness};
 
 /// Decides whether a response gives the ground truth.
 ///

@@ -8,8 +8,8 @@ mod text;
 use dashu::Rational;
 
 use crate::algebra::{Algebra, Fraction};
-use crate::answer::{Answer, Node, Piece, Relation};
-use crate::expression::Expression;
+use crate::answer::{Answer, Combination, Node, Piece, Relation};
+use crate::expression::{Expression, is_series};
 use crate::options::Options;
 use crate::relation;
 use crate::verdict::ParseError;
@@ -73,8 +73,8 @@ struct Printer {
 impl Printer {
     fn node(&mut self, reading: &Node) -> String {
         match reading {
-            Node::Value { expression, unit, percent, plus } => {
-                let mut text = self.value(expression, *plus);
+            Node::Value { expression, unit, percent } => {
+                let mut text = self.value(expression);
                 if *percent {
                     let bare = text.bytes().all(|byte| byte.is_ascii_digit());
                     text = if bare { text + "%" } else { format!("({text})%") };
@@ -92,18 +92,21 @@ impl Printer {
             Node::List { open, close, items } => {
                 format!("{open}{}{close}", self.members(items, Order::Written).join(", "))
             }
-            Node::Union(parts) => self.members(parts, Order::Set).join(" \\cup "),
-            Node::Intersection(parts) => {
+            Node::Joined(combination, parts) => {
                 let chains = parts.iter().all(|part| matches!(part, Node::Chain { .. }));
-                self.members(parts, Order::Set).join(if chains { " and " } else { " \\cap " })
+                let (order, sign) = match combination {
+                    Combination::Union => (Order::Set, " \\cup "),
+                    Combination::Intersection if chains => (Order::Set, " and "),
+                    Combination::Intersection => (Order::Set, " \\cap "),
+                    Combination::Difference => (Order::Written, " \\setminus "),
+                };
+                self.members(parts, order).join(sign)
             }
-            Node::Difference(parts) => self.members(parts, Order::Written).join(" \\setminus "),
             Node::Chain { sides, relations } => self.chain(sides, relations),
             Node::Matrix(rows) => {
                 let mut printed = Vec::with_capacity(rows.len());
                 for row in rows {
-                    let row: Vec<String> =
-                        row.iter().map(|entry| self.value(entry, true)).collect();
+                    let row: Vec<String> = row.iter().map(|entry| self.value(entry)).collect();
                     printed.push(row.join(" & "));
                 }
                 format!("\\begin{{pmatrix}}{}\\end{{pmatrix}}", printed.join(" \\\\ "))
@@ -133,9 +136,7 @@ impl Printer {
 
     /// Returns the normal forms of the items, in canonical order if their order has no meaning.
     fn members(&mut self, items: &[Node], order: Order) -> Vec<String> {
-        let in_order = self.as_read || items.iter().any(|item| {
-            matches!(item, Node::Value { expression: Expression::Symbol(name), .. } if name == "\\ldots")
-        });
+        let in_order = self.as_read || items.iter().any(|item| item.symbol() == Some("\\ldots"));
         let mut texts: Vec<String> = items.iter().map(|item| self.node(item)).collect();
         if order != Order::Written && !in_order {
             // Numbers by value, then all others by spelling.
@@ -151,35 +152,34 @@ impl Printer {
     }
 
     /// Returns a value as a fraction of sums in a fixed order, or as parsed if that costs too much.
-    fn value(&mut self, expression: &Expression, plus: bool) -> String {
-        match self.fraction(expression, plus) {
+    fn value(&mut self, expression: &Expression) -> String {
+        match self.fraction(expression) {
             Some((algebra, fraction)) => {
                 let printer = text::Printer::new(&algebra);
                 let text = text::fraction(&printer, &fraction);
                 // A product of ten sums multiplied out is unreadable.
                 let short = printer.is_complete() && text.len() <= MAX_VALUE_BYTES;
-                if short { text } else { as_read::text(expression, plus) }
+                if short { text } else { as_read::text(expression) }
             }
-            None => as_read::text(expression, plus),
+            None => as_read::text(expression),
         }
     }
 
-    fn fraction(&mut self, expression: &Expression, plus: bool) -> Option<(Algebra, Fraction)> {
+    fn fraction(&mut self, expression: &Expression) -> Option<(Algebra, Fraction)> {
         if is_opaque(expression) {
             return None;
         }
-        self.normalised(&[(expression, plus)])
-            .map(|(algebra, mut sides)| (algebra, sides.remove(0)))
+        self.normalised(&[expression]).map(|(algebra, mut sides)| (algebra, sides.remove(0)))
     }
 
     /// Returns normal forms over common atoms; names are interned in order, so the order of writing has no effect.
-    fn normalised(&mut self, sides: &[(&Expression, bool)]) -> Option<(Algebra, Vec<Fraction>)> {
+    fn normalised(&mut self, sides: &[&Expression]) -> Option<(Algebra, Vec<Fraction>)> {
         let mut algebra = Algebra::new(self.fuel);
-        let mut names: Vec<String> = sides.iter().flat_map(|(side, _)| side.variables()).collect();
+        let mut names: Vec<String> = sides.iter().flat_map(|side| side.variables()).collect();
         names.sort_unstable();
         algebra.name_in_order(&names);
         let normal: Result<Vec<Fraction>, ParseError> =
-            sides.iter().map(|(side, plus)| algebra.normalise(side, *plus)).collect();
+            sides.iter().map(|side| algebra.normalise(side)).collect();
         self.fuel = algebra.fuel_left();
         normal.ok().map(|normal| (algebra, normal))
     }
@@ -217,20 +217,14 @@ impl Printer {
 
     /// Returns an equation or inequality as `p = 0` with coprime integer coefficients, the first of them positive.
     fn comparison(&mut self, left: &Node, relation: Relation, right: &Node) -> Option<String> {
-        let (
-            Node::Value { expression: a, unit: None, percent: false, plus: a_plus },
-            Node::Value { expression: b, unit: None, percent: false, plus: b_plus },
-        ) = (left, right)
-        else {
-            return None;
-        };
+        let (a, b) = (left.plain()?, right.plain()?);
         if matches!(relation, Relation::In | Relation::Approximately)
             || is_opaque(a)
             || is_opaque(b)
         {
             return None;
         }
-        let (mut algebra, sides) = self.normalised(&[(a, *a_plus), (b, *b_plus)])?;
+        let (mut algebra, sides) = self.normalised(&[a, b])?;
         let difference = algebra.subtract(&sides[0], &sides[1]).ok()?;
         let equation = matches!(relation, Relation::Equal | Relation::NotEqual);
         // A denominator of unknown sign may only be multiplied away in an equation.
@@ -261,9 +255,9 @@ impl Printer {
 
     /// Returns the parts of a ratio divided by the first, if that is a number.
     fn ratio(&mut self, parts: &[Expression]) -> String {
-        let sides: Vec<(&Expression, bool)> = parts.iter().map(|part| (part, true)).collect();
+        let sides: Vec<&Expression> = parts.iter().collect();
         let Some((algebra, normal)) = self.normalised(&sides) else {
-            let parts: Vec<String> = parts.iter().map(|part| as_read::text(part, true)).collect();
+            let parts: Vec<String> = parts.iter().map(as_read::text).collect();
             return parts.join(" : ");
         };
         text::ratio(&text::Printer::new(&algebra), &normal)
@@ -273,9 +267,8 @@ impl Printer {
 /// Returns true if an expression has no normal form: a sum over an index, infinity, an ellipsis.
 fn is_opaque(expression: &Expression) -> bool {
     expression.any(&|node| match node {
-        Expression::Series { .. } => true,
-        Expression::Symbol(name) => name == "\\infty" || name == "\\ldots",
-        _ => false,
+        Expression::Function(name, _) => is_series(name),
+        node => node.is_symbol("\\infty") || node.is_symbol("\\ldots"),
     })
 }
 

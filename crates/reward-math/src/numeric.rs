@@ -15,9 +15,9 @@ mod real;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-pub(crate) use evaluate::Operand;
-
-use crate::expression::{Expression, is_constant};
+use crate::expression::{Expression, is_constant, is_series};
+use crate::table::lists;
+pub(crate) use complex::Complex;
 use real::{Arithmetic, Failure};
 
 /// Precisions at which constants are compared, in bits: most different constants differ at the first.
@@ -39,21 +39,29 @@ const BOTH_SIGNS: u64 = 9;
 /// Bits that must remain at a point when the terms of every sum are aligned.
 const SPARE_BITS_AT_POINT: usize = 64;
 
+/// Values that are certainly different: disjoint enclosures at a point.
+#[derive(Debug, Clone)]
+pub(crate) struct Apart {
+    pub(crate) point: Vec<(String, Rational)>,
+    pub(crate) left: Complex,
+    pub(crate) right: Complex,
+}
+
 /// Result of comparing enclosures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) enum EnclosureComparison {
     /// The enclosures overlap at every precision tried.
     Equal,
     /// The enclosures are disjoint.
-    Different,
+    Different(Box<Apart>),
     /// The enclosures could not be computed.
     Unknown,
 }
 
 /// Compares two expressions by their enclosures, at a cost of `fuel`, in limbs of arithmetic.
 pub(crate) fn compare(
-    left: Operand<'_>,
-    right: Operand<'_>,
+    left: &Expression,
+    right: &Expression,
     fuel: &mut u64,
 ) -> EnclosureComparison {
     // Names are collected and points are chosen before anything is calculated.
@@ -62,7 +70,7 @@ pub(crate) fn compare(
     let mut variables = BTreeSet::new();
     let mut integers = BTreeSet::new();
     for side in [left, right] {
-        collect(side.expression, false, &mut variables, &mut integers);
+        collect(side, false, &mut variables, &mut integers);
     }
     if variables.is_empty() {
         constants(left, right, fuel)
@@ -72,7 +80,7 @@ pub(crate) fn compare(
 }
 
 /// Returns the order of two constants, if their enclosures decide it.
-pub(crate) fn order(left: Operand<'_>, right: Operand<'_>, fuel: &mut u64) -> Option<Ordering> {
+pub(crate) fn order(left: &Expression, right: &Expression, fuel: &mut u64) -> Option<Ordering> {
     for bits in CONSTANT_BITS {
         let mut arithmetic = Arithmetic::new(bits, *fuel);
         let enclosed = [left, right].map(|side| evaluate::evaluate(side, &[], &mut arithmetic));
@@ -96,19 +104,17 @@ pub(crate) fn order(left: Operand<'_>, right: Operand<'_>, fuel: &mut u64) -> Op
 
 /// Returns true if a constant is proven to lie within `unit` of a number.
 pub(crate) fn is_within(
-    value: Operand<'_>,
+    value: &Expression,
     number: &Rational,
     unit: &Rational,
     fuel: &mut u64,
 ) -> bool {
-    let bound = |number: Rational| Expression::Number(number);
-    let (low, high) = (bound(number - unit), bound(number + unit));
-    let operand = |expression| Operand { expression, plus: true };
-    order(operand(&low), value, fuel) == Some(Ordering::Less)
-        && order(value, operand(&high), fuel) == Some(Ordering::Less)
+    let (low, high) = (Expression::Number(number - unit), Expression::Number(number + unit));
+    order(&low, value, fuel) == Some(Ordering::Less)
+        && order(value, &high, fuel) == Some(Ordering::Less)
 }
 
-fn constants(left: Operand<'_>, right: Operand<'_>, fuel: &mut u64) -> EnclosureComparison {
+fn constants(left: &Expression, right: &Expression, fuel: &mut u64) -> EnclosureComparison {
     let mut levels = CONSTANT_BITS.to_vec();
     while let Some(bits) = (!levels.is_empty()).then(|| levels.remove(0)) {
         let mut arithmetic = Arithmetic::new(bits, *fuel);
@@ -117,7 +123,7 @@ fn constants(left: Operand<'_>, right: Operand<'_>, fuel: &mut u64) -> Enclosure
         match enclosed {
             [Ok(a), Ok(b)] => {
                 if a.is_apart(&b) {
-                    return EnclosureComparison::Different;
+                    return different(a, b, &[]);
                 }
                 if a.is_exact() && b.is_exact() {
                     return EnclosureComparison::Equal;
@@ -148,20 +154,24 @@ fn constants(left: Operand<'_>, right: Operand<'_>, fuel: &mut u64) -> Enclosure
     EnclosureComparison::Unknown
 }
 
+fn different(left: Complex, right: Complex, point: &[(&str, Rational)]) -> EnclosureComparison {
+    let point = point.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+    EnclosureComparison::Different(Box::new(Apart { point, left, right }))
+}
+
 fn functions(
-    left: Operand<'_>,
-    right: Operand<'_>,
+    left: &Expression,
+    right: &Expression,
     variables: &BTreeSet<&str>,
     integers: &BTreeSet<&str>,
     fuel: &mut u64,
 ) -> EnclosureComparison {
     let mut arithmetic = Arithmetic::new(POINT_BITS, *fuel);
-    let steps = has_steps(left.expression) || has_steps(right.expression);
+    let steps = has_steps(left) || has_steps(right);
     let (needed, tried) = if steps { STEP_POINTS } else { (POINTS_NEEDED, POINTS_TRIED) };
     // `|x|` equals `x` for the positive values that competition problems assume.
-    let bars =
-        |expression: &Expression| expression.any(&|node| matches!(node, Expression::Absolute(_)));
-    let skipped = if bars(left.expression) || bars(right.expression) { BOTH_SIGNS } else { 0 };
+    let bars = |side: &Expression| side.any(&|node| node.arguments_of("abs").is_some());
+    let skipped = if bars(left) || bars(right) { BOTH_SIGNS } else { 0 };
     let sampling = Sampling { variables, integers, steps, skipped };
     let (mut agreed, mut one_sided) = (0, 0);
     for attempt in 0..tried {
@@ -173,7 +183,7 @@ fn functions(
         match enclosed {
             [Ok(a), Ok(b)] => {
                 if a.is_apart(&b) {
-                    return EnclosureComparison::Different;
+                    return different(a, b, &point);
                 }
                 if !a.are_narrow_with(&b, &mut arithmetic)
                     || arithmetic.spread() + SPARE_BITS_AT_POINT > POINT_BITS
@@ -190,7 +200,8 @@ fn functions(
                     };
                 }
             }
-            [Err(Failure::Unknown), _] | [_, Err(Failure::Unknown)] if mixed => {}
+            // A root of a negative number by one convention or another: the next point may have none.
+            [Err(Failure::Unknown), _] | [_, Err(Failure::Unknown)] if mixed || skipped > 0 => {}
             [Err(Failure::Unknown | Failure::OutOfFuel), _]
             | [_, Err(Failure::Unknown | Failure::OutOfFuel)] => {
                 return EnclosureComparison::Unknown;
@@ -249,8 +260,7 @@ impl<'a> Sampling<'a> {
 /// Returns true if the value jumps: a few points then prove little.
 fn has_steps(expression: &Expression) -> bool {
     expression.any(&|node| {
-        matches!(node, Expression::Function(name, _)
-            if matches!(name.as_str(), "floor" | "ceil" | "mod" | "gcd" | "lcm" | "max" | "min"))
+        matches!(node, Expression::Function(name, _) if lists("floor ceil mod gcd lcm max min", name))
     })
 }
 
@@ -327,23 +337,20 @@ fn collect<'a>(
             let negative = a.literal().is_some_and(|base| base < Rational::ZERO);
             collect(b, whole || negative, variables, integers);
         }
-        Expression::Series { index, low, high, body, .. } => {
-            collect(low, true, variables, integers);
-            collect(high, true, variables, integers);
+        Expression::Function(name, parts) if is_series(name) => {
+            collect(&parts[1], true, variables, integers);
+            collect(&parts[2], true, variables, integers);
             let (mut inner, mut inner_integers) = (BTreeSet::new(), BTreeSet::new());
-            collect(body, whole, &mut inner, &mut inner_integers);
-            variables.extend(inner.into_iter().filter(|name| name != index));
-            integers.extend(inner_integers.into_iter().filter(|name| name != index));
+            collect(&parts[3], whole, &mut inner, &mut inner_integers);
+            let free = |name: &&str| !parts[0].is_symbol(name);
+            variables.extend(inner.into_iter().filter(free));
+            integers.extend(inner_integers.into_iter().filter(free));
         }
         other => {
-            let is_integer = whole
-                || match other {
-                    Expression::Factorial(_) | Expression::Binomial(..) => true,
-                    Expression::Function(name, _) => matches!(name.as_str(), "mod" | "gcd" | "lcm"),
-                    _ => false,
-                };
+            let counts = matches!(other, Expression::Function(name, _)
+                if lists("factorial binomial mod gcd lcm", name));
             other.any_part(&mut |part| {
-                collect(part, is_integer, variables, integers);
+                collect(part, whole || counts, variables, integers);
                 false
             });
         }

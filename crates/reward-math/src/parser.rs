@@ -1,6 +1,7 @@
 //! Parser from tokens to expressions, by precedence climbing with a depth limit.
 
 mod base;
+mod calculus;
 mod command;
 mod factor;
 mod function;
@@ -28,6 +29,8 @@ pub(crate) struct Parser {
     pub(crate) around: Surroundings,
     /// Number of environments around the current token: `&` separates cells inside them, answers outside.
     pub(crate) environments: usize,
+    /// True behind `\int`, where `dx` ends a product.
+    in_integral: bool,
     /// True if "or" joins items that were parsed.
     pub(crate) alternatives: bool,
     /// Steps spent on numbers in a base.
@@ -60,6 +63,7 @@ impl Parser {
             depth: 0,
             around: Surroundings::default(),
             environments: 0,
+            in_integral: false,
             alternatives: false,
             base_steps: 0,
         };

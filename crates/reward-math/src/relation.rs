@@ -6,8 +6,12 @@ use dashu::base::Signed;
 use crate::algebra::{Algebra, Fraction, Polynomial};
 use crate::answer::{Node, Relation};
 use crate::expression::{Assignments, Expression, is_constant};
+use crate::table::lists;
 use crate::verdict::ParseError;
 use crate::words;
+
+/// Operations that a problem asks to undo: `\ln x = 2` names no 2, as `\cos A = 2` does.
+const OPERATIONS: &str = "ln log logarithm factorial binomial degrees pm mp sum prod";
 
 /// A value that a chain of equations asserts.
 pub(crate) struct Assertion<'a> {
@@ -55,7 +59,7 @@ pub(crate) fn asserted(chain: &Node) -> Option<Assertion<'_>> {
     let circular = before.iter().any(|side| {
         symbol(side).is_some_and(|name| {
             matches!(value, Node::Value { expression, .. }
-            if expression.any(&|node| matches!(node, Expression::Symbol(other) if other == name)))
+                if expression.any(&|node| node.is_symbol(name)))
         })
     });
     (evidence && !circular).then_some(Assertion { value, label, members, rounded })
@@ -101,15 +105,11 @@ fn names(side: &Node, value: &Node) -> bool {
                 !value.has_variable()
                     && (expression.variables().len() > 1
                         || expression.has_variable()
-                            && matches!(
-                                expression,
-                                Expression::Function(..) | Expression::Absolute(_)
-                            ))
+                            && matches!(expression, Expression::Function(name, _)
+                                if !lists(OPERATIONS, name)))
             }
             (Node::Value { expression, .. }, _) => expression.has_variable(),
-            (Node::Intersection(sets) | Node::Union(sets) | Node::Difference(sets), _) => {
-                sets.iter().all(is_label)
-            }
+            (Node::Joined(_, sets), _) => sets.iter().all(is_label),
             (Node::Matrix(rows), Node::Matrix(_)) => rows.iter().flatten().all(is_variable),
             _ => false,
         }
@@ -126,7 +126,9 @@ fn is_label(label: &Node) -> bool {
             other => is_name(other),
         },
         Node::Ratio(parts) => parts.iter().all(is_name),
-        Node::List { open: '(', items, .. } => items.iter().all(|item| symbol(item).is_some()),
+        Node::List { open: '(' | '{', items, .. } => {
+            items.iter().all(|item| symbol(item).is_some())
+        }
         _ => false,
     }
 }
@@ -169,13 +171,13 @@ pub(crate) fn with_same_argument(left: &Node, right: &Node) -> Option<Node> {
     let ((left_name, wanted), (right_name, given)) =
         (argument(left_label)?, argument(right_label)?);
     // Renaming to a name already in use would change the meaning.
-    let Node::Value { expression, unit, percent, plus } = right_value else { return None };
-    let taken = expression.any(&|node| matches!(node, Expression::Symbol(name) if *name == wanted));
+    let Node::Value { expression, unit, percent } = right_value else { return None };
+    let taken = expression.any(&|node| node.is_symbol(&wanted));
     if left_name != right_name || wanted == given || taken {
         return None;
     }
     let expression = expression.renamed(&given, &wanted);
-    Some(Node::Value { expression, unit: unit.clone(), percent: *percent, plus: *plus })
+    Some(Node::Value { expression, unit: unit.clone(), percent: *percent })
 }
 
 /// Returns the values of a list if every item is labelled, in the order written.
@@ -234,7 +236,7 @@ pub(crate) fn same_label(left: &Node, right: &Node) -> bool {
     }
     let is_function =
         |node: &Node| matches!(node, Node::Value { expression: Expression::Function(..), .. });
-    let is_y = |node: &Node| matches!(node, Node::Value { expression: Expression::Symbol(name), .. } if name == "y");
+    let is_y = |node: &Node| node.symbol() == Some("y");
     (is_function(left) && is_y(right)) || (is_y(left) && is_function(right))
 }
 
@@ -242,24 +244,16 @@ pub(crate) fn same_label(left: &Node, right: &Node) -> bool {
 pub(crate) fn named_values(items: &[Node]) -> Option<Vec<Node>> {
     let mut named = Vec::new();
     for item in items {
-        let (Node::Value { expression: Expression::Symbol(name), .. }, value) = labelled(item)?
-        else {
-            return None;
-        };
-        named.push((name.clone(), value.clone()));
+        let (label, value) = labelled(item)?;
+        named.push((label.symbol()?, value.clone()));
     }
-    named.sort_by(|a, b| a.0.cmp(&b.0));
+    named.sort_by_key(|(name, _)| *name);
     let distinct = named.windows(2).all(|pair| pair[0].0 != pair[1].0);
     distinct.then(|| named.into_iter().map(|(_, value)| value).collect())
 }
 
 pub(crate) fn symbol(node: &Node) -> Option<&str> {
-    match node {
-        Node::Value { expression: Expression::Symbol(name), .. } if !is_constant(name) => {
-            Some(name)
-        }
-        _ => None,
-    }
+    node.symbol().filter(|name| !is_constant(name))
 }
 
 /// Returns true if `p REL 0` and `q REL' 0` are rational multiples of each other (positive, or reversing the relation).
@@ -302,9 +296,9 @@ pub(crate) fn cleared(
     let mut lowest = std::collections::BTreeMap::new();
     for (monomial, _) in polynomial.terms() {
         for (id, exponent) in monomial {
-            if exponent.numerator() < 0 {
-                let slot = lowest.entry(*id).or_insert(*exponent);
-                *slot = (*slot).min(*exponent);
+            if exponent.is_negative() {
+                let slot = lowest.entry(*id).or_insert(exponent);
+                *slot = (*slot).min(exponent);
             }
         }
     }

@@ -33,26 +33,3 @@ impl Reward {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::Reward;
-    use crate::verdict::{ParseError, Rung, Side, Verdict};
-
-    #[test]
-    fn each_verdict_has_its_own_reward() {
-        let reward = Reward { right: 1.0, wrong: -1.0, unparsed: -0.5 };
-        let unparsed = Verdict::Unparsed { which: Side::Response, why: ParseError::NoAnswer };
-        let reward_bits = |verdict| reward.of(&verdict).to_bits();
-        assert_eq!(reward_bits(Verdict::decided(true, Rung::Number)), 1.0_f64.to_bits());
-        assert_eq!(reward_bits(Verdict::decided(false, Rung::Number)), (-1.0_f64).to_bits());
-        assert_eq!(reward_bits(unparsed), (-0.5_f64).to_bits());
-    }
-
-    #[test]
-    fn defaults_are_one_and_zero_and_unknown_keys_are_refused() {
-        assert_eq!(serde_json::from_str::<Reward>("{}").unwrap(), Reward::default());
-        let error = serde_json::from_str::<Reward>(r#"{"rigth": 2}"#).unwrap_err();
-        assert!(error.to_string().contains("rigth"), "{error}");
-    }
-}

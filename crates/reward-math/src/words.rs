@@ -62,6 +62,16 @@ pub(crate) fn normalise(folded: &str) -> Option<String> {
     Some(SYNONYMS.name(&joined).unwrap_or(&joined).to_owned())
 }
 
+/// Returns true if two normalised texts agree, in any order of what "and" joins.
+pub(crate) fn same(left: &str, right: &str) -> bool {
+    let parts = |text: &str| {
+        let mut parts: Vec<String> = text.split(" and ").map(str::to_owned).collect();
+        parts.sort_unstable();
+        parts
+    };
+    left == right || parts(left) == parts(right)
+}
+
 /// Returns true if a word makes what is said conditional, denied or a bound: "if", "not", "at least".
 pub(crate) fn takes_back(text: &str) -> bool {
     let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '\'');
@@ -302,42 +312,4 @@ pub(crate) fn clock(folded: &str) -> Option<String> {
     }
     let hours = hours % 12 + if afternoon { 12 } else { 0 };
     Some(format!("clock {hours}:{minutes:02}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{choices, clock, normalise};
-
-    #[test]
-    fn case_articles_and_decoration_do_not_count() {
-        for text in ["\\text{The ellipse}", "ellipse.", "an Ellipse"] {
-            assert_eq!(normalise(text).as_deref(), Some("ellipse"), "{text}");
-        }
-        assert_eq!(normalise("(("), None);
-    }
-
-    #[test]
-    fn choices_are_letters_with_or_without_their_value() {
-        for text in
-            ["E", "(E)", "E.", "E)", "\\textbf{(E)}\\ 12", "\\text{(E)}", "option E", "E: 5"]
-        {
-            assert_eq!(choices(text), ['E'], "{text}");
-        }
-        for text in ["A, D", "D and A", "\\text{A,D}", "(A), (D)", "A D", "AD"] {
-            assert_eq!(choices(text), ['A', 'D'], "{text}");
-        }
-        for text in ["E+1", "Evelyn", "FE", "x", "(E", "E, 5"] {
-            assert_eq!(choices(text), [] as [char; 0], "{text}");
-        }
-    }
-
-    #[test]
-    fn times_of_day_are_read_in_both_halves() {
-        assert_eq!(clock("1:03 p.m."), clock("\\text{1:03 PM}"));
-        assert_eq!(clock("9 a.m.").as_deref(), Some("clock 9:00"));
-        assert_eq!(clock("12 am").as_deref(), Some("clock 0:00"));
-        for text in ["13:00 pm", "3 ham", "1:3 pm", "pm", "5"] {
-            assert_eq!(clock(text), None, "{text}");
-        }
-    }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::row::Row;
 use super::{Question, QuestionFile, RowPlace, RowProblem};
-use crate::ground_truth::{RewardKind, RewardKinds};
+use crate::ground_truth::{RewardKind, RewardKinds, accepted};
 
 /// Columns that may hold the problem; the first one present is taken.
 const PROBLEM_COLUMNS: [&str; 4] = ["problem", "question", "prompt", "messages"];
@@ -125,7 +125,9 @@ impl Layout {
                 if value.is_string() { text(column, value)? } else { value.to_string() }
             }
             AnswerColumn::Column(column) => {
-                text(column, single(at(row, column).ok_or_else(|| missing(column, row))?))?
+                let value = single(at(row, column).ok_or_else(|| missing(column, row))?);
+                // Several accepted answers stay one text, a list in JSON.
+                if is_list_of_texts(value) { value.to_string() } else { text(column, value)? }
             }
             AnswerColumn::LastTurn => {
                 let answer = turns.pop_if(|turn| turn.role == "assistant");
@@ -137,7 +139,11 @@ impl Layout {
         Ok(Question {
             id: optional(&ID_COLUMNS).unwrap_or_else(|| format!("{stem}-{}", place.number())),
             problem,
-            answer: if is_code { answer } else { final_answer(&self.answer, answer)? },
+            answer: if is_code || accepted(&answer).is_some() {
+                answer
+            } else {
+                final_answer(&self.answer, answer)?
+            },
             source,
             context: turns,
         })
@@ -159,6 +165,12 @@ fn single(value: &Value) -> &Value {
         Some([only]) => only,
         _ => value,
     }
+}
+
+/// Returns true for several accepted answers.
+fn is_list_of_texts(value: &Value) -> bool {
+    let text = |item: &Value| item.as_str().is_some_and(|text| !text.trim().is_empty());
+    value.as_array().is_some_and(|items| !items.is_empty() && items.iter().all(text))
 }
 
 fn names(row: &Row) -> String {

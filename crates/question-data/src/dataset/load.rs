@@ -9,7 +9,7 @@ use super::rows::rows;
 use super::{
     BadRow, BadRows, DatasetError, Duplicates, Layout, Question, QuestionFile, RowPlace, RowProblem,
 };
-use crate::ground_truth::{RewardKind, RewardKinds};
+use crate::ground_truth::{RewardKind, RewardKinds, accepted};
 use crate::question_key::symbols_key;
 
 /// Questions, and statistics of reading them.
@@ -215,7 +215,8 @@ fn repeated(questions: &[Question]) -> Vec<Vec<usize>> {
 pub(crate) fn same_answer(left: &Question, right: &Question, kinds: &RewardKinds) -> bool {
     let right_by_left = || {
         let truth = kinds.of(&left.source).read(&left.answer, &Options::default());
-        truth.is_ok_and(|truth| truth.verify_answer(&right.answer).is_right())
+        let answers = accepted(&right.answer).unwrap_or_else(|| vec![right.answer.clone()]);
+        truth.is_ok_and(|truth| answers.iter().any(|answer| truth.verify_answer(answer).is_right()))
     };
     left.answer == right.answer || right_by_left()
 }

@@ -40,6 +40,16 @@ fn raw_gsm8k_solutions_give_what_follows_the_marks() {
 
 /// The reference `zstd` packed `three.jsonl.zst` from three lines.
 #[test]
+fn several_accepted_answers_are_one_answer() {
+    let lines = r#"{"question": "Q", "answer": ["1/2", "0.5"]}
+{"question": "R", "answer": ["\\sqrt2"]}"#;
+    let answers: Vec<String> = read(lines).unwrap().into_iter().map(|q| q.answer).collect();
+    assert_eq!(answers, [r#"["1/2","0.5"]"#, r"\sqrt2"]);
+    let error = read(r#"{"question": "Q", "answer": ["1/2", "\\oint x"]}"#).unwrap_err();
+    assert!(error.contains("set.jsonl:1"), "{error}");
+}
+
+#[test]
 fn packed_lines_are_read_and_limited() {
     let mut file = QuestionFile::new(data("three.jsonl.zst"));
     let questions = read_questions(&file).unwrap().questions;

@@ -68,7 +68,7 @@ impl Algebra {
         if let Some(leading) = numerator.leading() {
             self.spend_on(leading, &scale)?;
         }
-        let inverse = monomial.iter().map(|(id, exponent)| (*id, -*exponent)).collect();
+        let inverse = monomial.iter().map(|(id, exponent)| (*id, -exponent)).collect();
         let inverse = self.reduce(inverse, scale)?;
         self.multiply_polynomials(&numerator, &inverse).map(Fraction::from)
     }

@@ -1,7 +1,7 @@
 //! Factorials, binomials and values of functions.
 
-use dashu::Integer;
 use dashu::base::{BitTest, Signed};
+use dashu::{Integer, Rational};
 
 use super::root::at_most;
 use super::{Algebra, Atom, Fraction, MAX_BITS, Result};
@@ -16,7 +16,31 @@ impl Algebra {
         self.of_atom(Atom::Function(name.to_owned(), arguments))
     }
 
-    pub(super) fn factorial(&mut self, inner: &Fraction) -> Result<Fraction> {
+    /// Returns the value of a function or operation, as an atom if it has no simpler form.
+    pub(super) fn function(&mut self, name: &str, arguments: Vec<Fraction>) -> Result<Fraction> {
+        match (name, arguments.as_slice()) {
+            ("abs", [inner]) => Ok(self.absolute(inner)),
+            ("factorial", [n]) => self.factorial(n),
+            ("binomial", [n, k]) => self.binomial(n, k),
+            ("ln", [argument]) => self.logarithm(argument),
+            ("logarithm", [base, argument]) => {
+                let (top, bottom) = (self.logarithm(argument)?, self.logarithm(base)?);
+                self.divide(&top, &bottom)
+            }
+            ("log", [argument]) => {
+                let ten = Fraction::constant(Rational::from(10));
+                self.function("logarithm", vec![ten, argument.clone()])
+            }
+            ("degrees", [inner]) => {
+                let pi = self.of_atom(Atom::Symbol("\\pi".to_owned()));
+                let radians = self.multiply(inner, &pi)?;
+                Ok(radians.scaled(&Rational::from_parts(Integer::ONE, 180_u8.into())))
+            }
+            _ => Ok(self.value_of(name, arguments)),
+        }
+    }
+
+    fn factorial(&mut self, inner: &Fraction) -> Result<Fraction> {
         let Some(value) = inner.as_constant() else {
             return Ok(self.value_of("factorial", vec![inner.clone()]));
         };
@@ -38,7 +62,7 @@ impl Algebra {
         Ok(product)
     }
 
-    pub(super) fn binomial(&mut self, n: &Fraction, k: &Fraction) -> Result<Fraction> {
+    fn binomial(&mut self, n: &Fraction, k: &Fraction) -> Result<Fraction> {
         let integer = |value: &Fraction| at_most(&value.as_constant()?, u64::from(u32::MAX));
         let (Some(n_value), Some(k_value)) = (integer(n), integer(k)) else {
             return Ok(self.value_of("binomial", vec![n.clone(), k.clone()]));
@@ -53,17 +77,17 @@ impl Algebra {
         Ok(Fraction::constant((top / bottom).into()))
     }
 
-    pub(super) fn logarithm(&mut self, argument: Fraction) -> Result<Fraction> {
+    fn logarithm(&mut self, argument: &Fraction) -> Result<Fraction> {
         if argument.as_constant().is_some_and(|value| value.is_zero() || value.is_negative()) {
             return Err(ParseError::Undefined { what: "logarithm of zero or less".to_owned() });
         }
-        Ok(self.value_of("ln", vec![argument]))
+        Ok(self.value_of("ln", vec![argument.clone()]))
     }
 
     /// Returns the absolute value, equal for a value and its negative.
-    pub(super) fn absolute(&mut self, inner: Fraction) -> Fraction {
+    fn absolute(&mut self, inner: &Fraction) -> Fraction {
         let negative = inner.numerator.leading().is_some_and(Signed::is_negative);
-        let inner = if negative { inner.negated() } else { inner };
+        let inner = if negative { inner.negated() } else { inner.clone() };
         match inner.as_constant() {
             Some(_) => inner,
             None => self.value_of("abs", vec![inner]),

@@ -5,10 +5,8 @@ use std::collections::BTreeMap;
 use dashu::base::Gcd;
 use dashu::{Natural, Rational};
 
-use super::exponent::Exponent;
-
 /// Atoms with their exponents, ordered by atom, no exponent zero.
-pub(crate) type Monomial = Vec<(u32, Exponent)>;
+pub(crate) type Monomial = Vec<(u32, Rational)>;
 
 /// A sum of monomials with non-zero coefficients.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -126,7 +124,7 @@ pub(super) fn multiply(left: &Rational, right: &Rational) -> Rational {
 }
 
 /// The sum, without a common divisor where both are integers.
-fn add(left: &Rational, right: &Rational) -> Rational {
+pub(super) fn add(left: &Rational, right: &Rational) -> Rational {
     if left.is_int() && right.is_int() {
         Rational::from(left.numerator() + right.numerator())
     } else {

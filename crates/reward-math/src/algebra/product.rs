@@ -1,10 +1,10 @@
 //! Products and powers of polynomials, with every atom's rule applied.
 
-use dashu::base::{BitTest, Inverse, UnsignedAbs};
+use dashu::base::{BitTest, Inverse, Signed, UnsignedAbs};
 use dashu::{Natural, Rational};
 
-use super::polynomial::multiply;
-use super::{Algebra, Atom, Exponent, MAX_BITS, Monomial, Polynomial, Result, bits};
+use super::polynomial::{add, multiply};
+use super::{Algebra, Atom, MAX_BITS, Monomial, Polynomial, Result, bits};
 use crate::verdict::ParseError;
 
 impl Algebra {
@@ -52,24 +52,21 @@ impl Algebra {
     fn merge(&mut self, left: &Monomial, right: &Monomial) -> Result<Monomial> {
         self.spend(1 + (left.len() + right.len()) as u64 / 2)?;
         let mut merged = Monomial::with_capacity(left.len() + right.len());
-        let (mut a, mut b) = (left.iter().copied().peekable(), right.iter().copied().peekable());
+        let (mut a, mut b) = (left.iter().peekable(), right.iter().peekable());
         loop {
             let next = match (a.peek(), b.peek()) {
-                (Some(x), Some(y)) if x.0 > y.0 => b.next(),
                 (Some(x), Some(y)) if x.0 == y.0 => {
-                    let sum = x.1.checked_add(y.1).ok_or(ParseError::OutOfFuel)?;
+                    let sum = add(&x.1, &y.1);
                     b.next();
-                    a.next().map(|(id, _)| (id, sum))
+                    a.next().map(|(id, _)| (*id, sum))
                 }
-                (Some(_), _) => a.next(),
-                (None, _) => b.next(),
+                (Some(x), Some(y)) if x.0 > y.0 => b.next().cloned(),
+                (Some(_), _) => a.next().cloned(),
+                (None, _) => b.next().cloned(),
             };
             let Some((id, exponent)) = next else { return Ok(merged) };
-            if exponent.numerator().unsigned_abs() > 1 << 40 || exponent.denominator() > 1 << 20 {
-                return Err(ParseError::OutOfFuel);
-            }
-            if exponent.numerator() != 0 {
-                merged.push((id, exponent));
+            if !exponent.is_zero() {
+                merged.push((id, bounded(exponent)?));
             }
         }
     }
@@ -90,19 +87,22 @@ impl Algebra {
                     continue;
                 }
             };
-            let (turns, rest) = exponent.turns(modulus);
+            let turns = (&exponent / Rational::from(modulus)).floor();
+            let rest = exponent - Rational::from(&turns * modulus);
             match self.atom(id) {
-                Atom::Prime(prime) if turns != 0 => {
+                Atom::Prime(prime) if !turns.is_zero() => {
                     let prime = prime.clone();
-                    let factor = Rational::from(self.integer_power(&prime, turns.unsigned_abs())?);
+                    let size = u64::try_from((&turns).unsigned_abs());
+                    let size = size.map_err(|_| ParseError::OutOfFuel)?;
+                    let factor = Rational::from(self.integer_power(&prime, size)?);
                     self.spend_on(&coefficient, &factor)?;
-                    let factor = if turns < 0 { factor.inv() } else { factor };
+                    let factor = if turns.is_negative() { factor.inv() } else { factor };
                     coefficient = multiply(&coefficient, &factor);
                 }
-                Atom::Imaginary if turns % 2 != 0 => coefficient = -coefficient,
+                Atom::Imaginary if turns.bit(0) => coefficient = -coefficient,
                 _ => {}
             }
-            if rest.numerator() != 0 {
+            if !rest.is_zero() {
                 kept.push((id, rest));
             }
         }
@@ -127,18 +127,11 @@ impl Algebra {
         if let Some((monomial, coefficient)) = base.single()
             && exponent > 1
         {
-            let count = i64::try_from(exponent).map_err(|_| ParseError::OutOfFuel)?;
             let power = self.rational_power(coefficient, exponent)?;
-            let mut raised = Monomial::new();
-            for (id, old) in monomial {
-                let numerator = old.numerator().checked_mul(count).ok_or(ParseError::OutOfFuel)?;
-                if numerator.unsigned_abs() > 1 << 40 {
-                    return Err(ParseError::OutOfFuel);
-                }
-                let exponent = Exponent::new(numerator, old.denominator());
-                raised.push((*id, exponent.ok_or(ParseError::OutOfFuel)?));
-            }
-            return self.reduce(raised, power);
+            let count = Rational::from(exponent);
+            let raised: Result<Monomial> =
+                monomial.iter().map(|(id, old)| Ok((*id, bounded(old * &count)?))).collect();
+            return self.reduce(raised?, power);
         }
         // A binomial to this power already costs more than any answer.
         if exponent > 400 && base.len() > 1 {
@@ -179,4 +172,10 @@ impl Algebra {
         let size = size.ok_or(ParseError::OutOfFuel)?;
         self.spend((size * size) >> 18)
     }
+}
+
+/// Returns the exponent unless it is too large, or a root of too large an index.
+fn bounded(exponent: Rational) -> Result<Rational> {
+    let fits = exponent.numerator().bit_len() <= 40 && exponent.denominator().bit_len() <= 20;
+    if fits { Ok(exponent) } else { Err(ParseError::OutOfFuel) }
 }

@@ -3,7 +3,7 @@
 use dashu::base::{Abs, BitTest, Signed, UnsignedAbs};
 use dashu::{Natural, Rational};
 
-use super::{Algebra, Atom, Exponent, Fraction, Monomial, Polynomial, Result};
+use super::{Algebra, Atom, Fraction, Monomial, Polynomial, Result};
 use crate::verdict::ParseError;
 
 /// Largest trial divisor; the remaining factor is not divided further.
@@ -20,7 +20,7 @@ impl Algebra {
         }
         let term = radicand.as_polynomial().and_then(Polynomial::single);
         // The root of `x²` is `x` or `-x`: a root of variables stays as it is.
-        let positive = |(id, _): &(u32, Exponent)| match self.atom(*id) {
+        let positive = |(id, _): &(u32, Rational)| match self.atom(*id) {
             Atom::Prime(_) => true,
             Atom::Symbol(name) => name == "\\pi" || name == "e",
             _ => false,
@@ -44,19 +44,14 @@ impl Algebra {
     ) -> Result<Fraction> {
         let mut result =
             if coefficient.is_negative() { self.of_atom(Atom::Imaginary) } else { Fraction::one() };
-        let part = |times: Exponent| {
-            Exponent::new(1, index.into())
-                .and_then(|part| times.checked_mul(part))
-                .ok_or(ParseError::OutOfFuel)
-        };
+        let index = Rational::from(index);
         for (prime, times) in self.factor(&coefficient.clone().abs())? {
             let id = self.intern(Atom::Prime(prime));
-            let term = self.reduce(vec![(id, part(times.into())?)], Rational::ONE)?;
+            let term = self.reduce(vec![(id, Rational::from(times) / &index)], Rational::ONE)?;
             result = self.multiply(&result, &Fraction::from(term))?;
         }
-        let exponents: Result<Monomial> =
-            monomial.iter().map(|(id, exponent)| Ok((*id, part(*exponent)?))).collect();
-        let rest = self.reduce(exponents?, Rational::ONE)?;
+        let exponents = monomial.iter().map(|(id, exponent)| (*id, exponent / &index)).collect();
+        let rest = self.reduce(exponents, Rational::ONE)?;
         self.multiply(&result, &Fraction::from(rest))
     }
 

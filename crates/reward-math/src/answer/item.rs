@@ -1,8 +1,9 @@
 //! Parser of items between separators, of their sides, relations and operands.
 
 use dashu::Rational;
+use dashu::base::Inverse;
 
-use super::{Node, Relation, list, value};
+use super::{Combination, Node, Relation, list, value};
 use crate::expression::Expression;
 use crate::parser::{Parser, Result};
 use crate::table::lists;
@@ -35,7 +36,7 @@ impl Parser {
         }
         self.advance();
         let item = self.item()?;
-        Ok((Some(self.position()) == last).then_some(item))
+        Ok((Some(self.position()) == last).then(|| list(' ', ' ', vec![item])))
     }
 
     /// Parses items between separators. Inequalities joined by "and" are one item.
@@ -57,7 +58,7 @@ impl Parser {
             }
             match items.pop() {
                 Some(last) if both && is_inequality(&last) && is_inequality(&item) => {
-                    items.push(Node::Intersection(vec![last, item]));
+                    items.push(Node::Joined(Combination::Intersection, vec![last, item]));
                 }
                 last => {
                     items.extend(last);
@@ -118,7 +119,7 @@ impl Parser {
             && let Some(Node::Value { expression, .. }) = sides.last_mut()
         {
             let value = std::mem::replace(expression, Expression::Sum(Vec::new()));
-            *expression = Expression::Function("pmod".to_owned(), vec![value, modulus]);
+            *expression = Expression::function("pmod", [value, modulus]);
         }
         if sides.len() == 1 {
             return Ok(sides.remove(0));
@@ -193,25 +194,27 @@ impl Parser {
         let mut side = self.operand()?;
         // `x < 1 \cup x > 2` joins the two conditions on `x`, not 1 and `x`.
         while is_set(&side) {
-            let join: fn(Vec<Node>) -> Node = if self.eat_command("cup") || self.eat_capital_u() {
-                Node::Union
+            let combination = if self.eat_command("cup") || self.eat_capital_u() {
+                Combination::Union
             } else if self.eat_command("cap") {
-                Node::Intersection
+                Combination::Intersection
             } else if self.eat_command("setminus")
                 || self.eat_command("backslash")
                 || self.eat_sign_before_brace()
             {
-                Node::Difference
+                Combination::Difference
             } else {
                 return Ok(side);
             };
             let next = self.operand()?;
-            side = match (side, join(Vec::new())) {
-                (Node::Union(mut parts), Node::Union(_)) => {
+            side = match side {
+                Node::Joined(Combination::Union, mut parts)
+                    if combination == Combination::Union =>
+                {
                     parts.push(next);
-                    Node::Union(parts)
+                    Node::Joined(combination, parts)
                 }
-                (side, _) => join(vec![side, next]),
+                side => Node::Joined(combination, vec![side, next]),
             };
         }
         Ok(side)
@@ -325,7 +328,8 @@ impl Parser {
         };
         let items = items.into_iter().map(point).collect();
         let reals = value(Expression::Symbol("\\mathbb R".to_owned()), None, false);
-        Ok(Node::Difference(vec![reals, Node::List { open: '{', close: '}', items }]))
+        let points = Node::List { open: '{', close: '}', items };
+        Ok(Node::Joined(Combination::Difference, vec![reals, points]))
     }
 
     /// Parses `2 hours 30 minutes`, all in the smaller unit.
@@ -349,6 +353,11 @@ impl Parser {
         let Some((count, smaller, factor)) = smaller else {
             return Ok(value(expression, Some(unit), percent));
         };
+        // An amount of money is one of dollars, with cents or without.
+        if smaller == "cent" {
+            let part = Expression::Product(vec![count, Expression::Number(factor.inv())]);
+            return Ok(value(Expression::Sum(vec![expression, part]), Some(unit), percent));
+        }
         let scaled = Expression::Product(vec![expression, Expression::Number(factor)]);
         let total = Expression::Sum(vec![scaled, count]);
         self.with_smaller_unit(total, smaller, percent)
@@ -358,7 +367,7 @@ impl Parser {
 /// Returns the number of degrees of `70^\circ` and `180^\circ - 110^\circ`.
 fn in_degrees(expression: &Expression) -> Option<Expression> {
     match expression {
-        Expression::Degrees(inner) => Some((**inner).clone()),
+        Expression::Function(name, inner) if name == "degrees" => Some(inner[0].clone()),
         Expression::Negative(inner) => Some(Expression::Negative(Box::new(in_degrees(inner)?))),
         Expression::Sum(terms) => {
             terms.iter().map(in_degrees).collect::<Option<_>>().map(Expression::Sum)
@@ -374,11 +383,7 @@ fn is_set(node: &Node) -> bool {
         Node::Value { expression: Expression::Symbol(name), .. } => {
             name.starts_with("\\mathbb ") || name.len() == 1 && name.starts_with(char::is_uppercase)
         }
-        Node::Union(_)
-        | Node::Intersection(_)
-        | Node::Difference(_)
-        | Node::Builder { .. }
-        | Node::Words(_) => true,
+        Node::Joined(..) | Node::Builder { .. } | Node::Words(_) => true,
         _ => false,
     }
 }

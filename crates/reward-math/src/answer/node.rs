@@ -8,17 +8,13 @@ use crate::expression::{Assignments, Expression};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Node {
     /// A number or expression.
-    Value { expression: Expression, unit: Option<String>, percent: bool, plus: bool },
+    Value { expression: Expression, unit: Option<String>, percent: bool },
     /// Anything in plain language, normalised.
     Words(String),
     /// Items with the brackets around them; a space if there are none, and `|` behind items joined by "or".
     List { open: char, close: char, items: Vec<Node> },
-    /// A union of sets.
-    Union(Vec<Node>),
-    /// Intersection of sets; also inequalities joined by "and".
-    Intersection(Vec<Node>),
-    /// First set without the others.
-    Difference(Vec<Node>),
+    /// Sets joined by a sign; also inequalities joined by "and", as an intersection.
+    Joined(Combination, Vec<Node>),
     /// Sides joined by relations, one fewer than sides.
     Chain { sides: Vec<Node>, relations: Vec<Relation> },
     /// A matrix by rows.
@@ -34,8 +30,17 @@ pub(crate) enum Node {
 impl From<Expression> for Node {
     /// Returns a value without unit and percent sign.
     fn from(expression: Expression) -> Self {
-        Self::Value { expression, unit: None, percent: false, plus: true }
+        Self::Value { expression, unit: None, percent: false }
     }
+}
+
+/// Operation that joins sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Combination {
+    Union,
+    Intersection,
+    /// The first without the others.
+    Difference,
 }
 
 /// A relation between two sides.
@@ -75,6 +80,22 @@ pub(crate) struct Piece {
 }
 
 impl Node {
+    /// Returns the name, if the node is a symbol, with a unit or without.
+    pub(crate) fn symbol(&self) -> Option<&str> {
+        match self {
+            Self::Value { expression: Expression::Symbol(name), .. } => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Returns the expression of a value without unit and percent sign.
+    pub(crate) fn plain(&self) -> Option<&Expression> {
+        match self {
+            Self::Value { expression, unit: None, percent: false } => Some(expression),
+            _ => None,
+        }
+    }
+
     /// Returns the variables of all expressions.
     pub(crate) fn names(&self) -> BTreeSet<String> {
         let mut names = BTreeSet::new();
@@ -100,24 +121,32 @@ impl Node {
         self.mapped(&mut |expression| expression.renamed(from, to))
     }
 
+    /// Returns the node with natural logarithms in place of those without a base, if it has any.
+    pub(super) fn with_natural_logarithms(&self) -> Option<Self> {
+        let mut any = false;
+        let node = self.mapped(&mut |expression| {
+            any |= expression.any(&|node| node.arguments_of("log").is_some());
+            expression.replaced(&|node| match node.arguments_of("log") {
+                Some([inner]) => Some(Expression::function("ln", [inner.clone()])),
+                _ => None,
+            })
+        });
+        any.then_some(node)
+    }
+
     /// Returns the node with each expression mapped by `with`.
-    fn mapped(&self, with: &mut dyn FnMut(&Expression) -> Expression) -> Self {
+    pub(super) fn mapped(&self, with: &mut dyn FnMut(&Expression) -> Expression) -> Self {
         let mut all =
             |nodes: &[Self]| nodes.iter().map(|node| node.mapped(with)).collect::<Vec<_>>();
         match self {
-            Self::Value { expression, unit, percent, plus } => Self::Value {
-                expression: with(expression),
-                unit: unit.clone(),
-                percent: *percent,
-                plus: *plus,
-            },
+            Self::Value { expression, unit, percent } => {
+                Self::Value { expression: with(expression), unit: unit.clone(), percent: *percent }
+            }
             Self::Words(_) | Self::Piecewise(_) => self.clone(),
             Self::List { open, close, items } => {
                 Self::List { open: *open, close: *close, items: all(items) }
             }
-            Self::Union(parts) => Self::Union(all(parts)),
-            Self::Intersection(parts) => Self::Intersection(all(parts)),
-            Self::Difference(parts) => Self::Difference(all(parts)),
+            Self::Joined(combination, parts) => Self::Joined(*combination, all(parts)),
             Self::Chain { sides, relations } => {
                 Self::Chain { sides: all(sides), relations: relations.clone() }
             }

@@ -29,22 +29,3 @@ fn words(plain: &str) -> Vec<&str> {
     const BETWEEN: [char; 10] = ['{', '}', ' ', ',', ';', '(', ')', '$', '.', ':'];
     plain.split(BETWEEN).filter(|word| !word.is_empty()).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::integer_parameter;
-
-    #[test]
-    fn declarations_name_the_parameter() {
-        for (text, name) in [
-            ("x = k\\pi, k \\in \\mathbb{Z}", Some("k")),
-            ("x = k\\pi (k\\in Z)", Some("k")),
-            ("2m, where m is an integer", None),
-            ("x \\in \\mathbb{R}", None),
-            ("x \\in [1, 2]", None),
-            ("7", None),
-        ] {
-            assert_eq!(integer_parameter(text).as_deref(), name, "{text}");
-        }
-    }
-}

@@ -1,6 +1,6 @@
 //! Parser of values by cases, each with its condition.
 
-use super::node::{Node, Piece};
+use super::node::{Combination, Node, Piece};
 use super::sign::list;
 use crate::parser::{Parser, Result};
 use crate::token::Kind;
@@ -80,11 +80,13 @@ impl Parser {
 fn states(node: &Node) -> bool {
     match node {
         Node::Chain { sides, .. } => sides.iter().all(|side| {
-            matches!(side, Node::Value { unit: None, percent: false, .. })
+            side.plain().is_some()
                 || matches!(side, Node::List { open, .. } if *open != ' ')
-                || matches!(side, Node::Union(_))
+                || matches!(side, Node::Joined(Combination::Union, _))
         }),
-        Node::Intersection(items) | Node::List { open: ' ', items, .. } => items.iter().all(states),
+        Node::Joined(Combination::Intersection, items) | Node::List { open: ' ', items, .. } => {
+            items.iter().all(states)
+        }
         _ => false,
     }
 }

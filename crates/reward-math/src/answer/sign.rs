@@ -12,42 +12,22 @@ pub(super) fn list(open: char, close: char, items: Vec<Node>) -> Node {
     Node::List { open, close, items }
 }
 
+/// Makes an item for each choice of signs.
 pub(super) fn expand(items: Vec<Node>) -> Vec<Node> {
     let mut expanded = Vec::with_capacity(items.len());
     for item in items {
         match item {
-            Node::Value { expression, unit, percent, .. } if has_either(&expression) => {
-                for plus in [true, false] {
-                    let (expression, unit) = (expression.clone(), unit.clone());
-                    expanded.push(Node::Value { expression, unit, percent, plus });
-                }
-            }
-            Node::Chain { sides, relations }
-                if (relations == [Relation::Equal] || relations == [Relation::NotEqual])
-                    && sides.iter().any(
-                        |side| matches!(side, Node::Value { expression, .. } if has_either(expression)),
-                    ) =>
-            {
-                for plus in [true, false] {
-                    let mut sides = sides.clone();
-                    for side in &mut sides {
-                        if let Node::Value { expression, plus: sign, .. } = side {
-                            *expression = with_sign(expression, plus);
-                            *sign = plus;
-                        }
-                    }
-                    expanded.push(Node::Chain { sides, relations: relations.clone() });
-                }
-            }
             // `(\pm 1, \pm 2)`: four points.
-            Node::List { open: open @ ('(' | '['), close, items } if items.iter().any(takes_either) => {
+            Node::List { open: open @ ('(' | '['), close, items }
+                if items.iter().any(takes_either) =>
+            {
                 let points = all_signs(&items).into_iter();
                 expanded.extend(points.map(|items| Node::List { open, close, items }));
             }
-            other if takes_either(&other) => {
-                expanded.extend([signed(&other, true), signed(&other, false)]);
+            item if takes_either(&item) => {
+                expanded.extend([true, false].map(|plus| signed(&item, plus)));
             }
-            other => expanded.push(other),
+            item => expanded.push(item),
         }
     }
     expanded
@@ -56,7 +36,7 @@ pub(super) fn expand(items: Vec<Node>) -> Vec<Node> {
 /// Most coordinates of all points together: more are no sensible answer and cost too much memory.
 const MOST_COORDINATES: usize = 4096;
 
-/// Returns true if a value, or one within a tuple, matrix or ratio, contains `±`.
+/// Returns true if a value, or one within a tuple, matrix, ratio or equation, contains `±`.
 fn takes_either(node: &Node) -> bool {
     match node {
         Node::Value { expression, .. } => has_either(expression),
@@ -64,29 +44,17 @@ fn takes_either(node: &Node) -> bool {
         Node::List { open: '(' | '[', items, .. } => items.iter().any(takes_either),
         Node::Matrix(rows) => rows.iter().flatten().any(has_either),
         Node::Ratio(parts) => parts.iter().any(has_either),
+        Node::Chain { sides, relations } => {
+            matches!(relations.as_slice(), [Relation::Equal | Relation::NotEqual])
+                && sides.iter().any(takes_either)
+        }
         _ => false,
     }
 }
 
 /// Returns the node with the same choice for all its signs.
 fn signed(node: &Node, plus: bool) -> Node {
-    let all = |parts: &Vec<Expression>| parts.iter().map(|part| with_sign(part, plus)).collect();
-    match node {
-        Node::Value { expression, unit, percent, .. } if has_either(expression) => Node::Value {
-            expression: expression.clone(),
-            unit: unit.clone(),
-            percent: *percent,
-            plus,
-        },
-        Node::List { open: open @ ('(' | '['), close, items } => Node::List {
-            open: *open,
-            close: *close,
-            items: items.iter().map(|item| signed(item, plus)).collect(),
-        },
-        Node::Matrix(rows) => Node::Matrix(rows.iter().map(all).collect()),
-        Node::Ratio(parts) => Node::Ratio(all(parts)),
-        other => other.clone(),
-    }
+    node.mapped(&mut |expression| with_sign(expression, plus))
 }
 
 /// Returns the points of all sign combinations, the sign of the first coordinate changing fastest.
@@ -97,7 +65,7 @@ fn all_signs(items: &[Node]) -> Vec<Vec<Node>> {
         (0..items.len()).filter(|&place| takes_either(&items[place])).collect();
     let alone = |place: &usize| match &items[*place] {
         Node::Value { expression, .. } => {
-            !expression.any(&|node| matches!(node, Expression::PlusMinus(_, true)))
+            !expression.any(&|node| node.arguments_of("mp").is_some())
         }
         _ => false,
     };
@@ -119,20 +87,20 @@ fn all_signs(items: &[Node]) -> Vec<Vec<Node>> {
     (0..1 << places.len()).map(point).collect()
 }
 
-/// Resolves the `±` before all of an expression or before one of its terms.
 fn with_sign(expression: &Expression, plus: bool) -> Expression {
-    match expression {
-        Expression::PlusMinus(inner, flipped) if plus == *flipped => {
-            Expression::Negative(inner.clone())
+    expression.replaced(&|node| match node {
+        Expression::Function(name, arguments) if is_either(name) => {
+            let inner = with_sign(&arguments[0], plus);
+            Some(if plus == (name == "pm") { inner } else { Expression::Negative(Box::new(inner)) })
         }
-        Expression::PlusMinus(inner, _) => (**inner).clone(),
-        Expression::Sum(terms) => {
-            Expression::Sum(terms.iter().map(|term| with_sign(term, plus)).collect())
-        }
-        other => other.clone(),
-    }
+        _ => None,
+    })
 }
 
 fn has_either(expression: &Expression) -> bool {
-    expression.any(&|node| matches!(node, Expression::PlusMinus(..)))
+    expression.any(&|node| matches!(node, Expression::Function(name, _) if is_either(name)))
+}
+
+fn is_either(name: &str) -> bool {
+    name == "pm" || name == "mp"
 }

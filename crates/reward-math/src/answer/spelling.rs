@@ -49,7 +49,7 @@ fn named_equation(folded: &str) -> Option<&str> {
 
 /// Removes "(since …", ", because …" and ", which …" from the end.
 pub(super) fn without_reason(folded: &str) -> &str {
-    const REASONS: &str = " (since | (because | (as |, since |, because |, which | because |\\text{ because|\\text{ since";
+    const REASONS: &str = " (since | (because | (as |, since |, because |, which | because |\\text{ because|\\text{ since|\\text{ (since|\\text{ (because";
     let cut = REASONS.split('|').filter_map(|reason| folded.find(reason)).min();
     match cut {
         Some(at) if !folded[..at].trim().is_empty() => folded[..at].trim_end(),

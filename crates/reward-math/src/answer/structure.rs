@@ -43,8 +43,12 @@ impl Parser {
             Some(Kind::Command(name)) if name == "rangle" => ')',
             _ => '}',
         };
+        // `\{x + y\} z`: a factor.
+        let is_factor = open == '{'
+            && !separated
+            && matches!(self.kind_at(end + 1), Some(Kind::Letter(_) | Kind::Symbol('(')));
         let holds_matrix = self.peek_at(1).is_some_and(|kind| kind.is_command("begin"));
-        if !separated && open != '{' && !holds_matrix {
+        if is_factor || !separated && open != '{' && !holds_matrix {
             return Ok(None);
         }
         self.deeper(|parser| {

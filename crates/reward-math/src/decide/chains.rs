@@ -2,10 +2,11 @@
 
 use dashu::Rational;
 
+use super::difference::{Difference, kind};
 use super::{Comparison, Finding, Result, values::holds_infinity};
 use crate::algebra::Fraction;
 use crate::answer::{Node, Relation};
-use crate::expression::{Assignments, Expression};
+use crate::expression::Assignments;
 use crate::relation;
 use crate::verdict::Rung;
 
@@ -35,7 +36,7 @@ impl Comparison {
                 return Ok((self.compare(&list, value)?.0, Rung::Relation));
             }
         }
-        Ok((false, Rung::Relation))
+        self.differ(Rung::Relation, Difference::Relations(left.clone(), right.clone()))
     }
 
     /// Side by side, the same relations, read in either direction; or one equation that is a multiple of the other.
@@ -69,18 +70,14 @@ impl Comparison {
     }
 
     fn difference(&mut self, left: &Node, right: &Node) -> Result<Option<Fraction>> {
-        let (
-            Node::Value { expression: a, plus: a_plus, .. },
-            Node::Value { expression: b, plus: b_plus, .. },
-        ) = (left, right)
+        let (Node::Value { expression: a, .. }, Node::Value { expression: b, .. }) = (left, right)
         else {
             return Ok(None);
         };
         if holds_infinity(a) || holds_infinity(b) {
             return Ok(None);
         }
-        let first = self.algebra.normalise(a, *a_plus)?;
-        let second = self.algebra.normalise(b, *b_plus)?;
+        let (first, second) = (self.algebra.normalise(a)?, self.algebra.normalise(b)?);
         self.algebra.subtract(&first, &second).map(Some)
     }
 
@@ -90,7 +87,7 @@ impl Comparison {
             (Some(items), Node::List { .. }) => {
                 self.compare(&Node::List { open: ' ', close: ' ', items }, other)
             }
-            _ => Ok((false, Rung::Kind)),
+            _ => self.shapes(Rung::Kind, kind(chain), kind(other)),
         }
     }
 
@@ -99,7 +96,9 @@ impl Comparison {
         if let found @ (true, _) = self.shared_with(chain, other)? {
             return Ok(found);
         }
-        let Some(assertion) = relation::asserted(chain) else { return Ok((false, Rung::Kind)) };
+        let Some(assertion) = relation::asserted(chain) else {
+            return self.shapes(Rung::Kind, kind(chain), kind(other));
+        };
         for member in &assertion.members {
             if !is_residue(assertion.value) && !self.compare(member, assertion.value)?.0 {
                 return Ok((false, Rung::Relation));
@@ -169,7 +168,7 @@ impl Comparison {
 }
 
 fn is_residue(node: &Node) -> bool {
-    matches!(node, Node::Value { expression: Expression::Function(name, _), .. } if name == "pmod")
+    matches!(node, Node::Value { expression, .. } if expression.arguments_of("pmod").is_some())
 }
 
 /// Returns the number of decimal places of a number, up to ten.

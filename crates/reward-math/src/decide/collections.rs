@@ -2,11 +2,12 @@
 
 use dashu::Rational;
 
+use super::difference::{Difference, kind};
 use super::{Comparison, Finding, Result};
 use crate::answer::Node;
 use crate::expression::Expression;
 use crate::relation;
-use crate::verdict::Rung;
+use crate::verdict::{Rung, Side};
 
 impl Comparison {
     pub(super) fn matrices(
@@ -15,11 +16,16 @@ impl Comparison {
         right: &[Vec<Expression>],
     ) -> Result<Finding> {
         let shape = |rows: &[Vec<Expression>]| rows.iter().map(Vec::len).collect::<Vec<_>>();
-        if shape(left) != shape(right) {
-            return Ok((false, Rung::Structure));
+        let shapes = (shape(left), shape(right));
+        if shapes.0 != shapes.1 {
+            return self.shapes(
+                Rung::Structure,
+                format!("rows of {:?}", shapes.0),
+                format!("rows of {:?}", shapes.1),
+            );
         }
         for (a, b) in left.iter().flatten().zip(right.iter().flatten()) {
-            if !self.expressions((a, true), (b, true))?.0 {
+            if !self.expressions(a, b)?.0 {
                 return Ok((false, Rung::Structure));
             }
         }
@@ -35,7 +41,7 @@ impl Comparison {
         }
         let column = rows.iter().all(|row| row.len() == 1);
         if !(column || rows.len() == 1) {
-            return Ok((false, Rung::Structure));
+            return self.shapes(Rung::Structure, "a matrix", "a vector");
         }
         let entries: Vec<Node> = rows.iter().flatten().cloned().map(Node::from).collect();
         self.ordered(&entries, items)
@@ -62,7 +68,7 @@ impl Comparison {
             Node::List { open: b_open, close: b_close, items: b },
         ) = (left, right)
         else {
-            return Ok((false, Rung::Kind));
+            return self.shapes(Rung::Kind, kind(left), kind(right));
         };
         let loose = |open: &char| matches!(open, ' ' | '{');
         if loose(a_open) && loose(b_open) {
@@ -94,14 +100,19 @@ impl Comparison {
             };
         }
         if (a_open, a_close) != (b_open, b_close) {
-            return Ok((false, Rung::Structure));
+            let brackets = |open: &char, close: &char| format!("{open} {close}");
+            return self.shapes(
+                Rung::Structure,
+                brackets(a_open, a_close),
+                brackets(b_open, b_close),
+            );
         }
         self.ordered(a, b)
     }
 
     pub(super) fn ordered(&mut self, left: &[Node], right: &[Node]) -> Result<Finding> {
         if left.len() != right.len() {
-            return Ok((false, Rung::Structure));
+            return self.shapes(Rung::Structure, left.len().to_string(), right.len().to_string());
         }
         for (a, b) in left.iter().zip(right) {
             if !self.compare(a, b)?.0 {
@@ -130,14 +141,24 @@ impl Comparison {
                 a.dedup();
                 b.dedup();
             }
-            return Ok((a == b, Rung::Structure));
+            return if a == b {
+                Ok((true, Rung::Structure))
+            } else {
+                self.differ(Rung::Structure, lone_number(&a, &b))
+            };
         }
         let (left, right) = if repetitions {
             (left.to_vec(), right.to_vec())
         } else {
             (self.distinct(left)?, self.distinct(right)?)
         };
-        self.one_to_one(&left, &right, |comparison, a, b| Ok(comparison.compare(a, b)?.0))
+        let equal = |comparison: &mut Self, a: &Node, b: &Node| Ok(comparison.compare(a, b)?.0);
+        let lone = |item: &Node, others: Vec<&Node>| Difference::Member {
+            side: Side::Response,
+            member: item.clone(),
+            others: others.into_iter().cloned().collect(),
+        };
+        self.one_to_one(&left, &right, equal, lone)
     }
 
     /// Matches each item of one side with another item of the other.
@@ -146,9 +167,10 @@ impl Comparison {
         left: &[T],
         right: &[T],
         equal: impl Fn(&mut Self, &T, &T) -> Result<bool>,
+        lone: impl Fn(&T, Vec<&T>) -> Difference,
     ) -> Result<Finding> {
         if left.len() != right.len() {
-            return Ok((false, Rung::Structure));
+            return self.shapes(Rung::Structure, left.len().to_string(), right.len().to_string());
         }
         let mut free: Vec<&T> = right.iter().collect();
         for item in left {
@@ -159,7 +181,9 @@ impl Comparison {
                     break;
                 }
             }
-            let Some(index) = partner else { return Ok((false, Rung::Structure)) };
+            let Some(index) = partner else {
+                return self.differ(Rung::Structure, lone(item, free));
+            };
             free.swap_remove(index);
         }
         Ok((true, Rung::Structure))
@@ -189,17 +213,28 @@ impl Comparison {
     }
 }
 
+/// Returns the least number that only one of two ascending lists holds, or holds more often.
+fn lone_number(left: &[&Rational], right: &[&Rational]) -> Difference {
+    let common = left.iter().zip(right).take_while(|(a, b)| a == b).count();
+    let (side, member) = match (left.get(common), right.get(common)) {
+        (Some(a), Some(b)) if a < b => (Side::Response, *a),
+        (Some(a), None) => (Side::Response, *a),
+        (_, Some(b)) => (Side::GroundTruth, *b),
+        (None, None) => return Difference::Shapes(String::new(), String::new()),
+    };
+    let member = Node::from(Expression::Number(member.clone()));
+    Difference::Member { side, member, others: Vec::new() }
+}
+
 fn is_ellipsis(node: &Node) -> bool {
-    matches!(node, Node::Value { expression: Expression::Symbol(name), .. } if name == "\\ldots")
+    node.symbol() == Some("\\ldots")
 }
 
 /// Returns the numbers of a list in ascending order, if it holds only literals.
 fn numbers(items: &[Node]) -> Option<Vec<&Rational>> {
     fn number(item: &Node) -> Option<&Rational> {
-        match item {
-            Node::Value { expression: Expression::Number(value), unit: None, percent, .. } => {
-                (!percent).then_some(value)
-            }
+        match item.plain()? {
+            Expression::Number(value) => Some(value),
             _ => None,
         }
     }

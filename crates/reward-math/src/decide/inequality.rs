@@ -3,36 +3,37 @@
 use dashu::Rational;
 use dashu::base::{Abs, Signed};
 
-use super::region::{Combination, Region};
-use super::{Comparison, Result};
-use crate::answer::{Node, Relation};
+use super::Comparison;
+use super::region::{Failure, Part, Region};
+use super::values::holds_infinity;
+use crate::answer::{Combination, Node, Relation};
 use crate::expression::{Expression, is_constant};
 
 impl Comparison {
-    /// The numbers for which `left RELATION right` holds, where that is known how to find.
+    /// Returns the numbers for which `left RELATION right` holds, where that is known how to find.
     pub(super) fn solve_inequality(
         &mut self,
         left: &Node,
         relation: Relation,
         right: &Node,
-    ) -> Result<Option<Region>> {
+    ) -> Part {
+        let (Some(a), Some(b)) = (left.plain(), right.plain()) else {
+            return Err(Failure::NoPart);
+        };
         if matches!(relation, Relation::In | Relation::Approximately) {
-            return Ok(None);
+            return Err(Failure::NoPart);
         }
-        let (Some(a), Some(b)) = (plain(left), plain(right)) else { return Ok(None) };
-        // A variable beside a constant of any kind, `x < \\sqrt 2`.
-        for (name, value, relation) in [(a, b, relation), (b, a, relation.flipped())] {
-            if let Expression::Symbol(name) = name
-                && !is_constant(name)
-                && !value.has_variable()
-            {
-                return Ok(bounded(name, relation, value));
+        for (one, value, relation) in [(a, b, relation), (b, a, relation.flipped())] {
+            if value.has_variable() {
+                continue;
             }
-        }
-        for (absolute, value, relation) in [(a, b, relation), (b, a, relation.flipped())] {
-            if let Expression::Absolute(inner) = absolute
-                && !value.has_variable()
+            // A variable beside a constant of any kind, `x < \sqrt 2`.
+            if let Expression::Symbol(name) = one
+                && !is_constant(name)
             {
+                return bounded(name, relation, value);
+            }
+            if let Some([inner]) = one.arguments_of("abs") {
                 return self.solve_absolute(inner, relation, value);
             }
         }
@@ -45,7 +46,7 @@ impl Comparison {
         inner: &Expression,
         relation: Relation,
         value: &Expression,
-    ) -> Result<Option<Region>> {
+    ) -> Part {
         let negative = Expression::Negative(Box::new(value.clone()));
         let combination = match relation {
             Relation::Less | Relation::LessEqual | Relation::NotEqual => Combination::Intersection,
@@ -54,17 +55,14 @@ impl Comparison {
         let (above, below) = match inner {
             // A variable beside a constant of any kind, which has to be known as not negative.
             Expression::Symbol(name) if !is_constant(name) && self.is_positive(value) => {
-                (bounded(name, relation, value), bounded(name, relation.flipped(), &negative))
+                (bounded(name, relation, value)?, bounded(name, relation.flipped(), &negative)?)
             }
             _ => (
                 self.solve_polynomial(inner, relation, value)?,
                 self.solve_polynomial(inner, relation.flipped(), &negative)?,
             ),
         };
-        match (above, below) {
-            (Some(above), Some(below)) => self.combine(&above, &below, combination),
-            _ => Ok(None),
-        }
+        self.combine(&above, &below, combination)
     }
 
     fn solve_polynomial(
@@ -72,30 +70,28 @@ impl Comparison {
         left: &Expression,
         relation: Relation,
         right: &Expression,
-    ) -> Result<Option<Region>> {
-        let (first, second) =
-            (self.algebra.normalise(left, true)?, self.algebra.normalise(right, true)?);
+    ) -> Part {
+        let (first, second) = (self.algebra.normalise(left)?, self.algebra.normalise(right)?);
         let difference = self.algebra.subtract(&first, &second)?;
-        let Some((name, [c, b, a])) = self.algebra.quadratic(&difference) else { return Ok(None) };
+        let quadratic = self.algebra.quadratic(&difference);
+        let (name, [c, b, a]) = quadratic.ok_or(Failure::NoPart)?;
         if a.is_zero() {
             if b.is_zero() {
-                return Ok(None);
+                return Err(Failure::NoPart);
             }
             let relation = if b.is_negative() { relation.flipped() } else { relation };
-            return Ok(bounded(&name, relation, &Expression::Number(-c / b)));
+            return bounded(&name, relation, &Expression::Number(-c / b));
         }
         // Between or outside the roots of a parabola that opens upwards.
-        let relation = if a.is_negative() { relation.flipped() } else { relation };
-        let four = Rational::from(4);
-        let discriminant = &b * &b - &a * &c * four;
+        let (relation, b) = if a.is_negative() { (relation.flipped(), -b) } else { (relation, b) };
+        let (positive, c) = (a.clone().abs(), if a.is_negative() { -c } else { c });
+        let discriminant = &b * &b - &positive * &c * Rational::from(4);
+        let outside =
+            matches!(relation, Relation::Greater | Relation::GreaterEqual | Relation::NotEqual);
         if discriminant.is_negative() {
-            let everywhere =
-                matches!(relation, Relation::Greater | Relation::GreaterEqual | Relation::NotEqual);
-            let region = if everywhere { Region::line() } else { Region::empty() };
-            return Ok(Some(region.of(&name)));
+            let region = if outside { Region::line() } else { Region::default() };
+            return Ok(region.of(&name));
         }
-        let positive = a.clone().abs();
-        let b = if a.is_negative() { -b } else { b };
         let root = |sign: i64| {
             let radical = Expression::Root(Box::new(Expression::Number(discriminant.clone())), 2);
             let scaled =
@@ -104,39 +100,18 @@ impl Comparison {
             let two_a = Expression::Number(&positive + &positive);
             Expression::Quotient(Box::new(sum), Box::new(two_a))
         };
-        let (low, high) = (root(-1), root(1));
-        let part = |relation, value: &Expression| bounded(&name, relation, value);
-        let (first, second, combination) = match relation {
-            Relation::Less => (Relation::Greater, Relation::Less, Combination::Intersection),
-            Relation::LessEqual => {
-                (Relation::GreaterEqual, Relation::LessEqual, Combination::Intersection)
-            }
-            Relation::Greater => (Relation::Less, Relation::Greater, Combination::Union),
-            Relation::GreaterEqual => {
-                (Relation::LessEqual, Relation::GreaterEqual, Combination::Union)
-            }
-            Relation::Equal => (Relation::Equal, Relation::Equal, Combination::Union),
-            _ => (Relation::NotEqual, Relation::NotEqual, Combination::Intersection),
-        };
-        match (part(first, &low), part(second, &high)) {
-            (Some(low), Some(high)) => self.combine(&low, &high, combination),
-            _ => Ok(None),
-        }
+        let both = matches!(relation, Relation::NotEqual | Relation::Less | Relation::LessEqual);
+        let combination = if both { Combination::Intersection } else { Combination::Union };
+        let low = bounded(&name, relation.flipped(), &root(-1))?;
+        let high = bounded(&name, relation, &root(1))?;
+        self.combine(&low, &high, combination)
     }
 }
 
-fn bounded(name: &str, relation: Relation, value: &Expression) -> Option<Region> {
-    let infinite = value.any(&|node| matches!(node, Expression::Symbol(name) if name == "\\infty"));
-    if infinite {
-        // "-2 < x < \\infty" bounds nothing on that side.
-        return Some(Region::line().of(name));
+fn bounded(name: &str, relation: Relation, value: &Expression) -> Part {
+    if holds_infinity(value) {
+        // "-2 < x < \infty" bounds nothing on that side.
+        return Ok(Region::line().of(name));
     }
     Region::related(relation, value).map(|region| region.of(name))
-}
-
-fn plain(node: &Node) -> Option<&Expression> {
-    match node {
-        Node::Value { expression, unit: None, percent: false, .. } => Some(expression),
-        _ => None,
-    }
 }

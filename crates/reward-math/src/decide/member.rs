@@ -29,8 +29,8 @@ impl Comparison {
             })
         };
         // An expression with a constant beside the vectors is no vector.
-        if !self.expressions((&component(None), true), (&number(0), true))?.0 {
-            return Ok(Some((false, Rung::Kind)));
+        if !self.expressions(&component(None), &number(0))?.0 {
+            return self.shapes(Rung::Kind, "no vector", "a point").map(Some);
         }
         for axis in 0..NAMES.len() {
             let coordinate = component(Some(axis));
@@ -49,29 +49,24 @@ impl Comparison {
         left: &Expression,
         right: &Expression,
     ) -> Result<Option<Finding>> {
-        let parts = |expression: &Expression| match expression {
-            Expression::Function(name, arguments) if name == "pmod" => match arguments.as_slice() {
-                [value, modulus] => Some((value.clone(), modulus.clone())),
-                _ => None,
-            },
-            _ => None,
-        };
-        match (parts(left), parts(right)) {
-            (None, None) => Ok(None),
-            (Some((value, _)), None) => self.expressions((&value, true), (right, true)).map(Some),
-            (None, Some((value, _))) => self.expressions((left, true), (&value, true)).map(Some),
-            (Some((a, modulus)), Some((b, other))) => {
-                if !self.expressions((&modulus, true), (&other, true))?.0 {
-                    return Ok(Some((false, Rung::Number)));
+        match (left.arguments_of("pmod"), right.arguments_of("pmod")) {
+            (Some([value, _]), None) => self.expressions(value, right).map(Some),
+            (None, Some([value, _])) => self.expressions(left, value).map(Some),
+            (Some([a, modulus]), Some([b, other])) => {
+                let moduli = self.expressions(modulus, other)?;
+                if !moduli.0 {
+                    return Ok(Some(moduli));
                 }
                 if let (Some(a), Some(b), Some(modulus)) =
                     (a.literal(), b.literal(), modulus.literal())
                     && !modulus.is_zero()
                 {
-                    return Ok(Some((((a - b) / modulus).is_int(), Rung::Number)));
+                    let equal = ((&a - &b) / modulus).is_int();
+                    return self.numbers(&a, &b, equal).map(Some);
                 }
-                self.expressions((&a, true), (&b, true)).map(Some)
+                self.expressions(a, b).map(Some)
             }
+            _ => Ok(None),
         }
     }
 }

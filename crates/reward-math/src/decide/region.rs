@@ -4,10 +4,12 @@ use std::cmp::Ordering;
 
 use dashu::Rational;
 
+use super::difference::Difference;
 use super::{Comparison, Result};
-use crate::answer::{Node, Relation};
+use crate::answer::{Combination, Node, Relation};
 use crate::expression::Expression;
-use crate::numeric::{self, Operand};
+use crate::numeric;
+use crate::verdict::{ParseError, Rung};
 
 /// Most boundaries of a region.
 const MAX_CUTS: usize = 128;
@@ -27,6 +29,17 @@ struct Cut {
     after: bool,
 }
 
+impl Cut {
+    fn in_words(&self) -> String {
+        let place = if self.after { "behind" } else { "before" };
+        match self.value {
+            Bound::Lowest => "no lower end".to_owned(),
+            Bound::At(_) => format!("an end {place} a number"),
+            Bound::Highest => "no upper end".to_owned(),
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 enum Bound {
     Lowest,
@@ -34,19 +47,22 @@ enum Bound {
     Highest,
 }
 
-/// Operation that combines two regions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Combination {
-    Union,
-    Intersection,
-    Difference,
+/// Reason for which an answer has no region.
+pub(super) enum Failure {
+    /// It is no part of the line, or of another one, or its ends cannot be ordered.
+    NoPart,
+    Error(ParseError),
 }
 
-impl Region {
-    pub(super) fn empty() -> Self {
-        Self::default()
+impl From<ParseError> for Failure {
+    fn from(error: ParseError) -> Self {
+        Self::Error(error)
     }
+}
 
+pub(super) type Part = std::result::Result<Region, Failure>;
+
+impl Region {
     pub(super) fn line() -> Self {
         let cut = |value, after| Cut { value, after };
         Self { cuts: vec![cut(Bound::Lowest, false), cut(Bound::Highest, true)], variable: None }
@@ -69,13 +85,11 @@ impl Region {
     }
 
     /// Returns all numbers in this relation to the value.
-    pub(super) fn related(relation: Relation, value: &Expression) -> Option<Self> {
+    pub(super) fn related(relation: Relation, value: &Expression) -> Part {
         let cut = |after| Cut { value: Bound::At(value.clone()), after };
-        let (lowest, highest) = (
-            Cut { value: Bound::Lowest, after: false },
-            Cut { value: Bound::Highest, after: true },
-        );
-        Some(match relation {
+        let lowest = Cut { value: Bound::Lowest, after: false };
+        let highest = Cut { value: Bound::Highest, after: true };
+        Ok(match relation {
             Relation::Equal => Self::point(value),
             Relation::Less => Self::between(lowest, cut(false)),
             Relation::LessEqual => Self::between(lowest, cut(true)),
@@ -84,7 +98,7 @@ impl Region {
             Relation::NotEqual => {
                 Self { cuts: vec![lowest, cut(false), cut(true), highest], variable: None }
             }
-            Relation::In | Relation::Approximately => return None,
+            Relation::In | Relation::Approximately => return Err(Failure::NoPart),
         })
     }
 
@@ -96,180 +110,164 @@ impl Region {
 impl Comparison {
     /// Returns true if two answers describe the same part of the line; `None` if one of them describes none.
     pub(super) fn same_region(&mut self, left: &Node, right: &Node) -> Result<Option<bool>> {
-        let (Some(left), Some(right)) = (self.region(left)?, self.region(right)?) else {
-            return Ok(None);
-        };
+        match self.are_same(left, right) {
+            Ok(same) => Ok(Some(same)),
+            Err(Failure::NoPart) => Ok(None),
+            Err(Failure::Error(error)) => Err(error),
+        }
+    }
+
+    fn are_same(&mut self, left: &Node, right: &Node) -> std::result::Result<bool, Failure> {
+        let (left, right) = (self.region(left)?, self.region(right)?);
         if let (Some(a), Some(b)) = (&left.variable, &right.variable)
             && a != b
         {
-            return Ok(Some(false));
+            self.difference = None;
+            return Ok(false);
         }
         if left.cuts.len() != right.cuts.len() {
-            return Ok(Some(false));
+            let ends = |region: &Region| format!("a region with {} ends", region.cuts.len());
+            self.shapes(Rung::Region, ends(&left), ends(&right))?;
+            return Ok(false);
         }
         for (a, b) in left.cuts.iter().zip(&right.cuts) {
-            match self.order(a, b)? {
-                Some(Ordering::Equal) => {}
-                Some(_) => return Ok(Some(false)),
-                None => return Ok(None),
+            if self.order(a, b)? != Ordering::Equal {
+                let apart = match (&a.value, &b.value) {
+                    (Bound::At(a), Bound::At(b)) => self.apart(a, b),
+                    _ => None,
+                };
+                let difference = match apart {
+                    Some(apart) => Difference::Apart(Box::new(apart)),
+                    None => Difference::Shapes(a.in_words(), b.in_words()),
+                };
+                self.difference = Some(difference);
+                return Ok(false);
             }
         }
-        Ok(Some(true))
+        self.difference = None;
+        Ok(true)
     }
 
-    /// Returns the part of the line that an answer describes, if any.
-    fn region(&mut self, node: &Node) -> Result<Option<Region>> {
+    /// Returns the part of the line that an answer describes.
+    fn region(&mut self, node: &Node) -> Part {
         self.algebra.spend(4)?;
         match node {
-            Node::Union(parts) => self.fold(parts, Combination::Union),
-            Node::Intersection(parts) => self.fold(parts, Combination::Intersection),
-            Node::Difference(parts) => self.fold(parts, Combination::Difference),
+            Node::Joined(combination, parts) => self.fold(parts, *combination),
             Node::List { open: '{', items, .. } => {
-                let mut set = Region::empty();
+                let mut set = Region::default();
                 for item in items {
-                    let Node::Value { expression, unit: None, percent: false, .. } = item else {
-                        return Ok(None);
-                    };
-                    let point = Region::point(expression);
-                    let Some(union) = self.combine(&set, &point, Combination::Union)? else {
-                        return Ok(None);
-                    };
-                    set = union;
+                    let point = Region::point(item.plain().ok_or(Failure::NoPart)?);
+                    set = self.combine(&set, &point, Combination::Union)?;
                 }
-                Ok(Some(set))
+                Ok(set)
             }
             Node::List { open: ' ', items, .. } => {
                 let all_chains = items.iter().all(|item| matches!(item, Node::Chain { .. }));
-                if all_chains { self.stated(items) } else { Ok(None) }
+                if all_chains { self.stated(items) } else { Err(Failure::NoPart) }
             }
             Node::Builder { head, conditions } => self.built(head, conditions),
             Node::List { open, close, items } => self.interval(*open, *close, items),
             Node::Chain { sides, relations } => self.solve(sides, relations),
-            Node::Words(words) if words == "all reals" => Ok(Some(Region::line())),
-            Node::Words(words) if super::is_nothing(words) => Ok(Some(Region::empty())),
-            Node::Value { expression: Expression::Symbol(name), .. } if name == "\\mathbb R" => {
-                Ok(Some(Region::line()))
-            }
-            _ => Ok(None),
+            Node::Words(words) if words == "all reals" => Ok(Region::line()),
+            Node::Words(words) if super::is_nothing(words) => Ok(Region::default()),
+            node if node.symbol() == Some("\\mathbb R") => Ok(Region::line()),
+            _ => Err(Failure::NoPart),
         }
     }
 
     /// Returns the region of a list of statements.
     ///
     /// It is their union. It is their intersection if one statement excludes a point or the union is the whole line.
-    fn stated(&mut self, items: &[Node]) -> Result<Option<Region>> {
+    fn stated(&mut self, items: &[Node]) -> Part {
         let takes_out = |item: &Node| matches!(item, Node::Chain { relations, .. } if relations.contains(&Relation::NotEqual));
-        if items.iter().any(takes_out) {
-            return self.fold(items, Combination::Intersection);
+        if !items.iter().any(takes_out) {
+            let union = self.fold(items, Combination::Union)?;
+            if !union.is_line() {
+                return Ok(union);
+            }
         }
-        let union = self.fold(items, Combination::Union)?;
-        match union {
-            Some(union) if union.is_line() => self.fold(items, Combination::Intersection),
-            union => Ok(union),
-        }
+        self.fold(items, Combination::Intersection)
     }
 
     /// Returns the members of `\{x \mid …\}`, if they are real numbers.
-    fn built(&mut self, head: &Node, conditions: &[Node]) -> Result<Option<Region>> {
-        let Node::Value { expression: Expression::Symbol(name), .. } = head else {
-            return Ok(None);
-        };
+    fn built(&mut self, head: &Node, conditions: &[Node]) -> Part {
+        let name = head.symbol().ok_or(Failure::NoPart)?;
         let (domains, stated): (Vec<Node>, Vec<Node>) = conditions.iter().cloned().partition(
             |condition| matches!(condition, Node::Chain { relations, .. } if relations == &[Relation::In]),
         );
-        let mut region = if stated.is_empty() {
-            Region::line()
-        } else {
-            let stated = match stated.as_slice() {
-                [only] => self.region(only)?,
-                several => self.stated(several)?,
-            };
-            let Some(region) = stated else { return Ok(None) };
-            region
+        let mut region = match stated.as_slice() {
+            [] => Region::line(),
+            [only] => self.region(only)?,
+            several => self.stated(several)?,
         };
         for domain in &domains {
-            let Some(domain) = self.region(domain)? else { return Ok(None) };
-            let Some(both) = self.combine(&region, &domain, Combination::Intersection)? else {
-                return Ok(None);
-            };
-            region = both;
+            let domain = self.region(domain)?;
+            region = self.combine(&region, &domain, Combination::Intersection)?;
         }
         // The name is bound: it has no meaning outside.
-        let is_bound = region.variable.as_ref().is_none_or(|variable| variable == name);
-        Ok(is_bound.then_some(Region { variable: None, ..region }))
+        match region.variable.take() {
+            Some(variable) if variable != name => Err(Failure::NoPart),
+            _ => Ok(region),
+        }
     }
 
-    fn fold(&mut self, parts: &[Node], combination: Combination) -> Result<Option<Region>> {
-        let mut regions = Vec::new();
-        for part in parts {
-            let Some(region) = self.region(part)? else { return Ok(None) };
-            regions.push(region);
-        }
-        let Some((first, rest)) = regions.split_first() else { return Ok(None) };
-        let mut result = first.clone();
-        for region in rest {
-            let Some(combined) = self.combine(&result, region, combination)? else {
-                return Ok(None);
-            };
-            result = combined;
-        }
-        Ok(Some(result))
+    fn fold(&mut self, parts: &[Node], combination: Combination) -> Part {
+        let regions: std::result::Result<Vec<Region>, Failure> =
+            parts.iter().map(|part| self.region(part)).collect();
+        let mut regions = regions?.into_iter();
+        let first = regions.next().ok_or(Failure::NoPart)?;
+        regions.try_fold(first, |result, region| self.combine(&result, &region, combination))
     }
 
-    fn interval(&mut self, open: char, close: char, items: &[Node]) -> Result<Option<Region>> {
-        let [low, high] = items else { return Ok(None) };
-        let (Some(low), Some(high)) = (bound(low), bound(high)) else { return Ok(None) };
+    fn interval(&mut self, open: char, close: char, items: &[Node]) -> Part {
+        let [low, high] = items else { return Err(Failure::NoPart) };
+        let (Some(low), Some(high)) = (bound(low), bound(high)) else {
+            return Err(Failure::NoPart);
+        };
         // No interval is closed at infinity.
         if (open == '[' && !matches!(low, Bound::At(_)))
             || (close == ']' && !matches!(high, Bound::At(_)))
         {
-            return Ok(None);
+            return Err(Failure::NoPart);
         }
         let low = Cut { after: open == '(' && matches!(low, Bound::At(_)), value: low };
         let high = Cut { after: close == ']' || matches!(high, Bound::Highest), value: high };
         match self.order(&low, &high)? {
-            Some(Ordering::Less) => Ok(Some(Region::between(low, high))),
-            _ => Ok(None),
+            Ordering::Less => Ok(Region::between(low, high)),
+            _ => Err(Failure::NoPart),
         }
     }
 
     /// Returns the numbers that a chain of inequalities in one variable allows.
-    fn solve(&mut self, sides: &[Node], relations: &[Relation]) -> Result<Option<Region>> {
+    fn solve(&mut self, sides: &[Node], relations: &[Relation]) -> Part {
         if let ([name, set], [Relation::In]) = (sides, relations) {
-            let Node::Value { expression: Expression::Symbol(name), .. } = name else {
-                return Ok(None);
-            };
-            return Ok(self.region(set)?.map(|region| region.of(name)));
+            let name = name.symbol().ok_or(Failure::NoPart)?;
+            return Ok(self.region(set)?.of(name));
         }
         let mut result: Option<Region> = None;
         for (pair, relation) in sides.windows(2).zip(relations) {
-            let Some(part) = self.solve_inequality(&pair[0], *relation, &pair[1])? else {
-                return Ok(None);
-            };
-            result = match result {
-                None => Some(part),
-                Some(other) => match self.combine(&other, &part, Combination::Intersection)? {
-                    Some(both) => Some(both),
-                    None => return Ok(None),
-                },
-            };
+            let part = self.solve_inequality(&pair[0], *relation, &pair[1])?;
+            result = Some(match result {
+                None => part,
+                Some(other) => self.combine(&other, &part, Combination::Intersection)?,
+            });
         }
-        Ok(result)
+        result.ok_or(Failure::NoPart)
     }
 
-    /// Combines two regions; `None` if their ends cannot be ordered.
+    /// Combines two regions.
     pub(super) fn combine(
         &mut self,
         left: &Region,
         right: &Region,
         combination: Combination,
-    ) -> Result<Option<Region>> {
+    ) -> Part {
         let variable = match (&left.variable, &right.variable) {
-            (Some(a), Some(b)) if a != b => return Ok(None),
+            (Some(a), Some(b)) if a != b => return Err(Failure::NoPart),
             (a, b) => a.clone().or_else(|| b.clone()),
         };
         if left.cuts.len() + right.cuts.len() > MAX_CUTS {
-            return Ok(None);
+            return Err(Failure::NoPart);
         }
         let holds = |in_left: bool, in_right: bool| match combination {
             Combination::Union => in_left || in_right,
@@ -280,63 +278,55 @@ impl Comparison {
         let mut cuts = Vec::new();
         let mut inside = false;
         while at_left < left.cuts.len() || at_right < right.cuts.len() {
-            let order = match (left.cuts.get(at_left), right.cuts.get(at_right)) {
-                (Some(a), Some(b)) => self.order(a, b)?,
-                (Some(_), None) => Some(Ordering::Less),
-                _ => Some(Ordering::Greater),
-            };
-            let Some(order) = order else { return Ok(None) };
-            let cut = if order == Ordering::Greater {
-                right.cuts[at_right].clone()
-            } else {
-                left.cuts[at_left].clone()
+            let (order, cut) = match (left.cuts.get(at_left), right.cuts.get(at_right)) {
+                (Some(a), Some(b)) => {
+                    let order = self.order(a, b)?;
+                    (order, if order == Ordering::Greater { b } else { a })
+                }
+                (Some(a), None) => (Ordering::Less, a),
+                (None, Some(b)) => (Ordering::Greater, b),
+                (None, None) => break,
             };
             at_left += usize::from(order != Ordering::Greater);
             at_right += usize::from(order != Ordering::Less);
             let now = holds(at_left % 2 == 1, at_right % 2 == 1);
             if now != inside {
-                cuts.push(cut);
+                cuts.push(cut.clone());
                 inside = now;
             }
         }
-        Ok(Some(Region { cuts, variable }))
+        Ok(Region { cuts, variable })
     }
 
-    fn order(&mut self, a: &Cut, b: &Cut) -> Result<Option<Ordering>> {
+    fn order(&mut self, a: &Cut, b: &Cut) -> std::result::Result<Ordering, Failure> {
         let by_value = match (&a.value, &b.value) {
             (Bound::Lowest, Bound::Lowest) | (Bound::Highest, Bound::Highest) => {
-                return Ok(Some(Ordering::Equal));
+                return Ok(Ordering::Equal);
             }
-            (Bound::Lowest, _) | (_, Bound::Highest) => Some(Ordering::Less),
-            (_, Bound::Lowest) | (Bound::Highest, _) => Some(Ordering::Greater),
-            (Bound::At(a), Bound::At(b)) => self.order_values(a, b)?,
+            (Bound::Lowest, _) | (_, Bound::Highest) => Ordering::Less,
+            (_, Bound::Lowest) | (Bound::Highest, _) => Ordering::Greater,
+            (Bound::At(a), Bound::At(b)) => {
+                if a == b || self.expressions(a, b)?.0 {
+                    Ordering::Equal
+                } else {
+                    numeric::order(a, b, &mut self.enclosure_fuel).ok_or(Failure::NoPart)?
+                }
+            }
         };
-        Ok(by_value.map(|order| order.then(a.after.cmp(&b.after))))
+        Ok(by_value.then(a.after.cmp(&b.after)))
     }
 
     /// Returns true if a constant is proven to be positive.
     pub(super) fn is_positive(&mut self, value: &Expression) -> bool {
-        let operand = |expression| Operand { expression, plus: true };
         let zero = Expression::Number(Rational::ZERO);
-        numeric::order(operand(&zero), operand(value), &mut self.enclosure_fuel)
-            == Some(Ordering::Less)
-    }
-
-    fn order_values(&mut self, a: &Expression, b: &Expression) -> Result<Option<Ordering>> {
-        if a == b || self.expressions((a, true), (b, true))?.0 {
-            return Ok(Some(Ordering::Equal));
-        }
-        let operand = |expression| Operand { expression, plus: true };
-        Ok(numeric::order(operand(a), operand(b), &mut self.enclosure_fuel))
+        numeric::order(&zero, value, &mut self.enclosure_fuel) == Some(Ordering::Less)
     }
 }
 
 fn bound(node: &Node) -> Option<Bound> {
-    let Node::Value { expression, unit: None, percent: false, .. } = node else { return None };
-    let infinite = |expression: &Expression| matches!(expression, Expression::Symbol(name) if name == "\\infty");
-    Some(match expression {
-        expression if infinite(expression) => Bound::Highest,
-        Expression::Negative(inner) if infinite(inner) => Bound::Lowest,
+    Some(match node.plain()? {
+        expression if expression.is_symbol("\\infty") => Bound::Highest,
+        Expression::Negative(inner) if inner.is_symbol("\\infty") => Bound::Lowest,
         other => Bound::At(other.clone()),
     })
 }

@@ -2,11 +2,13 @@
 
 use dashu::{Integer, Rational};
 
+use super::difference::Difference;
 use super::member::letters_as_unit;
 use super::{Comparison, Finding, Result};
 use crate::answer::Node;
 use crate::expression::Expression;
 use crate::numeric;
+use crate::table::lists;
 use crate::verdict::{ParseError, Rung};
 use crate::words;
 
@@ -14,8 +16,8 @@ impl Comparison {
     #[expect(clippy::too_many_lines, reason = "the rules of one decision, in their order")]
     pub(super) fn values(&mut self, left: &Node, right: &Node) -> Result<Finding> {
         let (
-            Node::Value { expression: a, unit: a_unit, percent: a_percent, plus: a_plus },
-            Node::Value { expression: b, unit: b_unit, percent: b_percent, plus: b_plus },
+            Node::Value { expression: a, unit: a_unit, percent: a_percent },
+            Node::Value { expression: b, unit: b_unit, percent: b_percent },
         ) = (left, right)
         else {
             return Ok((false, Rung::Kind));
@@ -27,7 +29,7 @@ impl Comparison {
             && !a_percent
             && !b_percent
         {
-            return Ok((a == b, Rung::Number));
+            return self.numbers(a, b, a == b);
         }
         if let Some(found) = self.residues(a, b)? {
             return Ok(found);
@@ -36,15 +38,11 @@ impl Comparison {
             return Ok((true, Rung::NormalForm));
         }
         // "5 m" against a side that spells the unit out.
-        for (letters, unit_of_letters, other, unit) in
-            [(a, a_unit, b, b_unit), (b, b_unit, a, a_unit)]
-        {
-            if let (None, Some(unit)) = (unit_of_letters, unit)
-                && let Some((value, found)) = letters_as_unit(letters)
-                && let Some(factor) = in_unit(&found, unit)
-            {
-                return self.expressions((&scaled(&value, factor), *a_plus), (other, *b_plus));
-            }
+        if let Some(value) = in_letters(a, a_unit.as_ref(), b_unit.as_ref()) {
+            return self.expressions(&value, b);
+        }
+        if let Some(value) = in_letters(b, b_unit.as_ref(), a_unit.as_ref()) {
+            return self.expressions(a, &value);
         }
         // 2.5 km and 2500 m.
         if let (Some(a_unit_name), Some(unit)) = (a_unit, b_unit)
@@ -53,7 +51,7 @@ impl Comparison {
             && !b_percent
             && let Some(factor) = words::conversion(a_unit_name, unit)
         {
-            let (equal, _) = self.expressions((&scaled(a, factor), *a_plus), (b, *b_plus))?;
+            let (equal, _) = self.expressions(&scaled(a, factor), b)?;
             return Ok((equal, Rung::Unit));
         }
         let contradict = match (a_unit, b_unit) {
@@ -64,10 +62,11 @@ impl Comparison {
             (None, None) => false,
         };
         if contradict {
-            return Ok((false, Rung::Unit));
+            let name = |unit: &Option<String>| unit.clone().unwrap_or_else(|| "%".to_owned());
+            return self.shapes(Rung::Unit, name(a_unit), name(b_unit));
         }
         if let (Some(a), Some(b)) = (a.literal(), b.literal()) {
-            return Ok((percents(&a, *a_percent, &b, *b_percent), Rung::Number));
+            return self.numbers(&a, &b, percents(&a, *a_percent, &b, *b_percent));
         }
         // 90° is π/2 if the other side has no unit and contains π.
         let degrees = |unit: &Option<String>| unit.as_deref() == Some("degree");
@@ -81,25 +80,33 @@ impl Comparison {
         let convert_a = degrees(a_unit) && b_unit.is_none() && in_radians(b);
         let convert_b = degrees(b_unit) && a_unit.is_none() && in_radians(a);
         if let Some(found) = infinities(a, b) {
-            return found.map(|equal| (equal, Rung::NormalForm));
+            let sign =
+                |value: &Expression| if holds_infinity(value) { "infinite" } else { "finite" };
+            return match found? {
+                true => Ok((true, Rung::NormalForm)),
+                false if holds_infinity(a) && holds_infinity(b) => {
+                    self.shapes(Rung::NormalForm, format!("{a:?}"), format!("{b:?}"))
+                }
+                false => self.shapes(Rung::NormalForm, sign(a), sign(b)),
+            };
         }
         let in_degrees = |expression: &Expression, convert: bool| {
             if convert {
-                Expression::Degrees(Box::new(expression.clone()))
+                Expression::function("degrees", [expression.clone()])
             } else {
                 expression.clone()
             }
         };
         let (a, b) = (in_degrees(a, convert_a), in_degrees(b, convert_b));
         if a_percent != b_percent {
-            return self.percent_forms((&a, *a_plus, *a_percent), (&b, *b_plus, *b_percent));
+            return self.percent_forms((&a, *a_percent), (&b, *b_percent));
         }
-        let finding = self.expressions((&a, *a_plus), (&b, *b_plus));
+        let finding = self.expressions(&a, &b);
         if matches!(finding, Ok((true, _))) {
             return finding;
         }
         for renamed in with_same_constants(&a, &b) {
-            let renamed = self.expressions((&renamed, *a_plus), (&b, *b_plus))?;
+            let renamed = self.expressions(&renamed, &b)?;
             if renamed.0 {
                 return Ok(renamed);
             }
@@ -108,13 +115,9 @@ impl Comparison {
     }
 
     /// Compares two expressions without units: by normal forms, then by enclosures if these do not decide.
-    pub(super) fn expressions(
-        &mut self,
-        (a, a_plus): (&Expression, bool),
-        (b, b_plus): (&Expression, bool),
-    ) -> Result<Finding> {
+    pub(super) fn expressions(&mut self, a: &Expression, b: &Expression) -> Result<Finding> {
         self.algebra.spend(4)?;
-        let finding = self.normal_forms((a, a_plus), (b, b_plus));
+        let finding = self.normal_forms(a, b);
         let decided = match &finding {
             Ok((equal, how)) => {
                 *equal
@@ -126,11 +129,11 @@ impl Comparison {
         if decided {
             return finding;
         }
-        let left = numeric::Operand { expression: a, plus: a_plus };
-        let right = numeric::Operand { expression: b, plus: b_plus };
-        match numeric::compare(left, right, &mut self.enclosure_fuel) {
+        match numeric::compare(a, b, &mut self.enclosure_fuel) {
             numeric::EnclosureComparison::Equal => Ok((true, Rung::Enclosure)),
-            numeric::EnclosureComparison::Different => Ok((false, Rung::Enclosure)),
+            numeric::EnclosureComparison::Different(apart) => {
+                self.differ(Rung::Enclosure, Difference::Apart(apart))
+            }
             numeric::EnclosureComparison::Unknown => {
                 self.undecided |= finding.is_ok();
                 finding
@@ -140,67 +143,83 @@ impl Comparison {
 
     /// Returns true if an exact value equals a decimal up to a unit.
     pub(super) fn rounds_to(&mut self, response: &[Node], gold: &[Node], unit: &Rational) -> bool {
-        let ([Node::Value { expression, plus, .. }], [Node::Value { expression: decimal, .. }]) =
+        let ([Node::Value { expression, .. }], [Node::Value { expression: decimal, .. }]) =
             (response, gold)
         else {
             return false;
         };
-        let Some(decimal) = decimal.literal() else { return false };
-        let value = numeric::Operand { expression, plus: *plus };
-        numeric::is_within(value, &decimal, unit, &mut self.enclosure_fuel)
+        decimal.literal().is_some_and(|decimal| {
+            numeric::is_within(expression, &decimal, unit, &mut self.enclosure_fuel)
+        })
     }
 
-    fn normal_forms(
-        &mut self,
-        (a, a_plus): (&Expression, bool),
-        (b, b_plus): (&Expression, bool),
-    ) -> Result<Finding> {
-        let first = self.algebra.normalise(a, a_plus)?;
-        let second = self.algebra.normalise(b, b_plus)?;
+    fn normal_forms(&mut self, a: &Expression, b: &Expression) -> Result<Finding> {
+        let (first, second) = (self.algebra.normalise(a)?, self.algebra.normalise(b)?);
         if let (Some(a), Some(b)) = (first.as_constant(), second.as_constant()) {
-            return Ok((a == b, Rung::Number));
+            return self.numbers(&a, &b, a == b);
         }
-        Ok((self.algebra.equal(&first, &second)?, Rung::NormalForm))
+        if self.algebra.equal(&first, &second)? {
+            return Ok((true, Rung::NormalForm));
+        }
+        self.differ(Rung::NormalForm, Difference::Expressions(a.clone(), b.clone()))
+    }
+
+    pub(super) fn numbers(&mut self, a: &Rational, b: &Rational, equal: bool) -> Result<Finding> {
+        if equal {
+            return Ok((true, Rung::Number));
+        }
+        self.differ(Rung::Number, Difference::Numbers(a.clone(), b.clone()))
     }
 
     fn percent_forms(
         &mut self,
-        (a, a_plus, a_percent): (&Expression, bool, bool),
-        (b, b_plus, b_percent): (&Expression, bool, bool),
+        (a, a_percent): (&Expression, bool),
+        (b, b_percent): (&Expression, bool),
     ) -> Result<Finding> {
         let hundredth = || Rational::from_parts(Integer::ONE, 100_u8.into());
         let of_percent = |value: &Expression, percent: bool| {
             if percent { scaled(value, hundredth()) } else { value.clone() }
         };
         let (first, second) = (of_percent(a, a_percent), of_percent(b, b_percent));
-        let exact = self.expressions((&first, a_plus), (&second, b_plus));
+        let exact = self.expressions(&first, &second);
         if matches!(exact, Ok((true, _))) {
             return exact;
         }
-        self.expressions((a, a_plus), (b, b_plus))
+        self.expressions(a, b)
     }
 
     pub(super) fn ratios(&mut self, left: &[Expression], right: &[Expression]) -> Result<Finding> {
         if left.len() != right.len() {
-            return Ok((false, Rung::Structure));
+            return self.shapes(Rung::Structure, left.len().to_string(), right.len().to_string());
         }
         // `1:00` is a time of day: no multiple of it is equal.
         if is_time(left) && is_time(right) && left != right {
-            return Ok((false, Rung::Number));
+            return self.shapes(Rung::Number, format!("{left:?}"), format!("{right:?}"));
         }
+        let (left_parts, right_parts) = (left, right);
         let normal = |comparison: &mut Self, items: &[Expression]| {
-            items.iter().map(|e| comparison.algebra.normalise(e, true)).collect::<Result<Vec<_>>>()
+            items.iter().map(|e| comparison.algebra.normalise(e)).collect::<Result<Vec<_>>>()
         };
         let (left, right) = (normal(self, left)?, normal(self, right)?);
-        for (a, b) in left.iter().zip(&right).skip(1) {
+        for (place, (a, b)) in left.iter().zip(&right).enumerate().skip(1) {
             let first = self.algebra.multiply(&left[0], b)?;
             let second = self.algebra.multiply(&right[0], a)?;
             if !self.algebra.equal(&first, &second)? {
-                return Ok((false, Rung::NormalForm));
+                let product = |one: &Expression, other: &Expression| {
+                    Expression::Product(vec![one.clone(), other.clone()])
+                };
+                let crossed = Difference::Expressions(
+                    product(&left_parts[place], &right_parts[0]),
+                    product(&left_parts[0], &right_parts[place]),
+                );
+                return self.differ(Rung::NormalForm, crossed);
             }
         }
         let zero = left[0].numerator.is_zero() || right[0].numerator.is_zero();
-        Ok((!zero || left == right, Rung::NormalForm))
+        if zero && left != right {
+            return self.shapes(Rung::NormalForm, "nothing", "something");
+        }
+        Ok((true, Rung::NormalForm))
     }
 }
 
@@ -221,12 +240,16 @@ fn is_time(parts: &[Expression]) -> bool {
     }
 }
 
-/// Returns how many of the second unit make one of the first.
-fn in_unit(own: &str, unit: &str) -> Option<Rational> {
-    if own == unit {
-        return Some(Rational::ONE);
-    }
-    words::conversion(own, unit)
+/// Returns the value of a product whose last letters name a unit, in the unit of the other side.
+fn in_letters(
+    letters: &Expression,
+    unit: Option<&String>,
+    other: Option<&String>,
+) -> Option<Expression> {
+    let other = other.filter(|_| unit.is_none())?;
+    let (value, found) = letters_as_unit(letters)?;
+    let factor = if found == *other { Rational::ONE } else { words::conversion(&found, other)? };
+    Some(scaled(&value, factor))
 }
 
 fn scaled(expression: &Expression, factor: Rational) -> Expression {
@@ -319,7 +342,11 @@ fn percents(a: &Rational, a_percent: bool, b: &Rational, b_percent: bool) -> boo
 }
 
 pub(crate) fn holds_infinity(expression: &Expression) -> bool {
-    expression.any(&|node| matches!(node, Expression::Symbol(name) if name == "\\infty"))
+    match expression {
+        // The end of a range is no value to calculate with.
+        Expression::Function(name, _) if lists("int lim sum prod", name) => false,
+        other => other.is_symbol("\\infty") || other.any_part(&mut |part| holds_infinity(part)),
+    }
 }
 
 /// Compares infinite values; `None` if no side holds `∞`, an error if anything but its sign is calculated from it.

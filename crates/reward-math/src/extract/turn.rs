@@ -64,26 +64,3 @@ fn behind_prompt(response: &str) -> usize {
         None => 0,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::own;
-
-    #[test]
-    fn templates_and_closed_reasoning_are_left_out() {
-        for (text, expected) in [
-            ("<|im_start|>user\nQ<|im_end|>\n<|im_start|>assistant\nA", "\nA"),
-            ("<s>[INST] Q [/INST] A", " A"),
-            ("system\nS\nuser\nQ\nassistant\nA", "A"),
-            ("A<|im_end|>\n<|im_start|>user\nQ", "A<|im_end|>\n"),
-            ("<think>B</think> A", " A"),
-            ("B</think>\nA", "\nA"),
-            ("<think>B</think>\n", "\n"),
-        ] {
-            assert_eq!(own(text).map(|span| &text[span]), Some(expected), "{text}");
-        }
-        for text in ["A", "<think>B", "a < b", "user: A", "[INST]"] {
-            assert_eq!(own(text), None, "{text}");
-        }
-    }
-}

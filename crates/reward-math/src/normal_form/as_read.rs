@@ -1,10 +1,10 @@
 //! Expressions as they were read: for `explain`, and where there is no normal form.
 
-use crate::expression::{Expression, Range};
+use crate::expression::Expression;
 
-/// The expression in a notation that reads as the same expression; `plus` is the sign that every `±` in it takes.
-pub(super) fn text(value: &Expression, plus: bool) -> String {
-    let one = |inner: &Expression| text(inner, plus);
+/// The expression in a notation that reads as the same expression.
+pub(super) fn text(value: &Expression) -> String {
+    let one = |inner: &Expression| text(inner);
     let all = |items: &[Expression], separator: &str| {
         items.iter().map(one).collect::<Vec<_>>().join(separator)
     };
@@ -24,25 +24,9 @@ pub(super) fn text(value: &Expression, plus: bool) -> String {
         Expression::Power(base, exponent) => format!("({})^{{{}}}", one(base), one(exponent)),
         Expression::Root(inner, 2) => format!("\\sqrt{{{}}}", one(inner)),
         Expression::Root(inner, index) => format!("\\sqrt[{index}]{{{}}}", one(inner)),
-        Expression::Absolute(inner) => format!("abs({})", one(inner)),
-        Expression::Factorial(inner) => format!("({})!", one(inner)),
-        Expression::Binomial(n, k) => format!("\\binom{{{}}}{{{}}}", one(n), one(k)),
-        Expression::Logarithm(None, inner) => format!("\\ln({})", one(inner)),
-        Expression::Logarithm(Some(base), inner) => {
-            format!("\\log_{{{}}}({})", one(base), one(inner))
-        }
         Expression::Function(name, items) => {
             let arguments: Vec<String> = items.iter().map(one).collect();
             super::text::function(name, &arguments)
-        }
-        Expression::Degrees(inner) => format!("({})^\\circ ", one(inner)),
-        Expression::PlusMinus(inner, flipped) => {
-            format!("({}{})", if plus == *flipped { "-" } else { "" }, one(inner))
-        }
-        Expression::Series { range, index, low, high, body } => {
-            let name = if *range == Range::Sum { "sum" } else { "prod" };
-            let (low, high) = (one(low), one(high));
-            format!("\\{name}_{{{index} = {low}}}^{{{high}}} ({})", one(body))
         }
     }
 }

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use dashu::Rational;
 use dashu::base::{Abs, Inverse, Signed};
 
-use crate::algebra::{Algebra, Atom, Exponent, Fraction, Monomial, Polynomial, content};
+use crate::algebra::{Algebra, Atom, Fraction, Monomial, Polynomial, content};
 use crate::expression::is_constant;
 
 /// Most atoms printed; an atom counts each time it is printed.
@@ -85,8 +85,7 @@ fn ordered<'a>(printer: &Printer<'_>, value: &'a Polynomial) -> Vec<Term<'a>> {
         .terms()
         .map(|(monomial, coefficient)| {
             let degree = monomial.iter().filter(|(id, _)| is_variable(printer.algebra.atom(*id)));
-            let degree =
-                degree.map(|(_, exponent)| Rational::from(*exponent).to_f64().value()).sum();
+            let degree = degree.map(|(_, exponent)| exponent.to_f64().value()).sum();
             Term { degree, factors: product(printer, monomial), coefficient }
         })
         .collect();
@@ -144,7 +143,7 @@ fn product(printer: &Printer<'_>, monomial: &Monomial) -> String {
                 Atom::Symbol(_) => 3,
                 Atom::Function(..) => 4,
             };
-            (rank, prime, power(printer, atom, *exponent))
+            (rank, prime, power(printer, atom, exponent))
         })
         .collect();
     factors.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then_with(|| a.2.cmp(&b.2)));
@@ -152,19 +151,20 @@ fn product(printer: &Printer<'_>, monomial: &Monomial) -> String {
     factors.join("*")
 }
 
-fn power(printer: &Printer<'_>, atom: &Atom, exponent: Exponent) -> String {
+fn power(printer: &Printer<'_>, atom: &Atom, exponent: &Rational) -> String {
     let Some(left) = printer.left.get().checked_sub(1) else { return "…".to_owned() };
     printer.left.set(left);
     let mut base = self::atom(printer, atom);
-    if exponent == Exponent::ONE {
+    if exponent.is_one() {
         return base;
     }
     if matches!(atom, Atom::Function(name, _) if name == "power") {
         base = format!("({base})");
     }
-    match exponent.integer() {
-        Some(whole) if whole > 0 => format!("{base}^{{{whole}}}"),
-        _ => format!("{base}^({})", Rational::from(exponent)),
+    if exponent.is_int() && !exponent.is_negative() {
+        format!("{base}^{{{exponent}}}")
+    } else {
+        format!("{base}^({exponent})")
     }
 }
 
@@ -197,12 +197,26 @@ pub(super) fn function(name: &str, arguments: &[String]) -> String {
         ("factorial", [n]) => format!("({n})!"),
         ("double factorial", [n]) => format!("({n})!!"),
         ("binomial", [n, k]) => format!("\\binom{{{n}}}{{{k}}}"),
+        ("degrees", [inner]) => format!("({inner})^\\circ "),
+        ("logarithm", [base, inner]) => format!("\\log_{{{base}}}({inner})"),
+        ("lim", [variable, end, body]) => format!("\\lim_{{{variable} \\to {end}}} ({body})"),
+        ("int", [body, variable]) => format!("\\int ({body}) d {variable}"),
+        ("int", [body, variable, low, high]) => {
+            format!("\\int_{{{low}}}^{{{high}}} ({body}) d {variable}")
+        }
+        ("^+" | "^-", [inner]) => format!("({inner}){name}"),
+        ("pm" | "mp", [inner]) => format!("(\\{name} {inner})"),
+        ("sum" | "prod", [index, low, high, body]) => {
+            format!("\\{name}_{{{index} = {low}}}^{{{high}}} ({body})")
+        }
         ("floor" | "ceil", [inner]) => format!("\\l{name} {inner} \\r{name}"),
         ("abs", [inner]) => format!("abs({inner})"),
         ("power", [base, exponent]) => format!("({base})^({exponent})"),
         ("mod", [value, modulus]) => format!("({value} \\bmod {modulus})"),
         ("pmod", [value, modulus]) => format!("{value} \\pmod{{{modulus}}}"),
-        ("overline" | "vec" | "hat" | "bar", [inner]) => format!("\\{name}{{{inner}}}"),
+        ("overline" | "vec" | "hat" | "bar" | "dot" | "ddot" | "tilde", [inner]) => {
+            format!("\\{name}{{{inner}}}")
+        }
         ("gcd" | "lcm" | "max" | "min", _) => format!("{name}({})", arguments.join(", ")),
         (_, [inner]) if name.starts_with("root ") => {
             format!("\\sqrt[{}]{{{inner}}}", &name["root ".len()..])

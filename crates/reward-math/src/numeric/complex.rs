@@ -4,7 +4,7 @@ use super::real::{Arithmetic, Failure, Real, Result};
 
 /// Enclosure of a complex number; one without imaginary part is known to be real.
 #[derive(Debug, Clone)]
-pub(super) struct Complex {
+pub(crate) struct Complex {
     pub(super) real: Real,
     pub(super) imaginary: Option<Real>,
 }
@@ -34,6 +34,12 @@ impl Complex {
     pub(super) fn bits_before_point(&self) -> usize {
         let imaginary = self.imaginary.as_ref().map_or(0, Real::bits_before_point);
         self.real.bits_before_point().max(imaginary)
+    }
+
+    /// Returns the least and the greatest real part, then imaginary part, as text: `3/4`, or `-5*2^-3`.
+    pub(crate) fn ends(&self) -> [[String; 2]; 2] {
+        let (real, imaginary) = self.parts();
+        [real.ends(), imaginary.ends()]
     }
 
     pub(super) fn negated(&self) -> Self {

@@ -5,33 +5,25 @@ use dashu::{Integer, Natural, Rational};
 
 use super::complex::Complex;
 use super::real::{Arithmetic, Failure, Real, Result};
-use crate::expression::{Expression, Range};
+use crate::expression::Expression;
 
 /// Most terms of a sum, factors of a product or of a factorial.
 const MAX_TERMS: i64 = 10_000;
-
-/// A value to compare: an expression, and the sign of every `±` in it.
-#[derive(Clone, Copy)]
-pub(crate) struct Operand<'a> {
-    pub(crate) expression: &'a Expression,
-    pub(crate) plus: bool,
-}
 
 /// Values of the variables.
 type Point<'a> = [(&'a str, Rational)];
 
 /// Encloses an expression at a point.
 pub(super) fn evaluate(
-    operand: Operand<'_>,
+    expression: &Expression,
     point: &Point<'_>,
     arithmetic: &mut Arithmetic,
 ) -> Result<Complex> {
-    Evaluation { point: point.to_vec(), plus: operand.plus, arithmetic }.value(operand.expression)
+    Evaluation { point: point.to_vec(), arithmetic }.value(expression)
 }
 
 struct Evaluation<'a, 'b> {
     point: Vec<(&'b str, Rational)>,
-    plus: bool,
     arithmetic: &'a mut Arithmetic,
 }
 
@@ -45,7 +37,6 @@ impl<'b> Evaluation<'_, 'b> {
         Ok(value)
     }
 
-    #[expect(clippy::too_many_lines, reason = "one arm a kind of expression")]
     fn part(&mut self, expression: &'b Expression) -> Result<Complex> {
         match expression {
             Expression::Number(value) => Ok(self.arithmetic.rational(value)?.into()),
@@ -83,45 +74,7 @@ impl<'b> Evaluation<'_, 'b> {
                 let radicand = self.real(radicand)?;
                 Ok(self.arithmetic.root(&radicand, *index)?.into())
             }
-            Expression::Absolute(inner) => {
-                let inner = self.value(inner)?;
-                Ok(self.arithmetic.modulus(&inner)?.into())
-            }
-            Expression::Factorial(inner) => {
-                let n = self.whole(inner)?;
-                Ok(self.falling(n, n)?.into())
-            }
-            Expression::Binomial(n, k) => {
-                let (n, k) = (self.whole(n)?, self.whole(k)?);
-                if k < 0 || n < k {
-                    return if n >= 0 { Ok(Real::from(0).into()) } else { Err(Failure::Unknown) };
-                }
-                let k = k.min(n - k);
-                let (top, bottom) = (self.falling(n, k)?, self.falling(k, k)?);
-                Ok(self.arithmetic.divide(&top, &bottom)?.into())
-            }
-            Expression::Logarithm(base, argument) => {
-                let argument = self.real(argument)?;
-                let top = self.arithmetic.logarithm(&argument)?;
-                let Some(base) = base else { return Ok(top.into()) };
-                let base = self.real(base)?;
-                let bottom = self.arithmetic.logarithm(&base)?;
-                Ok(self.arithmetic.divide(&top, &bottom)?.into())
-            }
             Expression::Function(name, arguments) => self.function(name, arguments),
-            Expression::Degrees(inner) => {
-                let (inner, pi) = (self.real(inner)?, self.arithmetic.pi()?);
-                let product = self.arithmetic.multiply(&inner, &pi)?;
-                let half_turn = Real::from(180);
-                Ok(self.arithmetic.divide(&product, &half_turn)?.into())
-            }
-            Expression::PlusMinus(inner, flipped) => {
-                let inner = self.value(inner)?;
-                Ok(if self.plus == *flipped { inner.negated() } else { inner })
-            }
-            Expression::Series { range, index, low, high, body } => {
-                self.series(*range, index, (low, high), body)
-            }
         }
     }
 
@@ -227,7 +180,7 @@ impl<'b> Evaluation<'_, 'b> {
 
     fn series(
         &mut self,
-        range: Range,
+        name: &str,
         index: &'b str,
         (low, high): (&'b Expression, &'b Expression),
         body: &'b Expression,
@@ -236,22 +189,50 @@ impl<'b> Evaluation<'_, 'b> {
         if high.saturating_sub(low) >= MAX_TERMS {
             return Err(Failure::TooLarge);
         }
-        let mut total = Complex::from(Real::from(i64::from(range == Range::Product)));
+        let mut total = Complex::from(Real::from(i64::from(name == "prod")));
         for index_value in low..=high {
             self.point.push((index, Rational::from(index_value)));
             let term = self.value(body);
             self.point.pop();
             let term = term?;
-            total = match range {
-                Range::Sum => self.arithmetic.add_complex(&total, &term)?,
-                Range::Product => self.arithmetic.multiply_complex(&total, &term)?,
+            total = match name {
+                "sum" => self.arithmetic.add_complex(&total, &term)?,
+                _ => self.arithmetic.multiply_complex(&total, &term)?,
             };
         }
         Ok(total)
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm a function")]
     fn function(&mut self, name: &str, arguments: &'b [Expression]) -> Result<Complex> {
         match (name, arguments) {
+            ("abs", [inner]) => {
+                let inner = self.value(inner)?;
+                Ok(self.arithmetic.modulus(&inner)?.into())
+            }
+            ("factorial", [n]) => {
+                let n = self.whole(n)?;
+                Ok(self.falling(n, n)?.into())
+            }
+            ("binomial", [n, k]) => {
+                let (n, k) = (self.whole(n)?, self.whole(k)?);
+                if k < 0 || n < k {
+                    return if n >= 0 { Ok(Real::from(0).into()) } else { Err(Failure::Unknown) };
+                }
+                let k = k.min(n - k);
+                let (top, bottom) = (self.falling(n, k)?, self.falling(k, k)?);
+                Ok(self.arithmetic.divide(&top, &bottom)?.into())
+            }
+            ("logarithm", [base, argument]) => {
+                let argument = self.real(argument)?;
+                let top = self.arithmetic.logarithm(&argument)?;
+                let base = self.real(base)?;
+                let bottom = self.arithmetic.logarithm(&base)?;
+                Ok(self.arithmetic.divide(&top, &bottom)?.into())
+            }
+            ("sum" | "prod", [Expression::Symbol(index), low, high, body]) => {
+                self.series(name, index, (low, high), body)
+            }
             ("gcd" | "lcm", [_, _, ..]) => {
                 let mut result = Integer::from(self.whole(&arguments[0])?);
                 for argument in &arguments[1..] {
@@ -309,6 +290,16 @@ impl<'b> Evaluation<'_, 'b> {
         let field = &mut *self.arithmetic;
         let one = Real::from(1);
         match name {
+            "ln" => field.logarithm(x),
+            "log" => {
+                let (top, bottom) = (field.logarithm(x)?, field.logarithm(&Real::from(10))?);
+                field.divide(&top, &bottom)
+            }
+            "degrees" => {
+                let pi = field.pi()?;
+                let product = field.multiply(x, &pi)?;
+                field.divide(&product, &Real::from(180))
+            }
             "sin" => field.sine(x),
             "cos" => field.cosine(x),
             "tan" | "cot" => {

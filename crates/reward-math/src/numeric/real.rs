@@ -33,7 +33,7 @@ const LARGEST_EXPONENT: isize = 1 << 48;
 
 /// An interval that contains a real number.
 #[derive(Debug, Clone)]
-pub(super) struct Real {
+pub(crate) struct Real {
     pub(super) low: Repr<2>,
     pub(super) high: Repr<2>,
 }
@@ -119,6 +119,11 @@ impl Real {
             return Self { low: Repr::zero(), high };
         }
         self.clone()
+    }
+
+    /// Returns both ends, exactly: `-5*2^-3`.
+    pub(super) fn ends(&self) -> [String; 2] {
+        [&self.low, &self.high].map(|end| format!("{}*2^{}", end.significand(), end.exponent()))
     }
 
     pub(super) fn negated(&self) -> Self {

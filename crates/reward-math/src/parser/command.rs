@@ -6,7 +6,7 @@ use super::function::{
     function_name, inverse_name, is_fraction, is_letter_command, starts_primary,
 };
 use super::{Parser, Result};
-use crate::expression::{Expression, Range};
+use crate::expression::Expression;
 use crate::token::Kind;
 
 impl Parser {
@@ -14,15 +14,7 @@ impl Parser {
     pub(super) fn command(&mut self, name: &str) -> Result<Expression> {
         if is_fraction(name) {
             self.advance();
-            return self.deeper(|parser| {
-                let top = parser.argument()?;
-                let bottom = parser.argument()?;
-                match derivative(&top, &bottom) {
-                    Some(Derivative::Of(symbol)) => Ok(symbol),
-                    Some(Derivative::Operator) => Err(parser.unexpected("a function below `d`")),
-                    None => Ok(Expression::Quotient(Box::new(top), Box::new(bottom))),
-                }
-            });
+            return self.deeper(Self::fraction);
         }
         match name {
             "binom" | "dbinom" | "tbinom" => {
@@ -30,7 +22,7 @@ impl Parser {
                 self.deeper(|parser| {
                     let n = parser.argument()?;
                     let k = parser.argument()?;
-                    Ok(Expression::Binomial(Box::new(n), Box::new(k)))
+                    Ok(Expression::function("binomial", [n, k]))
                 })
             }
             "sqrt" => self.square_root(),
@@ -45,9 +37,10 @@ impl Parser {
             "angle" | "triangle" | "measuredangle" => Ok(self.figure(name)),
             "sum" | "prod" => {
                 self.advance();
-                let range = if name == "sum" { Range::Sum } else { Range::Product };
-                self.deeper(|parser| parser.series(range))
+                self.deeper(|parser| parser.series(name))
             }
+            "int" => self.deeper(Self::integral),
+            "lim" => self.deeper(Self::limit),
             "surd" | "cbrt" => {
                 self.advance();
                 let index = if name == "cbrt" { 3 } else { 2 };
@@ -61,14 +54,13 @@ impl Parser {
                 let (close, function) =
                     if name == "lfloor" { ("rfloor", "floor") } else { ("rceil", "ceil") };
                 if self.eat_command(close) {
-                    Ok(Expression::Function(function.to_owned(), vec![inner]))
+                    Ok(Expression::function(function, [inner]))
                 } else {
                     Err(self.unexpected(&format!("`\\{close}`")))
                 }
             }
-            "boxed" | "fbox" | "overline" | "bar" | "vec" | "hat" | "mathbb" | "mathcal" => {
-                self.accent(name)
-            }
+            "boxed" | "fbox" | "overline" | "bar" | "vec" | "hat" | "dot" | "ddot" | "tilde"
+            | "mathbb" | "mathcal" => self.accent(name),
             // `2\{3 + [4 - 1]\}`
             "{" => {
                 self.advance();
@@ -126,20 +118,21 @@ impl Parser {
                 (name == "i").then(|| Expression::Negative(imaginary()))
             }),
             Expression::Symbol(letter) => Expression::Symbol(format!("\\{name} {letter}")),
-            inner => Expression::Function(name.to_owned(), vec![inner]),
+            inner => Expression::function(name, [inner]),
         })
     }
 
     /// Parses the ends and the body of `\sum_{k=1}^{n} …`: the body extends to the next sign.
-    fn series(&mut self, range: Range) -> Result<Expression> {
+    fn series(&mut self, name: &str) -> Result<Expression> {
         // `\sum^{4}_{k=1}` as `\sum_{k=1}^{4}`.
-        let above = if self.eat_symbol('^') { Some(self.deeper(Self::argument)?) } else { None };
+        let above = if self.eat_symbol('^') { Some(self.end_of_range()?) } else { None };
         if !(self.eat_symbol('_') && self.eat_symbol('{')) {
             return Err(self.unexpected("the index of the sum or product, as in `_{k=1}`"));
         }
-        let Expression::Symbol(index) = self.primary()? else {
+        let index = self.primary()?;
+        if !matches!(index, Expression::Symbol(_)) {
             return Err(self.unexpected("an index"));
-        };
+        }
         if !self.eat_symbol('=') {
             return Err(self.unexpected("`=` after the index"));
         }
@@ -151,8 +144,7 @@ impl Parser {
             _ => return Err(self.unexpected("the upper end of the sum or product")),
         };
         let body = self.term()?;
-        let [low, high, body] = [low, high, body].map(Box::new);
-        Ok(Expression::Series { range, index, low, high, body })
+        Ok(Expression::function(name, [index, low, high, body]))
     }
 
     /// Parses one TeX argument: a group, or the next single digit.
@@ -179,7 +171,7 @@ impl Parser {
         self.advance();
         self.deeper(|parser| {
             let base = if name == "log" && parser.eat_symbol('_') {
-                Some(Box::new(parser.argument()?))
+                Some(parser.argument()?)
             } else {
                 None
             };
@@ -195,24 +187,21 @@ impl Parser {
             let braced = matches!(name, "max" | "min" | "gcd" | "lcm") && parser.at_command("{");
             let arguments = if braced { parser.members()? } else { parser.arguments()? };
             let value = match (name, <[Expression; 1]>::try_from(arguments)) {
-                ("ln", Ok([argument])) => Expression::Logarithm(None, Box::new(argument)),
-                ("log", Ok([argument])) => {
-                    let ten = || Box::new(Expression::Number(Rational::from(10)));
-                    Expression::Logarithm(Some(base.unwrap_or_else(ten)), Box::new(argument))
-                }
+                ("log" | "lg", Ok([argument])) => match base.or_else(|| decimal(name)) {
+                    Some(base) => Expression::function("logarithm", [base, argument]),
+                    None => Expression::function("log", [argument]),
+                },
                 ("exp", Ok([argument])) => {
                     Expression::Power(Box::new(Expression::Symbol("e".into())), Box::new(argument))
                 }
-                ("abs", Ok([argument])) => Expression::Absolute(Box::new(argument)),
                 ("cis", Ok([argument])) => {
-                    let apply =
-                        |name: &str| Expression::Function(name.into(), vec![argument.clone()]);
+                    let apply = |name: &str| Expression::function(name, [argument.clone()]);
                     let imaginary =
                         Expression::Product(vec![Expression::Symbol("i".into()), apply("sin")]);
                     Expression::Sum(vec![apply("cos"), imaginary])
                 }
-                (name, Ok([argument])) => Expression::Function(name.to_owned(), vec![argument]),
-                (name, Err(arguments)) => Expression::Function(name.to_owned(), arguments),
+                (name, Ok(argument)) => Expression::function(name, argument),
+                (name, Err(arguments)) => Expression::function(name, arguments),
             };
             Ok(match exponent {
                 Some(exponent) => Expression::Power(Box::new(value), Box::new(exponent)),
@@ -248,6 +237,7 @@ impl Parser {
         let mut factors = vec![self.signed_factor()?];
         loop {
             let continues = match self.peek() {
+                Some(Kind::Letter('d')) if self.in_integral => false,
                 Some(Kind::Letter(_)) => true,
                 Some(Kind::Command(name)) => starts_primary(name),
                 _ => false,
@@ -264,49 +254,6 @@ impl Parser {
     }
 }
 
-/// A quotient of differentials.
-enum Derivative {
-    /// `dy/dx`, as a symbol.
-    Of(Expression),
-    /// `d/dx` alone, which has no value.
-    Operator,
-}
-
-/// Returns the derivative that the quotient is, `None` for any other quotient.
-fn derivative(top: &Expression, bottom: &Expression) -> Option<Derivative> {
-    let Expression::Product(below) = bottom else { return None };
-    let [d, argument] = below.as_slice() else { return None };
-    differential(d).filter(String::is_empty)?;
-    let (argument, order) = with_order(argument)?;
-    match top {
-        Expression::Product(above) => match above.as_slice() {
-            [d, Expression::Symbol(name)] if differential(d)? == order => {
-                let name = format!("d{order}{name}/d{argument}{order}");
-                Some(Derivative::Of(Expression::Symbol(name)))
-            }
-            _ => None,
-        },
-        top => differential(top).map(|_| Derivative::Operator),
-    }
-}
-
-/// Returns the order behind `d`: `^2` in `d^2`.
-fn differential(expression: &Expression) -> Option<String> {
-    with_order(expression).filter(|(name, _)| *name == "d").map(|(_, order)| order)
-}
-
-/// Returns a name and the power behind it.
-fn with_order(expression: &Expression) -> Option<(&str, String)> {
-    match expression {
-        Expression::Symbol(name) => Some((name, String::new())),
-        Expression::Power(base, order) => match &**base {
-            Expression::Symbol(name) => Some((name, format!("^{}", order.literal()?))),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
 /// Returns the root of an integer index, or the power of a reciprocal.
 fn root(radicand: Expression, index: Expression) -> Expression {
     let integer_index = index.literal().filter(Rational::is_int);
@@ -316,4 +263,9 @@ fn root(radicand: Expression, index: Expression) -> Expression {
     let one = Expression::Number(Rational::ONE);
     let exponent = Expression::Quotient(Box::new(one), Box::new(index));
     Expression::Power(Box::new(radicand), Box::new(exponent))
+}
+
+/// Returns the base of `\lg`; that of `\log` is a matter of convention.
+fn decimal(name: &str) -> Option<Expression> {
+    (name == "lg").then(|| Expression::Number(Rational::from(10)))
 }

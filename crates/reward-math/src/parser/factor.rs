@@ -14,7 +14,10 @@ impl Parser {
         let mut base = self.primary()?;
         let mut postfixes = 0;
         loop {
-            let power = if self.eat_symbol('^') {
+            let power = if let Some(side) = self.eat_side() {
+                base = Expression::function(&format!("^{side}"), [base]);
+                continue;
+            } else if self.eat_symbol('^') {
                 true
             } else if self.at_symbol('*') && self.peek_at(1).is_some_and(|kind| kind.is_symbol('*'))
             {
@@ -25,7 +28,7 @@ impl Parser {
             };
             if power {
                 if self.degree_mark(&base) {
-                    base = Expression::Degrees(Box::new(self.minutes_of_arc(base)));
+                    base = self.minutes_of_arc(base);
                 } else {
                     let exponent = self.deeper(Self::exponent)?;
                     base = Expression::Power(Box::new(base), Box::new(exponent));
@@ -40,12 +43,12 @@ impl Parser {
                     && !self.peek_at(1).is_some_and(|kind| kind.is_symbol('='))
                 {
                     self.advance();
-                    base = Expression::Function("double factorial".to_owned(), vec![base]);
+                    base = Expression::function("double factorial", [base]);
                 } else {
-                    base = Expression::Factorial(Box::new(base));
+                    base = Expression::function("factorial", [base]);
                 }
             } else if self.eat_command("degree") {
-                base = Expression::Degrees(Box::new(self.minutes_of_arc(base)));
+                base = self.minutes_of_arc(base);
             } else {
                 return Ok(base);
             }
@@ -90,10 +93,10 @@ impl Parser {
             return value;
         }
         self.position += 1 + self.degree_mark_length(1, true);
-        Expression::Degrees(Box::new(value))
+        Expression::function("degrees", [value])
     }
 
-    /// Parses `15'` and `20''` after integer degrees.
+    /// Parses `15'` and `20''` after integer degrees; returns all of the angle.
     fn minutes_of_arc(&mut self, degrees: Expression) -> Expression {
         let mut parts = vec![degrees];
         let mut unit = Rational::ONE;
@@ -108,7 +111,8 @@ impl Parser {
             parts.push(Expression::Number(value * &unit));
             self.position += 1 + marks;
         }
-        if parts.len() == 1 { parts.remove(0) } else { Expression::Sum(parts) }
+        let degrees = if parts.len() == 1 { parts.remove(0) } else { Expression::Sum(parts) };
+        Expression::function("degrees", [degrees])
     }
 
     pub(super) fn exponent(&mut self) -> Result<Expression> {
@@ -209,7 +213,7 @@ impl Parser {
         }
         let inner = self.until_bar(Self::sum)?;
         if close(self) {
-            Ok(Expression::Absolute(Box::new(inner)))
+            Ok(Expression::function("abs", [inner]))
         } else {
             Err(self.unexpected("the bar that closes an absolute value"))
         }
@@ -227,10 +231,7 @@ impl Parser {
                 Some(Kind::Number { digits, .. }) => text.push_str(digits),
                 Some(Kind::Letter(c) | Kind::Symbol(c @ ('+' | '-' | ','))) => text.push(*c),
                 Some(Kind::Text(word) | Kind::Word(word)) => text.push_str(word),
-                Some(Kind::Command(name)) => {
-                    text.push('\\');
-                    text.push_str(name);
-                }
+                Some(Kind::Command(name)) => text.push_str(name),
                 _ => return Err(self.unexpected("a subscript")),
             }
             self.advance();

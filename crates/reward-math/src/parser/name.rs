@@ -15,21 +15,29 @@ impl Parser {
         {
             return Ok(count);
         }
-        let mut name = name;
-        if self.at_symbol('_') {
-            self.advance();
-            name.push('_');
-            name.push_str(&self.subscript()?);
+        let (mut name, mut primes) = (name, String::new());
+        loop {
+            if self.eat_symbol('\'') {
+                primes.push('\'');
+            } else if !name.contains('_') && self.eat_symbol('_') {
+                name.push('_');
+                name.push_str(&self.subscript()?);
+            } else {
+                break;
+            }
         }
-        while self.eat_symbol('\'') {
-            name.push('\'');
-        }
+        name.push_str(&primes);
         if matches!(name.as_str(), "f" | "g" | "h" | "F" | "G") && self.at_inverse() {
             name.push_str("^{-1}");
             self.position += 5;
         }
         let plain = name.trim_end_matches('\'');
-        let applies = matches!(plain, "f" | "g" | "h" | "F" | "G" | "P")
+        let letter = plain.split('_').next().unwrap_or_default();
+        // `f{\left(x\right)}`
+        let braced = self.at_braced_argument();
+        self.position += usize::from(braced);
+        let applies = braced
+            || matches!(letter, "f" | "g" | "h" | "F" | "G" | "P")
             || plain.ends_with("^{-1}")
             || (name.starts_with(char::is_uppercase) && (self.at_argument() || self.at_tuple()))
             || (self.at_argument()
@@ -45,7 +53,7 @@ impl Parser {
                 while parser.eat_symbol(',') {
                     arguments.push(parser.sum()?);
                 }
-                if parser.eat_symbol(')') {
+                if parser.eat_symbol(')') && (!braced || parser.eat_symbol('}')) {
                     Ok(Expression::Function(name, arguments))
                 } else {
                     Err(parser.unexpected("`)`"))
@@ -53,6 +61,14 @@ impl Parser {
             });
         }
         Ok(Expression::Symbol(name))
+    }
+
+    /// Returns true before braces around all of the brackets of an argument.
+    fn at_braced_argument(&self) -> bool {
+        let close = |at: usize| self.partner.get(at).copied().flatten();
+        self.at_symbol('{')
+            && self.peek_at(1).is_some_and(|kind| kind.is_symbol('('))
+            && close(self.position + 1).map(|end| end + 1) == close(self.position)
     }
 
     /// Returns true before `dy/dx`, which is no quotient whose `d` cancels.
@@ -81,7 +97,7 @@ impl Parser {
             && self.peek_at(2 + sign).is_some_and(|kind| kind.is_symbol(')'))
     }
 
-    /// Returns true before `(t)`, `(x)` or `(n)` behind another small letter: `y(t)` is the value of a function.
+    /// Returns true before `(t)`, `(x)` or `(n)` behind another small or Greek letter: `y(t)` is the value of a function.
     fn at_usual_argument(&self, name: &str) -> bool {
         let letter = name.split('_').next().unwrap_or_default();
         let small = letter.len() == 1 && letter.starts_with(|c: char| c.is_ascii_lowercase());
@@ -89,7 +105,7 @@ impl Parser {
             Some(Kind::Letter(argument @ ('t' | 'x' | 'n'))) => *argument,
             _ => return false,
         };
-        small && !letter.starts_with(argument) && self.at_argument()
+        (small || letter.starts_with('\\')) && !letter.starts_with(argument) && self.at_argument()
     }
 
     /// Returns true before the coordinates of a named point: `A(2, 3)`.
@@ -133,8 +149,7 @@ impl Parser {
                 return Ok(None);
             }
             let k = self.sum()?;
-            return Ok((self.eat_symbol(')') && may_count(&n, &k))
-                .then(|| Expression::Binomial(Box::new(n), Box::new(k))));
+            return Ok((self.eat_symbol(')') && may_count(&n, &k)).then(|| counted(name, n, k)));
         }
         let upper_first = self.at_symbol('^');
         if !self.eat_symbol('_') && !self.eat_symbol('^') {
@@ -171,10 +186,10 @@ impl Parser {
 /// Returns the number of combinations, or for another letter of arrangements `n! / (n - k)!`.
 fn counted(name: &str, n: Expression, k: Expression) -> Expression {
     if name == "C" {
-        return Expression::Binomial(Box::new(n), Box::new(k));
+        return Expression::function("binomial", [n, k]);
     }
     let rest = Expression::Sum(vec![n.clone(), Expression::Negative(Box::new(k))]);
-    let [n, rest] = [n, rest].map(|value| Box::new(Expression::Factorial(Box::new(value))));
+    let [n, rest] = [n, rest].map(|value| Box::new(Expression::function("factorial", [value])));
     Expression::Quotient(n, rest)
 }
 

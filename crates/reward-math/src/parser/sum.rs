@@ -27,13 +27,13 @@ impl Parser {
             }
             if parser.eat_command("choose") {
                 let k = parser.sum()?;
-                return Ok(Expression::Binomial(Box::new(sum), Box::new(k)));
+                return Ok(Expression::function("binomial", [sum, k]));
             }
             // `10 \bmod 3` and `-1 \mod 2`: the operation of lowest precedence.
             if parser.eat_command("bmod") || !parser.around.congruence && parser.eat_command("mod")
             {
                 let modulus = parser.sum()?;
-                return Ok(Expression::Function("mod".to_owned(), vec![sum, modulus]));
+                return Ok(Expression::function("mod", [sum, modulus]));
             }
             Ok(sum)
         })
@@ -100,10 +100,9 @@ impl Parser {
     fn at_group(&self) -> bool {
         let Some((close, separated)) = self.bracket() else { return false };
         let closes = |kind: &Kind| kind.is_symbol(']') || kind.is_command("}");
-        !separated
-            && !self.spaced()
-            && close > self.position + 2
-            && self.kind_at(close).is_some_and(closes)
+        let before = self.position.checked_sub(1).and_then(|last| self.kind_at(last));
+        let joined = !self.spaced() || before.is_some_and(|kind| kind.is_symbol(')'));
+        !separated && joined && close > self.position + 2 && self.kind_at(close).is_some_and(closes)
     }
 
     pub(super) fn signed_factor(&mut self) -> Result<Expression> {
@@ -189,7 +188,11 @@ impl Parser {
             // Two literals side by side are no product, `2^6 3^5` is.
             Some(Kind::Number { .. }) => !matches!(last, Some(Expression::Number(_)) | None),
             // 20 °C
-            Some(Kind::Letter('C' | 'F')) if matches!(last, Some(Expression::Degrees(_))) => false,
+            Some(Kind::Letter('C' | 'F'))
+                if last.is_some_and(|last| last.arguments_of("degrees").is_some()) =>
+            {
+                false
+            }
             // `17 (mod 20)`
             Some(Kind::Symbol('(')) if self.peek_at(1).is_some_and(Kind::is_modulo) => false,
             Some(Kind::Letter(_) | Kind::Symbol('(' | '{')) => true,
@@ -238,7 +241,9 @@ impl Sign {
         match self {
             Self::Plus => term,
             Self::Minus => Expression::Negative(Box::new(term)),
-            Self::Either(flipped) => Expression::PlusMinus(Box::new(term), flipped),
+            Self::Either(flipped) => {
+                Expression::function(if flipped { "mp" } else { "pm" }, [term])
+            }
         }
     }
 }

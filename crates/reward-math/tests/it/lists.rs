@@ -55,6 +55,8 @@ fn either_sign_is_never_one_of_them() {
         (r"((\pm1,2),3)", "((1,2),3)"),
         (r"[\pm1,2]", "[1,2]"),
         (r"\pm1:2", "1:2"),
+        (r"(\pm1)", "1"),
+        (r"(x,y)=(\pm1,2)", "(x,y)=(1,2)"),
         (r"\begin{pmatrix}\pm1\\2\end{pmatrix}", r"\begin{pmatrix}1\\2\end{pmatrix}"),
     ];
     for (prediction, gold) in cases {

@@ -1,7 +1,7 @@
 //! Properties of the verdict over arbitrary and generated text.
 
 use proptest::prelude::*;
-use reward_math::{Gold, Options, Side, Verdict, extract, verify};
+use reward_math::{Gold, Options, Reward, Side, Verdict, extract, verify};
 
 /// Returns true if two bare answers are judged equal.
 fn equal(left: &str, right: &str) -> bool {
@@ -210,6 +210,15 @@ proptest! {
         prop_assert!(!equal(&factored, &expanded(c * a * b + 1)));
     }
 
+    /// A decimal literal equals its digits over a power of ten.
+    #[test]
+    fn decimals_are_exact(whole in 0_i64..1_000_000, fraction in 0_i64..1000) {
+        let decimal = format!("{whole}.{fraction:03}");
+        let digits = whole * 1000 + fraction;
+        let thousandths = [digits, digits + 1].map(|count| format!("{count}/1000"));
+        prop_assert!(equal(&decimal, &thousandths[0]) && !equal(&decimal, &thousandths[1]));
+    }
+
     /// Sets ignore order, tuples do not.
     #[test]
     fn order_counts_in_tuples_alone(items in prop::collection::hash_set(-50_i64..50, 2..6)) {
@@ -262,4 +271,20 @@ fn a_ground_truth_is_shared_between_threads() {
             assert_eq!(thread.join().expect("the thread ends"), alone);
         }
     });
+}
+
+#[test]
+fn each_verdict_has_its_own_reward() {
+    let reward = Reward { right: 1.0, wrong: -1.0, unparsed: -0.5 };
+    for (answer, expected) in [("\\boxed{7}", 1.0_f64), ("\\boxed{8}", -1.0), ("none", -0.5)] {
+        let verdict = verify(answer, "7", &Options::default());
+        assert_eq!(reward.of(&verdict).to_bits(), expected.to_bits(), "{answer}");
+    }
+}
+
+#[test]
+fn defaults_are_one_and_zero_and_unknown_keys_are_refused() {
+    assert_eq!(serde_json::from_str::<Reward>("{}").unwrap(), Reward::default());
+    let error = serde_json::from_str::<Reward>(r#"{"rigth": 2}"#).unwrap_err();
+    assert!(error.to_string().contains("rigth"), "{error}");
 }

@@ -2,7 +2,7 @@
 //! of `compat::entropy_recipe` as an imitation of that grader.
 
 use reward_math::compat::entropy_recipe;
-use reward_math::{Options, verify};
+use reward_math::{Options, Rung, verify};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -94,4 +94,25 @@ fn the_recipes_grader_is_imitated_except_where_listed() {
         assert_eq!(score.extracted, case.extracted, "{index} {}", case.name);
     }
     assert!(unexpected.is_empty(), "{}", unexpected.join("\n"));
+}
+
+/// Returns true if the two are equal as texts, after units are deleted and fractions rewritten.
+fn accepts(answer: &str, ground_truth: &str) -> bool {
+    let verdict = entropy_recipe(&format!("\\boxed{{{answer}}}"), ground_truth).verdict;
+    verdict.is_right() && verdict.how().is_some_and(|how| how.rung == Rung::Spelling)
+}
+
+#[test]
+fn units_are_deleted_between_words_alone() {
+    assert!(accepts("5 cm", "5") && !accepts("5cm", "5") && accepts("m + 1", "t + 1"));
+    // A text that consists only of units is kept.
+    assert!(accepts("\\text{cm}", "cm") && !accepts("\\text{cm}", "m"));
+}
+
+#[test]
+fn fractions_and_roots_get_their_braces() {
+    for half in ["\\frac12", "\\dfrac{1}{2}", "1/2", "0.5"] {
+        assert!(accepts(half, "\\frac{1}{2}"), "{half}");
+    }
+    assert!(accepts("\\sqrt2", "\\sqrt{2}"));
 }

@@ -8,6 +8,7 @@ mod structure;
 mod style;
 mod tree;
 mod value;
+mod witness;
 
 use identity::rewritten;
 use reward_math::{Gold, Options, ParseError, Rung, Verdict, normal_form};

@@ -9,7 +9,7 @@ use super::{defined, normal, seeds, verdict};
 
 /// An answer made of parts.
 #[derive(Debug, Clone)]
-enum Structure {
+pub(super) enum Structure {
     Set(Vec<Tree>),
     List(Vec<Tree>),
     Tuple(Vec<Tree>),
@@ -47,7 +47,7 @@ fn constants(count: usize, random: &mut Random) -> Vec<Tree> {
 }
 
 impl Structure {
-    fn generated(random: &mut Random) -> Self {
+    pub(super) fn generated(random: &mut Random) -> Self {
         let count = 2 + random.below(3);
         match random.below(7) {
             0 => Self::Set(constants(count, random)),
@@ -78,7 +78,7 @@ impl Structure {
     }
 
     #[expect(clippy::too_many_lines, reason = "one strategy a kind of node")]
-    fn text(&self, random: &mut Random) -> String {
+    pub(super) fn text(&self, random: &mut Random) -> String {
         // Digits after a comma would be grouped.
         let style = Style::random(random);
         let all = |items: &[Tree], separator: &str| {
@@ -155,7 +155,7 @@ impl Structure {
 
     /// Changes one part or the structure; `None` if that does not change the answer.
     #[expect(clippy::too_many_lines, reason = "one strategy a kind of node")]
-    fn perturbed(&self, random: &mut Random) -> Option<Self> {
+    pub(super) fn perturbed(&self, random: &mut Random) -> Option<Self> {
         let another = |tree: &Tree, random: &mut Random| {
             let other = tree.perturbed(random);
             let here = evaluate(tree, &[1.0; 3])?;

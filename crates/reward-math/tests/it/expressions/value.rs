@@ -10,7 +10,7 @@ pub(crate) type Point = [f64; 3];
 pub(crate) struct Value(pub(crate) f64, pub(crate) f64);
 
 impl Value {
-    fn times(self, other: Self) -> Self {
+    pub(crate) fn times(self, other: Self) -> Self {
         Self(self.0 * other.0 - self.1 * other.1, self.0 * other.1 + self.1 * other.0)
     }
 

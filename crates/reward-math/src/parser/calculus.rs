@@ -1,0 +1,194 @@
+//! Parser of integrals, limits and derivatives: values that are equal only where their parts are.
+
+use dashu::Rational;
+
+use super::{Parser, Result};
+use crate::expression::Expression;
+use crate::table::lists;
+use crate::token::Kind;
+
+impl Parser {
+    /// Parses `\int_a^b f dx` and `\int \frac{dx}{x}`; what is added behind the differential stands outside.
+    pub(super) fn integral(&mut self) -> Result<Expression> {
+        self.advance();
+        let (mut low, mut high) = (None, None);
+        loop {
+            if self.eat_symbol('_') {
+                low = Some(self.end_of_range()?);
+            } else if self.eat_symbol('^') {
+                high = Some(self.end_of_range()?);
+            } else {
+                break;
+            }
+        }
+        let outer = std::mem::replace(&mut self.in_integral, true);
+        let sum = self.sum();
+        self.in_integral = outer;
+        let mut terms = match sum? {
+            Expression::Sum(terms) => terms,
+            term => vec![term],
+        };
+        let last = terms.iter().position(|term| without_differential(term).is_some());
+        let last = last.ok_or_else(|| self.unexpected("the differential of an integral"))?;
+        let mut added = terms.split_off(last + 1);
+        let differential = terms.pop().as_ref().and_then(without_differential);
+        let Some((term, variable)) = differential else {
+            return Err(self.unexpected("the differential of an integral"));
+        };
+        terms.push(term);
+        let body = if terms.len() == 1 { terms.remove(0) } else { Expression::Sum(terms) };
+        let mut parts = vec![body, variable];
+        parts.extend(low);
+        parts.extend(high);
+        let integral = Expression::function("int", parts);
+        if added.is_empty() {
+            return Ok(integral);
+        }
+        added.insert(0, integral);
+        Ok(Expression::Sum(added))
+    }
+
+    /// Parses an end of a range: a group, or one token.
+    pub(super) fn end_of_range(&mut self) -> Result<Expression> {
+        match self.peek().cloned() {
+            Some(Kind::Number { value, .. }) => {
+                self.advance();
+                Ok(Expression::Number(value))
+            }
+            Some(Kind::Letter(letter)) => {
+                self.advance();
+                Ok(Expression::Symbol(letter.to_string()))
+            }
+            _ => self.deeper(Self::primary),
+        }
+    }
+
+    /// Parses `\lim_{x \to a} f`.
+    pub(super) fn limit(&mut self) -> Result<Expression> {
+        self.advance();
+        if !(self.eat_symbol('_') && self.eat_symbol('{')) {
+            return Err(self.unexpected("the variable of the limit, as in `_{x \\to 0}`"));
+        }
+        let variable = self.primary()?;
+        let arrow = matches!(self.peek(), Some(Kind::Command(name))
+            if lists("to rightarrow Rightarrow longrightarrow Longrightarrow", name));
+        if !arrow {
+            return Err(self.unexpected("an arrow"));
+        }
+        self.advance();
+        let end = self.sum()?;
+        if !self.eat_symbol('}') {
+            return Err(self.unexpected("`}`"));
+        }
+        Ok(Expression::function("lim", [variable, end, self.term()?]))
+    }
+
+    /// Parses the sign of `a^+` or `a^{-}`, from which side a limit is taken.
+    pub(super) fn eat_side(&mut self) -> Option<char> {
+        let symbol = |ahead: usize| match self.peek_at(ahead) {
+            Some(Kind::Symbol(c)) => Some(*c),
+            _ => None,
+        };
+        let (sign, length) = match (symbol(0)?, symbol(1)?, symbol(2), symbol(3)) {
+            ('^', sign @ ('+' | '-'), Some('}'), _) => (sign, 2),
+            ('^', '{', Some(sign @ ('+' | '-')), Some('}')) => (sign, 4),
+            _ => return None,
+        };
+        self.position_forward(length);
+        Some(sign)
+    }
+
+    /// Parses a quotient, which may be a derivative.
+    pub(super) fn fraction(&mut self) -> Result<Expression> {
+        let top = self.argument()?;
+        let bottom = self.argument()?;
+        match operator(&bottom) {
+            Some((sign, variable, order)) => match &top {
+                Expression::Product(above) if is_differential(&above[0], sign, order.as_ref()) => {
+                    let body = match &above[1..] {
+                        [only] => only.clone(),
+                        several => Expression::Product(several.to_vec()),
+                    };
+                    Ok(derivative(sign, variable, order.as_ref(), body))
+                }
+                top if is_differential(top, sign, order.as_ref()) => {
+                    let body = self.term()?;
+                    Ok(derivative(sign, variable, order.as_ref(), body))
+                }
+                _ => Ok(Expression::Quotient(Box::new(top), Box::new(bottom))),
+            },
+            None => Ok(Expression::Quotient(Box::new(top), Box::new(bottom))),
+        }
+    }
+}
+
+/// Returns the sign of the differential, the variable and the order of `dx^2`.
+fn operator(bottom: &Expression) -> Option<(&str, &str, Option<Rational>)> {
+    let Expression::Product(below) = bottom else { return None };
+    let [Expression::Symbol(sign), argument] = below.as_slice() else { return None };
+    let (variable, order) = with_order(argument)?;
+    matches!(sign.as_str(), "d" | "\\partial").then_some((sign, variable, order))
+}
+
+fn is_differential(expression: &Expression, sign: &str, order: Option<&Rational>) -> bool {
+    with_order(expression).is_some_and(|(name, own)| name == sign && own.as_ref() == order)
+}
+
+/// Returns a name and the power behind it.
+fn with_order(expression: &Expression) -> Option<(&str, Option<Rational>)> {
+    match expression {
+        Expression::Symbol(name) => Some((name, None)),
+        Expression::Power(base, order) => match &**base {
+            Expression::Symbol(name) => Some((name, Some(order.literal()?))),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Returns `dy/dx` as a name, and the derivative of anything else as a function of it.
+fn derivative(
+    sign: &str,
+    variable: &str,
+    order: Option<&Rational>,
+    body: Expression,
+) -> Expression {
+    let order = order.map_or_else(String::new, |order| format!("^{order}"));
+    match body {
+        Expression::Symbol(name) => {
+            Expression::Symbol(format!("{sign}{order}{name}/{sign}{variable}{order}"))
+        }
+        body => {
+            let name = format!("\\frac{{{sign}{order}}}{{{sign} {variable}{order}}}");
+            Expression::function(&name, [body])
+        }
+    }
+}
+
+/// Splits a term from the differential at its end, or at the end of its numerator.
+fn without_differential(term: &Expression) -> Option<(Expression, Expression)> {
+    match term {
+        Expression::Product(factors) => {
+            let (before, [Expression::Symbol(sign), variable @ Expression::Symbol(_)]) =
+                factors.split_last_chunk::<2>()?
+            else {
+                return None;
+            };
+            let rest = match before {
+                [] => Expression::Number(Rational::ONE),
+                [only] => only.clone(),
+                several => Expression::Product(several.to_vec()),
+            };
+            (sign == "d").then(|| (rest, variable.clone()))
+        }
+        Expression::Quotient(top, bottom) => {
+            let (top, variable) = without_differential(top)?;
+            Some((Expression::Quotient(Box::new(top), bottom.clone()), variable))
+        }
+        Expression::Negative(inner) => {
+            let (inner, variable) = without_differential(inner)?;
+            Some((Expression::Negative(Box::new(inner)), variable))
+        }
+        _ => None,
+    }
+}
