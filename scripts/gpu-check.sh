@@ -101,26 +101,22 @@ parity() {
   python3 "$bin/gpu-check-table.py" parity "$out" "$device" >"$out/parity.jsonl"
 }
 
-# measure FILE MEASUREMENT… adds one JSON line a measurement; one that fails (a model that does not fit) leaves the others.
+# measure FILE MEASUREMENTS adds one JSON line a measurement; one that fails (a model that does not fit) leaves the others.
 measure() {
   local file=$1 failed=0 one
-  shift
-  for one in "$@"; do
+  # Of all lines.
+  for one in $2; do
     LM_BENCH_DEVICE=${device%%:*} "$bin/lm_bench" "$one" | tee -a "$file" || failed=1
   done
   return $failed
 }
 
 rollout() {
-  local measurements
-  read -ra measurements <<<"$rollout_measurements"
-  measure "$out/rollout.jsonl" "${measurements[@]}"
+  measure "$out/rollout.jsonl" "$rollout_measurements"
 }
 
 update() {
-  local measurements
-  read -ra measurements <<<"$update_measurements"
-  measure "$out/update.jsonl" "${measurements[@]}"
+  measure "$out/update.jsonl" "$update_measurements"
 }
 
 step() {

@@ -172,3 +172,43 @@ fn the_check_of_a_gpu_refuses_what_it_does_not_know() {
         assert!(message.contains("doctor,parity,rollout,update,step,peer"), "{message}");
     }
 }
+
+/// Stand-ins for the two programs on a machine with CUDA: every row of the two lists is measured, and a wrong device fails its section.
+#[test]
+fn the_check_of_a_gpu_measures_every_row_and_fails_where_numbers_differ() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let place = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("a temporary folder is writable");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("ours");
+    };
+    for name in ["gpu-check.sh", "gpu-check-table.py"] {
+        std::fs::copy(script(name), folder.path().join(name)).expect("a file of ours");
+    }
+    place("lm_bench", "#!/bin/sh\necho \"{\\\"what\\\": \\\"$1\\\"}\"\n");
+    let trainer = "#!/bin/sh\ncase \"$*\" in\n  doctor) echo 'CUDA yes' ;;\n  \
+                   *--device\\ cpu*) echo '{\"log_prob\": [-1.0], \"entropy\": [1.0]}' ;;\n  \
+                   *) echo '{\"log_prob\": [-1.5], \"entropy\": [1.0]}' ;;\nesac\n";
+    place("llm-trainer", trainer);
+    let out = folder.path().join("results");
+    let output = Command::new("bash")
+        .arg(folder.path().join("gpu-check.sh"))
+        .args(["run", "--sections", "parity,rollout,update", "--out"])
+        .arg(&out)
+        .output()
+        .expect("bash runs");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let text = std::fs::read_to_string(out.join("gpu-check.json")).expect("it is written");
+    let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let rows = |section: &str| -> Vec<String> {
+        let rows = report["sections"][section]["rows"].as_array().expect("a list");
+        rows.iter().filter_map(|row| row["what"].as_str().map(str::to_owned)).collect()
+    };
+    let decoding = ["gen64", "plain64", "gen256", "plain256"];
+    assert_eq!(rows("rollout"), decoding.map(|what| format!("7b:bf16:{what}:512+256")));
+    let training =
+        ["fwd:8x4096", "train-split:8x2048:48GB", "train-split:8x2048:0B", "train:2x4096"];
+    assert_eq!(rows("update"), training.map(|what| format!("7b:bf16:{what}")));
+    assert_eq!(report["sections"]["parity"]["status"], "exit 1", "{text}");
+    assert_eq!(report["sections"]["rollout"]["status"], "ok", "{text}");
+}
