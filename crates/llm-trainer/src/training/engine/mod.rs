@@ -273,7 +273,11 @@ impl ExternalEngine {
             };
             let server = prompt_log_probs(&answer, tokens.len()).with_context(|| url.clone())?;
             let now = Reading { trainer: trainer.to_vec(), server };
-            probe::check(readings[index].as_ref(), &now).with_context(|| url.clone())?;
+            let warning =
+                probe::check(readings[index].as_ref(), &now).with_context(|| url.clone())?;
+            if let Some(warning) = warning {
+                self.servers.tell(format!("{url}: {warning}"));
+            }
             readings[index] = Some(now);
         }
         Ok(())

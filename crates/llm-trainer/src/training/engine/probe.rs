@@ -3,7 +3,7 @@
 //! After each reload the server and the trainer give the log-probabilities of the same tokens. Both move by the update; a server
 //! that still has the former weights does not move, however far its rounding is from the trainer's.
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 
 /// Largest mean distance between server and trainer, in nats: rounding in bf16 makes hundredths, another model several.
 const LARGEST_DISTANCE: f64 = 0.5;
@@ -11,7 +11,9 @@ const LARGEST_DISTANCE: f64 = 0.5;
 /// Smallest movement of the trainer, as a root mean square in nats, under which an unmoved server in bf16 has to round otherwise.
 const VISIBLE: f64 = 1e-4;
 
-/// Largest part of the trainer's movement by which a server may move otherwise, and the least distance that counts, in roundings.
+/// Parts of the trainer's movement by which a server that moves otherwise is named, and is refused; the least distance that counts, in
+/// roundings.
+const NAMED_LAG: f64 = 1e-3;
 const LARGEST_LAG: f64 = 0.02;
 const ROUNDINGS: f64 = 10.0;
 
@@ -22,15 +24,14 @@ pub(super) struct Reading {
     pub(super) server: Vec<f64>,
 }
 
-/// Compares a server with the trainer; `before` is the reading at the last reload, if this server had one.
+/// Compares a server with the trainer; `before` is the reading at the last reload, if this server had one. Returns a warning where it
+/// has moved a little otherwise.
 ///
 /// # Errors
 ///
 /// If the server draws from another policy, or has not moved with the trainer.
-pub(super) fn check(before: Option<&Reading>, now: &Reading) -> anyhow::Result<()> {
-    if let Some(before) = before {
-        check_movement(before, now)?;
-    }
+pub(super) fn check(before: Option<&Reading>, now: &Reading) -> anyhow::Result<Option<String>> {
+    let warning = before.map_or(Ok(None), |before| check_movement(before, now))?;
     let count = now.trainer.len() as f64;
     let distance = difference(&now.server, &now.trainer).map(f64::abs).sum::<f64>() / count;
     // A NaN is no small distance.
@@ -40,26 +41,27 @@ pub(super) fn check(before: Option<&Reading>, now: &Reading) -> anyhow::Result<(
              {LARGEST_DISTANCE}: it serves another model or other weights"
         );
     }
-    Ok(())
+    Ok(warning)
 }
 
-fn check_movement(before: &Reading, now: &Reading) -> anyhow::Result<()> {
+fn check_movement(before: &Reading, now: &Reading) -> anyhow::Result<Option<String>> {
     let trainer: Vec<f64> = difference(&now.trainer, &before.trainer).collect();
     let server: Vec<f64> = difference(&now.server, &before.server).collect();
     let movement = root_mean_square(trainer.iter().copied());
     let lag = root_mean_square(difference(&server, &trainer));
     let rounding = root_mean_square(difference(&before.server, &before.trainer));
     let is_unmoved = movement > VISIBLE && server.iter().all(|moved| moved.abs() <= 0.0);
-    let lags = lag > LARGEST_LAG * movement && lag > ROUNDINGS * rounding;
-    if is_unmoved || lags {
-        let name = if is_unmoved { "all" } else { "some" };
-        bail!(
-            "it still serves {name} of the weights of before the update: log-probabilities of a fixed text moved by {movement:.1e} nat \
-             in the trainer, by {:.1e} in the server, and apart by {lag:.1e}",
-            root_mean_square(server.iter().copied())
-        );
+    let lags = |part: f64| lag > part * movement && lag > ROUNDINGS * rounding;
+    if !is_unmoved && !lags(NAMED_LAG) {
+        return Ok(None);
     }
-    Ok(())
+    let name = if is_unmoved { "all" } else { "some" };
+    let told = format!(
+        "it still serves {name} of the weights of before the update: log-probabilities of a fixed text moved by {movement:.1e} nat in \
+         the trainer, by {:.1e} in the server, and apart by {lag:.1e}",
+        root_mean_square(server.iter().copied())
+    );
+    if is_unmoved || lags(LARGEST_LAG) { Err(anyhow!(told)) } else { Ok(Some(told)) }
 }
 
 fn root_mean_square(values: impl Iterator<Item = f64>) -> f64 {
@@ -95,8 +97,8 @@ mod tests {
         for (step, rounding) in [(1e-3, 1e-6), (1e-6, 1e-7), (0.1, 1e-2), (1e-6, 1e-2), (0.0, 1e-2)]
         {
             let (before, now) = readings(step, rounding, 1.0);
-            check(None, &before).unwrap();
-            check(Some(&before), &now).unwrap();
+            assert_eq!(check(None, &before).unwrap(), None);
+            assert_eq!(check(Some(&before), &now).unwrap(), None);
         }
     }
 
@@ -112,6 +114,10 @@ mod tests {
         let (before, now) = readings(1e-3, 1e-6, 0.9);
         let error = check(Some(&before), &now).unwrap_err().to_string();
         assert!(error.starts_with("it still serves some of the weights"), "{error}");
+        // At small learning rates the head lags by little.
+        let (before, now) = readings(1e-3, 1e-7, 0.99);
+        let warning = check(Some(&before), &now).unwrap().unwrap();
+        assert!(warning.starts_with("it still serves some of the weights"), "{warning}");
     }
 
     #[test]

@@ -198,7 +198,8 @@ impl Servers {
         }
     }
 
-    fn tell(&self, sentence: String) {
+    /// Notes a sentence for the user.
+    pub(super) fn tell(&self, sentence: String) {
         self.news.lock().unwrap_or_else(PoisonError::into_inner).push(sentence);
     }
 }
