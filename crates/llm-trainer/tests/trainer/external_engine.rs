@@ -71,6 +71,10 @@ fn an_engine_that_cannot_be_used_is_named() {
             "`rollout.engine` is \"openai\", expected \"own\" where rollout.top_k",
         ),
         (&["rollout.engine.openai.concurrency=0"][..], "`rollout.engine.openai.concurrency` is 0"),
+        (
+            &["algorithm.ratio_to=rollout"][..],
+            "`algorithm.ratio_to` is \"rollout\", expected \"old\", or rollout.engine.openai.corrected = false",
+        ),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let output = train_with(folder.path(), &server.url(), more);
@@ -86,16 +90,44 @@ fn an_engine_that_cannot_be_used_is_named() {
     assert!(text.contains(&url) && text.contains("no answer in 2 tries"), "{text}");
 }
 
-/// An engine of another make: it tells no token ids, says that it is full at first, and draws by other odds than the policy's.
-#[test]
-fn tokens_that_are_not_told_are_read_from_the_text_and_counted() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
+/// Starts an engine of another make: it tells no token ids, says that it is full at first, and draws by other odds than the policy's.
+fn another_engine() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("http://{}", listener.local_addr().expect("a bound address"));
     std::thread::spawn(move || {
         for (number, stream) in listener.incoming().enumerate() {
             answer(stream.expect("a connection"), number);
         }
     });
+    url
+}
+
+/// The mean log-ratio of the one update is how far the engine is from the policy, or 0 where ratios are to the policy before it.
+#[test]
+fn ratios_are_taken_to_the_policy_or_to_the_engine() {
+    let one_update = [
+        "rollout.engine.openai.concurrency=1",
+        "algorithm.epochs=1",
+        "algorithm.mini_batch_prompts=4",
+    ];
+    let run = |ratio_to: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let ratio_to = format!("algorithm.ratio_to={ratio_to}");
+        let more =
+            [&one_update[..], &[&ratio_to, "rollout.engine.openai.corrected=false"]].concat();
+        assert_success(&train_with(folder.path(), &another_engine(), &more));
+        let steps = steps(folder.path());
+        (column(&steps, "actor/ppo_kl")[0], column(&steps, "rollout/mismatch_kl")[0])
+    };
+    let (to_old, _) = run("old");
+    assert!(to_old.abs() < 1e-5, "{to_old}");
+    let (to_engine, mismatch) = run("rollout");
+    assert!(mismatch > 1.0 && (to_engine - mismatch).abs() < 1e-5, "{to_engine} {mismatch}");
+}
+
+#[test]
+fn tokens_that_are_not_told_are_read_from_the_text_and_counted() {
+    let url = another_engine();
     let folder = tempfile::tempdir().unwrap();
     assert_success(&train_with(folder.path(), &url, &["rollout.engine.openai.concurrency=1"]));
     let steps = steps(folder.path());

@@ -12,7 +12,7 @@ use super::feedable::{unfed_column_of_estimator, unfed_column_of_loss};
 use super::out_of_range::out_of_range;
 use super::problems::Problems;
 use super::reward_program::RewardProgram;
-use super::{ConfigError, LoraSection, MasterWeights, RewardModelSection, RunConfig};
+use super::{ConfigError, LoraSection, MasterWeights, RatioTo, RewardModelSection, RunConfig};
 use crate::metrics::METRICS;
 use crate::schedule::Schedule;
 
@@ -276,6 +276,10 @@ impl RunConfig {
         let coefficient = algorithm.entropy_coefficient;
         let finite = coefficient.is_finite();
         problems.require(finite, "algorithm.entropy_coefficient", coefficient, "a finite number");
+        let corrects_twice =
+            algorithm.ratio_to == RatioTo::Rollout && rollout.engine.correction().is_some();
+        let expected = "\"old\", or rollout.engine.openai.corrected = false: such a ratio corrects";
+        problems.require(!corrects_twice, "algorithm.ratio_to", "rollout", expected);
         self.check_estimator(problems);
         self.check_policy_loss(problems);
         let training = &self.training;
