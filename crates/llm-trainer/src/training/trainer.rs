@@ -209,7 +209,7 @@ impl Trainer {
             .policy
             .score(samples, groups.len(), log_ratio.as_deref(), self.state.kl)?
             .with_sampling_steps(&sampled_at, step)
-            .with_correction(self.config().rollout.correction())?;
+            .with_correction(self.config().correction())?;
         if self.config().rollout.staleness > 0 {
             let versions = || scored.samples.iter().flat_map(|sample| &sample.versions);
             let since: u64 =

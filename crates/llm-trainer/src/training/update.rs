@@ -33,7 +33,7 @@ pub struct UpdateBatch<'a> {
     pub reference_log_prob: Option<&'a [f64]>,
     /// Statistics before the first update, for all tokens.
     pub old: &'a Statistics,
-    /// Log-probability of every response token under the policy that sampled it, in nats, if that is not `old`.
+    /// Log-probability of every response token that its ratio is taken to, in nats, if that is not `old`.
     pub sampled_log_prob: Option<&'a [f64]>,
     /// Factor of every response token's weight; `None` means 1.
     pub token_weights: Option<&'a [f64]>,

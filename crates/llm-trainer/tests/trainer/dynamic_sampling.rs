@@ -80,6 +80,42 @@ fn masked_responses_take_no_part_in_an_update() {
     assert!(all_cut > 0, "no step cut all its responses");
 }
 
+/// One update on the policy that sampled: the loss is minus the mean advantage over the tokens of the responses that ended, and the
+/// share that KL-Cov selects is of these tokens.
+#[test]
+fn masked_responses_have_no_place_in_a_mean_or_a_share() {
+    let folder = tempfile::tempdir().unwrap();
+    let loss = "algorithm.policy_loss={ kl-cov = { fraction = 0.5, semantics = \"verl\" } }";
+    let once = ["algorithm.epochs=1", "algorithm.mini_batch_prompts=4", "training.steps=4"];
+    let overrides = [&once[..], &["reward.overlong=mask", loss]].concat();
+    assert_success(&train(folder.path(), &overrides));
+    let mut mixed = 0;
+    for (index, step) in steps(folder.path()).iter().enumerate() {
+        let path = folder.path().join(format!("run/samples/step-{}.jsonl", index + 1));
+        let text = std::fs::read_to_string(path).unwrap();
+        let samples: Vec<serde_json::Value> =
+            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let ended: Vec<_> = samples.iter().filter(|sample| sample["truncated"] == false).collect();
+        if ended.is_empty() || ended.len() == samples.len() {
+            continue;
+        }
+        mixed += 1;
+        let (mut tokens, mut advantage) = (0.0, 0.0);
+        for sample in ended {
+            let length = sample["response_tokens"].as_f64().unwrap();
+            tokens += length;
+            advantage += length * sample["advantage"].as_f64().unwrap();
+        }
+        let close = |name: &str, expected: f64| {
+            let measured = step.get(name).unwrap();
+            assert!((measured - expected).abs() < 1e-6, "{name}: {measured} for {expected}");
+        };
+        close("actor/pg_loss", -advantage / tokens);
+        close("cov/selected_fraction", (tokens / 2.0).floor() / tokens);
+    }
+    assert!(mixed > 0, "no step cut some responses and left others");
+}
+
 #[test]
 fn a_soft_buffer_takes_from_long_responses() {
     let (plain, punished) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

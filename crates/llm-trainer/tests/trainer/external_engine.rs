@@ -119,6 +119,11 @@ fn an_engine_that_cannot_be_used_is_named() {
             "and rollout.staleness = 0",
         ),
         ("own", &[][..], "expected the engine whose servers [rollout.servers] names"),
+        (
+            "vllm",
+            &["algorithm.ratio_to=rollout", "rollout.correction={}"][..],
+            "`algorithm.ratio_to` is \"rollout\", expected \"old\" where rollout.correction is given",
+        ),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let output = train_with(engine, folder.path(), &[&server.url()], more);
@@ -157,10 +162,12 @@ fn serve(
     url
 }
 
-/// An engine of another make: it tells no token ids, says that it is full at first, and draws by other odds than the policy's.
-#[test]
-fn tokens_that_are_not_told_are_read_from_the_text_and_counted() {
-    let url = serve(|number, first, body| {
+/// The reload that it understands.
+const RELOAD: &str = r#"rollout.servers.reload_body='{"weights": {"at": "{path}"}}'"#;
+
+/// Starts an engine of another make: it tells no token ids, says that it is full at first, and draws by other odds than the policy's.
+fn another_engine() -> String {
+    serve(|number, first, body| {
         let asked: Value = serde_json::from_slice(body).unwrap_or_default();
         let choice = |index: u64| {
             let told = vec![-std::f64::consts::LN_2; if index == 2 { 4 } else { 3 }];
@@ -180,10 +187,38 @@ fn tokens_that_are_not_told_are_read_from_the_text_and_counted() {
             );
             ("200 OK", json!({}))
         })
-    });
+    })
+}
+
+/// The mean log-ratio of the one update is how far the engine is from the policy, or 0 where ratios are to the policy before it.
+#[test]
+fn ratios_are_taken_to_the_policy_or_to_the_engine() {
+    let one_update =
+        ["rollout.servers.concurrency=1", "algorithm.epochs=1", "algorithm.mini_batch_prompts=4"];
+    let run = |ratio_to: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let ratio_to = format!("algorithm.ratio_to={ratio_to}");
+        let more = [&one_update[..], &[RELOAD, &ratio_to]].concat();
+        let more = if ratio_to.ends_with("old") {
+            [&more[..], &["rollout.correction.bound=off"]].concat()
+        } else {
+            more
+        };
+        assert_success(&train_with("openai", folder.path(), &[&another_engine()], &more));
+        let steps = steps(folder.path());
+        (column(&steps, "actor/ppo_kl")[0], column(&steps, "rollout/mismatch_kl")[0])
+    };
+    let (to_old, _) = run("old");
+    assert!(to_old.abs() < 1e-5, "{to_old}");
+    let (to_engine, mismatch) = run("rollout");
+    assert!(mismatch > 1.0 && (to_engine - mismatch).abs() < 1e-5, "{to_engine} {mismatch}");
+}
+
+#[test]
+fn tokens_that_are_not_told_are_read_from_the_text_and_counted() {
+    let url = another_engine();
     let folder = tempfile::tempdir().unwrap();
-    let template = r#"rollout.servers.reload_body='{"weights": {"at": "{path}"}}'"#;
-    let more = ["rollout.servers.concurrency=1", template];
+    let more = ["rollout.servers.concurrency=1", RELOAD];
     assert_success(&train_with("openai", folder.path(), &[&url], &more));
     let steps = steps(folder.path());
     // One of three responses has a token more than its text.

@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use model_files::model_place;
 use model_files::sampling::RangeCheck;
 use question_data::dataset::{DataSource, KINDS_OF_FILE};
-use rl_losses::{AdvantageEstimator, DifficultyThermostat, KlController, Knob, Scope, Thermostat};
+use rl_losses::{
+    AdvantageEstimator, DifficultyThermostat, KlController, Knob, RolloutCorrection, Scope,
+    Thermostat,
+};
 use serde::Serialize;
 
 use super::feedable::{unfed_column_of_estimator, unfed_column_of_loss};
@@ -13,7 +16,7 @@ use super::out_of_range::out_of_range;
 use super::problems::Problems;
 use super::reward_program::RewardProgram;
 use super::{
-    ConfigError, LoraSection, MasterWeights, RewardModelSection, RolloutEngine, RunConfig,
+    ConfigError, LoraSection, MasterWeights, RatioTo, RewardModelSection, RolloutEngine, RunConfig,
 };
 use crate::metrics::METRICS;
 use crate::schedule::Schedule;
@@ -132,6 +135,13 @@ impl Run {
 }
 
 impl RunConfig {
+    /// How tokens are weighed by importance, if they are: as given, or with servers by the default.
+    pub fn correction(&self) -> Option<RolloutCorrection> {
+        let is_served = self.rollout.engine != RolloutEngine::Own;
+        let by_default = is_served && self.algorithm.ratio_to == RatioTo::Old;
+        self.rollout.correction.or_else(|| by_default.then(RolloutCorrection::default))
+    }
+
     /// Checks every value.
     ///
     /// # Errors
@@ -283,6 +293,9 @@ impl RunConfig {
         let coefficient = algorithm.entropy_coefficient;
         let finite = coefficient.is_finite();
         problems.require(finite, "algorithm.entropy_coefficient", coefficient, "a finite number");
+        let corrects_twice = algorithm.ratio_to == RatioTo::Rollout && rollout.correction.is_some();
+        let expected = "\"old\" where rollout.correction is given: such a ratio corrects";
+        problems.require(!corrects_twice, "algorithm.ratio_to", "rollout", expected);
         self.check_estimator(problems);
         self.check_policy_loss(problems);
         let training = &self.training;

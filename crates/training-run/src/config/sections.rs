@@ -19,6 +19,7 @@ use super::control::{GuardSection, ReferenceKl};
 use super::engine::{EngineServers, RolloutEngine};
 use super::optimizer::OptimizerSection;
 use super::parallel::ParallelSection;
+use super::ratio::RatioTo;
 use super::reward_model::RewardModelSection;
 use super::reward_program::RewardProgram;
 use super::thermostat::ThermostatSection;
@@ -206,12 +207,6 @@ impl RolloutSection {
         let &Self { temperature, top_k, top_p, min_p, .. } = self;
         Sampling { temperature, top_k, top_p, min_p }
     }
-
-    /// How tokens are weighed, if they are.
-    pub fn correction(&self) -> Option<RolloutCorrection> {
-        let by_default = (self.engine != RolloutEngine::Own).then(RolloutCorrection::default);
-        self.correction.or(by_default)
-    }
 }
 
 impl Default for RolloutSection {
@@ -312,6 +307,10 @@ pub struct AlgorithmSection {
     #[serde(deserialize_with = "by_name::policy_loss")]
     #[schemars(transform = by_name::or_loss_name)]
     pub policy_loss: PolicyLoss,
+    /// Policy that ratios are taken to: `"old"`, as the trainer computes it before the first update, or
+    /// `"rollout"`, as sampled. The latter counts an engine's difference in the ratio and its clip, in
+    /// place of `rollout.correction` (verl's `bypass_mode`).
+    pub ratio_to: RatioTo,
     /// Prompts of one optimiser step; divides `rollout.prompts_per_step`.
     pub mini_batch_prompts: usize,
     /// Passes over the responses of a step.
@@ -338,6 +337,7 @@ impl Default for AlgorithmSection {
             advantage: AdvantageEstimator::default(),
             aggregation: Aggregation::default(),
             policy_loss: PolicyLoss::PpoClip(PpoClip::default()),
+            ratio_to: RatioTo::Old,
             mini_batch_prompts: 8,
             epochs: 1,
             entropy_coefficient: 0.0,

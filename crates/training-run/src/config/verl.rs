@@ -61,6 +61,7 @@ const VERL_KEYS: &[(&str, &str)] = &[
     ("algorithm.use_kl_in_reward", "algorithm.reference_kl.placement"),
     ("algorithm.kl_penalty", "algorithm.reference_kl.estimator"),
     ("algorithm.kl_ctrl.kl_coef", "algorithm.reference_kl.coefficient.fixed"),
+    ("algorithm.rollout_correction.bypass_mode", "algorithm.ratio_to"),
     ("algorithm.filter_groups.enable", "dynamic_sampling.enabled"),
     ("algorithm.filter_groups.max_num_gen_batches", "dynamic_sampling.max_batches"),
     ("reward_model.overlong_buffer.len", "reward.overlong.soft-buffer.buffer_tokens"),

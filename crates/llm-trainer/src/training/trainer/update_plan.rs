@@ -1,7 +1,7 @@
 //! The objective of a step's updates, and the tokens that they use.
 
 use rl_losses::{CustomLoss, PolicyLoss};
-use training_run::config::{KlPlacement, RunConfig};
+use training_run::config::{KlPlacement, RatioTo, RunConfig};
 use training_run::overlong::mini_batch_size;
 
 use crate::training::local_shard::Buckets;
@@ -44,14 +44,19 @@ impl<'a> UpdatePlan<'a> {
         let configured = config.algorithm.mini_batch_prompts * config.rollout.group_size;
         let mini_batch_sequences = mini_batch_size(configured, taught.len(), chosen.len());
         let select = |column: &[f64]| layout.select(column, &chosen);
+        let rollout_log_prob = select(&scored.rollout_log_prob());
+        let sampled_log_prob = match config.algorithm.ratio_to {
+            RatioTo::Old => scored.sampled_log_prob.as_deref().map(select),
+            RatioTo::Rollout => Some(rollout_log_prob.clone()),
+        };
         let sequences: Vec<&Sequence> = chosen.iter().map(|&i| &samples[i].sequence).collect();
         Ok(Self {
             objective: objective(config, state)?,
             peak_rate: config.optimizer.learning_rate * state.rate_factor(),
             advantage: select(&scored.advantage),
-            rollout_log_prob: select(&scored.rollout_log_prob()),
+            rollout_log_prob,
             reference_log_prob: scored.reference_log_prob.as_deref().map(select),
-            sampled_log_prob: scored.sampled_log_prob.as_deref().map(select),
+            sampled_log_prob,
             token_weights: scored.correction.as_ref().map(|correction| select(&correction.weights)),
             by_difficulty: state.by_difficulty.as_ref().map(|thermostats| {
                 let buckets = scored.buckets(thermostats);
