@@ -18,7 +18,7 @@ pub struct PlanSummary {
     pub log_prob: ExactSum,
     /// Largest magnitude of what the method scales by its largest: STEER's change of entropy.
     pub largest: f64,
-    /// Sums that the method finds its bounds by: BAPO's contributions at each place of a bound.
+    /// Sums that the method finds its bounds by: BAPO's contributions at each place of a bound, the discriminators and their squares.
     pub sums: Vec<ExactSum>,
 }
 

@@ -15,7 +15,7 @@ pub(crate) struct Columns {
 }
 
 /// One setting of each loss, narrow enough that it acts on policies that moved twice.
-pub(crate) const SETTINGS: [&str; 22] = [
+pub(crate) const SETTINGS: [&str; 23] = [
     "[ppo-clip]",
     // A fraction of 1 drops the whole band, so that no draw is involved.
     "[clip-cov]\nfraction = 1.0\ncovariance_low = 0.05\ncovariance_high = 5.0",
@@ -43,6 +43,7 @@ pub(crate) const SETTINGS: [&str; 22] = [
     "[topr]",
     "[bapo]\nratio_low_start = 0.97\nratio_low_end = 0.99\nratio_low_step = 0.01\n\
      ratio_high_start = 1.01\nratio_high_end = 1.03\nratio_high_step = 0.01",
+    "[entropy-discriminator]\ndeviations = 0.2",
 ];
 
 /// The loss of each token, under its setting in [`SETTINGS`].
@@ -188,6 +189,13 @@ pub(crate) fn terms(method: &PolicyLoss, columns: &Columns) -> Tensor {
                 high += 0.01;
             }
             dual_clipped(&ratio, advantage, low, high)
+        }
+        "entropy-discriminator" => {
+            let slope: Tensor = still.exp() * (&still + entropy);
+            let centred: Tensor = &slope - slope.mean(Kind::Double);
+            let bound = -0.2 * slope.std(false).double_value(&[]);
+            let dropped = centred.lt(bound).logical_and(&negative);
+            zero.where_self(&dropped, &clipped(&ratio, advantage, 0.8, 1.2))
         }
         name => panic!("{name} is not written out here"),
     }

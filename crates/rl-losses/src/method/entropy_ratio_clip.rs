@@ -7,6 +7,7 @@ use crate::{
     fast::real::Real,
     method::policy_method::{PolicyMethod, Visitor},
     parameter::{ParameterError, Settings, check_not_negative, checked_when_read},
+    plan_summary::PlanSummary,
     surrogate::{ClipRange, LOG_RATIO_LIMIT, Surrogate},
     term::{Scored, Token, TokenLoss},
 };
@@ -84,7 +85,7 @@ impl PolicyMethod for EntropyRatioClip {
     }
 
     /// Positions of the tokens outside the band; none without the columns.
-    fn select<R: Real>(&self, batch: &TokenBatch<'_, R>) -> Vec<usize> {
+    fn select<R: Real>(&self, batch: &TokenBatch<'_, R>, _: &PlanSummary) -> Vec<usize> {
         let new = batch.column(Column::Entropy).unwrap_or_default();
         let old = batch.column(Column::OldEntropy).unwrap_or_default();
         let outside = |(_, (new, old)): &(usize, (&R, &R))| {

@@ -8,6 +8,7 @@ mod covariance_control;
 mod dppo;
 mod dro;
 mod dynamic_clip;
+mod entropy_discriminator;
 mod entropy_ratio_clip;
 mod gmpo;
 mod gspo;
@@ -47,6 +48,7 @@ pub use covariance_control::{Base, CovarianceControl, Select};
 pub use dppo::{DppoKl, DppoTv};
 pub use dro::Dro;
 pub use dynamic_clip::DynamicClip;
+pub use entropy_discriminator::EntropyDiscriminator;
 pub use entropy_ratio_clip::EntropyRatioClip;
 pub use gmpo::Gmpo;
 pub use gspo::Gspo;
@@ -187,8 +189,8 @@ macro_rules! methods {
                 match self { $(Self::$variant(loss) => loss.selection(),)+ }
             }
 
-            fn select<R: Real>(&self, batch: &TokenBatch<'_, R>) -> Vec<usize> {
-                match self { $(Self::$variant(loss) => loss.select(batch),)+ }
+            fn select<R: Real>(&self, batch: &TokenBatch<'_, R>, summary: &PlanSummary) -> Vec<usize> {
+                match self { $(Self::$variant(loss) => loss.select(batch, summary),)+ }
             }
 
             fn constants<R: Real>(&self, batch: &TokenBatch<'_, R>, summary: &PlanSummary) -> Spread {
@@ -342,6 +344,12 @@ methods! {
     "arXiv:2510.18927", SingleLab, TokenMean,
     needs: [], inert_on_policy: always,
     "holds it: rare tokens may rise further, and fewer of them fall";
+
+    /// Entropy-discriminator clip: tokens of negative advantage that would lower the entropy most are dropped.
+    EntropyDiscriminator(EntropyDiscriminator) "entropy-discriminator", "entropy-discriminator clip, Clip_B",
+    "arXiv:2602.03392", SingleLab, TokenMean,
+    needs: [Entropy], inert_on_policy: never,
+    "holds it: unlikely tokens fall no further";
 }
 
 impl PolicyLoss {

@@ -19,8 +19,8 @@ pub(crate) trait PolicyMethod: Settings {
         None
     }
 
-    /// Positions of the tokens that are singled out one by one, ascending.
-    fn select<R: Real>(&self, _batch: &TokenBatch<'_, R>) -> Vec<usize> {
+    /// Positions of the tokens that are singled out one by one, ascending; the summary is that of the mini-batch.
+    fn select<R: Real>(&self, _batch: &TokenBatch<'_, R>, _summary: &PlanSummary) -> Vec<usize> {
         Vec::new()
     }
 

@@ -7,6 +7,7 @@ use crate::{
     fast::real::Real,
     method::policy_method::{PolicyMethod, Visitor},
     parameter::{ParameterError, Settings, check_not_negative, checked_when_read},
+    plan_summary::PlanSummary,
     surrogate::{ClipRange, Dropping, Surrogate},
 };
 
@@ -52,7 +53,7 @@ impl PolicyMethod for SequenceMask {
     }
 
     /// Positions of the tokens of negative advantage in the sequences beyond the bound; none without the column.
-    fn select<R: Real>(&self, batch: &TokenBatch<'_, R>) -> Vec<usize> {
+    fn select<R: Real>(&self, batch: &TokenBatch<'_, R>, _: &PlanSummary) -> Vec<usize> {
         let rollout = batch.column(Column::RolloutLogProb).unwrap_or_default();
         let mut positions = Vec::new();
         let mut start = 0;

@@ -210,7 +210,7 @@ impl PolicyLoss {
         self.check(batch)?;
         let selected = match self.selection() {
             Some(_) => share.selected(candidates),
-            None => self.select(batch),
+            None => self.select(batch, summary),
         };
         let lengths = batch.sequence_lengths();
         Ok(StepPlan {

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Records what functions of verl, TRL, prime-rl, SkyRL, ROLL and BAPO return on two small batches: published.json.
+"""Records what functions of verl, TRL, prime-rl, SkyRL, ROLL, BAPO and Trinity-RFT return on two small batches: published.json.
 
     pip install torch numpy
-    python published.py VERL TRL PRIME_RL SKYRL ROLL BAPO > published.json   # folders with their sources
+    python published.py VERL TRL PRIME_RL SKYRL ROLL BAPO TRINITY > published.json   # folders with their sources
 
 Each function is taken out of its file by name and runs as it stands, without its package. The cases are replayed by
 tests/it/conformance. Recorded at verl 1dda039b9, TRL f2cd57710, prime-rl 559b44772, SkyRL a9564572e, ROLL 8eb27cc2,
-BAPO 728704444.
+BAPO 728704444, Trinity-RFT e8be7740b.
 """
 import ast
 import json
@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 torch.set_default_dtype(torch.float64)
-VERL, TRL, PRIME_RL, SKYRL, ROLL, BAPO = (Path(folder) for folder in sys.argv[1:7])
+VERL, TRL, PRIME_RL, SKYRL, ROLL, BAPO, TRINITY = (Path(folder) for folder in sys.argv[1:8])
 
 
 def taken(path, *names, **known):
@@ -210,7 +210,35 @@ def bapo_cases(b):
         yield case
 
 
+def entropy_discriminator_cases(b):
+    from typing import Dict, Tuple
+
+    path = TRINITY / "trinity/algorithm/advantage_fn/clipb_advantage.py"
+    clip_b = taken(path, "__call__", Dict=Dict, Tuple=Tuple)
+    functional = taken(VERL / "verl/utils/torch_functional.py", "masked_sum", "masked_mean")
+    names = ["agg_loss", "compute_policy_loss_vanilla"]
+    core = taken(VERL / "verl/trainer/ppo/core_algos.py", *names, verl_F=functional, ActorConfig=Anything, AlgoConfig=int)
+    config = Anything(clip_ratio=0.2, clip_ratio_low=0.2, clip_ratio_high=0.2, global_batch_info={})
+    config.get = lambda _, default: default
+    entropy = torch.tensor(np.round(np.random.default_rng(5).uniform(0.05, 2.5, b.mask.shape), 4))
+    for name, deviations in [("clip_b", 0.8), ("clip_b_near", 0.4)]:
+        token_rewards = torch.zeros_like(b.mask)
+        token_rewards[:, 0] = torch.tensor([0.0, 1.0, 0.0, 1.0, 0.0, 0.0])
+        columns = dict(token_level_rewards=token_rewards, response_mask=b.mask, rollout_log_probs=b.log_prob, entropys=entropy)
+        experience = SimpleNamespace(batch=columns, non_tensor_batch=dict(uid=[0, 0, 0, 1, 1, 1]))
+        clip_b.__call__(SimpleNamespace(epsilon=1e-6, mu=deviations), experience)
+        kept, own = columns["response_mask"], SimpleNamespace(**{**vars(b), "advantage": columns["advantages"]})
+        # Dropped tokens leave verl's mask and its denominator; they stay in ours.
+        share = kept.sum() / b.mask.sum()
+        value = lambda log_prob: share * core.compute_policy_loss_vanilla(b.old, log_prob, own.advantage, kept, config=config)[0]
+        case = loss_case(name, "entropy_discriminator", own, dict(deviations=deviations), value)
+        case["inputs"]["entropy"] = entropy.tolist()
+        case["outputs"]["dropped"] = (b.mask - kept).tolist()
+        print(name, "drops", int((b.mask - kept).sum()), "of", int(b.mask.sum()), file=sys.stderr)
+        yield case
+
+
 short, ragged = batch([1, 2, 1, 3], 7, 0.6), batch([4, 1, 6, 3, 5, 2], 11, 0.4)
 cases = [*verl_cases(short), *correction_cases(ragged), *trl_cases(ragged), prime_rl_case(ragged), max_rl_case(), topr_case(ragged)]
-cases += bapo_cases(ragged)
+cases += [*bapo_cases(ragged), *entropy_discriminator_cases(ragged)]
 print(json.dumps(dict(cases=cases)).replace('{"name"', '\n{"name"'))

@@ -89,6 +89,11 @@ LAST = [
     {"bapo": dict(ratio_low_end=0.9, ratio_high_end=1.5, ratio_low_step=0.11, ratio_high_step=0.07, clip_ratio_c="off")},
     {"bapo": dict(balance=0.4, ratio_low_start=0.8, ratio_low_end=0.95, ratio_high_start=1.05)},
 ]
+DISCRIMINATOR = [
+    {"entropy-discriminator": {}},
+    {"entropy-discriminator": dict(deviations=0.5, clip_ratio_high=0.28)},
+    {"entropy-discriminator": dict(deviations=0.0)},
+]
 RULES = ["token-mean", "seq-mean-token-mean", "seq-mean-token-sum", {"seq-mean-token-sum-norm": {"divisor": 12.0}}]
 
 
@@ -103,9 +108,9 @@ def write():
             chosen[places[:, 0], places[:, 1]] = True
         return chosen
 
-    later = [method for policy_loss in LATER + LAST for method in policy_loss if policy_loss[method] == {}]
+    later = [method for policy_loss in LATER + LAST + DISCRIMINATOR for method in policy_loss if policy_loss[method] == {}]
     first = [{method: {}} for method in DEFAULTS if method not in later] + FURTHER
-    for policy_losses in first, LATER, LAST:
+    for policy_losses in first, LATER, LAST, DISCRIMINATOR:
         for name, batch in inputs.items():
             for policy_loss in policy_losses:
                 rule = RULES[len(cases) % 4]

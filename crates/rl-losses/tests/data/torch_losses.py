@@ -48,6 +48,7 @@ DEFAULTS = {
         balance=1.0, ratio_low_start=0.6, ratio_low_end=0.9, ratio_low_step=0.05,
         ratio_high_start=1.2, ratio_high_end=3.0, ratio_high_step=0.05, clip_ratio_c=3.0,
     ),
+    "entropy-discriminator": dict(deviations=2.5, clip_ratio_low=0.2, clip_ratio_high=0.2),
 }
 COUNTS = ["clipped", "clipped_lower"]
 COLUMNS = ["log_prob", "old_log_prob", "advantage", "entropy", "old_entropy", "reference_log_prob", "rollout_log_prob"]
@@ -261,6 +262,15 @@ def entropy_ratio_clip(b, s):
     return *keeping(b, s, kept), ~kept & b.mask
 
 
+def entropy_discriminator(b, s):
+    slope = (b.log_prob.exp() * (b.log_prob + b.entropy)).detach()
+    inside = slope[b.mask]
+    deviation = inside.std(unbiased=False) if len(inside) else 0.0
+    far = slope - inside.mean() < -s["deviations"] * deviation
+    dropped = b.mask & (b.advantage < 0) & far & torch.tensor(bool(deviation > 1e-12))
+    return *keeping(b, s, ~dropped), dropped
+
+
 def dynamic_clip(b, s):
     q, c = b.old_log_prob.exp(), s["ratio_ceiling"]
     low = 0.5 + 0.5 * (1 - 4 * s["clip_ratio_low"] / q).clamp(min=0).sqrt()
@@ -327,6 +337,7 @@ LOSSES = {
     "vespo": lambda b, s, _: (vespo(b, s),),
     "topr": lambda b, s, _: topr(b, s),
     "bapo": lambda b, s, _: bapo(b, s),
+    "entropy-discriminator": lambda b, s, _: entropy_discriminator(b, s),
 }
 
 

@@ -2,9 +2,9 @@
 
 use entropy_core::Categorical;
 use rl_losses::{
-    Aggregation, Centering, ClipCov, ClipRange, Column, CovarianceBand, DppoKl, EntropyRatioClip,
-    KlCov, LossOutput, PolicyLoss, PpoClip, Scope, Semantics, SequenceMask, Steer, TokenBatch,
-    TokenColumns, Topr, entropy_bonus,
+    Aggregation, Centering, ClipCov, ClipRange, Column, CovarianceBand, DppoKl,
+    EntropyDiscriminator, EntropyRatioClip, KlCov, LossOutput, PolicyLoss, PpoClip, Scope,
+    Semantics, SequenceMask, Steer, TokenBatch, TokenColumns, Topr, entropy_bonus,
 };
 
 use crate::batches::seeded;
@@ -73,6 +73,28 @@ fn the_entropy_ratio_is_new_over_old() {
     let output = evaluate(&loss, columns, &[0.6, 1.0], &[1.0, 0.6]);
     close(output.grad_log_prob[0], -0.5);
     close(output.grad_log_prob[1], 0.0);
+}
+
+/// Discriminators `π (ln π + H)` of -0.2, 0 and 0.2 for `π = ½`: mean 0, deviation `√(0.08 / 3) = 0.163`. At one deviation the first is
+/// dropped if its advantage is negative, at 1.3 none is; where all are the same, none is.
+#[test]
+fn the_discriminator_drops_negative_tokens_far_below_the_mean() {
+    let log_prob = [0.5f64.ln(); 3];
+    let gradient = |deviations: f64, first: f64, spread: f64| {
+        let loss = EntropyDiscriminator { deviations, ..Default::default() };
+        let columns = TokenColumns {
+            log_prob: &log_prob,
+            old_log_prob: &log_prob,
+            advantage: &[first, -1.0, -1.0],
+        };
+        let entropy = [-0.4, 0.0, 0.4].map(|shift| 2f64.ln() + spread * shift);
+        evaluate(&PolicyLoss::EntropyDiscriminator(loss), columns, &entropy, &entropy).grad_log_prob
+    };
+    let third = 1.0 / 3.0;
+    assert_eq!(gradient(1.0, -1.0, 1.0), [0.0, third, third]);
+    assert_eq!(gradient(1.0, 1.0, 1.0), [-third, third, third]);
+    assert_eq!(gradient(1.3, -1.0, 1.0), [third; 3]);
+    assert_eq!(gradient(0.0, -1.0, 0.0), [third; 3]);
 }
 
 /// PPO's log-ratios are held at 20 nats: one of 18 is not, one of 22 is.

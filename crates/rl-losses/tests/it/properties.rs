@@ -316,6 +316,7 @@ fn reads_the_ratio_alone(loss: &PolicyLoss) -> bool {
             | PolicyLoss::DynamicClip(_)
             | PolicyLoss::Steer(_)
             | PolicyLoss::SequenceMask(_)
+            | PolicyLoss::EntropyDiscriminator(_)
     )
 }
 

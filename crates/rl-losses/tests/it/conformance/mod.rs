@@ -75,7 +75,7 @@ fn recorded_cases_are_met() {
     assert_eq!((count(&tally.run), count(&tally.left_aside)), (68, 2));
 }
 
-/// Replays the cases that `tests/data/published.py` recorded of verl, TRL, prime-rl, `SkyRL`, ROLL and BAPO.
+/// Replays the cases that `tests/data/published.py` recorded of verl, TRL, prime-rl, `SkyRL`, ROLL, BAPO and Trinity-RFT.
 #[test]
 fn published_functions_are_met() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/published.json");
@@ -85,6 +85,7 @@ fn published_functions_are_met() {
         ("adv", 1),
         ("bapo", 3),
         ("dppo_tv_squared", 1),
+        ("entropy_discriminator", 2),
         ("geo_mean", 1),
         ("gspo", 1),
         ("luspo", 1),
@@ -153,6 +154,7 @@ fn run_case(function: &str, case: &Case) -> bool {
         | "off_policy_mask" | "dppo_tv_squared" | "bapo" => {
             policy_losses::without_selection(case);
         }
+        "entropy_discriminator" => policy_losses::entropy_discriminator(case),
         "rollout_rejection" => weights::rollout_rejection(case),
         "microbatch" if case.has_param("kl_cov_ratio") => {
             policy_losses::selection_by_micro_batch(case);

@@ -3,8 +3,9 @@
 use entropy_core::token_covariances;
 use rl_losses::{
     Aggregation, Bapo, Centering, Cispo, ClipCov, ClipRange, CorrectionLevel, CovarianceBand,
-    DppoTv, Dro, DualClip, Gmpo, Gspo, KlCov, LossOutput, PolicyLoss, PpoClip, Sapo, Scope,
-    ScoreFunction, Semantics, SequenceMask, StepPlan, TokenBatch, Topr, Vespo,
+    DppoTv, Dro, DualClip, EntropyDiscriminator, Gmpo, Gspo, KlCov, LossOutput, PolicyLoss,
+    PpoClip, Sapo, Scope, ScoreFunction, Semantics, SequenceMask, StepPlan, TokenBatch, Topr,
+    Vespo,
 };
 use serde_json::Value;
 
@@ -78,6 +79,24 @@ pub(crate) fn kl_cov_percent(case: &Case) {
     assert_all_close(&chosen(&marks, &covariances), &chosen(&selected, &covariances), case.name());
     let output = evaluate(case, &mask, &loss, &columns.batch(), selected);
     assert_metric(case, "ppo_kl", output.sums.mean_abs_log_ratio());
+}
+
+/// The tokens that Trinity-RFT takes out of the mask are the selected ones.
+pub(crate) fn entropy_discriminator(case: &Case) {
+    let loss = PolicyLoss::EntropyDiscriminator(EntropyDiscriminator {
+        deviations: case.param_number("deviations"),
+        ..EntropyDiscriminator::default()
+    });
+    let (mask, columns) = (case.mask(), Columns::of(case, &case.mask()));
+    let entropy = mask.pack(case.input("entropy"));
+    let batch = columns.batch().with_entropy(&entropy).expect("a column of the batch");
+    let dropped: Vec<bool> =
+        mask.pack(case.output("dropped")).iter().map(|&dropped| dropped > 0.0).collect();
+    assert_eq!(marked(&loss, &batch).expect("all columns"), dropped, "{}", case.name());
+    let plan = loss.plan(&batch, &Aggregation::TokenMean, &mut seeded(0)).expect("all columns");
+    let output = loss.evaluate(&batch, plan.part(0..batch.len()));
+    assert_close(output.value, number(case.output("loss")), case.name());
+    assert_all_close(&output.grad_log_prob, &mask.pack(case.output("grad_log_prob")), case.name());
 }
 
 /// The loss of a case that selects nothing, or by its plan alone.

@@ -1,0 +1,116 @@
+//! Entropy-discriminator clip: tokens of negative advantage that would lower the entropy most are dropped.
+
+use std::iter::zip;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    batch::{Column, TokenBatch},
+    fast::{exact_sum::ExactSum, real::Real},
+    method::policy_method::{PolicyMethod, Visitor},
+    parameter::{ParameterError, Settings, check_not_negative, checked_when_read},
+    plan_summary::PlanSummary,
+    surrogate::{ClipRange, Dropping, Surrogate},
+};
+
+/// Tokens whose discriminators are held at once.
+const RUN: usize = 256;
+
+/// Magnitude beyond any discriminator, in nats: that of a policy is at most the logarithm of its actions.
+const LARGEST: f64 = 1e6;
+
+/// Share of the mean square below which a variance is rounding.
+const ROUNDING: f64 = 1e-12;
+
+/// The clipped surrogate without the tokens of negative advantage whose discriminator lies far below the mean:
+///
+/// ```text
+/// S = π (ln π + H),    dropped where A < 0 and S < mean S - deviations · std S
+/// ```
+///
+/// `-S` is the slope of the entropy in the logit of the token drawn. It is above 0 for an unlikely token, whose logit an advantage
+/// below 0 lowers: these tokens lower the entropy most. Needs the column `entropy`. Mean and standard deviation, with divisor `N`, are
+/// those of the mini-batch; a dropped token stays in the denominator (row 60 of `docs/paper-vs-code.md`).
+///
+/// Default: 2.5 standard deviations as published, over the symmetric clip.
+///
+/// Source: Wang et al. 2026, `Clip_B`, [arXiv:2602.03392](https://arxiv.org/abs/2602.03392); its code is Trinity-RFT's `clipb`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
+#[serde(remote = "Self", default, deny_unknown_fields)]
+pub struct EntropyDiscriminator {
+    /// Standard deviations below the mean beyond which a token is dropped, at least 0.
+    pub deviations: f64,
+    /// Largest fall of the ratio below 1.
+    pub clip_ratio_low: f64,
+    /// Largest rise of the ratio above 1; more than `clip_ratio_low` is clip-higher.
+    pub clip_ratio_high: f64,
+}
+
+impl Default for EntropyDiscriminator {
+    fn default() -> Self {
+        Self { deviations: 2.5, clip_ratio_low: 0.2, clip_ratio_high: 0.2 }
+    }
+}
+
+impl Settings for EntropyDiscriminator {
+    fn check(&self) -> Result<(), ParameterError> {
+        ClipRange::new(self.clip_ratio_low, self.clip_ratio_high)?;
+        check_not_negative("deviations", self.deviations).map(drop)
+    }
+}
+
+checked_when_read!(EntropyDiscriminator);
+
+impl EntropyDiscriminator {
+    /// Discriminator below which a token of negative advantage is dropped; none if all are the same up to rounding.
+    fn bound(&self, summary: &PlanSummary) -> Option<f64> {
+        let [sum, square] = &summary.sums[..] else { return None };
+        let count = summary.tokens as f64;
+        let (mean, square) = (sum.total() / count, square.total() / count);
+        let variance = square - mean * mean;
+        (variance > ROUNDING * square).then(|| mean - self.deviations * variance.sqrt())
+    }
+}
+
+/// `S` of a token, in nats; held where no policy's is, so that its square is finite whatever the columns hold.
+#[inline(always)]
+fn discriminator(log_prob: f64, entropy: f64) -> f64 {
+    (Real::exp(log_prob) * (log_prob + entropy)).held(-LARGEST, LARGEST)
+}
+
+impl PolicyMethod for EntropyDiscriminator {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(&Dropping(Surrogate::limited(self.clip_ratio_low, self.clip_ratio_high)))
+    }
+
+    /// Positions of the tokens of negative advantage below the bound; none without the column.
+    fn select<R: Real>(&self, batch: &TokenBatch<'_, R>, summary: &PlanSummary) -> Vec<usize> {
+        let Some(bound) = self.bound(summary) else { return Vec::new() };
+        let entropy = batch.column(Column::Entropy).unwrap_or_default();
+        let tokens = zip(batch.advantage(), zip(batch.log_prob(), entropy)).enumerate();
+        let dropped = tokens.filter(|(_, (advantage, (log_prob, entropy)))| {
+            **advantage < R::of(0.0) && discriminator(log_prob.to_f64(), entropy.to_f64()) < bound
+        });
+        dropped.map(|(token, _)| token).collect()
+    }
+
+    /// Sums of the discriminators and of their squares.
+    fn sums<R: Real>(&self, batch: &TokenBatch<'_, R>) -> Vec<ExactSum> {
+        let entropy = batch.column(Column::Entropy).unwrap_or_default();
+        let (mut sum, mut square) = (ExactSum::default(), ExactSum::default());
+        for (log_prob, entropy) in zip(batch.log_prob().chunks(RUN), entropy.chunks(RUN)) {
+            let mut terms = [0.0; RUN];
+            let terms = &mut terms[..entropy.len()];
+            for (term, (log_prob, entropy)) in zip(&mut *terms, zip(log_prob, entropy)) {
+                *term = discriminator(log_prob.to_f64(), entropy.to_f64());
+            }
+            sum.merge(&ExactSum::of(terms));
+            for term in &mut *terms {
+                *term *= *term;
+            }
+            square.merge(&ExactSum::of(terms));
+        }
+        vec![sum, square]
+    }
+}
