@@ -14,7 +14,7 @@ const ARROWS: [(&str, &[&str]); 22] = [
     ("entropy-core", &[]),
     ("entropy-figures", &[]),
     ("entropy-messages", &[]),
-    ("gguf-import", &["whole-file"]),
+    ("gguf-import", &["entropy-messages", "whole-file"]),
     ("torch-ext", &[]),
     ("whole-file", &[]),
     ("reward-math", &["command-pages"]),

@@ -2,7 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use messages::shown;
 use thiserror::Error;
+
+/// Longest name of a stranger's file within a message, in characters.
+const NAME: usize = 120;
+
+/// Longest problem within a message, in characters.
+const PROBLEM: usize = 500;
 
 /// Why a GGUF file cannot be imported. Each message is one line and names the file.
 #[derive(Debug, Error)]
@@ -19,7 +26,10 @@ pub enum GgufError {
         source: std::io::Error,
     },
     /// The bytes are not a whole GGUF file.
-    #[error("{}: byte {offset}: {field}: {problem}", path.display())]
+    #[error(
+        "{}: byte {offset}: {}: {}",
+        path.display(), shown(field, NAME), shown(problem, PROBLEM)
+    )]
     Malformed {
         /// The GGUF file.
         path: PathBuf,
@@ -31,7 +41,7 @@ pub enum GgufError {
         problem: String,
     },
     /// A metadata entry is missing or its value cannot be used.
-    #[error("{}: metadata `{key}`: {problem}", path.display())]
+    #[error("{}: metadata `{}`: {}", path.display(), shown(key, NAME), shown(problem, PROBLEM))]
     Metadata {
         /// The GGUF file.
         path: PathBuf,
@@ -41,7 +51,7 @@ pub enum GgufError {
         problem: String,
     },
     /// A tensor is missing, has the wrong shape or holds impossible values.
-    #[error("{}: tensor `{tensor}`: {problem}", path.display())]
+    #[error("{}: tensor `{}`: {}", path.display(), shown(tensor, NAME), shown(problem, PROBLEM))]
     Tensor {
         /// The GGUF file.
         path: PathBuf,

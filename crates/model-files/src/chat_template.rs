@@ -8,6 +8,7 @@ mod utc;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use messages::shown;
 use minijinja::{Environment, Error as JinjaError, ErrorKind, context};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -16,14 +17,21 @@ use whole_file::{LONGEST_TEXT_BYTES, read_text_at_most};
 
 use self::program::Program;
 use self::utc::format_utc;
+use crate::library_panic::caught;
 use crate::text_tokenizer::{TokenizerError, read_json, token_text};
+
+/// Longest problem of a template within a message, in characters: a template may write it.
+const LONGEST_PROBLEM: usize = 500;
+
+/// Problem of a template on which the library panics.
+const LIBRARY_FAILED: &str = "the template's library has failed, expected another template";
 
 /// Why a chat template cannot be used.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ChatTemplateError {
     /// The file holds no template that this crate can read.
-    #[error("{}: {problem}", path.display())]
+    #[error("{}: {}", path.display(), shown(problem, LONGEST_PROBLEM))]
     Malformed {
         /// The file.
         path: PathBuf,
@@ -34,7 +42,7 @@ pub enum ChatTemplateError {
     #[error(transparent)]
     File(#[from] TokenizerError),
     /// The template failed or refused the conversation.
-    #[error("{}: {problem}", path.display())]
+    #[error("{}: {}", path.display(), shown(problem, LONGEST_PROBLEM))]
     Render {
         /// The file the template came from.
         path: PathBuf,
@@ -129,10 +137,12 @@ impl ChatTemplate {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
             format_utc(&format, now)
         });
-        let program = Program::compile(source).map_err(|problem| ChatTemplateError::Malformed {
-            path: path.clone(),
-            problem: format!("not a Jinja template: {problem}"),
-        })?;
+        let program = caught(|| Program::compile(source))
+            .unwrap_or_else(|| Err(LIBRARY_FAILED.to_owned()))
+            .map_err(|problem| ChatTemplateError::Malformed {
+                path: path.clone(),
+                problem: format!("not a Jinja template: {problem}"),
+            })?;
         Ok(Self { environment, program, path, bos_token, eos_token })
     }
 
@@ -152,10 +162,13 @@ impl ChatTemplate {
             bos_token => self.bos_token,
             eos_token => self.eos_token,
         };
-        self.program.run(&self.environment, values).map_err(|error| ChatTemplateError::Render {
+        let failed = |problem: String| ChatTemplateError::Render {
             path: self.path.clone(),
-            problem: format!("chat template: {error}"),
-        })
+            problem: format!("chat template: {problem}"),
+        };
+        caught(|| self.program.run(&self.environment, values))
+            .ok_or_else(|| failed(LIBRARY_FAILED.to_owned()))?
+            .map_err(|error| failed(error.to_string()))
     }
 }
 

@@ -1,14 +1,16 @@
 //! Conversion of text to token ids and back, by the model's own `tokenizer.json`.
 
 use std::collections::BTreeSet;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 use tokenizers::Tokenizer;
 use whole_file::{LONGEST_TEXT_BYTES, read_at_most};
 
-use crate::normaliser::{LONGEST_NORMALISED_BYTES, MOST_GROWTH, growth};
+use crate::library_panic::caught;
+use crate::tokenizer_bounds::{
+    Growth, LONGEST_DECODED_BYTES, LONGEST_NORMALISED_BYTES, LONGEST_TOKEN_BYTES,
+};
 
 /// Longest `tokenizer.json` accepted: several times that of the largest vocabularies.
 const LONGEST_TOKENIZER_BYTES: u64 = 128 << 20;
@@ -66,7 +68,8 @@ pub enum TokenizerError {
 #[derive(Debug, Clone)]
 pub struct TextTokenizer {
     tokenizer: Tokenizer,
-    growth: usize,
+    growth: Growth,
+    longest_token_bytes: usize,
     path: PathBuf,
 }
 
@@ -88,28 +91,38 @@ impl TextTokenizer {
             path: path.clone(),
             problem: format!("cannot switch truncation off: {error}"),
         })?;
-        Ok(Self { tokenizer, growth, path })
+        let tokens = tokenizer.get_vocab(true).into_keys().map(|token| token.len());
+        let longest_token_bytes = tokens.max().unwrap_or(0);
+        if longest_token_bytes > LONGEST_TOKEN_BYTES {
+            return Err(TokenizerError::Malformed {
+                path,
+                problem: format!(
+                    "a token has {longest_token_bytes} bytes, expected at most {LONGEST_TOKEN_BYTES}"
+                ),
+            });
+        }
+        Ok(Self { tokenizer, growth, longest_token_bytes, path })
     }
 
     /// Returns the token ids of `text`; no special token is added, special-token text is recognised.
     ///
     /// # Errors
     ///
-    /// [`TokenizerError::Encode`] if the tokenizer has no token for a part of the text, or if its normaliser could
-    /// make it too long.
+    /// [`TokenizerError::Encode`] if the tokenizer has no token for a part of the text, or if its normaliser and
+    /// pre-tokenizer could make it too long.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>, TokenizerError> {
         let refused = |problem: String| TokenizerError::Encode {
             text: text.chars().take(40).collect(),
             problem,
         };
-        if text.len().saturating_mul(self.growth) > LONGEST_NORMALISED_BYTES {
-            let (bytes, growth) = (text.len(), self.growth);
+        let (bytes, growth) = (text.len(), self.growth.encoded);
+        if bytes.saturating_mul(growth) > LONGEST_NORMALISED_BYTES {
             return Err(refused(format!(
-                "{bytes} bytes, which the normaliser may make {growth} times as long, expected at most \
+                "{bytes} bytes, which normaliser and pre-tokenizer may make {growth} times as long, expected at most \
                  {LONGEST_NORMALISED_BYTES} then"
             )));
         }
-        let encoding = caught(|| self.tokenizer.encode_fast(text, false)).map_err(refused)?;
+        let encoding = called(|| self.tokenizer.encode_fast(text, false)).map_err(refused)?;
         Ok(encoding.get_ids().to_vec())
     }
 
@@ -158,8 +171,22 @@ impl TextTokenizer {
     }
 
     fn decode_with(&self, ids: &[u32], skip_special: bool) -> Result<String, TokenizerError> {
-        caught(|| self.tokenizer.decode(ids, skip_special))
-            .map_err(|problem| TokenizerError::Decode { problem })
+        let refused = |problem: String| TokenizerError::Decode { problem };
+        let growth = self.growth.decoded;
+        let too_long = |bytes: usize| bytes.saturating_mul(growth) > LONGEST_DECODED_BYTES;
+        // The sum is taken only where tokens of the longest kind would be too long.
+        if too_long(ids.len().saturating_mul(self.longest_token_bytes)) {
+            let token_bytes =
+                |&id: &u32| self.tokenizer.id_to_token(id).map_or(0, |text| text.len());
+            let bytes = ids.iter().map(token_bytes).sum();
+            if too_long(bytes) {
+                return Err(refused(format!(
+                    "they have {bytes} bytes, which the decoder may make {growth} times as long, expected at most \
+                     {LONGEST_DECODED_BYTES} then"
+                )));
+            }
+        }
+        called(|| self.tokenizer.decode(ids, skip_special)).map_err(refused)
     }
 
     /// Number of tokens, added ones included. The model's own `vocab_size` may be larger (padding).
@@ -236,24 +263,16 @@ impl TextTokenizer {
 }
 
 /// Calls the library, which panics on some files.
-fn caught<T>(call: impl FnOnce() -> tokenizers::Result<T>) -> Result<T, String> {
-    match catch_unwind(AssertUnwindSafe(call)) {
-        Ok(outcome) => outcome.map_err(|error| error.to_string()),
-        Err(_) => {
-            Err("the tokenizer's library has failed, expected another tokenizer.json".to_owned())
-        }
-    }
+fn called<T>(call: impl FnOnce() -> tokenizers::Result<T>) -> Result<T, String> {
+    let failed =
+        || "the tokenizer's library has failed, expected another tokenizer.json".to_owned();
+    caught(call).ok_or_else(failed)?.map_err(|error| error.to_string())
 }
 
 /// Parses a `tokenizer.json`.
-fn parse(bytes: &[u8]) -> Result<(Tokenizer, usize), String> {
-    let growth = growth(bytes).map_err(|error| format!("not a tokenizer: {error}"))?;
-    if growth > MOST_GROWTH {
-        return Err(format!(
-            "its normaliser may make a text {growth} times as long, expected at most {MOST_GROWTH}"
-        ));
-    }
-    match caught(|| Tokenizer::from_bytes(bytes)) {
+fn parse(bytes: &[u8]) -> Result<(Tokenizer, Growth), String> {
+    let growth = Growth::of(bytes)?;
+    match called(|| Tokenizer::from_bytes(bytes)) {
         Ok(tokenizer) => Ok((tokenizer, growth)),
         Err(error) => Err(format!("not a tokenizer: {error}")),
     }

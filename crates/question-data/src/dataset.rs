@@ -5,6 +5,7 @@ mod error;
 mod layout;
 mod load;
 mod packed_size;
+mod parquet_pages;
 mod parquet_rows;
 mod question;
 mod question_file;
@@ -12,6 +13,7 @@ mod row;
 mod rows;
 mod source;
 
+pub(crate) use error::LONGEST_PROBLEM;
 pub use error::{BadRow, DatasetError, KINDS_OF_FILE, RowPlace, RowProblem};
 pub use layout::Layout;
 pub(crate) use load::same_answer;

@@ -4,6 +4,7 @@ mod command;
 
 use command::Cli;
 use command_pages::{CLOSED_PIPE, Watched};
+use messages::one_line;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -15,7 +16,7 @@ fn main() -> ExitCode {
         // `… | head` has read enough: that is no error to tell.
         Err(_) if out.is_closed() => ExitCode::from(CLOSED_PIPE),
         Err(error) => {
-            let _ = writeln!(io::stderr(), "error: {error:#}");
+            let _ = writeln!(io::stderr(), "error: {}", one_line(error.as_ref()));
             ExitCode::from(2)
         }
     }

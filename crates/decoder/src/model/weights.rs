@@ -3,18 +3,21 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use messages::plain_words;
+use messages::{plain_words, shown};
 use serde::Deserialize;
 use tch::{Kind, Tensor};
 use whole_file::read_at_most;
 
-use crate::tensor_file::{TensorFile, TensorFileError, weight_kinds};
+use crate::tensor_file::{LONGEST_NAME, TensorFile, TensorFileError, weight_kinds};
 
 const SINGLE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
 
 /// Longest index accepted: several times that of the largest models.
 const LONGEST_INDEX_BYTES: u64 = 32 << 20;
+
+/// Most shards of a model; the largest models have some hundred.
+const MOST_SHARDS: usize = 4096;
 
 /// The safetensors files of one model, of which only the headers have been read.
 #[derive(Debug)]
@@ -46,7 +49,11 @@ impl WeightFiles {
                     let other: &TensorFile = &files[other];
                     return Err(TensorFileError::Malformed {
                         path: file.path().to_owned(),
-                        found: format!("tensor `{name}` is in {} too", other.path().display()),
+                        found: format!(
+                            "tensor `{}` is in {} too",
+                            shown(name, LONGEST_NAME),
+                            other.path().display()
+                        ),
                         expected: "each tensor in one shard".to_owned(),
                     });
                 }
@@ -88,7 +95,7 @@ impl WeightFiles {
             None => Ok(()),
             Some((name, &number)) => Err(TensorFileError::Unexpected {
                 path: self.files[number].path().to_owned(),
-                tensor: name.clone(),
+                tensor: shown(name, LONGEST_NAME),
                 whole: "a model of this config.json".to_owned(),
             }),
         }
@@ -114,23 +121,24 @@ fn shard_paths(directory: &Path, index: &Path) -> Result<Vec<PathBuf>, TensorFil
     // Sorted by file, so that each is looked at once.
     let by_file: BTreeMap<&String, &String> =
         weight_map.iter().map(|(tensor, name)| (name, tensor)).collect();
+    if by_file.len() > MOST_SHARDS {
+        return Err(malformed(format!("{} files, more than {MOST_SHARDS}", by_file.len())));
+    }
     let mut paths = Vec::new();
     for (name, tensor) in by_file {
         let path = directory.join(name);
-        if Path::new(name).file_name().is_none_or(|file| file != name.as_str()) {
-            let (tensor, name) = (clipped(tensor), clipped(name));
-            return Err(malformed(format!("`weight_map.{tensor}` is {name:?}")));
+        let is_name = Path::new(name).file_name().is_some_and(|file| file == name.as_str());
+        let shown_name = shown(name, LONGEST_NAME);
+        if !is_name || shown_name != *name {
+            let tensor = shown(tensor, LONGEST_NAME);
+            return Err(malformed(format!("`weight_map.{tensor}` is \"{shown_name}\"")));
         }
         if leads_out(directory, &path) {
-            return Err(malformed(format!("{name:?} is a link that leads out of the directory")));
+            return Err(malformed(format!("\"{name}\" is a link that leads out of the directory")));
         }
         paths.push(path);
     }
     Ok(paths)
-}
-
-fn clipped(text: &str) -> String {
-    text.chars().take(120).collect()
 }
 
 /// Returns true if links lead `path` out of `directory`. The download cache of Hugging Face keeps its files in a folder
@@ -155,6 +163,28 @@ mod tests {
     use super::*;
 
     const SAMPLE: &str = r#"{"metadata":{"total_size":8},"weight_map":{"a":"model-1.safetensors","b":"model-2.safetensors"}}"#;
+
+    /// A million names were looked up one by one for minutes.
+    #[test]
+    fn an_index_of_too_many_files_is_refused_at_once() {
+        let map =
+            (0..5000).map(|number| format!("\"t{number}\":\"f{number}\"")).collect::<Vec<_>>();
+        let folder = folder(&[(INDEX, &format!("{{\"weight_map\":{{{}}}}}", map.join(",")))]);
+        let error = WeightFiles::open(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("5000 files, more than 4096"), "{error}");
+    }
+
+    /// A line feed in a name began a line of the error, which then said what a stranger wanted.
+    #[test]
+    fn names_of_files_are_plain_and_short() {
+        let long = "x".repeat(LONGEST_NAME + 1);
+        for (name, expected) in [("a\\nerror: b", "is \"a\\nerror: b\","), (&long, "…\",")] {
+            let index = format!("{{\"weight_map\":{{\"t\":\"{name}\"}}}}");
+            let folder = folder(&[(INDEX, &index)]);
+            let error = WeightFiles::open(folder.path()).unwrap_err().to_string();
+            assert!(error.contains(expected) && error.lines().count() == 1, "{error}");
+        }
+    }
 
     proptest! {
         #[test]

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use messages::plain_words;
+use messages::{plain_words, shown};
 use safetensors::Dtype;
 use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -19,6 +19,9 @@ const LONGEST_HEADER_BYTES: u64 = 32 << 20;
 
 /// Most dimensions accepted: more than any weight has. A longer shape would fill the screen.
 const MOST_DIMENSIONS: usize = 16;
+
+/// Longest name of a tensor or file within a message, in characters.
+pub(crate) const LONGEST_NAME: usize = 120;
 
 /// Dtype, shape and byte range of a tensor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,7 +71,7 @@ pub(super) fn read_entries(
     match last_end(&entries) {
         Some((tensor, _)) if end > length => Err(TensorFileError::Truncated {
             path: path.to_owned(),
-            tensor: shown(tensor),
+            tensor: shown(tensor, LONGEST_NAME),
             expected: end,
             found: length,
         }),
@@ -89,7 +92,7 @@ fn first_fault(entries: &BTreeMap<String, Entry>) -> Option<(String, String)> {
     by_place.sort_by_key(|(_, entry)| (entry.first, entry.end));
     let mut next = 0;
     for (name, Entry { dtype, shape, first, end }) in by_place {
-        let name = shown(name);
+        let name = shown(name, LONGEST_NAME);
         if *first != next {
             let problem = format!("tensor `{name}` begins at byte {first} of the data");
             return Some((problem, format!("{next}: tensors neither overlap nor leave gaps")));
@@ -111,16 +114,6 @@ fn first_fault(entries: &BTreeMap<String, Entry>) -> Option<(String, String)> {
         next = *end;
     }
     None
-}
-
-/// Shortens and escapes a name for an error message: hostile ones contain line feeds, or megabytes.
-pub(super) fn shown(name: &str) -> String {
-    const LONGEST: usize = 120;
-    let mut shown: String = name.chars().take(LONGEST).flat_map(char::escape_debug).collect();
-    if name.chars().nth(LONGEST).is_some() {
-        shown.push('…');
-    }
-    shown
 }
 
 /// The tensors of a header; other entries are skipped.
@@ -155,15 +148,16 @@ impl<'de> Visitor<'de> for HeaderVisitor {
                 map.next_value::<IgnoredAny>()?;
                 continue;
             }
-            let Written { dtype, shape, data_offsets: [first, end] } = map
-                .next_value()
-                .map_err(|error| A::Error::custom(format!("tensor `{}`: {error}", shown(&name))))?;
+            let Written { dtype, shape, data_offsets: [first, end] } =
+                map.next_value().map_err(|error| {
+                    A::Error::custom(format!("tensor `{}`: {error}", shown(&name, LONGEST_NAME)))
+                })?;
             match entries.entry(name) {
                 btree_map::Entry::Vacant(place) => {
                     place.insert(Entry { dtype, shape, first, end });
                 }
                 btree_map::Entry::Occupied(place) => {
-                    let name = shown(place.key());
+                    let name = shown(place.key(), LONGEST_NAME);
                     return Err(A::Error::custom(format!("tensor `{name}` stands there twice")));
                 }
             }

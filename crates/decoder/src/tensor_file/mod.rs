@@ -17,6 +17,7 @@ use safetensors::Dtype;
 use tch::{Kind, Tensor};
 
 pub use error::TensorFileError;
+pub(crate) use header::LONGEST_NAME;
 use header::{Entry, read_entries};
 pub use write::write_tensors;
 pub(crate) use write::{at, byte_count, write_json};

@@ -128,6 +128,25 @@ fn arrays_counts_and_the_header_are_bounded() {
     );
 }
 
+/// A stranger's names and values stay within the one line of an error, and do not fill the screen.
+#[test]
+fn names_and_values_are_shown_on_one_line() {
+    let hostile = "x\nerror: y\u{1b}[31m";
+    let long = "z".repeat(100_000);
+    for text in [hostile, &long] {
+        let mut model = tiny_model("llama");
+        model.set("general.architecture", string(text));
+        let architecture = import_bytes(&model.bytes()).unwrap_err();
+        let mut model = tiny_model("llama");
+        model.set(text, typed(99, &[]));
+        let key = import_bytes(&model.bytes()).unwrap_err();
+        for message in [architecture, key] {
+            assert!(message.contains(&text[..1]), "{message}");
+            assert!(message.len() < 1000 && !message.contains(char::is_control), "{message}");
+        }
+    }
+}
+
 #[test]
 fn a_named_pipe_is_refused_at_once() {
     let home = tempfile::tempdir().unwrap();

@@ -161,6 +161,31 @@ fn hostile_templates_are_refused_in_bounded_time() {
     }
 }
 
+/// The library divides by the number of values of a cycle.
+#[test]
+fn a_template_on_which_the_library_panics_is_an_error() {
+    let folder =
+        folder(&[("chat_template.jinja", "{% for i in [1] %}{{ loop.cycle() }}{% endfor %}")]);
+    let template = ChatTemplate::load(folder.path()).unwrap().unwrap();
+    assert_eq!(
+        message(template.render(&[], true), folder.path()),
+        "DIR/chat_template.jinja: chat template: the template's library has failed, expected another template"
+    );
+}
+
+/// A message of four megabytes filled the terminal, and one with a line feed began a line of its own.
+#[test]
+fn a_template_s_message_is_short_and_one_line() {
+    let long = "{% set n = namespace(s='x') %}{% for i in range(20) %}{% set n.s = n.s ~ n.s %}{% endfor %}\
+        {{ raise_exception(n.s) }}";
+    for source in [long, "{{ raise_exception('\nerror: \u{1b}[31m') }}"] {
+        let folder = folder(&[("chat_template.jinja", source)]);
+        let template = ChatTemplate::load(folder.path()).unwrap().unwrap();
+        let text = message(template.render(&[], true), folder.path());
+        assert!(text.len() < 1000 && !text.contains(char::is_control), "{text}");
+    }
+}
+
 /// The nesting that is allowed fits the stack of a thread.
 #[test]
 fn the_longest_tags_are_read_and_rendered() {

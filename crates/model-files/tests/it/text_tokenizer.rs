@@ -1,4 +1,5 @@
 use model_files::text_tokenizer::TextTokenizer;
+use serde_json::{Value, json};
 use workspace_tests::files::{folder, message};
 
 use crate::data;
@@ -150,7 +151,70 @@ fn a_normaliser_that_grows_texts_without_bound_is_refused() {
     assert_eq!(tokenizer.encode("ab").unwrap(), [97, 97, 97, 97, 97, 97, 97, 97, 98]);
     let long = "b".repeat((64 << 20) + 1);
     let error = tokenizer.encode(&long).unwrap_err().to_string();
-    assert!(error.contains("the normaliser may make 8 times as long"), "{error}");
+    assert!(error.contains("normaliser and pre-tokenizer may make 24 times as long"), "{error}");
+}
+
+/// Byte-level steps double what is no ASCII each time; a hundred thousand of them took 8.5 GB for nine characters.
+#[test]
+fn a_pre_tokenizer_that_grows_texts_without_bound_is_refused() {
+    let steps = vec![
+        json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false, "use_regex": false});
+        40
+    ];
+    let bomb = tiny_with(|tokenizer| {
+        tokenizer["pre_tokenizer"] = json!({"type": "Sequence", "pretokenizers": steps});
+    });
+    let error = message(TextTokenizer::load(bomb.path()), bomb.path());
+    assert!(error.starts_with("DIR/tokenizer.json: its pre-tokenizer may make a text "), "{error}");
+}
+
+/// Eight tokens became 2.5 GB, and more with each step.
+#[test]
+fn a_decoder_that_grows_texts_without_bound_is_refused() {
+    let doubling = |steps: usize| {
+        let step = json!({"type": "Replace", "pattern": {"Regex": "(?s)."}, "content": "x"});
+        let steps = vec![step; steps];
+        tiny_with(|tokenizer| tokenizer["decoder"] = json!({"type": "Sequence", "decoders": steps}))
+    };
+    let bomb = doubling(40);
+    assert_eq!(
+        message(TextTokenizer::load(bomb.path()), bomb.path()),
+        "DIR/tokenizer.json: its decoder may make a text 1099511627776 times as long, expected at most 4096"
+    );
+    let tokenizer = TextTokenizer::load(doubling(12).path()).unwrap();
+    assert_eq!(tokenizer.decode(&[97, 98]).unwrap(), "xx");
+    // Tokens have one character here, of one byte or two.
+    assert_eq!(tokenizer.decode(&vec![97; 16 << 10]).unwrap().len(), 16 << 10);
+    let error = tokenizer.decode(&vec![97; (16 << 10) + 1]).unwrap_err().to_string();
+    assert!(
+        error.contains("they have 16385 bytes, which the decoder may make 4096 times"),
+        "{error}"
+    );
+}
+
+/// A token of 60 MB took a minute and 1.5 GB to be loaded, and its length each time that it was sampled.
+#[test]
+fn tokens_of_any_length_are_refused() {
+    let long = "x".repeat((16 << 10) + 1);
+    let bomb = tiny_with(|tokenizer| {
+        tokenizer["model"]["vocab"][long.as_str()] = json!(256);
+    });
+    let expected = "DIR/tokenizer.json: a token has 16385 bytes, expected at most 16384";
+    assert_eq!(message(TextTokenizer::load(bomb.path()), bomb.path()), expected);
+    let added = json!({"id": 256, "content": "x".repeat(2 << 20), "single_word": false, "lstrip": false,
+        "rstrip": false, "normalized": false, "special": true});
+    let bomb = tiny_with(|tokenizer| tokenizer["added_tokens"] = json!([added]));
+    let expected =
+        "DIR/tokenizer.json: its added tokens have 2097152 bytes, expected at most 1048576";
+    assert_eq!(message(TextTokenizer::load(bomb.path()), bomb.path()), expected);
+}
+
+/// Returns a model folder with the small tokenizer after a change.
+fn tiny_with(change: impl FnOnce(&mut Value)) -> tempfile::TempDir {
+    let text = std::fs::read_to_string(data("tiny_qwen2/tokenizer.json")).expect("it is there");
+    let mut json: Value = serde_json::from_str(&text).expect("JSON");
+    change(&mut json);
+    folder(&[("tokenizer.json", &json.to_string())])
 }
 
 /// A pattern that matches nothing made the library panic at the end of a text.
@@ -158,7 +222,7 @@ fn a_normaliser_that_grows_texts_without_bound_is_refused() {
 fn a_pattern_that_matches_nothing_is_an_error() {
     let text = std::fs::read_to_string(data("tiny_qwen2/tokenizer.json")).unwrap();
     for pattern in [serde_json::json!({"String": ""}), serde_json::json!({"Regex": "x?"})] {
-        let mut json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let mut json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
         json["normalizer"] =
             serde_json::json!({"type": "Replace", "pattern": pattern, "content": "y"});
         let folder = folder(&[("tokenizer.json", &json.to_string())]);

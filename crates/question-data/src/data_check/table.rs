@@ -2,16 +2,22 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use messages::shown;
+
 use super::phrases::PhrasePlace;
 use super::report::{DataReport, RowFinding};
 use super::row_list::{equal, some};
+use crate::dataset::LONGEST_PROBLEM;
+
+/// Longest answer that is printed, in characters.
+const LONGEST_ANSWER: usize = 90;
 
 /// Most examples of one finding that are printed; `--json` holds all of them.
 const SHOWN: usize = 5;
 
 impl Display for DataReport {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        writeln!(out, "{} ({})", self.file, self.layout)?;
+        writeln!(out, "{} ({})", self.file, shown(&self.layout, LONGEST_PROBLEM))?;
         line(out, "rows", self.rows, format!("{} are questions", self.questions))?;
         findings(out, "unusable rows", &self.unusable)?;
         findings(out, "unreadable answers", &self.unreadable_answers)?;
@@ -27,8 +33,9 @@ impl Display for DataReport {
         line(out, "conflicting answers", self.conflicts.len(), "")?;
         for conflict in self.conflicts.iter().take(SHOWN) {
             let answers = conflict.rows.iter().zip(&conflict.answers);
-            let answers: Vec<String> =
-                answers.map(|(row, answer)| format!("{row}: {answer}")).collect();
+            let answers: Vec<String> = answers
+                .map(|(row, answer)| format!("{row}: {}", shown(answer, LONGEST_ANSWER)))
+                .collect();
             writeln!(out, "{:32}rows {}", "", answers.join(", "))?;
         }
         let rows = match self.broken_escapes.as_slice() {
@@ -118,7 +125,8 @@ fn line(out: &mut Formatter<'_>, name: &str, count: usize, text: impl Display) -
 fn findings(out: &mut Formatter<'_>, name: &str, findings: &[RowFinding]) -> fmt::Result {
     line(out, name, findings.len(), "")?;
     for finding in findings.iter().take(SHOWN) {
-        writeln!(out, "{:32}row {}: {}", "", finding.row, finding.problem)?;
+        let problem = shown(&finding.problem, LONGEST_PROBLEM);
+        writeln!(out, "{:32}row {}: {problem}", "", finding.row)?;
     }
     Ok(())
 }

@@ -4,10 +4,14 @@ use std::fmt;
 use std::path::PathBuf;
 
 use code_sandbox::UnitTestsError;
+use messages::shown;
 use thiserror::Error;
 
 /// Supported kinds of file, for messages.
 pub const KINDS_OF_FILE: &str = ".jsonl, .jsonl.zst, .json, .csv or .parquet";
+
+/// Longest problem of a row within a message, in characters: it may quote the file.
+pub(crate) const LONGEST_PROBLEM: usize = 1000;
 
 /// Largest number of rows that a message lists.
 const LISTED: usize = 10;
@@ -31,7 +35,7 @@ pub enum DatasetError {
         path: PathBuf,
     },
     /// No column, or no known one, holds the question or the answer.
-    #[error("{}{place}: {problem}", path.display())]
+    #[error("{}{place}: {}", path.display(), shown(problem, LONGEST_PROBLEM))]
     Columns {
         /// The file.
         path: PathBuf,
@@ -160,7 +164,10 @@ pub struct BadRow {
 }
 
 fn list_bad_rows(path: &std::path::Path, rows: &[BadRow], of: usize) -> String {
-    let one = |row: &BadRow| format!("{}{}: {}", path.display(), row.place, row.problem);
+    let one = |row: &BadRow| {
+        let problem = shown(&row.problem.to_string(), LONGEST_PROBLEM);
+        format!("{}{}: {problem}", path.display(), row.place)
+    };
     if let [row] = rows {
         return one(row);
     }

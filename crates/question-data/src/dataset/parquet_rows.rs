@@ -9,10 +9,12 @@ use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::FileReader;
 use parquet::file::serialized_reader::SerializedFileReader;
 use parquet::record::Field;
+use parquet::record::reader::RowIter;
 use serde_json::{Number, Value};
 use whole_file::LONGEST_LINE_BYTES;
 
 use super::packed_size::UnpackedBytes;
+use super::parquet_pages::CheckedFile;
 use super::row::{Row, Rows, read_error};
 use super::{DatasetError, RowPlace};
 
@@ -25,7 +27,7 @@ pub(super) fn parquet_rows(path: &Path, file: File) -> Result<Rows, DatasetError
     let mut unpacked = UnpackedBytes::of(packed_bytes);
     let reader = guarded(|| SerializedFileReader::new(file)).map_err(&failed)?;
     check_columns(&reader, packed_bytes).map_err(&failed)?;
-    let mut rows = reader.into_iter();
+    let mut rows = RowIter::from_file_into(Box::new(CheckedFile(reader)));
     let mut index = 0;
     let mut broken = false;
     Ok(Box::new(std::iter::from_fn(move || {

@@ -131,6 +131,18 @@ fn the_table_says_it_all() {
     insta::assert_snapshot!(check(&defects(), Some(&held_out)).to_string());
 }
 
+/// Answers and names of columns are a stranger's: they commanded the terminal.
+#[test]
+fn the_table_commands_no_terminal() {
+    let hostile = "\u{1b}]0;x\u{7}\nerror: 2\r";
+    let row = |answer: &str| json!({"problem": "What?", "answer": answer, hostile: 1}).to_string();
+    let no_answer = json!({"problem": "Why?", hostile: 1}).to_string();
+    let table = check(&[row(hostile), row("2"), no_answer], None).to_string();
+    assert!(table.contains("rows 1: \\u{1b}]0;x\\u{7}\\nerror: 2\\r, 2: 2"), "{table}");
+    assert!(!table.contains(|c: char| c.is_control() && c != '\n'), "{table}");
+    assert!(!table.contains("\nerror"), "{table}");
+}
+
 #[test]
 fn questions_of_the_evaluation_set_are_recognised_by_text_and_by_long_runs() {
     let row = |problem: &str| json!({"problem": problem, "answer": "1"}).to_string();

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use parquet::basic::{Compression, ZstdLevel};
+use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::data_type::{ByteArray, ByteArrayType};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
@@ -30,6 +30,22 @@ fn devices_and_pipes_are_refused_before_they_are_opened() {
         let pipe = folder.path().join(format!("pipe.{ending}"));
         assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         assert_eq!(refused(&pipe), format!("DIR/pipe.{ending}: cannot read: not a file"));
+    }
+}
+
+/// A name of a column began a line of the error.
+#[test]
+fn names_of_columns_stay_in_the_line_of_the_error() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in [
+        ("set.csv", "\"x\nerror: y\u{1b}[31m\",b\n1,2\n"),
+        ("set.jsonl", "{\"x\\nerror: y\": 1}\n"),
+        ("rows.jsonl", "{\"problem\": \"q\", \"answer\": \"1\"}\n{\"x\\nerror: y\": 1}\n"),
+    ] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        let error = refused(&path);
+        assert!(error.contains("x\\nerror: y") && !error.contains("\nerror"), "{error}");
     }
 }
 
@@ -64,13 +80,17 @@ fn packed_text_is_unpacked_as_it_is_read_and_up_to_a_bound() {
 
 /// A table of two columns of text, every value of `bytes` bytes.
 fn table(path: &Path, rows: usize, bytes: usize) {
-    let schema = parse_message_type(
-        "message schema { REQUIRED BYTE_ARRAY problem (UTF8); REQUIRED BYTE_ARRAY answer (UTF8); }",
-    );
     let properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_dictionary_page_size_limit(1 << 30)
         .build();
+    table_with(path, properties, rows, bytes);
+}
+
+fn table_with(path: &Path, properties: WriterProperties, rows: usize, bytes: usize) {
+    let schema = parse_message_type(
+        "message schema { REQUIRED BYTE_ARRAY problem (UTF8); REQUIRED BYTE_ARRAY answer (UTF8); }",
+    );
     let file = std::fs::File::create(path).expect("a table is written");
     let mut writer = SerializedFileWriter::new(
         file,
@@ -91,6 +111,38 @@ fn table(path: &Path, rows: usize, bytes: usize) {
     }
     group.close().expect("a table is written");
     writer.close().expect("a table is written");
+}
+
+/// The `parquet` crate reserved memory by a count in the page, whose product was 2^58 bytes: an abort, which no error can be made of.
+#[test]
+fn a_page_may_not_name_more_values_than_it_holds() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("set.parquet");
+    for encoding in [Encoding::DELTA_LENGTH_BYTE_ARRAY, Encoding::DELTA_BYTE_ARRAY] {
+        let properties = WriterProperties::builder()
+            .set_dictionary_enabled(false)
+            .set_encoding(encoding)
+            .build();
+        table_with(&path, properties, 200, 1);
+        assert_eq!(read_questions(&QuestionFile::new(&path)).unwrap().questions.len(), 200);
+        let mut bytes = std::fs::read(&path).unwrap();
+        // Differences in blocks of 128 numbers and four parts; 200 numbers.
+        let header = [0x80, 1, 4, 0xc8, 1];
+        let places = bytes.windows(header.len()).enumerate();
+        let places: Vec<usize> =
+            places.filter(|(_, window)| *window == header).map(|(place, _)| place + 3).collect();
+        assert!(places.len() >= 2, "{encoding}: {places:?}");
+        for place in places {
+            let before = bytes.splice(place..place + 2, [0xff, 0x7f]).collect::<Vec<_>>();
+            std::fs::write(&path, &bytes).unwrap();
+            let error = refused(&path);
+            assert!(
+                error.contains("damaged page: 16383 values, more than a page holds"),
+                "{error}"
+            );
+            bytes.splice(place..place + 2, before);
+        }
+    }
 }
 
 /// A dictionary of one value holds it once for all rows.

@@ -74,6 +74,8 @@ fn what_cannot_be_fitted_ends_with_2_and_says_why() {
         ("entropy,reward\n1,0.5\n1,0.6\n", &[], "error: no fit: entropy is 1 at all 2 points"),
         ("H,reward\n1,0.5\n", &[], "run.csv: line 1: no column `entropy`; expected it among: H, "),
         ("entropy,reward\n1,0.5\n2,0.6\n", &["--prefix", "2"], "prefix 2; expected a share"),
+        // Names of columns command no terminal.
+        ("\u{1b}[31mH,reward\n1,0.5\n", &[], "expected it among: ·[31mH, "),
     ] {
         std::fs::write(&file, text).unwrap();
         let output = fit_law(&file, arguments);

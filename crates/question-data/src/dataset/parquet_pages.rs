@@ -1,0 +1,214 @@
+//! Pages of a parquet table whose counts are checked before the `parquet` crate reserves memory by them.
+
+use parquet::basic::{Encoding, Type};
+use parquet::column::page::{Page, PageMetadata, PageReader};
+use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
+use parquet::file::reader::{FileReader, RowGroupReader};
+use parquet::record::reader::RowIter;
+use parquet::schema::types::{ColumnDescPtr, Type as SchemaType};
+
+/// A table with checked pages.
+pub(super) struct CheckedFile<F>(pub(super) F);
+
+struct CheckedGroup<'a>(Box<dyn RowGroupReader + 'a>);
+
+struct CheckedPages {
+    pages: Box<dyn PageReader>,
+    column: ColumnDescPtr,
+}
+
+impl<F: FileReader> FileReader for CheckedFile<F> {
+    fn metadata(&self) -> &ParquetMetaData {
+        self.0.metadata()
+    }
+
+    fn num_row_groups(&self) -> usize {
+        self.0.num_row_groups()
+    }
+
+    fn get_row_group(&self, index: usize) -> Result<Box<dyn RowGroupReader + '_>> {
+        Ok(Box::new(CheckedGroup(self.0.get_row_group(index)?)))
+    }
+
+    fn get_row_iter(&self, projection: Option<SchemaType>) -> Result<RowIter<'_>> {
+        RowIter::from_file(projection, self)
+    }
+}
+
+impl RowGroupReader for CheckedGroup<'_> {
+    fn metadata(&self) -> &RowGroupMetaData {
+        self.0.metadata()
+    }
+
+    fn num_columns(&self) -> usize {
+        self.0.num_columns()
+    }
+
+    fn get_column_page_reader(&self, index: usize) -> Result<Box<dyn PageReader>> {
+        let column = self.metadata().schema_descr().column(index);
+        Ok(Box::new(CheckedPages { pages: self.0.get_column_page_reader(index)?, column }))
+    }
+
+    fn get_column_bloom_filter(&self, index: usize) -> Option<&parquet::bloom_filter::Sbbf> {
+        self.0.get_column_bloom_filter(index)
+    }
+
+    fn get_row_iter(&self, projection: Option<SchemaType>) -> Result<RowIter<'_>> {
+        RowIter::from_row_group(projection, self)
+    }
+}
+
+impl Iterator for CheckedPages {
+    type Item = Result<Page>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.get_next_page().transpose()
+    }
+}
+
+impl PageReader for CheckedPages {
+    fn get_next_page(&mut self) -> Result<Option<Page>> {
+        let page = self.pages.get_next_page()?;
+        if let Some(page) = &page {
+            let levels = (self.column.max_rep_level(), self.column.max_def_level());
+            check(page, levels, self.column.physical_type())?;
+        }
+        Ok(page)
+    }
+
+    fn peek_next_page(&mut self) -> Result<Option<PageMetadata>> {
+        self.pages.peek_next_page()
+    }
+
+    fn skip_next_page(&mut self) -> Result<()> {
+        self.pages.skip_next_page()
+    }
+}
+
+/// Refuses a page that names more values than it can hold.
+fn check(page: &Page, levels: (i16, i16), kind: Type) -> Result<()> {
+    let values = u64::from(page.num_values());
+    if let Page::DictionaryPage { buf, .. } = page {
+        // Each value takes a byte at least, and a text the four of its length.
+        let shortest = if kind == Type::BYTE_ARRAY { 4 } else { 1 };
+        return if values.saturating_mul(shortest) > buf.len() as u64 {
+            Err(beyond(values, "the dictionary holds"))
+        } else {
+            Ok(())
+        };
+    }
+    let texts = match page.encoding() {
+        Encoding::DELTA_LENGTH_BYTE_ARRAY => false,
+        Encoding::DELTA_BYTE_ARRAY => true,
+        _ => return Ok(()),
+    };
+    let mut bytes = values_of(page, levels)?;
+    // Lengths of common beginnings come first, then those of the rest.
+    if texts {
+        bytes = after_numbers(bytes, values)?;
+    }
+    after_numbers(bytes, values).map(|_| ())
+}
+
+/// Returns the bytes of a data page after its levels.
+fn values_of(page: &Page, (repetition, definition): (i16, i16)) -> Result<&[u8]> {
+    match page {
+        Page::DataPageV2 { buf, rep_levels_byte_len, def_levels_byte_len, .. } => {
+            let levels = u64::from(*rep_levels_byte_len) + u64::from(*def_levels_byte_len);
+            usize::try_from(levels).ok().and_then(|levels| buf.get(levels..)).ok_or_else(short)
+        }
+        Page::DataPage { buf, num_values, rep_level_encoding, def_level_encoding, .. } => {
+            let levels = [(repetition, *rep_level_encoding), (definition, *def_level_encoding)];
+            levels.iter().filter(|(most, _)| *most > 0).try_fold(&buf[..], |bytes, level| {
+                let (most, encoding) = *level;
+                let length = if encoding == Encoding::RLE {
+                    let length = bytes.first_chunk().copied().map(u32::from_le_bytes);
+                    u64::from(length.ok_or_else(short)?) + 4
+                } else {
+                    let bits = u64::from(i16::BITS - most.leading_zeros());
+                    (u64::from(*num_values) * bits).div_ceil(8)
+                };
+                usize::try_from(length)
+                    .ok()
+                    .and_then(|length| bytes.get(length..))
+                    .ok_or_else(short)
+            })
+        }
+        Page::DictionaryPage { buf, .. } => Ok(buf),
+    }
+}
+
+/// Returns the bytes after a list of numbers as differences, which may hold `most`.
+///
+/// Source: *Apache Parquet: Encodings*, delta encoding.
+fn after_numbers(bytes: &[u8], most: u64) -> Result<&[u8]> {
+    let mut rest = bytes;
+    let block = number(&mut rest)?;
+    let parts = number(&mut rest)?;
+    let count = number(&mut rest)?;
+    let _first = number(&mut rest)?;
+    if count > most {
+        return Err(beyond(count, "a page holds"));
+    }
+    let of_part = block.checked_div(parts).filter(|&count| count > 0).ok_or_else(short)?;
+    let mut left = count.saturating_sub(1);
+    while left > 0 {
+        let _least = number(&mut rest)?;
+        let parts = usize::try_from(parts).map_err(|_| short())?;
+        let (widths, after) = rest.split_at_checked(parts).ok_or_else(short)?;
+        rest = after;
+        for width in widths {
+            if left == 0 {
+                break;
+            }
+            let length = u64::from(*width).checked_mul(of_part).ok_or_else(short)? / 8;
+            let length = usize::try_from(length).map_err(|_| short())?;
+            rest = rest.get(length..).ok_or_else(short)?;
+            left = left.saturating_sub(of_part);
+        }
+    }
+    Ok(rest)
+}
+
+/// Takes a number of seven bits a byte, the lowest first.
+fn number(bytes: &mut &[u8]) -> Result<u64> {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let (byte, rest) = bytes.split_first().ok_or_else(short)?;
+        *bytes = rest;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Ok(number);
+        }
+    }
+    Err(short())
+}
+
+fn short() -> ParquetError {
+    ParquetError::General("damaged page: it ends before its values".to_owned())
+}
+
+fn beyond(count: u64, place: &str) -> ParquetError {
+    ParquetError::General(format!("damaged page: {count} values, more than {place}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The lists are those of the specification: 1 to 5, and 7, 5, 3, 1, 2, 3, 4, 5, in one block of four parts of 32.
+    #[test]
+    fn a_list_of_differences_ends_after_its_last_part() {
+        let equal = [128, 1, 4, 5, 2, 2, 0, 0, 0, 0, 99];
+        assert_eq!(after_numbers(&equal, 5).unwrap(), [99]);
+        assert!(after_numbers(&equal, 4).is_err());
+        let mut varied = vec![128, 1, 4, 8, 14, 3, 2, 0, 0, 0];
+        varied.extend([0; 8]);
+        varied.push(99);
+        assert_eq!(after_numbers(&varied, 8).unwrap(), [99]);
+        assert!(after_numbers(&varied[..17], 8).is_err());
+        assert!(after_numbers(&[128, 1, 0, 5, 2], 5).is_err());
+        assert!(after_numbers(&[0xff; 20], 5).is_err());
+    }
+}
