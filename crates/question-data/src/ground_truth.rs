@@ -398,7 +398,9 @@ mod tests {
             assert!(matches!(truth.verify_answer(wrong), Verdict::Wrong { .. }), "{wrong}");
         }
         let letters = read(RewardKind::MultipleChoice, r#"["B", "(d)"]"#);
-        assert!(letters.verify("so \\boxed{D}").is_right() && !letters.verify_answer("C").is_right());
+        assert!(
+            letters.verify("so \\boxed{D}").is_right() && !letters.verify_answer("C").is_right()
+        );
         // An interval is no list of texts; one bad answer of several is an error.
         assert!(read(RewardKind::Math, "[1, 2]").verify_answer("1 \\le x \\le 2").is_right());
         assert!(RewardKind::Math.check(r#"["1/2", "\\oint_C x"]"#).is_err());
