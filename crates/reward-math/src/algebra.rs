@@ -7,11 +7,10 @@
 //! exponents in `[0, 1)` are linearly independent over the rationals (Besicovitch 1940). Identities between values of
 //! functions are not known here: enclosures decide them.
 
-use dashu::Rational;
 use dashu::base::BitTest;
+use dashu::{Natural, Rational};
 
 mod arithmetic;
-mod atom;
 mod fraction;
 mod function;
 mod polynomial;
@@ -20,7 +19,6 @@ mod root;
 
 use std::collections::BTreeMap;
 
-pub(crate) use atom::Atom;
 pub(crate) use fraction::Fraction;
 pub(crate) use polynomial::{Monomial, Polynomial, content};
 
@@ -29,6 +27,19 @@ use crate::verdict::ParseError;
 
 /// Largest size of an integer, in bits.
 const MAX_BITS: u64 = 1 << 15;
+
+/// An indeterminate, with the rule by which its powers reduce.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Atom {
+    /// A prime, or a factor without small divisors; exponents reduce into `[0, 1)`.
+    Prime(Natural),
+    /// `i`, with `i² = -1`.
+    Imaginary,
+    /// A variable or a transcendental constant; exponents are free.
+    Symbol(String),
+    /// A function value, a root of a sum or a symbolic power.
+    Function(String, Vec<Fraction>),
+}
 
 /// Atoms of one comparison, and the fuel that is left.
 pub(crate) struct Algebra {

@@ -4,12 +4,16 @@ use std::borrow::Cow;
 
 use crate::gold::Gold;
 use crate::options::Options;
+use crate::table::quoted_pair;
 use crate::verdict::{ParseError, Rung, Side, Verdict};
 
 /// Units that the recipe deletes, one a line, with or without a plural "s".
 ///
 /// A full stop in them stands for any character, as in the recipe's patterns.
 const UNITS: &str = include_str!("recipe_units.txt");
+
+/// Spellings that the recipe replaces, each with its replacement.
+const REWRITES: &str = include_str!("recipe_rewrites.txt");
 
 /// The verdict of the recipe's grader on a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +71,6 @@ fn boxed(text: &str) -> Option<&str> {
 }
 
 /// Normalises a string (after Hendrycks et al.) by the steps of the recipe.
-#[expect(clippy::too_many_lines, reason = "the steps of the published function, in its order")]
 fn normalised(text: &str) -> String {
     let mut text = text.trim().to_owned();
     if let Some(inner) = text.strip_prefix("\\text{").and_then(|rest| rest.strip_suffix('}'))
@@ -75,20 +78,8 @@ fn normalised(text: &str) -> String {
     {
         text = inner.trim().to_string();
     }
-    for (from, to) in [
-        ("\n", ""),
-        ("\\!", ""),
-        ("\\\\", "\\"),
-        ("{array}", "{pmatrix}"),
-        ("{bmatrix}", "{pmatrix}"),
-        ("tfrac", "frac"),
-        ("dfrac", "frac"),
-        ("\\neq", "\\ne"),
-        ("\\leq", "\\le"),
-        ("\\geq", "\\ge"),
-        ("\\left", ""),
-        ("\\right", ""),
-    ] {
+    text = text.replace('\n', "");
+    for (from, to) in REWRITES.lines().filter_map(quoted_pair) {
         text = text.replace(from, to);
     }
     if text.ends_with('}')

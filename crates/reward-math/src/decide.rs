@@ -7,7 +7,6 @@ mod collections;
 mod difference;
 mod inequality;
 mod member;
-mod piecewise;
 mod region;
 mod values;
 

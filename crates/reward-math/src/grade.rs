@@ -114,6 +114,61 @@ impl Default for Grading {
     }
 }
 
+/// Reads response and first ground truth of each row, as [`grade`] does.
+///
+/// # Errors
+///
+/// [`GradeError`] if reading fails, or at the first bad line.
+pub fn read_pairs(
+    mut input: impl BufRead,
+    grading: &Grading,
+) -> Result<Vec<(String, String)>, GradeError> {
+    let mut pairs = Vec::new();
+    let mut row = Vec::new();
+    for line in 1.. {
+        row.clear();
+        let read = input.read_until(b'\n', &mut row);
+        if read.map_err(|source| GradeError::Io { line, source })? == 0 {
+            break;
+        }
+        let Some(fields) = fields_of(&row, line)? else { continue };
+        let response = text(&fields, &grading.response_key, line)?;
+        let (field, ground_truths) = gold_of(&fields, line, grading)?;
+        let first = ground_truths.into_iter().next();
+        pairs.push((response, first.ok_or_else(|| wrong_type(field, line, "an empty array"))?));
+    }
+    Ok(pairs)
+}
+
+/// Returns the fields of a line; `None` if it is blank.
+fn fields_of(row: &[u8], line: usize) -> Result<Option<Map<String, Value>>, GradeError> {
+    if row.trim_ascii().is_empty() {
+        return Ok(None);
+    }
+    serde_json::from_slice(without_mark(row, line))
+        .map(Some)
+        .map_err(|complaint| GradeError::Json { line, complaint })
+}
+
+/// Some programs begin a file with a byte-order mark.
+fn without_mark(row: &[u8], line: usize) -> &[u8] {
+    if line == 1 { row.strip_prefix(b"\xef\xbb\xbf").unwrap_or(row) } else { row }
+}
+
+/// Returns the name of the field of the ground truth, and its values.
+fn gold_of<'a>(
+    fields: &Map<String, Value>,
+    line: usize,
+    grading: &'a Grading,
+) -> Result<(&'a str, Vec<String>), GradeError> {
+    let field = match &grading.answer_key {
+        Some(key) => key,
+        None if fields.contains_key("ground_truth") => "ground_truth",
+        None => "answer",
+    };
+    Ok((field, ground_truths(fields, field, line)?))
+}
+
 /// Number of rows graded in parallel; memory holds no more.
 const ROWS_AT_ONCE: usize = 2048;
 
@@ -193,15 +248,9 @@ type Graded = (String, Verdict);
 
 /// Grades one line; `None` if it is blank.
 fn grade_line(row: &[u8], line: usize, grading: &Grading) -> Result<Option<Graded>, GradeError> {
-    if row.trim_ascii().is_empty() {
-        return Ok(None);
-    }
-    // Some programs begin a file with a byte-order mark.
-    let row = if line == 1 { row.strip_prefix(b"\xef\xbb\xbf").unwrap_or(row) } else { row };
-    let fields =
-        serde_json::from_slice(row).map_err(|complaint| GradeError::Json { line, complaint })?;
+    let Some(fields) = fields_of(row, line)? else { return Ok(None) };
     let (added, verdict) = grade_row(&fields, line, grading)?;
-    Ok(Some((with_fields(row, fields, added), verdict)))
+    Ok(Some((with_fields(without_mark(row, line), fields, added), verdict)))
 }
 
 /// Returns the row in its own order with fields added at its end; fields of the same names are replaced.
@@ -234,12 +283,7 @@ fn grade_row(
     grading: &Grading,
 ) -> Result<Added, GradeError> {
     let response = text(fields, &grading.response_key, line)?;
-    let gold_field = match &grading.answer_key {
-        Some(key) => key,
-        None if fields.contains_key("ground_truth") => "ground_truth",
-        None => "answer",
-    };
-    let ground_truths = ground_truths(fields, gold_field, line)?;
+    let (gold_field, ground_truths) = gold_of(fields, line, grading)?;
     let question = match &grading.question_key {
         Some(key) => Some(text(fields, key, line)?),
         None => ["question", "problem", "prompt"]

@@ -12,7 +12,8 @@ use command_pages::{
 };
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use reward_math::{
-    BadRow, Grading, Options, Progress, Reward, explain, explain_answer, grade, time_rows,
+    BadRow, Grading, Options, Progress, Reward, explain, explain_answer, grade, read_pairs,
+    time_rows,
 };
 
 /// Decides whether a model's mathematical answer is right
@@ -271,32 +272,12 @@ fn run_bench(
     repeats: usize,
     out: &mut impl Write,
 ) -> anyhow::Result<ExitCode> {
-    let mut pairs = Vec::new();
-    for (index, line) in rows.open()?.lines().enumerate() {
-        let number = index + 1;
-        let line = line.with_context(|| format!("line {number}"))?;
-        if line.trim().is_empty() {
-            continue;
-        }
-        let row: serde_json::Value =
-            serde_json::from_str(&line).with_context(|| format!("line {number}"))?;
-        let answer = match &rows.answer_key {
-            Some(key) => &row[key],
-            None if row.get("ground_truth").is_some() => &row["ground_truth"],
-            None => &row["answer"],
-        };
-        let text = |value: &serde_json::Value| match value {
-            serde_json::Value::String(text) => Some(text.clone()),
-            serde_json::Value::Number(number) => Some(number.to_string()),
-            _ => None,
-        };
-        let (Some(response), Some(answer)) = (text(&row[&rows.response_key]), text(answer)) else {
-            anyhow::bail!(
-                "line {number}: expected the model's text and the ground truth as strings or numbers"
-            );
-        };
-        pairs.push((response, answer));
-    }
+    let grading = Grading {
+        response_key: rows.response_key.clone(),
+        answer_key: rows.answer_key.clone(),
+        ..Grading::default()
+    };
+    let pairs = read_pairs(rows.open()?, &grading)?;
     let timing = time_rows(&pairs, &mode.options(), repeats);
     let timing = timing.context("no rows to time")?;
     let (worst, position) = timing.worst;

@@ -27,3 +27,8 @@ impl Table {
 pub(crate) fn lists(list: &str, word: &str) -> bool {
     list.split(' ').any(|known| known == word)
 }
+
+/// Returns the two texts in quotation marks of a line.
+pub(crate) fn quoted_pair(line: &str) -> Option<(&str, &str)> {
+    line.strip_prefix('"')?.strip_suffix('"')?.split_once(r#"" ""#)
+}

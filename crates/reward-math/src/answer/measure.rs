@@ -1,10 +1,17 @@
 //! Parser of words, currencies and units beside a value.
 
+use std::sync::LazyLock;
+
 use dashu::Rational;
 
 use crate::parser::{Parser, Result, function_name};
+use crate::table::Table;
 use crate::token::Kind;
 use crate::words::{self, is_conjunction};
+
+/// Signs and codes of currencies.
+static CURRENCIES: LazyLock<Table> =
+    LazyLock::new(|| Table::new(include_str!("currencies.txt"), ' '));
 
 impl Parser {
     /// Parses words up to the end of the item, if it starts with a word.
@@ -42,7 +49,7 @@ impl Parser {
     /// Parses a currency sign or code before the number, or after its sign.
     pub(super) fn currency(&mut self) -> Option<String> {
         if let Some(Kind::Word(word) | Kind::Text(word)) = self.peek()
-            && let Some(name) = currency_code(word)
+            && let Some(name) = CURRENCIES.name(&word.to_lowercase())
         {
             let point = usize::from(self.peek_at(1).is_some_and(|kind| kind.is_symbol('.')));
             if matches!(self.peek_at(1 + point), Some(Kind::Number { .. })) {
@@ -131,8 +138,8 @@ impl Parser {
                     unit.push_str(word);
                 }
                 Some(Kind::Letter(letter)) if unit.ends_with(['/', '*']) => unit.push(*letter),
-                Some(Kind::Symbol(c)) if currency_name(&Kind::Symbol(*c)).is_some() => {
-                    unit.push_str(currency_name(&Kind::Symbol(*c)).unwrap_or_default());
+                Some(sign) if currency_name(sign).is_some() => {
+                    unit.push_str(currency_name(sign).unwrap_or_default());
                 }
                 // `12''` and `5'`
                 Some(Kind::Symbol('\'')) if unit.is_empty() && self.behind_number() => {
@@ -226,24 +233,10 @@ fn is_copula(word: &str) -> bool {
     matches!(word, "is" | "are" | "equals")
 }
 
-fn currency_code(word: &str) -> Option<&'static str> {
-    Some(match word.to_lowercase().as_str() {
-        "usd" => "dollar",
-        "eur" => "euro",
-        "rs" | "inr" => "rupee",
-        "rmb" => "yuan",
-        _ => return None,
-    })
-}
-
+/// Returns the currency of a sign, or of a code before a number.
 fn currency_name(kind: &Kind) -> Option<&'static str> {
     match kind {
-        Kind::Symbol('$') => Some("dollar"),
-        Kind::Symbol('€') => Some("euro"),
-        Kind::Symbol('£') => Some("pound sterling"),
-        Kind::Symbol('¥') => Some("yen"),
-        Kind::Symbol('₹') => Some("rupee"),
-        Kind::Symbol('¢') => Some("cent"),
+        Kind::Symbol(sign) => CURRENCIES.name(sign.encode_utf8(&mut [0; 4])),
         _ => None,
     }
 }

@@ -3,12 +3,11 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
+use crate::table::quoted_pair;
+
 /// Spellings of web pages and of LaTeX, each with a shorter one, in quotation marks.
-static SPELLINGS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
-    let inside =
-        |line: &'static str| line.strip_prefix('"')?.strip_suffix('"')?.split_once(r#"" ""#);
-    include_str!("spellings.txt").lines().filter_map(inside).collect()
-});
+static SPELLINGS: LazyLock<Vec<(&str, &str)>> =
+    LazyLock::new(|| include_str!("spellings.txt").lines().filter_map(quoted_pair).collect());
 
 /// The text with these spellings replaced.
 pub(super) fn plain(text: &str) -> Cow<'_, str> {

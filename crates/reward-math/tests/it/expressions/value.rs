@@ -129,12 +129,12 @@ pub(crate) fn agree(left: &Tree, right: &Tree, point: &Point) -> Option<bool> {
     apart.then_some(false)
 }
 
-/// Returns true if both have values at a point, and these agree in nine digits.
+/// Returns true if both have values at a point, and these agree in twelve digits: `12/1114269` is not `12/1114271`.
 pub(crate) fn coincide(left: &Tree, right: &Tree, point: &Point) -> bool {
     let (Some((a, _)), Some((b, _))) = (evaluate(left, point), evaluate(right, point)) else {
         return false;
     };
-    Value(a.0 - b.0, a.1 - b.1).size() <= 1e-9 * a.size().max(b.size())
+    Value(a.0 - b.0, a.1 - b.1).size() <= 1e-12 * a.size().max(b.size())
 }
 
 /// Generates points with positive variables, or with variables of either sign.
