@@ -20,6 +20,9 @@ pub struct Gold {
     question: Option<Arc<Question>>,
 }
 
+/// Longest sentence of which the only number is taken, in bytes.
+const LONGEST_SENTENCE: usize = 2048;
+
 impl Gold {
     /// Parses a ground truth: a bare answer, or a text with the answer in a box or after `####`.
     ///
@@ -35,7 +38,10 @@ impl Gold {
         };
         let text = inner.as_ref().map_or(ground_truth, |extracted| extracted.text.as_str());
         let pointed = words::with_decimal_point(text).and_then(|text| Answer::parse(&text).ok());
-        let answer = Answer::parse(text)?.with_natural_logarithms();
+        let mut answer = Answer::parse(text)?;
+        if text.contains("log") {
+            answer = answer.with_natural_logarithms();
+        }
         Ok(Self { answer, pointed, options: options.clone(), question: None })
     }
 
@@ -63,6 +69,7 @@ impl Gold {
         }
         // "Jane started growing it 3 hours ago": a sentence with one number, if the ground truth is a number.
         let in_words = !verdict.is_right()
+            && extracted.text.len() <= LONGEST_SENTENCE
             && !matches!(extracted.rule, Rule::Box | Rule::Tag | Rule::HashMarks)
             && Answer::parse(&extracted.text).is_ok_and(|answer| answer.is_words())
             && !self.answer.is_words()
