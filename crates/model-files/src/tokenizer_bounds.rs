@@ -31,6 +31,15 @@ struct Parts {
     decoder: Value,
     #[serde(default)]
     added_tokens: Value,
+    #[serde(default)]
+    model: Model,
+}
+
+#[derive(Deserialize, Default)]
+struct Model {
+    /// Share of the merges that are left out at random.
+    #[serde(default)]
+    dropout: Option<f64>,
 }
 
 /// Bytes that a tokenizer makes of one byte, at most.
@@ -51,6 +60,11 @@ impl Growth {
     pub(crate) fn of(tokenizer_json: &[u8]) -> Result<Self, String> {
         let parts: Parts = serde_json::from_slice(tokenizer_json)
             .map_err(|error| format!("not a tokenizer: {error}"))?;
+        if let Some(dropout) = parts.model.dropout.filter(|dropout| *dropout > 0.0) {
+            return Err(format!(
+                "its model.dropout is {dropout}, expected none: it encodes at random"
+            ));
+        }
         let added = parts.added_tokens.as_array().into_iter().flatten();
         let added = added.map(|token| token["content"].as_str().map_or(0, str::len)).sum::<usize>();
         if added > LONGEST_ADDED_TOKENS_BYTES {
@@ -159,6 +173,12 @@ mod tests {
             let error = Growth::of(json(&fuses).as_bytes()).unwrap_err();
             assert_eq!(error, format!("its {name} has 65 steps, expected at most 64"));
         }
+        assert_eq!(
+            growth(r#"{"model": {"dropout": null}}"#),
+            growth(r#"{"model": {"dropout": 0.0}}"#)
+        );
+        let error = Growth::of(br#"{"model": {"dropout": 0.1}}"#).unwrap_err();
+        assert_eq!(error, "its model.dropout is 0.1, expected none: it encodes at random");
         let added =
             format!(r#"{{"added_tokens": [{{"content": "{}"}}]}}"#, "x".repeat((1 << 20) + 1));
         let error = Growth::of(added.as_bytes()).unwrap_err();

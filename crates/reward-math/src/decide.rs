@@ -5,6 +5,7 @@ use dashu::{Natural, Rational};
 mod chains;
 mod collections;
 mod difference;
+mod evidence;
 mod inequality;
 mod member;
 mod region;

@@ -196,7 +196,8 @@ fn run(command: &Command, out: &mut impl Write) -> anyhow::Result<ExitCode> {
             } else {
                 explain(response, gold, &options)
             };
-            write!(out, "{text}")?;
+            // Control characters of an answer would command the terminal.
+            write!(out, "{}", text.replace(|c: char| c.is_control() && c != '\n', "·"))?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Bench { rows, mode, repeats } => run_bench(rows, *mode, *repeats, out),

@@ -1,9 +1,12 @@
 //! A file to its rows, each one JSON object.
 
+use std::fmt::{self, Formatter};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::Path;
 
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use whole_file::{LONGEST_LINE_BYTES, NumberedLine, NumberedLines, open_regular};
 
@@ -59,10 +62,45 @@ fn json(path: &Path, file: File) -> Result<Rows, DatasetError> {
     for (index, line) in text.split(|&byte| byte == b'\n').enumerate() {
         utf8(line).map_err(|problem| refused(index + 1, problem))?;
     }
-    let list: Vec<Value> = serde_json::from_slice(text)
+    let List(list) = serde_json::from_slice(text)
         .map_err(|error| refused(error.line(), RowProblem::NotAnObject(in_line(&error))))?;
     let row = |(index, value)| Ok((RowPlace::Row(index + 1), object(value)));
     Ok(Box::new(list.into_iter().enumerate().map(row)))
+}
+
+/// Most elements of a list that are no objects: further ones are not kept.
+const MOST_OTHERS: usize = 1000;
+
+/// The elements of a list; it is refused where too many are no objects.
+struct List(Vec<Value>);
+
+impl<'de> Deserialize<'de> for List {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_seq(Elements)
+    }
+}
+
+struct Elements;
+
+impl<'de> Visitor<'de> for Elements {
+    type Value = List;
+
+    fn expecting(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of objects")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<List, A::Error> {
+        let (mut list, mut others) = (Vec::new(), 0);
+        while let Some(element) = elements.next_element::<Value>()? {
+            others += usize::from(!element.is_object());
+            if others > MOST_OTHERS {
+                let problem = format!("a list of which over {MOST_OTHERS} elements are no objects");
+                return Err(A::Error::custom(problem));
+            }
+            list.push(element);
+        }
+        Ok(List(list))
+    }
 }
 
 fn object_of(line: &[u8]) -> Result<Row, RowProblem> {

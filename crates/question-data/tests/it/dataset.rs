@@ -155,6 +155,11 @@ fn bad_rows_of_a_list_and_of_csv_are_named() {
     let text = read("broken.json");
     assert!(text.starts_with("DIR/broken.json:2: not a JSON object: expected"), "{text}");
     assert!(text.ends_with(" at column 11"), "{text}");
+    // Ten million numbers took gigabytes, and a message each.
+    let numbers = format!("[{}1]", "1,".repeat(10_000_000));
+    std::fs::write(folder.path().join("numbers.json"), numbers).unwrap();
+    let text = read("numbers.json");
+    assert!(text.contains("a list of which over 1000 elements are no objects"), "{text}");
 }
 
 #[test]

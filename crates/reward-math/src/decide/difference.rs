@@ -1,19 +1,13 @@
-//! Differences between answers, and the evidence for them.
+//! Differences between answers.
 
 use dashu::Rational;
 
-use super::{Comparison, Finding, Result};
-use crate::answer::{Node, Relation};
+use crate::answer::Node;
 use crate::expression::Expression;
-use crate::normal_form;
-use crate::numeric::{self, Apart, EnclosureComparison};
-use crate::verdict::{Rung, Side};
-use crate::witness::{Values, Witness};
+use crate::numeric::Apart;
+use crate::verdict::Side;
 
-/// Most members that one without a partner is shown to differ from.
-const MOST_MEMBERS: usize = 64;
-
-/// What was found to differ, the response's side first.
+/// Parts of two answers that differ, the response's side first.
 #[derive(Debug, Clone)]
 pub(super) enum Difference {
     Numbers(Rational, Rational),
@@ -33,7 +27,7 @@ pub(super) enum Difference {
 
 impl Difference {
     /// Returns the difference seen from the other side.
-    fn turned(self) -> Self {
+    pub(super) fn turned(self) -> Self {
         match self {
             Self::Numbers(a, b) => Self::Numbers(b, a),
             Self::Apart(apart) => {
@@ -54,155 +48,6 @@ fn other_side(side: Side) -> Side {
     match side {
         Side::Response => Side::GroundTruth,
         Side::GroundTruth => Side::Response,
-    }
-}
-
-impl Comparison {
-    /// Notes a difference and returns the finding.
-    #[expect(clippy::unnecessary_wraps, reason = "the result of a comparison")]
-    pub(super) fn differ(&mut self, rung: Rung, difference: Difference) -> Result<Finding> {
-        self.difference = Some(difference);
-        Ok((false, rung))
-    }
-
-    /// Notes different shapes.
-    pub(super) fn shapes(
-        &mut self,
-        rung: Rung,
-        response: impl Into<String>,
-        gold: impl Into<String>,
-    ) -> Result<Finding> {
-        self.differ(rung, Difference::Shapes(response.into(), gold.into()))
-    }
-
-    /// Runs a comparison with exchanged sides.
-    pub(super) fn turned<T>(&mut self, compare: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        let result = compare(self);
-        self.difference = self.difference.take().map(Difference::turned);
-        result
-    }
-
-    /// Returns evidence for the difference, if it can be had.
-    pub(super) fn witness(&mut self, difference: Difference) -> Option<Witness> {
-        match difference {
-            Difference::Numbers(a, b) => {
-                let number = |number: Rational| {
-                    [number, Rational::ZERO].map(|part| {
-                        let text = part.to_string();
-                        [text.clone(), text]
-                    })
-                };
-                (a != b).then(|| {
-                    let (response, ground_truth) = (number(a), number(b));
-                    Witness::Values(Values { point: Vec::new(), response, ground_truth })
-                })
-            }
-            Difference::Apart(apart) => Some(Witness::Values(values(*apart))),
-            Difference::Expressions(a, b) => {
-                self.apart(&a, &b).map(|apart| Witness::Values(values(apart)))
-            }
-            Difference::Shapes(response, ground_truth) => {
-                (response != ground_truth).then_some(Witness::Shapes { response, ground_truth })
-            }
-            Difference::Member { side, member, others } => {
-                let evidence = others.iter().map(|other| {
-                    self.difference = None;
-                    let (left, right) = match side {
-                        Side::Response => (&member, other),
-                        Side::GroundTruth => (other, &member),
-                    };
-                    match self.compare(left, right) {
-                        Ok((false, _)) => {
-                            let difference = self.difference.take()?;
-                            self.witness(difference)
-                        }
-                        _ => None,
-                    }
-                });
-                let evidence = evidence.take(MOST_MEMBERS).collect::<Option<Vec<_>>>()?;
-                Some(Witness::Member { side, member: normal_form::as_read(&member), evidence })
-            }
-            Difference::Relations(left, right) => self.relations(&left, &right),
-        }
-    }
-
-    pub(super) fn apart(&mut self, a: &Expression, b: &Expression) -> Option<Apart> {
-        match numeric::compare(a, b, &mut self.enclosure_fuel) {
-            EnclosureComparison::Different(apart) => Some(*apart),
-            _ => None,
-        }
-    }
-
-    /// Compares `p q'` with `p' q`, where `p = 0` and `q = 0` are the relations, and `'` marks another point.
-    fn relations(&mut self, left: &Node, right: &Node) -> Option<Witness> {
-        let (
-            Node::Chain { sides: a, relations: a_relations },
-            Node::Chain { sides: b, relations: b_relations },
-        ) = (left, right)
-        else {
-            return None;
-        };
-        let signs = |relations: &[Relation]| format!("{relations:?}");
-        if a_relations != b_relations
-            && a_relations.iter().zip(b_relations).any(|(a, b)| a.flipped() != *b)
-            || a.len() != b.len()
-        {
-            let (response, ground_truth) = (signs(a_relations), signs(b_relations));
-            return Some(Witness::Shapes { response, ground_truth });
-        }
-        let difference = |sides: &[Node]| match sides {
-            [Node::Value { expression: a, .. }, Node::Value { expression: b, .. }] => {
-                let negative = Expression::Negative(Box::new(b.clone()));
-                Some(Expression::Sum(vec![a.clone(), negative]))
-            }
-            _ => None,
-        };
-        let (Some(p), Some(q)) = (difference(a), difference(b)) else {
-            return self.sides(a, b);
-        };
-        let moved = |side: &Expression| {
-            let names = side.variables();
-            side.substituted(&|name| {
-                names.contains(name).then(|| Expression::Symbol(format!("{name}'")))
-            })
-        };
-        let first = Expression::Product(vec![p.clone(), moved(&q)]);
-        let second = Expression::Product(vec![moved(&p), q]);
-        match self.apart(&first, &second) {
-            Some(apart) => Some(Witness::Proportion(values(apart))),
-            // Multiples of one difference, in the relation or its opposite.
-            None => self.sides(a, b).or_else(|| {
-                let opposite: Vec<Relation> = b_relations.iter().map(|b| b.flipped()).collect();
-                let other = if a_relations == b_relations { &opposite } else { b_relations };
-                let (response, ground_truth) = (signs(a_relations), signs(other));
-                (response != ground_truth).then_some(Witness::Shapes { response, ground_truth })
-            }),
-        }
-    }
-
-    /// Returns evidence against one side of each relation: a label, or a side of a chain.
-    fn sides(&mut self, left: &[Node], right: &[Node]) -> Option<Witness> {
-        left.iter().zip(right).find_map(|(a, b)| {
-            self.difference = None;
-            let wrong = matches!(self.compare(a, b), Ok((false, _)));
-            let difference = self.difference.take().filter(|_| wrong)?;
-            match difference {
-                Difference::Expressions(a, b) if a.has_variable() || b.has_variable() => {
-                    let [response, ground_truth] =
-                        [a, b].map(|side| normal_form::as_read(&side.into()));
-                    (response != ground_truth).then_some(Witness::Shapes { response, ground_truth })
-                }
-                difference => self.witness(difference),
-            }
-        })
-    }
-}
-
-fn values(apart: Apart) -> Values {
-    Values {
-        point: apart.point.into_iter().map(|(name, value)| (name, value.to_string())).collect(),
-        response: apart.left.ends(),
-        ground_truth: apart.right.ends(),
     }
 }
 

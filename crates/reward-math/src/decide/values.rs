@@ -247,8 +247,8 @@ fn in_letters(
     other: Option<&String>,
 ) -> Option<Expression> {
     let other = other.filter(|_| unit.is_none())?;
-    let (value, found) = letters_as_unit(letters)?;
-    let factor = if found == *other { Rational::ONE } else { words::conversion(&found, other)? };
+    let (value, named) = letters_as_unit(letters)?;
+    let factor = if named == *other { Rational::ONE } else { words::conversion(&named, other)? };
     Some(scaled(&value, factor))
 }
 

@@ -129,6 +129,9 @@ fn explain_names_the_deciding_rung() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success());
     assert!(text.contains("right, decided by normal-form"), "{text}");
+    let output = run(&["explain", "\\boxed{\u{1b}[2J x}", "\u{9b}2J x"], "");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(!text.contains(['\u{1b}', '\u{9b}']), "{text:?}");
 }
 
 #[test]

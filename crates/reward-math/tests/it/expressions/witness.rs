@@ -110,15 +110,15 @@ fn checks_parts(witness: &Witness, parts: [&[Tree]; 2], ordered: bool) -> Check 
             Some(if *side == Side::Response { left > right } else { right > left })
         }
         Witness::Member { side, evidence, .. } => {
-            let [own, others] = if *side == Side::Response { parts } else { [parts[1], parts[0]] };
-            for found in evidence {
-                let Witness::Values(values) = found else { return Some(false) };
+            let [this, others] = if *side == Side::Response { parts } else { [parts[1], parts[0]] };
+            for apart in evidence {
+                let Witness::Values(values) = apart else { return Some(false) };
                 let ends = match side {
                     Side::Response => &values.response,
                     Side::GroundTruth => &values.ground_truth,
                 };
                 let is_own =
-                    own.iter().map(|tree| in_box(ends, tree, 1e-7)).collect::<Option<Vec<_>>>()?;
+                    this.iter().map(|tree| in_box(ends, tree, 1e-7)).collect::<Option<Vec<_>>>()?;
                 let is_other = others
                     .iter()
                     .map(|tree| in_box(ends, tree, 1e-12))
