@@ -103,7 +103,8 @@ impl ExactSum {
         if self.units.len() <= scale {
             self.units.resize(scale + 1, 0);
         }
-        self.units[scale] += units;
+        // A term that overflowed is as large as a scale holds; so is the sum of two.
+        self.units[scale] = self.units[scale].saturating_add(units);
     }
 }
 
