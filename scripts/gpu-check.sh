@@ -143,7 +143,8 @@ run() {
   out=$(cd "$out" && pwd)
   rm -f "$out"/*.jsonl
   device=cpu
-  if "$bin/llm-trainer" doctor 2>/dev/null | grep -q '^CUDA *yes'; then device=cuda:0; fi
+  # Read to its end: `grep -q` would leave doctor with a broken pipe.
+  if "$bin/llm-trainer" doctor 2>/dev/null | grep '^CUDA *yes' >/dev/null; then device=cuda:0; fi
   if [[ $device == cpu ]]; then
     model=${model:-tiny}
     echo "no CUDA: everything below runs on the CPU with the model $model and says nothing about a GPU"

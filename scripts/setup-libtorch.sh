@@ -22,7 +22,7 @@ nvidia() {
       return
     fi
   done
-  if [ -z "$root" ] && nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then
+  if [ -z "$root" ] && nvidia-smi -L 2>/dev/null | grep '^GPU' >/dev/null; then
     echo nvidia-smi
   fi
 }

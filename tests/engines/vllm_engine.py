@@ -58,10 +58,20 @@ every = 2
 """
 
 
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+class Port:
+    """A port that the system gives to nobody else: an end of a closed connection holds it, yet a server may listen there."""
+
+    def __init__(self) -> None:
+        with socket.socket() as listener:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(("127.0.0.1", 0))
+            listener.listen()
+            self.number = listener.getsockname()[1]
+            self.ends = [socket.create_connection(("127.0.0.1", self.number)), listener.accept()[0]]
+
+    def close(self) -> None:
+        for end in self.ends:
+            end.close()
 
 
 def tiny_model(folder: Path, name: str) -> Path:
@@ -82,13 +92,14 @@ class Vllm:
     """A server of vLLM."""
 
     def __init__(self, folder: Path, model: Path, *more: str, dtype: str = "float32"):
-        self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
-        self.log = folder / f"vllm-{self.port}.log"
+        self.port = Port()
+        number = self.port.number
+        self.url = f"http://127.0.0.1:{number}"
+        self.log = folder / f"vllm-{number}.log"
         options = "--enforce-eager --max-model-len 256 --logprobs-mode processed_logprobs".split()
         self.command = [
             sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(model),
-            "--host", "127.0.0.1", "--port", str(self.port), "--dtype", dtype, *options, *more,
+            "--host", "127.0.0.1", "--port", str(number), "--dtype", dtype, *options, *more,
         ]  # fmt: skip
         self.start()
 
@@ -138,7 +149,8 @@ class Run:
         """What a run that succeeds prints."""
         command = [*self.command(), *more]
         if ranks > 1:
-            launch = f"launch --processes {ranks} --master-port {free_port()} --".split()
+            store = Port()
+            launch = f"launch --processes {ranks} --master-port {store.number} --".split()
             command = [TRAINER, *launch, *command]
         done = subprocess.run(
             command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
@@ -146,6 +158,18 @@ class Run:
         if done.returncode != 0:
             raise AssertionError(f"exit {done.returncode}: {done.stdout}")
         return done.stdout
+
+    def wait_for(self, process: subprocess.Popen, more: int) -> None:
+        """Waits until so many further steps are done, and ends in the midst of the next."""
+        metrics = self.root / "run/metrics.jsonl"
+
+        def done() -> int:
+            return metrics.read_bytes().count(b"\n") if metrics.exists() else 0
+
+        end = done() + more
+        while done() < end:
+            assert process.poll() is None, f"ended by itself: {process.communicate()[0]}"
+            time.sleep(0.01)
 
     def steps(self) -> list:
         rows = (self.root / "run/metrics.jsonl").read_text().splitlines()
@@ -291,13 +315,11 @@ class VllmEngine(unittest.TestCase):
         killed = Run(self.folder, self.model, [self.server, other], *settings)
         for number in range(kills):
             with killed.begin() as process:
-                # A step takes a few tenths of a second.
-                time.sleep(0.3 + 0.7 * chance.random())
-                self.assertIsNone(process.poll(), "more steps are needed for all the kills")
+                killed.wait_for(process, chance.randrange(1, 12))
                 if number % 10 == 9:
                     # The other server answers in its place.
                     other.kill()
-                    time.sleep(2)
+                    killed.wait_for(process, 4)
                 process.kill()
                 text, _ = process.communicate()
             if number % 10 == 9:

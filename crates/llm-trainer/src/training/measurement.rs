@@ -18,7 +18,10 @@ use super::update::UpdateSums;
 /// Wall times of one step, in seconds.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Timings {
+    /// Sampling that the step has waited for.
     pub(super) generation: f64,
+    /// All sampling, that of later steps included.
+    pub(super) drawing: f64,
     pub(super) judging: f64,
     /// Response tokens sampled in the step, trained on or not.
     pub(super) drawn_tokens: usize,
@@ -32,13 +35,19 @@ pub(super) struct Timings {
 impl Timings {
     /// Adds a rollout of this step; an engine that `is_external` may not return its tokens.
     pub(super) fn add_rollout(&mut self, rollout: &Rollout, is_external: bool) {
+        self.generation += rollout.generation_seconds;
+        self.judging += rollout.judging_seconds;
+        self.add_drawn(rollout, is_external);
+    }
+
+    /// Adds a rollout that was sampled beside other work of this step.
+    pub(super) fn add_drawn(&mut self, rollout: &Rollout, is_external: bool) {
         if is_external {
             let (responses, retokenised) = self.retokenised.unwrap_or_default();
             self.retokenised =
                 Some((responses + rollout.samples.len(), retokenised + rollout.retokenised));
         }
-        self.generation += rollout.generation_seconds;
-        self.judging += rollout.judging_seconds;
+        self.drawing += rollout.generation_seconds;
         self.drawn_tokens +=
             rollout.samples.iter().map(|sample| sample.sequence.response.len()).sum::<usize>();
     }
@@ -62,8 +71,8 @@ impl Timings {
             let fraction = retokenised as f64 / responses as f64;
             metrics.insert(metric!("rollout/retokenised_fraction"), fraction);
         }
-        if self.generation > 0.0 {
-            let rate = self.drawn_tokens as f64 / self.generation;
+        if self.drawing > 0.0 {
+            let rate = self.drawn_tokens as f64 / self.drawing;
             metrics.insert(metric!("perf/generated_tokens_per_second"), rate);
         }
         if let Some(bytes) = crate::machine::peak_bytes(device) {
@@ -336,6 +345,35 @@ mod tests {
 
     use super::super::rollout::Sample;
     use super::*;
+
+    /// Twelve responses of three tokens took 4 s beside an update of 9 s, of which the step has waited for none.
+    #[test]
+    fn sampling_beside_an_update_has_the_rate_of_sampling() {
+        let sample = Sample {
+            versions: Vec::new(),
+            sequence: Sequence::new(vec![1], vec![2, 3, 4]),
+            rollout_log_prob: vec![-1.0; 3],
+            truncated: false,
+            text: String::new(),
+            verdict: Verdict::Wrong {
+                how: How { rung: Rung::Spelling, response: None, ground_truth: None },
+            },
+            reward: 0.0,
+        };
+        let rollout = Rollout {
+            samples: vec![sample; 12],
+            generation_seconds: 4.0,
+            judging_seconds: 1.0,
+            retokenised: 3,
+        };
+        let mut timings = Timings { step: 9.0, ..Timings::default() };
+        timings.add_drawn(&rollout, true);
+        let mut metrics = StepMetrics::new(1);
+        timings.record(&mut metrics, &[], tch::Device::Cpu);
+        assert_eq!(metrics.get("timing_s/gen"), Some(0.0));
+        assert_eq!(metrics.get("perf/generated_tokens_per_second"), Some(9.0));
+        assert_eq!(metrics.get("rollout/retokenised_fraction"), Some(0.25));
+    }
 
     /// Groups of four responses of one token. Means -2 and 0: (3·1·1 + (-3)·(-3)) / 4 = 3, and its negative.
     #[test]

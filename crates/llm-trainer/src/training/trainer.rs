@@ -177,9 +177,11 @@ impl Trainer {
     /// Waits for the next step's responses, and before a checkpoint for those of all later steps.
     fn finish_ahead(&mut self, step: u64, record: &mut StepRecord) -> anyhow::Result<()> {
         let last = if self.run.saves_at(step) { u64::MAX } else { step + 1 };
+        let began = Instant::now();
         for rollout in self.sampler.finish_ahead(last)? {
-            record.timings.add_rollout(&rollout, true);
+            record.timings.add_drawn(&rollout, true);
         }
+        record.timings.generation += began.elapsed().as_secs_f64();
         Ok(())
     }
 

@@ -218,7 +218,7 @@ fn ratios_are_taken_to_the_policy_or_to_the_engine() {
 fn tokens_that_are_not_told_are_read_from_the_text_and_counted() {
     let url = another_engine();
     let folder = tempfile::tempdir().unwrap();
-    let more = ["rollout.servers.concurrency=1", RELOAD];
+    let more = ["rollout.servers.concurrency=1", RELOAD, "guard.mismatched_steps=9"];
     assert_success(&train_with("openai", folder.path(), &[&url], &more));
     let steps = steps(folder.path());
     // One of three responses has a token more than its text.
@@ -228,6 +228,14 @@ fn tokens_that_are_not_told_are_read_from_the_text_and_counted() {
             .all(|f| (f - 1.0 / 3.0).abs() < 1e-12),
         "{steps:?}"
     );
+    // A run that was killed has left weights; the next one in its folder begins without them.
+    let weights = folder.path().join("run/engine-weights");
+    std::fs::create_dir_all(weights.join("weights-77")).unwrap();
+    let more = [&more[..], &["training.steps=3"]].concat();
+    assert_success(&train_with("openai", folder.path(), &[&another_engine()], &more));
+    let left: Vec<_> =
+        std::fs::read_dir(&weights).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["weights-4"]);
     // The engine says that each token has half the odds; to random weights of 256 tokens it has about one in 256.
     let mismatch = column(&steps, "rollout/mismatch_kl");
     assert!(mismatch.iter().all(|&mismatch| mismatch > 1.0), "{mismatch:?}");

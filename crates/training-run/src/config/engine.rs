@@ -21,19 +21,6 @@ pub enum RolloutEngine {
     Openai,
 }
 
-impl RolloutEngine {
-    /// Its name in a configuration.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Own => "own",
-            Self::Vllm => "vllm",
-            Self::Sglang => "sglang",
-            Self::LlmTrainer => "llm-trainer",
-            Self::Openai => "openai",
-        }
-    }
-}
-
 /// Requests that servers still answer when weights are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -141,7 +128,7 @@ impl EngineServers {
         let fits = self.reload_body.contains("{path}") && self.reload_request("").is_some();
         let body = format!("{:?}", self.reload_body);
         require(fits, &named("reload_body"), body, "JSON in which a text holds {path}");
-        let chosen = format!("{:?}", engine.name());
+        let chosen = serde_json::to_string(&engine).unwrap_or_default();
         let continues = self.in_flight == InFlight::Continue;
         let fits = !continues || (engine == RolloutEngine::Vllm && staleness > 1);
         let expected = "\"finish\", or rollout.engine = \"vllm\" and rollout.staleness at least 2";

@@ -138,10 +138,18 @@ impl ExternalEngine {
             model.check_blocks()?;
             let gathered = model.group().map(|_| model.gather_full(is_first)).transpose()?;
             if is_first {
+                if served.version.is_none() {
+                    self.remove_leftovers()?;
+                }
                 self.write(gathered.as_ref().unwrap_or(model), tokenizer_source, version)
                     .and_then(|folder| {
                         self.tell_all(mesh, self.requests.pause())?;
-                        self.load(&folder, served.version)
+                        let loaded = self.load(&folder, served.version);
+                        if loaded.is_err() {
+                            // The run ends by that error; the servers stay of use to others.
+                            let _resumed = self.tell_all(mesh, self.requests.resume());
+                        }
+                        loaded
                     })
                     .map(|()| self.servers.lost())
             } else {
@@ -175,19 +183,28 @@ impl ExternalEngine {
         mesh.run.agree("whether the servers sleep", asleep)
     }
 
-    /// Sends a request to every server, from the first rank; one that does not answer is left out.
+    /// Sends a request, from the first rank, to every server that is not left out; one that does not answer is from then on.
     fn tell_all(&self, mesh: &DeviceMesh, request: Option<Request>) -> anyhow::Result<()> {
         let Some(request) = request.filter(|_| mesh.run.is_first()) else { return Ok(()) };
-        for (index, is_lost) in self.servers.lost().into_iter().enumerate() {
+        let lost = self.servers.lost().into_iter().enumerate();
+        for (index, _) in lost.filter(|(_, is_lost)| !is_lost) {
             match self.servers.ask_one(index, &request) {
-                Err(Failure::Lasting(error)) if !is_lost => return Err(error),
+                Ok(_) => {}
+                Err(Failure::Lasting(error)) => return Err(error),
                 Err(Failure::Passing(error) | Failure::Full(error)) => {
                     self.servers.lose(index, &error);
                 }
-                Ok(_) | Err(Failure::Lasting(_)) => {}
             }
         }
         Ok(())
+    }
+
+    /// Removes what a run that was killed has left in its own folder for weights.
+    fn remove_leftovers(&self) -> anyhow::Result<()> {
+        if !self.settings.weights_directory.is_empty() || !self.folder.exists() {
+            return Ok(());
+        }
+        std::fs::remove_dir_all(&self.folder).with_context(|| self.folder.display().to_string())
     }
 
     fn place(&self, version: u64) -> PathBuf {
@@ -213,7 +230,7 @@ impl ExternalEngine {
         let mut reason = None;
         for index in 0..self.servers.count() {
             match self.load_one(index, &directory) {
-                Ok(()) => {}
+                Ok(()) => self.servers.take_back(index),
                 Err(Failure::Lasting(error)) => {
                     return Err(error.context(format!("the engine does not load {directory}")));
                 }

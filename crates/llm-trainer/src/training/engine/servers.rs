@@ -11,6 +11,9 @@ use training_run::config::EngineServers;
 
 use super::http::{Client, Failure, Request};
 
+/// Longest pause before a request is sent again.
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+
 /// First pause before a request is sent again; doubled each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 
@@ -21,6 +24,8 @@ pub(super) struct Servers {
     retries: usize,
     wait: Duration,
     all: Vec<Server>,
+    /// Version of the weights that they have.
+    version: AtomicU64,
     /// Sentences for the user about servers that were left out or are back.
     news: Mutex<Vec<String>>,
 }
@@ -31,8 +36,6 @@ struct Server {
     url: String,
     in_flight: AtomicUsize,
     is_lost: AtomicBool,
-    /// Version of its weights.
-    version: AtomicU64,
 }
 
 impl Servers {
@@ -42,13 +45,13 @@ impl Servers {
             url: url.clone(),
             in_flight: AtomicUsize::new(0),
             is_lost: AtomicBool::new(false),
-            version: AtomicU64::new(0),
         };
         Self {
             client: Client::new(wait),
             retries: settings.retries,
             wait,
             all: settings.urls.iter().map(server).collect(),
+            version: AtomicU64::new(0),
             news: Mutex::default(),
         }
     }
@@ -80,37 +83,33 @@ impl Servers {
 
     /// Notes the version of the weights that the servers have from now on.
     pub(super) fn set_version(&self, version: u64) {
-        for server in &self.all {
-            server.version.store(version, Ordering::Relaxed);
-        }
+        self.version.store(version, Ordering::Relaxed);
     }
 
     /// Sends a request to the server with the fewest in flight; if that one does not answer, it is left out and another is asked.
-    /// Returns the answer, and the version of the server's weights when it was asked.
+    /// Returns the answer, and the version of the weights when it was asked.
     ///
     /// # Errors
     ///
     /// If the request is refused, or no server is left.
     pub(super) fn ask(&self, request: &Request) -> anyhow::Result<(Value, u64)> {
         self.dealt(|index| {
-            let version = self.all[index].version.load(Ordering::Relaxed);
+            let version = self.version.load(Ordering::Relaxed);
             self.ask_one(index, request).map(|answer| (answer, version))
         })
     }
 
-    /// Sends a request for a stream as [`ask`](Self::ask) does. Returns each event with the version of the server's weights when it
-    /// arrived.
+    /// Sends a request for a stream as [`ask`](Self::ask) does. Returns each event with the version of the weights when it arrived.
     ///
     /// # Errors
     ///
     /// The errors of [`ask`](Self::ask).
     pub(super) fn ask_for_stream(&self, request: &Request) -> anyhow::Result<Vec<(Value, u64)>> {
         self.dealt(|index| {
-            let version = &self.all[index].version;
             self.tried(index, &request.path, |client, url| {
                 let mut events = Vec::new();
                 client.stream(url, request, |event| {
-                    events.push((event, version.load(Ordering::Relaxed)));
+                    events.push((event, self.version.load(Ordering::Relaxed)));
                 })?;
                 Ok(events)
             })
@@ -157,8 +156,16 @@ impl Servers {
         }
     }
 
-    /// Sends a request to one server until it is answered or has used all its retries; one that is left out is asked once, and taken
-    /// back if it answers.
+    /// Takes a server back that has loaded the weights, and says so.
+    pub(super) fn take_back(&self, index: usize) {
+        let server = &self.all[index];
+        if server.is_lost.swap(false, Ordering::Relaxed) {
+            self.tell(format!("{} is back", server.url));
+        }
+    }
+
+    /// Sends a request to one server until it is answered or has used all its retries; one that is left out is asked once. It stays
+    /// left out until [`take_back`](Self::take_back): a server that was started again has its first weights.
     pub(super) fn ask_one(&self, index: usize, request: &Request) -> Result<Value, Failure> {
         self.tried(index, &request.path, |client, url| client.send(url, request))
     }
@@ -170,18 +177,12 @@ impl Servers {
         send: impl Fn(&Client, &str) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         let server = &self.all[index];
-        let was_lost = server.is_lost.load(Ordering::Relaxed);
-        let retries = if was_lost { 0 } else { self.retries };
+        let retries = if server.is_lost.load(Ordering::Relaxed) { 0 } else { self.retries };
         let (mut pause, mut left, began) = (FIRST_PAUSE, retries, Instant::now());
         let named = |error: anyhow::Error| error.context(format!("{}{path}", server.url));
         loop {
             match send(&self.client, &server.url) {
-                Ok(value) => {
-                    if was_lost && server.is_lost.swap(false, Ordering::Relaxed) {
-                        self.tell(format!("{} is back", server.url));
-                    }
-                    return Ok(value);
-                }
+                Ok(value) => return Ok(value),
                 Err(Failure::Lasting(error)) => return Err(Failure::Lasting(named(error))),
                 Err(Failure::Full(error)) if began.elapsed() > self.wait => {
                     return Err(Failure::Full(named(error)));
@@ -194,12 +195,47 @@ impl Servers {
                 Err(Failure::Passing(_)) => left -= 1,
             }
             sleep(pause);
-            pause = (pause * 2).min(Duration::from_mins(1));
+            pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 
     /// Notes a sentence for the user.
     pub(super) fn tell(&self, sentence: String) {
         self.news.lock().unwrap_or_else(PoisonError::into_inner).push(sentence);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// A server that was started again answers with its first weights: it is asked for nothing until it has loaded others.
+    #[test]
+    fn an_answer_alone_takes_no_server_back() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let _head = stream.read(&mut [0; 1024]);
+                let _sent = stream.write_all(
+                    b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}",
+                );
+            }
+        });
+        let servers =
+            Servers::new(&EngineServers { urls: vec![url.clone()], ..EngineServers::default() });
+        servers.lose(0, &anyhow!("gone"));
+        assert_eq!(servers.ask_one(0, &Request::get("/health")).unwrap(), serde_json::json!({}));
+        assert_eq!(servers.lost(), [true]);
+        let error = servers.ask(&Request::get("/health")).unwrap_err();
+        assert_eq!(error.to_string(), "none of 1 servers is left");
+        servers.take_back(0);
+        servers.ask(&Request::get("/health")).unwrap();
+        let left_out =
+            format!("{url} is left out until it answers; others are asked instead: gone");
+        assert_eq!(servers.news(), [left_out, format!("{url} is back")]);
     }
 }

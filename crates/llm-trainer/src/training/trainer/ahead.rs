@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Instant;
 
 use anyhow::{Context, anyhow};
 use ranks::DeviceMesh;
@@ -50,17 +49,13 @@ impl RolloutAhead {
         Ok(Self { key, asked_at, chosen, thread })
     }
 
-    /// Waits for the responses of all ranks. Returns them with their questions; their sampling took the time of waiting.
+    /// Waits for the responses of all ranks. Returns them with their questions.
     ///
     /// # Errors
     ///
     /// If sampling has failed; on every rank if on one.
     pub(super) fn finish(self, mesh: &DeviceMesh) -> anyhow::Result<(Vec<usize>, Rollout)> {
-        let began = Instant::now();
         let drawn = self.thread.join().unwrap_or_else(|_| Err(anyhow!("its thread has panicked")));
-        let mut rollout = gather(mesh, drawn)?;
-        rollout.generation_seconds = began.elapsed().as_secs_f64();
-        rollout.judging_seconds = 0.0;
-        Ok((self.chosen, rollout))
+        Ok((self.chosen, gather(mesh, drawn)?))
     }
 }
