@@ -325,10 +325,14 @@ impl Display for Assumptions {
             out,
             "  communication hides behind {overlap_fraction} of the computation beside it"
         )?;
+        let kept = if *kept_fraction < 1.0 {
+            format!("dynamic sampling keeps {kept_fraction} of the groups")
+        } else {
+            "nothing is sampled in vain".to_owned()
+        };
         writeln!(
             out,
-            "  all responses of the expected length but one, which goes on alone to the longest; dynamic sampling keeps \
-             {kept_fraction} of the groups"
+            "  all responses of the expected length but one, which goes on alone to the longest; {kept}"
         )
     }
 }
