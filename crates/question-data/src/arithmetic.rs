@@ -74,7 +74,7 @@ pub struct ArithmeticTask {
     /// Ask for the operation instead of the value: `20?3=17: `, with operands to which no other listed operation gives this value.
     /// The answer is the operation's place among the different ones of `operations`, from 1.
     pub ask_operation: bool,
-    /// Number of questions, at least 1.
+    /// Number of questions, 1 to 1,000,000.
     pub count: usize,
     /// Seed of the questions, independent of the run's seed. Questions of `train` and `evaluation`
     /// never coincide, whatever the seeds.
@@ -131,7 +131,12 @@ impl ArithmeticTask {
                 "true".to_owned(),
                 "false where word_problems is true",
             ),
-            (self.count > 0, "count", self.count.to_string(), "at least 1"),
+            (
+                (1..=1_000_000).contains(&self.count),
+                "count",
+                self.count.to_string(),
+                "1 to 1,000,000",
+            ),
         ];
         let problem = |(good, field, value, expected): (bool, &str, String, &str)| {
             let field = format!("{prefix}.arithmetic.{field}");

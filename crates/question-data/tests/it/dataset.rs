@@ -344,6 +344,20 @@ fn an_operation_that_is_asked_for_is_the_only_one_with_this_value() {
     assert!(counts[0] > 200 && counts.iter().all(|&count| count > 60), "{counts:?}");
 }
 
+/// `2^62` questions once ended in a panic, `2^31` took all memory.
+#[test]
+fn the_number_of_made_up_questions_is_bounded() {
+    for count in [0, 1_000_001, usize::MAX >> 2] {
+        assert_eq!(
+            ArithmeticTask { count, ..ArithmeticTask::default() }
+                .questions(Split::Train)
+                .unwrap_err()
+                .to_string(),
+            format!("arithmetic: `data.arithmetic.count` is {count}, expected 1 to 1,000,000")
+        );
+    }
+}
+
 #[test]
 fn an_operation_cannot_be_asked_for_in_a_story_or_beyond_the_largest_operand() {
     let message = |task: ArithmeticTask| task.questions(Split::Train).unwrap_err().to_string();
