@@ -69,7 +69,7 @@ pub struct LoraSection {
     /// Rank of the two narrow matrices trained beside each projection; the model itself stays as it
     /// is. Checkpoints are PEFT adapters, which `llm-trainer merge` adds to the model. A reference
     /// policy costs no second copy; there is no dropout.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 65_536))]
     pub rank: usize,
     /// Scale of the product, which is multiplied by `alpha / rank`.
     #[schemars(extend("exclusiveMinimum" = 0))]

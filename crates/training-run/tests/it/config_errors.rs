@@ -212,6 +212,11 @@ fn values_out_of_range_are_named_with_what_was_expected() {
             "algorithm.entropy_coefficient=nan",
             "`algorithm.entropy_coefficient` is NaN, expected a finite number",
         ),
+        // Once a panic: the product with the width of a projection wraps.
+        (
+            "lora.rank=4611686018427387904",
+            "`lora.rank` is 4611686018427387904, expected 1 to 65536",
+        ),
         ("training.steps=0", "`training.steps` is 0, expected 1 to 1000000000"),
         (
             "training.micro_batch_tokens=2047",
