@@ -129,3 +129,28 @@ pub(super) fn latest_checkpoint(run: &RunDirectory) -> anyhow::Result<PathBuf> {
 pub(super) fn parse_device(name: &str) -> Result<DeviceChoice, String> {
     name.to_owned().try_into()
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use crate::command::Cli;
+
+    /// Of these, `2^62` once ended in a panic, an abort or an endless list.
+    #[test]
+    fn counts_of_the_command_line_have_an_upper_limit() {
+        const HUGE: &str = "4611686018427387904";
+        for arguments in [
+            ["generate", "--model", "m", "--samples", HUGE].as_slice(),
+            &["preflight", "run.toml", "--samples", HUGE],
+            &["serve", "m", "--rows", HUGE],
+            &["serve", "m", "--queue", HUGE],
+            &["serve", "m", "--connections", HUGE],
+            &["serve", "m", "--body-bytes", HUGE],
+        ] {
+            let parsed = Cli::try_parse_from(["llm-trainer"].iter().chain(arguments));
+            let message = parsed.unwrap_err().to_string();
+            assert!(message.contains("expected 1 to "), "{message}");
+        }
+    }
+}

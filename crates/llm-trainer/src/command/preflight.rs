@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use super::model_options::count_up_to;
 use super::run_source::RunSource;
 use crate::progress::Progress;
 use crate::training::preflight;
@@ -23,7 +24,7 @@ pub struct Args {
     #[arg(long, default_value_t = 32, value_name = "N")]
     prompts: usize,
     /// Number of responses to each question [default: the run's]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count_up_to::<65_536>)]
     samples: Option<usize>,
     /// Number of responses to show, one to each of the first questions
     #[arg(long, default_value_t = 3, value_name = "N")]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{bail, ensure};
 use model_files::chat_template::ChatTemplate;
 
-use super::model_options::{LoadedModel, ModelOptions, Placement};
+use super::model_options::{LoadedModel, ModelOptions, Placement, count_up_to};
 use crate::serve::{Admission, BatchCapacity, Settings, listen};
 
 /// Default context in tokens (prompt and response), unless the user or the model's positions limit it further.
@@ -47,19 +47,19 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     model_name: Option<String>,
     /// Number of responses that decode together
-    #[arg(long, default_value_t = 16, value_name = "N")]
+    #[arg(long, default_value_t = 16, value_name = "N", value_parser = count_up_to::<65_536>)]
     rows: usize,
     /// Maximum length of prompt and response together, in tokens [default: 4096, or the model's positions if fewer]
     #[arg(long, value_name = "TOKENS")]
     context: Option<usize>,
     /// Number of requests that wait; further ones are refused with status 429
-    #[arg(long, default_value_t = 64, value_name = "N")]
+    #[arg(long, default_value_t = 64, value_name = "N", value_parser = count_up_to::<1_048_576>)]
     queue: usize,
     /// Maximum size of the body of a request, in bytes
-    #[arg(long, default_value_t = 4 << 20, value_name = "BYTES")]
+    #[arg(long, default_value_t = 4 << 20, value_name = "BYTES", value_parser = count_up_to::<1_073_741_824>)]
     body_bytes: usize,
     /// Maximum number of open connections
-    #[arg(long, default_value_t = 256, value_name = "N")]
+    #[arg(long, default_value_t = 256, value_name = "N", value_parser = count_up_to::<65_536>)]
     connections: usize,
     /// Longest wait for the rest of a request, in seconds
     #[arg(long, default_value_t = 30.0, value_name = "SECONDS")]
@@ -89,14 +89,6 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
             "--host is {}, expected an address of this machine such as 127.0.0.1 without --allow-remote",
             args.host
         );
-    }
-    for (option, value) in [
-        ("--rows", args.rows),
-        ("--queue", args.queue),
-        ("--connections", args.connections),
-        ("--body-bytes", args.body_bytes),
-    ] {
-        ensure!(value > 0, "{option} is 0, expected at least 1");
     }
     ensure!(
         args.api_key.as_ref().is_none_or(|key| !key.is_empty()),
