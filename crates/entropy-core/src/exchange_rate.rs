@@ -34,21 +34,9 @@ impl ExchangeRate {
         }
     }
 
-    /// Adds the rates of two sets of states.
-    #[must_use]
-    pub fn merge(self, other: Self) -> Self {
-        Self { reward: self.reward + other.reward, entropy: self.entropy + other.entropy }
-    }
-
     /// `dR/dH` along the update, in reward per nat; `None` if the entropy does not change.
     pub fn d_reward_d_entropy(self) -> Option<f64> {
         (self.entropy != 0.0).then(|| self.reward / self.entropy)
-    }
-
-    /// Local coefficient `a` of the law, `-e^(-H) dR/dH`, with `H` the mean entropy of the same
-    /// states, in nats. The law holds where this stays constant.
-    pub fn local_a(self, mean_entropy: f64) -> Option<f64> {
-        self.d_reward_d_entropy().map(|slope| -(-mean_entropy).exp() * slope)
     }
 }
 
@@ -71,8 +59,6 @@ mod tests {
             let rate = ExchangeRate::of(&policy, &reward, rule);
             let slope = rate.d_reward_d_entropy().unwrap();
             assert!((slope / measured - 1.0).abs() < 1e-5, "{rule:?}: {slope} vs {measured}");
-            let local = rate.local_a(policy.entropy()).unwrap();
-            assert!((local * policy.entropy().exp() + slope).abs() < 1e-14);
         }
     }
 
@@ -82,7 +68,5 @@ mod tests {
         let rate = ExchangeRate::of(&policy, &[1.0, 0.0], UpdateRule::NaturalPolicyGradient);
         assert_eq!(rate.d_reward_d_entropy(), None);
         assert!((rate.reward - 0.25).abs() < 1e-15);
-        let both = rate.merge(ExchangeRate { reward: 0.5, entropy: -0.25 });
-        assert_eq!(both.d_reward_d_entropy(), Some(-3.0));
     }
 }

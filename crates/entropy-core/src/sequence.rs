@@ -20,13 +20,6 @@ pub struct SequenceEntropyChange {
     pub within_states: f64,
 }
 
-impl SequenceEntropyChange {
-    /// The part that the token-level statement leaves out: states are visited more or less often.
-    pub fn from_visits(self) -> f64 {
-        self.total - self.within_states
-    }
-}
-
 impl SequencePolicy {
     /// A tree from the policy at its root and what follows each action; `None` ends the sequence.
     ///
@@ -36,12 +29,6 @@ impl SequencePolicy {
     pub fn new(policy: Categorical, next: Vec<Option<Self>>) -> Result<Self, InputError> {
         check_length("next", next.len(), policy.actions())?;
         Ok(Self { policy, next })
-    }
-
-    /// A sequence of one token.
-    pub fn last(policy: Categorical) -> Self {
-        let next = vec![None; policy.actions()];
-        Self { policy, next }
     }
 
     /// The policy of the first token.
@@ -118,11 +105,14 @@ mod tests {
         Categorical::from_logits(logits).unwrap()
     }
 
+    fn last(logits: &[f64]) -> SequencePolicy {
+        SequencePolicy::new(policy(logits), vec![None; logits.len()]).unwrap()
+    }
+
     /// A fair first token; one choice leads to a fair coin, the other to certainty.
     #[test]
     fn visits_alone_can_change_the_entropy() {
-        let coin = SequencePolicy::last(policy(&[0.0, 0.0]));
-        let certain = SequencePolicy::last(policy(&[0.0]));
+        let (coin, certain) = (last(&[0.0, 0.0]), last(&[0.0]));
         let tree =
             SequencePolicy::new(policy(&[0.0, 0.0]), vec![Some(coin), Some(certain)]).unwrap();
         assert!((tree.entropy() - 1.5 * 2f64.ln()).abs() < 1e-15);
@@ -132,13 +122,12 @@ mod tests {
             _ => vec![0.0],
         });
         assert!(change.within_states.abs() < 1e-16, "{change:?}");
-        assert!((change.from_visits() - 0.5 * 2f64.ln()).abs() < 1e-15, "{change:?}");
+        assert!((change.total - 0.5 * 2f64.ln()).abs() < 1e-15, "{change:?}");
     }
 
     /// Logits of a tree of three actions and two levels, in the order root, children.
     fn tree_of(logits: &[[f64; 3]; 4]) -> SequencePolicy {
-        let children =
-            logits[1..].iter().map(|row| Some(SequencePolicy::last(policy(row)))).collect();
+        let children = logits[1..].iter().map(|row| Some(last(row))).collect();
         SequencePolicy::new(policy(&logits[0]), children).unwrap()
     }
 
@@ -175,7 +164,7 @@ mod tests {
         };
         let slope = (moved(1e-5) - moved(-1e-5)) / 2e-5;
         assert!((change.total - slope).abs() < 1e-9, "{change:?} vs {slope}");
-        assert!(change.from_visits().abs() > 1e-3);
+        assert!((change.total - change.within_states).abs() > 1e-3);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use messages::shown;
 use thiserror::Error;
+use whole_file::WriteError;
 
 /// Longest name of a stranger's file within a message, in characters.
 const NAME: usize = 120;
@@ -71,6 +72,10 @@ pub enum GgufError {
 impl GgufError {
     pub(super) fn io(path: &Path, action: &'static str) -> impl FnOnce(std::io::Error) -> Self {
         move |source| Self::Io { path: path.to_owned(), action, source }
+    }
+
+    pub(super) fn of_write(WriteError { path, action, source }: WriteError) -> Self {
+        Self::Io { path, action, source }
     }
 
     pub(super) fn metadata(path: &Path, key: &str, problem: impl Into<String>) -> Self {

@@ -1,15 +1,15 @@
 //! Import of one GGUF file into a Hugging Face directory.
 
-use std::fs::File;
-use std::io::Write;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+
+use whole_file::DirectoryInProgress;
 
 use super::error::GgufError;
 use super::hyperparameters::Hyperparameters;
 use super::names::{PlannedTensor, plan, unpermute};
 use super::reader::GgufFile;
 use super::safetensors_stream::{Entry, SafetensorsStream};
-use super::staging::Staging;
 use super::tensor_dtype::TensorDtype;
 use super::tokenizer;
 
@@ -90,20 +90,32 @@ pub fn import(
     let (embedding, tied, cosine) = choose_embedding(&gguf, &model, options.tie)?;
     let planned = plan(&gguf, &model, embedding, tied)?;
 
-    let staging = Staging::create(directory)?;
+    // A trailing `/` or `.` would hide the name; `file_name` looks past both.
+    let Some(name) = directory.file_name() else {
+        let problem = std::io::Error::other("expected a path that ends in a name");
+        return Err(GgufError::io(directory, "create")(problem));
+    };
+    let directory = directory.with_file_name(name);
+    refuse_occupied(&directory)?;
+    let staging = DirectoryInProgress::begin(&directory).map_err(GgufError::of_write)?;
+    let write = |file: &str, contents: &[u8]| {
+        let path = staging.path().join(file);
+        fs::write(&path, contents).map_err(GgufError::io(&path, "write"))
+    };
     let json = |value: &serde_json::Value| format!("{value:#}\n").into_bytes();
-    staging.write("config.json", &json(&model.config_json(tied, options.dtype)))?;
-    staging.write("generation_config.json", &json(&model.generation_config_json()))?;
-    staging.write("tokenizer.json", files.tokenizer.as_bytes())?;
-    staging.write("tokenizer_config.json", &json(&files.tokenizer_config))?;
+    write("config.json", &json(&model.config_json(tied, options.dtype)))?;
+    write("generation_config.json", &json(&model.generation_config_json()))?;
+    write("tokenizer.json", files.tokenizer.as_bytes())?;
+    write("tokenizer_config.json", &json(&files.tokenizer_config))?;
 
-    let path = staging.path("model.safetensors");
+    let path = staging.path().join("model.safetensors");
     let file = File::create(&path).map_err(GgufError::io(&path, "create"))?;
-    let (file, bytes, sha256) =
-        write_tensors(file, &path, &gguf, &planned, options.dtype, progress)?;
-    file.sync_all().map_err(GgufError::io(&path, "write"))?;
+    let (bytes, sha256) = write_tensors(file, &path, &gguf, &planned, options.dtype, progress)?;
+    // Minutes have passed: what came there since is not replaced either.
+    refuse_occupied(&directory)?;
+    staging.commit().map_err(GgufError::of_write)?;
     Ok(ImportSummary {
-        directory: staging.publish()?,
+        directory,
         architecture: model.architecture.name(),
         tensors: planned.len(),
         bytes,
@@ -111,6 +123,18 @@ pub fn import(
         tied,
         cosine,
     })
+}
+
+fn refuse_occupied(target: &Path) -> Result<(), GgufError> {
+    match fs::symlink_metadata(target) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(GgufError::io(target, "read")(error)),
+        Ok(status) => {
+            let empty = status.is_dir()
+                && fs::read_dir(target).map_err(GgufError::io(target, "read"))?.next().is_none();
+            if empty { Ok(()) } else { Err(GgufError::Occupied { path: target.to_owned() }) }
+        }
+    }
 }
 
 /// Returns the tensor that becomes the embedding, and whether the output shares it.
@@ -174,15 +198,15 @@ fn cosine(
     Ok(product / (squares[0] * squares[1]).sqrt())
 }
 
-/// Streams header and tensors into `writer`; returns it with byte count and SHA-256.
-fn write_tensors<W: Write>(
-    writer: W,
+/// Streams header and tensors into `file`; returns byte count and SHA-256.
+fn write_tensors(
+    file: File,
     path: &Path,
     gguf: &GgufFile,
     planned: &[PlannedTensor],
     dtype: TensorDtype,
     progress: &mut dyn FnMut(ImportProgress<'_>),
-) -> Result<(W, u64, String), GgufError> {
+) -> Result<(u64, String), GgufError> {
     let entries = planned.iter().map(|tensor| Entry {
         name: tensor.name.clone(),
         dtype: dtype.safetensors_name(),
@@ -192,7 +216,7 @@ fn write_tensors<W: Write>(
     let entries = entries.collect::<Vec<_>>();
     let total_bytes = entries.iter().map(|entry| entry.bytes).sum();
     let mut stream =
-        SafetensorsStream::start(writer, &entries).map_err(GgufError::io(path, "write"))?;
+        SafetensorsStream::start(file, &entries).map_err(GgufError::io(path, "write"))?;
     let mut encoded = Vec::new();
     for tensor in planned {
         let written_bytes = stream.written_bytes;
@@ -223,6 +247,6 @@ fn write_tensors<W: Write>(
     }
     let written_bytes = stream.written_bytes;
     progress(ImportProgress { tensor: "", written_bytes, total_bytes });
-    let (writer, sha256) = stream.finish();
-    Ok((writer, written_bytes, sha256))
+    let (_, sha256) = stream.finish();
+    Ok((written_bytes, sha256))
 }

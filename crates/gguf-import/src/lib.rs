@@ -18,7 +18,6 @@ pub mod metadata;
 pub mod names;
 pub mod reader;
 mod safetensors_stream;
-mod staging;
 mod tensor_dtype;
 pub mod tokenizer;
 

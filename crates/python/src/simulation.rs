@@ -8,8 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rl_losses::{Column, CustomLoss, LossOutput, LossSums, TokenBatch};
 use serde::de::DeserializeOwned;
-use softmax_sim::experiment::ScheduleSettings;
-use softmax_sim::training::{CustomAdvantage, Method, Rows, Trainer};
+use softmax_sim::training::{CustomAdvantage, Method, Rows, Schedule, Trainer};
 
 use crate::array::{Array, numpy_array};
 use crate::environment::{Environment, described, sizes};
@@ -175,11 +174,11 @@ impl Simulation {
     ) -> PyResult<Self> {
         let method: Method = settings("method", method)?;
         method.check().map_err(value_error)?;
-        let schedule: ScheduleSettings = settings("schedule", schedule)?;
+        let schedule: Schedule = settings("schedule", schedule)?;
         schedule.check().map_err(value_error)?;
         let (raised, group_size) = (Raised::default(), schedule.group_size);
         let positions = environment.0.training().shape().positions;
-        let mut trainer = Trainer::new(environment.0.clone(), method, schedule.into(), seed);
+        let mut trainer = Trainer::new(environment.0.clone(), method, schedule, seed);
         if let Some(loss) = loss {
             trainer = trainer.with_loss(custom_loss(loss, positions, raised.clone()));
         }

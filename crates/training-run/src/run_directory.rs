@@ -278,27 +278,13 @@ impl RunDirectory {
         Ok(DirectoryInProgress::begin(&self.checkpoint(step))?)
     }
 
-    /// Gives the checkpoint its name, points `latest` at it, then removes all but the last `keep` (0 keeps all).
+    /// Gives the checkpoint its name, points `latest` at it, then removes all that `retention` does not keep; `score` maps
+    /// a step to its score.
     ///
     /// # Errors
     ///
     /// A write that failed; `latest` then still names the previous checkpoint.
     pub fn finish_checkpoint(
-        &self,
-        step: u64,
-        folder: DirectoryInProgress,
-        keep: usize,
-    ) -> Result<(), RunDirectoryError> {
-        let last = Retention { keep_last: keep, keep_every: 0, keep_best: 0 };
-        self.finish_checkpoint_keeping(step, folder, last, |_| None)
-    }
-
-    /// Finishes like [`RunDirectory::finish_checkpoint`], with all rules of retention; `score` maps a step to its score.
-    ///
-    /// # Errors
-    ///
-    /// See [`RunDirectory::finish_checkpoint`].
-    pub fn finish_checkpoint_keeping(
         &self,
         step: u64,
         folder: DirectoryInProgress,

@@ -78,7 +78,7 @@ pub(super) fn save(
         _ => scores(&read_metrics(&directory.metrics())?, &settings.best_metric),
     };
     let score = |step| scores.get(&step).copied();
-    directory.finish_checkpoint_keeping(state.step, folder, settings.retention(), score)?;
+    directory.finish_checkpoint(state.step, folder, settings.retention(), score)?;
     Ok(())
 }
 

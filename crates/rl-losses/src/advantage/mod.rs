@@ -17,8 +17,7 @@ pub use estimator::AdvantageEstimator;
 pub use generalised::{Gae, GeneralisedAdvantages, generalised_advantages};
 pub use group_baseline::{QuantileBaseline, gpg_advantages, opo_advantages, quantile_advantages};
 pub use group_relative::{
-    GroupNormalisation, LoneSample, group_relative_advantages, leave_one_out_advantages,
-    max_rl_advantages, rloo_advantages,
+    GroupNormalisation, LoneSample, group_relative_advantages, max_rl_advantages, rloo_advantages,
 };
 pub use implicit_reward::{
     Prime, ProcessBaseline, ProcessScale, implicit_process_rewards, prime_advantages,

@@ -75,11 +75,6 @@ impl Palette {
             Self::Sixteen | Self::Many => Style::new().fg(Color::DarkGray),
         }
     }
-
-    /// Style of the chosen row or token.
-    pub fn chosen(self) -> Style {
-        Style::new().add_modifier(Modifier::REVERSED)
-    }
 }
 
 #[cfg(test)]

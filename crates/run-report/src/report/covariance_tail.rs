@@ -5,7 +5,7 @@ use figures::number_format::significant;
 use figures::{Block, Figure, Section};
 
 use super::Report;
-use super::curves::{Metric, not_recorded, over_steps};
+use super::curves::{Metric, not_recorded};
 use super::methods::{MethodRun, method_runs};
 use super::metric::{COVARIANCE, series};
 use super::name_cell::name_cell;
@@ -19,59 +19,31 @@ const TOPS: [(&str, &str); 6] = [
     (COVARIANCE, "all"),
 ];
 
-/// A metric that is drawn over the steps.
-struct Share {
-    name: &'static str,
-    stem: &'static str,
-    title: &'static str,
-    label: &'static str,
-}
-
-const fn share(
-    name: &'static str,
-    stem: &'static str,
-    title: &'static str,
-    label: &'static str,
-) -> Share {
-    Share { name, stem, title, label }
-}
-
 const OF_TOKENS: &str = "Fraction of tokens";
 
-const SHARES: [Share; 6] = [
-    share(
+const SHARES: [Metric<'_>; 6] = [
+    Metric::new(
         "cov/top_0.002",
         "top-covariance",
         "Top 0.002 of the tokens",
         "Covariance (nat · reward)",
     ),
-    share(
+    Metric::new(
         "cov/top_0.2",
         "top-fifth-covariance",
         "Top 0.2 of the tokens",
         "Covariance (nat · reward)",
     ),
-    share("quadrant/up_likely", "up-likely", "Likely, advantage above 0", OF_TOKENS),
-    share("quadrant/down_unlikely", "down-unlikely", "Unlikely, advantage below 0", OF_TOKENS),
-    share("quadrant/up_unlikely", "up-unlikely", "Unlikely, advantage above 0", OF_TOKENS),
-    share("quadrant/down_likely", "down-likely", "Likely, advantage below 0", OF_TOKENS),
+    Metric::new("quadrant/up_likely", "up-likely", "Likely, advantage above 0", OF_TOKENS),
+    Metric::new(
+        "quadrant/down_unlikely",
+        "down-unlikely",
+        "Unlikely, advantage below 0",
+        OF_TOKENS,
+    ),
+    Metric::new("quadrant/up_unlikely", "up-unlikely", "Unlikely, advantage above 0", OF_TOKENS),
+    Metric::new("quadrant/down_likely", "down-likely", "Likely, advantage below 0", OF_TOKENS),
 ];
-
-impl Share {
-    fn figure(&self, report: &Report) -> Option<Figure> {
-        let metric = Metric {
-            name: self.name,
-            stem: self.stem.to_owned(),
-            title: self.title.to_owned(),
-            label: self.label,
-            factor: 1.0,
-            zero: true,
-            reading: "",
-        };
-        let caption = format!("{}.", self.name);
-        over_steps(report, &metric).map(|figure| Figure { caption, ..figure })
-    }
-}
 
 /// Builds the table of mean covariances of the top fractions, at the first and the last step that recorded them.
 pub(super) fn section(report: &Report) -> Section {
@@ -101,7 +73,8 @@ pub(super) fn section(report: &Report) -> Section {
         paragraph(intro) + &table.html()
     };
     let mut blocks = vec![Block::Html(html)];
-    let figures: Vec<Figure> = SHARES.iter().filter_map(|share| share.figure(report)).collect();
+    let figures: Vec<Figure> =
+        SHARES.iter().filter_map(|share| share.named_figure(report)).collect();
     if !figures.is_empty() {
         let text = "Tokens by quadrant: likely ones with a positive advantage and unlikely ones with a negative \
                     advantage lower the entropy, the other two raise it.";

@@ -21,10 +21,11 @@ struct Curve<'a> {
 }
 
 /// A metric to draw for every run.
+#[derive(Clone, Copy)]
 pub(super) struct Metric<'a> {
     pub(super) name: &'a str,
-    pub(super) stem: String,
-    pub(super) title: String,
+    pub(super) stem: &'a str,
+    pub(super) title: &'a str,
     /// Label of the vertical axis: quantity and unit.
     pub(super) label: &'a str,
     /// Factor of the values: −1 draws the negative.
@@ -35,40 +36,43 @@ pub(super) struct Metric<'a> {
     pub(super) reading: &'a str,
 }
 
-/// Builds the charts of entropy, reward and held-out accuracy.
-pub(super) fn learning(report: &Report) -> Section {
-    let mut blocks = vec![];
-    let metric = |name, stem: &str, title: &str, label, reading| Metric {
-        name,
-        stem: stem.to_owned(),
-        title: title.to_owned(),
-        label,
-        factor: 1.0,
-        zero: true,
-        reading,
-    };
-    let mut figures = vec![];
-    for metric in [
-        metric(
-            ENTROPY,
-            "entropy",
-            "Entropy of the policy",
-            "Entropy (nats per token)",
-            "Exact over the whole vocabulary, averaged over the sampled tokens.",
-        ),
-        metric(
-            REWARD,
-            "reward",
-            "Reward of the sampled responses",
-            "Mean reward (0 to 1)",
-            "Mean over the responses sampled at that step.",
-        ),
-    ] {
-        match over_steps(report, &metric) {
+impl<'a> Metric<'a> {
+    /// The metric as it is, from zero, without advice.
+    pub(super) const fn new(name: &'a str, stem: &'a str, title: &'a str, label: &'a str) -> Self {
+        Self { name, stem, title, label, factor: 1.0, zero: true, reading: "" }
+    }
+
+    /// The chart with the name of the metric under it; none if no run has it.
+    pub(super) fn named_figure(&self, report: &Report) -> Option<Figure> {
+        let caption = format!("{}.", self.name);
+        over_steps(report, self).map(|figure| Figure { caption, ..figure })
+    }
+}
+
+/// Draws metrics; the second part names those that no run has.
+pub(super) fn drawn(report: &Report, metrics: &[Metric<'_>]) -> (Vec<Figure>, Vec<Block>) {
+    let (mut figures, mut left_out) = (vec![], vec![]);
+    for metric in metrics {
+        match over_steps(report, metric) {
             Some(figure) => figures.push(figure),
-            None => blocks.push(Block::Html(not_recorded(&metric.title, metric.name))),
+            None => left_out.push(Block::Html(not_recorded(metric.title, metric.name))),
         }
     }
+    (figures, left_out)
+}
+
+const ENTROPY_CURVE: Metric<'_> = Metric {
+    reading: "Exact over the whole vocabulary, averaged over the sampled tokens.",
+    ..Metric::new(ENTROPY, "entropy", "Entropy of the policy", "Entropy (nats per token)")
+};
+const REWARD_CURVE: Metric<'_> = Metric {
+    reading: "Mean over the responses sampled at that step.",
+    ..Metric::new(REWARD, "reward", "Reward of the sampled responses", "Mean reward (0 to 1)")
+};
+
+/// Builds the charts of entropy, reward and held-out accuracy.
+pub(super) fn learning(report: &Report) -> Section {
+    let (mut figures, mut blocks) = drawn(report, &[ENTROPY_CURVE, REWARD_CURVE]);
     let names = accuracies(&report.runs);
     if names.is_empty() {
         let text = "No held-out accuracy was recorded (val-core/…/acc/mean@n): no evaluation ran.";
@@ -78,7 +82,8 @@ pub(super) fn learning(report: &Report) -> Section {
         let title = format!("Held-out accuracy: {}", accuracy_source(name));
         let stem = format!("accuracy-{}", index + 1);
         let reading = "Questions the policy was never trained on.";
-        figures.extend(accuracy(report, &metric(name, &stem, &title, "Fraction right", reading)));
+        let metric = Metric::new(name, &stem, &title, "Fraction right");
+        figures.extend(accuracy(report, &Metric { reading, ..metric }));
     }
     blocks.insert(0, Block::Figures(figures));
     Section::new("curves", "Entropy and reward", blocks)
@@ -98,17 +103,8 @@ pub(super) fn health(report: &Report) -> Section {
     ];
     let (mut figures, mut missing) = (vec![], vec![]);
     for (name, stem, title, label) in rows {
-        let metric = Metric {
-            name,
-            stem: stem.to_owned(),
-            title: title.to_owned(),
-            label,
-            factor: 1.0,
-            zero: true,
-            reading: "",
-        };
-        match over_steps(report, &metric) {
-            Some(figure) => figures.push(Figure { caption: format!("{name}."), ..figure }),
+        match Metric::new(name, stem, title, label).named_figure(report) {
+            Some(figure) => figures.push(figure),
             None => missing.push(name),
         }
     }
@@ -174,7 +170,7 @@ pub(super) fn over_steps(report: &Report, metric: &Metric<'_>) -> Option<Figure>
     let steps = faint.iter().chain(&smooth).flat_map(|one| one.points.iter().map(|point| point.0));
     let x = Axis::steps(steps, 0.0);
     faint.extend(smooth);
-    let (stem, title) = (metric.stem.clone(), metric.title.clone());
+    let (stem, title) = (metric.stem.to_owned(), metric.title.to_owned());
     Some(Figure { chart: Chart { stem, title, description, x, y, series: faint }, caption })
 }
 
@@ -218,7 +214,7 @@ fn accuracy(report: &Report, metric: &Metric<'_>) -> Option<Figure> {
     steps().next()?;
     let x = Axis::steps(steps(), 0.02);
     let description = description(&series);
-    let (stem, title) = (metric.stem.clone(), metric.title.clone());
+    let (stem, title) = (metric.stem.to_owned(), metric.title.to_owned());
     let y = Axis::around(metric.label, heights(&series), true, 0.04);
     let y = Axis { high: y.high.min(1.0), ..y };
     let mut caption = metric.reading.to_owned();

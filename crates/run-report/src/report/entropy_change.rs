@@ -1,13 +1,13 @@
 //! Predicted and measured change of entropy.
 
+use entropy_core::PairedMoments;
 use figures::chart::{Axis, Chart, Mark, Series};
 use figures::html::{Column, Table, paragraph};
 use figures::moving_average::{moving_average, window};
 use figures::number_format::{fixed, significant};
 use figures::{Block, Figure, Section};
 
-use super::curves::{Metric, not_recorded, over_steps};
-use super::line_fit::LineFit;
+use super::curves::{Metric, drawn, not_recorded};
 use super::methods::{MethodRun, method_runs};
 use super::metric::{COVARIANCE, MEASURED_CHANGE, PREDICTED_CHANGE, pairs, series};
 use super::name_cell::name_cell;
@@ -43,17 +43,37 @@ pub(super) fn lemma_1(report: &Report) -> Section {
         ],
     );
     for (MethodRun { colour, run, .. }, points) in &columns {
-        let fit = LineFit::new(points);
+        let (correlation, slope) = line(points).unwrap_or((f64::NAN, f64::NAN));
         table.html_row(vec![
             name_cell(*colour, &run.name),
             points.len().to_string(),
-            fixed(fit.map_or(f64::NAN, |fit| fit.correlation), 3),
-            significant(fit.map_or(f64::NAN, |fit| fit.slope), 3),
+            fixed(correlation, 3),
+            significant(slope, 3),
         ]);
     }
     blocks.push(Block::Html(table.html()));
     Section::new(id, heading, blocks)
 }
+
+const CHANGE_CURVE: Metric<'_> = Metric {
+    zero: false,
+    ..Metric::new(
+        MEASURED_CHANGE,
+        "measured-change",
+        "Measured change of entropy",
+        "ΔH per step (nats per token)",
+    )
+};
+const COVARIANCE_CURVE: Metric<'_> = Metric {
+    zero: false,
+    factor: -1.0,
+    ..Metric::new(
+        COVARIANCE,
+        "negative-covariance",
+        "Negative mean covariance",
+        "−Cov(log π, A) (nat · reward)",
+    )
+};
 
 /// Builds the comparison by Theorem 2: covariance of a batch, and the entropy that it costs.
 pub(super) fn theorem_2(report: &Report) -> Section {
@@ -63,37 +83,8 @@ pub(super) fn theorem_2(report: &Report) -> Section {
                  scales differ by η and by the optimiser, so each is drawn on its own axis: what the theory \
                  claims is that they move together.";
     let mut blocks = vec![Block::Html(paragraph(intro))];
-    let metric = |name, stem: &str, title: &str, label, factor| Metric {
-        name,
-        stem: stem.to_owned(),
-        title: title.to_owned(),
-        label,
-        factor,
-        zero: false,
-        reading: "",
-    };
-    let mut figures = vec![];
-    for metric in [
-        metric(
-            MEASURED_CHANGE,
-            "measured-change",
-            "Measured change of entropy",
-            "ΔH per step (nats per token)",
-            1.0,
-        ),
-        metric(
-            COVARIANCE,
-            "negative-covariance",
-            "Negative mean covariance",
-            "−Cov(log π, A) (nat · reward)",
-            -1.0,
-        ),
-    ] {
-        match over_steps(report, &metric) {
-            Some(figure) => figures.push(figure),
-            None => blocks.push(Block::Html(not_recorded(&metric.title, metric.name))),
-        }
-    }
+    let (figures, left_out) = drawn(report, &[CHANGE_CURVE, COVARIANCE_CURVE]);
+    blocks.extend(left_out);
     blocks.push(Block::Figures(figures));
     blocks.extend(correlations(report));
     Section::new(id, heading, blocks)
@@ -116,7 +107,7 @@ fn correlations(report: &Report) -> Option<Block> {
         let smooth = |values: &[f64]| moving_average(values, window(points.len()));
         let correlation = |x: Vec<f64>, y: Vec<f64>| {
             let points: Vec<(f64, f64)> = x.into_iter().zip(y).collect();
-            fixed(LineFit::new(&points).map_or(f64::NAN, |fit| fit.correlation), 3)
+            fixed(line(&points).map_or(f64::NAN, |(correlation, _)| correlation), 3)
         };
         let smoothed = correlation(smooth(&covariance), smooth(&change));
         table.html_row(vec![
@@ -140,6 +131,16 @@ fn columns<'a>(report: &'a Report, x: &str, y: &str) -> Vec<RunPoints<'a>> {
     method_runs(&report.runs).into_iter().filter_map(column).collect()
 }
 
+/// Pearson correlation of the points, NaN if all `y` are equal, and the slope of the least-squares line; none with fewer than
+/// three points or if all `x` are equal.
+fn line(points: &[(f64, f64)]) -> Option<(f64, f64)> {
+    let (x, y): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
+    let moments = PairedMoments::of(&x, &y);
+    let slope = moments.sum_xy / moments.sum_xx;
+    let is_line = points.len() > 2 && slope.is_finite();
+    is_line.then(|| (moments.correlation().unwrap_or(f64::NAN), slope))
+}
+
 /// Takes at most [`SCATTER_POINTS`] of the points, evenly spaced.
 pub(super) fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let stride = points.len().div_ceil(SCATTER_POINTS).max(1);
@@ -155,8 +156,8 @@ fn scatter(columns: &[RunPoints<'_>]) -> Figure {
     let mut description = String::new();
     for (MethodRun { colour, method, run }, points) in columns {
         let name = &run.name;
-        if let Some(fit) = LineFit::new(points) {
-            let (r, slope) = (fixed(fit.correlation, 3), significant(fit.slope, 3));
+        if let Some((correlation, slope)) = line(points) {
+            let (r, slope) = (fixed(correlation, 3), significant(slope, 3));
             description += &format!("{name}: Pearson r {r}, slope {slope}. ");
         }
         series.push(Series::new(method, *colour, Mark::Points, thinned(points)));

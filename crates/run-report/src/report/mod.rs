@@ -14,7 +14,6 @@ mod differences;
 mod entropy_change;
 mod extrapolation;
 mod glossary;
-pub mod line_fit;
 mod methods;
 mod metric;
 mod name_cell;

@@ -112,11 +112,6 @@ pub fn solved_after(curve: &[Point]) -> Option<usize> {
 }
 
 impl Ppo {
-    /// Steps of all environments in the whole run.
-    pub fn environment_steps(&self) -> usize {
-        self.iterations * self.steps_per_iteration()
-    }
-
     fn steps_per_iteration(&self) -> usize {
         self.environments * self.steps
     }

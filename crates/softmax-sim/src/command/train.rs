@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
     let progress = Progress::stderr("train");
     progress.plan(schedule.rollouts as u64);
     let environment = environment.draw(args.seed);
-    let mut trainer = Trainer::new(&environment, method, schedule.into(), args.seed);
+    let mut trainer = Trainer::new(&environment, method, schedule, args.seed);
     let curve = trainer.run(|_, _| progress.advance(1));
     progress.clear();
     // A reader that went away costs the table, not the file.

@@ -1,6 +1,6 @@
 //! Numbers as the calculator reads them, each error naming the field and what was expected.
 
-use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 use std::fmt;
 
 const NUMBER: &str = "a finite number";
@@ -21,9 +21,7 @@ pub(super) fn advantages<'de, D: Deserializer<'de>>(
 
 /// The step size.
 pub(super) fn eta<'de, D: Deserializer<'de>>(input: D) -> Result<f64, D::Error> {
-    let value = input
-        .deserialize_any(Number { expected: NUMBER })
-        .map_err(|error| located("eta", NUMBER, &error))?;
+    let value = Option::deserialize(input).map_err(|error| located("eta", NUMBER, &error))?;
     value.ok_or_else(|| D::Error::custom(format!("`eta` is null; expected {NUMBER}")))
 }
 
@@ -48,6 +46,11 @@ fn located<E: Error>(field: &str, expected: &str, error: &E) -> E {
     let text = error.to_string();
     let (message, position) = text.split_at(text.find(" at line ").unwrap_or(text.len()));
     let message = if message == "expected value" { "not a JSON value" } else { message };
+    // serde's name of a number.
+    let message = match message.strip_suffix("f64") {
+        Some(found) => format!("{found}{expected}"),
+        None => message.to_owned(),
+    };
     if message.ends_with(expected) {
         E::custom(format!("`{field}`: {message}{position}"))
     } else {
@@ -70,8 +73,7 @@ impl<'de> Visitor<'de> for Column {
     fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<Self::Value, A::Error> {
         let mut column = Vec::new();
         loop {
-            let element = values.next_element_seed(Number { expected: self.expected });
-            match element {
+            match values.next_element() {
                 Ok(Some(value)) => column.push(value),
                 Ok(None) => return Ok(column),
                 Err(error) => {
@@ -80,43 +82,5 @@ impl<'de> Visitor<'de> for Column {
                 }
             }
         }
-    }
-}
-
-/// A number or null.
-struct Number {
-    expected: &'static str,
-}
-
-impl<'de> DeserializeSeed<'de> for Number {
-    type Value = Option<f64>;
-
-    fn deserialize<D: Deserializer<'de>>(self, input: D) -> Result<Option<f64>, D::Error> {
-        input.deserialize_any(self)
-    }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a JSON number is a double here")]
-impl Visitor<'_> for Number {
-    type Value = Option<f64>;
-
-    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(self.expected)
-    }
-
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Option<f64>, E> {
-        Ok(Some(value))
-    }
-
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Option<f64>, E> {
-        Ok(Some(value as f64))
-    }
-
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Option<f64>, E> {
-        Ok(Some(value as f64))
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Option<f64>, E> {
-        Ok(None)
     }
 }

@@ -1,6 +1,6 @@
 //! A few weights of features shared by all prompts, examined on prompts not trained on.
 
-use super::{Environment, Features, Parameters, Questions, Shape, draw_action, normal, prompt_rng};
+use super::{Environment, Questions, Shape, log_linear, normal, prompt_rng};
 
 /// A log-linear policy `z = β z_0 + ψ·θ` over tokens, with exactly one right token in each state.
 ///
@@ -41,45 +41,26 @@ impl SharedSetting {
         for weight in &mut hidden {
             *weight *= wanted / length;
         }
-        let mut start = vec![0.0; 1 + self.features];
-        start[0] = 1.0;
-        let held_out = Shape { prompts: self.validation_prompts, ..self.shape };
-        Environment {
-            training: self.questions(seed, 0, self.shape, &hidden),
-            validation: Some(self.questions(seed, self.shape.prompts, held_out, &hidden)),
-            start,
-        }
+        Environment::with_held_out(self.shape, self.validation_prompts, |first, shape| {
+            self.questions(seed, first, shape, &hidden)
+        })
     }
 
-    /// The questions of prompts `first..`, as many as `shape` says.
     fn questions(&self, seed: u64, first: usize, shape: Shape, hidden: &[f64]) -> Questions {
         let deviation = 1.0 / (self.features as f64).sqrt();
-        let mut prior = Vec::with_capacity(shape.table());
-        let mut values = Vec::with_capacity(shape.table() * self.features);
-        let mut quality = vec![0.0; shape.table()];
-        let mut logits = Vec::with_capacity(shape.actions);
-        for prompt in first..first + shape.prompts {
-            let mut rng = prompt_rng(seed, prompt);
-            for _ in 0..shape.positions {
-                let scale = (self.prior_log_scale + self.prior_spread * normal(&mut rng)).exp();
-                let begin = prior.len();
-                logits.clear();
-                for _ in 0..shape.actions {
-                    let prior_logit = scale * normal(&mut rng);
-                    let mut logit = 1.5 * prior_logit;
-                    for weight in hidden {
-                        let value = deviation * normal(&mut rng);
-                        logit += value * weight;
-                        values.push(value);
-                    }
-                    prior.push(prior_logit);
-                    logits.push(logit);
+        log_linear(seed, first, shape, self.features, |rng, features, logits| {
+            let scale = (self.prior_log_scale + self.prior_spread * normal(rng)).exp();
+            for _ in 0..shape.actions {
+                let prior_logit = scale * normal(rng);
+                let mut logit = 1.5 * prior_logit;
+                for weight in hidden {
+                    let value = deviation * normal(rng);
+                    logit += value * weight;
+                    features.values.push(value);
                 }
-                quality[begin + draw_action(&logits, &mut rng)] = 1.0;
+                features.prior.push(prior_logit);
+                logits.push(logit);
             }
-        }
-        let features = Features { prior, values, count: self.features };
-        let questions = Questions::new(shape, quality, Parameters::Weights(features));
-        questions.expect("tables of the shape, qualities of 0 and 1")
+        })
     }
 }

@@ -1,6 +1,6 @@
 //! Models of growing size: each sees more of the features that decide what is right.
 
-use super::{Environment, Features, Parameters, Questions, Shape, draw_action, normal, prompt_rng};
+use super::{Environment, Questions, Shape, log_linear, normal};
 use std::f64::consts::PI;
 
 /// A log-linear model that sees `visible` of the features of its world.
@@ -43,18 +43,9 @@ impl SizeSetting {
 
     /// Draws the environment number `seed`; models of all sizes meet the same questions.
     pub fn draw(&self, seed: u64) -> Environment {
-        let held_out = Shape { prompts: self.validation_prompts, ..self.shape };
-        let mut start = vec![0.0; 1 + self.trained()];
-        start[0] = 1.0;
-        Environment {
-            training: self.questions(seed, 0, self.shape),
-            validation: Some(self.questions(seed, self.shape.prompts, held_out)),
-            start,
-        }
-    }
-
-    fn trained(&self) -> usize {
-        self.visible.min(LARGEST_TRAINED)
+        Environment::with_held_out(self.shape, self.validation_prompts, |first, shape| {
+            self.questions(seed, first, shape)
+        })
     }
 
     /// Weights of the true logit, of length 3.
@@ -68,36 +59,23 @@ impl SizeSetting {
         let weights = self.weights();
         let unseen: f64 = weights[self.visible..].iter().map(|w| w * w).sum();
         let confidence = (1.0 + 3.0 * unseen / (PI * PI)).sqrt().recip();
-        let weighted = self.trained();
-        let mut prior = Vec::with_capacity(shape.table());
-        let mut values = Vec::with_capacity(shape.table() * weighted);
-        let mut quality = vec![0.0; shape.table()];
-        let mut logits = Vec::with_capacity(shape.actions);
-        for prompt in first..first + shape.prompts {
-            let mut rng = prompt_rng(seed, prompt);
-            for _ in 0..shape.positions {
-                let begin = prior.len();
-                logits.clear();
-                for _ in 0..shape.actions {
-                    let (mut known, mut all) = (0.0, 0.0);
-                    for (index, weight) in weights.iter().enumerate() {
-                        let feature = normal(&mut rng);
-                        all += feature * weight;
-                        if index < self.visible {
-                            known = all;
-                        }
-                        if index < weighted {
-                            values.push(TRAINED_SCALE * feature);
-                        }
+        let trained = self.visible.min(LARGEST_TRAINED);
+        log_linear(seed, first, shape, trained, |rng, features, logits| {
+            for _ in 0..shape.actions {
+                let (mut known, mut all) = (0.0, 0.0);
+                for (index, weight) in weights.iter().enumerate() {
+                    let feature = normal(rng);
+                    all += feature * weight;
+                    if index < self.visible {
+                        known = all;
                     }
-                    prior.push(confidence * known);
-                    logits.push(all);
+                    if index < trained {
+                        features.values.push(TRAINED_SCALE * feature);
+                    }
                 }
-                quality[begin + draw_action(&logits, &mut rng)] = 1.0;
+                features.prior.push(confidence * known);
+                logits.push(all);
             }
-        }
-        let features = Features { prior, values, count: weighted };
-        let questions = Questions::new(shape, quality, Parameters::Weights(features));
-        questions.expect("tables of the shape, qualities of 0 and 1")
+        })
     }
 }

@@ -1,14 +1,12 @@
 //! A training run as configurations and Python write it: environment, method and schedule by the names of their keys.
 
 pub(crate) mod error;
-mod schedule;
 mod world;
 
 pub use error::ExperimentError;
-pub use schedule::{ScheduleSettings, StepSizeRule};
 pub use world::{Shared, Size, Tabular, World};
 
-use crate::training::Method;
+use crate::training::{Method, Schedule};
 use serde::{Deserialize, Serialize};
 
 /// A method on an environment, for [`train`](crate::training::train).
@@ -20,7 +18,7 @@ pub struct Experiment {
     /// Loss, advantages, regularisers.
     pub method: Method,
     /// Rollouts, mini-batches, learning rate.
-    pub schedule: ScheduleSettings,
+    pub schedule: Schedule,
 }
 
 impl Default for Experiment {
@@ -28,7 +26,7 @@ impl Default for Experiment {
         Self {
             environment: World::Tabular(Tabular::default()),
             method: Method::default(),
-            schedule: ScheduleSettings::default(),
+            schedule: Schedule::default(),
         }
     }
 }

@@ -226,7 +226,7 @@ mod tests {
         let fit = LawFit::of(&points(0.02), &[0.3]).unwrap();
         let forecast = &fit.forecasts[0];
         let [low, high] = forecast.final_interval.unwrap();
-        let last = points(0.02).last().unwrap().1;
+        let last = *points(0.02).reward().last().unwrap();
         assert!(low < last && last < high && high - low > 0.02, "{forecast:?}");
         let middle = 0.5 * (low + high);
         assert!((middle - last - forecast.final_error).abs() < 1e-12, "{forecast:?}");

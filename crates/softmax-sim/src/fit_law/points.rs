@@ -80,26 +80,6 @@ impl Points {
     pub fn is_empty(&self) -> bool {
         self.entropy.is_empty()
     }
-
-    /// The last point.
-    pub fn last(&self) -> Option<(f64, f64)> {
-        self.entropy.last().copied().zip(self.reward.last().copied())
-    }
-
-    /// The first `count` points, and the others.
-    ///
-    /// # Panics
-    ///
-    /// If there are fewer points.
-    pub fn split_at(&self, count: usize) -> (Self, Self) {
-        let (first_entropy, last_entropy) = self.entropy.split_at(count);
-        let (first_reward, last_reward) = self.reward.split_at(count);
-        let points = |entropy: &[f64], reward: &[f64]| Self {
-            entropy: entropy.into(),
-            reward: reward.into(),
-        };
-        (points(first_entropy, first_reward), points(last_entropy, last_reward))
-    }
 }
 
 #[cfg(test)]
@@ -133,6 +113,9 @@ mod tests {
     fn a_byte_order_mark_is_no_part_of_the_header() {
         let (points, problems) =
             Points::read(&b"\xef\xbb\xbfH,R\r\n1,0.5\r\n"[..], "H", "R").unwrap();
-        assert_eq!((points.last(), problems.len()), (Some((1.0, 0.5)), 0));
+        assert_eq!(
+            (points.entropy(), points.reward(), problems.len()),
+            (&[1.0][..], &[0.5][..], 0)
+        );
     }
 }

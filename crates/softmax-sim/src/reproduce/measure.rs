@@ -14,7 +14,7 @@ pub struct Measure {
     /// Its unit; `1` for a pure number, a fraction or a correlation.
     pub unit: String,
     /// One value a seed; NaN where it could not be measured.
-    #[serde(with = "number::many")]
+    #[serde(deserialize_with = "number::many")]
     pub values: Vec<f64>,
     /// Mean over the seeds with its 95 % interval.
     pub interval: Interval,

@@ -3,7 +3,6 @@
 use super::engine::ENGINE;
 use super::experiment::Finding;
 use sha2::{Digest, Sha256};
-use std::fmt::Write as _;
 
 /// Digest of all that the result of a finding depends on beside its setting: the engine and the finding's pages of
 /// code; tests are left out.
@@ -14,10 +13,7 @@ pub fn revision(finding: &Finding) -> String {
 
 /// SHA-256 of a text, its first 16 hexadecimal digits.
 pub fn digest(text: &str) -> String {
-    Sha256::digest(text)[..8].iter().fold(String::with_capacity(16), |mut digits, byte| {
-        let _ = write!(digits, "{byte:02x}");
-        digits
-    })
+    format!("{:.16x}", Sha256::digest(text))
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -136,11 +135,7 @@ fn path(folder: &Path, key: &str) -> PathBuf {
 
 /// Hash of engine, settings and seed: 32 hexadecimal digits.
 fn key(settings: &Value, seed: u64) -> String {
-    let digest = Sha256::digest(format!("{ENGINE}\n{seed}\n{settings}"));
-    digest[..16].iter().fold(String::with_capacity(32), |mut key, byte| {
-        let _ = write!(key, "{byte:02x}");
-        key
-    })
+    format!("{:.32x}", Sha256::digest(format!("{ENGINE}\n{seed}\n{settings}")))
 }
 
 #[cfg(test)]

@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct Interval {
     /// Mean of the finite values; NaN of none.
-    #[serde(with = "number::one")]
+    #[serde(deserialize_with = "number::one")]
     pub mean: f64,
     /// Lower end; NaN with fewer than two values.
-    #[serde(with = "number::one")]
+    #[serde(deserialize_with = "number::one")]
     pub low: f64,
     /// Upper end; NaN with fewer than two values.
-    #[serde(with = "number::one")]
+    #[serde(deserialize_with = "number::one")]
     pub high: f64,
 }
 

@@ -23,7 +23,7 @@ pub enum Cell {
     /// Plain text.
     Text(String),
     /// A number; a dash if it is not finite.
-    Number(#[serde(with = "number::one")] f64),
+    Number(#[serde(deserialize_with = "number::one")] f64),
 }
 
 impl Cell {

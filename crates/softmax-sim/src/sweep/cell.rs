@@ -61,7 +61,7 @@ impl CellSettings {
 
 fn figures_of(experiment: &Experiment, seed: u64) -> Figures {
     let Experiment { environment, method, schedule } = experiment.clone();
-    let curve = train(&environment.draw(seed), &method, &schedule.into(), seed);
+    let curve = train(&environment.draw(seed), &method, &schedule, seed);
     let (first, last, law) = (curve.first(), curve.last(), curve.law().ok());
     named([
         ("entropy_before", Some(first.entropy)),

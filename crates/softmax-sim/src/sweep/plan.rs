@@ -246,11 +246,7 @@ fn cell<C: Serialize + DeserializeOwned, E: Display>(
     // As the settings were understood, defaults included: another default is another run.
     let canonical =
         serde_json::to_vec(&(&settings, seed)).map_err(|error| named(error.to_string()))?;
-    let digest = Sha256::digest(canonical);
-    let mut key = String::with_capacity(32);
-    for byte in &digest[..16] {
-        let _ = write!(key, "{byte:02x}");
-    }
+    let key = format!("{:.32x}", Sha256::digest(canonical));
     Ok(Cell { key, choices: choices.clone(), seed, settings })
 }
 

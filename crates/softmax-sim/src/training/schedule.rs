@@ -1,30 +1,22 @@
 //! How much is sampled and how it is divided into updates.
 
-use serde::Serialize;
+use crate::experiment::error::{ExperimentError, check_bounds};
+use serde::{Deserialize, Serialize};
 
-/// Factor on the gradient of the mini-batch's loss.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+/// Quantity that the learning rate multiplies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum StepSize {
-    /// A learning rate of the loss averaged over the tokens of the mini-batch: for shared
-    /// parameters.
-    TokenMean(f64),
-    /// A learning rate of the mean over the samples of one state, `z += η (1/G) Σ_i A_i (e_{a_i} -
+    /// The gradient of the loss averaged over the tokens of the mini-batch: for shared parameters.
+    TokenMean,
+    /// The gradient of the mean over the samples of one state, `z += η (1/G) Σ_i A_i (e_{a_i} -
     /// π)`, whatever the number of states in the mini-batch: for one logit per state.
-    PerState(f64),
+    PerState,
 }
 
-impl StepSize {
-    /// The factor for a mini-batch of `tokens` tokens in groups of `group_size`.
-    pub(crate) fn factor(self, tokens: usize, group_size: usize) -> f64 {
-        match self {
-            Self::TokenMean(rate) => rate,
-            Self::PerState(rate) => rate * (tokens as f64 / group_size as f64),
-        }
-    }
-}
-
-/// The plan of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+/// The plan of a run; defaults: [`Schedule::tabular`] at 0.5.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Schedule {
     /// Rollout batches of the run.
     pub rollouts: usize,
@@ -38,12 +30,23 @@ pub struct Schedule {
     pub mini_batches: usize,
     /// Passes over a rollout batch.
     pub epochs: usize,
-    /// Learning rate and what it multiplies.
+    /// Learning rate.
+    pub learning_rate: f64,
+    /// Quantity that the learning rate multiplies.
     pub step_size: StepSize,
     /// True to leave out groups of equal rewards before mini-batches are made. The choice
     /// matters: left in, they feel no reward but every regulariser, and count among the tokens that
     /// a method takes its fraction of.
     pub drop_uninformative: bool,
+}
+
+/// Prompts of a rollout batch unless told otherwise: more than an environment has.
+const ALL_PROMPTS: usize = 1 << 32;
+
+impl Default for Schedule {
+    fn default() -> Self {
+        Self::tabular(0.5)
+    }
 }
 
 impl Schedule {
@@ -53,11 +56,12 @@ impl Schedule {
         Self {
             rollouts: 300,
             evaluate_every: 4,
-            prompts: usize::MAX,
+            prompts: ALL_PROMPTS,
             group_size: 8,
             mini_batches: 4,
             epochs: 2,
-            step_size: StepSize::PerState(learning_rate),
+            learning_rate,
+            step_size: StepSize::PerState,
             drop_uninformative: true,
         }
     }
@@ -69,8 +73,8 @@ impl Schedule {
             prompts: 256,
             mini_batches: 8,
             epochs: 1,
-            step_size: StepSize::TokenMean(learning_rate),
-            ..Self::tabular(0.0)
+            step_size: StepSize::TokenMean,
+            ..Self::tabular(learning_rate)
         }
     }
 
@@ -78,5 +82,33 @@ impl Schedule {
     pub fn on_policy(learning_rate: f64) -> Self {
         let tabular = Self::tabular(learning_rate);
         Self { mini_batches: 1, epochs: 1, drop_uninformative: false, ..tabular }
+    }
+
+    /// Checks that the schedule can be run.
+    ///
+    /// # Errors
+    ///
+    /// [`ExperimentError`], naming the setting.
+    pub fn check(&self) -> Result<(), ExperimentError> {
+        check_bounds([
+            ("rollouts", self.rollouts as f64, 1.0),
+            ("evaluate_every", self.evaluate_every as f64, 1.0),
+            ("prompts", self.prompts as f64, 1.0),
+            ("group_size", self.group_size as f64, 1.0),
+            ("mini_batches", self.mini_batches as f64, 1.0),
+            ("epochs", self.epochs as f64, 1.0),
+        ])?;
+        if !(self.learning_rate.is_finite() && self.learning_rate > 0.0) {
+            return Err(ExperimentError::LearningRate(self.learning_rate));
+        }
+        Ok(())
+    }
+
+    /// The factor on the gradient of the loss of a mini-batch of `tokens` tokens.
+    pub(crate) fn factor(&self, tokens: usize) -> f64 {
+        match self.step_size {
+            StepSize::TokenMean => self.learning_rate,
+            StepSize::PerState => self.learning_rate * (tokens as f64 / self.group_size as f64),
+        }
     }
 }

@@ -230,10 +230,10 @@ impl<'a> Trainer<'a> {
     /// estimator.
     fn process_log_ratio(&mut self) -> Option<Vec<f64>> {
         let AdvantageEstimator::Prime(prime) = self.method.advantage else { return None };
-        let Schedule { step_size, group_size, .. } = self.schedule;
+        let group_size = self.schedule.group_size;
         let start = &self.environment.start;
         let model = self.reward_model.get_or_insert_with(|| RewardModel::new(start));
-        let factor = step_size.factor(self.rollout.actions.len(), group_size);
+        let factor = self.schedule.factor(self.rollout.actions.len());
         let (questions, reference) = (&self.environment.training, &self.reference);
         Some(model.log_ratios(
             questions,
@@ -281,8 +281,7 @@ impl<'a> Trainer<'a> {
                     reference: &self.reference,
                     custom_loss: self.custom_loss.as_ref(),
                 };
-                let factor =
-                    self.schedule.step_size.factor(batch.tokens(), self.schedule.group_size);
+                let factor = self.schedule.factor(batch.tokens());
                 let workspace = &mut self.workspace;
                 sums += batch.update(&self.method, factor, &mut self.parameters, workspace, rng);
             }

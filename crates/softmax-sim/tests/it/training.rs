@@ -358,7 +358,7 @@ fn the_learning_rate_of_a_state_does_not_depend_on_the_mini_batches() {
     };
     let (single, quarters) = (run(1), run(4));
     assert!(std::iter::zip(&single, &quarters).all(|(a, b)| (a - b).abs() < 1e-12));
-    assert_eq!(Schedule::tabular(0.3).step_size, StepSize::PerState(0.3));
+    assert_eq!(Schedule::tabular(0.3).step_size, StepSize::PerState);
 }
 
 /// PRIME's outcome part is leave-one-out; its reward model leaves what is sampled alone and adds to the advantages.

@@ -1,6 +1,9 @@
 //! Start of runs, by the contents of their folders.
 
 use super::*;
+use crate::retention::Retention;
+
+const KEEP_ALL: Retention = Retention { keep_last: 0, keep_every: 0, keep_best: 0 };
 
 /// A run's folder with checkpoints of these steps, all of configuration `a = 1`.
 fn run(root: &Path, steps: &[u64]) {
@@ -11,7 +14,7 @@ fn run(root: &Path, steps: &[u64]) {
         fs::create_dir(folder.path().join(TRAINER_FOLDER)).unwrap();
         let state = folder.path().join(TRAINER_FOLDER).join(STATE_FILE);
         fs::write(state, format!("{{\"step\": {step}}}")).unwrap();
-        directory.finish_checkpoint(step, folder, 0).unwrap();
+        directory.finish_checkpoint(step, folder, KEEP_ALL, |_| None).unwrap();
     }
 }
 
@@ -235,7 +238,8 @@ fn a_run_is_trained_by_one_process_and_from_where_it_stands() {
         "{text}"
     );
     directory.check_latest(start.as_ref()).unwrap();
-    directory.finish_checkpoint(4, directory.begin_checkpoint(4).unwrap(), 0).unwrap();
+    let checkpoint = directory.begin_checkpoint(4).unwrap();
+    directory.finish_checkpoint(4, checkpoint, KEEP_ALL, |_| None).unwrap();
     let text = directory.check_latest(start.as_ref()).unwrap_err().to_string();
     assert!(
         text.contains("trained this run meanwhile, up to step 4; expected it as it was"),

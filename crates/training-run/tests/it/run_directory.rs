@@ -12,7 +12,8 @@ use workspace_tests::files::{folder, message, names};
 fn save(directory: &RunDirectory, step: u64, keep: usize) {
     let progress = directory.begin_checkpoint(step).expect("the folder can be made");
     fs::write(progress.path().join("weights"), step.to_string()).expect("it can be written");
-    directory.finish_checkpoint(step, progress, keep).expect("it can be finished");
+    let last = Retention { keep_last: keep, keep_every: 0, keep_best: 0 };
+    directory.finish_checkpoint(step, progress, last, |_| None).expect("it can be finished");
 }
 
 #[test]
@@ -99,7 +100,7 @@ fn the_best_and_every_so_manieth_checkpoint_stay_beside_the_last() {
         let progress = directory.begin_checkpoint(step).unwrap();
         let scored = scores(&history, "critic/rewards/mean");
         let score = |step: u64| scored.get(&step).copied();
-        directory.finish_checkpoint_keeping(step, progress, rules, score).unwrap();
+        directory.finish_checkpoint(step, progress, rules, score).unwrap();
     }
     let steps: Vec<u64> =
         directory.list_checkpoints().unwrap().iter().map(|checkpoint| checkpoint.step).collect();
