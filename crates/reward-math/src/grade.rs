@@ -114,16 +114,30 @@ impl Default for Grading {
     }
 }
 
-/// Reads response and first ground truth of each row, as [`grade`] does.
+/// A response and its first ground truth.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// Text of the model.
+    pub response: String,
+    /// Text of the ground truth.
+    pub ground_truth: String,
+    /// True if the response is known to be right, `None` if nothing is known.
+    pub label: Option<bool>,
+}
+
+/// Reads the rows of a file as [`grade`] does; `label_key` names the field of the label.
+///
+/// Without it, the first of `label`, `expected` and `correct` that is true or false counts.
 ///
 /// # Errors
 ///
 /// [`GradeError`] if reading fails, or at the first bad line.
-pub fn read_pairs(
+pub fn read_rows(
     mut input: impl BufRead,
     grading: &Grading,
-) -> Result<Vec<(String, String)>, GradeError> {
-    let mut pairs = Vec::new();
+    label_key: Option<&str>,
+) -> Result<Vec<Row>, GradeError> {
+    let mut rows = Vec::new();
     let mut row = Vec::new();
     for line in 1.. {
         row.clear();
@@ -134,10 +148,14 @@ pub fn read_pairs(
         let Some(fields) = fields_of(&row, line)? else { continue };
         let response = text(&fields, &grading.response_key, line)?;
         let (field, ground_truths) = gold_of(&fields, line, grading)?;
-        let first = ground_truths.into_iter().next();
-        pairs.push((response, first.ok_or_else(|| wrong_type(field, line, "an empty array"))?));
+        let ground_truth = ground_truths.into_iter().next();
+        let ground_truth = ground_truth.ok_or_else(|| wrong_type(field, line, "an empty array"))?;
+        let flag = |key: &str| fields.get(key).and_then(Value::as_bool);
+        let label = label_key
+            .map_or_else(|| ["label", "expected", "correct"].into_iter().find_map(flag), flag);
+        rows.push(Row { response, ground_truth, label });
     }
-    Ok(pairs)
+    Ok(rows)
 }
 
 /// Returns the fields of a line; `None` if it is blank.

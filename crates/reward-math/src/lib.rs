@@ -41,7 +41,7 @@ mod words;
 pub use explain::{explain, explain_answer};
 pub use extract::{Extracted, Rule, extract, extract_without_echo};
 pub use gold::Gold;
-pub use grade::{BadRow, Counts, GradeError, Grading, Progress, grade, read_pairs};
+pub use grade::{BadRow, Counts, GradeError, Grading, Progress, Row, grade, read_rows};
 pub use normal_form::normal_form;
 pub use options::Options;
 pub use reward::Reward;

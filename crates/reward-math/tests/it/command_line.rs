@@ -169,6 +169,63 @@ fn bench_reads_the_rows_that_grade_reads() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
+/// A program that answers as the script of the graders does.
+#[cfg(unix)]
+fn bench_with(python: &str, input: &str) -> (Option<i32>, String, String) {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("python");
+    std::fs::write(&path, format!("#!/bin/sh\ncat > /dev/null\n{python}\n")).expect("writable");
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("the file is ours");
+    let path = path.display().to_string();
+    let output = run(&["bench", "--peers", "--python", &path], input);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+const TWO_ROWS: &str = concat!(
+    r#"{"response": "\\boxed{2/4}", "answer": "0.5", "label": true}"#,
+    "\n",
+    r#"{"response": "\\boxed{3}", "answer": "4", "correct": false}"#,
+    "\n",
+);
+
+#[cfg(unix)]
+#[test]
+fn other_graders_stand_beside_this_one_and_rows_that_differ_are_listed() {
+    let answers = r#"echo '{"graders": ["A", "B"], "missing": {"C": "pip install c"}}'
+        echo '[[false, 0.001], [null, 10.0]]'
+        echo '[[true, 0.001], [false, 0.002]]'"#;
+    let (code, out, errors) = bench_with(answers, TWO_ROWS);
+    assert_eq!(code, Some(0), "{errors}");
+    assert_eq!(errors.lines().count(), 1, "{errors}");
+    assert!(errors.starts_with("C is not installed") && errors.contains("pip install c"));
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let lines: Vec<Vec<String>> = out.lines().map(words).collect();
+    assert_eq!(lines[0].join(" "), "2 rows, 2 of them labelled");
+    // Right, agreeing with the label, false positives, misses, rows without an answer.
+    assert_eq!(lines[2][..6], ["reward-math", "1", "2", "0", "0", "0"]);
+    assert_eq!(lines[3][..], ["A", "1", "0", "1", "1", "0", "1.0ms"]);
+    assert_eq!(lines[4][..], ["B", "0", "1", "0", "1", "1", "5.0s"]);
+    assert_eq!(lines[7][..5], ["1", "right", "right", "wrong", "-"]);
+    assert_eq!(lines[8][..5], ["2", "wrong", "wrong", "right", "wrong"]);
+    assert_eq!(lines.len(), 9, "{out}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_python_without_graders_is_one_error_with_the_way_to_install_them() {
+    let none = r#"echo '{"graders": [], "missing": {"C": "pip install c"}}'"#;
+    let (code, _, errors) = bench_with(none, TWO_ROWS);
+    assert_eq!(code, Some(2));
+    assert!(errors.contains("pip install c") && errors.contains("none of the graders"), "{errors}");
+    let short = r#"echo '{"graders": ["A"], "missing": {}}'"#;
+    assert!(bench_with(short, TWO_ROWS).2.contains("ended before the last row"));
+    let absent = run(&["bench", "--peers", "--python", "/no/python"], TWO_ROWS);
+    assert_eq!(absent.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&absent.stderr).contains("--python names another"));
+}
+
 #[test]
 fn explain_takes_a_bare_answer() {
     let output = run(&["explain", "--mode", "marked", "0.5", r"\frac12"], "");

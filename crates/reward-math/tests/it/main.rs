@@ -6,6 +6,7 @@ mod command_line;
 mod echo;
 mod expressions;
 mod fuzz;
+mod graders;
 mod lists;
 mod mathcases;
 mod perturbed;
