@@ -4,6 +4,7 @@ mod assertion;
 mod builder;
 mod environment;
 mod item;
+mod matrix;
 mod measure;
 mod node;
 mod parameter;

@@ -59,6 +59,11 @@ impl Expression {
         holds(self) || self.any_part(&mut |part| part.any(holds))
     }
 
+    /// Returns true if a matrix stands in it whose sum or product is not calculated yet.
+    pub(crate) fn holds_matrix(&self) -> bool {
+        self.any(&|node| node.arguments_of("matrix").is_some())
+    }
+
     /// Returns true if one of the parts directly below satisfies the predicate.
     pub(crate) fn any_part<'a>(&'a self, holds: &mut dyn FnMut(&'a Self) -> bool) -> bool {
         match self {

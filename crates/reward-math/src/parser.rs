@@ -18,6 +18,9 @@ use crate::verdict::ParseError;
 /// Deepest nesting of brackets, fractions, roots and exponents.
 pub(crate) const MAX_DEPTH: usize = 64;
 
+/// Most terms that calculated entries of matrices have, all together.
+const MAX_MATRIX_TERMS: usize = 8192;
+
 pub(crate) type Result<T> = std::result::Result<T, ParseError>;
 
 /// A cursor over tokens.
@@ -33,6 +36,8 @@ pub(crate) struct Parser {
     in_integral: bool,
     /// True if "or" joins items that were parsed.
     pub(crate) alternatives: bool,
+    /// Terms that entries of matrices may still have, all together.
+    pub(crate) matrix_budget: usize,
     /// Steps spent on numbers in a base.
     base_steps: usize,
     /// Index of the closing bracket for each opening one.
@@ -65,6 +70,7 @@ impl Parser {
             environments: 0,
             in_integral: false,
             alternatives: false,
+            matrix_budget: MAX_MATRIX_TERMS,
             base_steps: 0,
         };
         let mut open: Vec<usize> = Vec::new();

@@ -3,7 +3,7 @@
 use dashu::Rational;
 use dashu::base::Inverse;
 
-use super::{Combination, Node, Relation, list, value};
+use super::{Combination, Node, Relation, list, matrix, value};
 use crate::expression::Expression;
 use crate::parser::{Parser, Result};
 use crate::table::lists;
@@ -258,14 +258,13 @@ impl Parser {
             return self.with_exception(words);
         }
         let start = self.position();
-        let negative =
-            self.at_symbol('-') && self.peek_at(1).is_some_and(|k| k.is_command("begin"));
-        let expression = if negative {
-            self.advance();
-            Expression::Number(Rational::from(-1))
-        } else {
-            self.sum()?
-        };
+        let mut expression = self.sum()?;
+        if expression.holds_matrix() {
+            match matrix::value(&expression, &mut self.matrix_budget)? {
+                matrix::Value::Matrix(rows) => return Ok(Node::Matrix(rows)),
+                matrix::Value::Scalar(value) => expression = value,
+            }
+        }
         if self.at_ratio() {
             let mut parts = vec![expression];
             let mut minutes = false;
@@ -280,14 +279,6 @@ impl Parser {
                 parts.push(Expression::Number(Rational::ZERO));
             }
             return Ok(Node::Ratio(parts));
-        }
-        // A number before a matrix multiplies every entry.
-        if self.at_command("begin")
-            && let Node::Matrix(rows) = self.environment()?
-        {
-            let scaled = |entry: Expression| Expression::Product(vec![expression.clone(), entry]);
-            let scaled_row = |row: Vec<Expression>| row.into_iter().map(scaled).collect();
-            return Ok(Node::Matrix(rows.into_iter().map(scaled_row).collect()));
         }
         let expression = match self.magnitude() {
             Some(factor) => Expression::Product(vec![expression, Expression::Number(factor)]),

@@ -26,9 +26,10 @@ impl Parser {
                 })
             }
             "sqrt" => self.square_root(),
+            "begin" if self.at_matrix() => self.matrix(),
             "det" => {
                 self.advance();
-                self.determinant_of_environment()
+                Ok(Expression::function("det", self.deeper(Self::arguments)?))
             }
             "ldots" => {
                 self.advance();
@@ -47,7 +48,12 @@ impl Parser {
                 self.deeper(|parser| Ok(Expression::Root(Box::new(parser.primary()?), index)))
             }
             "lvert" => self.bars(|parser| parser.eat_command("rvert")),
-            "|" => self.bars(|parser| parser.eat_command("|")),
+            "|" => self.bars(|parser| parser.eat_command("|")).map(|bars| match bars {
+                Expression::Function(_, inner) if inner[0].holds_matrix() => {
+                    Expression::Function("norm".to_owned(), inner)
+                }
+                bars => bars,
+            }),
             "lfloor" | "lceil" => {
                 self.advance();
                 let inner = self.sum()?;

@@ -14,7 +14,13 @@ impl Parser {
         let mut base = self.primary()?;
         let mut postfixes = 0;
         loop {
-            let power = if let Some(side) = self.eat_side() {
+            let power = if matches!(self.peek(), Some(Kind::Symbol('^' | '\'')))
+                && base.holds_matrix()
+                && (self.eat_symbol('\'') || self.eat_transposition())
+            {
+                base = Expression::function("transpose", [base]);
+                continue;
+            } else if let Some(side) = self.eat_side() {
                 base = Expression::function(&format!("^{side}"), [base]);
                 continue;
             } else if self.eat_symbol('^') {
@@ -203,14 +209,6 @@ impl Parser {
 
     pub(super) fn bars(&mut self, close: impl Fn(&mut Self) -> bool) -> Result<Expression> {
         self.advance();
-        if self.at_command("begin") {
-            let determinant = self.determinant_of_environment()?;
-            return if close(self) {
-                Ok(determinant)
-            } else {
-                Err(self.unexpected("a closing bar"))
-            };
-        }
         let inner = self.until_bar(Self::sum)?;
         if close(self) {
             Ok(Expression::function("abs", [inner]))

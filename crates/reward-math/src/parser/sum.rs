@@ -206,7 +206,9 @@ impl Parser {
                 !matches!(last, Some(Expression::Number(_)) | None)
             }
             Some(Kind::Command(name)) if is_fraction(name) => !self.at_unit_fraction(),
-            Some(Kind::Command(name)) => starts_primary(name) || function_name(name).is_some(),
+            Some(Kind::Command(name)) => {
+                starts_primary(name) || function_name(name).is_some() || self.at_matrix()
+            }
             // "45 min" and "30 sec" at the end of an answer.
             Some(Kind::Word(name) | Kind::Text(name))
                 if matches!(name.as_str(), "min" | "sec")
