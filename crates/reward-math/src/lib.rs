@@ -25,6 +25,7 @@ mod extract;
 mod fold;
 mod gold;
 mod grade;
+mod language;
 mod normal_form;
 mod numeric;
 mod options;

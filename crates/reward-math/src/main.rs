@@ -301,8 +301,10 @@ fn run_bench(arguments: &BenchArguments, out: &mut impl Write) -> anyhow::Result
     writeln!(out, "mean         {:?}", timing.mean)?;
     writeln!(out, "median       {:?}", timing.median)?;
     writeln!(out, "99 of 100    {:?}", timing.p99)?;
-    let shown = peers::end_of(&rows[position].response);
-    writeln!(out, "slowest      {worst:?}, row {}: {shown}", position + 1)?;
+    let response = &rows[position].response;
+    let shown: String = response.chars().rev().take(60).collect();
+    let shown: String = shown.chars().rev().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    writeln!(out, "slowest      {worst:?}, row {}: …{shown}", position + 1)?;
     Ok(ExitCode::SUCCESS)
 }
 

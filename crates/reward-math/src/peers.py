@@ -1,7 +1,7 @@
-"""Graders of other projects on rows of standard input: what `reward-math bench --peers` runs.
+"""Graders of other projects beside reward-math: what `reward-math bench --peers` runs.
 
-A row is `["response", "ground truth"]`. The first line of output names the graders that are installed, and how to install the
-others. Each further line holds, for one row and in their order, the verdict (null: no answer in LIMIT seconds) and the seconds.
+A line of input is `["response", "ground truth", label or null, verdict of reward-math, its seconds]`. The output is a table, then
+each row on which the graders differ.
 """
 
 import json
@@ -11,7 +11,8 @@ import sys
 import time
 import warnings
 
-LIMIT = 10.0
+LIMIT = 10.0  # seconds for one verdict
+SHOWN = 60  # characters of an answer
 
 
 def math_verify():
@@ -73,21 +74,60 @@ class Worker:
         return [None, LIMIT]
 
 
-def main():
-    warnings.filterwarnings("ignore")
-    logging.disable(logging.CRITICAL)
-    multiprocessing.set_start_method("fork")
-    rows = [json.loads(line) for line in sys.stdin]
-    workers, missing = {}, {}
+def installed():
+    """Returns the graders that this Python has, and says how to install the others."""
+    workers = {}
     for name, (load, install) in GRADERS.items():
         try:
             load()
             workers[name] = Worker(load)
         except ImportError:
-            missing[name] = install
-    print(json.dumps({"graders": list(workers), "missing": missing}), flush=True)
-    for row in rows if workers else []:
-        print(json.dumps([worker.grade(row) for worker in workers.values()]), flush=True)
+            print(f"{name} is not installed for {sys.executable}: {install}", file=sys.stderr)
+    return workers
+
+
+def summary(name, labels, graded):
+    verdicts = [verdict for verdict, _ in graded]
+    pairs = [(label, verdict is True) for label, verdict in zip(labels, verdicts) if label is not None]
+    counts = [
+        verdicts.count(True),
+        sum(label == right for label, right in pairs),
+        pairs.count((False, True)),
+        pairs.count((True, False)),
+        verdicts.count(None),
+    ]
+    mean = 1e3 * sum(seconds for _, seconds in graded) / max(len(graded), 1)
+    return f"{name:<13}" + "".join(f"{count:>8}" for count in counts) + f"{mean:>9.3f} ms"
+
+
+def end_of(text):
+    text = "".join(c if c.isprintable() else " " for c in text.strip())
+    return text if len(text) <= SHOWN else "…" + text[-SHOWN:]
+
+
+def main():
+    warnings.filterwarnings("ignore")
+    logging.disable(logging.CRITICAL)
+    multiprocessing.set_start_method("fork")
+    rows = [json.loads(line) for line in sys.stdin]
+    workers = installed()
+    if not workers:
+        sys.exit("error: none of the graders is installed")
+    graded = {"reward-math": [[verdict, seconds] for *_, verdict, seconds in rows]}
+    for name, worker in workers.items():
+        graded[name] = [worker.grade(row[:2]) for row in rows]
+    labels = [row[2] for row in rows]
+    print(f"{len(rows)} rows, {len(labels) - labels.count(None)} of them labelled")
+    print("                right   agree   false  misses  silent     mean")
+    for name, verdicts in graded.items():
+        print(summary(name, labels, verdicts))
+    words = {True: "right", False: "wrong", None: "-"}
+    print("\nrow     label   " + "".join(f"{name:<13}" for name in graded) + "response | ground truth")
+    for place, (response, truth, label, *_) in enumerate(rows):
+        verdicts = [verdicts[place][0] for verdicts in graded.values()]
+        if len(set(verdicts)) > 1:
+            cells = "".join(f"{words[verdict]:<13}" for verdict in verdicts)
+            print(f"{place + 1:<8}{words[label]:<8}{cells}{end_of(response)} | {end_of(truth)}")
 
 
 main()

@@ -61,7 +61,7 @@ impl Parser {
             }
             "vmatrix" => {
                 let rows = self.rows(&name)?;
-                Ok(matrix::determinant(&rows)?.into())
+                Ok(matrix::determinant(&rows, &mut self.matrix_budget)?.into())
             }
             "cases" | "dcases" | "rcases" => match self.attempt(|parser| parser.pieces(&name))? {
                 Some(pieces) => Ok(Node::Piecewise(pieces)),
@@ -74,24 +74,16 @@ impl Parser {
 
     /// `^T`, `^{\top}` and the like.
     pub(crate) fn eat_transposition(&mut self) -> bool {
-        let is_mark = |kind: &Kind| match kind {
-            Kind::Letter('T') => true,
-            Kind::Text(text) => text == "T",
-            kind => kind.is_command("top"),
-        };
-        let symbol = |ahead: usize, c: char| self.peek_at(ahead).is_some_and(|k| k.is_symbol(c));
-        let length = if !symbol(0, '^') {
-            0
-        } else if self.peek_at(1).is_some_and(is_mark) {
-            2
-        } else if symbol(1, '{') && self.peek_at(2).is_some_and(is_mark) && symbol(3, '}') {
-            4
-        } else {
-            0
-        };
-        for _ in 0..length {
-            self.advance();
+        if !self.at_symbol('^') {
+            return false;
         }
+        let is_mark = |kind: &Kind| {
+            *kind == Kind::Letter('T') || kind.word() == Some("T") || kind.is_command("top")
+        };
+        let mark = |ahead: usize| self.peek_at(ahead).is_some_and(is_mark);
+        let grouped = self.symbol_at(1, '{') && mark(2) && self.symbol_at(3, '}');
+        let length = if mark(1) { 2 } else { 4 * usize::from(grouped) };
+        self.position_forward(length);
         length > 0
     }
 

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use dashu::Rational;
 use dashu::base::UnsignedAbs;
 
-use crate::algebra::bits;
+use crate::algebra::{Algebra, bits};
 use crate::expression::Expression;
 use crate::parser::Result;
 use crate::verdict::ParseError;
@@ -41,14 +41,13 @@ pub(super) fn value(expression: &Expression, budget: &mut usize) -> Result<Value
         Value::Matrix(_) => Err(undefined("a matrix in place of a number")),
     };
     Ok(match expression {
-        Expression::Negative(inner) => {
-            value(inner, budget)?.map(|entry| Expression::Negative(Box::new(entry)))
-        }
+        Expression::Negative(inner) => value(inner, budget)?.map(Expression::negative),
         Expression::Sum(items) => combined(items, budget, sum)?,
         Expression::Product(items) => combined(items, budget, product)?,
         Expression::Quotient(top, bottom) => {
-            let below = scalar(bottom, budget)?;
-            value(top, budget)?.map(|entry| Expression::Quotient(Box::new(entry), below.clone()))
+            let (top, below) = (value(top, budget)?, scalar(bottom, budget)?);
+            top.pay(&below, budget)?;
+            top.map(|entry| Expression::Quotient(Box::new(entry), below.clone()))
         }
         Expression::Power(base, exponent) => {
             match (value(base, budget)?, scalar(exponent, budget)?) {
@@ -74,11 +73,11 @@ pub(super) fn value(expression: &Expression, budget: &mut usize) -> Result<Value
                 scalar @ Value::Scalar(_) => scalar,
             },
             ("adj", [inner]) if inner.holds_matrix() => match value(inner, budget)? {
-                Value::Matrix(rows) if order(&rows).is_ok() => Value::Matrix(adjugate(&rows)),
-                _ => return Err(undefined("an adjugate of no square matrix")),
+                Value::Matrix(rows) => Value::Matrix(adjugate(&rows, budget)?),
+                Value::Scalar(_) => return Err(undefined("an adjugate of a number")),
             },
             ("det" | "abs" | "norm" | "tr", [inner]) => match value(inner, budget)? {
-                Value::Matrix(rows) => Value::Scalar(size(name, &rows)?),
+                Value::Matrix(rows) => Value::Scalar(size(name, &rows, budget)?),
                 Value::Scalar(inner) => Value::Scalar(Expression::function(name, [inner])),
             },
             (name, arguments) => {
@@ -92,6 +91,16 @@ pub(super) fn value(expression: &Expression, budget: &mut usize) -> Result<Value
 }
 
 impl Value {
+    /// Pays for a copy of a factor beside each entry.
+    fn pay(&self, factor: &Expression, budget: &mut usize) -> Result<()> {
+        match self {
+            Self::Scalar(_) => Ok(()),
+            Self::Matrix(rows) => {
+                pay(budget, nodes(factor) * rows.iter().map(Vec::len).sum::<usize>())
+            }
+        }
+    }
+
     fn map(self, with: impl Fn(Expression) -> Expression) -> Self {
         match self {
             Self::Scalar(entry) => Self::Scalar(with(entry)),
@@ -141,6 +150,7 @@ fn product(left: Value, right: Value, budget: &mut usize) -> Result<Value> {
     match (left, right) {
         (Value::Scalar(a), Value::Scalar(b)) => Ok(Value::Scalar(Expression::Product(vec![a, b]))),
         (Value::Scalar(factor), matrix) | (matrix, Value::Scalar(factor)) => {
+            matrix.pay(&factor, budget)?;
             Ok(matrix.map(|entry| Expression::Product(vec![factor.clone(), entry])))
         }
         (Value::Matrix(a), Value::Matrix(b)) => {
@@ -177,7 +187,7 @@ fn power(rows: Matrix, exponent: &Expression, budget: &mut usize) -> Result<Matr
     let count = u64::try_from(exponent.numerator().unsigned_abs()).ok();
     let count = count.filter(|count| *count <= MAX_POWER).ok_or(ParseError::OutOfFuel)?;
     let order = order(&rows)?;
-    let mut square = if exponent < Rational::ZERO { inverse(&rows)? } else { rows };
+    let mut square = if exponent < Rational::ZERO { inverse(&rows, budget)? } else { rows };
     let mut result: Option<Matrix> = None;
     let mut left = count;
     while left > 0 {
@@ -192,35 +202,35 @@ fn power(rows: Matrix, exponent: &Expression, budget: &mut usize) -> Result<Matr
             square = multiplied(&square, &square, budget)?;
         }
     }
-    let unit = |row, column| Expression::Number(Rational::from(u8::from(row == column)));
+    let unit = |row, column| Expression::integer(i64::from(row == column));
     let identity =
         || (0..order).map(|row| (0..order).map(|column| unit(row, column)).collect()).collect();
     Ok(result.unwrap_or_else(identity))
 }
 
 /// Returns the determinant, the trace, or the length of a vector.
-fn size(name: &str, rows: &Matrix) -> Result<Expression> {
+fn size(name: &str, rows: &Matrix, budget: &mut usize) -> Result<Expression> {
     let entries: Vec<&Expression> = rows.iter().flatten().collect();
     let vector = rows.len() == 1 || rows.iter().all(|row| row.len() == 1);
     match name {
         "abs" | "norm" if vector && entries.len() > 1 => {
-            let two = || Box::new(Expression::Number(Rational::from(2)));
-            let square = |entry: &Expression| Expression::Power(Box::new(entry.clone()), two());
+            let square =
+                |entry: &Expression| Expression::power(entry.clone(), Expression::integer(2));
             let squares = entries.into_iter().map(square).collect();
-            Ok(Expression::Root(Box::new(Expression::Sum(squares)), 2))
+            Ok(Expression::root(Expression::Sum(squares), 2))
         }
         "norm" => Err(undefined("a norm of a matrix")),
         "tr" => {
             let order = order(rows)?;
             Ok(Expression::Sum((0..order).map(|place| rows[place][place].clone()).collect()))
         }
-        _ => determinant(rows),
+        _ => determinant(rows, budget),
     }
 }
 
 /// Returns the determinant of a square matrix of at most four rows.
-pub(super) fn determinant(rows: &Matrix) -> Result<Expression> {
-    order(rows)?;
+pub(super) fn determinant(rows: &Matrix, budget: &mut usize) -> Result<Expression> {
+    pay(budget, weight(rows) * (1..=order(rows)?).product::<usize>())?;
     Ok(simple(expanded(rows)))
 }
 
@@ -232,7 +242,7 @@ fn order(rows: &Matrix) -> Result<usize> {
 
 /// Expands a determinant along the first row.
 fn expanded(rows: &Matrix) -> Expression {
-    let Some(first) = rows.first() else { return Expression::Number(Rational::ONE) };
+    let Some(first) = rows.first() else { return Expression::integer(1) };
     let term = |(column, entry): (usize, &Expression)| {
         let minor = expanded(&without(rows, 0, column));
         signed(column, Expression::Product(vec![entry.clone(), minor]))
@@ -240,27 +250,31 @@ fn expanded(rows: &Matrix) -> Expression {
     Expression::Sum(first.iter().enumerate().map(term).collect())
 }
 
-fn inverse(rows: &Matrix) -> Result<Matrix> {
-    let determinant = Box::new(determinant(rows)?);
+fn inverse(rows: &Matrix, budget: &mut usize) -> Result<Matrix> {
+    let determinant = determinant(rows, budget)?;
     if constant(&determinant).is_some_and(|value| value.is_zero()) {
         return Err(undefined("an inverse of a singular matrix"));
     }
-    let over = |entry| simple(Expression::Quotient(Box::new(entry), determinant.clone()));
-    let row = |row: Vec<Expression>| row.into_iter().map(over).collect();
-    Ok(adjugate(rows).into_iter().map(row).collect())
+    let adjugate = Value::Matrix(adjugate(rows, budget)?);
+    adjugate.pay(&determinant, budget)?;
+    match adjugate.map(|entry| Expression::quotient(entry, determinant.clone())) {
+        Value::Matrix(rows) => Ok(rows),
+        Value::Scalar(_) => Err(undefined("an inverse of a number")),
+    }
 }
 
 /// Returns the cofactors, transposed.
-fn adjugate(rows: &Matrix) -> Matrix {
+fn adjugate(rows: &Matrix, budget: &mut usize) -> Result<Matrix> {
+    let order = order(rows)?;
+    pay(budget, order * weight(rows) * (1..=order).product::<usize>())?;
     let entry = |row: usize, column: usize| {
         simple(signed(row + column, expanded(&without(rows, column, row))))
     };
-    let order = rows.len();
-    (0..order).map(|row| (0..order).map(|column| entry(row, column)).collect()).collect()
+    Ok((0..order).map(|row| (0..order).map(|column| entry(row, column)).collect()).collect())
 }
 
 fn signed(place: usize, value: Expression) -> Expression {
-    if place.is_multiple_of(2) { value } else { Expression::Negative(Box::new(value)) }
+    if place.is_multiple_of(2) { value } else { Expression::negative(value) }
 }
 
 /// Returns the matrix without a row and a column.
@@ -289,14 +303,16 @@ fn pay(budget: &mut usize, terms: usize) -> Result<()> {
 
 /// Returns the number of nodes of all entries.
 fn weight(rows: &Matrix) -> usize {
-    let nodes = Cell::new(0);
-    for entry in rows.iter().flatten() {
-        entry.any(&|_| {
-            nodes.set(nodes.get() + 1);
-            false
-        });
-    }
-    nodes.get()
+    rows.iter().flatten().map(nodes).sum()
+}
+
+fn nodes(expression: &Expression) -> usize {
+    let count = Cell::new(0);
+    expression.any(&|_| {
+        count.set(count.get() + 1);
+        false
+    });
+    count.get()
 }
 
 /// Returns a rational number as one.
@@ -307,20 +323,11 @@ fn simple(entry: Expression) -> Expression {
     }
 }
 
-/// Returns the value of the four operations on rational numbers.
+/// Returns the value of operations on rational numbers.
 fn constant(expression: &Expression) -> Option<Rational> {
-    let fold = |items: &[Expression], start: Rational, with: fn(Rational, Rational) -> Rational| {
-        items.iter().try_fold(start, |result, item| Some(with(result, constant(item)?)))
-    };
-    match expression {
-        Expression::Number(value) => Some(value.clone()),
-        Expression::Negative(inner) => constant(inner).map(|value| -value),
-        Expression::Sum(items) => fold(items, Rational::ZERO, |a, b| a + b),
-        Expression::Product(items) => fold(items, Rational::ONE, |a, b| a * b),
-        Expression::Quotient(top, bottom) => {
-            let below = constant(bottom).filter(|below| !below.is_zero())?;
-            Some(constant(top)? / below)
-        }
-        _ => None,
-    }
+    const FUEL: u64 = 1000;
+    let plain = !expression.any(&|node| {
+        matches!(node, Expression::Symbol(_) | Expression::Root(..) | Expression::Function(..))
+    });
+    plain.then(|| Algebra::new(FUEL).normalise(expression).ok()?.as_constant())?
 }

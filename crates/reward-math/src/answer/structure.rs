@@ -11,9 +11,7 @@ impl Parser {
             return self.environment().map(Some);
         }
         let set_brace = |kind: &Kind| kind.is_command("{");
-        if self.peek().is_some_and(set_brace)
-            && self.peek_at(1).is_some_and(|k| k.is_command("begin"))
-        {
+        if self.peek().is_some_and(set_brace) && self.command_at(1, "begin") {
             self.advance();
             let system = self.braced_system()?;
             self.eat_command("}");

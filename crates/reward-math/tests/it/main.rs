@@ -9,6 +9,7 @@ mod fuzz;
 mod graders;
 mod lists;
 mod mathcases;
+mod matrices;
 mod perturbed;
 mod properties;
 mod real_outputs;
