@@ -143,6 +143,7 @@ const BINARY: &[&str] = &[
     "\\binom{@}{@}",
     "@ \\text{ or } @",
     "\\begin{pmatrix}@\\\\@\\end{pmatrix}",
+    "\\begin{pmatrix}@&@\\\\@&@\\end{pmatrix}^{@}@",
     "@@",
     "@ @",
     "\\sum_{k=1}^{@} @",

@@ -4,6 +4,7 @@ mod assertion;
 mod builder;
 mod environment;
 mod item;
+mod matrix;
 mod measure;
 mod node;
 mod parameter;
@@ -16,6 +17,7 @@ use std::borrow::Cow;
 
 use crate::expression::Expression;
 use crate::fold::{fold, undecorated};
+use crate::language::phrases;
 use crate::parser::{Parser, Result};
 use crate::token::{Kind, Token, tokenize};
 use crate::verdict::ParseError;
@@ -252,9 +254,7 @@ fn without_box(text: &str) -> &str {
 
 /// Splits "for all x in …" off an answer that has text before it.
 fn split_condition(folded: &str) -> (&str, Option<String>) {
-    const OPENINGS: [&str; 6] =
-        ["\\text{ for all", "\\text{for all", "\\quad\\forall", "\\forall", "for all", "for every"];
-    let cut = OPENINGS.iter().filter_map(|opening| folded.find(opening)).min();
+    let cut = phrases("for all").iter().filter_map(|opening| folded.find(opening)).min();
     match cut {
         Some(at) if at > 0 => {
             let condition = spelling(&folded[at..]);

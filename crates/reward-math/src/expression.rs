@@ -32,6 +32,44 @@ impl Expression {
         Self::Function(name.to_owned(), arguments.into())
     }
 
+    pub(crate) fn negative(inner: Self) -> Self {
+        Self::Negative(Box::new(inner))
+    }
+
+    pub(crate) fn quotient(top: Self, bottom: Self) -> Self {
+        Self::Quotient(Box::new(top), Box::new(bottom))
+    }
+
+    pub(crate) fn power(base: Self, exponent: Self) -> Self {
+        Self::Power(Box::new(base), Box::new(exponent))
+    }
+
+    pub(crate) fn root(radicand: Self, index: u32) -> Self {
+        Self::Root(Box::new(radicand), index)
+    }
+
+    pub(crate) fn symbol(name: &str) -> Self {
+        Self::Symbol(name.to_owned())
+    }
+
+    pub(crate) fn integer(value: i64) -> Self {
+        Self::Number(Rational::from(value))
+    }
+
+    /// Returns the product of several factors, the only factor, or 1.
+    pub(crate) fn product(mut factors: Vec<Self>) -> Self {
+        match factors.len() {
+            0 => Self::integer(1),
+            1 => factors.remove(0),
+            _ => Self::Product(factors),
+        }
+    }
+
+    /// Returns the sum of several terms, or the only term.
+    pub(crate) fn sum(mut terms: Vec<Self>) -> Self {
+        if terms.len() == 1 { terms.remove(0) } else { Self::Sum(terms) }
+    }
+
     /// Returns the arguments of the function or operation of this name.
     pub(crate) fn arguments_of(&self, name: &str) -> Option<&[Self]> {
         match self {
@@ -57,6 +95,11 @@ impl Expression {
     /// Returns true if any node satisfies the predicate.
     pub(crate) fn any(&self, holds: &dyn Fn(&Self) -> bool) -> bool {
         holds(self) || self.any_part(&mut |part| part.any(holds))
+    }
+
+    /// Returns true if a matrix stands in it whose sum or product is not calculated yet.
+    pub(crate) fn holds_matrix(&self) -> bool {
+        self.any(&|node| node.arguments_of("matrix").is_some())
     }
 
     /// Returns true if one of the parts directly below satisfies the predicate.

@@ -114,30 +114,57 @@ impl Default for Grading {
     }
 }
 
-/// Reads response and first ground truth of each row, as [`grade`] does.
+/// A response and its first ground truth.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// Text of the model.
+    pub response: String,
+    /// Text of the ground truth.
+    pub ground_truth: String,
+    /// True if the response is known to be right, `None` if nothing is known.
+    pub label: Option<bool>,
+}
+
+/// Reads the rows of a file as [`grade`] does; `label_key` names the field of the label.
+///
+/// Without it, the first of `label`, `expected` and `correct` that is true or false counts.
 ///
 /// # Errors
 ///
 /// [`GradeError`] if reading fails, or at the first bad line.
-pub fn read_pairs(
-    mut input: impl BufRead,
+pub fn read_rows(
+    input: impl BufRead,
     grading: &Grading,
-) -> Result<Vec<(String, String)>, GradeError> {
-    let mut pairs = Vec::new();
-    let mut row = Vec::new();
-    for line in 1.. {
-        row.clear();
-        let read = input.read_until(b'\n', &mut row);
-        if read.map_err(|source| GradeError::Io { line, source })? == 0 {
-            break;
-        }
+    label_key: Option<&str>,
+) -> Result<Vec<Row>, GradeError> {
+    let mut rows = Vec::new();
+    for row in lines(input) {
+        let (line, row) = row?;
         let Some(fields) = fields_of(&row, line)? else { continue };
         let response = text(&fields, &grading.response_key, line)?;
         let (field, ground_truths) = gold_of(&fields, line, grading)?;
-        let first = ground_truths.into_iter().next();
-        pairs.push((response, first.ok_or_else(|| wrong_type(field, line, "an empty array"))?));
+        let ground_truth = ground_truths.into_iter().next();
+        let ground_truth = ground_truth.ok_or_else(|| wrong_type(field, line, "an empty array"))?;
+        let flag = |key: &str| fields.get(key).and_then(Value::as_bool);
+        let label = match label_key {
+            Some(key) => flag(key),
+            None => ["label", "expected", "correct"].into_iter().find_map(flag),
+        };
+        rows.push(Row { response, ground_truth, label });
     }
-    Ok(pairs)
+    Ok(rows)
+}
+
+/// Returns numbered lines as bytes, so that a line which is not UTF-8 is a bad line and does not end the input.
+fn lines(mut input: impl BufRead) -> impl Iterator<Item = Result<(usize, Vec<u8>), GradeError>> {
+    (1..).map_while(move |line| {
+        let mut row = Vec::new();
+        match input.read_until(b'\n', &mut row) {
+            Ok(0) => None,
+            Ok(_) => Some(Ok((line, row))),
+            Err(source) => Some(Err(GradeError::Io { line, source })),
+        }
+    })
 }
 
 /// Returns the fields of a line; `None` if it is blank.
@@ -183,40 +210,26 @@ const ROWS_AT_ONCE: usize = 2048;
 /// [`GradeError`] if reading or writing fails, or at the first bad line unless these are skipped. Earlier rows are
 /// written.
 pub fn grade(
-    mut input: impl BufRead,
+    input: impl BufRead,
     output: &mut impl Write,
     grading: &Grading,
     mut report: impl FnMut(Progress<'_>),
 ) -> Result<Counts, GradeError> {
     let mut counts = Counts::default();
-    let mut next_line = 1;
-    let mut rows = Vec::with_capacity(ROWS_AT_ONCE);
+    let mut lines = lines(input);
     loop {
-        rows.clear();
-        let mut failure = None;
-        while rows.len() < ROWS_AT_ONCE {
-            // Bytes, so that a line which is not UTF-8 is a bad line and does not end the input.
-            let mut row = Vec::new();
-            match input.read_until(b'\n', &mut row) {
-                Ok(0) => break,
-                Ok(_) => rows.push((next_line, row)),
-                Err(source) => {
-                    failure = Some(GradeError::Io { line: next_line, source });
-                    break;
-                }
-            }
-            next_line += 1;
-        }
-        let graded: Vec<_> =
-            rows.par_iter().map(|(line, row)| grade_line(row, *line, grading)).collect();
-        for ((line, _), row) in rows.iter().zip(graded) {
+        let rows: Vec<_> = lines.by_ref().take(ROWS_AT_ONCE).collect();
+        let last = rows.len() < ROWS_AT_ONCE;
+        let graded: Vec<_> = rows.into_par_iter().map(|row| grade_line(row?, grading)).collect();
+        for row in graded {
             match row {
                 Ok(None) => {}
-                Ok(Some((graded, verdict))) => {
+                Ok(Some((line, graded, verdict))) => {
                     counts.add(&verdict);
                     writeln!(output, "{graded}")
-                        .map_err(|source| GradeError::Io { line: *line, source })?;
+                        .map_err(|source| GradeError::Io { line, source })?;
                 }
+                Err(error @ GradeError::Io { .. }) => return Err(error),
                 Err(error) if grading.bad_row == BadRow::Skip => {
                     counts.skipped += 1;
                     report(Progress::BadRow(&error));
@@ -225,10 +238,7 @@ pub fn grade(
             }
         }
         report(Progress::Rows(&counts));
-        if let Some(failure) = failure {
-            return Err(failure);
-        }
-        if rows.len() < ROWS_AT_ONCE {
+        if last {
             return Ok(counts);
         }
     }
@@ -243,14 +253,17 @@ pub enum Progress<'a> {
     Rows(&'a Counts),
 }
 
-/// Row with its verdict as one line, and the verdict.
-type Graded = (String, Verdict);
+/// Number of a line, the row with its verdict as one line, and the verdict.
+type Graded = (usize, String, Verdict);
 
 /// Grades one line; `None` if it is blank.
-fn grade_line(row: &[u8], line: usize, grading: &Grading) -> Result<Option<Graded>, GradeError> {
-    let Some(fields) = fields_of(row, line)? else { return Ok(None) };
+fn grade_line(
+    (line, row): (usize, Vec<u8>),
+    grading: &Grading,
+) -> Result<Option<Graded>, GradeError> {
+    let Some(fields) = fields_of(&row, line)? else { return Ok(None) };
     let (added, verdict) = grade_row(&fields, line, grading)?;
-    Ok(Some((with_fields(without_mark(row, line), fields, added), verdict)))
+    Ok(Some((line, with_fields(without_mark(&row, line), fields, added), verdict)))
 }
 
 /// Returns the row in its own order with fields added at its end; fields of the same names are replaced.

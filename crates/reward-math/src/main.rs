@@ -12,9 +12,11 @@ use command_pages::{
 };
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use reward_math::{
-    BadRow, Grading, Options, Progress, Reward, explain, explain_answer, grade, read_pairs,
+    BadRow, Grading, Options, Progress, Reward, explain, explain_answer, grade, read_rows,
     time_rows,
 };
+
+mod peers;
 
 /// Decides whether a model's mathematical answer is right
 #[derive(Parser)]
@@ -42,7 +44,9 @@ Examples:
   # Time the rows of a file
   reward-math bench rollouts.jsonl
   # Time boxed answers only, as the shortest of five runs
-  reward-math bench rollouts.jsonl --mode strict --repeats 5";
+  reward-math bench rollouts.jsonl --mode strict --repeats 5
+  # Compare with Math-Verify and oat's grader
+  reward-math bench rollouts.jsonl --peers --python venv/bin/python";
 
 #[derive(Subcommand)]
 enum Command {
@@ -70,16 +74,7 @@ enum Command {
     },
     /// Time the verdicts of the rows of a file: mean, median, 99th percentile and the slowest row, on one thread
     #[command(after_help = BENCH_EXAMPLES)]
-    Bench {
-        #[command(flatten)]
-        rows: Rows,
-        /// Accepted forms of an answer
-        #[arg(long, value_enum, default_value_t)]
-        mode: Mode,
-        /// Number of runs of each row; the shortest counts
-        #[arg(long, default_value_t = 3)]
-        repeats: usize,
-    },
+    Bench(BenchArguments),
     /// Print a script with which a shell completes subcommands, options and their values
     #[command(after_help = completions_examples!("reward-math"))]
     Completions(CompletionsArgs),
@@ -119,6 +114,27 @@ struct GradeArguments {
     /// Reward of a response without a readable answer
     #[arg(long, default_value_t = 0.0)]
     unparsed: f64,
+}
+
+#[derive(Args)]
+struct BenchArguments {
+    #[command(flatten)]
+    rows: Rows,
+    /// Accepted forms of an answer
+    #[arg(long, value_enum, default_value_t)]
+    mode: Mode,
+    /// Number of runs of each row; the shortest counts
+    #[arg(long, default_value_t = 3)]
+    repeats: usize,
+    /// Print the verdicts of Math-Verify and of oat's grader beside these, and each row on which they differ
+    #[arg(long)]
+    peers: bool,
+    /// Python with these graders
+    #[arg(long, default_value = "python3", requires = "peers")]
+    python: String,
+    /// Field that says whether the response is right [default: `label`, `expected` or `correct`, if true or false]
+    #[arg(long, requires = "peers")]
+    label_key: Option<String>,
 }
 
 #[derive(Args)]
@@ -200,7 +216,7 @@ fn run(command: &Command, out: &mut impl Write) -> anyhow::Result<ExitCode> {
             write!(out, "{}", text.replace(|c: char| c.is_control() && c != '\n', "·"))?;
             Ok(ExitCode::SUCCESS)
         }
-        Command::Bench { rows, mode, repeats } => run_bench(rows, *mode, *repeats, out),
+        Command::Bench(arguments) => run_bench(arguments, out),
         Command::Completions(args) => {
             args.write(&Arguments::command(), out)?;
             Ok(ExitCode::SUCCESS)
@@ -267,27 +283,27 @@ fn progress_bar() -> ProgressBar {
     ProgressBar::no_length().with_style(style)
 }
 
-fn run_bench(
-    rows: &Rows,
-    mode: Mode,
-    repeats: usize,
-    out: &mut impl Write,
-) -> anyhow::Result<ExitCode> {
+fn run_bench(arguments: &BenchArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     let grading = Grading {
-        response_key: rows.response_key.clone(),
-        answer_key: rows.answer_key.clone(),
+        response_key: arguments.rows.response_key.clone(),
+        answer_key: arguments.rows.answer_key.clone(),
         ..Grading::default()
     };
-    let pairs = read_pairs(rows.open()?, &grading)?;
-    let timing = time_rows(&pairs, &mode.options(), repeats);
-    let timing = timing.context("no rows to time")?;
+    let rows = read_rows(arguments.rows.open()?, &grading, arguments.label_key.as_deref())?;
+    let options = arguments.mode.options();
+    if arguments.peers {
+        peers::compare(&rows, &options, &arguments.python, out)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let timing = time_rows(&rows, &options, arguments.repeats).context("no rows to time")?;
     let (worst, position) = timing.worst;
     writeln!(out, "rows         {}", timing.rows)?;
     writeln!(out, "mean         {:?}", timing.mean)?;
     writeln!(out, "median       {:?}", timing.median)?;
     writeln!(out, "99 of 100    {:?}", timing.p99)?;
-    let shown: String = pairs[position].0.chars().rev().take(60).collect();
-    let shown: String = shown.chars().rev().map(|c| if c == '\n' { ' ' } else { c }).collect();
+    let response = &rows[position].response;
+    let shown: String = response.chars().rev().take(60).collect();
+    let shown: String = shown.chars().rev().map(|c| if c.is_control() { ' ' } else { c }).collect();
     writeln!(out, "slowest      {worst:?}, row {}: …{shown}", position + 1)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -18,6 +18,9 @@ use crate::verdict::ParseError;
 /// Deepest nesting of brackets, fractions, roots and exponents.
 pub(crate) const MAX_DEPTH: usize = 64;
 
+/// Most terms that calculated entries of matrices have, all together.
+const MAX_MATRIX_TERMS: usize = 8192;
+
 pub(crate) type Result<T> = std::result::Result<T, ParseError>;
 
 /// A cursor over tokens.
@@ -33,6 +36,8 @@ pub(crate) struct Parser {
     in_integral: bool,
     /// True if "or" joins items that were parsed.
     pub(crate) alternatives: bool,
+    /// Terms that entries of matrices may still have, all together.
+    pub(crate) matrix_budget: usize,
     /// Steps spent on numbers in a base.
     base_steps: usize,
     /// Index of the closing bracket for each opening one.
@@ -65,6 +70,7 @@ impl Parser {
             environments: 0,
             in_integral: false,
             alternatives: false,
+            matrix_budget: MAX_MATRIX_TERMS,
             base_steps: 0,
         };
         let mut open: Vec<usize> = Vec::new();
@@ -141,11 +147,41 @@ impl Parser {
     }
 
     pub(crate) fn at_symbol(&self, c: char) -> bool {
-        self.peek().is_some_and(|kind| kind.is_symbol(c))
+        self.symbol_at(0, c)
     }
 
     pub(crate) fn at_command(&self, name: &str) -> bool {
-        self.peek().is_some_and(|kind| kind.is_command(name))
+        self.command_at(0, name)
+    }
+
+    /// Returns true if this symbol stands so many tokens ahead.
+    pub(crate) fn symbol_at(&self, ahead: usize, c: char) -> bool {
+        self.peek_at(ahead).is_some_and(|kind| kind.is_symbol(c))
+    }
+
+    /// Returns true if this command stands so many tokens ahead.
+    pub(crate) fn command_at(&self, ahead: usize, name: &str) -> bool {
+        self.peek_at(ahead).is_some_and(|kind| kind.is_command(name))
+    }
+
+    /// Returns the word or text here.
+    pub(crate) fn peek_word(&self) -> Option<&str> {
+        self.peek().and_then(Kind::word)
+    }
+
+    /// Skips a symbol that has to be here.
+    pub(crate) fn expect(&mut self, c: char) -> Result<()> {
+        if self.eat_symbol(c) { Ok(()) } else { Err(self.unexpected(&format!("`{c}`"))) }
+    }
+
+    /// Skips signs before a value, and returns true if they make it negative.
+    fn eat_signs(&mut self) -> bool {
+        let mut negative = false;
+        while self.at_symbol('-') || self.at_symbol('+') {
+            negative ^= self.at_symbol('-');
+            self.advance();
+        }
+        negative
     }
 
     pub(crate) fn eat_symbol(&mut self, c: char) -> bool {

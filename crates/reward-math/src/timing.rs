@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::grade::Row;
 use crate::options::Options;
 use crate::verify;
 
@@ -20,13 +21,13 @@ pub struct Timing {
     pub worst: (Duration, usize),
 }
 
-/// Times each `(response, ground truth)` on this thread: the shortest of `repeats` runs, so that what else the machine
+/// Times each row on this thread: the shortest of `repeats` runs, so that what else the machine
 /// does counts little. `None` if there are no rows.
-pub fn time_rows(rows: &[(String, String)], options: &Options, repeats: usize) -> Option<Timing> {
-    let time = |(response, ground_truth): &(String, String)| {
+pub fn time_rows(rows: &[Row], options: &Options, repeats: usize) -> Option<Timing> {
+    let time = |row: &Row| {
         let run = || {
             let start = Instant::now();
-            std::hint::black_box(verify(response, ground_truth, options));
+            std::hint::black_box(verify(&row.response, &row.ground_truth, options));
             start.elapsed()
         };
         (0..repeats.max(1)).map(|_| run()).min().unwrap_or_default()

@@ -51,13 +51,17 @@ impl Kind {
         matches!(self, Self::Command(found) if found == name)
     }
 
+    /// Returns the word or text.
+    pub(crate) fn word(&self) -> Option<&str> {
+        match self {
+            Self::Word(word) | Self::Text(word) => Some(word),
+            _ => None,
+        }
+    }
+
     /// Returns true for `\bmod`, `\mod` or the word.
     pub(crate) fn is_modulo(&self) -> bool {
-        match self {
-            Self::Command(name) => name == "mod" || name == "bmod",
-            Self::Word(name) | Self::Text(name) => name == "mod",
-            _ => false,
-        }
+        self.is_command("mod") || self.is_command("bmod") || self.word() == Some("mod")
     }
 
     /// Returns the token in the wording of error messages.
@@ -155,9 +159,9 @@ impl Lexer<'_> {
     /// Returns true if an expression must begin here, or a group starts.
     fn begins_operand(&self) -> bool {
         // `km/hr`
-        if let [.., Token { kind: Kind::Word(_) | Kind::Text(_), .. }, slash] =
-            self.tokens.as_slice()
+        if let [.., unit, slash] = self.tokens.as_slice()
             && slash.kind.is_symbol('/')
+            && unit.kind.word().is_some()
         {
             return false;
         }

@@ -10,6 +10,7 @@ pub(crate) use number::{magnitude, number, part};
 
 use std::sync::LazyLock;
 
+use crate::language::phrases;
 use crate::table::{Table, lists};
 
 /// One wording for phrases of equal meaning.
@@ -149,9 +150,7 @@ fn without_commands(folded: &str) -> (String, bool) {
 
 /// Returns true for a word that joins the members of a list.
 pub(crate) fn is_conjunction(word: &str) -> bool {
-    const CONJUNCTIONS: &str = "and|or|, and|, or|and/or|und|oder|et|ou|或|和|且|与|及";
-    let word = word.trim().to_lowercase();
-    CONJUNCTIONS.split('|').any(|conjunction| conjunction == word)
+    phrases("conjunction").contains(&word.trim().to_lowercase().as_str())
 }
 
 /// Returns the letters of a multiple choice, sorted: `B`, `(B)`, `B.`, `\textbf{(B)} 12`, `option B`, `B: 5`; `A, D`.
@@ -237,11 +236,8 @@ fn undecorated(folded: &str) -> &str {
         text =
             text.strip_prefix(name).map_or(text, |rest| rest.trim_start().trim_start_matches('{'));
     }
-    for prefix in [
-        "the ", "correct ", "option", "Option", "choice", "Choice", "answer", "Answer", "故选",
-        "选项", "选", ":",
-    ] {
-        text = text.strip_prefix(prefix).map_or(text, str::trim_start);
+    for prefix in phrases("before a choice") {
+        text = text.strip_prefix(*prefix).map_or(text, str::trim_start);
     }
     text.trim_end_matches('项')
 }

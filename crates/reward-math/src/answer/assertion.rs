@@ -17,11 +17,8 @@ pub(super) fn asserted(tokens: &[Token]) -> Option<Node> {
         return None;
     }
     let tokens = without_boxes(inside_environment(&Parser::aligned(tokens)))?;
-    let words = |token: &Token| match &token.kind {
-        Kind::Word(word) | Kind::Text(word) if !is_conjunction(word) => Some(word.to_lowercase()),
-        _ => None,
-    };
-    if tokens.iter().filter_map(words).any(|text| words::takes_back(&text)) {
+    let mut words = tokens.iter().filter_map(|token| token.kind.word());
+    if words.any(|word| !is_conjunction(word) && words::takes_back(&word.to_lowercase())) {
         return None;
     }
     let conclusion = conclusion(tokens);
@@ -75,9 +72,7 @@ fn without_boxes(mut tokens: Vec<Token>) -> Option<Vec<Token>> {
         let before = start.checked_sub(1).map(|last| &tokens[last].kind);
         let after = tokens.get(close + 1).map(|token| &token.kind);
         let begins = before.is_none_or(|kind| {
-            concludes(kind)
-                || separates(kind)
-                || matches!(kind, Kind::Word(_) | Kind::Text(_) | Kind::Symbol('='))
+            concludes(kind) || separates(kind) || kind.word().is_some() || kind.is_symbol('=')
         });
         if !begins || !after.is_none_or(|kind| concludes(kind) || separates(kind)) {
             return None;
@@ -103,7 +98,7 @@ fn conclusion(mut tokens: Vec<Token>) -> Vec<Token> {
     let reason = tokens.iter().position(|token| {
         token.kind.is_command("because")
             || token.kind.is_command("Leftarrow")
-            || first_word(&token.kind).is_some_and(|word| word == "because" || word == "since")
+            || matches!(first_word(&token.kind), Some("because" | "since"))
     });
     if let Some(reason) = reason.filter(|reason| *reason > 0) {
         tokens.truncate(reason);
@@ -117,10 +112,7 @@ fn begins_with_relation(tokens: &[Token]) -> bool {
 }
 
 fn first_word(kind: &Kind) -> Option<&str> {
-    match kind {
-        Kind::Word(text) | Kind::Text(text) => text.split_whitespace().next(),
-        _ => None,
-    }
+    kind.word()?.split_whitespace().next()
 }
 
 /// Returns true for `\Rightarrow`, "so" and the like.
@@ -131,16 +123,14 @@ fn concludes(kind: &Kind) -> bool {
              therefore",
             name,
         ),
-        Kind::Word(text) | Kind::Text(text) => words::concludes(text),
-        _ => false,
+        kind => kind.word().is_some_and(words::concludes),
     }
 }
 
 fn separates(kind: &Kind) -> bool {
     match kind {
         Kind::Symbol(',' | ';') => true,
-        Kind::Word(word) | Kind::Text(word) => is_conjunction(word),
-        kind => kind.is_command("\\"),
+        kind => kind.is_command("\\") || kind.word().is_some_and(is_conjunction),
     }
 }
 
@@ -170,7 +160,7 @@ fn outside_brackets(tokens: &[Token]) -> Vec<usize> {
 }
 
 fn starts_with_formula(statement: &[Token]) -> bool {
-    !matches!(statement[0].kind, Kind::Word(_) | Kind::Text(_))
+    statement[0].kind.word().is_none()
 }
 
 /// Reads sides joined by relations. Only the first may hold words, and none of them may be the last.

@@ -1,12 +1,10 @@
 //! LaTeX environments: matrices, determinants and systems.
 
-use super::{Node, expand, value};
+use super::{Node, expand, matrix};
 use crate::expression::Expression;
 use crate::parser::{Parser, Result};
+use crate::table::lists;
 use crate::token::Kind;
-
-/// Largest determinant that is expanded.
-const MAX_ORDER: usize = 4;
 
 impl Parser {
     /// `\begin{…} … \end{…}` as a matrix, the value of a determinant, or the equations of a system.
@@ -17,23 +15,20 @@ impl Parser {
         node
     }
 
-    /// The value of the determinant of the matrix that follows.
-    pub(crate) fn determinant_of_environment(&mut self) -> Result<Expression> {
-        if !self.at_command("begin") {
-            return Err(self.unexpected("a matrix"));
-        }
-        match self.environment()? {
-            Node::Matrix(rows) => self.determinant(&rows),
-            _ => Err(self.unexpected("a matrix")),
-        }
+    /// Returns true before an environment that is a matrix or a determinant.
+    pub(crate) fn at_matrix(&self) -> bool {
+        const NAMES: &str = "matrix pmatrix bmatrix array smallmatrix Bmatrix vmatrix";
+        self.at_command("begin")
+            && matches!(self.peek_at(2), Some(Kind::Word(name)) if lists(NAMES, name))
     }
 
-    fn determinant(&self, rows: &[Vec<Expression>]) -> Result<Expression> {
-        let order = rows.len();
-        if order == 0 || order > MAX_ORDER || rows.iter().any(|row| row.len() != order) {
-            return Err(self.unexpected("a square determinant of at most four rows"));
+    /// A matrix as a part of an expression, or the value of a determinant.
+    pub(crate) fn matrix(&mut self) -> Result<Expression> {
+        match self.environment()? {
+            Node::Matrix(rows) => Ok(matrix::expression(rows)),
+            Node::Value { expression, .. } => Ok(expression),
+            _ => Err(self.unexpected("a matrix")),
         }
-        Ok(determinant(rows))
     }
 
     /// A system behind `\{`, written as an array or in an environment of its own.
@@ -62,13 +57,11 @@ impl Parser {
                 if name == "array" && self.at_symbol('{') {
                     self.skip_group();
                 }
-                let rows = self.rows(&name)?;
-                let transposed = self.eat_transposition();
-                Ok(Node::Matrix(if transposed { transpose(&rows) } else { rows }))
+                Ok(Node::Matrix(self.rows(&name)?))
             }
             "vmatrix" => {
                 let rows = self.rows(&name)?;
-                Ok(value(self.determinant(&rows)?, None, false))
+                Ok(matrix::determinant(&rows, &mut self.matrix_budget)?.into())
             }
             "cases" | "dcases" | "rcases" => match self.attempt(|parser| parser.pieces(&name))? {
                 Some(pieces) => Ok(Node::Piecewise(pieces)),
@@ -80,21 +73,17 @@ impl Parser {
     }
 
     /// `^T`, `^{\top}` and the like.
-    pub(super) fn eat_transposition(&mut self) -> bool {
-        let is_mark = |kind: &Kind| kind.is_command("top") || matches!(kind, Kind::Letter('T'));
-        let symbol = |ahead: usize, c: char| self.peek_at(ahead).is_some_and(|k| k.is_symbol(c));
-        let length = if !symbol(0, '^') {
-            0
-        } else if self.peek_at(1).is_some_and(is_mark) {
-            2
-        } else if symbol(1, '{') && self.peek_at(2).is_some_and(is_mark) && symbol(3, '}') {
-            4
-        } else {
-            0
-        };
-        for _ in 0..length {
-            self.advance();
+    pub(crate) fn eat_transposition(&mut self) -> bool {
+        if !self.at_symbol('^') {
+            return false;
         }
+        let is_mark = |kind: &Kind| {
+            *kind == Kind::Letter('T') || kind.word() == Some("T") || kind.is_command("top")
+        };
+        let mark = |ahead: usize| self.peek_at(ahead).is_some_and(is_mark);
+        let grouped = self.symbol_at(1, '{') && mark(2) && self.symbol_at(3, '}');
+        let length = if mark(1) { 2 } else { 4 * usize::from(grouped) };
+        self.position_forward(length);
         length > 0
     }
 
@@ -124,6 +113,9 @@ impl Parser {
                 rows.push(Vec::new());
             } else if !self.eat_symbol('&') {
                 let cell = self.sum()?;
+                if cell.holds_matrix() {
+                    return Err(self.unexpected("an entry"));
+                }
                 if let Some(row) = rows.last_mut() {
                     row.push(cell);
                 }
@@ -159,29 +151,4 @@ impl Parser {
         }
         Ok(Node::List { open: ' ', close: ' ', items: equations })
     }
-}
-
-fn transpose(rows: &[Vec<Expression>]) -> Vec<Vec<Expression>> {
-    let columns = rows.iter().map(Vec::len).min().unwrap_or_default();
-    (0..columns).map(|column| rows.iter().map(|row| row[column].clone()).collect()).collect()
-}
-
-/// Expansion along the first row.
-fn determinant(rows: &[Vec<Expression>]) -> Expression {
-    if let [row] = rows
-        && let [entry] = row.as_slice()
-    {
-        return entry.clone();
-    }
-    let Some((first, below)) = rows.split_first() else { return Expression::Sum(Vec::new()) };
-    let term = |(column, entry): (usize, &Expression)| {
-        let without = |row: &Vec<Expression>| {
-            let kept = row.iter().enumerate().filter(|(index, _)| *index != column);
-            kept.map(|(_, entry)| entry.clone()).collect::<Vec<_>>()
-        };
-        let minor = determinant(&below.iter().map(without).collect::<Vec<_>>());
-        let product = Expression::Product(vec![entry.clone(), minor]);
-        if column % 2 == 0 { product } else { Expression::Negative(Box::new(product)) }
-    };
-    Expression::Sum(first.iter().enumerate().map(term).collect())
 }

@@ -1,9 +1,9 @@
 //! Parser of items between separators, of their sides, relations and operands.
 
-use dashu::Rational;
 use dashu::base::Inverse;
 
-use super::{Combination, Node, Relation, list, value};
+use super::measure::is_copula;
+use super::{Combination, Node, Relation, list, matrix, value};
 use crate::expression::Expression;
 use crate::parser::{Parser, Result};
 use crate::table::lists;
@@ -139,20 +139,16 @@ impl Parser {
         self.advance();
         self.advance();
         let modulus = self.sum()?;
-        if self.eat_symbol(')') { Ok(Some(modulus)) } else { Err(self.unexpected("`)`")) }
+        self.expect(')')?;
+        Ok(Some(modulus))
     }
 
     pub(super) fn relation(&self) -> Option<(Relation, usize)> {
-        let equals = self.peek_at(1).is_some_and(|kind| kind.is_symbol('='));
-        let next_is = |c: char| self.peek_at(1).is_some_and(|kind| kind.is_symbol(c));
+        let equals = self.symbol_at(1, '=');
         Some(match self.peek()? {
-            Kind::Symbol('=') if next_is('>') => (Relation::GreaterEqual, 2),
-            Kind::Symbol('=') if next_is('<') => (Relation::LessEqual, 2),
-            Kind::Word(word) | Kind::Text(word)
-                if matches!(word.as_str(), "is" | "are" | "equals") =>
-            {
-                (Relation::Equal, 1)
-            }
+            Kind::Symbol('=') if self.symbol_at(1, '>') => (Relation::GreaterEqual, 2),
+            Kind::Symbol('=') if self.symbol_at(1, '<') => (Relation::LessEqual, 2),
+            kind if kind.word().is_some_and(is_copula) => (Relation::Equal, 1),
             Kind::Command(name) if name == "not" => match self.peek_at(1)? {
                 Kind::Symbol('=') => (Relation::NotEqual, 2),
                 Kind::Symbol('<') => (Relation::GreaterEqual, 2),
@@ -183,9 +179,7 @@ impl Parser {
     pub(super) fn eat_relation(&mut self) -> Option<Relation> {
         let (relation, length) = self.relation()?;
         self.around.congruence |= self.at_command("equiv");
-        for _ in 0..length {
-            self.advance();
-        }
+        self.position_forward(length);
         Some(relation)
     }
 
@@ -222,8 +216,7 @@ impl Parser {
 
     /// Skips the sign in `\mathbb{R} - \{0\}` or `\mathbb{R} / \{0\}`.
     fn eat_sign_before_brace(&mut self) -> bool {
-        let is_sign = (self.at_symbol('-') || self.at_symbol('/'))
-            && self.peek_at(1).is_some_and(|kind| kind.is_command("{"));
+        let is_sign = (self.at_symbol('-') || self.at_symbol('/')) && self.command_at(1, "{");
         if is_sign {
             self.advance();
         }
@@ -242,9 +235,9 @@ impl Parser {
 
     /// Returns true before `:` or "to" and the next part of a ratio.
     fn at_ratio(&self) -> bool {
-        let to = matches!(self.peek(), Some(Kind::Word(word) | Kind::Text(word)) if word == "to");
         (self.at_symbol(':') && !self.around.builder)
-            || (to && matches!(self.peek_at(1), Some(Kind::Number { .. })))
+            || (self.peek_word() == Some("to")
+                && matches!(self.peek_at(1), Some(Kind::Number { .. })))
     }
 
     pub(super) fn operand(&mut self) -> Result<Node> {
@@ -258,14 +251,13 @@ impl Parser {
             return self.with_exception(words);
         }
         let start = self.position();
-        let negative =
-            self.at_symbol('-') && self.peek_at(1).is_some_and(|k| k.is_command("begin"));
-        let expression = if negative {
-            self.advance();
-            Expression::Number(Rational::from(-1))
-        } else {
-            self.sum()?
-        };
+        let mut expression = self.sum()?;
+        if expression.holds_matrix() {
+            match matrix::value(&expression, &mut self.matrix_budget)? {
+                matrix::Value::Matrix(rows) => return Ok(Node::Matrix(rows)),
+                matrix::Value::Scalar(value) => expression = value,
+            }
+        }
         if self.at_ratio() {
             let mut parts = vec![expression];
             let mut minutes = false;
@@ -277,17 +269,9 @@ impl Parser {
             }
             // `4:05` is a time, with its seconds.
             if minutes && parts.len() == 2 {
-                parts.push(Expression::Number(Rational::ZERO));
+                parts.push(Expression::integer(0));
             }
             return Ok(Node::Ratio(parts));
-        }
-        // A number before a matrix multiplies every entry.
-        if self.at_command("begin")
-            && let Node::Matrix(rows) = self.environment()?
-        {
-            let scaled = |entry: Expression| Expression::Product(vec![expression.clone(), entry]);
-            let scaled_row = |row: Vec<Expression>| row.into_iter().map(scaled).collect();
-            return Ok(Node::Matrix(rows.into_iter().map(scaled_row).collect()));
         }
         let expression = match self.magnitude() {
             Some(factor) => Expression::Product(vec![expression, Expression::Number(factor)]),
@@ -327,7 +311,7 @@ impl Parser {
             item => item,
         };
         let items = items.into_iter().map(point).collect();
-        let reals = value(Expression::Symbol("\\mathbb R".to_owned()), None, false);
+        let reals = Expression::symbol("\\mathbb R").into();
         let points = Node::List { open: '{', close: '}', items };
         Ok(Node::Joined(Combination::Difference, vec![reals, points]))
     }
@@ -368,7 +352,7 @@ impl Parser {
 fn in_degrees(expression: &Expression) -> Option<Expression> {
     match expression {
         Expression::Function(name, inner) if name == "degrees" => Some(inner[0].clone()),
-        Expression::Negative(inner) => Some(Expression::Negative(Box::new(in_degrees(inner)?))),
+        Expression::Negative(inner) => Some(Expression::negative(in_degrees(inner)?)),
         Expression::Sum(terms) => {
             terms.iter().map(in_degrees).collect::<Option<_>>().map(Expression::Sum)
         }

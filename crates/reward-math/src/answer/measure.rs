@@ -16,19 +16,13 @@ static CURRENCIES: LazyLock<Table> =
 impl Parser {
     /// Parses words up to the end of the item, if it starts with a word.
     pub(super) fn words(&mut self) -> Option<String> {
-        let starts = match self.peek() {
-            Some(Kind::Word(word) | Kind::Text(word)) => !self.is_name(word),
-            _ => false,
-        };
-        if !starts {
-            return None;
-        }
+        self.peek_word().filter(|word| !self.is_name(word))?;
         let mut text = Vec::new();
-        while let Some(Kind::Word(word) | Kind::Text(word)) = self.peek() {
+        while let Some(word) = self.peek_word() {
             if is_conjunction(word) || (is_copula(word) && self.value_follows()) {
                 break;
             }
-            text.push(word.clone());
+            text.push(word.to_owned());
             self.advance();
         }
         words::normalise(&text.join(" "))
@@ -37,25 +31,22 @@ impl Parser {
     pub(super) fn is_name(&self, word: &str) -> bool {
         let constant =
             matches!(word, "pi" | "inf" | "infinity" | "oo" | "Infinity" | "sqrt" | "cbrt");
-        (constant || function_name(word).is_some())
-            && !self.peek_at(1).is_some_and(|kind| kind.is_symbol('='))
+        (constant || function_name(word).is_some()) && !self.symbol_at(1, '=')
     }
 
     /// Returns true if the next token begins a value.
     fn value_follows(&self) -> bool {
-        !matches!(self.peek_at(1), None | Some(Kind::Word(_) | Kind::Text(_)))
+        self.peek_at(1).is_some_and(|kind| kind.word().is_none())
     }
 
     /// Parses a currency sign or code before the number, or after its sign.
     pub(super) fn currency(&mut self) -> Option<String> {
-        if let Some(Kind::Word(word) | Kind::Text(word)) = self.peek()
+        if let Some(word) = self.peek_word()
             && let Some(name) = CURRENCIES.name(&word.to_lowercase())
         {
-            let point = usize::from(self.peek_at(1).is_some_and(|kind| kind.is_symbol('.')));
+            let point = usize::from(self.symbol_at(1, '.'));
             if matches!(self.peek_at(1 + point), Some(Kind::Number { .. })) {
-                for _ in 0..=point {
-                    self.advance();
-                }
+                self.position_forward(1 + point);
                 return Some(name.to_owned());
             }
         }
@@ -74,24 +65,19 @@ impl Parser {
         if self.eat_symbol('%') || self.eat_command("%") {
             return true;
         }
-        let word = |ahead: usize| match self.peek_at(ahead) {
-            Some(Kind::Word(word) | Kind::Text(word)) => word.as_str(),
-            _ => "",
-        };
+        let word = |ahead: usize| self.peek_at(ahead).and_then(Kind::word).unwrap_or_default();
         let length = match (word(0), word(1)) {
             ("percent" | "percentage" | "pct" | "per cent", _) => 1,
             ("per", "cent") => 2,
             _ => return false,
         };
-        for _ in 0..length {
-            self.advance();
-        }
+        self.position_forward(length);
         true
     }
 
     /// Parses "million", "tenths" and the like after a number, as a factor.
     pub(super) fn magnitude(&mut self) -> Option<Rational> {
-        let Some(Kind::Word(text) | Kind::Text(text)) = self.peek() else { return None };
+        let text = self.peek_word()?;
         let (first, rest) = text.trim_start().split_once(' ').unwrap_or((text.trim(), ""));
         let factor = match words::magnitude(first) {
             Some(factor) => Rational::from(factor),
@@ -108,14 +94,13 @@ impl Parser {
 
     /// Parses `C` or `F` after a degree sign.
     pub(super) fn temperature_scale(&mut self) -> Option<&'static str> {
-        let scale = match self.peek()? {
-            Kind::Letter('C') => "celsius",
-            Kind::Letter('F') => "fahrenheit",
-            Kind::Text(word) | Kind::Word(word) => match word.to_lowercase().as_str() {
-                "c" | "celsius" => "celsius",
-                "f" | "fahrenheit" => "fahrenheit",
-                _ => return None,
-            },
+        let name = match self.peek()? {
+            Kind::Letter(letter @ ('C' | 'F')) => letter.to_string(),
+            kind => kind.word()?.to_lowercase(),
+        };
+        let scale = match name.as_str() {
+            "C" | "c" | "celsius" => "celsius",
+            "F" | "f" | "fahrenheit" => "fahrenheit",
             _ => return None,
         };
         self.advance();
@@ -143,7 +128,7 @@ impl Parser {
                 }
                 // `12''` and `5'`
                 Some(Kind::Symbol('\'')) if unit.is_empty() && self.behind_number() => {
-                    let inches = self.peek_at(1).is_some_and(|kind| kind.is_symbol('\''));
+                    let inches = self.symbol_at(1, '\'');
                     if inches {
                         self.advance();
                     }
@@ -156,7 +141,7 @@ impl Parser {
                 Some(Kind::Command(name))
                     if !unit.is_empty()
                         && matches!(name.as_str(), "cdot" | "times")
-                        && matches!(self.peek_at(1), Some(Kind::Text(_) | Kind::Word(_))) =>
+                        && self.peek_at(1).is_some_and(|kind| kind.word().is_some()) =>
                 {
                     unit.push('*');
                 }
@@ -197,8 +182,8 @@ impl Parser {
         };
         let power = format!("^{}{digits}", if negative { "-" } else { "" });
         self.advance();
-        if grouped && !self.eat_symbol('}') {
-            return Err(self.unexpected("`}`"));
+        if grouped {
+            self.expect('}')?;
         }
         Ok(power)
     }
@@ -208,20 +193,14 @@ impl Parser {
         self.advance();
         let mut sides = Vec::new();
         for _ in 0..2 {
-            if !self.eat_symbol('{') {
-                return Err(self.unexpected("`{`"));
-            }
-            let Some(Kind::Word(word) | Kind::Text(word)) = self.peek() else {
-                return Err(self.unexpected("a unit"));
-            };
-            let mut side = word.clone();
+            self.expect('{')?;
+            let word = self.peek_word().map(str::to_owned);
+            let mut side = word.ok_or_else(|| self.unexpected("a unit"))?;
             self.advance();
             if self.eat_symbol('^') {
                 side.push_str(&self.unit_power()?);
             }
-            if !self.eat_symbol('}') {
-                return Err(self.unexpected("`}`"));
-            }
+            self.expect('}')?;
             sides.push(side);
         }
         Ok(format!(" {}", sides.join("/")))
@@ -229,7 +208,7 @@ impl Parser {
 }
 
 /// Returns true if the word joins a label to its value.
-fn is_copula(word: &str) -> bool {
+pub(super) fn is_copula(word: &str) -> bool {
     matches!(word, "is" | "are" | "equals")
 }
 

@@ -33,9 +33,8 @@ impl Parser {
 
     /// Skips "if", "when" or "for" before a condition.
     fn eat_condition_word(&mut self) -> bool {
-        let Some(Kind::Word(word) | Kind::Text(word)) = self.peek() else { return false };
-        let is_condition =
-            matches!(word.trim(), "if" | "when" | "for" | "where" | "If" | "当" | "若");
+        let word = self.peek_word().unwrap_or_default().trim();
+        let is_condition = matches!(word, "if" | "when" | "for" | "where" | "If" | "当" | "若");
         self.position_forward(usize::from(is_condition));
         is_condition
     }

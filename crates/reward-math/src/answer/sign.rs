@@ -91,7 +91,7 @@ fn with_sign(expression: &Expression, plus: bool) -> Expression {
     expression.replaced(&|node| match node {
         Expression::Function(name, arguments) if is_either(name) => {
             let inner = with_sign(&arguments[0], plus);
-            Some(if plus == (name == "pm") { inner } else { Expression::Negative(Box::new(inner)) })
+            Some(if plus == (name == "pm") { inner } else { Expression::negative(inner) })
         }
         _ => None,
     })

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use dashu::Rational;
 
+use crate::language::phrases;
 use crate::parser::{self, MAX_DIGITS_IN_BASE};
 use crate::words;
 
@@ -49,8 +50,7 @@ fn named_equation(folded: &str) -> Option<&str> {
 
 /// Removes "(since …", ", because …" and ", which …" from the end.
 pub(super) fn without_reason(folded: &str) -> &str {
-    const REASONS: &str = " (since | (because | (as |, since |, because |, which | because |\\text{ because|\\text{ since|\\text{ (since|\\text{ (because";
-    let cut = REASONS.split('|').filter_map(|reason| folded.find(reason)).min();
+    let cut = phrases("reason").iter().filter_map(|reason| folded.find(reason)).min();
     match cut {
         Some(at) if !folded[..at].trim().is_empty() => folded[..at].trim_end(),
         _ => folded,
@@ -83,11 +83,10 @@ pub(super) fn without_domain(folded: &str) -> &str {
     for space in ["\\,", "\\;", "\\:", "\\"] {
         separated = separated.strip_suffix(space).map_or(separated, str::trim_end);
     }
-    let separators =
-        ",|;|(|\\quad|\\text{ where }|\\text{where }|\\text{ for }|\\text{for }|where|with| for";
-    let separator = separators.split('|').find(|separator| separated.ends_with(separator));
+    let separator =
+        phrases("before a domain").iter().find(|separator| separated.ends_with(**separator));
     let Some(separator) =
-        separator.filter(|separator| (1..=3).contains(&length) && (*separator == "(") == closed)
+        separator.filter(|separator| (1..=3).contains(&length) && (**separator == "(") == closed)
     else {
         return folded;
     };
@@ -100,18 +99,14 @@ pub(super) fn without_domain(folded: &str) -> &str {
 
 /// Returns the text after "the point", "approximately" and other words before the value.
 pub(super) fn behind_label(folded: &str) -> Option<&str> {
-    const LABELS: &str = "the answer is|the answer|answer is|answer|final answer|the point|point|the points|the interval|\
-                          the set|the solution is|the solutions are|solution|the equation|the value|the line|\
-                          the parabola|the circle|the function|both|about|approximately|exactly|so|thus|hence|\
-                          therefore|a total of|day|答案|答案是|答案为|答|第|共|约";
     let inner = folded.strip_prefix("\\text{").or_else(|| folded.strip_prefix("\\text {"));
     let text = inner.unwrap_or(folded);
-    let starts = |label: &&str| {
+    let starts = |label: &&&str| {
         text.as_bytes()
             .get(..label.len())
             .is_some_and(|start| start.eq_ignore_ascii_case(label.as_bytes()))
     };
-    let label = LABELS.split('|').filter(starts).max_by_key(|label| label.len())?;
+    let label = phrases("label").iter().filter(starts).max_by_key(|label| label.len())?;
     let rest = &text[label.len()..];
     if label.is_ascii() && rest.starts_with(|c: char| c.is_ascii_alphabetic()) {
         return None;

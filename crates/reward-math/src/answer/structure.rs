@@ -6,15 +6,12 @@ use crate::token::Kind;
 
 impl Parser {
     /// A bracketed list, a set or a matrix that fills the whole operand.
-    #[expect(clippy::too_many_lines, reason = "one arm a kind of expression")]
     pub(super) fn structure(&mut self) -> Result<Option<Node>> {
-        if self.at_command("begin") {
+        if self.at_command("begin") && !self.at_matrix() {
             return self.environment().map(Some);
         }
         let set_brace = |kind: &Kind| kind.is_command("{");
-        if self.peek().is_some_and(set_brace)
-            && self.peek_at(1).is_some_and(|k| k.is_command("begin"))
-        {
+        if self.peek().is_some_and(set_brace) && self.command_at(1, "begin") {
             self.advance();
             let system = self.braced_system()?;
             self.eat_command("}");
@@ -47,8 +44,7 @@ impl Parser {
         let is_factor = open == '{'
             && !separated
             && matches!(self.kind_at(end + 1), Some(Kind::Letter(_) | Kind::Symbol('(')));
-        let holds_matrix = self.peek_at(1).is_some_and(|kind| kind.is_command("begin"));
-        if is_factor || !separated && open != '{' && !holds_matrix {
+        if is_factor || !separated && open != '{' {
             return Ok(None);
         }
         self.deeper(|parser| {
@@ -66,14 +62,8 @@ impl Parser {
             if open == '(' || open == '[' {
                 parser.eat_transposition();
             }
-            match <[Node; 1]>::try_from(items) {
-                Ok([matrix @ Node::Matrix(_)]) => Ok(Some(matrix)),
-                Ok(items) => Ok(Some(Node::List { open, close, items: items.into() })),
-                Err(items) => {
-                    let items = if open == '{' { expand(items) } else { items };
-                    Ok(Some(Node::List { open, close, items }))
-                }
-            }
+            let items = if open == '{' { expand(items) } else { items };
+            Ok(Some(Node::List { open, close, items }))
         })
     }
 }

@@ -109,7 +109,7 @@ impl Comparison {
         }
         let difference = |sides: &[Node]| match sides {
             [Node::Value { expression: a, .. }, Node::Value { expression: b, .. }] => {
-                let negative = Expression::Negative(Box::new(b.clone()));
+                let negative = Expression::negative(b.clone());
                 Some(Expression::Sum(vec![a.clone(), negative]))
             }
             _ => None,

@@ -47,7 +47,7 @@ impl Comparison {
         relation: Relation,
         value: &Expression,
     ) -> Part {
-        let negative = Expression::Negative(Box::new(value.clone()));
+        let negative = Expression::negative(value.clone());
         let combination = match relation {
             Relation::Less | Relation::LessEqual | Relation::NotEqual => Combination::Intersection,
             _ => Combination::Union,
@@ -93,12 +93,11 @@ impl Comparison {
             return Ok(region.of(&name));
         }
         let root = |sign: i64| {
-            let radical = Expression::Root(Box::new(Expression::Number(discriminant.clone())), 2);
-            let scaled =
-                Expression::Product(vec![Expression::Number(Rational::from(sign)), radical]);
+            let radical = Expression::root(Expression::Number(discriminant.clone()), 2);
+            let scaled = Expression::Product(vec![Expression::integer(sign), radical]);
             let sum = Expression::Sum(vec![Expression::Number(-b.clone()), scaled]);
             let two_a = Expression::Number(&positive + &positive);
-            Expression::Quotient(Box::new(sum), Box::new(two_a))
+            Expression::quotient(sum, two_a)
         };
         let both = matches!(relation, Relation::NotEqual | Relation::Less | Relation::LessEqual);
         let combination = if both { Combination::Intersection } else { Combination::Union };

@@ -21,7 +21,7 @@ impl Comparison {
         if !known || !(2..=3).contains(&items.len()) {
             return Ok(None);
         }
-        let number = |value: i64| Expression::Number(Rational::from(value));
+        let number = Expression::integer;
         let component = |axis: Option<usize>| {
             expression.substituted(&|name| {
                 let position = NAMES.iter().position(|known| *known == name)?;
@@ -90,10 +90,7 @@ fn split_letters(expression: &Expression) -> Option<(Expression, String)> {
     let letters = factors.iter().rev().take_while(|factor| letter(factor).is_some()).count();
     let (before, letters) = factors.split_at(factors.len() - letters.min(factors.len() - 1));
     let phrase: Vec<String> = letters.iter().filter_map(letter).collect();
-    let value = match before {
-        [only] => only.clone(),
-        several => Expression::Product(several.to_vec()),
-    };
+    let value = Expression::product(before.to_vec());
     (!phrase.is_empty()).then(|| (value, phrase.join(" ")))
 }
 

@@ -2,8 +2,6 @@
 
 use std::cmp::Ordering;
 
-use dashu::Rational;
-
 use super::difference::Difference;
 use super::{Comparison, Result};
 use crate::answer::{Combination, Node, Relation};
@@ -318,8 +316,8 @@ impl Comparison {
 
     /// Returns true if a constant is proven to be positive.
     pub(super) fn is_positive(&mut self, value: &Expression) -> bool {
-        let zero = Expression::Number(Rational::ZERO);
-        numeric::order(&zero, value, &mut self.enclosure_fuel) == Some(Ordering::Less)
+        numeric::order(&Expression::integer(0), value, &mut self.enclosure_fuel)
+            == Some(Ordering::Less)
     }
 }
 

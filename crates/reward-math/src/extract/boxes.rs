@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::extracted::{Extracted, Rule};
+use crate::language::phrases;
 
 /// Most neighbouring boxes that form one answer.
 const MAX_BOXES: usize = 64;
@@ -100,15 +101,10 @@ fn joins(between: &str) -> bool {
     let mut rest = between;
     let mut separated = false;
     while let Some(c) = rest.chars().next() {
-        let word = [
-            "and", "or", "\\text", "\\quad", "\\qquad", "\\;", "\\,", "\\ ", "\\(", "\\)", "\\[",
-            "\\]", "和", "或",
-        ]
-        .into_iter()
-        .find(|word| rest.starts_with(word));
+        let word = phrases("between boxes").iter().find(|word| rest.starts_with(**word));
         let length = match word {
             Some(word) => {
-                separated |= matches!(word, "and" | "or" | "和" | "或");
+                separated |= matches!(*word, "and" | "or" | "和" | "或");
                 word.len()
             }
             None if c.is_whitespace() || matches!(c, ',' | ';' | '$' | '{' | '}' | '、' | '，') =>

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::extracted::Rule;
 use super::span::some_text;
 use crate::answer::Answer;
+use crate::language::phrases;
 
 /// Returns the first of the fallbacks that the text has.
 pub(super) fn find(response: &str) -> Option<(Range<usize>, Rule)> {
@@ -35,8 +36,8 @@ fn last_letter(response: &str) -> Option<Range<usize>> {
     let text = response.trim_end().trim_end_matches(['.', '!', ')', '*']);
     let letter = text.chars().next_back().filter(|c| ('A'..='J').contains(c))?;
     let before = &text[..text.len() - letter.len_utf8()];
-    let announcements = ["is ", "'s ", "is (", "be ", "choose ", "select ", "pick ", "is **"];
-    announcements.iter().any(|word| before.ends_with(word)).then_some(before.len()..text.len())
+    let announced = phrases("before a letter").iter().any(|word| before.ends_with(word));
+    announced.then_some(before.len()..text.len())
 }
 
 /// A number with its sign, group separators, power of ten, minutes of a time, or percent sign.
@@ -116,7 +117,7 @@ fn last_number(response: &str) -> Option<Range<usize>> {
     let suffix: String =
         response[number.span.end..].chars().take_while(|c| c.is_alphanumeric()).collect();
     // "2x" and "4th" are no numbers; "99m²" is one.
-    let unit = ["m", "cm", "mm", "km", "g", "kg", "s", "h", "ml", "l", "ft", "in"];
+    let unit = phrases("unit without a space");
     let plain = suffix.trim_end_matches(['²', '³']);
     (plain.is_empty() || !plain.is_ascii() || unit.contains(&plain)).then_some(number.span)
 }

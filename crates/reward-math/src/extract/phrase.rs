@@ -3,16 +3,12 @@
 use std::ops::Range;
 
 use super::span::some_text;
-
-/// Phrases that may announce an answer, in lower case.
-const ANCHORS: &str = "answer option choice result 答案 故选 应选 因此选 所以选 答案选 选择 选项 réponse respuesta \
-                       resposta risposta antwort odpowied ответ 答え";
+use crate::language::phrases;
 
 /// Returns the letter of the choice that the text calls right: "option B is correct", "(B) is the answer".
 pub(super) fn letter_said_right(response: &str) -> Option<Range<usize>> {
-    const CLAIMS: &str =
-        " is correct| is the correct| is right| is the right| is the answer|正确|是正确";
-    let claim_start = CLAIMS.split('|').filter_map(|claim| response.rfind(claim)).max()?;
+    let claims = phrases("calls a choice right").iter();
+    let claim_start = claims.filter_map(|claim| response.rfind(claim)).max()?;
     let before = response[..claim_start].trim_end_matches([')', '*', '$', '}', ' ']);
     let letter = before.chars().next_back().filter(|c| ('A'..='J').contains(c))?;
     let start = before.len() - letter.len_utf8();
@@ -25,9 +21,9 @@ pub(super) fn letter_said_right(response: &str) -> Option<Range<usize>> {
 pub(super) fn last_phrase(response: &str) -> Option<Range<usize>> {
     // Only ASCII letters change, so byte offsets stay valid.
     let lower = response.to_ascii_lowercase();
-    let mut places: Vec<(usize, &str)> = ANCHORS
-        .split(' ')
-        .flat_map(|anchor| lower.match_indices(anchor).map(move |(at, _)| (at, anchor)))
+    let mut places: Vec<(usize, &str)> = phrases("announces an answer")
+        .iter()
+        .flat_map(|anchor| lower.match_indices(anchor).map(move |(at, _)| (at, *anchor)))
         .collect();
     places.sort_unstable();
     places.into_iter().rev().find_map(|(at, anchor)| {
@@ -40,7 +36,7 @@ pub(super) fn last_phrase(response: &str) -> Option<Range<usize>> {
 /// Returns the length of the announcement after the anchor, `None` if it is none.
 fn announcement(rest: &str, anchor: &str) -> Option<usize> {
     let mut position = rest.find(|c: char| c != '*' && c != ' ' && c != '_').unwrap_or(rest.len());
-    for filler in ["to the problem", "to this problem", "to the question", "choice"] {
+    for filler in phrases("behind an announcement") {
         if starts_with_ignoring_case(&rest[position..], filler) {
             position += filler.len();
             position +=
@@ -48,15 +44,12 @@ fn announcement(rest: &str, anchor: &str) -> Option<usize> {
         }
     }
     let chinese = matches!(anchor, "故选" | "应选" | "选项");
-    let marks = [
-        "is:", "is :", "is", "=", ":", "：", "是", "为", "选", "】", "es ", "ist ", "é ", "è ",
-        "est ",
-    ];
-    if matches!(anchor, "故选" | "应选" | "因此选" | "所以选" | "答案选" | "选择") {
+    if phrases("announces a letter").contains(&anchor) {
         let skipped = rest.len() - rest.trim_start_matches([':', '：', ' ', '(', '（', '*']).len();
         return rest[skipped..].starts_with(|c: char| ('A'..='J').contains(&c)).then_some(skipped);
     }
-    let mark = marks.into_iter().find(|mark| starts_with_ignoring_case(&rest[position..], mark))?;
+    let marks = phrases("introduces an answer").iter();
+    let mark = marks.copied().find(|mark| starts_with_ignoring_case(&rest[position..], mark))?;
     // "result = 5 + 3" is a step; "option: " and "choice: " quote the question.
     if matches!(anchor, "option" | "choice" | "result") && !mark.starts_with("is")
         || chinese && !matches!(mark, "是" | "为" | ":" | "：")
@@ -182,9 +175,7 @@ fn joined_end(response: &str, end: usize, open: &str, close: &str) -> usize {
 fn sentence_end(response: &str, line: Range<usize>) -> usize {
     let text = &response[line.clone()];
     let mut end = text.len();
-    for stop in
-        [". ", "**", ", because", ", since", " because ", " since ", ", so ", ", which ", ", as "]
-    {
+    for stop in phrases("ends an answer") {
         if let Some(at) = text[..end].find(stop) {
             end = at;
         }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
+use crate::language::phrases;
 use crate::table::quoted_pair;
 
 /// Spellings of web pages and of LaTeX, each with a shorter one, in quotation marks.
@@ -22,10 +23,9 @@ pub(super) fn plain(text: &str) -> Cow<'_, str> {
 
 /// The inside of Markdown's emphasis and quotes around the whole text, behind `=`, `:` and `\therefore`.
 pub(crate) fn undecorated(folded: &str) -> &str {
-    const OPENINGS: &str = "\\therefore \\implies \\Rightarrow \\Longrightarrow \\rightarrow \\because \\displaystyle \\to :";
     let mut text = folded.trim();
-    for opening in OPENINGS.split(' ') {
-        if let Some(rest) = text.strip_prefix(opening)
+    for opening in phrases("before a statement") {
+        if let Some(rest) = text.strip_prefix(*opening)
             && !rest.starts_with(|c: char| c.is_ascii_alphabetic())
         {
             text = rest.trim_start();

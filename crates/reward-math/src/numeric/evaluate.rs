@@ -31,7 +31,7 @@ impl<'b> Evaluation<'_, 'b> {
     fn value(&mut self, expression: &'b Expression) -> Result<Complex> {
         self.arithmetic.spend(1)?;
         let value = self.part(expression)?;
-        if self.arithmetic.only_real && value.imaginary.is_some() {
+        if self.arithmetic.only_real && !value.is_real() {
             return Err(Failure::NotReal);
         }
         Ok(value)
@@ -101,19 +101,14 @@ impl<'b> Evaluation<'_, 'b> {
                 let one = Real::from(1);
                 Ok(self.arithmetic.exp(&one)?.into())
             }
-            "i" => {
-                let imaginary = Some(Real::from(1));
-                Ok(Complex { real: Real::from(0), imaginary })
-            }
+            "i" => Ok(Complex { real: Real::from(0), imaginary: Real::from(1) }),
             _ => Err(Failure::Unknown),
         }
     }
 
     fn power(&mut self, base: &'b Expression, exponent: &'b Expression) -> Result<Complex> {
         let exponent_value = self.value(exponent)?;
-        if let Some(exponent) =
-            exponent_value.real.integer().filter(|_| exponent_value.imaginary.is_none())
-        {
+        if let Some(exponent) = exponent_value.real.integer().filter(|_| exponent_value.is_real()) {
             let base = self.value(base)?;
             return self.integer_power(&base, &exponent);
         }
@@ -136,14 +131,15 @@ impl<'b> Evaluation<'_, 'b> {
     }
 
     fn integer_power(&mut self, base: &Complex, exponent: &Integer) -> Result<Complex> {
-        if base.imaginary.is_none() && base.real.is_exactly(1) {
+        if base.is_real() && base.real.is_exactly(1) {
             return Ok(base.clone());
         }
         let size = exponent.clone() * Integer::from(if *exponent < Integer::ZERO { -1 } else { 1 });
         let power = u64::try_from(size).map_err(|_| Failure::TooLarge)?;
-        let result = match base.imaginary {
-            None => self.arithmetic.power(&base.real, power)?.into(),
-            Some(_) => self.arithmetic.power_complex(base, power)?,
+        let result = if base.is_real() {
+            self.arithmetic.power(&base.real, power)?.into()
+        } else {
+            self.arithmetic.power_complex(base, power)?
         };
         if *exponent < Integer::ZERO {
             let one = Complex::from(Real::from(1));
@@ -252,8 +248,7 @@ impl<'b> Evaluation<'_, 'b> {
             }
             ("Re" | "Im", [argument]) => {
                 let value = self.value(argument)?;
-                let imaginary = value.imaginary.unwrap_or_else(|| Real::from(0));
-                Ok(if name == "Re" { value.real } else { imaginary }.into())
+                Ok(if name == "Re" { value.real } else { value.imaginary }.into())
             }
             ("double factorial", [argument]) => {
                 let n = self.whole(argument)?;

@@ -36,16 +36,12 @@ impl Parser {
             return Err(self.unexpected("the differential of an integral"));
         };
         terms.push(term);
-        let body = if terms.len() == 1 { terms.remove(0) } else { Expression::Sum(terms) };
-        let mut parts = vec![body, variable];
+        let mut parts = vec![Expression::sum(terms), variable];
         parts.extend(low);
         parts.extend(high);
         let integral = Expression::function("int", parts);
-        if added.is_empty() {
-            return Ok(integral);
-        }
         added.insert(0, integral);
-        Ok(Expression::Sum(added))
+        Ok(Expression::sum(added))
     }
 
     /// Parses an end of a range: a group, or one token.
@@ -77,9 +73,7 @@ impl Parser {
         }
         self.advance();
         let end = self.sum()?;
-        if !self.eat_symbol('}') {
-            return Err(self.unexpected("`}`"));
-        }
+        self.expect('}')?;
         Ok(Expression::function("lim", [variable, end, self.term()?]))
     }
 
@@ -105,19 +99,16 @@ impl Parser {
         match operator(&bottom) {
             Some((sign, variable, order)) => match &top {
                 Expression::Product(above) if is_differential(&above[0], sign, order.as_ref()) => {
-                    let body = match &above[1..] {
-                        [only] => only.clone(),
-                        several => Expression::Product(several.to_vec()),
-                    };
+                    let body = Expression::product(above[1..].to_vec());
                     Ok(derivative(sign, variable, order.as_ref(), body))
                 }
                 top if is_differential(top, sign, order.as_ref()) => {
                     let body = self.term()?;
                     Ok(derivative(sign, variable, order.as_ref(), body))
                 }
-                _ => Ok(Expression::Quotient(Box::new(top), Box::new(bottom))),
+                _ => Ok(Expression::quotient(top, bottom)),
             },
-            None => Ok(Expression::Quotient(Box::new(top), Box::new(bottom))),
+            None => Ok(Expression::quotient(top, bottom)),
         }
     }
 }
@@ -174,12 +165,7 @@ fn without_differential(term: &Expression) -> Option<(Expression, Expression)> {
             else {
                 return None;
             };
-            let rest = match before {
-                [] => Expression::Number(Rational::ONE),
-                [only] => only.clone(),
-                several => Expression::Product(several.to_vec()),
-            };
-            (sign == "d").then(|| (rest, variable.clone()))
+            (sign == "d").then(|| (Expression::product(before.to_vec()), variable.clone()))
         }
         Expression::Quotient(top, bottom) => {
             let (top, variable) = without_differential(top)?;
@@ -187,7 +173,7 @@ fn without_differential(term: &Expression) -> Option<(Expression, Expression)> {
         }
         Expression::Negative(inner) => {
             let (inner, variable) = without_differential(inner)?;
-            Some((Expression::Negative(Box::new(inner)), variable))
+            Some((Expression::negative(inner), variable))
         }
         _ => None,
     }

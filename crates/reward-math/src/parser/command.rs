@@ -26,13 +26,14 @@ impl Parser {
                 })
             }
             "sqrt" => self.square_root(),
+            "begin" if self.at_matrix() => self.matrix(),
             "det" => {
                 self.advance();
-                self.determinant_of_environment()
+                Ok(Expression::function("det", self.deeper(Self::arguments)?))
             }
             "ldots" => {
                 self.advance();
-                Ok(Expression::Symbol("\\ldots".to_owned()))
+                Ok(Expression::symbol("\\ldots"))
             }
             "angle" | "triangle" | "measuredangle" => Ok(self.figure(name)),
             "sum" | "prod" => {
@@ -44,10 +45,15 @@ impl Parser {
             "surd" | "cbrt" => {
                 self.advance();
                 let index = if name == "cbrt" { 3 } else { 2 };
-                self.deeper(|parser| Ok(Expression::Root(Box::new(parser.primary()?), index)))
+                self.deeper(|parser| Ok(Expression::root(parser.primary()?, index)))
             }
             "lvert" => self.bars(|parser| parser.eat_command("rvert")),
-            "|" => self.bars(|parser| parser.eat_command("|")),
+            "|" => self.bars(|parser| parser.eat_command("|")).map(|bars| match bars {
+                Expression::Function(_, inner) if inner[0].holds_matrix() => {
+                    Expression::Function("norm".to_owned(), inner)
+                }
+                bars => bars,
+            }),
             "lfloor" | "lceil" => {
                 self.advance();
                 let inner = self.sum()?;
@@ -89,12 +95,10 @@ impl Parser {
         self.advance();
         self.deeper(|parser| {
             if !parser.eat_symbol('[') {
-                return Ok(Expression::Root(Box::new(parser.argument()?), 2));
+                return Ok(Expression::root(parser.argument()?, 2));
             }
             let index = parser.sum()?;
-            if !parser.eat_symbol(']') {
-                return Err(parser.unexpected("`]`"));
-            }
+            parser.expect(']')?;
             Ok(root(parser.argument()?, index))
         })
     }
@@ -114,8 +118,7 @@ impl Parser {
                 other => other,
             },
             inner if conjugate => inner.substituted(&|name| {
-                let imaginary = || Box::new(Expression::Symbol("i".to_owned()));
-                (name == "i").then(|| Expression::Negative(imaginary()))
+                (name == "i").then(|| Expression::negative(Expression::symbol("i")))
             }),
             Expression::Symbol(letter) => Expression::Symbol(format!("\\{name} {letter}")),
             inner => Expression::function(name, [inner]),
@@ -149,21 +152,43 @@ impl Parser {
 
     /// Parses one TeX argument: a group, or the next single digit.
     pub(super) fn argument(&mut self) -> Result<Expression> {
-        if let Some(Kind::Number { digits, value, grouped }) = self.peek()
-            && digits.len() > 1
-            && digits.bytes().all(|b| b.is_ascii_digit())
-            && !grouped
-            && value.is_int()
-        {
-            let (first, rest) = digits.split_at(1);
-            let (first, rest) = (first.to_owned(), rest.to_owned());
-            let value = |text: &str| Rational::from(text.parse::<Integer>().unwrap_or_default());
-            let first = value(&first);
-            let kind = Kind::Number { value: value(&rest), digits: rest, grouped: false };
-            self.tokens[self.position].kind = kind;
-            return Ok(Expression::Number(first));
+        match self.peek() {
+            Some(Kind::Number { digits, value, grouped: false })
+                if digits.len() > 1
+                    && digits.bytes().all(|b| b.is_ascii_digit())
+                    && value.is_int() =>
+            {
+                Ok(self.first_digits(1))
+            }
+            _ => self.primary(),
         }
-        self.primary()
+    }
+
+    /// Parses the base of a logarithm: an argument, but all digits of `\log_10 100`, as no base is 1.
+    fn base_of_logarithm(&mut self) -> Result<Expression> {
+        match self.peek() {
+            Some(Kind::Number { digits, value, .. })
+                if digits.starts_with('1') && value.is_int() =>
+            {
+                let count = digits.bytes().take_while(u8::is_ascii_digit).count();
+                Ok(self.first_digits(count))
+            }
+            _ => self.argument(),
+        }
+    }
+
+    /// Parses the first digits of the number here; the others remain.
+    fn first_digits(&mut self, count: usize) -> Expression {
+        let Some(Kind::Number { digits, .. }) = self.peek() else { return Expression::integer(1) };
+        let (first, rest) = digits.split_at(count);
+        let value = |text: &str| Rational::from(text.parse::<Integer>().unwrap_or_default());
+        let (first, rest) = (value(first), rest.replace(' ', ""));
+        if rest.is_empty() {
+            self.advance();
+        } else {
+            self.replace(Kind::Number { value: value(&rest), digits: rest, grouped: false });
+        }
+        Expression::Number(first)
     }
 
     /// Parses a named function with its exponent, base and argument.
@@ -171,7 +196,7 @@ impl Parser {
         self.advance();
         self.deeper(|parser| {
             let base = if name == "log" && parser.eat_symbol('_') {
-                Some(parser.argument()?)
+                Some(parser.base_of_logarithm()?)
             } else {
                 None
             };
@@ -187,24 +212,25 @@ impl Parser {
             let braced = matches!(name, "max" | "min" | "gcd" | "lcm") && parser.at_command("{");
             let arguments = if braced { parser.members()? } else { parser.arguments()? };
             let value = match (name, <[Expression; 1]>::try_from(arguments)) {
-                ("log" | "lg", Ok([argument])) => match base.or_else(|| decimal(name)) {
-                    Some(base) => Expression::function("logarithm", [base, argument]),
-                    None => Expression::function("log", [argument]),
-                },
-                ("exp", Ok([argument])) => {
-                    Expression::Power(Box::new(Expression::Symbol("e".into())), Box::new(argument))
+                // The base of `\log` alone is a matter of convention.
+                ("log" | "lg", Ok([argument])) => {
+                    match base.or_else(|| (name == "lg").then(|| Expression::integer(10))) {
+                        Some(base) => Expression::function("logarithm", [base, argument]),
+                        None => Expression::function("log", [argument]),
+                    }
                 }
+                ("exp", Ok([argument])) => Expression::power(Expression::symbol("e"), argument),
                 ("cis", Ok([argument])) => {
                     let apply = |name: &str| Expression::function(name, [argument.clone()]);
                     let imaginary =
-                        Expression::Product(vec![Expression::Symbol("i".into()), apply("sin")]);
+                        Expression::Product(vec![Expression::symbol("i"), apply("sin")]);
                     Expression::Sum(vec![apply("cos"), imaginary])
                 }
                 (name, Ok(argument)) => Expression::function(name, argument),
                 (name, Err(arguments)) => Expression::function(name, arguments),
             };
             Ok(match exponent {
-                Some(exponent) => Expression::Power(Box::new(value), Box::new(exponent)),
+                Some(exponent) => Expression::power(value, exponent),
                 None => value,
             })
         })
@@ -228,9 +254,7 @@ impl Parser {
             while self.eat_symbol(',') {
                 arguments.push(self.sum()?);
             }
-            if !self.eat_symbol(')') {
-                return Err(self.unexpected("`)`"));
-            }
+            self.expect(')')?;
             return Ok(arguments);
         }
         // `\ln -x`
@@ -247,10 +271,7 @@ impl Parser {
             }
             factors.push(self.factor()?);
         }
-        if factors.len() > 1 {
-            return Ok(vec![Expression::Product(factors)]);
-        }
-        Ok(factors)
+        Ok(vec![Expression::product(factors)])
     }
 }
 
@@ -258,14 +279,7 @@ impl Parser {
 fn root(radicand: Expression, index: Expression) -> Expression {
     let integer_index = index.literal().filter(Rational::is_int);
     if let Some(index) = integer_index.and_then(|value| u32::try_from(value.numerator()).ok()) {
-        return Expression::Root(Box::new(radicand), index);
+        return Expression::root(radicand, index);
     }
-    let one = Expression::Number(Rational::ONE);
-    let exponent = Expression::Quotient(Box::new(one), Box::new(index));
-    Expression::Power(Box::new(radicand), Box::new(exponent))
-}
-
-/// Returns the base of `\lg`; that of `\log` is a matter of convention.
-fn decimal(name: &str) -> Option<Expression> {
-    (name == "lg").then(|| Expression::Number(Rational::from(10)))
+    Expression::power(radicand, Expression::quotient(Expression::integer(1), index))
 }

@@ -14,13 +14,18 @@ impl Parser {
         let mut base = self.primary()?;
         let mut postfixes = 0;
         loop {
-            let power = if let Some(side) = self.eat_side() {
+            let power = if matches!(self.peek(), Some(Kind::Symbol('^' | '\'')))
+                && base.holds_matrix()
+                && (self.eat_symbol('\'') || self.eat_transposition())
+            {
+                base = Expression::function("transpose", [base]);
+                continue;
+            } else if let Some(side) = self.eat_side() {
                 base = Expression::function(&format!("^{side}"), [base]);
                 continue;
             } else if self.eat_symbol('^') {
                 true
-            } else if self.at_symbol('*') && self.peek_at(1).is_some_and(|kind| kind.is_symbol('*'))
-            {
+            } else if self.at_symbol('*') && self.symbol_at(1, '*') {
                 self.position += 2;
                 true
             } else {
@@ -31,17 +36,12 @@ impl Parser {
                     base = self.minutes_of_arc(base);
                 } else {
                     let exponent = self.deeper(Self::exponent)?;
-                    base = Expression::Power(Box::new(base), Box::new(exponent));
+                    base = Expression::power(base, exponent);
                 }
-            } else if self.at_symbol('!')
-                && !self.peek_at(1).is_some_and(|kind| kind.is_symbol('='))
-            {
+            } else if self.at_symbol('!') && !self.symbol_at(1, '=') {
                 self.advance();
                 // `n!!`, written without a space.
-                if self.at_symbol('!')
-                    && !self.spaced()
-                    && !self.peek_at(1).is_some_and(|kind| kind.is_symbol('='))
-                {
+                if self.at_symbol('!') && !self.spaced() && !self.symbol_at(1, '=') {
                     self.advance();
                     base = Expression::function("double factorial", [base]);
                 } else {
@@ -102,41 +102,33 @@ impl Parser {
         let mut unit = Rational::ONE;
         for marks in 1..=2 {
             let Some(Kind::Number { value, .. }) = self.peek() else { break };
-            if !(1..=marks)
-                .all(|ahead| self.peek_at(ahead).is_some_and(|kind| kind.is_symbol('\'')))
-            {
+            if !(1..=marks).all(|ahead| self.symbol_at(ahead, '\'')) {
                 break;
             }
             unit /= Rational::from(60);
             parts.push(Expression::Number(value * &unit));
             self.position += 1 + marks;
         }
-        let degrees = if parts.len() == 1 { parts.remove(0) } else { Expression::Sum(parts) };
-        Expression::function("degrees", [degrees])
+        Expression::function("degrees", [Expression::sum(parts)])
     }
 
     pub(super) fn exponent(&mut self) -> Result<Expression> {
-        let mut negative = false;
-        while self.at_symbol('-') || self.at_symbol('+') {
-            negative ^= self.at_symbol('-');
-            self.advance();
-        }
+        let negative = self.eat_signs();
         let base = self.primary()?;
         // Right-associative where braces are missing: 2^3^2 = 2^9.
-        let exponent =
-            if self.at_symbol('^') && !self.peek_at(1).is_some_and(|k| k.is_command("circ")) {
-                self.advance();
-                let above = self.deeper(Self::exponent)?;
-                Expression::Power(Box::new(base), Box::new(above))
-            } else {
-                base
-            };
-        Ok(if negative { Expression::Negative(Box::new(exponent)) } else { exponent })
+        let exponent = if self.at_symbol('^') && !self.command_at(1, "circ") {
+            self.advance();
+            let above = self.deeper(Self::exponent)?;
+            Expression::power(base, above)
+        } else {
+            base
+        };
+        Ok(if negative { Expression::negative(exponent) } else { exponent })
     }
 
     pub(crate) fn primary(&mut self) -> Result<Expression> {
         if let Some(Kind::Number { value, digits, .. }) = self.peek() {
-            let in_base = self.peek_at(1).is_some_and(|kind| kind.is_symbol('_'));
+            let in_base = self.symbol_at(1, '_');
             if !in_base {
                 let value = value.clone();
                 self.advance();
@@ -146,6 +138,7 @@ impl Parser {
             self.advance();
             return self.number_in_base(&digits);
         }
+        let primary = "a number, a variable or a bracket";
         match self.peek().cloned() {
             Some(Kind::Letter('d')) if self.at_derivative() => Ok(self.derivative()),
             Some(Kind::Letter(c)) => {
@@ -155,7 +148,7 @@ impl Parser {
             Some(Kind::Symbol('_' | '^')) => self.combinations_before(),
             // `{}_{10}C_3`
             Some(Kind::Symbol('{'))
-                if self.peek_at(1).is_some_and(|kind| kind.is_symbol('}'))
+                if self.symbol_at(1, '}')
                     && self
                         .peek_at(2)
                         .is_some_and(|kind| kind.is_symbol('_') || kind.is_symbol('^')) =>
@@ -169,48 +162,35 @@ impl Parser {
             Some(Kind::Symbol('|')) => self.bars(|parser| parser.eat_symbol('|')),
             Some(Kind::Command(name)) => self.command(&name),
             Some(Kind::Word(name) | Kind::Text(name)) => match name.as_str() {
-                "pi" => {
+                "pi" | "inf" | "infinity" | "oo" | "Infinity" => {
                     self.advance();
-                    Ok(Expression::Symbol("\\pi".to_owned()))
-                }
-                "inf" | "infinity" | "oo" | "Infinity" => {
-                    self.advance();
-                    Ok(Expression::Symbol("\\infty".to_owned()))
+                    Ok(Expression::symbol(if name == "pi" { "\\pi" } else { "\\infty" }))
                 }
                 "sqrt" | "cbrt" => {
                     self.advance();
                     let index = if name == "sqrt" { 2 } else { 3 };
-                    self.deeper(|parser| Ok(Expression::Root(Box::new(parser.primary()?), index)))
+                    self.deeper(|parser| Ok(Expression::root(parser.primary()?, index)))
                 }
                 _ => match function_name(&name) {
                     Some(function) => self.application(function),
-                    None => Err(self.unexpected("a number, a variable or a bracket")),
+                    None => Err(self.unexpected(primary)),
                 },
             },
-            _ => Err(self.unexpected("a number, a variable or a bracket")),
+            _ => Err(self.unexpected(primary)),
         }
     }
 
     pub(super) fn enclosed(&mut self, open: char, close: char) -> Result<Expression> {
-        if !self.eat_symbol(open) {
-            return Err(self.unexpected(&format!("`{open}`")));
-        }
+        self.expect(open)?;
         let in_bars = std::mem::replace(&mut self.around.bars, false);
         let inner = self.sum()?;
         self.around.bars = in_bars;
-        if self.eat_symbol(close) { Ok(inner) } else { Err(self.unexpected(&format!("`{close}`"))) }
+        self.expect(close)?;
+        Ok(inner)
     }
 
     pub(super) fn bars(&mut self, close: impl Fn(&mut Self) -> bool) -> Result<Expression> {
         self.advance();
-        if self.at_command("begin") {
-            let determinant = self.determinant_of_environment()?;
-            return if close(self) {
-                Ok(determinant)
-            } else {
-                Err(self.unexpected("a closing bar"))
-            };
-        }
         let inner = self.until_bar(Self::sum)?;
         if close(self) {
             Ok(Expression::function("abs", [inner]))
@@ -222,13 +202,22 @@ impl Parser {
     /// Parses the text of a subscript: one token or a group of plain tokens.
     pub(super) fn subscript(&mut self) -> Result<String> {
         let grouped = self.eat_symbol('{');
-        let mut text = String::new();
+        let (mut text, mut depth) = (String::new(), 0_usize);
         loop {
             if grouped && !text.is_empty() && self.eat_symbol('}') {
-                return Ok(text);
+                if depth == 0 {
+                    return Ok(text);
+                }
+                depth -= 1;
+                continue;
             }
             match self.peek() {
                 Some(Kind::Number { digits, .. }) => text.push_str(digits),
+                // `x_{a_{1}}`
+                Some(Kind::Symbol('{')) if grouped && text.ends_with('_') => depth += 1,
+                Some(Kind::Symbol(c @ ('_' | '\''))) if grouped && !text.is_empty() => {
+                    text.push(*c);
+                }
                 Some(Kind::Letter(c) | Kind::Symbol(c @ ('+' | '-' | ','))) => text.push(*c),
                 Some(Kind::Text(word) | Kind::Word(word)) => text.push_str(word),
                 Some(Kind::Command(name)) => text.push_str(name),

@@ -67,14 +67,14 @@ impl Parser {
     fn at_braced_argument(&self) -> bool {
         let close = |at: usize| self.partner.get(at).copied().flatten();
         self.at_symbol('{')
-            && self.peek_at(1).is_some_and(|kind| kind.is_symbol('('))
+            && self.symbol_at(1, '(')
             && close(self.position + 1).map(|end| end + 1) == close(self.position)
     }
 
     /// Returns true before `dy/dx`, which is no quotient whose `d` cancels.
     pub(super) fn at_derivative(&self) -> bool {
         let letter = |ahead| matches!(self.peek_at(ahead), Some(Kind::Letter(_)));
-        let slash = self.peek_at(2).is_some_and(|kind| kind.is_symbol('/'));
+        let slash = self.symbol_at(2, '/');
         let below = matches!(self.peek_at(3), Some(Kind::Letter('d')));
         slash && below && letter(1) && letter(4)
     }
@@ -92,9 +92,9 @@ impl Parser {
     /// Returns true before a number or letter alone in brackets: `I(0)` and `I(-1)` are function values, `N(N + 1)` a
     /// product.
     fn at_argument(&self) -> bool {
-        let sign = usize::from(self.peek_at(1).is_some_and(|kind| kind.is_symbol('-')));
+        let sign = usize::from(self.symbol_at(1, '-'));
         matches!(self.peek_at(1 + sign), Some(Kind::Number { .. } | Kind::Letter(_)))
-            && self.peek_at(2 + sign).is_some_and(|kind| kind.is_symbol(')'))
+            && self.symbol_at(2 + sign, ')')
     }
 
     /// Returns true before `(t)`, `(x)` or `(n)` behind another small or Greek letter: `y(t)` is the value of a function.
@@ -115,7 +115,7 @@ impl Parser {
 
     /// Returns true before `^{-1}(`, as after the name of a function.
     fn at_inverse(&self) -> bool {
-        let symbol = |ahead: usize, c: char| self.peek_at(ahead).is_some_and(|k| k.is_symbol(c));
+        let symbol = |ahead: usize, c: char| self.symbol_at(ahead, c);
         symbol(0, '^')
             && symbol(1, '{')
             && symbol(2, '-')
@@ -188,7 +188,7 @@ fn counted(name: &str, n: Expression, k: Expression) -> Expression {
     if name == "C" {
         return Expression::function("binomial", [n, k]);
     }
-    let rest = Expression::Sum(vec![n.clone(), Expression::Negative(Box::new(k))]);
+    let rest = Expression::Sum(vec![n.clone(), Expression::negative(k)]);
     let [n, rest] = [n, rest].map(|value| Box::new(Expression::function("factorial", [value])));
     Expression::Quotient(n, rest)
 }

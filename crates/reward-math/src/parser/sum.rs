@@ -19,11 +19,11 @@ impl Parser {
                 let term = parser.term()?;
                 terms.push(sign.apply(term));
             }
-            let sum = if terms.len() == 1 { terms.remove(0) } else { Expression::Sum(terms) };
+            let sum = Expression::sum(terms);
             // TeX's own fractions: the part of the group before the command is the numerator.
             if parser.eat_command("over") {
                 let bottom = parser.sum()?;
-                return Ok(Expression::Quotient(Box::new(sum), Box::new(bottom)));
+                return Ok(Expression::quotient(sum, bottom));
             }
             if parser.eat_command("choose") {
                 let k = parser.sum()?;
@@ -87,13 +87,11 @@ impl Parser {
                 break;
             }
         }
-        let product = |mut factors: Vec<Expression>| {
-            if factors.len() == 1 { factors.remove(0) } else { Expression::Product(factors) }
-        };
+        let above = Expression::product(above);
         if below.is_empty() {
-            return Ok(product(above));
+            return Ok(above);
         }
-        Ok(Expression::Quotient(Box::new(product(above)), Box::new(product(below))))
+        Ok(Expression::quotient(above, Expression::product(below)))
     }
 
     /// Returns true before square brackets or braces that group a calculation: not a pair, nor a number alone.
@@ -106,13 +104,9 @@ impl Parser {
     }
 
     pub(super) fn signed_factor(&mut self) -> Result<Expression> {
-        let mut negative = false;
-        while self.at_symbol('-') || self.at_symbol('+') {
-            negative ^= self.at_symbol('-');
-            self.advance();
-        }
+        let negative = self.eat_signs();
         let factor = self.factor()?;
-        Ok(if negative { Expression::Negative(Box::new(factor)) } else { factor })
+        Ok(if negative { Expression::negative(factor) } else { factor })
     }
 
     /// Parses `3 3/4` and `3\frac{3}{4}`: an integer followed by a proper fraction of integers.
@@ -155,7 +149,7 @@ impl Parser {
                 }
             }
             Some(Kind::Number { value: top, .. }) if self.spaced() => {
-                let slash = self.peek_at(1).is_some_and(|kind| kind.is_symbol('/'));
+                let slash = self.symbol_at(1, '/');
                 let Some(Kind::Number { value: bottom, .. }) = self.peek_at(2) else {
                     return Ok(None);
                 };
@@ -173,12 +167,11 @@ impl Parser {
 
     /// Returns true before a quotient of units: `\frac{\text{m}}{\text{s}}`.
     pub(crate) fn at_unit_fraction(&self) -> bool {
-        let is_unit = |kind: &Kind| match kind {
-            Kind::Text(word) | Kind::Word(word) => function_name(word).is_none() && word != "pi",
-            _ => false,
+        let is_unit = |kind: &Kind| {
+            kind.word().is_some_and(|word| function_name(word).is_none() && word != "pi")
         };
         matches!(self.peek(), Some(Kind::Command(name)) if is_fraction(name))
-            && self.peek_at(1).is_some_and(|kind| kind.is_symbol('{'))
+            && self.symbol_at(1, '{')
             && self.peek_at(2).is_some_and(is_unit)
     }
 
@@ -206,7 +199,9 @@ impl Parser {
                 !matches!(last, Some(Expression::Number(_)) | None)
             }
             Some(Kind::Command(name)) if is_fraction(name) => !self.at_unit_fraction(),
-            Some(Kind::Command(name)) => starts_primary(name) || function_name(name).is_some(),
+            Some(Kind::Command(name)) => {
+                starts_primary(name) || function_name(name).is_some() || self.at_matrix()
+            }
             // "45 min" and "30 sec" at the end of an answer.
             Some(Kind::Word(name) | Kind::Text(name))
                 if matches!(name.as_str(), "min" | "sec")
@@ -240,7 +235,7 @@ impl Sign {
     pub(super) fn apply(self, term: Expression) -> Expression {
         match self {
             Self::Plus => term,
-            Self::Minus => Expression::Negative(Box::new(term)),
+            Self::Minus => Expression::negative(term),
             Self::Either(flipped) => {
                 Expression::function(if flipped { "mp" } else { "pm" }, [term])
             }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use dashu::Rational;
 
-use crate::table::lists;
+use crate::language::phrases;
 
 /// A unit with its spellings, in the singular and lower case, the first of them its canonical name.
 struct Unit {
@@ -107,22 +107,16 @@ pub(crate) fn unit(phrase: &str) -> Option<String> {
 ///
 /// A number with such words is another answer than the bare number.
 pub(crate) fn qualifies(phrase: &str) -> bool {
-    const ANYWHERE: &str = "not never none neither nor except unless wrong incorrect false impossible invalid cannot \
-                            isn infinite";
-    const FIRST: &str =
-        "or no squared cubed factorial divided multiplied plus minus modulo mod choose";
-    const DIRECTIONS: &str = "more less fewer greater above over up upward below under beyond higher lower larger \
-                              smaller down";
     let lower = phrase.to_lowercase();
     let words: Vec<&str> =
         lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
     let pair = |pair: &[&str]| match pair {
         ["at", "most" | "least" | "minimum" | "maximum"] | ["below", "zero" | "0"] => true,
-        ["or" | "and", second] => lists(DIRECTIONS, second),
+        ["or" | "and", second] => phrases("direction").contains(second),
         _ => false,
     };
-    words.first().is_some_and(|first| lists(FIRST, first))
-        || words.iter().any(|word| lists(ANYWHERE, word))
+    words.first().is_some_and(|first| phrases("continues a number").contains(first))
+        || words.iter().any(|word| phrases("denies a number").contains(word))
         || words.windows(2).any(pair)
 }
 
@@ -269,11 +263,10 @@ pub(crate) fn contradict(left: &str, right: &str) -> bool {
 
 /// Returns how many of the second unit make one of the first, for usual pairs such as "2 hours 30 minutes".
 pub(crate) fn parts(larger: &str, smaller: &str) -> Option<Rational> {
-    const WRITTEN: &str = "hour-minute minute-second hour-second day-hour week-day year-month foot-inch yard-foot \
-                           pound-ounce m-cm dollar-cent km-m kg-g liter-ml";
     // A minute of arc.
     if (larger, smaller) == ("degree", "minute") {
         return Some(Rational::from(60));
     }
-    lists(WRITTEN, &format!("{larger}-{smaller}")).then(|| conversion(larger, smaller))?
+    let pair = format!("{larger}-{smaller}");
+    phrases("written together").contains(&pair.as_str()).then(|| conversion(larger, smaller))?
 }

@@ -2,18 +2,11 @@
 
 use dashu::Rational;
 
-/// Numbers from zero.
-const SMALL: &str = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen \
-                     sixteen seventeen eighteen nineteen";
-/// Tens from twenty.
-const TENS: &str = "twenty thirty forty fifty sixty seventy eighty ninety";
-/// Parts with their denominators.
-const PARTS: &str = "half 2 third 3 quarter 4 fourth 4 fifth 5 sixth 6 seventh 7 eighth 8 ninth 9 tenth 10 twelfth 12 \
-                     hundredth 100 thousandth 1000";
+use crate::language::phrases;
 
 fn denominator(part: &str) -> Option<u64> {
-    let mut words = PARTS.split(' ');
-    words.by_ref().find(|word| *word == part)?;
+    let mut words = phrases("part").iter();
+    words.by_ref().find(|word| **word == part)?;
     words.next()?.parse().ok()
 }
 
@@ -86,9 +79,9 @@ fn chinese(word: &str) -> Option<u64> {
 fn whole(words: &[&str]) -> Option<u64> {
     let (mut total, mut group) = (0_u64, 0_u64);
     for word in words {
-        let named = |names: &str| names.split(' ').position(|name| name == *word);
+        let named = |list: &str| phrases(list).iter().position(|name| name == word);
         let tens = |count: usize| 10 * (count as u64 + 2);
-        if let Some(count) = named(SMALL).map(|count| count as u64).or(named(TENS).map(tens)) {
+        if let Some(count) = named("number").map(|count| count as u64).or(named("ten").map(tens)) {
             // "two three" is no number.
             let free = if count < 10 { 10 } else { 100 };
             group = Some(group).filter(|group| group % free == 0)?.checked_add(count)?;

@@ -169,6 +169,77 @@ fn bench_reads_the_rows_that_grade_reads() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
+/// Runs the comparison with these modules in place of those of the graders.
+fn bench_with(modules: &[(&str, &str)], input: &str) -> (Option<i32>, String, String) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (name, code) in modules {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("a file has a folder")).expect("writable");
+        std::fs::write(path, code).expect("writable");
+    }
+    let mut child = Command::new(env!("CARGO_BIN_EXE_reward-math"))
+        .args(["bench", "--peers"])
+        .env("PYTHONPATH", folder.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let mut stdin = child.stdin.take().expect("stdin is piped");
+    stdin.write_all(input.as_bytes()).expect("the binary reads its input");
+    drop(stdin);
+    let output = child.wait_with_output().expect("the binary ends");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+const TWO_ROWS: &str = concat!(
+    r#"{"response": "\\boxed{2/4}", "answer": "0.5", "label": true}"#,
+    "\n",
+    r#"{"response": "\\boxed{3}", "answer": "4", "correct": false}"#,
+    "\n",
+);
+
+/// Calls nothing right, and dies on a ground truth of 4.
+const DYING: &str = "import os
+def parse(text): return text
+def verify(gold, answer): return os._exit(1) if gold == '$4$' else False
+";
+
+#[test]
+fn other_graders_stand_beside_this_one_and_rows_that_differ_are_listed() {
+    let all_right = "def boxed_reward_fn(response, truth): return {}, 1.0";
+    let modules = [("math_verify.py", DYING), ("oat/utils/math_grader.py", all_right)];
+    let (code, out, errors) = bench_with(&modules, TWO_ROWS);
+    assert_eq!((code, errors.as_str()), (Some(0), ""), "{out}");
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let lines: Vec<Vec<String>> = out.lines().map(words).collect();
+    assert_eq!(lines[0].join(" "), "2 rows, 2 of them labelled");
+    // Right, agreeing with the label, false positives, misses, rows without an answer.
+    assert_eq!(lines[2][..6], ["reward-math", "1", "2", "0", "0", "0"]);
+    assert_eq!(lines[3][..6], ["Math-Verify", "0", "1", "0", "1", "1"]);
+    assert_eq!(lines[4][..6], ["oat", "2", "1", "1", "0", "0"]);
+    assert_eq!(lines[7][..5], ["1", "right", "right", "wrong", "right"]);
+    assert_eq!(lines[8][..5], ["2", "wrong", "wrong", "-", "right"]);
+    assert_eq!(lines.len(), 9, "{out}");
+}
+
+#[test]
+fn a_python_without_graders_is_one_error_with_the_way_to_install_them() {
+    let absent = "raise ImportError";
+    let none = [("math_verify.py", absent), ("oat/utils/math_grader.py", absent)];
+    let (code, _, errors) = bench_with(&none, TWO_ROWS);
+    assert_eq!(code, Some(2), "{errors}");
+    assert!(errors.contains("oat is not installed") && errors.contains("pip install math-verify"));
+    let one = [("math_verify.py", DYING), ("oat/utils/math_grader.py", absent)];
+    let (code, out, errors) = bench_with(&one, TWO_ROWS);
+    assert_eq!((code, errors.lines().count()), (Some(0), 1), "{errors}");
+    assert!(out.contains("Math-Verify") && !out.contains("oat"), "{out}");
+    let absent = run(&["bench", "--peers", "--python", "/no/python"], TWO_ROWS);
+    assert_eq!(absent.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&absent.stderr).contains("--python names another"));
+}
+
 #[test]
 fn explain_takes_a_bare_answer() {
     let output = run(&["explain", "--mode", "marked", "0.5", r"\frac12"], "");

@@ -13,6 +13,36 @@ fn matrix(order: usize, entry: &str) -> String {
     format!(r"\begin{{pmatrix}}{}\end{{pmatrix}}", vec![row; order].join(r"\\"))
 }
 
+/// Products, powers and determinants of matrices.
+pub(crate) fn matrices() -> Vec<String> {
+    let (two, four, column) = (matrix(2, "a"), matrix(4, "7"), vec!["3"; 2000].join(r"\\"));
+    let long = joined(0..2000, "+", |n| format!("x_{{{n}}}"));
+    vec![
+        format!("{two}^{{1000}}"),
+        format!("{four}^{{1000}}"),
+        format!("{four}^{{1000000000}}"),
+        format!("{four}^{{-{}}}", "9".repeat(4000)),
+        two.repeat(500),
+        four.repeat(400),
+        vec![four.as_str(); 400].join("+"),
+        vec![matrix(4, r"\frac{1}{97}"); 200].join(r"\cdot"),
+        format!("({long}){}", matrix(40, "5")),
+        format!(r"\frac{{{}}}{{{long}}}", matrix(40, "5")),
+        format!(r"\det{}", matrix(4, &joined(0..400, "+", |n| format!("x_{{{n}}}")))),
+        format!("{}^{{-1}}", matrix(4, &joined(0..200, "+", |n| format!("x_{{{n}}}")))),
+        nested(r"\det(", ")", 30).replace('1', &four),
+        format!("{}{four}{}", "(".repeat(20), r")^{9}".repeat(20)),
+        format!(
+            r"\begin{{pmatrix}}{column}\end{{pmatrix}}^T\begin{{pmatrix}}{column}\end{{pmatrix}}"
+        ),
+        format!(
+            r"\begin{{pmatrix}}{column}\end{{pmatrix}}\begin{{pmatrix}}{column}\end{{pmatrix}}^T"
+        ),
+        vec![format!(r"\det{four}"); 300].join(", "),
+        vec![matrix(100, "1"); 2].concat(),
+    ]
+}
+
 /// Powers, factorials, sums and polynomials whose values are far too large.
 pub(crate) fn towers() -> Vec<String> {
     [

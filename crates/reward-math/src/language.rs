@@ -1,0 +1,14 @@
+//! Lists of words and phrases, in `language.txt`: a line holds a name, and its phrases between bars.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+static LISTS: LazyLock<HashMap<&str, Vec<&str>>> = LazyLock::new(|| {
+    let lists = include_str!("language.txt").lines().filter_map(|line| line.split_once(": "));
+    lists.map(|(name, phrases)| (name, phrases.split('|').collect())).collect()
+});
+
+/// Returns the phrases of a list.
+pub(crate) fn phrases(name: &str) -> &'static [&'static str] {
+    LISTS.get(name).map_or(&[], Vec::as_slice)
+}
