@@ -92,7 +92,7 @@ pub fn import(
 
     let staging = Staging::create(directory)?;
     let json = |value: &serde_json::Value| format!("{value:#}\n").into_bytes();
-    staging.write("config.json", &json(&model.config_json(tied, options.dtype)))?;
+    staging.write("config.json", &json(&model.config_json(&gguf, tied, options.dtype)?))?;
     staging.write("generation_config.json", &json(&model.generation_config_json()))?;
     staging.write("tokenizer.json", files.tokenizer.as_bytes())?;
     staging.write("tokenizer_config.json", &json(&files.tokenizer_config))?;
@@ -104,7 +104,7 @@ pub fn import(
     file.sync_all().map_err(GgufError::io(&path, "write"))?;
     Ok(ImportSummary {
         directory: staging.publish()?,
-        architecture: model.architecture.name(),
+        architecture: model.architecture.model_type(),
         tensors: planned.len(),
         bytes,
         sha256,
