@@ -16,7 +16,7 @@ def rows(path):
 def parity(out, device):
     """Largest differences of log-probabilities and entropies, in nats, from those on the CPU in f32; exits with 1 where one is too large."""
     all_within = True
-    for name in ("tiny_qwen2_tied", "tiny_qwen2_untied"):
+    for name in ("tiny_qwen2_tied", "tiny_qwen2_untied", "tiny_qwen3", "tiny_mistral", "tiny_qwen2_long"):
         exact = json.loads((out / f"parity-{name}-cpu-f32.json").read_text().splitlines()[0])
         for kind in ("f32", "bf16"):
             found = json.loads((out / f"parity-{name}-{kind}.json").read_text().splitlines()[0])

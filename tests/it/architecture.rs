@@ -14,8 +14,7 @@ const ARROWS: [(&str, &[&str]); 22] = [
     ("entropy-core", &[]),
     ("entropy-figures", &[]),
     ("entropy-messages", &[]),
-    ("gguf-import", &["entropy-messages", "whole-file"]),
-    ("torch-ext", &[]),
+        ("torch-ext", &[]),
     ("whole-file", &[]),
     ("reward-math", &["command-pages"]),
     ("rl-losses", &["entropy-core"]),
@@ -33,6 +32,7 @@ const ARROWS: [(&str, &[&str]); 22] = [
     ),
     ("entropy-rl", &["entropy-core", "reward-math", "rl-losses", "softmax-sim"]),
     ("model-files", &["entropy-messages", "whole-file"]),
+    ("gguf-import", &["entropy-messages", "model-files", "whole-file"]),
     ("code-sandbox", &["entropy-messages", "reward-math"]),
     (
         "question-data",

@@ -44,23 +44,26 @@ pub struct Heads {
 }
 
 impl Heads {
-    /// Returns each row's attention output in block `block`; `query` and the result are `[rows, queries · width]`.
+    /// Returns each row's attention output in block `block`, over its last `window` tokens if there is a window; `query` and the result
+    /// are `[rows, queries · width]`.
     pub fn attend(
         self,
         arch: Arch,
         block: usize,
         query: &[f32],
         rows: &[&KeyValueCache],
+        window: Option<usize>,
     ) -> Vec<f32> {
         let group = self.queries / self.keys * self.width;
         let mut mixed = vec![0.0; query.len()];
         let run = |(index, mixed): (usize, &mut [f32])| {
             let (memory, head) = (rows[index / self.keys], block * self.keys + index % self.keys);
+            let hidden = window.map_or(0, |window| memory.tokens.saturating_sub(window));
             arch.dispatch(Group {
                 width: self.width,
                 query: &query[index * group..][..group],
-                keys: &memory.keys[head],
-                values: &memory.values[head],
+                keys: &memory.keys[head][hidden * self.width..],
+                values: &memory.values[head][hidden * self.width..],
                 mixed,
             });
         };
@@ -257,16 +260,21 @@ mod tests {
                 .into_iter()
                 .map(|number| 3.0 * number)
                 .collect();
-            let mixed = heads.attend(Arch::new(), 0, &query, &rows.each_ref());
-            let by_head = query.chunks(width).zip(mixed.chunks(width)).enumerate();
-            for (index, (query, mixed)) in by_head {
-                let (row, head) = (&rows[index / heads.queries], index % heads.queries / group);
-                let expected = by_definition(query, &row.keys[head], &row.values[head], width);
-                for (value, expected) in mixed.iter().zip(expected) {
-                    assert!(
-                        (f64::from(*value) - expected).abs() < 2e-6,
-                        "{width} × {group} × {tokens}: {value} {expected}"
-                    );
+            for window in [tokens, tokens.div_ceil(2)] {
+                let limit = (window < tokens).then_some(window);
+                let mixed = heads.attend(Arch::new(), 0, &query, &rows.each_ref(), limit);
+                let by_head = query.chunks(width).zip(mixed.chunks(width)).enumerate();
+                for (index, (query, mixed)) in by_head {
+                    let (row, head) = (&rows[index / heads.queries], index % heads.queries / group);
+                    let [keys, values] =
+                        [&row.keys, &row.values].map(|all| &all[head][(tokens - window) * width..]);
+                    let expected = by_definition(query, keys, values, width);
+                    for (value, expected) in mixed.iter().zip(expected) {
+                        assert!(
+                            (f64::from(*value) - expected).abs() < 2e-6,
+                            "{width} × {group} × {tokens}: {value} {expected}"
+                        );
+                    }
                 }
             }
         }

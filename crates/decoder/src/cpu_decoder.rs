@@ -39,6 +39,8 @@ pub struct CpuDecoder {
     heads: Heads,
     /// Radians per position, `[head_dim / 2]`.
     frequency: Vec<f32>,
+    /// Factor of cosine and sine.
+    attention_factor: f32,
 }
 
 /// One block's weights.
@@ -48,6 +50,10 @@ pub(crate) struct CpuBlock {
     /// Queries, keys, values.
     query_key_value: Matrix,
     query_key_value_bias: Option<Vec<f32>>,
+    /// Norms of a head's queries and keys.
+    head_norms: Option<[Vec<f32>; 2]>,
+    /// Tokens that a token attends to, itself included; `None` for all.
+    window: Option<usize>,
     output: Matrix,
     output_bias: Option<Vec<f32>>,
     mlp_norm: Vec<f32>,
@@ -77,7 +83,9 @@ impl CpuDecoder {
             rounds: decoder.kind() == Kind::BFloat16,
             embedding: Matrix::new(&[tensors.embedding]),
             head: tensors.untied_head.map(|head| Matrix::new(&[head])),
-            blocks: tensors.blocks.into_iter().map(CpuBlock::new).collect(),
+            blocks: (tensors.blocks.into_iter().enumerate())
+                .map(|(index, tensors)| CpuBlock::new(tensors, config.attention.window_of(index)))
+                .collect(),
             final_norm: numbers(&tensors.final_norm),
             eps: config.rms_norm_eps,
             heads: Heads {
@@ -86,6 +94,7 @@ impl CpuDecoder {
                 width: config.head_dim,
             },
             frequency: numbers(&tensors.frequency),
+            attention_factor: narrowed(tensors.attention_factor.unwrap_or(1.0)),
         };
         if packs && cpu_decoder.rounds && packing_fits(decoder) {
             cpu_decoder.pack();
@@ -178,14 +187,16 @@ impl CpuDecoder {
             let (own_query, rest) = projected.split_at(queries * width);
             let (own_key, own_value) = rest.split_at(keys * width);
             turned.copy_from_slice(own_query);
+            let [query_norm, key_norm] =
+                [0, 1].map(|index| Some(&block.head_norms.as_ref()?[index]));
             for head in turned.chunks_exact_mut(width) {
-                self.rotate(head, angles);
+                self.rotate(head, query_norm, angles);
             }
             let places = row.keys[index * keys..].iter_mut();
             for (place, head) in places.zip(own_key.chunks_exact(width)) {
                 let read = place.len();
                 place.extend_from_slice(head);
-                self.rotate(&mut place[read..], angles);
+                self.rotate(&mut place[read..], key_norm, angles);
             }
             let places = row.values[index * keys..].iter_mut();
             for (place, head) in places.zip(own_value.chunks_exact(width)) {
@@ -193,7 +204,7 @@ impl CpuDecoder {
             }
         });
         let caches: Vec<&KeyValueCache> = rows.iter().collect();
-        let mut mixed = self.heads.attend(self.arch, index, &query, &caches);
+        let mut mixed = self.heads.attend(self.arch, index, &query, &caches, block.window);
         self.round(&mut mixed, queries * width);
         let output = block.output.multiply(self.arch, &mixed);
         self.add(x, &self.with_bias(output, &block.output, block.output_bias.as_deref()));
@@ -218,20 +229,18 @@ impl CpuDecoder {
     }
 
     /// `x / sqrt(mean(x²) + eps) · weight`, row by row.
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "the statistics are taken in f64 and the activations are f32"
-    )]
     fn norm(&self, x: &[f32], weight: &[f32]) -> Vec<f32> {
         let mut normed = x.to_vec();
-        each_row(&mut normed, weight.len(), |_, row| {
-            let squares: f64 = row.iter().map(|value| f64::from(*value).powi(2)).sum();
-            let factor = (squares / row.len() as f64 + self.eps).sqrt().recip() as f32;
-            for (x, weight) in row.iter_mut().zip(weight) {
-                *x = self.rounded(*x * factor * weight);
-            }
-        });
+        each_row(&mut normed, weight.len(), |_, row| self.norm_row(row, weight));
         normed
+    }
+
+    fn norm_row(&self, row: &mut [f32], weight: &[f32]) {
+        let squares: f64 = row.iter().map(|value| f64::from(*value).powi(2)).sum();
+        let factor = narrowed((squares / row.len() as f64 + self.eps).sqrt().recip());
+        for (x, weight) in row.iter_mut().zip(weight) {
+            *x = self.rounded(*x * factor * weight);
+        }
     }
 
     /// Adds the bias of `matrix`, if any, to its product and rounds to the model's kind.
@@ -253,16 +262,21 @@ impl CpuDecoder {
         });
     }
 
-    /// Cosine and sine of a position's angles, `[head_dim / 2]`.
+    /// Scaled cosine and sine of a position's angles, `[head_dim / 2]`.
     fn angles(&self, position: usize) -> Vec<(f32, f32)> {
         #[expect(clippy::cast_precision_loss, reason = "positions are far below 2^24")]
         let position = position as f32;
         let angle = |frequency: &f32| (position * frequency).sin_cos();
-        self.frequency.iter().map(angle).map(|(sine, cosine)| (cosine, sine)).collect()
+        let scale = self.attention_factor;
+        let angles = self.frequency.iter().map(angle);
+        angles.map(|(sine, cosine)| (cosine * scale, sine * scale)).collect()
     }
 
-    /// Rotates a head, `[head_dim]`, by its angles.
-    fn rotate(&self, head: &mut [f32], angles: &[(f32, f32)]) {
+    /// Rotates a head, `[head_dim]`, by its angles, after its norm if there is one.
+    fn rotate(&self, head: &mut [f32], norm: Option<&Vec<f32>>, angles: &[(f32, f32)]) {
+        if let Some(weight) = norm {
+            self.norm_row(head, weight);
+        }
         let (first, second) = head.split_at_mut(head.len() / 2);
         for ((a, b), (cosine, sine)) in first.iter_mut().zip(second).zip(angles) {
             let turned = [*a * cosine - *b * sine, *b * cosine + *a * sine];
@@ -299,13 +313,21 @@ fn packing_fits(decoder: &Decoder) -> bool {
     bytes >= LEAVES_CACHES && memory_bytes().is_some_and(fits)
 }
 
+/// Rounds to f32: statistics are taken in f64, and activations are f32.
+#[expect(clippy::cast_possible_truncation, reason = "rounding is what it is for")]
+fn narrowed(value: f64) -> f32 {
+    value as f32
+}
+
 impl CpuBlock {
-    fn new(tensors: BlockTensors) -> Self {
+    fn new(tensors: BlockTensors, window: Option<usize>) -> Self {
         let bias = tensors.query_key_value_bias.map(|bias| numbers(&Tensor::cat(&bias, 0)));
         Self {
             attention_norm: numbers(&tensors.attention_norm),
             query_key_value: Matrix::new(&tensors.query_key_value),
             query_key_value_bias: bias,
+            head_norms: tensors.head_norms.map(|norms| norms.each_ref().map(numbers)),
+            window,
             output: Matrix::new(&[tensors.output]),
             output_bias: tensors.output_bias.as_ref().map(numbers),
             mlp_norm: numbers(&tensors.mlp_norm),
@@ -342,8 +364,7 @@ mod tests {
             vocab_size: 203,
             max_position_embeddings: 64,
             tie_word_embeddings,
-            query_key_value_bias: true,
-            attention_output_bias: false,
+            attention: Architecture::Qwen2.attention(),
             initializer_range: 0.05,
             bos_token_id: None,
             eos_token_ids: Vec::new(),

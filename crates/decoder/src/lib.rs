@@ -1,4 +1,4 @@
-//! Qwen2.5- and Llama-architecture decoders on libtorch: they read models, compute, and sample. They know no reward, loss
+//! Decoders of the Qwen2, Qwen3, Llama and Mistral architectures on libtorch: they read models, compute, and sample. They know no reward, loss
 //! or optimiser.
 //!
 //! | module | holds |

@@ -2,30 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use model_files::model_config::{Architecture, ModelConfig, ModelShape};
 use serde_json::{Value, json};
 
 use super::error::GgufError;
 use super::reader::GgufFile;
 use super::tensor_dtype::TensorDtype;
-
-/// The decoder families that can be imported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Architecture {
-    /// Qwen2 and Qwen2.5: biases on q, k and v.
-    Qwen2,
-    /// Llama and SmolLM2: rows of q and k permuted in the GGUF file.
-    Llama,
-}
-
-impl Architecture {
-    /// Name in GGUF metadata and in `model_type`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Qwen2 => "qwen2",
-            Self::Llama => "llama",
-        }
-    }
-}
 
 /// Everything about the model's shape that the metadata tells.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,13 +52,14 @@ impl Hyperparameters {
         let metadata = gguf.metadata();
         let architecture = match metadata.text("general.architecture")? {
             "qwen2" => Architecture::Qwen2,
+            "qwen3" => Architecture::Qwen3,
             "llama" => Architecture::Llama,
             other => {
-                let problem = format!("is \"{other}\", expected \"qwen2\" or \"llama\"");
+                let problem = format!("is \"{other}\", expected \"qwen2\", \"qwen3\" or \"llama\"");
                 return Err(metadata.error("general.architecture", problem));
             }
         };
-        let key = |name: &str| format!("{}.{name}", architecture.name());
+        let key = |name: &str| format!("{}.{name}", architecture.model_type());
         let count = |name: &str| metadata.count(&key(name)).map(u64::from);
 
         let embedding = gguf.tensor("token_embd.weight").ok_or_else(|| {
@@ -125,58 +108,51 @@ impl Hyperparameters {
     }
 
     /// The model's `config.json`.
-    pub fn config_json(&self, tied: bool, dtype: TensorDtype) -> Value {
-        let class = match self.architecture {
-            Architecture::Qwen2 => "Qwen2ForCausalLM",
-            Architecture::Llama => "LlamaForCausalLM",
+    ///
+    /// # Errors
+    ///
+    /// [`GgufError::Metadata`] if a size is out of range.
+    pub fn config_json(
+        &self,
+        gguf: &GgufFile,
+        tied: bool,
+        dtype: TensorDtype,
+    ) -> Result<Value, GgufError> {
+        let size = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+        let shape = ModelShape {
+            architecture: self.architecture,
+            hidden_size: size(self.hidden_size),
+            intermediate_size: size(self.intermediate_size),
+            num_hidden_layers: size(self.layers),
+            num_attention_heads: size(self.heads),
+            num_key_value_heads: size(self.key_value_heads),
+            head_dim: size(self.head_dim),
+            rms_norm_eps: self.rms_norm_eps,
+            rope_theta: self.rope_theta,
+            rope_scaling: None,
+            vocab_size: size(self.vocab_size),
+            max_position_embeddings: size(self.context_tokens),
+            tie_word_embeddings: tied,
+            attention: self.architecture.attention(),
+            initializer_range: 0.02,
+            bos_token_id: self.bos_token_id,
+            eos_token_ids: self.eos_token_id.into_iter().collect(),
+            pad_token_id: self.pad_token_id,
         };
-        let mut config = json!({
-            "architectures": [class],
-            "model_type": self.architecture.name(),
-            "vocab_size": self.vocab_size,
-            "hidden_size": self.hidden_size,
-            "intermediate_size": self.intermediate_size,
-            "num_hidden_layers": self.layers,
-            "num_attention_heads": self.heads,
-            "num_key_value_heads": self.key_value_heads,
-            "hidden_act": "silu",
-            "max_position_embeddings": self.context_tokens,
-            "rms_norm_eps": self.rms_norm_eps,
-            "rope_theta": self.rope_theta,
-            "tie_word_embeddings": tied,
-            "initializer_range": 0.02,
-            "attention_dropout": 0.0,
-            "use_cache": true,
-            "bos_token_id": self.bos_token_id,
-            "eos_token_id": self.eos_token_id,
-            "pad_token_id": self.pad_token_id,
-            "torch_dtype": dtype.torch_name(),
-        });
-        match self.architecture {
-            Architecture::Qwen2 => {
-                config["use_sliding_window"] = false.into();
-                config["sliding_window"] = self.context_tokens.into();
-                config["max_window_layers"] = self.layers.into();
-            }
-            Architecture::Llama => {
-                config["attention_bias"] = false.into();
-                config["mlp_bias"] = false.into();
-                config["head_dim"] = self.head_dim.into();
-                config["rope_scaling"] = Value::Null;
-            }
-        }
-        config
+        let config = ModelConfig::new(shape).map_err(|error| {
+            gguf.metadata().error(self.architecture.model_type(), error.to_string())
+        })?;
+        Ok(config.to_json(dtype.torch_name()))
     }
 
     /// The model's `generation_config.json`. Qwen models stop at the padding token as well.
     pub fn generation_config_json(&self) -> Value {
-        let stop = match self.architecture {
-            Architecture::Llama => json!(self.eos_token_id),
-            Architecture::Qwen2 => {
-                let ids = [self.eos_token_id, self.pad_token_id].into_iter().flatten();
-                let ids = ids.collect::<BTreeSet<_>>();
-                json!(ids.into_iter().rev().collect::<Vec<_>>())
-            }
+        let stop = if is_qwen(self.architecture) {
+            let ids = [self.eos_token_id, self.pad_token_id].into_iter().flatten();
+            let ids = ids.collect::<BTreeSet<_>>();
+            json!(ids.into_iter().rev().collect::<Vec<_>>())
+        } else {
+            json!(self.eos_token_id)
         };
         json!({
             "bos_token_id": self.bos_token_id,
@@ -187,6 +163,11 @@ impl Hyperparameters {
     }
 }
 
+/// Returns true for models whose GGUF files have the tokenizer and stop tokens of Qwen.
+pub(super) fn is_qwen(architecture: Architecture) -> bool {
+    matches!(architecture, Architecture::Qwen2 | Architecture::Qwen3)
+}
+
 /// Reads heads, key/value heads and the width of a head, whose positions must be rotated plainly.
 fn heads(
     gguf: &GgufFile,
@@ -194,7 +175,7 @@ fn heads(
     hidden_size: u64,
 ) -> Result<[u64; 3], GgufError> {
     let metadata = gguf.metadata();
-    let key = |name: &str| format!("{}.{name}", architecture.name());
+    let key = |name: &str| format!("{}.{name}", architecture.model_type());
     let optional = |name: &str| metadata.optional_count(&key(name)).map(|n| n.map(u64::from));
     let heads = u64::from(metadata.count(&key("attention.head_count"))?);
     let key_value_heads = optional("attention.head_count_kv")?.unwrap_or(heads);

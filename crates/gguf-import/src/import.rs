@@ -103,7 +103,7 @@ pub fn import(
         fs::write(&path, contents).map_err(GgufError::io(&path, "write"))
     };
     let json = |value: &serde_json::Value| format!("{value:#}\n").into_bytes();
-    write("config.json", &json(&model.config_json(tied, options.dtype)))?;
+    write("config.json", &json(&model.config_json(&gguf, tied, options.dtype)?))?;
     write("generation_config.json", &json(&model.generation_config_json()))?;
     write("tokenizer.json", files.tokenizer.as_bytes())?;
     write("tokenizer_config.json", &json(&files.tokenizer_config))?;
@@ -116,7 +116,7 @@ pub fn import(
     staging.commit().map_err(GgufError::of_write)?;
     Ok(ImportSummary {
         directory,
-        architecture: model.architecture.name(),
+        architecture: model.architecture.model_type(),
         tensors: planned.len(),
         bytes,
         sha256,

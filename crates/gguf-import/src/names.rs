@@ -2,8 +2,10 @@
 
 use std::collections::HashSet;
 
+use model_files::model_config::Architecture;
+
 use super::error::GgufError;
-use super::hyperparameters::{Architecture, Hyperparameters};
+use super::hyperparameters::Hyperparameters;
 use super::reader::{GgufFile, TensorInfo, in_memory};
 
 /// One tensor to write.
@@ -18,7 +20,7 @@ pub struct PlannedTensor {
 }
 
 /// Parts of a block: Hugging Face name, GGUF name, in the order they are written.
-const BLOCK_PARTS: [(&str, &str); 9] = [
+const BLOCK_PARTS: [(&str, &str); 11] = [
     ("self_attn.q_proj", "attn_q"),
     ("self_attn.k_proj", "attn_k"),
     ("self_attn.v_proj", "attn_v"),
@@ -28,6 +30,8 @@ const BLOCK_PARTS: [(&str, &str); 9] = [
     ("mlp.down_proj", "ffn_down"),
     ("input_layernorm", "attn_norm"),
     ("post_attention_layernorm", "ffn_norm"),
+    ("self_attn.q_norm", "attn_q_norm"),
+    ("self_attn.k_norm", "attn_k_norm"),
 ];
 
 /// Returns all tensors to write, in the order of `model.safetensors`.
@@ -61,7 +65,8 @@ pub fn plan(
     let matrix = [model.vocab_size, model.hidden_size];
     let mut planned = vec![find_plain("model.embed_tokens.weight", embedding, &matrix)?];
     for layer in 0..model.layers {
-        for (name, source) in BLOCK_PARTS {
+        let has_norms_of_heads = model.architecture.attention().query_key_norm;
+        for (name, source) in &BLOCK_PARTS[..if has_norms_of_heads { 11 } else { 9 }] {
             let (name, source) =
                 (format!("model.layers.{layer}.{name}"), format!("blk.{layer}.{source}"));
             let shape = part_shape(&source, model);
@@ -82,7 +87,7 @@ pub fn plan(
     let used = used.chain(["output.weight", "token_embd.weight"]).collect::<HashSet<_>>();
     match gguf.tensors().iter().find(|tensor| !used.contains(tensor.name.as_str())) {
         Some(left) => {
-            let problem = format!("has no place in a {} model", model.architecture.name());
+            let problem = format!("has no place in a {} model", model.architecture.model_type());
             Err(GgufError::tensor(gguf.path(), &left.name, problem))
         }
         None => Ok(planned),
@@ -104,6 +109,7 @@ fn part_shape(source: &str, model: &Hyperparameters) -> Vec<u64> {
         "attn_output" => vec![hidden, queries],
         "ffn_gate" | "ffn_up" => vec![inner, hidden],
         "ffn_down" => vec![hidden, inner],
+        "attn_q_norm" | "attn_k_norm" => vec![model.head_dim],
         _ => vec![hidden],
     }
 }
@@ -117,7 +123,7 @@ fn permuted_heads(source: &str, model: &Hyperparameters) -> Option<u64> {
 }
 
 fn needs_bias(source: &str, model: &Hyperparameters) -> bool {
-    model.architecture == Architecture::Qwen2
+    model.architecture.attention().query_key_value_bias
         && matches!(part(source), "attn_q" | "attn_k" | "attn_v")
 }
 

@@ -10,7 +10,7 @@ use serde::ser::{SerializeMap, Serializer};
 use serde_json::{Value, json};
 
 use super::error::GgufError;
-use super::hyperparameters::{Architecture, Hyperparameters};
+use super::hyperparameters::{Hyperparameters, is_qwen};
 use super::metadata::Metadata;
 
 /// The pattern of Qwen2's `tokenizer.json`.
@@ -285,9 +285,10 @@ fn config(
         })?;
         Ok(Some(token))
     };
-    let (bos, unknown, class) = match model.architecture {
-        Architecture::Qwen2 => (None, None, "Qwen2Tokenizer"),
-        Architecture::Llama => (spelled("bos")?, spelled("unknown")?, "GPT2Tokenizer"),
+    let (bos, unknown, class) = if is_qwen(model.architecture) {
+        (None, None, "Qwen2Tokenizer")
+    } else {
+        (spelled("bos")?, spelled("unknown")?, "GPT2Tokenizer")
     };
     let decoder = added.iter().map(|token| {
         let AddedToken { id, content, single_word, lstrip, rstrip, normalized, special } = token;

@@ -1,4 +1,4 @@
-//! Trains Qwen2.5- and Llama-architecture language models with the losses of `rl-losses`.
+//! Trains Qwen2, Qwen3, Llama and Mistral language models with the losses of `rl-losses`.
 
 pub mod command;
 pub mod evaluation;

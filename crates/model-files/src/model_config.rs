@@ -1,104 +1,20 @@
-//! The `config.json` of a Qwen2- or Llama-architecture model as a checked type.
+//! The `config.json` of a model as a checked type. What sets an [`Architecture`] apart is in a file of its own.
 
+mod architecture;
 mod divisible_counts;
+mod error;
+mod fields;
 mod read;
+mod rope_scaling;
 mod write;
 
 use std::ops::Deref;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use thiserror::Error;
-
-use crate::model_place::{EXPECTED, advice};
-
+pub use self::architecture::{Architecture, AttentionOptions, SlidingWindow};
 pub use self::divisible_counts::{DivisibleCounts, NotDivisibleError};
-
-/// Why a `config.json` does not describe a model this program can run.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum ModelConfigError {
-    /// There is no `config.json`.
-    #[error("{}: no model is there, expected {EXPECTED}{}", directory.display(), next_step(directory))]
-    NoModel {
-        /// Directory where it was expected.
-        directory: PathBuf,
-    },
-    /// The file cannot be read or written.
-    #[error("{}: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        source: std::io::Error,
-    },
-    /// The file is not a JSON object.
-    #[error("{}: not JSON: {message}", path.display())]
-    Json {
-        /// The file.
-        path: PathBuf,
-        /// The parser's message.
-        message: String,
-    },
-    /// A field is missing, of the wrong type, or has a value that is not supported.
-    #[error("{}: field `{field}` is {found}, expected {expected}", path.display())]
-    Field {
-        /// The file.
-        path: PathBuf,
-        /// The field's name.
-        field: &'static str,
-        /// The value found, as JSON, or `missing`.
-        found: String,
-        /// Accepted values.
-        expected: String,
-    },
-}
-
-fn next_step(directory: &Path) -> String {
-    advice(directory).map_or_else(String::new, |advice| format!("; {advice}"))
-}
-
-/// Family of decoders; the families differ only in the biases of attention.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Architecture {
-    /// `Qwen2ForCausalLM`: Qwen2, Qwen2.5 and their kin.
-    Qwen2,
-    /// `LlamaForCausalLM`: Llama 2 and 3, `SmolLM2` and their kin.
-    Llama,
-}
-
-impl Architecture {
-    /// Value of `architectures` in `config.json`.
-    pub fn class_name(self) -> &'static str {
-        match self {
-            Self::Qwen2 => "Qwen2ForCausalLM",
-            Self::Llama => "LlamaForCausalLM",
-        }
-    }
-
-    /// Value of `model_type` in `config.json`.
-    pub fn model_type(self) -> &'static str {
-        match self {
-            Self::Qwen2 => "qwen2",
-            Self::Llama => "llama",
-        }
-    }
-}
-
-/// Scaling of the rotary frequencies for long contexts.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum RopeScaling {
-    /// Piecewise scaling of Llama 3.1: short wavelengths stay, long ones grow by `factor`, with a smooth transition.
-    Llama3 {
-        /// Factor of the long wavelengths.
-        factor: f64,
-        /// Wavelengths above `original_max_position_embeddings / low_freq_factor` are scaled fully.
-        low_freq_factor: f64,
-        /// Wavelengths below `original_max_position_embeddings / high_freq_factor` are not scaled.
-        high_freq_factor: f64,
-        /// Context length before scaling, in tokens.
-        original_max_position_embeddings: usize,
-    },
-}
+pub use self::error::ModelConfigError;
+pub use self::rope_scaling::RopeScaling;
 
 /// Every number that fixes a decoder's shape and arithmetic, not yet checked.
 #[derive(Debug, Clone, PartialEq)]
@@ -129,10 +45,8 @@ pub struct ModelShape {
     pub max_position_embeddings: usize,
     /// True if the output matrix is the embedding.
     pub tie_word_embeddings: bool,
-    /// True if the query, key and value projections have biases.
-    pub query_key_value_bias: bool,
-    /// True if the output projection of attention has a bias.
-    pub attention_output_bias: bool,
+    /// Parts of attention that not every model has.
+    pub attention: AttentionOptions,
     /// Standard deviation of newly initialised weights.
     pub initializer_range: f64,
     /// Token that begins a text, if any.
@@ -177,11 +91,12 @@ impl ModelConfig {
     pub fn parameter_count(&self) -> usize {
         let query = self.num_attention_heads * self.head_dim;
         let key_value = 2 * self.num_key_value_heads * self.head_dim;
-        let bias = |present: bool, width: usize| if present { width } else { 0 };
+        let optional = |present: bool, width: usize| if present { width } else { 0 };
         let attention = 2 * query * self.hidden_size
             + key_value * self.hidden_size
-            + bias(self.query_key_value_bias, query + key_value)
-            + bias(self.attention_output_bias, self.hidden_size);
+            + optional(self.attention.query_key_value_bias, query + key_value)
+            + optional(self.attention.output_bias, self.hidden_size)
+            + optional(self.attention.query_key_norm, 2 * self.head_dim);
         let block =
             attention + 3 * self.hidden_size * self.intermediate_size + 2 * self.hidden_size;
         let tables = if self.tie_word_embeddings { 1 } else { 2 };
@@ -230,17 +145,10 @@ impl ModelShape {
                 return Some((field, value.to_string(), "a finite number above 0"));
             }
         }
-        if let Some(RopeScaling::Llama3 { factor, low_freq_factor, high_freq_factor, .. }) =
-            self.rope_scaling
-            && !(factor >= 1.0 && low_freq_factor > 0.0 && high_freq_factor > low_freq_factor)
-        {
-            let scaling = format!("{:?}", self.rope_scaling);
-            return Some((
-                "rope_scaling",
-                scaling,
-                "factor of at least 1 and 0 < low_freq_factor < high_freq_factor",
-            ));
+        if self.attention.sliding_window.is_some_and(|window| window.tokens == 0) {
+            return Some(("sliding_window", "0".to_owned(), "null or at least 1"));
         }
-        None
+        let expected = self.rope_scaling?.fault()?;
+        Some(("rope_scaling", format!("{:?}", self.rope_scaling), expected))
     }
 }

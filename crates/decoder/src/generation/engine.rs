@@ -143,10 +143,10 @@ impl<'a> Engine<'a> {
         let mut cache = Vec::with_capacity(decoder.block_count());
         let mut x = decoder.embed(&ids);
         for index in 0..decoder.block_count() {
-            x = decoder.block(index, &x, &angles, |query, key, value| {
+            x = decoder.block(index, &x, &angles, |three, window| {
                 // Copies: views would keep the fused projection alive, queries included.
-                cache.push((key.copy(), value.copy()));
-                causal_attention(query, key, value)
+                cache.push((three[1].copy(), three[2].copy()));
+                causal_attention(three, window)
             });
         }
         let last_hidden = decoder.final_norm(&x.select(1, length - 1));

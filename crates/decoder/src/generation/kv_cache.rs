@@ -108,12 +108,12 @@ impl KvCache {
     ) -> Tensor {
         let (keys, values) = (&mut self.keys[block], &mut self.values[block]);
         if let Some(query) = fused.rotate_and_store(heads, angles, &step.places, [keys, values]) {
-            return by_position(&step.slots.attend(&query, keys, values));
+            return by_position(&step.slots.attend([&query, keys, values], heads.window));
         }
-        heads.mix(angles, |query, key, value| {
+        heads.mix(angles, |[query, key, value], window| {
             let _stored = keys.index_copy_(0, &step.places, &key.squeeze_dim(2));
             let _stored = values.index_copy_(0, &step.places, &value.squeeze_dim(2));
-            step.slots.attend(query, keys, values)
+            step.slots.attend([query, keys, values], window)
         })
     }
 }

@@ -13,6 +13,8 @@ pub(super) struct AttendedSlots {
     capacity: i64,
     /// Tokens of the longest row.
     longest: i64,
+    /// Position of each row's newest token, i64 `[rows]` on the device.
+    positions: Tensor,
     how: How,
 }
 
@@ -41,11 +43,13 @@ impl AttendedSlots {
     pub(super) fn plain(lengths: &[i64], positions: &Tensor, capacity: i64) -> Self {
         let longest = longest(lengths);
         let even = lengths.iter().all(|length| *length == longest);
-        let mask = (!even).then(|| {
-            let columns = Tensor::arange(longest, (Kind::Int64, positions.device()));
-            columns.unsqueeze(0).le_tensor(&positions.unsqueeze(1)).unsqueeze(1).unsqueeze(1)
-        });
-        Self { rows: positions.size()[0], capacity, longest, how: How::Plain { mask } }
+        let mask = (!even).then(|| mask(positions, longest, longest));
+        Self::new(positions, capacity, longest, How::Plain { mask })
+    }
+
+    fn new(positions: &Tensor, capacity: i64, longest: i64, how: How) -> Self {
+        let positions = positions.shallow_clone();
+        Self { rows: positions.size()[0], capacity, longest, positions, how }
     }
 
     /// Attends by the kernel; `counts` is `0..=slots`, i32 on the device.
@@ -60,16 +64,20 @@ impl AttendedSlots {
         let slots = &queries * capacity;
         let used = (positions + 1).to_kind(Kind::Int);
         let how = How::Fused { queries, slots, used };
-        Self { rows, capacity, longest: longest(lengths), how }
+        Self::new(positions, capacity, longest(lengths), how)
     }
 
-    /// Attends with `query`, `[rows, heads, 1, head_dim]`, over keys and values `[slots · capacity, kv_heads, head_dim]`.
+    /// Attends with queries `[rows, heads, 1, head_dim]` over keys and values `[slots · capacity, kv_heads, head_dim]`, the last `window`
+    /// of each row. The kernel has no window.
     ///
     /// # Panics
     ///
     /// If the device has too little memory.
-    pub(super) fn attend(&self, query: &Tensor, keys: &Tensor, values: &Tensor) -> Tensor {
-        self.attend_by(ragged_flash_attention, [query, keys, values])
+    pub(super) fn attend(&self, three: [&Tensor; 3], window: Option<i64>) -> Tensor {
+        if let Some(window) = window.filter(|&window| window < self.longest) {
+            return self.attend_plainly(three, Some(&mask(&self.positions, self.longest, window)));
+        }
+        self.attend_by(ragged_flash_attention, three)
             .expect("the kernel took these heads when it was tested")
     }
 
@@ -78,26 +86,37 @@ impl AttendedSlots {
         kernel: impl RaggedKernel,
         [query, keys, values]: [&Tensor; 3],
     ) -> Result<Tensor, TorchError> {
-        let [keys, values] = [keys, values].map(|all| all.narrow(0, 0, self.rows * self.capacity));
         match &self.how {
             How::Fused { queries, slots, used } => {
+                let [keys, values] = [keys, values].map(|all| self.in_use(all));
                 let queries = Ragged { boundaries: queries, longest: 1 };
                 let slots = Ragged { boundaries: slots, longest: self.longest };
                 let three = [&query.squeeze_dim(2), &keys, &values];
                 kernel(three, queries, slots, Some(used)).map(|mixed| mixed.unsqueeze(2))
             }
-            How::Plain { mask } => {
-                let [keys, values] = [keys, values].map(|all| {
-                    let slots = all.unflatten(0, [self.rows, self.capacity]);
-                    slots.narrow(1, 0, self.longest).transpose(1, 2)
-                });
-                let mask = mask.as_ref();
-                Ok(Tensor::scaled_dot_product_attention(
-                    query, &keys, &values, mask, 0.0, false, None, true,
-                ))
-            }
+            How::Plain { mask } => Ok(self.attend_plainly([query, keys, values], mask.as_ref())),
         }
     }
+
+    /// Keys or values of the slots in use.
+    fn in_use(&self, all: &Tensor) -> Tensor {
+        all.narrow(0, 0, self.rows * self.capacity)
+    }
+
+    fn attend_plainly(&self, [query, keys, values]: [&Tensor; 3], mask: Option<&Tensor>) -> Tensor {
+        let [keys, values] = [keys, values].map(|all| {
+            let slots = self.in_use(all).unflatten(0, [self.rows, self.capacity]);
+            slots.narrow(1, 0, self.longest).transpose(1, 2)
+        });
+        Tensor::scaled_dot_product_attention(query, &keys, &values, mask, 0.0, false, None, true)
+    }
+}
+
+/// Bool `[rows, 1, 1, longest]`, true at each row's last `window` tokens up to its position.
+fn mask(positions: &Tensor, longest: i64, window: i64) -> Tensor {
+    let columns = Tensor::arange(longest, (Kind::Int64, positions.device()));
+    let back = positions.unsqueeze(1) - columns;
+    back.ge(0).logical_and(&back.lt(window)).unsqueeze(1).unsqueeze(1)
 }
 
 fn longest(lengths: &[i64]) -> i64 {
@@ -150,7 +169,8 @@ fn test_kernel(
         .map_err(|error| error.to_string())?;
     let [query, keys, values] = [&query, &keys, &values].map(|x| x.to_kind(Kind::Float));
     // On the host: a device that computes nothing would agree with itself.
-    let exact = AttendedSlots::plain(&LENGTHS, &positions, CAPACITY).attend(&query, &keys, &values);
+    let exact =
+        AttendedSlots::plain(&LENGTHS, &positions, CAPACITY).attend([&query, &keys, &values], None);
     largest_difference([(attended, exact)])
 }
 
@@ -206,7 +226,21 @@ mod tests {
                 (fused.attend_by(reference, three), plain.attend_by(reference, three));
             let (fused, plain) = (fused.unwrap(), plain.unwrap());
             assert_eq!(fused.size(), query.size());
-            assert!((fused - plain).abs().max().double_value(&[]) < 1e-14, "{lengths:?}");
+            assert!((fused - &plain).abs().max().double_value(&[]) < 1e-14, "{lengths:?}");
+            let reaches_all = AttendedSlots::plain(&lengths, &positions, capacity);
+            assert!(reaches_all.attend(three, Some(9)).equal(&plain));
+            let windowed = AttendedSlots::fused(&lengths, &positions, capacity, &counts);
+            let windowed =
+                (lengths.iter().any(|&length| length > 2)).then(|| windowed.attend(three, Some(2)));
+            for (row, &length) in (0..).zip(&lengths).filter(|_| windowed.is_some()) {
+                // The same row alone, in a cache of its last tokens.
+                let (seen, first) = (length.min(2), capacity * row + (length - 2).max(0));
+                let cut = |all: &Tensor| all.narrow(0, first, seen);
+                let alone = AttendedSlots::plain(&[seen], &Tensor::from_slice(&[seen - 1]), seen)
+                    .attend([&query.narrow(0, row, 1), &cut(&keys), &cut(&values)], None);
+                let difference = windowed.as_ref().unwrap().get(row) - alone.get(0);
+                assert!(difference.abs().max().double_value(&[]) < 1e-14, "{lengths:?}");
+            }
         }
     }
 }

@@ -27,14 +27,16 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// Builds a block for this config. `tensor` takes a name in the checkpoint, without the `model.layers.N.` prefix, and a shape.
+    /// Builds block `index` for this config. `tensor` takes a name in the checkpoint, without the `model.layers.N.` prefix, and a shape.
     pub(super) fn assemble<E>(
         config: &ModelConfig,
+        index: usize,
         mut tensor: impl FnMut(&str, &[i64]) -> Result<Tensor, E>,
     ) -> Result<Self, E> {
         let (hidden, intermediate) = (size(config.hidden_size), size(config.intermediate_size));
         let query = size(config.num_attention_heads * config.head_dim);
         let key_value = size(config.num_key_value_heads * config.head_dim);
+        let options = config.attention;
         let mut projection = |name: &str, output: i64, input: i64, has_bias: bool| {
             let weight = tensor(&format!("self_attn.{name}.weight"), &[output, input])?;
             let bias = if has_bias {
@@ -44,12 +46,14 @@ impl Block {
             };
             Ok(Projection::new(weight, bias))
         };
-        let attention = Attention {
-            query: projection("q_proj", query, hidden, config.query_key_value_bias)?,
-            key: projection("k_proj", key_value, hidden, config.query_key_value_bias)?,
-            value: projection("v_proj", key_value, hidden, config.query_key_value_bias)?,
-            output: projection("o_proj", hidden, query, config.attention_output_bias)?,
+        let mut attention = Attention {
+            query: projection("q_proj", query, hidden, options.query_key_value_bias)?,
+            key: projection("k_proj", key_value, hidden, options.query_key_value_bias)?,
+            value: projection("v_proj", key_value, hidden, options.query_key_value_bias)?,
+            output: projection("o_proj", hidden, query, options.output_bias)?,
+            head_norms: None,
             head_dim: size(config.head_dim),
+            window: options.window_of(index).map(size),
         };
         let mut plain = |name: &str, shape: &[i64]| Ok(Projection::new(tensor(name, shape)?, None));
         let mlp = Mlp {
@@ -57,12 +61,18 @@ impl Block {
             up: plain("mlp.up_proj.weight", &[intermediate, hidden])?,
             down: plain("mlp.down_proj.weight", &[hidden, intermediate])?,
         };
-        let mut norm =
-            |name: &str| Ok(RmsNorm { weight: tensor(name, &[hidden])?, eps: config.rms_norm_eps });
+        let mut norm = |name: &str, width: i64| {
+            Ok(RmsNorm { weight: tensor(name, &[width])?, eps: config.rms_norm_eps })
+        };
+        if options.query_key_norm {
+            let mut norm = |name: &str| norm(name, attention.head_dim);
+            let norms = [norm("self_attn.q_norm.weight")?, norm("self_attn.k_norm.weight")?];
+            attention.head_norms = Some(norms);
+        }
         let mut block = Self {
-            attention_norm: norm("input_layernorm.weight")?,
+            attention_norm: norm("input_layernorm.weight", hidden)?,
             attention,
-            mlp_norm: norm("post_attention_layernorm.weight")?,
+            mlp_norm: norm("post_attention_layernorm.weight", hidden)?,
             mlp,
         };
         block.stack();
@@ -86,7 +96,7 @@ impl Block {
         &self,
         x: &Tensor,
         angles: &Angles,
-        attend: impl FnOnce(&Tensor, &Tensor, &Tensor) -> Tensor,
+        attend: impl FnOnce([&Tensor; 3], Option<i64>) -> Tensor,
         group: Option<&TensorGroup>,
     ) -> Tensor {
         let mut residual = Residual::new(x.shallow_clone());
@@ -122,7 +132,7 @@ impl Block {
         &self,
         x: &Tensor,
         angles: &Angles,
-        attend: impl FnOnce(&Tensor, &Tensor, &Tensor) -> Tensor,
+        attend: impl FnOnce([&Tensor; 3], Option<i64>) -> Tensor,
         cotangent: &Tensor,
         group: &TensorGroup,
         mut pull: impl FnMut(&Tensor, &Tensor, &Tensor) -> Result<Tensor, TorchError>,
@@ -183,6 +193,8 @@ impl Block {
             ("self_attn.o_proj.bias", &attention.output.bias),
         ];
         named.extend(biases.into_iter().filter_map(|(name, bias)| Some((name, bias.as_ref()?))));
+        let norms = attention.head_norms.iter().flatten().map(|norm| &norm.weight);
+        named.extend(["self_attn.q_norm.weight", "self_attn.k_norm.weight"].into_iter().zip(norms));
         named
     }
 
@@ -198,8 +210,10 @@ impl Block {
             &mut mlp.up,
             &mut mlp.down,
         ];
-        let norms = [&mut self.attention_norm.weight, &mut self.mlp_norm.weight];
-        projections.into_iter().flat_map(Projection::tensors_mut).chain(norms)
+        let norms = [&mut self.attention_norm, &mut self.mlp_norm];
+        let norms = norms.into_iter().chain(attention.head_norms.iter_mut().flatten());
+        let projections = projections.into_iter().flat_map(Projection::tensors_mut);
+        projections.chain(norms.map(|norm| &mut norm.weight))
     }
 
     /// The projection that an adapter targets.
@@ -232,7 +246,7 @@ impl Block {
 
     /// The block without its low-rank corrections, sharing memory.
     pub(super) fn base(&self) -> Self {
-        let Attention { query, key, value, output, head_dim } = &self.attention;
+        let Attention { query, key, value, output, head_norms, head_dim, window } = &self.attention;
         Self {
             attention_norm: self.attention_norm.shallow_clone(),
             attention: Attention {
@@ -240,7 +254,11 @@ impl Block {
                 key: key.base(),
                 value: value.base(),
                 output: output.base(),
+                head_norms: head_norms
+                    .as_ref()
+                    .map(|norms| norms.each_ref().map(RmsNorm::shallow_clone)),
                 head_dim: *head_dim,
+                window: *window,
             },
             mlp_norm: self.mlp_norm.shallow_clone(),
             mlp: Mlp {

@@ -46,7 +46,7 @@ impl BlockBackward<'_> {
         input: &Tensor,
         output: Option<Tensor>,
         angles: &Angles,
-        attend: impl FnOnce(&Tensor, &Tensor, &Tensor) -> Tensor,
+        attend: impl FnOnce([&Tensor; 3], Option<i64>) -> Tensor,
         cotangent: &Tensor,
     ) -> Result<Tensor, TorchError> {
         let Self { model, index, sum, .. } = self;

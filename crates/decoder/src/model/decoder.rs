@@ -26,7 +26,7 @@ pub(super) const EMBEDDING: &str = "model.embed_tokens.weight";
 /// Name of an untied head in a checkpoint.
 pub(super) const HEAD: &str = "lm_head.weight";
 
-/// A decoder-only language model of the Qwen2 or Llama architecture.
+/// A decoder-only language model of an [`Architecture`](model_files::model_config::Architecture).
 #[derive(Debug)]
 pub struct Decoder {
     config: ModelConfig,
@@ -132,7 +132,7 @@ impl Decoder {
         let embedding = tensor(EMBEDDING, &[vocab, hidden])?;
         let blocks = (0..config.num_hidden_layers)
             .map(|index| {
-                Block::assemble(&config, |name, shape| {
+                Block::assemble(&config, index, |name, shape| {
                     tensor(&format!("model.layers.{index}.{name}"), shape)
                 })
             })
@@ -248,9 +248,9 @@ impl Decoder {
         &self.final_norm
     }
 
-    /// Radians per position, `[head_dim / 2]`.
-    pub(super) fn rope_frequency(&self) -> &Tensor {
-        self.rope.frequency()
+    /// The rotary embedding.
+    pub(super) fn rope(&self) -> &Rope {
+        &self.rope
     }
 
     /// Takes the low-rank corrections of the blocks as an adapter with these settings; `None` removes them.
@@ -365,7 +365,7 @@ impl Decoder {
 
     /// Applies block `index` to `x`, `[rows, len, hidden]`.
     ///
-    /// `attend(query, key, value)` mixes the values; [`causal_attention`] for training.
+    /// `attend([query, key, value], window)` mixes the values; [`causal_attention`] for training.
     ///
     /// # Panics
     ///
@@ -375,7 +375,7 @@ impl Decoder {
         index: usize,
         x: &Tensor,
         angles: &Angles,
-        attend: impl FnOnce(&Tensor, &Tensor, &Tensor) -> Tensor,
+        attend: impl FnOnce([&Tensor; 3], Option<i64>) -> Tensor,
     ) -> Tensor {
         self.blocks[index].forward(x, angles, attend, self.group.as_deref())
     }

@@ -19,6 +19,8 @@ pub(crate) struct DecoderTensors {
     pub(crate) final_norm: Tensor,
     /// Radians per position of the rotary embedding, `[head_dim / 2]`.
     pub(crate) frequency: Tensor,
+    /// Factor of cosine and sine, if they are scaled.
+    pub(crate) attention_factor: Option<f64>,
 }
 
 /// The tensors of a block.
@@ -30,6 +32,8 @@ pub(crate) struct BlockTensors {
     pub(crate) query_key_value: [Tensor; 3],
     /// Their biases.
     pub(crate) query_key_value_bias: Option<[Tensor; 3]>,
+    /// Norms of a head's queries and keys, `[head_dim]`.
+    pub(crate) head_norms: Option<[Tensor; 2]>,
     /// Weight `[hidden, heads · head_dim]`.
     pub(crate) output: Tensor,
     /// Its bias.
@@ -53,7 +57,8 @@ impl Decoder {
             embedding: embedding.shallow_clone(),
             blocks: self.blocks().iter().map(block_tensors).collect(),
             final_norm: self.last_norm().weight.shallow_clone(),
-            frequency: self.rope_frequency().shallow_clone(),
+            frequency: self.rope().frequency.shallow_clone(),
+            attention_factor: self.rope().attention_factor,
         }
     }
 }
@@ -69,6 +74,10 @@ fn block_tensors(block: &Block) -> BlockTensors {
             (Some(query), Some(key), Some(value)) => Some([query, key, value]),
             _ => None,
         },
+        head_norms: attention
+            .head_norms
+            .as_ref()
+            .map(|norms| norms.each_ref().map(|norm| norm.weight.shallow_clone())),
         output: attention.output.merged_weight(),
         output_bias: attention.output.bias.as_ref().map(Tensor::shallow_clone),
         mlp_norm: block.mlp_norm.weight.shallow_clone(),

@@ -1,6 +1,7 @@
-//! Qwen2- and Llama-architecture decoders over libtorch, read from and written to Hugging Face directories.
+//! Decoders over libtorch, read from and written to Hugging Face directories.
 //!
-//! The two families share one block; they differ in the biases of attention, which are present or absent tensors.
+//! The architectures share one block; they differ in attention's biases, norms of heads and windows, as
+//! [`AttentionOptions`](model_files::model_config::AttentionOptions) says.
 //! A decoder is `embed → blocks → final_norm → head`, and each part can be called alone.
 
 mod adapter;

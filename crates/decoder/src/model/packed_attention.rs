@@ -36,15 +36,16 @@ impl PackedLengths {
         self.lengths.iter().sum()
     }
 
-    /// [`causal_attention`] within each sequence: `query` is `[1, heads, tokens, head_dim]`, `key` and `value`
-    /// `[1, kv_heads, tokens, head_dim]`; the result has the shape of `query`.
-    pub fn attend(&self, query: &Tensor, key: &Tensor, value: &Tensor) -> Tensor {
-        // Where the kernel does not take a model's heads, as those of an odd width, it is as if there were none.
-        let fused = self.boundaries.as_ref().and_then(|boundaries| {
-            in_one_kernel(boundaries, &self.lengths, [query, key, value], ragged_flash_attention)
-                .ok()
+    /// [`causal_attention`] within each sequence: the query is `[1, heads, tokens, head_dim]`, key and value are
+    /// `[1, kv_heads, tokens, head_dim]`; the result has the shape of the query.
+    pub fn attend(&self, three: [&Tensor; 3], window: Option<i64>) -> Tensor {
+        // Where the kernel does not take a model's heads, as those of an odd width, it is as if there were none. It has no window.
+        let slides = |window| self.lengths.iter().any(|&length| length > window);
+        let boundaries = self.boundaries.as_ref().filter(|_| !window.is_some_and(slides));
+        let fused = boundaries.and_then(|boundaries| {
+            in_one_kernel(boundaries, &self.lengths, three, ragged_flash_attention).ok()
         });
-        fused.unwrap_or_else(|| by_length(&self.lengths, query, key, value))
+        fused.unwrap_or_else(|| by_length(&self.lengths, three, window))
     }
 }
 
@@ -72,7 +73,7 @@ fn in_one_kernel(
 }
 
 /// Attends by batches of neighbours of equal length.
-fn by_length(lengths: &[i64], query: &Tensor, key: &Tensor, value: &Tensor) -> Tensor {
+fn by_length(lengths: &[i64], three: [&Tensor; 3], window: Option<i64>) -> Tensor {
     let mut start = 0;
     let mut mixed = Vec::new();
     for run in lengths.chunk_by(|a, b| a == b) {
@@ -81,7 +82,7 @@ fn by_length(lengths: &[i64], query: &Tensor, key: &Tensor, value: &Tensor) -> T
         let unpacked = |x: &Tensor| {
             x.narrow(2, start, tokens).squeeze_dim(0).unflatten(1, [-1, length]).transpose(0, 1)
         };
-        let attended = causal_attention(&unpacked(query), &unpacked(key), &unpacked(value));
+        let attended = causal_attention(three.map(unpacked).each_ref(), window);
         mixed.push(attended.transpose(0, 1).flatten(1, 2).unsqueeze(0));
         start += tokens;
     }
@@ -119,8 +120,8 @@ fn test_kernel(device: Device, kernel: impl RaggedKernel) -> Result<f64, String>
         in_one_kernel(&boundaries, &lengths, three, kernel)
     });
     // On the host: a device that computes nothing would agree with itself.
-    let exact = with_gradients(&inputs, &cotangent, Kind::Float, |[query, key, value]| {
-        Ok(by_length(&lengths, query, key, value))
+    let exact = with_gradients(&inputs, &cotangent, Kind::Float, |three| {
+        Ok(by_length(&lengths, three, None))
     });
     let words = |error: TorchError| error.to_string();
     let (computed, exact) = (computed.map_err(words)?, exact.map_err(words)?);
@@ -185,7 +186,17 @@ mod tests {
             in_one_kernel(&boundaries(&lengths), &lengths, [&query, &key, &value], reference);
         let packed = PackedLengths::new(lengths, Device::Cpu, Kind::Double);
         assert_eq!(packed.tokens(), 14);
-        let attended = packed.attend(&query, &key, &value);
-        assert!((attended - exact.unwrap()).abs().max().double_value(&[]) < 1e-14);
+        let three = [&query, &key, &value];
+        for window in [None, Some(7)] {
+            let attended = packed.attend(three, window);
+            assert!((attended - exact.as_ref().unwrap()).abs().max().double_value(&[]) < 1e-14);
+        }
+        let alone = |start, length| {
+            let three = three.map(|x| x.narrow(2, start, length));
+            causal_attention(three.each_ref(), Some(2))
+        };
+        let alone = [(0, 3), (3, 3), (6, 1), (7, 7)].map(|(start, length)| alone(start, length));
+        let difference = packed.attend(three, Some(2)) - Tensor::cat(&alone, 2);
+        assert!(difference.abs().max().double_value(&[]) < 1e-14);
     }
 }

@@ -5,7 +5,7 @@ use tch::Tensor;
 /// The norm `x / sqrt(mean(x²) + eps) · weight` over the last dimension.
 #[derive(Debug)]
 pub(super) struct RmsNorm {
-    /// `[hidden]`.
+    /// `[width]`.
     pub(super) weight: Tensor,
     pub(super) eps: f64,
 }
@@ -16,7 +16,7 @@ impl RmsNorm {
         Self { weight: self.weight.shallow_clone(), eps: self.eps }
     }
 
-    /// Normalises `x`, `[.., hidden]`; libtorch computes in f32 for narrower kinds and returns the kind of `x`.
+    /// Normalises `x`, `[.., width]`; libtorch computes in f32 for narrower kinds and returns the kind of `x`.
     pub(super) fn forward(&self, x: &Tensor) -> Tensor {
         x.rms_norm(self.weight.size(), Some(&self.weight), self.eps)
     }

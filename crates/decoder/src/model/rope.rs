@@ -8,10 +8,12 @@ use torch_ext::autograd_function;
 #[derive(Debug)]
 pub(super) struct Rope {
     /// Radians per position, `[head_dim / 2]` f32.
-    frequency: Tensor,
+    pub(super) frequency: Tensor,
+    /// Factor of cosine and sine, if they are scaled.
+    pub(super) attention_factor: Option<f64>,
 }
 
-/// Cosine and sine of every position's angles, f32, `[.., len, 1, head_dim / 2]`, equal for all heads.
+/// Cosine and sine of every position's angles, possibly scaled, f32, `[.., len, 1, head_dim / 2]`, equal for all heads.
 #[derive(Debug)]
 pub struct Angles {
     cosine: Tensor,
@@ -21,24 +23,24 @@ pub struct Angles {
 impl Rope {
     pub(super) fn new(config: &ModelConfig, device: Device) -> Self {
         let frequencies: Vec<f32> = frequencies(config).into_iter().map(round_to_f32).collect();
-        Self { frequency: Tensor::from_slice(&frequencies).to_device(device) }
+        let attention_factor = config.rope_scaling.map(RopeScaling::attention_factor);
+        Self { frequency: Tensor::from_slice(&frequencies).to_device(device), attention_factor }
     }
 
     /// Returns a copy of the frequencies that shares memory.
     pub(super) fn shallow_clone(&self) -> Self {
-        Self { frequency: self.frequency.shallow_clone() }
-    }
-
-    /// Radians per position, `[head_dim / 2]` f32.
-    pub(super) fn frequency(&self) -> &Tensor {
-        &self.frequency
+        Self { frequency: self.frequency.shallow_clone(), ..*self }
     }
 
     /// Angles of `positions`, i64 `[rows, len]`, or `[1, len]` for all rows.
     pub(super) fn angles(&self, positions: &Tensor) -> Angles {
         // [rows, len, 1, 1] times [head_dim / 2]
         let angle = positions.to_kind(Kind::Float).unsqueeze(-1).unsqueeze(-1) * &self.frequency;
-        Angles { cosine: angle.cos(), sine: angle.sin() }
+        let scaled = |x: Tensor| match self.attention_factor {
+            None => x,
+            Some(factor) => x * factor,
+        };
+        Angles { cosine: scaled(angle.cos()), sine: scaled(angle.sin()) }
     }
 }
 
@@ -111,6 +113,30 @@ fn frequencies(config: &ModelConfig) -> Vec<f64> {
                 frequency * (kept + (1.0 - kept) / factor)
             })
             .collect(),
+        Some(RopeScaling::Yarn {
+            factor,
+            beta_fast,
+            beta_slow,
+            truncate,
+            original_max_position_embeddings,
+            ..
+        }) => {
+            // The dimension, not rounded, whose frequency makes so many turns within the original context.
+            let dimension = |turns: f64| {
+                let wavelength = original_max_position_embeddings as f64 / turns;
+                let index = (wavelength / (2.0 * std::f64::consts::PI)).ln();
+                config.head_dim as f64 * index / (2.0 * config.rope_theta.ln())
+            };
+            let (low, high) = (dimension(beta_fast), dimension(beta_slow));
+            let (low, high) = if truncate { (low.floor(), high.ceil()) } else { (low, high) };
+            let (low, high) = (low.max(0.0), high.min(config.head_dim as f64 - 1.0));
+            let width = if high > low { high - low } else { 0.001 };
+            let scaled = |(index, frequency): (usize, f64)| {
+                let kept = 1.0 - ((index as f64 - low) / width).clamp(0.0, 1.0);
+                frequency * (kept + (1.0 - kept) / factor)
+            };
+            plain.enumerate().map(scaled).collect()
+        }
     }
 }
 
@@ -134,8 +160,7 @@ mod tests {
             vocab_size: 8,
             max_position_embeddings: 131_072,
             tie_word_embeddings: true,
-            query_key_value_bias: false,
-            attention_output_bias: false,
+            attention: Architecture::Llama.attention(),
             initializer_range: 0.02,
             bos_token_id: None,
             eos_token_ids: vec![],
@@ -192,6 +217,40 @@ mod tests {
                     (element(&y, pair + 32) - (b * angle.cos() + a * angle.sin())).abs() < 2e-4
                 );
             }
+        }
+    }
+
+    /// Numbers of transformers 5.19, `ROPE_INIT_FUNCTIONS["yarn"]` in f32, with the sizes of Qwen3 at 131072 tokens.
+    #[test]
+    fn yarn_is_that_of_transformers() {
+        for (truncate, exact) in [
+            (
+                true,
+                [1.0, 8.659_643e-3, 5.375_321_5e-3, 1.064_361e-3, 6.490_394_3e-5, 3.102_344_4e-7],
+            ),
+            (
+                false,
+                [1.0, 8.659_643e-3, 5.517_270_4e-3, 1.079_237_7e-3, 6.187_807_6e-5, 3.102_344_4e-7],
+            ),
+        ] {
+            let scaling = RopeScaling::Yarn {
+                factor: 4.0,
+                attention_factor: None,
+                beta_fast: 32.0,
+                beta_slow: 1.0,
+                truncate,
+                original_max_position_embeddings: 32_768,
+            };
+            let shape =
+                ModelShape { head_dim: 128, rope_theta: 1e6, ..(*config(Some(scaling))).clone() };
+            let config = ModelConfig::new(shape).unwrap();
+            let computed = frequencies(&config);
+            for (index, exact) in [0, 22, 24, 30, 39, 63].into_iter().zip(exact) {
+                assert!((computed[index] / exact - 1.0).abs() < 1e-6, "{index}");
+            }
+            let angles =
+                Rope::new(&config, Device::Cpu).angles(&Tensor::from_slice(&[0i64]).view([1, 1]));
+            assert!((angles.cosine.double_value(&[0, 0, 0, 5]) - 1.138_629_436).abs() < 1e-7);
         }
     }
 

@@ -16,7 +16,8 @@ pub struct TensorShard {
 /// The split of a parameter, by its name in a checkpoint or a PEFT file.
 ///
 /// Queries, keys and values are split by heads, gate and up by rows, output and down by columns, embedding and head by tokens of
-/// the vocabulary. Norms are replicated, and so are the biases of output and down, which are added to a sum over the ranks. For a
+/// the vocabulary. Norms are replicated; those of heads see the rank's heads alone. The biases of output and down are replicated, as they
+/// are added to a sum over the ranks. For a
 /// low-rank correction `B A`, `B` is split if the rows are, `A` if the columns are; the other factor is replicated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ShardSpec {
@@ -47,7 +48,8 @@ impl ShardSpec {
         Self {
             dimension,
             by_key_heads: dimension.is_some() && ["k_proj", "v_proj"].contains(&module),
-            has_partial_gradient: factor.is_some() && dimension.is_none(),
+            has_partial_gradient: (factor.is_some() && dimension.is_none())
+                || ["q_norm", "k_norm"].contains(&module),
         }
     }
 }
@@ -96,6 +98,11 @@ mod tests {
         assert_eq!(dimension_of("self_attn.o_proj.bias"), None);
         assert_eq!(dimension_of("mlp.down_proj.weight"), Some(1));
         assert_eq!(dimension_of("input_layernorm.weight"), None);
+        let spec = ShardSpec::of("model.layers.3.self_attn.k_norm.weight");
+        assert_eq!(
+            (spec.dimension, spec.by_key_heads, spec.has_partial_gradient),
+            (None, false, true)
+        );
         let dimension_of = |name| ShardSpec::of(name).dimension;
         assert_eq!(dimension_of("model.embed_tokens.weight"), Some(0));
         assert_eq!(dimension_of("lm_head.weight"), Some(0));

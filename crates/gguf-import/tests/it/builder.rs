@@ -97,7 +97,7 @@ impl Builder {
 /// One block, hidden 8, two heads of width 4 with one key-value head, vocabulary of 4.
 pub(crate) fn tiny_model(architecture: &str) -> Builder {
     let mut model = Builder { metadata: Vec::new(), tensors: Vec::new() };
-    let pre = if architecture == "qwen2" { "qwen2" } else { "smollm" };
+    let pre = if architecture == "llama" { "smollm" } else { "qwen2" };
     model.set("general.architecture", string(architecture));
     for (key, value) in [
         ("block_count", 1),
@@ -133,6 +133,11 @@ pub(crate) fn tiny_model(architecture: &str) -> Builder {
         model.add_ramp("blk.0.attn_q.bias", &[8], 0);
         model.add_ramp("blk.0.attn_k.bias", &[4], 0);
         model.add_ramp("blk.0.attn_v.bias", &[4], 0);
+    }
+    if architecture == "qwen3" {
+        model.set("qwen3.attention.key_length", count(4));
+        model.add_ramp("blk.0.attn_q_norm.weight", &[4], 1);
+        model.add_ramp("blk.0.attn_k_norm.weight", &[4], 5);
     }
     model
 }

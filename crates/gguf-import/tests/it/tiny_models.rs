@@ -94,6 +94,20 @@ fn qwen2_keeps_order_and_biases_and_config_says_what_it_is() {
 }
 
 #[test]
+fn qwen3_has_norms_of_heads_and_no_biases() {
+    let (_home, outcome) = imported(&tiny_model("qwen3"), F32);
+    let summary = outcome.unwrap();
+    assert_eq!(summary.tensors, 13);
+    let norm =
+        |name| tensor(&summary.directory, &format!("model.layers.0.self_attn.{name}.weight"));
+    assert_eq!((norm("q_norm"), norm("k_norm")), (ramp(1..5), ramp(5..9)));
+    assert_eq!(norm("q_proj"), ramp(0..64));
+    let config = read_json(&summary.directory, "config.json");
+    assert_eq!((&config["model_type"], &config["head_dim"]), (&json!("qwen3"), &json!(4)));
+    assert_eq!(config["architectures"], json!(["Qwen3ForCausalLM"]));
+}
+
+#[test]
 fn the_tokenizer_loads_merges_and_recognises_added_tokens() {
     for architecture in ["qwen2", "llama"] {
         let (_home, outcome) = imported(&tiny_model(architecture), F32);
@@ -155,7 +169,7 @@ fn what_cannot_be_represented_is_refused_by_name() {
         model
     };
     let cases: [(&str, Vec<u8>, &str); 8] = [
-        ("general.architecture", string("gemma3"), "\"qwen2\" or \"llama\""),
+        ("general.architecture", string("gemma3"), "\"qwen2\", \"qwen3\" or \"llama\""),
         ("llama.rope.scaling.type", string("yarn"), "yarn"),
         ("tokenizer.ggml.pre", string("llama-bpe"), "llama-bpe"),
         ("tokenizer.ggml.model", string("llama"), "gpt2"),

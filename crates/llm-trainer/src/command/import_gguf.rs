@@ -21,7 +21,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// GGUF file of architecture qwen2 or llama
+    /// GGUF file of architecture qwen2, qwen3 or llama
     file: PathBuf,
     /// Directory to create: config.json, model.safetensors, tokenizer.json and the rest
     directory: PathBuf,

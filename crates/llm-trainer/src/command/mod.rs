@@ -37,7 +37,7 @@ use crate::interruption::Interruption;
 use crate::launch::RankFailed;
 use crate::out_of_memory;
 
-/// Trains Qwen2 and Llama language models by reinforcement learning, and measures their entropy
+/// Trains Qwen, Llama and Mistral language models by reinforcement learning, and measures their entropy
 #[derive(Debug, Parser)]
 #[command(name = "llm-trainer", version)]
 pub struct Cli {
@@ -109,7 +109,7 @@ pub enum Command {
     Export(export::Args),
     /// Merge an adapter that was trained with `[lora]` into its model, and write a Hugging Face directory
     Merge(merge::Args),
-    /// Convert a GGUF file of the Qwen2 or Llama architecture into a Hugging Face directory
+    /// Convert a GGUF file of the Qwen2, Qwen3 or Llama architecture into a Hugging Face directory
     ImportGguf(import_gguf::Args),
     /// Print a script with which a shell completes subcommands, options and their values
     #[command(after_help = completions_examples!("llm-trainer"))]

@@ -116,16 +116,13 @@ impl PackedSequences {
         output: Option<Tensor>,
         cotangent: &Tensor,
     ) -> Result<Tensor, TorchError> {
-        let attend =
-            |query: &Tensor, key: &Tensor, value: &Tensor| self.lengths.attend(query, key, value);
+        let attend = |three: [&Tensor; 3], window: Option<i64>| self.lengths.attend(three, window);
         block.vjp(input, output, &self.angles, attend, cotangent)
     }
 
     /// Applies block `index` to `x`, `[1, tokens, hidden]`.
     pub(super) fn block(&self, model: &Decoder, index: usize, x: &Tensor) -> Tensor {
-        model.block(index, x, &self.angles, |query, key, value| {
-            self.lengths.attend(query, key, value)
-        })
+        model.block(index, x, &self.angles, |three, window| self.lengths.attend(three, window))
     }
 
     /// Final-normed states that predict the response tokens, `[response tokens, hidden]`, from the last block's output.

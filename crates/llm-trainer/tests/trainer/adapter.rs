@@ -9,18 +9,18 @@ use llm_trainer::training::policy_pass::{Cotangent, Sequence};
 use tch::{Device, Kind, Tensor};
 use training_run::config::{LoraSection, LoraTarget, OptimizerSection};
 
-use crate::fixture::{MODELS, decoder, directory, distance, logits, one_thread};
+use crate::fixture::{RECORDED, decoder, directory, distance, logits, one_thread};
 use crate::in_process;
 use crate::moments::moment_bytes;
 use crate::training_run::{assert_success, column, goes_on_bit_for_bit, steps, train};
 use crate::update::{model, pass, plain_statistics, sequences};
 
-fn settings(rank: usize) -> LoraSection {
+pub(crate) fn settings(rank: usize) -> LoraSection {
     LoraSection { rank, alpha: 8.0, ..LoraSection::default() }
 }
 
 /// Gives every `B` values, as training would.
-fn fill(model: &Decoder) {
+pub(crate) fn fill(model: &Decoder) {
     let _no_grad = tch::no_grad_guard();
     for (index, (name, parameter)) in model.adapter_parameters().into_iter().enumerate() {
         if name.contains("lora_B") {
@@ -37,7 +37,7 @@ fn ids() -> Tensor {
 
 #[test]
 fn a_fresh_adapter_changes_no_bit() {
-    for name in MODELS {
+    for name in RECORDED {
         let base = logits(&decoder(name), &ids());
         let mut adapted = decoder(name);
         adapted.add_adapter(&settings(4), 1);
@@ -48,13 +48,17 @@ fn a_fresh_adapter_changes_no_bit() {
     }
 }
 
-fn cotangent(tokens: usize) -> Cotangent {
+pub(crate) fn cotangent(tokens: usize) -> Cotangent {
     let wave = |rate: f64| (0..tokens).map(|t| (t as f64 * rate).sin()).collect();
     Cotangent { log_prob: wave(0.7), entropy: Some(wave(1.3)) }
 }
 
 /// `Σ_t (c_t log π_t + e_t H_t)` by plain autograd.
-fn plain_objective(model: &Decoder, sequences: &[&Sequence], cotangent: &Cotangent) -> Tensor {
+pub(crate) fn plain_objective(
+    model: &Decoder,
+    sequences: &[&Sequence],
+    cotangent: &Cotangent,
+) -> Tensor {
     let (log_prob, entropy): (Vec<Tensor>, Vec<Tensor>) =
         sequences.iter().map(|sequence| plain_statistics(model, sequence)).unzip();
     let weighted = |columns: &[Tensor], weights: &[f64]| {

@@ -10,6 +10,10 @@ use tch::{Device, Kind, Tensor};
 /// Both recorded models: the head tied to the embedding, and not.
 pub(crate) const MODELS: [&str; 2] = ["tiny_qwen2_tied", "tiny_qwen2_untied"];
 
+/// Recorded models of every architecture.
+pub(crate) const RECORDED: [&str; 5] =
+    ["tiny_qwen2_tied", "tiny_qwen2_untied", "tiny_qwen3", "tiny_mistral", "tiny_qwen2_long"];
+
 /// Many tests run at once: a team of threads for each would only spin.
 pub(crate) fn one_thread() {
     static ONCE: Once = Once::new();
@@ -42,8 +46,7 @@ pub(crate) fn small_shape() -> ModelShape {
         vocab_size: 31,
         max_position_embeddings: 64,
         tie_word_embeddings: true,
-        query_key_value_bias: true,
-        attention_output_bias: false,
+        attention: Architecture::Qwen2.attention(),
         // Wide, so that distributions are far from uniform and every method selects something.
         initializer_range: 0.6,
         bos_token_id: None,

@@ -12,7 +12,7 @@ use model_files::stop_strings::StopStrings;
 use model_files::text_tokenizer::TextTokenizer;
 use tch::{Device, Kind, Tensor};
 
-use crate::fixture::{MODELS, decoder, directory, logits};
+use crate::fixture::{RECORDED, decoder, directory, logits};
 
 const PROMPTS: [&[u32]; 4] = [&[87, 104, 97, 116], &[65], &[7, 7, 7, 7, 7, 7, 7, 7, 7], &[200, 3]];
 
@@ -172,7 +172,7 @@ fn log_probs_on_the_cpu_are_the_same_bits_in_any_slot() {
 /// Both draw the same tokens from the same noise; log-probabilities differ by the order of sums.
 #[test]
 fn own_products_agree_with_libtorch() {
-    for model in MODELS {
+    for model in RECORDED {
         let decoder = decoder(model);
         let by = |cpu_kernels| {
             generate(&decoder, &requests(5), &GenerationOptions { cpu_kernels, ..options() })

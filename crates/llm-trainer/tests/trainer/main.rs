@@ -1,6 +1,7 @@
 //! Behaviour of the trainer as a whole, in one binary: each that links libtorch is large and slow to start.
 
 mod adapter;
+mod architectures;
 mod book;
 mod broken_checkpoint;
 mod cli;

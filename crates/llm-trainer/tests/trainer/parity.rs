@@ -6,24 +6,24 @@ use decoder::model::Decoder;
 use serde_json::Value;
 use tch::{Device, Kind, Tensor};
 
-use crate::fixture::{Expected, MODELS, decoder, distance, logits, one_thread};
+use crate::fixture::{Expected, RECORDED, decoder, distance, logits, one_thread};
 
 #[test]
 fn logits_of_recorded_sequences_agree() {
-    for model in MODELS {
+    for model in RECORDED {
         let (decoder, expected) = (decoder(model), Expected::load(model));
         for sequence in 0..4 {
             let ids = expected.get(&format!("seq{sequence}.ids")).unsqueeze(0);
             let computed = logits(&decoder, &ids).squeeze_dim(0);
             let error = distance(&computed, expected.get(&format!("seq{sequence}.logits")));
-            assert!(error < 1e-4, "{model} seq{sequence}: {error}");
+            assert!(error < 1e-5, "{model} seq{sequence}: {error}");
         }
     }
 }
 
 #[test]
 fn log_prob_and_entropy_of_recorded_sequences_agree() {
-    for model in MODELS {
+    for model in RECORDED {
         let (decoder, expected) = (decoder(model), Expected::load(model));
         for sequence in [0, 1, 3] {
             let ids = expected.get(&format!("seq{sequence}.ids"));
@@ -33,8 +33,8 @@ fn log_prob_and_entropy_of_recorded_sequences_agree() {
                 token_statistics(&hidden, decoder.head(), &ids.narrow(0, 1, predicted), 1.0);
             let entropy = expected.get(&format!("seq{sequence}.entropy")).narrow(0, 0, predicted);
             let log_prob = expected.get(&format!("seq{sequence}.logprob"));
-            assert!(distance(&computed.log_prob, log_prob) < 1e-4, "{model} seq{sequence}");
-            assert!(distance(&computed.entropy, &entropy) < 1e-4, "{model} seq{sequence}");
+            assert!(distance(&computed.log_prob, log_prob) < 1e-5, "{model} seq{sequence}");
+            assert!(distance(&computed.entropy, &entropy) < 1e-5, "{model} seq{sequence}");
         }
     }
 }
@@ -42,7 +42,7 @@ fn log_prob_and_entropy_of_recorded_sequences_agree() {
 /// The reference fills up on the left and we on the right: the last four real positions must agree all the same.
 #[test]
 fn padding_does_not_change_what_stands_before() {
-    for model in MODELS {
+    for model in RECORDED {
         let (decoder, expected) = (decoder(model), Expected::load(model));
         let (ids, mask) = (expected.get("batch.ids"), expected.get("batch.mask"));
         let width = ids.size()[1];
@@ -55,14 +55,14 @@ fn padding_does_not_change_what_stands_before() {
         for (row, length) in (0..).zip(lengths) {
             let last_four = computed.get(row).narrow(0, length - 4, 4);
             let error = distance(&last_four, &expected.get("batch.logits_last4").get(row));
-            assert!(error < 1e-4, "{model} row {row}: {error}");
+            assert!(error < 1e-5, "{model} row {row}: {error}");
         }
     }
 }
 
 #[test]
 fn greedy_tokens_agree() {
-    for model in MODELS {
+    for model in RECORDED {
         let (decoder, expected) = (decoder(model), Expected::load(model));
         let (prompt, greedy) = (expected.ids("seq0.ids"), expected.ids("greedy.ids"));
         let options = GenerationOptions {
@@ -93,7 +93,7 @@ fn recorded_loss(decoder: &Decoder, expected: &Expected) -> Tensor {
 #[test]
 #[expect(clippy::too_many_lines, reason = "one table of cases")]
 fn gradients_and_one_adamw_step_agree() {
-    for model in MODELS {
+    for model in RECORDED {
         let (decoder, expected) = (decoder(model), Expected::load(model));
         decoder.set_trainable(true);
         let loss = recorded_loss(&decoder, &expected);

@@ -1,7 +1,7 @@
 //! A Llama-architecture model against the same arithmetic written out with plain loops in f64.
 
 use decoder::model::Decoder;
-use model_files::model_config::{Architecture, ModelConfig, ModelShape};
+use model_files::model_config::{Architecture, AttentionOptions, ModelConfig, ModelShape};
 use tch::{Device, Kind, Tensor};
 
 use crate::fixture::{logits, one_thread};
@@ -21,8 +21,11 @@ fn config(bias: bool) -> ModelConfig {
         vocab_size: 17,
         max_position_embeddings: 64,
         tie_word_embeddings: false,
-        query_key_value_bias: bias,
-        attention_output_bias: bias,
+        attention: AttentionOptions {
+            query_key_value_bias: bias,
+            output_bias: bias,
+            ..Architecture::Llama.attention()
+        },
         initializer_range: 0.4,
         bos_token_id: None,
         eos_token_ids: vec![],

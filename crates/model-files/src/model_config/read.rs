@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 use whole_file::{LONGEST_TEXT_BYTES, read_text_at_most};
 
+use super::fields::Fields;
 use super::{Architecture, ModelConfig, ModelConfigError, ModelShape, RopeScaling};
 
 impl ModelConfig {
@@ -48,22 +49,15 @@ impl ModelConfig {
     }
 }
 
-struct Fields<'a> {
-    path: &'a Path,
-    object: &'a Map<String, Value>,
-}
-
 impl Fields<'_> {
     fn shape(&self) -> Result<ModelShape, ModelConfigError> {
         let architecture = self.architecture()?;
         self.only("hidden_act", &Value::from("silu"))?;
-        self.only("use_sliding_window", &Value::from(false))?;
         self.only("mlp_bias", &Value::from(false))?;
         self.only("attention_dropout", &Value::from(0.0))?;
         self.only("quantization_config", &Value::Null)?;
         let hidden_size = self.count("hidden_size")?;
         let num_attention_heads = self.count("num_attention_heads")?;
-        let attention_bias = self.flag("attention_bias", false)?;
         Ok(ModelShape {
             architecture,
             hidden_size,
@@ -71,31 +65,24 @@ impl Fields<'_> {
             num_hidden_layers: self.count("num_hidden_layers")?,
             num_attention_heads,
             num_key_value_heads: self.count_or("num_key_value_heads", num_attention_heads)?,
-            head_dim: match self.present("head_dim") {
-                Some(_) => self.count("head_dim")?,
-                None if num_attention_heads > 0
-                    && hidden_size.is_multiple_of(num_attention_heads) =>
+            head_dim: match (self.present("head_dim"), architecture.description().head_dim) {
+                (Some(_), _) => self.count("head_dim")?,
+                (None, Some(width)) => width,
+                (None, None)
+                    if num_attention_heads > 0
+                        && hidden_size.is_multiple_of(num_attention_heads) =>
                 {
                     hidden_size / num_attention_heads
                 }
-                None => {
-                    return Err(self.fault("hidden_size", "a multiple of num_attention_heads"));
-                }
+                _ => return Err(self.fault("hidden_size", "a multiple of num_attention_heads")),
             },
             rms_norm_eps: self.number_or("rms_norm_eps", 1e-6)?,
             rope_theta: self.rope_theta()?,
-            rope_scaling: self.rope_scaling()?,
+            rope_scaling: RopeScaling::read(self)?,
             vocab_size: self.count("vocab_size")?,
             max_position_embeddings: self.count("max_position_embeddings")?,
             tie_word_embeddings: self.flag("tie_word_embeddings", false)?,
-            query_key_value_bias: match architecture {
-                Architecture::Qwen2 => true,
-                Architecture::Llama => attention_bias,
-            },
-            attention_output_bias: match architecture {
-                Architecture::Qwen2 => false,
-                Architecture::Llama => attention_bias,
-            },
+            attention: (architecture.description().read)(self)?,
             initializer_range: self.number_or("initializer_range", 0.02)?,
             bos_token_id: self.token_ids("bos_token_id")?.first().copied(),
             eos_token_ids: self.token_ids("eos_token_id")?,
@@ -108,13 +95,11 @@ impl Fields<'_> {
             Some(Value::Array(names)) if names.len() == 1 => names[0].as_str(),
             _ => None,
         };
-        match name {
-            Some("Qwen2ForCausalLM") => Ok(Architecture::Qwen2),
-            Some("LlamaForCausalLM") => Ok(Architecture::Llama),
-            _ => {
-                Err(self.fault("architectures", r#"["Qwen2ForCausalLM"] or ["LlamaForCausalLM"]"#))
-            }
-        }
+        let known = |name| Architecture::ALL.into_iter().find(|own| own.class_name() == name);
+        name.and_then(known).ok_or_else(|| {
+            let names = Architecture::ALL.map(|own| format!("[{:?}]", own.class_name()));
+            self.fault("architectures", &names.join(" or "))
+        })
     }
 
     /// Reads `rope_theta`, which newer files keep inside `rope_parameters`.
@@ -125,99 +110,6 @@ impl Fields<'_> {
                 .as_f64()
                 .ok_or_else(|| self.fault("rope_parameters", "an object with a number rope_theta")),
             None => self.number_or("rope_theta", 10_000.0),
-        }
-    }
-
-    fn rope_scaling(&self) -> Result<Option<RopeScaling>, ModelConfigError> {
-        const EXPECTED: &str = "null, or rope_type \"llama3\" with factor, low_freq_factor, high_freq_factor \
-                                and original_max_position_embeddings";
-        let field = if self.present("rope_parameters").is_some() {
-            "rope_parameters"
-        } else {
-            "rope_scaling"
-        };
-        let Some(value) = self.present(field) else { return Ok(None) };
-        let kind = value.get("rope_type").or_else(|| value.get("type")).and_then(Value::as_str);
-        let number = |name| value.get(name).and_then(Value::as_f64);
-        let original = value
-            .get("original_max_position_embeddings")
-            .and_then(Value::as_u64)
-            .and_then(|tokens| usize::try_from(tokens).ok());
-        match (kind, number("factor"), number("low_freq_factor"), number("high_freq_factor")) {
-            (Some("default"), ..) => Ok(None),
-            (Some("llama3"), Some(factor), Some(low_freq_factor), Some(high_freq_factor)) => {
-                let original_max_position_embeddings =
-                    original.ok_or_else(|| self.fault(field, EXPECTED))?;
-                Ok(Some(RopeScaling::Llama3 {
-                    factor,
-                    low_freq_factor,
-                    high_freq_factor,
-                    original_max_position_embeddings,
-                }))
-            }
-            _ => Err(self.fault(field, EXPECTED)),
-        }
-    }
-
-    /// Reads a token id, a list of them, or nothing.
-    fn token_ids(&self, field: &'static str) -> Result<Vec<u32>, ModelConfigError> {
-        let one = |value: &Value| value.as_u64().and_then(|id| u32::try_from(id).ok());
-        let ids = match self.present(field) {
-            None => Some(Vec::new()),
-            // Some Llama files say in this way that there is none.
-            Some(value) if value.as_i64() == Some(-1) => Some(Vec::new()),
-            Some(Value::Array(values)) => values.iter().map(one).collect(),
-            Some(value) => one(value).map(|id| vec![id]),
-        };
-        ids.ok_or_else(|| self.fault(field, "a token id or a list of token ids"))
-    }
-
-    fn only(&self, field: &'static str, supported: &Value) -> Result<(), ModelConfigError> {
-        let same = |found: &Value| match (found.as_f64(), supported.as_f64()) {
-            (Some(found), Some(supported)) => found.total_cmp(&supported).is_eq(),
-            _ => found == supported,
-        };
-        match self.present(field) {
-            Some(found) if !same(found) => Err(self.fault(field, &supported.to_string())),
-            _ => Ok(()),
-        }
-    }
-
-    fn count(&self, field: &'static str) -> Result<usize, ModelConfigError> {
-        self.present(field)
-            .and_then(Value::as_u64)
-            .and_then(|value| usize::try_from(value).ok())
-            .ok_or_else(|| self.fault(field, "a whole number"))
-    }
-
-    fn count_or(&self, field: &'static str, default: usize) -> Result<usize, ModelConfigError> {
-        if self.present(field).is_some() { self.count(field) } else { Ok(default) }
-    }
-
-    fn number_or(&self, field: &'static str, default: f64) -> Result<f64, ModelConfigError> {
-        match self.present(field) {
-            None => Ok(default),
-            Some(value) => value.as_f64().ok_or_else(|| self.fault(field, "a number")),
-        }
-    }
-
-    fn flag(&self, field: &'static str, default: bool) -> Result<bool, ModelConfigError> {
-        match self.present(field) {
-            None => Ok(default),
-            Some(value) => value.as_bool().ok_or_else(|| self.fault(field, "true or false")),
-        }
-    }
-
-    fn present(&self, field: &str) -> Option<&Value> {
-        self.object.get(field).filter(|value| !value.is_null())
-    }
-
-    fn fault(&self, field: &'static str, expected: &str) -> ModelConfigError {
-        ModelConfigError::Field {
-            path: self.path.to_owned(),
-            field,
-            found: self.object.get(field).map_or_else(|| "missing".to_owned(), Value::to_string),
-            expected: expected.to_owned(),
         }
     }
 }
@@ -243,16 +135,16 @@ mod tests {
     #[test]
     fn qwen2_has_biases_on_query_key_and_value_only() {
         let config = parse(QWEN).unwrap();
-        assert!(config.query_key_value_bias && !config.attention_output_bias);
+        assert!(config.attention.query_key_value_bias && !config.attention.output_bias);
         assert_eq!((config.head_dim, config.eos_token_ids.as_slice()), (16, [0, 5].as_slice()));
     }
 
     #[test]
     fn llama_has_biases_only_where_the_file_says_so() {
         let llama = QWEN.replace("Qwen2", "Llama");
-        assert!(!parse(&llama).unwrap().query_key_value_bias);
+        assert!(!parse(&llama).unwrap().attention.query_key_value_bias);
         let biased = llama.replacen('{', r#"{"attention_bias": true, "#, 1);
-        assert!(parse(&biased).unwrap().attention_output_bias);
+        assert!(parse(&biased).unwrap().attention.output_bias);
     }
 
     #[test]
@@ -293,7 +185,7 @@ mod tests {
     fn messages_name_file_field_found_and_expected() {
         assert_eq!(
             message(&QWEN.replace("Qwen2ForCausalLM", "MambaForCausalLM")),
-            r#"m/config.json: field `architectures` is ["MambaForCausalLM"], expected ["Qwen2ForCausalLM"] or ["LlamaForCausalLM"]"#
+            r#"m/config.json: field `architectures` is ["MambaForCausalLM"], expected ["Qwen2ForCausalLM"] or ["Qwen3ForCausalLM"] or ["LlamaForCausalLM"] or ["MistralForCausalLM"]"#
         );
         assert_eq!(
             message(&QWEN.replace(r#""vocab_size": 256,"#, "")),

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Architecture, ModelConfig, RopeScaling};
+use super::{ModelConfig, RopeScaling};
 
 impl ModelConfig {
     /// The content of `config.json` as transformers reads it.
@@ -23,20 +23,14 @@ impl ModelConfig {
             "num_hidden_layers": self.num_hidden_layers,
             "num_key_value_heads": self.num_key_value_heads,
             "rms_norm_eps": self.rms_norm_eps,
-            "rope_scaling": self.rope_scaling.map(scaling),
+            "rope_scaling": self.rope_scaling.map(RopeScaling::to_json),
             "rope_theta": self.rope_theta,
             "tie_word_embeddings": self.tie_word_embeddings,
             "torch_dtype": torch_dtype,
             "use_cache": true,
             "vocab_size": self.vocab_size,
         });
-        match self.architecture {
-            Architecture::Qwen2 => object["use_sliding_window"] = false.into(),
-            Architecture::Llama => {
-                object["attention_bias"] = self.query_key_value_bias.into();
-                object["mlp_bias"] = false.into();
-            }
-        }
+        (self.architecture.description().write)(self.attention, &mut object);
         for (name, id) in self.special_tokens() {
             object[name] = id;
         }
@@ -66,22 +60,5 @@ impl ModelConfig {
             fields.insert("pad_token_id".into(), id.into());
         }
         fields
-    }
-}
-
-fn scaling(scaling: RopeScaling) -> Value {
-    match scaling {
-        RopeScaling::Llama3 {
-            factor,
-            low_freq_factor,
-            high_freq_factor,
-            original_max_position_embeddings,
-        } => json!({
-            "rope_type": "llama3",
-            "factor": factor,
-            "low_freq_factor": low_freq_factor,
-            "high_freq_factor": high_freq_factor,
-            "original_max_position_embeddings": original_max_position_embeddings,
-        }),
     }
 }

@@ -75,14 +75,18 @@ struct Widths {
     /// Width of the keys; the values have the same.
     key: usize,
     intermediate: usize,
+    /// True if queries and keys pass norms.
+    normed: bool,
 }
 
 impl Widths {
     /// Elements that autograd keeps of the block for one token, approximately: the residual between its halves; rotated queries,
-    /// keys and values, and attention's output; gate and up. Outputs of norms and gate are recomputed.
+    /// keys and values, and attention's output; gate and up. Outputs of norms and gate are recomputed. Norms of queries and keys keep
+    /// their inputs, which are views of the whole projection.
     fn kept_elements(&self) -> usize {
-        let Self { hidden, query, key, intermediate } = self;
-        hidden + 2 * (query + key) + 2 * intermediate
+        let Self { hidden, query, key, intermediate, normed } = self;
+        let projected = if *normed { query + 2 * key } else { 0 };
+        hidden + 2 * (query + key) + projected + 2 * intermediate
     }
 }
 
@@ -93,6 +97,7 @@ pub fn activation_bytes_per_token(config: &ModelConfig, element_bytes: usize) ->
         query: config.num_attention_heads * config.head_dim,
         key: config.num_key_value_heads * config.head_dim,
         intermediate: config.intermediate_size,
+        normed: config.attention.query_key_norm,
     };
     element_bytes * widths.kept_elements()
 }
@@ -105,6 +110,7 @@ fn bytes_per_token(setup: &Setup) -> u64 {
         query: shared(query_width),
         key: key_width.div_ceil(setup.key_shards()),
         intermediate: shared(intermediate),
+        normed: setup.model.attention.query_key_norm,
     };
     let element = size_of(setup.run.model.dtype);
     // With tensor parallelism, autograd also keeps the graphs of the two norms, whose intermediates are f32 where elements

@@ -1,6 +1,8 @@
 //! Widths and parameter counts of a model.
 
-use model_files::model_config::{Architecture, DivisibleCounts, ModelConfig, ModelShape};
+use model_files::model_config::{
+    Architecture, AttentionOptions, DivisibleCounts, ModelConfig, ModelShape,
+};
 use serde::Serialize;
 use training_run::config::{LoraSection, LoraTarget};
 
@@ -23,6 +25,9 @@ pub struct ModelSizes {
     pub key_width: usize,
     /// Width of a head.
     pub head_dim: usize,
+    /// Parts of attention that not every model has.
+    #[serde(skip)]
+    pub attention: AttentionOptions,
     /// True if the head is the embedding.
     pub tied: bool,
     /// Parameters of one block.
@@ -53,6 +58,7 @@ impl ModelSizes {
             query_width,
             key_width,
             head_dim: config.head_dim,
+            attention: config.attention,
             tied: config.tie_word_embeddings,
             block_parameters,
             block_matrix_parameters,
@@ -88,6 +94,16 @@ impl ModelSizes {
     /// Elements of the KV cache for one token, in all blocks.
     pub fn cached_elements_per_token(&self) -> usize {
         2 * self.blocks * self.key_width
+    }
+
+    /// Twice the tokens that a token of a sequence of `length` tokens attends to on average, summed over the blocks: the sequence's
+    /// length, or `w (2 - w / length)` under a shorter window of `w` tokens.
+    pub(super) fn attended_tokens(&self, length: f64) -> f64 {
+        let of_block = |index| match self.attention.window_of(index).map(|window| window as f64) {
+            Some(window) if window < length => window * (2.0 - window / length),
+            _ => length,
+        };
+        (0..self.blocks).map(of_block).sum()
     }
 
     /// Parameters of an adapter in every block: `rank · (inputs + outputs)` for each target.
@@ -167,8 +183,7 @@ pub fn preset_model(name: &str) -> Option<ModelConfig> {
         vocab_size: vocabulary,
         max_position_embeddings: 32_768,
         tie_word_embeddings: tied,
-        query_key_value_bias: true,
-        attention_output_bias: false,
+        attention: Architecture::Qwen2.attention(),
         initializer_range: 0.02,
         bos_token_id: None,
         eos_token_ids: vec![151_643],
@@ -179,6 +194,8 @@ pub fn preset_model(name: &str) -> Option<ModelConfig> {
 
 #[cfg(test)]
 mod tests {
+    use model_files::model_config::SlidingWindow;
+
     use super::*;
 
     /// Number of parameters as Hugging Face counts the published weights.
@@ -209,5 +226,17 @@ mod tests {
         assert_eq!(sizes.matrix_parameters(), 7_070_285_824);
         // In bf16: 2 · 28 · 4 · 128 · 2 bytes.
         assert_eq!(2 * sizes.cached_elements_per_token(), 57_344);
+    }
+
+    /// Token `t` of a sequence sees the last `min(t, window)` tokens; the window is that of all blocks but the first three.
+    #[test]
+    fn a_window_bounds_what_a_token_attends_to() {
+        let mut sizes = ModelSizes::of("0.5b", &preset_model("0.5b").unwrap());
+        assert_eq!(sizes.attended_tokens(1000.0).to_bits(), 24_000_f64.to_bits());
+        sizes.attention.sliding_window = Some(SlidingWindow { tokens: 100, first_block: 3 });
+        let pairs = |window: u32| (1..=1000).map(|t| f64::from(window.min(t))).sum::<f64>() / 500.0;
+        let exact = 3.0 * pairs(1000) + 21.0 * pairs(100);
+        assert!((sizes.attended_tokens(1000.0) / exact - 1.0).abs() < 1e-3);
+        assert_eq!(sizes.attended_tokens(100.0).to_bits(), 2400_f64.to_bits());
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! forward pass of a token = 2 · W + 2 · L · d · blocks        W weights of the blocks, L tokens of its sequence, d width of the
-//!                                                             query heads; causal attention looks at half of L on average
+//!                                                             query heads; causal attention looks at half of L on average,
+//!                                                             a window of w tokens at w (1 - w / 2 L)
 //! head, response token    = 2 · V · h                         V tokens of the vocabulary, h width of the model
 //! decoding one token of B = max(weight bytes / memory, 2 · B · W / matrix) + cached bytes · B / memory
 //! a collective            = bytes sent / bandwidth + (ranks - 1) · hop + start
@@ -286,9 +287,9 @@ impl Work {
         let sequences = setup.sequences_per_rank() as f64;
         let (prompt, response) = (lengths.prompt_tokens as f64, lengths.response_tokens as f64);
         let block_weights = (model.blocks * model.block_matrix_parameters) as f64;
-        let attention = 2.0 * (model.query_width * model.blocks) as f64;
+        let attention = 2.0 * model.query_width as f64;
         // One token's forward pass through the blocks, in a sequence of so many.
-        let blocks = |length: f64| 2.0 * block_weights + attention * length;
+        let blocks = |length: f64| 2.0 * block_weights + attention * model.attended_tokens(length);
         let head = 2.0 * model.head_parameters() as f64;
         let tokens = sequences * (prompt + response);
         let of_blocks = tokens * blocks(prompt + response);

@@ -33,18 +33,19 @@ pub(super) fn test_rotation(
 
     let mut exact_cache = cache.each_ref().map(double);
     let mut exact = None;
-    let _mixed = Heads { all: double(&all), counts }.mix(&angles, |query, key, value| {
-        for (cache, entry) in exact_cache.iter_mut().zip([key, value]) {
-            let _stored = cache.index_copy_(0, &places, &entry.squeeze_dim(2));
-        }
-        exact = Some(query.copy());
-        query.shallow_clone()
-    });
+    let _mixed =
+        Heads { all: double(&all), counts, window: None }.mix(&angles, |[query, key, value], _| {
+            for (cache, entry) in exact_cache.iter_mut().zip([key, value]) {
+                let _stored = cache.index_copy_(0, &places, &entry.squeeze_dim(2));
+            }
+            exact = Some(query.copy());
+            query.shallow_clone()
+        });
     let exact = exact.ok_or("nothing attended")?;
 
     let mut cache = cache.map(|own| own.to_device(device));
     let [keys, values] = cache.each_mut();
-    let heads = Heads { all: all.to_device(device), counts };
+    let heads = Heads { all: all.to_device(device), counts, window: None };
     let (angles, places) = (angles.to_device(device), places.to_device(device));
     let query = kernel(&heads, &angles, &places, [keys, values]).map_err(words)?;
     let of_query = largest_error(&query, &exact, 1.0)?;

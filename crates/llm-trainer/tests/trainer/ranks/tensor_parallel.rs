@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use decoder::model::Decoder;
-use model_files::model_config::{Architecture, ModelConfig, ModelShape};
+use model_files::model_config::{Architecture, AttentionOptions, ModelConfig, ModelShape};
 use tch::{Device, Kind, Tensor};
 
 use super::same_run::{WIDE, goes_on_as_one, is_the_run_of_one};
@@ -91,6 +91,18 @@ fn an_adapter_is_cut_with_its_model() {
     goes_on_as_one(&[&SHORT[..], &["lora.rank=3"]].concat(), &[stages]);
 }
 
+/// Four ranks with two key-value heads each see a share of the gradient of a head's norm. A window is every rank's.
+#[test]
+fn norms_of_heads_and_windows_are_those_of_the_whole() {
+    let recorded = |name| format!("model.path={:?}", directory(name).display().to_string());
+    let (qwen3, mistral) = (recorded("tiny_qwen3"), recorded("tiny_mistral"));
+    let cut: (usize, &[&str]) = (4, &["parallel.tensor=2", "parallel.zero=3"]);
+    let cases = [(4, &["parallel.tensor=4"][..]), cut];
+    is_the_run_of_one(&[&SHORT[..], &[&qwen3]].concat(), &cases);
+    is_the_run_of_one(&[&SHORT[..], &[&qwen3, "lora.rank=3"]].concat(), &[cut]);
+    is_the_run_of_one(&[&SHORT[..], &[&mistral]].concat(), &[cut, (2, &["parallel.zero=3"])]);
+}
+
 /// The adapter that two ranks have trained is one process's, and so is the model that both are merged to.
 #[test]
 fn an_adapter_of_two_ranks_merges_as_that_of_one() {
@@ -154,8 +166,11 @@ fn biased_llama(folder: &Path) -> String {
         vocab_size: 256,
         max_position_embeddings: 512,
         tie_word_embeddings: true,
-        query_key_value_bias: true,
-        attention_output_bias: true,
+        attention: AttentionOptions {
+            query_key_value_bias: true,
+            output_bias: true,
+            ..Architecture::Llama.attention()
+        },
         initializer_range: 0.2,
         bos_token_id: None,
         eos_token_ids: vec![0],

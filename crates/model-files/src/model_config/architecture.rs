@@ -1,0 +1,186 @@
+//! The supported architectures. A new one is a file beside [`qwen3`], and a variant here.
+
+mod description;
+mod llama;
+mod mistral;
+mod qwen2;
+mod qwen3;
+
+use self::description::Description;
+
+pub use self::description::{AttentionOptions, SlidingWindow};
+
+/// Family of decoders; they share one block and differ in parts of its attention.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Architecture {
+    /// `Qwen2ForCausalLM`: Qwen2, Qwen2.5 and their kin.
+    Qwen2,
+    /// `Qwen3ForCausalLM`: the dense models of Qwen3.
+    Qwen3,
+    /// `LlamaForCausalLM`: Llama 2 and 3, `SmolLM2` and their kin.
+    Llama,
+    /// `MistralForCausalLM`: Mistral 7B, Mistral Nemo and their kin.
+    Mistral,
+}
+
+impl Architecture {
+    /// All architectures.
+    pub const ALL: [Self; 4] = [Self::Qwen2, Self::Qwen3, Self::Llama, Self::Mistral];
+
+    pub(super) fn description(self) -> &'static Description {
+        match self {
+            Self::Qwen2 => &qwen2::DESCRIPTION,
+            Self::Qwen3 => &qwen3::DESCRIPTION,
+            Self::Llama => &llama::DESCRIPTION,
+            Self::Mistral => &mistral::DESCRIPTION,
+        }
+    }
+
+    /// Value of `architectures` in `config.json`.
+    pub fn class_name(self) -> &'static str {
+        self.description().class_name
+    }
+
+    /// Value of `model_type` in `config.json`.
+    pub fn model_type(self) -> &'static str {
+        self.description().model_type
+    }
+
+    /// Attention of a model whose fields have their usual values.
+    pub fn attention(self) -> AttentionOptions {
+        self.description().attention
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::model_config::{ModelConfig, ModelConfigError};
+
+    /// Reads a model of four heads, with more fields.
+    fn read(architecture: Architecture, more: &Value) -> Result<ModelConfig, ModelConfigError> {
+        let mut object = json!({
+            "architectures": [architecture.class_name()], "hidden_size": 64, "intermediate_size": 128,
+            "num_hidden_layers": 3, "num_attention_heads": 4, "vocab_size": 256,
+            "max_position_embeddings": 512,
+        });
+        for (field, value) in more.as_object().unwrap() {
+            object[field] = value.clone();
+        }
+        ModelConfig::parse(&object.to_string(), Path::new("m/config.json"))
+    }
+
+    fn windows(architecture: Architecture, more: &Value) -> [Option<usize>; 3] {
+        let config = read(architecture, more).unwrap();
+        let again = ModelConfig::parse(&config.to_json("float32").to_string(), Path::new("again"));
+        assert_eq!(again.unwrap(), config, "written and read again");
+        [0, 1, 2].map(|block| config.attention.window_of(block))
+    }
+
+    #[test]
+    fn an_architecture_without_fields_of_its_own_is_the_usual_one() {
+        for architecture in [Architecture::Qwen2, Architecture::Qwen3, Architecture::Llama] {
+            let config = read(architecture, &json!({})).unwrap();
+            assert_eq!(config.attention, architecture.attention(), "{architecture:?}");
+        }
+        let config = read(Architecture::Mistral, &json!({ "sliding_window": null })).unwrap();
+        assert_eq!(config.attention, Architecture::Mistral.attention());
+    }
+
+    #[test]
+    fn qwen3_has_norms_of_heads_of_a_width_of_their_own_and_biases_if_asked_for() {
+        let config = read(Architecture::Qwen3, &json!({ "attention_bias": true })).unwrap();
+        let AttentionOptions { query_key_value_bias, output_bias, .. } = config.attention;
+        assert!(query_key_value_bias && output_bias && config.attention.query_key_norm);
+        assert_eq!(config.head_dim, 128);
+        let head = |width: u32| json!({ "head_dim": width, "num_key_value_heads": 1 });
+        let counts = [24, 48]
+            .map(|width| read(Architecture::Qwen3, &head(width)).unwrap().parameter_count());
+        // A block has 2 · (4 + 1) · hidden weights for each element of a head, and two of the norms.
+        assert_eq!(counts[1] - counts[0], 3 * 24 * (2 * 5 * 64 + 2));
+    }
+
+    /// The sizes of Qwen/Qwen3-0.6B; its model card says 0.6B, and 0.44B without the embedding.
+    #[test]
+    fn parameters_of_qwen3_0_6b_are_counted() {
+        let sizes = json!({
+            "hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 28,
+            "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128,
+            "vocab_size": 151_936, "tie_word_embeddings": true,
+        });
+        let config = read(Architecture::Qwen3, &sizes).unwrap();
+        assert_eq!(config.parameter_count(), 596_049_920);
+    }
+
+    #[test]
+    fn mistral_slides_in_every_block_unless_its_window_is_null() {
+        let windows = |more| windows(Architecture::Mistral, &more);
+        assert_eq!(windows(json!({})), [Some(4096); 3], "as transformers");
+        assert_eq!(windows(json!({ "sliding_window": 7 })), [Some(7); 3]);
+        assert_eq!(windows(json!({ "sliding_window": null })), [None; 3]);
+        let refused = |more| read(Architecture::Mistral, &more).unwrap_err().to_string();
+        assert_eq!(
+            refused(json!({ "sliding_window": 0 })),
+            "m/config.json: field `sliding_window` is 0, expected null or at least 1"
+        );
+        assert!(refused(json!({ "layer_types": ["full_attention"] })).contains("`layer_types`"));
+    }
+
+    #[test]
+    fn qwen_slides_in_its_last_blocks_if_asked_to() {
+        for architecture in [Architecture::Qwen2, Architecture::Qwen3] {
+            let windows = |more| windows(architecture, &more);
+            assert_eq!(windows(json!({ "sliding_window": 7, "max_window_layers": 1 })), [None; 3]);
+            let slides = |more: Value| {
+                let mut object = json!({ "use_sliding_window": true, "sliding_window": 7 });
+                object.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+                object
+            };
+            let last_two = [None, Some(7), Some(7)];
+            assert_eq!(windows(slides(json!({ "max_window_layers": 1 }))), last_two);
+            assert_eq!(windows(slides(json!({}))), [None; 3], "the usual 28 blocks attend to all");
+            let types = ["full_attention", "sliding_attention", "sliding_attention"];
+            assert_eq!(windows(slides(json!({ "layer_types": types }))), last_two);
+            let mixed = slides(json!({ "layer_types": [types[1], types[0], types[1]] }));
+            for refused in [mixed, json!({ "layer_types": types })] {
+                let message = read(architecture, &refused).unwrap_err().to_string();
+                assert!(message.contains("expected full_attention, then"), "{message}");
+            }
+        }
+    }
+
+    /// transformers 5.19 says 0.707 ln 8 · 0.1 + 1 over 1.0 · ln 8 · 0.1 + 1 for the third.
+    #[test]
+    fn yarn_is_read_and_written() {
+        let read = |yarn: Value| {
+            let scaled = json!({ "rope_scaling": yarn, "max_position_embeddings": 4096 });
+            read(Architecture::Qwen3, &scaled)
+        };
+        let factors = [
+            json!({ "rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024 }),
+            json!({ "type": "yarn", "factor": 4.0, "attention_factor": 1.5, "beta_fast": 16 }),
+            json!({ "type": "yarn", "factor": 8, "mscale": 0.707, "mscale_all_dim": 1.0 }),
+        ]
+        .map(|yarn| {
+            let config = read(yarn).unwrap();
+            let text = config.to_json("float32").to_string();
+            assert_eq!(ModelConfig::parse(&text, Path::new("again")).unwrap(), config);
+            config.rope_scaling.unwrap().attention_factor()
+        });
+        let exact = [0.1 * 4f64.ln() + 1.0, 1.5, 1.147_016_517_0 / 1.207_944_154_2];
+        for (factor, exact) in factors.into_iter().zip(exact) {
+            assert!((factor - exact).abs() < 1e-9, "{factor} {exact}");
+        }
+        for wrong in [
+            json!({ "type": "yarn" }),
+            json!({ "type": "yarn", "factor": 0.5 }),
+            json!({ "type": "yarn", "factor": 2, "beta_fast": "1" }),
+        ] {
+            assert!(read(wrong).unwrap_err().to_string().contains("`rope_scaling`"));
+        }
+    }
+}

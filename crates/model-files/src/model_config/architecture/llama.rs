@@ -1,0 +1,23 @@
+//! Llama 2 and 3, `SmolLM2`: no biases in attention, or four.
+
+use super::description::{AttentionOptions, Description};
+
+pub(super) const DESCRIPTION: Description = Description {
+    class_name: "LlamaForCausalLM",
+    model_type: "llama",
+    head_dim: None,
+    attention: AttentionOptions::PLAIN,
+    read: |fields| {
+        fields.only("use_sliding_window", &false.into())?;
+        let bias = fields.flag("attention_bias", false)?;
+        Ok(AttentionOptions {
+            query_key_value_bias: bias,
+            output_bias: bias,
+            ..AttentionOptions::PLAIN
+        })
+    },
+    write: |attention, object| {
+        object["attention_bias"] = attention.query_key_value_bias.into();
+        object["mlp_bias"] = false.into();
+    },
+};

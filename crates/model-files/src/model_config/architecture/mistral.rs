@@ -1,0 +1,21 @@
+//! Mistral: no biases, and a sliding window in every block unless the file says null.
+
+use serde_json::Value;
+
+use super::description::{AttentionOptions, Description, SlidingWindow};
+
+pub(super) const DESCRIPTION: Description = Description {
+    class_name: "MistralForCausalLM",
+    model_type: "mistral",
+    head_dim: None,
+    attention: AttentionOptions::PLAIN,
+    read: |fields| {
+        fields.only("layer_types", &Value::Null)?;
+        let tokens = fields.count_or_null("sliding_window", 4096)?;
+        let sliding_window = tokens.map(|tokens| SlidingWindow { tokens, first_block: 0 });
+        Ok(AttentionOptions { sliding_window, ..AttentionOptions::PLAIN })
+    },
+    write: |attention, object| {
+        object["sliding_window"] = attention.sliding_window.map(|window| window.tokens).into();
+    },
+};

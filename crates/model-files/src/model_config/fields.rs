@@ -1,0 +1,105 @@
+//! Fields of a JSON object, read as what they must be.
+
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use super::error::ModelConfigError;
+
+/// The object in a `config.json`.
+pub(super) struct Fields<'a> {
+    pub(super) path: &'a Path,
+    pub(super) object: &'a Map<String, Value>,
+}
+
+impl Fields<'_> {
+    /// Reads a token id, a list of them, or nothing.
+    pub(super) fn token_ids(&self, field: &'static str) -> Result<Vec<u32>, ModelConfigError> {
+        let one = |value: &Value| value.as_u64().and_then(|id| u32::try_from(id).ok());
+        let ids = match self.present(field) {
+            None => Some(Vec::new()),
+            // Some Llama files say in this way that there is none.
+            Some(value) if value.as_i64() == Some(-1) => Some(Vec::new()),
+            Some(Value::Array(values)) => values.iter().map(one).collect(),
+            Some(value) => one(value).map(|id| vec![id]),
+        };
+        ids.ok_or_else(|| self.fault(field, "a token id or a list of token ids"))
+    }
+
+    pub(super) fn only(
+        &self,
+        field: &'static str,
+        supported: &Value,
+    ) -> Result<(), ModelConfigError> {
+        let same = |found: &Value| match (found.as_f64(), supported.as_f64()) {
+            (Some(found), Some(supported)) => found.total_cmp(&supported).is_eq(),
+            _ => found == supported,
+        };
+        match self.present(field) {
+            Some(found) if !same(found) => Err(self.fault(field, &supported.to_string())),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn count(&self, field: &'static str) -> Result<usize, ModelConfigError> {
+        self.present(field)
+            .and_then(Value::as_u64)
+            .and_then(|value| usize::try_from(value).ok())
+            .ok_or_else(|| self.fault(field, "a whole number"))
+    }
+
+    pub(super) fn count_or(
+        &self,
+        field: &'static str,
+        default: usize,
+    ) -> Result<usize, ModelConfigError> {
+        if self.present(field).is_some() { self.count(field) } else { Ok(default) }
+    }
+
+    /// Reads a count that is `None` for null, and `default` where the field is missing.
+    pub(super) fn count_or_null(
+        &self,
+        field: &'static str,
+        default: usize,
+    ) -> Result<Option<usize>, ModelConfigError> {
+        match self.object.get(field) {
+            Some(Value::Null) => Ok(None),
+            _ => self.count_or(field, default).map(Some),
+        }
+    }
+
+    pub(super) fn number_or(
+        &self,
+        field: &'static str,
+        default: f64,
+    ) -> Result<f64, ModelConfigError> {
+        match self.present(field) {
+            None => Ok(default),
+            Some(value) => value.as_f64().ok_or_else(|| self.fault(field, "a number")),
+        }
+    }
+
+    pub(super) fn flag(
+        &self,
+        field: &'static str,
+        default: bool,
+    ) -> Result<bool, ModelConfigError> {
+        match self.present(field) {
+            None => Ok(default),
+            Some(value) => value.as_bool().ok_or_else(|| self.fault(field, "true or false")),
+        }
+    }
+
+    pub(super) fn present(&self, field: &str) -> Option<&Value> {
+        self.object.get(field).filter(|value| !value.is_null())
+    }
+
+    pub(super) fn fault(&self, field: &'static str, expected: &str) -> ModelConfigError {
+        ModelConfigError::Field {
+            path: self.path.to_owned(),
+            field,
+            found: self.object.get(field).map_or_else(|| "missing".to_owned(), Value::to_string),
+            expected: expected.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""Records tiny models of each architecture, and what transformers computes of them in f32 on the CPU.
+
+    scripts/model-fixtures.py crates/llm-trainer/tests/fixtures
+
+Needs transformers 5 and torch. Writes config.json, model.safetensors (bf16), and expected.safetensors: logits, log-probabilities and
+entropies of sequences, greedy tokens, the gradient of a mean log-probability, and one AdamW step.
+"""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import torch
+import transformers
+from safetensors.torch import save_file
+
+SIZES = dict(
+    hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+    vocab_size=256, max_position_embeddings=512, eos_token_id=0,
+)  # fmt: skip
+YARN = dict(rope_type="yarn", rope_theta=1e4, factor=4.0, original_max_position_embeddings=128)
+MODELS = {
+    # Heads are wider than a part of the residual stream.
+    "tiny_qwen3": transformers.Qwen3Config(**SIZES, head_dim=6, tie_word_embeddings=True, pad_token_id=0),
+    # The window is shorter than the sequences.
+    "tiny_mistral": transformers.MistralConfig(**SIZES, head_dim=6, sliding_window=5, bos_token_id=1),
+    # A window in the last block alone.
+    "tiny_qwen2_long": transformers.Qwen2Config(
+        **{**SIZES, "hidden_size": 32}, use_sliding_window=True, sliding_window=6, max_window_layers=1,
+        tie_word_embeddings=True, rope_parameters=YARN, pad_token_id=0,
+    ),
+}  # fmt: skip
+LENGTHS = {"seq0": 12, "seq1": 16, "seq2": 1, "seq3": 4}
+GREEDY = 12
+
+
+def model_of(config):
+    model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager").float().eval()
+    for name, parameter in model.named_parameters():
+        draw = torch.randn(parameter.shape)
+        drawn = 1 + 0.2 * draw if name.endswith("norm.weight") else 0.25 * draw
+        parameter.data.copy_(drawn.bfloat16())
+    return model
+
+
+def log_prob(logits, ids):
+    return logits[:-1].log_softmax(-1).gather(1, ids[1:, None])[:, 0]
+
+
+def loss_of(model, sequences):
+    parts = [log_prob(model(ids[None]).logits[0], ids) for ids in sequences]
+    return -torch.cat(parts).mean()
+
+
+@torch.no_grad()
+def statistics(model, sequences):
+    record = {}
+    for name, ids in sequences.items():
+        logits = model(ids[None]).logits[0]
+        record |= {f"{name}.ids": ids, f"{name}.logits": logits, f"{name}.logprob": log_prob(logits, ids)}
+        record[f"{name}.entropy"] = torch.distributions.Categorical(logits=logits).entropy()
+    # Filled up on the left.
+    short = torch.cat([torch.zeros(5, dtype=torch.long), sequences["seq0"][:7]])
+    ids, mask = torch.stack([sequences["seq0"], short]), torch.ones(2, 12, dtype=torch.long)
+    mask[1, :5] = 0
+    positions = (mask.cumsum(-1) - 1).clamp(min=0)
+    logits = model(ids, attention_mask=mask, position_ids=positions).logits
+    record |= {"batch.ids": ids, "batch.mask": mask, "batch.logits_last4": logits[:, -4:].contiguous()}
+    ids = sequences["seq0"]
+    for _ in range(GREEDY):
+        ids = torch.cat([ids, model(ids[None]).logits[0, -1:].argmax(-1)])
+    record["greedy.ids"] = ids[-GREEDY:].clone()
+    return record
+
+
+def training(model, sequences):
+    loss = loss_of(model, [sequences["seq0"], sequences["seq1"]])
+    loss.backward()
+    named = dict(model.named_parameters())
+    record = {f"grad.{name}": parameter.grad.clone() for name, parameter in named.items()}
+    norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    record |= {"grad.loss": loss.detach()[None], "grad.global_norm": norm[None]}
+    torch.optim.AdamW(model.parameters(), lr=1e-3, eps=1e-8, weight_decay=0.01).step()
+    stepped = ["model.layers.0.self_attn.k_proj.weight", "model.layers.1.mlp.down_proj.weight", "model.norm.weight"]
+    record |= {f"adamw1.{name}": named[name].detach().clone() for name in stepped}
+    with torch.no_grad():
+        record["adamw1.seq0.logits_last"] = model(sequences["seq0"][None]).logits[0, -1].clone()
+    return record
+
+
+def main(fixtures):
+    for name, config in MODELS.items():
+        torch.manual_seed(7)
+        model = model_of(config)
+        target = fixtures / name
+        target.mkdir(exist_ok=True)
+        weights = {key: value.bfloat16() for key, value in model.named_parameters()}
+        save_file(weights, target / "model.safetensors", {"format": "pt"})
+        for text in ["tokenizer.json", "generation_config.json"]:
+            shutil.copy(fixtures / "tiny_qwen2_tied" / text, target / text)
+        config.architectures, config.dtype = [type(model).__name__], torch.bfloat16
+        config.save_pretrained(target)
+        sequences = {key: torch.randint(256, (length,)) for key, length in LENGTHS.items()}
+        about = f"transformers {transformers.__version__} torch {torch.__version__}, f32 eager CPU"
+        record = statistics(model, sequences) | training(model, sequences)
+        save_file(record, target / "expected.safetensors", {"about": about})
+        print(name, json.dumps({"logits": float(record["seq0.logits"].abs().max()), "loss": float(record["grad.loss"])}))
+
+
+main(Path(sys.argv[1]))
