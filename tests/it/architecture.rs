@@ -14,7 +14,7 @@ const ARROWS: [(&str, &[&str]); 22] = [
     ("entropy-core", &[]),
     ("entropy-figures", &[]),
     ("entropy-messages", &[]),
-        ("torch-ext", &[]),
+    ("torch-ext", &[]),
     ("whole-file", &[]),
     ("reward-math", &["command-pages"]),
     ("rl-losses", &["entropy-core"]),
