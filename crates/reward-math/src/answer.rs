@@ -102,14 +102,15 @@ impl Answer {
         if text.is_empty() {
             return Err(ParseError::Empty);
         }
+        let too_long = |found: usize, limit: usize| {
+            Self::of(text.to_owned(), Err(ParseError::TooLong { found, limit }))
+        };
         if text.len() > MAX_BYTES {
-            let why = ParseError::TooLong { found: text.len(), limit: MAX_BYTES };
-            return Ok(Self::of(text.to_owned(), Err(why)));
+            return Ok(too_long(text.len(), MAX_BYTES));
         }
         let folded = fold(&with_single_backslashes(text));
         if folded.len() > 2 * MAX_BYTES {
-            let why = ParseError::TooLong { found: folded.len(), limit: 2 * MAX_BYTES };
-            return Ok(Self::of(text.to_owned(), Err(why)));
+            return Ok(too_long(folded.len(), 2 * MAX_BYTES));
         }
         let folded = undecorated(&folded);
         let folded = folded.strip_suffix('.').filter(|rest| !rest.ends_with('.')).unwrap_or(folded);

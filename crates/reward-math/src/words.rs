@@ -166,39 +166,33 @@ pub(crate) fn choices(folded: &str) -> Vec<char> {
     if text.matches('(').count() != text.matches(')').count() {
         return Vec::new();
     }
-    let mut letters = Vec::new();
-    for part in text.trim_end_matches('}').split([',', ';', ' ', '&']) {
-        let part = part.trim_matches(['(', ')', '.', ' ', '$', '{', '}']);
-        let mut characters = part.chars();
-        match (characters.next(), characters.next()) {
-            (Some(letter), None) if is_choice(letter) => letters.push(letter),
-            (None, _) => {}
-            _ if part == "and" || part == "\\text" => {}
-            _ => return Vec::new(),
-        }
-    }
-    letters.sort_unstable();
+    let mut letters = letters(text, is_choice).unwrap_or_default();
     letters.dedup();
     letters
+}
+
+/// Returns the accepted letters between separators, sorted; `None` if there is anything else.
+fn letters(text: &str, accepts: impl Fn(char) -> bool) -> Option<Vec<char>> {
+    let parts = text.trim_end_matches('}').split([',', ';', ' ', '&']);
+    let letters: Option<Vec<char>> = parts
+        .map(|part| part.trim_matches(['(', ')', '.', '$', '{', '}']))
+        .filter(|part| !matches!(*part, "" | "and" | "\\text"))
+        .map(|part| part.chars().next().filter(|c| accepts(*c) && part.len() == c.len_utf8()))
+        .collect();
+    let mut letters = letters?;
+    letters.sort_unstable();
+    Some(letters)
 }
 
 /// Returns the capitals of choices in small letters: `(b)`, `b.`, `\text{b}`, `a, c`; of a bare `b` only if `bare` says so.
 pub(crate) fn small_choices(spelling: &str, bare: bool) -> Vec<char> {
     let text = undecorated(spelling);
-    let small = |c: char| ('a'..='j').contains(&c);
-    let parts = text.trim_end_matches('}').split([',', ';', ' ', '&']);
-    let letters: Option<Vec<char>> = parts
-        .map(|part| part.trim_matches(['(', ')', '.']))
-        .filter(|part| *part != "and")
-        .map(|part| part.chars().next().filter(|c| small(*c) && part.len() == 1))
-        .collect();
-    let mut letters = letters.unwrap_or_default();
+    let mut letters = letters(text, |c| ('a'..='j').contains(&c)).unwrap_or_default();
     let marked = text.len() < spelling.len() || text.ends_with([')', '.']) || letters.len() > 1;
     if !marked && !bare {
         return Vec::new();
     }
     letters.iter_mut().for_each(char::make_ascii_uppercase);
-    letters.sort_unstable();
     letters
 }
 

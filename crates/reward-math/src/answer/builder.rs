@@ -7,11 +7,7 @@ use crate::token::Kind;
 impl Parser {
     /// A set with a bar or colon behind the look of its members.
     pub(super) fn builder(&mut self) -> Result<Option<Node>> {
-        let opens = match self.peek() {
-            Some(Kind::Symbol('{')) => true,
-            Some(Kind::Command(name)) => name == "{",
-            _ => false,
-        };
+        let opens = self.at_symbol('{') || self.at_command("{");
         let Some((close, _)) = self.bracket().filter(|_| opens) else { return Ok(None) };
         if !(self.position() + 1..close).any(|at| self.kind_at(at).is_some_and(is_bar)) {
             return Ok(None);

@@ -9,8 +9,12 @@ use crate::token::Kind;
 impl Parser {
     /// `\begin{…} … \end{…}` as a matrix, the value of a determinant, or the equations of a system.
     pub(super) fn environment(&mut self) -> Result<Node> {
+        self.in_environment(Self::environment_inside)
+    }
+
+    fn in_environment(&mut self, rule: impl FnOnce(&mut Self) -> Result<Node>) -> Result<Node> {
         self.environments += 1;
-        let node = self.deeper(Self::environment_inside);
+        let node = self.deeper(rule);
         self.environments -= 1;
         node
     }
@@ -33,8 +37,7 @@ impl Parser {
 
     /// A system behind `\{`, written as an array or in an environment of its own.
     pub(super) fn braced_system(&mut self) -> Result<Node> {
-        self.environments += 1;
-        let system = self.deeper(|parser| {
+        self.in_environment(|parser| {
             let expected = "a system of equations";
             let name = parser.environment_name().ok_or_else(|| parser.unexpected(expected))?;
             if name == "array" && parser.at_symbol('{') {
@@ -44,9 +47,7 @@ impl Parser {
                 Some(pieces) => Ok(Node::Piecewise(pieces)),
                 None => parser.system(&name),
             }
-        });
-        self.environments -= 1;
-        system
+        })
     }
 
     fn environment_inside(&mut self) -> Result<Node> {

@@ -10,8 +10,7 @@ impl Parser {
         if self.at_command("begin") && !self.at_matrix() {
             return self.environment().map(Some);
         }
-        let set_brace = |kind: &Kind| kind.is_command("{");
-        if self.peek().is_some_and(set_brace) && self.command_at(1, "begin") {
+        if self.at_command("{") && self.command_at(1, "begin") {
             self.advance();
             let system = self.braced_system()?;
             self.eat_command("}");

@@ -16,29 +16,18 @@ impl Comparison {
         left: &[Vec<Expression>],
         right: &[Vec<Expression>],
     ) -> Result<Finding> {
-        let shape = |rows: &[Vec<Expression>]| rows.iter().map(Vec::len).collect::<Vec<_>>();
-        let shapes = (shape(left), shape(right));
-        if shapes.0 != shapes.1 {
-            return self.shapes(
-                Rung::Structure,
-                format!("rows of {:?}", shapes.0),
-                format!("rows of {:?}", shapes.1),
-            );
-        }
-        for (a, b) in left.iter().flatten().zip(right.iter().flatten()) {
-            if !self.expressions(a, b)?.0 {
-                return Ok((false, Rung::Structure));
-            }
-        }
-        Ok((true, Rung::Structure))
+        self.ordered(&as_lists(left), &as_lists(right))
     }
 
-    /// Compares a vector, as a column or a row, with a tuple of its entries.
+    /// Compares a vector, as a column or a row, with a tuple of its entries, or a matrix with the lists of its rows.
     pub(super) fn vector(&mut self, rows: &[Vec<Expression>], items: &[Node]) -> Result<Finding> {
         // `[[1, 2], [3, 4]]`
-        let is_list = |item: &Node| matches!(item, Node::List { open: '(' | '[', .. });
-        if items.iter().all(is_list) {
-            return self.rows(rows, items);
+        let round = |item: &Node| match item {
+            Node::List { open: '(' | '[', items, .. } => Some(tuple(items.clone())),
+            _ => None,
+        };
+        if let Some(lists) = items.iter().map(round).collect::<Option<Vec<_>>>() {
+            return self.ordered(&as_lists(rows), &lists);
         }
         let column = rows.iter().all(|row| row.len() == 1);
         if !(column || rows.len() == 1) {
@@ -46,21 +35,6 @@ impl Comparison {
         }
         let entries: Vec<Node> = rows.iter().flatten().cloned().map(Node::from).collect();
         self.ordered(&entries, items)
-    }
-
-    /// Compares a matrix with the lists of its rows.
-    fn rows(&mut self, rows: &[Vec<Expression>], lists: &[Node]) -> Result<Finding> {
-        let row = |row: &Vec<Expression>| Node::List {
-            open: '(',
-            close: ')',
-            items: row.iter().cloned().map(Node::from).collect(),
-        };
-        let round = |list: &Node| match list {
-            Node::List { items, .. } => Node::List { open: '(', close: ')', items: items.clone() },
-            other => other.clone(),
-        };
-        let rows: Vec<Node> = rows.iter().map(row).collect();
-        self.ordered(&rows, &lists.iter().map(round).collect::<Vec<_>>())
     }
 
     pub(super) fn lists(&mut self, left: &Node, right: &Node) -> Result<Finding> {
@@ -229,6 +203,15 @@ impl Comparison {
         }
         Ok(kept)
     }
+}
+
+fn tuple(items: Vec<Node>) -> Node {
+    Node::List { open: '(', close: ')', items }
+}
+
+/// Returns the rows of a matrix as tuples.
+fn as_lists(rows: &[Vec<Expression>]) -> Vec<Node> {
+    rows.iter().map(|row| tuple(row.iter().cloned().map(Node::from).collect())).collect()
 }
 
 /// Returns the least number that only one of two ascending lists holds, or holds more often.

@@ -69,17 +69,14 @@ impl Parser {
     /// Returns the number of tokens of `\circ`, `{\circ}` or the letter `o`, `ahead` tokens from here; 0 if absent.
     fn degree_mark_length(&self, ahead: usize, with_letter: bool) -> usize {
         let is_mark = |kind: &Kind| {
-            let letter = matches!(kind, Kind::Letter('o'))
-                || matches!(kind, Kind::Text(text) if text == "o");
+            let letter = *kind == Kind::Letter('o') || kind.word() == Some("o");
             kind.is_command("circ") || with_letter && letter
         };
-        let peek = |offset: usize| self.peek_at(ahead + offset);
-        if peek(0).is_some_and(is_mark) {
+        let mark = |offset: usize| self.peek_at(ahead + offset).is_some_and(is_mark);
+        if mark(0) {
             return 1;
         }
-        let grouped = peek(0).is_some_and(|kind| kind.is_symbol('{'))
-            && peek(1).is_some_and(is_mark)
-            && peek(2).is_some_and(|kind| kind.is_symbol('}'));
+        let grouped = self.symbol_at(ahead, '{') && mark(1) && self.symbol_at(ahead + 2, '}');
         if grouped { 3 } else { 0 }
     }
 
@@ -148,10 +145,7 @@ impl Parser {
             Some(Kind::Symbol('_' | '^')) => self.combinations_before(),
             // `{}_{10}C_3`
             Some(Kind::Symbol('{'))
-                if self.symbol_at(1, '}')
-                    && self
-                        .peek_at(2)
-                        .is_some_and(|kind| kind.is_symbol('_') || kind.is_symbol('^')) =>
+                if self.symbol_at(1, '}') && (self.symbol_at(2, '_') || self.symbol_at(2, '^')) =>
             {
                 self.position += 2;
                 self.combinations_before()

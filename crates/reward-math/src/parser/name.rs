@@ -115,13 +115,9 @@ impl Parser {
 
     /// Returns true before `^{-1}(`, as after the name of a function.
     fn at_inverse(&self) -> bool {
-        let symbol = |ahead: usize, c: char| self.symbol_at(ahead, c);
-        symbol(0, '^')
-            && symbol(1, '{')
-            && symbol(2, '-')
-            && matches!(self.peek_at(3), Some(Kind::Number { digits, .. }) if digits == "1")
-            && symbol(4, '}')
-            && symbol(5, '(')
+        let signs = [(0, '^'), (1, '{'), (2, '-'), (4, '}'), (5, '(')];
+        matches!(self.peek_at(3), Some(Kind::Number { digits, .. }) if digits == "1")
+            && signs.into_iter().all(|(ahead, c)| self.symbol_at(ahead, c))
     }
 
     /// Parses `\angle BAC`, `\triangle ABC`: a name with the letters that follow.
