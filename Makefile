@@ -2,10 +2,10 @@
 CARGO ?= cargo
 PYTHON ?= python3
 
-.PHONY: help setup demo reproduce test check test-python test-engines benchmarks docs docs-check clean-demo
+.PHONY: help setup demo reproduce test check test-python test-engines test-environments benchmarks docs docs-check clean-demo
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 setup: ## fetch libtorch 2.11.0 into .libtorch/ unless it or LIBTORCH is there; CUDA=1 with what GPUs need, CUDA=0 without
 	@scripts/setup-libtorch.sh
@@ -27,6 +27,9 @@ test-python: ## build the Python wheel and test it in a fresh environment (pip d
 
 test-engines: setup ## train with vLLM as the rollout engine on the CPU (pip downloads 3.5 GB into target/engines)
 	@scripts/test-engines.sh
+
+test-environments: setup ## train with an environment of PyPI verifiers on the CPU (pip downloads into target/environments)
+	@scripts/test-environments.sh
 
 benchmarks: setup ## measure this machine, write docs/benchmarks/*.json and docs/benchmarks.md; ONLY=losses one file, RUNS=3 ranges
 	@python3 scripts/benchmarks.py; code=$$?; \

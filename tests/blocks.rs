@@ -196,6 +196,8 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
         ),
     ),
     ("docs/rollout.md", "make test-engines", MEASUREMENT),
+    ("docs/rollout.md", "make test-environments", MEASUREMENT),
+    ("docs/evaluation.md", "lm-eval", PEER),
     ("docs/sweeps.md", "sweep merge", MEASUREMENT),
     (
         "docs/sweeps.md",

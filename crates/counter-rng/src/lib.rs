@@ -92,6 +92,8 @@ pub enum Purpose {
     WeightRounding = 12,
     /// Tokens at which the change of entropy is measured.
     Probe = 13,
+    /// Sampling at one request of a rollout with several turns.
+    Turn = 14,
 }
 
 /// Returns a generator for one purpose and step; `step` may be any index (an epoch, a question).

@@ -3,13 +3,14 @@
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{bail, ensure};
 use model_files::chat_template::ChatTemplate;
 
 use super::model_options::{LoadedModel, ModelOptions, Placement, count_up_to};
-use crate::serve::{Admission, BatchCapacity, Settings, listen};
+use crate::serve::{Admission, BatchCapacity, Rollouts, Settings, listen};
 
 /// Default context in tokens (prompt and response), unless the user or the model's positions limit it further.
 const TOKENS: usize = 4096;
@@ -71,6 +72,9 @@ pub struct Args {
     /// [default: none, nothing is loaded]
     #[arg(long, value_name = "DIR")]
     reload_root: Option<PathBuf>,
+    /// Number of rollouts to record under /rollouts/ID; further ones are refused until some are deleted
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    record_rollouts: usize,
     #[command(flatten)]
     placement: Placement,
     /// Decode with libtorch's matrix products on the CPU; they are slower with few rows
@@ -127,6 +131,8 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         read_timeout,
         grace,
         reload_root: args.reload_root.clone(),
+        rollouts: (args.record_rollouts > 0)
+            .then(|| Arc::new(Rollouts::keeping(args.record_rollouts))),
     };
     let name = settings.model_name.clone();
     let address = SocketAddr::new(args.host, args.port);

@@ -3,8 +3,10 @@
 use model_files::text_tokenizer::{TextTokenizer, TokenizerError};
 use serde_json::{Value, json};
 
-use super::request::{Request, Style};
+use super::recording::TurnAnswer;
+use super::request::{RecordedRequest, Request, Style};
 use super::text::PartialText;
+use super::tool_calls::{ToolCall, tool_calls};
 use super::worker::RequestEvent;
 use decoder::generation::{Finish, GenerationError};
 
@@ -35,6 +37,10 @@ struct Choice {
     /// Log-probabilities of the prompt's tokens, if they are scored.
     prompt_log_prob: Vec<f64>,
     finish: Option<Finish>,
+    /// Calls of tools, which the text is without.
+    calls: Vec<ToolCall>,
+    /// Number of reloads of the weights that drew it.
+    version: u64,
 }
 
 #[derive(Debug)]
@@ -68,7 +74,7 @@ impl Answer {
                 }
                 Ok(None)
             }
-            RequestEvent::Drawn { prompt, sample, token_id, log_prob, top, finish } => {
+            RequestEvent::Drawn { prompt, sample, token_id, log_prob, top, finish, version } => {
                 let index = prompt * self.request.options.samples + sample;
                 let stops = self.request.options.stop_strings.clone();
                 let choice = &mut self.choices[index];
@@ -78,6 +84,11 @@ impl Answer {
                 choice.text.push_str(&new);
                 choice.tokens.push(Token { id: token_id, log_prob, top });
                 choice.finish = finish;
+                choice.version = version;
+                let is_read = finish.is_some() && self.request.calls_tools && !self.request.streams;
+                if is_read && let Some((content, calls)) = tool_calls(&choice.text) {
+                    (choice.text, choice.calls) = (content, calls);
+                }
                 if self.request.streams {
                     return Ok(Some(self.chunk(index, is_first, &new, tokenizer)?));
                 }
@@ -145,7 +156,10 @@ impl Answer {
         let mut choices = Vec::with_capacity(self.choices.len());
         for (index, choice) in self.choices.iter().enumerate() {
             let log_probs = self.log_probs(choice, 0, tokenizer)?;
-            let finish = choice.finish.map_or("length", finish_reason);
+            let finish = match choice.finish {
+                Some(Finish::Stop | Finish::StopString) if !choice.calls.is_empty() => "tool_calls",
+                finish => finish.map_or("length", finish_reason),
+            };
             let prompt = &self.request.prompts[choice.prompt];
             let mut told = match self.request.style {
                 Style::Completion => {
@@ -155,8 +169,18 @@ impl Answer {
                     json!({"index": index, "text": text, "logprobs": log_probs, "finish_reason": finish})
                 }
                 Style::Chat => {
-                    let message =
+                    let mut message =
                         json!({"role": "assistant", "content": choice.text, "refusal": null});
+                    if !choice.calls.is_empty() {
+                        let id = &self.head.id;
+                        let calls = choice.calls.iter().enumerate();
+                        let told =
+                            calls.map(|(n, call)| call.told(&format!("call-{id}-{index}-{n}")));
+                        message["tool_calls"] = told.collect();
+                        if choice.text.is_empty() {
+                            message["content"] = Value::Null;
+                        }
+                    }
                     json!({"index": index, "message": message, "logprobs": log_probs, "finish_reason": finish})
                 }
             };
@@ -170,6 +194,20 @@ impl Answer {
         let mut object = self.object(false, &choices);
         object["usage"] = self.usage();
         Ok(object)
+    }
+
+    /// The request, and what is recorded of its only answer, if it is one of a rollout.
+    pub(super) fn recorded(&self) -> Option<(&RecordedRequest, TurnAnswer<'_>)> {
+        let (request, choice) = self.request.recorded.as_ref().zip(self.choices.first())?;
+        let answer = TurnAnswer {
+            token_ids: choice.tokens.iter().map(|token| token.id).collect(),
+            log_prob: choice.tokens.iter().map(|token| token.log_prob).collect(),
+            finish: choice.finish?,
+            version: choice.version,
+            content: &choice.text,
+            calls: &choice.calls,
+        };
+        Some((request, answer))
     }
 
     pub(super) fn usage(&self) -> Value {

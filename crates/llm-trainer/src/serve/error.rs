@@ -5,6 +5,9 @@ use serde_json::{Value, json};
 
 use decoder::generation::GenerationError;
 
+/// Longest id of a rollout, in bytes.
+pub(super) const LONGEST_ID: usize = 128;
+
 /// Why a request has no answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ApiError {
@@ -64,11 +67,31 @@ impl ApiError {
     }
 
     pub(super) fn unknown_path(path: &str) -> Self {
-        let known =
-            "/v1/models, /v1/completions, /v1/chat/completions, /v1/reload, /health or /metrics";
+        let known = "/v1/models, /v1/completions, /v1/chat/completions, /v1/reload, /rollouts/ID, /health or /metrics";
         let path: String = path.chars().take(80).collect();
         let message = format!("there is no {path:?}, expected {known}");
         Self::new(StatusCode::NOT_FOUND, message)
+    }
+
+    pub(super) fn unknown_rollout(id: &str) -> Self {
+        let id: String = id.chars().take(80).collect();
+        let message = format!(
+            "there is no rollout {id:?}, expected one that has begun; ids are at most {LONGEST_ID} letters, digits, `.`, `_` and `-`"
+        );
+        Self::new(StatusCode::NOT_FOUND, message)
+    }
+
+    pub(super) fn many_rollouts(most: usize) -> Self {
+        let message =
+            format!("{most} rollouts are recorded, the most this server keeps; delete some");
+        Self { code: Some("rollouts_full"), ..Self::new(StatusCode::TOO_MANY_REQUESTS, message) }
+    }
+
+    pub(super) fn many_turns(most: u64) -> Self {
+        let message = format!(
+            "the rollout has had {most} requests, the most of rollout.environment.max_turns"
+        );
+        Self { code: Some("turns_used"), ..Self::new(StatusCode::FORBIDDEN, message) }
     }
 
     pub(super) fn method(allowed: &str) -> Self {

@@ -1,8 +1,9 @@
 //! The network's side: the port, and connections until a signal asks for the end.
 
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -12,15 +13,15 @@ use hyper_util::server::graceful::GracefulShutdown;
 use model_files::chat_template::ChatTemplate;
 use model_files::text_tokenizer::TextTokenizer;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Semaphore;
-use tokio::sync::mpsc::channel;
+use tokio::sync::mpsc::{Receiver, channel};
 
 use super::Settings;
 use super::request::Reader;
 use super::response::Response;
 use super::server::Server;
-use super::worker::run;
+use super::worker::{ModelRequest, run};
 use decoder::model::Decoder;
 
 /// A server that has its port and its model, before its first request.
@@ -79,26 +80,68 @@ impl Listening {
     /// If threads cannot be had, or the model's has failed.
     pub fn serve(self) -> anyhow::Result<()> {
         let Self { listener, settings, decoder, reader } = self;
-        let (requests, taken) = channel(settings.queue);
         let capacity = settings.capacity;
-        let server = Arc::new(Server::new(settings, reader, requests));
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let network = std::thread::Builder::new().name("network".to_owned()).spawn(move || {
-            let outcome = runtime.block_on(accept(listener, server));
-            // Open connections lose their answers, and so their rows in the batch; no one can send requests any more.
-            drop(runtime);
-            outcome
-        })?;
+        let (taken, network) = start_network(listener, settings, reader, true)?;
         run(decoder, taken, capacity);
         network.join().map_err(|_| anyhow::anyhow!("the network's thread has failed"))?
     }
 }
 
+/// Serves in a thread until no one takes requests any more, or until a signal asks for the end if that `stops_at_signals`.
+///
+/// # Errors
+///
+/// If the system starts no thread.
+fn start_network(
+    listener: std::net::TcpListener,
+    settings: Settings,
+    reader: Reader,
+    stops_at_signals: bool,
+) -> anyhow::Result<(Receiver<ModelRequest>, JoinHandle<anyhow::Result<()>>)> {
+    let (requests, taken) = channel(settings.queue);
+    let server = Arc::new(Server::new(settings, reader, requests));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let network = std::thread::Builder::new().name("network".to_owned()).spawn(move || {
+        let outcome = runtime.block_on(accept(listener, server, stops_at_signals));
+        // Open connections lose their answers, and so their rows in the batch; no one can send requests any more.
+        drop(runtime);
+        outcome
+    })?;
+    Ok((taken, network))
+}
+
+/// Serves a model that stays with the caller, on a free port of this machine: its address, and the requests to answer. It ends
+/// when no one takes these any more.
+///
+/// # Errors
+///
+/// If the port or a thread cannot be had.
+pub(crate) fn open(
+    settings: Settings,
+    tokenizer: TextTokenizer,
+    vocab_size: usize,
+    eos_ids: Vec<u32>,
+    template: Option<ChatTemplate>,
+) -> anyhow::Result<(SocketAddr, Receiver<ModelRequest>)> {
+    let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    listener.set_nonblocking(true)?;
+    let address = listener.local_addr()?;
+    let (model_name, capacity) = (settings.model_name.clone(), settings.capacity);
+    let reader = Reader { tokenizer, template, model_name, vocab_size, eos_ids, capacity };
+    let (requests, _network) = start_network(listener, settings, reader, false)?;
+    Ok((address, requests))
+}
+
 /// Takes connections until a signal asks for the end.
-async fn accept(listener: std::net::TcpListener, server: Arc<Server>) -> anyhow::Result<()> {
+async fn accept(
+    listener: std::net::TcpListener,
+    server: Arc<Server>,
+    stops_at_signals: bool,
+) -> anyhow::Result<()> {
     let listener = TcpListener::from_std(listener)?;
+    let signal_of = |kind| stops_at_signals.then(|| signal(kind)).transpose();
     let (mut terminate, mut interrupt) =
-        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        (signal_of(SignalKind::terminate())?, signal_of(SignalKind::interrupt())?);
     let open = Arc::new(Semaphore::new(server.settings.connections));
     let graceful = GracefulShutdown::new();
     let mut http = http1::Builder::new();
@@ -120,8 +163,8 @@ async fn accept(listener: std::net::TcpListener, server: Arc<Server>) -> anyhow:
                     continue;
                 }
             },
-            _ = terminate.recv() => break,
-            _ = interrupt.recv() => break,
+            () = received(&mut terminate) => break,
+            () = received(&mut interrupt) => break,
             () = server.ended() => break,
         };
         let connection = http.serve_connection(TokioIo::new(stream), service(&server, peer));
@@ -137,6 +180,14 @@ async fn accept(listener: std::net::TcpListener, server: Arc<Server>) -> anyhow:
     // Whoever has not ended by then is cut off.
     let _in_time = tokio::time::timeout(grace, graceful.shutdown()).await;
     Ok(())
+}
+
+/// Waits for a signal; forever where none is asked for.
+async fn received(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
+    }
 }
 
 fn service(

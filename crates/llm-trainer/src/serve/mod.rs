@@ -5,21 +5,33 @@
 
 mod admission;
 mod answer;
+mod conversation;
 mod error;
 mod fields;
 mod http;
 mod model_requests;
+mod prompt;
+mod recording;
 mod request;
 mod response;
+mod rollout_requests;
+mod rollouts;
 mod server;
 mod text;
+mod tool_calls;
 mod worker;
 
 pub use admission::Admission;
+pub(crate) use http::open;
 pub use http::{Listening, listen};
+pub(crate) use recording::{Owner, Recording};
+pub use rollouts::Rollouts;
+pub(crate) use rollouts::Terms;
 pub use worker::BatchCapacity;
+pub(crate) use worker::{ModelRequest, RequestEvent, Work};
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Limits and names of the server.
@@ -43,4 +55,6 @@ pub struct Settings {
     pub grace: Duration,
     /// Folder from which `POST /v1/reload` may load models; `None` refuses it.
     pub reload_root: Option<PathBuf>,
+    /// Rollouts that are recorded under `/rollouts/`; `None` records none.
+    pub rollouts: Option<Arc<Rollouts>>,
 }

@@ -24,8 +24,10 @@ impl Server {
         self: &Arc<Self>,
         style: Style,
         body: &[u8],
+        rollout: Option<String>,
     ) -> Result<Response, ApiError> {
-        let request = self.reader.read(style, body)?;
+        let request = self.read(style, body, rollout.as_deref())?;
+        let turn = request.recorded.as_ref().map(|recorded| (recorded.owner, recorded.turn));
         let random = self.random();
         let (sender, mut events) = unbounded_channel();
         self.send_to_model(ModelRequest::Generate(Work {
@@ -35,11 +37,17 @@ impl Server {
             top: request.log_probs.unwrap_or(0),
             scores: request.echo && request.log_probs.is_some(),
             draws: !request.only_echo,
+            turn: turn.and_then(|(owner, turn)| Some((owner?, turn))),
             events: sender,
         }))?;
-        let answer = Answer::new(self.head(style, random), request.clone());
+        // Answers of a deterministic harness's rollout are the same each time, ids included.
+        let name = match rollout.as_ref().zip(turn) {
+            Some((rollout, (_, turn))) => format!("{rollout}-{turn}"),
+            None => format!("{random:016x}"),
+        };
+        let answer = Answer::new(self.head(style, &name), request.clone());
         if request.streams {
-            return Ok(self.stream(answer, events));
+            return Ok(self.stream(answer, events, rollout));
         }
         let mut answer = answer;
         while let Some(event) = events.recv().await {
@@ -49,21 +57,18 @@ impl Server {
             return Err(ApiError::engine("the model has stopped before the answer was whole"));
         }
         self.count(&answer);
+        self.keep(&answer, rollout.as_deref())?;
         let told = answer.whole(&self.reader.tokenizer);
         Ok(whole(StatusCode::OK, &told.map_err(|error| ApiError::engine(error.to_string()))?))
     }
 
-    fn head(&self, style: Style, random: u64) -> Head {
+    fn head(&self, style: Style, name: &str) -> Head {
         let prefix = match style {
             Style::Completion => "cmpl",
             Style::Chat => "chatcmpl",
         };
         let created = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        Head {
-            id: format!("{prefix}-{random:016x}"),
-            created,
-            model: self.settings.model_name.clone(),
-        }
+        Head { id: format!("{prefix}-{name}"), created, model: self.settings.model_name.clone() }
     }
 
     /// Streams server-sent events, one per token, ended by `[DONE]`.
@@ -71,6 +76,7 @@ impl Server {
         self: &Arc<Self>,
         mut answer: Answer,
         mut events: UnboundedReceiver<RequestEvent>,
+        rollout: Option<String>,
     ) -> Response {
         let (pieces, told) = unbounded_channel();
         let server = Arc::clone(self);
@@ -93,6 +99,10 @@ impl Server {
                 return;
             }
             server.count(&answer);
+            if let Err(error) = server.keep(&answer, rollout.as_deref()) {
+                say(&error.json());
+                return;
+            }
             if let Some(usage) = answer.usage_chunk() {
                 say(&usage);
             }

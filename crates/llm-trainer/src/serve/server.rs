@@ -81,6 +81,9 @@ impl Server {
         Counts::add(&self.counts.requests, 1);
         let path = request.uri().path().to_owned();
         self.settings.admission.check(request.headers(), &path)?;
+        if let Some(path) = path.strip_prefix("/rollouts/") {
+            return self.answer_of_rollout(path, request).await;
+        }
         let (get, post) = (request.method() == Method::GET, request.method() == Method::POST);
         match path.as_str() {
             "/v1/models" if get => Ok(whole(StatusCode::OK, &self.models())),
@@ -91,11 +94,11 @@ impl Server {
             "/metrics" if get => Ok(self.metrics()),
             "/v1/completions" if post => {
                 let body = self.body(request).await?;
-                self.generate(Style::Completion, &body).await
+                self.generate(Style::Completion, &body, None).await
             }
             "/v1/chat/completions" if post => {
                 let body = self.body(request).await?;
-                self.generate(Style::Chat, &body).await
+                self.generate(Style::Chat, &body, None).await
             }
             "/v1/reload" if post => {
                 if !peer.ip().to_canonical().is_loopback() {
@@ -112,7 +115,7 @@ impl Server {
         }
     }
 
-    fn models(&self) -> Value {
+    pub(super) fn models(&self) -> Value {
         let name = &self.settings.model_name;
         json!({"object": "list", "data": [{
             "id": name, "object": "model", "created": 0, "owned_by": "llm-trainer",
@@ -139,7 +142,7 @@ impl Server {
     }
 
     /// Reads the body of a request, if it is JSON, short enough and in time.
-    async fn body(&self, request: hyper::Request<Incoming>) -> Result<Bytes, ApiError> {
+    pub(super) async fn body(&self, request: hyper::Request<Incoming>) -> Result<Bytes, ApiError> {
         // A page in a browser may send text to this machine unasked, but no JSON.
         let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         let is_json = kind.is_some_and(|kind| {

@@ -14,6 +14,8 @@ use decoder::generation::{
 use decoder::model::Decoder;
 use decoder::scoring::score;
 
+use super::recording::Owner;
+
 /// Size of the decoding batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BatchCapacity {
@@ -26,28 +28,30 @@ pub struct BatchCapacity {
 }
 
 /// A request to the model thread, executed in sequence.
-pub(super) enum ModelRequest {
+pub(crate) enum ModelRequest {
     Generate(Work),
     /// Loads other weights for the same tokenizer; running requests end with the old ones, later ones use the new.
     Reload(PathBuf, oneshot::Sender<Result<(), String>>),
 }
 
 /// Prompts of one request.
-pub(super) struct Work {
-    pub(super) prompts: Vec<Vec<u32>>,
-    pub(super) options: Arc<GenerationOptions>,
-    pub(super) seed: u64,
-    pub(super) top: usize,
+pub(crate) struct Work {
+    pub(crate) prompts: Vec<Vec<u32>>,
+    pub(crate) options: Arc<GenerationOptions>,
+    pub(crate) seed: u64,
+    pub(crate) top: usize,
     /// True if the tokens of the prompts are scored.
-    pub(super) scores: bool,
+    pub(crate) scores: bool,
     /// True if anything is drawn.
-    pub(super) draws: bool,
-    pub(super) events: UnboundedSender<RequestEvent>,
+    pub(crate) draws: bool,
+    /// Place of the rollout in a training step, and number of the request in the rollout.
+    pub(crate) turn: Option<(Owner, u64)>,
+    pub(crate) events: UnboundedSender<RequestEvent>,
 }
 
 /// A message to a request. The request has ended when the channel closes.
 #[derive(Debug)]
-pub(super) enum RequestEvent {
+pub(crate) enum RequestEvent {
     /// `log π(x_t | x_<t)` in nats of each token of a prompt but the first, at temperature 1.
     Scored { prompt: usize, log_prob: Vec<f64> },
     /// One drawn token.
@@ -58,6 +62,8 @@ pub(super) enum RequestEvent {
         log_prob: f64,
         top: Vec<(u32, f64)>,
         finish: Option<Finish>,
+        /// Number of reloads of the weights.
+        version: u64,
     },
     /// The request failed.
     Failed(GenerationError),
@@ -75,9 +81,12 @@ pub(super) fn run(
     mut requests: Receiver<ModelRequest>,
     capacity: BatchCapacity,
 ) {
-    while let End::Reload(path, reply) = serve(&decoder, &mut requests, capacity) {
-        let loaded = load_like(&decoder, &path);
-        let outcome = loaded.map(|loaded| decoder = loaded);
+    let mut version = 0;
+    while let End::Reload(path, reply) = serve(&decoder, &mut requests, capacity, version) {
+        let outcome = load_like(&decoder, &path).map(|loaded| {
+            decoder = loaded;
+            version += 1;
+        });
         // The client may be gone; the weights are loaded all the same.
         let _heard = reply.send(outcome);
     }
@@ -94,7 +103,12 @@ fn load_like(decoder: &Decoder, path: &std::path::Path) -> Result<Decoder, Strin
     }
 }
 
-fn serve(decoder: &Decoder, requests: &mut Receiver<ModelRequest>, capacity: BatchCapacity) -> End {
+fn serve(
+    decoder: &Decoder,
+    requests: &mut Receiver<ModelRequest>,
+    capacity: BatchCapacity,
+    version: u64,
+) -> End {
     let new_batch =
         || SharedBatch::new(decoder, capacity.rows, capacity.tokens, capacity.cpu_kernels);
     let mut batch = new_batch();
@@ -136,6 +150,7 @@ fn serve(decoder: &Decoder, requests: &mut Receiver<ModelRequest>, capacity: Bat
                 log_prob: drawing.log_prob,
                 top: drawing.top,
                 finish: drawing.finish,
+                version,
             });
             is_heard.is_ok()
         });
@@ -159,7 +174,7 @@ fn admit(
     listeners: &mut HashMap<u64, (usize, UnboundedSender<RequestEvent>)>,
     next_id: &mut u64,
 ) {
-    let Work { prompts, options, seed, top, scores, draws, events } = work;
+    let Work { prompts, options, seed, top, scores, draws, turn: _, events } = work;
     if events.is_closed() {
         return;
     }

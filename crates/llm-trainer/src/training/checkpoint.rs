@@ -166,20 +166,10 @@ impl Bounds {
             return Some(format!("{} responses, expected {group_size}", group.samples.len()));
         }
         group.samples.iter().find_map(|sample| {
-            let (prompt, response) = (&sample.sequence.prompt, &sample.sequence.response);
-            let foreign = prompt.iter().chain(response).find(|&&id| id as usize >= vocab_size);
-            if let Some(id) = foreign {
-                return Some(format!(
-                    "token id {id}, expected ids below vocab_size = {vocab_size}"
-                ));
-            }
-            if prompt.is_empty() {
-                return Some("an empty prompt, expected at least one token".to_owned());
-            }
-            let mask = sample.sequence.mask.as_ref();
-            if let Some(fault) = mask.and_then(|mask| mask.fault(response, vocab_size)) {
+            if let Some(fault) = sample.sequence.fault(vocab_size) {
                 return Some(fault);
             }
+            let response = &sample.sequence.response;
             let (count, expected) = (sample.rollout_log_prob.len(), response.len());
             (count != expected)
                 .then(|| format!("{count} log-probabilities of {expected} response tokens"))

@@ -59,7 +59,7 @@ impl Timings {
         sequences: &[&Sequence],
         device: tch::Device,
     ) {
-        let tokens: usize = sequences.iter().map(|s| s.prompt.len() + s.response.len()).sum();
+        let tokens: usize = sequences.iter().map(|sequence| sequence.len()).sum();
         metrics.insert(metric!("timing_s/gen"), self.generation);
         metrics.insert(metric!("timing_s/reward"), self.judging);
         metrics.insert(metric!("timing_s/old_log_prob"), self.old_log_prob);
@@ -141,6 +141,16 @@ pub(super) fn record_rollout(
     record_covariances(metrics, advantage, &old.log_prob);
     record_covariances_by_difficulty(metrics, scored);
     record_theory(metrics, advantage, old);
+}
+
+/// Records the rollouts of harnesses.
+pub(super) fn record_played(metrics: &mut StepMetrics, scored: &ScoredRollout, dropped: usize) {
+    let sequences = scored.sequences();
+    let splits: usize = sequences.iter().map(|sequence| sequence.splits()).sum();
+    let turns: usize = sequences.iter().map(|sequence| sequence.given.len() + 1).sum();
+    metrics.insert(metric!("rollout/dropped_groups"), dropped as f64);
+    metrics.insert(metric!("rollout/split_sequences"), splits as f64);
+    metrics.insert(metric!("rollout/turns"), turns as f64 / sequences.len() as f64);
 }
 
 /// Records lengths of responses and prompts, in tokens; no response is longer than `longest`.
@@ -365,6 +375,7 @@ mod tests {
             generation_seconds: 4.0,
             judging_seconds: 1.0,
             retokenised: 3,
+            dropped: Vec::new(),
         };
         let mut timings = Timings { step: 9.0, ..Timings::default() };
         timings.add_drawn(&rollout, true);

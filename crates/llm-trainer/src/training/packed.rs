@@ -9,12 +9,12 @@ use decoder::head::Targets;
 use decoder::model::{Angles, BlockBackward, Decoder, EmbeddingSum, PackedLengths};
 use decoder::sampling_mask::SamplingMask;
 
-/// A micro-batch: whole sequences packed in one row, each attending only to itself.
+/// A micro-batch: whole sequences packed in one row, each context attending only to itself.
 #[derive(Debug)]
 pub(super) struct PackedSequences {
     /// Token ids, i64 `[1, tokens]`.
     token_ids: Tensor,
-    /// Lengths of the sequences.
+    /// Lengths of the sequences' contexts.
     lengths: PackedLengths,
     /// Rotary angles of every token's position within its sequence.
     angles: Angles,
@@ -49,18 +49,19 @@ impl PackedSequences {
         let truncated = rows.iter().any(|&row| sequences[row].mask.is_some());
         let mut all_masks = truncated.then(SamplingMask::default);
         for &row in &rows {
-            let Sequence { prompt, response, mask } = sequences[row];
+            let Sequence { response, mask, .. } = sequences[row];
             if let Some(all) = &mut all_masks {
                 (0..response.len())
                     .for_each(|t| all.push(mask.as_ref().map_or(&[], |mask| mask.of(t))));
             }
-            let length = index_of(sequences[row].len());
-            let last_of_prompt = index_of(token_ids.len() + prompt.len()) - 1;
-            predicting.extend((0..index_of(response.len())).map(|t| last_of_prompt + t));
             targets.extend(response.iter().map(|&token| i64::from(token)));
-            token_ids.extend(prompt.iter().chain(response).map(|&token| i64::from(token)));
-            positions.extend(0..length);
-            lengths.push(length);
+            for context in sequences[row].contexts() {
+                let (start, length) = (token_ids.len(), index_of(context.token_ids.len()));
+                predicting.extend(context.drawn.iter().map(|place| index_of(start + place) - 1));
+                token_ids.extend(context.token_ids.iter().map(|&token| i64::from(token)));
+                positions.extend(0..length);
+                lengths.push(length);
+            }
         }
         let device = model.device();
         let tensor = |column: &[i64]| Tensor::from_slice(column).to_device(device);

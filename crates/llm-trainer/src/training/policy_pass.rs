@@ -6,7 +6,7 @@ use tch::{Device, Kind, Tensor};
 use training_run::config::RunConfig;
 
 use super::packed::PackedSequences;
-pub use super::sequence::Sequence;
+pub use super::sequence::{Given, Sequence};
 use super::token_layout::TokenLayout;
 use crate::host_memory::Memory;
 use decoder::head::{TokenStatistics, token_statistics};

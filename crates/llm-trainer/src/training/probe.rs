@@ -114,7 +114,7 @@ impl ProbedStates {
             let Some(last) = places.last() else { continue };
             tokens.extend(places.iter().map(|place| first + place));
             first += last + 1;
-            cut.push(Sequence::new(sequence.prompt.clone(), sequence.response[..=*last].to_vec()));
+            cut.push(sequence.until(last + 1));
         }
         (!tokens.is_empty()).then_some(Self { sequences: cut, tokens })
     }

@@ -273,9 +273,7 @@ impl RewardModel {
         step: u64,
         done: u64,
     ) -> anyhow::Result<RewardModelOutput> {
-        let without_mask = |sequence: &&Sequence| {
-            Sequence::new(sequence.prompt.clone(), sequence.response.clone())
-        };
+        let without_mask = |sequence: &&Sequence| sequence.until(sequence.response.len());
         let sequences: Vec<Sequence> = sequences.iter().map(without_mask).collect();
         let sequences: &[&Sequence] = &sequences.iter().collect::<Vec<_>>();
         let pass = pass(&self.reference, config);

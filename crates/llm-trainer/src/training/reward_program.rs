@@ -2,7 +2,6 @@
 //!
 //! Each response is a line of JSON, [`Line`]; each reward a line too, a number or an object with the field `reward`.
 
-mod process;
 mod service;
 
 use std::sync::Mutex;
@@ -11,11 +10,10 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use reward_math::Verdict;
 use serde::Serialize;
-use serde_json::Value;
 use training_run::config::{RewardProgram, RewardSection};
 
 use super::custom_reward::{CustomReward, RewardInput};
-use process::Process;
+use super::line_process::{LineProcess, reward};
 use service::Service;
 
 /// Gathers a batch and calls a function with its rows.
@@ -73,7 +71,7 @@ fn of_process(
     field: &'static str,
     wait: Duration,
 ) -> anyhow::Result<CustomReward> {
-    let process = Mutex::new(Process::start(words).context(field)?);
+    let process = Mutex::new(LineProcess::start(words).context(field)?);
     Ok(CustomReward::of_batches(move |batch| {
         // A reward that panicked has ended the run.
         let mut process = process.lock().expect("one batch at a time");
@@ -116,30 +114,4 @@ fn rewards(answers: &[String], batch: &[RewardInput<'_>]) -> anyhow::Result<Vec<
             })
         })
         .collect()
-}
-
-fn reward(answer: &str) -> Option<f64> {
-    let value: Value = serde_json::from_str(answer).ok()?;
-    value.as_f64().or_else(|| value.get("reward")?.as_f64())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_reward_is_a_number_or_an_object_with_one() {
-        for (answer, expected) in [
-            ("1", Some(1.0)),
-            (" -0.5\n", Some(-0.5)),
-            ("{\"reward\": 2e-1, \"why\": \"short\"}", Some(0.2)),
-            ("{\"score\": 1}", None),
-            ("NaN", None),
-            ("\"1\"", None),
-            ("1 2", None),
-            ("", None),
-        ] {
-            assert_eq!(reward(answer), expected, "{answer}");
-        }
-    }
 }

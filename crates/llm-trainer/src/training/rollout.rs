@@ -13,6 +13,8 @@ use training_run::partition::run_of;
 
 use super::custom_reward::RewardInput;
 use super::engine::{Drawn, ExternalEngine, ReplyDecoding};
+pub use super::environment::Environment;
+use super::environment::Played;
 use super::grading::{Graded, Grader, Places, RateOfProgress};
 pub use super::judge::Judge;
 use super::sequence::Sequence;
@@ -69,6 +71,8 @@ pub struct Rollout {
     pub judging_seconds: f64,
     /// Number of responses whose tokens had to be guessed from their text.
     pub retokenised: usize,
+    /// Prompts whose group is left out, with the reason: a harness has failed.
+    pub dropped: Vec<(usize, String)>,
 }
 
 /// Engine that samples the responses.
@@ -78,6 +82,8 @@ pub enum Engine<'a> {
     Own(&'a Decoder),
     /// Another process, with the texts that end a response.
     External(&'a ExternalEngine, ReplyDecoding<'a>),
+    /// The policy in this process, with harnesses that play.
+    Played(&'a Decoder, &'a Environment),
 }
 
 /// Settings for answering the prompts of a rollout: engine, sampling options and judge.
@@ -114,7 +120,7 @@ impl SamplingPass<'_> {
         tell: &dyn Fn(&str),
     ) -> anyhow::Result<Rollout> {
         let (_open, share) = match self.engine {
-            Engine::Own(model) => {
+            Engine::Own(model) | Engine::Played(model, _) => {
                 let open = model.open_blocks();
                 model.check_blocks()?;
                 let share = run_of(prompts.len(), mesh.data.rank(), mesh.data.count());
@@ -123,7 +129,18 @@ impl SamplingPass<'_> {
             Engine::External(..) => (None, asked_share(mesh, prompts.len())),
         };
         let first = first_prompt + share.start as u64;
-        gather(mesh, self.answer(&prompts[share], key, first, tell))
+        let mut local = match self.engine {
+            Engine::Played(model, environment) => {
+                self.play(model, environment, &prompts[share.clone()], key, first, tell)
+            }
+            Engine::Own(_) | Engine::External(..) => {
+                self.answer(&prompts[share.clone()], key, first, tell)
+            }
+        };
+        if let Ok(local) = &mut local {
+            local.dropped.iter_mut().for_each(|(prompt, _)| *prompt += share.start);
+        }
+        gather(mesh, local)
     }
 
     /// The responses to prompts that this process answers alone; arguments and errors of [`roll_out`](Self::roll_out).
@@ -154,8 +171,10 @@ impl SamplingPass<'_> {
             let progress = RateOfProgress::new(tell);
             let mut grader = Grader { scope, judge, truths: &truths, places: &places, progress };
             let outcome = match self.engine {
-                Engine::Own(model) => generate_each(model, &requests, options, &mut grader)
-                    .map_err(anyhow::Error::from),
+                Engine::Own(model) | Engine::Played(model, _) => {
+                    generate_each(model, &requests, options, &mut grader)
+                        .map_err(anyhow::Error::from)
+                }
                 Engine::External(engine, wanted) => engine
                     .generate_each(&requests, options, wanted, &mut grader)
                     .map(|told| drawn = told),
@@ -169,7 +188,46 @@ impl SamplingPass<'_> {
             sample.versions = versions;
         }
         let retokenised = drawn.retokenised;
-        Ok(Rollout { samples, generation_seconds, judging_seconds, retokenised })
+        Ok(Rollout {
+            samples,
+            generation_seconds,
+            judging_seconds,
+            retokenised,
+            dropped: Vec::new(),
+        })
+    }
+
+    /// The rollouts that harnesses have played, each with the verdict on its last turn; arguments and errors of
+    /// [`roll_out`](Self::roll_out).
+    fn play(
+        &self,
+        model: &Decoder,
+        environment: &Environment,
+        prompts: &[&Prompt],
+        key: StepKey,
+        first_prompt: u64,
+        tell: &dyn Fn(&str),
+    ) -> anyhow::Result<Rollout> {
+        let Self { options, judge, .. } = *self;
+        let started = Instant::now();
+        let played = environment.play(model, prompts, key, first_prompt, options, tell)?;
+        let generation_seconds = started.elapsed().as_secs_f64();
+        let (mut samples, mut dropped) = (Vec::new(), Vec::new());
+        let mut played = played.into_iter();
+        for (index, prompt) in prompts.iter().enumerate() {
+            let group = played.by_ref().take(options.samples).collect::<Vec<_>>();
+            match group.into_iter().collect::<Result<Vec<Played>, String>>() {
+                Err(reason) => dropped.push((index, reason)),
+                Ok(group) => {
+                    let truth = judge.truth(&prompt.question)?;
+                    let sample = |played| played_sample(played, &truth, judge);
+                    samples
+                        .extend(group.into_iter().map(sample).collect::<anyhow::Result<Vec<_>>>()?);
+                }
+            }
+        }
+        let judging_seconds = started.elapsed().as_secs_f64() - generation_seconds;
+        Ok(Rollout { samples, generation_seconds, judging_seconds, retokenised: 0, dropped })
     }
 
     /// The judged responses with their rewards.
@@ -201,6 +259,7 @@ impl SamplingPass<'_> {
                     prompt: prompt(index).tokens.clone(),
                     response: response.token_ids,
                     mask: response.mask,
+                    given: Vec::new(),
                 },
                 rollout_log_prob: response.log_prob,
                 text,
@@ -210,6 +269,15 @@ impl SamplingPass<'_> {
         };
         Ok(graded.into_iter().zip(rewards).enumerate().map(sample).collect())
     }
+}
+
+/// A rollout of a harness with the verdict on its last turn; its text has all turns.
+fn played_sample(played: Played, truth: &GroundTruth, judge: Judge<'_>) -> anyhow::Result<Sample> {
+    let Played { sequence, log_prob, truncated, last_turn, reward } = played;
+    let verdict = truth.judge(&judge.text(&sequence.response[last_turn..])?, judge.sandbox)?;
+    let text = judge.tokenizer.decode_raw(&sequence.behind_prompt())?;
+    let versions = Vec::new();
+    Ok(Sample { sequence, rollout_log_prob: log_prob, truncated, text, verdict, reward, versions })
 }
 
 /// The prompts, of `count`, to which this rank asks servers for responses: the first rank of each model asks for all of the model's.
@@ -225,7 +293,10 @@ pub(super) fn gather(mesh: &DeviceMesh, local: anyhow::Result<Rollout>) -> anyho
         // Communication between the ranks has failed: they cannot gather any more.
         Err(error) if between_ranks(error).is_some() => return local,
         // All ranks of a model have sampled the same responses.
-        Ok(drawn) if !mesh.is_first_of_model() => drawn.samples.clear(),
+        Ok(drawn) if !mesh.is_first_of_model() => {
+            drawn.samples.clear();
+            drawn.dropped.clear();
+        }
         _ => {}
     }
     let mut all = Rollout {
@@ -233,12 +304,14 @@ pub(super) fn gather(mesh: &DeviceMesh, local: anyhow::Result<Rollout>) -> anyho
         generation_seconds: 0.0,
         judging_seconds: 0.0,
         retokenised: 0,
+        dropped: Vec::new(),
     };
     for part in mesh.run.gather_ok("responses", local)? {
         all.samples.extend(part.samples);
         all.generation_seconds = all.generation_seconds.max(part.generation_seconds);
         all.judging_seconds = all.judging_seconds.max(part.judging_seconds);
         all.retokenised += part.retokenised;
+        all.dropped.extend(part.dropped);
     }
     Ok(all)
 }

@@ -9,21 +9,155 @@ use decoder::sampling_mask::SamplingMask;
 pub struct Sequence {
     /// Token ids of the prompt; at least one.
     pub prompt: Vec<u32>,
-    /// Token ids of the response, including its end-of-sequence token if it has one.
+    /// Token ids that the policy drew, end-of-sequence tokens included; those of all turns.
     pub response: Vec<u32>,
     /// Sampling mask: one list of allowed tokens for each response token; `None` if all were sampled from the whole vocabulary.
     #[serde(default, rename = "kept", skip_serializing_if = "Option::is_none")]
     pub mask: Option<SamplingMask>,
+    /// Tokens between turns, ascending: the policy read them and did not draw them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub given: Vec<Given>,
+}
+
+/// Tokens that stand before a response token and were not drawn: a result of a tool, or a template's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Given {
+    /// Index of the response token that follows.
+    pub before: usize,
+    /// Their ids; at least one.
+    pub token_ids: Vec<u32>,
+    /// True if they begin a new context: what stands before them is not read any more.
+    pub restarts: bool,
+}
+
+/// Tokens that attend to each other.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Context {
+    /// Token ids, `[tokens]`.
+    pub(super) token_ids: Vec<u32>,
+    /// Indices of the drawn ones, ascending; never 0.
+    pub(super) drawn: Vec<usize>,
 }
 
 impl Sequence {
     /// A sequence whose response was sampled, or is scored, over the whole vocabulary.
     pub fn new(prompt: Vec<u32>, response: Vec<u32>) -> Self {
-        Self { prompt, response, mask: None }
+        Self { prompt, response, mask: None, given: Vec::new() }
     }
 
-    /// Number of tokens of prompt and response.
+    /// Number of tokens of prompt and response, given ones included.
     pub(super) fn len(&self) -> usize {
-        self.prompt.len() + self.response.len()
+        let given: usize = self.given.iter().map(|given| given.token_ids.len()).sum();
+        self.prompt.len() + self.response.len() + given
+    }
+
+    /// Number of contexts but the first.
+    pub(super) fn splits(&self) -> usize {
+        self.given.iter().filter(|given| given.restarts).count()
+    }
+
+    /// Splits the tokens into contexts; the response tokens are the drawn ones of all, in order.
+    pub(super) fn contexts(&self) -> Vec<Context> {
+        let mut context = Context { token_ids: self.prompt.clone(), drawn: Vec::new() };
+        let (mut contexts, mut first) = (Vec::new(), 0);
+        for given in &self.given {
+            context.draw(&self.response[first..given.before]);
+            if given.restarts {
+                contexts.push(std::mem::take(&mut context));
+            }
+            context.token_ids.extend(&given.token_ids);
+            first = given.before;
+        }
+        context.draw(&self.response[first..]);
+        contexts.push(context);
+        contexts
+    }
+
+    /// All tokens behind the prompt, in order.
+    pub(super) fn behind_prompt(&self) -> Vec<u32> {
+        let all = self.contexts().into_iter().flat_map(|context| context.token_ids);
+        all.skip(self.prompt.len()).collect()
+    }
+
+    /// The sequence up to its first `count` response tokens, without the sampling mask.
+    pub(super) fn until(&self, count: usize) -> Self {
+        let given = self.given.iter().filter(|given| given.before < count);
+        Self {
+            prompt: self.prompt.clone(),
+            response: self.response[..count].to_vec(),
+            mask: None,
+            given: given.cloned().collect(),
+        }
+    }
+
+    /// The fault of a sequence that was read from a file; `None` if it has none.
+    pub(super) fn fault(&self, vocab_size: usize) -> Option<String> {
+        if self.prompt.is_empty() {
+            return Some("an empty prompt, expected at least one token".to_owned());
+        }
+        let given = self.given.iter().flat_map(|given| &given.token_ids);
+        let mut all = self.prompt.iter().chain(&self.response).chain(given);
+        if let Some(id) = all.find(|id| **id as usize >= vocab_size) {
+            return Some(format!("token id {id}, expected ids below vocab_size = {vocab_size}"));
+        }
+        let is_behind = |pair: &[Given]| pair[0].before < pair[1].before;
+        let last = self.given.last().map_or(0, |given| given.before + 1);
+        let is_empty = |given: &Given| given.token_ids.is_empty();
+        if !self.given.windows(2).all(is_behind)
+            || last > self.response.len()
+            || self.given.iter().any(is_empty)
+        {
+            let expected = "expected tokens before response tokens, ascending";
+            return Some(format!("`given` is out of order or empty, {expected}"));
+        }
+        self.mask.as_ref().and_then(|mask| mask.fault(&self.response, vocab_size))
+    }
+}
+
+impl Context {
+    fn draw(&mut self, token_ids: &[u32]) {
+        let start = self.token_ids.len();
+        self.drawn.extend(start..start + token_ids.len());
+        self.token_ids.extend(token_ids);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn two_turns(restarts: bool) -> Sequence {
+        let given = vec![Given { before: 2, token_ids: vec![7, 8], restarts }];
+        Sequence { given, ..Sequence::new(vec![1], vec![2, 3, 4]) }
+    }
+
+    #[test]
+    fn given_tokens_stand_between_drawn_ones() {
+        let expected = Context { token_ids: vec![1, 2, 3, 7, 8, 4], drawn: vec![1, 2, 5] };
+        assert_eq!(two_turns(false).contexts(), [expected]);
+        let first = Context { token_ids: vec![1, 2, 3], drawn: vec![1, 2] };
+        let second = Context { token_ids: vec![7, 8, 4], drawn: vec![2] };
+        assert_eq!(two_turns(true).contexts(), [first, second]);
+        assert_eq!(two_turns(true).len(), 6);
+    }
+
+    #[test]
+    fn a_sequence_is_cut_behind_a_drawn_token() {
+        assert_eq!(two_turns(false).until(2), Sequence::new(vec![1], vec![2, 3]));
+        assert_eq!(two_turns(false).until(3), two_turns(false));
+    }
+
+    #[test]
+    fn faults_are_named() {
+        assert_eq!(two_turns(true).fault(9), None);
+        assert!(two_turns(true).fault(8).unwrap().contains("token id 8"));
+        let behind = vec![Given { before: 3, token_ids: vec![7], restarts: false }];
+        let empty = vec![Given { before: 1, token_ids: vec![], restarts: false }];
+        let twice = [two_turns(true).given, two_turns(true).given].concat();
+        for given in [behind, empty, twice] {
+            let fault = Sequence { given, ..two_turns(true) }.fault(9).unwrap();
+            assert!(fault.contains("`given`"), "{fault}");
+        }
     }
 }

@@ -31,7 +31,7 @@ use training_run::resume::Change;
 
 use super::checkpoint::{self, Snapshot};
 use super::custom_reward::CustomReward;
-use super::measurement::{record_rollout, record_update};
+use super::measurement::{record_played, record_rollout, record_update};
 use super::probe::EntropyProbe;
 use super::rollout::{QuestionGroup, Sample};
 use super::scored::ScoredRollout;
@@ -223,6 +223,9 @@ impl Trainer {
         record.timings.old_log_prob = began.elapsed().as_secs_f64();
         record.metrics.insert(metric!("entropy/at_temperature_1"), entropy_at_1);
         record_rollout(&mut record.metrics, &scored, self.config());
+        if self.sampler.drawer.environment.is_some() {
+            record_played(&mut record.metrics, &scored, record.dropped.len());
+        }
         let questions: Vec<usize> = groups.iter().map(|group| group.responses.question).collect();
         let prompts = self.sampler.drawer.prompts(&questions);
         self.recorder.write_samples(step, &prompts, &scored)?;

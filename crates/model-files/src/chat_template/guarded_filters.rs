@@ -1,8 +1,13 @@
 //! Filters and methods whose result can be much longer than their arguments, with the length checked first.
 
+use std::io::Write;
+
 use minijinja::value::{Kwargs, Rest, StringInput, ValueKind, from_args};
-use minijinja::{Environment, Error as JinjaError, State, Value, filters};
+use minijinja::{Environment, Error as JinjaError, ErrorKind, State, Value, filters};
 use minijinja_contrib::pycompat::unknown_method_callback;
+use serde::Serialize;
+use serde_json::Serializer;
+use serde_json::ser::{Formatter, PrettyFormatter};
 
 use super::guard::{LONGEST_VALUE_BYTES, beyond, charge, size_of};
 
@@ -57,22 +62,65 @@ fn format(state: &State, pattern: &Value, values: Rest<Value>) -> Result<Value, 
     charged(state, filters::format(state, pattern, values)?)
 }
 
+/// Writes JSON as `transformers` does: spaces behind `,` and `:`, or lines with an indent, and no character escaped that need not be.
+#[expect(clippy::needless_pass_by_value, reason = "filters take their arguments by value")]
 fn to_json(
     state: &State,
     value: &Value,
     indent: Option<Value>,
     named: Kwargs,
 ) -> Result<Value, JinjaError> {
-    let width = match &indent {
-        Some(indent) => Some(indent.clone()),
-        None => named.get("indent")?,
-    };
-    let width = width.and_then(|width| usize::try_from(width).ok()).unwrap_or(0);
-    if width > WIDEST_INDENT {
+    let indent = indent.or(named.get("indent")?).filter(|indent| !indent.is_none());
+    named.assert_all_used()?;
+    let width = indent.map(usize::try_from).transpose()?;
+    if width.is_some_and(|width| width > WIDEST_INDENT) {
         return Err(beyond("an indent of 32"));
     }
-    check_length(size_of(value)?.parts.saturating_mul(WIDEST_INDENT).saturating_mul(width))?;
-    charged(state, filters::tojson(value, indent, named)?)
+    let parts = size_of(value)?.parts;
+    check_length(parts.saturating_mul(WIDEST_INDENT).saturating_mul(width.unwrap_or(0)))?;
+    let mut text = Vec::new();
+    let written = match width {
+        Some(width) => {
+            let blanks = vec![b' '; width];
+            let lines = PrettyFormatter::with_indent(&blanks);
+            value.serialize(&mut Serializer::with_formatter(&mut text, lines))
+        }
+        None => value.serialize(&mut Serializer::with_formatter(&mut text, OneLine)),
+    };
+    let failed = |problem: String| {
+        JinjaError::new(
+            ErrorKind::BadSerialization,
+            format!("cannot be written as JSON: {problem}"),
+        )
+    };
+    written.map_err(|error| failed(error.to_string()))?;
+    let text = String::from_utf8(text).map_err(|error| failed(error.to_string()))?;
+    charged(state, Value::from(text))
+}
+
+/// One line, with a space behind `,` and `:`.
+struct OneLine;
+
+impl Formatter for OneLine {
+    fn begin_array_value<W: ?Sized + Write>(
+        &mut self,
+        to: &mut W,
+        first: bool,
+    ) -> std::io::Result<()> {
+        to.write_all(if first { b"" } else { b", " })
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(
+        &mut self,
+        to: &mut W,
+        first: bool,
+    ) -> std::io::Result<()> {
+        to.write_all(if first { b"" } else { b", " })
+    }
+
+    fn begin_object_value<W: ?Sized + Write>(&mut self, to: &mut W) -> std::io::Result<()> {
+        to.write_all(b": ")
+    }
 }
 
 fn method(state: &State, value: &Value, name: &str, args: &[Value]) -> Result<Value, JinjaError> {

@@ -1,6 +1,7 @@
 use std::time::{Duration, Instant};
 
 use model_files::chat_template::{ChatTemplate, Message};
+use model_files::ordered_json::OrderedJson;
 use serde::Deserialize;
 use workspace_tests::files::{folder, message};
 
@@ -44,6 +45,33 @@ fn texts_equal_those_of_jinja2() {
             case.messages.into_iter().map(|turn| Message::new(turn.role, turn.content)).collect();
         let text = template.render(&messages, case.add_generation_prompt).unwrap();
         assert_eq!(text, case.expected, "{}", case.template);
+    }
+}
+
+/// Tools, calls and JSON, rendered by Jinja2 with the settings of `transformers`.
+#[test]
+fn tools_are_written_as_jinja2_writes_them() {
+    #[derive(Deserialize)]
+    struct Case {
+        template: String,
+        messages: Vec<OrderedJson>,
+        tools: Vec<OrderedJson>,
+        expected: String,
+    }
+    #[derive(Deserialize)]
+    struct Recorded {
+        cases: Vec<Case>,
+    }
+    let text = std::fs::read_to_string(data("chat_templates/rendered_tools.json")).unwrap();
+    let recorded: Recorded = serde_json::from_str(&text).unwrap();
+    assert_eq!(recorded.cases.len(), 3);
+    for case in recorded.cases {
+        let of_file = case.template.strip_suffix(".jinja").map(source);
+        let source = of_file.unwrap_or(case.template);
+        let folder = folder(&[("chat_template.jinja", &source)]);
+        let template = ChatTemplate::load(folder.path()).unwrap().unwrap();
+        let text = template.render_with_tools(&case.messages, &case.tools).unwrap();
+        assert_eq!(text, case.expected);
     }
 }
 

@@ -79,11 +79,12 @@ These fields may change when a run continues in its folder. What changes in the 
 
 - nothing up to the end that was set before: `training.steps`, if every `schedule` is `\"constant\"`
 - nothing: `checkpoint.*`, `training.activation_bytes`, `reward.threads`, `reward.custom_timeout_seconds`, `output_directory`, `parallel.overlap`,
-  `parallel.timeout_seconds`
+  `parallel.timeout_seconds`, `rollout.environment.timeout_seconds`
 - what is measured, and when; the training does not: `metrics.*`, `evaluation.every`
 - the last digits of sums: `training.micro_batch_tokens`, `model.threads`, the rest of `[parallel]`. In f64 that is at most about
   1e-14 of a parameter in an update, in f32 and bf16 more.
-- the last digits of log-probabilities while sampling: `rollout.rows`, `rollout.servers`, one CUDA device for another
+- the last digits of log-probabilities while sampling: `rollout.rows`, `rollout.servers`, `rollout.environment.workers`,
+  one CUDA device for another
 
 Only the first three promise the same bits, on a CPU. Other last digits may draw another token; what follows is then another sample
 of the same distribution.

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::by_name;
 use super::control::{GuardSection, ReferenceKl};
 use super::engine::{EngineServers, RolloutEngine};
+use super::environment::EnvironmentSection;
 use super::optimizer::OptimizerSection;
 use super::parallel::ParallelSection;
 use super::ratio::RatioTo;
@@ -199,6 +200,10 @@ pub struct RolloutSection {
     /// `"token"`, `"sum"`, `"mean"` or `"max"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub correction: Option<RolloutCorrection>,
+    /// Harness that plays turns and tools with the policy, and rewards them; none by default
+    /// ([turns and tools](rollout.md#turns-and-tools)).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub environment: Option<EnvironmentSection>,
 }
 
 impl RolloutSection {
@@ -228,6 +233,7 @@ impl Default for RolloutSection {
             servers: EngineServers::default(),
             staleness: 0,
             correction: None,
+            environment: None,
         }
     }
 }

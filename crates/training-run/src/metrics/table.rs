@@ -147,6 +147,17 @@ pub const METRICS: &[Metric] = &[
         "Servers: responses without tokens from the engine, whose text gives another number of tokens than it drew.",
     ),
     row(
+        "rollout/dropped_groups",
+        "1",
+        "Environment: groups left out because a harness failed, took too long or gave no reward.",
+    ),
+    row(
+        "rollout/split_sequences",
+        "1",
+        "Environment: prompts that did not begin with what was recorded, each of which begins a sequence of its own.",
+    ),
+    row("rollout/turns", "1", "Environment: mean number of runs of drawn tokens of a rollout."),
+    row(
         "actor/entropy",
         "nat",
         "Mean over response tokens of the policy's exact entropy before the update, over the whole vocabulary, at the sampling temperature.",

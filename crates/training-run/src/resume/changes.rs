@@ -12,6 +12,8 @@ const FREE: &[&str] = &[
     "model.threads",
     "rollout.rows",
     "rollout.servers",
+    "rollout.environment.workers",
+    "rollout.environment.timeout_seconds",
     "reward.threads",
     "reward.custom_timeout_seconds",
     "training.micro_batch_tokens",

@@ -11,7 +11,7 @@ use training_run::dynamic_sampling::{Demand, SampledGroup};
 use super::questions::RunQuestions;
 use super::rewarder::Rewarder;
 use crate::training::engine::{ExternalEngine, ReplyDecoding};
-use crate::training::rollout::{Engine, QuestionGroup, Rollout, Sample};
+use crate::training::rollout::{Engine, Environment, QuestionGroup, Rollout, Sample};
 
 /// Questions, engine and rewards of a run; threads share them.
 #[derive(Debug)]
@@ -21,6 +21,8 @@ pub(super) struct Drawer {
     pub(super) rewarder: Rewarder,
     /// Engine that samples in place of the policy.
     pub(super) engine: Option<ExternalEngine>,
+    /// Harnesses that play with the policy.
+    pub(super) environment: Option<Environment>,
     /// Size of the model's vocabulary.
     pub(super) vocab_size: usize,
 }
@@ -66,21 +68,25 @@ impl Drawer {
         }
     }
 
-    /// The groups of a rollout that the weights of `step` sampled, one for each of the `chosen` questions.
+    /// The groups of a rollout that the weights of `step` sampled, one for each of the `chosen` questions that is not dropped.
     pub(super) fn groups(
         &self,
         step: u64,
         chosen: &[usize],
         rollout: &Rollout,
     ) -> Vec<SampledGroup<QuestionGroup>> {
-        let groups = chosen.iter().zip(rollout.samples.chunks(self.demand().group_size));
+        let is_dropped =
+            |place: usize| rollout.dropped.iter().any(|(dropped, _)| *dropped == place);
+        let kept = chosen.iter().enumerate().filter(|(place, _)| !is_dropped(*place));
+        let kept = kept.map(|(_, question)| question);
+        let groups = kept.zip(rollout.samples.chunks(self.demand().group_size));
         groups.map(|(&question, samples)| self.group(step, question, samples)).collect()
     }
 
     fn group(&self, step: u64, question: usize, samples: &[Sample]) -> SampledGroup<QuestionGroup> {
         // Rewards of the verdicts alone: a length penalty says nothing about the question.
         let earned = self.run.config().reward.values;
-        let is_own = self.rewarder.custom_reward.is_some();
+        let is_own = self.rewarder.custom_reward.is_some() || self.environment.is_some();
         let worth =
             |sample: &Sample| if is_own { sample.reward } else { earned.of(&sample.verdict) };
         SampledGroup {

@@ -49,6 +49,7 @@ pub(super) fn fault_of(
     group_size: usize,
     prompts: &[Prompt],
     vocab_size: usize,
+    has_environment: bool,
 ) -> Option<String> {
     if group.samples.len() != group_size {
         return Some(format!("{} responses, expected {group_size}", group.samples.len()));
@@ -57,7 +58,9 @@ pub(super) fn fault_of(
         let questions = prompts.len();
         return Some(format!("question {}, expected one below {questions}", group.question));
     };
-    if group.samples.iter().any(|sample| sample.sequence.prompt != prompt.tokens) {
+    // A harness writes its own prompts.
+    let differs = |sample: &Sample| sample.sequence.prompt != prompt.tokens;
+    if !has_environment && group.samples.iter().any(differs) {
         let (id, number) = (&prompt.question.id, group.question);
         return Some(format!(
             "another prompt than that of question {number}, {id}: the data or its prompts were others"
@@ -72,9 +75,5 @@ fn fault_of_sample(sample: &Sample, vocab_size: usize) -> Option<String> {
         let (tokens, count) = (response.len(), log_prob.len());
         return Some(format!("{count} log-probabilities for {tokens} tokens"));
     }
-    if let Some(token) = response.iter().find(|token| **token as usize >= vocab_size) {
-        return Some(format!("token {token}, expected ids below vocab_size = {vocab_size}"));
-    }
-    let mask = sample.sequence.mask.as_ref();
-    mask.and_then(|mask| mask.fault(response, vocab_size))
+    sample.sequence.fault(vocab_size)
 }

@@ -14,7 +14,7 @@ use super::drawer::Drawer;
 use super::policy::Policy;
 use super::replay::{RolloutSource, fault_of};
 use super::step_record::StepRecord;
-use crate::training::rollout::{QuestionGroup, Rollout, SamplingPass};
+use crate::training::rollout::{Engine, QuestionGroup, Rollout, SamplingPass};
 use crate::training::step_key::StepKey;
 use decoder::generation::GenerationOptions;
 use decoder::model::Decoder;
@@ -98,9 +98,18 @@ impl Sampler {
                 .with_context(|| format!("rollout of step {step}"))?;
             asked += count as u64;
             record.timings.add_rollout(&rollout, drawer.engine.is_some());
+            record.dropped.extend(rollout.dropped.iter().map(|(_, reason)| reason.clone()));
             waiting.add(drawer.groups(step, &chosen, &rollout), &demand)?;
         }
         let step_groups = waiting.finish_step(&demand)?;
+        if let Some(reason) = record.dropped.first() {
+            let count = record.dropped.len();
+            ensure!(
+                !step_groups.groups.is_empty(),
+                "step {step}: all groups are left out, {count} because their harness failed: {reason}"
+            );
+            record.warnings.push(format!("{count} groups are left out: {reason}"));
+        }
         self.waiting = waiting;
         if let Some(engine) = &drawer.engine {
             engine.rest(&self.mesh)?;
@@ -120,7 +129,10 @@ impl Sampler {
         phase: &dyn Fn(&str),
     ) -> anyhow::Result<Rollout> {
         let drawer = &self.drawer;
-        let engine = drawer.sampled_by(model, drawer.engine.as_ref());
+        let engine = match &drawer.environment {
+            Some(environment) => Engine::Played(model, environment),
+            None => drawer.sampled_by(model, drawer.engine.as_ref()),
+        };
         let judge = drawer.rewarder.judge(drawer.run.config())?;
         let pass = SamplingPass { engine, options, judge };
         pass.roll_out(&self.mesh, &drawer.prompts(chosen), key, asked, phase)
@@ -181,7 +193,8 @@ impl Sampler {
         let prompts = &self.drawer.questions.questions.prompts;
         let vocab_size = policy.model.config().vocab_size;
         for (number, group) in (1..).zip(&saved.groups) {
-            let fault = fault_of(&group.responses, config.rollout.group_size, prompts, vocab_size);
+            let (size, plays) = (config.rollout.group_size, config.rollout.environment.is_some());
+            let fault = fault_of(&group.responses, size, prompts, vocab_size, plays);
             if let Some(fault) = fault {
                 anyhow::bail!("{}: group {number}: {fault}", files.path(step).display());
             }

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use anyhow::bail;
+use anyhow::{bail, ensure};
+use model_files::model_config::ModelConfig;
 use question_data::question_order::QuestionOrder;
 use training_run::config::{RolloutEngine, Run, RunConfig};
 use training_run::dynamic_sampling::GroupSampler;
@@ -24,6 +25,7 @@ use super::sampler::Sampler;
 use super::{RolloutSource, Trainer};
 use crate::training::checkpoint::{self, Bounds};
 use crate::training::engine::ExternalEngine;
+use crate::training::rollout::Environment;
 use crate::training::trainer_state::TrainerState;
 use ranks::{DeviceMesh, Ranks};
 
@@ -76,9 +78,11 @@ impl Trainer {
         policy.start_reward_model(saved, &mut state)?;
         policy.shard_blocks();
 
+        let environment = start_environment(config, &rewarder, policy.model.config())?;
         let locked = open_directory(&ranks, &run, || directory_of(origin, || create(&run)))?;
         let recorder = Recorder::begin(&run, locked, resumed.is_some(), state.step)?;
         let drawer = Drawer {
+            environment,
             engine: reach_engine(config, &questions, &recorder.directory)?,
             run: Arc::clone(&run),
             questions,
@@ -137,6 +141,24 @@ fn reach_engine(
     let probe = [&prompt[..prompt.len().min(LONGEST_PROBE)], &prompt[..1]].concat();
     let (root, has_adapter) = (directory.root(), config.lora.is_some());
     Ok(Some(ExternalEngine::connect(engine, servers, root, has_adapter, &probe)?))
+}
+
+/// Opens the address at which harnesses meet the policy, if the run has any.
+fn start_environment(
+    config: &RunConfig,
+    rewarder: &Rewarder,
+    model: &ModelConfig,
+) -> anyhow::Result<Option<Environment>> {
+    let Some(section) = &config.rollout.environment else { return Ok(None) };
+    let (tokens, positions) = (section.context_tokens, model.max_position_embeddings);
+    ensure!(
+        tokens <= positions,
+        "rollout.environment.context_tokens is {tokens}, expected at most max_position_embeddings = {positions}"
+    );
+    let rollout = &config.rollout;
+    let options = rewarder.text.options(rollout, rollout.group_size, rollout.sampling());
+    let (tokenizer, vocab_size) = (&rewarder.text.tokenizer, model.vocab_size);
+    Environment::start(section, config, tokenizer, vocab_size, &options).map(Some)
 }
 
 /// Refuses a checkpoint with another tokenizer than that of the run's model: its tokens would mean other texts.

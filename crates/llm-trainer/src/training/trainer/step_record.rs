@@ -17,6 +17,8 @@ pub(super) struct StepRecord {
     pub(super) timings: Timings,
     /// Warnings for the user about this step.
     pub(super) warnings: Vec<String>,
+    /// Reasons for which groups of this step were left out.
+    pub(super) dropped: Vec<String>,
     started: Instant,
     /// Traffic of this rank before the step, by operation.
     traffic: Vec<(GroupOperation, Traffic)>,
@@ -30,6 +32,7 @@ impl StepRecord {
             metrics: StepMetrics::new(step),
             timings: Timings::default(),
             warnings: Vec::new(),
+            dropped: Vec::new(),
             started: Instant::now(),
             traffic: ranks.traffic(),
         }

@@ -4,6 +4,7 @@ mod answers;
 mod clients;
 mod hostile;
 mod reload;
+mod rollouts;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

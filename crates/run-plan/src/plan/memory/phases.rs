@@ -29,16 +29,21 @@ impl Counts<'_> {
             return Phase { name: "sampling", items: Vec::new() };
         }
         // Slots of the KV cache are reserved for the longest response, however short it stays.
-        let capacity = (setup.run.data.max_prompt_tokens.min(self.lengths.prompt_tokens.max(1))
+        let mut prompt = self.lengths.prompt_tokens as u64;
+        let mut capacity = (setup.run.data.max_prompt_tokens.min(self.lengths.prompt_tokens.max(1))
             + setup.run.rollout.max_response_tokens) as u64;
-        let rows =
+        let mut rows =
             setup.run.rollout.rows.min(setup.prompts_per_rank() * setup.run.rollout.group_size)
                 as u64;
+        if let Some(environment) = &setup.run.rollout.environment {
+            capacity = environment.context_tokens as u64;
+            prompt = capacity;
+            rows = rows.min(environment.workers as u64);
+        }
         // Truncated sampling needs the logits of the whole vocabulary.
         let parts = if setup.truncates() { 1 } else { setup.run.parallel.tensor };
         let vocabulary = setup.model.vocabulary.div_ceil(parts) as u64;
         let kind = if setup.decodes_by_cpu_kernels() { 4 } else { self.element };
-        let prompt = self.lengths.prompt_tokens as u64;
         let mut items = vec![
             item(
                 "KV cache",

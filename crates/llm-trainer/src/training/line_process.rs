@@ -1,4 +1,4 @@
-//! A program that reads responses and writes rewards.
+//! A program that reads lines and answers each with a reward.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use rustix::process::{Pid, Signal, kill_process_group};
+use serde_json::Value;
 
 /// Longest line that is read, in bytes.
 const LONGEST_LINE: u64 = 1 << 20;
@@ -17,14 +18,14 @@ const FAREWELL: Duration = Duration::from_secs(2);
 
 /// A running program. Its errors go to those of this process.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(super) struct LineProcess {
     child: Child,
     /// `None` once it is closed.
     input: Option<ChildStdin>,
     answers: Receiver<std::io::Result<String>>,
 }
 
-impl Process {
+impl LineProcess {
     /// Starts a program.
     ///
     /// # Errors
@@ -105,7 +106,7 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for LineProcess {
     fn drop(&mut self) {
         self.input = None;
         let deadline = Instant::now() + FAREWELL;
@@ -133,5 +134,32 @@ fn next_line(reader: &mut BufReader<ChildStdout>) -> Option<std::io::Result<Stri
         Ok(0) => None,
         Ok(_) => Some(Ok(line)),
         Err(error) => Some(Err(error)),
+    }
+}
+
+/// Reads a reward: a number, or an object with the field `reward`.
+pub(super) fn reward(answer: &str) -> Option<f64> {
+    let value: Value = serde_json::from_str(answer).ok()?;
+    value.as_f64().or_else(|| value.get("reward")?.as_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reward_is_a_number_or_an_object_with_one() {
+        for (answer, expected) in [
+            ("1", Some(1.0)),
+            (" -0.5\n", Some(-0.5)),
+            ("{\"reward\": 2e-1, \"why\": \"short\"}", Some(0.2)),
+            ("{\"score\": 1}", None),
+            ("NaN", None),
+            ("\"1\"", None),
+            ("1 2", None),
+            ("", None),
+        ] {
+            assert_eq!(reward(answer), expected, "{answer}");
+        }
     }
 }

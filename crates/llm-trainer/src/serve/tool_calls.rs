@@ -1,0 +1,97 @@
+//! Calls of tools in a response, in the format of Hermes and Qwen: `<tool_call>{"name": …, "arguments": {…}}</tool_call>`.
+
+use model_files::ordered_json::OrderedJson;
+use serde_json::{Value, json};
+
+const BEGIN: &str = "<tool_call>";
+const END: &str = "</tool_call>";
+
+/// A tool with its arguments, which are JSON as text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ToolCall {
+    pub(super) name: String,
+    pub(super) arguments: String,
+}
+
+impl ToolCall {
+    /// Reads a call in OpenAI's format; arguments may be text or JSON.
+    pub(super) fn read(call: &OrderedJson) -> Option<Self> {
+        let function = call.get("function")?;
+        let name = function.get("name")?.as_str()?.to_owned();
+        let arguments = match function.get("arguments") {
+            Some(OrderedJson::Text(text)) => text.clone(),
+            Some(json) => json.to_string(),
+            None => "{}".to_owned(),
+        };
+        Some(Self { name, arguments })
+    }
+
+    /// Returns true if both call one tool with equal arguments, however these are written.
+    pub(super) fn equals(&self, other: &Self) -> bool {
+        let parsed = |call: &Self| serde_json::from_str::<Value>(&call.arguments).ok();
+        let (left, right) = (parsed(self), parsed(other));
+        self.name == other.name
+            && (self.arguments == other.arguments || (left.is_some() && left == right))
+    }
+
+    /// The call as an answer reports it.
+    pub(super) fn told(&self, id: &str) -> Value {
+        let Self { name, arguments } = self;
+        json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
+    }
+}
+
+/// Splits a response into the text before its first call, and its calls. `None` if it has none, or one that is not well-formed.
+pub(super) fn tool_calls(text: &str) -> Option<(String, Vec<ToolCall>)> {
+    let (content, calls) = text.split_once(BEGIN)?;
+    let calls = calls.split(BEGIN).map(|call| {
+        // The end of the last call may be an end-of-sequence token.
+        let call = call.split_once(END).map_or(call, |(call, _)| call);
+        let call: OrderedJson = serde_json::from_str(call).ok()?;
+        let name = call.get("name")?.as_str()?.to_owned();
+        let arguments =
+            call.get("arguments").map_or_else(|| "{}".to_owned(), OrderedJson::to_string);
+        Some(ToolCall { name, arguments })
+    });
+    Some((content.trim_end().to_owned(), calls.collect::<Option<Vec<_>>>()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_read_where_all_are_well_formed() {
+        let call = |name: &str, arguments: &str| ToolCall {
+            name: name.to_owned(),
+            arguments: arguments.to_owned(),
+        };
+        for (text, expected) in [
+            ("a <b>", None),
+            ("<tool_call>{}</tool_call>", None),
+            ("<tool_call>{\"name\": \"f\"", None),
+            (
+                "Let me see.\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"b\": 1, \"a\": \"x\"}}\n</tool_call>",
+                Some(("Let me see.", vec![call("f", r#"{"b":1,"a":"x"}"#)])),
+            ),
+            (
+                "<tool_call>{\"name\": \"f\"}</tool_call>\n<tool_call>{\"arguments\": [], \"name\": \"g\"}",
+                Some(("", vec![call("f", "{}"), call("g", "[]")])),
+            ),
+            ("<tool_call>{\"name\": \"f\"}</tool_call><tool_call>{", None),
+        ] {
+            let expected = expected.map(|(content, calls)| (content.to_owned(), calls));
+            assert_eq!(tool_calls(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn calls_are_equal_by_value() {
+        let call = |arguments: &str| ToolCall { name: "f".into(), arguments: arguments.into() };
+        assert!(call(r#"{"a":1,"b":2}"#).equals(&call(r#"{ "b": 2, "a": 1 }"#)));
+        assert!(call("no JSON").equals(&call("no JSON")));
+        assert!(!call("no JSON").equals(&call("none")));
+        assert!(!call("{}").equals(&call(r#"{"a":1}"#)));
+        assert!(!call("{}").equals(&ToolCall { name: "g".into(), ..call("{}") }));
+    }
+}

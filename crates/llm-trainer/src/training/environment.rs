@@ -1,0 +1,264 @@
+//! `rollout.environment`: harnesses that play turns and tools with the policy over OpenAI's interface.
+//!
+//! All rollouts that wait for the policy are answered together, once every other harness waits or has ended. What decodes beside
+//! what then depends on the harnesses alone: a run with deterministic ones repeats to the bit.
+
+mod harnesses;
+mod played;
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
+use std::net::SocketAddr;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use anyhow::Context;
+use counter_rng::{Purpose, hash};
+use decoder::generation::{Ask, GenerationError, GenerationOptions, SamplingKey, SharedBatch};
+use decoder::model::Decoder;
+use model_files::chat_template::ChatTemplate;
+use model_files::text_tokenizer::TextTokenizer;
+use question_data::prompt::Prompt;
+use training_run::config::{EnvironmentSection, RunConfig};
+
+use super::step_key::StepKey;
+use crate::serve::{
+    Admission, BatchCapacity, ModelRequest, Owner, Recording, RequestEvent, Rollouts, Settings,
+    Terms, Work, open,
+};
+use harnesses::{Event, Harnesses, Task};
+pub(crate) use played::Played;
+
+/// Name of the policy in requests.
+const MODEL_NAME: &str = "policy";
+
+/// Longest body of a request, in bytes.
+const BODY_BYTES: usize = 64 << 20;
+
+/// The harnesses of a run, and the address at which they meet the policy.
+#[derive(Debug)]
+pub struct Environment {
+    section: EnvironmentSection,
+    address: SocketAddr,
+    /// Key of requests, which nobody else on the machine knows.
+    api_key: String,
+    rollouts: Arc<Rollouts>,
+    harnesses: Mutex<Harnesses>,
+    events: Sender<Event>,
+    heard: Mutex<Receiver<Event>>,
+}
+
+/// Rollouts that are played now.
+struct Play<'a> {
+    environment: &'a Environment,
+    prompts: &'a [&'a Prompt],
+    group_size: usize,
+    key: StepKey,
+    first_prompt: u64,
+    /// The next rollout to begin.
+    next: usize,
+    /// Requests of each rollout that waits for the policy.
+    waiting: BTreeMap<usize, Vec<Work>>,
+    /// Harness of each rollout that has begun and not ended.
+    playing: BTreeMap<usize, usize>,
+    ended: BTreeMap<usize, Result<Played, String>>,
+}
+
+impl Environment {
+    /// Opens the address; harnesses start with their first rollout.
+    ///
+    /// # Errors
+    ///
+    /// If the chat template cannot be used, or no port or thread is to be had.
+    pub(super) fn start(
+        section: &EnvironmentSection,
+        config: &RunConfig,
+        tokenizer: &TextTokenizer,
+        vocab_size: usize,
+        options: &GenerationOptions,
+    ) -> anyhow::Result<Self> {
+        let rollout = &config.rollout;
+        let rollouts = Arc::new(Rollouts::of_run(Terms {
+            sampling: rollout.sampling(),
+            longest_turn: rollout.max_response_tokens,
+            turns: section.max_turns,
+            stop: rollout.stop.clone(),
+        }));
+        let seed = RandomState::new();
+        let api_key = format!("{:016x}{:016x}", seed.hash_one(0), seed.hash_one(1));
+        let (rows, tokens) = (rollout.rows.min(section.workers), section.context_tokens);
+        let settings = Settings {
+            model_name: MODEL_NAME.to_owned(),
+            admission: Admission {
+                host: Some(std::net::Ipv4Addr::LOCALHOST.into()),
+                api_key: Some(api_key.clone()),
+            },
+            capacity: BatchCapacity { rows, tokens, cpu_kernels: rollout.cpu_kernels },
+            queue: 4 * section.workers,
+            body_bytes: BODY_BYTES,
+            connections: 8 * section.workers,
+            read_timeout: Duration::from_mins(1),
+            grace: Duration::ZERO,
+            reload_root: None,
+            rollouts: Some(Arc::clone(&rollouts)),
+        };
+        let template = ChatTemplate::load(&config.model.path)?;
+        let eos_ids = options.stop_ids.clone();
+        let (address, mut requests) =
+            open(settings, tokenizer.clone(), vocab_size, eos_ids, template)
+                .context("rollout.environment")?;
+        let (events, heard) = channel();
+        let forwarded = events.clone();
+        std::thread::Builder::new().name("requests".to_owned()).spawn(move || {
+            while let Some(request) = requests.blocking_recv() {
+                if let ModelRequest::Generate(work) = request
+                    && forwarded.send(Event::Asked(work)).is_err()
+                {
+                    return;
+                }
+            }
+        })?;
+        let harnesses = Mutex::new(Harnesses::new(section));
+        let (section, heard) = (section.clone(), Mutex::new(heard));
+        Ok(Self { section, address, api_key, rollouts, harnesses, events, heard })
+    }
+
+    /// Plays `options.samples` rollouts of each prompt's question; of a rollout that failed, the reason. `key` and `first_prompt`
+    /// key the noise, as in single turns.
+    ///
+    /// # Errors
+    ///
+    /// If no harness can be started, or generation fails.
+    pub(super) fn play(
+        &self,
+        decoder: &Decoder,
+        prompts: &[&Prompt],
+        key: StepKey,
+        first_prompt: u64,
+        options: &GenerationOptions,
+        tell: &dyn Fn(&str),
+    ) -> anyhow::Result<Vec<Result<Played, String>>> {
+        let mut harnesses =
+            self.harnesses.lock().map_err(|_| anyhow::anyhow!("a play panicked"))?;
+        let heard = self.heard.lock().map_err(|_| anyhow::anyhow!("a play panicked"))?;
+        let group_size = options.samples;
+        let mut play = Play {
+            environment: self,
+            prompts,
+            group_size,
+            key,
+            first_prompt,
+            next: 0,
+            waiting: BTreeMap::new(),
+            playing: BTreeMap::new(),
+            ended: BTreeMap::new(),
+        };
+        let total = prompts.len() * group_size;
+        for harness in 0..self.section.workers.min(total) {
+            play.begin(harness, &mut harnesses)?;
+        }
+        let rows = options.rows.min(self.section.workers);
+        let mut batch =
+            SharedBatch::new(decoder, rows, self.section.context_tokens, options.cpu_kernels);
+        while play.ended.len() < total {
+            match heard.recv().context("the requests' thread has ended")? {
+                Event::Asked(work) => play.ask(work),
+                Event::Ended { place, answer } => {
+                    if let Some(harness) = play.end(place, answer) {
+                        let count = play.ended.len();
+                        tell(&format!("playing: {count} of {total} rollouts"));
+                        if play.next < total {
+                            play.begin(harness, &mut harnesses)?;
+                        }
+                    }
+                }
+            }
+            if play.waiting.len() == play.playing.len() {
+                play.answer(&mut batch)?;
+            }
+        }
+        Ok(play.ended.into_values().collect())
+    }
+}
+
+impl Play<'_> {
+    /// Gives the next rollout to a harness.
+    fn begin(&mut self, harness: usize, harnesses: &mut Harnesses) -> anyhow::Result<()> {
+        let (environment, place) = (self.environment, self.next);
+        self.next += 1;
+        let (prompt, member) = (place / self.group_size, place % self.group_size);
+        let index = self.first_prompt + prompt as u64;
+        let StepKey { seed, step } = self.key;
+        let id = format!("{step}-{index}-{member}");
+        let owner =
+            Owner { place, key: SamplingKey { seed, step, prompt: index }, member: member as u64 };
+        environment.rollouts.begin(id.clone(), Recording::owned(owner));
+        self.playing.insert(place, harness);
+        let task = Task {
+            rollout: &id,
+            base_url: format!("http://{}/rollouts/{id}/v1", environment.address),
+            api_key: &environment.api_key,
+            model: MODEL_NAME,
+            question: &self.prompts[prompt].question,
+            prompt_token_ids: &self.prompts[prompt].tokens,
+        };
+        harnesses.play(harness, place, &task, &environment.events)
+    }
+
+    /// Takes a request to the policy; those of rollouts that have ended are dropped, which refuses them.
+    fn ask(&mut self, work: Work) {
+        let Some((owner, _)) = work.turn else { return };
+        let is_of_step = owner.key.step == self.key.step && owner.key.seed == self.key.seed;
+        if is_of_step && self.playing.contains_key(&owner.place) {
+            self.waiting.entry(owner.place).or_default().push(work);
+        }
+    }
+
+    /// Ends a rollout with its harness's answer; returns the harness.
+    fn end(&mut self, place: usize, answer: Result<String, String>) -> Option<usize> {
+        let harness = self.playing.remove(&place)?;
+        self.waiting.remove(&place);
+        let (prompt, member) = (place / self.group_size, place % self.group_size);
+        let id = format!("{}-{}-{member}", self.key.step, self.first_prompt + prompt as u64);
+        let recording = self.environment.rollouts.end(&id).unwrap_or_default();
+        let played = answer.and_then(|answer| Played::of(recording, &answer));
+        self.ended.insert(place, played.map_err(|reason| format!("rollout {id}: {reason}")));
+        Some(harness)
+    }
+
+    /// Draws the answers to all requests that wait, in the order of their rollouts.
+    fn answer(&mut self, batch: &mut SharedBatch<'_>) -> Result<(), GenerationError> {
+        let mut listeners = BTreeMap::new();
+        let works = std::mem::take(&mut self.waiting).into_values().flatten();
+        for (id, work) in (0..).zip(works) {
+            let Some(((owner, turn), token_ids)) = work.turn.zip(work.prompts.into_iter().next())
+            else {
+                continue;
+            };
+            let SamplingKey { seed, step, prompt } = owner.key;
+            let seed = hash([seed, Purpose::Turn as u64, owner.member, turn]);
+            let key = SamplingKey { seed, step, prompt };
+            let ask = Ask { id, token_ids, key, options: work.options, top: work.top };
+            match batch.push(ask) {
+                Ok(()) => drop(listeners.insert(id, work.events)),
+                Err(error) => drop(work.events.send(RequestEvent::Failed(error))),
+            }
+        }
+        while !batch.is_idle() {
+            batch.step(&mut |drawing| {
+                let event = RequestEvent::Drawn {
+                    prompt: 0,
+                    sample: drawing.sample,
+                    token_id: drawing.token_id,
+                    log_prob: drawing.log_prob,
+                    top: drawing.top,
+                    finish: drawing.finish,
+                    version: 0,
+                };
+                listeners.get(&drawing.id).is_some_and(|events| events.send(event).is_ok())
+            })?;
+        }
+        Ok(())
+    }
+}
