@@ -5,9 +5,12 @@
 #
 # emulated  libtorch_cuda.so of our own: devices are memory of the host that the host cannot follow a pointer to, operators are the CPU's
 #           after a device's checks, NCCL is Gloo, our kernels are compiled by the host's compiler. Runs must equal the CPU's.
+# null      libtorch's own CUDA half on stubs of what it links to, made of the symbols that it asks for. Kernels are counted and compute
+#           nothing; launches, copies and waits have budgets (tests/cuda/budgets.json), memory is compared with `plan`. NVRTC is NVIDIA's
+#           (pip downloads 90 MB).
 #
 # CUDA_REHEARSAL=DIR  where the libraries go (target/cuda-rehearsal)
-# LLM_TRAINER=PATH    the llm-trainer to test; built if not given
+# LLM_TRAINER=PATH    the llm-trainer to test; built if not given, and so is LM_BENCH, the example
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -52,13 +55,51 @@ build_emulated() {
   fi
 }
 
+build_null() {
+  local folder=$CUDA_REHEARSAL/null sources=crates/torch-ext/cuda
+  mkdir -p "$folder"
+  if newer "$folder/libcudart.so.13" tests/cuda/null/{runtime.cpp,stubs.py,notes.h}; then
+    "${PYTHON:-python3}" tests/cuda/null/stubs.py "$LIBTORCH/lib" "$folder"
+  fi
+  if newer "$folder/libcuda.so.1" tests/cuda/null/{driver.cpp,notes.h}; then
+    "${compiler[@]}" -shared -Wl,-soname,libcuda.so.1 -o "$folder/libcuda.so.1" tests/cuda/null/driver.cpp -ldl
+  fi
+  if newer "$folder/kernels.so" "$sources"/*; then
+    # The kernels' files in the order of crates/torch-ext/src/kernels/source.rs, but for the emulation around them.
+    (
+      cat "$sources/emulation.h"
+      sed -n 's/^ *file!("\(.*\.cu\)"),$/\1/p' crates/torch-ext/src/kernels/source.rs | sed "s|^|$sources/|" | xargs cat
+      cat "$sources/emulation.cpp"
+    ) >"$folder/kernels.cpp"
+    "${compiler[@]}" -shared -fvisibility=hidden -ffp-contract=off -U_FORTIFY_SOURCE -o "$folder/kernels.so" "$folder/kernels.cpp"
+  fi
+  if newer "$folder/libnull_cuda.so" tests/cuda/null/{attention.cpp,notes.h} tests/cuda/emulated/{attention.cpp,emulated.h}; then
+    "${compiler[@]}" "${torch[@]}" -shared -o "$folder/libnull_cuda.so" tests/cuda/null/attention.cpp "${linked[@]}" \
+      -Wl,--no-as-needed -ltorch_cuda -Wl,--allow-shlib-undefined
+  fi
+  if newer "$folder/mistakes" tests/cuda/mistakes.cpp; then
+    "${compiler[@]}" "${torch[@]}" -o "$folder/mistakes" tests/cuda/mistakes.cpp "${linked[@]}"
+  fi
+  if [[ ! -e $folder/nvidia/cu13/lib/libnvrtc.so.13 ]]; then
+    "${PYTHON:-python3}" -m pip install --quiet --disable-pip-version-check --no-deps --no-compile --root-user-action=ignore \
+      --only-binary=:all: --require-hashes --target "$folder" -r <(grep '^nvidia-cuda-nvrtc==' scripts/libtorch-cuda.txt)
+  fi
+  if [[ -z ${LM_BENCH:-} ]]; then
+    "${CARGO:-cargo}" build --locked -p llm-trainer --example lm_bench
+    LM_BENCH=${CARGO_TARGET_DIR:-target}/debug/examples/lm_bench
+  fi
+  LM_BENCH=$(realpath "$LM_BENCH")
+  export LM_BENCH
+}
+
 if [[ -z ${LLM_TRAINER:-} ]]; then
   "${CARGO:-cargo}" build --locked -p llm-trainer --bin llm-trainer
   LLM_TRAINER=${CARGO_TARGET_DIR:-target}/debug/llm-trainer
 fi
 LLM_TRAINER=$(realpath "$LLM_TRAINER")
 export LLM_TRAINER
-for rehearsal in "${@:-emulated}"; do
+(($# > 0)) || set -- emulated null
+for rehearsal; do
   "build_$rehearsal"
   "${PYTHON:-python3}" "tests/cuda/test_$rehearsal.py" -v
 done

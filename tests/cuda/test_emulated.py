@@ -6,137 +6,11 @@ pointer of it ends by a signal, and copies to pinned memory arrive at the next s
 
 import json
 import math
-import os
-import shutil
-import socket
 import subprocess
-import tempfile
 import threading
 import unittest
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-TRAINER = os.environ["LLM_TRAINER"]
-LIBRARIES = Path(os.environ["CUDA_REHEARSAL"]) / "emulated"
-LIBTORCH = Path(os.environ["LIBTORCH"]) / "lib"
-FIXTURES = ROOT / "crates/llm-trainer/tests/fixtures"
-CONFIG = """
-name = "rehearsal"
-seed = 5
-model = {{ path = "{model}", dtype = "f32", threads = 1 }}
-[data]
-train = {{ arithmetic = {{ operations = ["add"], digits = [1, 1], count = 30, seed = 1 }} }}
-evaluation = {{ arithmetic = {{ operations = ["add"], digits = [1, 1], count = 5, seed = 1 }} }}
-prompt = {{ chat = false }}
-max_prompt_tokens = 8
-[rollout]
-prompts_per_step = 8
-group_size = 4
-max_response_tokens = 16
-[reward]
-values = {{ right = 1.0, wrong = 0.25, unparsed = 0.0 }}
-grading = {{ last_number = true }}
-[algorithm]
-mini_batch_prompts = 4
-drop_uninformative_groups = false
-[optimizer]
-learning_rate = 1e-3
-[training]
-steps = 2
-micro_batch_tokens = 128
-[evaluation]
-every = 2
-questions = 5
-temperature = 1.0
-[checkpoint]
-every = 1
-"""
-KL_COV = "algorithm.policy_loss={kl-cov={fraction=0.1,coefficient=1.0}}"
-BF16 = "model.dtype=bf16"
-# Settings by name. Those of f32 draw the CPU's tokens; those of f64 make its numbers.
-SINGLE = {
-    "f32": [],
-    "f64": ["model.dtype=f64"],
-    "untied": ["model.path={untied}"],
-    "truncated": ["rollout.top_p=0.9", "rollout.top_k=12", "rollout.min_p=0.02", "rollout.temperature=0.8"],
-    "kl-cov-reference": [KL_COV, "algorithm.reference_kl={coefficient={fixed=0.01}}"],
-    "clip-cov": ["algorithm.policy_loss={clip-cov={fraction=0.1}}"],
-    "epochs-bonus": ["algorithm.epochs=2", "algorithm.entropy_coefficient=0.01"],
-    "lora": ["lora.rank=4"],
-    "prime": ["algorithm.advantage={prime={beta=0.05}}"],
-    "kept": ["training.activation_bytes=10000000"],
-    "offload-optimizer": ["parallel.offload_optimizer=true"],
-    "offload-inputs": ["parallel.offload_block_inputs=true"],
-    "offload": ["parallel.offload_optimizer=true", "parallel.offload_block_inputs=true"],
-    "bf16": [BF16],
-    "bf16-untied": [BF16, "model.path={untied}", KL_COV],
-    "bf16-split": [BF16, "optimizer.master=split", "optimizer.moments=bf16"],
-    "bf16-none": [BF16, "optimizer.master=none", "optimizer.moments=bf16"],
-    "bf16-truncated": [BF16, "rollout.top_p=0.9", "rollout.top_k=12"],
-    "bf16-lora": [BF16, "lora.rank=4"],
-    "bf16-prime": [BF16, "algorithm.advantage={prime={beta=0.05}}"],
-    "bf16-offload": [BF16, "parallel.offload_optimizer=true", "parallel.offload_block_inputs=true"],
-}
-RANKS = {
-    "zero-0": ["parallel.zero=0"],
-    "zero-1": ["parallel.zero=1"],
-    "zero-2": ["parallel.zero=2"],
-    "zero-3": ["parallel.zero=3"],
-    "tensor-2": ["parallel.tensor=2"],
-    "f64-zero-3": ["model.dtype=f64", "parallel.zero=3"],
-    "f64-tensor-2": ["model.dtype=f64", "parallel.tensor=2"],
-    "zero-3-lora": ["parallel.zero=3", "lora.rank=4"],
-    "zero-3-offload": ["parallel.zero=3", "parallel.offload_optimizer=true", "parallel.offload_block_inputs=true"],
-    "bf16-zero-2": [BF16, "parallel.zero=2", "optimizer.master=split", "optimizer.moments=bf16"],
-    "bf16-zero-3": [BF16, "parallel.zero=3", "optimizer.master=split", "optimizer.moments=bf16"],
-    "bf16-tensor-2": [BF16, "parallel.tensor=2", KL_COV],
-}
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
-def variables(cuda, ranks=1, report=""):
-    """Environment of a process on the CPU or on emulated devices."""
-    chosen = {"LD_LIBRARY_PATH": str(LIBTORCH), "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
-    if cuda:
-        chosen |= {
-            "LD_LIBRARY_PATH": f"{LIBRARIES}:{LIBTORCH}",
-            "LD_PRELOAD": str(LIBRARIES / "libcuda.so.1"),
-            "CUDA_VISIBLE_DEVICES": "0,1",
-            "EMULATED_CUDA_DEVICES": str(ranks),
-            "EMULATED_CUDA_KERNELS": str(ROOT / "crates/torch-ext/cuda"),
-        }
-    if report:
-        chosen["EMULATED_CUDA_REPORT"] = report
-    return os.environ | chosen
-
-
-def run(folder, settings, cuda=False, ranks=1, environment=None, arguments=()):
-    """Trains in `folder`. Returns the exit code, what was printed, and the device's counts of each rank."""
-    config = folder.parent / "run.toml"
-    config.write_text(CONFIG.format(model=FIXTURES / "tiny_qwen2_tied"))
-    command = [TRAINER, "train", str(config), *arguments]
-    device = "cuda" if cuda else "cpu"
-    for setting in [f"output_directory={folder}", f"model.device={device}", *settings]:
-        command += ["--set", setting.replace("{untied}", str(FIXTURES / "tiny_qwen2_untied"))]
-    if ranks > 1:
-        command = [TRAINER, "launch", "-n", str(ranks), "--master-port", str(free_port()), "--", *command]
-    report = folder.parent / f"{folder.name}-report"
-    chosen = variables(cuda, ranks, str(report) if cuda else "") | (environment or {})
-    finished = subprocess.run(command, env=chosen, capture_output=True, text=True, timeout=300)
-    counts = [json.loads(path.read_text()) for path in sorted(folder.parent.glob(report.name + ".*"))]
-    return finished.returncode, finished.stdout + finished.stderr, [of_rank for of_rank in counts if of_rank]
-
-
-def metrics(folder):
-    """Numbers of each step, without those that depend on time, memory or the number of ranks."""
-    lines = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
-    skipped = ("timing_s/", "perf/", "parallel/")
-    return [{name: value for name, value in line.items() if not name.startswith(skipped)} for line in lines]
+from runs import BF16, EMULATED, FIXTURES, RANKS, SINGLE, TRAINER, Rehearsal, environment, free_port, metrics, run
 
 
 def tokens(folder):
@@ -174,18 +48,7 @@ SPLIT = SINGLE["bf16-split"]
 MISTAKEN = [*SPLIT, "checkpoint.every=0"]
 
 
-class Emulated(unittest.TestCase):
-    maxDiff = None
-
-    def setUp(self):
-        self.folder = Path(tempfile.mkdtemp(prefix="cuda-rehearsal-"))
-        self.addCleanup(shutil.rmtree, self.folder)
-
-    def run_or_fail(self, folder, settings, **options):
-        code, output, counts = run(self.folder / folder, settings, **options)
-        self.assertEqual(code, 0, output)
-        return counts
-
+class Emulated(Rehearsal):
     def compare(self, name, settings, ranks=1):
         """The run on emulated devices draws the CPU's tokens and computes its numbers, each rank on its own device."""
         saved = lambda of: ["--save-rollouts", str(self.folder / f"{name}-{of}-rollouts")]
@@ -193,7 +56,7 @@ class Emulated(unittest.TestCase):
         self.run_or_fail(f"{name}-cpu", settings, ranks=ranks, arguments=saved("cpu"))
         replayed = ["--replay-rollouts", str(self.folder / f"{name}-cpu-rollouts")]
         arguments = replayed if narrow else saved("cuda")
-        counts = self.run_or_fail(f"{name}-cuda", settings, ranks=ranks, cuda=True, arguments=arguments)
+        counts = self.run_or_fail(f"{name}-cuda", settings, ranks=ranks, where="emulated", arguments=arguments)
         cpu, cuda = (metrics(self.folder / f"{name}-{device}") for device in ("cpu", "cuda"))
         if narrow:
             for step, (a, b) in enumerate(zip(cpu, cuda, strict=True), start=1):
@@ -201,7 +64,7 @@ class Emulated(unittest.TestCase):
                     if number in a:
                         self.assertLessEqual(abs(a[number] - b[number]), bound * abs(a[number]), f"{number} of step {step}")
             # And it samples: decoding and training round apart.
-            sampled = self.run_or_fail(f"{name}-sampled", settings, ranks=ranks, cuda=True)
+            sampled = self.run_or_fail(f"{name}-sampled", settings, ranks=ranks, where="emulated")
             counts += sampled
             for line in metrics(self.folder / f"{name}-sampled"):
                 self.assertLessEqual(line.get("rollout/mismatch_kl", 0.0), 5e-3)
@@ -233,7 +96,7 @@ class Emulated(unittest.TestCase):
                     self.assertGreater(counts["collectives"], 0)
 
     def test_decoding_uses_the_own_kernels(self):
-        counts = self.run_or_fail("kernels", [BF16], cuda=True)[0]
+        counts = self.run_or_fail("kernels", [BF16], where="emulated")[0]
         for kernel in ("rotate_and_store", "add_and_normalise", "gate", "draw"):
             self.assertGreater(counts.get(f"kernel {kernel}", 0), 16, kernel)
 
@@ -247,9 +110,9 @@ class Emulated(unittest.TestCase):
 
     def resume(self, name, settings, ranks):
         """A run of two parts computes the numbers of one that is not interrupted."""
-        self.run_or_fail(f"{name}-whole", settings, cuda=True, ranks=ranks)
-        self.run_or_fail(f"{name}-parts", [*settings, "training.steps=1", "evaluation.every=0"], cuda=True, ranks=ranks)
-        self.run_or_fail(f"{name}-parts", settings, cuda=True, ranks=ranks)
+        self.run_or_fail(f"{name}-whole", settings, where="emulated", ranks=ranks)
+        self.run_or_fail(f"{name}-parts", [*settings, "training.steps=1", "evaluation.every=0"], where="emulated", ranks=ranks)
+        self.run_or_fail(f"{name}-parts", settings, where="emulated", ranks=ranks)
         whole, parts = (metrics(self.folder / f"{name}-{part}")[-1] for part in ("whole", "parts"))
         self.assertEqual(whole["step"], 2)
         self.assertEqual(whole, parts)
@@ -266,7 +129,7 @@ class Emulated(unittest.TestCase):
                 lines = []
                 for cuda in (False, True):
                     device = ["--device", "cuda" if cuda else "cpu"]
-                    finished = subprocess.run([TRAINER, *command, *device], env=variables(cuda), capture_output=True, text=True)
+                    finished = subprocess.run([TRAINER, *command, *device], env=environment("emulated" if cuda else "cpu"), capture_output=True, text=True)
                     self.assertEqual(finished.returncode, 0, finished.stderr)
                     lines.append([json.loads(line) for line in finished.stdout.splitlines()])
                 self.assert_near(*lines)
@@ -284,7 +147,7 @@ class Emulated(unittest.TestCase):
 
     def test_mistakes_are_refused(self):
         names = "host-tensor host-index host-parameter other-device no-device pointer uninitialised read-too-early written-too-early"
-        made = subprocess.run([LIBRARIES / "mistakes", *names.split()], env=variables(True, ranks=2), capture_output=True, text=True)
+        made = subprocess.run([EMULATED / "mistakes", *names.split()], env=environment("emulated", ranks=2), capture_output=True, text=True)
         self.assertEqual(made.returncode, 0, made.stdout)
         self.assertEqual(made.stdout.count(": caught, "), len(names.split()), made.stdout)
 
@@ -292,11 +155,11 @@ class Emulated(unittest.TestCase):
         """Exit code, counts and numbers of the run with a mistake at `number`."""
         folder = self.folder / f"{what}-{number}"
         plant = {f"EMULATED_CUDA_PLANT_{what}": str(number), "EMULATED_CUDA_DEVICES": "2"}
-        code, _, counts = run(folder, MISTAKEN, cuda=True, environment=plant)
+        code, _, counts = run(folder, MISTAKEN, where="emulated", variables=plant)
         return (code, counts[0], metrics(folder)) if code == 0 else (code, {}, [])
 
     def test_a_tensor_in_the_wrong_place_is_noticed(self):
-        counts = self.run_or_fail("right", MISTAKEN, cuda=True)[0]
+        counts = self.run_or_fail("right", MISTAKEN, where="emulated")[0]
         right = metrics(self.folder / "right")
         for what, total, places in (("HOST", counts["new tensors"], 12), ("DEVICE", counts["results"], 6)):
             for place in range(places):
@@ -307,7 +170,7 @@ class Emulated(unittest.TestCase):
                     self.assertFalse(code == 0 and same and numbers == right, "nobody notices")
 
     def test_a_copy_that_nobody_waits_for_is_noticed(self):
-        counts = self.run_or_fail("right", MISTAKEN, cuda=True)[0]
+        counts = self.run_or_fail("right", MISTAKEN, where="emulated")[0]
         right = metrics(self.folder / "right")
         places, failed = 8, 0
         for place in range(places):
@@ -329,7 +192,7 @@ class Emulated(unittest.TestCase):
             both_first = {**store, "RANK": str(index), "LOCAL_RANK": "0", "EMULATED_CUDA_DEVICES": "2"}
             (self.folder / str(index)).mkdir()
             settings = [f"output_directory={self.folder}/shared", "parallel.timeout_seconds=20"]
-            outcomes[index] = run(self.folder / str(index) / "run", settings, cuda=True, environment=both_first)
+            outcomes[index] = run(self.folder / str(index) / "run", settings, where="emulated", variables=both_first)
 
         threads = [threading.Thread(target=rank, args=(index,)) for index in range(2)]
         for thread in threads:
