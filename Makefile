@@ -2,7 +2,7 @@
 CARGO ?= cargo
 PYTHON ?= python3
 
-.PHONY: help setup demo reproduce test check test-python test-engines test-environments benchmarks docs docs-check clean-demo
+.PHONY: help setup demo reproduce test check test-python test-engines test-environments test-cuda-rehearsal benchmarks docs docs-check clean-demo
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -30,6 +30,9 @@ test-engines: setup ## train with vLLM as the rollout engine on the CPU (pip dow
 
 test-environments: setup ## train with an environment of PyPI verifiers on the CPU (pip downloads into target/environments)
 	@scripts/test-environments.sh
+
+test-cuda-rehearsal: setup ## train on emulated CUDA and trace libtorch's own CUDA half on stubs; no GPU (pip downloads 90 MB)
+	@scripts/test-cuda-rehearsal.sh
 
 benchmarks: setup ## measure this machine, write docs/benchmarks/*.json and docs/benchmarks.md; ONLY=losses one file, RUNS=3 ranges
 	@python3 scripts/benchmarks.py; code=$$?; \

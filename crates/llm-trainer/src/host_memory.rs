@@ -3,6 +3,7 @@
 //! A CPU device copies them too, so that every run takes the same code path.
 
 use tch::{Device, Tensor};
+use torch_ext::Argument;
 
 /// Memory that holds a tensor between its uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -39,10 +40,12 @@ impl Memory {
     /// Returns the tensor there for long use with many transfers: pinned if it came from CUDA.
     pub(crate) fn settle(self, tensor: &Tensor) -> Tensor {
         let placed = self.place(tensor);
-        if self.is_host() && tensor.device().is_cuda() {
-            return placed.pin_memory(tensor.device());
+        if !self.is_host() || !tensor.device().is_cuda() {
+            return placed;
         }
-        placed
+        // Called with a device, as by tch, it warns at every tensor. What cannot be pinned is only slower.
+        let pinned = torch_ext::call("aten::pin_memory", "", &[Argument::Tensor(&placed)]);
+        pinned.ok().and_then(|mut pinned| pinned.pop()).unwrap_or(placed)
     }
 }
 

@@ -174,3 +174,10 @@ extern "C" __attribute__((visibility("default"))) const char* emulation_launch(c
   }
   return "no such kernel";
 }
+
+// The number of a kernel's arguments, 0 without one of this name.
+extern "C" __attribute__((visibility("default"))) unsigned emulation_arguments(const char* name) {
+  for (const Entry& entry : ENTRIES)
+    if (std::strcmp(entry.name, name) == 0) return entry.count;
+  return 0;
+}

@@ -71,7 +71,7 @@ impl AdamW {
             let lower = read(LOWER, Kind::Int16)?.view_as(parameter);
             // The parameter may have a wider kind here.
             let upper = nearest(&parameter.detach().to_kind(Kind::Float));
-            Ok(joined(&upper, &lower).to_kind(kind))
+            Ok(joined(&upper, &lower.to_device(upper.device())).to_kind(kind))
         };
         match &mut self.master_copies[index] {
             MasterCopy::None if is_narrow(parameter) => {}

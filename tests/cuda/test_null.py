@@ -1,0 +1,224 @@
+"""Runs of llm-trainer on null CUDA; started by scripts/test-cuda-rehearsal.sh.
+
+The CUDA half of libtorch is the real one: its checks of tensors, choice of kernels, caching allocator and NCCL process groups, at full
+shapes. Its kernels are counted and compute nothing, so numbers of runs mean nothing.
+"""
+
+import json
+import os
+import resource
+import shutil
+import signal
+import struct
+import subprocess
+import unittest
+from pathlib import Path
+
+from runs import BF16, FIXTURES, LIBTORCH, NULL, RANKS, ROOT, SINGLE, TRAINER, Rehearsal, environment, reports, run
+
+BENCH = os.environ["LM_BENCH"]
+BUDGETS = json.loads((Path(__file__).parent / "budgets.json").read_text())
+# Of Qwen2.5: hidden size, blocks, intermediate size, heads, key-value heads, vocabulary, tied embeddings.
+SHAPES = {
+    "0.5b": (896, 24, 4864, 14, 2, 151936, True),
+    "1.5b": (1536, 28, 8960, 12, 2, 151936, True),
+}
+GIB = 1 << 30
+# What the plan assumes that driver and libtorch take.
+DRIVER = 3 * GIB // 2
+
+
+def model(folder, size):
+    """A model of that size whose weights are a hole in a file."""
+    hidden, blocks, intermediate, heads, shared, vocabulary, tied = SHAPES[size]
+    width = hidden // heads
+    shapes = {"model.embed_tokens.weight": [vocabulary, hidden], "model.norm.weight": [hidden]}
+    if not tied:
+        shapes["lm_head.weight"] = [vocabulary, hidden]
+    for block in range(blocks):
+        name = f"model.layers.{block}"
+        for part, rows in (("q", heads * width), ("k", shared * width), ("v", shared * width)):
+            shapes |= {f"{name}.self_attn.{part}_proj.weight": [rows, hidden], f"{name}.self_attn.{part}_proj.bias": [rows]}
+        shapes |= {
+            f"{name}.self_attn.o_proj.weight": [hidden, heads * width],
+            f"{name}.mlp.gate_proj.weight": [intermediate, hidden],
+            f"{name}.mlp.up_proj.weight": [intermediate, hidden],
+            f"{name}.mlp.down_proj.weight": [hidden, intermediate],
+            f"{name}.input_layernorm.weight": [hidden],
+            f"{name}.post_attention_layernorm.weight": [hidden],
+        }
+    table, end = {}, 0
+    for name, shape in shapes.items():
+        bytes_of = 2
+        for size_of in shape:
+            bytes_of *= size_of
+        table[name] = {"dtype": "BF16", "shape": shape, "data_offsets": [end, end + bytes_of]}
+        end += bytes_of
+    folder.mkdir()
+    header = json.dumps(table).encode()
+    header += b" " * (-len(header) % 8)
+    # Without the limit of checkpoints.
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    with (folder / "model.safetensors").open("wb") as file:
+        file.write(struct.pack("<Q", len(header)) + header)
+        file.truncate(8 + len(header) + end)
+    resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    config = json.loads((FIXTURES / "tiny_qwen2_tied/config.json").read_text())
+    del config["layer_types"]
+    config |= {
+        "hidden_size": hidden, "num_hidden_layers": blocks, "intermediate_size": intermediate, "num_attention_heads": heads,
+        "num_key_value_heads": shared, "vocab_size": vocabulary, "tie_word_embeddings": tied, "max_position_embeddings": 4096,
+        "torch_dtype": "bfloat16", "max_window_layers": blocks,
+    }
+    (folder / "config.json").write_text(json.dumps(config))
+    for name in ("tokenizer.json", "generation_config.json"):
+        (folder / name).write_bytes((FIXTURES / "tiny_qwen2_tied" / name).read_bytes())
+    return folder
+
+
+# Size, ranks and settings. Seven billion parameters are too many: the host reads them.
+PLANNED = [
+    ("0.5b", 1, []),
+    ("0.5b", 1, ["parallel.offload_optimizer=true"]),
+    ("0.5b", 2, ["parallel.zero=3"]),
+    ("1.5b", 1, []),
+    ("1.5b", 1, ["parallel.offload_block_inputs=true"]),
+    ("1.5b", 2, ["parallel.zero=3"]),
+]
+PLANNED_RUN = """
+name = "planned"
+model = {{ path = "{model}", dtype = "bf16", threads = 1 }}
+data = {{ train = {{ arithmetic = {{ operations = ["add"], digits = [1, 1], count = 40 }} }}, prompt = {{ chat = false }}, max_prompt_tokens = 16 }}
+rollout = {{ prompts_per_step = 32, group_size = 8, max_response_tokens = 512, rows = 128 }}
+reward = {{ grading = {{ last_number = true }} }}
+algorithm = {{ mini_batch_prompts = 8, drop_uninformative_groups = false }}
+training = {{ steps = 1 }}
+checkpoint = {{ every = 0 }}
+"""
+
+
+class Null(Rehearsal):
+    def check(self, name, settings, ranks=1):
+        processes = self.run_or_fail(name, settings, where="null", ranks=ranks)
+        self.assertEqual(len(processes), ranks)
+        devices = set()
+        for process in processes:
+            counts = process["process"]
+            self.assertGreater(counts["launches"], 1000)
+            for problem in ("launches that do not fit a device", "copies that name the wrong memory", "allocations that found no memory"):
+                self.assertEqual(counts.get(problem, 0), 0, problem)
+            devices.add(tuple(name for name in counts if name.startswith("launches on device")))
+            if ranks > 1:
+                self.assertGreater(counts["collectives"], 0)
+        self.assertEqual(devices, {(f"launches on device {rank}",) for rank in range(ranks)})
+
+    def test_one_device(self):
+        for name, settings in SINGLE.items():
+            with self.subTest(name):
+                self.check(name, settings)
+
+    def test_two_and_four_devices(self):
+        for name, settings in RANKS.items():
+            with self.subTest(name):
+                self.check(name, settings, ranks=2)
+        four = {"zero-3": ["parallel.zero=3"], "tensor-2-zero-3": [BF16, "parallel.tensor=2", "parallel.zero=3"]}
+        for name, settings in four.items():
+            with self.subTest(name, ranks=4):
+                self.check(f"{name}-4", settings, ranks=4)
+
+    def test_mistakes_are_refused(self):
+        names = ["host-tensor", "host-index", "host-parameter", "other-device", "no-device"]
+        made = subprocess.run([NULL / "mistakes", *names], env=environment("null", ranks=2), capture_output=True, text=True)
+        self.assertEqual(made.returncode, 0, made.stdout + made.stderr)
+
+    def test_budgets(self):
+        for name, budget in BUDGETS.items():
+            with self.subTest(name):
+                report = self.folder / name.replace(" ", "-")
+                chosen = environment("null", report=str(report)) | {
+                    "LM_BENCH_DEVICE": "cuda", "NULL_CUDA_BYTES": str(150 * GIB), "NULL_CUDA_MARK": budget["window ends with"],
+                }
+                measured = subprocess.run([BENCH, budget["measurement"]], env=chosen, capture_output=True, text=True)
+                self.assertEqual(measured.returncode, 0, measured.stderr[-2000:])
+                window = reports(report)[-1]["window"]
+                line = []
+                for counted, most in budget["at most"].items():
+                    line.append(f"{counted} {window.get(counted, 0)} (at most {most})")
+                    self.assertLessEqual(window.get(counted, 0), most, counted)
+                for counted, least in budget.get("at least", {}).items():
+                    self.assertGreaterEqual(window.get(counted, 0), least, counted)
+                print(f"\n{name}: {', '.join(line)}", flush=True)
+
+    def test_gpu_check(self):
+        """All rows of scripts/gpu-check.sh but those of numbers, of which there are none."""
+        packed = self.folder / "gpu-check"
+        packed.mkdir()
+        (packed / "fixtures").symlink_to(FIXTURES)
+        for script in ("gpu-check.sh", "gpu-check-table.py"):
+            shutil.copy(ROOT / "scripts" / script, packed)
+        # Tools of the system do without what is preloaded.
+        null = environment("null")
+        preloaded = " ".join(f"{name}='{null[name]}'" for name in ("LD_PRELOAD", "LD_LIBRARY_PATH"))
+        programs = {
+            "llm-trainer": f'exec env {preloaded} "{TRAINER}" "$@"',
+            "lm_bench": f'exec env {preloaded} "{BENCH}" "$@"',
+            "nvidia-smi": "echo 143771",
+        }
+        for name, command in programs.items():
+            (packed / name).write_text(f"#!/bin/sh\n{command}\n")
+            (packed / name).chmod(0o755)
+        path = {"PATH": f"{packed}:{os.environ['PATH']}", "LIBTORCH_LIB": str(LIBTORCH), "NULL_CUDA_BYTES": str(143771 << 20)}
+        chosen = {name: value for name, value in null.items() if name not in ("LD_PRELOAD", "LD_LIBRARY_PATH")} | path
+        command = ["bash", str(packed / "gpu-check.sh"), "run", "--out", str(self.folder / "out")]
+        finished = subprocess.run(command, env=chosen, capture_output=True, text=True)
+        report = json.loads((self.folder / "out/gpu-check.json").read_text())
+        sections = report["sections"]
+        self.assertEqual(report["device"], "cuda:0", finished.stdout)
+        self.assertEqual({name for name, section in sections.items() if section["status"] == "ok"}, {"step", "rollout", "update"}, finished.stdout)
+        # A device that computes nothing is told from one that is right.
+        self.assertTrue(all(not row["within"] for row in sections["parity"]["rows"]))
+        self.assertEqual(finished.returncode, 1)
+        rows = lambda section: [(row["what"], row["lengths"], row.get("kept")) for row in sections[section]["rows"] if "peak_device_mb" in row]
+        self.assertEqual([what for what, _, _ in rows("rollout")], ["gen64", "plain64", "gen256", "plain256"])
+        self.assertEqual(len(rows("update")), 5, rows("update"))
+
+    def test_plan(self):
+        # Checkpoints are as large as the models.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100 << 20, resource.RLIM_INFINITY))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        for size in SHAPES:
+            weights = model(self.folder / size, size)
+            for of_size, ranks, settings in PLANNED:
+                if of_size == size:
+                    with self.subTest(size, ranks=ranks, settings=settings):
+                        self.compare_plan(weights, ranks, settings)
+            (weights / "model.safetensors").unlink()
+
+    def compare_plan(self, weights, ranks, settings):
+        config = PLANNED_RUN.format(model=weights)
+        file = self.folder / "plan.toml"
+        file.write_text(config)
+        command = [TRAINER, "plan", "--config", str(file), "--gpu", "h200", "--gpus", str(ranks), "--json"]
+        for setting in settings:
+            command += ["--set", setting]
+        planned = subprocess.run(command, env=environment("cpu"), capture_output=True, text=True)
+        memory = json.loads(planned.stdout)["memory"]
+        total = lambda items: sum(item["bytes"] for item in items)
+        phase = max(total(phase["items"]) for phase in memory["phases"])
+        # As `MemoryPlan::overhead_bytes`, without the memory of driver and libtorch, which the allocator does not see.
+        plan = total(memory["resident"]) + phase + phase // 20
+        name = f"{weights.name}-{ranks}-{len(list(self.folder.iterdir()))}"
+        device = {"NULL_CUDA_BYTES": str(plan + DRIVER)}
+        code, output, processes = run(self.folder / name, settings, where="null", ranks=ranks, config=config, variables=device)
+        # Updated on a device that has what the plan says, and refused to write a checkpoint of gigabytes; ranks cannot tell each other,
+        # as collectives bring nothing.
+        self.assertTrue(code == 2 and ("File too large" in output or "the checkpoint is written" in output), output[-4000:])
+        peak = max(max(process["peak bytes"].values()) for process in processes)
+        print(f"\n{weights.name} {ranks} {settings}: plan {plan / GIB:.2f} GiB, allocator {peak / GIB:.2f}", flush=True)
+        self.assertLessEqual(abs(plan / peak - 1), 0.1)
+
+
+if __name__ == "__main__":
+    unittest.main()
