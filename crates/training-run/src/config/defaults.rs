@@ -7,7 +7,7 @@ const LEAST: &str = "name = \"x\"\nmodel.path = \"m\"\ntraining.steps = 1\n";
 
 /// Choices that have fields of their own, each beside what every configuration says; with the policy losses and the advantage estimators they
 /// hold every field.
-pub(super) const SHAPES: [&str; 13] = [
+pub(super) const SHAPES: [&str; 14] = [
     "data = { train = { arithmetic = {} }, evaluation = { arithmetic = {} } }",
     "data = { train = { file = { path = \"f\" } }, evaluation = { file = { path = \"f\" } } }",
     "algorithm.aggregation.seq-mean-token-sum-norm.divisor = 7.0",
@@ -20,6 +20,7 @@ pub(super) const SHAPES: [&str; 13] = [
     "algorithm.reference_kl = {}",
     "algorithm.reference_kl.coefficient.adaptive = {}",
     "algorithm.adaptive_entropy = {}",
+    "algorithm.policy_loss = \"kl-cov\"\nalgorithm.annealing = {}",
     "algorithm.policy_loss = \"kl-cov\"\nalgorithm.thermostat = { knob = \"fraction\", low = 1e-4, high = 0.2, \
      target = { start = 1.0, end = 0.5, steps = 10 } }",
 ];
