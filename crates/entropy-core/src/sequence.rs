@@ -164,6 +164,19 @@ mod tests {
         };
         let slope = (moved(1e-5) - moved(-1e-5)) / 2e-5;
         assert!((change.total - slope).abs() < 1e-9, "{change:?} vs {slope}");
+
+        // With the states visited as before, only the policies in them move.
+        let as_visited = |width: f64| -> f64 {
+            let state = |index: usize| {
+                let moved = std::iter::zip(&logits[index], &steps[index]);
+                policy(&moved.map(|(logit, step)| logit + width * step).collect::<Vec<_>>())
+            };
+            let children =
+                (0..3).map(|first| tree.policy.probs()[first] * state(first + 1).entropy());
+            state(0).entropy() + children.sum::<f64>()
+        };
+        let within = (as_visited(1e-5) - as_visited(-1e-5)) / 2e-5;
+        assert!((change.within_states - within).abs() < 1e-9, "{change:?} vs {within}");
         assert!((change.total - change.within_states).abs() > 1e-3);
     }
 

@@ -10,7 +10,7 @@ use crate::{
     method::{PolicyLoss, PolicyMethod, Visitor},
     output::{Evaluation, LossOutput, LossSums},
     plan::PlanPart,
-    term::{Sources, Token, TokenLoss},
+    term::{Shared, Sources, Token, TokenLoss},
 };
 
 /// Tokens of one piece of work: pieces are split at multiples of it, whatever the threads.
@@ -154,10 +154,12 @@ impl<L: TokenLoss, R: Real> NullaryFnOnce for Piece<'_, '_, L, R> {
             if index == 0 || !one_weight {
                 plan.fill_weights(block.clone(), &mut weights[..length]);
             }
-            if let Some(own) = own {
+            if plan.makes_constants() {
                 let mut planned = [0.0; BLOCK];
                 plan.fill_constants(block.clone(), &mut planned[..length]);
-                inputs.make_constants(loss, &planned, &own[block.clone()], &mut constants);
+                let own = own.map(|own| &own[block.clone()]);
+                let planned = (&planned[..length], plan.shared());
+                inputs.make_constants(loss, planned, own, &mut constants);
             } else if index == 0 || !one_constant {
                 plan.fill_constants(block.clone(), &mut constants[..length]);
             }
@@ -204,22 +206,23 @@ impl<R: Real> Inputs<'_, R> {
         (self.log_prob[index] - self.old_log_prob[index]).magnitude() > self.reach()
     }
 
-    /// Writes the constants that `loss` makes of the plan's numbers and its `own` column.
+    /// Writes the constants that `loss` makes of the plan's numbers and its `own` column, if it has one.
     #[inline(always)]
     fn make_constants(
         &self,
         loss: &impl TokenLoss,
-        planned: &[f64],
-        own: &[R],
+        (planned, shared): (&[f64], Shared),
+        own: Option<&[R]>,
         constants: &mut [R],
     ) {
-        for (index, value) in own.iter().enumerate() {
+        for (index, &planned) in planned.iter().enumerate() {
             constants[index] = R::of(loss.constant(Sources {
-                planned: planned[index],
+                planned,
                 log_prob: self.log_prob[index].to_f64(),
                 old_log_prob: self.old_log_prob[index].to_f64(),
                 advantage: self.advantage[index].to_f64(),
-                column: value.to_f64(),
+                column: own.map_or(0.0, |own| own[index].to_f64()),
+                shared,
             }));
         }
     }

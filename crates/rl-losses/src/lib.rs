@@ -96,7 +96,7 @@ pub use plan_summary::PlanSummary;
 pub use rollout_correction::*;
 pub use semantics::{Centering, Scope, Semantics};
 pub use surrogate::ClipRange;
-pub use term::{Scored, Sources, Term, Token, TokenLoss};
+pub use term::{Scored, Shared, Sources, Term, Token, TokenLoss};
 
 #[cfg(test)]
 extern crate self as rl_losses;

@@ -199,6 +199,24 @@ mod tests {
         assert!(ClipRange::new(f64::NAN, 0.2).is_err());
     }
 
+    /// Bounds of 0.8 and 1.28: 1.25 is inside, though it would not be as far below.
+    #[test]
+    fn each_side_has_its_own_bound() {
+        let clipped = |ratio: f64, advantage: f64| CLIP.is_clipped(ratio.ln(), advantage);
+        assert!(!clipped(1.25, 1.0) && clipped(1.3, 1.0) && !clipped(1.3, -1.0));
+        assert!(!clipped(0.82, -1.0) && clipped(0.75, -1.0) && !clipped(0.75, 1.0));
+        assert!(!clipped(9.0, 0.0) && !clipped(0.1, 0.0));
+    }
+
+    /// A token without an advantage is at no bound, whatever its ratio.
+    #[test]
+    fn without_an_advantage_nothing_is_clipped() {
+        for ratio in [0.1, 1.0, 2.5, 9.0] {
+            let scored = clipped_at(ratio, 0.0, [0.8, 1.28, 2.0]);
+            assert!(!scored.clipped && !scored.ceiling && !scored.altered, "{ratio}");
+        }
+    }
+
     proptest! {
         #[test]
         fn plain_is_the_surrogate_without_bounds(x in -800.0f64..800.0, advantage in -3.0f64..3.0) {

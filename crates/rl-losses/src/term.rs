@@ -80,6 +80,9 @@ impl<R: Real> Token<R> {
     }
 }
 
+/// Numbers of a mini-batch that the constants of all its tokens are made of; their meaning depends on the method.
+pub type Shared = [f64; 5];
+
 /// Numbers that a token's constant is made of, all constants of the loss.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sources {
@@ -91,8 +94,10 @@ pub struct Sources {
     pub old_log_prob: f64,
     /// Advantage.
     pub advantage: f64,
-    /// The optional column that the method reads.
+    /// The optional column that the method reads; 0 without one.
     pub column: f64,
+    /// Numbers from the plan of methods that need several; 0 in others.
+    pub shared: Shared,
 }
 
 /// The outcome of a loss at a token.

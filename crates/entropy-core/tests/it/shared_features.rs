@@ -127,3 +127,37 @@ fn features_that_make_no_rows_are_named() {
         "`features` is NaN at position 1; expected a finite number"
     );
 }
+
+/// A third feature that is a sum of the others up to rounding: the weights stay small, and the logit step is the advantage up to a
+/// constant.
+#[test]
+fn features_that_depend_on_each_other_leave_the_weights_finite() {
+    let mut state = 1u64;
+    let mut draw = || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1u64 << 53) as f64 - 0.5
+    };
+    for _ in 0..64 {
+        let rows = (0..4).flat_map(|_| {
+            let (one, other) = (draw(), draw());
+            [one, other, 0.1 * one + 0.7 * other]
+        });
+        let features = StateFeatures::new(rows.collect(), 3).expect("whole rows");
+        let policy = policy(&features, &[draw(), draw(), draw()]);
+        let advantage = features.logits(&[1.0, -2.0, 0.5]);
+        let state = FeatureState {
+            visits: 1.0,
+            features: &features,
+            policy: &policy,
+            advantage: &advantage,
+        };
+        let weights = compatible_weights(&[state]);
+        assert!(weights.iter().all(|weight| weight.abs() < 10.0), "{weights:?}");
+        let step = features.logits(&weights);
+        for action in 1..4 {
+            let gap = (step[action] - step[0]) - (advantage[action] - advantage[0]);
+            assert!(gap.abs() < 1e-8, "{gap}");
+        }
+    }
+}

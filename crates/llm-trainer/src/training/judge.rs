@@ -58,13 +58,25 @@ impl Judge<'_> {
     /// # Errors
     ///
     /// If a custom reward fails.
-    pub(super) fn rewards(&self, judged: &[RewardInput<'_>]) -> anyhow::Result<Vec<f64>> {
+    pub(super) fn rewards(&self, judged: &[RewardInput<'_>]) -> anyhow::Result<Vec<Earned>> {
         let earned = match self.own {
             Some(own) => own.of(judged)?,
             None => judged.iter().map(|one| self.reward.of(one.verdict)).collect(),
         };
         let penalty = |tokens| self.overlong.map_or(0.0, |overlong| overlong.penalty(tokens));
-        let both = std::iter::zip(earned, judged);
-        Ok(both.map(|(earned, one)| earned + penalty(one.tokens)).collect())
+        let both = std::iter::zip(earned, judged).map(|(earned, one)| {
+            let length = penalty(one.tokens);
+            Earned { reward: earned + length, length }
+        });
+        Ok(both.collect())
     }
+}
+
+/// Reward of a response.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Earned {
+    /// Reward, with that of its length.
+    pub(super) reward: f64,
+    /// Reward of its length alone, at most 0.
+    pub(super) length: f64,
 }

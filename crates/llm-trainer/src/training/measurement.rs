@@ -369,6 +369,7 @@ mod tests {
                 how: How { rung: Rung::Spelling, response: None, ground_truth: None },
             },
             reward: 0.0,
+            length_reward: 0.0,
         };
         let rollout = Rollout {
             samples: vec![sample; 12],
@@ -402,6 +403,7 @@ mod tests {
                 Verdict::Wrong { how: how() }
             },
             reward: f64::from(u8::from(right)),
+            length_reward: 0.0,
         };
         let right = [true, true, false, false, true, false, false, false];
         let log_prob = vec![-1.0, -1.0, -1.0, -5.0, -5.0, -1.0, -1.0, -1.0];

@@ -16,6 +16,7 @@ use super::engine::{Drawn, ExternalEngine, ReplyDecoding};
 pub use super::environment::Environment;
 use super::environment::Played;
 use super::grading::{Graded, Grader, Places, RateOfProgress};
+use super::judge::Earned;
 pub use super::judge::Judge;
 use super::sequence::Sequence;
 use super::step_key::StepKey;
@@ -38,9 +39,17 @@ pub struct Sample {
     pub verdict: Verdict,
     /// Reward of the response.
     pub reward: f64,
+    /// Part of it that is the reward of its length, at most 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub length_reward: f64,
     /// Number of optimiser steps of the weights that drew each token, where servers drew them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub versions: Vec<u64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+fn is_zero(value: &f64) -> bool {
+    *value == 0.0
 }
 
 impl Sample {
@@ -249,12 +258,13 @@ impl SamplingPass<'_> {
             })
             .collect();
         let rewards = self.judge.rewards(&judged)?;
-        let sample = |(index, (graded, reward)): (usize, (Graded, f64))| {
+        let sample = |(index, (graded, earned)): (usize, (Graded, Earned))| {
             let truncated = graded.truncated();
             let Graded { response, text, verdict } = graded;
             Sample {
                 truncated,
-                reward,
+                reward: earned.reward,
+                length_reward: earned.length,
                 sequence: Sequence {
                     prompt: prompt(index).tokens.clone(),
                     response: response.token_ids,

@@ -1,8 +1,8 @@
 //! A rollout with all columns of its tokens that are known before the update.
 
 use rl_losses::{
-    AdvantageEstimator, Correction, DifficultyThermostat, KlController, RolloutColumns,
-    RolloutCorrection, informative_groups, kl_rewards, kl_sums,
+    AdvantageError, AdvantageEstimator, Correction, DifficultyThermostat, KlController,
+    RolloutColumns, RolloutCorrection, informative_groups, kl_rewards, kl_sums,
 };
 use training_run::config::{KlPlacement, ReferenceKl};
 
@@ -42,6 +42,21 @@ pub(super) struct Reference {
     pub(super) log_prob: Vec<f64>,
 }
 
+/// Advantages of rewards that have two components where any is of a response's length.
+fn advantages(
+    estimator: &AdvantageEstimator,
+    columns: RolloutColumns<'_>,
+    lengths: &[f64],
+) -> Result<Vec<f64>, AdvantageError> {
+    if lengths.iter().all(|&length| length == 0.0) {
+        return estimator.advantages(&columns);
+    }
+    let answers = std::iter::zip(columns.rewards, lengths).map(|(reward, length)| reward - length);
+    let answers: Vec<f64> = answers.collect();
+    let components = [answers.as_slice(), lengths];
+    estimator.advantages(&RolloutColumns { reward_components: Some(&components), ..columns })
+}
+
 impl ScoredRollout {
     /// Turns rewards into advantages; first subtracts the divergence from the reference if it is placed in the reward.
     ///
@@ -66,6 +81,7 @@ impl ScoredRollout {
             process_log_ratio,
             ..RolloutColumns::default()
         };
+        let lengths: Vec<f64> = samples.iter().map(|sample| sample.length_reward).collect();
         let advantage = match &reference {
             Some(reference) if reference.settings.placement == KlPlacement::Reward => {
                 let token_rewards = kl_rewards(
@@ -78,9 +94,9 @@ impl ScoredRollout {
                 let rewards = layout.sums(&token_rewards);
                 let token_rewards = Some(token_rewards.as_slice());
                 let columns = RolloutColumns { rewards: &rewards, token_rewards, ..plain };
-                estimator.advantages(&columns)?
+                advantages(estimator, columns, &lengths)?
             }
-            _ => estimator.advantages(&plain)?,
+            _ => advantages(estimator, plain, &lengths)?,
         };
         Ok(Self {
             informative: informative_groups(&verified, &group_sizes),

@@ -54,6 +54,18 @@ fn controllers_move_by_what_they_measure() {
     assert!(coefficient[1] < coefficient[0], "no divergence yet: {coefficient:?}");
 }
 
+#[test]
+fn an_annealed_coefficient_falls_straight_to_the_end_of_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_success(&train(folder.path(), &["algorithm.epochs=2", "algorithm.annealing={end=0.0}"]));
+    let knob = column(&steps(folder.path()), "control/knob");
+    let (first, count) = (knob[0], knob.len() as f64);
+    assert!(first > 0.0, "{knob:?}");
+    for (done, knob) in knob.iter().enumerate() {
+        assert!((knob - first * (1.0 - done as f64 / count)).abs() < 1e-12, "{knob}");
+    }
+}
+
 /// A random model names the right digit in a few of a hundred responses: some groups have one, most have none.
 pub(crate) const BY_DIFFICULTY: [&str; 8] = [
     "rollout.group_size=8",

@@ -15,7 +15,7 @@ pub(crate) struct Columns {
 }
 
 /// One setting of each loss, narrow enough that it acts on policies that moved twice.
-pub(crate) const SETTINGS: [&str; 23] = [
+pub(crate) const SETTINGS: [&str; 24] = [
     "[ppo-clip]",
     // A fraction of 1 drops the whole band, so that no draw is involved.
     "[clip-cov]\nfraction = 1.0\ncovariance_low = 0.05\ncovariance_high = 5.0",
@@ -44,6 +44,7 @@ pub(crate) const SETTINGS: [&str; 23] = [
     "[bapo]\nratio_low_start = 0.97\nratio_low_end = 0.99\nratio_low_step = 0.01\n\
      ratio_high_start = 1.01\nratio_high_end = 1.03\nratio_high_step = 0.01",
     "[entropy-discriminator]\ndeviations = 0.2",
+    "[covariance-weight]",
 ];
 
 /// The loss of each token, under its setting in [`SETTINGS`].
@@ -196,6 +197,14 @@ pub(crate) fn terms(method: &PolicyLoss, columns: &Columns) -> Tensor {
             let bound = -0.2 * slope.std(false).double_value(&[]);
             let dropped = centred.lt(bound).logical_and(&negative);
             zero.where_self(&dropped, &clipped(&ratio, advantage, 0.8, 1.2))
+        }
+        "covariance-weight" => {
+            let covariance: Tensor =
+                (&still - still.mean(Kind::Double)) * (advantage - advantage.mean(Kind::Double));
+            let spread: Tensor = 2.0 * covariance.var(false);
+            let weight: Tensor = (-covariance.square() / spread).exp();
+            let weight: Tensor = &weight / weight.mean(Kind::Double);
+            weight * clipped(&ratio, advantage, 0.8, 1.2)
         }
         name => panic!("{name} is not written out here"),
     }

@@ -1,7 +1,7 @@
 //! Every estimator once: its name, where it comes from and its defaults.
 
 use super::{
-    AdvantageEstimator, Gae, PassAtK, Prime, QuantileBaseline, Reinforce, ReinforcePlusPlus,
+    AdvantageEstimator, Gae, Gdpo, PassAtK, Prime, QuantileBaseline, Reinforce, ReinforcePlusPlus,
 };
 
 /// One estimator.
@@ -19,7 +19,7 @@ pub struct EstimatorEntry {
 
 /// Every estimator, that of the paper first.
 #[expect(clippy::too_many_lines, reason = "one table")]
-pub fn estimators() -> [EstimatorEntry; 16] {
+pub fn estimators() -> [EstimatorEntry; 18] {
     let entry = |default: AdvantageEstimator, source, effect| EstimatorEntry {
         name: default.name(),
         effect,
@@ -82,6 +82,16 @@ pub fn estimators() -> [EstimatorEntry; 16] {
             AdvantageEstimator::Quantile(QuantileBaseline::default()),
             "arXiv:2509.22611",
             "reward less a quantile of the group, over the standard deviation + 1e-6",
+        ),
+        entry(
+            AdvantageEstimator::Gdpo(Gdpo::default()),
+            "arXiv:2601.05242",
+            "each component of the reward as in grpo, their sum whitened over the tokens of the batch",
+        ),
+        entry(
+            AdvantageEstimator::OptimalTokenBaseline,
+            "arXiv:2602.07078",
+            "return less the mean at its place in the group, weighed by the score's squares so far",
         ),
         entry(
             AdvantageEstimator::GrpoPassk,

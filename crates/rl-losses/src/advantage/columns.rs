@@ -97,6 +97,8 @@ pub enum AdvantageError {
 /// | `end_values`       | `[samples]` | reward | critic's value after the last token, 0 where the episode ended; absent: all ended |
 /// | `greedy_rewards`   | `[samples]` | reward | outcome of a greedy response to the same prompt    |
 /// | `process_log_ratio`| `[tokens]`  | nat    | implicit process reward model over its reference   |
+/// | `reward_components`| `[samples]` each | reward | parts that add up to `rewards`; absent: one part |
+/// | `squared_scores`   | `[tokens]`  | 1      | `1 - 2 π(y_t) + Σ π²`, the squared slope of `log π` in the logits |
 ///
 /// Scope: whatever an estimator averages over all tokens or samples it averages over these; pass
 /// the whole rollout batch of all ranks.
@@ -118,6 +120,10 @@ pub struct RolloutColumns<'a> {
     pub greedy_rewards: Option<&'a [f64]>,
     /// `log π_φ(y_t) - log π_ref(y_t)` of the implicit process reward model, in nats.
     pub process_log_ratio: Option<&'a [f64]>,
+    /// Parts of the rewards, each `[samples]`.
+    pub reward_components: Option<&'a [&'a [f64]]>,
+    /// Squared norm of the derivative of `log π(y_t)` by the logits.
+    pub squared_scores: Option<&'a [f64]>,
 }
 
 impl<'a> RolloutColumns<'a> {

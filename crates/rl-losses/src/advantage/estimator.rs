@@ -3,13 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Gae, GroupNormalisation, LoneSample, PassAtK, Prime, QuantileBaseline, Reinforce,
+    Gae, Gdpo, GroupNormalisation, LoneSample, PassAtK, Prime, QuantileBaseline, Reinforce,
     ReinforcePlusPlus, RolloutColumns, best_of_group_advantages, broadcast_to_tokens,
     columns::{AdvantageError, check_length, check_samples},
-    generalised_advantages, gpg_advantages, group_relative_advantages, max_rl_advantages,
-    opo_advantages, pass_at_k_advantages, prime_advantages, quantile_advantages,
-    reinforce_advantages, reinforce_plus_plus_advantages, reinforce_plus_plus_baseline_advantages,
-    remax_advantages, rloo_advantages, whitened,
+    gdpo_advantages, generalised_advantages, gpg_advantages, group_relative_advantages,
+    max_rl_advantages, opo_advantages, optimal_token_baseline_advantages, pass_at_k_advantages,
+    prime_advantages, quantile_advantages, reinforce_advantages, reinforce_plus_plus_advantages,
+    reinforce_plus_plus_baseline_advantages, remax_advantages, rloo_advantages, whitened,
 };
 
 /// How rewards become the advantage of each token.
@@ -50,6 +50,10 @@ pub enum AdvantageEstimator {
     MaxRl,
     /// `(R -` quantile of the group`) / (std + 1e-6)`.
     Quantile(QuantileBaseline),
+    /// Each component of the reward as in `grpo`, their sum whitened over the tokens of the batch.
+    Gdpo(Gdpo),
+    /// Return of each token less the baseline of least variance at its place in the group.
+    OptimalTokenBaseline,
     /// Best of the group over the second best, divided by `std + 1e-6`; the others 0.
     GrpoPassk,
     /// Mean advantage of the sets of `k` samples that hold this one.
@@ -76,6 +80,8 @@ impl AdvantageEstimator {
             Self::Gpg => "gpg",
             Self::MaxRl => "max-rl",
             Self::Quantile(_) => "quantile",
+            Self::Gdpo(_) => "gdpo",
+            Self::OptimalTokenBaseline => "optimal-token-baseline",
             Self::GrpoPassk => "grpo-passk",
             Self::PassAtK(_) => "pass-at-k",
             Self::Prime(_) => "prime",
@@ -87,6 +93,7 @@ impl AdvantageEstimator {
     pub fn required_column(&self) -> Option<&'static str> {
         match self {
             Self::Remax => Some("greedy_rewards"),
+            Self::OptimalTokenBaseline => Some("squared_scores"),
             Self::Prime(_) => Some("process_log_ratio"),
             Self::Gae(_) => Some("values"),
             _ => None,
@@ -153,6 +160,22 @@ impl AdvantageEstimator {
             Self::Gpg => gpg_advantages(rewards, group_sizes)?,
             Self::MaxRl => max_rl_advantages(rewards, group_sizes)?,
             Self::Quantile(settings) => quantile_advantages(rewards, group_sizes, settings)?,
+            Self::Gdpo(settings) => {
+                let of_one = [rewards];
+                let components = columns.reward_components.unwrap_or(&of_one);
+                return gdpo_advantages(components, group_sizes, sequence_lengths, settings);
+            }
+            Self::OptimalTokenBaseline => {
+                let column = columns.squared_scores;
+                let squared_scores =
+                    RolloutColumns::required("optimal-token-baseline", "squared_scores", column)?;
+                return optimal_token_baseline_advantages(
+                    &columns.token_rewards()?,
+                    squared_scores,
+                    group_sizes,
+                    sequence_lengths,
+                );
+            }
             Self::GrpoPassk => {
                 let normalisation = GroupNormalisation::StandardDeviation;
                 best_of_group_advantages(rewards, group_sizes, normalisation)?

@@ -151,6 +151,18 @@ mod tests {
         assert_eq!([1, 6, 7, 9].map(signs), [(1, 0), (6, 0), (0, 3), (0, 1)]);
     }
 
+    /// The middle of five is the least that half of them, 2.5, do not exceed.
+    #[test]
+    fn a_quantile_is_of_the_whole_group() {
+        let rewards = [4.0, 0.0, 3.0, 1.0, 2.0];
+        let settings = QuantileBaseline { quantile: 0.5 };
+        let advantages = quantile_advantages(&rewards, &[5], settings).unwrap();
+        for (advantage, reward) in std::iter::zip(advantages, rewards) {
+            let expected = (reward - 2.0) / (2.5f64.sqrt() + 1e-6);
+            assert!((advantage - expected).abs() < 1e-14, "{advantage} {expected}");
+        }
+    }
+
     #[test]
     fn a_level_outside_the_unit_interval_is_refused() {
         let settings = QuantileBaseline { quantile: f64::NAN };

@@ -63,17 +63,22 @@ pub struct Prime {
     pub whiten: bool,
 }
 
+impl Prime {
+    /// The defaults, for constants that differ in a few.
+    pub const DEFAULT: Self = Self {
+        beta: 0.05,
+        scale: ProcessScale::None,
+        process_coefficient: 5.0,
+        outcome_coefficient: 5.0,
+        discount: 1.0,
+        baseline: ProcessBaseline::Others,
+        whiten: true,
+    };
+}
+
 impl Default for Prime {
     fn default() -> Self {
-        Self {
-            beta: 0.05,
-            scale: ProcessScale::None,
-            process_coefficient: 5.0,
-            outcome_coefficient: 5.0,
-            discount: 1.0,
-            baseline: ProcessBaseline::Others,
-            whiten: true,
-        }
+        Self::DEFAULT
     }
 }
 
@@ -219,6 +224,24 @@ mod tests {
             assert!((paper[first] - code[first]).abs() < 1e-14);
         }
         assert!((paper[1] - code[1]).abs() > 0.5, "not token by token");
+    }
+
+    /// Rewards of -2 and -1 in units of the larger magnitude: -1 against -½.
+    #[test]
+    fn the_largest_return_is_the_largest_in_magnitude() {
+        let settings = Prime {
+            beta: 1.0,
+            scale: ProcessScale::LargestReturn,
+            process_coefficient: 1.0,
+            outcome_coefficient: 0.0,
+            whiten: false,
+            ..Prime::default()
+        };
+        let advantages =
+            prime_advantages(&[0.0; 2], &[-2.0, -1.0], &[2], &[1, 1], settings).unwrap();
+        for (advantage, expected) in std::iter::zip(advantages, [-0.5, 0.5]) {
+            assert!((advantage - expected).abs() < 1e-6, "{advantage} {expected}");
+        }
     }
 
     #[test]

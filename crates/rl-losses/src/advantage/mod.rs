@@ -2,6 +2,7 @@
 
 mod catalogue;
 mod columns;
+mod decoupled;
 mod estimator;
 mod generalised;
 mod group_baseline;
@@ -9,10 +10,12 @@ mod group_relative;
 mod implicit_reward;
 mod pass_at_k;
 mod returns;
+mod token_baseline;
 mod whitening;
 
 pub use catalogue::{EstimatorEntry, estimators};
 pub use columns::{AdvantageError, RolloutColumns, broadcast_to_tokens};
+pub use decoupled::{Gdpo, gdpo_advantages};
 pub use estimator::AdvantageEstimator;
 pub use generalised::{Gae, GeneralisedAdvantages, generalised_advantages};
 pub use group_baseline::{QuantileBaseline, gpg_advantages, opo_advantages, quantile_advantages};
@@ -27,4 +30,5 @@ pub use returns::{
     Reinforce, ReinforcePlusPlus, ReturnBaseline, discounted_returns, reinforce_advantages,
     reinforce_plus_plus_advantages, reinforce_plus_plus_baseline_advantages, remax_advantages,
 };
+pub use token_baseline::optimal_token_baseline_advantages;
 pub use whitening::{whitened, whitened_by};

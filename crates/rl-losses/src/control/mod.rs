@@ -3,6 +3,7 @@
 //! Each is settings, checked once, and a state that can be serialised: a run that is resumed goes on
 //! as if it had not stopped.
 
+mod annealing;
 mod difficulty;
 mod error;
 mod knob;
@@ -10,6 +11,7 @@ mod skywork;
 mod target;
 mod thermostat;
 
+pub use annealing::Annealing;
 pub use difficulty::{DifficultyThermostat, DifficultyThermostatSettings};
 pub use error::ControlError;
 pub use knob::Knob;

@@ -115,4 +115,12 @@ mod tests {
             .collect();
         assert_eq!(coefficients, [1.0, 2.0, 2.5, 0.0, 2.5]);
     }
+
+    #[test]
+    fn an_entropy_at_the_target_has_reached_it() {
+        let settings = AdaptiveEntropy { target: 0.25, step: 1.0, maximum: 3.0, initial: 2.0 };
+        let mut controller = AdaptiveEntropyController::new(settings).unwrap();
+        controller.update(0.25).unwrap();
+        assert_eq!(controller.coefficient().to_bits(), 0.0f64.to_bits());
+    }
 }

@@ -4,6 +4,8 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
+use super::exact_sum::ExactSum;
+
 /// A token that may be selected.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 struct Candidate {
@@ -104,13 +106,20 @@ impl Best {
 ///
 /// One list of the best for each bucket of sequences that has a share of its own; without buckets, one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Candidates(pub(crate) Vec<Best>);
+pub struct Candidates {
+    pub(crate) best: Vec<Best>,
+    /// Sums of terms that depend on the summary of the mini-batch.
+    pub(crate) sums: Vec<ExactSum>,
+}
 
 impl Candidates {
     /// Adds the candidates of another part of the same mini-batch; no bit depends on the order of the parts.
     pub fn merge(&mut self, other: Self) {
-        for (best, others) in std::iter::zip(&mut self.0, other.0) {
+        for (best, others) in std::iter::zip(&mut self.best, other.best) {
             best.merge(others);
+        }
+        for (sum, other) in std::iter::zip(&mut self.sums, &other.sums) {
+            sum.merge(other);
         }
     }
 }

@@ -5,6 +5,7 @@ mod ce_gppo;
 mod cispo;
 mod clip_cov;
 mod covariance_control;
+mod covariance_weight;
 mod dppo;
 mod dro;
 mod dynamic_clip;
@@ -38,6 +39,7 @@ use crate::{
     parameter::{ParameterError, Settings},
     plan_summary::PlanSummary,
     selection::Selection,
+    term::Shared,
 };
 
 pub use bapo::Bapo;
@@ -45,6 +47,7 @@ pub use ce_gppo::CeGppo;
 pub use cispo::Cispo;
 pub use clip_cov::{ClipCov, CovarianceBand};
 pub use covariance_control::{Base, CovarianceControl, Select};
+pub use covariance_weight::CovarianceWeight;
 pub use dppo::{DppoKl, DppoTv};
 pub use dro::Dro;
 pub use dynamic_clip::DynamicClip;
@@ -195,6 +198,14 @@ macro_rules! methods {
 
             fn constants<R: Real>(&self, batch: &TokenBatch<'_, R>, summary: &PlanSummary) -> Spread {
                 match self { $(Self::$variant(loss) => loss.constants(batch, summary),)+ }
+            }
+
+            fn shared(&self, summary: &PlanSummary, later: &[ExactSum]) -> Option<Shared> {
+                match self { $(Self::$variant(loss) => loss.shared(summary, later),)+ }
+            }
+
+            fn later_sums<R: Real>(&self, batch: &TokenBatch<'_, R>, summary: &PlanSummary) -> Vec<ExactSum> {
+                match self { $(Self::$variant(loss) => loss.later_sums(batch, summary),)+ }
             }
 
             fn column(&self) -> Option<Column> {
@@ -350,6 +361,12 @@ methods! {
     "arXiv:2602.03392", SingleLab, TokenMean,
     needs: [Entropy], inert_on_policy: never,
     "holds it: unlikely tokens fall no further";
+
+    /// CW-GRPO: tokens of extreme covariance weigh less.
+    CovarianceWeight(CovarianceWeight) "covariance-weight", "CW-GRPO, Gaussian covariance weights",
+    "arXiv:2605.11538", SingleLab, TokenMean,
+    needs: [], inert_on_policy: never,
+    "slows its change: tokens of extreme covariance weigh less";
 }
 
 impl PolicyLoss {

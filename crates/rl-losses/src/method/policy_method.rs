@@ -6,7 +6,7 @@ use crate::{
     parameter::Settings,
     plan_summary::PlanSummary,
     selection::Selection,
-    term::TokenLoss,
+    term::{Shared, TokenLoss},
 };
 
 /// A method of the registry. The table in [`PolicyLoss`](crate::PolicyLoss)'s file says the rest of it.
@@ -29,6 +29,12 @@ pub(crate) trait PolicyMethod: Settings {
         Spread::Uniform(0.0)
     }
 
+    /// Numbers of the mini-batch that [`TokenLoss::constant`] makes the constants of, given its summary and its
+    /// [later sums](Self::later_sums).
+    fn shared(&self, _summary: &PlanSummary, _later: &[ExactSum]) -> Option<Shared> {
+        None
+    }
+
     /// The optional column that [`TokenLoss::constant`] reads.
     fn column(&self) -> Option<Column> {
         None
@@ -41,6 +47,15 @@ pub(crate) trait PolicyMethod: Settings {
 
     /// Sums over a part of the mini-batch that bounds are found by.
     fn sums<R: Real>(&self, _batch: &TokenBatch<'_, R>) -> Vec<ExactSum> {
+        Vec::new()
+    }
+
+    /// Sums over a part of the mini-batch of terms that depend on the summary of all of it.
+    fn later_sums<R: Real>(
+        &self,
+        _batch: &TokenBatch<'_, R>,
+        _summary: &PlanSummary,
+    ) -> Vec<ExactSum> {
         Vec::new()
     }
 }

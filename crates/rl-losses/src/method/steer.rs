@@ -78,7 +78,7 @@ impl TokenLoss for Steer {
     /// The weight `e^(-k |Ω|)`; the plan has the rate `k`, the column is the entropy.
     #[inline(always)]
     fn constant(&self, sources: Sources) -> f64 {
-        let Sources { planned: rate, log_prob, old_log_prob, advantage, column } = sources;
+        let Sources { planned: rate, log_prob, old_log_prob, advantage, column, .. } = sources;
         (-rate * entropy_change(log_prob, old_log_prob, advantage, column).abs()).exp()
     }
 

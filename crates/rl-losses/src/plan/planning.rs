@@ -189,9 +189,12 @@ impl PolicyLoss {
         if share.has_buckets() && self.scope() != Some(Scope::MiniBatch) {
             return Err(PlanError::NoShare { method: self.name() });
         }
-        let Some(selection) = selection else { return Ok(Candidates(vec![Best::new(0)])) };
-        first_of_share(&selection, batch, share, summary, seed)
-            .map_err(|source| PlanError::Parameter { method: self.name(), source })
+        let best = match selection {
+            None => vec![Best::new(0)],
+            Some(selection) => first_of_share(&selection, batch, share, summary, seed)
+                .map_err(|source| PlanError::Parameter { method: self.name(), source })?,
+        };
+        Ok(Candidates { best, sums: self.later_sums(batch, summary) })
     }
 
     /// The plan of a share, given the summary and the candidates of all ranks.
@@ -208,8 +211,9 @@ impl PolicyLoss {
         aggregation: &Aggregation,
     ) -> Result<StepPlan, PlanError> {
         self.check(batch)?;
+        let shared = self.shared(summary, &candidates.sums);
         let selected = match self.selection() {
-            Some(_) => share.selected(candidates),
+            Some(_) => share.selected(candidates.best),
             None => self.select(batch, summary),
         };
         let lengths = batch.sequence_lengths();
@@ -218,6 +222,7 @@ impl PolicyLoss {
             selected,
             weights: aggregation.spread(lengths, summary.tokens, summary.sequences),
             constants: self.constants(batch, summary),
+            shared,
             column: self.column(),
         })
     }
@@ -233,7 +238,7 @@ impl PolicyLoss {
         let Some(selection) = self.selection() else { return Ok(Vec::new()) };
         let everyone = Selection { fraction: 1.0, ..selection };
         first_of_share(&everyone, batch, &share, &summary, 0)
-            .map(|candidates| share.selected(candidates))
+            .map(|best| share.selected(best))
             .map_err(|source| PlanError::Parameter { method: self.name(), source })
     }
 }
@@ -245,9 +250,9 @@ fn first_of_share<R: Real>(
     share: &Share,
     summary: &PlanSummary,
     seed: u64,
-) -> Result<Candidates, ParameterError> {
+) -> Result<Vec<Best>, ParameterError> {
     if selection.scope == Scope::MicroBatch {
-        return Ok(Candidates(vec![within_micro_batches(selection, batch, share, seed)]));
+        return Ok(vec![within_micro_batches(selection, batch, share, seed)]);
     }
     let centre = selection.centre(summary);
     let best = share.pools().iter().map(|pool| {
@@ -261,7 +266,7 @@ fn first_of_share<R: Real>(
         let keep = selection.count(tokens);
         Ok(scan::first(&selection, batch, (centre, seed), &pool.runs, keep))
     });
-    best.collect::<Result<_, _>>().map(Candidates)
+    best.collect()
 }
 
 /// The selections of each micro-batch, centred and shared over itself alone.

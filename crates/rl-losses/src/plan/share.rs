@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::{
-    fast::{candidates::Candidates, scan::Run},
+    fast::{candidates::Best, scan::Run},
     plan::error::PlanError,
 };
 
@@ -122,9 +122,9 @@ impl Share {
     }
 
     /// Positions in the share of the selected tokens, ascending; those of other ranks are left out.
-    pub(super) fn selected(&self, candidates: Candidates) -> Vec<usize> {
+    pub(super) fn selected(&self, best: Vec<Best>) -> Vec<usize> {
         let mut positions = Vec::new();
-        for (pool, best) in std::iter::zip(&self.pools, candidates.0) {
+        for (pool, best) in std::iter::zip(&self.pools, best) {
             let selected = best.selected();
             for run in &pool.runs {
                 let first = run.first as u64;

@@ -5,6 +5,7 @@ use std::ops::Range;
 use crate::{
     batch::Column,
     fast::{real::Real, spread::Spread},
+    term::Shared,
 };
 
 /// Which tokens of the mini-batch are treated specially, what each weighs in the sum, and the method's
@@ -22,6 +23,8 @@ pub struct StepPlan {
     pub(super) constants: Spread,
     /// Column that the constants are made of as the loss is evaluated.
     pub(super) column: Option<Column>,
+    /// Numbers that they are made of, likewise.
+    pub(super) shared: Option<Shared>,
 }
 
 /// The plan of a run of tokens.
@@ -47,6 +50,7 @@ impl StepPlan {
             weights: Spread::PerToken(weights),
             constants: Spread::Uniform(0.0),
             column: None,
+            shared: None,
         }
     }
 
@@ -175,9 +179,19 @@ impl PlanPart<'_> {
         matches!(self.plan.weights, Spread::Uniform(_))
     }
 
+    /// Returns true if the constants are made of numbers of the token as the loss is evaluated.
+    pub(crate) fn makes_constants(&self) -> bool {
+        self.plan.column.is_some() || self.plan.shared.is_some()
+    }
+
+    /// Numbers that the constants are made of; 0 without any.
+    pub(crate) fn shared(&self) -> Shared {
+        self.plan.shared.unwrap_or_default()
+    }
+
     /// Returns true if every token has the same constant, known since the plan.
     pub(crate) fn has_one_constant(&self) -> bool {
-        self.plan.column.is_none() && matches!(self.plan.constants, Spread::Uniform(_))
+        !self.makes_constants() && matches!(self.plan.constants, Spread::Uniform(_))
     }
 
     fn shifted(&self, run: Range<usize>) -> Range<usize> {

@@ -28,12 +28,20 @@ impl Visitor for Moved<'_> {
         let detached_log_prob = column(batch.log_prob());
         let mut planned = [0.0];
         plan.fill_constants(0..1, &mut planned);
-        let constant = plan.column_of_constants().map_or(planned[0], |own| {
-            let column = batch.column(own).expect("all columns")[0];
-            let [planned] = planned;
-            let log_prob = detached_log_prob;
-            loss.constant(Sources { planned, log_prob, old_log_prob, advantage, column })
-        });
+        let [mut constant] = planned;
+        if plan.makes_constants() {
+            let own = plan.column_of_constants();
+            let column = own.map_or(0.0, |own| batch.column(own).expect("all columns")[0]);
+            let (planned, log_prob, shared) = (constant, detached_log_prob, plan.shared());
+            constant = loss.constant(Sources {
+                planned,
+                log_prob,
+                old_log_prob,
+                advantage,
+                column,
+                shared,
+            });
+        }
         let log_prob = detached_log_prob + step;
         let limit = loss.log_ratio_limit().unwrap_or(f64::INFINITY);
         let log_ratio = log_prob - old_log_prob;
@@ -76,7 +84,7 @@ proptest! {
                 let right = (value_at(STEP) - here) / STEP;
                 let left = (here - value_at(-STEP)) / STEP;
                 let size = 1.0 + left.abs() + right.abs();
-                let close = |slope: f64| (slope - slope).abs() < 2e-5 * size;
+                let close = |difference: f64| (difference - slope).abs() < 2e-5 * size;
                 // At a kink any of the two, or, as of |x| at 0, their mean; a jump of the value, as
                 // where a mask sets in, has no slope on its side.
                 let kink = (right - left).abs() > 2e-5 * size;

@@ -30,9 +30,19 @@ def taken(path, *names, **known):
     for node in inside:
         node.decorator_list = []
     future = ast.parse("from __future__ import annotations").body
-    scope = dict(torch=torch, math=math, np=np, defaultdict=defaultdict, **known)
+    scope = {**dict(torch=torch, math=math, np=np, defaultdict=defaultdict), **known}
     exec(compile(ast.fix_missing_locations(ast.Module(body=future + inside, type_ignores=[])), path.name, "exec"), scope)
     return SimpleNamespace(**{name: scope[name] for name in names})
+
+
+class Doubles:
+    """Torch or numpy, where what is asked for in f32 is f64."""
+
+    def __init__(self, module):
+        self.module, self.float32 = module, module.float64
+
+    def __getattr__(self, name):
+        return getattr(self.module, name)
 
 
 class Anything(SimpleNamespace):
@@ -173,6 +183,40 @@ def max_rl_case():
     return dict(name="adv_max_rl", fn="adv", inputs=inputs, params=dict(kind="max_rl"), outputs=dict(advantages=advantages.tolist()))
 
 
+def grouped_cases():
+    """GDPO with two components, one of them the same for all of a group, and the optimal token baseline with a lone response."""
+    functional = taken(VERL / "verl/utils/torch_functional.py", "masked_sum", "masked_mean", "masked_var", "masked_whiten", Tensor=torch.Tensor)
+    names = ["compute_grpo_outcome_advantage", "compute_gdpo_outcome_advantage", "compute_optimal_token_baseline_advantage"]
+    from typing import Optional
+
+    known = dict(verl_F=functional, Optional=Optional, AlgoConfig=dict, torch=Doubles(torch), np=Doubles(np))
+    core = taken(VERL / "verl/trainer/ppo/core_algos.py", *names, **known)
+    rng, lengths, uid = np.random.default_rng(7), [3, 1, 2, 4, 2, 2, 3, 1, 2], [0, 0, 0, 1, 1, 1, 1, 2, 2]
+    mask = torch.tensor([[float(t < n) for t in range(4)] for n in lengths])
+    first = torch.tensor([1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 0.0])
+    second = torch.tensor([-0.25, 0.0, -0.5, -0.125, -0.125, -0.125, -0.125, -0.5, 0.0])
+    at_end = lambda rewards: torch.stack([torch.where(torch.arange(4) == n - 1, r, 0.0) for n, r in zip(lengths, rewards)])
+    shared = dict(token_level_rewards=at_end(first + second).tolist(), response_mask=mask.tolist(), uid=[str(u) for u in uid])
+    for weight in 1.0, 0.5:
+        config = dict(gdpo_reward_keys=["first", "second"], gdpo_reward_weights=[1.0, weight])
+        # A prompt of one token, as verl finds the last token by the length of the prompt.
+        batch = dict(prompts=mask[:, :1], attention_mask=torch.cat([mask[:, :1], mask], 1).long())
+        columns = dict(non_tensor_batch=dict(first=first.numpy(), second=second.numpy()), batch=batch)
+        advantages, _ = core.compute_gdpo_outcome_advantage(at_end(first + second), mask, np.array(uid), config=config, **columns)
+        inputs = dict(shared, reward_components=[first.tolist(), second.tolist()])
+        params = dict(kind="gdpo", further_weight=weight)
+        yield dict(name=f"adv_gdpo_{weight}", fn="adv", inputs=inputs, params=params, outputs=dict(advantages=advantages.tolist()))
+    uid = [0, 0, 0, 1, 1, 1, 1, 2, 3]
+    policy = torch.tensor(rng.dirichlet(np.ones(5), (9, 4)))
+    prob, squares = policy[..., 0], (policy**2).sum(-1)
+    token_rewards = torch.tensor(np.round(rng.uniform(-1, 1, (9, 4)), 4)) * mask
+    advantages, _ = core.compute_optimal_token_baseline_advantage(token_rewards, mask, np.array(uid), prob.log(), squares)
+    inputs = dict(token_level_rewards=token_rewards.tolist(), response_mask=mask.tolist(), uid=[str(u) for u in uid])
+    inputs["squared_scores"] = (1 - 2 * prob + squares).tolist()
+    params = dict(kind="optimal_token_baseline")
+    yield dict(name="adv_optimal_token_baseline", fn="adv", inputs=inputs, params=params, outputs=dict(advantages=advantages.tolist()))
+
+
 def topr_case(b):
     params = dict(positive=0.5, negative=2.0)
     known = dict(get_episode_scores=lambda data: data, current_platform=Anything(device_type="cpu"))
@@ -240,5 +284,5 @@ def entropy_discriminator_cases(b):
 
 short, ragged = batch([1, 2, 1, 3], 7, 0.6), batch([4, 1, 6, 3, 5, 2], 11, 0.4)
 cases = [*verl_cases(short), *correction_cases(ragged), *trl_cases(ragged), prime_rl_case(ragged), max_rl_case(), topr_case(ragged)]
-cases += [*bapo_cases(ragged), *entropy_discriminator_cases(ragged)]
+cases += [*bapo_cases(ragged), *entropy_discriminator_cases(ragged), *grouped_cases()]
 print(json.dumps(dict(cases=cases)).replace('{"name"', '\n{"name"'))

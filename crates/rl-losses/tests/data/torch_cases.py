@@ -94,6 +94,7 @@ DISCRIMINATOR = [
     {"entropy-discriminator": dict(deviations=0.5, clip_ratio_high=0.28)},
     {"entropy-discriminator": dict(deviations=0.0)},
 ]
+COVARIANCE_WEIGHT = [{"covariance-weight": {}}, {"covariance-weight": dict(clip_ratio_low=0.1, clip_ratio_high=0.28)}]
 RULES = ["token-mean", "seq-mean-token-mean", "seq-mean-token-sum", {"seq-mean-token-sum-norm": {"divisor": 12.0}}]
 
 
@@ -108,9 +109,9 @@ def write():
             chosen[places[:, 0], places[:, 1]] = True
         return chosen
 
-    later = [method for policy_loss in LATER + LAST + DISCRIMINATOR for method in policy_loss if policy_loss[method] == {}]
+    later = [method for policy_loss in LATER + LAST + DISCRIMINATOR + COVARIANCE_WEIGHT for method in policy_loss if policy_loss[method] == {}]
     first = [{method: {}} for method in DEFAULTS if method not in later] + FURTHER
-    for policy_losses in first, LATER, LAST, DISCRIMINATOR:
+    for policy_losses in first, LATER, LAST, DISCRIMINATOR, COVARIANCE_WEIGHT:
         for name, batch in inputs.items():
             for policy_loss in policy_losses:
                 rule = RULES[len(cases) % 4]

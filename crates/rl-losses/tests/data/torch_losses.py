@@ -49,6 +49,7 @@ DEFAULTS = {
         ratio_high_start=1.2, ratio_high_end=3.0, ratio_high_step=0.05, clip_ratio_c=3.0,
     ),
     "entropy-discriminator": dict(deviations=2.5, clip_ratio_low=0.2, clip_ratio_high=0.2),
+    "covariance-weight": dict(clip_ratio_low=0.2, clip_ratio_high=0.2),
 }
 COUNTS = ["clipped", "clipped_lower"]
 COLUMNS = ["log_prob", "old_log_prob", "advantage", "entropy", "old_entropy", "reference_log_prob", "rollout_log_prob"]
@@ -314,6 +315,17 @@ def bapo(b, s):
     return ppo(b, dict(clip_ratio_low=1 - low, clip_ratio_high=high - 1, clip_ratio_c=s["clip_ratio_c"], semantics="exact"))
 
 
+def covariance_weight(b, s):
+    log_prob, advantage = b.log_prob.detach()[b.mask], b.advantage[b.mask]
+    value = (log_prob - log_prob.mean()) * (advantage - advantage.mean())
+    deviation = (value - value.mean()).square().mean().sqrt()
+    weight = torch.ones_like(b.log_prob.detach())
+    if deviation > 1e-7 * value.abs().max():  # all the same but for rounding
+        weight[b.mask] = torch.softmax(-(value**2) / (2 * deviation**2), 0) * len(value)
+    loss, *rest = clipped_surrogate(b, b.r, s["clip_ratio_low"], s["clip_ratio_high"])
+    return weight * loss, *rest
+
+
 LOSSES = {
     "ppo-clip": lambda b, s, _: ppo(b, s),
     "clip-cov": clip_cov,
@@ -338,6 +350,7 @@ LOSSES = {
     "topr": lambda b, s, _: topr(b, s),
     "bapo": lambda b, s, _: bapo(b, s),
     "entropy-discriminator": lambda b, s, _: entropy_discriminator(b, s),
+    "covariance-weight": lambda b, s, _: covariance_weight(b, s),
 }
 
 

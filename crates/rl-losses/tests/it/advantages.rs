@@ -5,7 +5,7 @@ use std::fmt::Write;
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use rl_losses::{
-    AdvantageEstimator, Gae, PassAtK, Prime, QuantileBaseline, Reinforce, ReinforcePlusPlus,
+    AdvantageEstimator, Gae, Gdpo, PassAtK, Prime, QuantileBaseline, Reinforce, ReinforcePlusPlus,
     RolloutColumns,
 };
 use serde::{Deserialize, Serialize};
@@ -25,6 +25,8 @@ fn all() -> Vec<AdvantageEstimator> {
         AdvantageEstimator::Gpg,
         AdvantageEstimator::MaxRl,
         AdvantageEstimator::Quantile(QuantileBaseline::default()),
+        AdvantageEstimator::Gdpo(Gdpo { further_weight: 0.5 }),
+        AdvantageEstimator::OptimalTokenBaseline,
         AdvantageEstimator::GrpoPassk,
         AdvantageEstimator::PassAtK(PassAtK { k: 2 }),
         AdvantageEstimator::Prime(Prime::default()),
@@ -188,6 +190,7 @@ proptest! {
         given in any::<bool>(),
     ) {
         let tokens = given.then_some(tokens.as_slice());
+        let components: [&[f64]; 2] = [&rewards, &rewards];
         let columns = RolloutColumns {
             rewards: &rewards,
             group_sizes: &group_sizes,
@@ -197,6 +200,8 @@ proptest! {
             end_values: None,
             greedy_rewards: given.then_some(&rewards),
             process_log_ratio: tokens,
+            reward_components: given.then_some(&components),
+            squared_scores: tokens,
         };
         for estimator in all() {
             if let Ok(advantages) = estimator.advantages(&columns) {
@@ -254,6 +259,7 @@ fn a_missing_column_is_named_with_the_estimator_that_needs_it() {
         complaints,
         [
             "`remax` needs the column `greedy_rewards`, which is missing",
+            "`optimal-token-baseline` needs the column `squared_scores`, which is missing",
             "`prime` needs the column `process_log_ratio`, which is missing",
             "`gae` needs the column `values`, which is missing",
         ]
@@ -272,6 +278,34 @@ fn no_estimator_is_left_out() {
     assert_eq!(error.message(), expected);
 }
 
+/// Rewards of 0 and 1 in both components: GRPO takes (1, 0) and (0, 1) for the same, and so does GDPO of equal weights, but not of
+/// components that are rare to different degrees.
+#[test]
+fn components_that_are_rare_count_for_more() {
+    let first = [1.0, 0.0, 1.0, 0.0];
+    let second = [0.0, 1.0, 0.0, 0.0];
+    let sum = [1.0, 1.0, 1.0, 0.0];
+    let columns = RolloutColumns {
+        rewards: &sum,
+        group_sizes: &[4],
+        sequence_lengths: &[1; 4],
+        reward_components: Some(&[&first, &second]),
+        ..RolloutColumns::default()
+    };
+    let advantages = |estimator: AdvantageEstimator| estimator.advantages(&columns).unwrap();
+    let grpo = advantages(AdvantageEstimator::Grpo);
+    assert_eq!(grpo[0].to_bits(), grpo[1].to_bits());
+    // Deviations √(1/3) and ½: sums of √3/2 - ½, -√3/2 + 3/2 and -√3/2 - ½, of mean 0.
+    let half = 0.75f64.sqrt();
+    let sums = [half - 0.5, 1.5 - half, half - 0.5, -half - 0.5];
+    let deviation = (sums.iter().map(|sum| sum * sum).sum::<f64>() / 3.0).sqrt();
+    let expected = sums.map(|sum| sum / deviation);
+    assert!(close(&advantages(AdvantageEstimator::Gdpo(Gdpo::default())), &expected, 1e-5));
+    // Without the second, it is the first.
+    let alone = advantages(AdvantageEstimator::Gdpo(Gdpo { further_weight: 0.0 }));
+    assert!(close(&alone, &[half, -half, half, -half], 1e-5));
+}
+
 /// Three groups: mixed, all equal, and mixed again; one sample has no tokens.
 #[test]
 fn estimators_on_a_small_batch() {
@@ -286,6 +320,11 @@ fn estimators_on_a_small_batch() {
         process_log_ratio: Some(&[
             0.2, -0.1, 0.4, 0.0, 0.3, -0.3, 0.1, 0.5, -0.2, 0.1, 0.6, -0.4, 0.0,
         ]),
+        reward_components: Some(&[
+            &[1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 0.0],
+            &[0.0, 0.0, -0.5, -0.25, 0.0, 0.0, -1.0, -1.0, 0.0],
+        ]),
+        squared_scores: Some(&[0.1, 1.2, 0.3, 0.9, 0.2, 0.8, 1.5, 0.6, 0.4, 0.1, 1.1, 0.7, 0.5]),
     };
     let mut table = String::new();
     for estimator in all() {

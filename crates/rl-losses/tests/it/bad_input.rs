@@ -9,8 +9,8 @@ use proptest::prelude::*;
 use rl_losses::{
     AdvantageEstimator, Aggregation, ClipCov, ClipRange, Column, ControlError, CovarianceBand,
     DivergenceSums, Divisor, DualClip, EntropyChangeColumns, EntropyChangeSums, EntropyTarget, Gae,
-    KlCoefficient, KlController, KlCov, KlEstimator, Knob, LossSums, OverlongPenalty, PassAtK,
-    PolicyLoss, Prime, QuadrantCentre, QuantileBaseline, Reinforce, ReinforcePlusPlus,
+    Gdpo, KlCoefficient, KlController, KlCov, KlEstimator, Knob, LossSums, OverlongPenalty,
+    PassAtK, PolicyLoss, Prime, QuadrantCentre, QuantileBaseline, Reinforce, ReinforcePlusPlus,
     RolloutColumns, RolloutCorrection, Thermostat, ThermostatSettings, TokenBatch, TokenColumns,
     discounted_returns, group_covariances, kl_loss, kl_rewards, kl_sums, quadrants,
 };
@@ -18,7 +18,7 @@ use rl_losses::{
 use crate::batches::{losses, rules, seeded};
 
 /// Names of the columns of tokens.
-const TOKENS: [&str; 12] = [
+const TOKENS: [&str; 13] = [
     "log_prob",
     "old_log_prob",
     "advantage",
@@ -31,9 +31,11 @@ const TOKENS: [&str; 12] = [
     "token_rewards",
     "values",
     "process_log_ratio",
+    "squared_scores",
 ];
 /// Names of the columns of samples.
-const SAMPLES: [&str; 4] = ["rewards", "advantages", "end_values", "greedy_rewards"];
+const SAMPLES: [&str; 5] =
+    ["rewards", "advantages", "end_values", "greedy_rewards", "reward_components"];
 
 /// Columns of one rollout: two groups of two samples, five tokens.
 #[derive(Clone, Debug)]
@@ -71,6 +73,8 @@ impl Inputs {
             end_values: Some(self.column("end_values")),
             greedy_rewards: Some(self.column("greedy_rewards")),
             process_log_ratio: Some(self.column("process_log_ratio")),
+            reward_components: None,
+            squared_scores: Some(self.column("squared_scores")),
         }
     }
 
@@ -169,6 +173,15 @@ fn entries() -> Vec<Entry> {
         ("gpg", |inputs| advantages(inputs, AdvantageEstimator::Gpg)),
         ("quantile", |inputs| {
             advantages(inputs, AdvantageEstimator::Quantile(QuantileBaseline::default()))
+        }),
+        ("gdpo", |inputs| {
+            let components = [inputs.column("rewards"), inputs.column("reward_components")];
+            let columns =
+                RolloutColumns { reward_components: Some(&components), ..inputs.rollout() };
+            said(AdvantageEstimator::Gdpo(Gdpo::default()).advantages(&columns))
+        }),
+        ("optimal-token-baseline", |inputs| {
+            advantages(inputs, AdvantageEstimator::OptimalTokenBaseline)
         }),
         ("grpo-passk", |inputs| advantages(inputs, AdvantageEstimator::GrpoPassk)),
         ("pass-at-k", |inputs| advantages(inputs, AdvantageEstimator::PassAtK(PassAtK { k: 2 }))),

@@ -11,7 +11,7 @@ use rl_losses::{
 use serde::Deserialize;
 
 /// Settings beside the defaults, so that every branch has tokens on it in small batches.
-const FURTHER: [&str; 33] = [
+const FURTHER: [&str; 34] = [
     "ppo-clip = { clip_ratio_high = 0.28, clip_ratio_c = 'off' }",
     "ppo-clip = { clip_ratio_c = 1.5 }",
     "ppo-clip = { semantics = 'prime' }",
@@ -45,6 +45,7 @@ const FURTHER: [&str; 33] = [
     "topr = { level = 'geometric' }",
     "bapo = { balance = 0.4, ratio_low_end = 1.0, ratio_high_start = 1.0, clip_ratio_c = 'off' }",
     "entropy-discriminator = { deviations = 0.2, clip_ratio_high = 0.28 }",
+    "covariance-weight = { clip_ratio_low = 0.1, clip_ratio_high = 0.28 }",
 ];
 
 /// Every method with its defaults, and with further settings.

@@ -2,9 +2,9 @@
 
 use entropy_core::Categorical;
 use rl_losses::{
-    Aggregation, Centering, ClipCov, ClipRange, Column, CovarianceBand, DppoKl,
-    EntropyDiscriminator, EntropyRatioClip, KlCov, LossOutput, PolicyLoss, PpoClip, Scope,
-    Semantics, SequenceMask, Steer, TokenBatch, TokenColumns, Topr, entropy_bonus,
+    Aggregation, Centering, ClipCov, ClipRange, Column, CovarianceBand, CovarianceWeight, DppoKl,
+    DppoTv, EntropyDiscriminator, EntropyRatioClip, Gspo, KlCov, LossOutput, PolicyLoss, PpoClip,
+    Scope, Semantics, SequenceMask, Steer, TokenBatch, TokenColumns, Topr, entropy_bonus,
 };
 
 use crate::batches::seeded;
@@ -60,6 +60,42 @@ fn dppo_measures_its_divergence_from_the_old_policy() {
     close(gradient(0.5, 0.7, 0.088), -1.4);
 }
 
+/// A sequence's log-ratio of 12 counts as 10, and the loss is flat beyond; one of 9 counts.
+#[test]
+fn gspo_holds_the_ratio_of_a_sequence_at_ten_nats() {
+    let output = |moved: f64| {
+        let columns = TokenColumns {
+            log_prob: &[-1.0, -1.0],
+            old_log_prob: &[-1.0 - moved, -1.0 - moved],
+            advantage: &[-1.0, -1.0],
+        };
+        evaluate(&PolicyLoss::Gspo(Gspo::default()), columns, &[0.0; 2], &[0.0; 2])
+    };
+    close(output(12.0).value, 10f64.exp());
+    assert_eq!(output(12.0).grad_log_prob, [0.0; 2]);
+    close(output(9.0).value, 9f64.exp());
+    close(output(9.0).grad_log_prob[0], 0.5 * 9f64.exp());
+}
+
+/// A probability may rise by 0.3 and fall by 0.1: from ½ to 0.7 it may, from ½ to 0.3 it may not.
+#[test]
+fn dppo_bounds_a_rise_and_a_fall_apart() {
+    let gradient = |new: f64, advantage: f64| {
+        let loss =
+            DppoTv { divergence_low: 0.1, divergence_high: 0.3, ratio_ceiling: 20.0, pull: 0.0 };
+        let columns = TokenColumns {
+            log_prob: &[new.ln()],
+            old_log_prob: &[0.5f64.ln()],
+            advantage: &[advantage],
+        };
+        evaluate(&PolicyLoss::DppoTv(loss), columns, &[0.0], &[0.0]).grad_log_prob[0]
+    };
+    close(gradient(0.7, 1.0), -1.4);
+    close(gradient(0.85, 1.0), 0.0);
+    close(gradient(0.45, -1.0), 0.9);
+    close(gradient(0.3, -1.0), 0.0);
+}
+
 /// The band (0.5, 1.2) keeps an entropy that fell to 0.6 of the old one; upside down, 1 / 0.6 lies outside.
 #[test]
 fn the_entropy_ratio_is_new_over_old() {
@@ -95,6 +131,27 @@ fn the_discriminator_drops_negative_tokens_far_below_the_mean() {
     assert_eq!(gradient(1.0, 1.0, 1.0), [-third, third, third]);
     assert_eq!(gradient(1.3, -1.0, 1.0), [third; 3]);
     assert_eq!(gradient(0.0, -1.0, 0.0), [third; 3]);
+}
+
+/// Advantages of ±1 and centred log-probabilities of 3, -1, 1 and -3: covariances of 3, 1, 1 and 3, of mean 2 and variance 1, whose
+/// weights are as `e^-4.5` to `e^-0.5`.
+#[test]
+fn a_token_weighs_by_the_gaussian_of_its_covariance() {
+    let loss = PolicyLoss::CovarianceWeight(CovarianceWeight::default());
+    let log_prob = [-1.0, -5.0, -3.0, -7.0];
+    let gradient = |advantage: &[f64; 4]| {
+        let columns = TokenColumns { log_prob: &log_prob, old_log_prob: &log_prob, advantage };
+        evaluate(&loss, columns, &[0.0; 4], &[0.0; 4]).grad_log_prob
+    };
+    let (near, far) = ((-0.5f64).exp(), (-4.5f64).exp());
+    let advantage = [1.0, -1.0, 1.0, -1.0];
+    for (slope, (weight, advantage)) in
+        std::iter::zip(gradient(&advantage), std::iter::zip([far, near, near, far], advantage))
+    {
+        close(slope, -0.25 * advantage * 2.0 * weight / (near + far));
+    }
+    // Covariances of 0 throughout: all weigh the same.
+    assert_eq!(gradient(&[0.5; 4]), [-0.125; 4]);
 }
 
 /// PPO's log-ratios are held at 20 nats: one of 18 is not, one of 22 is.
@@ -147,13 +204,13 @@ fn tokens_without_an_advantage_are_candidates_in_verl_alone() {
     assert_eq!(gradient(Semantics::Verl), [-0.25, -0.25, 0.0, 0.0]);
 }
 
-/// The policy left every sequence by 0.6 nats a token on average: that of the negative advantage is dropped and stays in the
-/// denominator. At a bound of 0.7 none is.
+/// The policy left every sequence by half a nat a token on average: that of the negative advantage is dropped and stays in the
+/// denominator. At a bound of half a nat none is.
 #[test]
 fn a_stale_sequence_is_left_out_if_its_advantage_is_negative() {
     let gradient = |divergence: f64| {
         let loss = PolicyLoss::SequenceMask(SequenceMask { divergence, ..Default::default() });
-        let (log_prob, rollout) = ([-2.0, -1.0, -2.0, -1.0], [-1.3, -0.5, -1.3, -0.5]);
+        let (log_prob, rollout) = ([-2.0, -1.0, -2.0, -1.0], [-1.25, -0.75, -1.25, -0.75]);
         let columns = TokenColumns {
             log_prob: &log_prob,
             old_log_prob: &log_prob,
@@ -165,8 +222,8 @@ fn a_stale_sequence_is_left_out_if_its_advantage_is_negative() {
         let plan = loss.plan(&batch, &Aggregation::TokenMean, &mut seeded(0)).expect("a plan");
         loss.evaluate(&batch, plan.part(0..4)).grad_log_prob
     };
-    assert_eq!(gradient(0.5), [0.0, 0.0, -0.5, -0.5]);
-    assert_eq!(gradient(0.7), [0.25, 0.25, -0.5, -0.5]);
+    assert_eq!(gradient(0.49), [0.0, 0.0, -0.5, -0.5]);
+    assert_eq!(gradient(0.5), [0.25, 0.25, -0.5, -0.5]);
 }
 
 /// Sequences that rose by half a nat and fell by half a nat, of either sign: only a negative one that fell weighs less than 1.

@@ -86,6 +86,15 @@ fn in_the_reward_only_k1_has_the_gradient_of_the_divergence() {
     }
 }
 
+/// Ratios of 0.3 and 0.1 in one sequence and of 0.5 in another: means of 0.2 and 0.5, and of both 0.35.
+#[test]
+fn the_divergence_of_sequences_is_the_mean_of_their_means() {
+    let sums = kl_sums(KlEstimator::K1, &[-1.0, -1.0, -1.0], &[-1.3, -1.1, -1.5], &[2, 0, 1]);
+    let sums = sums.unwrap();
+    assert_eq!(sums.sequences, 2);
+    assert!(close(sums.sequence_mean(), 0.35, 1e-14), "{sums:?}");
+}
+
 #[test]
 fn k1_and_k3_have_the_divergence_as_mean() {
     let (policy, reference) = (policy(&LOGITS), policy(&REFERENCE));

@@ -131,9 +131,10 @@ proptest! {
         }
         for loss in losses().into_iter().filter(is_homogeneous) {
             let plan = loss.plan(&batch, &Aggregation::TokenMean, &mut seeded(seed))?;
-            // What is selected by covariance depends on its scale; GMPO's constant is a loss itself, STEER's a share of the largest.
+            // What is selected by covariance depends on its scale; GMPO's constant is a loss itself, those of STEER and
+            // CW-GRPO are relative to the largest and to the mean.
             let plan_of_scaled = match loss {
-                PolicyLoss::Gmpo(_) | PolicyLoss::Steer(_) => {
+                PolicyLoss::Gmpo(_) | PolicyLoss::Steer(_) | PolicyLoss::CovarianceWeight(_) => {
                     loss.plan(&scaled.batch(), &Aggregation::TokenMean, &mut seeded(seed))?
                 }
                 _ => plan.clone(),
@@ -317,6 +318,7 @@ fn reads_the_ratio_alone(loss: &PolicyLoss) -> bool {
             | PolicyLoss::Steer(_)
             | PolicyLoss::SequenceMask(_)
             | PolicyLoss::EntropyDiscriminator(_)
+            | PolicyLoss::CovarianceWeight(_)
     )
 }
 

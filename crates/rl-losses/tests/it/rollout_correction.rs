@@ -38,6 +38,18 @@ fn a_geometric_weight_does_not_grow_with_length() {
     assert!((weights[0] - 0.1f64.exp()).abs() < 1e-12);
 }
 
+/// A ratio of `1/e` is at the bound and stays; a smaller one does not.
+#[test]
+fn a_token_at_the_veto_stays() {
+    let vetoed = |rollout: f64| {
+        let veto = (-1.0f64).exp();
+        let settings =
+            RolloutCorrection { veto, ..correction(CorrectionLevel::Token, WeightBound::Off) };
+        settings.weights(&[-2.0], &[rollout], &[1]).unwrap().sums.vetoed
+    };
+    assert_eq!((vetoed(-1.0), vetoed(-0.99)), (0, 1));
+}
+
 #[test]
 fn one_impossible_token_vetoes_its_response() {
     let correction =

@@ -1,5 +1,6 @@
 //! Why settings of a run cannot be run.
 
+use rl_losses::ControlError;
 use thiserror::Error;
 
 /// Why settings of a run cannot be run.
@@ -25,6 +26,17 @@ pub enum ExperimentError {
     /// A thermostat over a loss that treats no share of the tokens.
     #[error("`thermostat` moves the `fraction` of the loss over a mini-batch, which `{0}` has not")]
     Thermostat(&'static str),
+    /// A number that cannot move as told.
+    #[error("`annealing` of `{loss}`: {source}")]
+    Annealing {
+        /// Name of the loss.
+        loss: &'static str,
+        /// Reason.
+        source: ControlError,
+    },
+    /// Two that move the loss.
+    #[error("`annealing` and `thermostat` are both given, expected one of them")]
+    AnnealedThermostat,
 }
 
 fn least_text(least: f64) -> String {

@@ -2,10 +2,11 @@
 
 use crate::experiment::error::{ExperimentError, check_bounds};
 use rl_losses::{
-    AdvantageEstimator, Aggregation, ClipRange, DifficultyThermostatSettings, DualClip, PolicyLoss,
-    PpoClip, Scope,
+    AdvantageEstimator, Aggregation, Annealing, ClipRange, DifficultyThermostatSettings, DualClip,
+    PolicyLoss, PpoClip, Scope,
 };
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// The training method: loss, advantages, and regularisers with their coefficients.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,6 +28,9 @@ pub struct Method {
     /// run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thermostat: Option<DifficultyThermostatSettings>,
+    /// Number of the loss that moves on a straight line over the rollouts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub annealing: Option<Annealing>,
 }
 
 impl Method {
@@ -39,6 +43,7 @@ impl Method {
             entropy_bonus: 0.0,
             reference_kl: 0.0,
             thermostat: None,
+            annealing: None,
         }
     }
 
@@ -68,10 +73,30 @@ impl Method {
         if self.thermostat.is_some() && !has_share {
             return Err(ExperimentError::Thermostat(self.loss.name()));
         }
+        if let Some(annealing) = &self.annealing {
+            annealing
+                .at(&self.loss, 1.0)
+                .map_err(|source| ExperimentError::Annealing { loss: self.loss.name(), source })?;
+            if self.thermostat.is_some() {
+                return Err(ExperimentError::AnnealedThermostat);
+            }
+        }
         match self.advantage {
             AdvantageEstimator::Gae(_) => Err(ExperimentError::Advantage),
             _ => Ok(()),
         }
+    }
+
+    /// The method when `share` of the run is done, in `0..1`.
+    ///
+    /// # Panics
+    ///
+    /// If the loss cannot be annealed so.
+    pub(crate) fn after(&self, share: f64) -> Cow<'_, Self> {
+        self.annealing.map_or(Cow::Borrowed(self), |annealing| {
+            let loss = annealing.at(&self.loss, share).expect("an annealing of the loss");
+            Cow::Owned(Self { loss, ..self.clone() })
+        })
     }
 
     /// Sets the coefficient of the KL to the starting policy.

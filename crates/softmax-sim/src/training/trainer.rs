@@ -201,6 +201,7 @@ impl<'a> Trainer<'a> {
         let group_size = self.schedule.group_size;
         self.rollout.sample(questions, &self.old_policy, group_size, &key);
         let process_log_ratio = self.process_log_ratio();
+        let squared_scores = self.squared_scores();
         let rewards = &self.rollout.rewards;
         let mean_reward = rewards.iter().sum::<f64>() / rewards.len() as f64;
         self.rollout.advantage = if let Some(custom) = &self.custom_advantage {
@@ -212,6 +213,7 @@ impl<'a> Trainer<'a> {
                 sequence_lengths: &self.sequence_lengths,
                 greedy_rewards: Some(&self.greedy_rewards()),
                 process_log_ratio: process_log_ratio.as_deref(),
+                squared_scores: squared_scores.as_deref(),
                 ..RolloutColumns::default()
             };
             let advantages = self.method.advantage.advantages(&columns);
@@ -244,6 +246,25 @@ impl<'a> Trainer<'a> {
         ))
     }
 
+    /// Squared slope of each token's log-probability in the logits, `[tokens]`; none of another estimator than the one that reads it.
+    fn squared_scores(&self) -> Option<Vec<f64>> {
+        if self.method.advantage != AdvantageEstimator::OptimalTokenBaseline {
+            return None;
+        }
+        let shape = self.environment.training.shape();
+        let tokens = self.schedule.group_size * shape.positions;
+        let rows = self.old_policy.probs().chunks_exact(shape.row());
+        let of_prompts = std::iter::zip(self.rollout.actions.chunks_exact(tokens), rows);
+        let scores = of_prompts.flat_map(|(actions, probs)| {
+            let states = probs.chunks_exact(shape.actions).cycle();
+            std::iter::zip(actions, states).map(|(&action, state)| {
+                let squares: f64 = state.iter().map(|prob| prob * prob).sum();
+                1.0 - 2.0 * state[action as usize] + squares
+            })
+        });
+        Some(scores.collect())
+    }
+
     /// Expected reward of the greedy response to the prompt of each sample, `[samples]`.
     fn greedy_rewards(&self) -> Vec<f64> {
         let questions = &self.environment.training;
@@ -257,6 +278,7 @@ impl<'a> Trainer<'a> {
     /// All epochs and mini-batches over the rollout.
     fn train(&mut self, rng: &mut ChaCha8Rng) -> LossSums {
         let mut sums = LossSums::default();
+        let method = self.method.after(self.done as f64 / self.schedule.rollouts as f64);
         let group_size = self.schedule.group_size;
         let by_difficulty = self.difficulty.as_ref().map(|difficulty| {
             (difficulty.buckets(&self.rollout.rewards, group_size), difficulty.fractions())
@@ -283,7 +305,7 @@ impl<'a> Trainer<'a> {
                 };
                 let factor = self.schedule.factor(batch.tokens());
                 let workspace = &mut self.workspace;
-                sums += batch.update(&self.method, factor, &mut self.parameters, workspace, rng);
+                sums += batch.update(&method, factor, &mut self.parameters, workspace, rng);
             }
         }
         sums

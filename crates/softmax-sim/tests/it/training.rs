@@ -2,7 +2,7 @@
 
 use entropy_core::Categorical;
 use rl_losses::{
-    AdvantageEstimator, ClipCov, ClipRange, Column, CovarianceBand, CustomLoss,
+    AdvantageEstimator, Annealing, ClipCov, ClipRange, Column, CovarianceBand, CustomLoss,
     DifficultyThermostatSettings, EntropyTarget, KlCov, PlanPart, PolicyLoss, PpoClip, Prime,
     RolloutColumns, StepPlan, ThermostatSettings, TokenBatch,
 };
@@ -68,6 +68,68 @@ fn thermostats_by_difficulty_hold_an_entropy() {
     let held = train(&environment, &method, &schedule, 2);
     let error = |curve: &Curve| (curve.last().entropy - wanted).abs();
     assert!(error(&held) < 0.1 * error(&plain), "{} and {}", error(&held), error(&plain));
+}
+
+/// Over two rollouts a coefficient annealed to 0 is that of the loss, then half of it.
+#[test]
+fn an_annealed_coefficient_falls_with_the_rollouts() {
+    let environment = small_shared(3);
+    let schedule = Schedule { rollouts: 2, evaluate_every: 1, ..Schedule::shared(2.0) };
+    let kl_cov = |coefficient: f64| PolicyLoss::KlCov(KlCov::new(0.2, coefficient).unwrap());
+    let annealing = Some(Annealing::default());
+    let method = Method { annealing, ..Method::of(kl_cov(0.8)) };
+    let annealed = train(&environment, &method, &schedule, 1);
+    let by_hand = Trainer::new(&environment, Method::of(kl_cov(0.8)), schedule, 1)
+        .run(|method, _| method.loss = kl_cov(0.4));
+    assert_eq!(annealed, by_hand);
+    assert_ne!(annealed, train(&environment, &Method::of(kl_cov(0.8)), &schedule, 1));
+
+    let refused = |method: Method| method.check().unwrap_err().to_string();
+    let clipped = Method { annealing, ..Method::default() };
+    assert_eq!(
+        refused(clipped),
+        "`annealing` of `ppo-clip`: the policy loss has no `coefficient` to move"
+    );
+}
+
+/// At the last position: the mean of the rewards in the group, weighed by the squared distances of the actions from the policies.
+#[test]
+fn the_optimal_token_baseline_weighs_rewards_by_the_squared_score() {
+    let environment = small_tabular(5);
+    let shape = environment.training().shape();
+    let schedule = Schedule { rollouts: 1, ..Schedule::on_policy(0.5) };
+    let method = Method::default().with_advantage(AdvantageEstimator::OptimalTokenBaseline);
+    let mut trainer = Trainer::new(&environment, method, schedule, 2);
+    trainer.step().unwrap();
+    let (rollout, policy) = (trainer.rollout(), trainer.old_policy());
+    let tokens = schedule.group_size * shape.positions;
+    let last = shape.positions - 1;
+    for prompt in 0..rollout.prompts().len() {
+        let mut weighed = (0.0, 0.0);
+        let rewards = &rollout.rewards()[prompt * schedule.group_size..][..schedule.group_size];
+        for (sample, reward) in rewards.iter().enumerate() {
+            let mut energy = 0.0;
+            for position in 0..shape.positions {
+                let state = (prompt * shape.positions + position) * shape.actions;
+                let probs = &policy.probs()[state..state + shape.actions];
+                let token = prompt * tokens + sample * shape.positions + position;
+                let action = rollout.actions()[token] as usize;
+                energy += probs
+                    .iter()
+                    .enumerate()
+                    .map(|(k, prob)| (f64::from(u8::from(k == action)) - prob).powi(2))
+                    .sum::<f64>();
+            }
+            weighed.0 += energy * reward;
+            weighed.1 += energy;
+        }
+        for (sample, reward) in rewards.iter().enumerate() {
+            let token = prompt * tokens + sample * shape.positions + last;
+            let expected = reward - weighed.0 / weighed.1;
+            let advantage = rollout.advantage()[token];
+            assert!((advantage - expected).abs() < 1e-7, "{advantage} {expected}");
+        }
+    }
 }
 
 #[test]

@@ -21,6 +21,7 @@ pub(super) const SHAPES: [&str; 14] = [
     "algorithm.reference_kl = {}",
     "algorithm.reference_kl.coefficient.adaptive = {}",
     "algorithm.adaptive_entropy = {}",
+    "algorithm.policy_loss = \"kl-cov\"\nalgorithm.annealing = {}",
     "algorithm.policy_loss = \"kl-cov\"\nalgorithm.thermostat = { knob = \"fraction\", low = 1e-4, high = 0.2, \
      target = { start = 1.0, end = 0.5, steps = 10 } }",
 ];

@@ -6,8 +6,8 @@ use model_files::model_place;
 use model_files::sampling::RangeCheck;
 use question_data::dataset::{DataSource, KINDS_OF_FILE};
 use rl_losses::{
-    AdvantageEstimator, DifficultyThermostat, KlController, Knob, RolloutCorrection, Scope,
-    Thermostat,
+    AdvantageEstimator, ControlError, DifficultyThermostat, KlController, Knob, RolloutCorrection,
+    Scope, Thermostat,
 };
 use serde::Serialize;
 
@@ -369,6 +369,7 @@ impl RunConfig {
                 problems.add("algorithm.thermostat.knob", knob, &expected);
             }
         }
+        self.check_annealing(problems);
         if algorithm.adaptive_entropy.is_some() {
             let fixed = algorithm.entropy_coefficient;
             let expected = "0 where algorithm.adaptive_entropy is given, which sets it";
@@ -383,6 +384,27 @@ impl RunConfig {
         let high = guard.entropy_max;
         let expected = format!("more than guard.entropy_min = {low}");
         problems.require(high > low, "guard.entropy_max", high, &expected);
+    }
+
+    fn check_annealing(&self, problems: &mut Problems) {
+        let algorithm = &self.algorithm;
+        let Some(annealing) = &algorithm.annealing else { return };
+        let loss = &algorithm.policy_loss;
+        match annealing.at(loss, 1.0) {
+            Ok(_) => {}
+            Err(ControlError::Parameter(_)) => {
+                let value = format!("{:?}", annealing.end);
+                problems.add("algorithm.annealing.end", value, "a value that the knob may have");
+            }
+            Err(_) => {
+                let expected = format!("a number that the loss `{}` has", loss.name());
+                let knob = format!("{:?}", annealing.knob);
+                problems.add("algorithm.annealing.knob", knob, &expected);
+            }
+        }
+        let expected = "absent where algorithm.annealing is given: one of them moves the loss";
+        let alone = algorithm.thermostat.is_none();
+        problems.add_unless(alone, "algorithm.thermostat", "given".to_owned(), expected);
     }
 
     fn check_evaluation(&self, problems: &mut Problems) {

@@ -9,7 +9,8 @@ use question_data::dataset::DataSource;
 use question_data::ground_truth::{RewardKind, RewardKinds};
 use question_data::prompt::{OverLongPrompt, PromptFormat};
 use rl_losses::{
-    AdaptiveEntropy, AdvantageEstimator, Aggregation, PolicyLoss, PpoClip, RolloutCorrection,
+    AdaptiveEntropy, AdvantageEstimator, Aggregation, Annealing, PolicyLoss, PpoClip,
+    RolloutCorrection,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -332,6 +333,9 @@ pub struct AlgorithmSection {
     /// Controller that holds an entropy trajectory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thermostat: Option<ThermostatSection>,
+    /// Number of the policy loss that moves on a straight line over `training.steps`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub annealing: Option<Annealing>,
     /// Controller of the entropy bonus, in place of `entropy_coefficient`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adaptive_entropy: Option<AdaptiveEntropy>,
@@ -350,6 +354,7 @@ impl Default for AlgorithmSection {
             drop_uninformative_groups: false,
             reference_kl: None,
             thermostat: None,
+            annealing: None,
             adaptive_entropy: None,
         }
     }

@@ -317,7 +317,11 @@ pub const METRICS: &[Metric] = &[
         "1",
         "Its optimiser steps left out because their gradient was not finite.",
     ),
-    row("control/knob", "1", "Number of the policy loss that the thermostat moves."),
+    row(
+        "control/knob",
+        "1",
+        "Number of the policy loss that the thermostat or the annealing moves.",
+    ),
     row("control/target_entropy", "nat", "Entropy that the thermostat aims at."),
     row(
         "control/knob_hardest",

@@ -210,6 +210,30 @@ fn a_reference_feeds_a_loss_that_is_anchored_at_it() {
 }
 
 #[test]
+fn an_annealing_that_cannot_be_run_is_named() {
+    let kl_cov = "algorithm.policy_loss=kl-cov";
+    resolve(&[kl_cov, "algorithm.annealing={}"]).unwrap();
+    let named = |overrides: &[&str], problem: &str| {
+        let text = error(overrides);
+        assert!(text.contains(problem), "{text}");
+    };
+    named(
+        &[kl_cov, "algorithm.annealing={end=-1.0}"],
+        "`algorithm.annealing.end` is -1.0, expected a value that the knob may have",
+    );
+    named(
+        &["algorithm.policy_loss=ppo-clip", "algorithm.annealing={}"],
+        "`algorithm.annealing.knob` is Coefficient, expected a number that the loss `ppo-clip` has",
+    );
+    let thermostat = "algorithm.thermostat={knob=\"fraction\", low=0.001, high=0.2, target={start=1.0, end=0.5, steps=9}}";
+    named(
+        &[kl_cov, "algorithm.annealing={}", thermostat],
+        "`algorithm.thermostat` is given, expected absent where algorithm.annealing is given",
+    );
+    named(&["algorithm.advantage=optimal-token-baseline"], "algorithm.advantage");
+}
+
+#[test]
 fn controllers_and_guards_out_of_range_are_named() {
     let thermostat = [
         "algorithm.policy_loss=kl-cov",

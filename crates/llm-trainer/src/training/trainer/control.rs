@@ -8,6 +8,7 @@ use training_run::metric;
 use training_run::metrics::StepMetrics;
 
 use super::step_record::StepRecord;
+use super::update_plan::annealed_loss;
 use crate::training::scored::ScoredRollout;
 use crate::training::trainer_state::TrainerState;
 use crate::training::update::UpdateSums;
@@ -29,6 +30,11 @@ pub(super) fn control(
             metrics.insert(metric!("actor/kl_loss"), sums.kl_loss / sums.updates as f64);
         }
         scored.move_coefficient(settings, controller)?;
+    }
+    if let Some(annealing) = &config.algorithm.annealing {
+        // This step is among those done.
+        let knob = annealing.knob.read(&annealed_loss(config, state.step.saturating_sub(1))?)?;
+        metrics.insert(metric!("control/knob"), knob);
     }
     let entropy = metrics.get("actor/entropy").unwrap_or(f64::NAN);
     if let Some(thermostat) = &mut state.thermostat {

@@ -94,14 +94,22 @@ impl<'a> UpdatePlan<'a> {
     }
 }
 
-/// The configured loss, with the thermostat's knob if there is one.
+/// The loss of the step after `done` steps, its number moved if it is annealed.
+pub(super) fn annealed_loss(config: &RunConfig, done: u64) -> anyhow::Result<PolicyLoss> {
+    let algorithm = &config.algorithm;
+    let Some(annealing) = &algorithm.annealing else { return Ok(algorithm.policy_loss) };
+    let share = done as f64 / config.training.steps as f64;
+    Ok(annealing.at(&algorithm.policy_loss, share)?)
+}
+
+/// The configured loss, with the number that a thermostat or an annealing moves.
 fn objective(config: &RunConfig, state: &TrainerState) -> anyhow::Result<Objective> {
     let algorithm = &config.algorithm;
     let policy_loss: PolicyLoss = match (&algorithm.thermostat, &state.thermostat) {
         (Some(section), Some(thermostat)) => {
             section.knob.set(&algorithm.policy_loss, thermostat.knob())?
         }
-        _ => algorithm.policy_loss,
+        _ => annealed_loss(config, state.step)?,
     };
     let in_loss = algorithm.reference_kl.filter(|settings| settings.placement == KlPlacement::Loss);
     let reference_kl = in_loss

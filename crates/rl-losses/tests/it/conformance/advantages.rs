@@ -1,8 +1,8 @@
 //! Cases of advantages: every estimator of verl's, and its whitening.
 
 use rl_losses::{
-    AdvantageEstimator, Gae, Reinforce, ReinforcePlusPlus, RolloutColumns, discounted_returns,
-    generalised_advantages, whitened,
+    AdvantageEstimator, Gae, Gdpo, Reinforce, ReinforcePlusPlus, RolloutColumns,
+    discounted_returns, generalised_advantages, whitened,
 };
 use serde_json::Value;
 
@@ -79,6 +79,13 @@ impl<'a> Samples<'a> {
                 vec![(AdvantageEstimator::Grpo, "advantages")]
             }
             "grpo" => vec![(AdvantageEstimator::DrGrpo, "advantages")],
+            "gdpo" => {
+                let further_weight = self.case.param_number("further_weight");
+                vec![(AdvantageEstimator::Gdpo(Gdpo { further_weight }), "advantages")]
+            }
+            "optimal_token_baseline" => {
+                vec![(AdvantageEstimator::OptimalTokenBaseline, "advantages")]
+            }
             "max_rl" => vec![(AdvantageEstimator::MaxRl, "advantages")],
             "rloo" if self.case.name() == "adv_rloo_singleton" => vec![
                 (AdvantageEstimator::Rloo, "advantages"),
@@ -134,12 +141,19 @@ pub(crate) fn advantages(case: &Case) {
     let samples = Samples::of(case);
     let token_rewards = samples.input("token_level_rewards");
     // A score is the sum over the row, mask or not, as verl takes it.
-    let rows = samples.rows(case.input("token_level_rewards"));
-    let rewards: Vec<f64> = rows.iter().map(|row| row.iter().sum()).collect();
+    let of_tokens = samples.rows(case.input("token_level_rewards"));
+    let rewards: Vec<f64> = of_tokens.iter().map(|row| row.iter().sum()).collect();
     let present = |key: &'static str| (!case.input(key).is_null()).then_some(key);
     let values = present("values").map(|key| samples.input(key));
     let greedy =
         present("reward_baselines").map(|key| samples.grouping.gather(&numbers(case.input(key))));
+    let scores = present("squared_scores").map(|key| samples.input(key));
+    let parts: Option<Vec<Vec<f64>>> = present("reward_components").map(|key| {
+        let rows = rows(case.input(key));
+        rows.iter().map(|row| samples.grouping.gather(row)).collect()
+    });
+    let parts: Option<Vec<&[f64]>> =
+        parts.as_ref().map(|all| all.iter().map(Vec::as_slice).collect());
     let columns = RolloutColumns {
         rewards: &rewards,
         group_sizes: &samples.grouping.sizes,
@@ -147,6 +161,8 @@ pub(crate) fn advantages(case: &Case) {
         token_rewards: Some(&token_rewards),
         values: values.as_deref(),
         greedy_rewards: greedy.as_deref(),
+        reward_components: parts.as_deref(),
+        squared_scores: scores.as_deref(),
         ..RolloutColumns::default()
     };
     for (estimator, output) in samples.estimators() {

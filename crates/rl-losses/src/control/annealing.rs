@@ -1,0 +1,69 @@
+//! A number of the policy loss that moves with the run.
+
+use serde::{Deserialize, Serialize};
+
+use super::{ControlError, Knob};
+use crate::method::PolicyLoss;
+
+/// A knob that moves on a straight line over a run, from where the policy loss has it to `end`.
+///
+/// KL-Cov with its coefficient annealed to 0 has the stationary points of the plain objective; an entropy bonus that stays has others.
+///
+/// Default: the coefficient, to 0.
+///
+/// Source: Lei and Baehr 2026, [arXiv:2604.09676](https://arxiv.org/abs/2604.09676); row 64 of `docs/paper-vs-code.md`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct Annealing {
+    /// Number of the policy loss that moves from its own value to `end`: `"coefficient"`, `"fraction"` or
+    /// `"clip-ratio-high"`.
+    pub knob: Knob,
+    /// Value of the knob just after the last step.
+    pub end: f64,
+}
+
+impl Default for Annealing {
+    fn default() -> Self {
+        Self { knob: Knob::Coefficient, end: 0.0 }
+    }
+}
+
+impl Annealing {
+    /// Returns `loss` with the knob as it is when `share` of the run is done, in `0..1`.
+    ///
+    /// # Errors
+    ///
+    /// [`ControlError`] if the loss does not have the knob, or it is out of its range on the way.
+    pub fn at(&self, loss: &PolicyLoss, share: f64) -> Result<PolicyLoss, ControlError> {
+        let start = self.knob.read(loss)?;
+        self.knob.set(loss, start + share * (self.end - start))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::method::{KlCov, PpoClip};
+
+    #[test]
+    fn the_knob_goes_straight_from_the_loss_to_the_end() {
+        let loss = PolicyLoss::KlCov(KlCov::new(0.01, 0.8).unwrap());
+        let value = |annealing: Annealing, share: f64| {
+            annealing.knob.read(&annealing.at(&loss, share).unwrap()).unwrap()
+        };
+        let close = |computed: f64, expected: f64| assert!((computed - expected).abs() < 1e-15);
+        close(value(Annealing::default(), 0.0), 0.8);
+        close(value(Annealing::default(), 0.25), 0.6);
+        close(value(Annealing::default(), 1.0), 0.0);
+        close(value(Annealing { knob: Knob::Fraction, end: 0.03 }, 0.5), 0.02);
+    }
+
+    #[test]
+    fn what_cannot_move_is_refused() {
+        let loss = PolicyLoss::PpoClip(PpoClip::default());
+        assert!(Annealing::default().at(&loss, 0.0).is_err());
+        let loss = PolicyLoss::KlCov(KlCov::default());
+        assert!(Annealing { end: -1.0, ..Annealing::default() }.at(&loss, 1.0).is_err());
+    }
+}
