@@ -286,8 +286,16 @@ fn played_sample(played: Played, truth: &GroundTruth, judge: Judge<'_>) -> anyho
     let Played { sequence, log_prob, truncated, last_turn, reward } = played;
     let verdict = truth.judge(&judge.text(&sequence.response[last_turn..])?, judge.sandbox)?;
     let text = judge.tokenizer.decode_raw(&sequence.behind_prompt())?;
-    let versions = Vec::new();
-    Ok(Sample { sequence, rollout_log_prob: log_prob, truncated, text, verdict, reward, versions })
+    Ok(Sample {
+        sequence,
+        rollout_log_prob: log_prob,
+        truncated,
+        text,
+        verdict,
+        reward,
+        length_reward: 0.0,
+        versions: Vec::new(),
+    })
 }
 
 /// The prompts, of `count`, to which this rank asks servers for responses: the first rank of each model asks for all of the model's.

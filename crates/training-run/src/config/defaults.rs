@@ -7,7 +7,7 @@ const LEAST: &str = "name = \"x\"\nmodel.path = \"m\"\ntraining.steps = 1\n";
 
 /// Choices that have fields of their own, each beside what every configuration says; with the policy losses and the advantage estimators they
 /// hold every field.
-pub(super) const SHAPES: [&str; 14] = [
+pub(super) const SHAPES: [&str; 15] = [
     "data = { train = { arithmetic = {} }, evaluation = { arithmetic = {} } }",
     "data = { train = { file = { path = \"f\" } }, evaluation = { file = { path = \"f\" } } }",
     "algorithm.aggregation.seq-mean-token-sum-norm.divisor = 7.0",

@@ -55,7 +55,7 @@ fn an_answer_is_continued_as_it_was_drawn() {
     let user = r#"{"role":"user","content":"2*3"}"#;
     let body = |more: &str| format!(r#"{{"model":"m","max_tokens":4,"messages":[{user}{more}]}}"#);
     let mut recording = Recording::default();
-    let mut read = |recording: &mut Recording, more: &str| {
+    let read = |recording: &mut Recording, more: &str| {
         let rollout = OfRollout { recording, terms: None };
         READER.read(Style::Chat, body(more).as_bytes(), Some(rollout)).unwrap()
     };
