@@ -197,6 +197,10 @@ fn heads(
         let problem = format!("is {rotated}, expected the whole head ({head_dim})");
         return Err(metadata.error(&key("rope.dimension_count"), problem));
     }
+    if let Some(window) = optional("attention.sliding_window")? {
+        let problem = format!("is {window}, expected none: windows are not handled");
+        return Err(metadata.error(&key("attention.sliding_window"), problem));
+    }
     if let Some(scaling) = metadata.optional_text(&key("rope.scaling.type"))?
         && scaling != "none"
     {

@@ -168,9 +168,10 @@ fn what_cannot_be_represented_is_refused_by_name() {
         model.set(key, value);
         model
     };
-    let cases: [(&str, Vec<u8>, &str); 8] = [
+    let cases: [(&str, Vec<u8>, &str); 9] = [
         ("general.architecture", string("gemma3"), "\"qwen2\", \"qwen3\" or \"llama\""),
         ("llama.rope.scaling.type", string("yarn"), "yarn"),
+        ("llama.attention.sliding_window", count(4096), "4096"),
         ("tokenizer.ggml.pre", string("llama-bpe"), "llama-bpe"),
         ("tokenizer.ggml.model", string("llama"), "gpt2"),
         ("llama.block_count", count(4_000_000_000), "4000000000"),
