@@ -152,9 +152,12 @@ pub(crate) fn fit_law(entropy: Column<'_>, reward: Column<'_>) -> PyResult<Law> 
 /// ----------
 /// law: PerformanceLaw of the first points.
 /// fitted: number of these points.
-/// rmse_rest, linear_rmse_rest: root mean squared error on the rest, of the law and of a straight line
-///     in the entropy, reward.
+/// rmse_rest, linear_rmse_rest, persistence_rmse_rest: root mean squared error on the rest, of the law, of
+///     a straight line in the entropy and of the reward of the last fitted point, reward.
+/// skill_over_line, skill_over_persistence: one minus the law's error over theirs; below 0 it is worse.
+/// gain_left: reward of the last point minus that of the last fitted one.
 /// final_error: forecast minus measured reward of the last point.
+/// bias: final_error over gain_left.
 /// final_interval: prediction interval (low, high) of the last point; None for two fitted points.
 /// covered: fraction of the rest inside their prediction intervals; None for two fitted points.
 #[pyclass(frozen, get_all, module = "entropy_rl")]
@@ -163,7 +166,12 @@ pub(crate) struct Forecast {
     fitted: usize,
     rmse_rest: f64,
     linear_rmse_rest: f64,
+    persistence_rmse_rest: f64,
+    skill_over_line: f64,
+    skill_over_persistence: f64,
+    gain_left: f64,
     final_error: f64,
+    bias: f64,
     final_interval: Option<(f64, f64)>,
     covered: Option<f64>,
 }
@@ -171,8 +179,9 @@ pub(crate) struct Forecast {
 #[pymethods]
 impl Forecast {
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        let fields = ["law", "fitted", "rmse_rest", "linear_rmse_rest", "final_error"];
-        repr(slf, &[&fields[..], &["final_interval", "covered"]].concat())
+        let fields = ["law", "fitted", "rmse_rest", "linear_rmse_rest", "persistence_rmse_rest"];
+        let gain = ["gain_left", "final_error", "final_interval", "covered"];
+        repr(slf, &[&fields[..], &gain].concat())
     }
 }
 
@@ -193,12 +202,19 @@ pub(crate) fn forecast(
     let (entropy, reward) = (entropy.points("entropy")?, reward.points("reward")?);
     let forecast = entropy_core::Forecast::from_share(&entropy, &reward, share, confidence);
     let forecast = forecast.map_err(value_error)?;
+    let (skill_over_line, skill_over_persistence, bias) =
+        (forecast.skill_over_line(), forecast.skill_over_persistence(), forecast.bias());
     Ok(Forecast {
         law: Py::new(py, Law(forecast.law))?,
         fitted: forecast.fitted,
         rmse_rest: forecast.rmse_rest,
         linear_rmse_rest: forecast.linear_rmse_rest,
+        persistence_rmse_rest: forecast.persistence_rmse_rest,
+        skill_over_line,
+        skill_over_persistence,
+        gain_left: forecast.gain_left,
         final_error: forecast.final_error,
+        bias,
         final_interval: forecast.final_interval.map(pair),
         covered: forecast.covered,
     })

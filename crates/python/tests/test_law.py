@@ -48,6 +48,11 @@ def test_a_run_is_foretold_from_its_beginning() -> None:
     rest = reward[20:] - np.array([told.law.predict(h) for h in entropy[20:]])
     np.testing.assert_allclose(told.rmse_rest, np.sqrt((rest**2).mean()), rtol=1e-9)
     np.testing.assert_allclose(told.final_error, -rest[-1], rtol=1e-9)
+    still, gain = np.sqrt(((reward[20:] - reward[19]) ** 2).mean()), reward[-1] - reward[19]
+    np.testing.assert_allclose((told.persistence_rmse_rest, told.gain_left), (still, gain), rtol=1e-9)
+    np.testing.assert_allclose(told.skill_over_persistence, 1 - told.rmse_rest / still, rtol=1e-9)
+    np.testing.assert_allclose(told.skill_over_line, 1 - told.rmse_rest / told.linear_rmse_rest, rtol=1e-9)
+    np.testing.assert_allclose(told.bias, -rest[-1] / gain, rtol=1e-9)
     assert told.final_interval is not None
     assert told.final_interval == told.law.prediction_interval(entropy[-1])
 
