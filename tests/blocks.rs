@@ -169,7 +169,6 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
     ("docs/reading-results.md", "eval compare", trainer("| operations | pass@4 |")),
     ("docs/reading-results.md", "pip install tensorboard", DOWNLOADS),
     ("docs/reading-results.md", "--tensorboard exported", trainer("tensorboard: exported/KL-Cov")),
-    ("docs/reading-results.md", "wandb sync", Not("sends a run to a server of others")),
     ("docs/language-model.md", "reproduce --quick", MEASUREMENT),
     ("docs/reproduce.md", "reproduce --quick", MEASUREMENT),
     (

@@ -8,7 +8,7 @@ use std::{
 use cargo_metadata::{CargoOpt, DependencyKind, Metadata, MetadataCommand, Package, PackageId};
 
 /// Which crates of ours each may import, in the order of the picture in `docs/architecture.md`.
-const ARROWS: [(&str, &[&str]); 22] = [
+const ARROWS: [(&str, &[&str]); 23] = [
     ("command-pages", &[]),
     ("counter-rng", &[]),
     ("entropy-core", &[]),
@@ -33,6 +33,7 @@ const ARROWS: [(&str, &[&str]); 22] = [
     ("entropy-rl", &["entropy-core", "reward-math", "rl-losses", "softmax-sim"]),
     ("model-files", &["entropy-messages", "whole-file"]),
     ("gguf-import", &["entropy-messages", "model-files", "whole-file"]),
+    ("hub-files", &["model-files", "whole-file"]),
     ("code-sandbox", &["entropy-messages", "reward-math"]),
     (
         "question-data",
@@ -97,6 +98,7 @@ const ARROWS: [(&str, &[&str]); 22] = [
             "entropy-core",
             "entropy-messages",
             "gguf-import",
+            "hub-files",
             "model-files",
             "question-data",
             "ranks",

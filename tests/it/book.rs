@@ -7,19 +7,17 @@ use workspace_tests::blocks::{BLOCKS, Fate};
 use workspace_tests::book::{PageCommand, all_blocks, anchors, commands, links, pages, read, root};
 
 /// Programs that are not ours. Whether their blocks are run is said in [`BLOCKS`].
-const OTHERS: [&str; 12] = [
+const OTHERS: [&str; 10] = [
     "cat",
     "curl",
     "hf",
     "lm-eval",
     "maturin",
     "pip",
-    "python",
     "python3",
     "srun",
     "tensorboard",
     "torchrun",
-    "wandb",
 ];
 
 /// Ours: each is parsed, and run as [`BLOCKS`] says, by the test `book` of its own crate.

@@ -7,6 +7,7 @@ mod book;
 mod circles;
 mod configurations;
 mod documents;
+mod metrics_scripts;
 mod pains;
 mod plain_words;
 mod publishing;

@@ -3,14 +3,11 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use crate::hub_name::HubName;
 use whole_file::{LONGEST_TEXT_BYTES, read_text_at_most};
 
 /// Description of a model's directory, for messages.
 pub const EXPECTED: &str = "a Hugging Face directory with config.json";
-
-/// Common names of directories for models and runs, which are not taken for an owner's name on the hub.
-const FOLDERS: [&str; 8] =
-    ["models", "model", "runs", "checkpoints", "configs", "data", "out", "tmp"];
 
 /// Returns the next step if `path` is no model's directory; `None` if it has a `config.json` or there is no advice.
 pub fn advice(path: &Path) -> Option<String> {
@@ -66,14 +63,10 @@ fn gguf_file(path: &Path) -> Option<PathBuf> {
 fn hub_name(path: &Path) -> Option<String> {
     let (owner, name) = (path.parent()?, path.file_name()?.to_str()?);
     let owner_name = owner.file_name()?.to_str()?;
-    let plain = |text: &str| {
-        let known = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-        text.chars().all(known) && text.starts_with(|c: char| c.is_ascii_alphanumeric())
-    };
+    let name = HubName::parse(&format!("{owner_name}/{name}"))?;
     let before = owner.parent().filter(|before| !before.as_os_str().is_empty());
-    let is_name = plain(name) && plain(owner_name) && !FOLDERS.contains(&owner_name);
     let is_absent = !owner.exists() && before.is_none_or(Path::is_dir);
-    (is_name && is_absent).then(|| format!("{owner_name}/{name}"))
+    is_absent.then_some(name.repository)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod csv_rows;
 mod error;
+mod json_list;
 mod layout;
 mod load;
 mod packed_size;

@@ -1,6 +1,7 @@
 //! Decides where a run starts: anew, after its latest checkpoint, or after a given one.
 
 mod changes;
+mod commits;
 
 use std::fmt::{self, Display, Formatter};
 use std::fs;
@@ -17,6 +18,7 @@ use crate::run_directory::{
 };
 
 pub use changes::Change;
+pub use commits::recorded_commits;
 
 /// Value of `--resume`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -7,9 +7,11 @@
 //! report.html                                     samples/step-N.tokens.jsonl  some of them token by token
 //! events/           the metrics for TensorBoard   checkpoints/latest  name of the last whole one
 //! logs/rank-N.log   what the ranks beside the first had to say
+//! hub.json          commits of the names of the hub, if the configuration has any
 //! changes.jsonl     fields that the run went on with otherwise than before
 //! ```
 
+mod hub_commits;
 mod resuming;
 
 use std::fs;

@@ -5,11 +5,14 @@ use std::path::PathBuf;
 
 use anyhow::{bail, ensure};
 use clap::Subcommand;
+use hub_files::ModelParts;
 use model_files::text_tokenizer::TextTokenizer;
 use question_data::data_check::{CheckOptions, LengthUnit, check_data};
 use question_data::dataset::{DataSource, QuestionFile};
 use question_data::ground_truth::RewardKinds;
 use training_run::config::RunConfig;
+
+use super::hub_names;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,12 +47,12 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = CHECK_EXAMPLES)]
 struct CheckArgs {
-    /// Questions: .jsonl, .jsonl.zst, .json, .csv or .parquet
+    /// Questions: .jsonl, .jsonl.zst, .json, .csv or .parquet, or a data set of the hub such as openai/gsm8k:main/train
     file: PathBuf,
     /// Evaluation set whose questions must not be in the file [default: none]
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
-    /// Hugging Face directory whose tokenizer counts the lengths [default: characters]
+    /// Hugging Face directory or name whose tokenizer counts the lengths [default: characters]
     #[arg(long, value_name = "DIR")]
     tokenizer: Option<PathBuf>,
     /// Count questions longer than this, in characters, or in tokens with --tokenizer; 0 sets no limit
@@ -90,9 +93,16 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
 
 fn check(args: &CheckArgs, out: &mut impl Write) -> anyhow::Result<()> {
     let run = args.config.as_deref().map(|path| RunConfig::load(path, &[])).transpose()?;
-    let file = rules(args, run.as_ref());
-    let against = args.against.as_ref().map(QuestionFile::new);
-    let tokenizer = args.tokenizer.as_deref().map(TextTokenizer::load).transpose()?;
+    let mut file = rules(args, run.as_ref());
+    let mut against = args.against.as_ref().map(QuestionFile::new);
+    for file in [Some(&mut file), against.as_mut()].into_iter().flatten() {
+        hub_names::questions(file)?;
+    }
+    let tokenizer = |path| {
+        let folder = hub_names::model(path, ModelParts::Description)?;
+        anyhow::Ok(TextTokenizer::load(&folder)?)
+    };
+    let tokenizer = args.tokenizer.as_deref().map(tokenizer).transpose()?;
     let kinds = kinds(args, run.as_ref())?;
     let options = CheckOptions {
         kinds: Some(&kinds),
@@ -122,6 +132,7 @@ fn rules(args: &CheckArgs, run: Option<&RunConfig>) -> QuestionFile {
         _ => QuestionFile::new(""),
     };
     file.path.clone_from(&args.file);
+    file.located.clear();
     for (field, given) in [
         (&mut file.problem_field, &args.problem_field),
         (&mut file.answer_field, &args.answer_field),

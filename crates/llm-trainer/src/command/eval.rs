@@ -17,6 +17,7 @@ use run_report::evaluation::table::page;
 use toml::{Table, Value};
 
 use self::subject::Subject;
+use super::hub_names;
 use super::model_options::{Placement, count_up_to};
 use super::sampling_options::BandOptions;
 use crate::evaluation::{Evaluation, EvaluationOutcome};
@@ -37,13 +38,14 @@ Examples:
 pub struct Args {
     #[command(subcommand)]
     action: Option<Action>,
-    /// Hugging Face directory, checkpoint, or folder of a run (its latest checkpoint)
+    /// Hugging Face directory, checkpoint, folder of a run (its latest checkpoint), or name of the hub
     #[arg(required = true, value_name = "MODEL_OR_RUN")]
     model: Option<PathBuf>,
     /// Checkpoint of a run after this step [default: the latest]
     #[arg(long, value_name = "STEP")]
     step: Option<u64>,
-    /// Set of questions, such as aime24=aime24.jsonl.zst:n=32,temperature=0.6; may be repeated
+    /// Set of questions, such as aime24=aime24.jsonl.zst:n=32,temperature=0.6 or gsm8k=openai/gsm8k:main/test; may be
+    /// repeated
     #[arg(long = "set", value_name = "NAME=FILE[:KEY=VALUE,...]")]
     sets: Vec<String>,
     /// TOML file with seed, [sampling], [prompt], [grading], [bootstrap] and [[set]] [default: none]
@@ -139,6 +141,9 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     }
     subject.fill_in(&mut file);
     args.sampling.fill_in(&mut file);
+    for set in &mut file.sets {
+        hub_names::source(&mut set.questions)?;
+    }
     let sets = file.resolve(&args.sampling.overrides()?)?;
     let decoder = args.placement.load(&subject.directory)?;
     let evaluation = Evaluation::prepare(

@@ -7,6 +7,7 @@ pub mod doctor;
 pub mod eval;
 pub mod export;
 pub mod generate;
+mod hub_names;
 pub mod import_gguf;
 pub mod inspect;
 mod json_lines;

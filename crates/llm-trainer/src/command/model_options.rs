@@ -5,18 +5,20 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
+use hub_files::ModelParts;
 use model_files::text_tokenizer::TextTokenizer;
 use tch::{Device, Kind};
 use training_run::config::Device as DeviceChoice;
 use training_run::run_directory::RunDirectory;
 
+use super::hub_names;
 use decoder::model::Decoder;
 
 /// Options shared by the commands that run a model.
 #[derive(Debug, Clone, Args)]
 pub struct ModelOptions {
-    /// Hugging Face directory with config.json, safetensors and tokenizer.json, or the folder of a run (its latest
-    /// checkpoint)
+    /// Hugging Face directory with config.json, safetensors and tokenizer.json, the folder of a run (its latest
+    /// checkpoint), or a name of the hub such as Qwen/Qwen3-0.6B
     #[arg(long, value_name = "MODEL_OR_RUN")]
     pub model: PathBuf,
     /// Device and precision of the model.
@@ -113,7 +115,7 @@ impl ModelOptions {
 
 /// Returns the directory of a model. For a run, that of its latest checkpoint, which is then named on standard error.
 fn model_directory(path: &Path) -> anyhow::Result<PathBuf> {
-    let Ok(run) = RunDirectory::open(path) else { return Ok(path.to_path_buf()) };
+    let Ok(run) = RunDirectory::open(path) else { return hub_names::model(path, ModelParts::All) };
     let directory = latest_checkpoint(&run)?;
     let (run, taken) = (path.display(), directory.display());
     let _ = writeln!(std::io::stderr(), "{run} is a run; its latest checkpoint is taken: {taken}");

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use hub_files::ModelParts;
 use model_files::model_config::ModelConfig;
 use model_files::model_place::advice;
 use run_plan::plan::{
@@ -11,6 +12,7 @@ use run_plan::plan::{
 };
 use training_run::config::{Run, RunConfig, Zero};
 
+use super::hub_names;
 use super::plan_options::PlanOptions;
 use super::run_source::RunOptions;
 use decoder::bf16_matmul::widens_products;
@@ -32,8 +34,8 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Hugging Face directory, or a size of Qwen2.5: 0.5b, 1.5b, 3b, 7b, 14b, 32b, 72b [default: the run's]
-    #[arg(long, value_name = "DIR|SIZE", required_unless_present_any = ["config", "preset", "table"])]
+    /// Hugging Face directory, a name of the hub, or a size of Qwen2.5: 0.5b, 1.5b, 3b, 7b, 14b, 32b, 72b [default: the run's]
+    #[arg(long, value_name = "MODEL|SIZE", required_unless_present_any = ["config", "preset", "table"])]
     model: Option<String>,
     /// TOML file of a run [default: a run with the default of every field, in bf16]
     #[arg(long, value_name = "FILE", conflicts_with = "preset")]
@@ -189,7 +191,7 @@ fn planned_run(args: &Args) -> anyhow::Result<Run> {
 /// Returns the sizes of the named model, else of the run's model, else of the preset's.
 fn model_of(args: &Args, run: &Run) -> anyhow::Result<ModelSizes> {
     let of_preset = args.run.preset.as_deref().and_then(|preset| preset.split('-').nth(1));
-    let path = run.config().model.path.display().to_string();
+    let path = run.config().model.place().display().to_string();
     let overridden =
         args.run.overrides.iter().any(|one| one.trim_start().starts_with("model.path"));
     let name = match (&args.model, of_preset) {
@@ -206,13 +208,19 @@ pub(super) fn sizes(name: &str) -> anyhow::Result<ModelSizes> {
         return Ok(ModelSizes::of(&format!("Qwen2.5-{}", name.to_uppercase()), &config));
     }
     let path = Path::new(name);
+    let folder = hub_names::model(path, ModelParts::Description)?;
     let known = || {
         let known: Vec<&str> = MODEL_PRESETS.iter().map(|row| row.0).collect();
         let advice = advice(path).map_or_else(String::new, |advice| format!("; {advice}"));
         format!("{name}: neither a Hugging Face directory nor one of {}{advice}", known.join(", "))
     };
-    anyhow::ensure!(path.is_dir(), known());
-    let config = ModelConfig::read(&path.join("config.json"))?;
-    let folder = path.file_name().context("a directory with a name")?;
-    Ok(ModelSizes::of(&folder.to_string_lossy(), &config))
+    anyhow::ensure!(folder.is_dir(), known());
+    sizes_in(&folder, path)
+}
+
+/// Returns the sizes of the model in a directory; its path as given names it.
+pub(super) fn sizes_in(folder: &Path, given: &Path) -> anyhow::Result<ModelSizes> {
+    let config = ModelConfig::read(&folder.join("config.json"))?;
+    let name = given.file_name().context("a directory with a name")?;
+    Ok(ModelSizes::of(&name.to_string_lossy(), &config))
 }

@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use hub_files::ModelParts;
+
 use super::model_options::count_up_to;
 use super::run_source::RunSource;
 use crate::progress::Progress;
@@ -40,7 +42,7 @@ pub struct Args {
 ///
 /// If the run could not be started, or could not learn; what was seen is printed all the same.
 pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
-    let run = args.run.read()?;
+    let run = args.run.read(ModelParts::All)?;
     run.check_files()?;
     let group_size = args.samples.unwrap_or(run.config().rollout.group_size);
     ranks::device::set_threads(run.config().model.threads)?;

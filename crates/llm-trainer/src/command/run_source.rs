@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use training_run::config::Run;
+use hub_files::ModelParts;
+use training_run::config::{Commits, Run};
+
+use super::hub_names;
 
 /// A run: a file or a published one, and what is changed in it.
 #[derive(Debug, Clone, clap::Args)]
@@ -16,14 +19,29 @@ pub struct RunSource {
 }
 
 impl RunSource {
-    /// Reads the run, and checks it.
+    /// Reads the run, checks it, and locates the `parts` of models that are names of the hub.
     ///
     /// # Errors
     ///
-    /// If the configuration is wrong.
-    pub fn read(&self) -> anyhow::Result<Run> {
+    /// If the configuration is wrong, or neither the cache nor the hub has a name.
+    pub fn read(&self, parts: ModelParts) -> anyhow::Result<Run> {
+        self.read_resuming(parts, |_| Ok(Commits::new()))
+    }
+
+    /// Reads the run like [`RunSource::read`], with the names of the hub at the commits that `recorded` returns for it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`RunSource::read`] and of `recorded`.
+    pub fn read_resuming(
+        &self,
+        parts: ModelParts,
+        recorded: impl FnOnce(&Run) -> anyhow::Result<Commits>,
+    ) -> anyhow::Result<Run> {
         let run = self.options.read(self.config.as_deref(), &[])?;
-        run.context("no run, expected a TOML file or --preset NAME")
+        let run = run.context("no run, expected a TOML file or --preset NAME")?;
+        let commits = recorded(&run)?;
+        hub_names::of_run(run, parts, &commits)
     }
 }
 

@@ -2,13 +2,14 @@
 
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{bail, ensure};
 use model_files::chat_template::ChatTemplate;
 
+use super::hub_names;
 use super::model_options::{LoadedModel, ModelOptions, Placement, count_up_to};
 use crate::serve::{Admission, BatchCapacity, Rollouts, Settings, listen};
 
@@ -114,12 +115,7 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         (2..=positions).contains(&tokens),
         "--context is {tokens}, expected 2 to max_position_embeddings = {positions}"
     );
-    let own_name = || {
-        let path = args.model.canonicalize().ok()?;
-        Some(path.file_name()?.to_string_lossy().into_owned())
-    };
-    let model_name =
-        args.model_name.clone().or_else(own_name).unwrap_or_else(|| "model".to_owned());
+    let model_name = args.model_name.clone().unwrap_or_else(|| own_name(&args.model));
     let host = (!args.allow_remote).then_some(args.host);
     let settings = Settings {
         model_name,
@@ -140,4 +136,14 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     writeln!(out, "serving {name} at http://{}", listening.address()?)?;
     out.flush()?;
     listening.serve()
+}
+
+/// Name of the hub, or of the directory.
+fn own_name(model: &Path) -> String {
+    if let Some(name) = hub_names::name(model) {
+        return name.to_string();
+    }
+    let path = model.canonicalize().ok();
+    let name = path.as_deref().and_then(Path::file_name);
+    name.map_or_else(|| "model".to_owned(), |name| name.to_string_lossy().into_owned())
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
 use anyhow::Context;
+use hub_files::ModelParts;
 use messages::counted;
 use run_plan::plan::Assumptions;
 use torch_ext::Placement;
@@ -76,8 +77,10 @@ pub struct Args {
 /// If the configuration is wrong, or the run fails; what was saved stays. [`Interruption`] if it was told to end before its
 /// last step.
 pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
-    let run = args.run.read()?;
-    let resolved = toml::to_string_pretty(run.config())?;
+    let parts = if args.dry_run { ModelParts::Description } else { ModelParts::All };
+    let run =
+        args.run.read_resuming(parts, |run| Ok(resume::recorded_commits(run, &args.resume)?))?;
+    let resolved = toml::to_string_pretty(run.written())?;
     if args.dry_run {
         let placement = Placement::from_env()?;
         // All ranks would print the same.
@@ -151,7 +154,7 @@ fn dry_run(
         of_node > 0 && ranks > 0 && ranks.is_multiple_of(of_node),
         "--ranks is {ranks}, expected a multiple of --ranks-per-node = {of_node}"
     );
-    let model = super::plan::sizes(&run.config().model.path.display().to_string())?;
+    let model = super::plan::sizes_in(&run.config().model.path, &run.written().model.path)?;
     let on_cpu = args.plan.is_on_cpu(run.config().model.device);
     let setup = super::plan::setup(run, model, on_cpu).with_ranks(ranks / of_node, of_node)?;
     let plan = args.plan.plan(setup, Assumptions::default())?;
@@ -242,6 +245,7 @@ fn begin(
     let Start { origin, notes, changes } = resume::origin_by(&root, resolved, &args.resume, check)?;
     // Before any of them writes: the first rank makes the folder that all look into.
     ranks.same("where the run starts", &start_of(&origin))?;
+    ranks.same("which commits of the hub are used", &format!("{:?}", run.commits()))?;
     // At once: what follows may take long, or fail.
     for note in notes.iter().filter(|_| ranks.is_first()) {
         eprintln!("{}: warning: {note}", run.config().name);
@@ -342,6 +346,7 @@ fn create(root: &Path, run: &Run, resolved: &str, ranks: usize) -> anyhow::Resul
         "threads": tch::get_num_threads(),
         "ranks": ranks,
     });
+    directory.write_commits(run.commits())?;
     directory.write_description(resolved, run, &environment)?;
     Ok(directory)
 }

@@ -125,7 +125,9 @@ impl PreparedSet {
     /// Returns all settings that decide what is asked and how.
     pub(super) fn settings(&self) -> anyhow::Result<Value> {
         let mut settings = serde_json::to_value(&self.set)?;
-        if let DataSource::File(file) = &self.set.questions {
+        if let DataSource::File(file) = &self.set.questions
+            && file.located.is_empty()
+        {
             let path = serde_json::to_value(file.path.canonicalize()?)?;
             settings["questions"]["file"]["path"] = path;
         }

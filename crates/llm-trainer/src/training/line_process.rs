@@ -7,8 +7,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
+
+use crate::training::child_group::{end_within, kill_all};
 
 /// Longest line that is read, in bytes.
 const LONGEST_LINE: u64 = 1 << 20;
@@ -109,22 +110,7 @@ impl LineProcess {
 impl Drop for LineProcess {
     fn drop(&mut self) {
         self.input = None;
-        let deadline = Instant::now() + FAREWELL;
-        while Instant::now() < deadline {
-            if !matches!(self.child.try_wait(), Ok(None)) {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        kill_all(&self.child);
-        let _ = self.child.wait();
-    }
-}
-
-/// Kills a program with all that it has started: one of them may hold its input open.
-fn kill_all(child: &Child) {
-    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-        let _ = kill_process_group(group, Signal::KILL);
+        end_within(&mut self.child, FAREWELL);
     }
 }
 

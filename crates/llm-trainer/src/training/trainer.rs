@@ -6,6 +6,7 @@ mod control;
 mod drawer;
 mod evaluation;
 mod load_policy;
+mod metrics_feed;
 mod policy;
 mod preflight;
 mod questions;
@@ -40,6 +41,7 @@ use super::trainer_state::TrainerState;
 use super::update::UpdateSums;
 use control::control;
 use decoder::generation::kernels_left_out;
+use metrics_feed::MetricsFeed;
 use policy::Policy;
 use ranks::DeviceMesh;
 use recorder::{Recorder, Selected};
@@ -298,9 +300,10 @@ impl Trainer {
             let updates = self.state.updates;
             self.sampler.evaluate(&self.policy, updates, &mut record.metrics, phase)?;
         }
-        let StepRecord { mut metrics, warnings, .. } = record;
+        let StepRecord { mut metrics, mut warnings, .. } = record;
         let note = self.recorder.fit_law(&mut metrics);
         self.recorder.write_metrics(&metrics, scored.layout.lengths())?;
+        warnings.extend(self.recorder.feed.as_mut().and_then(MetricsFeed::warning));
         if run.saves_at(step) {
             self.save_checkpoint()?;
         }

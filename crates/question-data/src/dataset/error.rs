@@ -96,6 +96,16 @@ impl RowPlace {
     }
 }
 
+impl RowPlace {
+    /// The place of a row after `before` others of former files.
+    pub(super) fn after(self, before: usize) -> Self {
+        match self {
+            Self::Line(number) => Self::Line(number + before),
+            Self::Row(number) => Self::Row(number + before),
+        }
+    }
+}
+
 impl fmt::Display for RowPlace {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,10 +1,13 @@
 //! Reads the questions of a file, under the rules for bad rows and duplicates.
 
 use std::collections::HashMap;
+use std::iter::once;
+use std::path::PathBuf;
 
 use code_sandbox::UnitTests;
 use reward_math::Options;
 
+use super::row::RawRow;
 use super::rows::rows;
 use super::{
     BadRow, BadRows, DatasetError, Duplicates, Layout, Question, QuestionFile, RowPlace, RowProblem,
@@ -88,25 +91,24 @@ pub fn read_rows(file: &QuestionFile) -> Result<ReadRows, DatasetError> {
 /// See [`read_rows`].
 pub fn read_rows_for(file: &QuestionFile, kinds: &RewardKinds) -> Result<ReadRows, DatasetError> {
     let path = &file.path;
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let stem = name.split('.').next().unwrap_or_default();
+    let stem = file.stem();
     let limit = if file.limit == 0 { usize::MAX } else { file.limit };
     let mut layout: Option<Layout> = None;
     let mut read: Vec<ReadRow> = Vec::new();
     let mut good = 0;
-    for row in rows(path)? {
+    for row in all_rows(file.files()) {
         if good == limit {
             break;
         }
         let (place, row) = row?;
         let question = match (row, &mut layout) {
             (Err(problem), _) => Err(problem),
-            (Ok(row), Some(layout)) => layout.question(&row, place, stem, kinds),
+            (Ok(row), Some(layout)) => layout.question(&row, place, &stem, kinds),
             (Ok(row), unknown) => {
                 let layout = Layout::recognise(file, &row).map_err(|problem| {
                     DatasetError::Columns { path: path.clone(), place, problem }
                 })?;
-                unknown.insert(layout).question(&row, place, stem, kinds)
+                unknown.insert(layout).question(&row, place, &stem, kinds)
             }
         };
         let question = question.and_then(|question| readable(question, kinds));
@@ -122,6 +124,24 @@ pub fn read_rows_for(file: &QuestionFile, kinds: &RewardKinds) -> Result<ReadRow
             rows: read.into_iter().filter_map(bad_row).collect(),
         }),
     }
+}
+
+/// The rows of several files, numbered through.
+fn all_rows(files: &[PathBuf]) -> impl Iterator<Item = Result<RawRow, DatasetError>> + use<'_> {
+    let of_file = |(index, path): (usize, &PathBuf)| {
+        let rows = rows(path).unwrap_or_else(|error| Box::new(once(Err(error))));
+        rows.map(move |row| (index, row))
+    };
+    let (mut file, mut before, mut last) = (0, 0, 0);
+    files.iter().enumerate().flat_map(of_file).map(move |(index, row)| {
+        let (place, row) = row?;
+        if index != file {
+            (file, before) = (index, last);
+        }
+        let place = place.after(before);
+        last = place.number();
+        Ok((place, row))
+    })
 }
 
 /// Reads the questions of a file.

@@ -1,7 +1,8 @@
 //! Settings for reading a file of questions.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use model_files::hub_name::HubName;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,8 +11,12 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct QuestionFile {
     /// File of questions: `.jsonl`, `.jsonl.zst`, a list in `.json`, or a table in `.csv` or
-    /// `.parquet`.
+    /// `.parquet`; or a data set of the hub, `"openai/gsm8k:main/train"`
+    /// (`docs/data.md#names-of-the-hub`).
     pub path: PathBuf,
+    /// Files that `path` names, in order, where it is a data set of the hub; else empty.
+    #[serde(skip)]
+    pub located: Vec<PathBuf>,
     /// Column of the problem; empty takes `problem`, `question`, `prompt` or `messages`. It holds
     /// text, or turns that end in the user's; dots lead inside.
     #[serde(default)]
@@ -63,11 +68,28 @@ impl QuestionFile {
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
+            located: Vec::new(),
             problem_field: String::new(),
             answer_field: String::new(),
             limit: 0,
             bad_rows: BadRows::default(),
             duplicates: Duplicates::default(),
         }
+    }
+
+    /// The files with the rows, in order.
+    pub fn files(&self) -> &[PathBuf] {
+        if self.located.is_empty() { std::slice::from_ref(&self.path) } else { &self.located }
+    }
+
+    /// Name of the data set, the default source of its rows: that of the repository, or of the file up to the first dot.
+    pub(super) fn stem(&self) -> String {
+        let name = self.path.to_str().and_then(HubName::parse).filter(|_| !self.located.is_empty());
+        let name = name.and_then(|name| Some(name.repository.split_once('/')?.1.to_owned()));
+        let of_file = |path: &Path| {
+            let name = path.file_name()?.to_string_lossy();
+            Some(name.split('.').next()?.to_owned())
+        };
+        name.or_else(|| of_file(&self.path)).unwrap_or_default()
     }
 }

@@ -1,16 +1,14 @@
 //! A file to its rows, each one JSON object.
 
-use std::fmt::{self, Formatter};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::Path;
 
-use serde::de::{Error, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use whole_file::{LONGEST_LINE_BYTES, NumberedLine, NumberedLines, open_regular};
 
 use super::csv_rows::csv_rows;
+use super::json_list::{JsonFault, JsonList};
 use super::packed_size::{Unpacked, read_table};
 use super::parquet_rows::parquet_rows;
 use super::row::{Row, Rows, read_error, utf8};
@@ -48,6 +46,9 @@ fn lines(path: &Path, reader: impl BufRead + 'static) -> Rows {
     Box::new(NumberedLines::new(reader, LONGEST_LINE_BYTES).filter_map(parse))
 }
 
+/// Most elements of a list that are no objects: a message each would take gigabytes.
+const MOST_OTHERS: usize = 1000;
+
 /// One list of objects; where the text does not begin as a list, one object a line.
 fn json(path: &Path, file: File) -> Result<Rows, DatasetError> {
     let bytes = read_table(file).map_err(|source| read_error(path, source))?;
@@ -55,52 +56,28 @@ fn json(path: &Path, file: File) -> Result<Rows, DatasetError> {
     if text.trim_ascii_start().first() != Some(&b'[') {
         return Ok(lines(path, Cursor::new(bytes)));
     }
-    let refused = |line: usize, problem: RowProblem| {
+    let path = path.to_path_buf();
+    let refused = move |line: usize, problem: RowProblem| {
         let row = BadRow { place: RowPlace::Line(line), problem };
-        DatasetError::Rows { path: path.to_path_buf(), rows: vec![row], of: 1 }
+        DatasetError::Rows { path: path.clone(), rows: vec![row], of: 1 }
     };
     for (index, line) in text.split(|&byte| byte == b'\n').enumerate() {
         utf8(line).map_err(|problem| refused(index + 1, problem))?;
     }
-    let List(list) = serde_json::from_slice(text)
-        .map_err(|error| refused(error.line(), RowProblem::NotAnObject(in_line(&error))))?;
-    let row = |(index, value)| Ok((RowPlace::Row(index + 1), object(value)));
-    Ok(Box::new(list.into_iter().enumerate().map(row)))
-}
-
-/// Most elements of a list that are no objects: further ones are not kept.
-const MOST_OTHERS: usize = 1000;
-
-/// The elements of a list; it is refused where too many are no objects.
-struct List(Vec<Value>);
-
-impl<'de> Deserialize<'de> for List {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_seq(Elements)
-    }
-}
-
-struct Elements;
-
-impl<'de> Visitor<'de> for Elements {
-    type Value = List;
-
-    fn expecting(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of objects")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<List, A::Error> {
-        let (mut list, mut others) = (Vec::new(), 0);
-        while let Some(element) = elements.next_element::<Value>()? {
-            others += usize::from(!element.is_object());
-            if others > MOST_OTHERS {
-                let problem = format!("a list of which over {MOST_OTHERS} elements are no objects");
-                return Err(A::Error::custom(problem));
-            }
-            list.push(element);
+    let start = bytes.len() - text.len();
+    let mut others = 0;
+    let row = move |(index, element): (usize, Result<Value, JsonFault>)| {
+        let element = element.map_err(|JsonFault { line, problem }| {
+            refused(line, RowProblem::NotAnObject(problem))
+        })?;
+        others += usize::from(!element.is_object());
+        if others > MOST_OTHERS {
+            let problem = format!("a list of which over {MOST_OTHERS} elements are no objects");
+            return Err(refused(1, RowProblem::NotAnObject(problem)));
         }
-        Ok(List(list))
-    }
+        Ok((RowPlace::Row(index + 1), object(element)))
+    };
+    Ok(Box::new(JsonList::new(bytes, start).enumerate().map(row)))
 }
 
 fn object_of(line: &[u8]) -> Result<Row, RowProblem> {

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use messages::plain_words;
+use model_files::hub_name::HubName;
 use question_data::dataset::DataSource;
 use question_data::ground_truth::RewardKind;
 use question_data::prompt::PromptFormat;
@@ -85,7 +86,9 @@ impl EvaluationFile {
         let mut file: Self = toml::from_str(&text).map_err(wrong)?;
         let folder = path.parent().unwrap_or(Path::new(""));
         for set in &mut file.sets {
-            if let DataSource::File(file) = &mut set.questions {
+            if let DataSource::File(file) = &mut set.questions
+                && HubName::of_path(&file.path, folder).is_none()
+            {
                 file.path = folder.join(&file.path);
             }
         }

@@ -7,7 +7,7 @@ const LEAST: &str = "name = \"x\"\nmodel.path = \"m\"\ntraining.steps = 1\n";
 
 /// Choices that have fields of their own, each beside what every configuration says; with the policy losses and the advantage estimators they
 /// hold every field.
-pub(super) const SHAPES: [&str; 15] = [
+pub(super) const SHAPES: [&str; 18] = [
     "data = { train = { arithmetic = {} }, evaluation = { arithmetic = {} } }",
     "data = { train = { file = { path = \"f\" } }, evaluation = { file = { path = \"f\" } } }",
     "algorithm.aggregation.seq-mean-token-sum-norm.divisor = 7.0",
@@ -17,6 +17,9 @@ pub(super) const SHAPES: [&str; 15] = [
     "rollout.correction = {}",
     "rollout.environment = {}",
     "lora = {}",
+    "model.revision = \"main\"",
+    "evaluation.by_source = { aime24 = { samples = 32, temperature = 0.6 } }",
+    "metrics.sink.command = [\"python3\", \"scripts/metrics-to-mlflow.py\"]",
     "reward_model = {}\nalgorithm.advantage = \"prime\"",
     "algorithm.reference_kl = {}",
     "algorithm.reference_kl.coefficient.adaptive = {}",

@@ -26,7 +26,7 @@ pub struct Field {
 }
 
 /// Settings that are one of several shapes: a field as a whole.
-const WHOLE: [&str; 5] = ["select", "treatment", "base", "correction", "custom"];
+const WHOLE: [&str; 6] = ["select", "treatment", "base", "correction", "custom", "by_source"];
 
 /// Lists every field: section by section, then the settings of every policy loss and advantage estimator.
 pub fn fields() -> &'static [Field] {

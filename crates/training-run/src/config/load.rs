@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use messages::{nearest, plain_words};
+use model_files::hub_name::HubName;
 use question_data::dataset::DataSource;
 use toml::{Table, Value};
 use whole_file::{LONGEST_TEXT_BYTES, read_text_at_most};
@@ -68,13 +69,14 @@ impl RunConfig {
         }
     }
 
-    /// Makes the paths relative to `folder`, except those that `overrides` gave.
+    /// Makes the paths relative to `folder`, except names of the hub and those that `overrides` gave.
     fn with_paths_below(mut self, folder: &Path, overrides: &[String]) -> Self {
         let keys = || overrides.iter().filter_map(|argument| argument.split('=').next());
         let overridden =
             |field: &str| keys().map(str::trim).any(|key| key == field || inside(field, key));
         for (field, path) in self.paths() {
-            if !path.as_os_str().is_empty() && !overridden(field) {
+            let is_name = HubName::of_path(path, folder).is_some();
+            if !path.as_os_str().is_empty() && !overridden(field) && !is_name {
                 *path = folder.join(&path);
             }
         }

@@ -10,9 +10,12 @@ mod defaults;
 mod engine;
 mod environment;
 mod error;
+mod evaluation;
 mod feedable;
 mod field;
+mod hub;
 mod load;
+mod metrics_sink;
 mod optimizer;
 mod out_of_range;
 mod page;
@@ -35,7 +38,10 @@ pub use control::{GuardAction, GuardSection, KlPlacement, ReferenceKl};
 pub use engine::{EngineServers, InFlight, RolloutEngine};
 pub use environment::EnvironmentSection;
 pub use error::ConfigError;
+pub use evaluation::{EvaluationSection, SourceEvaluation};
 pub use field::{Field, fields};
+pub use hub::{Commits, HubFile, Located};
+pub use metrics_sink::MetricsSink;
 pub use model_files::device::Device;
 pub use model_files::dtype::Dtype;
 pub use model_files::lora::{LoraSection, LoraTarget};
@@ -50,7 +56,7 @@ pub use reward_program::RewardProgram;
 pub use run_preset::{RUN_PRESETS, RunPreset, SHARED_PRESET};
 pub use schema::schema;
 pub use sections::{
-    AlgorithmSection, CheckpointSection, DataSection, EvaluationSection, MetricsSection,
-    ModelSection, RewardSection, RolloutSection, RunConfig, TrainingSection,
+    AlgorithmSection, CheckpointSection, DataSection, MetricsSection, ModelSection, RewardSection,
+    RolloutSection, RunConfig, TrainingSection,
 };
 pub use thermostat::ThermostatSection;

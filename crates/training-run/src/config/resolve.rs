@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use model_files::hub_name::HubName;
 use model_files::model_place;
 use model_files::sampling::RangeCheck;
 use question_data::dataset::{DataSource, KINDS_OF_FILE};
@@ -12,11 +13,13 @@ use rl_losses::{
 use serde::Serialize;
 
 use super::feedable::{unfed_column_of_estimator, unfed_column_of_loss};
+use super::hub::{Commits, HubFile, Located};
 use super::out_of_range::out_of_range;
 use super::problems::Problems;
 use super::reward_program::RewardProgram;
 use super::{
-    ConfigError, LoraSection, MasterWeights, RatioTo, RewardModelSection, RolloutEngine, RunConfig,
+    ConfigError, LoraSection, MasterWeights, MetricsSink, RatioTo, RewardModelSection,
+    RolloutEngine, RunConfig,
 };
 use crate::metrics::METRICS;
 use crate::schedule::Schedule;
@@ -34,6 +37,9 @@ const LONGEST_NAME: usize = 128;
 #[serde(transparent)]
 pub struct Run {
     config: RunConfig,
+    /// The configuration with its names of the hub, and their commits, where `config` has the cache's directories.
+    #[serde(skip)]
+    pub(super) named: Option<Box<(RunConfig, Commits)>>,
 }
 
 impl Run {
@@ -55,6 +61,34 @@ impl Run {
     /// The checked values.
     pub fn config(&self) -> &RunConfig {
         &self.config
+    }
+
+    /// The checked values with names of the hub, as a run's record keeps them.
+    pub fn written(&self) -> &RunConfig {
+        self.named.as_ref().map_or(&self.config, |named| &named.0)
+    }
+
+    /// Commits of the names of the hub, once they are located.
+    pub fn commits(&self) -> &Commits {
+        static NONE: Commits = Commits::new();
+        self.named.as_ref().map_or(&NONE, |named| &named.1)
+    }
+
+    /// Replaces names of the hub by their directories and files in its cache; `locate` finds or downloads them.
+    ///
+    /// # Errors
+    ///
+    /// Those of `locate`.
+    pub fn located<E>(
+        mut self,
+        locate: impl FnMut(HubFile<'_>) -> Result<Located, E>,
+    ) -> Result<Self, E> {
+        let written = self.config.clone();
+        let commits = self.config.locate(locate)?;
+        if !commits.is_empty() {
+            self.named = Some(Box::new((written, commits)));
+        }
+        Ok(self)
     }
 
     /// The folder of the run.
@@ -123,7 +157,7 @@ impl Run {
         let sources = [("train", Some(&data.train)), ("evaluation", data.evaluation.as_ref())];
         for (name, source) in sources {
             if let Some(DataSource::File(file)) = source
-                && !file.path.is_file()
+                && !file.files().iter().all(|file| file.is_file())
             {
                 let field = format!("data.{name}.file.path");
                 let expected = format!("a {KINDS_OF_FILE} file");
@@ -166,7 +200,7 @@ impl RunConfig {
             let policy = (self.model.path.as_path(), self.model.dtype);
             reward_model.check(&self.algorithm.advantage, policy, prompts, &mut problems);
         }
-        self.check_evaluation(&mut problems);
+        self.evaluation.check(self.data.evaluation.is_some(), &mut problems);
         problems.0.extend(self.dynamic_sampling.problem());
         self.check_offload(&mut problems);
         problems.0.extend(self.lora.iter().filter_map(LoraSection::problem));
@@ -178,6 +212,7 @@ impl RunConfig {
         problems.0.extend(environment.flat_map(|environment| environment.problems(&self)));
         problems.0.extend(self.reward.code.problem(self.reward.kinds().run_programs()));
         problems.0.extend(self.reward.custom.iter().filter_map(RewardProgram::problem));
+        problems.0.extend(self.metrics.sink.iter().filter_map(MetricsSink::problem));
         problems.0.extend(self.reward.overlong.problems(self.rollout.max_response_tokens));
         let metric = &self.checkpoint.best_metric;
         let known =
@@ -187,9 +222,9 @@ impl RunConfig {
         problems.finish(&self.name)?;
         if let Some(reward_model) = &mut self.reward_model {
             let mini_batch_prompts = self.algorithm.mini_batch_prompts;
-            reward_model.fill_in(&self.model.path, mini_batch_prompts);
+            reward_model.fill_in(&self.model.place(), mini_batch_prompts);
         }
-        Ok(Run { config: self })
+        Ok(Run { config: self, named: None })
     }
 
     /// In the host's memory what stands behind a parameter is all of it.
@@ -219,6 +254,11 @@ impl RunConfig {
         problems.require(!output.is_empty(), "output_directory", output, "a folder");
         let path = &self.model.path;
         problems.require(!path.as_os_str().is_empty(), "model.path", path, "a folder");
+        let name = path.to_str().and_then(HubName::parse);
+        let revision = &self.model.revision;
+        let fits = revision.is_empty() || name.is_some_and(|name| name.revision.is_empty());
+        let expected = "\"\" where model.path is no name of the hub, or has a revision of its own";
+        problems.require(fits, "model.revision", revision, expected);
     }
 
     fn check_data(&self, problems: &mut Problems) {
@@ -405,17 +445,6 @@ impl RunConfig {
         let expected = "absent where algorithm.annealing is given: one of them moves the loss";
         let alone = algorithm.thermostat.is_none();
         problems.add_unless(alone, "algorithm.thermostat", "given".to_owned(), expected);
-    }
-
-    fn check_evaluation(&self, problems: &mut Problems) {
-        let evaluation = &self.evaluation;
-        let has_source = evaluation.every == 0 || self.data.evaluation.is_some();
-        let expected = "0 where data.evaluation is absent";
-        problems.require(has_source, "evaluation.every", evaluation.every, expected);
-        let temperature = evaluation.temperature;
-        let greedy_twice = temperature <= 0.0 && evaluation.samples > 1;
-        let expected = "1 where evaluation.temperature is 0: all samples would be equal";
-        problems.require(!greedy_twice, "evaluation.samples", evaluation.samples, expected);
     }
 }
 

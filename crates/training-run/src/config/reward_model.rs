@@ -32,7 +32,7 @@ pub enum RewardModelUpdate {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RewardModelSection {
-    /// Hugging Face directory that the reward model `φ` starts from, with the policy's tokens;
+    /// Directory or hub name that the reward model `φ` starts from, with the policy's tokens;
     /// empty takes `model.path`. With `algorithm.advantage = "prime"`, `φ` gives every token the
     /// reward `β (log π_φ - log π_ref)` (temperature 1, whole vocabulary). `β` is
     /// `algorithm.advantage.prime.beta`. It learns by the cross-entropy of the responses' outcomes,
@@ -40,7 +40,7 @@ pub struct RewardModelSection {
     /// memory again; with `[lora]` it trains an adapter of its own. Its format, device and
     /// `training.micro_batch_tokens` are the policy's.
     pub path: PathBuf,
-    /// Hugging Face directory of `π_ref`, which never moves; empty takes `model.path`. It costs no
+    /// Directory or hub name of `π_ref`, which never moves; empty takes `model.path`. It costs no
     /// second copy if `[algorithm.reference_kl]` has the same directory, nor with `[lora]` if it is
     /// the policy's own.
     pub reference: PathBuf,

@@ -19,6 +19,8 @@ use super::by_name;
 use super::control::{GuardSection, ReferenceKl};
 use super::engine::{EngineServers, RolloutEngine};
 use super::environment::EnvironmentSection;
+use super::evaluation::EvaluationSection;
+use super::metrics_sink::MetricsSink;
 use super::optimizer::OptimizerSection;
 use super::parallel::ParallelSection;
 use super::ratio::RatioTo;
@@ -96,8 +98,14 @@ fn default_output_directory() -> String {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelSection {
-    /// Hugging Face model directory.
+    /// Hugging Face model directory, or the name of a model on the hub, `"Qwen/Qwen3-0.6B"`; a
+    /// directory of that name wins. The cache (`HF_HUB_CACHE`) is read first, and alone with
+    /// `HF_HUB_OFFLINE=1`; what it lacks is downloaded (`docs/data.md#names-of-the-hub`).
     pub path: PathBuf,
+    /// Branch, tag or commit of a model on the hub; empty is the default branch. A run keeps the
+    /// commit that it started with.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub revision: String,
     /// Number format of weights and activations: `"f32"`, `"bf16"` (the optimiser steps in f32) or
     /// `"f64"`. `"f64"`, optimiser included, is for comparisons to the last digits.
     #[serde(default)]
@@ -390,29 +398,6 @@ fn default_micro_batch_tokens() -> usize {
     16_384
 }
 
-/// `[evaluation]`
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct EvaluationSection {
-    /// Evaluate on `data.evaluation` before training, after every so many steps and at the end; 0
-    /// is never.
-    pub every: u64,
-    /// Number of questions, from the first; 0 is all.
-    pub questions: usize,
-    /// Responses to each question; 1 if `temperature` is 0.
-    #[schemars(range(min = 1, max = 65_536))]
-    pub samples: usize,
-    /// Softmax temperature; 0 takes the likeliest token.
-    #[schemars(range(min = 0.0))]
-    pub temperature: f64,
-}
-
-impl Default for EvaluationSection {
-    fn default() -> Self {
-        Self { every: 0, questions: 0, samples: 1, temperature: Sampling::GREEDY.temperature }
-    }
-}
-
 /// `[checkpoint]`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -450,7 +435,7 @@ impl Default for CheckpointSection {
 }
 
 /// `[metrics]`
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct MetricsSection {
     /// Response tokens of each step, drawn at random, at which entropy change is measured and predicted; 0 is off.
@@ -461,10 +446,13 @@ pub struct MetricsSection {
     /// Groups of each step recorded token by token for `llm-trainer inspect`, about 60 bytes a
     /// token; 0 is none. Groups whose rewards differ come first.
     pub token_groups: usize,
+    /// Program that is fed the metrics while the run goes on; none by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sink: Option<MetricsSink>,
 }
 
 impl Default for MetricsSection {
     fn default() -> Self {
-        Self { probe_tokens: 4096, tensorboard: true, token_groups: 1 }
+        Self { probe_tokens: 4096, tensorboard: true, token_groups: 1, sink: None }
     }
 }

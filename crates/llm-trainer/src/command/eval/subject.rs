@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
+use hub_files::ModelParts;
 use model_files::model_place::advice;
 use run_report::evaluation::settings::EvaluationFile;
 use toml::Value;
@@ -10,6 +11,7 @@ use training_run::config::RunConfig;
 use training_run::run_directory::RunDirectory;
 use training_run::run_directory::TRAINER_FOLDER;
 
+use crate::command::hub_names;
 use crate::command::model_options::latest_checkpoint;
 
 /// A model to evaluate.
@@ -32,6 +34,15 @@ impl Subject {
     ///
     /// If there is nothing of the kind, or the configuration of the run cannot be read.
     pub(super) fn find(path: &Path, step: Option<u64>) -> anyhow::Result<Self> {
+        if let Some(name) = hub_names::name(path) {
+            anyhow::ensure!(
+                step.is_none(),
+                "--step is given, expected none where {name} is no run"
+            );
+            let directory = hub_names::model(path, ModelParts::All)?;
+            let output = Path::new("evaluations").join(&name.repository);
+            return Ok(Self { directory, name: name.to_string(), output, run: None });
+        }
         if !path.is_dir() {
             let advice = advice(path).map_or_else(String::new, |advice| format!("; {advice}"));
             let path = path.display();

@@ -13,6 +13,7 @@ use training_run::resume::Origin;
 use training_run::run_directory::RunDirectory;
 use whole_file::FolderLock;
 
+use super::metrics_feed::MetricsFeed;
 use super::recorder::Recorder;
 
 impl Recorder {
@@ -31,13 +32,22 @@ impl Recorder {
         let run = Arc::clone(run);
         if lock.is_none() {
             let law = RunLaw::default();
-            return Ok(Self { run, directory, _lock: None, metrics: None, events: None, law });
+            return Ok(Self {
+                run,
+                directory,
+                _lock: None,
+                metrics: None,
+                events: None,
+                feed: None,
+                law,
+            });
         }
         let (file, history) = begin_metrics(&directory, is_resumed, step)?;
         directory.forget_samples_after(step)?;
         let events = begin_events(&directory, run.config(), &history)?;
         let law = RunLaw::of(&history);
-        Ok(Self { run, directory, _lock: lock, metrics: Some(file), events, law })
+        let feed = MetricsFeed::start(&run, &directory, history.len())?;
+        Ok(Self { run, directory, _lock: lock, metrics: Some(file), events, feed, law })
     }
 }
 

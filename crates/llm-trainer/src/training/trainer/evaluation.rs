@@ -1,5 +1,7 @@
 //! Accuracy on held-out questions.
 
+use std::collections::BTreeSet;
+
 use anyhow::Context;
 use counter_rng::{Purpose, purpose_seed};
 use model_files::sampling::Sampling;
@@ -7,10 +9,12 @@ use question_data::prompt::Prompt;
 use run_report::evaluation::bootstrap::{Bootstrap, Estimate};
 use run_report::evaluation::measures::{Votes, counts_below, pass_at_k};
 use run_report::evaluation::response::judge;
+use training_run::config::EvaluationSection;
 use training_run::metrics::{MetricName, StepMetrics, Validation};
 
 use super::policy::Policy;
 use super::sampler::Sampler;
+use crate::training::engine::ExternalEngine;
 use crate::training::rollout::{Sample, SamplingPass};
 use crate::training::step_key::StepKey;
 
@@ -34,46 +38,76 @@ impl Sampler {
     ) -> anyhow::Result<()> {
         let drawer = &self.drawer;
         let Some(held_out) = &drawer.questions.held_out else { return Ok(()) };
-        let (config, step) = (drawer.run.config(), metrics.step());
+        let config = drawer.run.config();
         let external = drawer.engine.as_ref().filter(|engine| engine.evaluates());
         if let Some(engine) = external {
             engine.send_weights(&policy.pass(), &self.mesh, &config.model.path, updates)?;
         }
-        let settings = &config.evaluation;
-        let prompts: Vec<&Prompt> = held_out.prompts.iter().collect();
-        let text = &drawer.rewarder.text;
-        let sampling = Sampling { temperature: settings.temperature, ..Sampling::DEFAULT };
-        let options = text.options(&config.rollout, settings.samples, sampling);
+        let mut first = 0;
+        for (sampling, prompts) in by_sampling(&held_out.prompts, &config.evaluation) {
+            let samples =
+                self.ask(policy, external, sampling, (&prompts, first), metrics, phase)?;
+            first += prompts.len() as u64;
+            self.measure(&prompts, &samples, sampling.0, metrics)?;
+        }
+        if let Some(engine) = external {
+            engine.rest(&self.mesh)?;
+        }
+        Ok(())
+    }
+
+    /// Samples responses to prompts, the first of which has this number in the evaluation.
+    fn ask(
+        &self,
+        policy: &Policy,
+        external: Option<&ExternalEngine>,
+        (samples, temperature): (usize, f64),
+        (prompts, first): (&[&Prompt], u64),
+        metrics: &StepMetrics,
+        phase: &dyn Fn(&str),
+    ) -> anyhow::Result<Vec<Sample>> {
+        let (drawer, step) = (&self.drawer, metrics.step());
+        let config = drawer.run.config();
+        let sampling = Sampling { temperature, ..Sampling::DEFAULT };
+        let options = drawer.rewarder.text.options(&config.rollout, samples, sampling);
         let key = StepKey { seed: purpose_seed(config.seed, Purpose::Evaluation), step };
         let tell = |progress: &str| phase(&format!("evaluating, {progress}"));
         let engine = drawer.sampled_by(&policy.model, external);
         let judge = drawer.rewarder.judge(config)?;
-        let samples = SamplingPass { engine, options: &options, judge }
-            .roll_out(&self.mesh, &prompts, key, 0, &tell)
-            .with_context(|| format!("evaluation after step {step}"))?
-            .samples;
-        if let Some(engine) = external {
-            engine.rest(&self.mesh)?;
-        }
-        let mut sources: Vec<&str> = prompts.iter().map(|p| p.question.source.as_str()).collect();
-        sources.sort_unstable();
-        sources.dedup();
-        for (place, source) in (0..).zip(sources) {
+        let pass = SamplingPass { engine, options: &options, judge };
+        let rollout = pass.roll_out(&self.mesh, prompts, key, first, &tell);
+        Ok(rollout.with_context(|| format!("evaluation after step {step}"))?.samples)
+    }
+
+    /// Inserts the measures of each source among the prompts, which have so many `samples` each.
+    fn measure(
+        &self,
+        prompts: &[&Prompt],
+        responses: &[Sample],
+        samples: usize,
+        metrics: &mut StepMetrics,
+    ) -> anyhow::Result<()> {
+        let all = self.drawer.questions.held_out.iter().flat_map(|set| &set.prompts);
+        let places: BTreeSet<&str> = all.map(|prompt| prompt.question.source.as_str()).collect();
+        for (place, source) in (0..).zip(places) {
             let groups: Vec<(&Prompt, &[Sample])> = prompts
                 .iter()
                 .copied()
-                .zip(samples.chunks(settings.samples))
+                .zip(responses.chunks(samples))
                 .filter(|(prompt, _)| prompt.question.source == source)
                 .collect();
+            if groups.is_empty() {
+                continue;
+            }
             let votes = groups
                 .iter()
                 .map(|(prompt, group)| self.votes(prompt, group))
                 .collect::<anyhow::Result<Vec<Votes>>>()?;
-            self.insert_accuracy(source, &votes, place, metrics);
+            self.insert_accuracy(source, &votes, samples, place, metrics);
             let share = |counts: fn(&Sample) -> bool| {
                 let all = groups.iter().flat_map(|(_, group)| *group);
                 let count = all.filter(|sample| counts(sample)).count();
-                count as f64 / (groups.len() * settings.samples) as f64
+                count as f64 / (groups.len() * samples) as f64
             };
             let extracted = share(|sample| !sample.is_unparsed());
             metrics.insert(MetricName::validation(source, Validation::Extracted), extracted);
@@ -103,10 +137,10 @@ impl Sampler {
         &self,
         source: &str,
         votes: &[Votes],
+        samples: usize,
         place: u64,
         metrics: &mut StepMetrics,
     ) {
-        let samples = self.drawer.run.config().evaluation.samples;
         let mut insert = |what, value| metrics.insert(MetricName::validation(source, what), value);
         let shares: Vec<f64> = votes.iter().map(|v| v.right as f64 / samples as f64).collect();
         let bootstrap = Bootstrap { seed: self.drawer.run.config().seed, ..Bootstrap::default() };
@@ -125,4 +159,21 @@ impl Sampler {
             insert(Validation::Majority(k), mean(&|votes| votes.majority_at_k(k)));
         }
     }
+}
+
+/// Prompts by samples and temperature of their sources, in order of the first; they are sampled together.
+fn by_sampling<'a>(
+    prompts: &'a [Prompt],
+    settings: &EvaluationSection,
+) -> Vec<((usize, f64), Vec<&'a Prompt>)> {
+    let mut passes: Vec<((usize, f64), Vec<&Prompt>)> = Vec::new();
+    for prompt in prompts {
+        let sampling = settings.sampling_of(&prompt.question.source);
+        let bits = |(samples, temperature): (usize, f64)| (samples, temperature.to_bits());
+        match passes.iter_mut().find(|(of, _)| bits(*of) == bits(sampling)) {
+            Some((_, prompts)) => prompts.push(prompt),
+            None => passes.push((sampling, vec![prompt])),
+        }
+    }
+    passes
 }

@@ -1,6 +1,6 @@
 //! The questions of a run as prompts, with notes about oddities.
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use model_files::chat_template::ChatTemplate;
 use model_files::text_tokenizer::TextTokenizer;
 use question_data::arithmetic::Split;
@@ -54,6 +54,14 @@ impl RunQuestions {
             }
             None => None,
         };
+        if let (Some(set), false) = (&held_out, config.evaluation.by_source.is_empty()) {
+            let has = |name: &str| set.prompts.iter().any(|prompt| prompt.question.source == name);
+            if let Some(name) = config.evaluation.by_source.keys().find(|name| !has(name)) {
+                bail!(
+                    "evaluation.by_source.{name}: no question of data.evaluation has this source"
+                );
+            }
+        }
         // Checked before sampling starts: an answer may be readable, yet not with this run's settings.
         let all = questions.prompts.iter().chain(held_out.iter().flat_map(|set| &set.prompts));
         for Question { id, answer, source, .. } in all.map(|prompt| &prompt.question) {

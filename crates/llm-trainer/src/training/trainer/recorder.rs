@@ -14,6 +14,7 @@ use training_run::run_directory::RunDirectory;
 use training_run::token_record::{TokenRecord, recorded_groups, selected_by_sample, token_lines};
 use whole_file::{FolderLock, write_atomically};
 
+use super::metrics_feed::MetricsFeed;
 use crate::training::measurement::describe_samples;
 use crate::training::scored::ScoredRollout;
 
@@ -28,6 +29,8 @@ pub(super) struct Recorder {
     pub(super) metrics: Option<MetricsWriter>,
     /// Event files, on the first rank, if configured.
     pub(super) events: Option<EventWriter>,
+    /// Program that is fed the metrics, on the first rank, if configured.
+    pub(super) feed: Option<MetricsFeed>,
     /// Entropy and reward so far.
     pub(super) law: RunLaw,
 }
@@ -115,6 +118,9 @@ impl Recorder {
             let lengths = histogram(lengths.iter().map(|&length| length as f64))
                 .map(|lengths| ("response_length/distribution", lengths));
             events.append(metrics, lengths.as_slice(), SystemTime::now())?;
+        }
+        if let Some(feed) = &mut self.feed {
+            feed.row_added();
         }
         Ok(())
     }

@@ -1,0 +1,261 @@
+//! The hub with its cache.
+
+use std::path::{Path, PathBuf};
+
+use model_files::hub_name::HubName;
+
+use crate::cache::{CachedRepository, is_commit};
+use crate::client::{Client, Failure, escaped};
+use crate::data_files::{chosen, missing_shard};
+use crate::download::download;
+use crate::error::HubError;
+use crate::listing::{Listing, RemoteFile};
+use crate::model_parts::ModelParts;
+
+/// Longest list of authorities that is read, in bytes.
+const LONGEST_AUTHORITIES: u64 = 8 << 20;
+
+/// The hub with its cache: models and data sets by name.
+#[derive(Debug)]
+pub struct Hub {
+    cache: PathBuf,
+    /// Absent where the hub is not to be asked.
+    client: Option<Client>,
+}
+
+/// Files of one commit, in the cache.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Hash of the commit.
+    pub commit: String,
+    /// Directory of the commit; the directory of a model.
+    pub folder: PathBuf,
+    /// The files asked for, in order.
+    pub files: Vec<PathBuf>,
+}
+
+/// Files of a repository that are asked for.
+enum Asked<'a> {
+    Model(ModelParts),
+    /// The part of a data set.
+    DataSet(&'a str),
+}
+
+/// One repository of either kind, at a revision.
+struct Repository<'a> {
+    name: &'a HubName,
+    asked: Asked<'a>,
+    /// Branch, tag or commit.
+    revision: &'a str,
+    cached: CachedRepository,
+}
+
+impl Hub {
+    /// Reads the variables of `huggingface_hub`: `HF_HUB_CACHE`, `HF_HOME`, `HF_HUB_OFFLINE`, `HF_ENDPOINT`, `HF_TOKEN`.
+    ///
+    /// `SSL_CERT_FILE` names authorities in place of those of Mozilla, which are built in.
+    pub fn from_env() -> Self {
+        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let home = || {
+            let cache = variable("XDG_CACHE_HOME").map(PathBuf::from);
+            let cache = cache.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".cache")));
+            cache.unwrap_or_default().join("huggingface")
+        };
+        let home = variable("HF_HOME").map_or_else(home, PathBuf::from);
+        let cache = variable("HF_HUB_CACHE").map_or_else(|| home.join("hub"), PathBuf::from);
+        let is_set = |name: &str| {
+            let value = variable(name).unwrap_or_default().to_ascii_lowercase();
+            matches!(value.as_str(), "1" | "on" | "yes" | "true")
+        };
+        if is_set("HF_HUB_OFFLINE") || is_set("TRANSFORMERS_OFFLINE") {
+            return Self::new(cache, None);
+        }
+        let endpoint = variable("HF_ENDPOINT");
+        let endpoint = endpoint.as_deref().unwrap_or("https://huggingface.co");
+        let in_file = || {
+            let path = variable("HF_TOKEN_PATH").map_or_else(|| home.join("token"), PathBuf::from);
+            whole_file::read_text_at_most(&path, 4096).ok()
+        };
+        let token = variable("HF_TOKEN").or_else(in_file).map(|token| token.trim().to_owned());
+        let authorities = variable("SSL_CERT_FILE")
+            .and_then(|path| whole_file::read_at_most(Path::new(&path), LONGEST_AUTHORITIES).ok());
+        let token = token.filter(|token| !token.is_empty());
+        Self { cache, client: Some(Client::new(endpoint, token, authorities.as_deref())) }
+    }
+
+    /// A hub at `endpoint`, with its cache; without an endpoint the cache alone.
+    pub fn new(cache: PathBuf, endpoint: Option<&str>) -> Self {
+        Self { cache, client: endpoint.map(|endpoint| Client::new(endpoint, None, None)) }
+    }
+
+    /// Returns the directory of a model, at `commit` or at the revision of the name. `say` is told each file to download.
+    ///
+    /// # Errors
+    ///
+    /// [`HubError`], which names the model.
+    pub fn model(
+        &self,
+        name: &HubName,
+        commit: Option<&str>,
+        parts: ModelParts,
+        say: &dyn Fn(&str),
+    ) -> Result<Snapshot, HubError> {
+        if !name.part.is_empty() {
+            let problem = format!("has the part {:?}, expected a model without one", name.part);
+            return Err(HubError::Files { name: name.to_string(), problem });
+        }
+        self.snapshot(&self.repository(name, Asked::Model(parts), commit), say)
+    }
+
+    /// Returns the files of a data set's part, like [`Hub::model`].
+    ///
+    /// # Errors
+    ///
+    /// [`HubError`], which names the data set; a part that is not one split.
+    pub fn data_set(
+        &self,
+        name: &HubName,
+        commit: Option<&str>,
+        say: &dyn Fn(&str),
+    ) -> Result<Snapshot, HubError> {
+        self.snapshot(&self.repository(name, Asked::DataSet(&name.part), commit), say)
+    }
+
+    fn repository<'a>(
+        &self,
+        name: &'a HubName,
+        asked: Asked<'a>,
+        commit: Option<&'a str>,
+    ) -> Repository<'a> {
+        let written = if name.revision.is_empty() { "main" } else { &name.revision };
+        let cached = CachedRepository::new(&self.cache, asked.kind(), &name.repository);
+        Repository { name, asked, revision: commit.unwrap_or(written), cached }
+    }
+
+    fn snapshot(
+        &self,
+        repository: &Repository<'_>,
+        say: &dyn Fn(&str),
+    ) -> Result<Snapshot, HubError> {
+        // A commit never changes; of a description, the cache may have a part.
+        let is_part = matches!(repository.asked, Asked::Model(ModelParts::Description));
+        let is_fixed = is_commit(repository.revision) && !is_part;
+        let held = is_fixed.then(|| repository.held(repository.revision));
+        if let Some(Ok((snapshot, None))) = held {
+            return Ok(snapshot);
+        }
+        let because = match &self.client {
+            None => "the hub is not asked (HF_HUB_OFFLINE)".to_owned(),
+            Some(client) => match repository.listing(client)? {
+                Ok(listing) => return repository.fetch(client, &listing, say),
+                Err(problem) => format!("the hub cannot be reached: {problem}"),
+            },
+        };
+        let name = repository.name.to_string();
+        let commit = repository.cached.commit(repository.revision);
+        let commit = commit.filter(|commit| repository.cached.snapshot(commit).is_dir());
+        let Some(commit) = commit else {
+            return Err(HubError::Absent { name, cache: self.cache.clone(), because });
+        };
+        match repository.held(&commit) {
+            Ok((snapshot, None)) => Ok(snapshot),
+            Ok((Snapshot { folder, .. }, Some(missing))) => {
+                Err(HubError::Incomplete { name, folder, missing, because })
+            }
+            Err(problem) => {
+                let problem = format!("{problem} in the hub's cache, and {because}");
+                Err(HubError::Files { name, problem })
+            }
+        }
+    }
+}
+
+impl Asked<'_> {
+    /// Name of the kind of repository, in addresses and in the cache.
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Model(_) => "models",
+            Self::DataSet(_) => "datasets",
+        }
+    }
+
+    /// The first file that is needed and not there.
+    fn missing(&self, folder: &Path, files: &[String]) -> Option<String> {
+        match self {
+            Self::Model(parts) => parts.missing(folder),
+            Self::DataSet(_) => missing_shard(files),
+        }
+    }
+}
+
+impl Repository<'_> {
+    /// The files asked for, of those that there are; the error describes why there are none.
+    fn wanted(&self, files: &[String]) -> Result<Vec<String>, String> {
+        match &self.asked {
+            Asked::Model(parts) => Ok(parts.wanted(files)),
+            Asked::DataSet(part) => chosen(files, part),
+        }
+    }
+
+    /// The files of a commit that the cache has, and the first one that it lacks.
+    fn held(&self, commit: &str) -> Result<(Snapshot, Option<String>), String> {
+        let folder = self.cached.snapshot(commit);
+        let files = self.wanted(&self.cached.files(commit))?;
+        let missing = self.asked.missing(&folder, &files);
+        Ok((Snapshot::of(commit.to_owned(), folder, &files), missing))
+    }
+
+    /// The revision's files; the inner error says why the hub cannot be reached.
+    fn listing(&self, client: &Client) -> Result<Result<Listing, String>, HubError> {
+        let Self { name, asked, revision, .. } = self;
+        let revision = escaped(revision).replace('/', "%2F");
+        let path =
+            format!("api/{}/{}/revision/{revision}?blobs=true", asked.kind(), name.repository);
+        match client.text(&path) {
+            Ok(text) => Listing::read(&name.to_string(), &text).map(Ok),
+            Err(Failure::Unreachable(problem)) => Ok(Err(problem)),
+            Err(Failure::Status(status)) => {
+                Err(HubError::Refused { name: name.to_string(), status })
+            }
+        }
+    }
+
+    /// Downloads the wanted files that the cache lacks.
+    fn fetch(
+        &self,
+        client: &Client,
+        listing: &Listing,
+        say: &dyn Fn(&str),
+    ) -> Result<Snapshot, HubError> {
+        let Listing { commit, files } = listing;
+        let (folder, name) = (self.cached.snapshot(commit), self.name.to_string());
+        let names: Vec<String> = files.iter().map(|file| file.name.clone()).collect();
+        let of_name = |problem| HubError::Files { name: name.clone(), problem };
+        let names = self.wanted(&names).map_err(of_name)?;
+        let prefix = if matches!(self.asked, Asked::DataSet(_)) { "datasets/" } else { "" };
+        for file in files.iter().filter(|file| names.contains(&file.name)) {
+            if folder.join(&file.name).is_file() {
+                continue;
+            }
+            let RemoteFile { name: path, bytes, checksum, .. } = file;
+            say(&format!("{name}: downloading {path}, {bytes} bytes"));
+            let repository = &self.name.repository;
+            let address = format!("{prefix}{repository}/resolve/{commit}/{}", escaped(path));
+            download(client, &name, &address, file, &self.cached)?;
+            self.cached.link(commit, path, checksum)?;
+        }
+        if let Some(missing) = self.asked.missing(&folder, &names) {
+            let problem = format!("the repository has no {missing}, which is needed");
+            return Err(HubError::Files { name, problem });
+        }
+        self.cached.set_commit(self.revision, commit)?;
+        Ok(Snapshot::of(commit.clone(), folder, &names))
+    }
+}
+
+impl Snapshot {
+    fn of(commit: String, folder: PathBuf, files: &[String]) -> Self {
+        let files = files.iter().map(|file| folder.join(file)).collect();
+        Self { commit, folder, files }
+    }
+}
