@@ -85,8 +85,8 @@ fn saved(folder: &Path, step: u64) -> Vec<(String, Value)> {
     samples
 }
 
-/// What the trainer trains on is what the client of the interface was served, token for token and bit for bit: drawn tokens are
-/// those of the answers, the others those that the prompts added.
+/// The client of the interface was served what is trained, token for token and bit for bit: drawn tokens are those of the answers,
+/// the others those that the prompts added.
 #[test]
 fn trained_ids_are_the_served_ones() {
     for template in [APPENDS, FORGETS] {

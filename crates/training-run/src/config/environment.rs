@@ -1,11 +1,7 @@
 //! `[rollout.environment]`: a program that plays turns and tools with the policy.
 
-use messages::Problem;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use super::{RolloutEngine, RunConfig};
-use crate::overlong::Overlong;
 
 /// `[rollout.environment]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -38,42 +34,5 @@ impl Default for EnvironmentSection {
             context_tokens: 4096,
             timeout_seconds: 600.0,
         }
-    }
-}
-
-impl EnvironmentSection {
-    /// Values that do not fit each other.
-    pub(super) fn problems(&self, run: &RunConfig) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        let mut require = |good: bool, field: &str, value: String, expected: &str| {
-            if !good {
-                let (field, expected) = (field.to_owned(), expected.to_owned());
-                problems.push(Problem { field, value, expected });
-            }
-        };
-        let words = &self.command;
-        let is_given = words.first().is_some_and(|word| !word.is_empty());
-        let expected = "a program and its arguments";
-        require(is_given, "rollout.environment.command", format!("{words:?}"), expected);
-        let engine = run.rollout.engine;
-        let chosen = serde_json::to_string(&engine).unwrap_or_default();
-        let expected = "\"own\" with rollout.environment: the trainer records what it draws";
-        require(engine == RolloutEngine::Own, "rollout.engine", chosen, expected);
-        let sampling = run.rollout.sampling();
-        let expected = "rollout.top_k, top_p and min_p at their defaults with rollout.environment";
-        require(!sampling.truncates(), "rollout.top_p", sampling.top_p.to_string(), expected);
-        let expected = "absent with rollout.environment, whose harness rewards";
-        require(run.reward.custom.is_none(), "reward.custom", "given".to_owned(), expected);
-        let is_plain = !matches!(run.reward.overlong, Overlong::SoftBuffer(_));
-        let expected = "\"none\" or \"mask\" with rollout.environment, whose harness rewards";
-        require(is_plain, "reward.overlong", "\"soft-buffer\"".to_owned(), expected);
-        let tensor = run.parallel.tensor;
-        let expected = "1 with rollout.environment: each process draws by itself";
-        require(tensor == 1, "parallel.tensor", tensor.to_string(), expected);
-        let (budget, longest) = (run.training.micro_batch_tokens, self.context_tokens);
-        let expected = format!("at least rollout.environment.context_tokens = {longest}");
-        let field = "training.micro_batch_tokens";
-        require(budget >= longest, field, budget.to_string(), &expected);
-        problems
     }
 }

@@ -9,6 +9,7 @@ mod control;
 mod defaults;
 mod engine;
 mod environment;
+mod environment_problems;
 mod error;
 mod evaluation;
 mod feedable;

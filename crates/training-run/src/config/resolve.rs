@@ -208,8 +208,7 @@ impl RunConfig {
         let truncates = rollout.sampling().truncates();
         let (engine, staleness) = (rollout.engine, rollout.staleness);
         problems.0.extend(rollout.servers.problems(engine, staleness, truncates, has_adapter));
-        let environment = self.rollout.environment.iter();
-        problems.0.extend(environment.flat_map(|environment| environment.problems(&self)));
+        self.check_environment(&mut problems);
         problems.0.extend(self.reward.code.problem(self.reward.kinds().run_programs()));
         problems.0.extend(self.reward.custom.iter().filter_map(RewardProgram::problem));
         problems.0.extend(self.metrics.sink.iter().filter_map(MetricsSink::problem));

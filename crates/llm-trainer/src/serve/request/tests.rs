@@ -10,11 +10,13 @@ const COMPLETION: &str = r#"{"model":"m","prompt":["ab",[1,2]],"max_tokens":5,"n
 
 const CHAT: &str = r#"{"model":"m","messages":[{"role":"system","content":"be short"},{"role":"user","content":[{"type":"text","text":"2+2?"}]}],"max_completion_tokens":3,"logprobs":true,"top_logprobs":1,"tool_choice":"auto","tools":[{"type":"function","function":{"name":"f"}}]}"#;
 
-static READER: LazyLock<Reader> = LazyLock::new(|| {
+static READER: LazyLock<Reader> = LazyLock::new(|| reader(64));
+
+fn reader(tokens: usize) -> Reader {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     let folder = workspace_tests::files::folder(&[(
         "chat_template.jinja",
-        "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}",
+        "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}assistant: ",
     )]);
     Reader {
         tokenizer: TextTokenizer::load(&tests.join("fixtures/tiny_qwen2_tied")).expect("a fixture"),
@@ -22,9 +24,9 @@ static READER: LazyLock<Reader> = LazyLock::new(|| {
         model_name: "m".to_owned(),
         vocab_size: 256,
         eos_ids: vec![0],
-        capacity: BatchCapacity { rows: 4, tokens: 64, cpu_kernels: false },
+        capacity: BatchCapacity { rows: 4, tokens, cpu_kernels: false },
     }
-});
+}
 
 proptest! {
     #[test]
@@ -52,18 +54,19 @@ fn an_answer_is_continued_as_it_was_drawn() {
     use crate::serve::recording::TurnAnswer;
     use crate::serve::tool_calls::tool_calls;
 
+    let reader = reader(256);
     let user = r#"{"role":"user","content":"2*3"}"#;
     let body = |more: &str| format!(r#"{{"model":"m","max_tokens":4,"messages":[{user}{more}]}}"#);
     let mut recording = Recording::default();
     let read = |recording: &mut Recording, more: &str| {
         let rollout = OfRollout { recording, terms: None };
-        READER.read(Style::Chat, body(more).as_bytes(), Some(rollout)).unwrap()
+        reader.read(Style::Chat, body(more).as_bytes(), Some(rollout)).unwrap()
     };
     let drawn =
         "<tool_call>\n{\"name\": \"f\",  \"arguments\": {\"b\": 1, \"a\": 2}}\n</tool_call> ";
     let prompt = read(&mut recording, "").recorded.unwrap().prompt;
     let (content, calls) = tool_calls(drawn).unwrap();
-    let token_ids = [READER.encode("", drawn).unwrap(), vec![10]].concat();
+    let token_ids = [reader.encode("", drawn).unwrap(), vec![10]].concat();
     let answer = TurnAnswer {
         log_prob: vec![-1.0; token_ids.len()],
         token_ids,
@@ -72,7 +75,7 @@ fn an_answer_is_continued_as_it_was_drawn() {
         content: &content,
         calls: &calls,
     };
-    recording.record(&prompt, answer, &READER.tokenizer).unwrap();
+    recording.record(&prompt, answer, &reader.tokenizer).unwrap();
     let recorded = recording.sequences[0].token_ids.clone();
     let call =
         r#"{"id":"1","type":"function","function":{"name":"f","arguments":"{\"a\":2,\"b\":1}"}}"#;
@@ -84,7 +87,10 @@ fn an_answer_is_continued_as_it_was_drawn() {
     let next = read(&mut recording, &answered(call)).recorded.unwrap().prompt;
     assert_eq!(next.continued, Some((0, recorded.len())));
     assert_eq!(next.token_ids[..recorded.len()], recorded);
-    assert_eq!(READER.tokenizer.decode(&next.token_ids[recorded.len()..]).unwrap(), "tool: 2\n");
+    assert_eq!(
+        reader.tokenizer.decode(&next.token_ids[recorded.len()..]).unwrap(),
+        "tool: 2\nassistant: "
+    );
     // Another call is not what was drawn.
     let other = read(&mut recording, &answered(&call.replace(":2", ":3"))).recorded.unwrap();
     assert_eq!((other.prompt.continued, other.turn), (None, 2));
