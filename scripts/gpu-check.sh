@@ -157,7 +157,8 @@ run() {
     # A row that keeps 48 GB of what blocks compute takes 109 GiB, one with master weights in f32 88 GiB.
     local mebibytes
     mebibytes=$(nvidia-smi --query-gpu=memory.total --format=csv,noheader,nounits 2>/dev/null | head -n 1 || true)
-    update_measurements="$model:bf16:fwd:8x4096 $model:bf16:train-split:8x2048:0B $model:bf16:train-split:2x4096:0B"
+    update_measurements="$model:bf16:fwd:8x4096 $model:bf16:train-split:8x2048:0B $model:bf16:train-split:2x4096:0B
+      $model:bf16:train-split:1x8192:0B"
     if ((${mebibytes:-0} > 120000)); then
       update_measurements+=" $model:bf16:train-split:8x2048:48GB $model:bf16:train:2x4096"
     fi

@@ -95,7 +95,7 @@ class Emulated(Rehearsal):
                 for counts in self.compare(name, settings, ranks=2):
                     self.assertGreater(counts["collectives"], 0)
 
-    def test_decoding_uses_the_own_kernels(self):
+    def test_own_kernels_are_used(self):
         counts = self.run_or_fail("kernels", [BF16], where="emulated")[0]
         for kernel in ("rotate_and_store", "add_and_normalise", "gate", "draw"):
             self.assertGreater(counts.get(f"kernel {kernel}", 0), 16, kernel)

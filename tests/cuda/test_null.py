@@ -4,8 +4,10 @@ The CUDA half of libtorch is the real one: its checks of tensors, choice of kern
 shapes. Its kernels are counted and compute nothing, so numbers of runs mean nothing.
 """
 
+import ctypes
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -150,6 +152,27 @@ class Null(Rehearsal):
                     self.assertGreaterEqual(window.get(counted, 0), least, counted)
                 print(f"\n{name}: {', '.join(line)}", flush=True)
 
+    def test_own_kernels_spill_no_registers(self):
+        folder = NULL / "nvidia/cu13/lib"
+        ctypes.CDLL(str(next(folder.glob("libnvrtc-builtins.so.*"))))
+        nvrtc = ctypes.CDLL(str(folder / "libnvrtc.so.13"))
+        listed = (ROOT / "crates/torch-ext/src/kernels/source.rs").read_text()
+        files = re.findall(r'file!\("(.*\.cu)"\),', listed)
+        source = "".join((ROOT / "crates/torch-ext/cuda" / name).read_text() for name in files).encode()
+        for architecture in ("sm_80", "sm_90", "sm_100", "sm_120"):
+            with self.subTest(architecture):
+                program, size = ctypes.c_void_p(), ctypes.c_size_t()
+                nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, b"kernels.cu", 0, None, None)
+                options = [f"--gpu-architecture={architecture}".encode(), b"--fmad=false", b"--ptxas-options=-v"]
+                status = nvrtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
+                nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+                log = ctypes.create_string_buffer(size.value)
+                nvrtc.nvrtcGetProgramLog(program, log)
+                told = log.value.decode()
+                self.assertEqual(status, 0, told)
+                self.assertEqual(len(re.findall("0 bytes spill stores, 0 bytes spill loads", told)), told.count("Compiling entry function"), told)
+                self.assertGreaterEqual(told.count("Compiling entry function"), 4)
+
     def test_gpu_check(self):
         """All rows of scripts/gpu-check.sh but those of numbers, of which there are none."""
         packed = self.folder / "gpu-check"
@@ -181,7 +204,7 @@ class Null(Rehearsal):
         self.assertEqual(finished.returncode, 1)
         rows = lambda section: [(row["what"], row["lengths"], row.get("kept")) for row in sections[section]["rows"] if "peak_device_mb" in row]
         self.assertEqual([what for what, _, _ in rows("rollout")], ["gen64", "plain64", "gen256", "plain256"])
-        self.assertEqual(len(rows("update")), 5, rows("update"))
+        self.assertEqual(len(rows("update")), 6, rows("update"))
 
     def test_plan(self):
         # Checkpoints are as large as the models.
