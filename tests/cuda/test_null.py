@@ -79,7 +79,7 @@ def model(folder, size):
     return folder
 
 
-# Size, ranks and settings. Seven billion parameters are too many: the host reads them.
+# Size, ranks and settings. A model of 7B is left out: its weights would have to be in the memory of the host.
 PLANNED = [
     ("0.5b", 1, []),
     ("0.5b", 1, ["parallel.offload_optimizer=true"]),
