@@ -191,25 +191,34 @@ fn the_check_of_a_gpu_measures_every_row_and_fails_where_numbers_differ() {
                    *--device\\ cpu*) echo '{\"log_prob\": [-1.0], \"entropy\": [1.0]}' ;;\n  \
                    *) echo '{\"log_prob\": [-1.5], \"entropy\": [1.0]}' ;;\nesac\n";
     place("llm-trainer", trainer);
-    let out = folder.path().join("results");
-    let output = Command::new("bash")
-        .arg(folder.path().join("gpu-check.sh"))
-        .args(["run", "--sections", "parity,rollout,update", "--out"])
-        .arg(&out)
-        .output()
-        .expect("bash runs");
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let text = std::fs::read_to_string(out.join("gpu-check.json")).expect("it is written");
-    let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-    let rows = |section: &str| -> Vec<String> {
-        let rows = report["sections"][section]["rows"].as_array().expect("a list");
-        rows.iter().filter_map(|row| row["what"].as_str().map(str::to_owned)).collect()
-    };
-    let decoding = ["gen64", "plain64", "gen256", "plain256"];
-    assert_eq!(rows("rollout"), decoding.map(|what| format!("7b:bf16:{what}:512+256")));
-    let training =
-        ["fwd:8x4096", "train-split:8x2048:48GB", "train-split:8x2048:0B", "train:2x4096"];
-    assert_eq!(rows("update"), training.map(|what| format!("7b:bf16:{what}")));
-    assert_eq!(report["sections"]["parity"]["status"], "exit 1", "{text}");
-    assert_eq!(report["sections"]["rollout"]["status"], "ok", "{text}");
+    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").expect("a PATH"));
+    let any_card =
+        ["fwd:8x4096", "train-split:8x2048:0B", "train-split:2x4096:0B", "train-split:1x8192:0B"];
+    let large_card = ["train-split:8x2048:48GB", "train:2x4096"];
+    for (mebibytes, training) in
+        [("81559", any_card.to_vec()), ("143771", [&any_card[..], &large_card].concat())]
+    {
+        place("nvidia-smi", &format!("#!/bin/sh\necho {mebibytes}\n"));
+        let out = folder.path().join(mebibytes);
+        let output = Command::new("bash")
+            .arg(folder.path().join("gpu-check.sh"))
+            .args(["run", "--sections", "parity,rollout,update", "--out"])
+            .arg(&out)
+            .env("PATH", &path)
+            .output()
+            .expect("bash runs");
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let text = std::fs::read_to_string(out.join("gpu-check.json")).expect("it is written");
+        let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let rows = |section: &str| -> Vec<String> {
+            let rows = report["sections"][section]["rows"].as_array().expect("a list");
+            rows.iter().filter_map(|row| row["what"].as_str().map(str::to_owned)).collect()
+        };
+        let decoding = ["gen64", "plain64", "gen256", "plain256"];
+        assert_eq!(rows("rollout"), decoding.map(|what| format!("7b:bf16:{what}:512+256")));
+        let training: Vec<String> = training.iter().map(|what| format!("7b:bf16:{what}")).collect();
+        assert_eq!(rows("update"), training, "{mebibytes} MiB");
+        assert_eq!(report["sections"]["parity"]["status"], "exit 1", "{text}");
+        assert_eq!(report["sections"]["rollout"]["status"], "ok", "{text}");
+    }
 }

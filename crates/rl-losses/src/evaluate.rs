@@ -157,9 +157,9 @@ impl<L: TokenLoss, R: Real> NullaryFnOnce for Piece<'_, '_, L, R> {
             if plan.makes_constants() {
                 let mut planned = [0.0; BLOCK];
                 plan.fill_constants(block.clone(), &mut planned[..length]);
-                let own = own.map(|own| &own[block.clone()]);
+                let column = own.map(|column| &column[block.clone()]);
                 let planned = (&planned[..length], plan.shared());
-                inputs.make_constants(loss, planned, own, &mut constants);
+                inputs.make_constants(loss, planned, column, &mut constants);
             } else if index == 0 || !one_constant {
                 plan.fill_constants(block.clone(), &mut constants[..length]);
             }

@@ -138,7 +138,7 @@ mod tests {
 
     use crate::command::Cli;
 
-    /// Of these, `2^62` once ended in a panic, an abort or an endless list.
+    /// Such counts once ended in a panic, an abort or an endless list.
     #[test]
     fn counts_of_the_command_line_have_an_upper_limit() {
         const HUGE: &str = "4611686018427387904";

@@ -33,7 +33,7 @@ fn endless(ranks: usize, folder: &Path) -> Vec<Command> {
 fn confined(command: &Command) -> Command {
     let mut limited = Command::new("bash");
     limited.args(["-c", "ulimit -v 8388608; exec \"$0\" \"$@\""]).arg(command.get_program());
-    limited.args(command.get_args()).args(["--gpu-memory", "100000TB"]);
+    limited.args(command.get_args()).args(["--gpu-memory", "10000TB"]);
     for (name, value) in command.get_envs() {
         limited.env(name, value.expect("none is taken away"));
     }

@@ -30,8 +30,8 @@ impl Visitor for Moved<'_> {
         plan.fill_constants(0..1, &mut planned);
         let [mut constant] = planned;
         if plan.makes_constants() {
-            let own = plan.column_of_constants();
-            let column = own.map_or(0.0, |own| batch.column(own).expect("all columns")[0]);
+            let name = plan.column_of_constants();
+            let column = name.map_or(0.0, |name| batch.column(name).expect("all columns")[0]);
             let (planned, log_prob, shared) = (constant, detached_log_prob, plan.shared());
             constant = loss.constant(Sources {
                 planned,
