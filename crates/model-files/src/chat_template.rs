@@ -2,7 +2,6 @@
 
 mod guard;
 mod guarded_filters;
-mod ordered_value;
 mod program;
 mod utc;
 
@@ -10,17 +9,17 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use messages::shown;
-use minijinja::{Environment, Error as JinjaError, ErrorKind, Value as JinjaValue, context};
+use minijinja::{Environment, Error as JinjaError, ErrorKind, context};
+/// JSON as templates write it: objects keep the order of their fields, and models were trained on that.
+pub use minijinja::{Value as TemplateValue, value::ValueKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 use whole_file::{LONGEST_TEXT_BYTES, read_text_at_most};
 
-use self::ordered_value::ordered_value;
 use self::program::Program;
 use self::utc::format_utc;
 use crate::library_panic::caught;
-use crate::ordered_json::OrderedJson;
 use crate::text_tokenizer::{TokenizerError, read_json, token_text};
 
 /// Longest problem of a template within a message, in characters: a template may write it.
@@ -159,7 +158,7 @@ impl ChatTemplate {
         messages: &[Message],
         add_generation_prompt: bool,
     ) -> Result<String, ChatTemplateError> {
-        self.run(&JinjaValue::from_serialize(messages), None, add_generation_prompt)
+        self.run(&TemplateValue::from_serialize(messages), None, add_generation_prompt)
     }
 
     /// Returns the text of a conversation with the assistant's turn opened at its end. Turns are objects with `role`, `content`
@@ -170,19 +169,17 @@ impl ChatTemplate {
     /// Those of [`render`](Self::render).
     pub fn render_with_tools(
         &self,
-        messages: &[OrderedJson],
-        tools: &[OrderedJson],
+        messages: &[TemplateValue],
+        tools: &[TemplateValue],
     ) -> Result<String, ChatTemplateError> {
-        let list =
-            |values: &[OrderedJson]| values.iter().map(ordered_value).collect::<JinjaValue>();
-        let tools = (!tools.is_empty()).then(|| list(tools));
-        self.run(&list(messages), tools.as_ref(), true)
+        let tools = (!tools.is_empty()).then(|| TemplateValue::from(tools.to_vec()));
+        self.run(&TemplateValue::from(messages.to_vec()), tools.as_ref(), true)
     }
 
     fn run(
         &self,
-        messages: &JinjaValue,
-        tools: Option<&JinjaValue>,
+        messages: &TemplateValue,
+        tools: Option<&TemplateValue>,
         add_generation_prompt: bool,
     ) -> Result<String, ChatTemplateError> {
         let values = context! {

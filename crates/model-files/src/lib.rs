@@ -9,7 +9,6 @@
 //! | [`model_place`] | the advice where a path holds no model |
 //! | [`text_tokenizer`] | `tokenizer.json` and the end-of-sequence tokens |
 //! | [`chat_template`] | a conversation as text |
-//! | [`ordered_json`] | JSON as templates write it |
 //! | [`sampling`] | the distribution that a token is drawn from |
 //! | [`stop_strings`] | the texts that end a response |
 
@@ -22,7 +21,6 @@ mod library_panic;
 pub mod lora;
 pub mod model_config;
 pub mod model_place;
-pub mod ordered_json;
 pub mod sampling;
 pub mod stop_strings;
 pub mod text_tokenizer;

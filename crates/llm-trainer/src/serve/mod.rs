@@ -17,6 +17,7 @@ mod response;
 mod rollout_requests;
 mod rollouts;
 mod server;
+mod template_value;
 mod text;
 mod tool_calls;
 mod worker;

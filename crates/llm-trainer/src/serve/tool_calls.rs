@@ -1,7 +1,9 @@
 //! Calls of tools in a response, in the format of Hermes and Qwen: `<tool_call>{"name": …, "arguments": {…}}</tool_call>`.
 
-use model_files::ordered_json::OrderedJson;
+use model_files::chat_template::TemplateValue;
 use serde_json::{Value, json};
+
+use super::template_value::{field, text};
 
 const BEGIN: &str = "<tool_call>";
 const END: &str = "</tool_call>";
@@ -15,15 +17,13 @@ pub(super) struct ToolCall {
 
 impl ToolCall {
     /// Reads a call in OpenAI's format; arguments may be text or JSON.
-    pub(super) fn read(call: &OrderedJson) -> Option<Self> {
-        let function = call.get("function")?;
-        let name = function.get("name")?.as_str()?.to_owned();
-        let arguments = match function.get("arguments") {
-            Some(OrderedJson::Text(text)) => text.clone(),
-            Some(json) => json.to_string(),
-            None => "{}".to_owned(),
+    pub(super) fn read(call: &TemplateValue) -> Option<Self> {
+        let function = field(call, "function")?;
+        let arguments = match text(&function, "arguments") {
+            Some(text) => text,
+            None => arguments(&function)?,
         };
-        Some(Self { name, arguments })
+        Some(Self { name: text(&function, "name")?, arguments })
     }
 
     /// Returns true if both call one tool with equal arguments, however these are written.
@@ -42,18 +42,21 @@ impl ToolCall {
 }
 
 /// Splits a response into the text before its first call, and its calls. `None` if it has none, or one that is not well-formed.
-pub(super) fn tool_calls(text: &str) -> Option<(String, Vec<ToolCall>)> {
-    let (content, calls) = text.split_once(BEGIN)?;
+pub(super) fn tool_calls(response: &str) -> Option<(String, Vec<ToolCall>)> {
+    let (content, calls) = response.split_once(BEGIN)?;
     let calls = calls.split(BEGIN).map(|call| {
         // The end of the last call may be an end-of-sequence token.
         let call = call.split_once(END).map_or(call, |(call, _)| call);
-        let call: OrderedJson = serde_json::from_str(call).ok()?;
-        let name = call.get("name")?.as_str()?.to_owned();
-        let arguments =
-            call.get("arguments").map_or_else(|| "{}".to_owned(), OrderedJson::to_string);
-        Some(ToolCall { name, arguments })
+        let call: TemplateValue = serde_json::from_str(call).ok()?;
+        Some(ToolCall { name: text(&call, "name")?, arguments: arguments(&call)? })
     });
     Some((content.trim_end().to_owned(), calls.collect::<Option<Vec<_>>>()?))
+}
+
+/// The arguments of a function as JSON text; none are `{}`.
+fn arguments(function: &TemplateValue) -> Option<String> {
+    let Some(arguments) = field(function, "arguments") else { return Some("{}".to_owned()) };
+    serde_json::to_string(&arguments).ok()
 }
 
 #[cfg(test)]

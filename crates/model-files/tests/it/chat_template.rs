@@ -1,7 +1,6 @@
 use std::time::{Duration, Instant};
 
-use model_files::chat_template::{ChatTemplate, Message};
-use model_files::ordered_json::OrderedJson;
+use model_files::chat_template::{ChatTemplate, Message, TemplateValue};
 use serde::Deserialize;
 use workspace_tests::files::{folder, message};
 
@@ -54,8 +53,8 @@ fn tools_are_written_as_jinja2_writes_them() {
     #[derive(Deserialize)]
     struct Case {
         template: String,
-        messages: Vec<OrderedJson>,
-        tools: Vec<OrderedJson>,
+        messages: Vec<TemplateValue>,
+        tools: Vec<TemplateValue>,
         expected: String,
     }
     #[derive(Deserialize)]
