@@ -57,11 +57,10 @@ pub(crate) fn chosen(files: &[String], part: &str) -> Result<Vec<String>, String
 
 /// Returns the first shard that a list of files lacks: `x-00001-of-00002` beside `x-00000-of-00002`.
 pub(crate) fn missing_shard(files: &[String]) -> Option<String> {
-    let (before, number, count) = files.iter().find_map(|file| shard(file))?;
+    let (before, _, count) = files.iter().find_map(|file| shard(file))?;
     let has = |wanted: usize| {
         files.iter().filter_map(|file| shard(file)).any(|(_, number, _)| number == wanted)
     };
-    let _ = number;
     let wanted = (0..count).find(|&wanted| !has(wanted))?;
     Some(format!("{before}-{wanted:05}-of-{count:05}"))
 }

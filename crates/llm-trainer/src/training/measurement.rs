@@ -359,18 +359,7 @@ mod tests {
     /// Twelve responses of three tokens took 4 s beside an update of 9 s, of which the step has waited for none.
     #[test]
     fn sampling_beside_an_update_has_the_rate_of_sampling() {
-        let sample = Sample {
-            versions: Vec::new(),
-            sequence: Sequence::new(vec![1], vec![2, 3, 4]),
-            rollout_log_prob: vec![-1.0; 3],
-            truncated: false,
-            text: String::new(),
-            verdict: Verdict::Wrong {
-                how: How { rung: Rung::Spelling, response: None, ground_truth: None },
-            },
-            reward: 0.0,
-            length_reward: 0.0,
-        };
+        let sample = Sample::wrong(vec![2, 3, 4]);
         let rollout = Rollout {
             samples: vec![sample; 12],
             generation_seconds: 4.0,
@@ -391,19 +380,13 @@ mod tests {
     #[test]
     fn prompts_that_are_solved_in_half_of_their_responses_are_easy() {
         let how = || How { rung: Rung::Spelling, response: None, ground_truth: None };
-        let sample = |right: bool| Sample {
-            versions: Vec::new(),
-            sequence: Sequence::new(vec![1], vec![2]),
-            rollout_log_prob: vec![-1.0],
-            truncated: false,
-            text: String::new(),
-            verdict: if right {
-                Verdict::Right { how: how() }
+        let sample = |right: bool| {
+            let wrong = Sample::wrong(vec![2]);
+            if right {
+                Sample { verdict: Verdict::Right { how: how() }, reward: 1.0, ..wrong }
             } else {
-                Verdict::Wrong { how: how() }
-            },
-            reward: f64::from(u8::from(right)),
-            length_reward: 0.0,
+                wrong
+            }
         };
         let right = [true, true, false, false, true, false, false, false];
         let log_prob = vec![-1.0, -1.0, -1.0, -5.0, -5.0, -1.0, -1.0, -1.0];

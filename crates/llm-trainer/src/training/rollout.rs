@@ -59,6 +59,28 @@ impl Sample {
     }
 }
 
+#[cfg(test)]
+impl Sample {
+    /// A wrong response to a prompt of one token, whose tokens were drawn at -1 nat each.
+    pub(super) fn wrong(response: Vec<u32>) -> Self {
+        let how = reward_math::How {
+            rung: reward_math::Rung::Spelling,
+            response: None,
+            ground_truth: None,
+        };
+        Self {
+            rollout_log_prob: vec![-1.0; response.len()],
+            sequence: Sequence::new(vec![1], response),
+            truncated: false,
+            text: String::new(),
+            verdict: Verdict::Wrong { how },
+            reward: 0.0,
+            length_reward: 0.0,
+            versions: Vec::new(),
+        }
+    }
+}
+
 /// The responses to one question, waiting for a step or being trained on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -42,15 +42,12 @@ pub(super) struct Reference {
     pub(super) log_prob: Vec<f64>,
 }
 
-/// Advantages of rewards that have two components where any is of a response's length.
+/// Advantages of rewards with two components: that of the answer and that of the length.
 fn advantages(
     estimator: &AdvantageEstimator,
     columns: RolloutColumns<'_>,
     lengths: &[f64],
 ) -> Result<Vec<f64>, AdvantageError> {
-    if lengths.iter().all(|&length| length == 0.0) {
-        return estimator.advantages(&columns);
-    }
     let answers = std::iter::zip(columns.rewards, lengths).map(|(reward, length)| reward - length);
     let answers: Vec<f64> = answers.collect();
     let components = [answers.as_slice(), lengths];
@@ -194,5 +191,36 @@ impl ScoredRollout {
         let lengths = self.layout.lengths();
         let sums = kl_sums(settings.estimator, &self.old.log_prob, reference, lengths)?;
         Ok(controller.update(sums.sequence_mean(), self.samples.len())?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rl_losses::Gdpo;
+
+    use super::*;
+
+    /// In the second group the longer response is the right one. Summed first, its small penalty would hide beside the answer's
+    /// reward of 1; GDPO weighs both alike, and they cancel.
+    #[test]
+    fn the_reward_of_the_length_is_a_component_of_its_own() {
+        let sample = |(answer, length_reward): (f64, f64)| Sample {
+            reward: answer + length_reward,
+            length_reward,
+            ..Sample::wrong(vec![2])
+        };
+        let rewards = [(1.0, 0.0), (0.0, -0.125), (1.0, -0.125), (0.0, 0.0)];
+        let advantage = |estimator: AdvantageEstimator| {
+            let samples = rewards.map(sample).to_vec();
+            let old = Statistics { entropy: vec![0.5; 4], log_prob: vec![-1.0; 4] };
+            ScoredRollout::new(samples, 2, old, None, None, &estimator).unwrap().advantage
+        };
+        let gdpo = advantage(AdvantageEstimator::Gdpo(Gdpo::default()));
+        // Standard scores of ±√½ each, summed, whitened over four tokens: ±√2 over √(4/3) of mean square.
+        for (computed, expected) in std::iter::zip(gdpo, [1.5f64.sqrt(), -1.5f64.sqrt(), 0.0, 0.0])
+        {
+            assert!((computed - expected).abs() < 1e-4, "{computed} {expected}");
+        }
+        assert!(advantage(AdvantageEstimator::default())[2] > 0.7);
     }
 }

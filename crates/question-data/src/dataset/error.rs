@@ -94,9 +94,7 @@ impl RowPlace {
         let (Self::Line(number) | Self::Row(number)) = self;
         number
     }
-}
 
-impl RowPlace {
     /// The place of a row after `before` others of former files.
     pub(super) fn after(self, before: usize) -> Self {
         match self {
