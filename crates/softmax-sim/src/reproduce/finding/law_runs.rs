@@ -6,10 +6,7 @@ use crate::training::{Curve, Method, Schedule, train};
 use entropy_core::PerformanceLaw;
 use figures::{Axis, Chart, Mark, Series};
 use rayon::prelude::*;
-use rl_losses::{
-    AdvantageEstimator, Prime, ProcessBaseline, ProcessScale, Reinforce, ReinforcePlusPlus,
-    ReturnBaseline,
-};
+use rl_losses::{AdvantageEstimator, Prime, Reinforce, ReinforcePlusPlus, ReturnBaseline};
 
 /// An algorithm, by its advantages, and its learning rate over that of GRPO.
 #[derive(Debug, Clone, Copy)]
@@ -41,15 +38,7 @@ pub(super) const ALGORITHMS: [Algorithm; 6] = [
     Algorithm { name: "PRIME", estimator: AdvantageEstimator::Prime(PRIME), rate: 1.0 },
 ];
 
-const PRIME: Prime = Prime {
-    beta: 1.0,
-    scale: ProcessScale::None,
-    process_coefficient: 5.0,
-    outcome_coefficient: 5.0,
-    discount: 1.0,
-    baseline: ProcessBaseline::Others,
-    whiten: true,
-};
+const PRIME: Prime = Prime { beta: 1.0, ..Prime::DEFAULT };
 
 /// How many of the [`ALGORITHMS`], from the first, compare a response with others of its group.
 pub(super) const GROUPED: usize = 3;
