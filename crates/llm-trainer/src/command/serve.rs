@@ -124,6 +124,7 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         queue: args.queue,
         body_bytes: args.body_bytes,
         connections: args.connections,
+        keep_alive: true,
         read_timeout,
         grace,
         reload_root: args.reload_root.clone(),

@@ -145,7 +145,8 @@ async fn accept(
     let open = Arc::new(Semaphore::new(server.settings.connections));
     let graceful = GracefulShutdown::new();
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(server.settings.read_timeout);
+    let Settings { read_timeout, keep_alive, .. } = server.settings;
+    http.timer(TokioTimer::new()).header_read_timeout(read_timeout).keep_alive(keep_alive);
     loop {
         let place = Arc::clone(&open).acquire_owned();
         let next = async {

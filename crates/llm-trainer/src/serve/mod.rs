@@ -50,6 +50,8 @@ pub struct Settings {
     pub body_bytes: usize,
     /// Most connections at once; further ones wait to be accepted.
     pub connections: usize,
+    /// True if a connection stays open for further requests. Idle ones count among [`connections`](Self::connections).
+    pub keep_alive: bool,
     /// Longest wait for the head of a request, and for its body.
     pub read_timeout: Duration,
     /// Time that requests may continue after a shutdown was requested.

@@ -98,6 +98,8 @@ impl Environment {
             queue: 4 * section.workers,
             body_bytes: BODY_BYTES,
             connections: 8 * section.workers,
+            // Harnesses leave a client of each rollout open: its connection would take the place of a later one for a minute.
+            keep_alive: false,
             read_timeout: Duration::from_mins(1),
             grace: Duration::ZERO,
             reload_root: None,

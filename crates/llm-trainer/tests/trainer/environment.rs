@@ -98,6 +98,8 @@ fn trained_ids_are_the_served_ones() {
         for (rollout, sample) in (1..=2).flat_map(|step| saved(&rollouts, step)) {
             let served = environment.served(&rollout);
             assert_eq!(served.len(), 2, "{rollout}");
+            // Kept open, the harnesses' connections would keep out later ones until they are timed out.
+            assert!(served.iter().all(|turn| turn["closes"] == true), "{served:?}");
             let turn = |turn: &Value| (ids(&turn["prompt_ids"]), ids(&turn["ids"]));
             let ((first_prompt, first), (second_prompt, second)) =
                 (turn(&served[0]), turn(&served[1]));

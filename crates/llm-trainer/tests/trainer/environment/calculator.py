@@ -1,13 +1,14 @@
 """Plays two turns of a calculator: a rollout a line in, a reward a line out. Logs what it was served, and fails if it is asked to."""
 
+import http.client
 import json
 import os
 import sys
 import time
-import urllib.error
-import urllib.request
 
 LOG = open(sys.argv[1], "a")
+# As of clients that are made for each rollout and never closed.
+OPEN = []
 
 
 def log(**fields):
@@ -16,33 +17,29 @@ def log(**fields):
 
 
 def post(task, path, body, base=None, key=None):
-    request = urllib.request.Request(
-        (base or task["base_url"]) + path,
-        json.dumps(body).encode(),
-        {"content-type": "application/json", "authorization": f"Bearer {key or task['api_key']}"},
-    )
-    with urllib.request.urlopen(request) as answer:
-        return json.load(answer)
+    address, prefix = (base or task["base_url"]).removeprefix("http://").split("/", 1)
+    headers = {"content-type": "application/json", "authorization": f"Bearer {key or task['api_key']}"}
+    connection = http.client.HTTPConnection(address)
+    OPEN.append(connection)
+    connection.request("POST", f"/{prefix}{path}", json.dumps(body), headers)
+    return connection.getresponse()
 
 
 def refused(task, about, path="/chat/completions", base=None, key=None, **fields):
     body = {"model": task["model"], "messages": [{"role": "user", "content": "1"}], **fields}
-    try:
-        post(task, path, body, base, key)
-        log(rollout="probes", about=about, status=200)
-    except urllib.error.HTTPError as error:
-        log(rollout="probes", about=about, status=error.code)
+    log(rollout="probes", about=about, status=post(task, path, body, base, key).status)
 
 
 def ask(task, messages):
     body = {"model": task["model"], "messages": messages, "logprobs": True, "return_token_ids": True}
-    choice = post(task, "/chat/completions", body)["choices"][0]
+    response = post(task, "/chat/completions", body)
+    choice = json.load(response)["choices"][0]
     content = choice["message"]["content"]
     # Some content is an answer alone; others end in the middle of a character.
     reward = sum(letter.isdigit() for letter in content) + len(content) / 16
     log_probs = [token["logprob"] for token in choice["logprobs"]["content"]]
     log(rollout=task["rollout"], prompt_ids=choice["prompt_token_ids"], ids=choice["token_ids"], log_probs=log_probs,
-        content=content, reward=reward)
+        content=content, reward=reward, closes=response.will_close)
     return choice["message"], reward
 
 
