@@ -165,3 +165,40 @@ fn never_and_places_that_are_no_checkpoint_are_one_line() {
     assert!(!new.path().join("run").exists());
     assert_success(&resume(new.path(), "never", &["training.steps=1"]));
 }
+
+/// Rotations of other angles run as well as the right ones, and a state of another step leaves steps out.
+#[test]
+fn a_checkpoint_of_another_model_or_step_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_success(&train(folder.path(), &["training.steps=2"]));
+    let checkpoint = folder.path().join("run/checkpoints/step-2");
+    // Without sums nothing else notices an edit.
+    std::fs::remove_file(checkpoint.join("trainer/manifest.json")).unwrap();
+    let edited = |name: &str, edits: &[(&str, serde_json::Value)]| {
+        let path = checkpoint.join(name);
+        let text = std::fs::read_to_string(&path).unwrap();
+        let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        for (field, edit) in edits {
+            assert!(value[*field] != *edit, "{field}");
+            value[*field] = edit.clone();
+        }
+        std::fs::write(&path, value.to_string()).unwrap();
+        text
+    };
+    let refused = || {
+        let output = resume(folder.path(), "auto", &[]);
+        assert_eq!(output.status.code(), Some(2));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let state = "trainer/state.json";
+    edited(state, &[("has_manifest", false.into())]);
+    let config = edited("config.json", &[("rope_theta", 5e5.into())]);
+    let text = refused();
+    assert!(text.contains("step-2/config.json: describes another model than "), "{text}");
+    std::fs::write(checkpoint.join("config.json"), config).unwrap();
+    let whole = edited(state, &[("step", 3.into())]);
+    let text = refused();
+    assert!(text.contains("step-2: the trainer's state is of step 3, expected 2 as in"), "{text}");
+    std::fs::write(checkpoint.join(state), whole).unwrap();
+    assert_success(&resume(folder.path(), "auto", &[]));
+}

@@ -78,7 +78,6 @@ impl Best {
 
     /// Adds the best of another part of the same mini-batch.
     pub(crate) fn merge(&mut self, other: Self) {
-        self.keep = self.keep.min(other.keep);
         self.best.extend(other.best);
         self.shrink();
     }

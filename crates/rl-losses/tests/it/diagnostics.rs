@@ -170,6 +170,16 @@ proptest! {
 }
 
 #[test]
+fn a_token_is_likely_if_it_is_above_the_mean_of_its_own_state() {
+    // By itself each is likely where its log-probability is above -H of its state: -0.5 > -1, -2 > -3, -0.5 < -0.2.
+    let (log_prob, entropy) = ([-0.5, -2.0, -0.5], [1.0, 3.0, 0.2]);
+    let centre = QuadrantCentre::State(&entropy);
+    let quadrants = quadrants(&log_prob, &[1.0, -1.0, 1.0], centre).unwrap();
+    let tokens = [quadrants.up_likely, quadrants.down_likely, quadrants.up_unlikely];
+    assert_eq!(tokens.map(|quadrant| quadrant.tokens), [1, 1, 1]);
+}
+
+#[test]
 fn a_groups_covariance_is_that_of_its_responses() {
     // Mean log-probabilities -1 and -3, advantages 1 and -1: half the gaps are 1 and 1.
     let log_prob = [-0.5, -1.5, -3.0, -2.0, -2.0];

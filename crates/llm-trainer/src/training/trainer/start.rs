@@ -53,7 +53,7 @@ impl Trainer {
         let (device, kind) =
             ranks::device::place(config.model.device, config.model.dtype, ranks.local())?;
         let text = ResponseText::load(config)?;
-        check_tokenizer(config, origin.checkpoint())?;
+        check_same_model(config, origin.checkpoint())?;
         let questions = RunQuestions::load(config, &text.tokenizer)?;
         let rewarder = Rewarder::start(config, text)?;
         let notes = questions.notes.iter().chain(rewarder.notes()).cloned().collect();
@@ -74,6 +74,7 @@ impl Trainer {
             None => (TrainerState::default(), GroupSampler::default()),
             Some(saved) => checkpoint::restore(saved, &mut policy.optimizer, bounds)?,
         };
+        check_step(&state, resumed.as_ref())?;
         let mut state = state.with_controllers(&config.algorithm)?;
         policy.start_reward_model(saved, &mut state)?;
         policy.shard_blocks();
@@ -161,17 +162,31 @@ fn start_environment(
     Environment::start(section, config, tokenizer, vocab_size, &options).map(Some)
 }
 
-/// Refuses a checkpoint with another tokenizer than that of the run's model: its tokens would mean other texts.
-fn check_tokenizer(config: &RunConfig, checkpoint: Option<&Checkpoint>) -> anyhow::Result<()> {
+/// Refuses a checkpoint of another model than the run's: with another tokenizer its tokens would mean other texts.
+fn check_same_model(config: &RunConfig, checkpoint: Option<&Checkpoint>) -> anyhow::Result<()> {
     let Some(checkpoint) = checkpoint else { return Ok(()) };
-    let [used, saved] =
-        [&config.model.path, &checkpoint.path].map(|folder| folder.join("tokenizer.json"));
-    if saved.exists()
-        && fingerprint(std::slice::from_ref(&used))? != fingerprint(std::slice::from_ref(&saved))?
-    {
-        let (used, saved) = (used.display(), saved.display());
-        bail!("{saved}: is another tokenizer than {used}, expected the same");
-    }
+    let both = |name| [&config.model.path, &checkpoint.path].map(|folder| folder.join(name));
+    let [used, saved] = both("tokenizer.json");
+    let differs = saved.exists()
+        && fingerprint(std::slice::from_ref(&used))? != fingerprint(std::slice::from_ref(&saved))?;
+    let (used, saved) = (used.display(), saved.display());
+    ensure!(!differs, "{saved}: is another tokenizer than {used}, expected the same");
+    let [used, saved] = both("config.json");
+    // An adapter has none.
+    let differs = saved.exists() && ModelConfig::read(&used)? != ModelConfig::read(&saved)?;
+    let (used, saved) = (used.display(), saved.display());
+    ensure!(!differs, "{saved}: describes another model than {used}, expected the same");
+    Ok(())
+}
+
+/// Refuses a state of another step than its folder's, as a file that was copied from another checkpoint.
+fn check_step(state: &TrainerState, checkpoint: Option<&Checkpoint>) -> anyhow::Result<()> {
+    let Some(Checkpoint { step: expected, path }) = checkpoint else { return Ok(()) };
+    let (step, folder) = (state.step, path.display());
+    ensure!(
+        step == *expected,
+        "{folder}: the trainer's state is of step {step}, expected {expected} as in the name of the folder"
+    );
     Ok(())
 }
 
