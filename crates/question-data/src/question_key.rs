@@ -22,6 +22,17 @@ fn key(text: &str, kept: impl Fn(char) -> bool) -> String {
     text.chars().map(plain).filter(|&c| kept(c)).flat_map(char::to_lowercase).collect()
 }
 
+/// Positions of equal keys, for each that occurs more than once, in order of the first.
+pub(crate) fn equal_keys<K: Ord>(keys: &[K]) -> Vec<Vec<usize>> {
+    let mut order: Vec<usize> = (0..keys.len()).collect();
+    order.sort_unstable_by_key(|&position| (&keys[position], position));
+    let equal = order.chunk_by(|&left, &right| keys[left] == keys[right]);
+    let mut groups: Vec<Vec<usize>> =
+        equal.filter(|group| group.len() > 1).map(<[usize]>::to_vec).collect();
+    groups.sort_unstable();
+    groups
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -36,5 +47,11 @@ mod tests {
         assert_ne!(symbols_key(one), symbols_key(other));
         assert_eq!(letters_key(one), letters_key(other));
         assert_eq!(letters_key("设 Ä−1"), "设ä1");
+    }
+
+    #[test]
+    fn equal_keys_are_grouped_in_order_of_the_first() {
+        assert_eq!(equal_keys(&["b", "a", "c", "a", "b", "a"]), [vec![0, 4], vec![1, 3, 5]]);
+        assert!(equal_keys(&["b", "a"]).is_empty());
     }
 }

@@ -1,14 +1,11 @@
 //! Questions that stand in a file more than once.
 
-use std::collections::HashMap;
-use std::hash::Hash;
-
 use serde::Serialize;
 
 use super::placed::Placed;
 use crate::dataset::same_answer;
 use crate::ground_truth::RewardKinds;
-use crate::question_key::{letters_key, symbols_key};
+use crate::question_key::{equal_keys, letters_key, symbols_key};
 
 /// Groups of rows that are the same question under one rule.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
@@ -41,43 +38,28 @@ pub(super) fn repeats(
     texts: &[String],
     kinds: &RewardKinds,
 ) -> (Repeats, Repeats, Vec<Conflict>, Repeats) {
-    let symbols: Vec<String> = texts.iter().map(|text| symbols_key(text)).collect();
-    let letters: Vec<String> = texts.iter().map(|text| letters_key(text)).collect();
-    let same = groups(&symbols);
-    let conflicts = same
-        .1
-        .iter()
-        .filter(|group| {
-            let first = questions[group[0]].question;
-            group.iter().any(|&i| !same_answer(questions[i].question, first, kinds))
-        })
-        .map(|group| Conflict {
-            rows: rows(questions, group),
-            answers: group.iter().map(|&i| questions[i].question.answer.clone()).collect(),
-        })
-        .collect();
-    let mut apart = groups(&letters);
-    apart.1.retain(|group| group.iter().any(|&i| symbols[i] != symbols[group[0]]));
-    let placed = |(distinct, groups): (usize, Vec<Vec<usize>>)| Repeats {
-        distinct,
-        groups: groups.iter().map(|group| rows(questions, group)).collect(),
+    let rows = |group: &Vec<usize>| group.iter().map(|&i| questions[i].row).collect();
+    let placed = |groups: &[Vec<usize>]| {
+        let groups: Vec<Vec<usize>> = groups.iter().map(rows).collect();
+        let mut repeats = Repeats { distinct: 0, groups };
+        repeats.distinct = questions.len() - repeats.surplus_rows();
+        repeats
     };
-    (placed(groups(texts)), placed(same), conflicts, placed(apart))
-}
-
-fn rows(questions: &[Placed<'_>], group: &[usize]) -> Vec<usize> {
-    group.iter().map(|&index| questions[index].row).collect()
-}
-
-/// How many different keys there are, and the positions of those that occur more than once.
-fn groups<K: Eq + Hash>(keys: &[K]) -> (usize, Vec<Vec<usize>>) {
-    let mut positions: HashMap<&K, Vec<usize>> = HashMap::new();
-    for (position, key) in keys.iter().enumerate() {
-        positions.entry(key).or_default().push(position);
-    }
-    let distinct = positions.len();
-    let mut groups: Vec<Vec<usize>> =
-        positions.into_values().filter(|group| group.len() > 1).collect();
-    groups.sort_unstable();
-    (distinct, groups)
+    let symbols: Vec<String> = texts.iter().map(|text| symbols_key(text)).collect();
+    let same = equal_keys(&symbols);
+    let differ = |group: &&Vec<usize>| {
+        let first = questions[group[0]].question;
+        group.iter().any(|&i| !same_answer(questions[i].question, first, kinds))
+    };
+    let conflict = |group: &Vec<usize>| Conflict {
+        rows: rows(group),
+        answers: group.iter().map(|&i| questions[i].question.answer.clone()).collect(),
+    };
+    let conflicts = same.iter().filter(differ).map(conflict).collect();
+    let letters: Vec<String> = texts.iter().map(|text| letters_key(text)).collect();
+    let mut apart = equal_keys(&letters);
+    let distinct = letters.len() - apart.iter().map(|group| group.len() - 1).sum::<usize>();
+    apart.retain(|group| group.iter().any(|&i| symbols[i] != symbols[group[0]]));
+    let signs_apart = Repeats { distinct, ..placed(&apart) };
+    (placed(&equal_keys(texts)), placed(&same), conflicts, signs_apart)
 }

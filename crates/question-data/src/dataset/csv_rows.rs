@@ -1,5 +1,6 @@
 //! Rows of a CSV file, whose first line names the columns.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::Cursor;
 use std::path::Path;
@@ -18,9 +19,7 @@ pub(super) fn csv_rows(path: &Path, file: File) -> Result<Rows, DatasetError> {
     // Rows of another length are bad rows, not the end of the file.
     let mut reader = ReaderBuilder::new().flexible(true).from_reader(Cursor::new(bytes));
     let header = reader.byte_headers().map_err(|error| failed(error.into()))?;
-    let names: Result<Vec<String>, RowProblem> =
-        header.iter().map(|name| Ok(utf8(name)?.trim().to_owned())).collect();
-    let names = names.map_err(|problem| {
+    let names = column_names(header).map_err(|problem| {
         let row = BadRow { place: RowPlace::Line(1), problem };
         DatasetError::Rows { path: path.to_path_buf(), rows: vec![row], of: 1 }
     })?;
@@ -35,6 +34,20 @@ pub(super) fn csv_rows(path: &Path, file: File) -> Result<Rows, DatasetError> {
             }
         }
     })))
+}
+
+/// Names of the columns, in order. Only columns without a name may be several.
+fn column_names(header: &ByteRecord) -> Result<Vec<String>, RowProblem> {
+    let mut known = HashSet::new();
+    let name = |name: &[u8]| {
+        let name = utf8(name)?.trim().to_owned();
+        if name.is_empty() || known.insert(name.clone()) {
+            return Ok(name);
+        }
+        let problem = "stands more than once in the header, expected once".to_owned();
+        Err(RowProblem::Field { field: name, problem })
+    };
+    header.iter().map(name).collect()
 }
 
 /// The line that a row begins on: its position is that of the blank lines before it.

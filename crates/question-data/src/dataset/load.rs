@@ -1,6 +1,5 @@
 //! Reads the questions of a file, under the rules for bad rows and duplicates.
 
-use std::collections::HashMap;
 use std::iter::once;
 use std::path::PathBuf;
 
@@ -13,7 +12,7 @@ use super::{
     BadRow, BadRows, DatasetError, Duplicates, Layout, Question, QuestionFile, RowPlace, RowProblem,
 };
 use crate::ground_truth::{RewardKind, RewardKinds, accepted};
-use crate::question_key::symbols_key;
+use crate::question_key::{equal_keys, symbols_key};
 
 /// Questions, and statistics of reading them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -185,7 +184,10 @@ pub fn read_questions_for(
     if set.questions.is_empty() {
         return Err(DatasetError::Empty { path });
     }
-    let repeated = repeated(&set.questions);
+    let keys: Vec<String> =
+        set.questions.iter().map(|question| symbols_key(&question.text())).collect();
+    let repeated = equal_keys(&keys);
+    drop(keys);
     let conflicts = |group: &Vec<usize>| {
         let first = &set.questions[group[0]];
         group.iter().any(|&row| !same_answer(&set.questions[row], first, kinds))
@@ -218,17 +220,6 @@ pub fn read_questions_for(
         }
     }
     Ok(set)
-}
-
-/// Groups the indices of questions that occur more than once, in order of the first.
-fn repeated(questions: &[Question]) -> Vec<Vec<usize>> {
-    let mut rows_of: HashMap<String, Vec<usize>> = HashMap::new();
-    for (row, question) in questions.iter().enumerate() {
-        rows_of.entry(symbols_key(&question.text())).or_default().push(row);
-    }
-    let mut groups: Vec<Vec<usize>> = rows_of.into_values().filter(|rows| rows.len() > 1).collect();
-    groups.sort_unstable();
-    groups
 }
 
 /// Returns true if the verifier takes two answers for equal: in mathematics `025` and `25`, or `1/2` and `0.5`.

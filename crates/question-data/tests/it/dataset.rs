@@ -138,7 +138,10 @@ fn bad_rows_of_a_list_and_of_csv_are_named() {
     let list = r#"[{"problem": "p", "answer": "4"}, [1], {"problem": "p"}]"#;
     let csv = "problem,answer\r\n\"two\nlines\",4\r\n\r\np\r\np,4,5\r\n\r\n\r\np,\r\n";
     let broken = "[{\"problem\": \"p\", \"answer\": \"4\"},\n{\"problem\"]\n";
-    let files = [("set.json", list), ("set.csv", csv), ("broken.json", broken)];
+    // Columns without a name may be several.
+    let twice = ",,problem,answer, problem\n1,1,p,4,q\n";
+    let files =
+        [("set.json", list), ("set.csv", csv), ("broken.json", broken), ("twice.csv", twice)];
     let folder = folder(&files);
     let read = |name: &str| {
         message(read_questions(&QuestionFile::new(folder.path().join(name))), folder.path())
@@ -146,6 +149,10 @@ fn bad_rows_of_a_list_and_of_csv_are_named() {
     let text = read("set.json");
     assert!(text.contains("DIR/set.json: row 2: not a JSON object: a list"), "{text}");
     assert!(text.contains("DIR/set.json: row 3: field `answer` is missing"), "{text}");
+    assert_eq!(
+        read("twice.csv"),
+        "DIR/twice.csv:1: field `problem` stands more than once in the header, expected once"
+    );
     let text = read("set.csv");
     assert!(text.starts_with("DIR/set.csv: 3 of 4 rows are invalid"), "{text}");
     let cells = "the number of cells is 1, expected 2 as in the header";
