@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, HOST};
+use hyper::{HeaderMap, Uri};
 
 use super::error::ApiError;
 
@@ -18,13 +18,15 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// Checks a request's headers; `/health` needs no key.
-    pub(super) fn check(&self, headers: &HeaderMap, path: &str) -> Result<(), ApiError> {
+    /// Checks a request's target and headers; `/health` needs no key.
+    pub(super) fn check(&self, headers: &HeaderMap, target: &Uri) -> Result<(), ApiError> {
         if let Some(address) = self.host {
             let is_known = |value: &hyper::header::HeaderValue| {
                 value.to_str().is_ok_and(|host| names(host, address))
             };
-            if !headers.get_all(HOST).iter().all(is_known) {
+            // A target may be a whole address, whose name counts for more than `Host`.
+            let target_is_known = target.host().is_none_or(|host| names(host, address));
+            if !target_is_known || !headers.get_all(HOST).iter().all(is_known) {
                 return Err(ApiError::forbidden(
                     "`Host` names another machine, expected an address of this one",
                 ));
@@ -33,7 +35,7 @@ impl Admission {
         let Some(key) = &self.api_key else { return Ok(()) };
         let told = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         let told = told.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default();
-        if path == "/health" || equal(told.as_bytes(), key.as_bytes()) {
+        if target.path() == "/health" || equal(told.as_bytes(), key.as_bytes()) {
             return Ok(());
         }
         Err(ApiError::unauthorized())

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use http_body_util::{BodyExt, Limited};
-use hyper::body::{Bytes, Incoming};
+use hyper::body::{Body, Bytes, Incoming};
 use hyper::header::CONTENT_TYPE;
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -80,7 +80,7 @@ impl Server {
     ) -> Result<Response, ApiError> {
         Counts::add(&self.counts.requests, 1);
         let path = request.uri().path().to_owned();
-        self.settings.admission.check(request.headers(), &path)?;
+        self.settings.admission.check(request.headers(), request.uri())?;
         if let Some(path) = path.strip_prefix("/rollouts/") {
             return self.answer_of_rollout(path, request).await;
         }
@@ -156,6 +156,9 @@ impl Server {
             return Err(ApiError::content_type());
         }
         let limit = self.settings.body_bytes;
+        if request.body().size_hint().lower() > limit as u64 {
+            return Err(ApiError::body_too_large(limit));
+        }
         let read = Limited::new(request.into_body(), limit).collect();
         match tokio::time::timeout(self.settings.read_timeout, read).await {
             Err(_) => Err(ApiError::slow_body()),

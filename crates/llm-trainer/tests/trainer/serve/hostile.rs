@@ -97,6 +97,10 @@ fn other_paths_methods_and_bodies_are_refused() {
     assert_eq!(status("POST", "/v1/completions", json, "\u{0}\u{ff}"), 400);
     assert_eq!(status("POST", "/v1/completions", json, &" ".repeat(2001)), 413);
     assert_eq!(status("POST", "/v1/reload", json, "{\"path\": \"x\"}"), 403);
+    // Refused before any of it is there, which would be never.
+    let head = "POST /v1/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nconnection: close\r\n";
+    let answer = server.raw(format!("{head}content-length: {}\r\n\r\n", 1_u64 << 62).as_bytes());
+    assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
     for noise in [
         &b"\x16\x03\x01\x02\x00"[..],
         b"GET\r\n\r\n",
@@ -220,6 +224,11 @@ fn requests_to_another_name_or_without_the_key_are_refused() {
     }
     assert_eq!(status(&server.address, key, "/v1/completions"), "200");
     assert_eq!(status("localhost:1", key, "/v1/completions"), "200");
+    // The name in a target that is a whole address counts too.
+    for (name, expected) in [("evil.example.com", "403"), ("localhost:1", "200")] {
+        let target = format!("http://{name}/v1/completions");
+        assert_eq!(status("localhost", key, &target), expected, "{name}");
+    }
     let health =
         server.raw(b"GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
     assert!(health.starts_with("HTTP/1.1 200"), "{health}");
