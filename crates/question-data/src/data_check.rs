@@ -2,7 +2,7 @@
 //!
 //! | finding | rule |
 //! |---|---|
-//! | unusable rows, unreadable answers | as at load time, each by the kind of its source: [`read_rows_for`] |
+//! | unusable rows, unreadable answers | as at load time, each by the kind of its source: [`read_rows`] |
 //! | exact duplicates | the same text |
 //! | same question | [`symbols_key`] is the same; conflicting where the verifier holds two answers apart |
 //! | signs apart | [`letters_key`] is the same, [`symbols_key`] is not: mostly different questions, worth a look |
@@ -31,7 +31,7 @@ pub use scripts::{Script, ScriptRows};
 
 use placed::Placed;
 
-use crate::dataset::{QuestionFile, ReadRow, ReadRows, RowProblem, read_rows_for};
+use crate::dataset::{QuestionFile, ReadRow, ReadRows, RowProblem, read_rows};
 use crate::ground_truth::RewardKinds;
 #[cfg(doc)]
 use crate::question_key::{letters_key, symbols_key};
@@ -62,7 +62,7 @@ pub fn check_data(
 ) -> Result<DataReport, LengthError> {
     let mathematics = RewardKinds::default();
     let kinds = options.kinds.unwrap_or(&mathematics);
-    let ReadRows { layout, rows } = read_rows_for(file, kinds)?;
+    let ReadRows { layout, rows } = read_rows(file, kinds)?;
     let questions = placed(&rows);
     let texts: Vec<String> = questions.iter().map(|placed| placed.question.text()).collect();
     let overlap = match options.against {

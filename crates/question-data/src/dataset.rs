@@ -18,9 +18,7 @@ pub(crate) use error::LONGEST_PROBLEM;
 pub use error::{BadRow, DatasetError, KINDS_OF_FILE, RowPlace, RowProblem};
 pub use layout::Layout;
 pub(crate) use load::same_answer;
-pub use load::{
-    QuestionSet, ReadRow, ReadRows, read_questions, read_questions_for, read_rows, read_rows_for,
-};
+pub use load::{QuestionSet, ReadRow, ReadRows, read_questions, read_rows};
 pub use question::Question;
 pub use question_file::{BadRows, Duplicates, QuestionFile};
 pub use source::DataSource;

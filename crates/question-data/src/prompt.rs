@@ -129,25 +129,12 @@ impl Prompts {
 }
 
 impl PromptFormat {
-    /// Returns the prompt of a problem, as text.
-    ///
-    /// # Errors
-    ///
-    /// [`PromptError::NoChatTemplate`], or the template's error.
-    pub fn text(
-        &self,
-        problem: &str,
-        chat_template: Option<&ChatTemplate>,
-    ) -> Result<String, PromptError> {
-        self.render(&[], problem, chat_template)
-    }
-
     /// Returns the prompt of a question, as text: a row's earlier turns come before the problem.
     ///
     /// # Errors
     ///
-    /// The errors of [`PromptFormat::text`]. [`PromptError::Conversation`] if there are earlier turns without a chat
-    /// template, or a second system message.
+    /// [`PromptError::NoChatTemplate`], or the template's error. [`PromptError::Conversation`] if there are earlier turns without a
+    /// chat template, or a second system message.
     pub fn question_text(
         &self,
         question: &Question,
@@ -165,18 +152,9 @@ impl PromptFormat {
                 "has a system message of its own, expected none where prompt.system is set",
             ));
         }
-        self.render(context, &question.problem, chat_template)
-    }
-
-    fn render(
-        &self,
-        context: &[Message],
-        problem: &str,
-        chat_template: Option<&ChatTemplate>,
-    ) -> Result<String, PromptError> {
-        let question = self.template.replace("{problem}", problem);
+        let last = self.template.replace("{problem}", &question.problem);
         if !self.chat {
-            return Ok(question);
+            return Ok(last);
         }
         let template = chat_template.ok_or(PromptError::NoChatTemplate)?;
         let mut messages = Vec::new();
@@ -184,7 +162,7 @@ impl PromptFormat {
             messages.push(Message::new("system", &self.system));
         }
         messages.extend_from_slice(context);
-        messages.push(Message::new("user", question));
+        messages.push(Message::new("user", last));
         Ok(template.render(&messages, true)?)
     }
 

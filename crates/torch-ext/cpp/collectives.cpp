@@ -61,7 +61,7 @@ intrusive_ptr<Backend> make_nccl(const intrusive_ptr<c10d::Store>& store, int ra
   return backend;
 }
 
-enum Operation { kAllReduce, kAllGather, kReduceScatter, kAllToAll, kBroadcast, kBarrier, kSend, kReceive };
+enum Operation { kAllReduce, kAllGather, kReduceScatter, kAllToAll, kBroadcast };
 
 intrusive_ptr<c10d::Work> start(Backend& backend, int operation, at::Tensor& output, at::Tensor& input,
                                 int argument) {
@@ -89,12 +89,6 @@ intrusive_ptr<c10d::Work> start(Backend& backend, int operation, at::Tensor& out
       options.rootRank = argument;
       return backend.broadcast(list, options);
     }
-    case kBarrier:
-      return backend.barrier();
-    case kSend:
-      return backend.send(list, argument, /*tag=*/0);
-    case kReceive:
-      return backend.recv(list, argument, /*tag=*/0);
   }
   TORCH_CHECK(false, "no operation ", operation);
 }
@@ -144,7 +138,7 @@ void torch_ext_group_close(Group* group) {
   });
 }
 
-// A barrier has no tensor: `output` is null. Operations in place have no input: `input` is null.
+// Operations in place have no input: `input` is null.
 Work* torch_ext_group_start(const Group* group, int operation, const at::Tensor* output, const at::Tensor* input,
                             int argument) {
   return torch_ext::guard((Work*)nullptr, [&] {
@@ -152,7 +146,7 @@ Work* torch_ext_group_start(const Group* group, int operation, const at::Tensor*
     intrusive_ptr<Backend> backend;
     {
       std::lock_guard<std::mutex> lock(group->mutex);
-      backend = output && output->is_cuda() ? group->cuda : group->cpu;
+      backend = output->is_cuda() ? group->cuda : group->cpu;
     }
     TORCH_CHECK(backend, "the connections were closed when an earlier operation failed");
     // Detached and flat: no operation of c10d is part of a graph, and all of them take one dimension.
@@ -164,17 +158,12 @@ Work* torch_ext_group_start(const Group* group, int operation, const at::Tensor*
   });
 }
 
-// Zero: as long as the back-end lets it take.
-int torch_ext_work_wait(Work* work, int64_t timeout_ms) {
+// Waits as long as the back-end lets it take.
+int torch_ext_work_wait(Work* work) {
   return torch_ext::guard(-1, [&] {
-    TORCH_CHECK(work->work->wait(milliseconds(timeout_ms)), "the operation was aborted");
+    TORCH_CHECK(work->work->wait(), "the operation was aborted");
     return 0;
   });
-}
-
-// 1 done or failed, 0 going on.
-int torch_ext_work_is_finished(Work* work) {
-  return torch_ext::guard(1, [&] { return work->work->isCompleted() ? 1 : 0; });
 }
 
 void torch_ext_work_free(Work* work) { delete work; }

@@ -62,7 +62,7 @@ pub(super) fn prompts(
     chat_template: Option<&ChatTemplate>,
 ) -> anyhow::Result<Vec<Prompt>> {
     let kinds = RewardKinds { otherwise: set.kind, ..RewardKinds::default() };
-    let questions = set.questions.load_for(Split::HeldOut, &kinds)?.questions;
+    let questions = set.questions.load(Split::HeldOut, &kinds)?.questions;
     // Whether they fit the model is a question of the longest response, too.
     let prompts =
         format.prompts(questions, tokenizer, chat_template, usize::MAX, OverLongPrompt::Error)?;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
 use tch::{Device, Kind, Tensor};
-use torch_ext::{GroupOptions, ProcessGroup, ReduceOp};
+use torch_ext::{GroupOptions, Placement, ProcessGroup, ReduceOp};
 use workspace_tests::processes::{Port, Process, finish, wait_until};
 
 fn launch_command(options: &[&str], command: &[&OsStr]) -> Command {
@@ -302,7 +302,8 @@ fn launchers_that_mean_different_runs_are_refused() {
 /// Alone, or as one of the ranks that the tests below start: all sum their ranks.
 #[test]
 fn body_of_a_rank() {
-    let group = ProcessGroup::from_env(&GroupOptions::default()).unwrap();
+    let group =
+        ProcessGroup::join(&Placement::from_env().unwrap(), &GroupOptions::default()).unwrap();
     let size = group.world_size();
     let sum = Tensor::full([3], group.rank() as f64, (Kind::Double, Device::Cpu));
     group.all_reduce(&sum, ReduceOp::Sum).unwrap();

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::lengths::LengthError;
 use super::placed::Placed;
 use super::scripts::is_word_by_itself;
-use crate::dataset::{QuestionFile, read_rows_for};
+use crate::dataset::{QuestionFile, read_rows};
 use crate::ground_truth::RewardKinds;
 use crate::question_key::letters_key;
 
@@ -87,7 +87,7 @@ pub(super) fn overlap(
         rows_to_drop: Vec::new(),
     };
     let mut dropped = HashSet::new();
-    for row in &read_rows_for(against, kinds)?.rows {
+    for row in &read_rows(against, kinds)?.rows {
         let Ok(question) = &row.question else { continue };
         overlap.questions += 1;
         let text = question.text();

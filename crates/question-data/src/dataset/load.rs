@@ -72,23 +72,14 @@ pub struct ReadRows {
     pub rows: Vec<ReadRow>,
 }
 
-/// Reads every row of a file; a bad row is not an error here.
+/// Reads every row of a file, each answer by the kind of its source; a bad row is not an error here.
 ///
 /// Reading stops after `limit` good rows. [`QuestionFile::bad_rows`] and [`QuestionFile::duplicates`] are not applied.
 ///
 /// # Errors
 ///
 /// [`DatasetError`] if the file cannot be read, its columns are not known, or it has no row.
-pub fn read_rows(file: &QuestionFile) -> Result<ReadRows, DatasetError> {
-    read_rows_for(file, &RewardKinds::default())
-}
-
-/// Reads every row by [`read_rows`], each answer by the kind of its source.
-///
-/// # Errors
-///
-/// See [`read_rows`].
-pub fn read_rows_for(file: &QuestionFile, kinds: &RewardKinds) -> Result<ReadRows, DatasetError> {
+pub fn read_rows(file: &QuestionFile, kinds: &RewardKinds) -> Result<ReadRows, DatasetError> {
     let path = &file.path;
     let stem = file.stem();
     let limit = if file.limit == 0 { usize::MAX } else { file.limit };
@@ -143,29 +134,20 @@ fn all_rows(files: &[PathBuf]) -> impl Iterator<Item = Result<RawRow, DatasetErr
     })
 }
 
-/// Reads the questions of a file.
+/// Reads the questions of a file, each answer by the kind of its source.
 ///
 /// [`Layout`] lists the columns that are recognised; a solution in GSM8K's raw form (`… #### N`) gives `N`. An answer
-/// must be mathematics that [`reward_math::Gold`] reads: no response to it could be right otherwise. `id` defaults to
+/// of mathematics must be one that [`reward_math::Gold`] reads: no response to it could be right otherwise. `id` defaults to
 /// `name-row`, `source` to the file's name up to the first dot.
 ///
 /// # Errors
 ///
 /// [`DatasetError`], which holds all bad rows; a file without questions is an error.
-pub fn read_questions(file: &QuestionFile) -> Result<QuestionSet, DatasetError> {
-    read_questions_for(file, &RewardKinds::default())
-}
-
-/// Reads questions by [`read_questions`], each answer by the kind of its source.
-///
-/// # Errors
-///
-/// See [`read_questions`].
-pub fn read_questions_for(
+pub fn read_questions(
     file: &QuestionFile,
     kinds: &RewardKinds,
 ) -> Result<QuestionSet, DatasetError> {
-    let ReadRows { rows, .. } = read_rows_for(file, kinds)?;
+    let ReadRows { rows, .. } = read_rows(file, kinds)?;
     let (path, row_count) = (file.path.clone(), rows.len());
     let mut places = Vec::with_capacity(row_count);
     let mut set = QuestionSet::of(Vec::with_capacity(row_count));

@@ -9,8 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::error::DatasetError;
-use super::load::{QuestionSet, read_questions_for};
-use super::question::Question;
+use super::load::{QuestionSet, read_questions};
 use super::question_file::QuestionFile;
 use crate::arithmetic::{ArithmeticTask, Split};
 use crate::ground_truth::RewardKinds;
@@ -74,32 +73,15 @@ impl DataSource {
         }
     }
 
-    /// Returns the questions of this source for one split. A file is one split and gives equal questions for both.
+    /// Returns the questions of this source for one split, each answer read by the kind of its source. A file is one split and gives
+    /// equal questions for both.
     ///
     /// # Errors
     ///
-    /// [`DatasetError`], naming file, row and field.
-    pub fn questions(&self, split: Split) -> Result<Vec<Question>, DatasetError> {
-        Ok(self.load(split)?.questions)
-    }
-
-    /// Returns the questions of this source, with the rows that were left out.
-    ///
-    /// # Errors
-    ///
-    /// See [`DataSource::questions`].
-    pub fn load(&self, split: Split) -> Result<QuestionSet, DatasetError> {
-        self.load_for(split, &RewardKinds::default())
-    }
-
-    /// Returns the result of [`DataSource::load`], each answer read by the kind of its source.
-    ///
-    /// # Errors
-    ///
-    /// See [`DataSource::questions`]; an answer that does not fit the kind of its source is a bad row.
-    pub fn load_for(&self, split: Split, kinds: &RewardKinds) -> Result<QuestionSet, DatasetError> {
+    /// [`DatasetError`], naming file, row and field; an answer that does not fit the kind of its source is a bad row.
+    pub fn load(&self, split: Split, kinds: &RewardKinds) -> Result<QuestionSet, DatasetError> {
         match self {
-            Self::File(file) => read_questions_for(file, kinds),
+            Self::File(file) => read_questions(file, kinds),
             Self::Arithmetic(task) => task.questions(split).map(QuestionSet::of),
         }
     }

@@ -1,8 +1,9 @@
 use std::collections::HashSet;
 use std::path::Path;
 
+use crate::read_questions;
 use question_data::arithmetic::{ArithmeticTask, Operation, Split};
-use question_data::dataset::{DatasetError, Question, QuestionFile, read_questions};
+use question_data::dataset::{DatasetError, Question, QuestionFile};
 use workspace_tests::files::{folder, message};
 
 use crate::data;

@@ -1,7 +1,8 @@
 //! Files of questions with edits: read or refused, without a panic and in time.
 
+use crate::read_rows;
 use proptest::prelude::*;
-use question_data::dataset::{QuestionFile, read_rows};
+use question_data::dataset::QuestionFile;
 use workspace_tests::fuzz::{edited, in_time};
 
 use crate::data;

@@ -5,12 +5,13 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::read_questions;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::data_type::{ByteArray, ByteArrayType};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
-use question_data::dataset::{QuestionFile, read_questions};
+use question_data::dataset::QuestionFile;
 
 /// Error of a file, within half a minute.
 fn refused(path: &Path) -> String {

@@ -10,6 +10,10 @@ mod row_rules;
 
 use std::path::{Path, PathBuf};
 
+use question_data::dataset as data_sets;
+use question_data::dataset::{DatasetError, QuestionFile, QuestionSet, ReadRows};
+use question_data::ground_truth::RewardKinds;
+
 /// A file of `tests/data`.
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
@@ -18,4 +22,14 @@ fn data(name: &str) -> PathBuf {
 /// A model's directory without weights: that of the tests of `model-files`.
 fn tiny_model() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../model-files/tests/data/tiny_qwen2")
+}
+
+/// Reads questions of mathematics.
+fn read_questions(file: &QuestionFile) -> Result<QuestionSet, DatasetError> {
+    data_sets::read_questions(file, &RewardKinds::default())
+}
+
+/// Reads rows of mathematics.
+fn read_rows(file: &QuestionFile) -> Result<ReadRows, DatasetError> {
+    data_sets::read_rows(file, &RewardKinds::default())
 }

@@ -45,7 +45,7 @@ fn chat_prompts_carry_a_system_message_only_where_there_is_one() {
     let template = ChatTemplate::load(folder.path()).unwrap();
     let text = |system: &str| {
         let format = PromptFormat { system: system.into(), ..PromptFormat::default() };
-        format.text("2+2", template.as_ref()).unwrap()
+        format.question_text(&questions(&["2+2"])[0], template.as_ref()).unwrap()
     };
     assert_eq!(text(""), "[user:2+2]True");
     assert_eq!(text("Be brief."), "[system:Be brief.][user:2+2]True");
@@ -53,7 +53,7 @@ fn chat_prompts_carry_a_system_message_only_where_there_is_one() {
 
 #[test]
 fn chat_without_a_template_is_an_error() {
-    let error = PromptFormat::default().text("2+2", None).unwrap_err();
+    let error = PromptFormat::default().question_text(&questions(&["2+2"])[0], None).unwrap_err();
     assert!(
         error
             .to_string()

@@ -1,8 +1,9 @@
 //! Equal questions from every kind of row and file.
 
+use crate::{read_questions, read_rows};
 use model_files::chat_template::Message;
 use proptest::prelude::*;
-use question_data::dataset::{Question, QuestionFile, read_questions, read_rows};
+use question_data::dataset::{Question, QuestionFile};
 use workspace_tests::files::{folder, message};
 
 use crate::data;

@@ -1,9 +1,8 @@
 //! Rules for bad and repeated rows.
 
+use crate::read_questions;
 use proptest::prelude::*;
-use question_data::dataset::{
-    BadRows, Duplicates, QuestionFile, QuestionSet, read_questions, read_questions_for,
-};
+use question_data::dataset::{BadRows, Duplicates, QuestionFile, QuestionSet};
 use question_data::ground_truth::{ExactMatch, Normalisation, RewardKind, RewardKinds};
 use workspace_tests::files::{folder, message};
 
@@ -189,11 +188,11 @@ fn known_answers_are_refused_where_they_are_none_of_their_kind() {
     ];
     let kinds = RewardKinds { otherwise: RewardKind::Math, by_source: by_source.into() };
     let mut file = QuestionFile::new(folder.path().join("mixed.jsonl"));
-    let text = message(read_questions_for(&file, &kinds), folder.path());
+    let text = message(question_data::dataset::read_questions(&file, &kinds), folder.path());
     assert!(text.contains("2 of 5 rows"), "{text}");
     assert!(text.contains("expected the letter of a choice") && text.contains("empty"), "{text}");
     file.bad_rows = BadRows::Drop;
-    let ids: Vec<String> = read_questions_for(&file, &kinds)
+    let ids: Vec<String> = question_data::dataset::read_questions(&file, &kinds)
         .unwrap()
         .questions
         .into_iter()

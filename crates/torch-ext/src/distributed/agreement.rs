@@ -7,15 +7,6 @@ use super::group::ProcessGroup;
 use super::operation::{Call, GroupOperation};
 use super::work::{extent, failed};
 
-const OPERATIONS: [GroupOperation; 7] = [
-    GroupOperation::AllReduce,
-    GroupOperation::AllGather,
-    GroupOperation::ReduceScatter,
-    GroupOperation::Broadcast,
-    GroupOperation::Barrier,
-    GroupOperation::Send,
-    GroupOperation::Receive,
-];
 const KINDS: [Kind; 9] = [
     Kind::Float,
     Kind::Double,
@@ -37,7 +28,7 @@ pub(super) fn is_moved(kind: Kind) -> bool {
 fn fingerprint(call: &Call, argument: i32) -> [i64; 4] {
     let index = |position: Option<usize>| position.map_or(-1, extent);
     [
-        index(OPERATIONS.iter().position(|&operation| operation == call.operation)),
+        index(GroupOperation::ALL.iter().position(|&operation| operation == call.operation)),
         index(call.kind.and_then(|kind| KINDS.iter().position(|&other| other == kind))),
         index(Some(call.elements)),
         i64::from(argument),
@@ -46,7 +37,7 @@ fn fingerprint(call: &Call, argument: i32) -> [i64; 4] {
 
 fn describe(fingerprint: &[i64]) -> String {
     let index_of = |index: i64| usize::try_from(index).ok();
-    let operation = index_of(fingerprint[0]).and_then(|index| OPERATIONS.get(index));
+    let operation = index_of(fingerprint[0]).and_then(|index| GroupOperation::ALL.get(index));
     let name = operation.map_or_else(|| "something else".to_owned(), ToString::to_string);
     let tensor = match index_of(fingerprint[1]).and_then(|index| KINDS.get(index)) {
         Some(kind) => format!(" of {} {kind:?}", fingerprint[2]),
@@ -117,9 +108,6 @@ mod tests {
         assert_eq!(describe(&fingerprint(&call, 4)), "all-reduce of 8 BFloat16 by max");
         call.operation = GroupOperation::Broadcast;
         assert_eq!(describe(&fingerprint(&call, 1)), "broadcast of 8 BFloat16 from 1 of the group");
-        call.operation = GroupOperation::Barrier;
-        call.kind = None;
-        assert_eq!(describe(&fingerprint(&call, 0)), "barrier");
         assert_eq!(describe(&[99, 99, 0, 0]), "something else");
     }
 }

@@ -12,7 +12,7 @@ impl ProcessGroup {
     pub(super) fn call(
         &self,
         operation: GroupOperation,
-        tensor: Option<&Tensor>,
+        tensor: &Tensor,
         peer: Option<usize>,
     ) -> Result<Call, GroupError> {
         let placement = self.placement();
@@ -22,17 +22,15 @@ impl ProcessGroup {
             rank: placement.rank,
             world_size: placement.world_size,
             members: (!is_whole).then(|| self.ranks().to_vec()),
-            elements: tensor.filter(|tensor| tensor.defined()).map_or(0, Tensor::numel),
-            kind: tensor.and_then(|tensor| tensor.f_kind().ok()),
+            elements: if tensor.defined() { tensor.numel() } else { 0 },
+            kind: tensor.f_kind().ok(),
             peer: peer.map(|peer| self.ranks().get(peer).copied().unwrap_or(peer)),
         };
         if let Some(peer) = peer.filter(|&peer| peer >= self.world_size()) {
             let problem = format!("rank {peer} of a group of {}", self.world_size());
             return Err(refuse(&call, problem));
         }
-        if let Some(tensor) = tensor {
-            self.require_tensor(&call, tensor)?;
-        }
+        self.require_tensor(&call, tensor)?;
         Ok(call)
     }
 
@@ -92,6 +90,6 @@ pub(super) fn require_number(call: &Call) -> Result<(), GroupError> {
 }
 
 /// The error of a call that is rejected before it starts.
-pub(super) fn refuse(call: &Call, problem: String) -> GroupError {
+fn refuse(call: &Call, problem: String) -> GroupError {
     GroupError::Argument { call: Box::new(call.clone()), problem }
 }

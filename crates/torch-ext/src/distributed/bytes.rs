@@ -26,23 +26,6 @@ impl ProcessGroup {
         Ok(lengths.iter().enumerate().map(part).collect())
     }
 
-    /// Broadcasts the bytes of rank `root` of the group; the other ranks' bytes are ignored.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`Self::broadcast`].
-    pub fn broadcast_bytes(&self, bytes: &[u8], root: usize) -> Result<Vec<u8>, GroupError> {
-        let length = Tensor::from_slice(&[extent(bytes.len())]);
-        self.broadcast(&length, root)?;
-        let buffer = if self.rank() == root {
-            Tensor::from_slice(bytes)
-        } else {
-            byte_tensor(usize::try_from(length.int64_value(&[0])).unwrap_or(0))
-        };
-        self.broadcast(&buffer, root)?;
-        Ok(bytes_of(&buffer))
-    }
-
     fn gathered_lengths(&self, own_length: usize) -> Result<Vec<usize>, GroupError> {
         let output = Tensor::zeros([extent(self.world_size())], (Kind::Int64, Device::Cpu));
         self.all_gather(&Tensor::from_slice(&[extent(own_length)]), &output)?;

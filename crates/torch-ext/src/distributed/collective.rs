@@ -3,7 +3,7 @@
 use tch::{Device, Tensor};
 
 use super::agreement;
-use super::argument::{self, refuse};
+use super::argument;
 use super::connection::Code;
 use super::error::GroupError;
 use super::group::ProcessGroup;
@@ -28,7 +28,7 @@ impl ProcessGroup {
     ///
     /// The errors of [`Self::all_reduce`], except those that [`Work::wait`] returns.
     pub fn all_reduce_async(&self, tensor: &Tensor, op: ReduceOp) -> Result<Work, GroupError> {
-        let call = self.call(GroupOperation::AllReduce, Some(tensor), None)?;
+        let call = self.call(GroupOperation::AllReduce, tensor, None)?;
         argument::require_number(&call)?;
         if self.is_trivial(tensor) {
             return Ok(Work::done(call));
@@ -41,9 +41,9 @@ impl ProcessGroup {
                 torch(&call, tensor.f_detach().and_then(|values| values.f_totype(wide_kind)))?;
             let into = tensor.shallow_clone();
             let last_step = LastStep::Round { wide: wide.shallow_clone(), into };
-            return self.start(Code::AllReduce, call, Some(&wide), None, op.code(), last_step);
+            return self.start(Code::AllReduce, call, &wide, None, op.code(), last_step);
         }
-        self.start(Code::AllReduce, call, Some(tensor), None, op.code(), LastStep::None)
+        self.start(Code::AllReduce, call, tensor, None, op.code(), LastStep::None)
     }
 
     /// Writes the `input` of every rank, `[elements]`, in rank order to `output`, `[world_size × elements]`.
@@ -61,7 +61,7 @@ impl ProcessGroup {
     ///
     /// The errors of [`Self::all_gather`], except those that [`Work::wait`] returns.
     pub fn all_gather_async(&self, input: &Tensor, output: &Tensor) -> Result<Work, GroupError> {
-        let call = self.call(GroupOperation::AllGather, Some(input), None)?;
+        let call = self.call(GroupOperation::AllGather, input, None)?;
         self.require_whole(&call, output, input)?;
         if self.world_size() == 1 {
             torch(&call, copy(output, input))?;
@@ -79,35 +79,22 @@ impl ProcessGroup {
         input: &Tensor,
         output: &Tensor,
     ) -> Result<Work, GroupError> {
-        self.start(Code::AllGather, call, Some(output), Some(input), 0, LastStep::None)
+        self.start(Code::AllGather, call, output, Some(input), 0, LastStep::None)
     }
 
-    /// Reduces `input`, `[world_size × elements]`, over all ranks and writes this rank's part to `output`, `[elements]`.
+    /// Starts to reduce `input`, `[world_size × elements]`, over all ranks; this rank's part is `output`, `[elements]`. On the CPU the
+    /// parts are sent in the background and reduced in [`Work::wait`].
     ///
     /// # Errors
     ///
-    /// The errors of [`Self::all_reduce`].
-    pub fn reduce_scatter(
-        &self,
-        input: &Tensor,
-        output: &Tensor,
-        op: ReduceOp,
-    ) -> Result<(), GroupError> {
-        self.reduce_scatter_async(input, output, op)?.wait()
-    }
-
-    /// Starts [`Self::reduce_scatter`]. On the CPU the parts are sent in the background and reduced in [`Work::wait`].
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`Self::reduce_scatter`], except those that [`Work::wait`] returns.
+    /// The errors of [`Self::all_reduce`], except those that [`Work::wait`] returns.
     pub fn reduce_scatter_async(
         &self,
         input: &Tensor,
         output: &Tensor,
         op: ReduceOp,
     ) -> Result<Work, GroupError> {
-        let call = self.call(GroupOperation::ReduceScatter, Some(output), None)?;
+        let call = self.call(GroupOperation::ReduceScatter, output, None)?;
         argument::require_number(&call)?;
         self.require_whole(&call, input, output)?;
         if self.world_size() == 1 {
@@ -118,15 +105,21 @@ impl ProcessGroup {
         }
         self.verify(&call, op.code())?;
         if output.device() != Device::Cpu {
-            let (output, input) = (Some(output), Some(input));
-            return self.start(Code::ReduceScatter, call, output, input, op.code(), LastStep::None);
+            return self.start(
+                Code::ReduceScatter,
+                call,
+                output,
+                Some(input),
+                op.code(),
+                LastStep::None,
+            );
         }
         // Gloo's own reduce-scatter is an all-reduce of the whole, of which it keeps a part: twice the bytes.
         let parts = [extent(self.world_size()), extent(output.numel())];
         let parts = torch(&call, Tensor::f_empty(parts, (input.kind(), Device::Cpu)))?;
         let into = output.shallow_clone();
         let last_step = LastStep::Reduce { parts: parts.shallow_clone(), op, into };
-        self.start(Code::AllToAll, call, Some(&parts), Some(input), 0, last_step)
+        self.start(Code::AllToAll, call, &parts, Some(input), 0, last_step)
     }
 
     /// Overwrites `tensor` on every rank by that of rank `root` of the group.
@@ -144,88 +137,12 @@ impl ProcessGroup {
     ///
     /// The errors of [`Self::broadcast`], except those that [`Work::wait`] returns.
     pub fn broadcast_async(&self, tensor: &Tensor, root: usize) -> Result<Work, GroupError> {
-        let call = self.call(GroupOperation::Broadcast, Some(tensor), Some(root))?;
+        let call = self.call(GroupOperation::Broadcast, tensor, Some(root))?;
         if self.is_trivial(tensor) {
             return Ok(Work::done(call));
         }
         self.verify(&call, c_rank(root))?;
-        self.start(Code::Broadcast, call, Some(tensor), None, c_rank(root), LastStep::None)
-    }
-
-    /// Returns once every rank has called it. It does not wait for a GPU.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`Self::all_reduce`].
-    pub fn barrier(&self) -> Result<(), GroupError> {
-        self.barrier_async()?.wait()
-    }
-
-    /// Starts [`Self::barrier`]: [`Work::wait`] returns once every rank has started it.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`Self::barrier`], except those that [`Work::wait`] returns.
-    pub fn barrier_async(&self) -> Result<Work, GroupError> {
-        let call = self.call(GroupOperation::Barrier, None, None)?;
-        if self.is_alone() {
-            return Ok(Work::done(call));
-        }
-        self.verify(&call, 0)?;
-        self.start(Code::Barrier, call, None, None, 0, LastStep::None)
-    }
-
-    /// Sends `tensor` to rank `peer` of the group, which must receive it; messages between two ranks keep their order.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`Self::all_reduce`].
-    pub fn send(&self, tensor: &Tensor, peer: usize) -> Result<(), GroupError> {
-        self.send_async(tensor, peer)?.wait()
-    }
-
-    /// Starts [`Self::send`].
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`Self::send`], except those that [`Work::wait`] returns.
-    pub fn send_async(&self, tensor: &Tensor, peer: usize) -> Result<Work, GroupError> {
-        self.start_between(Code::Send, GroupOperation::Send, tensor, peer)
-    }
-
-    /// Overwrites `tensor` by the tensor that rank `peer` of the group sends, of the same kind and number of elements.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`Self::all_reduce`].
-    pub fn recv(&self, tensor: &Tensor, peer: usize) -> Result<(), GroupError> {
-        self.recv_async(tensor, peer)?.wait()
-    }
-
-    /// Starts [`Self::recv`].
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`Self::recv`], except those that [`Work::wait`] returns.
-    pub fn recv_async(&self, tensor: &Tensor, peer: usize) -> Result<Work, GroupError> {
-        self.start_between(Code::Receive, GroupOperation::Receive, tensor, peer)
-    }
-
-    fn start_between(
-        &self,
-        code: Code,
-        operation: GroupOperation,
-        tensor: &Tensor,
-        peer: usize,
-    ) -> Result<Work, GroupError> {
-        let call = self.call(operation, Some(tensor), Some(peer))?;
-        if peer == self.rank() {
-            return Err(refuse(&call, "expected another rank".to_owned()));
-        }
-        if self.is_trivial(tensor) {
-            return Ok(Work::done(call));
-        }
-        self.start(code, call, Some(tensor), None, c_rank(peer), LastStep::None)
+        self.start(Code::Broadcast, call, tensor, None, c_rank(root), LastStep::None)
     }
 
     /// Returns true if nothing has to be sent.

@@ -51,9 +51,6 @@ pub(super) enum Code {
     ReduceScatter,
     AllToAll,
     Broadcast,
-    Barrier,
-    Send,
-    Receive,
 }
 
 #[derive(Debug)]
@@ -99,19 +96,18 @@ impl Connection {
     pub(super) fn start(
         &self,
         code: Code,
-        output: Option<&Tensor>,
+        output: &Tensor,
         input: Option<&Tensor>,
         argument: c_int,
     ) -> *mut RawWork {
-        let pointer = |tensor: Option<&Tensor>| tensor.map_or(std::ptr::null(), Tensor::as_ptr);
-        // SAFETY: the group is live, the tensors are null or live, and the work counts its own references to their
+        // SAFETY: the group is live, the output is live, the input null or live, and the work counts its own references to their
         // memory, so it outlives what goes on in the background.
         unsafe {
             torch_ext_group_start(
                 self.0.as_ptr(),
                 code as c_int,
-                pointer(output),
-                pointer(input),
+                output.as_ptr(),
+                input.map_or(std::ptr::null(), Tensor::as_ptr),
                 argument,
             )
         }

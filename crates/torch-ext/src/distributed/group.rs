@@ -101,15 +101,6 @@ impl ProcessGroup {
         }
     }
 
-    /// Joins the processes of the run that the environment names, see [`Placement::from_env`].
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`Placement::from_env`] and [`Self::join`].
-    pub fn from_env(options: &GroupOptions) -> Result<Self, GroupError> {
-        Self::join(&Placement::from_env()?, options)
-    }
-
     /// Joins the processes of a run. All of them must join, the same number of times.
     ///
     /// # Errors
@@ -269,11 +260,6 @@ impl ProcessGroup {
         &self.ranks
     }
 
-    /// Longest time that ranks wait for each other.
-    pub fn timeout(&self) -> Duration {
-        self.options.timeout
-    }
-
     /// Place of this process in its run.
     pub fn placement(&self) -> &Placement {
         &self.placement
@@ -303,23 +289,20 @@ impl ProcessGroup {
         &self,
         code: Code,
         call: Call,
-        output: Option<&Tensor>,
+        output: &Tensor,
         input: Option<&Tensor>,
         argument: c_int,
         last_step: LastStep,
     ) -> Result<Work, GroupError> {
         let Some(connection) = &self.connection else { return Ok(Work::done(call)) };
-        let size = |tensor: Option<&Tensor>| {
-            tensor.map_or(0, |tensor| tensor.numel() * tensor.kind().elt_size_in_bytes())
-        };
-        let bytes = bytes_sent(code, &call, self.world_size(), size(output), size(input));
+        let size = |tensor: &Tensor| tensor.numel() * tensor.kind().elt_size_in_bytes();
+        let bytes = bytes_sent(code, &call, self.world_size(), size(output), input.map_or(0, size));
         self.counters.started(call.operation, bytes);
         let raw = connection.start(code, output, input, argument);
         let (witness, connection) = (self.witness.clone(), Some(Arc::clone(connection)));
         let counters = Some(Arc::clone(&self.counters));
         // SAFETY: null or a work that nothing else owns.
-        let work =
-            unsafe { Work::adopt(raw, call, self.options.timeout, last_step, witness, connection) };
+        let work = unsafe { Work::adopt(raw, call, last_step, witness, connection) };
         work.map(|work| work.counted(counters))
     }
 }

@@ -37,25 +37,12 @@ pub enum GroupOperation {
     ReduceScatter,
     /// Every rank gets the tensor of one rank.
     Broadcast,
-    /// Every rank waits until all have called it.
-    Barrier,
-    /// Sends to one rank.
-    Send,
-    /// Receives from one rank.
-    Receive,
 }
 
 impl GroupOperation {
     /// All operations.
-    pub const ALL: [Self; 7] = [
-        Self::AllReduce,
-        Self::AllGather,
-        Self::ReduceScatter,
-        Self::Broadcast,
-        Self::Barrier,
-        Self::Send,
-        Self::Receive,
-    ];
+    pub const ALL: [Self; 4] =
+        [Self::AllReduce, Self::AllGather, Self::ReduceScatter, Self::Broadcast];
 }
 
 impl fmt::Display for GroupOperation {
@@ -65,9 +52,6 @@ impl fmt::Display for GroupOperation {
             Self::AllGather => "all-gather",
             Self::ReduceScatter => "reduce-scatter",
             Self::Broadcast => "broadcast",
-            Self::Barrier => "barrier",
-            Self::Send => "send",
-            Self::Receive => "receive",
         })
     }
 }
@@ -87,9 +71,9 @@ pub struct Call {
     pub members: Option<Vec<usize>>,
     /// Number of elements of the tensor that this rank passed; of its part, if the operation has parts and a whole.
     pub elements: usize,
-    /// Kind of the elements; `None` for a barrier.
+    /// Kind of the elements; `None` if there is no tensor.
     pub kind: Option<Kind>,
-    /// Root, sender or receiver, if there is one.
+    /// Root, if there is one.
     pub peer: Option<usize>,
 }
 
@@ -108,8 +92,7 @@ impl fmt::Display for Call {
             write!(formatter, " of {elements} {kind:?}")?;
         }
         if let Some(peer) = peer {
-            let toward = if *operation == GroupOperation::Send { "to" } else { "from" };
-            write!(formatter, " {toward} rank {peer}")?;
+            write!(formatter, " from rank {peer}")?;
         }
         if let Some(members) = members {
             write!(formatter, " among ranks {members:?}")?;
@@ -134,13 +117,10 @@ mod tests {
             peer: Some(0),
         };
         assert_eq!(call.to_string(), "rank 1 of 4: broadcast of 1024 Float from rank 0");
-        call.operation = GroupOperation::Send;
         call.members = Some(vec![0, 1]);
         assert_eq!(
             call.to_string(),
-            "rank 1 of 4: send of 1024 Float to rank 0 among ranks [0, 1]"
+            "rank 1 of 4: broadcast of 1024 Float from rank 0 among ranks [0, 1]"
         );
-        let barrier = Call { operation: GroupOperation::Barrier, kind: None, peer: None, ..call };
-        assert_eq!(barrier.to_string(), "rank 1 of 4: barrier among ranks [0, 1]");
     }
 }

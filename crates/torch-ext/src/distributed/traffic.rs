@@ -72,8 +72,7 @@ pub(super) fn bytes_sent(
         // Every rank keeps its own part.
         Code::AllToAll => input * others / ranks,
         Code::Broadcast if call.peer == Some(call.rank) => output * others,
-        Code::Send => output,
-        Code::Broadcast | Code::Barrier | Code::Receive => 0,
+        Code::Broadcast => 0,
     };
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }

@@ -3,36 +3,32 @@
 use std::ffi::c_int;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tch::{TchError, Tensor};
 
 use super::connection::{Connection, RawWork};
 use super::error::GroupError;
-use super::operation::{Call, GroupOperation, ReduceOp};
+use super::operation::{Call, ReduceOp};
 use super::traffic::Counters;
-use super::values::{milliseconds, one_line};
+use super::values::one_line;
 use super::witness::Witness;
 use crate::TorchError;
 
 unsafe extern "C" {
-    fn torch_ext_work_wait(work: *mut RawWork, timeout_ms: i64) -> c_int;
-    fn torch_ext_work_is_finished(work: *mut RawWork) -> c_int;
+    fn torch_ext_work_wait(work: *mut RawWork) -> c_int;
     fn torch_ext_work_free(work: *mut RawWork);
 }
 
 /// An operation in progress. Its tensors hold their results after [`Self::wait`], and anything before.
 ///
-/// It keeps its tensors alive. If dropped unfinished, a collective goes on in the background, so that the other ranks are not
-/// blocked; its output is undefined. A send or a receive is waited for in `drop`, at most its time-out, since half a message
-/// would break every later one.
+/// It keeps its tensors alive. If dropped unfinished, it goes on in the background, so that the other ranks are not blocked; its
+/// output is undefined.
 #[derive(Debug)]
 #[must_use = "the tensors hold no result before `wait`"]
 pub struct Work {
     handle: Option<Handle>,
     call: Call,
-    /// Longest wait for a send or a receive; a collective ends by itself.
-    timeout: Option<Duration>,
     last_step: LastStep,
     witness: Option<Arc<Witness>>,
     connection: Option<Arc<Connection>>,
@@ -69,7 +65,7 @@ impl Work {
         let (witness, connection) = (None, None);
         let last_step = LastStep::None;
         let counters = None;
-        Self { handle: None, call, timeout: None, last_step, witness, connection, counters }
+        Self { handle: None, call, last_step, witness, connection, counters }
     }
 
     /// Adopts the result of `torch_ext_group_start`; null is an error.
@@ -80,7 +76,6 @@ impl Work {
     pub(super) unsafe fn adopt(
         raw: *mut RawWork,
         call: Call,
-        timeout: Duration,
         last_step: LastStep,
         witness: Option<Arc<Witness>>,
         connection: Option<Arc<Connection>>,
@@ -89,10 +84,8 @@ impl Work {
             let message = one_line(&TorchError::take());
             return Err(lost(call, message, witness.as_ref(), connection.as_ref()));
         };
-        let between_two = matches!(call.operation, GroupOperation::Send | GroupOperation::Receive);
-        let timeout = between_two.then_some(timeout);
         let (handle, counters) = (Some(Handle(raw)), None);
-        Ok(Self { handle, call, timeout, last_step, witness, connection, counters })
+        Ok(Self { handle, call, last_step, witness, connection, counters })
     }
 
     /// Counts the time that this operation waits.
@@ -107,50 +100,27 @@ impl Work {
     ///
     /// [`GroupError::Failed`] if a rank died, did not call within the time-out, or called something else.
     pub fn wait(mut self) -> Result<(), GroupError> {
-        self.finish()
-    }
-
-    /// Returns true if [`Self::wait`] would return at once. Never true for a send or a receive, which end in `wait`.
-    pub fn is_finished(&self) -> bool {
-        // SAFETY: the handle is live.
-        self.handle
-            .as_ref()
-            .is_none_or(|handle| unsafe { torch_ext_work_is_finished(handle.0.as_ptr()) } == 1)
-    }
-
-    /// The call that started this operation.
-    pub fn call(&self) -> &Call {
-        &self.call
-    }
-
-    /// Waits for the operation; a second call does nothing.
-    fn finish(&mut self) -> Result<(), GroupError> {
         let Some(handle) = self.handle.take() else { return Ok(()) };
         let began = Instant::now();
         // SAFETY: the handle is live until the end of this function.
-        let status =
-            unsafe { torch_ext_work_wait(handle.0.as_ptr(), self.timeout.map_or(0, milliseconds)) };
+        let status = unsafe { torch_ext_work_wait(handle.0.as_ptr()) };
         if status != 0 {
             let message = one_line(&TorchError::take());
             // The handle keeps connections alive, which are about to be closed.
             drop(handle);
             let (witness, connection) = (self.witness.as_ref(), self.connection.as_ref());
-            return Err(lost(self.call.clone(), message, witness, connection));
+            return Err(lost(self.call, message, witness, connection));
         }
         let outcome = self.last_step.take();
         if let Some(counters) = &self.counters {
             counters.waited(self.call.operation, began.elapsed());
         }
-        outcome.map_err(|error| failed(self.call.clone(), error.to_string()))
+        outcome.map_err(|error| failed(self.call, error.to_string()))
     }
-}
 
-impl Drop for Work {
-    fn drop(&mut self) {
-        if self.timeout.is_some() {
-            // No caller is left to report to; the next operation of the group fails again.
-            let _ = self.finish();
-        }
+    /// The call that started this operation.
+    pub fn call(&self) -> &Call {
+        &self.call
     }
 }
 

@@ -23,7 +23,7 @@ fn tensors_that_do_not_fit_are_refused_with_both_sizes() {
          ranks"
     );
     assert_eq!(
-        message(group.reduce_scatter(&three, &four, ReduceOp::Sum)),
+        message(group.reduce_scatter_async(&three, &four, ReduceOp::Sum).map(drop)),
         "rank 0 of 1: reduce-scatter of 4 Float: the whole has 3 elements, expected 4, 4 for each \
          of 1 ranks"
     );
@@ -56,8 +56,6 @@ fn ranks_that_are_not_there_are_refused() {
         message(group.broadcast(&one, 1)),
         "rank 0 of 1: broadcast of 1 Float from rank 1: rank 1 of a group of 1"
     );
-    assert!(message(group.send(&one, 0)).contains("expected another rank"));
-    assert!(message(group.recv(&one, 3)).contains("from rank 3: rank 3 of a group of 1"));
 }
 
 #[test]

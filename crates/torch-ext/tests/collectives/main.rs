@@ -4,7 +4,6 @@
     clippy::unwrap_used,
     clippy::cast_possible_wrap,
     clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
     clippy::cast_precision_loss,
     clippy::float_cmp,
     reason = "the bodies of ranks are tests too; ranks and sizes are small whole numbers"

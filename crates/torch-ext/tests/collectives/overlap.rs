@@ -40,17 +40,7 @@ pub(crate) fn scenario(group: &ProcessGroup) {
     assert_eq!(output, Tensor::full([elements], ranks, F64));
     assert_eq!(gathered, Tensor::arange(group.world_size() as i64, F64));
 
-    finished(group);
     dropped(group);
-}
-
-/// Polling shows that an operation has finished, without waiting.
-fn finished(group: &ProcessGroup) {
-    let work = group.barrier_async().unwrap();
-    while !work.is_finished() {
-        std::thread::yield_now();
-    }
-    work.wait().unwrap();
 }
 
 /// Works and tensors that are dropped unfinished leave a working group.
@@ -59,19 +49,10 @@ fn dropped(group: &ProcessGroup) {
         let tensor = Tensor::ones([50_000], (Kind::BFloat16, Device::Cpu));
         drop(group.all_reduce_async(&tensor, ReduceOp::Sum).unwrap());
         drop(tensor);
-        drop(group.barrier_async().unwrap());
     }
-    let (rank, size) = (group.rank(), group.world_size());
-    let message = Tensor::full([300_000], rank as f64, F64);
-    let (next, before) = ((rank + 1) % size, (rank + size - 1) % size);
-    let received = Tensor::zeros([300_000], F64);
-    let receive = group.recv_async(&received, before).unwrap();
-    drop(group.send_async(&message, next).unwrap());
-    receive.wait().unwrap();
-    assert_eq!(received, Tensor::full([300_000], before as f64, F64));
     let sum = Tensor::ones([3], F64);
     group.all_reduce(&sum, ReduceOp::Sum).unwrap();
-    assert_eq!(sum, Tensor::full([3], size as f64, F64));
+    assert_eq!(sum, Tensor::full([3], group.world_size() as f64, F64));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use torch_ext::{GroupOptions, ProcessGroup};
+use torch_ext::{GroupOptions, Placement, ProcessGroup};
 
 use crate::processes::{CONNECT, LONG, SCENARIO, TIMEOUT, VERIFY};
 use crate::{closed_forms, failures, overlap, sub_groups};
@@ -24,7 +24,7 @@ fn body_of_a_rank() {
     };
     tch::set_num_threads(1);
     // The `join` scenario expects an error; every other one has a group.
-    let group = match ProcessGroup::from_env(&options) {
+    let group = match ProcessGroup::join(&Placement::from_env().unwrap(), &options) {
         Ok(group) => group,
         Err(error) if scenario == "join" => return failures::say(&error),
         Err(error) => panic!("{error}"),
@@ -35,7 +35,6 @@ fn body_of_a_rank() {
         "overlap" => overlap::scenario(&group),
         "sub_groups" => sub_groups::scenario(&group),
         "lost_peer" => failures::lost_peer(&group),
-        "lost_sender" => failures::lost_sender(&group),
         "disagreement" => failures::disagreement(&group),
         other => panic!("no scenario {other}"),
     }

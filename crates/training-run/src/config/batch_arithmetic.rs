@@ -147,7 +147,7 @@ impl Run {
         let (data, arithmetic) = (&self.config().data, self.batch_arithmetic());
         let mut lines = Vec::new();
         let kinds = self.config().reward.kinds();
-        let set = data.train.load_for(Split::Train, &kinds)?;
+        let set = data.train.load(Split::Train, &kinds)?;
         let asked = arithmetic.steps as f64 * arithmetic.prompts as f64;
         lines.push(format!(
             "data.train: {} questions, trained on {:.1} times each",
@@ -156,7 +156,7 @@ impl Run {
         ));
         lines.extend(set.notes().into_iter().map(|note| format!("data.train: {note}")));
         if let Some(source) = &data.evaluation {
-            let set = source.load_for(Split::HeldOut, &kinds)?;
+            let set = source.load(Split::HeldOut, &kinds)?;
             lines.push(format!("data.evaluation: {} questions", grouped(set.questions.len())));
             lines.extend(set.notes().into_iter().map(|note| format!("data.evaluation: {note}")));
         }

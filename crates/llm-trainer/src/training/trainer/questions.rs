@@ -30,7 +30,7 @@ impl RunQuestions {
         let chat_template = ChatTemplate::load(&config.model.path)?;
         let mut notes = Vec::new();
         let mut load = |name: &str, source: &DataSource, split, most: usize| {
-            let set = source.load_for(split, &kinds)?;
+            let set = source.load(split, &kinds)?;
             let mut set_notes = set.notes();
             let mut questions = set.questions;
             questions.truncate(most);
