@@ -189,11 +189,6 @@ impl TextTokenizer {
         called(|| self.tokenizer.decode(ids, skip_special)).map_err(refused)
     }
 
-    /// Number of tokens, added ones included. The model's own `vocab_size` may be larger (padding).
-    pub fn vocab_size(&self) -> usize {
-        self.tokenizer.get_vocab_size(true)
-    }
-
     /// The id of one token, spelled as in the vocabulary (`<|im_end|>`).
     pub fn token_id(&self, token: &str) -> Option<u32> {
         self.tokenizer.token_to_id(token)

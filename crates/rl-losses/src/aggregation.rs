@@ -50,11 +50,6 @@ impl Divisor {
         let positive = |x: f64| x.is_finite() && x > 0.0;
         check("divisor", tokens, "a finite number above 0", positive).map(Self)
     }
-
-    /// The length, in tokens.
-    pub fn tokens(self) -> f64 {
-        self.0
-    }
 }
 
 impl TryFrom<f64> for Divisor {

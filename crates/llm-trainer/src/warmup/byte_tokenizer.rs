@@ -62,6 +62,7 @@ mod tests {
         assert_eq!(ids, text.bytes().map(u32::from).collect::<Vec<_>>());
         assert_eq!(tokenizer.decode(&ids).unwrap(), text);
         assert_eq!(tokenizer.encode(END_OF_TEXT).unwrap(), [END_OF_TEXT_ID]);
-        assert_eq!(tokenizer.vocab_size(), VOCABULARY);
+        tokenizer.check_vocabulary(VOCABULARY).unwrap();
+        tokenizer.check_vocabulary(VOCABULARY - 1).unwrap_err();
     }
 }
