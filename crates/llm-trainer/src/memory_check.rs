@@ -1,6 +1,7 @@
 //! Check before a run that it fits the free memory, and advice on settings to change if it does not.
 
 use std::fmt::Write;
+use std::path::Path;
 
 use model_files::model_config::ModelConfig;
 use run_plan::plan::{
@@ -55,13 +56,18 @@ impl MemoryCheck {
         device: Device,
         given: Option<u64>,
     ) -> Option<Self> {
-        let path = &run.config().model.path;
-        let config = ModelConfig::read(&path.join("config.json")).ok()?;
-        let sizes = ModelSizes::of(&path.display().to_string(), &config);
+        let sizes_of = |path: &Path| {
+            let config = ModelConfig::read(&path.join("config.json")).ok()?;
+            Some(ModelSizes::of(&path.display().to_string(), &config))
+        };
+        let model = &run.config().model;
+        let sizes = sizes_of(&model.path)?;
+        let others = Some(model.reference_path()).filter(|path| **path != model.path);
+        let reference = others.and_then(sizes_of);
         let on_cpu = !device.is_cuda();
         let of_node = ranks.local().count;
         let widens_products = widens_products(run.config().model.dtype, on_cpu);
-        let setup = Setup { on_cpu, widens_products, ..Setup::of_run(run, sizes) };
+        let setup = Setup { on_cpu, widens_products, reference, ..Setup::of_run(run, sizes) };
         let setup = setup.with_ranks(ranks.count() / of_node, of_node).ok()?;
         let memory = MemoryPlan::new(&setup, setup.longest());
         let mut check = Self { setup, memory, limit: None, host_bytes: None, warnings: Vec::new() };

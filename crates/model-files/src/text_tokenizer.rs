@@ -1,6 +1,6 @@
 //! Conversion of text to token ids and back, by the model's own `tokenizer.json`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
@@ -187,6 +187,11 @@ impl TextTokenizer {
             }
         }
         called(|| self.tokenizer.decode(ids, skip_special)).map_err(refused)
+    }
+
+    /// All tokens, added ones included, with their ids.
+    pub fn tokens(&self) -> BTreeMap<String, u32> {
+        self.tokenizer.get_vocab(true).into_iter().collect()
     }
 
     /// The id of one token, spelled as in the vocabulary (`<|im_end|>`).

@@ -9,7 +9,7 @@ use crate::verdict::Verdict;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Reward {
-    /// Reward of a correct answer; above `wrong`.
+    /// Reward of a correct answer; above `wrong`, or equal where a divergence is the reward.
     pub right: f64,
     /// Reward of a wrong answer.
     pub wrong: f64,

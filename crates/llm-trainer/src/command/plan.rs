@@ -10,7 +10,7 @@ use model_files::model_place::advice;
 use run_plan::plan::{
     Assumptions, ByteCount, MODEL_PRESETS, ModelSizes, Plan, Setup, preset_model, scaling_page,
 };
-use training_run::config::{Run, RunConfig, Zero};
+use training_run::config::{ModelSection, Run, RunConfig, Zero};
 
 use super::hub_names;
 use super::plan_options::PlanOptions;
@@ -101,6 +101,10 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let model = model_of(args, &run)?;
     let on_cpu = args.options.is_on_cpu(run.config().model.device);
     let mut setup = setup(&run, model, on_cpu);
+    let ModelSection { path, reference, .. } = &run.config().model;
+    if !reference.as_os_str().is_empty() && reference != path {
+        setup.reference = Some(sizes(&reference.to_string_lossy())?);
+    }
     if let Some(stage) = args.zero {
         setup.run.parallel.zero =
             Zero::try_from(stage).map_err(|error| anyhow::anyhow!("--{error}"))?;

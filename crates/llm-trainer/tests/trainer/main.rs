@@ -9,6 +9,7 @@ mod code_rewards;
 mod control;
 mod custom_reward;
 mod device;
+mod distillation;
 mod dynamic_sampling;
 mod entropy_band;
 mod environment;

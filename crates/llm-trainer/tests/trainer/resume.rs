@@ -196,9 +196,9 @@ fn a_checkpoint_of_another_model_or_step_is_refused() {
     let text = refused();
     assert!(text.contains("step-2/config.json: describes another model than "), "{text}");
     std::fs::write(checkpoint.join("config.json"), config).unwrap();
-    let whole = edited(state, &[("step", 3.into())]);
+    let right = edited(state, &[("step", 3.into())]);
     let text = refused();
     assert!(text.contains("step-2: the trainer's state is of step 3, expected 2 as in"), "{text}");
-    std::fs::write(checkpoint.join(state), whole).unwrap();
+    std::fs::write(checkpoint.join(state), right).unwrap();
     assert_success(&resume(folder.path(), "auto", &[]));
 }

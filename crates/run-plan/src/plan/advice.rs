@@ -313,7 +313,7 @@ fn other_results(setup: &Setup) -> Vec<Step> {
         let remark = "low-rank corrections are trained in place of the weights";
         steps.push(Step::new("lora = {}", remark, adapted));
     }
-    if setup.has_reference() && run.lora.is_none() {
+    if setup.holds_reference() {
         let free = setup.with(|run| run.algorithm.reference_kl = None);
         let remark = "no pull to the policy before the run";
         steps.push(Step::new("algorithm.reference_kl absent", remark, free));

@@ -317,13 +317,15 @@ impl<'a> Counts<'a> {
         if !self.setup.run.parallel.offload_optimizer {
             items.extend(self.optimizer_state());
         }
-        let parameters = self.blocks + self.outer;
-        if self.setup.has_reference() && self.setup.run.lora.is_none() {
+        if self.setup.holds_reference() {
+            let tensor = self.setup.run.parallel.tensor;
+            let share = |model: &ModelSizes| model.parameters().div_ceil(tensor) as u64;
+            let parameters = self.setup.reference.as_ref().map_or(self.blocks + self.outer, share);
             let mut bytes = self.element * parameters;
             if self.setup.cuts_blocks() {
                 bytes = self.element * self.shard(parameters);
             }
-            items.push(item("reference model", bytes, "a frozen copy, cut as the policy is"));
+            items.push(item("reference model", bytes, "frozen, cut as the policy is"));
         }
         items.extend(self.reward_model());
         items
@@ -336,7 +338,8 @@ impl<'a> Counts<'a> {
         let trained = self.setup.trained_parameters() as u64;
         let lora = self.setup.run.lora.is_some();
         let is_whole = !self.setup.cuts_blocks() && self.setup.run.parallel.tensor == 1;
-        let shares_reference = (self.setup.has_reference() || lora) && is_whole;
+        let is_policy = self.setup.has_reference() && self.setup.reference.is_none();
+        let shares_reference = (is_policy || lora) && is_whole;
         let reference = if shares_reference { 0 } else { self.element * all };
         let stored = if lora { trained } else { all };
         let mut items = vec![

@@ -15,6 +15,8 @@ pub struct Setup {
     pub run: RunConfig,
     /// The model.
     pub model: ModelSizes,
+    /// The reference of `algorithm.reference_kl` where it is another model.
+    pub reference: Option<ModelSizes>,
     /// Number of machines.
     pub nodes: usize,
     /// Ranks on each machine, one per device.
@@ -58,6 +60,7 @@ impl Setup {
         Self {
             run: config.clone(),
             model,
+            reference: None,
             nodes: 1,
             gpus_per_node: 1,
             on_cpu: config.model.device == Device::Cpu,
@@ -105,9 +108,20 @@ impl Setup {
         self.on_cpu && self.run.rollout.cpu_kernels && self.run.model.dtype != Dtype::F64
     }
 
-    /// True if a frozen copy of the policy is kept as the reference.
+    /// True if a frozen policy is kept as the reference.
     pub(super) fn has_reference(&self) -> bool {
         self.run.algorithm.reference_kl.is_some()
+    }
+
+    /// True if the reference has weights of its own.
+    pub(super) fn holds_reference(&self) -> bool {
+        self.has_reference() && (self.run.lora.is_none() || self.reference.is_some())
+    }
+
+    /// Weights of the reference as a multiple of the policy's.
+    pub(super) fn reference_scale(&self) -> f64 {
+        let of_reference = self.reference.as_ref().unwrap_or(&self.model);
+        of_reference.parameters() as f64 / self.model.parameters() as f64
     }
 
     /// True if sampling leaves out a part of the vocabulary.

@@ -296,7 +296,7 @@ impl Work {
         let of_head = sequences * response * head;
         let passes = 1.0
             + f64::from(u8::from(setup.scores_twice()))
-            + f64::from(u8::from(setup.has_reference()));
+            + f64::from(u8::from(setup.has_reference())) * setup.reference_scale();
         let epochs = setup.run.algorithm.epochs as f64;
         let (kept, wanted) = kept_activation_bytes(setup, lengths);
         let again = 1.0 - kept as f64 / wanted.max(1) as f64;

@@ -3,7 +3,7 @@
 use run_plan::plan::{
     Assumptions, Hardware, MemoryPlan, ModelSizes, Plan, Setup, StepTime, Traffic, preset_model,
 };
-use training_run::config::{Dtype, Run, Zero};
+use training_run::config::{Dtype, LoraSection, Run, Zero};
 
 /// Parameters of Qwen2.5-7B.
 pub(crate) const P: f64 = 7_615_616_512.0;
@@ -47,6 +47,32 @@ fn one_rank_keeps_sixteen_bytes_a_parameter_and_twelve_with_narrow_moments() {
     assert!((plan(&["optimizer.master=none", narrow]) - 8.0).abs() < 1e-9);
     // In f32 the parameters are the master weights: 4 + 4 + 8.
     assert!((plan(&["model.dtype=f32"]) - 16.0).abs() < 1e-9);
+}
+
+/// 32,763,876,352 parameters of the teacher at two bytes, cut as the policy is, and a pass through them in place of its own.
+#[test]
+fn a_teacher_of_another_size_counts_by_its_own_weights() {
+    let teacher: f64 = 32_763_876_352.0;
+    let policys = setup("7b", &["algorithm.reference_kl.estimator=k1"]);
+    let config = preset_model("32b").expect("a known shape");
+    let taught = Setup { reference: Some(ModelSizes::of("32b", &config)), ..policys.clone() };
+    let resident = |setup: &Setup| {
+        bytes_of(&MemoryPlan::new(setup, setup.longest()), "reference model") as f64
+    };
+    assert!((resident(&policys) - 2.0 * P).abs() < 1.0);
+    assert!((resident(&taught) - 2.0 * teacher).abs() < 1.0);
+    assert!((resident(&on(taught.clone(), 1, 8, 3)) - 2.0 * teacher / 8.0).abs() < 2.0);
+    // Below an adapter is the policy's model, not a teacher.
+    let adapted = |setup: &Setup| setup.with(|run| run.lora = Some(LoraSection::default()));
+    assert!(resident(&adapted(&policys)).abs() < 1e-9);
+    assert!((resident(&adapted(&taught)) - 2.0 * teacher).abs() < 1.0);
+    let scoring = |setup: &Setup| {
+        let hardware = Hardware::named("h100", 3200.0).expect("known");
+        let assumed = Assumptions::default();
+        StepTime::new(setup, &hardware, &assumed, &Traffic::new(setup)).scoring_seconds
+    };
+    let expected = f64::midpoint(1.0, teacher / P);
+    assert!((scoring(&taught) / scoring(&policys) / expected - 1.0).abs() < 1e-9);
 }
 
 /// The head of the 0.5B model is its widest matrix, of 151,936 × 896; four bytes of each number, and no other difference.

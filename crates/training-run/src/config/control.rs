@@ -15,11 +15,11 @@ pub enum KlPlacement {
     Reward,
 }
 
-/// `[algorithm.reference_kl]`: the policy before the run as a frozen reference.
+/// `[algorithm.reference_kl]`: the policy before the run, or `model.reference`, as a frozen reference.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReferenceKl {
-    /// Place of the divergence from the policy before the run: `"loss"`, a term of it, or
+    /// Place of the divergence from the policy before the run, or `model.reference`: `"loss"`, or
     /// `"reward"`, taken off each token's. With `[algorithm.reference_kl]` that policy is kept as a
     /// frozen reference, which costs its memory once more.
     #[serde(default)]

@@ -17,7 +17,7 @@ pub(super) const SHAPES: [&str; 18] = [
     "rollout.correction = {}",
     "rollout.environment = {}",
     "lora = {}",
-    "model.revision = \"main\"",
+    "model.revision = \"main\"\nmodel.reference = \"Qwen/Qwen3-4B\"",
     "evaluation.by_source = { aime24 = { samples = 32, temperature = 0.6 } }",
     "metrics.sink.command = [\"python3\", \"scripts/metrics-to-mlflow.py\"]",
     "reward_model = {}\nalgorithm.advantage = \"prime\"",

@@ -60,7 +60,7 @@ impl RunConfig {
         let mut commits = Commits::new();
         self.model.path = self.model.place();
         self.model.revision.clear();
-        let mut models = vec![&mut self.model.path];
+        let mut models = vec![&mut self.model.path, &mut self.model.reference];
         if let Some(section) = &mut self.reward_model {
             models.extend([&mut section.path, &mut section.reference]);
         }

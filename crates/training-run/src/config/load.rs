@@ -85,7 +85,10 @@ impl RunConfig {
 
     /// Every path of the configuration with the dotted path of its field.
     fn paths(&mut self) -> Vec<(&'static str, &mut PathBuf)> {
-        let mut paths = vec![("model.path", &mut self.model.path)];
+        let mut paths = vec![
+            ("model.path", &mut self.model.path),
+            ("model.reference", &mut self.model.reference),
+        ];
         if let Some(reward_model) = &mut self.reward_model {
             paths.push(("reward_model.path", &mut reward_model.path));
             paths.push(("reward_model.reference", &mut reward_model.reference));

@@ -18,8 +18,8 @@ use super::out_of_range::out_of_range;
 use super::problems::Problems;
 use super::reward_program::RewardProgram;
 use super::{
-    ConfigError, LoraSection, MasterWeights, MetricsSink, RatioTo, RewardModelSection,
-    RolloutEngine, RunConfig,
+    ConfigError, KlPlacement, LoraSection, MasterWeights, MetricsSink, RatioTo, ReferenceKl,
+    RewardModelSection, RolloutEngine, RunConfig,
 };
 use crate::metrics::METRICS;
 use crate::schedule::Schedule;
@@ -142,10 +142,13 @@ impl Run {
     /// [`ConfigError::Invalid`] with all that are not.
     pub fn check_files(&self) -> Result<(), ConfigError> {
         let mut problems = Problems::default();
-        let mut models = vec![("model.path", &self.config.model.path)];
+        let mut models = vec![("model.path", &*self.config.model.path)];
+        let reference = ("model.reference", self.config.model.reference_path());
+        models.extend(Some(reference).filter(|(_, path)| *path != self.config.model.path));
         if let Some(RewardModelSection { path, reference, .. }) = &self.config.reward_model {
             let others = [("reward_model.path", path), ("reward_model.reference", reference)];
-            models.extend(others.into_iter().filter(|(_, path)| **path != self.config.model.path));
+            let others = others.map(|(field, path)| (field, path.as_path()));
+            models.extend(others.into_iter().filter(|(_, path)| *path != self.config.model.path));
         }
         for (field, model) in models {
             let is_there = model.join("config.json").is_file();
@@ -258,6 +261,11 @@ impl RunConfig {
         let fits = revision.is_empty() || name.is_some_and(|name| name.revision.is_empty());
         let expected = "\"\" where model.path is no name of the hub, or has a revision of its own";
         problems.require(fits, "model.revision", revision, expected);
+        let is_used =
+            self.algorithm.reference_kl.is_some() || self.model.reference_path() == path.as_path();
+        let reference = self.model.reference.display().to_string();
+        let expected = "absent unless algorithm.reference_kl is given";
+        problems.add_unless(is_used, "model.reference", reference, expected);
     }
 
     fn check_data(&self, problems: &mut Problems) {
@@ -316,9 +324,15 @@ impl RunConfig {
         ] {
             problems.require(value.is_finite(), field, value, "a finite number");
         }
+        let by_divergence = |kl: &ReferenceKl| kl.placement == KlPlacement::Reward;
+        let may_be_equal = self.algorithm.reference_kl.as_ref().is_some_and(by_divergence);
         // Written so that a NaN, reported above, is not reported twice.
-        let contradicts = reward.right <= reward.wrong;
-        let expected = format!("more than reward.values.wrong = {}", reward.wrong);
+        let contradicts =
+            reward.right < reward.wrong || (!may_be_equal && reward.right <= reward.wrong);
+        let expected = format!(
+            "more than reward.values.wrong = {}, or as much with algorithm.reference_kl.placement = \"reward\"",
+            reward.wrong
+        );
         problems.require(!contradicts, "reward.values.right", reward.right, &expected);
         let fuel = self.reward.grading.fuel;
         problems.require(fuel > 0, "reward.grading.fuel", fuel, "at least 1");

@@ -1,7 +1,7 @@
 //! The configuration as written: one struct a section, one default a field.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use code_sandbox::CodeSection;
 use model_files::sampling::Sampling;
@@ -106,6 +106,11 @@ pub struct ModelSection {
     /// commit that it started with.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub revision: String,
+    /// Directory or hub name of the policy that `[algorithm.reference_kl]` measures from, such as a
+    /// teacher; empty takes `path`. It needs the same tokens. Its number format and device are the
+    /// policy's.
+    #[serde(default, skip_serializing_if = "is_empty_path")]
+    pub reference: PathBuf,
     /// Number format of weights and activations: `"f32"`, `"bf16"` (the optimiser steps in f32) or
     /// `"f64"`. `"f64"`, optimiser included, is for comparisons to the last digits.
     #[serde(default)]
@@ -119,6 +124,17 @@ pub struct ModelSection {
     #[serde(default)]
     #[schemars(range(max = 1024))]
     pub threads: usize,
+}
+
+fn is_empty_path(path: &Path) -> bool {
+    path.as_os_str().is_empty()
+}
+
+impl ModelSection {
+    /// Directory of the reference: its own, else the policy's.
+    pub fn reference_path(&self) -> &Path {
+        if is_empty_path(&self.reference) { &self.path } else { &self.reference }
+    }
 }
 
 /// `[data]`

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use anyhow::ensure;
 use counter_rng::{Purpose, purpose_seed};
+use model_files::text_tokenizer::TextTokenizer;
 use tch::{Device, Kind};
 use training_run::config::{Run, RunConfig};
 
@@ -25,14 +27,10 @@ impl Policy {
     pub(super) fn over(model: Decoder, run: &Arc<Run>, mesh: &DeviceMesh) -> anyhow::Result<Self> {
         let config = run.config();
         model.set_trainable(true);
-        let reference = match (config.algorithm.reference_kl, &config.lora) {
+        let reference = match (config.algorithm.reference_kl, is_base(config)) {
             (None, _) => None,
-            // The model below the adapter never changes.
-            (Some(_), Some(_)) => Some(model.base()),
-            (Some(_), None) => {
-                let (device, kind) = (model.device(), model.kind());
-                Some(Decoder::load_sharded(&config.model.path, device, kind, &mesh.tensor)?)
-            }
+            (Some(_), true) => Some(model.base()),
+            (Some(_), false) => Some(load_reference(config, &model, &mesh.tensor)?),
         };
         Ok(Self {
             run: Arc::clone(run),
@@ -60,9 +58,10 @@ impl Policy {
         let shards_blocks = self.ranks.count() > 1 && config.parallel.zero.shards_parameters();
         let is_whole = !shards_blocks && model.group().is_none();
         let base = config.lora.as_ref().map(|_| model.base());
-        let frozen = base.as_ref().or(self.reference.as_ref()).filter(|_| is_whole);
-        let in_memory: Vec<_> =
-            frozen.map(|frozen| (config.model.path.as_path(), frozen)).into_iter().collect();
+        let base = base.as_ref().map(|base| (config.model.path.as_path(), base));
+        let reference = self.reference.as_ref();
+        let reference = reference.map(|reference| (config.model.reference_path(), reference));
+        let in_memory: Vec<_> = base.into_iter().chain(reference).filter(|_| is_whole).collect();
         let learnt = saved.filter(|_| state.reward_model_updates > 0);
         let (device, kind, vocab_size) = (model.device(), model.kind(), model.config().vocab_size);
         let started = RewardModel::start(&self.run, learnt, device, kind, vocab_size, &in_memory)?;
@@ -75,16 +74,18 @@ impl Policy {
 
     /// Shards the blocks and their gradients over the ranks, as configured.
     pub(super) fn shard_blocks(&mut self) {
-        let zero = self.run.config().parallel.zero;
+        let config = self.run.config();
+        let (zero, is_base) = (config.parallel.zero, is_base(config));
         let Self { ranks, model, optimizer, reference, .. } = self;
         if ranks.count() == 1 || !zero.shards_gradients() {
             return;
         }
         model.shard_gradients(ranks);
         if zero.shards_parameters() {
-            let is_base = model.has_adapter();
+            let has_adapter = model.has_adapter();
             // With an adapter, the optimiser has none of the weights below it.
-            model.shard_blocks(ranks, |unit| optimizer.shard_of_unit(unit).filter(|_| !is_base));
+            model
+                .shard_blocks(ranks, |unit| optimizer.shard_of_unit(unit).filter(|_| !has_adapter));
             match reference {
                 Some(reference) if is_base => *reference = model.base(),
                 Some(reference) => reference.shard_blocks(ranks, |_| None),
@@ -93,6 +94,38 @@ impl Policy {
         }
         optimizer.hold_blocks(model);
     }
+}
+
+/// True if the reference is the model below the policy's adapter, which never changes.
+fn is_base(config: &RunConfig) -> bool {
+    config.lora.is_some() && config.model.reference_path() == config.model.path
+}
+
+/// Loads the reference, which scores the tokens of `policy`.
+fn load_reference(
+    config: &RunConfig,
+    policy: &Decoder,
+    together: &Ranks,
+) -> anyhow::Result<Decoder> {
+    let path = config.model.reference_path();
+    if path != config.model.path {
+        let [tokens, of_policy] = [path, &config.model.path]
+            .map(TextTokenizer::load)
+            .map(|read| read.map(|it| it.tokens()));
+        ensure!(
+            tokens? == of_policy?,
+            "model.reference is {}: it has other tokens than {}, expected the same",
+            path.display(),
+            config.model.path.display()
+        );
+    }
+    let reference = Decoder::load_sharded(path, policy.device(), policy.kind(), together)?;
+    let (size, expected) = (reference.config().vocab_size, policy.config().vocab_size);
+    ensure!(
+        size >= expected,
+        "model.reference: vocab_size is {size}, expected at least {expected}, the policy's"
+    );
+    Ok(reference)
 }
 
 /// Loads the model of `saved`, or that of the configuration with a fresh adapter if it has one. The model is split over the
