@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 use crate::fixture::copy_to;
+use crate::ranks::same_run::is_the_run_of_one;
 use crate::training_run::{
     assert_success, column, comparable_metrics, steps, train_command, weights,
 };
@@ -259,4 +260,12 @@ fn a_plan_knows_the_context_of_the_harnesses() {
     let cache = items.clone().find(|item| item["name"] == "KV cache");
     let expected = 2 * 2 * 2 * 16 * 4 * 3 * 64;
     assert_eq!(cache.unwrap()["bytes"], expected, "{:?}", items.collect::<Vec<_>>());
+}
+
+/// Each rank serves its own harnesses; which of them plays a rollout changes no token and no gradient.
+#[test]
+fn ranks_with_harnesses_are_the_run_of_one() {
+    let environment = Environment::new(APPENDS);
+    let overrides: Vec<&str> = environment.overrides.iter().map(String::as_str).collect();
+    is_the_run_of_one(&overrides, &[(2, &[]), (3, &["parallel.zero=3"])]);
 }

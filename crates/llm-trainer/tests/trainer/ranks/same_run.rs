@@ -88,7 +88,7 @@ pub(crate) fn assert_is_the_run_of_one(one: &Path, many: &Path) {
 }
 
 /// Any number of ranks, any budget of micro-batches: the tokens of every step, the parameters, the metrics.
-pub(super) fn is_the_run_of_one(settings: &[&str], cases: &[(usize, &[&str])]) {
+pub(crate) fn is_the_run_of_one(settings: &[&str], cases: &[(usize, &[&str])]) {
     let one = tempfile::tempdir().expect("a temporary folder");
     assert_success(&train(one.path(), &[settings, &[WIDE]].concat()));
     for &(count, further) in cases {
