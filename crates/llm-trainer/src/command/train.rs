@@ -279,7 +279,9 @@ fn train(
         ranks.enter(done + 1, phase);
         progress.phase(done, phase);
     };
-    trainer.evaluate_at_start(|phase| enter(0, phase))?;
+    if let Some(warning) = trainer.evaluate_at_start(|phase| enter(0, phase))? {
+        progress.say(&format!("step 0: {warning}"));
+    }
     while !trainer.is_finished() {
         let in_time = |deadline: &Deadline| {
             !deadline.must_stop(SystemTime::now(), longest_step, longest_save)

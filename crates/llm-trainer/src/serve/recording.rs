@@ -1,6 +1,7 @@
 //! A rollout as it is recorded: token ids as drawn, which are never made of text again.
 
 use decoder::generation::{Finish, SamplingKey};
+use model_files::sampling::Sampling;
 use model_files::text_tokenizer::{TextTokenizer, TokenizerError};
 use serde_json::{Value, json};
 
@@ -55,7 +56,7 @@ pub(crate) struct Recording {
 }
 
 /// Place of a rollout in a training step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Owner {
     /// Index among this process's rollouts.
     pub(crate) place: usize,
@@ -63,6 +64,8 @@ pub(crate) struct Owner {
     pub(crate) key: SamplingKey,
     /// Index in its group.
     pub(crate) member: u64,
+    /// How its tokens are drawn: no request may change the distribution that is trained or measured.
+    pub(crate) sampling: Sampling,
 }
 
 /// A request of a rollout.
@@ -93,6 +96,11 @@ impl Recording {
     /// An empty rollout of a training step.
     pub(crate) fn owned(owner: Owner) -> Self {
         Self { owner: Some(owner), ..Self::default() }
+    }
+
+    /// How tokens are drawn, if the rollout belongs to a training run.
+    pub(super) fn sampling(&self) -> Option<Sampling> {
+        self.owner.map(|owner| owner.sampling)
     }
 
     /// Begins a request: its number, from 0, and the rollout's place in a training step; `None` after `most` requests.

@@ -117,6 +117,7 @@ impl Reader {
     ) -> Result<Request, ApiError> {
         let terms = rollout.as_ref().and_then(|rollout| rollout.terms);
         let recording = rollout.as_ref().map(|rollout| &*rollout.recording);
+        let of_run = recording.and_then(Recording::sampling);
         let mut fields = Fields::read(body)?;
         let model = fields.required("model", "the name of the model", |value| {
             value.as_str().map(str::to_owned)
@@ -140,7 +141,7 @@ impl Reader {
         let options = GenerationOptions {
             samples: fields.count("n", self.capacity.rows)?.unwrap_or(1),
             max_new_tokens: asked.max(1),
-            ..self.sampling(&mut fields, terms)?
+            ..self.sampling(&mut fields, of_run, terms)?
         };
         if options.samples == 0 {
             return Err(ApiError::field("n", "is 0, expected at least 1"));
@@ -212,9 +213,9 @@ impl Reader {
     fn sampling(
         &self,
         fields: &mut Fields,
+        of_run: Option<Sampling>,
         terms: Option<&Terms>,
     ) -> Result<GenerationOptions, ApiError> {
-        let of_run = terms.map(|terms| terms.sampling);
         let usual = of_run.unwrap_or(Sampling::DEFAULT);
         let temperature = fields
             .number("temperature", "a number from 0 to 100", |t| (0.0..=100.0).contains(&t))?;

@@ -3,15 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use model_files::sampling::Sampling;
-
 use super::error::{ApiError, LONGEST_ID};
 use super::recording::Recording;
 
-/// Sampling of a training run: no request may change the distribution that is trained.
+/// Bounds of a training run's rollouts.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Terms {
-    pub(crate) sampling: Sampling,
     /// Most tokens drawn at one request.
     pub(crate) longest_turn: usize,
     /// Most requests of a rollout.
@@ -40,7 +37,7 @@ impl Rollouts {
         Self { most: 0, terms: Some(terms), by_id: Mutex::default() }
     }
 
-    /// Sampling of the training run, if there is one.
+    /// Bounds of the training run, if there is one.
     pub(super) fn terms(&self) -> Option<&Terms> {
         self.terms.as_ref()
     }

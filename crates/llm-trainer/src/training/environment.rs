@@ -18,6 +18,7 @@ use counter_rng::{Purpose, hash};
 use decoder::generation::{Ask, GenerationError, GenerationOptions, SamplingKey, SharedBatch};
 use decoder::model::Decoder;
 use model_files::chat_template::ChatTemplate;
+use model_files::sampling::Sampling;
 use model_files::text_tokenizer::TextTokenizer;
 use question_data::prompt::Prompt;
 use training_run::config::{EnvironmentSection, RunConfig};
@@ -49,6 +50,15 @@ pub struct Environment {
     heard: Mutex<Receiver<Event>>,
 }
 
+/// Numbers that the ids of rollouts are made of, and that key their noise, as in single turns.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Numbering {
+    pub(super) key: StepKey,
+    pub(super) first_prompt: u64,
+    /// True if the rollouts measure the policy; their ids begin with `evaluation-`.
+    pub(super) evaluates: bool,
+}
+
 /// Rollouts that are played now.
 struct Play<'a> {
     environment: &'a Environment,
@@ -56,6 +66,9 @@ struct Play<'a> {
     group_size: usize,
     key: StepKey,
     first_prompt: u64,
+    sampling: Sampling,
+    /// Begin of the rollouts' ids.
+    prefix: &'static str,
     /// The next rollout to begin.
     next: usize,
     /// Requests of each rollout that waits for the policy.
@@ -80,7 +93,6 @@ impl Environment {
     ) -> anyhow::Result<Self> {
         let rollout = &config.rollout;
         let rollouts = Arc::new(Rollouts::of_run(Terms {
-            sampling: rollout.sampling(),
             longest_turn: rollout.max_response_tokens,
             turns: section.max_turns,
             stop: rollout.stop.clone(),
@@ -126,8 +138,7 @@ impl Environment {
         Ok(Self { section, address, api_key, rollouts, harnesses, events, heard })
     }
 
-    /// Plays `options.samples` rollouts of each prompt's question; of a rollout that failed, the reason. `key` and `first_prompt`
-    /// key the noise, as in single turns.
+    /// Plays `options.samples` rollouts of each prompt's question; of a rollout that failed, the reason.
     ///
     /// # Errors
     ///
@@ -136,8 +147,7 @@ impl Environment {
         &self,
         decoder: &Decoder,
         prompts: &[&Prompt],
-        key: StepKey,
-        first_prompt: u64,
+        Numbering { key, first_prompt, evaluates }: Numbering,
         options: &GenerationOptions,
         tell: &dyn Fn(&str),
     ) -> anyhow::Result<Vec<Result<Played, String>>> {
@@ -151,6 +161,8 @@ impl Environment {
             group_size,
             key,
             first_prompt,
+            sampling: options.sampling,
+            prefix: if evaluates { "evaluation-" } else { "" },
             next: 0,
             waiting: BTreeMap::new(),
             playing: BTreeMap::new(),
@@ -192,9 +204,9 @@ impl Play<'_> {
         let (prompt, member) = (place / self.group_size, place % self.group_size);
         let index = self.first_prompt + prompt as u64;
         let StepKey { seed, step } = self.key;
-        let id = format!("{step}-{index}-{member}");
-        let owner =
-            Owner { place, key: SamplingKey { seed, step, prompt: index }, member: member as u64 };
+        let id = self.id(place);
+        let (key, member) = (SamplingKey { seed, step, prompt: index }, member as u64);
+        let owner = Owner { place, key, member, sampling: self.sampling };
         environment.rollouts.begin(id.clone(), Recording::owned(owner));
         self.playing.insert(place, harness);
         let task = Task {
@@ -206,6 +218,12 @@ impl Play<'_> {
             prompt_token_ids: &self.prompts[prompt].tokens,
         };
         harnesses.play(harness, place, &task, &environment.events)
+    }
+
+    fn id(&self, place: usize) -> String {
+        let (prompt, member) = (place / self.group_size, place % self.group_size);
+        let index = self.first_prompt + prompt as u64;
+        format!("{}{}-{index}-{member}", self.prefix, self.key.step)
     }
 
     /// Takes a request to the policy; those of rollouts that have ended are dropped, which refuses them.
@@ -221,8 +239,7 @@ impl Play<'_> {
     fn end(&mut self, place: usize, answer: Result<String, String>) -> Option<usize> {
         let harness = self.playing.remove(&place)?;
         self.waiting.remove(&place);
-        let (prompt, member) = (place / self.group_size, place % self.group_size);
-        let id = format!("{}-{}-{member}", self.key.step, self.first_prompt + prompt as u64);
+        let id = self.id(place);
         let recording = self.environment.rollouts.end(&id).unwrap_or_default();
         let played = answer.and_then(|answer| Played::of(recording, &answer));
         self.ended.insert(place, played.map_err(|reason| format!("rollout {id}: {reason}")));

@@ -14,7 +14,7 @@ use training_run::partition::run_of;
 use super::custom_reward::RewardInput;
 use super::engine::{Drawn, ExternalEngine, ReplyDecoding};
 pub use super::environment::Environment;
-use super::environment::Played;
+use super::environment::{Numbering, Played};
 use super::grading::{Graded, Grader, Places, RateOfProgress};
 use super::judge::Earned;
 pub use super::judge::Judge;
@@ -114,7 +114,14 @@ pub enum Engine<'a> {
     /// Another process, with the texts that end a response.
     External(&'a ExternalEngine, ReplyDecoding<'a>),
     /// The policy in this process, with harnesses that play.
-    Played(&'a Decoder, &'a Environment),
+    Played {
+        /// The policy.
+        model: &'a Decoder,
+        /// The harnesses.
+        environment: &'a Environment,
+        /// True if the policy is measured, false if it is trained.
+        evaluates: bool,
+    },
 }
 
 /// Settings for answering the prompts of a rollout: engine, sampling options and judge.
@@ -151,7 +158,7 @@ impl SamplingPass<'_> {
         tell: &dyn Fn(&str),
     ) -> anyhow::Result<Rollout> {
         let (_open, share) = match self.engine {
-            Engine::Own(model) | Engine::Played(model, _) => {
+            Engine::Own(model) | Engine::Played { model, .. } => {
                 let open = model.open_blocks();
                 model.check_blocks()?;
                 let share = run_of(prompts.len(), mesh.data.rank(), mesh.data.count());
@@ -161,8 +168,12 @@ impl SamplingPass<'_> {
         };
         let first = first_prompt + share.start as u64;
         let mut local = match self.engine {
-            Engine::Played(model, environment) => {
-                self.play(model, environment, &prompts[share.clone()], key, first, tell)
+            Engine::Played { model, environment, evaluates } => {
+                let numbering = Numbering { key, first_prompt: first, evaluates };
+                let (began, asked) = (Instant::now(), &prompts[share.clone()]);
+                environment
+                    .play(model, asked, numbering, self.options, tell)
+                    .and_then(|played| self.judged(asked, played, began.elapsed().as_secs_f64()))
             }
             Engine::Own(_) | Engine::External(..) => {
                 self.answer(&prompts[share.clone()], key, first, tell)
@@ -202,7 +213,7 @@ impl SamplingPass<'_> {
             let progress = RateOfProgress::new(tell);
             let mut grader = Grader { scope, judge, truths: &truths, places: &places, progress };
             let outcome = match self.engine {
-                Engine::Own(model) | Engine::Played(model, _) => {
+                Engine::Own(model) | Engine::Played { model, .. } => {
                     generate_each(model, &requests, options, &mut grader)
                         .map_err(anyhow::Error::from)
                 }
@@ -228,21 +239,15 @@ impl SamplingPass<'_> {
         })
     }
 
-    /// The rollouts that harnesses have played, each with the verdict on its last turn; arguments and errors of
-    /// [`roll_out`](Self::roll_out).
-    fn play(
+    /// The rollouts that harnesses have played, each with the verdict on its last turn.
+    fn judged(
         &self,
-        model: &Decoder,
-        environment: &Environment,
         prompts: &[&Prompt],
-        key: StepKey,
-        first_prompt: u64,
-        tell: &dyn Fn(&str),
+        played: Vec<Result<Played, String>>,
+        generation_seconds: f64,
     ) -> anyhow::Result<Rollout> {
         let Self { options, judge, .. } = *self;
         let started = Instant::now();
-        let played = environment.play(model, prompts, key, first_prompt, options, tell)?;
-        let generation_seconds = started.elapsed().as_secs_f64();
         let (mut samples, mut dropped) = (Vec::new(), Vec::new());
         let mut played = played.into_iter();
         for (index, prompt) in prompts.iter().enumerate() {
@@ -257,7 +262,7 @@ impl SamplingPass<'_> {
                 }
             }
         }
-        let judging_seconds = started.elapsed().as_secs_f64() - generation_seconds;
+        let judging_seconds = started.elapsed().as_secs_f64();
         Ok(Rollout { samples, generation_seconds, judging_seconds, retokenised: 0, dropped })
     }
 

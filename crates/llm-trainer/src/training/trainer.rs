@@ -298,7 +298,9 @@ impl Trainer {
         if self.sampler.evaluates() && run.evaluates_at(step) {
             phase("evaluating");
             let updates = self.state.updates;
-            self.sampler.evaluate(&self.policy, updates, &mut record.metrics, phase)?;
+            let warning =
+                self.sampler.evaluate(&self.policy, updates, &mut record.metrics, phase)?;
+            record.warnings.extend(warning);
         }
         let StepRecord { mut metrics, mut warnings, .. } = record;
         let note = self.recorder.fit_law(&mut metrics);
@@ -311,21 +313,22 @@ impl Trainer {
         Ok(StepReport { metrics, steps, warnings, note, stop: end_reason })
     }
 
-    /// Measures the untrained policy on the held-out questions, as step 0, if the run evaluates.
+    /// Measures the untrained policy on the held-out questions, as step 0, if the run evaluates. Returns a warning if there is one.
     ///
     /// # Errors
     ///
     /// If generation or a write fails.
-    pub fn evaluate_at_start(&mut self, phase: impl Fn(&str)) -> anyhow::Result<()> {
+    pub fn evaluate_at_start(&mut self, phase: impl Fn(&str)) -> anyhow::Result<Option<String>> {
+        let mut warning = None;
         if self.state.step == 0 && self.sampler.evaluates() {
             phase("evaluating");
             let mut metrics = StepMetrics::new(0);
             let updates = self.state.updates;
-            self.sampler.evaluate(&self.policy, updates, &mut metrics, &phase)?;
+            warning = self.sampler.evaluate(&self.policy, updates, &mut metrics, &phase)?;
             self.recorder.law.push(&metrics);
             self.recorder.write_metrics(&metrics, &[])?;
         }
-        Ok(())
+        Ok(warning)
     }
 
     /// Writes a checkpoint of the current state, unless there is one already or nothing to save.

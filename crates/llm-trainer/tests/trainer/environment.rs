@@ -269,3 +269,47 @@ fn ranks_with_harnesses_are_the_run_of_one() {
     let overrides: Vec<&str> = environment.overrides.iter().map(String::as_str).collect();
     is_the_run_of_one(&overrides, &[(2, &[]), (3, &["parallel.zero=3"])]);
 }
+
+/// The reward is that of the harnesses; where one fails, its question is left out.
+#[test]
+fn evaluations_are_played_too() {
+    let evaluates = ["training.steps=2", "evaluation.every=2", "evaluation.samples=2"];
+    let cold = [&evaluates[..], &["evaluation.temperature=1e-4"]].concat();
+    for (failing, questions) in [("none", 5), ("evaluation-2-1-", 4)] {
+        let environment = Environment::new(APPENDS);
+        let mut command = environment.command(&cold);
+        let output = command.env("FAILS", "exit").env("FAILING", failing).output().unwrap();
+        assert_success(&output);
+        let text = String::from_utf8_lossy(&output.stderr);
+        let warning = "step 2: 1 questions of the evaluation are left out: rollout evaluation-2-1-";
+        assert_eq!(text.contains(warning), questions < 5, "{text}");
+        let mut rewards = Vec::new();
+        for question in 0..5 {
+            let [first, second] = [0, 1]
+                .map(|member| environment.served(&format!("evaluation-2-{question}-{member}")));
+            if first.len() < 2 || second.len() < 2 {
+                continue;
+            }
+            // At this temperature both rollouts are the likeliest; those that are trained differ.
+            let drawn =
+                |served: &[Value]| served.iter().map(|turn| ids(&turn["ids"])).collect::<Vec<_>>();
+            assert_eq!(drawn(&first), drawn(&second), "{question}");
+            rewards.extend([&first, &second].map(|served| served[1]["reward"].as_f64().unwrap()));
+        }
+        assert_eq!(rewards.len(), 2 * questions, "{failing}");
+        let steps = steps(environment.root());
+        let told = steps[1].get("val-core/arithmetic/reward/mean@2").unwrap();
+        let mean = rewards.iter().sum::<f64>() / rewards.len() as f64;
+        assert!((told - mean).abs() < 1e-12, "{told} {mean}");
+        assert!(steps[1].get("val-core/arithmetic/acc/mean@2").is_some());
+    }
+    let environment = Environment::new(APPENDS);
+    let mut command = environment.command(&evaluates);
+    let output = command.env("FAILS", "exit").env("FAILING", "evaluation-").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        text.contains("evaluation after step 0: the harness of every question failed"),
+        "{text}"
+    );
+}

@@ -5,6 +5,8 @@
 pub enum Validation {
     /// Mean accuracy over so many responses to each question.
     Mean(usize),
+    /// Mean reward of a harness over so many rollouts of each question.
+    Reward(usize),
     /// Lower end of the mean's interval.
     Low(usize),
     /// Upper end of the mean's interval.
@@ -21,8 +23,9 @@ pub enum Validation {
 
 impl Validation {
     /// Every family once, for a table.
-    pub(super) const FAMILIES: [Self; 7] = [
+    pub(super) const FAMILIES: [Self; 8] = [
         Self::Mean(0),
+        Self::Reward(0),
         Self::Low(0),
         Self::High(0),
         Self::Pass(0),
@@ -35,6 +38,7 @@ impl Validation {
     pub(super) fn pattern(self) -> &'static str {
         match self {
             Self::Mean(_) => "val-core/<source>/acc/mean@<n>",
+            Self::Reward(_) => "val-core/<source>/reward/mean@<n>",
             Self::Low(_) => "val-aux/<source>/acc/mean@<n>/low",
             Self::High(_) => "val-aux/<source>/acc/mean@<n>/high",
             Self::Pass(_) => "val-core/<source>/acc/pass@<n>",
@@ -49,6 +53,9 @@ impl Validation {
         match self {
             Self::Mean(_) => {
                 "Right answers, mean over `n` responses to each question, then over the source's questions."
+            }
+            Self::Reward(_) => {
+                "With `[rollout.environment]`: reward of the harness, mean over `n` rollouts of each question, then over the source's questions."
             }
             Self::Low(_) => {
                 "Lower end of its 0.95 interval, by bootstrap over questions (docs/evaluation.md)."
@@ -67,9 +74,12 @@ impl Validation {
 
     pub(super) fn number(self) -> String {
         match self {
-            Self::Mean(n) | Self::Low(n) | Self::High(n) | Self::Pass(n) | Self::Majority(n) => {
-                n.to_string()
-            }
+            Self::Mean(n)
+            | Self::Reward(n)
+            | Self::Low(n)
+            | Self::High(n)
+            | Self::Pass(n)
+            | Self::Majority(n) => n.to_string(),
             Self::Extracted | Self::Truncated => String::new(),
         }
     }

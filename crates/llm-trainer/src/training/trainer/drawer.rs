@@ -50,13 +50,18 @@ impl Drawer {
         chosen.iter().map(|&index| &self.questions.questions.prompts[index]).collect()
     }
 
-    /// The engine that samples: `external`, or the model itself.
+    /// The engine that samples, to train or to evaluate: the model with the harnesses, `external`, or the model alone.
     pub(super) fn sampled_by<'a>(
         &'a self,
         model: &'a Decoder,
         external: Option<&'a ExternalEngine>,
+        evaluates: bool,
     ) -> Engine<'a> {
-        external.map_or(Engine::Own(model), |engine| Engine::External(engine, self.decoding()))
+        match (&self.environment, external) {
+            (Some(environment), _) => Engine::Played { model, environment, evaluates },
+            (None, Some(engine)) => Engine::External(engine, self.decoding()),
+            (None, None) => Engine::Own(model),
+        }
     }
 
     /// How the answers of servers become responses.

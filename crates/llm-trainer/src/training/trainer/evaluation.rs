@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use counter_rng::{Purpose, purpose_seed};
 use model_files::sampling::Sampling;
 use question_data::prompt::Prompt;
@@ -15,7 +15,7 @@ use training_run::metrics::{MetricName, StepMetrics, Validation};
 use super::policy::Policy;
 use super::sampler::Sampler;
 use crate::training::engine::ExternalEngine;
-use crate::training::rollout::{Sample, SamplingPass};
+use crate::training::rollout::{Rollout, Sample, SamplingPass};
 use crate::training::step_key::StepKey;
 
 impl Sampler {
@@ -24,36 +24,47 @@ impl Sampler {
         self.drawer.questions.held_out.is_some() && self.drawer.run.config().evaluation.every > 0
     }
 
-    /// Measures a policy on the held-out questions, if there are any, after the step of `metrics` and `updates` optimiser steps.
+    /// Measures a policy on the held-out questions, if there are any, after the step of `metrics` and `updates` optimiser steps. Returns a
+    /// warning where questions are left out as their harness failed.
     ///
     /// # Errors
     ///
-    /// If generation fails.
+    /// If generation fails, or every harness.
     pub(super) fn evaluate(
         &self,
         policy: &Policy,
         updates: u64,
         metrics: &mut StepMetrics,
         phase: &dyn Fn(&str),
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<Option<String>> {
         let drawer = &self.drawer;
-        let Some(held_out) = &drawer.questions.held_out else { return Ok(()) };
+        let Some(held_out) = &drawer.questions.held_out else { return Ok(None) };
         let config = drawer.run.config();
         let external = drawer.engine.as_ref().filter(|engine| engine.evaluates());
         if let Some(engine) = external {
             engine.send_weights(&policy.pass(), &self.mesh, &config.model.path, updates)?;
         }
-        let mut first = 0;
-        for (sampling, prompts) in by_sampling(&held_out.prompts, &config.evaluation) {
-            let samples =
+        let (mut first, mut dropped) = (0, Vec::new());
+        for (sampling, mut prompts) in by_sampling(&held_out.prompts, &config.evaluation) {
+            let rollout =
                 self.ask(policy, external, sampling, (&prompts, first), metrics, phase)?;
             first += prompts.len() as u64;
-            self.measure(&prompts, &samples, sampling.0, metrics)?;
+            for (place, reason) in rollout.dropped.into_iter().rev() {
+                prompts.remove(place);
+                dropped.push(reason);
+            }
+            self.measure(&prompts, &rollout.samples, sampling.0, metrics)?;
         }
         if let Some(engine) = external {
             engine.rest(&self.mesh)?;
         }
-        Ok(())
+        let (count, step) = (dropped.len(), metrics.step());
+        let Some(reason) = dropped.first() else { return Ok(None) };
+        ensure!(
+            (count as u64) < first,
+            "evaluation after step {step}: the harness of every question failed: {reason}"
+        );
+        Ok(Some(format!("{count} questions of the evaluation are left out: {reason}")))
     }
 
     /// Samples responses to prompts, the first of which has this number in the evaluation.
@@ -65,18 +76,18 @@ impl Sampler {
         (prompts, first): (&[&Prompt], u64),
         metrics: &StepMetrics,
         phase: &dyn Fn(&str),
-    ) -> anyhow::Result<Vec<Sample>> {
+    ) -> anyhow::Result<Rollout> {
         let (drawer, step) = (&self.drawer, metrics.step());
         let config = drawer.run.config();
         let sampling = Sampling { temperature, ..Sampling::DEFAULT };
         let options = drawer.rewarder.text.options(&config.rollout, samples, sampling);
         let key = StepKey { seed: purpose_seed(config.seed, Purpose::Evaluation), step };
         let tell = |progress: &str| phase(&format!("evaluating, {progress}"));
-        let engine = drawer.sampled_by(&policy.model, external);
+        let engine = drawer.sampled_by(&policy.model, external, true);
         let judge = drawer.rewarder.judge(config)?;
         let pass = SamplingPass { engine, options: &options, judge };
         let rollout = pass.roll_out(&self.mesh, prompts, key, first, &tell);
-        Ok(rollout.with_context(|| format!("evaluation after step {step}"))?.samples)
+        rollout.with_context(|| format!("evaluation after step {step}"))
     }
 
     /// Inserts the measures of each source among the prompts, which have so many `samples` each.
@@ -113,6 +124,12 @@ impl Sampler {
             metrics.insert(MetricName::validation(source, Validation::Extracted), extracted);
             let truncated = share(|sample| sample.truncated);
             metrics.insert(MetricName::validation(source, Validation::Truncated), truncated);
+            if self.drawer.environment.is_some() {
+                let all = groups.iter().flat_map(|(_, group)| *group);
+                let sum: f64 = all.map(|sample| sample.reward).sum();
+                let reward = sum / (groups.len() * samples) as f64;
+                metrics.insert(MetricName::validation(source, Validation::Reward(samples)), reward);
+            }
         }
         Ok(())
     }

@@ -14,7 +14,7 @@ use super::drawer::Drawer;
 use super::policy::Policy;
 use super::replay::{RolloutSource, fault_of};
 use super::step_record::StepRecord;
-use crate::training::rollout::{Engine, QuestionGroup, Rollout, SamplingPass};
+use crate::training::rollout::{QuestionGroup, Rollout, SamplingPass};
 use crate::training::step_key::StepKey;
 use decoder::generation::GenerationOptions;
 use decoder::model::Decoder;
@@ -129,10 +129,7 @@ impl Sampler {
         phase: &dyn Fn(&str),
     ) -> anyhow::Result<Rollout> {
         let drawer = &self.drawer;
-        let engine = match &drawer.environment {
-            Some(environment) => Engine::Played(model, environment),
-            None => drawer.sampled_by(model, drawer.engine.as_ref()),
-        };
+        let engine = drawer.sampled_by(model, drawer.engine.as_ref(), false);
         let judge = drawer.rewarder.judge(drawer.run.config())?;
         let pass = SamplingPass { engine, options, judge };
         pass.roll_out(&self.mesh, &drawer.prompts(chosen), key, asked, phase)
