@@ -11,7 +11,6 @@ mod sum;
 pub(crate) use base::{MAX_DIGITS as MAX_DIGITS_IN_BASE, in_base};
 pub(crate) use function::function_name;
 
-use crate::table::lists;
 use crate::token::{Kind, Token};
 use crate::verdict::ParseError;
 
@@ -75,19 +74,17 @@ impl Parser {
         };
         let mut open: Vec<usize> = Vec::new();
         for index in 0..parser.tokens.len() {
-            match class(&parser.tokens[index].kind) {
-                Class::Open => open.push(index),
-                Class::Close => {
-                    if let Some(start) = open.pop() {
-                        parser.partner[start] = Some(index);
-                    }
+            let kind = &parser.tokens[index].kind;
+            if kind.is_any("([{", "{ langle") {
+                open.push(index);
+            } else if kind.is_any(")]}", "} rangle") {
+                if let Some(start) = open.pop() {
+                    parser.partner[start] = Some(index);
                 }
-                Class::Separator => {
-                    if let Some(&start) = open.last() {
-                        parser.separated[start] = true;
-                    }
-                }
-                Class::Other => {}
+            } else if kind.is_any(",;", "")
+                && let Some(&start) = open.last()
+            {
+                parser.separated[start] = true;
             }
         }
         parser
@@ -172,6 +169,11 @@ impl Parser {
     /// Skips a symbol that has to be here.
     pub(crate) fn expect(&mut self, c: char) -> Result<()> {
         if self.eat_symbol(c) { Ok(()) } else { Err(self.unexpected(&format!("`{c}`"))) }
+    }
+
+    /// Skips a command that has to be here.
+    pub(crate) fn expect_command(&mut self, name: &str) -> Result<()> {
+        if self.eat_command(name) { Ok(()) } else { Err(self.unexpected(&format!("`\\{name}`"))) }
     }
 
     /// Skips signs before a value, and returns true if they make it negative.
@@ -274,33 +276,11 @@ impl Parser {
     }
 }
 
-enum Class {
-    Open,
-    Close,
-    Separator,
-    Other,
-}
-
-fn class(kind: &Kind) -> Class {
-    match kind {
-        Kind::Symbol('(' | '[' | '{') => Class::Open,
-        Kind::Symbol(')' | ']' | '}') => Class::Close,
-        Kind::Symbol(',' | ';') => Class::Separator,
-        Kind::Command(name) => match name.as_str() {
-            "{" | "langle" => Class::Open,
-            "}" | "rangle" => Class::Close,
-            _ => Class::Other,
-        },
-        _ => Class::Other,
-    }
-}
-
 /// Removes each `&` beside a sign of relation: it aligns lines.
 fn without_alignment(mut tokens: Vec<Token>) -> Vec<Token> {
-    let relates = |token: Option<&Token>| match token.map(|token| &token.kind) {
-        Some(Kind::Symbol(c)) => matches!(c, '=' | '<' | '>'),
-        Some(Kind::Command(name)) => lists("le leq ge geq ne neq leqslant geqslant", name),
-        _ => false,
+    let relates = |token: Option<&Token>| {
+        let signs = "le leq ge geq ne neq leqslant geqslant";
+        token.is_some_and(|token| token.kind.is_any("=<>", signs))
     };
     let aligns: Vec<bool> = (0..tokens.len())
         .map(|at| {

@@ -28,6 +28,11 @@ pub(crate) fn lists(list: &str, word: &str) -> bool {
     list.split(' ').any(|known| known == word)
 }
 
+/// Returns the text without these parts.
+pub(crate) fn without(text: &str, parts: &[&str]) -> String {
+    parts.iter().fold(text.to_owned(), |text, part| text.replace(part, ""))
+}
+
 /// Returns the two texts in quotation marks of a line.
 pub(crate) fn quoted_pair(line: &str) -> Option<(&str, &str)> {
     line.strip_prefix('"')?.strip_suffix('"')?.split_once(r#"" ""#)

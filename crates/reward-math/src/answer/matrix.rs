@@ -187,21 +187,11 @@ fn power(rows: Matrix, exponent: &Expression, budget: &mut usize) -> Result<Matr
     let count = u64::try_from(exponent.numerator().unsigned_abs()).ok();
     let count = count.filter(|count| *count <= MAX_POWER).ok_or(ParseError::OutOfFuel)?;
     let order = order(&rows)?;
-    let mut square = if exponent < Rational::ZERO { inverse(&rows, budget)? } else { rows };
-    let mut result: Option<Matrix> = None;
-    let mut left = count;
-    while left > 0 {
-        if left & 1 == 1 {
-            result = Some(match result {
-                Some(result) => multiplied(&result, &square, budget)?,
-                None => square.clone(),
-            });
-        }
-        left >>= 1;
-        if left > 0 {
-            square = multiplied(&square, &square, budget)?;
-        }
-    }
+    let base = if exponent < Rational::ZERO { inverse(&rows, budget)? } else { rows };
+    let multiply = |budget: &mut usize, a: &Matrix, b: &Matrix| multiplied(a, b, budget);
+    let result = crate::power::power(budget, base, count, multiply, |budget, rows| {
+        multiplied(rows, rows, budget)
+    })?;
     let unit = |row, column| Expression::integer(i64::from(row == column));
     let identity =
         || (0..order).map(|row| (0..order).map(|column| unit(row, column)).collect()).collect();
