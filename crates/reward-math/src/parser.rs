@@ -9,7 +9,7 @@ mod name;
 mod sum;
 
 pub(crate) use base::{MAX_DIGITS as MAX_DIGITS_IN_BASE, in_base};
-pub(crate) use function::function_name;
+pub(crate) use function::{function_name, is_greek};
 
 use crate::token::{Kind, Token};
 use crate::verdict::ParseError;

@@ -73,19 +73,25 @@ impl Parser {
         }
     }
 
-    /// `^T`, `^{\top}` and the like.
-    pub(crate) fn eat_transposition(&mut self) -> bool {
-        if !self.at_symbol('^') {
-            return false;
+    /// Skips `'`, `^T`, `^{\top}` and the like, and returns "transpose"; "adjoint" for `^*`, `^H` and `^\dagger`.
+    pub(crate) fn eat_transposition(&mut self) -> Option<&'static str> {
+        if self.eat_symbol('\'') {
+            return Some("transpose");
         }
-        let is_mark = |kind: &Kind| {
-            *kind == Kind::Letter('T') || kind.word() == Some("T") || kind.is_command("top")
+        let mark = |ahead: usize| {
+            let kind = self.peek_at(ahead)?;
+            let letter = |name: char| {
+                *kind == Kind::Letter(name) || kind.word() == Some(name.encode_utf8(&mut [0; 4]))
+            };
+            let transpose = letter('T') || kind.is_any("'", "top prime intercal");
+            let adjoint = letter('H') || kind.is_any("*†", "dagger star");
+            if transpose { Some("transpose") } else { adjoint.then_some("adjoint") }
         };
-        let mark = |ahead: usize| self.peek_at(ahead).is_some_and(is_mark);
-        let grouped = self.symbol_at(1, '{') && mark(2) && self.symbol_at(3, '}');
-        let length = if mark(1) { 2 } else { 4 * usize::from(grouped) };
-        self.position_forward(length);
-        length > 0
+        let grouped = self.symbol_at(1, '{') && self.symbol_at(3, '}');
+        let place = if grouped { 2 } else { 1 };
+        let name = mark(place).filter(|_| self.at_symbol('^'))?;
+        self.position_forward(2 * place);
+        Some(name)
     }
 
     fn environment_name(&mut self) -> Option<String> {

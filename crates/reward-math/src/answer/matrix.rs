@@ -68,10 +68,13 @@ pub(super) fn value(expression: &Expression, budget: &mut usize) -> Result<Value
             ("pm" | "mp", [inner]) => {
                 value(inner, budget)?.map(|entry| Expression::function(name, [entry]))
             }
-            ("transpose", [inner]) => match value(inner, budget)? {
-                Value::Matrix(rows) => Value::Matrix(transposed(&rows)),
-                scalar @ Value::Scalar(_) => scalar,
-            },
+            ("transpose" | "adjoint", [inner]) => {
+                let value = match value(inner, budget)? {
+                    Value::Matrix(rows) => Value::Matrix(transposed(&rows)),
+                    scalar @ Value::Scalar(_) => scalar,
+                };
+                if name == "adjoint" { value.map(|entry| entry.conjugate()) } else { value }
+            }
             ("adj", [inner]) if inner.holds_matrix() => match value(inner, budget)? {
                 Value::Matrix(rows) => Value::Matrix(adjugate(&rows, budget)?),
                 Value::Scalar(_) => return Err(undefined("an adjugate of a number")),

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use dashu::Rational;
 
-use crate::parser::{Parser, Result, function_name};
+use crate::parser::{Parser, Result, function_name, is_greek};
 use crate::table::Table;
 use crate::token::Kind;
 use crate::words::{self, is_conjunction};
@@ -31,7 +31,9 @@ impl Parser {
     pub(super) fn is_name(&self, word: &str) -> bool {
         let constant =
             matches!(word, "pi" | "inf" | "infinity" | "oo" | "Infinity" | "sqrt" | "cbrt");
-        (constant || function_name(word).is_some()) && !self.symbol_at(1, '=')
+        // "alpha particle" is no letter with a unit.
+        let greek = is_greek(word) && self.peek_at(1).is_none_or(|next| next.word().is_none());
+        greek || (constant || function_name(word).is_some()) && !self.symbol_at(1, '=')
     }
 
     /// Returns true if the next token begins a value.

@@ -112,9 +112,7 @@ impl Parser {
                 Expression::Symbol(letter) => Expression::Symbol(format!("\\vec {letter}")),
                 other => other,
             },
-            inner if conjugate => inner.substituted(&|name| {
-                (name == "i").then(|| Expression::negative(Expression::symbol("i")))
-            }),
+            inner if conjugate => inner.conjugate(),
             Expression::Symbol(letter) => Expression::Symbol(format!("\\{name} {letter}")),
             inner => Expression::function(name, [inner]),
         })

@@ -2,7 +2,7 @@
 
 use dashu::Rational;
 
-use super::function::function_name;
+use super::function::{function_name, is_greek};
 use super::{MAX_DEPTH, Parser, Result};
 use crate::expression::Expression;
 use crate::token::Kind;
@@ -16,9 +16,9 @@ impl Parser {
         loop {
             let power = if matches!(self.peek(), Some(Kind::Symbol('^' | '\'')))
                 && base.holds_matrix()
-                && (self.eat_symbol('\'') || self.eat_transposition())
+                && let Some(mark) = self.eat_transposition()
             {
-                base = Expression::function("transpose", [base]);
+                base = Expression::function(mark, [base]);
                 continue;
             } else if let Some(side) = self.eat_side() {
                 base = Expression::function(&format!("^{side}"), [base]);
@@ -157,6 +157,7 @@ impl Parser {
                 "inf" | "infinity" | "oo" | "Infinity" => self.command("infty"),
                 "sqrt" => self.command("surd"),
                 "pi" | "cbrt" => self.command(&name),
+                greek if is_greek(greek) => self.command(greek),
                 _ => match function_name(&name) {
                     Some(function) => self.application(function),
                     None => Err(self.unexpected(primary)),
