@@ -227,7 +227,7 @@ impl Lexer<'_> {
 }
 
 /// Returns the content of the `{…}` at the start, if it closes.
-fn group(text: &str) -> Option<&str> {
+pub(crate) fn group(text: &str) -> Option<&str> {
     let mut depth = 0_usize;
     for (offset, c) in text.char_indices() {
         match c {

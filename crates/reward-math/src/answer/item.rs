@@ -140,7 +140,7 @@ impl Parser {
 
     pub(super) fn relation(&self) -> Option<(Relation, usize)> {
         let sign = |ahead: usize| match self.peek_at(ahead)? {
-            Kind::Symbol(c) => Some(c.to_string()),
+            Kind::Symbol(c @ ('=' | '<' | '>' | '!')) => Some(c.to_string()),
             Kind::Command(name) => Some(format!("\\{name}")),
             _ => None,
         };

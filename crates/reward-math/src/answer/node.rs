@@ -1,9 +1,9 @@
 //! One reading of an answer: a value, words, or a structure of them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::LazyLock;
 
 use crate::expression::{Assignments, Expression};
-use crate::table::lists;
 
 /// One reading of an answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,8 +72,11 @@ impl Relation {
 
     /// Returns the relation of a sign.
     pub(super) fn of(sign: &str) -> Option<Self> {
-        let found = Self::SIGNS.into_iter().find(|(_, signs)| lists(signs, sign));
-        found.map(|(relation, _)| relation)
+        static RELATIONS: LazyLock<HashMap<&str, Relation>> = LazyLock::new(|| {
+            let signs = Relation::SIGNS.into_iter();
+            signs.flat_map(|(relation, all)| all.split(' ').map(move |s| (s, relation))).collect()
+        });
+        RELATIONS.get(sign).copied()
     }
 
     /// Returns the usual sign, in LaTeX.

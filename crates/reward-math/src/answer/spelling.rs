@@ -6,7 +6,7 @@ use dashu::Rational;
 
 use crate::language::phrases;
 use crate::parser::{self, MAX_DIGITS_IN_BASE};
-use crate::table::without;
+use crate::table::{starts_with_ignoring_case, without};
 use crate::words;
 
 /// Removes spaces and decoration, for the first rung.
@@ -98,11 +98,7 @@ pub(super) fn without_domain(folded: &str) -> &str {
 pub(super) fn behind_label(folded: &str) -> Option<&str> {
     let inner = folded.strip_prefix("\\text{").or_else(|| folded.strip_prefix("\\text {"));
     let text = inner.unwrap_or(folded);
-    let starts = |label: &&&str| {
-        text.as_bytes()
-            .get(..label.len())
-            .is_some_and(|start| start.eq_ignore_ascii_case(label.as_bytes()))
-    };
+    let starts = |label: &&&str| starts_with_ignoring_case(text, label);
     let label = phrases("label").iter().filter(starts).max_by_key(|label| label.len())?;
     let rest = &text[label.len()..];
     if label.is_ascii() && rest.starts_with(|c: char| c.is_ascii_alphabetic()) {

@@ -84,22 +84,16 @@ pub(crate) fn unit(phrase: &str) -> Option<String> {
     if !known || factors.is_empty() {
         return (!joined.is_empty()).then_some(joined);
     }
-    let mut names: Vec<&str> = factors.iter().map(|(name, _)| *name).collect();
-    names.sort_unstable();
-    names.dedup();
-    let total = |name: &str| {
-        let powers = factors.iter().filter(|(own, _)| *own == name).map(|(_, power)| *power);
-        powers.fold(0, i32::saturating_add)
-    };
-    let spelled: Vec<String> = names
+    let mut total: BTreeMap<&str, i32> = BTreeMap::new();
+    for (name, power) in factors {
+        let sum = total.entry(name).or_default();
+        *sum = sum.saturating_add(power);
+    }
+    let spelled = total
         .into_iter()
-        .filter_map(|name| match total(name) {
-            0 => None,
-            1 => Some(name.to_owned()),
-            power => Some(format!("{name}^{power}")),
-        })
-        .collect();
-    Some(spelled.join(" "))
+        .filter(|(_, power)| *power != 0)
+        .map(|(name, power)| if power == 1 { name.to_owned() } else { format!("{name}^{power}") });
+    Some(spelled.collect::<Vec<_>>().join(" "))
 }
 
 /// Returns true if the words after a number change its meaning: "5 or more", "5 at most", "5 is wrong", "5 squared".
