@@ -17,6 +17,9 @@ use crate::verdict::ParseError;
 /// Deepest nesting of brackets, fractions, roots and exponents.
 pub(crate) const MAX_DEPTH: usize = 64;
 
+/// Most rules run one level deeper for each token.
+const DEEPENED_A_TOKEN: usize = 3;
+
 /// Most terms that calculated entries of matrices have, all together.
 const MAX_MATRIX_TERMS: usize = 8192;
 
@@ -39,6 +42,8 @@ pub(crate) struct Parser {
     pub(crate) matrix_budget: usize,
     /// Steps spent on numbers in a base.
     base_steps: usize,
+    /// Number of rules that were run one level deeper.
+    deepened: usize,
     /// Index of the closing bracket for each opening one.
     partner: Vec<Option<usize>>,
     /// True for an opening bracket with a comma or semicolon directly inside it.
@@ -71,6 +76,7 @@ impl Parser {
             alternatives: false,
             matrix_budget: MAX_MATRIX_TERMS,
             base_steps: 0,
+            deepened: 0,
         };
         let mut open: Vec<usize> = Vec::new();
         for index in 0..parser.tokens.len() {
@@ -268,6 +274,11 @@ impl Parser {
     pub(crate) fn deeper<T>(&mut self, rule: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.depth >= MAX_DEPTH {
             return Err(ParseError::TooDeep { limit: MAX_DEPTH });
+        }
+        // A rule that is tried and undone reads its brackets again: of nested ones each level would double the work.
+        self.deepened += 1;
+        if self.deepened > DEEPENED_A_TOKEN * self.tokens.len() {
+            return Err(ParseError::OutOfFuel);
         }
         self.depth += 1;
         let result = rule(self);
