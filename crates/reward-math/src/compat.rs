@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use crate::gold::Gold;
 use crate::options::Options;
 use crate::table::quoted_pair;
+use crate::token::group;
 use crate::verdict::{ParseError, Rung, Side, Verdict};
 
 /// Units that the recipe deletes, one a line, with or without a plural "s".
@@ -52,22 +53,7 @@ pub fn entropy_recipe(response: &str, ground_truth: &str) -> RecipeScore {
 
 /// Returns the content of the last `\boxed{…}`, if the last box is of that form.
 fn boxed(text: &str) -> Option<&str> {
-    let start = text.rfind("\\boxed")?;
-    let mut depth = 0_usize;
-    for (offset, c) in text[start..].char_indices() {
-        match c {
-            '{' => depth += 1,
-            '}' => {
-                depth = depth.checked_sub(1)?;
-                if depth == 0 {
-                    let last_box = &text[start..=start + offset];
-                    return last_box.strip_prefix("\\boxed{")?.strip_suffix('}');
-                }
-            }
-            _ => {}
-        }
-    }
-    None
+    group(&text[text.rfind("\\boxed")? + "\\boxed".len()..])
 }
 
 /// Normalises a string (after Hendrycks et al.) by the steps of the recipe.

@@ -14,6 +14,7 @@ mod values;
 use crate::algebra::Algebra;
 use crate::answer::{Answer, Combination, Node};
 use crate::expression::Expression;
+use crate::language::paired;
 use crate::normal_form;
 use crate::options::Options;
 use crate::relation;
@@ -108,15 +109,11 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64) -> Decision {
     if let Some(decision) = choices(response, gold) {
         return decision;
     }
-    let shapes = |response: &str, gold: &str| {
-        let (response, ground_truth) = (response.to_owned(), gold.to_owned());
-        Some(Witness::Shapes { response, ground_truth })
-    };
     if let (Some(a), Some(b)) = (&response.condition, &gold.condition)
         && a != b
         && (response.parameter.is_none() || gold.parameter.is_none())
     {
-        return Decision::wrong(Rung::Spelling, shapes(a, b));
+        return Decision::wrong(Rung::Spelling, Witness::shapes(a, b));
     }
     if let (Some(a), Some(b)) = (&response.words, &gold.words)
         && a == b
@@ -192,9 +189,9 @@ fn choices(response: &Answer, gold: &Answer) -> Option<Decision> {
     let letters = gold.spelling.chars().filter(|c| c.is_alphanumeric()).count();
     let bare = letters == gold.choices.len() || gold.spelling.starts_with('\\');
     let text = |choices: &[char]| choices.iter().collect::<String>();
-    let (response, ground_truth) = (text(&response.choices), text(&gold.choices));
-    (bare && !response.is_empty())
-        .then(|| Decision::wrong(Rung::Choice, Some(Witness::Shapes { response, ground_truth })))
+    let letters = (text(&response.choices), text(&gold.choices));
+    (bare && !response.choices.is_empty())
+        .then(|| Decision::wrong(Rung::Choice, Witness::shapes(letters.0, letters.1)))
 }
 
 /// One comparison with its atoms and its fuel.
@@ -330,13 +327,8 @@ impl Comparison {
             (Node::Words(words), Node::Value { expression: Expression::Symbol(name), .. })
                 if name.starts_with("\\mathbb ") =>
             {
-                let set = match name.as_str() {
-                    "\\mathbb R" => "all reals",
-                    "\\mathbb Z" => "all integer",
-                    "\\mathbb Q" => "all rational number",
-                    _ => "all natural number",
-                };
-                return self.is(words == set, (a, b)).map(Some);
+                let set = paired("set in words", name);
+                return self.is(Some(words.as_str()) == set, (a, b)).map(Some);
             }
             // "3:45" leaves the half of the day open.
             (Node::Words(words), Node::Ratio(parts)) if words.starts_with("clock ") => {

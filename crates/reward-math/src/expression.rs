@@ -125,6 +125,11 @@ impl Expression {
         })
     }
 
+    /// Returns the complex conjugate, if the variables are real.
+    pub(crate) fn conjugate(&self) -> Self {
+        self.substituted(&|name| (name == "i").then(|| Self::negative(Self::symbol("i"))))
+    }
+
     /// Returns the expression with one variable renamed.
     pub(crate) fn renamed(&self, from: &str, to: &str) -> Self {
         self.substituted(&|name| (name == from).then(|| Self::Symbol(to.to_owned())))

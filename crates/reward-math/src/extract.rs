@@ -18,7 +18,16 @@ mod turn;
 pub(crate) use echo::Question;
 pub use extracted::{Extracted, Rule};
 pub(crate) use fallback::only_number;
-use span::{only, some_text, trimmed};
+use span::{first_of, only, some_text, trimmed};
+
+/// Marks of an answer other than a box, in their order.
+const MARKED: [span::Finder; 5] = [
+    (tag, Rule::Tag),
+    (hash_marks, Rule::HashMarks),
+    (phrase::last_phrase, Rule::Phrase),
+    (phrase::letter_said_right, Rule::Phrase),
+    (bold, Rule::Bold),
+];
 
 /// Extracts the answer of a response by the first rule that applies.
 ///
@@ -56,25 +65,15 @@ pub(crate) fn extract_answering(
 }
 
 fn find(response: &str, options: &Options) -> Option<Extracted> {
-    let take = |(span, rule): (Range<usize>, Rule)| Extracted {
-        text: response[span.clone()].to_owned(),
-        rule,
-        span,
-    };
     if let Some(extracted) = boxes::last_boxes(response) {
         return Some(extracted);
     }
     if options.strict {
         return None;
     }
-    tag(response)
-        .map(|span| (span, Rule::Tag))
-        .or_else(|| hash_marks(response).map(|span| (span, Rule::HashMarks)))
-        .or_else(|| phrase::last_phrase(response).map(|span| (span, Rule::Phrase)))
-        .or_else(|| phrase::letter_said_right(response).map(|span| (span, Rule::Phrase)))
-        .or_else(|| bold(response).map(|span| (span, Rule::Bold)))
-        .or_else(|| if options.last_number { fallback::find(response) } else { None })
-        .map(take)
+    let unmarked = || if options.last_number { fallback::find(response) } else { None };
+    let (span, rule) = first_of(response, &MARKED).or_else(unmarked)?;
+    Some(Extracted { text: response[span.clone()].to_owned(), rule, span })
 }
 
 fn tag(response: &str) -> Option<Range<usize>> {

@@ -142,9 +142,7 @@ pub fn read_rows(
         let (line, row) = row?;
         let Some(fields) = fields_of(&row, line)? else { continue };
         let response = text(&fields, &grading.response_key, line)?;
-        let (field, ground_truths) = gold_of(&fields, line, grading)?;
-        let ground_truth = ground_truths.into_iter().next();
-        let ground_truth = ground_truth.ok_or_else(|| wrong_type(field, line, "an empty array"))?;
+        let (ground_truth, _) = gold_of(&fields, line, grading)?;
         let flag = |key: &str| fields.get(key).and_then(Value::as_bool);
         let label = match label_key {
             Some(key) => flag(key),
@@ -161,7 +159,13 @@ fn lines(mut input: impl BufRead) -> impl Iterator<Item = Result<(usize, Vec<u8>
         let mut row = Vec::new();
         match input.read_until(b'\n', &mut row) {
             Ok(0) => None,
-            Ok(_) => Some(Ok((line, row))),
+            Ok(_) => {
+                // Some programs begin a file with a byte-order mark.
+                if line == 1 && row.starts_with(b"\xef\xbb\xbf") {
+                    row.drain(..3);
+                }
+                Some(Ok((line, row)))
+            }
             Err(source) => Some(Err(GradeError::Io { line, source })),
         }
     })
@@ -172,28 +176,31 @@ fn fields_of(row: &[u8], line: usize) -> Result<Option<Map<String, Value>>, Grad
     if row.trim_ascii().is_empty() {
         return Ok(None);
     }
-    serde_json::from_slice(without_mark(row, line))
-        .map(Some)
-        .map_err(|complaint| GradeError::Json { line, complaint })
+    serde_json::from_slice(row).map(Some).map_err(|complaint| GradeError::Json { line, complaint })
 }
 
-/// Some programs begin a file with a byte-order mark.
-fn without_mark(row: &[u8], line: usize) -> &[u8] {
-    if line == 1 { row.strip_prefix(b"\xef\xbb\xbf").unwrap_or(row) } else { row }
-}
-
-/// Returns the name of the field of the ground truth, and its values.
-fn gold_of<'a>(
+/// Returns the ground truth, or the first of an array of them and the others.
+fn gold_of(
     fields: &Map<String, Value>,
     line: usize,
-    grading: &'a Grading,
-) -> Result<(&'a str, Vec<String>), GradeError> {
+    grading: &Grading,
+) -> Result<(String, Vec<String>), GradeError> {
     let field = match &grading.answer_key {
         Some(key) => key,
         None if fields.contains_key("ground_truth") => "ground_truth",
         None => "answer",
     };
-    Ok((field, ground_truths(fields, field, line)?))
+    let Some(Value::Array(values)) = fields.get(field) else {
+        return Ok((text(fields, field, line)?, Vec::new()));
+    };
+    let plain = |value: &Value| match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Number(number) => Ok(number.to_string()),
+        _ => Err(wrong_type(field, line, "an array with other values")),
+    };
+    let mut values = values.iter().map(plain);
+    let first = values.next().ok_or_else(|| wrong_type(field, line, "an empty array"))??;
+    Ok((first, values.collect::<Result<_, _>>()?))
 }
 
 /// Number of rows graded in parallel; memory holds no more.
@@ -263,7 +270,7 @@ fn grade_line(
 ) -> Result<Option<Graded>, GradeError> {
     let Some(fields) = fields_of(&row, line)? else { return Ok(None) };
     let (added, verdict) = grade_row(&fields, line, grading)?;
-    Ok(Some((line, with_fields(without_mark(&row, line), fields, added), verdict)))
+    Ok(Some((line, with_fields(&row, fields, added), verdict)))
 }
 
 /// Returns the row in its own order with fields added at its end; fields of the same names are replaced.
@@ -296,7 +303,7 @@ fn grade_row(
     grading: &Grading,
 ) -> Result<Added, GradeError> {
     let response = text(fields, &grading.response_key, line)?;
-    let (gold_field, ground_truths) = gold_of(fields, line, grading)?;
+    let (ground_truth, others) = gold_of(fields, line, grading)?;
     let question = match &grading.question_key {
         Some(key) => Some(text(fields, key, line)?),
         None => ["question", "problem", "prompt"]
@@ -312,12 +319,9 @@ fn grade_row(
         }
     };
     // One of several ground truths is enough; else the verdict on the first stands.
-    let mut judged = ground_truths.iter().map(judge);
-    let Some(first) = judged.next() else {
-        return Err(wrong_type(gold_field, line, "an empty array"));
-    };
-    let right =
-        (!first.1.is_right()).then(|| judged.find(|(_, verdict)| verdict.is_right())).flatten();
+    let first = judge(&ground_truth);
+    let mut others = others.iter().filter(|_| !first.1.is_right()).map(judge);
+    let right = others.find(|(_, verdict)| verdict.is_right());
     let (extracted, verdict) = right.unwrap_or(first);
     let mut added = match &verdict {
         Verdict::Right { how } => vec![("verdict", "right".into()), ("how", named(how))],
@@ -356,23 +360,6 @@ fn judged(
 
 fn named(value: &impl serde::Serialize) -> Value {
     serde_json::to_value(value).unwrap_or(Value::Null)
-}
-
-/// Returns the ground truth, or each of an array of them.
-fn ground_truths(
-    fields: &Map<String, Value>,
-    field: &str,
-    line: usize,
-) -> Result<Vec<String>, GradeError> {
-    let Some(Value::Array(values)) = fields.get(field) else {
-        return Ok(vec![text(fields, field, line)?]);
-    };
-    let plain = |value: &Value| match value {
-        Value::String(text) => Ok(text.clone()),
-        Value::Number(number) => Ok(number.to_string()),
-        _ => Err(wrong_type(field, line, "an array with other values")),
-    };
-    values.iter().map(plain).collect()
 }
 
 fn wrong_type(field: &str, line: usize, found: &'static str) -> GradeError {

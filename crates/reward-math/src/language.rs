@@ -8,6 +8,11 @@ static LISTS: LazyLock<HashMap<&str, Vec<&str>>> = LazyLock::new(|| {
     lists.map(|(name, phrases)| (name, phrases.split('|').collect())).collect()
 });
 
+/// Returns the phrase behind another in a list of pairs.
+pub(crate) fn paired(name: &str, phrase: &str) -> Option<&'static str> {
+    phrases(name).chunks_exact(2).find(|pair| pair[0] == phrase).map(|pair| pair[1])
+}
+
 /// Returns the phrases of a list.
 pub(crate) fn phrases(name: &str) -> &'static [&'static str] {
     LISTS.get(name).map_or(&[], Vec::as_slice)

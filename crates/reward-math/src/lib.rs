@@ -30,6 +30,7 @@ mod normal_form;
 mod numeric;
 mod options;
 mod parser;
+mod power;
 mod relation;
 mod reward;
 mod table;

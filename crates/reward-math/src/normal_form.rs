@@ -209,8 +209,7 @@ impl Printer {
         }
         let mut text = printed.remove(0);
         for (relation, side) in signs.into_iter().zip(printed) {
-            text += sign(relation);
-            text += &side;
+            text = format!("{text} {} {side}", relation.sign());
         }
         text
     }
@@ -238,7 +237,7 @@ impl Printer {
                 && a.is_zero()
                 && !b.is_zero()
             {
-                return Some(format!("{}{}{}", text::symbol(&name), sign(relation), -c / b));
+                return Some(format!("{} {} {}", text::symbol(&name), relation.sign(), -c / b));
             }
             cleared
         } else {
@@ -250,7 +249,7 @@ impl Printer {
             return None;
         }
         let relation = if turned { relation.flipped() } else { relation };
-        Some(format!("{text}{}0", sign(relation)))
+        Some(format!("{text} {} 0", relation.sign()))
     }
 
     /// Returns the parts of a ratio divided by the first, if that is a number.
@@ -282,19 +281,5 @@ fn defines(label: &Node, value: &Node) -> bool {
         }
         Node::Value { .. } => false,
         _ => true,
-    }
-}
-
-/// Returns the sign of a relation, in LaTeX.
-fn sign(relation: Relation) -> &'static str {
-    match relation {
-        Relation::Equal => " = ",
-        Relation::NotEqual => " \\ne ",
-        Relation::Less => " < ",
-        Relation::LessEqual => " \\le ",
-        Relation::Greater => " > ",
-        Relation::GreaterEqual => " \\ge ",
-        Relation::In => " \\in ",
-        Relation::Approximately => " \\approx ",
     }
 }

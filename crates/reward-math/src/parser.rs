@@ -9,14 +9,16 @@ mod name;
 mod sum;
 
 pub(crate) use base::{MAX_DIGITS as MAX_DIGITS_IN_BASE, in_base};
-pub(crate) use function::function_name;
+pub(crate) use function::{function_name, is_greek};
 
-use crate::table::lists;
 use crate::token::{Kind, Token};
 use crate::verdict::ParseError;
 
 /// Deepest nesting of brackets, fractions, roots and exponents.
 pub(crate) const MAX_DEPTH: usize = 64;
+
+/// Most rules run one level deeper for each token.
+const DEEPENED_A_TOKEN: usize = 3;
 
 /// Most terms that calculated entries of matrices have, all together.
 const MAX_MATRIX_TERMS: usize = 8192;
@@ -40,6 +42,8 @@ pub(crate) struct Parser {
     pub(crate) matrix_budget: usize,
     /// Steps spent on numbers in a base.
     base_steps: usize,
+    /// Number of rules that were run one level deeper.
+    deepened: usize,
     /// Index of the closing bracket for each opening one.
     partner: Vec<Option<usize>>,
     /// True for an opening bracket with a comma or semicolon directly inside it.
@@ -72,22 +76,21 @@ impl Parser {
             alternatives: false,
             matrix_budget: MAX_MATRIX_TERMS,
             base_steps: 0,
+            deepened: 0,
         };
         let mut open: Vec<usize> = Vec::new();
         for index in 0..parser.tokens.len() {
-            match class(&parser.tokens[index].kind) {
-                Class::Open => open.push(index),
-                Class::Close => {
-                    if let Some(start) = open.pop() {
-                        parser.partner[start] = Some(index);
-                    }
+            let kind = &parser.tokens[index].kind;
+            if kind.is_any("([{", "{ langle") {
+                open.push(index);
+            } else if kind.is_any(")]}", "} rangle") {
+                if let Some(start) = open.pop() {
+                    parser.partner[start] = Some(index);
                 }
-                Class::Separator => {
-                    if let Some(&start) = open.last() {
-                        parser.separated[start] = true;
-                    }
-                }
-                Class::Other => {}
+            } else if kind.is_any(",;", "")
+                && let Some(&start) = open.last()
+            {
+                parser.separated[start] = true;
             }
         }
         parser
@@ -172,6 +175,11 @@ impl Parser {
     /// Skips a symbol that has to be here.
     pub(crate) fn expect(&mut self, c: char) -> Result<()> {
         if self.eat_symbol(c) { Ok(()) } else { Err(self.unexpected(&format!("`{c}`"))) }
+    }
+
+    /// Skips a command that has to be here.
+    pub(crate) fn expect_command(&mut self, name: &str) -> Result<()> {
+        if self.eat_command(name) { Ok(()) } else { Err(self.unexpected(&format!("`\\{name}`"))) }
     }
 
     /// Skips signs before a value, and returns true if they make it negative.
@@ -267,6 +275,11 @@ impl Parser {
         if self.depth >= MAX_DEPTH {
             return Err(ParseError::TooDeep { limit: MAX_DEPTH });
         }
+        // A rule that is tried and undone reads its brackets again: of nested ones each level would double the work.
+        self.deepened += 1;
+        if self.deepened > DEEPENED_A_TOKEN * self.tokens.len() {
+            return Err(ParseError::OutOfFuel);
+        }
         self.depth += 1;
         let result = rule(self);
         self.depth -= 1;
@@ -274,33 +287,11 @@ impl Parser {
     }
 }
 
-enum Class {
-    Open,
-    Close,
-    Separator,
-    Other,
-}
-
-fn class(kind: &Kind) -> Class {
-    match kind {
-        Kind::Symbol('(' | '[' | '{') => Class::Open,
-        Kind::Symbol(')' | ']' | '}') => Class::Close,
-        Kind::Symbol(',' | ';') => Class::Separator,
-        Kind::Command(name) => match name.as_str() {
-            "{" | "langle" => Class::Open,
-            "}" | "rangle" => Class::Close,
-            _ => Class::Other,
-        },
-        _ => Class::Other,
-    }
-}
-
 /// Removes each `&` beside a sign of relation: it aligns lines.
 fn without_alignment(mut tokens: Vec<Token>) -> Vec<Token> {
-    let relates = |token: Option<&Token>| match token.map(|token| &token.kind) {
-        Some(Kind::Symbol(c)) => matches!(c, '=' | '<' | '>'),
-        Some(Kind::Command(name)) => lists("le leq ge geq ne neq leqslant geqslant", name),
-        _ => false,
+    let relates = |token: Option<&Token>| {
+        let signs = "le leq ge geq ne neq leqslant geqslant";
+        token.is_some_and(|token| token.kind.is_any("=<>", signs))
     };
     let aligns: Vec<bool> = (0..tokens.len())
         .map(|at| {

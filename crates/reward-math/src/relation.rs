@@ -221,8 +221,7 @@ pub(crate) fn shared(chain: &Node) -> Option<Vec<Node>> {
 
 fn is_plain_function(name: &str) -> bool {
     let letter = name.trim_end_matches('\'').split(['_', '^']).next().unwrap_or_default();
-    letter.len() == 1 && letter.starts_with(char::is_lowercase)
-        || (letter.len() == 1 && letter.starts_with(char::is_uppercase))
+    letter.len() == 1 && letter.starts_with(char::is_alphabetic)
 }
 
 fn is_symbol_or_number(expression: &Expression) -> bool {

@@ -28,6 +28,17 @@ pub(crate) fn lists(list: &str, word: &str) -> bool {
     list.split(' ').any(|known| known == word)
 }
 
+/// Returns true if the text begins so, in small or capital letters.
+pub(crate) fn starts_with_ignoring_case(text: &str, prefix: &str) -> bool {
+    let start = text.as_bytes().get(..prefix.len());
+    start.is_some_and(|start| start.eq_ignore_ascii_case(prefix.as_bytes()))
+}
+
+/// Returns the text without these parts.
+pub(crate) fn without(text: &str, parts: &[&str]) -> String {
+    parts.iter().fold(text.to_owned(), |text, part| text.replace(part, ""))
+}
+
 /// Returns the two texts in quotation marks of a line.
 pub(crate) fn quoted_pair(line: &str) -> Option<(&str, &str)> {
     line.strip_prefix('"')?.strip_suffix('"')?.split_once(r#"" ""#)

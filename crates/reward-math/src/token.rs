@@ -8,6 +8,7 @@ mod number;
 
 use name::{is_unit_abbreviation, is_word, split_function};
 
+use crate::table::lists;
 use crate::verdict::ParseError;
 
 /// Most tokens one answer may have.
@@ -51,6 +52,15 @@ impl Kind {
         matches!(self, Self::Command(found) if found == name)
     }
 
+    /// Returns true for one of the symbols, or of the commands in a text with spaces between.
+    pub(crate) fn is_any(&self, symbols: &str, commands: &str) -> bool {
+        match self {
+            Self::Symbol(c) => symbols.contains(*c),
+            Self::Command(name) => lists(commands, name),
+            _ => false,
+        }
+    }
+
     /// Returns the word or text.
     pub(crate) fn word(&self) -> Option<&str> {
         match self {
@@ -61,7 +71,7 @@ impl Kind {
 
     /// Returns true for `\bmod`, `\mod` or the word.
     pub(crate) fn is_modulo(&self) -> bool {
-        self.is_command("mod") || self.is_command("bmod") || self.word() == Some("mod")
+        self.is_any("", "mod bmod") || self.word() == Some("mod")
     }
 
     /// Returns the token in the wording of error messages.
@@ -217,7 +227,7 @@ impl Lexer<'_> {
 }
 
 /// Returns the content of the `{…}` at the start, if it closes.
-fn group(text: &str) -> Option<&str> {
+pub(crate) fn group(text: &str) -> Option<&str> {
     let mut depth = 0_usize;
     for (offset, c) in text.char_indices() {
         match c {

@@ -34,6 +34,17 @@ pub enum Witness {
     },
 }
 
+impl Witness {
+    /// Returns two shapes as evidence, if they differ.
+    pub(crate) fn shapes(
+        response: impl Into<String>,
+        ground_truth: impl Into<String>,
+    ) -> Option<Self> {
+        let (response, ground_truth) = (response.into(), ground_truth.into());
+        (response != ground_truth).then_some(Self::Shapes { response, ground_truth })
+    }
+}
+
 /// Two values without a common number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Values {

@@ -11,7 +11,7 @@ pub(crate) use number::{magnitude, number, part};
 use std::sync::LazyLock;
 
 use crate::language::phrases;
-use crate::table::{Table, lists};
+use crate::table::{Table, lists, without};
 
 /// One wording for phrases of equal meaning.
 static SYNONYMS: LazyLock<Table> =
@@ -271,26 +271,18 @@ fn choice(text: &str) -> Option<char> {
 /// Reads a time of day with its half: `1:03 p.m.` becomes "clock 13:03".
 pub(crate) fn clock(folded: &str) -> Option<String> {
     const LONGEST: usize = 64;
+    const DECORATION: [&str; 9] = ["\\text", "\\mathrm", "\\,", "\\;", "\\ ", " ", ".", "{", "}"];
     if folded.len() > LONGEST {
         return None;
     }
-    let mut lower = folded.to_lowercase();
-    for decoration in ["\\text", "\\mathrm", "\\,", "\\;", "\\ "] {
-        lower = lower.replace(decoration, "");
-    }
-    let plain: String = lower.chars().filter(|c| !matches!(c, ' ' | '.' | '{' | '}')).collect();
+    let plain = without(&folded.to_lowercase(), &DECORATION);
     let plain = match plain.as_str() {
         "noon" => "12pm",
         "midnight" | "12midnight" => "12am",
         other => other,
     };
-    let (digits, afternoon) = if let Some(digits) = plain.strip_suffix("noon") {
-        (digits, true)
-    } else if let Some(digits) = plain.strip_suffix("pm") {
-        (digits, true)
-    } else {
-        (plain.strip_suffix("am")?, false)
-    };
+    let afternoon = plain.strip_suffix("noon").or_else(|| plain.strip_suffix("pm"));
+    let digits = afternoon.or_else(|| plain.strip_suffix("am"))?;
     let (hours, minutes) = digits.split_once(':').unwrap_or((digits, "00"));
     let two_digits = |text: &str| text.len() <= 2 && text.bytes().all(|b| b.is_ascii_digit());
     if !two_digits(hours) || !two_digits(minutes) || minutes.len() != 2 {
@@ -300,6 +292,6 @@ pub(crate) fn clock(folded: &str) -> Option<String> {
     if !(1..=12).contains(&hours) || minutes >= 60 {
         return None;
     }
-    let hours = hours % 12 + if afternoon { 12 } else { 0 };
+    let hours = hours % 12 + if afternoon.is_some() { 12 } else { 0 };
     Some(format!("clock {hours}:{minutes:02}"))
 }

@@ -1,7 +1,7 @@
 //! Factorials, binomials and values of functions.
 
+use dashu::Integer;
 use dashu::base::{BitTest, Signed};
-use dashu::{Integer, Rational};
 
 use super::root::at_most;
 use super::{Algebra, Atom, Fraction, MAX_BITS, Result};
@@ -22,20 +22,6 @@ impl Algebra {
             ("abs", [inner]) => Ok(self.absolute(inner)),
             ("factorial", [n]) => self.factorial(n),
             ("binomial", [n, k]) => self.binomial(n, k),
-            ("ln", [argument]) => self.logarithm(argument),
-            ("logarithm", [base, argument]) => {
-                let (top, bottom) = (self.logarithm(argument)?, self.logarithm(base)?);
-                self.divide(&top, &bottom)
-            }
-            ("log", [argument]) => {
-                let ten = Fraction::constant(Rational::from(10));
-                self.function("logarithm", vec![ten, argument.clone()])
-            }
-            ("degrees", [inner]) => {
-                let pi = self.of_atom(Atom::Symbol("\\pi".to_owned()));
-                let radians = self.multiply(inner, &pi)?;
-                Ok(radians.scaled(&Rational::from_parts(Integer::ONE, 180_u8.into())))
-            }
             _ => Ok(self.value_of(name, arguments)),
         }
     }
@@ -75,13 +61,6 @@ impl Algebra {
         let (top, bottom) = (self.falling(&n_value.into(), k)?, self.falling(&k.into(), k)?);
         self.spend((top.bit_len() as u64 * bottom.bit_len() as u64) >> 18)?;
         Ok(Fraction::constant((top / bottom).into()))
-    }
-
-    fn logarithm(&mut self, argument: &Fraction) -> Result<Fraction> {
-        if argument.as_constant().is_some_and(|value| value.is_zero() || value.is_negative()) {
-            return Err(ParseError::Undefined { what: "logarithm of zero or less".to_owned() });
-        }
-        Ok(self.value_of("ln", vec![argument.clone()]))
     }
 
     /// Returns the absolute value, equal for a value and its negative.

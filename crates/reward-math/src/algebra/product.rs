@@ -5,6 +5,7 @@ use dashu::{Natural, Rational};
 
 use super::polynomial::{add, multiply};
 use super::{Algebra, Atom, MAX_BITS, Monomial, Polynomial, Result, bits};
+use crate::power::power;
 use crate::verdict::ParseError;
 
 impl Algebra {
@@ -137,18 +138,9 @@ impl Algebra {
         if exponent > 400 && base.len() > 1 {
             return Err(ParseError::OutOfFuel);
         }
-        let (mut result, mut square) = (Polynomial::constant(Rational::ONE), base.clone());
-        let mut left = exponent;
-        while left > 0 {
-            if left & 1 == 1 {
-                result = self.multiply_polynomials(&result, &square)?;
-            }
-            left >>= 1;
-            if left > 0 {
-                square = self.multiply_polynomials(&square, &square.clone())?;
-            }
-        }
-        Ok(result)
+        let square = |algebra: &mut Self, base: &_| algebra.multiply_polynomials(base, base);
+        let result = power(self, base.clone(), exponent, Self::multiply_polynomials, square)?;
+        Ok(result.unwrap_or_else(|| Polynomial::constant(Rational::ONE)))
     }
 
     fn rational_power(&mut self, base: &Rational, exponent: u64) -> Result<Rational> {

@@ -37,12 +37,9 @@ pub(super) fn asserted(tokens: &[Token]) -> Option<Node> {
 
 /// Removes marks of the end of a proof.
 pub(super) fn without_closing_mark(tokens: &mut Vec<Token>) {
-    let is_mark = |kind: &Kind| match kind {
-        Kind::Command(name) => lists("blacksquare square Box checkmark qed", name),
-        Kind::Symbol(c) => matches!(c, '✓' | '✔' | '✅' | '■' | '□' | '∎' | '◼' | '.'),
-        _ => false,
-    };
-    while tokens.len() > 1 && tokens.last().is_some_and(|token| is_mark(&token.kind)) {
+    let is_mark =
+        |token: &Token| token.kind.is_any("✓✔✅■□∎◼.", "blacksquare square Box checkmark qed");
+    while tokens.len() > 1 && tokens.last().is_some_and(is_mark) {
         tokens.pop();
     }
 }
@@ -67,7 +64,7 @@ fn inside_environment(tokens: &[Token]) -> Vec<Token> {
 
 /// Removes boxes around a statement or its value; `None` for a box within a calculation.
 fn without_boxes(mut tokens: Vec<Token>) -> Option<Vec<Token>> {
-    while let Some(start) = tokens.iter().position(|token| is_box(&token.kind)) {
+    while let Some(start) = tokens.iter().position(|token| token.kind.is_any("", "boxed fbox")) {
         let close = start + 1 + Parser::exactly(&tokens[start + 1..])?.bracket()?.0;
         let before = start.checked_sub(1).map(|last| &tokens[last].kind);
         let after = tokens.get(close + 1).map(|token| &token.kind);
@@ -83,10 +80,6 @@ fn without_boxes(mut tokens: Vec<Token>) -> Option<Vec<Token>> {
     Some(tokens)
 }
 
-fn is_box(kind: &Kind) -> bool {
-    kind.is_command("boxed") || kind.is_command("fbox")
-}
-
 /// Returns the tokens behind the last sign or word of conclusion, and before a reason.
 fn conclusion(mut tokens: Vec<Token>) -> Vec<Token> {
     // A row that begins with a relation goes on with the row before.
@@ -96,8 +89,7 @@ fn conclusion(mut tokens: Vec<Token>) -> Vec<Token> {
     let mut goes_on = goes_on.into_iter();
     tokens.retain(|_| goes_on.next() != Some(true));
     let reason = tokens.iter().position(|token| {
-        token.kind.is_command("because")
-            || token.kind.is_command("Leftarrow")
+        token.kind.is_any("", "because Leftarrow")
             || matches!(first_word(&token.kind), Some("because" | "since"))
     });
     if let Some(reason) = reason.filter(|reason| *reason > 0) {
@@ -117,21 +109,13 @@ fn first_word(kind: &Kind) -> Option<&str> {
 
 /// Returns true for `\Rightarrow`, "so" and the like.
 fn concludes(kind: &Kind) -> bool {
-    match kind {
-        Kind::Command(name) => lists(
-            "implies Rightarrow Longrightarrow rightarrow longrightarrow to iff Leftrightarrow Longleftrightarrow \
-             therefore",
-            name,
-        ),
-        kind => kind.word().is_some_and(words::concludes),
-    }
+    const SIGNS: &str = "implies Rightarrow Longrightarrow rightarrow longrightarrow to iff Leftrightarrow \
+                         Longleftrightarrow therefore";
+    kind.is_any("", SIGNS) || kind.word().is_some_and(words::concludes)
 }
 
 fn separates(kind: &Kind) -> bool {
-    match kind {
-        Kind::Symbol(',' | ';') => true,
-        kind => kind.is_command("\\") || kind.word().is_some_and(is_conjunction),
-    }
+    kind.is_any(",;", "\\") || kind.word().is_some_and(is_conjunction)
 }
 
 /// Splits at tokens outside of all brackets and environments.
@@ -195,15 +179,10 @@ fn chain(statement: &[Token]) -> Option<Node> {
 
 /// Returns the text of a label; `None` if a sign outside of its brackets makes the statement another.
 fn label(side: &[Token]) -> Option<String> {
-    let foreign = |kind: &Kind| match kind {
-        Kind::Command(name) => {
-            name.ends_with("arrow")
-                || lists(
-                    "mid nmid not notin subset subseteq parallel perp mapsto forall cong sim propto",
-                    name,
-                )
-        }
-        kind => kind.is_symbol('?'),
+    const SIGNS: &str =
+        "mid nmid not notin subset subseteq parallel perp mapsto forall cong sim propto";
+    let foreign = |kind: &Kind| {
+        kind.is_any("?", SIGNS) || matches!(kind, Kind::Command(name) if name.ends_with("arrow"))
     };
     if outside_brackets(side).into_iter().any(|position| foreign(&side[position].kind)) {
         return None;

@@ -44,5 +44,5 @@ impl Parser {
 }
 
 fn is_bar(kind: &Kind) -> bool {
-    kind.is_symbol('|') || kind.is_symbol(':') || kind.is_command("mid")
+    kind.is_any("|:", "mid")
 }

@@ -6,24 +6,26 @@ use crate::parser::{Parser, Result};
 use crate::table::lists;
 use crate::token::Kind;
 
+/// Environments of a matrix or determinant.
+const MATRICES: &str = "matrix pmatrix bmatrix array smallmatrix Bmatrix vmatrix";
+
 impl Parser {
     /// `\begin{…} … \end{…}` as a matrix, the value of a determinant, or the equations of a system.
     pub(super) fn environment(&mut self) -> Result<Node> {
-        self.in_environment(Self::environment_inside)
+        self.in_environment(false)
     }
 
-    fn in_environment(&mut self, rule: impl FnOnce(&mut Self) -> Result<Node>) -> Result<Node> {
+    fn in_environment(&mut self, braced: bool) -> Result<Node> {
         self.environments += 1;
-        let node = self.deeper(rule);
+        let node = self.deeper(|parser| parser.environment_inside(braced));
         self.environments -= 1;
         node
     }
 
     /// Returns true before an environment that is a matrix or a determinant.
     pub(crate) fn at_matrix(&self) -> bool {
-        const NAMES: &str = "matrix pmatrix bmatrix array smallmatrix Bmatrix vmatrix";
-        self.at_command("begin")
-            && matches!(self.peek_at(2), Some(Kind::Word(name)) if lists(NAMES, name))
+        let named = |kind: &Kind| matches!(kind, Kind::Word(name) if lists(MATRICES, name));
+        self.at_command("begin") && self.peek_at(2).is_some_and(named)
     }
 
     /// A matrix as a part of an expression, or the value of a determinant.
@@ -37,55 +39,53 @@ impl Parser {
 
     /// A system behind `\{`, written as an array or in an environment of its own.
     pub(super) fn braced_system(&mut self) -> Result<Node> {
-        self.in_environment(|parser| {
-            let expected = "a system of equations";
-            let name = parser.environment_name().ok_or_else(|| parser.unexpected(expected))?;
-            if name == "array" && parser.at_symbol('{') {
-                parser.skip_group();
-            }
-            match parser.attempt(|parser| parser.pieces(&name))? {
-                Some(pieces) => Ok(Node::Piecewise(pieces)),
-                None => parser.system(&name),
-            }
-        })
+        self.in_environment(true)
     }
 
-    fn environment_inside(&mut self) -> Result<Node> {
+    fn environment_inside(&mut self, braced: bool) -> Result<Node> {
         let expected = "a matrix or a system of equations";
         let name = self.environment_name().ok_or_else(|| self.unexpected(expected))?;
-        match name.as_str() {
-            "matrix" | "pmatrix" | "bmatrix" | "array" | "smallmatrix" | "Bmatrix" => {
-                if name == "array" && self.at_symbol('{') {
-                    self.skip_group();
-                }
-                Ok(Node::Matrix(self.rows(&name)?))
-            }
-            "vmatrix" => {
-                let rows = self.rows(&name)?;
-                Ok(matrix::determinant(&rows, &mut self.matrix_budget)?.into())
-            }
-            "cases" | "dcases" | "rcases" => match self.attempt(|parser| parser.pieces(&name))? {
+        if name == "array" && self.at_symbol('{') {
+            self.skip_group();
+        }
+        if braced || lists("cases dcases rcases", &name) {
+            return match self.attempt(|parser| parser.pieces(&name))? {
                 Some(pieces) => Ok(Node::Piecewise(pieces)),
                 None => self.system(&name),
-            },
-            "aligned" | "align" | "gathered" | "split" | "eqnarray" => self.system(&name),
-            _ => Err(self.unexpected(expected)),
+            };
         }
+        if lists("aligned align gathered split eqnarray", &name) {
+            return self.system(&name);
+        }
+        if !lists(MATRICES, &name) {
+            return Err(self.unexpected(expected));
+        }
+        let rows = self.rows(&name)?;
+        if name == "vmatrix" {
+            return Ok(matrix::determinant(&rows, &mut self.matrix_budget)?.into());
+        }
+        Ok(Node::Matrix(rows))
     }
 
-    /// `^T`, `^{\top}` and the like.
-    pub(crate) fn eat_transposition(&mut self) -> bool {
-        if !self.at_symbol('^') {
-            return false;
+    /// Skips `'`, `^T`, `^{\top}` and the like, and returns "transpose"; "adjoint" for `^*`, `^H` and `^\dagger`.
+    pub(crate) fn eat_transposition(&mut self) -> Option<&'static str> {
+        if self.eat_symbol('\'') {
+            return Some("transpose");
         }
-        let is_mark = |kind: &Kind| {
-            *kind == Kind::Letter('T') || kind.word() == Some("T") || kind.is_command("top")
+        let mark = |ahead: usize| {
+            let kind = self.peek_at(ahead)?;
+            let letter = |name: char| {
+                *kind == Kind::Letter(name) || kind.word() == Some(name.encode_utf8(&mut [0; 4]))
+            };
+            let transpose = letter('T') || kind.is_any("'", "top prime intercal");
+            let adjoint = letter('H') || kind.is_any("*†", "dagger star");
+            if transpose { Some("transpose") } else { adjoint.then_some("adjoint") }
         };
-        let mark = |ahead: usize| self.peek_at(ahead).is_some_and(is_mark);
-        let grouped = self.symbol_at(1, '{') && mark(2) && self.symbol_at(3, '}');
-        let length = if mark(1) { 2 } else { 4 * usize::from(grouped) };
-        self.position_forward(length);
-        length > 0
+        let grouped = self.symbol_at(1, '{') && self.symbol_at(3, '}');
+        let place = if grouped { 2 } else { 1 };
+        let name = mark(place).filter(|_| self.at_symbol('^'))?;
+        self.position_forward(2 * place);
+        Some(name)
     }
 
     fn environment_name(&mut self) -> Option<String> {

@@ -74,19 +74,14 @@ impl Parser {
         let mut both = None;
         loop {
             let and = match self.peek() {
-                Some(Kind::Symbol(',' | ';')) => false,
                 Some(Kind::Symbol('&')) if self.environments == 0 => true,
                 Some(Kind::Word(word) | Kind::Text(word)) if is_conjunction(word) => {
                     let word = word.trim().to_lowercase();
                     self.alternatives |= lists("or oder ou 或", &word.replace(", ", ""));
                     word.ends_with("and") || matches!(word.as_str(), "und" | "et" | "且")
                 }
-                Some(Kind::Command(name)) if matches!(name.as_str(), "land" | "wedge" | "cap") => {
-                    true
-                }
-                Some(Kind::Command(name)) if matches!(name.as_str(), "lor" | "vee" | "cup") => {
-                    false
-                }
+                Some(kind) if kind.is_any("", "land wedge cap") => true,
+                Some(kind) if kind.is_any(",;", "lor vee cup") => false,
                 _ => return both,
             };
             both = Some(and || both == Some(true));
@@ -144,36 +139,17 @@ impl Parser {
     }
 
     pub(super) fn relation(&self) -> Option<(Relation, usize)> {
-        let equals = self.symbol_at(1, '=');
-        Some(match self.peek()? {
-            Kind::Symbol('=') if self.symbol_at(1, '>') => (Relation::GreaterEqual, 2),
-            Kind::Symbol('=') if self.symbol_at(1, '<') => (Relation::LessEqual, 2),
-            kind if kind.word().is_some_and(is_copula) => (Relation::Equal, 1),
-            Kind::Command(name) if name == "not" => match self.peek_at(1)? {
-                Kind::Symbol('=') => (Relation::NotEqual, 2),
-                Kind::Symbol('<') => (Relation::GreaterEqual, 2),
-                Kind::Symbol('>') => (Relation::LessEqual, 2),
-                _ => return None,
-            },
-            Kind::Symbol('=') => (Relation::Equal, if equals { 2 } else { 1 }),
-            Kind::Symbol('<') if equals => (Relation::LessEqual, 2),
-            Kind::Symbol('>') if equals => (Relation::GreaterEqual, 2),
-            Kind::Symbol('!') if equals => (Relation::NotEqual, 2),
-            Kind::Symbol('<') => (Relation::Less, 1),
-            Kind::Symbol('>') => (Relation::Greater, 1),
-            Kind::Command(name) => match name.as_str() {
-                "lt" => (Relation::Less, 1),
-                "gt" => (Relation::Greater, 1),
-                "le" | "leq" | "leqslant" | "leqq" | "ngtr" => (Relation::LessEqual, 1),
-                "ge" | "geq" | "geqslant" | "geqq" | "nless" => (Relation::GreaterEqual, 1),
-                "ne" | "neq" => (Relation::NotEqual, 1),
-                "in" => (Relation::In, 1),
-                "equiv" | "triangleq" => (Relation::Equal, 1),
-                "approx" | "simeq" | "thickapprox" | "doteq" => (Relation::Approximately, 1),
-                _ => return None,
-            },
-            _ => return None,
-        })
+        let sign = |ahead: usize| match self.peek_at(ahead)? {
+            Kind::Symbol(c @ ('=' | '<' | '>' | '!')) => Some(c.to_string()),
+            Kind::Command(name) => Some(format!("\\{name}")),
+            _ => None,
+        };
+        if self.peek()?.word().is_some_and(is_copula) {
+            return Some((Relation::Equal, 1));
+        }
+        let first = sign(0)?;
+        let both = sign(1).and_then(|second| Relation::of(&(first.clone() + &second)));
+        both.map(|relation| (relation, 2)).or_else(|| Some((Relation::of(&first)?, 1)))
     }
 
     pub(super) fn eat_relation(&mut self) -> Option<Relation> {
@@ -217,9 +193,7 @@ impl Parser {
     /// Skips the sign in `\mathbb{R} - \{0\}` or `\mathbb{R} / \{0\}`.
     fn eat_sign_before_brace(&mut self) -> bool {
         let is_sign = (self.at_symbol('-') || self.at_symbol('/')) && self.command_at(1, "{");
-        if is_sign {
-            self.advance();
-        }
+        self.position_forward(usize::from(is_sign));
         is_sign
     }
 
@@ -227,9 +201,7 @@ impl Parser {
     fn eat_capital_u(&mut self) -> bool {
         let is_union = matches!(self.peek(), Some(Kind::Letter('U')))
             && matches!(self.peek_at(1), Some(Kind::Symbol('(' | '[') | Kind::Command(_)));
-        if is_union {
-            self.advance();
-        }
+        self.position_forward(usize::from(is_union));
         is_union
     }
 
@@ -373,15 +345,8 @@ fn is_set(node: &Node) -> bool {
 }
 
 fn is_inequality(node: &Node) -> bool {
-    let ordered = |relation: &Relation| {
-        matches!(
-            relation,
-            Relation::Less
-                | Relation::LessEqual
-                | Relation::Greater
-                | Relation::GreaterEqual
-                | Relation::NotEqual
-        )
+    let equal = |relation: &Relation| {
+        matches!(relation, Relation::Equal | Relation::In | Relation::Approximately)
     };
-    matches!(node, Node::Chain { relations, .. } if relations.iter().all(ordered))
+    matches!(node, Node::Chain { relations, .. } if !relations.iter().any(equal))
 }

@@ -68,10 +68,13 @@ pub(super) fn value(expression: &Expression, budget: &mut usize) -> Result<Value
             ("pm" | "mp", [inner]) => {
                 value(inner, budget)?.map(|entry| Expression::function(name, [entry]))
             }
-            ("transpose", [inner]) => match value(inner, budget)? {
-                Value::Matrix(rows) => Value::Matrix(transposed(&rows)),
-                scalar @ Value::Scalar(_) => scalar,
-            },
+            ("transpose" | "adjoint", [inner]) => {
+                let value = match value(inner, budget)? {
+                    Value::Matrix(rows) => Value::Matrix(transposed(&rows)),
+                    scalar @ Value::Scalar(_) => scalar,
+                };
+                if name == "adjoint" { value.map(|entry| entry.conjugate()) } else { value }
+            }
             ("adj", [inner]) if inner.holds_matrix() => match value(inner, budget)? {
                 Value::Matrix(rows) => Value::Matrix(adjugate(&rows, budget)?),
                 Value::Scalar(_) => return Err(undefined("an adjugate of a number")),
@@ -187,21 +190,11 @@ fn power(rows: Matrix, exponent: &Expression, budget: &mut usize) -> Result<Matr
     let count = u64::try_from(exponent.numerator().unsigned_abs()).ok();
     let count = count.filter(|count| *count <= MAX_POWER).ok_or(ParseError::OutOfFuel)?;
     let order = order(&rows)?;
-    let mut square = if exponent < Rational::ZERO { inverse(&rows, budget)? } else { rows };
-    let mut result: Option<Matrix> = None;
-    let mut left = count;
-    while left > 0 {
-        if left & 1 == 1 {
-            result = Some(match result {
-                Some(result) => multiplied(&result, &square, budget)?,
-                None => square.clone(),
-            });
-        }
-        left >>= 1;
-        if left > 0 {
-            square = multiplied(&square, &square, budget)?;
-        }
-    }
+    let base = if exponent < Rational::ZERO { inverse(&rows, budget)? } else { rows };
+    let multiply = |budget: &mut usize, a: &Matrix, b: &Matrix| multiplied(a, b, budget);
+    let result = crate::power::power(budget, base, count, multiply, |budget, rows| {
+        multiplied(rows, rows, budget)
+    })?;
     let unit = |row, column| Expression::integer(i64::from(row == column));
     let identity =
         || (0..order).map(|row| (0..order).map(|column| unit(row, column)).collect()).collect();

@@ -4,7 +4,8 @@ use std::sync::LazyLock;
 
 use dashu::Rational;
 
-use crate::parser::{Parser, Result, function_name};
+use crate::language::{paired, phrases};
+use crate::parser::{Parser, Result, function_name, is_greek};
 use crate::table::Table;
 use crate::token::Kind;
 use crate::words::{self, is_conjunction};
@@ -31,7 +32,9 @@ impl Parser {
     pub(super) fn is_name(&self, word: &str) -> bool {
         let constant =
             matches!(word, "pi" | "inf" | "infinity" | "oo" | "Infinity" | "sqrt" | "cbrt");
-        (constant || function_name(word).is_some()) && !self.symbol_at(1, '=')
+        // "alpha particle" is no letter with a unit.
+        let greek = is_greek(word) && self.peek_at(1).is_none_or(|next| next.word().is_none());
+        greek || (constant || function_name(word).is_some()) && !self.symbol_at(1, '=')
     }
 
     /// Returns true if the next token begins a value.
@@ -62,17 +65,14 @@ impl Parser {
 
     /// Skips `%`, "percent" and its short forms.
     pub(super) fn eat_percent(&mut self) -> bool {
-        if self.eat_symbol('%') || self.eat_command("%") {
-            return true;
-        }
         let word = |ahead: usize| self.peek_at(ahead).and_then(Kind::word).unwrap_or_default();
+        let sign = self.peek().is_some_and(|kind| kind.is_any("%", "%"));
         let length = match (word(0), word(1)) {
-            ("percent" | "percentage" | "pct" | "per cent", _) => 1,
             ("per", "cent") => 2,
-            _ => return false,
+            (word, _) => usize::from(sign || phrases("percent").contains(&word)),
         };
         self.position_forward(length);
-        true
+        length > 0
     }
 
     /// Parses "million", "tenths" and the like after a number, as a factor.
@@ -95,14 +95,10 @@ impl Parser {
     /// Parses `C` or `F` after a degree sign.
     pub(super) fn temperature_scale(&mut self) -> Option<&'static str> {
         let name = match self.peek()? {
-            Kind::Letter(letter @ ('C' | 'F')) => letter.to_string(),
-            kind => kind.word()?.to_lowercase(),
+            Kind::Letter(letter) => letter.to_string(),
+            kind => kind.word()?.to_uppercase(),
         };
-        let scale = match name.as_str() {
-            "C" | "c" | "celsius" => "celsius",
-            "F" | "f" | "fahrenheit" => "fahrenheit",
-            _ => return None,
-        };
+        let scale = paired("temperature", &name)?;
         self.advance();
         Some(scale)
     }

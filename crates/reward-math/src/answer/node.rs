@@ -1,6 +1,7 @@
 //! One reading of an answer: a value, words, or a structure of them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::LazyLock;
 
 use crate::expression::{Assignments, Expression};
 
@@ -57,6 +58,33 @@ pub(crate) enum Relation {
 }
 
 impl Relation {
+    /// Signs of each relation, the usual one first.
+    const SIGNS: [(Self, &str); 8] = [
+        (Self::Equal, r"= == \equiv \triangleq"),
+        (Self::NotEqual, r"\ne \neq != \not="),
+        (Self::Less, r"< \lt"),
+        (Self::LessEqual, r"\le \leq <= =< \leqslant \leqq \ngtr \not>"),
+        (Self::Greater, r"> \gt"),
+        (Self::GreaterEqual, r"\ge \geq >= => \geqslant \geqq \nless \not<"),
+        (Self::In, r"\in"),
+        (Self::Approximately, r"\approx \simeq \thickapprox \doteq"),
+    ];
+
+    /// Returns the relation of a sign.
+    pub(super) fn of(sign: &str) -> Option<Self> {
+        static RELATIONS: LazyLock<HashMap<&str, Relation>> = LazyLock::new(|| {
+            let signs = Relation::SIGNS.into_iter();
+            signs.flat_map(|(relation, all)| all.split(' ').map(move |s| (s, relation))).collect()
+        });
+        RELATIONS.get(sign).copied()
+    }
+
+    /// Returns the usual sign, in LaTeX.
+    pub(crate) fn sign(self) -> &'static str {
+        let signs = Self::SIGNS.into_iter().find(|(relation, _)| *relation == self);
+        signs.and_then(|(_, signs)| signs.split(' ').next()).unwrap_or_default()
+    }
+
     /// Returns the relation read from right to left.
     pub(crate) fn flipped(self) -> Self {
         match self {

@@ -45,10 +45,7 @@ impl Parser {
         self.eat_condition_word();
         let start = self.position();
         let mut end = start;
-        while self
-            .kind_at(end)
-            .is_some_and(|kind| !kind.is_command("\\") && !kind.is_command("end"))
-        {
+        while self.kind_at(end).is_some_and(|kind| !kind.is_any("", "\\ end")) {
             end += 1;
         }
         let tokens: Vec<&Kind> = (start..end).filter_map(|at| self.kind_at(at)).collect();

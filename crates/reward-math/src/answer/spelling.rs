@@ -6,6 +6,7 @@ use dashu::Rational;
 
 use crate::language::phrases;
 use crate::parser::{self, MAX_DIGITS_IN_BASE};
+use crate::table::{starts_with_ignoring_case, without};
 use crate::words;
 
 /// Removes spaces and decoration, for the first rung.
@@ -64,12 +65,8 @@ pub(super) fn without_domain(folded: &str) -> &str {
     if behind.starts_with(|c: char| c.is_ascii_alphabetic()) {
         return folded;
     }
-    let mut set = behind.to_owned();
-    for decoration in ["\\mathbb", "\\mathbf", "\\mathrm", "\\text"] {
-        set = set.replace(decoration, "");
-    }
-    let set: String =
-        set.chars().filter(|c| !matches!(c, '{' | '}' | ' ' | '^' | '_' | '$')).collect();
+    let set = without(behind, &["\\mathbb", "\\mathbf", "\\mathrm", "\\text"]);
+    let set = set.replace(['{', '}', ' ', '^', '_', '$'], "");
     let closed = set.ends_with(')');
     let set = set.trim_end_matches(')').trim_end_matches(['*', '+', '.']);
     if !matches!(set, "Z" | "N" | "R" | "Q" | "\\Z" | "\\N" | "\\R" | "\\Q") {
@@ -101,11 +98,7 @@ pub(super) fn without_domain(folded: &str) -> &str {
 pub(super) fn behind_label(folded: &str) -> Option<&str> {
     let inner = folded.strip_prefix("\\text{").or_else(|| folded.strip_prefix("\\text {"));
     let text = inner.unwrap_or(folded);
-    let starts = |label: &&&str| {
-        text.as_bytes()
-            .get(..label.len())
-            .is_some_and(|start| start.eq_ignore_ascii_case(label.as_bytes()))
-    };
+    let starts = |label: &&&str| starts_with_ignoring_case(text, label);
     let label = phrases("label").iter().filter(starts).max_by_key(|label| label.len())?;
     let rest = &text[label.len()..];
     if label.is_ascii() && rest.starts_with(|c: char| c.is_ascii_alphabetic()) {
@@ -166,12 +159,7 @@ pub(super) fn in_base(folded: &str) -> Option<Rational> {
     let (digits, base) = split_base(folded)?;
     let mut digits = digits.trim();
     digits = digits.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).unwrap_or(digits);
-    let plain: String = ["\\text", "\\mathrm", "\\textbf"]
-        .iter()
-        .fold(digits.to_owned(), |text, command| text.replace(command, ""))
-        .chars()
-        .filter(|c| !matches!(c, '{' | '}' | ' '))
-        .collect();
+    let plain = without(digits, &["\\textbf", "\\text", "\\mathrm", "{", "}", " "]);
     let letters = plain.chars().filter(char::is_ascii_uppercase).count();
     let known = plain.chars().all(|c| c.is_ascii_digit() || c.is_ascii_uppercase());
     // A letter with a subscript is a variable; the lexer reads only digits here.
@@ -184,21 +172,14 @@ pub(super) fn in_base(folded: &str) -> Option<Rational> {
 
 fn split_base(folded: &str) -> Option<(&str, i32)> {
     if let Some((digits, base)) = folded.split_once('_') {
-        let inner: String = base
-            .replace("\\text", "")
-            .replace("base", "")
-            .chars()
-            .filter(|c| !matches!(c, '{' | '}' | '(' | ')' | ' '))
-            .collect();
+        let inner = without(base, &["\\text", "base", "{", "}", "(", ")", " "]);
         return Some((digits, base_number(&inner)?));
     }
     let (digits, base) = folded.split_once("base")?;
     let digits = digits.trim_end().trim_end_matches(['(', '{']);
     let digits = digits.strip_suffix("\\text").unwrap_or(digits).trim_end();
     let digits = digits.strip_suffix("in").unwrap_or(digits);
-    let inner: String =
-        base.chars().filter(|c| !matches!(c, '{' | '}' | '(' | ')' | ' ' | '-')).collect();
-    Some((digits, base_number(&inner)?))
+    Some((digits, base_number(&base.replace(['{', '}', '(', ')', ' ', '-'], ""))?))
 }
 
 fn base_number(text: &str) -> Option<i32> {

@@ -58,7 +58,7 @@ impl Parser {
             }
             parser.advance();
             // A tuple with the mark of a column is that column.
-            if open == '(' || open == '[' {
+            if open != '{' && parser.at_symbol('^') {
                 parser.eat_transposition();
             }
             let items = if open == '{' { expand(items) } else { items };

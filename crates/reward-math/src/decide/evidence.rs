@@ -43,24 +43,17 @@ impl Comparison {
     pub(super) fn witness(&mut self, difference: Difference) -> Option<Witness> {
         match difference {
             Difference::Numbers(a, b) => {
-                let number = |number: Rational| {
-                    [number, Rational::ZERO].map(|part| {
-                        let text = part.to_string();
-                        [text.clone(), text]
-                    })
-                };
-                (a != b).then(|| {
-                    let (response, ground_truth) = (number(a), number(b));
-                    Witness::Values(Values { point: Vec::new(), response, ground_truth })
-                })
+                let exactly = |part: Rational| [part.to_string(), part.to_string()];
+                let number = |number: &Rational| [number.clone(), Rational::ZERO].map(exactly);
+                let (response, ground_truth) = (number(&a), number(&b));
+                let values = Values { point: Vec::new(), response, ground_truth };
+                (a != b).then_some(Witness::Values(values))
             }
             Difference::Apart(apart) => Some(Witness::Values(values(*apart))),
             Difference::Expressions(a, b) => {
                 self.apart(&a, &b).map(|apart| Witness::Values(values(apart)))
             }
-            Difference::Shapes(response, ground_truth) => {
-                (response != ground_truth).then_some(Witness::Shapes { response, ground_truth })
-            }
+            Difference::Shapes(response, gold) => Witness::shapes(response, gold),
             Difference::Member { side, member, others } => {
                 let evidence = others.iter().map(|other| {
                     self.difference = None;
@@ -104,8 +97,7 @@ impl Comparison {
             && a_relations.iter().zip(b_relations).any(|(a, b)| a.flipped() != *b)
             || a.len() != b.len()
         {
-            let (response, ground_truth) = (signs(a_relations), signs(b_relations));
-            return Some(Witness::Shapes { response, ground_truth });
+            return Witness::shapes(signs(a_relations), signs(b_relations));
         }
         let difference = |sides: &[Node]| match sides {
             [Node::Value { expression: a, .. }, Node::Value { expression: b, .. }] => {
@@ -131,8 +123,7 @@ impl Comparison {
             None => self.sides(a, b).or_else(|| {
                 let opposite: Vec<Relation> = b_relations.iter().map(|b| b.flipped()).collect();
                 let other = if a_relations == b_relations { &opposite } else { b_relations };
-                let (response, ground_truth) = (signs(a_relations), signs(other));
-                (response != ground_truth).then_some(Witness::Shapes { response, ground_truth })
+                Witness::shapes(signs(a_relations), signs(other))
             }),
         }
     }
@@ -145,9 +136,8 @@ impl Comparison {
             let difference = self.difference.take().filter(|_| wrong)?;
             match difference {
                 Difference::Expressions(a, b) if a.has_variable() || b.has_variable() => {
-                    let [response, ground_truth] =
-                        [a, b].map(|side| normal_form::as_read(&side.into()));
-                    (response != ground_truth).then_some(Witness::Shapes { response, ground_truth })
+                    let [a, b] = [a, b].map(|side| normal_form::as_read(&side.into()));
+                    Witness::shapes(a, b)
                 }
                 difference => self.witness(difference),
             }

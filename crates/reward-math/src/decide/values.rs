@@ -65,9 +65,6 @@ impl Comparison {
             let name = |unit: &Option<String>| unit.clone().unwrap_or_else(|| "%".to_owned());
             return self.shapes(Rung::Unit, name(a_unit), name(b_unit));
         }
-        if let (Some(a), Some(b)) = (a.literal(), b.literal()) {
-            return self.numbers(&a, &b, percents(&a, *a_percent, &b, *b_percent));
-        }
         // 90° is π/2 if the other side has no unit and contains π.
         let degrees = |unit: &Option<String>| unit.as_deref() == Some("degree");
         let in_radians = |expression: &Expression| {
@@ -196,28 +193,19 @@ impl Comparison {
         if is_time(left) && is_time(right) && left != right {
             return self.shapes(Rung::Number, format!("{left:?}"), format!("{right:?}"));
         }
-        let (left_parts, right_parts) = (left, right);
-        let normal = |comparison: &mut Self, items: &[Expression]| {
-            items.iter().map(|e| comparison.algebra.normalise(e)).collect::<Result<Vec<_>>>()
+        let product = |one: &Expression, other: &Expression| {
+            Expression::Product(vec![one.clone(), other.clone()])
         };
-        let (left, right) = (normal(self, left)?, normal(self, right)?);
-        for (place, (a, b)) in left.iter().zip(&right).enumerate().skip(1) {
-            let first = self.algebra.multiply(&left[0], b)?;
-            let second = self.algebra.multiply(&right[0], a)?;
-            if !self.algebra.equal(&first, &second)? {
-                let product = |one: &Expression, other: &Expression| {
-                    Expression::Product(vec![one.clone(), other.clone()])
-                };
-                let crossed = Difference::Expressions(
-                    product(&left_parts[place], &right_parts[0]),
-                    product(&left_parts[0], &right_parts[place]),
-                );
-                return self.differ(Rung::NormalForm, crossed);
+        for (a, b) in left.iter().zip(right).skip(1) {
+            let crossed = self.expressions(&product(a, &right[0]), &product(&left[0], b))?;
+            if !crossed.0 {
+                return Ok(crossed);
             }
         }
-        let zero = left[0].numerator.is_zero() || right[0].numerator.is_zero();
-        if zero && left != right {
-            return self.shapes(Rung::NormalForm, "nothing", "something");
+        for first in [&left[0], &right[0]] {
+            if left != right && self.expressions(first, &Expression::integer(0))?.0 {
+                return self.shapes(Rung::NormalForm, "nothing", "something");
+            }
         }
         Ok((true, Rung::NormalForm))
     }
@@ -326,19 +314,6 @@ fn same_number_set(a: &Expression, b: &Expression) -> bool {
     let plain = |name: &str| name.trim_start_matches("\\mathbb ").to_owned();
     let marked = a.starts_with("\\mathbb ") || b.starts_with("\\mathbb ");
     marked && plain(a) == plain(b) && matches!(plain(a).as_str(), "R" | "Z" | "N" | "Q" | "C")
-}
-
-/// Compares numbers as written, or with the percent sign on either side read as a hundredth.
-fn percents(a: &Rational, a_percent: bool, b: &Rational, b_percent: bool) -> bool {
-    if a == b {
-        return true;
-    }
-    let hundred = Rational::from(100);
-    match (a_percent, b_percent) {
-        (true, false) => *a == b * hundred,
-        (false, true) => a * hundred == *b,
-        _ => false,
-    }
 }
 
 pub(crate) fn holds_infinity(expression: &Expression) -> bool {

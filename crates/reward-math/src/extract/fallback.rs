@@ -3,18 +3,22 @@
 use std::ops::Range;
 
 use super::extracted::Rule;
-use super::span::some_text;
+use super::span::{first_of, some_text};
 use crate::answer::Answer;
 use crate::language::phrases;
 
 /// Returns the first of the fallbacks that the text has.
 pub(super) fn find(response: &str) -> Option<(Range<usize>, Rule)> {
-    entire(response)
-        .map(|span| (span, Rule::Whole))
-        .or_else(|| last_letter(response).map(|span| (span, Rule::LastLetter)))
-        .or_else(|| last_formula(response).map(|span| (span, Rule::LastNumber)))
-        .or_else(|| last_number(response).map(|span| (span, Rule::LastNumber)))
-        .or_else(|| last_sentence(response).map(|span| (span, Rule::LastSentence)))
+    first_of(
+        response,
+        &[
+            (entire, Rule::Whole),
+            (last_letter, Rule::LastLetter),
+            (last_formula, Rule::LastNumber),
+            (last_number, Rule::LastNumber),
+            (last_sentence, Rule::LastSentence),
+        ],
+    )
 }
 
 /// Longest text that may be one answer, in bytes.

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::span::some_text;
 use crate::language::phrases;
+use crate::table::starts_with_ignoring_case;
 
 /// Returns the letter of the choice that the text calls right: "option B is correct", "(B) is the answer".
 pub(super) fn letter_said_right(response: &str) -> Option<Range<usize>> {
@@ -64,12 +65,6 @@ fn announcement(rest: &str, anchor: &str) -> Option<usize> {
     Some(end)
 }
 
-fn starts_with_ignoring_case(text: &str, prefix: &str) -> bool {
-    text.as_bytes()
-        .get(..prefix.len())
-        .is_some_and(|start| start.eq_ignore_ascii_case(prefix.as_bytes()))
-}
-
 /// Returns the answer after a phrase: a formula, a letter of a choice, or text up to the end of the sentence.
 fn content(response: &str, start: usize) -> Option<Range<usize>> {
     let rest = &response[start..];
@@ -93,14 +88,11 @@ fn content(response: &str, start: usize) -> Option<Range<usize>> {
 
 /// Returns the length of "option" or "choice" before the letter, in bytes.
 fn option_word(text: &str) -> usize {
-    for word in ["option ", "choice "] {
-        if starts_with_ignoring_case(text, word)
+    let word = ["option ", "choice "].into_iter().find(|word| {
+        starts_with_ignoring_case(text, word)
             && text[word.len()..].starts_with(['A', 'B', 'C', 'D', 'E', '('])
-        {
-            return word.len();
-        }
-    }
-    0
+    });
+    word.map_or(0, str::len)
 }
 
 /// Returns the length of a choice's letter before a remark, in bytes: "D, it doesn't make sense".

@@ -2,6 +2,16 @@
 
 use std::ops::Range;
 
+use super::extracted::Rule;
+
+/// A way to find an answer, and its name.
+pub(super) type Finder = (fn(&str) -> Option<Range<usize>>, Rule);
+
+/// Returns what the first rule finds that finds anything.
+pub(super) fn first_of(response: &str, rules: &[Finder]) -> Option<(Range<usize>, Rule)> {
+    rules.iter().find_map(|(find, rule)| Some((find(response)?, *rule)))
+}
+
 /// The response with everything blank but one part, and the echoes in it blank too: offsets stay.
 pub(super) fn only(response: &str, own: Range<usize>, echoes: &[Range<usize>]) -> String {
     let mut bytes = response.as_bytes().to_vec();

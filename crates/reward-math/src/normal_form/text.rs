@@ -1,12 +1,21 @@
 //! Fractions of polynomials as text.
 
 use std::cell::Cell;
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use dashu::Rational;
 use dashu::base::{Abs, Inverse, Signed};
 
 use crate::algebra::{Algebra, Atom, Fraction, Monomial, Polynomial, content};
 use crate::expression::is_constant;
+use crate::parser::function_name;
+use crate::table::lists;
+
+/// Notations of operations, by name and number of arguments, with `#1` for the first argument.
+static NOTATIONS: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
+    include_str!("notations.txt").lines().filter_map(|line| line.split_once(": ")).collect()
+});
 
 /// Most atoms printed; an atom counts each time it is printed.
 const MAX_ATOMS: usize = 400;
@@ -192,38 +201,22 @@ pub(super) fn symbol(name: &str) -> String {
     format!("{letter}{rest}")
 }
 
+/// Returns a function or operation of some arguments.
 pub(super) fn function(name: &str, arguments: &[String]) -> String {
-    match (name, arguments) {
-        ("factorial", [n]) => format!("({n})!"),
-        ("double factorial", [n]) => format!("({n})!!"),
-        ("binomial", [n, k]) => format!("\\binom{{{n}}}{{{k}}}"),
-        ("degrees", [inner]) => format!("({inner})^\\circ "),
-        ("logarithm", [base, inner]) => format!("\\log_{{{base}}}({inner})"),
-        ("lim", [variable, end, body]) => format!("\\lim_{{{variable} \\to {end}}} ({body})"),
-        ("int", [body, variable]) => format!("\\int ({body}) d {variable}"),
-        ("int", [body, variable, low, high]) => {
-            format!("\\int_{{{low}}}^{{{high}}} ({body}) d {variable}")
+    let all = arguments.join(", ");
+    if let Some(notation) = NOTATIONS.get(format!("{name} {}", arguments.len()).as_str()) {
+        let mut parts = notation.split('#');
+        let mut text = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let (place, rest) = part.split_at(1);
+            let argument = place.parse().ok().and_then(|place: usize| arguments.get(place - 1));
+            text = text + argument.map_or("", String::as_str) + rest;
         }
-        ("^+" | "^-", [inner]) => format!("({inner}){name}"),
-        ("pm" | "mp", [inner]) => format!("(\\{name} {inner})"),
-        ("sum" | "prod", [index, low, high, body]) => {
-            format!("\\{name}_{{{index} = {low}}}^{{{high}}} ({body})")
-        }
-        ("floor" | "ceil", [inner]) => format!("\\l{name} {inner} \\r{name}"),
-        ("abs", [inner]) => format!("abs({inner})"),
-        ("power", [base, exponent]) => format!("({base})^({exponent})"),
-        ("mod", [value, modulus]) => format!("({value} \\bmod {modulus})"),
-        ("pmod", [value, modulus]) => format!("{value} \\pmod{{{modulus}}}"),
-        ("overline" | "vec" | "hat" | "bar" | "dot" | "ddot" | "tilde", [inner]) => {
-            format!("\\{name}{{{inner}}}")
-        }
-        ("gcd" | "lcm" | "max" | "min", _) => format!("{name}({})", arguments.join(", ")),
-        (_, [inner]) if name.starts_with("root ") => {
-            format!("\\sqrt[{}]{{{inner}}}", &name["root ".len()..])
-        }
-        _ => {
-            let known = crate::parser::function_name(name).is_some();
-            format!("{}{name}({})", if known { "\\" } else { "" }, arguments.join(", "))
-        }
+        return text;
     }
+    if let Some(index) = name.strip_prefix("root ") {
+        return format!("\\sqrt[{index}]{{{all}}}");
+    }
+    let is_command = function_name(name).is_some() && !lists("gcd lcm max min", name);
+    format!("{}{name}({all})", if is_command { "\\" } else { "" })
 }

@@ -1,6 +1,7 @@
 //! Enclosures of complex numbers: a rectangle, or an interval of the real line.
 
 use super::real::{Arithmetic, Failure, Real, Result};
+use crate::power::power;
 
 /// Enclosure of a complex number; one whose imaginary part is exactly 0 is real.
 #[derive(Debug, Clone)]
@@ -89,20 +90,10 @@ impl Arithmetic {
         Ok(Complex { real: self.divide(&real, &square)?, imaginary })
     }
 
-    pub(super) fn power_complex(&mut self, value: &Complex, power: u64) -> Result<Complex> {
-        let mut result = Complex::from(Real::from(1));
-        let mut square = value.clone();
-        let mut rest = power;
-        while rest > 0 {
-            if rest & 1 == 1 {
-                result = self.multiply_complex(&result, &square)?;
-            }
-            rest >>= 1;
-            if rest > 0 {
-                square = self.multiply_complex(&square, &square)?;
-            }
-        }
-        Ok(result)
+    pub(super) fn power_complex(&mut self, value: &Complex, exponent: u64) -> Result<Complex> {
+        let square = |field: &mut Self, base: &_| field.multiply_complex(base, base);
+        let result = power(self, value.clone(), exponent, Self::multiply_complex, square)?;
+        Ok(result.unwrap_or_else(|| Real::from(1).into()))
     }
 
     pub(super) fn modulus(&mut self, value: &Complex) -> Result<Real> {

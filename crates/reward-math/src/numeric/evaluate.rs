@@ -41,26 +41,17 @@ impl<'b> Evaluation<'_, 'b> {
         match expression {
             Expression::Number(value) => Ok(self.arithmetic.rational(value)?.into()),
             Expression::Symbol(name) => self.symbol(name),
-            Expression::Sum(items) => {
-                let mut sum = Complex::from(Real::from(0));
-                for item in items {
-                    let item = self.value(item)?;
-                    sum = self.arithmetic.add_complex(&sum, &item)?;
-                }
-                Ok(sum)
-            }
+            Expression::Sum(items) => items.iter().try_fold(Real::from(0).into(), |sum, item| {
+                let item = self.value(item)?;
+                self.arithmetic.add_complex(&sum, &item)
+            }),
             Expression::Product(items) => {
-                let mut product = Complex::from(Real::from(1));
-                for item in items {
+                items.iter().try_fold(Real::from(1).into(), |product, item| {
                     let item = self.value(item)?;
-                    product = self.arithmetic.multiply_complex(&product, &item)?;
-                }
-                Ok(product)
+                    self.arithmetic.multiply_complex(&product, &item)
+                })
             }
-            Expression::Negative(inner) => {
-                let inner = self.value(inner)?;
-                Ok(inner.negated())
-            }
+            Expression::Negative(inner) => Ok(self.value(inner)?.negated()),
             Expression::Quotient(top, bottom) => {
                 let (top, bottom) = (self.value(top)?, self.value(bottom)?);
                 self.arithmetic.divide_complex(&top, &bottom)
@@ -97,10 +88,7 @@ impl<'b> Evaluation<'_, 'b> {
         }
         match name {
             "\\pi" => Ok(self.arithmetic.pi()?.into()),
-            "e" => {
-                let one = Real::from(1);
-                Ok(self.arithmetic.exp(&one)?.into())
-            }
+            "e" => Ok(self.arithmetic.exp(&Real::from(1))?.into()),
             "i" => Ok(Complex { real: Real::from(0), imaginary: Real::from(1) }),
             _ => Err(Failure::Unknown),
         }
@@ -283,7 +271,6 @@ impl<'b> Evaluation<'_, 'b> {
 
     fn real_function(&mut self, name: &str, x: &Real) -> Result<Real> {
         let field = &mut *self.arithmetic;
-        let one = Real::from(1);
         match name {
             "ln" => field.logarithm(x),
             "log" => {
@@ -297,17 +284,14 @@ impl<'b> Evaluation<'_, 'b> {
             }
             "sin" => field.sine(x),
             "cos" => field.cosine(x),
-            "tan" | "cot" => {
-                let (sine, cosine) = (field.sine(x)?, field.cosine(x)?);
-                if name == "tan" {
-                    field.divide(&sine, &cosine)
-                } else {
-                    field.divide(&cosine, &sine)
+            "tan" | "cot" | "sec" | "csc" => {
+                let (sine, cosine, one) = (field.sine(x)?, field.cosine(x)?, Real::from(1));
+                match name {
+                    "tan" => field.divide(&sine, &cosine),
+                    "cot" => field.divide(&cosine, &sine),
+                    "sec" => field.divide(&one, &cosine),
+                    _ => field.divide(&one, &sine),
                 }
-            }
-            "sec" | "csc" => {
-                let bottom = if name == "sec" { field.cosine(x)? } else { field.sine(x)? };
-                field.divide(&one, &bottom)
             }
             "arcsin" => field.arc_sine(x),
             "arccos" => {
@@ -318,11 +302,7 @@ impl<'b> Evaluation<'_, 'b> {
             "arctan" => field.arc_tangent(x),
             "sinh" | "cosh" | "tanh" => hyperbolic(field, name, x),
             "floor" => field.floor(x),
-            "ceil" => {
-                let negative = x.negated();
-                let floor = field.floor(&negative)?;
-                Ok(floor.negated())
-            }
+            "ceil" => Ok(field.floor(&x.negated())?.negated()),
             _ => Err(Failure::Unknown),
         }
     }

@@ -1,11 +1,12 @@
 //! Enclosures of elementary functions.
 
 use dashu::Integer;
-use dashu::base::Approximation;
 use dashu::float::round::mode::Down;
-use dashu::float::{Context, FBig, FpError, Repr};
+use dashu::float::{Context, Repr};
 
-use super::real::{Arithmetic, Failure, Real, Result, end, larger, magnitude, negated, smaller};
+use super::real::{
+    Arithmetic, Failure, Real, Result, Rounded, between, end, larger, magnitude, negated, smaller,
+};
 
 /// Most bits before the point of an argument of sine or cosine, or of an exponent of `exp`. Reducing a larger one by π
 /// would need as many digits of π.
@@ -20,10 +21,7 @@ impl Arithmetic {
         if magnitude(&value.low).max(magnitude(&value.high)) > 60 {
             return Err(Failure::TooLarge);
         }
-        Ok(Real {
-            low: end(self.down.exp(&value.low, None))?,
-            high: end(self.up.exp(&value.high, None))?,
-        })
+        between(self.down.exp(&value.low, None), self.up.exp(&value.high, None))
     }
 
     pub(super) fn logarithm(&mut self, value: &Real) -> Result<Real> {
@@ -35,15 +33,12 @@ impl Arithmetic {
                 () => Failure::Unclear,
             });
         }
-        Ok(Real {
-            low: end(self.down.ln(&value.low, None))?,
-            high: end(self.up.ln(&value.high, None))?,
-        })
+        between(self.down.ln(&value.low, None), self.up.ln(&value.high, None))
     }
 
     pub(super) fn pi(&mut self) -> Result<Real> {
         self.spend_on_function(20)?;
-        Ok(Real { low: end(Ok(self.down.pi::<2>(None)))?, high: end(Ok(self.up.pi::<2>(None)))? })
+        between(Ok(self.down.pi::<2>(None)), Ok(self.up.pi::<2>(None)))
     }
 
     /// Returns true if every number of the interval is so near to 0 that `x` and `x + x²` agree at this precision.
@@ -83,13 +78,7 @@ impl Arithmetic {
     fn by_slope(
         &mut self,
         value: &Real,
-        function: impl Fn(
-            &Context<Down>,
-            &Repr<2>,
-        ) -> std::result::Result<
-            Approximation<FBig<Down, 2>, dashu::float::round::Rounding>,
-            FpError,
-        >,
+        function: impl Fn(&Context<Down>, &Repr<2>) -> Rounded<Down>,
     ) -> Result<Real> {
         self.spend_on_function(60)?;
         if magnitude(&value.low).max(magnitude(&value.high)) > LARGEST_REDUCED {
@@ -112,10 +101,7 @@ impl Arithmetic {
             return self.multiply(value, &nearly_one);
         }
         self.spend_on_function(80)?;
-        Ok(Real {
-            low: end(self.down.atan(&value.low, None))?,
-            high: end(self.up.atan(&value.high, None))?,
-        })
+        between(self.down.atan(&value.low, None), self.up.atan(&value.high, None))
     }
 
     pub(super) fn arc_sine(&mut self, value: &Real) -> Result<Real> {
@@ -132,6 +118,6 @@ impl Arithmetic {
         // An end outside of the domain by rounding only is replaced by the end of the domain.
         let low = larger(value.low.clone(), minus_one);
         let high = smaller(value.high.clone(), one);
-        Ok(Real { low: end(self.down.asin(&low, None))?, high: end(self.up.asin(&high, None))? })
+        between(self.down.asin(&low, None), self.up.asin(&high, None))
     }
 }

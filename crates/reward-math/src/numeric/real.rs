@@ -4,8 +4,11 @@ use std::cmp::Ordering;
 
 use dashu::base::{Approximation, BitTest, Sign};
 use dashu::float::round::mode::{Down, Up};
-use dashu::float::{Context, FBig, FpError, Repr, round::Round};
+use dashu::float::round::{Round, Rounding};
+use dashu::float::{Context, FBig, FpError, Repr};
 use dashu::{Integer, Rational};
+
+use crate::power::power;
 
 /// Reason why an enclosure could not be computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,10 +154,16 @@ pub(super) fn magnitude(value: &Repr<2>) -> isize {
     value.exponent().saturating_add(isize::try_from(value.digits()).unwrap_or(isize::MAX / 4))
 }
 
+/// Result of a rounded operation.
+pub(super) type Rounded<R> = std::result::Result<Approximation<FBig<R, 2>, Rounding>, FpError>;
+
+/// Returns the interval between two results.
+pub(super) fn between(low: Rounded<Down>, high: Rounded<Up>) -> Result<Real> {
+    Ok(Real { low: end(low)?, high: end(high)? })
+}
+
 /// Returns the end of an interval, or a failure if it is too large.
-pub(super) fn end<R: Round>(
-    result: std::result::Result<Approximation<FBig<R, 2>, dashu::float::round::Rounding>, FpError>,
-) -> Result<Repr<2>> {
+pub(super) fn end<R: Round>(result: Rounded<R>) -> Result<Repr<2>> {
     match result {
         Ok(value) => {
             let repr = value.value().into_repr();
@@ -235,10 +244,7 @@ impl Arithmetic {
         if !a.is_exactly(0) && !b.is_exactly(0) {
             self.spread = self.spread.max(a.size().abs_diff(b.size()));
         }
-        Ok(Real {
-            low: end(self.down.add(&a.low, &b.low))?,
-            high: end(self.up.add(&a.high, &b.high))?,
-        })
+        between(self.down.add(&a.low, &b.low), self.up.add(&a.high, &b.high))
     }
 
     pub(super) fn subtract(&mut self, a: &Real, b: &Real) -> Result<Real> {
@@ -249,10 +255,7 @@ impl Arithmetic {
         self.spend(2)?;
         // Two positive intervals: lower ends and upper ends multiply.
         if !is_negative(&a.low) && !is_negative(&b.low) {
-            return Ok(Real {
-                low: end(self.down.mul(&a.low, &b.low))?,
-                high: end(self.up.mul(&a.high, &b.high))?,
-            });
+            return between(self.down.mul(&a.low, &b.low), self.up.mul(&a.high, &b.high));
         }
         let (mut low, mut high): (Option<Repr<2>>, Option<Repr<2>>) = (None, None);
         for x in [&a.low, &a.high] {
@@ -276,26 +279,14 @@ impl Arithmetic {
         }
         // Both ends of `b` have one sign, so the ends of its reciprocal are exchanged.
         let one = Repr::<2>::one();
-        let inverse =
-            Real { low: end(self.down.div(&one, &b.high))?, high: end(self.up.div(&one, &b.low))? };
+        let inverse = between(self.down.div(&one, &b.high), self.up.div(&one, &b.low))?;
         self.multiply(a, &inverse)
     }
 
     /// Returns `value^power` by repeated squaring.
-    pub(super) fn power(&mut self, value: &Real, power: u64) -> Result<Real> {
-        let mut result = Real::from(1);
-        let mut square = value.clone();
-        let mut rest = power;
-        while rest > 0 {
-            if rest & 1 == 1 {
-                result = self.multiply(&result, &square)?;
-            }
-            rest >>= 1;
-            if rest > 0 {
-                square = self.square(&square)?;
-            }
-        }
-        Ok(result)
+    pub(super) fn power(&mut self, value: &Real, exponent: u64) -> Result<Real> {
+        let result = power(self, value.clone(), exponent, Self::multiply, Self::square)?;
+        Ok(result.unwrap_or_else(|| Real::from(1)))
     }
 
     /// Returns the square, which is never negative, even if the interval contains 0.
@@ -330,10 +321,7 @@ impl Arithmetic {
             return Err(Failure::Unclear);
         }
         let index = index as usize;
-        Ok(Real {
-            low: end(self.down.nth_root(index, &value.low))?,
-            high: end(self.up.nth_root(index, &value.high))?,
-        })
+        between(self.down.nth_root(index, &value.low), self.up.nth_root(index, &value.high))
     }
 
     /// Returns the floor; unclear if an integer lies inside the interval.

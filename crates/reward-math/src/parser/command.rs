@@ -56,14 +56,9 @@ impl Parser {
             }),
             "lfloor" | "lceil" => {
                 self.advance();
-                let inner = self.sum()?;
-                let (close, function) =
-                    if name == "lfloor" { ("rfloor", "floor") } else { ("rceil", "ceil") };
-                if self.eat_command(close) {
-                    Ok(Expression::function(function, [inner]))
-                } else {
-                    Err(self.unexpected(&format!("`\\{close}`")))
-                }
+                let (inner, function) = (self.sum()?, &name[1..]);
+                self.expect_command(&format!("r{function}"))?;
+                Ok(Expression::function(function, [inner]))
             }
             "boxed" | "fbox" | "overline" | "bar" | "vec" | "hat" | "dot" | "ddot" | "tilde"
             | "mathbb" | "mathcal" => self.accent(name),
@@ -71,7 +66,7 @@ impl Parser {
             "{" => {
                 self.advance();
                 let inner = self.sum()?;
-                if self.eat_command("}") { Ok(inner) } else { Err(self.unexpected("`\\}`")) }
+                self.expect_command("}").map(|()| inner)
             }
             "pi" | "infty" => {
                 self.advance();
@@ -117,9 +112,7 @@ impl Parser {
                 Expression::Symbol(letter) => Expression::Symbol(format!("\\vec {letter}")),
                 other => other,
             },
-            inner if conjugate => inner.substituted(&|name| {
-                (name == "i").then(|| Expression::negative(Expression::symbol("i")))
-            }),
+            inner if conjugate => inner.conjugate(),
             Expression::Symbol(letter) => Expression::Symbol(format!("\\{name} {letter}")),
             inner => Expression::function(name, [inner]),
         })
@@ -239,21 +232,25 @@ impl Parser {
     /// Parses `\{a, b\}` after `\max`.
     fn members(&mut self) -> Result<Vec<Expression>> {
         self.advance();
-        let mut members = vec![self.sum()?];
+        let members = self.sums()?;
+        self.expect_command("}")?;
+        Ok(members)
+    }
+
+    /// Parses sums with commas between.
+    pub(super) fn sums(&mut self) -> Result<Vec<Expression>> {
+        let mut sums = vec![self.sum()?];
         while self.eat_symbol(',') {
-            members.push(self.sum()?);
+            sums.push(self.sum()?);
         }
-        if self.eat_command("}") { Ok(members) } else { Err(self.unexpected("`\\}`")) }
+        Ok(sums)
     }
 
     /// Parses `(a, b)`, `{a}` or the factors up to the next sign or function.
     pub(super) fn arguments(&mut self) -> Result<Vec<Expression>> {
         if self.at_symbol('(') {
             self.advance();
-            let mut arguments = vec![self.sum()?];
-            while self.eat_symbol(',') {
-                arguments.push(self.sum()?);
-            }
+            let arguments = self.sums()?;
             self.expect(')')?;
             return Ok(arguments);
         }

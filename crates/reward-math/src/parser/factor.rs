@@ -2,7 +2,7 @@
 
 use dashu::Rational;
 
-use super::function::function_name;
+use super::function::{function_name, is_greek};
 use super::{MAX_DEPTH, Parser, Result};
 use crate::expression::Expression;
 use crate::token::Kind;
@@ -16,9 +16,9 @@ impl Parser {
         loop {
             let power = if matches!(self.peek(), Some(Kind::Symbol('^' | '\'')))
                 && base.holds_matrix()
-                && (self.eat_symbol('\'') || self.eat_transposition())
+                && let Some(mark) = self.eat_transposition()
             {
-                base = Expression::function("transpose", [base]);
+                base = Expression::function(mark, [base]);
                 continue;
             } else if let Some(side) = self.eat_side() {
                 base = Expression::function(&format!("^{side}"), [base]);
@@ -126,14 +126,12 @@ impl Parser {
     pub(crate) fn primary(&mut self) -> Result<Expression> {
         if let Some(Kind::Number { value, digits, .. }) = self.peek() {
             let in_base = self.symbol_at(1, '_');
-            if !in_base {
-                let value = value.clone();
-                self.advance();
-                return Ok(Expression::Number(value));
-            }
-            let digits = digits.clone();
+            let (value, digits) = (value.clone(), digits.clone());
             self.advance();
-            return self.number_in_base(&digits);
+            if in_base {
+                return self.number_in_base(&digits);
+            }
+            return Ok(Expression::Number(value));
         }
         let primary = "a number, a variable or a bracket";
         match self.peek().cloned() {
@@ -156,15 +154,10 @@ impl Parser {
             Some(Kind::Symbol('|')) => self.bars(|parser| parser.eat_symbol('|')),
             Some(Kind::Command(name)) => self.command(&name),
             Some(Kind::Word(name) | Kind::Text(name)) => match name.as_str() {
-                "pi" | "inf" | "infinity" | "oo" | "Infinity" => {
-                    self.advance();
-                    Ok(Expression::symbol(if name == "pi" { "\\pi" } else { "\\infty" }))
-                }
-                "sqrt" | "cbrt" => {
-                    self.advance();
-                    let index = if name == "sqrt" { 2 } else { 3 };
-                    self.deeper(|parser| Ok(Expression::root(parser.primary()?, index)))
-                }
+                "inf" | "infinity" | "oo" | "Infinity" => self.command("infty"),
+                "sqrt" => self.command("surd"),
+                "pi" | "cbrt" => self.command(&name),
+                greek if is_greek(greek) => self.command(greek),
                 _ => match function_name(&name) {
                     Some(function) => self.application(function),
                     None => Err(self.unexpected(primary)),

@@ -18,7 +18,12 @@ pub(super) fn starts_primary(name: &str) -> bool {
 }
 
 pub(super) fn is_letter_command(name: &str) -> bool {
-    KINDS.name(name) == Some("letter")
+    is_greek(name) || KINDS.name(name) == Some("letter")
+}
+
+/// Returns true for the name of a Greek letter, which is one without its backslash, too: `theta`.
+pub(crate) fn is_greek(name: &str) -> bool {
+    KINDS.name(name) == Some("greek")
 }
 
 /// Returns the canonical name of a known function.

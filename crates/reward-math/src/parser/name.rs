@@ -49,15 +49,12 @@ impl Parser {
         if applies && self.at_symbol('(') && !self.spaced() {
             return self.deeper(|parser| {
                 parser.advance();
-                let mut arguments = vec![parser.sum()?];
-                while parser.eat_symbol(',') {
-                    arguments.push(parser.sum()?);
+                let arguments = parser.sums()?;
+                parser.expect(')')?;
+                if braced {
+                    parser.expect('}')?;
                 }
-                if parser.eat_symbol(')') && (!braced || parser.eat_symbol('}')) {
-                    Ok(Expression::Function(name, arguments))
-                } else {
-                    Err(parser.unexpected("`)`"))
-                }
+                Ok(Expression::Function(name, arguments))
             });
         }
         Ok(Expression::Symbol(name))

@@ -3,7 +3,7 @@
 use dashu::Rational;
 use dashu::base::Signed;
 
-use super::function::{function_name, is_fraction, starts_primary};
+use super::function::{function_name, is_fraction, is_greek, starts_primary};
 use super::{Parser, Result};
 use crate::expression::Expression;
 use crate::token::Kind;
@@ -213,7 +213,9 @@ impl Parser {
                 false
             }
             Some(Kind::Word(name) | Kind::Text(name)) => {
-                function_name(name).is_some() || matches!(name.as_str(), "pi" | "sqrt" | "cbrt")
+                function_name(name).is_some()
+                    || is_greek(name)
+                    || matches!(name.as_str(), "pi" | "sqrt" | "cbrt")
             }
             _ => false,
         }

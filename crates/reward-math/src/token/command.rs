@@ -142,8 +142,10 @@ impl Lexer<'_> {
             }
             // `9.8\,\mathrm{m\,s^{-2}}`
             _ if words.contains('\\') && !bold && self.measure(words, total) => {}
+            // `\mathit{ab}` shows as `ab` does.
             _ if words.chars().any(char::is_alphabetic)
                 && !begins_formula
+                && name != "mathit"
                 && !words.contains(['\\', '$', '{', '_']) =>
             {
                 self.push_text(words, total);

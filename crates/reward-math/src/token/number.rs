@@ -189,14 +189,13 @@ fn literal(digits: &str, repeating: &str, exponent: i64) -> Rational {
     let integer = |text: &str| text.parse::<Integer>().unwrap_or_default();
     let ten_to = |power: usize| Natural::from(10_u8).pow(power);
     let scale = ten_to(usize::try_from(exponent.unsigned_abs()).unwrap_or(usize::MAX));
-    let mantissa = integer(digits);
-    if repeating.is_empty() {
-        return match exponent {
-            0 => Rational::from(mantissa),
-            1.. => Rational::from(mantissa * scale),
-            _ => Rational::from_parts(mantissa, scale),
-        };
+    let (mut top, mut bottom) = (integer(digits), Natural::ONE);
+    if !repeating.is_empty() {
+        bottom = ten_to(repeating.len()) - Natural::ONE;
+        top = top * &bottom + integer(repeating);
     }
-    let nines = ten_to(repeating.len()) - Natural::ONE;
-    Rational::from_parts(mantissa * &nines + integer(repeating), nines * scale)
+    if exponent > 0 {
+        return Rational::from(top * scale);
+    }
+    Rational::from_parts(top, bottom * scale)
 }

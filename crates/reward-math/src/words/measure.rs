@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use dashu::Rational;
 
-use crate::language::phrases;
+use crate::language::{paired, phrases};
 
 /// A unit with its spellings, in the singular and lower case, the first of them its canonical name.
 struct Unit {
@@ -62,10 +62,9 @@ pub(crate) fn unit(phrase: &str) -> Option<String> {
                 words.push(word.to_owned());
                 let sign = if inverse { -1 } else { 1 };
                 inverse = false;
-                match compound(word) {
+                match paired("compound", word).and_then(measures) {
                     Some(parts) => {
-                        factors
-                            .extend(parts.iter().map(|(name, exponent)| (*name, exponent * sign)));
+                        factors.extend(parts.into_iter().map(|(name, power)| (name, power * sign)));
                     }
                     None => match name(word) {
                         Some(name) => factors.push((name, std::mem::replace(&mut power, 1) * sign)),
@@ -85,22 +84,16 @@ pub(crate) fn unit(phrase: &str) -> Option<String> {
     if !known || factors.is_empty() {
         return (!joined.is_empty()).then_some(joined);
     }
-    let mut names: Vec<&str> = factors.iter().map(|(name, _)| *name).collect();
-    names.sort_unstable();
-    names.dedup();
-    let total = |name: &str| {
-        let powers = factors.iter().filter(|(own, _)| *own == name).map(|(_, power)| *power);
-        powers.fold(0, i32::saturating_add)
-    };
-    let spelled: Vec<String> = names
+    let mut total: BTreeMap<&str, i32> = BTreeMap::new();
+    for (name, power) in factors {
+        let sum = total.entry(name).or_default();
+        *sum = sum.saturating_add(power);
+    }
+    let spelled = total
         .into_iter()
-        .filter_map(|name| match total(name) {
-            0 => None,
-            1 => Some(name.to_owned()),
-            power => Some(format!("{name}^{power}")),
-        })
-        .collect();
-    Some(spelled.join(" "))
+        .filter(|(_, power)| *power != 0)
+        .map(|(name, power)| if power == 1 { name.to_owned() } else { format!("{name}^{power}") });
+    Some(spelled.collect::<Vec<_>>().join(" "))
 }
 
 /// Returns true if the words after a number change its meaning: "5 or more", "5 at most", "5 is wrong", "5 squared".
@@ -154,16 +147,6 @@ fn pieces(lower: &str) -> Vec<String> {
         }
     }
     pieces
-}
-
-/// Returns the parts of a unit that is a named quotient or power.
-fn compound(word: &str) -> Option<&'static [(&'static str, i32)]> {
-    Some(match word {
-        "mph" => &[("mile", 1), ("hour", -1)],
-        "kmh" | "kph" => &[("km", 1), ("hour", -1)],
-        "cc" => &[("cm", 3)],
-        _ => return None,
-    })
 }
 
 fn name(word: &str) -> Option<&'static str> {
@@ -233,13 +216,7 @@ fn size(canonical: &str) -> Option<Size> {
 /// They name different measures, or one a measure and the other a counted thing. Two counted things ("ways", "people")
 /// do not contradict.
 pub(crate) fn contradict(left: &str, right: &str) -> bool {
-    const SAME: [(&str, &str); 4] = [
-        ("degree", "celsius"),
-        ("degree", "fahrenheit"),
-        ("yen", "yuan"),
-        ("pound", "pound sterling"),
-    ];
-    if left == right || SAME.contains(&(left, right)) || SAME.contains(&(right, left)) {
+    if left == right || pairs("one measure", left, right) || pairs("one measure", right, left) {
         return false;
     }
     match (measures(left), measures(right)) {
@@ -267,6 +244,10 @@ pub(crate) fn parts(larger: &str, smaller: &str) -> Option<Rational> {
     if (larger, smaller) == ("degree", "minute") {
         return Some(Rational::from(60));
     }
-    let pair = format!("{larger}-{smaller}");
-    phrases("written together").contains(&pair.as_str()).then(|| conversion(larger, smaller))?
+    pairs("written together", larger, smaller).then(|| conversion(larger, smaller))?
+}
+
+/// Returns true if a list holds the two with a hyphen between.
+fn pairs(list: &str, first: &str, second: &str) -> bool {
+    phrases(list).contains(&format!("{first}-{second}").as_str())
 }

@@ -2,12 +2,10 @@
 
 use dashu::Rational;
 
-use crate::language::phrases;
+use crate::language::{paired, phrases};
 
 fn denominator(part: &str) -> Option<u64> {
-    let mut words = phrases("part").iter();
-    words.by_ref().find(|word| **word == part)?;
-    words.next()?.parse().ok()
+    paired("part", part)?.parse().ok()
 }
 
 /// The number that the words say, all of them.
@@ -42,15 +40,7 @@ pub(crate) fn part(word: &str) -> Option<u64> {
 
 /// The power of ten of "million" and the like, as a factor.
 pub(crate) fn magnitude(word: &str) -> Option<u64> {
-    Some(match word.to_lowercase().as_str() {
-        "thousand" => 1_000,
-        "万" => 10_000,
-        "million" | "millions" => 1_000_000,
-        "亿" => 100_000_000,
-        "billion" | "billions" => 1_000_000_000,
-        "trillion" | "trillions" => 1_000_000_000_000,
-        _ => return None,
-    })
+    10_u64.checked_pow(paired("power of ten", &word.to_lowercase())?.parse().ok()?)
 }
 
 /// Reads 二十三 and 一百零五; `None` for other signs.

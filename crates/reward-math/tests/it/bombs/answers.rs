@@ -129,6 +129,11 @@ pub(crate) fn nests() -> Vec<String> {
         (r"\{x|", r"\}"),
         (r"{1\choose ", "}"),
         (r"\begin{pmatrix}", r"\end{pmatrix}"),
+        // Readings that are tried and undone.
+        (r"1\frac{x+", "}{2}"),
+        (r"\{", r",y\mid z>2\}"),
+        (r"\begin{cases}x=", r"\end{cases}"),
+        (r"\begin{cases}", r"\\ 2\end{cases}"),
     ] {
         nests.extend([20, 60, 2000, 100_000].map(|count| nested(open, close, count)));
     }
