@@ -88,7 +88,7 @@ doctor() {
 
 parity() {
   local name kind
-  for name in tiny_qwen2_tied tiny_qwen2_untied tiny_qwen3 tiny_mistral tiny_qwen2_long; do
+  for name in tiny_qwen2_tied tiny_qwen2_untied tiny_qwen3 tiny_qwen3_moe tiny_mistral tiny_qwen2_long; do
     score() {
       printf '%s\n' '{"text": "What is 2 + 3? \\boxed{5} and then some more text to read."}' |
         "$bin/llm-trainer" score --model "$fixtures/$name" --input - "$@"

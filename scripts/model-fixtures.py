@@ -4,7 +4,8 @@
     scripts/model-fixtures.py crates/llm-trainer/tests/fixtures
 
 Needs transformers 5 and torch. Writes config.json, model.safetensors (bf16), and expected.safetensors: logits, log-probabilities and
-entropies of sequences, greedy tokens, the gradient of a mean log-probability, and one AdamW step.
+entropies of sequences, greedy tokens, the gradient of a mean log-probability, and one AdamW step. Of a mixture of experts also logits and
+gradients with given experts.
 """
 
 import json
@@ -31,9 +32,30 @@ MODELS = {
         **{**SIZES, "hidden_size": 32}, use_sliding_window=True, sliding_window=6, max_window_layers=1,
         tie_word_embeddings=True, rope_parameters=YARN, pad_token_id=0,
     ),
+    # Experts in the first and last block, an MLP between them.
+    "tiny_qwen3_moe": transformers.Qwen3MoeConfig(
+        **{**SIZES, "num_hidden_layers": 3}, head_dim=6, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=12,
+        norm_topk_prob=True, mlp_only_layers=[1], pad_token_id=0,
+    ),
 }  # fmt: skip
 LENGTHS = {"seq0": 12, "seq1": 16, "seq2": 1, "seq3": 4}
 GREEDY = 12
+
+
+def by_expert(named):
+    """Names as in a checkpoint: transformers holds the experts of a block in two tensors."""
+    record = {}
+    for name, tensor in named.items():
+        before, experts, part = name.partition(".experts.")
+        if not experts:
+            record[name] = tensor
+            continue
+        for index, own in enumerate(tensor):
+            parts = own.chunk(2) if part == "gate_up_proj" else [own]
+            names = ["gate_proj", "up_proj"] if part == "gate_up_proj" else [part]
+            for one, half in zip(names, parts):
+                record[f"{before}.experts.{index}.{one}.weight"] = half.clone()
+    return record
 
 
 def model_of(config):
@@ -79,7 +101,8 @@ def training(model, sequences):
     loss = loss_of(model, [sequences["seq0"], sequences["seq1"]])
     loss.backward()
     named = dict(model.named_parameters())
-    record = {f"grad.{name}": parameter.grad.clone() for name, parameter in named.items()}
+    gradients = by_expert({name: parameter.grad for name, parameter in named.items()})
+    record = {f"grad.{name}": gradient.clone() for name, gradient in gradients.items()}
     norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     record |= {"grad.loss": loss.detach()[None], "grad.global_norm": norm[None]}
     torch.optim.AdamW(model.parameters(), lr=1e-3, eps=1e-8, weight_decay=0.01).step()
@@ -90,13 +113,39 @@ def training(model, sequences):
     return record
 
 
+def forced(model, ids):
+    """Logits and gradients with experts that the router would not choose, weighted by the router."""
+    routers = [part for part in model.modules() if type(part).__name__.endswith("TopKRouter")]
+    draw = torch.Generator().manual_seed(3)
+    pair = lambda: torch.randperm(routers[0].num_experts, generator=draw)[: routers[0].top_k].sort().values
+    routes = torch.stack([torch.stack([pair() for _ in routers]) for _ in ids])
+
+    def hook(index):
+        def force(_, __, outputs):
+            weights = outputs[0].softmax(-1).gather(1, routes[:, index])
+            return outputs[0], weights / weights.sum(-1, keepdim=True), routes[:, index]
+
+        return force
+
+    hooks = [router.register_forward_hook(hook(index)) for index, router in enumerate(routers)]
+    logits = model(ids[None]).logits[0]
+    (-log_prob(logits, ids).mean()).backward()
+    gradients = by_expert({name: parameter.grad for name, parameter in model.named_parameters()})
+    names = ["embed_tokens", "layers.0.mlp.gate", "layers.2.mlp.gate", "layers.2.mlp.experts.1.up_proj"]
+    record = {f"forced.grad.model.{name}.weight": gradients[f"model.{name}.weight"].clone() for name in names}
+    for own in hooks:
+        own.remove()
+    model.zero_grad()
+    return record | {"forced.routes": routes, "forced.logits": logits.detach()}
+
+
 def main(fixtures):
     for name, config in MODELS.items():
         torch.manual_seed(7)
         model = model_of(config)
         target = fixtures / name
         target.mkdir(exist_ok=True)
-        weights = {key: value.bfloat16() for key, value in model.named_parameters()}
+        weights = by_expert({key: value.bfloat16() for key, value in model.named_parameters()})
         save_file(weights, target / "model.safetensors", {"format": "pt"})
         for text in ["tokenizer.json", "generation_config.json"]:
             shutil.copy(fixtures / "tiny_qwen2_tied" / text, target / text)
@@ -104,7 +153,10 @@ def main(fixtures):
         config.save_pretrained(target)
         sequences = {key: torch.randint(256, (length,)) for key, length in LENGTHS.items()}
         about = f"transformers {transformers.__version__} torch {torch.__version__}, f32 eager CPU"
-        record = statistics(model, sequences) | training(model, sequences)
+        record = statistics(model, sequences)
+        if hasattr(config, "num_experts"):
+            record |= forced(model, sequences["seq0"])
+        record |= training(model, sequences)
         save_file(record, target / "expected.safetensors", {"about": about})
         print(name, json.dumps({"logits": float(record["seq0.logits"].abs().max()), "loss": float(record["grad.loss"])}))
 

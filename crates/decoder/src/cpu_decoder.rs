@@ -62,9 +62,11 @@ pub(crate) struct CpuBlock {
 }
 
 impl CpuDecoder {
-    /// Returns true if the model is on the CPU, in f32 or bf16.
+    /// Returns true if the model is on the CPU, in f32 or bf16, and has no experts.
     pub fn serves(decoder: &Decoder) -> bool {
-        decoder.device() == Device::Cpu && matches!(decoder.kind(), Kind::Float | Kind::BFloat16)
+        decoder.device() == Device::Cpu
+            && matches!(decoder.kind(), Kind::Float | Kind::BFloat16)
+            && decoder.config().experts.is_none()
     }
 
     /// Builds on the weights of `decoder`, which must not move meanwhile; `None` for models that it does not [serve](Self::serves).
@@ -76,7 +78,7 @@ impl CpuDecoder {
         }
         let config = decoder.config();
         let threads = usize::try_from(tch::get_num_threads()).unwrap_or(1).max(1);
-        let tensors = decoder.tensors();
+        let tensors = decoder.tensors()?;
         let mut cpu_decoder = Self {
             arch: Arch::new(),
             threads: rayon::ThreadPoolBuilder::new().num_threads(threads).build().ok()?,
@@ -365,6 +367,7 @@ mod tests {
             max_position_embeddings: 64,
             tie_word_embeddings,
             attention: Architecture::Qwen2.attention(),
+            experts: None,
             initializer_range: 0.05,
             bos_token_id: None,
             eos_token_ids: Vec::new(),

@@ -134,6 +134,7 @@ impl Hyperparameters {
             max_position_embeddings: size(self.context_tokens),
             tie_word_embeddings: tied,
             attention: self.architecture.attention(),
+            experts: None,
             initializer_range: 0.02,
             bos_token_id: self.bos_token_id,
             eos_token_ids: self.eos_token_id.into_iter().collect(),

@@ -162,6 +162,7 @@ fn tiny_shape() -> ModelShape {
         max_position_embeddings: 4096,
         tie_word_embeddings: true,
         attention: Architecture::Qwen2.attention(),
+        experts: None,
         initializer_range: 0.02,
         bos_token_id: None,
         eos_token_ids: Vec::new(),

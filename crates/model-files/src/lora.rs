@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use messages::Problem;
 
+use crate::model_config::ExpertOptions;
+
 /// A projection of a block, under its name in a Hugging Face checkpoint.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
@@ -98,12 +100,25 @@ impl LoraSection {
         if !distinct.is_empty() && distinct.len() == self.targets.len() {
             return None;
         }
+        Some(self.fault_of_targets("one projection or more, each once"))
+    }
+
+    /// The targets, if the model has `experts` and one of the targets is a part of them: these take no adapter.
+    pub fn problem_with(&self, experts: Option<&ExpertOptions>) -> Option<Problem> {
+        use LoraTarget::{DownProj, GateProj, UpProj};
+        let of_experts = |target: &LoraTarget| matches!(target, GateProj | UpProj | DownProj);
+        let is_fault = experts.is_some() && self.targets.iter().any(of_experts);
+        let expected = "q_proj, k_proj, v_proj or o_proj: experts take no adapter";
+        is_fault.then(|| self.fault_of_targets(expected))
+    }
+
+    fn fault_of_targets(&self, expected: &str) -> Problem {
         let names: Vec<&str> = self.targets.iter().map(|target| target.name()).collect();
-        Some(Problem {
+        Problem {
             field: "lora.targets".to_owned(),
             value: format!("{names:?}"),
-            expected: "one projection or more, each once".to_owned(),
-        })
+            expected: expected.to_owned(),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 mod architecture;
 mod divisible_counts;
 mod error;
+mod experts;
 mod fields;
 mod read;
 mod rope_scaling;
@@ -14,6 +15,7 @@ use std::path::PathBuf;
 pub use self::architecture::{Architecture, AttentionOptions, SlidingWindow};
 pub use self::divisible_counts::{DivisibleCounts, NotDivisibleError};
 pub use self::error::ModelConfigError;
+pub use self::experts::ExpertOptions;
 pub use self::rope_scaling::RopeScaling;
 
 /// Every number that fixes a decoder's shape and arithmetic, not yet checked.
@@ -47,6 +49,8 @@ pub struct ModelShape {
     pub tie_word_embeddings: bool,
     /// Parts of attention that not every model has.
     pub attention: AttentionOptions,
+    /// Experts in place of the feed-forward layer, if some blocks have them.
+    pub experts: Option<ExpertOptions>,
     /// Standard deviation of newly initialised weights.
     pub initializer_range: f64,
     /// Token that begins a text, if any.
@@ -89,6 +93,15 @@ impl ModelConfig {
 
     /// Number of parameters; a tied output matrix is counted once.
     pub fn parameter_count(&self) -> usize {
+        self.parameters_with(|experts| experts.count)
+    }
+
+    /// Number of parameters that compute one token: of the experts, those that it goes to.
+    pub fn active_parameter_count(&self) -> usize {
+        self.parameters_with(|experts| experts.per_token)
+    }
+
+    fn parameters_with(&self, used: impl Fn(&ExpertOptions) -> usize) -> usize {
         let query = self.num_attention_heads * self.head_dim;
         let key_value = 2 * self.num_key_value_heads * self.head_dim;
         let optional = |present: bool, width: usize| if present { width } else { 0 };
@@ -97,16 +110,42 @@ impl ModelConfig {
             + optional(self.attention.query_key_value_bias, query + key_value)
             + optional(self.attention.output_bias, self.hidden_size)
             + optional(self.attention.query_key_norm, 2 * self.head_dim);
-        let block =
-            attention + 3 * self.hidden_size * self.intermediate_size + 2 * self.hidden_size;
         let tables = if self.tie_word_embeddings { 1 } else { 2 };
-        tables * self.vocab_size * self.hidden_size
-            + self.num_hidden_layers * block
-            + self.hidden_size
+        let columns = tables * self.vocab_size
+            + self.blocks_with_experts().map_or(0, |(experts, blocks)| blocks * experts.count)
+            + 3 * self.feed_forward_widths(used)
+            + 2 * self.num_hidden_layers
+            + 1;
+        self.hidden_size * columns + self.num_hidden_layers * attention
     }
 }
 
 impl ModelShape {
+    /// The experts of block `index`, if it has some.
+    pub fn experts_of(&self, index: usize) -> Option<&ExpertOptions> {
+        self.experts.as_ref().filter(|experts| experts.stand_in(index))
+    }
+
+    /// The experts, and the number of blocks that have them; `None` if none has.
+    pub fn blocks_with_experts(&self) -> Option<(&ExpertOptions, usize)> {
+        let blocks = (0..self.num_hidden_layers).filter(|&index| self.experts_of(index).is_some());
+        Some((self.experts.as_ref()?, blocks.count())).filter(|(_, blocks)| *blocks > 0)
+    }
+
+    /// Width of all feed-forward layers that a token passes through, as a mean over the blocks.
+    pub fn active_intermediate_size(&self) -> usize {
+        self.feed_forward_widths(|experts| experts.per_token) / self.num_hidden_layers
+    }
+
+    /// Sum of the widths of the feed-forward layers over all blocks, with `used` experts in a block that has some.
+    fn feed_forward_widths(&self, used: impl Fn(&ExpertOptions) -> usize) -> usize {
+        let routed = self.blocks_with_experts();
+        let (width, blocks) = routed.map_or((0, 0), |(experts, blocks)| {
+            (used(experts) * experts.intermediate_size, blocks)
+        });
+        blocks * width + (self.num_hidden_layers - blocks) * self.intermediate_size
+    }
+
     /// Returns field, value and expected values of the first invalid field.
     fn first_fault(&self) -> Option<(&'static str, String, &'static str)> {
         let counts = [
@@ -147,6 +186,9 @@ impl ModelShape {
         }
         if self.attention.sliding_window.is_some_and(|window| window.tokens == 0) {
             return Some(("sliding_window", "0".to_owned(), "null or at least 1"));
+        }
+        if let Some(fault) = self.experts.as_ref().and_then(ExpertOptions::fault) {
+            return Some(fault);
         }
         let expected = self.rope_scaling?.fault()?;
         Some(("rope_scaling", format!("{:?}", self.rope_scaling), expected))

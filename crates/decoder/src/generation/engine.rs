@@ -16,7 +16,8 @@ use super::sampler::{Drawn, draw, drawn};
 use crate::bf16_matmul::linear;
 use crate::cpu_decoder::{CpuDecoder, numbers};
 use crate::kernel_self_test::may_use_kernels;
-use crate::model::{Decoder, FusedOperations, Residual, causal_attention};
+use crate::model::{Decoder, FusedOperations, Residual, Routing, causal_attention};
+use crate::routes::Routes;
 
 /// Logits from which on drawing uses all threads of libtorch: a dozen rows of a large vocabulary.
 const WORTH_MORE_THREADS: usize = 1 << 21;
@@ -75,6 +76,8 @@ pub(super) struct Prefilled {
     cache: Vec<(Tensor, Tensor)>,
     /// KV cache of the prompt for the CPU kernels.
     memory: Option<KeyValueCache>,
+    /// Experts of its tokens, if they are recorded.
+    pub(super) routes: Option<Routes>,
 }
 
 /// Rows that decode together, each with its own context.
@@ -87,6 +90,8 @@ pub(super) enum Engine<'a> {
         cache: KvCache,
         /// Final-normed hidden states that predict the next token of each row, one tensor or several.
         hidden: Vec<Tensor>,
+        /// True if the experts of the tokens are recorded.
+        records: bool,
     },
     /// Decodes by the project's own CPU kernels.
     Cpu {
@@ -101,12 +106,13 @@ pub(super) enum Engine<'a> {
 }
 
 impl<'a> Engine<'a> {
-    /// Makes room for `slots` rows of at most `capacity` tokens.
+    /// Makes room for `slots` rows of at most `capacity` tokens. `records` asks for the experts of the tokens.
     pub(super) fn new(
         decoder: &'a Decoder,
         slots: usize,
         capacity: usize,
         Kernels { products, cuda }: Kernels,
+        records: bool,
     ) -> Self {
         // The CPU kernels support unsplit models only.
         let cpu_decoder = match products {
@@ -130,7 +136,8 @@ impl<'a> Engine<'a> {
             FusedOperations::default()
         };
         let cache = KvCache::new(decoder, slots, capacity, cuda);
-        Self::Torch { decoder, fused, cache, hidden: Vec::new() }
+        let records = records && decoder.config().experts.is_some();
+        Self::Torch { decoder, fused, cache, hidden: Vec::new(), records }
     }
 
     /// Reads one prompt. Never batched, so that the result does not depend on other prompts.
@@ -140,18 +147,28 @@ impl<'a> Engine<'a> {
         let ids = Tensor::from_slice(&ids).unsqueeze(0).to_device(decoder.device());
         let length = ids.size()[1];
         let angles = decoder.angles(&decoder.positions(length));
-        let mut cache = Vec::with_capacity(decoder.block_count());
+        let (mut cache, mut used) = (Vec::with_capacity(decoder.block_count()), Vec::new());
         let mut x = decoder.embed(&ids);
         for index in 0..decoder.block_count() {
-            x = decoder.block(index, &x, &angles, |three, window| {
-                // Copies: views would keep the fused projection alive, queries included.
-                cache.push((three[1].copy(), three[2].copy()));
-                causal_attention(three, window)
-            });
+            let mut routing = Routing::default();
+            x = decoder.block(
+                index,
+                &x,
+                &angles,
+                |three, window| {
+                    // Copies: views would keep the fused projection alive, queries included.
+                    cache.push((three[1].copy(), three[2].copy()));
+                    causal_attention(three, window)
+                },
+                &mut routing,
+            );
+            used.extend(routing.taken.map(|[_, used]| used));
         }
         let last_hidden = decoder.final_norm(&x.select(1, length - 1));
         let memory = matches!(self, Self::Cpu { .. }).then(|| CpuDecoder::read(&cache));
-        Prefilled { prompt, last_hidden, cache, memory }
+        let records = matches!(self, Self::Torch { records: true, .. });
+        let routes = records.then(|| Routes::of_blocks(&used)).flatten();
+        Prefilled { prompt, last_hidden, cache, memory, routes }
     }
 
     /// Adds a row that has read a prompt.
@@ -231,38 +248,47 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Reads one token per row.
-    pub(super) fn step(&mut self, token_ids: &[u32]) {
+    /// Reads one token per row. Returns their experts, if they are recorded.
+    pub(super) fn step(&mut self, token_ids: &[u32]) -> Option<Routes> {
         let none = token_ids.is_empty();
         match self {
             Self::Torch { hidden, .. } if none => hidden.clear(),
             Self::Cpu { hidden, .. } if none => hidden.clear(),
-            Self::Torch { decoder, fused, cache, hidden } => {
-                *hidden = vec![torch_step(decoder, fused, cache, token_ids)];
+            Self::Torch { decoder, fused, cache, hidden, records } => {
+                let (states, used) = torch_step(decoder, fused, cache, token_ids);
+                *hidden = vec![states];
+                return records.then(|| Routes::of_blocks(&used)).flatten();
             }
             Self::Cpu { own, rows, hidden, .. } => *hidden = own.step(token_ids, rows),
         }
+        None
     }
 }
 
-/// Reads one token per row and returns the final-normed hidden states, `[rows, hidden]`.
+/// Reads one token per row and returns the final-normed hidden states, `[rows, hidden]`, and the experts of each block that has some.
 fn torch_step(
     decoder: &Decoder,
     fused: &FusedOperations,
     cache: &mut KvCache,
     token_ids: &[u32],
-) -> Tensor {
+) -> (Tensor, Vec<Tensor>) {
     let step = cache.advance();
     let token_ids: Vec<i64> = token_ids.iter().map(|&id| i64::from(id)).collect();
     let token_ids = Tensor::from_slice(&token_ids).unsqueeze(1).to_device(decoder.device());
     let angles = decoder.angles(&step.positions());
-    let mut residual = Residual::new(decoder.embed(&token_ids));
+    let (mut residual, mut used) = (Residual::new(decoder.embed(&token_ids)), Vec::new());
     for index in 0..decoder.block_count() {
-        decoder.advance(index, &mut residual, fused, |heads| {
-            cache.attend(index, &step, &heads, &angles, fused)
-        });
+        let mut routing = Routing::default();
+        decoder.advance(
+            index,
+            &mut residual,
+            fused,
+            |heads| cache.attend(index, &step, &heads, &angles, fused),
+            &mut routing,
+        );
+        used.extend(routing.taken.map(|[_, used]| used));
     }
-    decoder.end(residual, fused).squeeze_dim(1)
+    (decoder.end(residual, fused).squeeze_dim(1), used)
 }
 
 #[cfg(test)]
@@ -288,7 +314,8 @@ mod tests {
     /// Builds an engine of three rows of different lengths.
     fn engine(decoder: &Decoder, fused: FusedOperations) -> Engine<'_> {
         let cache = KvCache::new(decoder, 3, 12, false);
-        let mut engine = Engine::Torch { decoder, fused, cache, hidden: Vec::new() };
+        let mut engine =
+            Engine::Torch { decoder, fused, cache, hidden: Vec::new(), records: false };
         for (prompt, token_ids) in [&[5, 7, 11][..], &[3], &[2, 9]].into_iter().enumerate() {
             let read = engine.prefill(prompt, token_ids);
             engine.place(&read);
@@ -343,13 +370,19 @@ mod tests {
         let x = decoder.embed(&Tensor::from_slice(&[4_i64, 8, 15]).unsqueeze(1));
         let before = x.copy();
         let mut residual = Residual::new(x.shallow_clone());
-        decoder.advance(0, &mut residual, &fused, |heads| {
-            let room = || Tensor::zeros([36, 2, 16], (Kind::BFloat16, Device::Cpu));
-            let (places, mut other) = (Tensor::from_slice(&[1_i64, 2, 0]), [room(), room()]);
-            let query = fused.rotate_and_store(&heads, &angles, &places, other.each_mut());
-            assert_eq!(query.map(|query| query.size()), Some(vec![3, 4, 1, 16]));
-            cache.attend(0, &step, &heads, &angles, &fused)
-        });
+        decoder.advance(
+            0,
+            &mut residual,
+            &fused,
+            |heads| {
+                let room = || Tensor::zeros([36, 2, 16], (Kind::BFloat16, Device::Cpu));
+                let (places, mut other) = (Tensor::from_slice(&[1_i64, 2, 0]), [room(), room()]);
+                let query = fused.rotate_and_store(&heads, &angles, &places, other.each_mut());
+                assert_eq!(query.map(|query| query.size()), Some(vec![3, 4, 1, 16]));
+                cache.attend(0, &step, &heads, &angles, &fused)
+            },
+            &mut Routing::default(),
+        );
         assert!(!x.equal(&before), "what attention adds is added in place");
         let logits =
             decoder.end(residual, &fused).squeeze_dim(1).linear(decoder.head(), None::<&Tensor>);

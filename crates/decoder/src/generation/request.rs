@@ -28,6 +28,7 @@ pub struct PromptRequest<'a> {
 
 /// Options of generation.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each switches a thing of its own")]
 pub struct GenerationOptions {
     /// Responses to each prompt.
     pub samples: usize,
@@ -51,6 +52,8 @@ pub struct GenerationOptions {
     pub band: Option<EntropyBand>,
     /// Measures the entropy of the distribution of each token.
     pub measure_entropy: bool,
+    /// Records the experts of each token, where the model has some.
+    pub record_routes: bool,
 }
 
 impl GenerationOptions {
@@ -96,6 +99,7 @@ impl Default for GenerationOptions {
             cuda_kernels: true,
             band: None,
             measure_entropy: false,
+            record_routes: false,
         }
     }
 }

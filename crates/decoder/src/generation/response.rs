@@ -1,5 +1,6 @@
 //! Sampled responses, and the listener that receives them.
 
+use crate::routes::Routes;
 use crate::sampling_mask::SamplingMask;
 
 /// Reason that a response ended.
@@ -47,6 +48,9 @@ pub struct Generated {
     pub entropy: Vec<TokenEntropy>,
     /// Sampling mask: the tokens that each was drawn from, if some may have been left out.
     pub mask: Option<SamplingMask>,
+    /// Experts of the prompt's tokens and of the response's but the last, which was not read, where
+    /// [`GenerationOptions::record_routes`](super::GenerationOptions::record_routes) asks for them.
+    pub routes: Option<Routes>,
     /// Reason that it ended.
     pub finish: Finish,
 }

@@ -67,7 +67,7 @@ impl<'a> SharedBatch<'a> {
         let kernels = Kernels { products, cuda: true };
         Self {
             decoder,
-            engine: Engine::new(decoder, slots, capacity, kernels),
+            engine: Engine::new(decoder, slots, capacity, kernels, false),
             rows: Vec::new(),
             slots,
             capacity,

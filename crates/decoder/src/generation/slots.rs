@@ -10,6 +10,7 @@ use super::sampler::Drawn;
 use super::vocabulary_parallel_sampler::draw_from_shards;
 use crate::cpu_decoder::packing_pays;
 use crate::model::Decoder;
+use crate::routes::Routes;
 use crate::sampling_mask::SamplingMask;
 
 /// A sequence in a slot.
@@ -23,6 +24,8 @@ pub(super) struct Row {
     log_prob: Vec<f64>,
     entropy: Vec<TokenEntropy>,
     mask: Option<SamplingMask>,
+    /// Experts of the tokens read so far, if they are recorded.
+    routes: Option<Routes>,
     pub(super) finish: Option<Finish>,
 }
 
@@ -53,7 +56,8 @@ pub(super) fn run(
                 None => engine.prefill(prompt, prompts[prompt].token_ids),
             };
             engine.place(&read);
-            rows.push(Row::new(prompts[prompt].key, next, sample as u64, options));
+            let row = Row::new(prompts[prompt].key, next, sample as u64, options);
+            rows.push(Row { routes: read.routes.clone(), ..row });
             prefilled = Some(read);
             next += 1;
         }
@@ -86,7 +90,11 @@ pub(super) fn run(
             return Ok(());
         }
         let last: Vec<u32> = rows.iter().map(Row::last_token).collect();
-        engine.step(&last);
+        if let Some(read) = engine.step(&last) {
+            for (row, read) in rows.iter_mut().zip(read.split(&vec![1; last.len()])) {
+                row.routes.get_or_insert_default().extend(&read);
+            }
+        }
     }
 }
 
@@ -106,7 +114,8 @@ fn engine<'a>(
         Products::Torch
     };
     let kernels = Kernels { products, cuda: options.cuda_kernels };
-    Engine::new(decoder, slots, longest + options.max_new_tokens, kernels)
+    let capacity = longest + options.max_new_tokens;
+    Engine::new(decoder, slots, capacity, kernels, options.record_routes)
 }
 
 impl Row {
@@ -125,6 +134,7 @@ impl Row {
             log_prob: Vec::new(),
             entropy: Vec::new(),
             mask,
+            routes: None,
             finish: None,
         }
     }
@@ -170,8 +180,8 @@ impl Row {
     }
 
     fn into_generated(self) -> (usize, Generated) {
-        let Self { index, token_ids, log_prob, entropy, mask, finish, .. } = self;
+        let Self { index, token_ids, log_prob, entropy, mask, routes, finish, .. } = self;
         let finish = finish.expect("only finished rows leave their slot");
-        (index, Generated { token_ids, log_prob, entropy, mask, finish })
+        (index, Generated { token_ids, log_prob, entropy, mask, routes, finish })
     }
 }

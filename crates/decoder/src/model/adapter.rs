@@ -23,7 +23,7 @@ impl Decoder {
     ///
     /// # Panics
     ///
-    /// If there is one already.
+    /// If there is one already, or [a target takes none](LoraSection::problem_with).
     pub fn add_adapter(&mut self, settings: &LoraSection, seed: u64) {
         // As they are read back: the order of the parameters is part of the arithmetic.
         let mut settings = settings.clone();
@@ -52,6 +52,9 @@ impl Decoder {
     /// If there is one already.
     pub fn load_adapter(&mut self, directory: &Path) -> Result<(), DecoderError> {
         let settings = read_settings(directory)?;
+        if let Some(problem) = settings.problem_with(self.config().experts.as_ref()) {
+            return Err(DecoderError::Adapter { directory: directory.to_owned(), problem });
+        }
         let file = TensorFile::open(&directory.join(WEIGHTS))?;
         let (kind, mut wanted) = (self.kind(), Vec::new());
         let mut tensor = |name: String, shape: [i64; 2]| {
@@ -120,7 +123,8 @@ impl Decoder {
         let mut corrections = corrections.into_iter();
         self.set_adapter(Some(settings.clone()), |_, block| {
             for (target, correction) in corrections.next().into_iter().flatten() {
-                block.projection_mut(target).correction = Some(correction);
+                let projection = block.projection_mut(target).expect("a target that takes one");
+                projection.correction = Some(correction);
             }
         });
         Ok(())
@@ -132,8 +136,8 @@ impl Decoder {
         let mut named = Vec::new();
         for (index, block) in self.blocks().iter().enumerate() {
             for &target in &settings.targets {
-                let projection = block.projection(target);
-                let Some(LowRank { down, up, .. }) = &projection.correction else { continue };
+                let correction = block.projection(target).and_then(|own| own.correction.as_ref());
+                let Some(LowRank { down, up, .. }) = correction else { continue };
                 let name = name(index, target);
                 named.push((format!("{name}.lora_A.weight"), down));
                 named.push((format!("{name}.lora_B.weight"), up));
@@ -149,7 +153,7 @@ impl Decoder {
         let _no_grad = tch::no_grad_guard();
         self.set_adapter(None, |_, block| {
             for target in LoraTarget::ALL {
-                let projection = block.projection_mut(target);
+                let Some(projection) = block.projection_mut(target) else { continue };
                 projection.weight = projection.merged_weight();
                 projection.correction = None;
             }

@@ -1,13 +1,16 @@
 //! One pre-norm residual block.
 
+use std::borrow::Cow;
+
 use model_files::lora::LoraTarget;
 use model_files::model_config::ModelConfig;
 use tch::Tensor;
 use torch_ext::TorchError;
 
 use super::attention::{Attention, Heads};
+use super::experts::Routing;
+use super::feed_forward::FeedForward;
 use super::fused::FusedOperations;
-use super::mlp::Mlp;
 use super::operand::Operand;
 use super::projection::Projection;
 use super::residual::Residual;
@@ -17,13 +20,13 @@ use super::shape::size;
 use super::stacked::stack;
 use super::tensor_group::TensorGroup;
 
-/// A block: `x + attention(norm(x))`, then `x + mlp(norm(x))`.
+/// A block: `x + attention(norm(x))`, then `x + feed_forward(norm(x))`.
 #[derive(Debug)]
 pub(super) struct Block {
     pub(super) attention_norm: RmsNorm,
     pub(super) attention: Attention,
     pub(super) mlp_norm: RmsNorm,
-    pub(super) mlp: Mlp,
+    pub(super) feed_forward: FeedForward,
 }
 
 impl Block {
@@ -33,7 +36,7 @@ impl Block {
         index: usize,
         mut tensor: impl FnMut(&str, &[i64]) -> Result<Tensor, E>,
     ) -> Result<Self, E> {
-        let (hidden, intermediate) = (size(config.hidden_size), size(config.intermediate_size));
+        let hidden = size(config.hidden_size);
         let query = size(config.num_attention_heads * config.head_dim);
         let key_value = size(config.num_key_value_heads * config.head_dim);
         let options = config.attention;
@@ -55,12 +58,7 @@ impl Block {
             head_dim: size(config.head_dim),
             window: options.window_of(index).map(size),
         };
-        let mut plain = |name: &str, shape: &[i64]| Ok(Projection::new(tensor(name, shape)?, None));
-        let mlp = Mlp {
-            gate: plain("mlp.gate_proj.weight", &[intermediate, hidden])?,
-            up: plain("mlp.up_proj.weight", &[intermediate, hidden])?,
-            down: plain("mlp.down_proj.weight", &[hidden, intermediate])?,
-        };
+        let feed_forward = FeedForward::assemble(config, index, &mut tensor)?;
         let mut norm = |name: &str, width: i64| {
             Ok(RmsNorm { weight: tensor(name, &[width])?, eps: config.rms_norm_eps })
         };
@@ -73,7 +71,7 @@ impl Block {
             attention_norm: norm("input_layernorm.weight", hidden)?,
             attention,
             mlp_norm: norm("post_attention_layernorm.weight", hidden)?,
-            mlp,
+            feed_forward,
         };
         block.stack();
         Ok(block)
@@ -88,20 +86,22 @@ impl Block {
         {
             stack(&mut [query, key, value]);
         }
-        stack(&mut [&mut self.mlp.gate.weight, &mut self.mlp.up.weight]);
+        self.feed_forward.stack();
     }
 
-    /// Maps `[rows, len, hidden]` to the same shape; `attend` as in [`Heads::mix`], `group` the tensor-parallel ranks.
+    /// Maps `[rows, len, hidden]` to the same shape; `attend` as in [`Heads::mix`], `routing` the choice of experts, `group` the
+    /// tensor-parallel ranks.
     pub(super) fn forward(
         &self,
         x: &Tensor,
         angles: &Angles,
         attend: impl FnOnce([&Tensor; 3], Option<i64>) -> Tensor,
+        routing: &mut Routing,
         group: Option<&TensorGroup>,
     ) -> Tensor {
         let mut residual = Residual::new(x.shallow_clone());
         let plain = FusedOperations::default();
-        self.advance(&mut residual, &plain, |heads| heads.mix(angles, attend), group);
+        self.advance(&mut residual, &plain, |heads| heads.mix(angles, attend), routing, group);
         residual.into_sum()
     }
 
@@ -112,6 +112,7 @@ impl Block {
         residual: &mut Residual,
         fused: &FusedOperations,
         attend: impl FnOnce(Heads) -> Tensor,
+        routing: &mut Routing,
         group: Option<&TensorGroup>,
     ) {
         let projected = |projection: &Projection, input: &Operand| match group {
@@ -120,47 +121,49 @@ impl Block {
         };
         let heads = self.attention.heads(&residual.normalised(&self.attention_norm, fused));
         residual.add(projected(&self.attention.output, &Operand::plain(attend(heads))));
-        let gated = self.mlp.gate_up(&residual.normalised(&self.mlp_norm, fused), fused);
-        residual.add(projected(&self.mlp.down, &gated));
+        let normed = residual.normalised(&self.mlp_norm, fused);
+        let own = self.feed_forward.forward(&normed, fused, routing);
+        residual.add(match group {
+            None => own,
+            Some(group) => group.sum(&own),
+        });
     }
 
     /// Tensor-parallel backward pass: from a cotangent of the output to that of the input `x`, both `[rows, len, hidden]`.
     ///
     /// The block is recomputed, and the sums over the group, which autograd does not see, are done here. Attention and MLP read a norm that
-    /// is replicated on every rank, so the gradients of that norm are partial sums.
+    /// is replicated on every rank, so the gradients of that norm are partial sums; so is that of a router.
     pub(super) fn vjp(
         &self,
         x: &Tensor,
-        angles: &Angles,
-        attend: impl FnOnce([&Tensor; 3], Option<i64>) -> Tensor,
+        mix: impl FnOnce(Heads) -> Tensor,
+        routing: &mut Routing,
         cotangent: &Tensor,
         group: &TensorGroup,
         mut pull: impl FnMut(&Tensor, &Tensor, &Tensor) -> Result<Tensor, TorchError>,
     ) -> Result<Tensor, TorchError> {
         let leaf = |x: &Tensor| x.detach().set_requires_grad(true);
-        let (output, down) = (&self.attention.output, &self.mlp.down);
+        let output = &self.attention.output;
         let x = leaf(x);
         let norm = self.attention_norm.forward(&x);
         let attention_input = leaf(&norm);
         let heads = self.attention.heads(&Operand::plain(attention_input.shallow_clone()));
-        let mixed = output.forward_shard(&Operand::plain(heads.mix(angles, attend)));
+        let mixed = output.forward_shard(&Operand::plain(mix(heads)));
         let middle = leaf(&tch::no_grad(|| {
             x.detach() + output.with_bias(group.sum(&mixed.detach().copy()))
         }));
         let middle_norm = self.mlp_norm.forward(&middle);
         let mlp_input = leaf(&middle_norm);
-        let gated = self
-            .mlp
-            .gate_up(&Operand::plain(mlp_input.shallow_clone()), &FusedOperations::default());
-        let lowered = down.forward_shard(&gated);
+        let operand = Operand::plain(mlp_input.shallow_clone());
+        let lowered = self.feed_forward.forward(&operand, &FusedOperations::default(), routing);
 
         let mut through = |part: &Tensor,
-                           projection: &Projection,
+                           bias: Option<&Tensor>,
                            input: &Tensor,
                            norm: &Tensor,
                            before: &Tensor,
                            cotangent: &Tensor| {
-            if let Some(bias) = projection.bias.as_ref().filter(|bias| bias.requires_grad()) {
+            if let Some(bias) = bias.filter(|bias| bias.requires_grad()) {
                 // The bias is added after the sum over the ranks, so each rank has its full gradient.
                 let _constant = pull(&bias.expand_as(cotangent), cotangent, before)?;
             }
@@ -168,80 +171,79 @@ impl Block {
             let of_norm = pull(norm, &gradient, before)?;
             Ok(tch::no_grad(|| cotangent + of_norm))
         };
-        let of_middle = through(&lowered, down, &mlp_input, &middle_norm, &middle, cotangent)?;
-        through(&mixed, output, &attention_input, &norm, &x, &of_middle)
+        let of_middle = through(&lowered, None, &mlp_input, &middle_norm, &middle, cotangent)?;
+        through(&mixed, output.bias.as_ref(), &attention_input, &norm, &x, &of_middle)
     }
 
     /// Parameters with their names in a checkpoint, without the `model.layers.N.` prefix.
-    pub(super) fn named_parameters(&self) -> Vec<(&'static str, &Tensor)> {
+    pub(super) fn named_parameters(&self) -> Vec<(Cow<'static, str>, &Tensor)> {
         let attention = &self.attention;
-        let mut named = vec![
+        let plain = |(name, tensor): (&'static str, _)| (Cow::from(name), tensor);
+        let projections = [
             ("self_attn.q_proj.weight", &attention.query.weight),
             ("self_attn.k_proj.weight", &attention.key.weight),
             ("self_attn.v_proj.weight", &attention.value.weight),
             ("self_attn.o_proj.weight", &attention.output.weight),
-            ("mlp.gate_proj.weight", &self.mlp.gate.weight),
-            ("mlp.up_proj.weight", &self.mlp.up.weight),
-            ("mlp.down_proj.weight", &self.mlp.down.weight),
+        ];
+        let norms = [
             ("input_layernorm.weight", &self.attention_norm.weight),
             ("post_attention_layernorm.weight", &self.mlp_norm.weight),
         ];
+        let mut named: Vec<_> = projections.into_iter().map(plain).collect();
+        named.extend(self.feed_forward.named_parameters());
+        named.extend(norms.into_iter().map(plain));
         let biases = [
             ("self_attn.q_proj.bias", &attention.query.bias),
             ("self_attn.k_proj.bias", &attention.key.bias),
             ("self_attn.v_proj.bias", &attention.value.bias),
             ("self_attn.o_proj.bias", &attention.output.bias),
         ];
-        named.extend(biases.into_iter().filter_map(|(name, bias)| Some((name, bias.as_ref()?))));
+        let biases = biases.into_iter().filter_map(|(name, bias)| Some((name, bias.as_ref()?)));
+        named.extend(biases.map(plain));
         let norms = attention.head_norms.iter().flatten().map(|norm| &norm.weight);
-        named.extend(["self_attn.q_norm.weight", "self_attn.k_norm.weight"].into_iter().zip(norms));
+        let of_heads = ["self_attn.q_norm.weight", "self_attn.k_norm.weight"];
+        named.extend(of_heads.into_iter().zip(norms).map(plain));
         named
     }
 
     /// All tensors, low-rank corrections included.
     pub(super) fn tensors_mut(&mut self) -> impl Iterator<Item = &mut Tensor> {
-        let (attention, mlp) = (&mut self.attention, &mut self.mlp);
-        let projections = [
-            &mut attention.query,
-            &mut attention.key,
-            &mut attention.value,
-            &mut attention.output,
-            &mut mlp.gate,
-            &mut mlp.up,
-            &mut mlp.down,
-        ];
+        let attention = &mut self.attention;
+        let projections =
+            [&mut attention.query, &mut attention.key, &mut attention.value, &mut attention.output];
         let norms = [&mut self.attention_norm, &mut self.mlp_norm];
         let norms = norms.into_iter().chain(attention.head_norms.iter_mut().flatten());
         let projections = projections.into_iter().flat_map(Projection::tensors_mut);
+        let projections = projections.chain(self.feed_forward.tensors_mut());
         projections.chain(norms.map(|norm| &mut norm.weight))
     }
 
-    /// The projection that an adapter targets.
-    pub(super) fn projection(&self, target: LoraTarget) -> &Projection {
-        let (attention, mlp) = (&self.attention, &self.mlp);
-        match target {
+    /// The projection that an adapter targets; `None` for one of experts, which take no adapter.
+    pub(super) fn projection(&self, target: LoraTarget) -> Option<&Projection> {
+        let (attention, mlp) = (&self.attention, self.feed_forward.mlp());
+        Some(match target {
             LoraTarget::QProj => &attention.query,
             LoraTarget::KProj => &attention.key,
             LoraTarget::VProj => &attention.value,
             LoraTarget::OProj => &attention.output,
-            LoraTarget::GateProj => &mlp.gate,
-            LoraTarget::UpProj => &mlp.up,
-            LoraTarget::DownProj => &mlp.down,
-        }
+            LoraTarget::GateProj => &mlp?.gate,
+            LoraTarget::UpProj => &mlp?.up,
+            LoraTarget::DownProj => &mlp?.down,
+        })
     }
 
     /// The projection that an adapter targets, mutable.
-    pub(super) fn projection_mut(&mut self, target: LoraTarget) -> &mut Projection {
-        let (attention, mlp) = (&mut self.attention, &mut self.mlp);
-        match target {
+    pub(super) fn projection_mut(&mut self, target: LoraTarget) -> Option<&mut Projection> {
+        let (attention, mlp) = (&mut self.attention, self.feed_forward.mlp_mut());
+        Some(match target {
             LoraTarget::QProj => &mut attention.query,
             LoraTarget::KProj => &mut attention.key,
             LoraTarget::VProj => &mut attention.value,
             LoraTarget::OProj => &mut attention.output,
-            LoraTarget::GateProj => &mut mlp.gate,
-            LoraTarget::UpProj => &mut mlp.up,
-            LoraTarget::DownProj => &mut mlp.down,
-        }
+            LoraTarget::GateProj => &mut mlp?.gate,
+            LoraTarget::UpProj => &mut mlp?.up,
+            LoraTarget::DownProj => &mut mlp?.down,
+        })
     }
 
     /// The block without its low-rank corrections, sharing memory.
@@ -261,11 +263,7 @@ impl Block {
                 window: *window,
             },
             mlp_norm: self.mlp_norm.shallow_clone(),
-            mlp: Mlp {
-                gate: self.mlp.gate.base(),
-                up: self.mlp.up.base(),
-                down: self.mlp.down.base(),
-            },
+            feed_forward: self.feed_forward.base(),
         }
     }
 }
@@ -283,7 +281,7 @@ mod tests {
 
     fn assert_stacked(decoder: &Decoder, when: &str) {
         for block in decoder.blocks() {
-            let (attention, mlp) = (&block.attention, &block.mlp);
+            let (attention, mlp) = (&block.attention, block.feed_forward.mlp().unwrap());
             let three = [&attention.query, &attention.key, &attention.value];
             assert!(stacked(&three.map(|own| &own.weight)).is_some(), "{when}");
             assert!(stacked(&three.map(|own| own.bias.as_ref().unwrap())).is_some(), "{when}");

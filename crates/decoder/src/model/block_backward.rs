@@ -4,8 +4,10 @@
 use tch::Tensor;
 use torch_ext::TorchError;
 
+use super::attention::Heads;
 use super::block_gradients::BlockGradients;
 use super::decoder::Decoder;
+use super::experts::Routing;
 use super::rope::Angles;
 use super::sharded_blocks::OpenBlocks;
 
@@ -35,6 +37,11 @@ impl Decoder {
 }
 
 impl BlockBackward<'_> {
+    /// The model, and the block's index in it.
+    pub fn place(&self) -> (&Decoder, usize) {
+        (self.model, self.index)
+    }
+
     /// Runs the backward pass from a cotangent of the block's output to its `input`, a leaf, all `[rows, len, hidden]`; parameter
     /// gradients are accumulated. `output` is that of the forward pass if its graph was kept; otherwise the block is recomputed.
     ///
@@ -47,6 +54,7 @@ impl BlockBackward<'_> {
         output: Option<Tensor>,
         angles: &Angles,
         attend: impl FnOnce([&Tensor; 3], Option<i64>) -> Tensor,
+        routing: &mut Routing,
         cotangent: &Tensor,
     ) -> Result<Tensor, TorchError> {
         let Self { model, index, sum, .. } = self;
@@ -59,9 +67,10 @@ impl BlockBackward<'_> {
         };
         if let Some(group) = model.group() {
             let block = &model.blocks()[*index];
-            return block.vjp(input, angles, attend, cotangent, group, pull);
+            let mix = |heads: Heads| heads.mix(angles, attend);
+            return block.vjp(input, mix, routing, cotangent, group, pull);
         }
-        let output = output.unwrap_or_else(|| model.block(*index, input, angles, attend));
+        let output = output.unwrap_or_else(|| model.block(*index, input, angles, attend, routing));
         pull(&output, cotangent, input)
     }
 

@@ -13,6 +13,7 @@ use super::block::Block;
 use super::block_gradients::BlockGradients;
 use super::draw::Draw;
 use super::error::DecoderError;
+use super::experts::Routing;
 use super::rms_norm::RmsNorm;
 use super::rope::{Angles, Rope};
 use super::shape::{place, size};
@@ -325,7 +326,7 @@ impl Decoder {
         let angles = self.angles(&self.positions(token_ids.size()[1]));
         let mut x = self.embed(token_ids);
         for index in 0..self.blocks.len() {
-            x = self.block(index, &x, &angles, causal_attention);
+            x = self.block(index, &x, &angles, causal_attention, &mut Routing::default());
         }
         self.final_norm(&x)
     }
@@ -365,7 +366,7 @@ impl Decoder {
 
     /// Applies block `index` to `x`, `[rows, len, hidden]`.
     ///
-    /// `attend([query, key, value], window)` mixes the values; [`causal_attention`] for training.
+    /// `attend([query, key, value], window)` mixes the values; [`causal_attention`] for training. `routing` is the choice of experts.
     ///
     /// # Panics
     ///
@@ -376,8 +377,9 @@ impl Decoder {
         x: &Tensor,
         angles: &Angles,
         attend: impl FnOnce([&Tensor; 3], Option<i64>) -> Tensor,
+        routing: &mut Routing,
     ) -> Tensor {
-        self.blocks[index].forward(x, angles, attend, self.group.as_deref())
+        self.blocks[index].forward(x, angles, attend, routing, self.group.as_deref())
     }
 
     /// Applies the norm before the head, `[.., hidden]` to the same shape.

@@ -47,27 +47,27 @@ pub(crate) struct BlockTensors {
 }
 
 impl Decoder {
-    /// The tensors by their role.
-    pub(crate) fn tensors(&self) -> DecoderTensors {
+    /// The tensors by their role; `None` for a model with experts.
+    pub(crate) fn tensors(&self) -> Option<DecoderTensors> {
         let _no_grad = tch::no_grad_guard();
         let (head, embedding) = (self.head(), self.embedding());
         let tied = self.config().tie_word_embeddings;
-        DecoderTensors {
+        Some(DecoderTensors {
             untied_head: (!tied).then(|| head.shallow_clone()),
             embedding: embedding.shallow_clone(),
-            blocks: self.blocks().iter().map(block_tensors).collect(),
+            blocks: self.blocks().iter().map(block_tensors).collect::<Option<_>>()?,
             final_norm: self.last_norm().weight.shallow_clone(),
             frequency: self.rope().frequency.shallow_clone(),
             attention_factor: self.rope().attention_factor,
-        }
+        })
     }
 }
 
-fn block_tensors(block: &Block) -> BlockTensors {
-    let (attention, mlp) = (&block.attention, &block.mlp);
+fn block_tensors(block: &Block) -> Option<BlockTensors> {
+    let (attention, mlp) = (&block.attention, block.feed_forward.mlp()?);
     let three = [&attention.query, &attention.key, &attention.value];
     let bias = |index: usize| three[index].bias.as_ref().map(Tensor::shallow_clone);
-    BlockTensors {
+    Some(BlockTensors {
         attention_norm: block.attention_norm.weight.shallow_clone(),
         query_key_value: three.map(Projection::merged_weight),
         query_key_value_bias: match (bias(0), bias(1), bias(2)) {
@@ -83,5 +83,5 @@ fn block_tensors(block: &Block) -> BlockTensors {
         mlp_norm: block.mlp_norm.weight.shallow_clone(),
         gate_up: [mlp.gate.merged_weight(), mlp.up.merged_weight()],
         down: mlp.down.merged_weight(),
-    }
+    })
 }

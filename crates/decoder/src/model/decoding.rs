@@ -6,6 +6,7 @@ use tch::Tensor;
 
 use super::attention::Heads;
 use super::decoder::Decoder;
+use super::experts::Routing;
 use super::fused::FusedOperations;
 use super::residual::Residual;
 
@@ -22,8 +23,15 @@ impl Decoder {
         residual: &mut Residual,
         fused: &FusedOperations,
         attend: impl FnOnce(Heads) -> Tensor,
+        routing: &mut Routing,
     ) {
-        self.blocks()[index].advance(residual, fused, attend, self.group().map(Rc::as_ref));
+        self.blocks()[index].advance(
+            residual,
+            fused,
+            attend,
+            routing,
+            self.group().map(Rc::as_ref),
+        );
     }
 
     /// The norm before the head of what a stream has come to.

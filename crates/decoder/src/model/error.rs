@@ -1,5 +1,8 @@
 //! Errors of reading a model.
 
+use std::path::PathBuf;
+
+use messages::Problem;
 use model_files::model_config::{ModelConfigError, NotDivisibleError};
 use thiserror::Error;
 
@@ -16,6 +19,14 @@ pub enum DecoderError {
     /// A weight file is invalid.
     #[error(transparent)]
     Weights(#[from] TensorFileError),
+    /// The adapter has parts that the model takes none of.
+    #[error("{}: {problem}", directory.display())]
+    Adapter {
+        /// Directory of the adapter.
+        directory: PathBuf,
+        /// Its targets.
+        problem: Problem,
+    },
     /// The model cannot be split over so many ranks.
     #[error(transparent)]
     NotDivisible(#[from] NotDivisibleError),

@@ -16,6 +16,11 @@ pub(super) struct Mlp {
 }
 
 impl Mlp {
+    /// The MLP without low-rank corrections, sharing memory.
+    pub(super) fn base(&self) -> Self {
+        Self { gate: self.gate.base(), up: self.up.base(), down: self.down.base() }
+    }
+
     /// Gate-up projection and activation, the input of the down projection: `[.., hidden]` to `[.., intermediate]`.
     pub(super) fn gate_up(&self, x: &Operand, fused: &FusedOperations) -> Operand {
         let both = Projection::forward_all(&[&self.gate, &self.up], x);

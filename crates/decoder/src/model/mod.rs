@@ -1,7 +1,7 @@
 //! Decoders over libtorch, read from and written to Hugging Face directories.
 //!
 //! The architectures share one block; they differ in attention's biases, norms of heads and windows, as
-//! [`AttentionOptions`](model_files::model_config::AttentionOptions) says.
+//! [`AttentionOptions`](model_files::model_config::AttentionOptions) says, and in experts in place of the MLP.
 //! A decoder is `embed → blocks → final_norm → head`, and each part can be called alone.
 
 mod adapter;
@@ -15,6 +15,8 @@ mod decoder_tensors;
 mod decoding;
 mod draw;
 mod error;
+mod experts;
+mod feed_forward;
 mod fused;
 mod gate;
 mod mlp;
@@ -42,6 +44,7 @@ pub use block_gradients::{BlockGradients, block_of};
 pub use decoder::Decoder;
 pub(crate) use decoder_tensors::BlockTensors;
 pub use error::DecoderError;
+pub use experts::Routing;
 pub use fused::KernelOperation;
 pub(crate) use fused::{FusedOperations, test_block_kernel};
 pub use packed_attention::{PackedLengths, test_fused_training};

@@ -50,6 +50,14 @@ impl Operand {
         self.value
     }
 
+    /// The tensor with its graph: for operations that are not linear maps.
+    pub(super) fn with_graph(&self) -> Tensor {
+        match self.origin.as_ref().filter(|origin| !origin.learned().is_empty()) {
+            Some(origin) => origin.make(),
+            None => self.value.shallow_clone(),
+        }
+    }
+
     /// Applies a linear map, `[.., in]` to `[.., out]`: `weight` is `[out, in]`, `bias` `[out]`.
     pub(super) fn linear(&self, weight: &Tensor, bias: Option<&Tensor>) -> Tensor {
         let Some(origin) = &self.origin else {

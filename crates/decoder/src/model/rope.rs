@@ -161,6 +161,7 @@ mod tests {
             max_position_embeddings: 131_072,
             tie_word_embeddings: true,
             attention: Architecture::Llama.attention(),
+            experts: None,
             initializer_range: 0.02,
             bos_token_id: None,
             eos_token_ids: vec![],

@@ -49,7 +49,8 @@ impl ShardSpec {
             dimension,
             by_key_heads: dimension.is_some() && ["k_proj", "v_proj"].contains(&module),
             has_partial_gradient: (factor.is_some() && dimension.is_none())
-                || ["q_norm", "k_norm"].contains(&module),
+                // `gate` is a router: it sees the rank's part of each expert's result.
+                || ["q_norm", "k_norm", "gate"].contains(&module),
         }
     }
 }
@@ -103,6 +104,9 @@ mod tests {
             (spec.dimension, spec.by_key_heads, spec.has_partial_gradient),
             (None, false, true)
         );
+        let spec = ShardSpec::of("model.layers.3.mlp.gate.weight");
+        assert_eq!((spec.dimension, spec.has_partial_gradient), (None, true));
+        assert_eq!(dimension_of("mlp.experts.7.down_proj.weight"), Some(1));
         let dimension_of = |name| ShardSpec::of(name).dimension;
         assert_eq!(dimension_of("model.embed_tokens.weight"), Some(0));
         assert_eq!(dimension_of("lm_head.weight"), Some(0));

@@ -1,6 +1,6 @@
 //! The weights of a Hugging Face directory: one safetensors file, or the shards of an index.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use messages::{plain_words, shown};
@@ -91,6 +91,8 @@ impl WeightFiles {
     pub(super) fn check_nothing_else(&self, wanted: &[String]) -> Result<(), TensorFileError> {
         let harmless =
             |name: &str| name.ends_with(".rotary_emb.inv_freq") || name == "lm_head.weight";
+        // Of experts there are tens of thousands.
+        let wanted: BTreeSet<&String> = wanted.iter().collect();
         match self.place.iter().find(|(name, _)| !wanted.contains(*name) && !harmless(name)) {
             None => Ok(()),
             Some((name, &number)) => Err(TensorFileError::Unexpected {

@@ -151,6 +151,7 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         cuda_kernels: true,
         band: args.band.band()?,
         measure_entropy: args.entropy,
+        record_routes: false,
     };
     let generated = generate(&decoder, &prompts, &options)?;
     write(args, &options, &generated, &tokenizer, out)

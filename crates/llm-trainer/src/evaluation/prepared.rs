@@ -105,6 +105,7 @@ impl PreparedSet {
             cuda_kernels: true,
             band: sampling.band()?,
             measure_entropy: true,
+            record_routes: false,
         };
         let seed = named_seed(seed, Purpose::Evaluation, &set.name);
         Ok(Self { set, prompts, truths, options, rows_are_alone, seed })

@@ -10,7 +10,7 @@ use decoder::model::Decoder;
 ///
 /// # Errors
 ///
-/// If `saved` cannot be read, or holds an adapter of other settings.
+/// If `saved` cannot be read, holds an adapter of other settings, or a target takes no adapter.
 pub(super) fn adapted(
     mut model: Decoder,
     settings: &LoraSection,
@@ -18,6 +18,9 @@ pub(super) fn adapted(
     seed: u64,
 ) -> anyhow::Result<Decoder> {
     let Some(saved) = saved else {
+        if let Some(problem) = settings.problem_with(model.config().experts.as_ref()) {
+            anyhow::bail!("{problem}");
+        }
         model.add_adapter(settings, seed);
         return Ok(model);
     };

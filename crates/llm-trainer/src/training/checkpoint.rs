@@ -22,6 +22,7 @@ use super::reward_model::RewardModel;
 use super::rollout::QuestionGroup;
 use super::trainer_state::TrainerState;
 use decoder::model::Decoder;
+use decoder::routes::RouteShape;
 use ranks::DeviceMesh;
 
 pub(crate) use checksums::checked;
@@ -91,6 +92,8 @@ pub(super) struct Bounds {
     pub(super) group_size: usize,
     /// Number of tokens of the model's vocabulary.
     pub(super) vocab_size: usize,
+    /// Sizes of routes, if the model has experts.
+    pub(super) routes: Option<RouteShape>,
     /// Most questions that one step asks; `None` where the checkpoint may be another run's, with other data.
     pub(super) asked_per_step: Option<usize>,
     /// Most steps whose responses are sampled ahead.
@@ -158,7 +161,7 @@ impl Bounds {
 
     /// The first mismatch of a group, with the expected value; `None` if the group fits.
     fn first_fault(&self, group: &QuestionGroup) -> Option<String> {
-        let Self { questions, group_size, vocab_size, .. } = *self;
+        let Self { questions, group_size, vocab_size, routes, .. } = *self;
         if group.question >= questions {
             return Some(format!("question {} of {questions}: other data", group.question));
         }
@@ -166,7 +169,7 @@ impl Bounds {
             return Some(format!("{} responses, expected {group_size}", group.samples.len()));
         }
         group.samples.iter().find_map(|sample| {
-            if let Some(fault) = sample.sequence.fault(vocab_size) {
+            if let Some(fault) = sample.sequence.fault(vocab_size, routes) {
                 return Some(fault);
             }
             let response = &sample.sequence.response;

@@ -2,6 +2,7 @@
 
 use super::local_shard::LocalShard;
 use super::policy_pass::{PolicyPass, Sequence, Statistics};
+use super::used_routes::UsedRoutes;
 use ranks::{RankError, Ranks};
 
 /// A [`PolicyPass`] over all ranks; every rank gets the result of a single process.
@@ -15,7 +16,20 @@ impl DistributedPass<'_> {
     /// Log-probability and entropy of every response token.
     pub(super) fn statistics(&self, sequences: &[&Sequence]) -> Result<Statistics, RankError> {
         let shard = LocalShard::of(self.pass.model, sequences, self.ranks);
-        let local = self.pass.statistics(&shard.sequences);
+        self.gathered(&shard, self.pass.statistics(&shard.sequences))
+    }
+
+    /// Computes [`statistics`](Self::statistics); also returns the experts used.
+    pub(super) fn statistics_and_routes(
+        &self,
+        sequences: &[&Sequence],
+    ) -> Result<(Statistics, UsedRoutes), RankError> {
+        let shard = LocalShard::of(self.pass.model, sequences, self.ranks);
+        let (local, routes) = self.pass.statistics_and_routes(&shard.sequences);
+        Ok((self.gathered(&shard, local)?, shard.gather_routes(routes)?))
+    }
+
+    fn gathered(&self, shard: &LocalShard<'_>, local: Statistics) -> Result<Statistics, RankError> {
         self.pass.model.check_blocks()?;
         Ok(Statistics {
             log_prob: shard.gather("log-probabilities", local.log_prob)?,

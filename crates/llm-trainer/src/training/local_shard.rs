@@ -12,6 +12,7 @@ use super::policy_pass::Statistics;
 use super::sequence::Sequence;
 use super::token_layout::TokenLayout;
 use super::update_error::UpdateError;
+use super::used_routes::UsedRoutes;
 use decoder::model::Decoder;
 use ranks::{RankError, Ranks};
 
@@ -117,6 +118,17 @@ impl<'a> LocalShard<'a> {
         Ok(column)
     }
 
+    /// Gathers the experts of the whole batch from every rank's part; the same on every rank.
+    ///
+    /// # Errors
+    ///
+    /// [`RankError`] if a rank does not answer.
+    pub(super) fn gather_routes(&self, local: UsedRoutes) -> Result<UsedRoutes, RankError> {
+        let Some(Partition { batch, shards }) = &self.partition else { return Ok(local) };
+        let parts = self.ranks.gather("experts", local)?;
+        Ok(UsedRoutes::joined(parts, shards, batch.lengths().len()))
+    }
+
     /// Plans the loss over the whole batch and returns this rank's tokens with their part of the plan. If the tokens of any
     /// rank do not form a batch, all ranks fail. `by_difficulty` covers all sequences of the batch.
     pub(super) fn plan<'t>(
@@ -185,7 +197,7 @@ fn cost(model: &Decoder, sequence: &Sequence) -> u128 {
     let config = model.config();
     let (hidden, heads) = (config.hidden_size, config.num_attention_heads * config.head_dim);
     let projections = 2 * heads + 2 * config.num_key_value_heads * config.head_dim;
-    let block = hidden * (projections + 3 * config.intermediate_size);
+    let block = hidden * (projections + 3 * config.active_intermediate_size());
     let head = sequence.response.len() as u128 * (config.vocab_size * hidden) as u128;
     sequence_cost(sequence.len(), block, heads) + head / config.num_hidden_layers.max(1) as u128
 }

@@ -118,6 +118,9 @@ pub(super) fn record_rollout(
     let mismatch: f64 = drawn.zip(sampled).map(|(rollout, sampled)| rollout - sampled).sum();
     metrics.insert(metric!("rollout/mismatch_kl"), mismatch / sampled.len() as f64);
 
+    if let Some(fraction) = scored.rerouted_fraction {
+        metrics.insert(metric!("rollout/rerouted_fraction"), fraction);
+    }
     if let Some(Correction { sums, .. }) = &scored.correction {
         metrics.insert(metric!("rollout/mismatch_k3"), sums.mismatch_k3());
         metrics.insert(metric!("rollout/correction_weight"), sums.mean_weight());

@@ -30,6 +30,7 @@ mod trainer;
 mod trainer_state;
 pub mod update;
 mod update_error;
+mod used_routes;
 
 pub(crate) use checkpoint::checked;
 pub use checkpointed_forward::CheckpointedForward;

@@ -1,12 +1,13 @@
 //! Sequences packed without padding.
 
-use tch::Tensor;
+use tch::{Kind, Tensor};
 use torch_ext::TorchError;
 use training_run::packing::pack;
 
 use super::sequence::Sequence;
 use decoder::head::Targets;
-use decoder::model::{Angles, BlockBackward, Decoder, EmbeddingSum, PackedLengths};
+use decoder::model::{Angles, BlockBackward, Decoder, EmbeddingSum, PackedLengths, Routing};
+use decoder::routes::{RouteShape, Routes};
 use decoder::sampling_mask::SamplingMask;
 
 /// A micro-batch: whole sequences packed in one row, each context attending only to itself.
@@ -24,6 +25,10 @@ pub(super) struct PackedSequences {
     targets: Tensor,
     /// Sampling mask of each response token; `None` if all were sampled from the whole vocabulary.
     mask: Option<SamplingMask>,
+    /// Experts to replay, i32 `[tokens, blocks with experts, per token]`, -1 where the router chooses; `None` if it always does.
+    routes: Option<Tensor>,
+    /// True if some sequence comes without experts.
+    pub(super) lacks_routes: bool,
     /// Indices of these sequences in the batch, in the order of the micro-batch.
     pub(super) rows: Vec<usize>,
 }
@@ -65,6 +70,12 @@ impl PackedSequences {
         }
         let device = model.device();
         let tensor = |column: &[i64]| Tensor::from_slice(column).to_device(device);
+        let recorded: Vec<(Option<&Routes>, usize)> = rows
+            .iter()
+            .map(|&row| (sequences[row].routes.as_ref(), sequences[row].len()))
+            .collect();
+        let shape = RouteShape::of(model.config())
+            .filter(|_| recorded.iter().any(|(routes, _)| routes.is_some()));
         Self {
             token_ids: tensor(&token_ids).unsqueeze(0),
             lengths: PackedLengths::new(lengths, device, model.kind()),
@@ -72,6 +83,8 @@ impl PackedSequences {
             predicting: tensor(&predicting),
             targets: tensor(&targets),
             mask: all_masks,
+            routes: shape.map(|shape| Routes::joined(&recorded, shape).to_device(device)),
+            lacks_routes: recorded.iter().any(|(routes, _)| routes.is_none()),
             rows,
         }
     }
@@ -118,12 +131,36 @@ impl PackedSequences {
         cotangent: &Tensor,
     ) -> Result<Tensor, TorchError> {
         let attend = |three: [&Tensor; 3], window: Option<i64>| self.lengths.attend(three, window);
-        block.vjp(input, output, &self.angles, attend, cotangent)
+        let (model, index) = block.place();
+        let mut routing = self.routing(model, index);
+        block.vjp(input, output, &self.angles, attend, &mut routing, cotangent)
     }
 
     /// Applies block `index` to `x`, `[1, tokens, hidden]`.
     pub(super) fn block(&self, model: &Decoder, index: usize, x: &Tensor) -> Tensor {
-        model.block(index, x, &self.angles, |three, window| self.lengths.attend(three, window))
+        self.block_with_routing(model, index, x).0
+    }
+
+    /// Applies a block as [`block`](Self::block) does; also returns the choice of experts.
+    pub(super) fn block_with_routing(
+        &self,
+        model: &Decoder,
+        index: usize,
+        x: &Tensor,
+    ) -> (Tensor, Routing) {
+        let attend = |three: [&Tensor; 3], window: Option<i64>| self.lengths.attend(three, window);
+        let mut routing = self.routing(model, index);
+        (model.block(index, x, &self.angles, attend, &mut routing), routing)
+    }
+
+    /// The choice of experts in block `index`: those that are replayed.
+    fn routing(&self, model: &Decoder, index: usize) -> Routing {
+        let has_experts = |block: usize| model.config().experts_of(block).is_some();
+        let Some(routes) = self.routes.as_ref().filter(|_| has_experts(index)) else {
+            return Routing::default();
+        };
+        let before = (0..index).filter(|&block| has_experts(block)).count();
+        Routing::replay(&routes.select(1, index_of(before)).to_kind(Kind::Int64))
     }
 
     /// Final-normed states that predict the response tokens, `[response tokens, hidden]`, from the last block's output.

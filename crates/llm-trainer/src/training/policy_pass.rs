@@ -8,6 +8,7 @@ use training_run::config::RunConfig;
 use super::packed::PackedSequences;
 pub use super::sequence::{Given, Sequence};
 use super::token_layout::TokenLayout;
+use super::used_routes::{RouteRecord, UsedRoutes};
 use crate::host_memory::Memory;
 use decoder::head::{TokenStatistics, token_statistics};
 use decoder::model::Decoder;
@@ -82,9 +83,21 @@ impl<'a> PolicyPass<'a> {
 
     /// Log-probability and entropy of every response token, without autograd.
     pub fn statistics(&self, sequences: &[&Sequence]) -> Statistics {
-        let (micro_batches, last) = self.last_hidden(sequences);
+        let (micro_batches, last) = self.last_hidden(sequences, None);
         let layout = TokenLayout::of(sequences.iter().copied());
         statistics_of(self, &micro_batches, &last, &layout)
+    }
+
+    /// Computes [`statistics`](Self::statistics); also returns the experts used.
+    pub(super) fn statistics_and_routes(
+        &self,
+        sequences: &[&Sequence],
+    ) -> (Statistics, UsedRoutes) {
+        let mut record = RouteRecord::default();
+        let (micro_batches, last) = self.last_hidden(sequences, Some(&mut record));
+        let layout = TokenLayout::of(sequences.iter().copied());
+        let statistics = statistics_of(self, &micro_batches, &last, &layout);
+        (statistics, record.finish(&micro_batches, sequences))
     }
 
     /// Passes the final-normed states that predict the `chosen` response tokens, `[chosen, hidden]`, to `use_head`, while the head
@@ -102,7 +115,7 @@ impl<'a> PolicyPass<'a> {
         use_head: impl FnOnce(Tensor) -> T,
     ) -> T {
         let _no_grad = tch::no_grad_guard();
-        let (micro_batches, last) = self.last_hidden(sequences);
+        let (micro_batches, last) = self.last_hidden(sequences, None);
         let layout = TokenLayout::of(sequences.iter().copied());
         let mut is_chosen = vec![0.0; layout.tokens()];
         for &token in chosen {
@@ -121,8 +134,12 @@ impl<'a> PolicyPass<'a> {
         PackedSequences::split(self.model, sequences, self.micro_batch_tokens)
     }
 
-    /// Micro-batches and the last block's output of each, without autograd.
-    fn last_hidden(&self, sequences: &[&Sequence]) -> (Vec<PackedSequences>, Vec<Tensor>) {
+    /// Micro-batches and the last block's output of each, without autograd. `record` takes the choice of experts.
+    fn last_hidden(
+        &self,
+        sequences: &[&Sequence],
+        mut record: Option<&mut RouteRecord>,
+    ) -> (Vec<PackedSequences>, Vec<Tensor>) {
         let _no_grad = tch::no_grad_guard();
         let micro_batches = self.micro_batches(sequences);
         let mut states: Vec<Tensor> = {
@@ -131,8 +148,12 @@ impl<'a> PolicyPass<'a> {
         };
         for index in 0..self.model.block_count() {
             let _open = self.model.open_block(index, Some(self.model.after_block(index)));
-            for (part, x) in micro_batches.iter().zip(&mut states) {
-                *x = part.block(self.model, index, x);
+            for (number, (part, x)) in micro_batches.iter().zip(&mut states).enumerate() {
+                let (output, routing) = part.block_with_routing(self.model, index, x);
+                *x = output;
+                if let Some(record) = &mut record {
+                    record.add(number, part.lacks_routes, routing);
+                }
             }
         }
         (micro_batches, states)

@@ -296,6 +296,7 @@ impl SamplingPass<'_> {
                     prompt: prompt(index).tokens.clone(),
                     response: response.token_ids,
                     mask: response.mask,
+                    routes: response.routes,
                     given: Vec::new(),
                 },
                 rollout_log_prob: response.log_prob,

@@ -30,6 +30,8 @@ pub(super) struct ScoredRollout {
     pub(super) sampled_log_prob: Option<Vec<f64>>,
     /// Importance weight of every response token, if another process has sampled.
     pub(super) correction: Option<Correction>,
+    /// Fraction of the experts recorded in sampling that the policy's router would not have chosen, if some were recorded.
+    pub(super) rerouted_fraction: Option<f64>,
 }
 
 /// Reference of the policy, from which the divergence is measured.
@@ -104,6 +106,7 @@ impl ScoredRollout {
             samples,
             sampled_log_prob: None,
             correction: None,
+            rerouted_fraction: None,
         })
     }
 

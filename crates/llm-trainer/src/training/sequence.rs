@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use decoder::routes::{RouteShape, Routes};
 use decoder::sampling_mask::SamplingMask;
 
 /// A prompt and its response. Only response tokens are trained.
@@ -14,6 +15,9 @@ pub struct Sequence {
     /// Sampling mask: one list of allowed tokens for each response token; `None` if all were sampled from the whole vocabulary.
     #[serde(default, rename = "kept", skip_serializing_if = "Option::is_none")]
     pub mask: Option<SamplingMask>,
+    /// Experts of the first tokens, of prompt, response and given ones in order: every pass replays them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub routes: Option<Routes>,
     /// Tokens between turns, ascending: the policy read them and did not draw them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub given: Vec<Given>,
@@ -43,7 +47,7 @@ pub(super) struct Context {
 impl Sequence {
     /// A sequence whose response was sampled, or is scored, over the whole vocabulary.
     pub fn new(prompt: Vec<u32>, response: Vec<u32>) -> Self {
-        Self { prompt, response, mask: None, given: Vec::new() }
+        Self { prompt, response, mask: None, routes: None, given: Vec::new() }
     }
 
     /// Number of tokens of prompt and response, given ones included.
@@ -80,19 +84,26 @@ impl Sequence {
         all.skip(self.prompt.len()).collect()
     }
 
-    /// The sequence up to its first `count` response tokens, without the sampling mask.
+    /// The sequence without its experts, for a model that did not draw it.
+    pub(super) fn without_routes(&self) -> Self {
+        let Self { prompt, response, mask, given, .. } = self.clone();
+        Self { prompt, response, mask, routes: None, given }
+    }
+
+    /// The sequence up to its first `count` response tokens, without the sampling mask and the experts.
     pub(super) fn until(&self, count: usize) -> Self {
         let given = self.given.iter().filter(|given| given.before < count);
         Self {
             prompt: self.prompt.clone(),
             response: self.response[..count].to_vec(),
             mask: None,
+            routes: None,
             given: given.cloned().collect(),
         }
     }
 
-    /// The fault of a sequence that was read from a file; `None` if it has none.
-    pub(super) fn fault(&self, vocab_size: usize) -> Option<String> {
+    /// The fault of a sequence that was read from a file, for a model of so many tokens with `routes`; `None` if it has none.
+    pub(super) fn fault(&self, vocab_size: usize, routes: Option<RouteShape>) -> Option<String> {
         if self.prompt.is_empty() {
             return Some("an empty prompt, expected at least one token".to_owned());
         }
@@ -111,7 +122,8 @@ impl Sequence {
             let expected = "expected tokens before response tokens, ascending";
             return Some(format!("`given` is out of order or empty, {expected}"));
         }
-        self.mask.as_ref().and_then(|mask| mask.fault(&self.response, vocab_size))
+        let of_mask = self.mask.as_ref().and_then(|mask| mask.fault(&self.response, vocab_size));
+        of_mask.or_else(|| self.routes.as_ref()?.fault(self.len(), routes))
     }
 }
 
@@ -150,13 +162,13 @@ mod tests {
 
     #[test]
     fn faults_are_named() {
-        assert_eq!(two_turns(true).fault(9), None);
-        assert!(two_turns(true).fault(8).unwrap().contains("token id 8"));
+        assert_eq!(two_turns(true).fault(9, None), None);
+        assert!(two_turns(true).fault(8, None).unwrap().contains("token id 8"));
         let behind = vec![Given { before: 3, token_ids: vec![7], restarts: false }];
         let empty = vec![Given { before: 1, token_ids: vec![], restarts: false }];
         let twice = [two_turns(true).given, two_turns(true).given].concat();
         for given in [behind, empty, twice] {
-            let fault = Sequence { given, ..two_turns(true) }.fault(9).unwrap();
+            let fault = Sequence { given, ..two_turns(true) }.fault(9, None).unwrap();
             assert!(fault.contains("`given`"), "{fault}");
         }
     }

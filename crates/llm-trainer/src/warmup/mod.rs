@@ -277,6 +277,7 @@ fn model_config(sizes: &ModelSizes) -> anyhow::Result<ModelConfig> {
         max_position_embeddings: 512,
         tie_word_embeddings: true,
         attention: Architecture::Qwen2.attention(),
+        experts: None,
         initializer_range: 0.02,
         bos_token_id: None,
         eos_token_ids: vec![END_OF_TEXT_ID],

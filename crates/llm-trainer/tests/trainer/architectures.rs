@@ -4,7 +4,7 @@ use decoder::model::Decoder;
 use llm_trainer::training::policy_pass::Sequence;
 use tch::{Device, Kind};
 
-use crate::adapter::{cotangent, fill, plain_objective, settings};
+use crate::adapter::{adapter_of, cotangent, fill, plain_objective};
 use crate::fixture::{RECORDED, directory, distance, one_thread};
 use crate::update::{pass, sequences};
 
@@ -19,7 +19,7 @@ fn packed_gradients_are_those_of_plain_autograd() {
             let [expected, trained] = [(); 2].map(|()| {
                 let mut model = Decoder::load(&directory(name), Device::Cpu, Kind::Double).unwrap();
                 if has_adapter {
-                    model.add_adapter(&settings(3), 5);
+                    model.add_adapter(&adapter_of(&model, 3), 5);
                     fill(&model);
                 }
                 model.set_trainable(true);

@@ -169,7 +169,8 @@ fn a_config_of_another_architecture_is_refused() {
     assert_eq!(
         refusal(&output, folder.path()),
         "error: DIR/config.json: field `architectures` is [\"GPT2LMHeadModel\"], expected \
-         [\"Qwen2ForCausalLM\"] or [\"Qwen3ForCausalLM\"] or [\"LlamaForCausalLM\"] or [\"MistralForCausalLM\"]"
+         [\"Qwen2ForCausalLM\"] or [\"Qwen3ForCausalLM\"] or [\"Qwen3MoeForCausalLM\"] or [\"LlamaForCausalLM\"] or \
+         [\"MistralForCausalLM\"]"
     );
 }
 

@@ -11,8 +11,14 @@ use tch::{Device, Kind, Tensor};
 pub(crate) const MODELS: [&str; 2] = ["tiny_qwen2_tied", "tiny_qwen2_untied"];
 
 /// Recorded models of every architecture.
-pub(crate) const RECORDED: [&str; 5] =
-    ["tiny_qwen2_tied", "tiny_qwen2_untied", "tiny_qwen3", "tiny_mistral", "tiny_qwen2_long"];
+pub(crate) const RECORDED: [&str; 6] = [
+    "tiny_qwen2_tied",
+    "tiny_qwen2_untied",
+    "tiny_qwen3",
+    "tiny_qwen3_moe",
+    "tiny_mistral",
+    "tiny_qwen2_long",
+];
 
 /// Many tests run at once: a team of threads for each would only spin.
 pub(crate) fn one_thread() {
@@ -47,6 +53,7 @@ pub(crate) fn small_shape() -> ModelShape {
         max_position_embeddings: 64,
         tie_word_embeddings: true,
         attention: Architecture::Qwen2.attention(),
+        experts: None,
         // Wide, so that distributions are far from uniform and every method selects something.
         initializer_range: 0.6,
         bos_token_id: None,

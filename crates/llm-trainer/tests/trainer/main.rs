@@ -49,6 +49,7 @@ mod replay;
 mod reproduce;
 mod resume;
 mod reward_model;
+mod routing;
 mod sampled_runs;
 mod scripts;
 mod serve;

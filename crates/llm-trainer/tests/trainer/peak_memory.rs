@@ -43,6 +43,7 @@ fn forward_and_backward(model: &Decoder, tokens: usize) {
                 .filter_map(|id| u32::try_from(id).ok())
                 .collect(),
             mask: None,
+            routes: None,
             given: Vec::new(),
         })
         .collect();

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use decoder::model::Decoder;
-use model_files::model_config::{ModelConfig, ModelShape};
+use model_files::model_config::{Architecture, ExpertOptions, ModelConfig, ModelShape};
 use serde_json::Value;
 use tch::{Device, Kind};
 
@@ -17,11 +17,20 @@ use crate::training_run::{assert_success, column, steps, train_command};
 type Size = (usize, usize, usize);
 
 /// A random model over the recorded tokens.
-fn save_model(target: &Path, (hidden_size, intermediate_size, num_hidden_layers): Size) {
+fn save_model(target: &Path, size: Size) {
+    save_changed(target, size, |_| ());
+}
+
+/// Saves as [`save_model`] does, a changed shape.
+fn save_changed(
+    target: &Path,
+    (hidden_size, intermediate_size, num_hidden_layers): Size,
+    change: impl FnOnce(&mut ModelShape),
+) {
     one_thread();
     let source = directory("tiny_qwen2_untied");
     let recorded = Decoder::load(&source, Device::Cpu, Kind::Float).expect("a recorded model");
-    let config = ModelConfig::new(ModelShape {
+    let mut shape = ModelShape {
         hidden_size,
         intermediate_size,
         num_hidden_layers,
@@ -34,7 +43,9 @@ fn save_model(target: &Path, (hidden_size, intermediate_size, num_hidden_layers)
         initializer_range: 0.02,
         eos_token_ids: recorded.config().eos_token_ids.clone(),
         ..small_shape()
-    });
+    };
+    change(&mut shape);
+    let config = ModelConfig::new(shape);
     let model = Decoder::initialise(config.expect("a valid shape"), 3, Device::Cpu, Kind::Float);
     model.save(target, &source).expect("a temporary folder is writable");
 }
@@ -67,6 +78,11 @@ fn tensor_bytes(plan: &Value) -> f64 {
 /// The peak of a run of two steps beyond that of the same run of the recorded model of a few kilobytes, as measured and as
 /// planned.
 fn growth(size: Size, ranks: usize, settings: &[&str]) -> (f64, f64) {
+    growth_of(|target| save_model(target, size), ranks, settings)
+}
+
+/// The growth of a run of the model that `save` writes.
+fn growth_of(save: impl FnOnce(&Path), ranks: usize, settings: &[&str]) -> (f64, f64) {
     let peaks_of = |model: &Path| {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = format!("model.path={:?}", model.display().to_string());
@@ -85,7 +101,7 @@ fn growth(size: Size, ranks: usize, settings: &[&str]) -> (f64, f64) {
         (measured, tensor_bytes(&planned(folder.path(), ranks, &overrides)))
     };
     let folder = tempfile::tempdir().expect("a temporary folder");
-    save_model(folder.path(), size);
+    save(folder.path());
     let (large, small) = (peaks_of(folder.path()), peaks_of(&directory("tiny_qwen2_untied")));
     (large.0 - small.0, large.1 - small.1)
 }
@@ -119,6 +135,41 @@ fn peaks_are_those_of_the_plan() {
         "training.activation_bytes=100000000",
     ];
     assert_close("long responses", growth((256, 1024, 4), 1, &long));
+}
+
+/// Vectors are copied for every expert that a token goes to.
+#[test]
+fn peaks_with_experts_are_those_of_the_plan() {
+    let mixture = |shape: &mut ModelShape| {
+        shape.architecture = Architecture::Qwen3Moe;
+        shape.attention = Architecture::Qwen3Moe.attention();
+        shape.experts = Some(ExpertOptions {
+            count: 8,
+            per_token: 3,
+            intermediate_size: 256,
+            normalised: true,
+            block_step: 1,
+            dense_blocks: Vec::new(),
+        });
+    };
+    let save = |target: &Path| save_changed(target, (256, 1024, 4), mixture);
+    let long = [
+        "rollout.prompts_per_step=8",
+        "rollout.group_size=8",
+        "rollout.rows=64",
+        "rollout.max_response_tokens=50",
+        "algorithm.mini_batch_prompts=8",
+        "training.micro_batch_tokens=2048",
+    ];
+    assert_close("experts, recomputed", growth_of(save, 1, &long));
+    let kept = [&long[..], &["training.activation_bytes=150000000"]].concat();
+    assert_close("experts, kept", growth_of(save, 1, &kept));
+    let folder = tempfile::tempdir().unwrap();
+    save(folder.path());
+    let planned = plan(&["--model", &folder.path().display().to_string(), "--gpu", "h100"]);
+    assert_success(&planned);
+    let shown = text(&planned.stdout);
+    assert!(shown.contains("0.01 billion parameters, 0.00 of them active, in"), "{shown}");
 }
 
 #[test]

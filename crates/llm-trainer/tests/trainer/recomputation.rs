@@ -26,6 +26,7 @@ fn config(bias: bool) -> ModelConfig {
             output_bias: bias,
             ..Architecture::Llama.attention()
         },
+        experts: None,
         initializer_range: 0.4,
         bos_token_id: None,
         eos_token_ids: vec![],

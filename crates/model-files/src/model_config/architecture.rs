@@ -5,8 +5,9 @@ mod llama;
 mod mistral;
 mod qwen2;
 mod qwen3;
+mod qwen3_moe;
 
-use self::description::Description;
+pub(super) use self::description::Description;
 
 pub use self::description::{AttentionOptions, SlidingWindow};
 
@@ -17,6 +18,8 @@ pub enum Architecture {
     Qwen2,
     /// `Qwen3ForCausalLM`: the dense models of Qwen3.
     Qwen3,
+    /// `Qwen3MoeForCausalLM`: the mixtures of experts of Qwen3.
+    Qwen3Moe,
     /// `LlamaForCausalLM`: Llama 2 and 3, `SmolLM2` and their kin.
     Llama,
     /// `MistralForCausalLM`: Mistral 7B, Mistral Nemo and their kin.
@@ -25,12 +28,14 @@ pub enum Architecture {
 
 impl Architecture {
     /// All architectures.
-    pub const ALL: [Self; 4] = [Self::Qwen2, Self::Qwen3, Self::Llama, Self::Mistral];
+    pub const ALL: [Self; 5] =
+        [Self::Qwen2, Self::Qwen3, Self::Qwen3Moe, Self::Llama, Self::Mistral];
 
     pub(super) fn description(self) -> &'static Description {
         match self {
             Self::Qwen2 => &qwen2::DESCRIPTION,
             Self::Qwen3 => &qwen3::DESCRIPTION,
+            Self::Qwen3Moe => &qwen3_moe::DESCRIPTION,
             Self::Llama => &llama::DESCRIPTION,
             Self::Mistral => &mistral::DESCRIPTION,
         }
@@ -102,6 +107,50 @@ mod tests {
             .map(|width| read(Architecture::Qwen3, &head(width)).unwrap().parameter_count());
         // A block has 2 · (4 + 1) · hidden weights for each element of a head, and two of the norms.
         assert_eq!(counts[1] - counts[0], 3 * 24 * (2 * 5 * 64 + 2));
+    }
+
+    /// The sizes of Qwen/Qwen3-30B-A3B; its model card says 30.5B, 3.3B of them active, and 29.9B without embeddings.
+    #[test]
+    fn parameters_of_qwen3_30b_a3b_are_counted() {
+        let sizes = json!({
+            "hidden_size": 2048, "intermediate_size": 6144, "num_hidden_layers": 48,
+            "num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128,
+            "vocab_size": 151_936, "norm_topk_prob": true,
+        });
+        let config = read(Architecture::Qwen3Moe, &sizes).unwrap();
+        assert_eq!(config.parameter_count(), 30_532_122_624);
+        assert_eq!(config.active_parameter_count(), 3_353_032_704);
+    }
+
+    /// As transformers: every second block, and block 1 not.
+    #[test]
+    fn experts_stand_in_the_blocks_that_the_file_says() {
+        let experts = |more| read(Architecture::Qwen3Moe, &more);
+        let blocks =
+            |config: &ModelConfig| [0, 1, 2].map(|index| config.experts_of(index).is_some());
+        assert_eq!(blocks(&experts(json!({})).unwrap()), [true; 3]);
+        let apart = json!({ "decoder_sparse_step": 1, "mlp_only_layers": [1], "num_experts": 9 });
+        let config = experts(apart).unwrap();
+        assert_eq!(blocks(&config), [true, false, true]);
+        let again = ModelConfig::parse(&config.to_json("float32").to_string(), Path::new("again"));
+        assert_eq!(again.unwrap(), config, "written and read again");
+        assert_eq!(
+            blocks(&experts(json!({ "decoder_sparse_step": 2 })).unwrap()),
+            [false, true, false]
+        );
+        assert_eq!(read(Architecture::Qwen3, &json!({})).unwrap().experts, None);
+        for (field, value) in [
+            ("num_local_experts", json!("4")),
+            ("num_experts", json!(0)),
+            ("num_experts_per_tok", json!(129)),
+            ("moe_intermediate_size", json!(0)),
+            ("decoder_sparse_step", json!(0)),
+            ("mlp_only_layers", json!(["0"])),
+            ("use_sliding_window", json!(true)),
+        ] {
+            let message = experts(json!({ field: value })).unwrap_err().to_string();
+            assert!(message.contains(&format!("field `{field}` is")), "{message}");
+        }
     }
 
     /// The sizes of Qwen/Qwen3-0.6B; its model card says 0.6B, and 0.44B without the embedding.

@@ -13,6 +13,8 @@ pub struct DivisibleCounts {
     pub key_heads: usize,
     /// Width of the feed-forward layer.
     pub intermediate: usize,
+    /// Width of an expert, if some blocks have experts.
+    pub expert: Option<usize>,
     /// Size of the vocabulary.
     pub vocabulary: usize,
 }
@@ -43,6 +45,7 @@ impl ModelShape {
             query_heads: self.num_attention_heads,
             key_heads: self.num_key_value_heads,
             intermediate: self.intermediate_size,
+            expert: self.experts.as_ref().map(|experts| experts.intermediate_size),
             vocabulary: self.vocab_size,
         }
     }
@@ -74,6 +77,8 @@ impl DivisibleCounts {
             ("num_attention_heads", self.query_heads),
             ("intermediate_size", self.intermediate),
             ("vocab_size", self.vocabulary),
+            // A width of 0 is divided by all.
+            ("moe_intermediate_size", self.expert.unwrap_or(0)),
         ];
         if let Some((field, count)) =
             counts.into_iter().find(|(_, count)| !count.is_multiple_of(shards))
@@ -106,7 +111,7 @@ mod tests {
         intermediate: usize,
         vocabulary: usize,
     ) -> DivisibleCounts {
-        DivisibleCounts { query_heads, key_heads, intermediate, vocabulary }
+        DivisibleCounts { query_heads, key_heads, intermediate, vocabulary, expert: None }
     }
 
     /// 18944 = 2⁹ · 37: seven shards divide the heads but not the feed-forward layer.
@@ -134,6 +139,11 @@ mod tests {
             keys.to_string(),
             "`num_key_value_heads` is 2, expected a multiple or a divisor of parallel.tensor = 3; this model can be split into 1, 2, 4, \
              6 or 12"
+        );
+        let experts = DivisibleCounts { expert: Some(6), ..qwen(12, 4, 24, 24) };
+        assert_eq!(experts.possible(), [1, 2], "a width of six");
+        assert!(
+            experts.check(4).unwrap_err().to_string().starts_with("`moe_intermediate_size` is 6")
         );
         assert!(refused(0).to_string().contains("parallel.tensor = 0"));
         assert!(

@@ -83,6 +83,10 @@ impl Fields<'_> {
             max_position_embeddings: self.count("max_position_embeddings")?,
             tie_word_embeddings: self.flag("tie_word_embeddings", false)?,
             attention: (architecture.description().read)(self)?,
+            experts: match &architecture.description().experts {
+                Some(fields) => Some((fields.read)(self)?),
+                None => None,
+            },
             initializer_range: self.number_or("initializer_range", 0.02)?,
             bos_token_id: self.token_ids("bos_token_id")?.first().copied(),
             eos_token_ids: self.token_ids("eos_token_id")?,
@@ -185,7 +189,7 @@ mod tests {
     fn messages_name_file_field_found_and_expected() {
         assert_eq!(
             message(&QWEN.replace("Qwen2ForCausalLM", "MambaForCausalLM")),
-            r#"m/config.json: field `architectures` is ["MambaForCausalLM"], expected ["Qwen2ForCausalLM"] or ["Qwen3ForCausalLM"] or ["LlamaForCausalLM"] or ["MistralForCausalLM"]"#
+            r#"m/config.json: field `architectures` is ["MambaForCausalLM"], expected ["Qwen2ForCausalLM"] or ["Qwen3ForCausalLM"] or ["Qwen3MoeForCausalLM"] or ["LlamaForCausalLM"] or ["MistralForCausalLM"]"#
         );
         assert_eq!(
             message(&QWEN.replace(r#""vocab_size": 256,"#, "")),

@@ -30,7 +30,11 @@ impl ModelConfig {
             "use_cache": true,
             "vocab_size": self.vocab_size,
         });
-        (self.architecture.description().write)(self.attention, &mut object);
+        let description = self.architecture.description();
+        (description.write)(self.attention, &mut object);
+        if let (Some(fields), Some(experts)) = (&description.experts, &self.experts) {
+            (fields.write)(experts, &mut object);
+        }
         for (name, id) in self.special_tokens() {
             object[name] = id;
         }

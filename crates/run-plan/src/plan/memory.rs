@@ -77,16 +77,20 @@ struct Widths {
     intermediate: usize,
     /// True if queries and keys pass norms.
     normed: bool,
+    /// Experts that a token goes to, if any.
+    routed: usize,
 }
 
 impl Widths {
     /// Elements that autograd keeps of the block for one token, approximately: the residual between its halves; rotated queries,
     /// keys and values, and attention's output; gate and up. Outputs of norms and gate are recomputed. Norms of queries and keys keep
-    /// their inputs, which are views of the whole projection.
+    /// their inputs, which are views of the whole projection. Experts keep their inputs and results, and these once more in the
+    /// tokens' order, and the norm of the tokens.
     fn kept_elements(&self) -> usize {
-        let Self { hidden, query, key, intermediate, normed } = self;
+        let Self { hidden, query, key, intermediate, normed, routed } = self;
+        let copies = if *routed > 0 { (3 * routed + 1) * hidden } else { 0 };
         let projected = if *normed { query + 2 * key } else { 0 };
-        hidden + 2 * (query + key) + projected + 2 * intermediate
+        hidden + 2 * (query + key) + projected + 2 * intermediate + copies
     }
 }
 
@@ -96,8 +100,9 @@ pub fn activation_bytes_per_token(config: &ModelConfig, element_bytes: usize) ->
         hidden: config.hidden_size,
         query: config.num_attention_heads * config.head_dim,
         key: config.num_key_value_heads * config.head_dim,
-        intermediate: config.intermediate_size,
+        intermediate: config.active_intermediate_size(),
         normed: config.attention.query_key_norm,
+        routed: config.experts.as_ref().map_or(0, |experts| experts.per_token),
     };
     element_bytes * widths.kept_elements()
 }
@@ -111,6 +116,7 @@ fn bytes_per_token(setup: &Setup) -> u64 {
         key: key_width.div_ceil(setup.key_shards()),
         intermediate: shared(intermediate),
         normed: setup.model.attention.query_key_norm,
+        routed: setup.model.routed_copies(),
     };
     let element = size_of(setup.run.model.dtype);
     // With tensor parallelism, autograd also keeps the graphs of the two norms, whose intermediates are f32 where elements

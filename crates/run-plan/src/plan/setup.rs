@@ -1,5 +1,6 @@
 //! A run and the machines that it would run on.
 
+use messages::Problem;
 use model_files::model_config::NotDivisibleError;
 use serde::Serialize;
 use thiserror::Error;
@@ -48,6 +49,9 @@ pub enum SetupError {
     /// The model cannot be split over so many tensor-parallel ranks.
     #[error(transparent)]
     NotDivisible(#[from] NotDivisibleError),
+    /// The model takes no adapter at a target.
+    #[error("{0}")]
+    Targets(Problem),
 }
 
 impl Setup {
@@ -82,8 +86,8 @@ impl Setup {
     ///
     /// # Errors
     ///
-    /// [`SetupError`] if a count is out of range, `parallel.tensor` does not divide the devices of a machine, or the model cannot be
-    /// split over so many ranks.
+    /// [`SetupError`] if a count is out of range, `parallel.tensor` does not divide the devices of a machine, the model cannot be
+    /// split over so many ranks, or a target of the adapter takes none.
     pub fn with_ranks(self, nodes: usize, gpus_per_node: usize) -> Result<Self, SetupError> {
         let tensor = self.run.parallel.tensor;
         let fault = |what, found, expected: &str| {
@@ -99,13 +103,19 @@ impl Setup {
             let expected = format!("a divisor of the {gpus_per_node} devices of a node");
             return fault("parallel.tensor", tensor, &expected);
         }
-        self.model.divisible_counts().check(tensor)?;
+        self.model.divisible_counts.check(tensor)?;
+        if let Some(lora) = &self.run.lora
+            && let Some(problem) = lora.problem_with(self.model.experts.as_ref())
+        {
+            return Err(SetupError::Targets(problem));
+        }
         Ok(Self { nodes, gpus_per_node, ..self })
     }
 
     /// True if the run's own CPU kernels decode.
     pub(super) fn decodes_by_cpu_kernels(&self) -> bool {
-        self.on_cpu && self.run.rollout.cpu_kernels && self.run.model.dtype != Dtype::F64
+        let has_kernels = self.run.model.dtype != Dtype::F64 && self.model.experts.is_none();
+        self.on_cpu && self.run.rollout.cpu_kernels && has_kernels
     }
 
     /// True if a frozen policy is kept as the reference.

@@ -1,7 +1,7 @@
 //! Widths and parameter counts of a model.
 
 use model_files::model_config::{
-    Architecture, AttentionOptions, DivisibleCounts, ModelConfig, ModelShape,
+    Architecture, AttentionOptions, DivisibleCounts, ExpertOptions, ModelConfig, ModelShape,
 };
 use serde::Serialize;
 use training_run::config::{LoraSection, LoraTarget};
@@ -15,7 +15,7 @@ pub struct ModelSizes {
     pub vocabulary: usize,
     /// Width of the residual stream.
     pub hidden: usize,
-    /// Width of the feed-forward layer.
+    /// Width of the feed-forward layer; of experts, of those together that a token goes to.
     pub intermediate: usize,
     /// Number of blocks.
     pub blocks: usize,
@@ -28,11 +28,17 @@ pub struct ModelSizes {
     /// Parts of attention that not every model has.
     #[serde(skip)]
     pub attention: AttentionOptions,
+    /// Experts in place of the feed-forward layer.
+    #[serde(skip)]
+    pub experts: Option<ExpertOptions>,
+    /// Counts that tensor parallelism splits into equal shards.
+    #[serde(skip)]
+    pub divisible_counts: DivisibleCounts,
     /// True if the head is the embedding.
     pub tied: bool,
     /// Parameters of one block.
     pub block_parameters: usize,
-    /// Weights of one block that are multiplied with: all but norms and biases.
+    /// Weights of one block that a token is multiplied with: all but norms, biases and idle experts.
     pub block_matrix_parameters: usize,
     /// Parameters outside of blocks: embedding, untied head and last norm.
     pub outer_parameters: usize,
@@ -44,7 +50,8 @@ impl ModelSizes {
         let query_width = config.num_attention_heads * config.head_dim;
         let key_width = config.num_key_value_heads * config.head_dim;
         let attention = config.hidden_size * (2 * query_width + 2 * key_width);
-        let block_matrix_parameters = attention + 3 * config.hidden_size * config.intermediate_size;
+        let intermediate = config.active_intermediate_size();
+        let block_matrix_parameters = attention + 3 * config.hidden_size * intermediate;
         let tables = if config.tie_word_embeddings { 1 } else { 2 };
         let outer_parameters = tables * config.vocab_size * config.hidden_size + config.hidden_size;
         let block_parameters =
@@ -53,26 +60,18 @@ impl ModelSizes {
             name: name.to_owned(),
             vocabulary: config.vocab_size,
             hidden: config.hidden_size,
-            intermediate: config.intermediate_size,
+            intermediate,
             blocks: config.num_hidden_layers,
             query_width,
             key_width,
             head_dim: config.head_dim,
             attention: config.attention,
+            experts: config.experts.clone(),
+            divisible_counts: config.divisible_counts(),
             tied: config.tie_word_embeddings,
             block_parameters,
             block_matrix_parameters,
             outer_parameters,
-        }
-    }
-
-    /// Counts that tensor parallelism splits into equal shards.
-    pub fn divisible_counts(&self) -> DivisibleCounts {
-        DivisibleCounts {
-            query_heads: self.query_width / self.head_dim,
-            key_heads: self.key_width / self.head_dim,
-            intermediate: self.intermediate,
-            vocabulary: self.vocabulary,
         }
     }
 
@@ -89,6 +88,33 @@ impl ModelSizes {
     /// Weights in matrix products of one predicted token: the blocks' and the head's.
     pub fn matrix_parameters(&self) -> usize {
         self.blocks * self.block_matrix_parameters + self.head_parameters()
+    }
+
+    /// Weights of one predicted token that `rows` tokens read in a step, as a mean over equally likely experts: those of
+    /// [`matrix_parameters`](Self::matrix_parameters), and of the experts that other rows go to.
+    pub(super) fn read_parameters(&self, rows: f64) -> f64 {
+        let idle = self.experts.as_ref().map_or(0.0, |experts| {
+            let [count, per_token] = [experts.count, experts.per_token].map(|count| count as f64);
+            let touched = count * (1.0 - (1.0 - per_token / count).powf(rows));
+            self.blocks as f64
+                * (touched / per_token - 1.0)
+                * (3 * self.hidden * self.intermediate) as f64
+        });
+        self.matrix_parameters() as f64 + idle
+    }
+
+    /// Parameters that compute one token, of which the others are idle experts.
+    pub(super) fn active_parameters(&self) -> usize {
+        let idle = self.experts.as_ref().map_or(0, |experts| {
+            let all = 3 * self.hidden * self.intermediate * (experts.count - experts.per_token);
+            self.blocks * all / experts.per_token
+        });
+        self.parameters() - idle
+    }
+
+    /// Copies of a token's vector that its experts take; 0 without experts.
+    pub(super) fn routed_copies(&self) -> usize {
+        self.experts.as_ref().map_or(0, |experts| experts.per_token)
     }
 
     /// Elements of the KV cache for one token, in all blocks.
@@ -184,6 +210,7 @@ pub fn preset_model(name: &str) -> Option<ModelConfig> {
         max_position_embeddings: 32_768,
         tie_word_embeddings: tied,
         attention: Architecture::Qwen2.attention(),
+        experts: None,
         initializer_range: 0.02,
         bos_token_id: None,
         eos_token_ids: vec![151_643],
@@ -226,6 +253,31 @@ mod tests {
         assert_eq!(sizes.matrix_parameters(), 7_070_285_824);
         // In bf16: 2 · 28 · 4 · 128 · 2 bytes.
         assert_eq!(2 * sizes.cached_elements_per_token(), 57_344);
+    }
+
+    /// A model of two experts of four: one row reads two, many rows read all.
+    #[test]
+    fn rows_share_the_experts_that_they_read() {
+        let config = preset_model("0.5b").unwrap();
+        let mut shape = (*config).clone();
+        shape.experts = Some(ExpertOptions {
+            count: 4,
+            per_token: 2,
+            intermediate_size: 100,
+            normalised: true,
+            block_step: 1,
+            dense_blocks: Vec::new(),
+        });
+        let config = ModelConfig::new(shape).unwrap();
+        let sizes = ModelSizes::of("experts", &config);
+        assert_eq!(sizes.parameters(), config.parameter_count());
+        assert_eq!(sizes.active_parameters(), config.active_parameter_count());
+        let matrices = sizes.matrix_parameters() as f64;
+        let two = f64::from(24 * 3 * 896 * 2 * 100);
+        let read = [1.0, 2.0, 1e3].map(|rows| (sizes.read_parameters(rows) - matrices) / two);
+        for (read, exact) in read.into_iter().zip([0.0, 0.5, 1.0]) {
+            assert!((read - exact).abs() < 1e-12, "{read} {exact}");
+        }
     }
 
     /// Token `t` of a sequence sees the last `min(t, window)` tokens; the window is that of all blocks but the first three.

@@ -241,9 +241,14 @@ impl Display for Setup {
         let run = &self.run;
         let billions = self.model.parameters() as f64 / 1e9;
         let (name, ranks) = (&self.model.name, self.ranks());
+        let active = self.model.active_parameters() as f64 / 1e9;
         writeln!(
             out,
-            "{name}: {billions:.2} billion parameters in {}, moments in {}{}{}",
+            "{name}: {billions:.2} billion parameters{} in {}, moments in {}{}{}",
+            match &self.model.experts {
+                Some(_) => format!(", {active:.2} of them active,"),
+                None => String::new(),
+            },
             dtype(run.model.dtype),
             dtype(run.optimizer.moments),
             match (run.model.dtype, run.optimizer.master) {

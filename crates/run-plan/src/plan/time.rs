@@ -319,10 +319,12 @@ fn decode_seconds(setup: &Setup, hardware: &Hardware, asked: Asked) -> f64 {
     let sequences = asked.share * setup.sequences_per_rank() as f64;
     let rows = (setup.run.rollout.rows as f64).min(sequences).max(1.0);
     let (prompt, response) = (setup.mean_prompt_tokens as f64, setup.mean_response_tokens as f64);
-    let weights = model.matrix_parameters() as f64 / setup.run.parallel.tensor as f64;
+    let tensor = setup.run.parallel.tensor as f64;
+    let weights = model.matrix_parameters() as f64 / tensor;
     let cached = model.cached_elements_per_token() as f64 * element / setup.key_shards() as f64;
     let step = |rows: f64, context: f64| {
-        let read = weights * element / hardware.memory_bytes_per_second;
+        let read =
+            model.read_parameters(rows) / tensor * element / hardware.memory_bytes_per_second;
         let multiplied = 2.0 * rows * weights / hardware.matrix_flops_per_second;
         read.max(multiplied) + rows * context * cached / hardware.memory_bytes_per_second
     };

@@ -204,6 +204,10 @@ pub struct RolloutSection {
     /// decodes beside it. With many rows it is faster or slower than libtorch, depending on the
     /// processor.
     pub cpu_kernels: bool,
+    /// Mixtures of experts: the policy's passes use the experts that drew each token, weighted by
+    /// the router as it is now (`docs/rollout.md#mixtures-of-experts`). Other engines and harnesses
+    /// do not return them; then the updates of a step use those of the pass before the first one.
+    pub routing_replay: bool,
     /// Sampler: `"own"`, the trainer itself, or the servers of `"vllm"`, `"sglang"`, `"llm-trainer"`
     /// or `"openai"` (`docs/rollout.md#other-engines`), which are sent the weights after each update.
     pub engine: RolloutEngine,
@@ -254,6 +258,7 @@ impl Default for RolloutSection {
             stop_token_ids: Vec::new(),
             rows: 64,
             cpu_kernels: false,
+            routing_replay: true,
             engine: RolloutEngine::Own,
             servers: EngineServers::default(),
             staleness: 0,

@@ -97,6 +97,11 @@ pub const METRICS: &[Metric] = &[
         "Groups whose rewards differ: only these give a gradient.",
     ),
     row(
+        "rollout/rerouted_fraction",
+        "1",
+        "Mixtures of experts: fraction of the experts recorded in sampling that the policy's router would not have chosen before the update.",
+    ),
+    row(
         "rollout/staleness",
         "1",
         "With rollout.staleness: mean over response tokens of the optimiser steps since the weights that drew the token.",

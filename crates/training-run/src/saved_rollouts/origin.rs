@@ -51,9 +51,14 @@ impl RolloutOrigin {
             "reward": config.reward,
             "dynamic_sampling": config.dynamic_sampling,
         });
-        // Settings of speed do not change what is sampled.
-        let speed = [("rollout", "rows"), ("rollout", "cpu_kernels"), ("reward", "threads")];
-        for (section, field) in speed {
+        // Settings of speed do not change what is sampled, nor does the use of experts that are recorded.
+        let left_out = [
+            ("rollout", "rows"),
+            ("rollout", "cpu_kernels"),
+            ("rollout", "routing_replay"),
+            ("reward", "threads"),
+        ];
+        for (section, field) in left_out {
             if let Some(section) = settings[section].as_object_mut() {
                 section.remove(field);
             }

@@ -9,8 +9,14 @@ use training_run::config::OptimizerSection;
 
 use super::*;
 
-const BOUNDS: Bounds =
-    Bounds { questions: 5, group_size: 1, vocab_size: 10, asked_per_step: Some(4), ahead: 0 };
+const BOUNDS: Bounds = Bounds {
+    questions: 5,
+    group_size: 1,
+    vocab_size: 10,
+    routes: None,
+    asked_per_step: Some(4),
+    ahead: 0,
+};
 
 fn optimizer() -> AdamW {
     let named = [("w".to_owned(), Tensor::ones([3], (Kind::Float, Device::Cpu)))];

@@ -223,7 +223,8 @@ fn generated(
         Some("stop") => Finish::StopString,
         other => bail!("the response ended by {other:?}, expected \"stop\" or \"length\""),
     };
-    Ok((Generated { token_ids, log_prob, entropy: Vec::new(), mask: None, finish }, is_guess))
+    let (entropy, mask, routes) = (Vec::new(), None, None);
+    Ok((Generated { token_ids, log_prob, entropy, mask, routes, finish }, is_guess))
 }
 
 #[cfg(test)]

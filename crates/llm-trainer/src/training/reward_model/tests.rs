@@ -43,6 +43,7 @@ fn responses(masked: bool) -> Vec<Sequence> {
         prompt: vec![first, 70],
         response: response.to_vec(),
         mask: mask.clone(),
+        routes: None,
         given: Vec::new(),
     };
     vec![after_prompt(71), after_prompt(72)]

@@ -42,7 +42,8 @@ impl Drawer {
     /// Options for sampling the groups of a step.
     pub(super) fn options(&self) -> GenerationOptions {
         let section = &self.run.config().rollout;
-        self.rewarder.text.options(section, section.group_size, section.sampling())
+        let options = self.rewarder.text.options(section, section.group_size, section.sampling());
+        GenerationOptions { record_routes: section.routing_replay, ..options }
     }
 
     /// The prompts of the `chosen` questions.

@@ -12,7 +12,7 @@ use super::step_record::StepRecord;
 use super::update_plan::UpdatePlan;
 use crate::training::adamw::AdamW;
 use crate::training::distributed_pass::DistributedPass;
-use crate::training::policy_pass::{PolicyPass, Sequence};
+use crate::training::policy_pass::{PolicyPass, Sequence, Statistics};
 use crate::training::reward_model::RewardModel;
 use crate::training::rollout::Sample;
 use crate::training::scored::{Reference, ScoredRollout};
@@ -51,27 +51,58 @@ impl Policy {
 
     /// Computes statistics and advantages of a rollout of `groups`; `kl` has the coefficient of the divergence from the
     /// reference.
+    ///
+    /// Experts that sampled are replayed in this and all later passes of the policy; where none are recorded, those of this pass are
+    /// replayed in later ones. The reference has a router of its own.
     pub(super) fn score(
         &self,
-        samples: Vec<Sample>,
+        mut samples: Vec<Sample>,
         groups: usize,
         process_log_ratio: Option<&[f64]>,
         kl: Option<KlController>,
     ) -> anyhow::Result<ScoredRollout> {
-        let sequences: Vec<&Sequence> = samples.iter().map(|sample| &sample.sequence).collect();
         let distributed = self.distributed_pass();
-        let old = distributed.statistics(&sequences)?;
+        let (old, rerouted_fraction) = self.old_statistics(&mut samples)?;
         let algorithm = &self.run.config().algorithm;
         let reference = match (algorithm.reference_kl, kl, &self.reference) {
             (Some(settings), Some(controller), Some(model)) => {
                 let pass = PolicyPass { model, ..distributed.pass };
+                let plain: Vec<Sequence> =
+                    samples.iter().map(|sample| sample.sequence.without_routes()).collect();
+                let sequences: Vec<&Sequence> = plain.iter().collect();
                 let log_prob =
                     DistributedPass { pass, ..distributed }.statistics(&sequences)?.log_prob;
                 Some(Reference { settings, coefficient: controller.coefficient(), log_prob })
             }
             _ => None,
         };
-        ScoredRollout::new(samples, groups, old, reference, process_log_ratio, &algorithm.advantage)
+        let estimator = &algorithm.advantage;
+        let scored =
+            ScoredRollout::new(samples, groups, old, reference, process_log_ratio, estimator)?;
+        Ok(ScoredRollout { rerouted_fraction, ..scored })
+    }
+
+    /// Statistics of the policy before any update, and the fraction of recorded experts that its router would not have chosen.
+    /// Samples without recorded experts get those of this pass.
+    fn old_statistics(&self, samples: &mut [Sample]) -> anyhow::Result<(Statistics, Option<f64>)> {
+        let distributed = self.distributed_pass();
+        let is_asked = self.run.config().rollout.routing_replay;
+        if !is_asked || self.model.config().experts.is_none() {
+            for sample in samples.iter_mut() {
+                sample.sequence.routes = None;
+            }
+            let sequences: Vec<&Sequence> = samples.iter().map(|sample| &sample.sequence).collect();
+            return Ok((distributed.statistics(&sequences)?, None));
+        }
+        let sequences: Vec<&Sequence> = samples.iter().map(|sample| &sample.sequence).collect();
+        let (old, used) = distributed.statistics_and_routes(&sequences)?;
+        let rerouted_fraction = used.rerouted_fraction();
+        for (sample, routes) in samples.iter_mut().zip(used.added) {
+            if let Some(routes) = routes {
+                sample.sequence.routes = Some(routes);
+            }
+        }
+        Ok((old, rerouted_fraction))
     }
 
     /// Mean entropy of a scored rollout at temperature 1, in nats per token.

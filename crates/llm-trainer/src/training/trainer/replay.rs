@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use decoder::routes::RouteShape;
 use question_data::prompt::Prompt;
 use training_run::config::RunConfig;
 use training_run::saved_rollouts::{RolloutOrigin, SavedRollouts};
@@ -48,7 +49,7 @@ pub(super) fn fault_of(
     group: &QuestionGroup,
     group_size: usize,
     prompts: &[Prompt],
-    vocab_size: usize,
+    (vocab_size, routes): (usize, Option<RouteShape>),
     has_environment: bool,
 ) -> Option<String> {
     if group.samples.len() != group_size {
@@ -66,14 +67,18 @@ pub(super) fn fault_of(
             "another prompt than that of question {number}, {id}: the data or its prompts were others"
         ));
     }
-    group.samples.iter().find_map(|sample| fault_of_sample(sample, vocab_size))
+    group.samples.iter().find_map(|sample| fault_of_sample(sample, vocab_size, routes))
 }
 
-fn fault_of_sample(sample: &Sample, vocab_size: usize) -> Option<String> {
+fn fault_of_sample(
+    sample: &Sample,
+    vocab_size: usize,
+    routes: Option<RouteShape>,
+) -> Option<String> {
     let (response, log_prob) = (&sample.sequence.response, &sample.rollout_log_prob);
     if response.len() != log_prob.len() {
         let (tokens, count) = (response.len(), log_prob.len());
         return Some(format!("{count} log-probabilities for {tokens} tokens"));
     }
-    sample.sequence.fault(vocab_size)
+    sample.sequence.fault(vocab_size, routes)
 }

@@ -18,6 +18,7 @@ use crate::training::rollout::{QuestionGroup, Rollout, SamplingPass};
 use crate::training::step_key::StepKey;
 use decoder::generation::GenerationOptions;
 use decoder::model::Decoder;
+use decoder::routes::RouteShape;
 use ranks::DeviceMesh;
 
 /// A run's position in its questions, and the responses it has.
@@ -188,10 +189,11 @@ impl Sampler {
         let (step, config) = (record.step, self.drawer.run.config());
         let saved: SavedStep<QuestionGroup> = files.read(step)?;
         let prompts = &self.drawer.questions.questions.prompts;
-        let vocab_size = policy.model.config().vocab_size;
+        let model = policy.model.config();
+        let bounds = (model.vocab_size, RouteShape::of(model));
         for (number, group) in (1..).zip(&saved.groups) {
             let (size, plays) = (config.rollout.group_size, config.rollout.environment.is_some());
-            let fault = fault_of(&group.responses, size, prompts, vocab_size, plays);
+            let fault = fault_of(&group.responses, size, prompts, bounds, plays);
             if let Some(fault) = fault {
                 anyhow::bail!("{}: group {number}: {fault}", files.path(step).display());
             }

@@ -27,6 +27,7 @@ use crate::training::checkpoint::{self, Bounds};
 use crate::training::engine::ExternalEngine;
 use crate::training::rollout::Environment;
 use crate::training::trainer_state::TrainerState;
+use decoder::routes::RouteShape;
 use ranks::{DeviceMesh, Ranks};
 
 /// Most tokens of a question that show which weights a server has.
@@ -61,7 +62,7 @@ impl Trainer {
         let resumed = origin.checkpoint().cloned();
         let saved = resumed.as_ref().map(|checkpoint| checkpoint.path.as_path());
         let model = load_policy(config, saved, device, kind, &mesh.tensor)?;
-        let vocab_size = model.config().vocab_size;
+        let (vocab_size, routes) = (model.config().vocab_size, RouteShape::of(model.config()));
         rewarder.text.tokenizer.check_vocabulary(vocab_size)?;
         check_stop_ids(config, vocab_size)?;
         let mut policy = Policy::over(model, &run, &mesh)?;
@@ -69,7 +70,8 @@ impl Trainer {
         let is_branch = matches!(origin, Origin::Branch(_));
         let asked_per_step = (!is_branch).then(|| run.batch_arithmetic().most_prompts_asked);
         let ahead = config.rollout.staleness;
-        let bounds = Bounds { questions: prompts, group_size, vocab_size, asked_per_step, ahead };
+        let bounds =
+            Bounds { questions: prompts, group_size, vocab_size, routes, asked_per_step, ahead };
         let (state, waiting) = match saved {
             None => (TrainerState::default(), GroupSampler::default()),
             Some(saved) => checkpoint::restore(saved, &mut policy.optimizer, bounds)?,

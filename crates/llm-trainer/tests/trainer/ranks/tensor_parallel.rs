@@ -103,6 +103,21 @@ fn norms_of_heads_and_windows_are_those_of_the_whole() {
     is_the_run_of_one(&[&SHORT[..], &[&mistral]].concat(), &[cut, (2, &["parallel.zero=3"])]);
 }
 
+/// Every expert is split by its width; a router sees a share of the gradient. Experts without tokens on a rank have a gradient too.
+#[test]
+fn experts_are_cut_as_an_mlp_is() {
+    let path = format!("model.path={:?}", directory("tiny_qwen3_moe").display().to_string());
+    let settings = [&SHORT[..], &[&path]].concat();
+    let cases: [(usize, &[&str]); 2] = [
+        (4, &["parallel.tensor=2", "parallel.zero=3", "training.micro_batch_tokens=20"]),
+        (2, &["parallel.zero=2"]),
+    ];
+    is_the_run_of_one(&settings, &cases);
+    let refused = train(tempfile::tempdir().unwrap().path(), &[&path, "lora.rank=3"]);
+    let message = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(message.contains("o_proj: experts take no adapter"), "{message}");
+}
+
 /// The adapter that two ranks have trained is one process's, and so is the model that both are merged to.
 #[test]
 fn an_adapter_of_two_ranks_merges_as_that_of_one() {
@@ -171,6 +186,7 @@ fn biased_llama(folder: &Path) -> String {
             output_bias: true,
             ..Architecture::Llama.attention()
         },
+        experts: None,
         initializer_range: 0.2,
         bos_token_id: None,
         eos_token_ids: vec![0],

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::model_config::error::ModelConfigError;
+use crate::model_config::experts::ExpertOptions;
 use crate::model_config::fields::Fields;
 
 /// Parts of attention that not every model has.
@@ -58,4 +59,12 @@ pub(in crate::model_config) struct Description {
     pub(in crate::model_config) read: fn(&Fields<'_>) -> Result<AttentionOptions, ModelConfigError>,
     /// Writes the fields that [`read`](Self::read) reads.
     pub(in crate::model_config) write: fn(AttentionOptions, &mut Value),
+    /// The fields of experts, if its blocks have some.
+    pub(in crate::model_config) experts: Option<ExpertFields>,
+}
+
+/// Reader and writer of the fields of a mixture of experts.
+pub(in crate::model_config) struct ExpertFields {
+    pub(in crate::model_config) read: fn(&Fields<'_>) -> Result<ExpertOptions, ModelConfigError>,
+    pub(in crate::model_config) write: fn(&ExpertOptions, &mut Value),
 }

@@ -20,4 +20,5 @@ pub(super) const DESCRIPTION: Description = Description {
         object["attention_bias"] = attention.query_key_value_bias.into();
         object["mlp_bias"] = false.into();
     },
+    experts: None,
 };

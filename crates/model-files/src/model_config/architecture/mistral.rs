@@ -18,4 +18,5 @@ pub(super) const DESCRIPTION: Description = Description {
     write: |attention, object| {
         object["sliding_window"] = attention.sliding_window.map(|window| window.tokens).into();
     },
+    experts: None,
 };

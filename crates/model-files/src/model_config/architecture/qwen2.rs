@@ -16,6 +16,7 @@ pub(super) const DESCRIPTION: Description = Description {
     attention: ATTENTION,
     read: |fields| Ok(AttentionOptions { sliding_window: read_window(fields)?, ..ATTENTION }),
     write: |attention, object| write_window(attention.sliding_window, object),
+    experts: None,
 };
 
 /// Reads `use_sliding_window`, `sliding_window`, `max_window_layers` and `layer_types`, which Qwen3 shares.

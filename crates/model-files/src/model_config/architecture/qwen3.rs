@@ -24,4 +24,5 @@ pub(super) const DESCRIPTION: Description = Description {
         object["attention_bias"] = attention.output_bias.into();
         write_window(attention.sliding_window, object);
     },
+    experts: None,
 };

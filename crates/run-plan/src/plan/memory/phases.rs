@@ -81,11 +81,13 @@ impl Counts<'_> {
         Phase { name: "sampling", items }
     }
 
-    /// Bytes of one block's forward pass without a graph: three vectors of the residual's width and four of the MLP's.
+    /// Bytes of one block's forward pass without a graph: three vectors of the residual's width and four of the MLP's, and three more
+    /// for each expert of a token.
     pub(super) fn forward_bytes(&self, tokens: u64) -> u64 {
         let ModelSizes { hidden, intermediate, .. } = self.setup.model;
         let shared = (4 * intermediate).div_ceil(self.setup.run.parallel.tensor);
-        tokens * self.element * (3 * hidden + shared) as u64
+        let copies = 3 * self.setup.model.routed_copies();
+        tokens * self.element * ((3 + copies) * hidden + shared) as u64
     }
 
     /// Bytes of the head in f32, where products of bf16 are taken in f32.
@@ -201,11 +203,13 @@ impl Counts<'_> {
         Phase { name: "updating", items }
     }
 
-    /// Gradients of a block's activations, in bytes: the MLP's three wide vectors, and two of the residual's width.
+    /// Gradients of a block's activations, in bytes: the MLP's three wide vectors, and two of the residual's width, also
+    /// for each expert of a token.
     pub(super) fn cotangent_bytes(&self, tokens: u64) -> u64 {
         let ModelSizes { hidden, intermediate, .. } = self.setup.model;
         let shared = (3 * intermediate).div_ceil(self.setup.run.parallel.tensor);
-        tokens * self.element * (2 * hidden + shared) as u64
+        let copies = 2 * self.setup.model.routed_copies();
+        tokens * self.element * ((2 + copies) * hidden + shared) as u64
     }
 
     /// Bytes of the head's gradient until it is added or sent, and of the gradients of logits that wait for one product.

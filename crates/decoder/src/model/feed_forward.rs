@@ -1,0 +1,142 @@
+//! The second half of a block: one MLP, or a mixture of experts.
+
+use std::borrow::Cow;
+
+use model_files::model_config::ModelConfig;
+use tch::Tensor;
+
+use super::experts::{Experts, Routing};
+use super::fused::FusedOperations;
+use super::mlp::Mlp;
+use super::operand::Operand;
+use super::projection::Projection;
+use super::shape::size;
+use super::stacked::stack;
+
+/// The feed-forward layer of a block.
+#[derive(Debug)]
+pub(super) enum FeedForward {
+    Dense(Mlp),
+    Routed(Experts),
+}
+
+impl FeedForward {
+    /// Builds the layer of block `index`; `tensor` takes a name in the checkpoint, without the `model.layers.N.` prefix, and a shape.
+    pub(super) fn assemble<E>(
+        config: &ModelConfig,
+        index: usize,
+        mut tensor: impl FnMut(&str, &[i64]) -> Result<Tensor, E>,
+    ) -> Result<Self, E> {
+        let hidden = size(config.hidden_size);
+        let Some(options) = config.experts_of(index) else {
+            let intermediate = size(config.intermediate_size);
+            return Ok(Self::Dense(mlp(&mut tensor, "mlp", hidden, intermediate)?));
+        };
+        let router = tensor("mlp.gate.weight", &[size(options.count), hidden])?;
+        let width = size(options.intermediate_size);
+        let mlps = (0..options.count)
+            .map(|expert| mlp(&mut tensor, &format!("mlp.experts.{expert}"), hidden, width))
+            .collect::<Result<_, E>>()?;
+        let per_token = size(options.per_token);
+        Ok(Self::Routed(Experts { router, mlps, per_token, normalised: options.normalised }))
+    }
+
+    /// Maps `[.., hidden]` to the same shape. With tensor-parallel ranks the result is this rank's addend.
+    pub(super) fn forward(
+        &self,
+        x: &Operand,
+        fused: &FusedOperations,
+        routing: &mut Routing,
+    ) -> Tensor {
+        match self {
+            Self::Dense(mlp) => mlp.down.forward(&mlp.gate_up(x, fused)),
+            Self::Routed(experts) => experts.forward(x, routing),
+        }
+    }
+
+    /// The MLP; `None` for a mixture of experts.
+    pub(super) fn mlp(&self) -> Option<&Mlp> {
+        match self {
+            Self::Dense(mlp) => Some(mlp),
+            Self::Routed(_) => None,
+        }
+    }
+
+    /// The MLP, mutable; `None` for a mixture of experts.
+    pub(super) fn mlp_mut(&mut self) -> Option<&mut Mlp> {
+        match self {
+            Self::Dense(mlp) => Some(mlp),
+            Self::Routed(_) => None,
+        }
+    }
+
+    /// Concatenates in memory the weights of each MLP that share an input.
+    pub(super) fn stack(&mut self) {
+        for mlp in self.mlps_mut() {
+            stack(&mut [&mut mlp.gate.weight, &mut mlp.up.weight]);
+        }
+    }
+
+    /// Parameters with their names in a checkpoint, without the `model.layers.N.` prefix.
+    pub(super) fn named_parameters(&self) -> Vec<(Cow<'static, str>, &Tensor)> {
+        let experts = match self {
+            Self::Dense(Mlp { gate, up, down }) => {
+                return vec![
+                    ("mlp.gate_proj.weight".into(), &gate.weight),
+                    ("mlp.up_proj.weight".into(), &up.weight),
+                    ("mlp.down_proj.weight".into(), &down.weight),
+                ];
+            }
+            Self::Routed(experts) => experts,
+        };
+        let mut named = vec![("mlp.gate.weight".into(), &experts.router)];
+        for (index, Mlp { gate, up, down }) in experts.mlps.iter().enumerate() {
+            for (part, own) in [("gate", gate), ("up", up), ("down", down)] {
+                named.push((format!("mlp.experts.{index}.{part}_proj.weight").into(), &own.weight));
+            }
+        }
+        named
+    }
+
+    /// All tensors, low-rank corrections included.
+    pub(super) fn tensors_mut(&mut self) -> impl Iterator<Item = &mut Tensor> {
+        let (router, mlps) = match self {
+            Self::Dense(mlp) => (None, std::slice::from_mut(mlp)),
+            Self::Routed(experts) => (Some(&mut experts.router), experts.mlps.as_mut_slice()),
+        };
+        let projections =
+            mlps.iter_mut().flat_map(|mlp| [&mut mlp.gate, &mut mlp.up, &mut mlp.down]);
+        router.into_iter().chain(projections.flat_map(Projection::tensors_mut))
+    }
+
+    /// The layer without low-rank corrections, sharing memory.
+    pub(super) fn base(&self) -> Self {
+        match self {
+            Self::Dense(mlp) => Self::Dense(mlp.base()),
+            Self::Routed(experts) => Self::Routed(experts.base()),
+        }
+    }
+
+    fn mlps_mut(&mut self) -> &mut [Mlp] {
+        match self {
+            Self::Dense(mlp) => std::slice::from_mut(mlp),
+            Self::Routed(experts) => &mut experts.mlps,
+        }
+    }
+}
+
+fn mlp<E>(
+    tensor: &mut impl FnMut(&str, &[i64]) -> Result<Tensor, E>,
+    name: &str,
+    hidden: i64,
+    width: i64,
+) -> Result<Mlp, E> {
+    let mut plain = |part: &str, shape: [i64; 2]| {
+        Ok(Projection::new(tensor(&format!("{name}.{part}_proj.weight"), &shape)?, None))
+    };
+    Ok(Mlp {
+        gate: plain("gate", [width, hidden])?,
+        up: plain("up", [width, hidden])?,
+        down: plain("down", [hidden, width])?,
+    })
+}
