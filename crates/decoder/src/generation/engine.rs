@@ -270,7 +270,7 @@ mod tests {
     use std::path::Path;
 
     use tch::{Device, Kind};
-    use torch_ext::DecodingKernels;
+    use torch_ext::CudaKernels;
 
     use super::*;
     use crate::model::KernelOperation;
@@ -282,7 +282,7 @@ mod tests {
     }
 
     fn fused(right: &[KernelOperation]) -> FusedOperations {
-        FusedOperations::new(DecodingKernels::emulated().unwrap(), right.to_vec())
+        FusedOperations::new(CudaKernels::emulated().unwrap(), right.to_vec())
     }
 
     /// Builds an engine of three rows of different lengths.
