@@ -112,8 +112,6 @@ def environment(where, ranks=1, report=""):
             "LD_PRELOAD": f"{NULL}/libcudart.so.13:{NULL}/libnull_cuda.so",
             "CUDA_VISIBLE_DEVICES": "0,1,2,3",
             "NULL_CUDA_DEVICES": str(ranks),
-            # cuDNN's plans cannot be stubbed.
-            "TORCH_CUDNN_SDPA_DEPRIORITIZED": "1",
         }
         chosen |= {"NULL_CUDA_REPORT": report} if report else {}
     return os.environ | chosen

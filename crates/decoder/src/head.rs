@@ -1,7 +1,7 @@
 //! The output head: log-probability and exact entropy of chosen tokens, and their backward pass, in chunks.
 //!
-//! The full `[tokens, vocab]` matrix never exists: at most [`CHUNK_LOGITS`] logits are alive at a time. The backward
-//! pass is closed-form, so the chunks need no graph:
+//! The full `[tokens, vocab]` matrix never exists: at most [`CHUNK_LOGITS`] logits are alive at a time, or more where [one
+//! kernel](fused) needs no other buffers. The backward pass is closed-form, so the chunks need no graph:
 //!
 //! ```text
 //! ∂ log π(y) / ∂ z_k =  (1[k = y] - π_k) / T
@@ -20,9 +20,14 @@
 use model_files::buffer_limits::CHUNK_LOGITS;
 use tch::{Device, Tensor};
 
+#[cfg(test)]
+mod agreement;
+mod fused;
 mod shards;
 mod weight_sum;
 
+use self::fused::FusedHead;
+pub use self::fused::test_fused_head;
 use self::weight_sum::WeightSum;
 pub use self::weight_sum::{WeightGradient, statistics_kind};
 use crate::bf16_matmul::matmul;
@@ -103,10 +108,15 @@ pub fn token_statistics<'a>(
     let _no_grad = tch::no_grad_guard();
     let (head, targets) = (head.into(), targets.into());
     let (mut log_probs, mut entropies) = (Vec::new(), Vec::new());
-    for (start, length) in chunks(targets.ids.size()[0], head.weight.size()[0]) {
-        let chunk = Chunk::new(hidden, head, targets, temperature, start, length);
-        log_probs.push(chunk.target_log_prob());
-        entropies.push(chunk.entropy());
+    let fused = fused_head(hidden, head, targets, temperature);
+    for (start, length) in chunks(targets.ids.size()[0], rows(fused.as_ref(), head)) {
+        let by_kernel = fused.as_ref().and_then(|fused| fused.statistics(start, length));
+        let [log_prob, entropy] = by_kernel.unwrap_or_else(|| {
+            let chunk = Chunk::new(hidden, head, targets, temperature, start, length);
+            [chunk.target_log_prob(), chunk.entropy()]
+        });
+        log_probs.push(log_prob);
+        entropies.push(entropy);
     }
     let empty = || Tensor::zeros([0], (statistics_kind(hidden), hidden.device()));
     TokenStatistics { log_prob: join(&log_probs, empty), entropy: join(&entropies, empty) }
@@ -132,18 +142,28 @@ pub fn token_statistics_backward<'a>(
     let (head, targets) = (head.into(), targets.into());
     let (mut d_hidden, mut log_probs) = (Vec::new(), Vec::new());
     let kind = statistics_kind(hidden);
-    let vocab = head.weight.size()[0];
-    let mut d_weight = d_weight.map(|gradient| WeightSum::new(gradient, hidden, vocab));
-    for (start, length) in chunks(targets.ids.size()[0], vocab) {
-        let chunk = Chunk::new(hidden, head, targets, temperature, start, length);
-        let column = |values: &Tensor| values.narrow(0, start, length).unsqueeze(1).to_kind(kind);
-        log_probs.push(chunk.target_log_prob());
-        let mut d_logits =
-            chunk.d_logits(column(cotangent.log_prob), cotangent.entropy.map(column));
-        if (temperature - 1.0).abs() > 0.0 {
-            d_logits /= temperature;
-        }
-        let d_logits = d_logits.to_kind(hidden.kind());
+    let fused = fused_head(hidden, head, targets, temperature);
+    let mut d_weight = d_weight.map(|gradient| match &fused {
+        Some(_) => WeightSum::at_once(gradient, hidden),
+        None => WeightSum::new(gradient, hidden, head.weight.size()[0]),
+    });
+    for (start, length) in chunks(targets.ids.size()[0], rows(fused.as_ref(), head)) {
+        let by_kernel = fused.as_ref().and_then(|fused| {
+            fused.backward((start, length), cotangent.log_prob, cotangent.entropy)
+        });
+        let (d_logits, log_prob) = by_kernel.unwrap_or_else(|| {
+            let chunk = Chunk::new(hidden, head, targets, temperature, start, length);
+            let column =
+                |values: &Tensor| values.narrow(0, start, length).unsqueeze(1).to_kind(kind);
+            let log_prob = chunk.target_log_prob();
+            let mut d_logits =
+                chunk.d_logits(column(cotangent.log_prob), cotangent.entropy.map(column));
+            if (temperature - 1.0).abs() > 0.0 {
+                d_logits /= temperature;
+            }
+            (d_logits.to_kind(hidden.kind()), log_prob)
+        });
+        log_probs.push(log_prob);
         let product = matmul(&d_logits, head.weight);
         d_hidden.push(match head.group {
             None => product,
@@ -166,9 +186,28 @@ fn join(parts: &[Tensor], empty: impl FnOnce() -> Tensor) -> Tensor {
     if parts.is_empty() { empty() } else { Tensor::cat(parts, 0) }
 }
 
-/// Ranges of tokens whose logits fit [`CHUNK_LOGITS`], as start and length.
-fn chunks(tokens: i64, vocab: i64) -> impl Iterator<Item = (i64, i64)> {
-    let rows = (i64::from(CHUNK_LOGITS) / vocab).max(1);
+/// The kernel for these tokens; `None` without one, with vocabulary shards, and with sampling masks.
+fn fused_head<'a>(
+    hidden: &'a Tensor,
+    head: Head<'a>,
+    targets: Targets<'a>,
+    temperature: f64,
+) -> Option<FusedHead<'a>> {
+    let is_masked = targets.mask.is_some_and(|mask| mask.iter().any(|list| !list.is_empty()));
+    if head.group.is_some() || is_masked {
+        return None;
+    }
+    FusedHead::new(hidden, head.weight, targets.ids, temperature)
+}
+
+/// Most tokens of a chunk: those whose logits fit [`CHUNK_LOGITS`], or the kernel's.
+fn rows(fused: Option<&FusedHead<'_>>, head: Head<'_>) -> i64 {
+    let plain = || (i64::from(CHUNK_LOGITS) / head.weight.size()[0]).max(1);
+    fused.map_or_else(plain, FusedHead::rows)
+}
+
+/// Ranges of `rows` tokens at most, as start and length.
+fn chunks(tokens: i64, rows: i64) -> impl Iterator<Item = (i64, i64)> {
     (0..tokens)
         .step_by(usize::try_from(rows).expect("a positive count"))
         .map(move |start| (start, rows.min(tokens - start)))

@@ -10,7 +10,8 @@ pub const PROBE_LOGITS: u32 = CHUNK_LOGITS / 4;
 /// thousand times more tokens than are probed; to read all of them twice would cost as much as scoring them twice.
 pub const READ_TOKENS_PER_PROBED: u32 = 8;
 
-/// Most gradients of logits that wait to become one product of the head's gradient: 256 MiB in bf16.
+/// Most gradients of logits that wait to become one product of the head's gradient: 256 MiB in bf16. Also most logits of a chunk where
+/// one kernel turns them into their gradient, and needs no other buffer.
 pub const WAITING_LOGITS: u32 = 1 << 27;
 
 /// Most bytes of tensors that are summed over the ranks at once: large enough to keep a network busy, small beside a model.

@@ -15,6 +15,8 @@ extern "C" {
 int torch_ext_load_cuda() {
   if (dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL)) {
     dlopen("libtorch_cuda_linalg.so", RTLD_NOW | RTLD_GLOBAL);
+    // cuDNN's attention makes and keeps a plan for each length; flash attention takes all of them.
+    at::globalContext().setSDPUseCuDNN(false);
     return 1;
   }
   torch_ext::set_error(dlerror());

@@ -21,9 +21,9 @@ pub use device::{CudaMemory, Libtorch, cuda_memory, cuda_memory_info, libtorch, 
 pub use distributed::{GroupError, GroupOptions, Placement, ProcessGroup, ReduceOp, Store, Work};
 pub use exit_at_once::exit_at_once;
 pub use host::{HostNumbers, Numbers, NumbersMut, change_numbers, prefetch};
-pub use kernels::{CudaDriver, DecodingKernels, KernelError, cuda_driver};
+pub use kernels::{AdamwFactors, AdamwTensors, CudaDriver, CudaKernels, KernelError, cuda_driver};
 pub use memory::{keep_freed_memory, prefer_large_pages};
-pub use operator::{Argument, Ragged, call, fused_adamw, ragged_flash_attention};
+pub use operator::{Argument, Ragged, add_product, call, fused_adamw, ragged_flash_attention};
 
 use std::ffi::{CStr, c_char};
 

@@ -154,6 +154,28 @@ pub fn fused_adamw(
     call("aten::_fused_adamw_", "", &arguments).map(|_| ())
 }
 
+/// Adds `left · right`, both bf16, to `sum` in f32 without rounding the product: `aten::addmm.dtype_out`.
+///
+/// # Errors
+///
+/// [`TorchError`] if libtorch has no such product, as on the CPU, or the shapes do not fit.
+pub fn add_product(sum: &mut Tensor, [left, right]: [&Tensor; 2]) -> Result<(), TorchError> {
+    /// The number of f32 among libtorch's kinds.
+    const FLOAT: i64 = 6;
+    let sum = &*sum;
+    let arguments = [
+        Argument::Tensor(sum),
+        Argument::Tensor(left),
+        Argument::Tensor(right),
+        Argument::Int(FLOAT),
+        // Factors of the sum and of the product.
+        Argument::Float(1.0),
+        Argument::Float(1.0),
+        Argument::Tensor(sum),
+    ];
+    call("aten::addmm", "dtype_out", &arguments).map(|_| ())
+}
+
 /// Boundaries of sequences of different lengths packed in one tensor.
 #[derive(Debug, Clone, Copy)]
 pub struct Ragged<'a> {

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use tch::{Device, IndexOp, Kind, Tensor};
-use torch_ext::{DecodingKernels, KernelError};
+use torch_ext::{AdamwFactors, AdamwTensors, CudaKernels, KernelError};
 
 const F64: (Kind, Device) = (Kind::Double, Device::Cpu);
 
-fn kernels() -> Arc<DecodingKernels> {
-    DecodingKernels::emulated().expect("a C++ compiler, which built this crate")
+fn kernels() -> Arc<CudaKernels> {
+    CudaKernels::emulated().expect("a C++ compiler, which built this crate")
 }
 
 /// Numbers of all sizes in bf16, some of them the extremes of the kind.
@@ -270,9 +270,9 @@ fn a_temperature_below_0_is_a_mistake() {
 
 #[test]
 fn without_a_device_there_are_no_kernels_and_the_reason_is_said() {
-    let error = DecodingKernels::on(Device::Cpu).unwrap_err();
+    let error = CudaKernels::on(Device::Cpu).unwrap_err();
     assert_eq!(error, KernelError::Device(Device::Cpu));
-    let load = || DecodingKernels::on(Device::Cuda(0)).map(|_| ());
+    let load = || CudaKernels::on(Device::Cuda(0)).map(|_| ());
     let outcome = load();
     assert_eq!(load(), outcome, "asked once");
     if let Err(error) = outcome {
@@ -280,4 +280,58 @@ fn without_a_device_there_are_no_kernels_and_the_reason_is_said() {
         let first = ["libcuda.so.1 cannot", "cuInit: ", "libnvrtc.so.13 or .12 cannot"];
         assert!(first.iter().any(|first| message.starts_with(first)), "{message}");
     }
+}
+
+#[test]
+fn a_step_takes_tensors_of_one_shape_alone() {
+    let step = |gradient: &Tensor, mut copy: Option<Tensor>, moments: [Kind; 2]| {
+        let mut parameter = numbers(&[3, 8], 0.3);
+        let before = parameter.copy();
+        let [mut first, mut second] =
+            moments.map(|kind| Tensor::zeros([3, 8], (kind, Device::Cpu)));
+        let moments = [&mut first, &mut second];
+        let copy = copy.as_mut();
+        let tensors = AdamwTensors { gradient, parameter: &mut parameter, copy, moments, start: 0 };
+        let factors = AdamwFactors { numbers: [0.5; 8], keys: [[1, 2], [3, 4]] };
+        let outcome = kernels().adamw(tensors, &factors).map_err(|error| error.to_string());
+        assert_eq!(parameter.equal(&before), outcome.is_err());
+        outcome
+    };
+    let gradient = numbers(&[3, 8], 0.7);
+    let master = || Some(Tensor::ones([3, 8], (Kind::Float, Device::Cpu)));
+    assert_eq!(step(&gradient, master(), [Kind::Float; 2]), Ok(()));
+    let refused = |outcome: Result<(), String>, words: &str| {
+        let error = outcome.expect_err(words);
+        assert!(error.contains(words), "{error}");
+    };
+    refused(step(&numbers(&[8, 3], 0.7).tr(), master(), [Kind::Float; 2]), "in one piece");
+    refused(step(&gradient.flatten(0, 1), master(), [Kind::Float; 2]), "master weight is");
+    refused(
+        step(&gradient.to_kind(Kind::Double), master(), [Kind::Float; 2]),
+        "gradient is Double",
+    );
+    refused(
+        step(&gradient, master().map(|x| x.to_kind(Kind::Int)), [Kind::Float; 2]),
+        "lower half",
+    );
+    refused(step(&gradient, master(), [Kind::Float, Kind::BFloat16]), "second moment is");
+    let sums = kernels().sums_of_squares(&[gradient.to_kind(Kind::Double)]);
+    assert!(sums.unwrap_err().to_string().contains("gradient is Double"));
+    assert_eq!(kernels().sums_of_squares(&[]).unwrap().size(), [0]);
+}
+
+#[test]
+fn a_head_takes_columns_in_pairs() {
+    let targets = Tensor::from_slice(&[1_i64, 5]);
+    let refused = |mut logits: Tensor, slopes: &Tensor, words: &str| {
+        let before = logits.copy();
+        let outcome = kernels().head(&mut logits, &targets, 1.0, Some((slopes, None)));
+        let error = outcome.expect_err(words).to_string();
+        assert!(error.contains(words), "{error}");
+        assert!(logits.equal(&before));
+    };
+    let slopes = Tensor::ones([2], (Kind::Float, Device::Cpu));
+    refused(numbers(&[2, 7], 0.3), &slopes, "a multiple of 2");
+    refused(numbers(&[3, 8], 0.3), &slopes, "targets is Int64 [2]");
+    refused(numbers(&[2, 8], 0.3), &slopes.to_kind(Kind::Double), "cotangent of log_prob is");
 }

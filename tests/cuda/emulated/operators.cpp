@@ -202,6 +202,21 @@ Tensor as_strided(const Tensor& self, c10::SymIntArrayRef size, c10::SymIntArray
 
 Tensor view(const Tensor& self, c10::SymIntArrayRef size) { return at::native::view(self, C10_AS_INTARRAYREF_SLOW(size)); }
 
+// The CPU has no sum in f32 of products in bf16.
+Tensor& addmm_dtype_out(const Tensor& self, const Tensor& left, const Tensor& right, at::ScalarType kind, const at::Scalar& beta,
+                        const at::Scalar& alpha, Tensor& out) {
+  std::lock_guard<std::recursive_mutex> guard(lock());
+  count("operators");
+  count("aten::addmm.dtype_out");
+  Call call{"aten::addmm"};
+  for (const Tensor& tensor : {self, left, right, out}) call.look(tensor);
+  call.check();
+  TORCH_CHECK(kind == at::kFloat && self.scalar_type() == kind && out.scalar_type() == kind, "the sum is in f32");
+  TORCH_CHECK(left.scalar_type() == at::kBFloat16 && right.scalar_type() == at::kBFloat16, "the product is of bf16");
+  as_cpu(out).copy_(at::addmm(as_cpu(self), as_cpu(left).to(kind), as_cpu(right).to(kind), beta, alpha));
+  return out;
+}
+
 Tensor reshape_alias(const Tensor& self, c10::SymIntArrayRef size, c10::SymIntArrayRef stride) {
   return at::native::_reshape_alias(self, C10_AS_INTARRAYREF_SLOW(size), C10_AS_INTARRAYREF_SLOW(stride));
 }
@@ -218,6 +233,7 @@ TORCH_LIBRARY_IMPL(aten, CUDA, library) {
   library.impl("view", TORCH_FN(view));
   library.impl("view.dtype", TORCH_FN(at::native::view_dtype));
   library.impl("_reshape_alias", TORCH_FN(reshape_alias));
+  library.impl("addmm.dtype_out", TORCH_FN(addmm_dtype_out));
   library.impl("unfold", TORCH_FN(at::native::unfold));
 }
 }  // namespace emulated

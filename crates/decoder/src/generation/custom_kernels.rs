@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use model_files::model_config::ModelConfig;
 use tch::{Device, Kind, Tensor};
-use torch_ext::{DecodingKernels, KernelError};
+use torch_ext::{CudaKernels, KernelError};
 
 use super::request::GenerationOptions;
 use super::sampler::draw;
@@ -21,11 +21,11 @@ pub fn test_custom_kernels(
     device: Device,
     config: &ModelConfig,
 ) -> [(KernelOperation, Result<f64, String>); KernelOperation::ALL.len()] {
-    outcomes(&DecodingKernels::on(device), device, config)
+    outcomes(&CudaKernels::on(device), device, config)
 }
 
 fn outcomes(
-    kernels: &Result<Arc<DecodingKernels>, KernelError>,
+    kernels: &Result<Arc<CudaKernels>, KernelError>,
     device: Device,
     config: &ModelConfig,
 ) -> Outcomes {
@@ -45,7 +45,7 @@ type Outcomes = [(KernelOperation, Result<f64, String>); KernelOperation::ALL.le
 fn cached_outcomes(device: Device, kind: Kind, config: &ModelConfig) -> Option<Outcomes> {
     static OUTCOMES: OutcomeCache<(Device, ModelConfig), Outcomes> = OutcomeCache::new();
     let tested = |(device, config): &(Device, ModelConfig)| {
-        outcomes(&DecodingKernels::on(*device), *device, config)
+        outcomes(&CudaKernels::on(*device), *device, config)
     };
     let is_for = kind == Kind::BFloat16 && matches!(device, Device::Cuda(_));
     is_for.then(|| OUTCOMES.get((device, config.clone()), tested))
@@ -71,7 +71,7 @@ fn left_out(outcomes: &Outcomes) -> Option<String> {
 
 /// The kernels that passed their test: on CUDA, in bf16.
 pub(super) fn custom_kernels(device: Device, kind: Kind, config: &ModelConfig) -> FusedOperations {
-    match (cached_outcomes(device, kind, config), DecodingKernels::on(device)) {
+    match (cached_outcomes(device, kind, config), CudaKernels::on(device)) {
         (Some(outcomes), Ok(kernels)) => FusedOperations::new(kernels, right(outcomes)),
         _ => FusedOperations::default(),
     }
@@ -82,7 +82,7 @@ fn right(outcomes: Outcomes) -> Vec<KernelOperation> {
     tested.filter_map(|(operation, outcome)| outcome.is_ok().then_some(operation)).collect()
 }
 
-/// Compares `kernel`, called as [`DecodingKernels::draw`], with plain operators.
+/// Compares `kernel`, called as [`CudaKernels::draw`], with plain operators.
 fn test_drawing(
     device: Device,
     config: &ModelConfig,
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn kernels_that_are_right_are_used_for_what_they_are_for() {
-        let tested = outcomes(&DecodingKernels::emulated(), CPU, &tiny_config());
+        let tested = outcomes(&CudaKernels::emulated(), CPU, &tiny_config());
         assert_eq!(tested.each_ref().map(|(operation, _)| *operation), KernelOperation::ALL);
         for (operation, outcome) in &tested {
             assert!(outcome.is_ok(), "{}: {outcome:?}", operation.name());
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_drawing_that_is_wrong_is_not_used() {
-        let kernels = DecodingKernels::emulated().unwrap();
+        let kernels = CudaKernels::emulated().unwrap();
         let test = |change: &dyn Fn([Tensor; 2]) -> [Tensor; 2]| {
             test_drawing(CPU, &tiny_config(), |logits, uniforms, temperature| {
                 kernels.draw(logits, uniforms, temperature).map(change)
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn the_same_tokens_are_drawn() {
         const ROWS: i32 = 1000;
-        let kernels = DecodingKernels::emulated().unwrap();
+        let kernels = CudaKernels::emulated().unwrap();
         let fused = FusedOperations::new(kernels, KernelOperation::ALL.to_vec());
         let options = (Kind::Double, CPU);
         for (vocabulary, sharpness, temperature) in [(997, 0.3, 1.0), (331, 6.0, 0.8)] {

@@ -296,7 +296,7 @@ mod tests {
     use std::path::Path;
 
     use tch::{Device, Kind};
-    use torch_ext::DecodingKernels;
+    use torch_ext::CudaKernels;
 
     use super::*;
     use crate::model::KernelOperation;
@@ -308,7 +308,7 @@ mod tests {
     }
 
     fn fused(right: &[KernelOperation]) -> FusedOperations {
-        FusedOperations::new(DecodingKernels::emulated().unwrap(), right.to_vec())
+        FusedOperations::new(CudaKernels::emulated().unwrap(), right.to_vec())
     }
 
     /// Builds an engine of three rows of different lengths.

@@ -2,6 +2,7 @@
 
 use model_files::buffer_limits::WAITING_LOGITS;
 use tch::{Kind, Tensor};
+use torch_ext::add_product;
 
 use crate::bf16_matmul::matmul;
 
@@ -51,15 +52,33 @@ impl WeightGradient {
         }
     }
 
+    /// Adds `d_logitsᵀ · hidden`.
+    fn add(&mut self, d_logits: &Tensor, hidden: &Tensor) {
+        match &mut self.state {
+            State::Sum(sum) if sum.kind() == hidden.kind() => {
+                let _same = sum.addmm_(&d_logits.tr(), hidden);
+            }
+            State::Empty if hidden.device().is_cuda() => {
+                self.state = State::One(d_logits.tr().matmul(hidden));
+            }
+            _ => self.add_widened(d_logits, hidden),
+        }
+    }
+
     /// Adds the product of a narrow model.
     fn add_widened(&mut self, d_logits: &Tensor, hidden: &Tensor) {
         let shape = [d_logits.size()[1], hidden.size()[1]];
         let state = std::mem::replace(&mut self.state, State::Empty);
-        let (into, is_first) = match state {
+        let (mut into, is_first) = match state {
             State::Empty => (Tensor::empty(shape, (hidden.kind(), hidden.device())), true),
             State::One(first) => (first.to_kind(statistics_kind(hidden)), false),
             State::Sum(sum) => (sum, false),
         };
+        // CUDA adds the product as it is; elsewhere it is rounded first.
+        if hidden.device().is_cuda() && add_product(&mut into, [&d_logits.tr(), hidden]).is_ok() {
+            self.state = State::Sum(into);
+            return;
+        }
         let rows = into.split(WIDENED_ROWS, 0).into_iter();
         for (mut into, d_logits) in rows.zip(d_logits.split(WIDENED_ROWS, 1)) {
             let product = matmul(&d_logits.tr(), hidden);
@@ -96,6 +115,11 @@ impl<'a> WeightSum<'a> {
         Self::with_room(gradient, hidden, [room, vocab])
     }
 
+    /// Adds each chunk as it comes: chunks are large.
+    pub(super) fn at_once(gradient: &'a mut WeightGradient, hidden: &'a Tensor) -> Self {
+        Self { gradient, hidden, waiting: None, count: 0, summed: 0 }
+    }
+
     /// Allocates a buffer for `room` tokens, at least as many as are added at a time.
     fn with_room(
         gradient: &'a mut WeightGradient,
@@ -113,9 +137,7 @@ impl<'a> WeightSum<'a> {
         let length = d_logits.size()[0];
         let Some(waiting) = &self.waiting else {
             let hidden = self.hidden.narrow(0, self.summed, length);
-            if let State::Sum(sum) = &mut self.gradient.state {
-                let _same = sum.addmm_(&d_logits.tr(), &hidden);
-            }
+            self.gradient.add(d_logits, &hidden);
             self.summed += length;
             return;
         };
@@ -132,7 +154,7 @@ impl<'a> WeightSum<'a> {
         let Some(waiting) = &self.waiting else { return };
         let d_logits = waiting.narrow(0, 0, self.count);
         let hidden = self.hidden.narrow(0, self.summed, self.count);
-        self.gradient.add_widened(&d_logits, &hidden);
+        self.gradient.add(&d_logits, &hidden);
         self.summed += self.count;
         self.count = 0;
     }

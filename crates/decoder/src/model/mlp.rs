@@ -48,7 +48,7 @@ mod tests {
             down: projection(8, 6, 0.2),
         };
         let x = Operand::plain(wave(3, 8, 1.1).unsqueeze(1));
-        let kernels = torch_ext::DecodingKernels::emulated().unwrap();
+        let kernels = torch_ext::CudaKernels::emulated().unwrap();
         let fused = FusedOperations::new(kernels, vec![crate::model::KernelOperation::Gate]);
         let both = Projection::forward_all(&[&mlp.gate, &mlp.up], &x);
         assert!(fused.gate(&both).is_some());

@@ -8,7 +8,7 @@ use crate::kernel_self_test::{OutcomeCache, RaggedKernel, largest_difference, ma
 
 /// The sequences of a row, and the implementation of attention within them.
 ///
-/// libtorch has a kernel for ragged sequences, on CUDA in bf16 ([`ragged_flash_attention`]). It is used if it passes
+/// libtorch has a kernel for sequences of any lengths, on CUDA in bf16 ([`ragged_flash_attention`]). It is used if it passes
 /// [`test_fused_training`]; otherwise neighbours of equal length run as one batch.
 #[derive(Debug)]
 pub struct PackedLengths {
@@ -21,13 +21,11 @@ pub struct PackedLengths {
 impl PackedLengths {
     /// Sequences of these lengths in tokens, at least one, in a model on `device` in `kind`.
     pub fn new(lengths: Vec<i64>, device: Device, kind: Kind) -> Self {
-        let is_ragged = lengths.iter().any(|length| *length != lengths[0]);
-        let fused = is_ragged
-            && kind == Kind::BFloat16
+        let fused = kind == Kind::BFloat16
             && matches!(device, Device::Cuda(_))
             && may_use_kernels()
             && has_fused_kernel(device);
-        let boundaries = fused.then(|| boundaries(&lengths).to_device(device));
+        let boundaries = fused.then(|| boundaries(&lengths, device));
         Self { lengths, boundaries }
     }
 
@@ -49,14 +47,19 @@ impl PackedLengths {
     }
 }
 
-/// Cumulative lengths, from `0` to the number of all tokens, i32.
-fn boundaries(lengths: &[i64]) -> Tensor {
+/// Cumulative lengths, from `0` to the number of all tokens, i32 on `device`. Those of equal lengths are made there, without a copy.
+fn boundaries(lengths: &[i64], device: Device) -> Tensor {
+    let longest = lengths.iter().copied().max().unwrap_or(0);
+    if longest > 0 && lengths.iter().all(|length| *length == longest) {
+        let end = lengths.iter().sum::<i64>() + 1;
+        return Tensor::arange_start_step(0, end, longest, (Kind::Int, device));
+    }
     let ends = lengths.iter().scan(0, |end, length| {
         *end += length;
         Some(*end)
     });
     let all: Vec<i64> = std::iter::once(0).chain(ends).collect();
-    Tensor::from_slice(&all).to_kind(Kind::Int)
+    Tensor::from_slice(&all).to_kind(Kind::Int).to_device(device)
 }
 
 /// Attends by `kernel`, which takes query, key and value as `[tokens, heads, head_dim]`.
@@ -116,8 +119,7 @@ fn test_kernel(device: Device, kernel: impl RaggedKernel) -> Result<f64, String>
     let there = inputs.each_ref().map(|x| x.to_device(device));
     let cotangent_there = cotangent.to_device(device);
     let computed = with_gradients(&there, &cotangent_there, Kind::BFloat16, |three| {
-        let boundaries = boundaries(&lengths).to_device(device);
-        in_one_kernel(&boundaries, &lengths, three, kernel)
+        in_one_kernel(&boundaries(&lengths, device), &lengths, three, kernel)
     });
     // On the host: a device that computes nothing would agree with itself.
     let exact = with_gradients(&inputs, &cotangent, Kind::Float, |three| {
@@ -174,6 +176,18 @@ mod tests {
     }
 
     #[test]
+    fn boundaries_are_where_sequences_begin_and_end() {
+        for (lengths, ends) in [
+            (vec![3, 3, 1, 7], vec![0, 3, 6, 7, 14]),
+            (vec![5, 5, 5], vec![0, 5, 10, 15]),
+            (vec![9], vec![0, 9]),
+        ] {
+            let boundaries = boundaries(&lengths, Device::Cpu);
+            assert_eq!(Vec::<i32>::try_from(boundaries).unwrap(), ends);
+        }
+    }
+
+    #[test]
     fn each_sequence_attends_to_itself_alone() {
         let lengths = vec![3, 3, 1, 7];
         let wave = |heads: i64, step: f64| {
@@ -182,8 +196,12 @@ mod tests {
                 .view([1, heads, 14, 4])
         };
         let (query, key, value) = (wave(4, 0.3), wave(2, 0.7), wave(2, 0.2));
-        let exact =
-            in_one_kernel(&boundaries(&lengths), &lengths, [&query, &key, &value], reference);
+        let exact = in_one_kernel(
+            &boundaries(&lengths, Device::Cpu),
+            &lengths,
+            [&query, &key, &value],
+            reference,
+        );
         let packed = PackedLengths::new(lengths, Device::Cpu, Kind::Double);
         assert_eq!(packed.tokens(), 14);
         let three = [&query, &key, &value];

@@ -8,7 +8,9 @@ use run_plan::plan::preset_model;
 use tch::{Device, Kind, Tensor};
 use torch_ext::{CudaDriver, CudaLibrary, cuda_driver};
 
+use crate::training::adamw::device_step::test_step_kernels;
 use decoder::generation::{test_custom_kernels, test_fused_decoding};
+use decoder::head::test_fused_head;
 use decoder::kernel_self_test::{SWITCH, may_use_kernels, on_host};
 use decoder::model::test_fused_training;
 use ranks::device::{self, Machine, NoCuda, memory_bytes};
@@ -71,19 +73,7 @@ pub fn run(_args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         if device != Device::Cpu && !may_use_kernels() {
             writeln!(out, "kernels      {}: off, because {SWITCH} is no", name_of(device))?;
         } else if device != Device::Cpu {
-            let attention = [
-                ("training", test_fused_training(device)),
-                ("decoding", test_fused_decoding(device, HEADS)),
-            ];
-            for (what, outcome) in attention {
-                let kernel = "one kernel for all lengths";
-                say_which(out, "attention", device, what, kernel, &outcome)?;
-            }
-            let model = preset_model(MODEL).context("a model of this size")?;
-            for (operation, outcome) in test_custom_kernels(device, &model) {
-                let what = operation.name();
-                say_which(out, "kernel", device, what, "a custom kernel", &outcome)?;
-            }
+            say_kernels(out, device)?;
         }
     }
     out.flush()?;
@@ -121,6 +111,26 @@ fn say_cuda(
             writeln!(out, "driver       {version}, runs CUDA {major}.{minor} at most")
         }
     }
+}
+
+/// Writes for each kernel whether it is used on a CUDA device, or why plain operators are.
+fn say_kernels(out: &mut impl Write, device: Device) -> anyhow::Result<()> {
+    let attention = [
+        ("training", test_fused_training(device)),
+        ("decoding", test_fused_decoding(device, HEADS)),
+    ];
+    for (what, outcome) in attention {
+        say_which(out, "attention", device, what, "one kernel for all lengths", &outcome)?;
+    }
+    let model = preset_model(MODEL).context("a model of this size")?;
+    let decoding = test_custom_kernels(device, &model);
+    let decoding = decoding.into_iter().map(|(operation, outcome)| (operation.name(), outcome));
+    let updating =
+        [("the head", test_fused_head(device)), ("the optimiser", test_step_kernels(device))];
+    for (what, outcome) in decoding.chain(updating) {
+        say_which(out, "kernel", device, what, "a custom kernel", &outcome)?;
+    }
+    Ok(())
 }
 
 /// Writes one line that says how `what` is computed: by the kernel, or why by plain operators.

@@ -1,5 +1,6 @@
 //! `AdamW` over the parameters of a decoder, with global-norm clipping.
 
+pub mod device_step;
 mod files;
 #[cfg(test)]
 mod formats;
@@ -12,8 +13,10 @@ mod saved;
 mod sharding;
 mod tensor_parallel;
 
+use std::sync::Arc;
+
 use tch::{Device, Kind, Tensor};
-use torch_ext::{TorchError, fused_adamw};
+use torch_ext::{CudaKernels, TorchError, fused_adamw};
 use training_run::config::{Dtype, MasterWeights, OptimizerSection};
 
 use self::precision::{is_narrow, wide_kind};
@@ -53,6 +56,10 @@ pub struct AdamW {
     seed: u64,
     /// Number of steps applied.
     applied: u64,
+    /// Kernels that step the state; `steps` are then on the CPU.
+    kernels: Option<Arc<CudaKernels>>,
+    /// The reason that no kernels step the state although they could.
+    kernel_fault: Option<String>,
     /// True if CPU steps of narrow state use this crate's loops instead of libtorch's operators.
     loops: bool,
 }
@@ -127,7 +134,7 @@ impl AdamW {
             let moment = |p: &Tensor| Tensor::zeros(p.size(), (kind(p), device(p)));
             parameters.iter().map(moment).collect()
         };
-        Self {
+        let mut state = Self {
             names,
             first_moments: zeros(),
             second_moments: zeros(),
@@ -145,8 +152,16 @@ impl AdamW {
             options: options.clone(),
             seed,
             applied: 0,
+            kernels: None,
+            kernel_fault: None,
             loops: true,
+        };
+        match state.tested_kernels() {
+            Ok(Some(kernels)) => state.use_kernels(kernels),
+            Ok(None) => {}
+            Err(fault) => state.kernel_fault = Some(fault),
         }
+        state
     }
 
     /// Clips the accumulated gradients to the configured norm, steps, and clears them.
@@ -191,6 +206,9 @@ impl AdamW {
     /// Sum of squares of the gradient over the chosen parameters, computed in f64 piece by piece.
     fn gradient_square(&self, chosen: impl Fn(usize) -> bool) -> f64 {
         let _no_grad = tch::no_grad_guard();
+        if let Some(square) = self.square_by_kernels(&chosen) {
+            return square;
+        }
         let mut sum: Option<Tensor> = None;
         for index in (0..self.parameters.len()).filter(|index| chosen(*index)) {
             let gradient = self.gradient(index);
@@ -220,10 +238,14 @@ impl AdamW {
         scale: Option<f64>,
         learning_rate: f64,
     ) -> Result<(), TorchError> {
-        let parameter = &self.parameters[index];
         let gradient = self.gradient(index);
-        let mut gradient = if gradient.defined() { gradient } else { parameter.zeros_like() };
+        let mut gradient =
+            if gradient.defined() { gradient } else { self.parameters[index].zeros_like() };
         let _same = self.steps[index].g_add_scalar_(1.0);
+        if self.step_by_kernel(index, &gradient, scale, learning_rate).is_some() {
+            return Ok(());
+        }
+        let parameter = &self.parameters[index];
         let narrow_moments = match self.options.moments {
             Dtype::F32 | Dtype::F64 => false,
             Dtype::Bf16 => true,
@@ -255,7 +277,7 @@ impl AdamW {
             &[gradient],
             &[first],
             &[second],
-            &[step],
+            &[&step.to_device(master.device())],
             learning_rate,
             betas,
             weight_decay,

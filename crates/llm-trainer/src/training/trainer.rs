@@ -129,11 +129,11 @@ impl Trainer {
         &self.notes
     }
 
-    /// Sampling operations that run as plain operators on CUDA although a kernel of this crate would be faster, with the
-    /// reason.
+    /// Operations that run as plain operators on CUDA although a kernel of this crate would be faster, with the reason.
     pub fn kernel_warning(&self) -> Option<String> {
         let is_sampling = self.sampler.drawer.engine.is_none();
-        is_sampling.then(|| kernels_left_out(&self.policy.model)).flatten()
+        let sampling = is_sampling.then(|| kernels_left_out(&self.policy.model)).flatten();
+        sampling.or_else(|| self.policy.optimizer.kernel_warning())
     }
 
     /// Returns true once every step is done.

@@ -1,9 +1,10 @@
-//! Custom kernels for decoding in bf16, where libtorch needs several operators or has none.
+//! Custom kernels for decoding in bf16 and for the optimiser, where libtorch needs several operators or has none.
 //!
 //! The kernels are part of this crate as source (`cuda/*.cu`). NVRTC compiles them for the present device, and CUDA's driver
 //! runs them on libtorch's current stream. Neither is needed to build this crate or to run without kernels. For tests, the
 //! host's C++ compiler compiles the same source for tensors on the CPU, one thread after another.
 
+mod adamw;
 mod driver;
 mod emulation;
 mod error;
@@ -17,6 +18,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tch::Device;
 
+pub use adamw::{AdamwFactors, AdamwTensors};
 use driver::Module;
 pub use driver::{CudaDriver, cuda_driver};
 use emulation::Emulation;
@@ -29,7 +31,7 @@ use source::{Kernel, Launch};
 /// They are outside of autograd: their results have no graph, and changes in place are not tracked. Like libtorch's operators,
 /// they run in stream order; a tensor may be dropped as soon as the call returns.
 #[derive(Debug)]
-pub struct DecodingKernels {
+pub struct CudaKernels {
     device: Device,
     code: Code,
 }
@@ -40,9 +42,9 @@ enum Code {
     Host(Emulation),
 }
 
-type Loaded = Result<Arc<DecodingKernels>, KernelError>;
+type Loaded = Result<Arc<CudaKernels>, KernelError>;
 
-impl DecodingKernels {
+impl CudaKernels {
     /// The kernels for a CUDA device, compiled at the first call; later calls repeat the first result.
     ///
     /// # Errors

@@ -2,14 +2,14 @@
 
 use tch::{Kind, Tensor};
 
-use super::{DecodingKernels, Kernel, KernelError, Launch};
+use super::{CudaKernels, Kernel, KernelError, Launch};
 
 /// Threads of a block where each thread works on its own.
 const THREADS: u32 = 128;
 /// Threads of a block that works on one row.
 const THREADS_OF_ROW: u32 = 512;
 
-impl DecodingKernels {
+impl CudaKernels {
     /// Rotates queries and keys, returns the queries, `[rows, heads, head_dim]`, and stores keys and values in the KV cache, in
     /// one launch.
     ///
@@ -156,6 +156,49 @@ impl DecodingKernels {
         Ok([tokens, log_prob])
     }
 
+    /// Computes `log π(target)` and the entropy of `softmax(logits / temperature)` for each row, f32 `[rows]` in nats, in one launch.
+    ///
+    /// `logits` are bf16 `[rows, vocabulary]` with an even vocabulary, `targets` i64 `[rows]`. With `cotangent`, f32 `[rows]` of
+    /// the log-probability and, if given, of the entropy, the logits are overwritten by their gradient, computed in f32 and rounded
+    /// once. A target that is no token of the vocabulary gets NaN.
+    ///
+    /// # Errors
+    ///
+    /// [`KernelError`] if a tensor is not as described, or the kernel cannot be launched; `logits` are then unchanged.
+    ///
+    /// # Panics
+    ///
+    /// If the device has too little memory, or the temperature is not above 0 and finite.
+    pub fn head(
+        &self,
+        logits: &mut Tensor,
+        targets: &Tensor,
+        temperature: f64,
+        cotangent: Option<(&Tensor, Option<&Tensor>)>,
+    ) -> Result<[Tensor; 2], KernelError> {
+        assert!(temperature.is_finite() && temperature > 0.0, "temperature is {temperature}");
+        let (size, [rows, vocabulary]) = matrix("logits", logits, 2)?;
+        let (d_log_prob, d_entropy) =
+            cotangent.map_or((None, None), |(log_prob, entropy)| (Some(log_prob), entropy));
+        let column = |what, tensor: Option<&Tensor>| {
+            tensor.map_or(Ok(0), |tensor| self.address(what, tensor, Kind::Float, &[rows]))
+        };
+        let statistics = [(); 2].map(|()| Tensor::empty([rows], (Kind::Float, self.device)));
+        let arguments = [
+            self.words("logits", logits, &size)?,
+            self.address("targets", targets, Kind::Int64, &[rows])?,
+            column("cotangent of log_prob", d_log_prob)?,
+            column("cotangent of entropy", d_entropy)?,
+            column("log_prob", Some(&statistics[0]))?,
+            column("entropy", Some(&statistics[1]))?,
+            bits(vocabulary / 2),
+            temperature.to_bits(),
+        ];
+        // SAFETY: the arguments are the kernel's, looked at above.
+        unsafe { self.by_row(Kernel::Head, rows, &arguments)? };
+        Ok(statistics)
+    }
+
     /// The [`address`](Self::address) of bf16 numbers that are read two at a time.
     fn words(
         &self,
@@ -172,7 +215,7 @@ impl DecodingKernels {
     }
 
     /// Address of a contiguous tensor's numbers, if it is on this device and of this kind and shape.
-    fn address(
+    pub(super) fn address(
         &self,
         what: &'static str,
         tensor: &Tensor,
@@ -195,7 +238,7 @@ impl DecodingKernels {
     ///
     /// # Safety
     ///
-    /// The conditions of [`DecodingKernels::launch`].
+    /// The conditions of [`CudaKernels::launch`].
     unsafe fn by_row(
         &self,
         kernel: Kernel,
@@ -210,7 +253,7 @@ impl DecodingKernels {
     ///
     /// # Safety
     ///
-    /// The conditions of [`DecodingKernels::launch`].
+    /// The conditions of [`CudaKernels::launch`].
     unsafe fn by_word(
         &self,
         kernel: Kernel,
@@ -224,8 +267,8 @@ impl DecodingKernels {
 
     /// # Safety
     ///
-    /// The conditions of [`DecodingKernels::launch`].
-    unsafe fn on_grid(
+    /// The conditions of [`CudaKernels::launch`].
+    pub(super) unsafe fn on_grid(
         &self,
         kernel: Kernel,
         blocks: [i64; 2],
@@ -273,6 +316,6 @@ fn argument(what: &'static str, tensor: &Tensor, expected: String) -> KernelErro
     KernelError::Argument { what, found: actual, expected }
 }
 
-fn bits(number: i64) -> u64 {
+pub(super) fn bits(number: i64) -> u64 {
     number.cast_unsigned()
 }

@@ -16,6 +16,8 @@ pub(super) const SOURCE: &str = concat!(
     file!("add_and_normalise.cu"),
     file!("gate.cu"),
     file!("draw.cu"),
+    file!("head.cu"),
+    file!("adamw.cu"),
 );
 
 /// A kernel of [`SOURCE`].
@@ -25,12 +27,22 @@ pub(super) enum Kernel {
     AddAndNormalise,
     Gate,
     Draw,
+    Head,
+    Adamw,
+    Squares,
 }
 
 impl Kernel {
     /// All kernels, in the order of their declaration.
-    pub(super) const ALL: [Self; 4] =
-        [Self::RotateAndStore, Self::AddAndNormalise, Self::Gate, Self::Draw];
+    pub(super) const ALL: [Self; 7] = [
+        Self::RotateAndStore,
+        Self::AddAndNormalise,
+        Self::Gate,
+        Self::Draw,
+        Self::Head,
+        Self::Adamw,
+        Self::Squares,
+    ];
 
     /// Name of the kernel in the source.
     pub(super) fn name(self) -> &'static std::ffi::CStr {
@@ -39,6 +51,9 @@ impl Kernel {
             Self::AddAndNormalise => c"add_and_normalise",
             Self::Gate => c"gate",
             Self::Draw => c"draw",
+            Self::Head => c"head",
+            Self::Adamw => c"adamw",
+            Self::Squares => c"squares",
         }
     }
 }

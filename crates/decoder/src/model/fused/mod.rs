@@ -7,7 +7,7 @@ use std::sync::Arc;
 use model_files::model_config::ModelConfig;
 use self_test::{test_gate, test_norm, test_rotation};
 use tch::{Device, Tensor};
-use torch_ext::{DecodingKernels, KernelError};
+use torch_ext::{CudaKernels, KernelError};
 
 use super::attention::Heads;
 use super::rms_norm::RmsNorm;
@@ -45,17 +45,17 @@ impl KernelOperation {
 /// the result is `None` and nothing was changed.
 #[derive(Debug, Default)]
 pub(crate) struct FusedOperations {
-    kernels: Option<Arc<DecodingKernels>>,
+    kernels: Option<Arc<CudaKernels>>,
     right: Vec<KernelOperation>,
 }
 
 impl FusedOperations {
     /// Takes those `kernels` that passed their test.
-    pub(crate) fn new(kernels: Arc<DecodingKernels>, right: Vec<KernelOperation>) -> Self {
+    pub(crate) fn new(kernels: Arc<CudaKernels>, right: Vec<KernelOperation>) -> Self {
         Self { kernels: Some(kernels), right }
     }
 
-    fn kernels(&self, operation: KernelOperation) -> Option<&DecodingKernels> {
+    fn kernels(&self, operation: KernelOperation) -> Option<&CudaKernels> {
         self.kernels.as_deref().filter(|_| self.right.contains(&operation))
     }
 
@@ -89,7 +89,7 @@ impl FusedOperations {
     }
 
     /// Draws tokens from `softmax(logits / temperature)`, i64 `[rows]`, with their log-probabilities, f64 `[rows]`, as
-    /// [`DecodingKernels::draw`] does.
+    /// [`CudaKernels::draw`] does.
     pub(crate) fn draw(
         &self,
         logits: &Tensor,
@@ -109,7 +109,7 @@ impl FusedOperations {
 ///
 /// The reason that it cannot be used: the kernel's message, or an error beyond rounding.
 pub(crate) fn test_block_kernel(
-    kernels: &DecodingKernels,
+    kernels: &CudaKernels,
     operation: KernelOperation,
     device: Device,
     config: &ModelConfig,
@@ -129,7 +129,7 @@ pub(crate) fn test_block_kernel(
 }
 
 fn rotate_and_store(
-    kernels: &DecodingKernels,
+    kernels: &CudaKernels,
     heads: &Heads,
     angles: &Angles,
     places: &Tensor,

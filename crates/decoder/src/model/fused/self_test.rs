@@ -111,7 +111,7 @@ fn words(error: KernelError) -> String {
 
 #[cfg(test)]
 mod tests {
-    use torch_ext::DecodingKernels;
+    use torch_ext::CudaKernels;
 
     use super::*;
     use crate::kernel_self_test::tiny_config;
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn the_kernels_are_found_right() {
-        let kernels = DecodingKernels::emulated().unwrap();
+        let kernels = CudaKernels::emulated().unwrap();
         for operation in KernelOperation::ALL {
             let Some(outcome) = test_block_kernel(&kernels, operation, CPU, &tiny_config()) else {
                 assert_eq!(operation, KernelOperation::Drawing);
@@ -133,12 +133,12 @@ mod tests {
 
     /// Returns an error of a kernel.
     fn failure() -> KernelError {
-        DecodingKernels::on(CPU).unwrap_err()
+        CudaKernels::on(CPU).unwrap_err()
     }
 
     #[test]
     fn a_rotation_that_is_wrong_or_missing_is_not_used() {
-        let kernels = DecodingKernels::emulated().unwrap();
+        let kernels = CudaKernels::emulated().unwrap();
         let test = |change: &dyn Fn(&mut Tensor, [&mut Tensor; 2])| {
             let outcome =
                 test_rotation(CPU, &tiny_config(), |heads, angles, places, [keys, values]| {
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_norm_that_is_wrong_or_missing_is_not_used() {
-        let kernels = DecodingKernels::emulated().unwrap();
+        let kernels = CudaKernels::emulated().unwrap();
         let test = |eps: f64, adds: bool| {
             test_norm(CPU, &tiny_config(), |x, y, norm| {
                 kernels.add_and_normalise(x, y.filter(|_| adds), (&norm.weight, eps))

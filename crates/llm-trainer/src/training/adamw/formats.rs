@@ -1,6 +1,9 @@
 //! Compares the formats of the state, each stepped by this crate's loops and by libtorch's operators.
 
+use std::sync::Arc;
+
 use tch::{Device, Kind, Tensor};
+use torch_ext::CudaKernels;
 use training_run::config::{Dtype, MasterWeights, OptimizerSection};
 
 use super::precision::is_narrow;
@@ -144,6 +147,75 @@ fn loops_take_the_steps_of_the_operators() {
             }
             assert!(unequal < 2e-3, "{master:?} {moments:?}: {unequal}");
         }
+    }
+}
+
+/// Slopes of which some overflow when squared or vanish, some are the smallest of their kind, and some infinite.
+fn extreme_slopes(step: i64, kind: Kind) -> Tensor {
+    let index = Tensor::arange(ELEMENTS, (Kind::Double, Device::Cpu));
+    let sizes = ((&index * 0.017 + step).sin() * 85.0).exp();
+    let ends = Tensor::from_slice(&[f64::from(f32::MAX), 1e-45, -9.2e-41, -1e38, f64::INFINITY]);
+    let ends = ends.repeat([ELEMENTS / 5 + 1]).narrow(0, 0, ELEMENTS);
+    let chosen = (&index * 1.7).sin().gt(0.95);
+    ends.where_self(&chosen, &(slopes(step, Kind::Double) * sizes)).to_kind(kind)
+}
+
+/// Numbers that are not NaN have the same bits; a device writes other bits for NaN.
+fn assert_same_numbers(one: &Tensor, other: &Tensor, what: &str) {
+    let known = |x: &Tensor| bits(&x.masked_fill(&x.isnan(), 7.0));
+    assert!(known(one).equal(&known(other)), "{what}");
+}
+
+/// Bit-identical in every format, over sign changes, ties, subnormals and numbers that overflow.
+#[test]
+fn a_kernel_takes_the_steps_of_the_loops() {
+    let kernels = CudaKernels::emulated().expect("a C++ compiler, which built torch-ext");
+    for master in MasterWeights::ALL {
+        for moments in [Dtype::F32, Dtype::Bf16] {
+            let options = options(master, moments);
+            let [mut looped, mut by_kernel] = [(); 2].map(|()| state(&options, true));
+            by_kernel.use_kernels(Arc::clone(&kernels));
+            for step_number in 1..=4 {
+                let kind = if step_number % 2 == 0 { Kind::Float } else { Kind::BFloat16 };
+                let make = if step_number < 3 { slopes } else { extreme_slopes };
+                for state in [&mut looped, &mut by_kernel] {
+                    state.gradients = vec![make(step_number, kind)];
+                    // The norm is above the bound, so that gradients are scaled.
+                    assert!(state.step_by(47.0, 3e-3).unwrap().applied);
+                }
+                for (what, [one, other]) in [
+                    ("master weight", [&whole(&looped), &whole(&by_kernel)]),
+                    ("parameter", [&looped.parameters[0], &by_kernel.parameters[0]]),
+                    ("first moment", [&looped.first_moments[0], &by_kernel.first_moments[0]]),
+                    ("second moment", [&looped.second_moments[0], &by_kernel.second_moments[0]]),
+                ] {
+                    let what = format!("{what}, {master:?}, {moments:?}, step {step_number}");
+                    assert_same_numbers(one, other, &what);
+                    let finite = one.isfinite().to_kind(Kind::Double).mean(Kind::Double);
+                    assert!(
+                        finite.double_value(&[]) > 0.5,
+                        "{what}: there is something to compare"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Parameters in f32, as shards with whole master weights are.
+#[test]
+fn a_kernel_steps_wide_parameters_too() {
+    let kernels = CudaKernels::emulated().expect("a C++ compiler, which built torch-ext");
+    let options = options(MasterWeights::F32, Dtype::Bf16);
+    let [mut looped, mut by_kernel] =
+        [(); 2].map(|()| AdamW::of([("w".to_owned(), weights())], &options, 5));
+    by_kernel.use_kernels(kernels);
+    for step_number in 1..=3 {
+        for state in [&mut looped, &mut by_kernel] {
+            state.gradients = vec![slopes(step_number, Kind::Float)];
+            assert!(state.step_by(1.0, 3e-3).unwrap().applied);
+        }
+        assert_same(&looped, &by_kernel, step_number);
     }
 }
 

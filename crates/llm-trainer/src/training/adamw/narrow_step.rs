@@ -58,7 +58,7 @@ impl AdamW {
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "the step is computed in f32")]
-    fn factors(&self, index: usize, scale: Option<f64>, learning_rate: f64) -> Factors {
+    pub(super) fn factors(&self, index: usize, scale: Option<f64>, learning_rate: f64) -> Factors {
         let options = &self.options;
         let (first, second) = options.betas;
         let step = self.steps[index].double_value(&[]);

@@ -117,11 +117,28 @@ impl Counts<'_> {
         tokens.min(self.setup.run.training.micro_batch_tokens as u64)
     }
 
-    /// Bytes of one chunk of logits and of what is computed from it: `buffers` buffers, and the logits in bf16.
+    /// True if one kernel computes the gradient of the head's logits in place: on CUDA in bf16, without shards of the vocabulary and
+    /// without sampling masks.
+    fn has_fused_head(&self) -> bool {
+        let is_whole = self.setup.run.parallel.tensor == 1 && !self.setup.truncates();
+        self.narrow && !self.setup.on_cpu && is_whole
+    }
+
+    /// Most logits of a chunk of the head.
+    fn chunk_logits(&self) -> u32 {
+        if self.has_fused_head() { WAITING_LOGITS } else { CHUNK_LOGITS }
+    }
+
+    /// Bytes of one chunk of logits and of what is computed from it: `buffers` buffers, and the logits in bf16; for the kernel the
+    /// logits alone.
     pub(super) fn chunk_bytes(&self, tokens: u64, buffers: u64) -> u64 {
         let vocabulary =
             (self.setup.model.vocabulary as u64).div_ceil(self.setup.run.parallel.tensor as u64);
-        let logits = u64::from(CHUNK_LOGITS).max(vocabulary).min(tokens.saturating_mul(vocabulary));
+        let most = u64::from(self.chunk_logits()).max(vocabulary);
+        let logits = most.min(tokens.saturating_mul(vocabulary));
+        if self.has_fused_head() {
+            return logits * self.element;
+        }
         logits * (buffers * self.wide + if self.narrow { self.element } else { 0 })
     }
 
@@ -140,7 +157,7 @@ impl Counts<'_> {
             item(
                 "head",
                 self.chunk_bytes(responses, 3) + 3 * self.residual_bytes(micro),
-                "in chunks of 2^24 logits",
+                format!("in chunks of 2^{} logits", self.chunk_logits().ilog2()),
             ),
             item(
                 "weights in f32",
@@ -190,7 +207,10 @@ impl Counts<'_> {
             items.push(item(
                 "head, forward and back",
                 head,
-                "in chunks of 2^24 logits, whose gradients wait for one product; the sum of several in f32",
+                format!(
+                    "in chunks of 2^{} logits; the sum of several products in f32",
+                    self.chunk_logits().ilog2()
+                ),
             ));
         } else {
             items.push(item(
@@ -220,7 +240,8 @@ impl Counts<'_> {
         let vocabulary =
             (self.setup.model.vocabulary as u64).div_ceil(self.setup.run.parallel.tensor as u64);
         let room = (u64::from(WAITING_LOGITS) / vocabulary).max(1);
-        let waiting = if self.narrow { responses.min(room) * vocabulary * self.element } else { 0 };
+        let waits = self.narrow && !self.has_fused_head();
+        let waiting = if waits { responses.min(room) * vocabulary * self.element } else { 0 };
         if self.setup.cuts_gradients() {
             return waiting + self.head * (2 + self.received()) * self.wide;
         }

@@ -1,0 +1,314 @@
+//! Steps on a GPU by one kernel a tensor, bit-identical to those of the loops over the host's memory.
+
+use std::sync::Arc;
+
+use decoder::kernel_self_test::{may_use_kernels, on_host};
+use tch::{Device, Kind, Tensor};
+use torch_ext::{AdamwFactors, AdamwTensors, CudaKernels};
+use training_run::config::{Dtype, MasterWeights, OptimizerSection};
+
+use super::host_step::Factors;
+use super::precision::is_narrow;
+use super::{AdamW, MasterCopy};
+
+impl AdamW {
+    /// The kernels for this state; `None` if it does not take any. They are for one CUDA device, and for something in bf16.
+    ///
+    /// # Errors
+    ///
+    /// The reason that they are not used: they are missing, or fail their test.
+    pub(super) fn tested_kernels(&self) -> Result<Option<Arc<CudaKernels>>, String> {
+        let Some(device) = self.parameters.first().map(Tensor::device) else { return Ok(None) };
+        let fits =
+            |p: &Tensor| p.device() == device && matches!(p.kind(), Kind::BFloat16 | Kind::Float);
+        let narrow = self.options.moments == Dtype::Bf16 || self.parameters.iter().any(is_narrow);
+        let may_use = device.is_cuda() && !self.memory.is_host() && narrow && may_use_kernels();
+        if !may_use || !self.parameters.iter().all(fits) {
+            return Ok(None);
+        }
+        let kernels = CudaKernels::on(device).map_err(|error| error.to_string())?;
+        test_kernels(&kernels, device).map(|_| Some(kernels))
+    }
+
+    /// Says that plain operators step the state although a kernel would be faster, with the reason.
+    pub fn kernel_warning(&self) -> Option<String> {
+        let reason = self.kernel_fault.as_ref()?.lines().next().unwrap_or_default();
+        Some(format!("the optimiser is slower than it could be: plain operators step, as {reason}"))
+    }
+
+    /// From now on `kernels` step the state. Step counts move to the CPU, where each launch reads them.
+    pub(super) fn use_kernels(&mut self, kernels: Arc<CudaKernels>) {
+        for step in &mut self.steps {
+            *step = step.to_device(Device::Cpu);
+        }
+        self.kernels = Some(kernels);
+    }
+
+    /// Takes the step by one launch. Returns `None` and changes nothing without kernels, or if they do not take the tensors.
+    pub(super) fn step_by_kernel(
+        &mut self,
+        index: usize,
+        gradient: &Tensor,
+        scale: Option<f64>,
+        learning_rate: f64,
+    ) -> Option<()> {
+        let kernels = Arc::clone(self.kernels.as_ref()?);
+        let factors = device_factors(self.factors(index, scale, learning_rate));
+        let mut parameter = self.parameters[index].detach();
+        let copy = match &mut self.master_copies[index] {
+            MasterCopy::None => None,
+            MasterCopy::Full(copy) | MasterCopy::LowerHalf(copy) => Some(copy),
+        };
+        let tensors = AdamwTensors {
+            gradient: &gradient.contiguous(),
+            parameter: &mut parameter,
+            copy,
+            moments: [&mut self.first_moments[index], &mut self.second_moments[index]],
+            start: self.starts[index],
+        };
+        kernels.adamw(tensors, &factors).ok()
+    }
+
+    /// Sum of squares of the chosen gradients by one launch a tensor; `None` without kernels, or if they do not take the tensors.
+    pub(super) fn square_by_kernels(&self, chosen: impl Fn(usize) -> bool) -> Option<f64> {
+        let kernels = self.kernels.as_ref()?;
+        let gradients: Vec<Tensor> = (0..self.parameters.len())
+            .filter(|index| chosen(*index))
+            .map(|index| self.gradient(index))
+            .filter(Tensor::defined)
+            .map(|gradient| gradient.contiguous())
+            .collect();
+        let sums = kernels.sums_of_squares(&gradients).ok()?;
+        Some(sums.sum(Kind::Double).double_value(&[]))
+    }
+}
+
+fn device_factors(factors: Factors) -> AdamwFactors {
+    let Factors {
+        gradient,
+        decay,
+        first,
+        second_kept,
+        second,
+        root_correction,
+        epsilon,
+        step_size,
+        keys,
+    } = factors;
+    let numbers =
+        [gradient, decay, first, second_kept, second, root_correction, epsilon, step_size];
+    AdamwFactors { numbers, keys }
+}
+
+/// Tests the optimiser's kernels on a CUDA device; returns the largest relative error of a sum of squares. Steps have none.
+///
+/// # Errors
+///
+/// The reason that they are not used: they are missing, or differ from the host's loops.
+pub fn test_step_kernels(device: Device) -> Result<f64, String> {
+    let kernels = CudaKernels::on(device).map_err(|error| error.to_string())?;
+    test_kernels(&kernels, device)
+}
+
+/// Elements of the tests' parameter: enough for two blocks, and no multiple of one.
+const ELEMENTS: i64 = 1500;
+
+/// Takes two steps of each format by `kernels` on `device` and by loops on the host; all bits must be equal.
+fn test_kernels(kernels: &Arc<CudaKernels>, device: Device) -> Result<f64, String> {
+    /// Tolerance for sums of a thousand squares in f64, in another order.
+    const TOLERANCE: f64 = 1e-12;
+    let _no_grad = tch::no_grad_guard();
+    for (master, moments) in MasterWeights::ALL
+        .into_iter()
+        .flat_map(|master| [Dtype::F32, Dtype::Bf16].map(|moments| (master, moments)))
+    {
+        let options = OptimizerSection { master, moments, ..Default::default() };
+        let [mut host, mut there] = [(); 2].map(|()| example(&options));
+        there.move_to(device);
+        there.use_kernels(Arc::clone(kernels));
+        for state in [&mut host, &mut there] {
+            take_steps(state)?;
+        }
+        if let Some(name) = differing(&host, &there) {
+            return Err(format!("{name} differs from the host's, with {master:?} and {moments:?}"));
+        }
+    }
+    let mut largest = 0_f64;
+    for kind in [Kind::BFloat16, Kind::Float] {
+        let gradient = wave(0.73, 4.0).to_kind(kind);
+        let exact = gradient.to_kind(Kind::Double).square().sum(Kind::Double).double_value(&[]);
+        let sums = kernels.sums_of_squares(&[gradient.to_device(device)]);
+        let sums = on_host(&sums.map_err(|error| error.to_string())?)?;
+        let error = (sums.sum(Kind::Double).double_value(&[]) / exact - 1.0).abs();
+        if error.is_nan() || error > TOLERANCE {
+            return Err(format!(
+                "a sum of squares is off by {error:.1e}, expected {TOLERANCE:.1e}"
+            ));
+        }
+        largest = largest.max(error);
+    }
+    Ok(largest)
+}
+
+/// Numbers of both signs and many sizes; every 7th is 0.
+fn wave(step: f64, decades: f64) -> Tensor {
+    let index = Tensor::arange(ELEMENTS, (Kind::Double, Device::Cpu));
+    let sizes = ((&index * 0.011).sin() * decades * std::f64::consts::LN_10).exp();
+    (&index * step).sin() * sizes * index.remainder(7.0).clamp_max(1.0)
+}
+
+/// A state on the host in the middle of a run, of a parameter in bf16.
+fn example(options: &OptimizerSection) -> AdamW {
+    let parameter = wave(0.37, 2.0).to_kind(Kind::BFloat16);
+    let mut state = AdamW::of([("w".to_owned(), parameter)], options, 5);
+    state.first_moments[0].copy_(&wave(0.91, 3.0));
+    state.second_moments[0].copy_(&wave(1.13, 3.0).square());
+    state.starts[0] = 3;
+    match &mut state.master_copies[0] {
+        MasterCopy::None => {}
+        MasterCopy::Full(master) => {
+            *master += wave(0.59, 0.0) * 1e-4;
+        }
+        MasterCopy::LowerHalf(lower) => lower.copy_(&(wave(0.59, 0.0) * 32_000.0)),
+    }
+    state
+}
+
+fn take_steps(state: &mut AdamW) -> Result<(), String> {
+    let device = state.parameters[0].device();
+    for (step, scale) in [(0.73, Some(0.3)), (1.31, None)] {
+        state.applied += 1;
+        // Beyond f32's squares, so that a second moment is clipped.
+        let gradient = wave(step, 22.0).to_kind(Kind::BFloat16).to_device(device);
+        state.gradients = vec![gradient.shallow_clone()];
+        let by_kernel = state.kernels.is_some();
+        let _same = state.steps[0].g_add_scalar_(1.0);
+        let taken = if by_kernel {
+            state.step_by_kernel(0, &gradient, scale, 1e-2)
+        } else {
+            state.step_on_host(0, &gradient, scale, 1e-2)
+        };
+        taken.ok_or("a step was not taken")?;
+    }
+    Ok(())
+}
+
+/// Names a tensor of `there` whose bits are not those of `host`; `None` if there is none.
+fn differing(host: &AdamW, there: &AdamW) -> Option<&'static str> {
+    let copies = |state: &AdamW| match &state.master_copies[0] {
+        MasterCopy::None => None,
+        MasterCopy::Full(copy) | MasterCopy::LowerHalf(copy) => Some(copy.shallow_clone()),
+    };
+    let tensors = |state: &AdamW| {
+        let [first, second] = [&state.first_moments[0], &state.second_moments[0]];
+        [
+            ("a parameter", Some(state.parameters[0].shallow_clone())),
+            ("a first moment", Some(first.shallow_clone())),
+            ("a second moment", Some(second.shallow_clone())),
+            ("a master weight", copies(state)),
+        ]
+    };
+    let equal = |(expected, actual): (Option<Tensor>, Option<Tensor>)| match (expected, actual) {
+        (Some(expected), Some(actual)) => {
+            bits(&expected).equal(&bits(&actual.to_device(Device::Cpu)))
+        }
+        (expected, actual) => expected.is_none() && actual.is_none(),
+    };
+    let pairs = tensors(host).into_iter().zip(tensors(there));
+    let mut wrong = pairs
+        .filter_map(|((name, expected), (_, actual))| (!equal((expected, actual))).then_some(name));
+    wrong.next()
+}
+
+/// The numbers as integers, so that 0 differs from -0.
+fn bits(numbers: &Tensor) -> Tensor {
+    match numbers.kind() {
+        Kind::Float => numbers.view_dtype(Kind::Int),
+        _ => numbers.view_dtype(Kind::Int16),
+    }
+}
+
+impl AdamW {
+    /// Moves the first parameter with its state to `device`, in memory of its own.
+    fn move_to(&mut self, device: Device) {
+        let moved = |tensor: &mut Tensor| *tensor = tensor.to_device(device);
+        moved(&mut self.parameters[0]);
+        moved(&mut self.first_moments[0]);
+        moved(&mut self.second_moments[0]);
+        match &mut self.master_copies[0] {
+            MasterCopy::None => {}
+            MasterCopy::Full(copy) | MasterCopy::LowerHalf(copy) => moved(copy),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kernels() -> Arc<CudaKernels> {
+        CudaKernels::emulated().expect("a C++ compiler, which built torch-ext")
+    }
+
+    #[test]
+    fn right_kernels_pass() {
+        let error = test_kernels(&kernels(), Device::Cpu).unwrap();
+        assert!(error < 1e-14, "{error}");
+    }
+
+    #[test]
+    fn one_bit_of_any_tensor_is_noticed() {
+        let options = OptimizerSection { moments: Dtype::Bf16, ..Default::default() };
+        let states = || [(); 2].map(|()| example(&options));
+        let [host, there] = states();
+        assert_eq!(differing(&host, &there), None);
+        let flip = |tensor: &Tensor| {
+            let _same = bits(tensor).get(7).bitwise_xor_(1);
+        };
+        let master = |state: &AdamW| match &state.master_copies[0] {
+            MasterCopy::Full(copy) | MasterCopy::LowerHalf(copy) => copy.shallow_clone(),
+            MasterCopy::None => panic!("a master weight is the default"),
+        };
+        for (index, name) in ["a parameter", "a first moment", "a second moment", "a master weight"]
+            .into_iter()
+            .enumerate()
+        {
+            let [host, there] = states();
+            flip(&match index {
+                0 => there.parameters[0].shallow_clone(),
+                1 => there.first_moments[0].shallow_clone(),
+                2 => there.second_moments[0].shallow_clone(),
+                _ => master(&there),
+            });
+            assert_eq!(differing(&host, &there), Some(name));
+        }
+    }
+
+    #[test]
+    fn without_kernels_the_reason_is_given() {
+        let reason = test_step_kernels(Device::Cpu).unwrap_err();
+        assert!(reason.contains("Cpu"), "{reason}");
+        let mut state = example(&OptimizerSection::default());
+        assert_eq!(state.kernel_warning(), None, "the CPU has loops");
+        state.kernel_fault = Some("a library is missing\nand more".to_owned());
+        let warning = state.kernel_warning().unwrap();
+        assert!(warning.ends_with("plain operators step, as a library is missing"), "{warning}");
+    }
+
+    #[test]
+    fn squares_of_several_gradients_are_summed() {
+        let parameters = [5000, 3, 1500].map(|count| {
+            let numbers = (Tensor::arange(count, (Kind::Double, Device::Cpu)) * 0.37).sin();
+            ("w".to_owned(), numbers.to_kind(Kind::BFloat16))
+        });
+        let mut state = AdamW::of(parameters, &OptimizerSection::default(), 5);
+        state.gradients = state.parameters.iter().map(|p| p.to_kind(Kind::Float) * 3).collect();
+        let plain = state.gradient_norm();
+        state.use_kernels(kernels());
+        let by_kernels = state.square_by_kernels(|_| true).unwrap().sqrt();
+        assert!((by_kernels / plain - 1.0).abs() < 1e-14, "{by_kernels} {plain}");
+        let first = state.square_by_kernels(|index| index == 1).unwrap();
+        let expected = 9.0 * (0.37_f64.sin().powi(2) + 0.74_f64.sin().powi(2));
+        assert!((first / expected - 1.0).abs() < 1e-2, "{first} {expected}");
+    }
+}
