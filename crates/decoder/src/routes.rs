@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(numbers, [-1, -1, 7, 8, -1, -1]);
     }
 
-    /// Of three tokens the first has another expert, the second the same in another order, and nothing is recorded of the third.
+    /// Three tokens: the first has another expert, the second the same in another order, and nothing is recorded of the third.
     #[test]
     fn other_experts_are_counted_where_some_are_recorded() {
         let pairs = |numbers: [i64; 6]| Tensor::from_slice(&numbers).view([3, 2]);

@@ -122,10 +122,10 @@ impl Block {
         let heads = self.attention.heads(&residual.normalised(&self.attention_norm, fused));
         residual.add(projected(&self.attention.output, &Operand::plain(attend(heads))));
         let normed = residual.normalised(&self.mlp_norm, fused);
-        let own = self.feed_forward.forward(&normed, fused, routing);
+        let shard = self.feed_forward.forward(&normed, fused, routing);
         residual.add(match group {
-            None => own,
-            Some(group) => group.sum(&own),
+            None => shard,
+            Some(group) => group.sum(&shard),
         });
     }
 

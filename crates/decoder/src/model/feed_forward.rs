@@ -91,8 +91,9 @@ impl FeedForward {
         };
         let mut named = vec![("mlp.gate.weight".into(), &experts.router)];
         for (index, Mlp { gate, up, down }) in experts.mlps.iter().enumerate() {
-            for (part, own) in [("gate", gate), ("up", up), ("down", down)] {
-                named.push((format!("mlp.experts.{index}.{part}_proj.weight").into(), &own.weight));
+            for (part, projection) in [("gate", gate), ("up", up), ("down", down)] {
+                let name = format!("mlp.experts.{index}.{part}_proj.weight");
+                named.push((name.into(), &projection.weight));
             }
         }
         named

@@ -150,7 +150,7 @@ fn apart(one: &Path, other: &Path) -> f64 {
     pairs.map(|((_, one), (_, other))| distance(one, other)).fold(0.0, f64::max)
 }
 
-/// Where no experts come with the responses, the updates use those of the pass before them, which in f64 are the same. With other
+/// If no experts come with the responses, the updates use those of the pass before them, which in f64 are the same. With other
 /// experts, or with none replayed, the run is another. The last token, which is not read, differs: by rounding.
 #[test]
 fn updates_use_the_experts_that_sampled_or_those_before_the_first_of_them() {

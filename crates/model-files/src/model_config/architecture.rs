@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(config.active_parameter_count(), 3_353_032_704);
     }
 
-    /// As transformers: every second block, and block 1 not.
+    /// Every second block, and block 1 not, as in transformers.
     #[test]
     fn experts_stand_in_the_blocks_that_the_file_says() {
         let experts = |more| read(Architecture::Qwen3Moe, &more);
