@@ -12,6 +12,8 @@ const STATEMENT: &str = "Law";
 const TIMES: [f64; 5] = [0.3, 0.7, 1.0, 2.0, 5.0];
 /// Powers `k` of the number of actions within a gap of the best.
 const POWERS: [f64; 4] = [0.5, 1.0, 2.0, 3.0];
+/// Actions whose gaps follow a power.
+const ACTIONS: f64 = 2e5;
 const POPULATIONS: u64 = 6;
 const STATES: usize = 3;
 /// Spacing of the rewards per unit of a reading's size.
@@ -78,7 +80,8 @@ pub fn check(seed: u64, formulas: &Formulas) -> Vec<Row> {
     let populations: Vec<Reading> = populations.collect();
     rows.extend(order::rows(STATEMENT, "error, own clocks", 2, &populations));
     let exponents = POWERS.iter().map(|power| {
-        let at = |time| Flow::of(time, |index| 0.01 * (index + 0.5).powf(power.recip()));
+        let gap = |index: f64| FURTHEST * ((index + 0.5) / ACTIONS).powf(power.recip());
+        let at = |time| Flow::of(time, gap);
         let (early, late) = (at(1.0), at(1.1));
         let slope = (early.gap / late.gap).ln() / (early.entropy - late.entropy);
         (slope / (formulas.exponent)(*power) - 1.0).abs()
