@@ -67,7 +67,7 @@ pub use paired_moments::PairedMoments;
 pub use performance_law::{FitError, PerformanceLaw};
 pub use policy_gradient_flow::PolicyGradientFlow;
 pub use quadrants::{Quadrant, Quadrants};
-pub use sequence::{SequenceEntropyChange, SequencePolicy};
+pub use sequence::{SequenceEntropyChange, StateGraph};
 pub use size_scaling::SizeScaling;
 pub use token_covariance::{
     TokenCentre, state_token_covariance, state_token_covariances, token_covariances,

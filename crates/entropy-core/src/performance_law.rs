@@ -51,7 +51,8 @@ pub enum FitError {
 
 /// The law `R(H) = -a e^H + b`, fitted by least squares.
 ///
-/// Source: arXiv:2505.22617, Eq. 6; derivation in `docs/theory.md#performance-law`.
+/// Source: arXiv:2505.22617, Eq. 6; derivation in `docs/theory.md#performance-law`. When it
+/// is exact: `docs/theory.md#law-exact`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PerformanceLaw {
     /// Price of entropy: `dR/dH = -a e^H`. Positive if reward rises as entropy falls.

@@ -102,7 +102,8 @@ pub fn clipped_surrogate(policy: &Categorical, advantage: &[f64], mask: &[bool],
 /// every token of positive covariance raises the entropy by being detached; under the vanilla one
 /// only those with `A G > 0`.
 ///
-/// Derivation: `docs/theory.md#detached-tokens`.
+/// Derivation: `docs/theory.md#detached-tokens`. The same holds for samples of an older policy:
+/// `docs/theory.md#stale-rollouts`.
 ///
 /// # Panics
 ///

@@ -1,97 +1,152 @@
 //! Entropy of whole sequences: the chain rule, and the effect of a step on the states it reaches.
 
 use crate::categorical::Categorical;
-use crate::input_error::{InputError, check_length};
+use crate::input_error::{InputError, check_parameter};
 
-/// A policy over sequences, as a tree: the policy of the first token and, per action, what follows.
+/// States that a sequence passes through, and where each action leads: at random, to later states alone.
+///
+/// State 0 is the first. A tree of prefixes is such a graph, with one arrival per action.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SequencePolicy {
-    policy: Categorical,
-    next: Vec<Option<SequencePolicy>>,
+pub struct StateGraph {
+    /// Per state and action: the states it may lead to with their probabilities.
+    next: Vec<Vec<Vec<(usize, f64)>>>,
+    /// False if every state leads to the next one, whatever the action.
+    forks: bool,
 }
 
 /// First-order change of the entropy of a sequence, in nats.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct SequenceEntropyChange {
-    /// Change in total.
-    pub total: f64,
     /// Lemma 1 summed over the states as they are visited now: the part that the token-level
     /// statement gives.
     pub within_states: f64,
+    /// The part of the states that are visited more or less often.
+    pub visitation: f64,
 }
 
-impl SequencePolicy {
-    /// A tree from the policy at its root and what follows each action; `None` ends the sequence.
+impl SequenceEntropyChange {
+    /// Both parts.
+    pub fn total(self) -> f64 {
+        self.within_states + self.visitation
+    }
+}
+
+impl StateGraph {
+    /// A graph from the arrivals behind each state and action: later states and their probabilities. With what lacks to 1
+    /// the sequence ends.
     ///
     /// # Errors
     ///
-    /// [`InputError::Length`] if `next` does not hold one entry per action.
-    pub fn new(policy: Categorical, next: Vec<Option<Self>>) -> Result<Self, InputError> {
-        check_length("next", next.len(), policy.actions())?;
-        Ok(Self { policy, next })
+    /// [`InputError::Parameter`] if an arrival is not later, or probabilities sum to more than 1.
+    pub fn new(next: Vec<Vec<Vec<(usize, f64)>>>) -> Result<Self, InputError> {
+        let mut forks = false;
+        for (state, actions) in next.iter().enumerate() {
+            for arrivals in actions {
+                for &(arrival, prob) in arrivals {
+                    let is_later = state < arrival && arrival < next.len();
+                    check_parameter("next", arrival as f64, is_later, "a later state")?;
+                    let is_prob = (0.0..=1.0).contains(&prob);
+                    check_parameter("next", prob, is_prob, "a probability")?;
+                }
+                let total: f64 = arrivals.iter().map(|(_, prob)| prob).sum();
+                check_parameter("next", total, total < 1.0 + 1e-9, "a sum of at most 1")?;
+                let straight: &[(usize, f64)] =
+                    if state + 1 < next.len() { &[(state + 1, 1.0)] } else { &[] };
+                forks |= arrivals != straight;
+            }
+        }
+        Ok(Self { next, forks })
     }
 
-    /// The policy of the first token.
-    pub fn policy(&self) -> &Categorical {
-        &self.policy
+    /// Number of states.
+    pub fn states(&self) -> usize {
+        self.next.len()
     }
 
-    /// Entropy of the whole sequence, `H(Y) = Σ_t E[H(· | y_<t)]`, in nats.
-    ///
-    /// Derivation: `docs/theory.md#sequence-entropy`.
-    pub fn entropy(&self) -> f64 {
-        self.policy.entropy() + self.policy.expect(|action| self.entropy_to_go(action))
-    }
-
-    /// Expected entropy of what follows `action`, in nats; 0 where the sequence ends.
+    /// States that `action` may lead to from `state`, with their probabilities.
     ///
     /// # Panics
     ///
-    /// If there is no such action.
-    pub fn entropy_to_go(&self, action: usize) -> f64 {
-        self.next[action].as_ref().map_or(0.0, Self::entropy)
+    /// If there is no such state or action.
+    pub fn arrivals(&self, state: usize, action: usize) -> &[(usize, f64)] {
+        &self.next[state][action]
     }
 
-    /// First-order change of the entropy when the logits behind each prefix move by `step(prefix)`,
-    /// of shape `[actions]`.
+    /// Expected number of visits of each state under `prob(state, action)`, `[states]`; exactly 1 where nothing forks.
+    pub fn visits(&self, prob: impl Fn(usize, usize) -> f64) -> Vec<f64> {
+        if !self.forks {
+            return vec![1.0; self.next.len()];
+        }
+        let mut visits = vec![0.0; self.next.len()];
+        visits[0] = 1.0;
+        for (state, actions) in self.next.iter().enumerate() {
+            for (action, arrivals) in actions.iter().enumerate() {
+                let leaving = visits[state] * prob(state, action);
+                for &(arrival, arriving) in arrivals {
+                    visits[arrival] += leaving * arriving;
+                }
+            }
+        }
+        visits
+    }
+
+    /// Expected sum of `here`, `[states]`, over the states behind each action, `[states][actions]`.
+    ///
+    /// With the entropies it is the entropy to go, with expected rewards the value behind an action.
+    ///
+    /// # Panics
+    ///
+    /// If there is not one policy and value per state.
+    pub fn to_go(&self, policies: &[Categorical], here: &[f64]) -> Vec<Vec<f64>> {
+        let mut behind = vec![vec![]; self.next.len()];
+        let mut values = here.to_vec();
+        for state in (0..self.next.len()).rev() {
+            let mean = |arrivals: &Vec<(usize, f64)>| -> f64 {
+                arrivals.iter().map(|&(arrival, prob)| prob * values[arrival]).sum()
+            };
+            let of_actions: Vec<f64> = self.next[state].iter().map(mean).collect();
+            values[state] += policies[state].mean(&of_actions);
+            behind[state] = of_actions;
+        }
+        behind
+    }
+
+    /// Entropy of the whole sequence of actions, `Σ_t E[H(s_t)]`, in nats.
+    ///
+    /// Derivation: `docs/theory.md#sequence-entropy`.
+    ///
+    /// # Panics
+    ///
+    /// If there is not one policy per state.
+    pub fn entropy(&self, policies: &[Categorical]) -> f64 {
+        let visits = self.visits(|state, action| policies[state].probs()[action]);
+        visits.iter().zip(policies).map(|(visits, policy)| visits * policy.entropy()).sum()
+    }
+
+    /// First-order change of the entropy when the logits of each state move by its `step`, `[states][actions]`.
     ///
     /// ```text
-    /// dH(Y) = -Σ_t E_s[Cov_{a~π(·|s)}(log π(a|s) - H_to_go(s, a), δ(s, a))]
+    /// dH(Y) = -Σ_s ρ(s) Cov_{a~π(·|s)}(log π(a|s) - H_to_go(s, a), δ(s, a))
     /// ```
     ///
     /// Derivation: `docs/theory.md#sequence-entropy`.
     ///
     /// # Panics
     ///
-    /// If a step does not hold one value per action of its state.
+    /// If there is not one policy and step per state.
     pub fn entropy_change_first_order(
         &self,
-        step: impl Fn(&[usize]) -> Vec<f64>,
+        policies: &[Categorical],
+        step: &[Vec<f64>],
     ) -> SequenceEntropyChange {
-        self.change_behind(&mut Vec::new(), &step)
-    }
-
-    fn change_behind(
-        &self,
-        prefix: &mut Vec<usize>,
-        step: &impl Fn(&[usize]) -> Vec<f64>,
-    ) -> SequenceEntropyChange {
-        let local_step = step(prefix);
-        let to_go: Vec<f64> = (0..self.next.len()).map(|a| self.entropy_to_go(a)).collect();
-        let within = self.policy.entropy_change_first_order(&local_step);
-        let mut change = SequenceEntropyChange {
-            total: within
-                + self.policy.covariance(&to_go, &self.policy.over_support(|a| local_step[a])),
-            within_states: within,
-        };
-        for (action, next) in self.next.iter().enumerate() {
-            let Some(next) = next else { continue };
-            prefix.push(action);
-            let behind = next.change_behind(prefix, step);
-            prefix.pop();
-            let prob = self.policy.probs()[action];
-            change.total += prob * behind.total;
-            change.within_states += prob * behind.within_states;
+        let entropies: Vec<f64> = policies.iter().map(Categorical::entropy).collect();
+        let to_go = self.to_go(policies, &entropies);
+        let visits = self.visits(|state, action| policies[state].probs()[action]);
+        let mut change = SequenceEntropyChange::default();
+        for (state, policy) in policies.iter().enumerate() {
+            let step = policy.over_support(|action| step[state][action]);
+            change.within_states += visits[state] * policy.entropy_change_first_order(&step);
+            change.visitation += visits[state] * policy.covariance(&to_go[state], &step);
         }
         change
     }
@@ -105,84 +160,61 @@ mod tests {
         Categorical::from_logits(logits).unwrap()
     }
 
-    fn last(logits: &[f64]) -> SequencePolicy {
-        SequencePolicy::new(policy(logits), vec![None; logits.len()]).unwrap()
+    /// A first token of three actions, the last of which leads to either of the second states; these are the last.
+    fn graph() -> StateGraph {
+        let first = vec![vec![(1, 1.0)], vec![(2, 1.0)], vec![(1, 0.25), (2, 0.75)]];
+        StateGraph::new(vec![first, vec![vec![]; 3], vec![vec![]; 3]]).unwrap()
     }
 
-    /// A fair first token; one choice leads to a fair coin, the other to certainty.
-    #[test]
-    fn visits_alone_can_change_the_entropy() {
-        let (coin, certain) = (last(&[0.0, 0.0]), last(&[0.0]));
-        let tree =
-            SequencePolicy::new(policy(&[0.0, 0.0]), vec![Some(coin), Some(certain)]).unwrap();
-        assert!((tree.entropy() - 1.5 * 2f64.ln()).abs() < 1e-15);
-        let change = tree.entropy_change_first_order(|prefix| match prefix {
-            [] => vec![1.0, -1.0],
-            [0] => vec![0.0; 2],
-            _ => vec![0.0],
-        });
-        assert!(change.within_states.abs() < 1e-16, "{change:?}");
-        assert!((change.total - 0.5 * 2f64.ln()).abs() < 1e-15, "{change:?}");
-    }
+    const LOGITS: [[f64; 3]; 3] =
+        [[0.2, -0.7, 1.1], [1.5, 0.0, -2.0], [-3.0, 1.0, f64::NEG_INFINITY]];
+    const STEP: [[f64; 3]; 3] = [[0.5, 1.0, -0.3], [1.0, 0.0, -1.0], [-0.4, 0.9, 5.0]];
 
-    /// Logits of a tree of three actions and two levels, in the order root, children.
-    fn tree_of(logits: &[[f64; 3]; 4]) -> SequencePolicy {
-        let children = logits[1..].iter().map(|row| Some(last(row))).collect();
-        SequencePolicy::new(policy(&logits[0]), children).unwrap()
-    }
-
-    #[test]
-    fn the_change_is_a_central_difference_and_the_entropy_that_of_the_joint() {
-        let logits =
-            [[0.2, -0.7, 1.1], [1.5, 0.0, -2.0], [0.1, 0.2, 0.3], [-3.0, 1.0, f64::NEG_INFINITY]];
-        let steps = [[0.5, 1.0, -0.3], [1.0, 0.0, -1.0], [0.0, 2.0, 0.5], [-0.4, 0.9, 5.0]];
-        let tree = tree_of(&logits);
-        let joint: f64 = (0..3)
-            .flat_map(|first| {
-                let tree = &tree;
-                (0..3).map(move |second| {
-                    let next = tree.next[first].as_ref().unwrap();
-                    tree.policy.probs()[first] * next.policy.probs()[second]
-                })
-            })
-            .map(|p| if p > 0.0 { -p * p.ln() } else { 0.0 })
-            .sum();
-        assert!((tree.entropy() - joint).abs() < 1e-14);
-
-        let change = tree.entropy_change_first_order(|prefix| match prefix {
-            [] => steps[0].to_vec(),
-            [first, ..] => steps[first + 1].to_vec(),
-        });
-        let moved = |width: f64| {
-            let mut logits = logits;
-            for (row, step) in std::iter::zip(&mut logits, &steps) {
-                for (logit, step) in std::iter::zip(row, step) {
-                    *logit += width * step;
-                }
-            }
-            tree_of(&logits).entropy()
+    fn policies(width: f64) -> Vec<Categorical> {
+        let moved = |(logits, step): (&[f64; 3], &[f64; 3])| {
+            policy(&std::array::from_fn::<f64, 3, _>(|a| logits[a] + width * step[a]))
         };
-        let slope = (moved(1e-5) - moved(-1e-5)) / 2e-5;
-        assert!((change.total - slope).abs() < 1e-9, "{change:?} vs {slope}");
+        LOGITS.iter().zip(&STEP).map(moved).collect()
+    }
 
+    #[test]
+    fn the_parts_of_a_change_are_central_differences() {
+        let graph = graph();
+        let now = policies(0.0);
+        let prob = |state: usize, action: usize| now[state].probs()[action];
+        let second = [prob(0, 0) + 0.25 * prob(0, 2), prob(0, 1) + 0.75 * prob(0, 2)];
+        let by_hand = |now: &[Categorical], visits: [f64; 2]| {
+            now[0].entropy() + visits[0] * now[1].entropy() + visits[1] * now[2].entropy()
+        };
+        assert!((graph.entropy(&now) - by_hand(&now, second)).abs() < 1e-15);
+
+        let step = STEP.map(|row| row.to_vec());
+        let change = graph.entropy_change_first_order(&now, &step);
+        let slope = |f: &dyn Fn(f64) -> f64| (f(1e-5) - f(-1e-5)) / 2e-5;
+        let total = slope(&|width| graph.entropy(&policies(width)));
+        assert!((change.total() - total).abs() < 1e-9, "{change:?} for {total}");
         // With the states visited as before, only the policies in them move.
-        let as_visited = |width: f64| -> f64 {
-            let state = |index: usize| {
-                let moved = std::iter::zip(&logits[index], &steps[index]);
-                policy(&moved.map(|(logit, step)| logit + width * step).collect::<Vec<_>>())
-            };
-            let children =
-                (0..3).map(|first| tree.policy.probs()[first] * state(first + 1).entropy());
-            state(0).entropy() + children.sum::<f64>()
-        };
-        let within = (as_visited(1e-5) - as_visited(-1e-5)) / 2e-5;
-        assert!((change.within_states - within).abs() < 1e-9, "{change:?} vs {within}");
-        assert!((change.total - change.within_states).abs() > 1e-3);
+        let within = slope(&|width| by_hand(&policies(width), second));
+        assert!((change.within_states - within).abs() < 1e-9, "{change:?} for {within}");
+        assert!(change.visitation.abs() > 1e-3, "{change:?}");
     }
 
     #[test]
-    fn a_tree_that_forgets_an_action_is_refused() {
-        let error = SequencePolicy::new(policy(&[0.0, 0.0]), vec![None]).unwrap_err();
-        assert_eq!(error.to_string(), "`next` has 1 values; expected 2");
+    fn visits_where_nothing_forks_are_exactly_one() {
+        let straight = StateGraph::new(vec![vec![vec![(1, 1.0)]; 3], vec![vec![]; 3]]).unwrap();
+        assert_eq!(straight.visits(|_, _| 1.0 / 3.0), [1.0, 1.0]);
+        let visits = graph().visits(|_, action| [0.5, 0.25, 0.25][action]);
+        assert_eq!(visits, [1.0, 0.5625, 0.4375]);
+    }
+
+    #[test]
+    fn a_graph_that_goes_back_or_adds_up_to_more_is_refused() {
+        let of = |arrivals: Vec<(usize, f64)>| {
+            StateGraph::new(vec![vec![arrivals], vec![vec![]]]).unwrap_err().to_string()
+        };
+        assert_eq!(of(vec![(0, 1.0)]), "`next` is 0; expected a later state");
+        assert_eq!(of(vec![(2, 1.0)]), "`next` is 2; expected a later state");
+        assert_eq!(of(vec![(1, 1.5)]), "`next` is 1.5; expected a probability");
+        assert_eq!(of(vec![(1, 0.5), (1, 0.75)]), "`next` is 1.25; expected a sum of at most 1");
     }
 }

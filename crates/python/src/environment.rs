@@ -110,7 +110,9 @@ impl Environment {
         let (questions, start) = (self.0.training(), self.0.start().to_vec());
         match questions.parameters() {
             Parameters::Logits => numpy_array(py, start, &sizes(questions.shape())),
-            Parameters::Weights(_) => numpy_array(py, start, &[questions.parameter_count()]),
+            Parameters::Weights(_) | Parameters::Network(..) => {
+                numpy_array(py, start, &[questions.parameter_count()])
+            }
         }
     }
 

@@ -8,7 +8,6 @@
 //! ```
 
 pub mod cart_pole;
-pub mod decision_process;
 #[cfg(feature = "cli")]
 pub mod entropy_change;
 pub mod environment;

@@ -4,8 +4,8 @@ use crate::population::Population;
 use crate::report::{Report, Row};
 use crate::statement::{
     bound, clip_cov, clipped, clock, estimator, exchange, flow, generalised_entropy, identity,
-    kl_cov, lemma1, proposition1, regulariser, sampled, sequence, shared_features, sign, theorem1,
-    theorem2,
+    kl_cov, law, lemma1, proposition1, regulariser, sampled, sequence, shared_features, sign,
+    stale, theorem1, theorem2,
 };
 
 /// Numbers of actions of the random policies that every statement is checked on: the least, a few, and
@@ -69,7 +69,7 @@ struct Samples {
 type Check = fn(&Samples) -> Vec<Row>;
 
 /// Every statement but the bound with its checks, in the order of the report.
-const STATEMENTS: [(&str, Check); 18] = [
+const STATEMENTS: [(&str, Check); 20] = [
     ("Lemma 1", |samples| {
         let mut rows = lemma1::check(&samples.all, lemma1::predict);
         rows.extend(lemma1::check_higher_order(&samples.all, 3, lemma1::predict_second_order));
@@ -97,6 +97,8 @@ const STATEMENTS: [(&str, Check); 18] = [
     ("Estimator", |samples| estimator::check(samples.seed, &estimator::FORMULAS)),
     ("Clip-Cov", |samples| clip_cov::check(&samples.few, samples.seed, clip_cov::predict)),
     ("KL-Cov", |samples| kl_cov::check(&samples.few, samples.seed, kl_cov::predict)),
+    ("Stale rollouts", |samples| stale::check(&samples.few, &stale::FORMULAS)),
+    ("Law", |samples| law::check(samples.seed, &law::FORMULAS)),
 ];
 
 /// Checks every statement on random policies.

@@ -4,16 +4,17 @@ use anyhow::Context;
 use softmax_sim::experiment::Experiment;
 use softmax_sim::reproduce::Progress;
 use softmax_sim::result_file::write_whole;
-use softmax_sim::training::{Curve, Trainer};
+use softmax_sim::training::{Curve, CurvePoint, EntropySplit, Trainer};
 use std::fmt::Write as _;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Help below the options: the configuration, the columns, examples.
 pub(crate) const HELP: &str = "\
-CONFIG is TOML with the tables environment, method and schedule: those of [settings.training] of a sweep. What \
-is left out has its default; an unknown key or a number out of range is an error. Entropies, in nats, and rewards \
-are exact: cool_reward is at temperature 0.6.
+CONFIG is TOML with the tables environment, states, network, method and schedule: those of [settings.training] of a \
+sweep. What is left out has its default; an unknown key or a number out of range is an error. Entropies, in nats, and \
+rewards are exact: cool_reward is at temperature 0.6. within_states and visitation sum the first-order changes of the \
+entropy over the rollouts so far: Lemma 1 in the states as they are visited, and the change of the visits.
 
 Examples:
   # Train by GRPO in the token world
@@ -39,17 +40,24 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
     let experiment = args.config.as_deref().map_or_else(|| Ok(Experiment::default()), read)?;
     experiment.check()?;
-    let Experiment { environment, method, schedule } = experiment;
+    let environment = experiment.draw(args.seed);
+    let Experiment { method, schedule, .. } = experiment;
     let progress = Progress::stderr("train");
     progress.plan(schedule.rollouts as u64);
-    let environment = environment.draw(args.seed);
-    let mut trainer = Trainer::new(&environment, method, schedule, args.seed);
-    let curve = trainer.run(|_, _| progress.advance(1));
+    let trainer = Trainer::new(environment, method, schedule, args.seed);
+    let mut sums = vec![EntropySplit::default()];
+    let curve = trainer.with_entropy_split().run(|_, report| {
+        let mut sum = sums[report.rollout];
+        sum += report.entropy_change.unwrap_or_default();
+        sums.push(sum);
+        progress.advance(1);
+    });
+    let rows = rows(&curve, &sums);
     progress.clear();
     // A reader that went away costs the table, not the file.
-    let printed = out.write_all(table(&curve).as_bytes()).and_then(|()| out.flush());
+    let printed = out.write_all(table(&curve, &rows).as_bytes()).and_then(|()| out.flush());
     if let Some(path) = &args.out {
-        write_whole(path, csv(&curve)?.as_slice())?;
+        write_whole(path, csv(&rows)?.as_slice())?;
     }
     printed.context("cannot print")?;
     Ok(true)
@@ -61,14 +69,44 @@ fn read(path: &Path) -> anyhow::Result<Experiment> {
     toml::from_str(&text).with_context(|| path.display().to_string())
 }
 
+/// A line of the curve.
+#[derive(serde::Serialize)]
+struct Row {
+    rollouts: usize,
+    entropy: f64,
+    reward: f64,
+    cool_reward: f64,
+    greedy_reward: f64,
+    within_states: f64,
+    visitation: f64,
+}
+
+/// The points of the curve, each with the parts of the change of entropy until then: `sums` has one for each rollout.
+fn rows(curve: &Curve, sums: &[EntropySplit]) -> Vec<Row> {
+    let row = |point: &CurvePoint| {
+        let CurvePoint { rollouts, entropy, reward, cool_reward, greedy_reward } = *point;
+        let EntropySplit { within_states, visitation, .. } = sums[rollouts];
+        Row { rollouts, entropy, reward, cool_reward, greedy_reward, within_states, visitation }
+    };
+    curve.points.iter().map(row).collect()
+}
+
 /// The curve in aligned columns, the law last where there is one.
-fn table(curve: &Curve) -> String {
-    let mut table = "rollouts  entropy  reward  cool reward  greedy reward\n".to_owned();
-    for point in &curve.points {
+fn table(curve: &Curve, rows: &[Row]) -> String {
+    let mut table =
+        "rollouts  entropy  reward  cool reward  greedy reward  within states  visitation\n"
+            .to_owned();
+    for row in rows {
         let _ = writeln!(
             table,
-            "{:>8}  {:>7.4}  {:>6.4}  {:>11.4}  {:>13.4}",
-            point.rollouts, point.entropy, point.reward, point.cool_reward, point.greedy_reward
+            "{:>8}  {:>7.4}  {:>6.4}  {:>11.4}  {:>13.4}  {:>13.4}  {:>10.4}",
+            row.rollouts,
+            row.entropy,
+            row.reward,
+            row.cool_reward,
+            row.greedy_reward,
+            row.within_states,
+            row.visitation
         );
     }
     if let Ok(law) = curve.law() {
@@ -85,10 +123,10 @@ fn table(curve: &Curve) -> String {
     table
 }
 
-fn csv(curve: &Curve) -> anyhow::Result<Vec<u8>> {
+fn csv(curve: &[Row]) -> anyhow::Result<Vec<u8>> {
     let mut rows = csv::Writer::from_writer(Vec::new());
-    for point in &curve.points {
-        rows.serialize(point)?;
+    for row in curve {
+        rows.serialize(row)?;
     }
     Ok(rows.into_inner()?)
 }

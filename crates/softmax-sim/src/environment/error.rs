@@ -46,6 +46,12 @@ pub enum EnvironmentError {
         /// The value.
         value: f64,
     },
+    /// Ways through the states of different lengths, or a state that none comes to.
+    #[error("state {state} is not of one position: expected ways of one length through all states")]
+    Uneven {
+        /// The state.
+        state: usize,
+    },
     /// Validation questions of another number of features.
     #[error("`validation` has {found} parameters, the questions to train on have {expected}")]
     OtherParameters {

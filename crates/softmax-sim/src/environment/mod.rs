@@ -1,9 +1,12 @@
 //! Worlds to train a softmax policy in, small enough that everything about it is known exactly.
 //!
 //! All share one shape: a set of prompts, a response of a fixed number of tokens to each, a softmax
-//! policy at every (prompt, position) that does not see the tokens before it, and a reward of 0 or 1
-//! drawn with the product of the chosen tokens' qualities. So the expected reward and the entropy of
-//! a policy are sums over states, without sampling.
+//! policy in every state of a prompt, and a reward of 0 or 1 drawn with the product of the chosen tokens'
+//! qualities. So the expected reward and the entropy of a policy are sums over states, without sampling.
+//!
+//! A state is a position, and its policy does not see the tokens before it, unless the environment is taken
+//! [`with_states`](Environment::with_states): then an action leads to a state, at random or not. Its policy has
+//! the parameters below, unless it is taken [`with_network`](Environment::with_network).
 //!
 //! | environment | parameters | for |
 //! |---|---|---|
@@ -14,22 +17,29 @@
 
 mod error;
 mod long_tail;
+mod parameters;
 mod questions;
 mod shared;
 mod size_family;
+pub(crate) mod states;
 mod tabular;
 
 pub use error::EnvironmentError;
 pub use long_tail::LongTailSetting;
-pub use questions::{Features, Parameters, Questions, Shape};
+pub use parameters::{Features, Parameters};
+pub use questions::{Questions, Shape};
 pub use shared::SharedSetting;
 pub use size_family::SizeSetting;
+pub use states::remembering;
 pub use tabular::TabularSetting;
 
+use crate::perceptron::Perceptron;
+use entropy_core::StateGraph;
 use ndarray_rand::rand_distr::{Distribution, StandardNormal};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::borrow::Cow;
+use std::iter::once;
 
 /// Training questions, validation questions if there are any, and the starting policy.
 #[derive(Debug, Clone, PartialEq)]
@@ -78,6 +88,62 @@ impl Environment {
         let mut start = vec![0.0; training.parameter_count()];
         start[0] = 1.0;
         Self { training, validation: Some(validation), start }
+    }
+
+    /// Takes the states of `graph` in place of the positions, which have to be as many: an environment drawn with a position for
+    /// each state becomes one whose tokens depend on those before them.
+    ///
+    /// # Errors
+    ///
+    /// [`EnvironmentError`] as of [`Questions::with_states`].
+    pub fn with_states(self, graph: &StateGraph) -> Result<Self, EnvironmentError> {
+        let training = self.training.with_states(graph.clone())?;
+        let validation = self.validation.map(|validation| validation.with_states(graph.clone()));
+        Ok(Self { training, validation: validation.transpose()?, start: self.start })
+    }
+
+    /// Takes a network of one hidden layer over features in place of the policy's parameters. The starting logits become its
+    /// prior; without features of its own, the environment gets `count` random ones for each logit.
+    ///
+    /// # Errors
+    ///
+    /// [`EnvironmentError::Empty`] if a number is 0.
+    pub fn with_network(
+        self,
+        count: usize,
+        hidden: usize,
+        seed: u64,
+    ) -> Result<Self, EnvironmentError> {
+        // Behind the streams of the prompts and of hidden weights.
+        let mut rng = prompt_rng(seed, usize::MAX - 1);
+        let features = match self.training.parameters() {
+            Parameters::Logits => {
+                let deviation = (count as f64).sqrt().recip();
+                let values = (0..self.start.len() * count).map(|_| deviation * normal(&mut rng));
+                Features { values: values.collect(), prior: self.start, count }
+            }
+            Parameters::Weights(features) | Parameters::Network(features, _) => features.clone(),
+        };
+        for (size, number) in [("features", features.count), ("hidden units", hidden)] {
+            if number == 0 {
+                return Err(EnvironmentError::Empty { size });
+            }
+        }
+        let network = Perceptron::orthogonal(&[features.count, hidden, 1], 0.01, &mut rng);
+        let layers = network.layers().clone();
+        let start = once(1.0).chain(network.parameters().iter().copied()).collect();
+        let validation = self.validation.map(|validation| {
+            let features = match validation.parameters() {
+                Parameters::Weights(features) | Parameters::Network(features, _) => {
+                    features.clone()
+                }
+                Parameters::Logits => return Err(EnvironmentError::NothingShared),
+            };
+            validation.with_parameters(Parameters::Network(features, layers.clone()))
+        });
+        let validation = validation.transpose()?;
+        let training = self.training.with_parameters(Parameters::Network(features, layers))?;
+        Ok(Self { training, validation, start })
     }
 
     /// The questions to train on; entropy is measured on them.

@@ -1,6 +1,7 @@
 //! Questions, what an answer to them is worth, and how parameters become a policy on them.
 
-use super::EnvironmentError;
+use super::{EnvironmentError, Parameters, states};
+use entropy_core::StateGraph;
 use serde::Serialize;
 use std::ops::Range;
 
@@ -16,46 +17,17 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Values that one prompt has, one per position and action.
-    pub fn row(self) -> usize {
-        self.positions * self.actions
-    }
-
-    /// Number of states (prompt, position).
-    pub fn states(self) -> usize {
-        self.prompts * self.positions
-    }
-
-    /// Values of all prompts: the length of a table `[prompts, positions, actions]`.
+    /// Values of all prompts where each position is one state: the length of a table `[prompts, positions, actions]`.
     pub fn table(self) -> usize {
-        self.prompts * self.row()
+        self.prompts * self.positions * self.actions
     }
-}
-
-/// How parameters become logits.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Parameters {
-    /// They are the logits: `[prompts, positions, actions]`.
-    Logits,
-    /// They weigh features: `[1 + features]`.
-    Weights(Features),
-}
-
-/// `z = β z_0 + ψ·θ`, with parameters `(β, θ)` shared by all states.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Features {
-    /// Logits `z_0` of the pretrained-like prior, `[prompts, positions, actions]`.
-    pub prior: Vec<f64>,
-    /// Features `ψ`, `[prompts, positions, actions, count]`.
-    pub values: Vec<f64>,
-    /// Number of features.
-    pub count: usize,
 }
 
 /// A set of questions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Questions {
     shape: Shape,
+    states: StateGraph,
     quality: Vec<f64>,
     parameters: Parameters,
 }
@@ -82,26 +54,40 @@ impl Questions {
         EnvironmentError::check_length("quality", quality.len(), shape.table())?;
         let bad = quality.iter().enumerate().find(|(_, value)| !(0.0..=1.0).contains(*value));
         if let Some((index, &value)) = bad {
-            let (prompt, position) = (index / shape.row(), index % shape.row() / actions);
-            let action = index % actions;
+            let (state, action) = (index / actions, index % actions);
+            let (prompt, position) = (state / positions, state % positions);
             return Err(EnvironmentError::Quality { prompt, position, action, value });
         }
-        if let Parameters::Weights(Features { prior, values, count }) = &parameters {
-            if *count == 0 {
-                return Err(EnvironmentError::Empty { size: "features" });
-            }
-            EnvironmentError::check_table("prior", prior, shape.table())?;
-            EnvironmentError::check_table("features", values, shape.table() * count)?;
-        }
-        Ok(Self { shape, quality, parameters })
+        parameters.check(quality.len())?;
+        Ok(Self { shape, states: states::chain(positions, actions), quality, parameters })
+    }
+
+    /// Takes the states of `graph` in place of one for each position: the tables have one row for each of them, and a response
+    /// has as many tokens as every way through them. Prompts share them.
+    ///
+    /// # Errors
+    ///
+    /// [`EnvironmentError`] if there are not as many states as positions so far, or ways through them differ in length.
+    pub fn with_states(self, graph: StateGraph) -> Result<Self, EnvironmentError> {
+        let Shape { positions, actions, .. } = self.shape;
+        EnvironmentError::check_length("states", graph.states(), positions)?;
+        let positions = states::length(&graph, actions)?;
+        Ok(Self { shape: Shape { positions, ..self.shape }, states: graph, ..self })
+    }
+
+    /// The questions under another policy.
+    ///
+    /// # Errors
+    ///
+    /// [`EnvironmentError`] if its tables do not fit.
+    pub(super) fn with_parameters(self, parameters: Parameters) -> Result<Self, EnvironmentError> {
+        parameters.check(self.quality.len())?;
+        Ok(Self { parameters, ..self })
     }
 
     /// Number of parameters of a policy.
     pub fn parameter_count(&self) -> usize {
-        match &self.parameters {
-            Parameters::Logits => self.shape.table(),
-            Parameters::Weights(features) => 1 + features.count,
-        }
+        self.parameters.count(self.quality.len())
     }
 
     /// How many of what.
@@ -109,79 +95,116 @@ impl Questions {
         self.shape
     }
 
+    /// States of a response: where each action leads. The first one is that of its first token.
+    pub fn states(&self) -> &StateGraph {
+        &self.states
+    }
+
+    /// Values that one prompt has in a table, one per state and action.
+    pub fn row(&self) -> usize {
+        self.states.states() * self.shape.actions
+    }
+
     /// How parameters become logits here.
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
     }
 
-    /// Quality of each token in answer to `prompt`, `[positions, actions]`.
+    /// Quality of each token in answer to `prompt`, `[states, actions]`; a state is a position unless
+    /// [`states`](Self::states) says more.
     pub fn quality(&self, prompt: usize) -> &[f64] {
         &self.quality[self.rows(prompt)]
     }
 
-    /// Writes the logits of the policy for `prompt`, `[positions, actions]`.
+    /// Writes the logits of the policy for `prompt`, `[states, actions]`.
     ///
     /// # Panics
     ///
     /// If `parameters` or `logits` does not have the length it must have here.
     pub fn write_logits(&self, parameters: &[f64], prompt: usize, logits: &mut [f64]) {
-        let rows = self.rows(prompt);
-        match &self.parameters {
-            Parameters::Logits => logits.copy_from_slice(&parameters[rows]),
-            Parameters::Weights(features) => {
-                let (prior_weight, weights) = parameters.split_first().expect("a prior's weight");
-                let values = &features.values[scaled(&rows, features.count)];
-                let each = features.prior[rows].iter().zip(values.chunks_exact(features.count));
-                for (logit, (prior, values)) in logits.iter_mut().zip(each) {
-                    let product: f64 = std::iter::zip(values, weights).map(|(v, w)| v * w).sum();
-                    *logit = prior_weight * prior + product;
-                }
-            }
-        }
+        self.parameters.write_logits(parameters, self.rows(prompt), logits);
     }
 
-    /// Moves `parameters` by `-rate` times the gradient that reaches them through the logits of
-    /// `prompts`: `d_logits` is `[prompts given, positions, actions]`.
+    /// Moves `parameters` by `-rate` times the [`gradient`](Self::gradient).
     ///
     /// # Panics
     ///
     /// If a slice does not have the length it must have here.
     pub fn descend(&self, parameters: &mut [f64], prompts: &[usize], d_logits: &[f64], rate: f64) {
-        let each = prompts.iter().zip(d_logits.chunks_exact(self.shape.row()));
-        match &self.parameters {
-            Parameters::Logits => {
-                for (&prompt, slopes) in each {
-                    for (logit, slope) in parameters[self.rows(prompt)].iter_mut().zip(slopes) {
-                        *logit -= rate * slope;
-                    }
+        if self.parameters == Parameters::Logits {
+            for (&prompt, slopes) in prompts.iter().zip(d_logits.chunks_exact(self.row())) {
+                for (logit, slope) in parameters[self.rows(prompt)].iter_mut().zip(slopes) {
+                    *logit -= rate * slope;
                 }
             }
-            Parameters::Weights(features) => {
-                let mut gradient = vec![0.0; parameters.len()];
-                for (&prompt, slopes) in each {
-                    let rows = self.rows(prompt);
-                    let values = &features.values[scaled(&rows, features.count)];
-                    let each = features.prior[rows].iter().zip(values.chunks_exact(features.count));
-                    for (slope, (prior, values)) in slopes.iter().zip(each) {
-                        gradient[0] += slope * prior;
-                        for (total, value) in gradient[1..].iter_mut().zip(values) {
-                            *total += slope * value;
-                        }
-                    }
-                }
-                for (parameter, slope) in parameters.iter_mut().zip(gradient) {
-                    *parameter -= rate * slope;
-                }
-            }
+            return;
+        }
+        let gradient = self.gradient(parameters, prompts, d_logits);
+        for (parameter, slope) in parameters.iter_mut().zip(gradient) {
+            *parameter -= rate * slope;
         }
     }
 
+    /// Gradient that reaches the parameters through the logits of `prompts`: `d_logits` is `[prompts given, states, actions]`.
+    ///
+    /// # Panics
+    ///
+    /// If a slice does not have the length it must have here.
+    pub fn gradient(&self, parameters: &[f64], prompts: &[usize], d_logits: &[f64]) -> Vec<f64> {
+        let mut gradient = vec![0.0; parameters.len()];
+        for (&prompt, slopes) in prompts.iter().zip(d_logits.chunks_exact(self.row())) {
+            self.parameters.add_gradient(parameters, self.rows(prompt), slopes, &mut gradient);
+        }
+        gradient
+    }
+
+    /// Slopes of the logits of `prompts` along `direction`, `[parameters]`: `[prompts given, states, actions]`.
+    ///
+    /// # Panics
+    ///
+    /// If a slice does not have the length it must have here.
+    pub fn tangent(&self, parameters: &[f64], prompts: &[usize], direction: &[f64]) -> Vec<f64> {
+        let slopes = |&prompt| self.parameters.tangent(parameters, self.rows(prompt), direction);
+        prompts.iter().flat_map(slopes).collect()
+    }
+
+    /// Expected reward of a response to `prompt` whose tokens have probabilities in proportion to `weights`,
+    /// `[states, actions]`, with the given sum over the actions of a state.
+    pub(crate) fn expected_reward(
+        &self,
+        prompt: usize,
+        weights: &[f64],
+        total: impl Fn(usize) -> f64,
+    ) -> f64 {
+        let (actions, end) = (self.shape.actions, self.states.states());
+        let quality = self.quality(prompt);
+        // Mean of the product of the qualities so far where the response comes to a state, and at its end.
+        let mut products = vec![0.0; end + 1];
+        products[0] = 1.0;
+        let mut behind: Vec<(usize, f64)> = Vec::new();
+        for state in 0..end {
+            behind.clear();
+            for action in 0..actions {
+                let index = state * actions + action;
+                let right = weights[index] * quality[index];
+                let arrivals = self.states.arrivals(state, action);
+                let arrivals = if arrivals.is_empty() { &[(end, 1.0)] } else { arrivals };
+                for &(arrival, prob) in arrivals {
+                    match behind.iter_mut().find(|(other, _)| *other == arrival) {
+                        Some((_, sum)) => *sum += right * prob,
+                        None => behind.push((arrival, right * prob)),
+                    }
+                }
+            }
+            for &(arrival, right) in &behind {
+                products[arrival] += products[state] * (right / total(state));
+            }
+        }
+        products[end]
+    }
+
     fn rows(&self, prompt: usize) -> Range<usize> {
-        let row = self.shape.row();
+        let row = self.row();
         prompt * row..(prompt + 1) * row
     }
-}
-
-fn scaled(range: &Range<usize>, factor: usize) -> Range<usize> {
-    range.start * factor..range.end * factor
 }

@@ -20,9 +20,24 @@ pub enum ExperimentError {
     /// A learning rate that does not move.
     #[error("`learning_rate` is {0}, expected a finite number above 0")]
     LearningRate(f64),
-    /// An estimator that needs a model which this engine lacks.
-    #[error("`advantage` is an estimator that needs a critic, which the simulator has not")]
-    Advantage,
+    /// A share out of its range.
+    #[error("`{field}` is {value}, expected 0 to 1")]
+    Share {
+        /// Name of the setting.
+        field: &'static str,
+        /// Its value.
+        value: f64,
+    },
+    /// More states than tables are made for.
+    #[error("`memory` is {memory}: {states} states of a prompt, expected at most {most}")]
+    States {
+        /// Tokens remembered.
+        memory: usize,
+        /// States that they make.
+        states: usize,
+        /// The most.
+        most: usize,
+    },
     /// A thermostat over a loss that treats no share of the tokens.
     #[error("`thermostat` moves the `fraction` of the loss over a mini-batch, which `{0}` has not")]
     Thermostat(&'static str),

@@ -1,11 +1,14 @@
 //! A training run as configurations and Python write it: environment, method and schedule by the names of their keys.
 
 pub(crate) mod error;
+mod policy;
 mod world;
 
 pub use error::ExperimentError;
+pub use policy::{Network, States};
 pub use world::{Shared, Size, Tabular, World};
 
+use crate::environment::{Environment, remembering};
 use crate::training::{Method, Schedule};
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +18,11 @@ use serde::{Deserialize, Serialize};
 pub struct Experiment {
     /// The environment.
     pub environment: World,
+    /// Memory of the states; by default a state is a position.
+    pub states: States,
+    /// A network in place of the environment's own parameters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<Network>,
     /// Loss, advantages, regularisers.
     pub method: Method,
     /// Rollouts, mini-batches, learning rate.
@@ -25,6 +33,8 @@ impl Default for Experiment {
     fn default() -> Self {
         Self {
             environment: World::Tabular(Tabular::default()),
+            states: States::default(),
+            network: None,
             method: Method::default(),
             schedule: Schedule::default(),
         }
@@ -32,6 +42,27 @@ impl Default for Experiment {
 }
 
 impl Experiment {
+    /// Draws the environment number `seed`, with its states and policy.
+    ///
+    /// # Panics
+    ///
+    /// If the settings do not pass [`check`](Self::check).
+    pub fn draw(&self, seed: u64) -> Environment {
+        let (shape, States { memory, noise }) = (self.environment.shape(), self.states);
+        let mut environment = if memory == 0 {
+            self.environment.draw(seed)
+        } else {
+            let graph = remembering(shape.positions, shape.actions, memory, noise);
+            let environment = self.environment.with_positions(graph.states()).draw(seed);
+            environment.with_states(&graph).expect("a position for each state")
+        };
+        if let Some(Network { hidden, features }) = self.network {
+            let network = environment.with_network(features, hidden, seed);
+            environment = network.expect("at least one unit and feature");
+        }
+        environment
+    }
+
     /// Checks that the settings can be run.
     ///
     /// # Errors
@@ -39,6 +70,9 @@ impl Experiment {
     /// [`ExperimentError`], naming the setting.
     pub fn check(&self) -> Result<(), ExperimentError> {
         self.environment.check()?;
+        let shape = self.environment.shape();
+        self.states.check(shape.positions, shape.actions)?;
+        self.network.map_or(Ok(()), Network::check)?;
         self.method.check()?;
         self.schedule.check()
     }

@@ -127,6 +127,15 @@ impl World {
         }
     }
 
+    /// The same with another number of positions.
+    pub(super) fn with_positions(self, positions: usize) -> Self {
+        match self {
+            Self::Tabular(world) => Self::Tabular(Tabular { positions, ..world }),
+            Self::Shared(world) => Self::Shared(Shared { positions, ..world }),
+            Self::Size(world) => Self::Size(Size { positions, ..world }),
+        }
+    }
+
     /// Prompts, positions and actions.
     pub fn shape(&self) -> Shape {
         let (prompts, positions, actions) = match *self {

@@ -18,8 +18,14 @@ const HIDDEN_GAIN: f64 = std::f64::consts::SQRT_2;
 /// `[outputs]`, so that an optimiser sees nothing else.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Perceptron {
-    sizes: Vec<usize>,
+    layers: Layers,
     parameters: Vec<f64>,
+}
+
+/// The layers of a perceptron, whose parameters are given with each call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Layers {
+    sizes: Vec<usize>,
 }
 
 /// Values of a forward pass that the backward pass needs.
@@ -55,7 +61,7 @@ impl Perceptron {
             parameters.extend((orthogonal(pair[0], pair[1], rng) * gain).iter());
             parameters.extend(std::iter::repeat_n(0.0, pair[1]));
         }
-        Self { sizes: sizes.to_vec(), parameters }
+        Self { layers: Layers { sizes: sizes.to_vec() }, parameters }
     }
 
     /// All parameters, `[parameters]`.
@@ -68,13 +74,45 @@ impl Perceptron {
         &mut self.parameters
     }
 
+    /// The layers without their parameters.
+    pub fn layers(&self) -> &Layers {
+        &self.layers
+    }
+
     /// Applies the layers to `input`, `[rows, inputs]`.
     pub fn forward(&self, input: Array2<f64>) -> Trace {
+        self.layers.forward(&self.parameters, input)
+    }
+
+    /// Gradient with respect to all parameters: [`Layers::backward`].
+    pub fn backward(&self, trace: &Trace, d_output: Array2<f64>) -> Vec<f64> {
+        self.layers.backward(&self.parameters, trace, d_output)
+    }
+}
+
+impl Layers {
+    /// Number of inputs.
+    pub fn inputs(&self) -> usize {
+        self.sizes[0]
+    }
+
+    /// Number of outputs.
+    pub fn outputs(&self) -> usize {
+        self.sizes[self.sizes.len() - 1]
+    }
+
+    /// Number of parameters.
+    pub fn parameter_count(&self) -> usize {
+        offset(&self.sizes, self.sizes.len() - 1)
+    }
+
+    /// Applies the layers with `parameters` to `input`, `[rows, inputs]`.
+    pub fn forward(&self, parameters: &[f64], input: Array2<f64>) -> Trace {
         let last = self.sizes.len() - 2;
         let mut inputs = Vec::with_capacity(last + 1);
         let mut signal = input;
         for layer in 0..=last {
-            let (weight, bias) = self.layer(layer);
+            let (weight, bias) = self.layer(parameters, layer);
             let mut next = signal.dot(&weight);
             next += &bias;
             if layer < last {
@@ -87,8 +125,8 @@ impl Perceptron {
 
     /// Gradient with respect to all parameters, `[parameters]`, of a scalar whose gradient with
     /// respect to the output is `d_output`, `[rows, outputs]`.
-    pub fn backward(&self, trace: &Trace, d_output: Array2<f64>) -> Vec<f64> {
-        let mut gradient = vec![0.0; self.parameters.len()];
+    pub fn backward(&self, parameters: &[f64], trace: &Trace, d_output: Array2<f64>) -> Vec<f64> {
+        let mut gradient = vec![0.0; parameters.len()];
         let mut d_signal = d_output;
         for layer in (0..trace.inputs.len()).rev() {
             let input = &trace.inputs[layer];
@@ -96,7 +134,7 @@ impl Perceptron {
             ndarray::linalg::general_mat_mul(1.0, &input.t(), &d_signal, 0.0, &mut d_weight);
             d_bias.assign(&d_signal.sum_axis(Axis(0)));
             if layer > 0 {
-                let mut d_input = d_signal.dot(&self.layer(layer).0.t());
+                let mut d_input = d_signal.dot(&self.layer(parameters, layer).0.t());
                 // The input is the tanh of the previous layer's sums.
                 d_input.zip_mut_with(input, |slope, tanh| *slope *= 1.0 - tanh * tanh);
                 d_signal = d_input;
@@ -105,11 +143,28 @@ impl Perceptron {
         gradient
     }
 
+    /// Slope of the output along `direction`, `[parameters]`: `[rows, outputs]`.
+    pub fn tangent(&self, parameters: &[f64], trace: &Trace, direction: &[f64]) -> Array2<f64> {
+        let mut slope = Array2::zeros(trace.inputs[0].dim());
+        for (layer, input) in trace.inputs.iter().enumerate() {
+            if layer > 0 {
+                // The input is the tanh of the previous layer's sums.
+                slope.zip_mut_with(input, |slope, tanh| *slope *= 1.0 - tanh * tanh);
+            }
+            let (d_weight, d_bias) = self.layer(direction, layer);
+            slope = slope.dot(&self.layer(parameters, layer).0) + input.dot(&d_weight) + d_bias;
+        }
+        slope
+    }
+
     /// Weights `[inputs, outputs]` and biases `[outputs]` of a layer.
-    fn layer(&self, layer: usize) -> (ArrayView2<'_, f64>, ArrayView1<'_, f64>) {
+    fn layer<'a>(
+        &self,
+        parameters: &'a [f64],
+        layer: usize,
+    ) -> (ArrayView2<'a, f64>, ArrayView1<'a, f64>) {
         let (inputs, outputs) = (self.sizes[layer], self.sizes[layer + 1]);
-        let (weight, bias) =
-            self.parameters[offset(&self.sizes, layer)..].split_at(inputs * outputs);
+        let (weight, bias) = parameters[offset(&self.sizes, layer)..].split_at(inputs * outputs);
         let weight = ArrayView2::from_shape((inputs, outputs), weight).expect("split to size");
         (weight, ArrayView1::from(&bias[..outputs]))
     }
@@ -153,14 +208,14 @@ mod tests {
         let random = |shape, rng: &mut ChaCha8Rng| {
             Array2::from_shape_simple_fn(shape, || rng.random_range(-1.0..1.0))
         };
-        let (input, slope) = (random((7, 3), &mut rng), random((7, 2), &mut rng));
+        let (input, slope_of_output) = (random((7, 3), &mut rng), random((7, 2), &mut rng));
         let scalar = |network: &Perceptron| {
             let output = network.forward(input.clone()).output;
             // Not linear in the output, so that the point of evaluation matters.
-            (&output * &output * &slope).sum() / 2.0
+            (&output * &output * &slope_of_output).sum() / 2.0
         };
         let trace = network.forward(input.clone());
-        let gradient = network.backward(&trace, trace.output() * &slope);
+        let gradient = network.backward(&trace, trace.output() * &slope_of_output);
         assert_eq!(gradient.len(), 3 * 5 + 5 + 5 * 4 + 4 + 4 * 2 + 2);
         for (index, slope) in gradient.iter().enumerate() {
             let mut moved = network.clone();
@@ -170,6 +225,12 @@ mod tests {
             moved.parameters[index] = network.parameters[index] - width;
             let difference = (above - scalar(&moved)) / (2.0 * width);
             assert!((difference - slope).abs() < 1e-9, "{index}: {difference} for {slope}");
+            // The slope along one parameter, forwards.
+            let mut direction = vec![0.0; gradient.len()];
+            direction[index] = 1.0;
+            let tangent = network.layers.tangent(&network.parameters, &trace, &direction);
+            let along = (trace.output() * &slope_of_output * &tangent).sum();
+            assert!((along - slope).abs() < 1e-12, "{index}: {along} for {slope}");
         }
     }
 }

@@ -12,8 +12,10 @@ pub mod flow;
 pub mod generalised_entropy;
 pub mod identity;
 pub mod kl_cov;
+pub mod law;
 pub mod lemma1;
 mod order;
+mod process;
 pub mod proposition1;
 mod recorded;
 pub mod regulariser;
@@ -21,12 +23,13 @@ pub mod sampled;
 pub mod sequence;
 pub mod shared_features;
 pub mod sign;
+pub mod stale;
 pub mod theorem1;
 pub mod theorem2;
 mod token_loss;
 
 /// Claim of each statement, for the heading above its checks.
-const CLAIMS: [(&str, &str); 19] = [
+const CLAIMS: [(&str, &str); 21] = [
     ("Lemma 1", "ΔH ≈ -Cov(log π, δ) along any small step δ of the logits"),
     ("Finite-step identities", "ΔH of any step, by relative entropies"),
     ("Remainder bound", "|ΔH + Cov(log π, δ)| ≤ C_n range(δ)²"),
@@ -46,6 +49,11 @@ const CLAIMS: [(&str, &str); 19] = [
     ("Estimator", "batch-centred token covariance, its bias and variance"),
     ("Clip-Cov", "detaching a token changes ΔH by +η A_a G_a / N"),
     ("KL-Cov", "the penalty changes ΔH by +η β sign(log ratio) G_a / N, and by nothing at ratio 1"),
+    (
+        "Stale rollouts",
+        "n updates after μ: the step of π; effects of the tokens do not grow with n",
+    ),
+    ("Law", "even rewards, natural flow: R = b + Δ/2 - (Δ/e) exp(H), best reward b, spacing Δ"),
 ];
 
 /// Claim of the statement `statement`; none for an unknown name.

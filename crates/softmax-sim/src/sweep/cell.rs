@@ -60,8 +60,8 @@ impl CellSettings {
 }
 
 fn figures_of(experiment: &Experiment, seed: u64) -> Figures {
-    let Experiment { environment, method, schedule } = experiment.clone();
-    let curve = train(&environment.draw(seed), &method, &schedule, seed);
+    let Experiment { method, schedule, .. } = experiment;
+    let curve = train(&experiment.draw(seed), method, schedule, seed);
     let (first, last, law) = (curve.first(), curve.last(), curve.law().ok());
     named([
         ("entropy_before", Some(first.entropy)),
@@ -165,8 +165,16 @@ mod tests {
                 "cell `seed 0`: `learning_rate` is 0",
             ),
             (
-                "[settings.training.method]\nadvantage.gae = {}",
-                "cell `seed 0`: `advantage` is an estimator",
+                "[settings.training.states]\nmemory = 7",
+                "cell `seed 0`: `memory` is 7: 2396745 states of a prompt, expected at most 16384",
+            ),
+            (
+                "[settings.training.states]\nnoise = 1.5",
+                "cell `seed 0`: `noise` is 1.5, expected 0",
+            ),
+            (
+                "[settings.training.schedule]\ntrust_region.kl = 0.0",
+                "cell `seed 0`: `kl` is 0, expected",
             ),
             (
                 "[settings.training.method]\nloss.kl-cov.fraction = 3",

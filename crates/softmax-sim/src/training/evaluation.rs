@@ -1,7 +1,7 @@
 //! Exact figures of a policy: sums over states, no sampling.
 
 use super::rows::{PROMPTS_PER_TASK, Rows};
-use crate::environment::{Environment, Questions, Shape};
+use crate::environment::{Environment, Questions};
 use rayon::prelude::*;
 
 /// Temperature of the cool reward: the paper evaluates at it.
@@ -25,13 +25,13 @@ pub fn evaluate(environment: &Environment, parameters: &[f64]) -> Evaluation {
     let all = |questions: &Questions| -> Vec<usize> { (0..questions.shape().prompts).collect() };
     let training = &environment.training;
     let policy = Rows::of(training, parameters, &all(training));
-    let entropy = policy.mean_entropy();
+    let entropy = policy.mean_entropy(training);
     let examined = environment.examined();
     let policy = match &environment.validation {
         None => policy,
         Some(validation) => Rows::of(validation, parameters, &all(validation)),
     };
-    let row = examined.shape().row();
+    let row = examined.row();
     let per_prompt: Vec<[f64; 3]> = policy
         .log_probs()
         .par_chunks_exact(row)
@@ -47,42 +47,34 @@ pub fn evaluate(environment: &Environment, parameters: &[f64]) -> Evaluation {
     Evaluation { entropy, reward: mean(0), cool_reward: mean(1), greedy_reward: mean(2) }
 }
 
-/// Reward at temperature 1, cool and greedy: products over the positions.
+/// Reward at temperature 1, cool and greedy.
 fn rewards_of_prompt(
     questions: &Questions,
     prompt: usize,
     log_probs: &[f64],
     probs: &[f64],
 ) -> [f64; 3] {
-    let Shape { actions, .. } = questions.shape();
-    let states = log_probs.chunks_exact(actions).zip(probs.chunks_exact(actions));
-    let mut rewards = [1.0, 1.0, greedy_reward(questions, prompt, log_probs)];
-    for ((log_probs, probs), quality) in states.zip(questions.quality(prompt).chunks_exact(actions))
-    {
-        let expected: f64 = std::iter::zip(probs, quality).map(|(p, q)| p * q).sum();
-        let (mut total, mut cool) = (0.0, 0.0);
-        for (log_prob, quality) in std::iter::zip(log_probs, quality) {
-            let weight = (log_prob / COOL_TEMPERATURE).exp();
-            total += weight;
-            cool += weight * quality;
-        }
-        rewards[0] *= expected;
-        rewards[1] *= cool / total;
-    }
-    rewards
+    let actions = questions.shape().actions;
+    let cool: Vec<f64> = log_probs.iter().map(|x| (x / COOL_TEMPERATURE).exp()).collect();
+    let total = |state: usize| cool[state * actions..(state + 1) * actions].iter().sum();
+    [
+        questions.expected_reward(prompt, probs, |_| 1.0),
+        questions.expected_reward(prompt, &cool, total),
+        greedy_reward(questions, prompt, log_probs),
+    ]
 }
 
 /// Expected reward of the response of most probable tokens (the first of several), under a policy of
-/// `log_probs`, `[positions, actions]`.
+/// `log_probs`, `[states, actions]`.
 pub(crate) fn greedy_reward(questions: &Questions, prompt: usize, log_probs: &[f64]) -> f64 {
     let actions = questions.shape().actions;
-    let states =
-        log_probs.chunks_exact(actions).zip(questions.quality(prompt).chunks_exact(actions));
-    states
-        .map(|(log_probs, quality)| {
-            let likelier =
-                |mode, action| if log_probs[action] > log_probs[mode] { action } else { mode };
-            quality[(1..actions).fold(0, likelier)]
-        })
-        .product()
+    let mut weights = vec![0.0; log_probs.len()];
+    for (log_probs, weights) in
+        log_probs.chunks_exact(actions).zip(weights.chunks_exact_mut(actions))
+    {
+        let likelier =
+            |mode, action| if log_probs[action] > log_probs[mode] { action } else { mode };
+        weights[(1..actions).fold(0, likelier)] = 1.0;
+    }
+    questions.expected_reward(prompt, &weights, |_| 1.0)
 }

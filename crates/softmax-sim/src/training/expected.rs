@@ -48,16 +48,22 @@ impl<'a> ExpectedTrainer<'a> {
     ///
     /// # Panics
     ///
-    /// If there is not one logit per prompt, position and action.
+    /// If there is not one logit per prompt, position and action, or states are not positions.
     pub fn new(questions: &'a Questions, logits: &[f64]) -> Self {
-        assert_eq!(logits.len(), questions.shape().table(), "one logit per action of each state");
+        let Shape { prompts, positions, actions } = questions.shape();
+        assert_eq!(
+            logits.len(),
+            prompts * positions * actions,
+            "one logit per action and position"
+        );
+        assert_eq!(questions.states().states(), positions, "states that remember nothing");
         Self { questions, logits: logits.to_vec() }
     }
 
     /// Mean entropy and reward of the policy.
     pub fn point(&self) -> ExpectedPoint {
         let prompts = self.prompts();
-        let states = self.questions.shape().states() as f64;
+        let states = self.states();
         let entropies =
             prompts.iter().flat_map(|prompt| &prompt.states).map(|s| s.policy.entropy());
         let rewards = prompts.iter().map(|prompt| prompt.success);
@@ -82,7 +88,7 @@ impl<'a> ExpectedTrainer<'a> {
                 step.extend(moved);
             }
         }
-        (step, change / self.questions.shape().states() as f64)
+        (step, change / self.states())
     }
 
     /// Takes that step; the change of mean entropy that was predicted for it.
@@ -105,9 +111,14 @@ impl<'a> ExpectedTrainer<'a> {
         }
     }
 
+    /// Number of states of all prompts.
+    fn states(&self) -> f64 {
+        (self.logits.len() / self.questions.shape().actions) as f64
+    }
+
     fn prompts(&self) -> Vec<Prompt> {
         let Shape { actions, .. } = self.questions.shape();
-        let rows = self.logits.chunks_exact(self.questions.shape().row()).enumerate();
+        let rows = self.logits.chunks_exact(self.questions.row()).enumerate();
         rows.map(|(prompt, logits)| Prompt::new(logits, self.questions.quality(prompt), actions))
             .collect()
     }

@@ -14,8 +14,7 @@ use std::borrow::Cow;
 pub struct Method {
     /// Policy loss.
     pub loss: PolicyLoss,
-    /// How rewards become advantages. With PRIME a reward model learns beside the policy. An estimator that needs a critic cannot be
-    /// used here.
+    /// How rewards become advantages. With PRIME a reward model learns beside the policy, with GAE a critic of one value per state.
     pub advantage: AdvantageEstimator,
     /// How tokens are averaged.
     pub aggregation: Aggregation,
@@ -81,10 +80,7 @@ impl Method {
                 return Err(ExperimentError::AnnealedThermostat);
             }
         }
-        match self.advantage {
-            AdvantageEstimator::Gae(_) => Err(ExperimentError::Advantage),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     /// The method when `share` of the run is done, in `0..1`.

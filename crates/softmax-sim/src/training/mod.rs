@@ -53,9 +53,11 @@
 //! function of (seed, rollout, prompt, sample, position), and sums are taken in a fixed order.
 //! Run seeds and methods in parallel with rayon; the parallel loops inside a run nest in it.
 
+mod critic;
 mod curve;
 mod custom_advantage;
 mod difficulty;
+mod entropy_split;
 mod evaluation;
 mod expected;
 mod method;
@@ -63,15 +65,19 @@ mod reward_model;
 mod rollout;
 mod rows;
 mod schedule;
+mod tokens;
 mod trainer;
+mod trust_region;
 mod update;
 
 pub use curve::{Curve, CurvePoint};
 pub use custom_advantage::CustomAdvantage;
+pub use entropy_split::EntropySplit;
 pub use evaluation::{COOL_TEMPERATURE, Evaluation, evaluate};
 pub use expected::{ExpectedPoint, ExpectedRule, ExpectedTrainer};
 pub use method::Method;
 pub use rollout::Rollout;
 pub use rows::Rows;
-pub use schedule::{Schedule, StepSize};
+pub use schedule::{RatioTo, Schedule, StepSize};
 pub use trainer::{RolloutReport, Trainer, train};
+pub use trust_region::TrustRegion;

@@ -26,40 +26,29 @@ impl RewardModel {
         &mut self,
         questions: &Questions,
         rollout: &Rollout,
-        group_size: usize,
         reference: &[f64],
         (beta, factor): (f64, f64),
     ) -> Vec<f64> {
-        let before = self.measure(questions, rollout, group_size, reference);
+        let before = self.measure(questions, rollout, reference);
         let outcomes: Vec<bool> = rollout.rewards.iter().map(|reward| *reward > 0.5).collect();
         let lengths = vec![questions.shape().positions; outcomes.len()];
         let loss = outcome_cross_entropy(&before, &outcomes, &lengths, beta, outcomes.len())
             .expect("log-ratios of finite policies, one for each token");
         let workspace = &mut self.workspace;
-        workspace.chain(questions.shape(), group_size, &loss.grad_log_prob, &rollout.actions);
+        workspace.chain(questions, rollout.tokens(), &loss.grad_log_prob);
         workspace.descend(questions, &mut self.parameters, &rollout.prompts, RATE * factor);
-        self.measure(questions, rollout, group_size, reference)
+        self.measure(questions, rollout, reference)
     }
 
     /// Log-ratio of each token as the model stands.
-    fn measure(
-        &mut self,
-        questions: &Questions,
-        rollout: &Rollout,
-        group_size: usize,
-        reference: &[f64],
-    ) -> Vec<f64> {
-        let (shape, prompts) = (questions.shape(), &rollout.prompts);
-        self.workspace.fill(questions, &self.parameters, prompts);
-        let mut log_ratio = self.workspace.log_probs(shape, group_size, &rollout.actions);
-        let tokens = group_size * shape.positions;
-        let of_prompts =
-            log_ratio.chunks_exact_mut(tokens).zip(rollout.actions.chunks_exact(tokens));
-        for ((log_ratio, actions), prompt) in of_prompts.zip(prompts) {
-            let reference = &reference[prompt * shape.row()..];
-            for (index, (value, action)) in std::iter::zip(log_ratio, actions).enumerate() {
-                *value -= reference[index % shape.positions * shape.actions + *action as usize];
-            }
+    fn measure(&mut self, questions: &Questions, rollout: &Rollout, reference: &[f64]) -> Vec<f64> {
+        self.workspace.fill(questions, &self.parameters, &rollout.prompts);
+        let mut log_ratio = self.workspace.log_probs(rollout.tokens());
+        let (states, actions) = (questions.states().states(), questions.shape().actions);
+        let places = rollout.tokens().places(states);
+        for (value, (state, action)) in std::iter::zip(&mut log_ratio, places) {
+            let prompt = rollout.prompts[state / states];
+            *value -= reference[(prompt * states + state % states) * actions + action];
         }
         log_ratio
     }
@@ -79,12 +68,13 @@ mod tests {
         let rollout = Rollout {
             prompts: vec![0],
             actions: vec![0, 1],
+            states: vec![0, 0],
             rewards: vec![1.0, 0.0],
             ..Rollout::default()
         };
         let half = 0.5f64.ln();
         let mut model = RewardModel::new(&[0.0, 0.0]);
-        let log_ratio = model.log_ratios(&questions, &rollout, 2, &[half, half], (1.0, 1.0));
+        let log_ratio = model.log_ratios(&questions, &rollout, &[half, half], (1.0, 1.0));
         let logistic = |x: f64| -(-x).exp().ln_1p();
         for (computed, logit) in std::iter::zip(log_ratio, [1.0, -1.0]) {
             assert!((computed - (logistic(logit) - half)).abs() < 1e-12, "{computed}");

@@ -1,7 +1,8 @@
 //! Sampled responses and their rewards.
 
 use super::rows::{PROMPTS_PER_TASK, Rows};
-use crate::environment::{Questions, Shape};
+use super::tokens::Tokens;
+use crate::environment::Questions;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
@@ -11,6 +12,8 @@ use rayon::prelude::*;
 pub struct Rollout {
     pub(crate) prompts: Vec<usize>,
     pub(crate) actions: Vec<u32>,
+    pub(crate) states: Vec<u32>,
+    pub(crate) sampled_log_prob: Vec<f64>,
     pub(crate) old_log_prob: Vec<f64>,
     pub(crate) old_entropy: Vec<f64>,
     pub(crate) rewards: Vec<f64>,
@@ -28,8 +31,19 @@ impl Rollout {
         &self.actions
     }
 
-    /// Log-probability of each token when it was sampled, in nats, `[prompts, samples,
-    /// positions]`.
+    /// State of its prompt that each token was drawn in, `[prompts, samples, positions]`: its position unless the environment
+    /// has other states.
+    pub fn states(&self) -> &[u32] {
+        &self.states
+    }
+
+    /// Log-probability of each token under the policy that sampled it, in nats, `[prompts, samples, positions]`.
+    pub fn sampled_log_prob(&self) -> &[f64] {
+        &self.sampled_log_prob
+    }
+
+    /// Log-probability of each token that ratios are taken to, in nats, `[prompts, samples, positions]`: as it was sampled, or
+    /// for a stale rollout as the schedule says.
     pub fn old_log_prob(&self) -> &[f64] {
         &self.old_log_prob
     }
@@ -44,6 +58,21 @@ impl Rollout {
         &self.advantage
     }
 
+    /// States and actions of all tokens.
+    pub(crate) fn tokens(&self) -> Tokens<'_> {
+        let per_prompt = self.actions.len() / self.prompts.len().max(1);
+        Tokens { states: &self.states, actions: &self.actions, per_prompt }
+    }
+
+    /// Takes log-probabilities and entropies of `policy` as those before the update; those sampled stay.
+    pub(crate) fn take_old(&mut self, policy: &Rows) {
+        let tokens = self.tokens();
+        let (mut old_log_prob, mut old_entropy) = (vec![], vec![]);
+        policy.log_prob_of_tokens(tokens, &mut old_log_prob);
+        policy.entropy_of_tokens(tokens, &mut old_entropy);
+        (self.old_log_prob, self.old_entropy) = (old_log_prob, old_entropy);
+    }
+
     /// Samples `group_size` responses to each of `self.prompts` from `policy`, which stands for
     /// the same prompts.
     ///
@@ -56,42 +85,59 @@ impl Rollout {
         group_size: usize,
         key: &ChaCha8Rng,
     ) {
-        let Shape { positions, actions, .. } = questions.shape();
-        let (row, tokens) = (positions * actions, group_size * positions);
+        let tokens = group_size * questions.shape().positions;
         let prompts = self.prompts.len();
         self.actions.resize(prompts * tokens, 0);
-        self.old_log_prob.resize(prompts * tokens, 0.0);
+        self.states.resize(prompts * tokens, 0);
         self.rewards.resize(prompts * group_size, 0.0);
-        policy.entropy_of_tokens(positions, group_size, &mut self.old_entropy);
         self.prompts
             .par_iter()
-            .zip(policy.probs().par_chunks_exact(row))
-            .zip(policy.log_probs().par_chunks_exact(row))
+            .zip(policy.probs().par_chunks_exact(questions.row()))
             .zip(self.actions.par_chunks_exact_mut(tokens))
-            .zip(self.old_log_prob.par_chunks_exact_mut(tokens))
+            .zip(self.states.par_chunks_exact_mut(tokens))
             .zip(self.rewards.par_chunks_exact_mut(group_size))
             .with_min_len(PROMPTS_PER_TASK)
-            .for_each(|(((((&prompt, probs), log_probs), chosen), old_log_prob), rewards)| {
+            .for_each(|((((&prompt, probs), chosen), states), rewards)| {
                 let mut rng = key.clone();
                 rng.set_stream(prompt as u64);
-                let quality = questions.quality(prompt);
-                let samples = std::iter::zip(
-                    chosen.chunks_exact_mut(positions),
-                    old_log_prob.chunks_exact_mut(positions),
-                );
-                for ((chosen, old_log_prob), reward) in samples.zip(rewards) {
-                    let mut right = 1.0;
-                    for position in 0..positions {
-                        let begin = position * actions;
-                        let state = &probs[begin..begin + actions];
-                        let action = inverse_cumulative(state, rng.random());
-                        right *= quality[begin + action];
-                        old_log_prob[position] = log_probs[begin + action];
-                        chosen[position] = u32::try_from(action).expect("few actions");
-                    }
-                    *reward = f64::from(u8::from(rng.random::<f64>() < right));
-                }
+                sample_prompt(questions, prompt, probs, (chosen, states, rewards), &mut rng);
             });
+        let tokens = Tokens { states: &self.states, actions: &self.actions, per_prompt: tokens };
+        policy.entropy_of_tokens(tokens, &mut self.old_entropy);
+        policy.log_prob_of_tokens(tokens, &mut self.sampled_log_prob);
+        self.old_log_prob.clone_from(&self.sampled_log_prob);
+    }
+}
+
+/// Samples the responses to one prompt: action and state of each token, and the rewards.
+fn sample_prompt(
+    questions: &Questions,
+    prompt: usize,
+    probs: &[f64],
+    (chosen, states, rewards): (&mut [u32], &mut [u32], &mut [f64]),
+    rng: &mut ChaCha8Rng,
+) {
+    let (positions, actions) = (questions.shape().positions, questions.shape().actions);
+    let quality = questions.quality(prompt);
+    let small = |index: usize| u32::try_from(index).expect("few actions and states");
+    let samples = chosen.chunks_exact_mut(positions).zip(states.chunks_exact_mut(positions));
+    for ((chosen, states), reward) in samples.zip(rewards) {
+        let (mut right, mut state) = (1.0, 0);
+        for (chosen, place) in chosen.iter_mut().zip(states) {
+            let begin = state * actions;
+            let action = inverse_cumulative(&probs[begin..begin + actions], rng.random());
+            right *= quality[begin + action];
+            (*chosen, *place) = (small(action), small(state));
+            state = match questions.states().arrivals(state, action) {
+                [] => state,
+                [(arrival, _)] => *arrival,
+                arrivals => {
+                    let probs: Vec<f64> = arrivals.iter().map(|(_, prob)| *prob).collect();
+                    arrivals[inverse_cumulative(&probs, rng.random())].0
+                }
+            };
+        }
+        *reward = f64::from(u8::from(rng.random::<f64>() < right));
     }
 }
 

@@ -1,18 +1,21 @@
 //! Softmax over the rows of a table of logits, in place.
 
-use crate::environment::{Questions, Shape};
+use super::tokens::Tokens;
+use crate::environment::Questions;
 use entropy_core::kernel::short_row;
 use rayon::prelude::*;
 
 /// Prompts a thread takes at a time; results do not depend on it.
 pub(crate) const PROMPTS_PER_TASK: usize = 32;
 
-/// The policy on a list of prompts: tables `[prompts given, positions, actions]`.
+/// The policy on a list of prompts: tables `[prompts given, states, actions]`; a state is a position unless the environment
+/// says otherwise.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Rows {
     log_probs: Vec<f64>,
     probs: Vec<f64>,
     entropy: Vec<f64>,
+    states_of_prompt: usize,
 }
 
 impl Rows {
@@ -25,16 +28,17 @@ impl Rows {
 
     /// Replaces the contents, without allocating where the last call was as large.
     pub fn fill(&mut self, questions: &Questions, parameters: &[f64], prompts: &[usize]) {
-        let Shape { positions, actions, .. } = questions.shape();
-        let row = positions * actions;
+        let (states, actions) = (questions.states().states(), questions.shape().actions);
+        let row = questions.row();
+        self.states_of_prompt = states;
         self.log_probs.resize(prompts.len() * row, 0.0);
         self.probs.resize(prompts.len() * row, 0.0);
-        self.entropy.resize(prompts.len() * positions, 0.0);
+        self.entropy.resize(prompts.len() * states, 0.0);
         prompts
             .par_iter()
             .zip(self.log_probs.par_chunks_exact_mut(row))
             .zip(self.probs.par_chunks_exact_mut(row))
-            .zip(self.entropy.par_chunks_exact_mut(positions))
+            .zip(self.entropy.par_chunks_exact_mut(states))
             .with_min_len(PROMPTS_PER_TASK)
             .for_each(|(((&prompt, log_probs), probs), entropy)| {
                 questions.write_logits(parameters, prompt, log_probs);
@@ -47,39 +51,49 @@ impl Rows {
             });
     }
 
-    /// Log-probabilities in nats, `[prompts given, positions, actions]`.
+    /// Log-probabilities in nats, `[prompts given, states, actions]`.
     pub fn log_probs(&self) -> &[f64] {
         &self.log_probs
     }
 
-    /// Probabilities, `[prompts given, positions, actions]`.
+    /// Probabilities, `[prompts given, states, actions]`.
     pub fn probs(&self) -> &[f64] {
         &self.probs
     }
 
-    /// Entropy of each state in nats, `[prompts given, positions]`.
+    /// Entropy of each state in nats, `[prompts given, states]`.
     pub fn entropy(&self) -> &[f64] {
         &self.entropy
     }
 
-    /// Entropy where each token of a rollout is drawn, in nats, `[prompts given, samples, positions]`,
-    /// into `entropy`.
-    pub(crate) fn entropy_of_tokens(
-        &self,
-        positions: usize,
-        group_size: usize,
-        entropy: &mut Vec<f64>,
-    ) {
+    /// Entropy where each of `tokens` was drawn, in nats, into `entropy`.
+    pub(crate) fn entropy_of_tokens(&self, tokens: Tokens<'_>, entropy: &mut Vec<f64>) {
         entropy.clear();
-        for states in self.entropy.chunks_exact(positions) {
-            for _ in 0..group_size {
-                entropy.extend_from_slice(states);
-            }
-        }
+        entropy.extend(tokens.places(self.states_of_prompt).map(|(state, _)| self.entropy[state]));
     }
 
-    /// Mean entropy over the states, in nats.
-    pub fn mean_entropy(&self) -> f64 {
-        self.entropy.iter().sum::<f64>() / self.entropy.len() as f64
+    /// Log-probability of each of `tokens`, in nats, into `values`.
+    pub(crate) fn log_prob_of_tokens(&self, tokens: Tokens<'_>, values: &mut Vec<f64>) {
+        let actions = self.log_probs.len() / self.entropy.len();
+        values.clear();
+        let places = tokens.places(self.states_of_prompt);
+        values.extend(places.map(|(state, action)| self.log_probs[state * actions + action]));
+    }
+
+    /// Expected visits of each state by a response, `[prompts given, states]`: 1 where states are positions.
+    pub fn visits(&self, questions: &Questions) -> Vec<f64> {
+        let actions = questions.shape().actions;
+        let of_prompt = |probs: &[f64]| {
+            questions.states().visits(|state, action| probs[state * actions + action])
+        };
+        self.probs.chunks_exact(questions.row()).flat_map(of_prompt).collect()
+    }
+
+    /// Mean entropy of a token over the states as they are visited, in nats.
+    pub fn mean_entropy(&self, questions: &Questions) -> f64 {
+        let prompts = self.probs.len() / questions.row();
+        let visited = std::iter::zip(&self.entropy, self.visits(questions));
+        let sum: f64 = visited.map(|(entropy, visits)| visits * entropy).sum();
+        sum / (prompts * questions.shape().positions) as f64
     }
 }

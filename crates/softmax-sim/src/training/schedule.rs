@@ -1,5 +1,6 @@
 //! How much is sampled and how it is divided into updates.
 
+use super::trust_region::TrustRegion;
 use crate::experiment::error::{ExperimentError, check_bounds};
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +13,17 @@ pub enum StepSize {
     /// The gradient of the mean over the samples of one state, `z += η (1/G) Σ_i A_i (e_{a_i} -
     /// π)`, whatever the number of states in the mini-batch: for one logit per state.
     PerState,
+}
+
+/// Policy whose log-probabilities the ratios of a stale rollout are taken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RatioTo {
+    /// The policy before the first update of the rollout.
+    #[default]
+    Old,
+    /// The policy that sampled: ratio and clip count its age too.
+    Rollout,
 }
 
 /// The plan of a run; defaults: [`Schedule::tabular`] at 0.5.
@@ -38,6 +50,16 @@ pub struct Schedule {
     /// matters: left in, they feel no reward but every regulariser, and count among the tokens that
     /// a method takes its fraction of.
     pub drop_uninformative: bool,
+    /// Age of the policy that samples, in rollouts: 0 is the present one. The first rollouts have the starting policy.
+    pub staleness: usize,
+    /// Policy that the ratios of a stale rollout are taken to.
+    pub ratio_to: RatioTo,
+    /// Natural-gradient steps of a bounded divergence in place of the learning rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trust_region: Option<TrustRegion>,
+    /// Share of the way to the mean return that the critic's value of a state goes in a rollout; it serves an estimator that
+    /// needs a critic.
+    pub critic_rate: f64,
 }
 
 /// Prompts of a rollout batch unless told otherwise: more than an environment has.
@@ -63,6 +85,10 @@ impl Schedule {
             learning_rate,
             step_size: StepSize::PerState,
             drop_uninformative: true,
+            staleness: 0,
+            ratio_to: RatioTo::Old,
+            trust_region: None,
+            critic_rate: 0.5,
         }
     }
 
@@ -101,7 +127,10 @@ impl Schedule {
         if !(self.learning_rate.is_finite() && self.learning_rate > 0.0) {
             return Err(ExperimentError::LearningRate(self.learning_rate));
         }
-        Ok(())
+        if !(0.0..=1.0).contains(&self.critic_rate) {
+            return Err(ExperimentError::Share { field: "critic_rate", value: self.critic_rate });
+        }
+        self.trust_region.map_or(Ok(()), TrustRegion::check)
     }
 
     /// The factor on the gradient of the loss of a mini-batch of `tokens` tokens.

@@ -1,15 +1,17 @@
 //! A run: rollouts, updates, evaluations.
 
 use super::{
+    critic::Critic,
     curve::{Curve, CurvePoint},
     custom_advantage::CustomAdvantage,
     difficulty::Difficulty,
+    entropy_split::EntropySplit,
     evaluation::{evaluate, greedy_reward},
     method::Method,
     reward_model::RewardModel,
     rollout::{Rollout, rollout_key},
     rows::Rows,
-    schedule::Schedule,
+    schedule::{RatioTo, Schedule},
     update::{MiniBatch, Workspace},
 };
 use crate::environment::Environment;
@@ -17,6 +19,7 @@ use rand::seq::index;
 use rand_chacha::ChaCha8Rng;
 use rl_losses::{AdvantageEstimator, CustomLoss, LossSums, RolloutColumns, informative_groups};
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::convert::Infallible;
 
 /// Measurements of one rollout batch and its updates.
@@ -26,10 +29,12 @@ pub struct RolloutReport {
     pub rollout: usize,
     /// Mean reward of the responses sampled.
     pub mean_reward: f64,
-    /// Exact mean entropy over the states of the rollout's prompts, before its updates, in nats.
+    /// Exact mean entropy of a token of the rollout's prompts, under the policy that sampled, in nats.
     pub entropy: f64,
     /// Counts and sums of the loss over all updates of the rollout: fractions clipped and selected.
     pub sums: LossSums,
+    /// Change of the entropy on all training questions, if the trainer measures it.
+    pub entropy_change: Option<EntropySplit>,
 }
 
 /// Trains a policy, one rollout batch a step.
@@ -51,6 +56,11 @@ pub struct Trainer<'a> {
     custom_advantage: Option<CustomAdvantage>,
     /// That of PRIME, from the first rollout with it on.
     reward_model: Option<RewardModel>,
+    /// That of GAE, from the first rollout with it on.
+    critic: Option<Critic>,
+    /// Parameters before the last rollouts, the oldest first: as many as the policy that samples is old.
+    past: VecDeque<Vec<f64>>,
+    splits_entropy: bool,
     done: usize,
 }
 
@@ -89,6 +99,9 @@ impl<'a> Trainer<'a> {
             custom_loss: None,
             custom_advantage: None,
             reward_model: None,
+            critic: None,
+            past: VecDeque::new(),
+            splits_entropy: false,
             done: 0,
         }
     }
@@ -103,6 +116,12 @@ impl<'a> Trainer<'a> {
     #[must_use]
     pub fn with_advantage(self, advantage: CustomAdvantage) -> Self {
         Self { custom_advantage: Some(advantage), ..self }
+    }
+
+    /// Measures and splits the change of the entropy by each rollout, at the cost of an evaluation.
+    #[must_use]
+    pub fn with_entropy_split(self) -> Self {
+        Self { splits_entropy: true, ..self }
     }
 
     /// The environment that it trains in.
@@ -133,22 +152,28 @@ impl<'a> Trainer<'a> {
 
     /// Samples one rollout batch and trains on it; none when the schedule is done.
     ///
-    /// # Panics
-    ///
-    /// If the method's estimator of advantages needs a critic.
     pub fn step(&mut self) -> Option<RolloutReport> {
         if self.done == self.schedule.rollouts {
             return None;
         }
+        let before = self.parameters.clone();
         let (mean_reward, entropy) = self.sample();
         // The last stream is no prompt's.
         let mut rng = rollout_key(self.seed, self.done);
         rng.set_stream(u64::MAX);
         let sums = self.train(&mut rng);
+        let entropy_change = self
+            .splits_entropy
+            .then(|| EntropySplit::between(&self.environment.training, &before, &self.parameters));
+        self.past.push_back(before);
+        if self.past.len() > self.schedule.staleness {
+            self.past.pop_front();
+        }
         if let Some(difficulty) = &mut self.difficulty {
             difficulty.update();
         }
-        let report = RolloutReport { rollout: self.done, mean_reward, entropy, sums };
+        let report =
+            RolloutReport { rollout: self.done, mean_reward, entropy, sums, entropy_change };
         self.done += 1;
         Some(report)
     }
@@ -197,11 +222,17 @@ impl<'a> Trainer<'a> {
         let count = self.schedule.prompts.min(shape.prompts);
         self.rollout.prompts.clear();
         self.rollout.prompts.extend(index::sample(&mut order, shape.prompts, count));
-        self.old_policy.fill(questions, &self.parameters, &self.rollout.prompts);
+        let sampling = self.past.front().unwrap_or(&self.parameters);
+        self.old_policy.fill(questions, sampling, &self.rollout.prompts);
         let group_size = self.schedule.group_size;
         self.rollout.sample(questions, &self.old_policy, group_size, &key);
+        if !self.past.is_empty() && self.schedule.ratio_to == RatioTo::Old {
+            let now = Rows::of(questions, &self.parameters, &self.rollout.prompts);
+            self.rollout.take_old(&now);
+        }
         let process_log_ratio = self.process_log_ratio();
         let squared_scores = self.squared_scores();
+        let values = self.values();
         let rewards = &self.rollout.rewards;
         let mean_reward = rewards.iter().sum::<f64>() / rewards.len() as f64;
         self.rollout.advantage = if let Some(custom) = &self.custom_advantage {
@@ -214,10 +245,11 @@ impl<'a> Trainer<'a> {
                 greedy_rewards: Some(&self.greedy_rewards()),
                 process_log_ratio: process_log_ratio.as_deref(),
                 squared_scores: squared_scores.as_deref(),
+                values: values.as_deref(),
                 ..RolloutColumns::default()
             };
             let advantages = self.method.advantage.advantages(&columns);
-            advantages.expect("an estimator that needs no critic")
+            advantages.expect("columns for every estimator")
         };
         if let Some(difficulty) = &mut self.difficulty {
             difficulty.measure(&self.rollout.rewards, group_size, &self.rollout.old_entropy);
@@ -225,25 +257,18 @@ impl<'a> Trainer<'a> {
         if self.schedule.drop_uninformative {
             self.rollout.retain(group_size, shape.positions);
         }
-        (mean_reward, self.old_policy.mean_entropy())
+        (mean_reward, self.old_policy.mean_entropy(&self.environment.training))
     }
 
     /// Log-ratio of each token of the rollout under PRIME's reward model, which learns from the rollout first; none of another
     /// estimator.
     fn process_log_ratio(&mut self) -> Option<Vec<f64>> {
         let AdvantageEstimator::Prime(prime) = self.method.advantage else { return None };
-        let group_size = self.schedule.group_size;
         let start = &self.environment.start;
         let model = self.reward_model.get_or_insert_with(|| RewardModel::new(start));
         let factor = self.schedule.factor(self.rollout.actions.len());
         let (questions, reference) = (&self.environment.training, &self.reference);
-        Some(model.log_ratios(
-            questions,
-            &self.rollout,
-            group_size,
-            reference,
-            (prime.beta, factor),
-        ))
+        Some(model.log_ratios(questions, &self.rollout, reference, (prime.beta, factor)))
     }
 
     /// Squared slope of each token's log-probability in the logits, `[tokens]`; none of another estimator than the one that reads it.
@@ -251,24 +276,30 @@ impl<'a> Trainer<'a> {
         if self.method.advantage != AdvantageEstimator::OptimalTokenBaseline {
             return None;
         }
-        let shape = self.environment.training.shape();
-        let tokens = self.schedule.group_size * shape.positions;
-        let rows = self.old_policy.probs().chunks_exact(shape.row());
-        let of_prompts = std::iter::zip(self.rollout.actions.chunks_exact(tokens), rows);
-        let scores = of_prompts.flat_map(|(actions, probs)| {
-            let states = probs.chunks_exact(shape.actions).cycle();
-            std::iter::zip(actions, states).map(|(&action, state)| {
-                let squares: f64 = state.iter().map(|prob| prob * prob).sum();
-                1.0 - 2.0 * state[action as usize] + squares
-            })
+        let questions = &self.environment.training;
+        let (probs, actions) = (self.old_policy.probs(), questions.shape().actions);
+        let places = self.rollout.tokens().places(questions.states().states());
+        let scores = places.map(|(state, action)| {
+            let state = &probs[state * actions..(state + 1) * actions];
+            let squares: f64 = state.iter().map(|prob| prob * prob).sum();
+            1.0 - 2.0 * state[action] + squares
         });
         Some(scores.collect())
+    }
+
+    /// The critic's value before each token of the rollout, `[tokens]`, from which it learns afterwards; none of another estimator
+    /// than GAE.
+    fn values(&mut self) -> Option<Vec<f64>> {
+        let AdvantageEstimator::Gae(gae) = self.method.advantage else { return None };
+        let questions = &self.environment.training;
+        let critic = self.critic.get_or_insert_with(|| Critic::new(questions));
+        Some(critic.judge(&self.rollout, gae, self.schedule.critic_rate))
     }
 
     /// Expected reward of the greedy response to the prompt of each sample, `[samples]`.
     fn greedy_rewards(&self) -> Vec<f64> {
         let questions = &self.environment.training;
-        let row = questions.shape().row();
+        let row = questions.row();
         std::iter::zip(&self.rollout.prompts, self.old_policy.log_probs().chunks_exact(row))
             .map(|(&prompt, log_probs)| greedy_reward(questions, prompt, log_probs))
             .flat_map(|reward| std::iter::repeat_n(reward, self.schedule.group_size))
@@ -302,6 +333,7 @@ impl<'a> Trainer<'a> {
                     sequence_lengths: &self.sequence_lengths,
                     reference: &self.reference,
                     custom_loss: self.custom_loss.as_ref(),
+                    trust_region: self.schedule.trust_region,
                 };
                 let factor = self.schedule.factor(batch.tokens());
                 let workspace = &mut self.workspace;
@@ -319,6 +351,8 @@ impl Rollout {
         let kept = informative_groups(&self.rewards, &sizes);
         keep(&mut self.prompts, &kept, 1);
         keep(&mut self.actions, &kept, group_size * positions);
+        keep(&mut self.states, &kept, group_size * positions);
+        keep(&mut self.sampled_log_prob, &kept, group_size * positions);
         keep(&mut self.old_log_prob, &kept, group_size * positions);
         keep(&mut self.old_entropy, &kept, group_size * positions);
         keep(&mut self.advantage, &kept, group_size * positions);

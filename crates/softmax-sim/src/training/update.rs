@@ -4,13 +4,16 @@ use super::{
     method::Method,
     rollout::Rollout,
     rows::{PROMPTS_PER_TASK, Rows},
+    tokens::Tokens,
+    trust_region::TrustRegion,
 };
-use crate::environment::{Questions, Shape};
+use crate::environment::Questions;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use rl_losses::{
     CustomLoss, Evaluation, LossSums, StepPlan, Threads, TokenBatch, TokenColumns, entropy_bonus,
 };
+use std::iter::zip;
 use std::ops::Range;
 
 /// Buffers that the updates of a run reuse.
@@ -20,7 +23,7 @@ pub(crate) struct Workspace {
     log_prob: Vec<f64>,
     entropy: Vec<f64>,
     grad_log_prob: Vec<f64>,
-    /// `[prompts, positions, actions]`.
+    /// `[prompts, states, actions]`.
     d_logits: Vec<f64>,
 }
 
@@ -33,12 +36,14 @@ pub(crate) struct MiniBatch<'a> {
     pub(crate) group_size: usize,
     /// Lengths of at least as many sequences as the mini-batch has.
     pub(crate) sequence_lengths: &'a [usize],
-    /// Log-probabilities of the reference policy, `[all prompts, positions, actions]`.
+    /// Log-probabilities of the reference policy, `[all prompts, states, actions]`.
     pub(crate) reference: &'a [f64],
     /// Bucket of each sequence, and share of each bucket's tokens that the loss treats, in place of its own.
     pub(crate) by_difficulty: Option<(&'a [usize], &'a [f64])>,
     /// Loss in place of the method's formula.
     pub(crate) custom_loss: Option<&'a CustomLoss>,
+    /// Natural-gradient step of a bounded divergence in place of one along the gradient.
+    pub(crate) trust_region: Option<TrustRegion>,
 }
 
 impl MiniBatch<'_> {
@@ -63,12 +68,10 @@ impl MiniBatch<'_> {
     ) -> LossSums {
         workspace.fill(self.questions, parameters, self.prompts());
         let tokens = self.tokens();
+        let places = self.rollout.tokens().of_prompts(&self.slots);
         let span = self.slots.start * (tokens / self.slots.len());
-        let actions = &self.rollout.actions[span..span + tokens];
-        let shape = self.questions.shape();
-        let positions = shape.positions;
-        workspace.gather_log_probs(shape, self.group_size, actions);
-        workspace.rows.entropy_of_tokens(positions, self.group_size, &mut workspace.entropy);
+        workspace.rows.log_prob_of_tokens(places, &mut workspace.log_prob);
+        workspace.rows.entropy_of_tokens(places, &mut workspace.entropy);
         let old_log_prob = &self.rollout.old_log_prob[span..span + tokens];
         let columns = TokenColumns {
             log_prob: &workspace.log_prob,
@@ -81,8 +84,9 @@ impl MiniBatch<'_> {
             .and_then(|batch| {
                 batch.with_old_entropy(&self.rollout.old_entropy[span..span + tokens])
             })
-            // The policy before the update has sampled.
-            .and_then(|batch| batch.with_rollout_log_prob(old_log_prob))
+            .and_then(|batch| {
+                batch.with_rollout_log_prob(&self.rollout.sampled_log_prob[span..span + tokens])
+            })
             .expect("columns of a finite policy")
             .with_threads(Threads::new(rayon::current_num_threads(), in_parallel));
         let plan = match self.by_difficulty {
@@ -104,12 +108,19 @@ impl MiniBatch<'_> {
             sums
         };
         let slopes = std::mem::take(&mut workspace.grad_log_prob);
-        workspace.chain(shape, self.group_size, &slopes, actions);
+        workspace.chain(self.questions, places, &slopes);
         workspace.grad_log_prob = slopes;
         if method.entropy_bonus != 0.0 || method.reference_kl != 0.0 {
             workspace.chain_regularisers(self, method, &plan);
         }
-        workspace.descend(self.questions, parameters, self.prompts(), factor);
+        if let Some(region) = self.trust_region {
+            let states = self.questions.states().states();
+            let weights = places.sums(states, &vec![1.0 / tokens as f64; tokens]);
+            let (rows, d_logits) = (&workspace.rows, &workspace.d_logits);
+            region.step(self.questions, parameters, self.prompts(), (rows, &weights, d_logits));
+        } else {
+            workspace.descend(self.questions, parameters, self.prompts(), factor);
+        }
         sums
     }
 }
@@ -125,27 +136,9 @@ impl Workspace {
     }
 
     /// Log-probability of each token under the policy filled in, `[tokens]`.
-    pub(crate) fn log_probs(
-        &mut self,
-        shape: Shape,
-        group_size: usize,
-        actions: &[u32],
-    ) -> Vec<f64> {
-        self.gather_log_probs(shape, group_size, actions);
+    pub(crate) fn log_probs(&mut self, tokens: Tokens<'_>) -> Vec<f64> {
+        self.rows.log_prob_of_tokens(tokens, &mut self.log_prob);
         std::mem::take(&mut self.log_prob)
-    }
-
-    fn gather_log_probs(&mut self, shape: Shape, group_size: usize, actions: &[u32]) {
-        let tokens = group_size * shape.positions;
-        self.log_prob.resize(actions.len(), 0.0);
-        let prompts = self.log_prob.chunks_exact_mut(tokens).zip(actions.chunks_exact(tokens));
-        for ((log_prob, actions), rows) in
-            prompts.zip(self.rows.log_probs().chunks_exact(shape.row()))
-        {
-            for (index, (log_prob, action)) in std::iter::zip(log_prob, actions).enumerate() {
-                *log_prob = rows[index % shape.positions * shape.actions + *action as usize];
-            }
-        }
     }
 
     /// Moves `parameters` down the gradient chained last, by `factor` times it.
@@ -163,34 +156,34 @@ impl Workspace {
     ///
     /// A token's `∂L/∂log π(y)` reaches logit `k` times `1[k = y] - π_k`; the parts with `π_k` are
     /// collected first.
-    pub(crate) fn chain(
-        &mut self,
-        Shape { positions, actions, .. }: Shape,
-        group_size: usize,
-        slopes: &[f64],
-        chosen: &[u32],
-    ) {
-        let (row, tokens) = (positions * actions, group_size * positions);
+    pub(crate) fn chain(&mut self, questions: &Questions, tokens: Tokens<'_>, slopes: &[f64]) {
+        let (row, actions) = (questions.row(), questions.shape().actions);
+        let (states, per_prompt) = (questions.states().states(), tokens.per_prompt);
         self.d_logits.clear();
-        self.d_logits.resize(chosen.len() / tokens * row, 0.0);
+        self.d_logits.resize(tokens.actions.len() / per_prompt * row, 0.0);
         self.d_logits
             .par_chunks_exact_mut(row)
-            .zip(chosen.par_chunks_exact(tokens))
-            .zip(slopes.par_chunks_exact(tokens))
+            .zip(tokens.actions.par_chunks_exact(per_prompt))
+            .zip(tokens.states.par_chunks_exact(per_prompt))
+            .zip(slopes.par_chunks_exact(per_prompt))
             .zip(self.rows.probs().par_chunks_exact(row))
             .with_min_len(PROMPTS_PER_TASK)
-            .for_each(|(((d_logits, chosen), slopes), probs)| {
-                for (index, (action, slope)) in std::iter::zip(chosen, slopes).enumerate() {
-                    d_logits[index % positions * actions + *action as usize] += slope;
-                }
-                for position in 0..positions {
-                    let total: f64 = slopes.iter().skip(position).step_by(positions).sum();
-                    let state = position * actions..(position + 1) * actions;
-                    for (d_logit, prob) in d_logits[state.clone()].iter_mut().zip(&probs[state]) {
-                        *d_logit -= total * prob;
+            .for_each_init(
+                || vec![0.0; states],
+                |totals, ((((d_logits, chosen), states), slopes), probs)| {
+                    totals.fill(0.0);
+                    for ((action, state), slope) in zip(zip(chosen, states), slopes) {
+                        d_logits[*state as usize * actions + *action as usize] += slope;
+                        totals[*state as usize] += slope;
                     }
-                }
-            });
+                    let each = d_logits.chunks_exact_mut(actions).zip(probs.chunks_exact(actions));
+                    for ((d_logits, probs), total) in each.zip(totals) {
+                        for (d_logit, prob) in d_logits.iter_mut().zip(probs) {
+                            *d_logit -= *total * prob;
+                        }
+                    }
+                },
+            );
     }
 
     /// Adds the gradients of the entropy bonus and of the reference KL.
@@ -198,32 +191,28 @@ impl Workspace {
     /// Both are exact in each state and weigh in it what its tokens do. Each is the mean of a function `v` of the action whose own
     /// derivative has mean 0: `-log π` and `log π - log π_ref`. So the gradient is the softmax's Jacobian times `v`, `π (v - E v)`.
     fn chain_regularisers(&mut self, batch: &MiniBatch<'_>, method: &Method, plan: &StepPlan) {
-        let Shape { positions, actions, .. } = batch.questions.shape();
-        let tokens = batch.group_size * positions;
+        let actions = batch.questions.shape().actions;
+        let states_of_prompt = batch.questions.states().states();
+        let tokens = batch.rollout.tokens().of_prompts(&batch.slots);
         let weights = plan.weights();
         let (_, d_entropy) = entropy_bonus(method.entropy_bonus, &self.entropy, &weights);
+        let d_entropies = tokens.sums(states_of_prompt, &d_entropy);
+        let weights = tokens.sums(states_of_prompt, &weights);
         let mut values = vec![0.0; actions];
         let states = self.d_logits.chunks_exact_mut(actions).enumerate();
         for (state, d_logits) in states {
-            let (slot, position) = (state / positions, state % positions);
-            let of_state = |column: &[f64]| -> f64 {
-                column[slot * tokens..(slot + 1) * tokens]
-                    .iter()
-                    .skip(position)
-                    .step_by(positions)
-                    .sum()
-            };
-            let d_entropy = of_state(&d_entropy);
-            let d_divergence = method.reference_kl * of_state(&weights);
+            let d_entropy = d_entropies[state];
+            let d_divergence = method.reference_kl * weights[state];
             let rows = state * actions..(state + 1) * actions;
             let (log_probs, probs) =
                 (&self.rows.log_probs()[rows.clone()], &self.rows.probs()[rows]);
-            let first = batch.prompts()[slot] * batch.questions.shape().row() + position * actions;
+            let prompt = batch.prompts()[state / states_of_prompt];
+            let first = (prompt * states_of_prompt + state % states_of_prompt) * actions;
             let reference = &batch.reference[first..first + actions];
             for ((value, log_prob), reference) in values.iter_mut().zip(log_probs).zip(reference) {
                 *value = d_divergence * (log_prob - reference) - d_entropy * log_prob;
             }
-            let mean: f64 = std::iter::zip(probs, &values).map(|(p, v)| p * v).sum();
+            let mean: f64 = zip(probs, &values).map(|(p, v)| p * v).sum();
             for ((d_logit, prob), value) in d_logits.iter_mut().zip(probs).zip(&values) {
                 *d_logit += prob * (value - mean);
             }

@@ -12,6 +12,7 @@ mod fit_law;
 mod fuzz;
 mod micro_batch;
 mod reproduce;
+mod sequence_training;
 mod sweep;
 mod train;
 mod training;

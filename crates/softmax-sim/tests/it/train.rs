@@ -35,11 +35,14 @@ fn a_curve_is_that_of_the_library_and_fits_the_law() {
     let curve = train(&environment, &method, &schedule, 3);
     let written = std::fs::read_to_string(folder.path().join("curve.csv")).unwrap();
     let rows: Vec<&str> = written.lines().collect();
-    assert_eq!(rows[0], "rollouts,entropy,reward,cool_reward,greedy_reward");
+    assert_eq!(
+        rows[0],
+        "rollouts,entropy,reward,cool_reward,greedy_reward,within_states,visitation"
+    );
     for (row, point) in std::iter::zip(&rows[1..], &curve.points) {
         let numbers: Vec<f64> = row.split(',').map(|field| field.parse().unwrap()).collect();
         let expected = [point.entropy, point.reward, point.cool_reward, point.greedy_reward];
-        assert_eq!((numbers[0], &numbers[1..]), (point.rollouts as f64, &expected[..]));
+        assert_eq!((numbers[0], &numbers[1..5]), (point.rollouts as f64, &expected[..]));
     }
     let fit = softmax_sim(&["fit-law", "curve.csv"], folder.path());
     assert_eq!(fit.status.code(), Some(0), "{fit:?}");
@@ -54,7 +57,11 @@ fn a_setting_that_cannot_run_is_one_line() {
             "error: `rollouts` is 0, expected a finite number of at least 1\n",
         ),
         ("shedule.rollouts = 3", "unknown field `shedule`"),
-        ("method.advantage.gae = {}", "error: `advantage` is an estimator that needs a critic"),
+        ("schedule.critic_rate = 2.0", "error: `critic_rate` is 2, expected 0 to 1\n"),
+        (
+            "network = { hidden = 0 }",
+            "error: `hidden` is 0, expected a finite number of at least 1",
+        ),
     ] {
         std::fs::write(folder.path().join("run.toml"), config).unwrap();
         let output = softmax_sim(&["train", "run.toml"], folder.path());

@@ -217,7 +217,7 @@ fn an_on_policy_step_is_the_sampled_policy_gradient() {
 fn shared_weights_descend_along_the_gradient() {
     let environment = small_shared(0);
     let questions = environment.training();
-    let (prompts, row) = ([5, 9], questions.shape().row());
+    let (prompts, row) = ([5, 9], questions.row());
     let slopes: Vec<f64> = (0..2 * row).map(|index| (index as f64).sin()).collect();
     let inner = |parameters: &[f64]| -> f64 {
         let mut logits = vec![0.0; row];

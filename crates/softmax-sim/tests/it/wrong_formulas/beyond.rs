@@ -5,7 +5,7 @@ use entropy_core::{
     BinarySplit, CovarianceDecomposition, CovarianceEstimate, ExchangeRate, SequenceEntropyChange,
 };
 use softmax_sim::statement::{
-    estimator, exchange, flow, generalised_entropy, sequence, shared_features,
+    estimator, exchange, flow, generalised_entropy, law, sequence, shared_features,
 };
 
 #[test]
@@ -67,9 +67,9 @@ fn moments_of_the_estimate_that_are_off_fail() {
 fn sequences_without_the_change_of_visits_fail() {
     assert!(failed(&sequence::check(4, &sequence::FORMULAS)).is_empty());
     let by_tokens = sequence::Formulas {
-        change: |policy, step| {
-            let change = (sequence::FORMULAS.change)(policy, step);
-            SequenceEntropyChange { total: change.within_states, ..change }
+        change: |graph, policies, step| {
+            let change = (sequence::FORMULAS.change)(graph, policies, step);
+            SequenceEntropyChange { visitation: 0.0, ..change }
         },
         ..sequence::FORMULAS
     };
@@ -78,12 +78,44 @@ fn sequences_without_the_change_of_visits_fail() {
         [
             "change: gap to -Cov_y(log π(y), d log π(y))",
             ORDER,
+            "order of the error, policy gradient, distance from 2",
+            "order of the error, natural gradient, distance from 2",
             "visits alone: 0 within states, ½ ln 2 in all, gap",
         ]
     );
     let first_token =
-        sequence::Formulas { entropy: |policy| policy.policy().entropy(), ..sequence::FORMULAS };
+        sequence::Formulas { entropy: |_, policies| policies[0].entropy(), ..sequence::FORMULAS };
     assert_eq!(failed(&sequence::check(4, &first_token)), ["entropy by the chain rule, gap"]);
+}
+
+#[test]
+fn a_law_without_its_spacing_clocks_or_power_fails() {
+    let right = law::FORMULAS;
+    assert!(failed(&law::check(4, &right)).is_empty(), "{:#?}", law::check(4, &right));
+    let wrong = law::Formulas {
+        effective_actions: |gap| std::f64::consts::E * gap,
+        law: |states| ((law::FORMULAS.law)(states).0, 0.0),
+        exponent: |_| 1.0,
+    };
+    assert_eq!(
+        failed(&law::check(4, &wrong)),
+        [
+            "even rewards: H against that of their gap, gap",
+            "order of the error, one state, distance from 2",
+            "order of the error, own clocks, distance from 2",
+            "g^k actions within g: gap against exp(H/k), slope",
+        ]
+    );
+    let one_clock = law::Formulas {
+        law: |states| {
+            let alike: Vec<(f64, f64)> =
+                states.iter().map(|(spacing, _)| (*spacing, 1.0)).collect();
+            (law::FORMULAS.law)(&alike)
+        },
+        ..right
+    };
+    let clocks = "order of the error, own clocks, distance from 2";
+    assert_eq!(failed(&law::check(4, &one_clock)), [clocks]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::wrong_formulas::{ORDER, assert_fails, failed, populations};
 use entropy_core::{Categorical, UpdateRule};
-use softmax_sim::statement::{clip_cov, clipped, clock, kl_cov, regulariser, sampled};
+use softmax_sim::statement::{clip_cov, clipped, clock, kl_cov, regulariser, sampled, stale};
 
 #[test]
 fn clip_cov_by_the_covariance_alone_fails() {
@@ -33,6 +33,29 @@ fn kl_cov_without_its_sign_fails() {
     assert!(
         failed(&wrong).contains(&"first-order effect of the penalised tokens, gap"),
         "{wrong:#?}"
+    );
+}
+
+#[test]
+fn effects_of_stale_rollouts_by_the_policy_that_sampled_fail() {
+    let right = stale::FORMULAS;
+    assert!(failed(&stale::check(&populations(), &right)).is_empty());
+    let by_old = stale::Formulas {
+        clip_cov: |_, old, advantage, selected| {
+            (stale::FORMULAS.clip_cov)(old, old, advantage, selected)
+        },
+        kl_cov: |policy, _, selected| (stale::FORMULAS.kl_cov)(policy, policy, selected),
+        covariance: |policy, advantage, drift| {
+            2.0 * (stale::FORMULAS.covariance)(policy, advantage, drift)
+        },
+    };
+    assert_eq!(
+        failed(&stale::check(&populations(), &by_old)),
+        [
+            "Clip-Cov: effect against Σ π σ A G, gap",
+            "KL-Cov: effect against β Σ μ σ sign(log ratio) G, gap",
+            "order of the error of Cov over μ, distance from 2",
+        ]
     );
 }
 

@@ -1,0 +1,55 @@
+//! States and policy of a run, as configurations write them, for any environment.
+
+use super::error::{ExperimentError, check_bounds};
+use crate::environment::states::count;
+use serde::{Deserialize, Serialize};
+
+/// Most states of a prompt.
+const MOST_STATES: usize = 1 << 14;
+
+/// Memory of the states: what a token depends on beside its position.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct States {
+    /// Tokens before it whose outcomes make the state; as many as there are positions make it the prefix.
+    pub memory: usize,
+    /// Probability that the outcome of a token is one of all actions at random in place of the one chosen.
+    pub noise: f64,
+}
+
+/// A policy by a network of one hidden layer over features of each action, in place of the environment's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Network {
+    /// Units of the hidden layer.
+    pub hidden: usize,
+    /// Random features of each action, where the environment has none.
+    pub features: usize,
+}
+
+impl Default for Network {
+    fn default() -> Self {
+        Self { hidden: 32, features: 16 }
+    }
+}
+
+impl States {
+    /// Checks the settings for responses of `positions` tokens.
+    pub(super) fn check(self, positions: usize, actions: usize) -> Result<(), ExperimentError> {
+        let states = count(positions, actions, self.memory);
+        if states > MOST_STATES {
+            let (memory, most) = (self.memory, MOST_STATES);
+            return Err(ExperimentError::States { memory, states, most });
+        }
+        if !(0.0..=1.0).contains(&self.noise) {
+            return Err(ExperimentError::Share { field: "noise", value: self.noise });
+        }
+        Ok(())
+    }
+}
+
+impl Network {
+    pub(super) fn check(self) -> Result<(), ExperimentError> {
+        check_bounds([("hidden", self.hidden as f64, 1.0), ("features", self.features as f64, 1.0)])
+    }
+}

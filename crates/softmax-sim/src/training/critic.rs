@@ -1,0 +1,81 @@
+//! A critic of one value per state.
+
+use super::rollout::Rollout;
+use crate::environment::Questions;
+use rl_losses::{Gae, generalised_advantages};
+use std::iter::zip;
+
+/// Value of each state of each prompt, learned from the returns that generalised advantage estimation makes of its values.
+#[derive(Debug, Clone)]
+pub(super) struct Critic {
+    /// `[prompts, states]`.
+    values: Vec<f64>,
+    states_of_prompt: usize,
+    positions: usize,
+}
+
+impl Critic {
+    /// Values of 0.
+    pub(super) fn new(questions: &Questions) -> Self {
+        let states_of_prompt = questions.states().states();
+        let shape = questions.shape();
+        let values = vec![0.0; shape.prompts * states_of_prompt];
+        Self { values, states_of_prompt, positions: shape.positions }
+    }
+
+    /// Value before each token of `rollout`, `[tokens]`. Afterwards each state goes the share `rate` of the way to the mean
+    /// return of its tokens.
+    pub(super) fn judge(&mut self, rollout: &Rollout, gae: Gae, rate: f64) -> Vec<f64> {
+        let places = rollout.tokens().places(self.states_of_prompt);
+        let states: Vec<usize> = places
+            .map(|(state, _)| {
+                let prompt = rollout.prompts[state / self.states_of_prompt];
+                prompt * self.states_of_prompt + state % self.states_of_prompt
+            })
+            .collect();
+        let values: Vec<f64> = states.iter().map(|&state| self.values[state]).collect();
+        let mut rewards = vec![0.0; values.len()];
+        for (token, reward) in zip(rewards.chunks_exact_mut(self.positions), &rollout.rewards) {
+            token[self.positions - 1] = *reward;
+        }
+        let lengths = vec![self.positions; rollout.rewards.len()];
+        let credit = generalised_advantages(&rewards, &values, None, &lengths, gae);
+        let returns = credit.expect("columns of one rollout, settings in their range").returns;
+        let mut gaps = vec![(0.0, 0.0); self.values.len()];
+        for ((&state, value), target) in zip(zip(&states, &values), returns) {
+            gaps[state].0 += target - value;
+            gaps[state].1 += 1.0;
+        }
+        for (value, (gap, tokens)) in zip(&mut self.values, gaps) {
+            *value += rate * gap / f64::max(tokens, 1.0);
+        }
+        values
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::environment::{Parameters, Shape};
+
+    /// Two tokens, three samples, two of them right. At λ = 1 the return of every token is the reward of its response.
+    #[test]
+    fn values_go_half_way_to_the_mean_return() {
+        let shape = Shape { prompts: 1, positions: 2, actions: 2 };
+        let questions = Questions::new(shape, vec![0.5; 4], Parameters::Logits).unwrap();
+        let mut critic = Critic::new(&questions);
+        let rollout = Rollout {
+            prompts: vec![0],
+            actions: vec![0; 6],
+            states: [0, 1].repeat(3),
+            rewards: vec![1.0, 0.0, 1.0],
+            ..Rollout::default()
+        };
+        let gae = Gae { discount: 1.0, lambda: 1.0, whiten: false };
+        assert_eq!(critic.judge(&rollout, gae, 0.5), [0.0; 6]);
+        for value in critic.judge(&rollout, gae, 0.5) {
+            assert!((value - 1.0 / 3.0).abs() < 1e-15, "{value}");
+        }
+        assert!((critic.values[1] - 0.5).abs() < 1e-15, "{:?}", critic.values);
+    }
+}

@@ -1,0 +1,42 @@
+//! Places of a rollout's tokens in tables over states and actions.
+
+use std::iter::zip;
+use std::ops::Range;
+
+/// States and actions of the tokens of equally many samples of each prompt.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tokens<'a> {
+    pub(crate) states: &'a [u32],
+    pub(crate) actions: &'a [u32],
+    /// Tokens of one prompt.
+    pub(crate) per_prompt: usize,
+}
+
+impl<'a> Tokens<'a> {
+    /// State in a table `[prompts, states]` and action of each token, in their order.
+    pub(crate) fn places(
+        self,
+        states_of_prompt: usize,
+    ) -> impl Iterator<Item = (usize, usize)> + 'a {
+        let tokens = zip(self.states, self.actions).enumerate();
+        tokens.map(move |(token, (state, action))| {
+            (token / self.per_prompt * states_of_prompt + *state as usize, *action as usize)
+        })
+    }
+
+    /// Tokens of the prompts `slots`.
+    pub(crate) fn of_prompts(self, slots: &Range<usize>) -> Self {
+        let span = slots.start * self.per_prompt..slots.end * self.per_prompt;
+        Self { states: &self.states[span.clone()], actions: &self.actions[span], ..self }
+    }
+
+    /// Sum of `column`, `[tokens]`, over the tokens of each state, `[prompts, states]`.
+    pub(crate) fn sums(self, states_of_prompt: usize, column: &[f64]) -> Vec<f64> {
+        let prompts = self.actions.len() / self.per_prompt;
+        let mut sums = vec![0.0; prompts * states_of_prompt];
+        for ((state, _), value) in zip(self.places(states_of_prompt), column) {
+            sums[state] += value;
+        }
+        sums
+    }
+}
