@@ -58,6 +58,7 @@ impl Environment {
         let shape = match &parameters {
             Parameters::Logits => quality.shape.clone(),
             Parameters::Weights(features) => vec![1 + features.count],
+            Parameters::Network(_, layers) => vec![1 + layers.parameter_count()],
         };
         let start = Array::shaped("start", start, &shape)?;
         let shape = Shape { prompts, positions, actions };
