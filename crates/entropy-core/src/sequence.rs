@@ -209,12 +209,15 @@ mod tests {
 
     #[test]
     fn a_graph_that_goes_back_or_adds_up_to_more_is_refused() {
-        let of = |arrivals: Vec<(usize, f64)>| {
+        let message = |arrivals: Vec<(usize, f64)>| {
             StateGraph::new(vec![vec![arrivals], vec![vec![]]]).unwrap_err().to_string()
         };
-        assert_eq!(of(vec![(0, 1.0)]), "`next` is 0; expected a later state");
-        assert_eq!(of(vec![(2, 1.0)]), "`next` is 2; expected a later state");
-        assert_eq!(of(vec![(1, 1.5)]), "`next` is 1.5; expected a probability");
-        assert_eq!(of(vec![(1, 0.5), (1, 0.75)]), "`next` is 1.25; expected a sum of at most 1");
+        assert_eq!(message(vec![(0, 1.0)]), "`next` is 0; expected a later state");
+        assert_eq!(message(vec![(2, 1.0)]), "`next` is 2; expected a later state");
+        assert_eq!(message(vec![(1, 1.5)]), "`next` is 1.5; expected a probability");
+        assert_eq!(
+            message(vec![(1, 0.5), (1, 0.75)]),
+            "`next` is 1.25; expected a sum of at most 1"
+        );
     }
 }

@@ -127,7 +127,7 @@ impl World {
         }
     }
 
-    /// The same with another number of positions.
+    /// Replaces the number of positions.
     pub(super) fn with_positions(self, positions: usize) -> Self {
         match self {
             Self::Tabular(world) => Self::Tabular(Tabular { positions, ..world }),

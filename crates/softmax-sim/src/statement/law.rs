@@ -81,8 +81,8 @@ pub fn check(seed: u64, formulas: &Formulas) -> Vec<Row> {
     rows.extend(order::rows(STATEMENT, "error, own clocks", 2, &populations));
     let exponents = POWERS.iter().map(|power| {
         let gap = |index: f64| FURTHEST * ((index + 0.5) / ACTIONS).powf(power.recip());
-        let at = |time| Flow::of(time, gap);
-        let (early, late) = (at(1.0), at(1.1));
+        let flow = |time| Flow::of(time, gap);
+        let (early, late) = (flow(1.0), flow(1.1));
         let slope = (early.gap / late.gap).ln() / (early.entropy - late.entropy);
         (slope / (formulas.exponent)(*power) - 1.0).abs()
     });

@@ -26,7 +26,7 @@ pub(super) struct Process {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Trajectory {
     pub(super) prob: f64,
-    /// Of its actions alone.
+    /// Log-probability of its actions alone.
     pub(super) log_prob: f64,
     /// Slope of `log_prob` along the step.
     pub(super) slope: f64,

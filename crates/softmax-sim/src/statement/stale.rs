@@ -24,7 +24,7 @@ pub struct Formulas {
     /// First-order change of `ΔH` from detaching the tokens of the selected actions, per unit of step size: of `π`, `μ`,
     /// advantage and selected actions.
     pub clip_cov: fn(&Categorical, &Categorical, &[f64], &[bool]) -> f64,
-    /// The same from a penalty of coefficient 1 on their tokens.
+    /// First-order change of `ΔH` from a penalty of coefficient 1 on their tokens.
     pub kl_cov: fn(&Categorical, &Categorical, &[bool]) -> f64,
     /// First-order change of `Cov(log π, A)` from taking it over `μ`, `drift` of the logits before `π`.
     pub covariance: fn(&Categorical, &[f64], &[f64]) -> f64,
@@ -63,8 +63,8 @@ pub const FORMULAS: Formulas = Formulas {
 /// Checks the formulas against the losses that train the model, every action weighted by the policy that sampled.
 pub fn check(populations: &[Population], formulas: &Formulas) -> Vec<Row> {
     let over_states = |measure: &(dyn Fn(&State<'_>) -> Vec<[f64; 3]> + Sync)| -> Vec<[f64; 3]> {
-        let of = |population: &Population| population.map(|state| measure(&state));
-        populations.iter().flat_map(of).flatten().collect()
+        let each = |population: &Population| population.map(|state| measure(&state));
+        populations.iter().flat_map(each).flatten().collect()
     };
     let gaps = over_states(&|state| AGES.iter().map(|age| gaps(state, *age, formulas)).collect());
     let row = |check: &str, part: usize| {
@@ -136,9 +136,12 @@ fn gaps(state: &State<'_>, age: usize, formulas: &Formulas) -> [f64; 3] {
 fn reading(state: &State<'_>, covariance: fn(&Categorical, &[f64], &[f64]) -> f64) -> Reading {
     let (policy, advantage) = (&state.policy, state.advantage);
     let drift = update(policy, advantage, 1.0);
-    let of = |policy_of_batch: &Categorical| {
+    let covariance_over = |policy_of_batch: &Categorical| {
         policy_of_batch.covariance(policy.centred_log_probs(), advantage)
     };
     let slope = covariance(policy, advantage, &drift);
-    Reading::of(2, |size| (of(&moved(policy, &drift, -size)) - of(policy)) - size * slope)
+    Reading::of(2, |size| {
+        let old = moved(policy, &drift, -size);
+        covariance_over(&old) - covariance_over(policy) - size * slope
+    })
 }
