@@ -48,17 +48,14 @@ impl Environment {
                 quality.shape
             )));
         };
-        let parameters = match (prior, features) {
-            (None, None) => Parameters::Logits,
+        let (parameters, shape) = match (prior, features) {
+            (None, None) => (Parameters::Logits, quality.shape.clone()),
             (Some(prior), Some(features)) => {
-                Parameters::Weights(shared_features(&quality.shape, prior, features)?)
+                let features = shared_features(&quality.shape, prior, features)?;
+                let shape = vec![1 + features.count];
+                (Parameters::Weights(features), shape)
             }
             _ => return Err(value_error("`prior` and `features` belong together")),
-        };
-        let shape = match &parameters {
-            Parameters::Logits => quality.shape.clone(),
-            Parameters::Weights(features) => vec![1 + features.count],
-            Parameters::Network(_, layers) => vec![1 + layers.parameter_count()],
         };
         let start = Array::shaped("start", start, &shape)?;
         let shape = Shape { prompts, positions, actions };
