@@ -117,11 +117,6 @@ impl Work {
         }
         outcome.map_err(|error| failed(self.call, error.to_string()))
     }
-
-    /// The call that started this operation.
-    pub fn call(&self) -> &Call {
-        &self.call
-    }
 }
 
 impl LastStep {

@@ -115,20 +115,15 @@ impl Sampler {
                 .map(|(prompt, group)| self.votes(prompt, group))
                 .collect::<anyhow::Result<Vec<Votes>>>()?;
             self.insert_accuracy(source, &votes, samples, place, metrics);
-            let share = |counts: fn(&Sample) -> bool| {
+            let mut insert_mean = |what, value: fn(&Sample) -> f64| {
                 let all = groups.iter().flat_map(|(_, group)| *group);
-                let count = all.filter(|sample| counts(sample)).count();
-                count as f64 / (groups.len() * samples) as f64
+                let mean = all.map(value).sum::<f64>() / (groups.len() * samples) as f64;
+                metrics.insert(MetricName::validation(source, what), mean);
             };
-            let extracted = share(|sample| !sample.is_unparsed());
-            metrics.insert(MetricName::validation(source, Validation::Extracted), extracted);
-            let truncated = share(|sample| sample.truncated);
-            metrics.insert(MetricName::validation(source, Validation::Truncated), truncated);
+            insert_mean(Validation::Extracted, |sample| f64::from(!sample.is_unparsed()));
+            insert_mean(Validation::Truncated, |sample| f64::from(sample.truncated));
             if self.drawer.environment.is_some() {
-                let all = groups.iter().flat_map(|(_, group)| *group);
-                let sum: f64 = all.map(|sample| sample.reward).sum();
-                let reward = sum / (groups.len() * samples) as f64;
-                metrics.insert(MetricName::validation(source, Validation::Reward(samples)), reward);
+                insert_mean(Validation::Reward(samples), |sample| sample.reward);
             }
         }
         Ok(())
