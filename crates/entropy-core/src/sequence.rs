@@ -1,5 +1,7 @@
 //! Entropy of whole sequences: the chain rule, and the effect of a step on the states it reaches.
 
+use std::ops::AddAssign;
+
 use crate::categorical::Categorical;
 use crate::input_error::{InputError, check_parameter};
 
@@ -22,6 +24,13 @@ pub struct SequenceEntropyChange {
     pub within_states: f64,
     /// The part of the states that are visited more or less often.
     pub visitation: f64,
+}
+
+impl AddAssign for SequenceEntropyChange {
+    fn add_assign(&mut self, other: Self) {
+        self.within_states += other.within_states;
+        self.visitation += other.visitation;
+    }
 }
 
 impl SequenceEntropyChange {

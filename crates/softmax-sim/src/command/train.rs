@@ -1,10 +1,11 @@
 //! `softmax-sim train`.
 
 use anyhow::Context;
+use entropy_core::SequenceEntropyChange;
 use softmax_sim::experiment::Experiment;
 use softmax_sim::reproduce::Progress;
 use softmax_sim::result_file::write_whole;
-use softmax_sim::training::{Curve, CurvePoint, EntropySplit, Trainer};
+use softmax_sim::training::{Curve, CurvePoint, Trainer};
 use std::fmt::Write as _;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -45,7 +46,7 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
     let progress = Progress::stderr("train");
     progress.plan(schedule.rollouts as u64);
     let trainer = Trainer::new(environment, method, schedule, args.seed);
-    let mut sums = vec![EntropySplit::default()];
+    let mut sums = vec![SequenceEntropyChange::default()];
     let curve = trainer.with_entropy_split().run(|_, report| {
         let mut sum = sums[report.rollout];
         sum += report.entropy_change.unwrap_or_default();
@@ -82,10 +83,10 @@ struct Row {
 }
 
 /// The points of the curve, each with the parts of the change of entropy until then: `sums` has one for each rollout.
-fn rows(curve: &Curve, sums: &[EntropySplit]) -> Vec<Row> {
+fn rows(curve: &Curve, sums: &[SequenceEntropyChange]) -> Vec<Row> {
     let row = |point: &CurvePoint| {
         let CurvePoint { rollouts, entropy, reward, cool_reward, greedy_reward } = *point;
-        let EntropySplit { within_states, visitation, .. } = sums[rollouts];
+        let SequenceEntropyChange { within_states, visitation } = sums[rollouts];
         Row { rollouts, entropy, reward, cool_reward, greedy_reward, within_states, visitation }
     };
     curve.points.iter().map(row).collect()

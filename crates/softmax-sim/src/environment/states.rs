@@ -27,16 +27,17 @@ pub fn remembering(positions: usize, actions: usize, memory: usize, noise: f64) 
             let of_action = |action: usize| {
                 let arrival =
                     |outcome: usize| behind + (state * actions + outcome) % size(position + 1);
-                match () {
-                    () if position + 1 == positions => vec![],
-                    () if memory == 0 || noise == 0.0 => vec![(arrival(action), 1.0)],
-                    () => (0..actions)
-                        .map(|outcome| {
-                            let kept = if outcome == action { 1.0 - noise } else { 0.0 };
-                            (arrival(outcome), kept + noise / actions as f64)
-                        })
-                        .collect(),
+                if position + 1 == positions {
+                    return vec![];
                 }
+                if memory == 0 || noise == 0.0 {
+                    return vec![(arrival(action), 1.0)];
+                }
+                let prob = |outcome: usize| {
+                    let kept = if outcome == action { 1.0 - noise } else { 0.0 };
+                    kept + noise / actions as f64
+                };
+                (0..actions).map(|outcome| (arrival(outcome), prob(outcome))).collect()
             };
             (0..actions).map(of_action).collect()
         };

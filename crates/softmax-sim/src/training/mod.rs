@@ -72,7 +72,7 @@ mod update;
 
 pub use curve::{Curve, CurvePoint};
 pub use custom_advantage::CustomAdvantage;
-pub use entropy_split::EntropySplit;
+pub use entropy_split::entropy_split;
 pub use evaluation::{COOL_TEMPERATURE, Evaluation, evaluate};
 pub use expected::{ExpectedPoint, ExpectedRule, ExpectedTrainer};
 pub use method::Method;

@@ -5,7 +5,7 @@ use super::{
     curve::{Curve, CurvePoint},
     custom_advantage::CustomAdvantage,
     difficulty::Difficulty,
-    entropy_split::EntropySplit,
+    entropy_split::entropy_split,
     evaluation::{evaluate, greedy_reward},
     method::Method,
     reward_model::RewardModel,
@@ -15,6 +15,7 @@ use super::{
     update::{MiniBatch, Workspace},
 };
 use crate::environment::Environment;
+use entropy_core::SequenceEntropyChange;
 use rand::seq::index;
 use rand_chacha::ChaCha8Rng;
 use rl_losses::{AdvantageEstimator, CustomLoss, LossSums, RolloutColumns, informative_groups};
@@ -33,8 +34,8 @@ pub struct RolloutReport {
     pub entropy: f64,
     /// Counts and sums of the loss over all updates of the rollout: fractions clipped and selected.
     pub sums: LossSums,
-    /// Change of the entropy on all training questions, if the trainer measures it.
-    pub entropy_change: Option<EntropySplit>,
+    /// First-order change of the mean entropy of a token on all training questions, if the trainer measures it.
+    pub entropy_change: Option<SequenceEntropyChange>,
 }
 
 /// Trains a policy, one rollout batch a step.
@@ -164,7 +165,7 @@ impl<'a> Trainer<'a> {
         let sums = self.train(&mut rng);
         let entropy_change = self
             .splits_entropy
-            .then(|| EntropySplit::between(&self.environment.training, &before, &self.parameters));
+            .then(|| entropy_split(&self.environment.training, &before, &self.parameters));
         self.past.push_back(before);
         if self.past.len() > self.schedule.staleness {
             self.past.pop_front();
