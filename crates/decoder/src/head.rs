@@ -1,7 +1,7 @@
 //! The output head: log-probability and exact entropy of chosen tokens, and their backward pass, in chunks.
 //!
-//! The full `[tokens, vocab]` matrix never exists: at most [`CHUNK_LOGITS`] logits are alive at a time, or more where [one
-//! kernel](fused) needs no other buffers. The backward pass is closed-form, so the chunks need no graph:
+//! The full `[tokens, vocab]` matrix never exists: at most [`CHUNK_LOGITS`] logits are alive at a time, or more where one
+//! kernel (`head/fused.rs`) needs no other buffers. The backward pass is closed-form, so the chunks need no graph:
 //!
 //! ```text
 //! ∂ log π(y) / ∂ z_k =  (1[k = y] - π_k) / T
