@@ -243,20 +243,21 @@ impl Counts<'_> {
         let waits = self.narrow && !self.has_fused_head();
         let waiting = if waits { responses.min(room) * vocabulary * self.element } else { 0 };
         if self.setup.cuts_gradients() {
-            return waiting + self.head * (2 + self.received()) * self.wide;
+            return waiting + self.head * (2 + self.copies()) * self.wide;
         }
         // In the parameters' dtype it is summed in place; the first product is the gradient, a second makes it a sum in f32.
         let is_one = self.setup.micro_batches(self.lengths) == 1 && responses <= room;
         waiting + if self.narrow && !is_one { self.head * self.wide } else { 0 }
     }
 
-    /// Number of buffers that Gloo needs for a sum on the CPU: data received from all ranks, and the sum.
-    pub(super) fn received(&self) -> u64 {
-        if self.setup.on_cpu { 2 } else { 0 }
+    /// Number of copies that Gloo makes of what it sums on the CPU.
+    pub(super) fn copies(&self) -> u64 {
+        u64::from(self.setup.on_cpu)
     }
 
-    /// Bytes of a block's gradient. Summed over the ranks: the sum, the send buffers of this block and the one before, and
-    /// autograd's gradient of one micro-batch. Else: the gradient of the widest matrix, before it is added.
+    /// Bytes of a block's gradient. Summed over the ranks: the sum, autograd's gradient of one micro-batch, the send buffer of the
+    /// block before, and a third: the send buffer of this block, as the allocator of a GPU still keeps the other, or Gloo's copy.
+    /// Else: the gradient of the widest matrix, before it is added.
     pub(super) fn block_gradient_bytes(&self) -> u64 {
         if self.setup.run.lora.is_some() {
             return 0;
@@ -264,7 +265,7 @@ impl Counts<'_> {
         if self.setup.cuts_gradients() {
             // The head's gradient is being sent, or waits for the embedding's.
             let head = self.wide * self.head;
-            return head + self.block * ((3 + self.received()) * self.wide + self.element);
+            return head + self.block * (3 * self.wide + self.element);
         }
         let ModelSizes { hidden, intermediate, .. } = self.setup.model;
         self.element
@@ -281,7 +282,7 @@ impl Counts<'_> {
             let updated = if self.setup.cuts_blocks() { 0 } else { 2 * self.element * widest };
             items.push(item("exchange", updated, "the widest matrix or block, gathered again"));
         } else if self.setup.cuts_optimizer() {
-            let bytes = widest * ((2 + self.received()) * self.wide + self.element)
+            let bytes = widest * ((2 + self.copies()) * self.wide + self.element)
                 + self.wide * self.shard(widest);
             let because = "the widest matrix or block: sum, shard, gathered again";
             items.push(item("exchange", bytes, because));
