@@ -1,34 +1,61 @@
 //! Pages of a parquet table whose counts are checked before the `parquet` crate reserves memory by them.
 
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::sync::Arc;
+
+use bytes::Bytes;
 use parquet::basic::{Encoding, Type};
 use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
-use parquet::file::reader::{FileReader, RowGroupReader};
+use parquet::file::reader::{ChunkReader, FileReader, Length, RowGroupReader};
+use parquet::file::serialized_reader::{SerializedFileReader, SerializedPageReader};
 use parquet::record::reader::RowIter;
 use parquet::schema::types::{ColumnDescPtr, Type as SchemaType};
 
-/// A table with checked pages.
-pub(super) struct CheckedFile<F>(pub(super) F);
+/// Most bytes of an unpacked page; writers end one after about a MiB.
+const LONGEST_PAGE_BYTES: u64 = 256 << 20;
 
-struct CheckedGroup<'a>(Box<dyn RowGroupReader + 'a>);
+/// A table with checked pages.
+pub(super) struct CheckedFile {
+    table: SerializedFileReader<File>,
+    pages: Arc<PageFile>,
+}
+
+struct CheckedGroup<'a> {
+    group: Box<dyn RowGroupReader + 'a>,
+    pages: Arc<PageFile>,
+}
+
+/// A file whose reads begin at the header of a page.
+struct PageFile(File);
 
 struct CheckedPages {
     pages: Box<dyn PageReader>,
     column: ColumnDescPtr,
 }
 
-impl<F: FileReader> FileReader for CheckedFile<F> {
+impl CheckedFile {
+    /// Reads the table's metadata.
+    pub(super) fn new(file: File) -> Result<Self> {
+        let pages = Arc::new(PageFile(file.try_clone()?));
+        Ok(Self { table: SerializedFileReader::new(file)?, pages })
+    }
+}
+
+impl FileReader for CheckedFile {
     fn metadata(&self) -> &ParquetMetaData {
-        self.0.metadata()
+        self.table.metadata()
     }
 
     fn num_row_groups(&self) -> usize {
-        self.0.num_row_groups()
+        self.table.num_row_groups()
     }
 
     fn get_row_group(&self, index: usize) -> Result<Box<dyn RowGroupReader + '_>> {
-        Ok(Box::new(CheckedGroup(self.0.get_row_group(index)?)))
+        let group = self.table.get_row_group(index)?;
+        Ok(Box::new(CheckedGroup { group, pages: Arc::clone(&self.pages) }))
     }
 
     fn get_row_iter(&self, projection: Option<SchemaType>) -> Result<RowIter<'_>> {
@@ -38,24 +65,48 @@ impl<F: FileReader> FileReader for CheckedFile<F> {
 
 impl RowGroupReader for CheckedGroup<'_> {
     fn metadata(&self) -> &RowGroupMetaData {
-        self.0.metadata()
+        self.group.metadata()
     }
 
     fn num_columns(&self) -> usize {
-        self.0.num_columns()
+        self.group.num_columns()
     }
 
     fn get_column_page_reader(&self, index: usize) -> Result<Box<dyn PageReader>> {
-        let column = self.metadata().schema_descr().column(index);
-        Ok(Box::new(CheckedPages { pages: self.0.get_column_page_reader(index)?, column }))
+        let metadata = self.metadata();
+        let rows = usize::try_from(metadata.num_rows())?;
+        let file = Arc::clone(&self.pages);
+        let pages = SerializedPageReader::new(file, metadata.column(index), rows, None)?;
+        let column = metadata.schema_descr().column(index);
+        Ok(Box::new(CheckedPages { pages: Box::new(pages), column }))
     }
 
     fn get_column_bloom_filter(&self, index: usize) -> Option<&parquet::bloom_filter::Sbbf> {
-        self.0.get_column_bloom_filter(index)
+        self.group.get_column_bloom_filter(index)
     }
 
     fn get_row_iter(&self, projection: Option<SchemaType>) -> Result<RowIter<'_>> {
         RowIter::from_row_group(projection, self)
+    }
+}
+
+impl Length for PageFile {
+    fn len(&self) -> u64 {
+        Length::len(&self.0)
+    }
+}
+
+impl ChunkReader for PageFile {
+    type T = BufReader<File>;
+
+    fn get_read(&self, start: u64) -> Result<Self::T> {
+        let mut read = self.0.get_read(start)?;
+        check_header(read.fill_buf()?)?;
+        Ok(read)
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
+        self.0.get_bytes(start, length)
     }
 }
 
@@ -84,6 +135,26 @@ impl PageReader for CheckedPages {
     fn skip_next_page(&mut self) -> Result<()> {
         self.pages.skip_next_page()
     }
+}
+
+/// Refuses a header that names more unpacked bytes than a page has, before the `parquet` crate reserves as many.
+///
+/// The header begins with the kind of page and these bytes, each an `i32` of Thrift's compact protocol.
+fn check_header(header: &[u8]) -> Result<()> {
+    const NEXT_FIELD_I32: u8 = 0x15;
+    let mut rest = header;
+    let mut numbers = [0; 2];
+    for value in &mut numbers {
+        rest = rest.strip_prefix(&[NEXT_FIELD_I32]).ok_or_else(short)?;
+        *value = number(&mut rest)?;
+    }
+    // The lowest bit is the sign.
+    let bytes = numbers[1] >> 1;
+    if bytes > LONGEST_PAGE_BYTES {
+        let problem = format!("a page of {bytes} bytes, expected at most {LONGEST_PAGE_BYTES}");
+        return Err(ParquetError::General(problem));
+    }
+    Ok(())
 }
 
 /// Refuses a page that names more values than it can hold.

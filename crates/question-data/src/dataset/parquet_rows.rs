@@ -7,7 +7,6 @@ use std::path::Path;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::FileReader;
-use parquet::file::serialized_reader::SerializedFileReader;
 use parquet::record::Field;
 use parquet::record::reader::RowIter;
 use serde_json::{Number, Value};
@@ -25,9 +24,9 @@ pub(super) fn parquet_rows(path: &Path, file: File) -> Result<Rows, DatasetError
     };
     let packed_bytes = file.metadata().map_err(|source| read_error(path, source))?.len();
     let mut unpacked = UnpackedBytes::of(packed_bytes);
-    let reader = guarded(|| SerializedFileReader::new(file)).map_err(&failed)?;
-    check_columns(&reader, packed_bytes).map_err(&failed)?;
-    let mut rows = RowIter::from_file_into(Box::new(CheckedFile(reader)));
+    let table = guarded(|| CheckedFile::new(file)).map_err(&failed)?;
+    check_columns(&table, packed_bytes).map_err(&failed)?;
+    let mut rows = RowIter::from_file_into(Box::new(table));
     let mut index = 0;
     let mut broken = false;
     Ok(Box::new(std::iter::from_fn(move || {

@@ -146,6 +146,27 @@ fn a_page_may_not_name_more_values_than_it_holds() {
     }
 }
 
+/// A page of snappy is filled with zeros to its claimed length before it is unpacked.
+#[test]
+fn a_page_may_not_claim_two_gigabytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("set.parquet");
+    let properties = WriterProperties::builder()
+        .set_dictionary_enabled(false)
+        .set_compression(Compression::SNAPPY)
+        .build();
+    table_with(&path, properties, 20, 100);
+    assert_eq!(read_questions(&QuestionFile::new(&path)).unwrap().questions.len(), 20);
+    let mut bytes = std::fs::read(&path).unwrap();
+    // The first page lies behind the file's four letters: its kind, then 20 texts with their lengths.
+    let (header, claim) = ([0x15, 0, 0x15, 0xc0, 0x20], [0xfe, 0xff, 0xff, 0xff, 0x0f]);
+    assert_eq!(bytes[4..9], header);
+    bytes.splice(7..9, claim);
+    std::fs::write(&path, bytes).unwrap();
+    let error = refused(&path);
+    assert!(error.contains("a page of 2147483647 bytes, expected at most 268435456"), "{error}");
+}
+
 /// A dictionary of one value holds it once for all rows.
 #[test]
 fn a_table_may_not_unpack_to_far_more_than_its_length() {
