@@ -11,7 +11,6 @@ mod metrics_scripts;
 mod pains;
 mod plain_words;
 mod publishing;
-mod recorded_best_of;
 mod recorded_schedules;
 mod scripts;
 mod setup;

@@ -5,7 +5,6 @@
 //! | [`response`] | one response with its verdict |
 //! | [`majority`], [`diversity`] | the majority's answer; word overlap |
 //! | [`measures`] | every measure: its definition, and one value per problem |
-//! | [`repeated_draws`] | verl's `best@k`, to compare with its logs |
 //! | [`bootstrap`] | intervals, by resampling problems |
 //! | [`comparison`] | two evaluations, problem by problem |
 //! | [`settings`], [`identity`], [`folder`] | settings; fingerprints of model and questions; files |
@@ -21,7 +20,6 @@ pub mod folder;
 pub mod identity;
 pub mod majority;
 pub mod measures;
-pub mod repeated_draws;
 pub mod response;
 pub mod settings;
 pub mod table;

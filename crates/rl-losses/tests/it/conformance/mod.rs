@@ -23,7 +23,7 @@ use self::recorded::Case;
 const ELSEWHERE: [(&str, &str); 2] = [
     (
         "bootstrap",
-        "best@n of an evaluation is run-report's; tests/it/recorded_best_of.rs runs the case",
+        "best@n of an evaluation draws with replacement: the evaluations report pass@k instead",
     ),
     (
         "lr",
