@@ -27,6 +27,7 @@ mod hub_names;
 mod in_process;
 mod interruption;
 mod launch;
+mod lm_eval;
 mod loading;
 mod long_runs;
 mod memory;
