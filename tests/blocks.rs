@@ -199,7 +199,7 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
     (
         "docs/evaluation.md",
         "eval lm-eval",
-        Elsewhere("crates/llm-trainer/tests/trainer/lm_eval.rs: a stand-in of lm-eval"),
+        Elsewhere("crates/llm-trainer/tests/trainer/harness_tasks.rs: a stand-in of lm-eval"),
     ),
     ("docs/sweeps.md", "sweep merge", MEASUREMENT),
     (

@@ -123,10 +123,12 @@ enum Action {
     /// Compare two finished evaluations of the same problems
     Compare(compare::Args),
     /// Ask tasks of lm-eval by their names, of a model that this process serves
-    LmEval(harness::Args),
+    LmEval(harness::LmEvalArgs),
+    /// Ask tasks of lighteval by their names, of a model that this process serves
+    Lighteval(harness::LightevalArgs),
 }
 
-/// Evaluates, compares, or asks tasks of lm-eval; the table or the JSON goes to `out`.
+/// Evaluates, compares, or asks tasks of lm-eval or lighteval; the table or the JSON goes to `out`.
 ///
 /// # Errors
 ///
@@ -134,7 +136,8 @@ enum Action {
 pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     match &args.action {
         Some(Action::Compare(args)) => return compare::run(args, out),
-        Some(Action::LmEval(args)) => return harness::run(args, out),
+        Some(Action::LmEval(args)) => return harness::lm_eval(args, out),
+        Some(Action::Lighteval(args)) => return harness::lighteval(args, out),
         None => {}
     }
     let path = args.model.as_deref().context("no model, expected MODEL_OR_RUN")?;

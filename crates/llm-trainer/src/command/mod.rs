@@ -85,7 +85,7 @@ pub enum Command {
     Score(score::Args),
     /// Sample responses from a model
     Generate(generate::Args),
-    /// Evaluate a model or a run's checkpoint on sets of questions or tasks of lm-eval, or compare two evaluations
+    /// Evaluate a model or a run's checkpoint on sets of questions or tasks of lm-eval and lighteval, or compare two evaluations
     Eval(Box<eval::Args>),
     /// Serve a model over HTTP with OpenAI's interface, by default to this machine only
     Serve(serve::Args),

@@ -1,4 +1,4 @@
-//! `eval lm-eval` with a stand-in of lm-eval, which asks as that does.
+//! `eval lm-eval` and `eval lighteval` with a stand-in of both, which asks as they do.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -30,14 +30,18 @@ impl Evaluation {
         self.folder.path().join(name)
     }
 
-    /// The command, with the stand-in in its `PATH`.
+    /// `eval lm-eval`, with the stand-in in its `PATH`.
     fn command(&self, more: &[&str]) -> Command {
-        let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/trainer/lm_eval");
+        self.command_of("lm-eval", more)
+    }
+
+    fn command_of(&self, harness: &str, more: &[&str]) -> Command {
+        let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/trainer/harness_tasks");
         let paths = std::env::var_os("PATH").unwrap_or_default();
         let paths = std::iter::once(programs).chain(std::env::split_paths(&paths));
         let mut command = Command::new(env!("CARGO_BIN_EXE_llm-trainer"));
         command
-            .args(["eval", "lm-eval"])
+            .args(["eval", harness])
             .arg(self.path("tiny model"))
             .args(["--tasks", "gsm8k,drop", "--device", "cpu", "--threads", "1", "--output"])
             .arg(self.path("out"))
@@ -55,7 +59,7 @@ impl Evaluation {
 
     /// What the stand-in has written.
     fn results(&self) -> Value {
-        let text = std::fs::read_to_string(self.path("out/tiny-model/results.json"));
+        let text = std::fs::read_to_string(self.path("out/results.json"));
         serde_json::from_str(&text.expect("a file of results")).expect("JSON")
     }
 
@@ -106,6 +110,27 @@ fn tasks_are_asked_by_the_chat_template() {
     assert_eq!(results["arguments"]["model"], "local-chat-completions");
     assert_eq!(results["text"], evaluation.answer(&["--chat"]));
     assert_ne!(results["text"], evaluation.answer(&[]));
+}
+
+/// lighteval keeps answers by the model's name, also those of former weights.
+#[test]
+fn lighteval_asks_by_the_chat_template_and_knows_weights_apart() {
+    let evaluation = Evaluation::new();
+    let mut names = Vec::new();
+    for weights in ["tiny_qwen2_tied", "tiny_qwen3"] {
+        copy_to(weights, &evaluation.path("tiny model"));
+        let more = ["--", "--max-samples", "7"];
+        let output = evaluation.command_of("lighteval", &more).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let results = evaluation.results();
+        assert_eq!(results["arguments"]["max_samples"], "7");
+        assert_eq!(results["arguments"]["tasks"], "gsm8k,drop");
+        assert_eq!(results["text"], evaluation.answer(&["--chat"]));
+        let name = results["model"]["model_name"].as_str().expect("a name").to_owned();
+        assert!(name.starts_with("openai/tiny-model-"), "{name}");
+        names.push(name);
+    }
+    assert_ne!(names[0], names[1]);
 }
 
 #[test]
