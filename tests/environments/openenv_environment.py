@@ -69,6 +69,7 @@ def played(kind, answers, problem="Begin."):
         command = [sys.executable, str(HARNESS), url]
         output = subprocess.run(command, input=line, capture_output=True, text=True, timeout=120)
     policy.server.shutdown()
+    policy.server.server_close()
     return output, policy.requests
 
 
