@@ -28,7 +28,7 @@ test-python: ## build the Python wheel and test it in a fresh environment (pip d
 test-engines: setup ## train with vLLM as the rollout engine on the CPU (pip downloads 3.5 GB into target/engines)
 	@scripts/test-engines.sh
 
-test-environments: setup ## train with an environment of PyPI verifiers on the CPU (pip downloads into target/environments)
+test-environments: setup ## train with environments of PyPI verifiers and openenv-core on the CPU (pip downloads into target/environments)
 	@scripts/test-environments.sh
 
 test-cuda-rehearsal: setup ## train on emulated CUDA and trace libtorch's own CUDA half on stubs; no GPU (pip downloads 90 MB)

@@ -1,21 +1,23 @@
 #!/usr/bin/env bash
-# Trains with an environment of PyPI verifiers, on the CPU: some minutes, and 0.6 GB in ENVIRONMENTS_DIR the first time.
+# Trains with environments of PyPI verifiers and openenv-core, on the CPU: some minutes, and 0.8 GB in ENVIRONMENTS_DIR the first time.
 #
-#   scripts/test-environments.sh
+#   scripts/test-environments.sh [verifiers_environment] [openenv_environment]
 #
-# ENVIRONMENTS_DIR=DIR   the Python environment with verifiers (target/environments)
+# ENVIRONMENTS_DIR=DIR   the Python environment with both packages (target/environments)
 # PYTHON=python3         an interpreter of 3.11 or newer
 # LLM_TRAINER=PATH       the llm-trainer to test; built if not given
 set -euo pipefail
 cd "$(dirname "$0")/.."
-version=0.4.0
+verifiers=0.4.0
+openenv=0.3.0
 folder=$(realpath -m "${ENVIRONMENTS_DIR:-target/environments}")
-if [ ! -e "$folder/verifiers-$version" ]; then
+installed="$folder/verifiers-$verifiers-openenv-core-$openenv"
+if [ ! -e "$installed" ]; then
   rm -rf "$folder"
   "${PYTHON:-python3}" -m venv "$folder"
-  echo "pip: installing verifiers $version into $folder"
-  "$folder/bin/pip" install --quiet --disable-pip-version-check "verifiers==$version"
-  touch "$folder/verifiers-$version"
+  echo "pip: installing verifiers $verifiers and openenv-core $openenv into $folder"
+  "$folder/bin/pip" install --quiet --disable-pip-version-check "verifiers==$verifiers" "openenv-core==$openenv"
+  touch "$installed"
 fi
 if [ -z "${LLM_TRAINER:-}" ]; then
   scripts/setup-libtorch.sh
@@ -23,4 +25,6 @@ if [ -z "${LLM_TRAINER:-}" ]; then
   "${CARGO:-cargo}" build --locked --release -p llm-trainer
   LLM_TRAINER="${CARGO_TARGET_DIR:-target}/release/llm-trainer"
 fi
-LLM_TRAINER=$(realpath "$LLM_TRAINER") exec "$folder/bin/python" tests/environments/verifiers_environment.py -v "$@"
+[ $# -gt 0 ] || set -- verifiers_environment openenv_environment
+LLM_TRAINER=$(realpath "$LLM_TRAINER")
+LLM_TRAINER=$LLM_TRAINER PYTHONPATH=tests/environments exec "$folder/bin/python" -m unittest -v "$@"

@@ -7,11 +7,10 @@ use workspace_tests::blocks::{BLOCKS, Fate};
 use workspace_tests::book::{PageCommand, all_blocks, anchors, commands, links, pages, read, root};
 
 /// Programs that are not ours. Whether their blocks are run is said in [`BLOCKS`].
-const OTHERS: [&str; 10] = [
+const OTHERS: [&str; 9] = [
     "cat",
     "curl",
     "hf",
-    "lm-eval",
     "maturin",
     "pip",
     "python3",

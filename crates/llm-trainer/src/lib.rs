@@ -1,5 +1,6 @@
 //! Trains Qwen2, Qwen3, Llama and Mistral language models with the losses of `rl-losses`.
 
+mod child_group;
 pub mod command;
 pub mod evaluation;
 pub mod host_memory;

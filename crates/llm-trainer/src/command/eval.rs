@@ -1,6 +1,7 @@
 //! `eval`: accuracy of a model on sets of questions, with intervals; and the comparison of two such evaluations.
 
 mod compare;
+mod harness;
 mod subject;
 
 use std::io::Write;
@@ -29,7 +30,9 @@ Examples:
   # Evaluate a checkpoint of a run
   llm-trainer eval runs/demo/KL-Cov --step 400 --config configs/evaluation/demo.toml --output out/kl-cov
   # Compare two evaluations
-  llm-trainer eval compare out/grpo out/kl-cov";
+  llm-trainer eval compare out/grpo out/kl-cov
+  # Ask tasks of lm-eval
+  llm-trainer eval lm-eval runs/demo/KL-Cov --tasks gsm8k,drop";
 
 /// Arguments of `eval`.
 #[derive(Debug, clap::Args)]
@@ -119,16 +122,23 @@ struct SamplingOptions {
 enum Action {
     /// Compare two finished evaluations of the same problems
     Compare(compare::Args),
+    /// Ask tasks of lm-eval by their names, of a model that this process serves
+    LmEval(harness::LmEvalArgs),
+    /// Ask tasks of lighteval by their names, of a model that this process serves
+    Lighteval(harness::LightevalArgs),
 }
 
-/// Evaluates, or compares; the table or the JSON goes to `out`.
+/// Evaluates, compares, or asks tasks of lm-eval or lighteval; the table or the JSON goes to `out`.
 ///
 /// # Errors
 ///
 /// A model, set, option or folder that cannot be used.
 pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
-    if let Some(Action::Compare(args)) = &args.action {
-        return compare::run(args, out);
+    match &args.action {
+        Some(Action::Compare(args)) => return compare::run(args, out),
+        Some(Action::LmEval(args)) => return harness::lm_eval(args, out),
+        Some(Action::Lighteval(args)) => return harness::lighteval(args, out),
+        None => {}
     }
     let path = args.model.as_deref().context("no model, expected MODEL_OR_RUN")?;
     let subject = Subject::find(path, args.step)?;

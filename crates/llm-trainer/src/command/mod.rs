@@ -35,7 +35,7 @@ use command_pages::{
 use messages::one_line;
 
 use crate::interruption::Interruption;
-use crate::launch::RankFailed;
+use crate::launch::{ProgramFailed, RankFailed};
 use crate::out_of_memory;
 
 /// Trains Qwen, Llama and Mistral language models by reinforcement learning, and measures their entropy
@@ -70,7 +70,8 @@ fn report_error(error: &anyhow::Error, errors: &mut impl Write) -> u8 {
         return interruption.end();
     }
     let _ = writeln!(errors, "error: {}", one_line(error.as_ref()));
-    failed.map_or(2, RankFailed::exit_code)
+    let program = error.downcast_ref::<ProgramFailed>().map(|failed| failed.how.exit_code());
+    failed.map(RankFailed::exit_code).or(program).unwrap_or(2)
 }
 
 /// A subcommand and its arguments.
@@ -84,7 +85,7 @@ pub enum Command {
     Score(score::Args),
     /// Sample responses from a model
     Generate(generate::Args),
-    /// Evaluate a model or a run's checkpoint on sets of questions, or compare two evaluations
+    /// Evaluate a model or a run's checkpoint on sets of questions or tasks of lm-eval and lighteval, or compare two evaluations
     Eval(Box<eval::Args>),
     /// Serve a model over HTTP with OpenAI's interface, by default to this machine only
     Serve(serve::Args),

@@ -7,11 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{bail, ensure};
+use decoder::model::Decoder;
 use model_files::chat_template::ChatTemplate;
+use model_files::text_tokenizer::TextTokenizer;
 
 use super::hub_names;
 use super::model_options::{LoadedModel, ModelOptions, Placement, count_up_to};
-use crate::serve::{Admission, BatchCapacity, Rollouts, Settings, listen};
+use crate::serve::{Admission, BatchCapacity, Listening, Rollouts, Settings, listen};
 
 /// Default context in tokens (prompt and response), unless the user or the model's positions limit it further.
 const TOKENS: usize = 4096;
@@ -106,21 +108,13 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let options = ModelOptions { model: args.model.clone(), placement: args.placement.clone() };
     let read_timeout = seconds("--read-seconds", args.read_seconds)?;
     let grace = seconds("--grace-seconds", args.grace_seconds)?;
-    let LoadedModel { directory, decoder, tokenizer } = options.load()?;
-    let eos_ids = tokenizer.eos_ids(&directory)?;
-    let template = ChatTemplate::load(&directory)?;
-    let positions = decoder.config().max_position_embeddings;
-    let tokens = args.context.unwrap_or(positions.min(TOKENS));
-    ensure!(
-        (2..=positions).contains(&tokens),
-        "--context is {tokens}, expected 2 to max_position_embeddings = {positions}"
-    );
+    let servable = Servable::load(&options, args.context)?;
     let model_name = args.model_name.clone().unwrap_or_else(|| own_name(&args.model));
     let host = (!args.allow_remote).then_some(args.host);
     let settings = Settings {
         model_name,
         admission: Admission { host, api_key: args.api_key.clone() },
-        capacity: BatchCapacity { rows: args.rows, tokens, cpu_kernels: !args.no_cpu_kernels },
+        capacity: servable.capacity(args.rows, !args.no_cpu_kernels),
         queue: args.queue,
         body_bytes: args.body_bytes,
         connections: args.connections,
@@ -133,10 +127,59 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     };
     let name = settings.model_name.clone();
     let address = SocketAddr::new(args.host, args.port);
-    let listening = listen(address, settings, decoder, tokenizer, eos_ids, template)?;
+    let listening = servable.listen(address, settings)?;
     writeln!(out, "serving {name} at http://{}", listening.address()?)?;
     out.flush()?;
     listening.serve()
+}
+
+/// A loaded model with everything that requests are read against.
+pub(super) struct Servable {
+    decoder: Decoder,
+    tokenizer: TextTokenizer,
+    eos_ids: Vec<u32>,
+    template: Option<ChatTemplate>,
+    /// Most tokens of a prompt and its response.
+    tokens: usize,
+}
+
+impl Servable {
+    /// Loads a model; `context` is the option of that name.
+    ///
+    /// # Errors
+    ///
+    /// A model or context that cannot be used.
+    pub(super) fn load(options: &ModelOptions, context: Option<usize>) -> anyhow::Result<Self> {
+        let LoadedModel { directory, decoder, tokenizer } = options.load()?;
+        let eos_ids = tokenizer.eos_ids(&directory)?;
+        let template = ChatTemplate::load(&directory)?;
+        let positions = decoder.config().max_position_embeddings;
+        let tokens = context.unwrap_or(positions.min(TOKENS));
+        ensure!(
+            (2..=positions).contains(&tokens),
+            "--context is {tokens}, expected 2 to max_position_embeddings = {positions}"
+        );
+        Ok(Self { decoder, tokenizer, eos_ids, template, tokens })
+    }
+
+    /// A decoding batch for this model.
+    pub(super) fn capacity(&self, rows: usize, cpu_kernels: bool) -> BatchCapacity {
+        BatchCapacity { rows, tokens: self.tokens, cpu_kernels }
+    }
+
+    /// Takes the port.
+    ///
+    /// # Errors
+    ///
+    /// See [`listen`].
+    pub(super) fn listen(
+        self,
+        address: SocketAddr,
+        settings: Settings,
+    ) -> anyhow::Result<Listening> {
+        let Self { decoder, tokenizer, eos_ids, template, .. } = self;
+        listen(address, settings, decoder, tokenizer, eos_ids, template)
+    }
 }
 
 /// Name of the hub, or of the directory.

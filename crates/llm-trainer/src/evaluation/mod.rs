@@ -82,8 +82,6 @@ impl Evaluation {
                 .with_context(|| format!("set `{name}`"))
         };
         let sets = sets.into_iter().map(prepare).collect::<anyhow::Result<Vec<_>>>()?;
-        let base = Decoder::base_directory(directory)?;
-        let directories: Vec<&Path> = std::iter::once(directory).chain(base.as_deref()).collect();
         let settings = json!({
             "program": {
                 "llm_trainer": env!("CARGO_PKG_VERSION"),
@@ -91,7 +89,7 @@ impl Evaluation {
             },
             "model": {
                 "path": directory.canonicalize()?,
-                "sha256_of_pieces": identity::of_model(&directories)?,
+                "sha256_of_pieces": fingerprint(directory)?,
                 "dtype": dtype_name(decoder.kind()),
                 "device": if decoder.device().is_cuda() { "cuda" } else { "cpu" },
             },
@@ -157,6 +155,17 @@ impl Evaluation {
         let mean = self.bootstrap.estimate(&mean);
         Ok(EvaluationOutcome::Finished(Results::new(self.settings.clone(), sets, mean)))
     }
+}
+
+/// Fingerprint of a model, and of the one below an adapter, as in `settings.json`: hexadecimal digits.
+///
+/// # Errors
+///
+/// If a file cannot be read.
+pub(crate) fn fingerprint(directory: &Path) -> anyhow::Result<String> {
+    let base = Decoder::base_directory(directory)?;
+    let directories: Vec<&Path> = std::iter::once(directory).chain(base.as_deref()).collect();
+    Ok(identity::of_model(&directories)?)
 }
 
 /// Saves responses as they come.

@@ -53,6 +53,16 @@ impl fmt::Display for Ended {
     }
 }
 
+/// A program that this process started for its own work has failed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{program} ended with {how}")]
+pub struct ProgramFailed {
+    /// Name of the program.
+    pub program: String,
+    /// How it ended; its exit code is this process's.
+    pub how: Ended,
+}
+
 /// The behaviour of a rank that made a run fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {

@@ -13,6 +13,6 @@ mod processes;
 mod supervision;
 mod variables;
 
-pub use ended::{Ended, FailedOnOtherHost, Fault, RankFailed};
+pub use ended::{Ended, FailedOnOtherHost, Fault, ProgramFailed, RankFailed};
 pub use host::Host;
 pub use processes::{LaunchOptions, launch};

@@ -1,7 +1,9 @@
 //! The network's side: the port, and connections until a signal asks for the end.
 
 use std::convert::Infallible;
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::pin::pin;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -13,7 +15,7 @@ use hyper_util::server::graceful::GracefulShutdown;
 use model_files::chat_template::ChatTemplate;
 use model_files::text_tokenizer::TextTokenizer;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{Receiver, channel};
 
@@ -46,7 +48,7 @@ pub fn listen(
     eos_ids: Vec<u32>,
     template: Option<ChatTemplate>,
 ) -> anyhow::Result<Listening> {
-    let with_name = |what: String| move |error: std::io::Error| anyhow::anyhow!("{what}: {error}");
+    let with_name = |what: String| move |error: io::Error| anyhow::anyhow!("{what}: {error}");
     let listener = std::net::TcpListener::bind(address).map_err(with_name(address.to_string()))?;
     listener.set_nonblocking(true)?;
     if let Some(root) = &mut settings.reload_root {
@@ -69,7 +71,7 @@ impl Listening {
     /// # Errors
     ///
     /// If the system does not say.
-    pub fn address(&self) -> std::io::Result<SocketAddr> {
+    pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
@@ -79,15 +81,27 @@ impl Listening {
     ///
     /// If threads cannot be had, or the model's has failed.
     pub fn serve(self) -> anyhow::Result<()> {
+        self.serve_until(signalled())
+    }
+
+    /// Serves until this future ends; then takes no more connections, and ends what was begun.
+    ///
+    /// # Errors
+    ///
+    /// That of the future; or if threads cannot be had, or the model's has failed.
+    pub(crate) fn serve_until(
+        self,
+        ended: impl Future<Output = io::Result<()>> + Send + 'static,
+    ) -> anyhow::Result<()> {
         let Self { listener, settings, decoder, reader } = self;
         let capacity = settings.capacity;
-        let (taken, network) = start_network(listener, settings, reader, true)?;
+        let (taken, network) = start_network(listener, settings, reader, ended)?;
         run(decoder, taken, capacity);
         network.join().map_err(|_| anyhow::anyhow!("the network's thread has failed"))?
     }
 }
 
-/// Serves in a thread until no one takes requests any more, or until a signal asks for the end if that `stops_at_signals`.
+/// Serves in a thread until no one takes requests any more, or until `ended` ends.
 ///
 /// # Errors
 ///
@@ -96,13 +110,13 @@ fn start_network(
     listener: std::net::TcpListener,
     settings: Settings,
     reader: Reader,
-    stops_at_signals: bool,
+    ended: impl Future<Output = io::Result<()>> + Send + 'static,
 ) -> anyhow::Result<(Receiver<ModelRequest>, JoinHandle<anyhow::Result<()>>)> {
     let (requests, taken) = channel(settings.queue);
     let server = Arc::new(Server::new(settings, reader, requests));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let network = std::thread::Builder::new().name("network".to_owned()).spawn(move || {
-        let outcome = runtime.block_on(accept(listener, server, stops_at_signals));
+        let outcome = runtime.block_on(accept(listener, server, ended));
         // Open connections lose their answers, and so their rows in the batch; no one can send requests any more.
         drop(runtime);
         outcome
@@ -128,20 +142,18 @@ pub(crate) fn open(
     let address = listener.local_addr()?;
     let (model_name, capacity) = (settings.model_name.clone(), settings.capacity);
     let reader = Reader { tokenizer, template, model_name, vocab_size, eos_ids, capacity };
-    let (requests, _network) = start_network(listener, settings, reader, false)?;
+    let (requests, _network) = start_network(listener, settings, reader, std::future::pending())?;
     Ok((address, requests))
 }
 
-/// Takes connections until a signal asks for the end.
+/// Takes connections until `ended` ends.
 async fn accept(
     listener: std::net::TcpListener,
     server: Arc<Server>,
-    stops_at_signals: bool,
+    ended: impl Future<Output = io::Result<()>>,
 ) -> anyhow::Result<()> {
     let listener = TcpListener::from_std(listener)?;
-    let signal_of = |kind| stops_at_signals.then(|| signal(kind)).transpose();
-    let (mut terminate, mut interrupt) =
-        (signal_of(SignalKind::terminate())?, signal_of(SignalKind::interrupt())?);
+    let mut ended = pin!(ended);
     let open = Arc::new(Semaphore::new(server.settings.connections));
     let graceful = GracefulShutdown::new();
     let mut http = http1::Builder::new();
@@ -164,8 +176,10 @@ async fn accept(
                     continue;
                 }
             },
-            () = received(&mut terminate) => break,
-            () = received(&mut interrupt) => break,
+            outcome = &mut ended => {
+                outcome?;
+                break;
+            }
             () = server.ended() => break,
         };
         let connection = http.serve_connection(TokioIo::new(stream), service(&server, peer));
@@ -183,12 +197,15 @@ async fn accept(
     Ok(())
 }
 
-/// Waits for a signal; forever where none is asked for.
-async fn received(signal: &mut Option<Signal>) {
-    match signal {
-        Some(signal) => drop(signal.recv().await),
-        None => std::future::pending().await,
+/// Waits for SIGTERM or SIGINT.
+async fn signalled() -> io::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::select! {
+        _ = terminate.recv() => {},
+        _ = interrupt.recv() => {},
     }
+    Ok(())
 }
 
 fn service(

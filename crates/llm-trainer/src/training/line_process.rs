@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use serde_json::Value;
 
-use crate::training::child_group::{end_within, kill_all};
+use crate::child_group::{end_within, kill_all};
 
 /// Longest line that is read, in bytes.
 const LONGEST_LINE: u64 = 1 << 20;

@@ -4,7 +4,6 @@ pub mod adamw;
 mod adapter;
 mod checkpoint;
 mod checkpointed_forward;
-mod child_group;
 mod custom_reward;
 mod distributed_pass;
 pub mod engine;

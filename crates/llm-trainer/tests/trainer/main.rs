@@ -20,6 +20,7 @@ mod external_engine;
 mod failing_ranks;
 mod fixture;
 mod generation;
+mod harness_tasks;
 mod head;
 mod hostile;
 mod hosts;

@@ -19,7 +19,7 @@ use serde_json::json;
 use training_run::config::Run;
 use training_run::run_directory::RunDirectory;
 
-use crate::training::child_group::end_within;
+use crate::child_group::end_within;
 
 /// A running program, and the thread that feeds it.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! The end of programs that a run has started, each the leader of a process group.
+//! The end of programs that this process has started, each the leader of a process group.
 
 use std::process::Child;
 use std::thread::sleep;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 /// Waits until a program has ended, at most so long; then kills it. Returns true if it ended by itself.
-pub(super) fn end_within(child: &mut Child, wait: Duration) -> bool {
+pub(crate) fn end_within(child: &mut Child, wait: Duration) -> bool {
     let deadline = Instant::now() + wait;
     loop {
         if !matches!(child.try_wait(), Ok(None)) {
@@ -24,7 +24,7 @@ pub(super) fn end_within(child: &mut Child, wait: Duration) -> bool {
 }
 
 /// Kills a program with all that it has started: one of them may hold its input open.
-pub(super) fn kill_all(child: &Child) {
+pub(crate) fn kill_all(child: &Child) {
     if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
         let _ = kill_process_group(group, Signal::KILL);
     }

@@ -1,0 +1,256 @@
+//! `eval lm-eval` and `eval lighteval`: tasks of these harnesses, by their names, asked of a model that this process serves.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::{scope, sleep};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use tokio::sync::oneshot;
+
+use super::subject::Subject;
+use crate::child_group::end_within;
+use crate::command::model_options::{ModelOptions, Placement, count_up_to};
+use crate::command::serve::Servable;
+use crate::evaluation::fingerprint;
+use crate::launch::{Ended, ProgramFailed};
+use crate::serve::{Admission, BatchCapacity, Listening, Settings};
+use crate::signals::Signals;
+
+/// A free port of this machine.
+const ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+/// Longest wait of lm-eval for one answer, in seconds; its default of 300 ends long responses on a slow device.
+const TIMEOUT_SECONDS: u64 = 86_400;
+
+const LM_EVAL_EXAMPLES: &str = "\
+Examples:
+  # Ask two tasks by completions, the first 100 questions of each
+  llm-trainer eval lm-eval runs/NAME --tasks gsm8k,drop -- --limit 100
+  # Ask by the model's chat template, and keep every response
+  llm-trainer eval lm-eval models/SmolLM2-135M-Instruct --chat --tasks ifeval --output out/ifeval -- --log_samples";
+
+const LIGHTEVAL_EXAMPLES: &str = "\
+Examples:
+  # Ask a task, the first 100 questions of it
+  llm-trainer eval lighteval runs/NAME --tasks gsm8k -- --max-samples 100";
+
+/// Arguments of `eval lm-eval`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = LM_EVAL_EXAMPLES)]
+pub(super) struct LmEvalArgs {
+    #[command(flatten)]
+    common: Args,
+    /// Ask by the model's chat template [default: by completions]
+    #[arg(long)]
+    chat: bool,
+}
+
+/// Arguments of `eval lighteval`, which asks by the model's chat template.
+#[derive(Debug, clap::Args)]
+#[command(after_help = LIGHTEVAL_EXAMPLES)]
+pub(super) struct LightevalArgs {
+    #[command(flatten)]
+    common: Args,
+}
+
+/// Arguments for every harness.
+#[derive(Debug, clap::Args)]
+struct Args {
+    /// Hugging Face directory, checkpoint, folder of a run (its latest checkpoint), or name of the hub
+    #[arg(value_name = "MODEL_OR_RUN")]
+    model: PathBuf,
+    /// Tasks whose answers are texts, by the harness's names, such as gsm8k,ifeval
+    #[arg(long, value_name = "TASK,...")]
+    tasks: String,
+    /// Checkpoint of a run after this step [default: the latest]
+    #[arg(long, value_name = "STEP")]
+    step: Option<u64>,
+    /// Folder of the harness's results [default: such as evaluations/step-N-lm-eval of the run, or
+    /// evaluations/MODEL-lm-eval]
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    placement: Placement,
+    /// Number of responses that decode together
+    #[arg(long, default_value_t = 16, value_name = "N", value_parser = count_up_to::<65_536>)]
+    rows: usize,
+    /// Maximum length of prompt and response together, in tokens [default: 4096, or the model's positions if fewer]
+    #[arg(long, value_name = "TOKENS")]
+    context: Option<usize>,
+    /// Decode with libtorch's matrix products on the CPU; they are slower with few rows
+    #[arg(long)]
+    no_cpu_kernels: bool,
+    /// Further arguments of the harness, after `--`
+    #[arg(last = true, value_name = "ARGUMENT")]
+    more: Vec<OsString>,
+}
+
+/// Asks tasks of lm-eval, and ends when it has.
+///
+/// # Errors
+///
+/// A model or option that cannot be used, an interruption, or [`ProgramFailed`].
+pub(super) fn lm_eval(args: &LmEvalArgs, out: &mut impl Write) -> anyhow::Result<()> {
+    let common = &args.common;
+    run(common, "lm-eval", "lm-eval[api]", out, |Served { name, address, tokens }, output| {
+        let (kind, path) = if args.chat {
+            ("local-chat-completions", "chat/completions")
+        } else {
+            ("local-completions", "completions")
+        };
+        let rows = common.rows;
+        let model = format!(
+            "model={name},base_url=http://{address}/v1/{path},tokenizer_backend=None,tokenized_requests=False,\
+             num_concurrent={rows},max_length={tokens},timeout={TIMEOUT_SECONDS}"
+        );
+        let mut command = Command::new("lm-eval");
+        command.args(["run", "--model", kind, "--model_args", &model, "--tasks", &common.tasks]);
+        command.arg("--output_path").arg(output);
+        command.args(args.chat.then_some("--apply_chat_template"));
+        command
+    })
+}
+
+/// Asks tasks of lighteval, and ends when it has.
+///
+/// # Errors
+///
+/// Those of [`lm_eval`].
+pub(super) fn lighteval(args: &LightevalArgs, out: &mut impl Write) -> anyhow::Result<()> {
+    let common = &args.common;
+    run(
+        common,
+        "lighteval",
+        "lighteval[litellm]",
+        out,
+        |Served { name, address, tokens }, output| {
+            let rows = common.rows;
+            let model = format!(
+                "model_name=openai/{name},base_url=http://{address}/v1,api_key=none,max_model_length={tokens},\
+             concurrent_requests={rows}"
+            );
+            let mut command = Command::new("lighteval");
+            command
+                .args(["endpoint", "litellm", &model, &common.tasks, "--output-dir"])
+                .arg(output);
+            command
+        },
+    )
+}
+
+/// A model that is served.
+struct Served {
+    name: String,
+    address: SocketAddr,
+    /// Most tokens of a prompt and its response.
+    tokens: usize,
+}
+
+/// Serves the model to the program of `package` that `command` starts for a folder of results.
+fn run(
+    args: &Args,
+    program: &str,
+    package: &str,
+    out: &mut impl Write,
+    command: impl FnOnce(Served, &Path) -> Command,
+) -> anyhow::Result<()> {
+    if !is_in_path(program) {
+        bail!("{program}: not in PATH, expected that of `pip install \"{package}\"`");
+    }
+    let subject = Subject::find(&args.model, args.step)?;
+    let output = args.output.clone().unwrap_or_else(|| {
+        let mut name = subject.output.clone().into_os_string();
+        name.push(format!("-{program}"));
+        name.into()
+    });
+    // A harness may keep answers by the model's name: other weights need another one.
+    let name = format!("{}-{}", plain(&subject.name), &fingerprint(&subject.directory)?[..8]);
+    let options = ModelOptions { model: subject.directory, placement: args.placement.clone() };
+    let servable = Servable::load(&options, args.context)?;
+    let capacity = servable.capacity(args.rows, !args.no_cpu_kernels);
+    let listening = servable.listen(ADDRESS, settings(name.clone(), capacity))?;
+    let served = Served { name, address: listening.address()?, tokens: capacity.tokens };
+    out.flush()?;
+    run_beside(command(served, &output).args(&args.more), listening)?;
+    Ok(writeln!(out, "\nIn {}: the results of {program}", output.display())?)
+}
+
+fn settings(model_name: String, capacity: BatchCapacity) -> Settings {
+    Settings {
+        model_name,
+        admission: Admission { host: Some(ADDRESS.ip()), api_key: None },
+        capacity,
+        queue: 65_536,
+        body_bytes: 64 << 20,
+        connections: 65_536,
+        keep_alive: true,
+        read_timeout: Duration::from_mins(1),
+        grace: Duration::ZERO,
+        reload_root: None,
+        rollouts: None,
+    }
+}
+
+/// A name that can stand in a list of arguments and be that of a folder.
+fn plain(name: &str) -> String {
+    let is_plain = |letter: &char| letter.is_ascii_alphanumeric() || "._-".contains(*letter);
+    name.chars().map(|letter| if is_plain(&letter) { letter } else { '-' }).collect()
+}
+
+/// Runs a program while the model answers it.
+fn run_beside(command: &mut Command, listening: Listening) -> anyhow::Result<()> {
+    let signals = Signals::listen()?;
+    let program = command.get_program().to_owned();
+    let program = program.to_string_lossy();
+    // Ctrl-C comes to this process alone, which then ends the program.
+    let child = command.process_group(0).stdin(Stdio::null()).spawn();
+    let mut child = child.with_context(|| format!("cannot start {program}"))?;
+    let (end, ended) = oneshot::channel::<()>();
+    scope(|scope| {
+        let waiting = scope.spawn(|| {
+            let outcome = wait(&mut child, &program, &signals);
+            drop(end);
+            outcome
+        });
+        let served = listening.serve_until(async move {
+            let _dropped = ended.await;
+            Ok(())
+        });
+        let outcome =
+            waiting.join().map_err(|_| anyhow::anyhow!("the program's thread has failed"))?;
+        served.and(outcome)
+    })
+}
+
+/// Waits for a program; a signal to this process ends it.
+fn wait(child: &mut Child, program: &str, signals: &Signals) -> anyhow::Result<()> {
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return outcome(program, status);
+        }
+        if let Some(interruption) = signals.asked_to_end() {
+            end_within(child, Duration::ZERO);
+            return Err(interruption.into());
+        }
+        sleep(Duration::from_millis(20));
+    }
+}
+
+fn outcome(program: &str, status: ExitStatus) -> anyhow::Result<()> {
+    let how =
+        status.signal().map_or_else(|| Ended::Code(status.code().unwrap_or(1)), Ended::Signal);
+    if how.is_success() {
+        return Ok(());
+    }
+    Err(ProgramFailed { program: program.to_owned(), how }.into())
+}
+
+fn is_in_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
