@@ -57,7 +57,7 @@ impl Evaluation {
         self.command(more).output().expect("the binary of this crate runs")
     }
 
-    /// What the stand-in has written.
+    /// The stand-in's file of results.
     fn results(&self) -> Value {
         let text = std::fs::read_to_string(self.path("out/results.json"));
         serde_json::from_str(&text.expect("a file of results")).expect("JSON")
