@@ -7,17 +7,8 @@ use workspace_tests::blocks::{BLOCKS, Fate};
 use workspace_tests::book::{PageCommand, all_blocks, anchors, commands, links, pages, read, root};
 
 /// Programs that are not ours. Whether their blocks are run is said in [`BLOCKS`].
-const OTHERS: [&str; 9] = [
-    "cat",
-    "curl",
-    "hf",
-    "maturin",
-    "pip",
-    "python3",
-    "srun",
-    "tensorboard",
-    "torchrun",
-];
+const OTHERS: [&str; 9] =
+    ["cat", "curl", "hf", "maturin", "pip", "python3", "srun", "tensorboard", "torchrun"];
 
 /// Ours: each is parsed, and run as [`BLOCKS`] says, by the test `book` of its own crate.
 const PROGRAMS: [&str; 3] = ["llm-trainer", "softmax-sim", "reward-math"];
