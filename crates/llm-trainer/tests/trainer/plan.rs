@@ -213,12 +213,23 @@ fn what_cannot_be_planned_is_refused_in_one_line() {
     let refusal = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_llm-trainer"));
         let output = command.arg("plan").args(arguments).output().expect("the program runs");
+    for (size, line) in [
+        ("qwen3-0.6b", "Qwen3-0.6B: 0.60 billion parameters in bf16"),
+        ("Qwen3-30B-A3B", "Qwen3-30B-A3B: 30.53 billion parameters, 3.35 of them active, in bf16"),
+    ] {
+        let asked = ["--gpus", "8", "--zero", "3", "--gpu", "h200", "--model", size];
+        let planned = plan(&asked);
+        assert_success(&planned);
+        let shown = text(&planned.stdout);
+        assert!(shown.starts_with(line), "{shown}");
+    }
         assert_eq!(output.status.code(), Some(2));
         text(&output.stderr).trim_end().to_owned()
     };
     assert_eq!(
         refusal(&["--model", "9b"]),
-        "error: 9b: neither a Hugging Face directory nor one of 0.5b, 1.5b, 3b, 7b, 14b, 32b, 72b"
+        "error: 9b: neither a Hugging Face directory nor one of 0.5b, 1.5b, 3b, 7b, 14b, 32b, 72b, qwen3-0.6b, \
+         qwen3-1.7b, qwen3-4b, qwen3-8b, qwen3-14b, qwen3-32b, qwen3-30b-a3b"
     );
     assert_eq!(
         refusal(&["--model", "7b", "--gpu", "tpu"]),

@@ -123,6 +123,9 @@ fn experts_are_cut_as_an_mlp_is() {
 fn an_adapter_of_two_ranks_merges_as_that_of_one() {
     let settings = [&SHORT[..], &[WIDE, "lora.rank=3"]].concat();
     let [one, many] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let adapted =
+        [&settings[..], &["lora={rank=3,targets=[\"q_proj\",\"v_proj\",\"o_proj\"]}"]].concat();
+    is_the_run_of_one(&adapted, &cases[..1]);
     assert_success(&train(one.path(), &settings));
     train_on(2, many.path(), &[&settings[..], &["parallel.tensor=2"]].concat());
     let adapter =
