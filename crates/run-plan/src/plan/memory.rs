@@ -77,6 +77,8 @@ struct Widths {
     intermediate: usize,
     /// True if queries and keys pass norms.
     normed: bool,
+    /// True if the results of attention and MLP pass norms.
+    output_norms: bool,
     /// Experts that a token goes to, if any.
     routed: usize,
 }
@@ -84,13 +86,14 @@ struct Widths {
 impl Widths {
     /// Elements that autograd keeps of the block for one token, approximately: the residual between its halves; rotated queries,
     /// keys and values, and attention's output; gate and up. Outputs of norms and gate are recomputed. Norms of queries and keys keep
-    /// their inputs, which are views of the whole projection. Experts keep their inputs and results, and these once more in the
+    /// their inputs, which are views of the whole projection, as norms of results do. Experts keep their inputs and results, and these once more in the
     /// tokens' order, and the norm of the tokens.
     fn kept_elements(&self) -> usize {
-        let Self { hidden, query, key, intermediate, normed, routed } = self;
+        let Self { hidden, query, key, intermediate, normed, output_norms, routed } = self;
         let copies = if *routed > 0 { (3 * routed + 1) * hidden } else { 0 };
         let projected = if *normed { query + 2 * key } else { 0 };
-        hidden + 2 * (query + key) + projected + 2 * intermediate + copies
+        let results = if *output_norms { 2 * hidden } else { 0 };
+        hidden + 2 * (query + key) + projected + 2 * intermediate + copies + results
     }
 }
 
@@ -102,6 +105,7 @@ pub fn activation_bytes_per_token(config: &ModelConfig, element_bytes: usize) ->
         key: config.num_key_value_heads * config.head_dim,
         intermediate: config.active_intermediate_size(),
         normed: config.attention.query_key_norm,
+        output_norms: config.architecture.block().output_norms,
         routed: config.experts.as_ref().map_or(0, |experts| experts.per_token),
     };
     element_bytes * widths.kept_elements()
@@ -116,6 +120,7 @@ fn bytes_per_token(setup: &Setup) -> u64 {
         key: key_width.div_ceil(setup.key_shards()),
         intermediate: shared(intermediate),
         normed: setup.model.attention.query_key_norm,
+        output_norms: setup.model.block.output_norms,
         routed: setup.model.routed_copies(),
     };
     let element = size_of(setup.run.model.dtype);

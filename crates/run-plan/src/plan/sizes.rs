@@ -1,13 +1,14 @@
 //! Widths and parameter counts of a model.
 
 use model_files::model_config::{
-    Architecture, AttentionOptions, DivisibleCounts, ExpertOptions, ModelConfig, ModelShape,
+    Architecture, AttentionOptions, BlockOptions, DivisibleCounts, ExpertOptions, ModelConfig,
+    ModelShape,
 };
 use serde::Serialize;
 use training_run::config::{LoraSection, LoraTarget};
 
 /// Widths and counts of one model, in parameters or elements, not bytes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ModelSizes {
     /// Name of the model.
     pub name: String,
@@ -28,6 +29,9 @@ pub struct ModelSizes {
     /// Parts of attention that not every model has.
     #[serde(skip)]
     pub attention: AttentionOptions,
+    /// Parts of a block beside attention.
+    #[serde(skip)]
+    pub block: BlockOptions,
     /// Experts in place of the feed-forward layer.
     #[serde(skip)]
     pub experts: Option<ExpertOptions>,
@@ -69,6 +73,7 @@ impl ModelSizes {
             key_width,
             head_dim: config.head_dim,
             attention: config.attention,
+            block: config.architecture.block(),
             experts: config.experts.clone(),
             divisible_counts: config.divisible_counts(),
             tied: config.tie_word_embeddings,
@@ -219,12 +224,12 @@ pub fn preset_model(name: &str) -> Option<ModelConfig> {
     let wanted = name.to_ascii_lowercase();
     let (_, architecture, hidden, intermediate, blocks, heads, key_heads, vocabulary, tied) =
         MODEL_PRESETS.into_iter().find(|row| row.0 == wanted)?;
+    let is_qwen2 = architecture == Architecture::Qwen2;
     let config = ModelConfig::new(ModelShape {
         architecture,
         hidden_size: hidden,
         intermediate_size: intermediate,
         num_hidden_layers: blocks,
-    let is_qwen2 = architecture == Architecture::Qwen2;
         num_attention_heads: heads,
         num_key_value_heads: key_heads,
         head_dim: if is_qwen2 { hidden / heads } else { 128 },
@@ -262,11 +267,6 @@ mod tests {
             14_770_033_664,
             32_763_876_352,
             72_706_203_648,
-        ];
-        for (row, published) in MODEL_PRESETS.iter().zip(published) {
-            let config = preset_model(row.0).unwrap();
-            let sizes = ModelSizes::of(row.0, &config);
-            assert_eq!(sizes.parameters(), published, "{}", row.0);
             751_632_384 - head(1024),
             2_031_739_904 - head(2048),
             4_022_468_096,
@@ -274,16 +274,16 @@ mod tests {
             14_768_307_200,
             32_762_123_264,
             30_532_122_624,
+        ];
+        for (row, published) in MODEL_PRESETS.iter().zip(published) {
+            let config = preset_model(row.0).unwrap();
+            let sizes = ModelSizes::of(row.0, &config);
+            assert_eq!(sizes.parameters(), published, "{}", row.0);
             assert_eq!(config.parameter_count(), published);
         }
         assert_eq!(preset_model("9b"), None);
     }
 
-    #[test]
-    fn weights_and_cache_of_7b_are_those_of_its_shape() {
-        let sizes = ModelSizes::of("7b", &preset_model("7B").unwrap());
-        // 28 · (3584 · (2 · 3584 + 2 · 512) + 3 · 3584 · 18944) + 152064 · 3584
-        assert_eq!(sizes.matrix_parameters(), 7_070_285_824);
     /// The model card: 30.5B parameters, 3.3B of them active, the embedding among them. A token is multiplied with all of these but the
     /// embedding and the norms.
     #[test]
@@ -295,6 +295,11 @@ mod tests {
         assert_eq!(sizes.matrix_parameters(), 3_041_656_832);
     }
 
+    #[test]
+    fn weights_and_cache_of_7b_are_those_of_its_shape() {
+        let sizes = ModelSizes::of("7b", &preset_model("7B").unwrap());
+        // 28 · (3584 · (2 · 3584 + 2 · 512) + 3 · 3584 · 18944) + 152064 · 3584
+        assert_eq!(sizes.matrix_parameters(), 7_070_285_824);
         // In bf16: 2 · 28 · 4 · 128 · 2 bytes.
         assert_eq!(2 * sizes.cached_elements_per_token(), 57_344);
     }
@@ -329,7 +334,7 @@ mod tests {
     fn a_window_bounds_what_a_token_attends_to() {
         let mut sizes = ModelSizes::of("0.5b", &preset_model("0.5b").unwrap());
         assert_eq!(sizes.attended_tokens(1000.0).to_bits(), 24_000_f64.to_bits());
-        sizes.attention.sliding_window = Some(SlidingWindow { tokens: 100, first_block: 3 });
+        sizes.attention.sliding_window = Some(SlidingWindow::from_block(3, 100));
         let pairs = |window: u32| (1..=1000).map(|t| f64::from(window.min(t))).sum::<f64>() / 500.0;
         let exact = 3.0 * pairs(1000) + 21.0 * pairs(100);
         assert!((sizes.attended_tokens(1000.0) / exact - 1.0).abs() < 1e-3);
