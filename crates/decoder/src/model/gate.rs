@@ -21,10 +21,9 @@ pub(super) fn vjp_gated(both: &Tensor, activation: Activation, cotangent: &Tenso
     let [gate, up] = halves(both);
     let gradient = both.empty_like();
     let [of_gate, of_up] = halves(&gradient);
-    let of_activated = cotangent * up;
-    let _written = match activation {
-        Activation::Silu => gate.silu_backward_grad_input(&of_gate, &of_activated),
-        Activation::GeluTanh => gate.gelu_backward_grad_input(&of_gate, &of_activated, TANH),
+    let _written = match (activation, cotangent * up) {
+        (Activation::Silu, of) => gate.silu_backward_grad_input(&of_gate, &of),
+        (Activation::GeluTanh, of) => gate.gelu_backward_grad_input(&of_gate, &of, TANH),
     };
     let _written = activated(&gate, activation).mul_out(&of_up, cotangent);
     gradient
