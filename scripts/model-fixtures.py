@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Records tiny models of each architecture, and what transformers computes of them in f32 on the CPU.
 
-    scripts/model-fixtures.py crates/llm-trainer/tests/fixtures
+    scripts/model-fixtures.py crates/llm-trainer/tests/fixtures [NAME of a model…]
 
 Needs transformers 5 and torch. Writes config.json, model.safetensors (bf16), and expected.safetensors: logits, log-probabilities and
 entropies of sequences, greedy tokens, the gradient of a mean log-probability, and one AdamW step. Of a mixture of experts also logits and
@@ -37,6 +37,15 @@ MODELS = {
         **{**SIZES, "num_hidden_layers": 3}, head_dim=6, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=12,
         norm_topk_prob=True, mlp_only_layers=[1], pad_token_id=0,
     ),
+    # The block between attends to all tokens; the others turn by another base within their window.
+    "tiny_gemma3": transformers.Gemma3TextConfig(
+        **{**SIZES, "num_hidden_layers": 3}, head_dim=6, query_pre_attn_scalar=6, sliding_window=5, pad_token_id=0,
+        layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+        rope_parameters={
+            "full_attention": dict(rope_type="default", rope_theta=1e4),
+            "sliding_attention": dict(rope_type="default", rope_theta=1e2),
+        },
+    ),
 }  # fmt: skip
 LENGTHS = {"seq0": 12, "seq1": 16, "seq2": 1, "seq3": 4}
 GREEDY = 12
@@ -62,7 +71,9 @@ def model_of(config):
     model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager").float().eval()
     for name, parameter in model.named_parameters():
         draw = torch.randn(parameter.shape)
-        drawn = 1 + 0.2 * draw if name.endswith("norm.weight") else 0.25 * draw
+        # Norms of Gemma multiply by one and their weight.
+        one = 0 if config.model_type.startswith("gemma") else 1
+        drawn = one + 0.2 * draw if name.endswith("norm.weight") else 0.25 * draw
         parameter.data.copy_(drawn.bfloat16())
     return model
 
@@ -139,8 +150,9 @@ def forced(model, ids):
     return record | {"forced.routes": routes, "forced.logits": logits.detach()}
 
 
-def main(fixtures):
-    for name, config in MODELS.items():
+def main(fixtures, names):
+    for name in names or MODELS:
+        config = MODELS[name]
         torch.manual_seed(7)
         model = model_of(config)
         target = fixtures / name
@@ -161,4 +173,4 @@ def main(fixtures):
         print(name, json.dumps({"logits": float(record["seq0.logits"].abs().max()), "loss": float(record["grad.loss"])}))
 
 
-main(Path(sys.argv[1]))
+main(Path(sys.argv[1]), sys.argv[2:])

@@ -33,8 +33,7 @@ evaluation = {{ arithmetic = {{ operations = ["add"], digits = [1, 1], count = 5
 prompt = {{ chat = false }}
 max_prompt_tokens = 8
 [rollout]
-engine = "vllm"
-servers = {{ urls = {urls} }}
+{engine}
 prompts_per_step = 4
 group_size = 3
 max_response_tokens = 6
@@ -84,6 +83,59 @@ def tiny_model(folder: Path, name: str) -> Path:
     return model
 
 
+# Heads of 32 as above.
+DRAWN = dict(
+    hidden_size=64, intermediate_size=96, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2, head_dim=32,
+    vocab_size=256, max_position_embeddings=512, eos_token_id=0, bos_token_id=1, pad_token_id=0, tie_word_embeddings=False,
+)  # fmt: skip
+ARCHITECTURES = {
+    "Qwen3": {},
+    "Mistral": {"sliding_window": 5},
+    "Gemma3Text": dict(
+        query_pre_attn_scalar=32, sliding_window=5, tie_word_embeddings=True,
+        layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+    ),
+    "Qwen3Moe": dict(
+        num_experts=8, num_experts_per_tok=2, moe_intermediate_size=32, norm_topk_prob=True, mlp_only_layers=[1]
+    ),
+}
+
+
+def drawn_model(folder: Path, name: str) -> Path:
+    """A model of random weights, written by transformers."""
+    import torch
+    import transformers
+
+    torch.manual_seed(7)
+    config = getattr(transformers, f"{name}Config")(**{**DRAWN, **ARCHITECTURES[name]})
+    model = transformers.AutoModelForCausalLM.from_config(config).float()
+    for parameter_name, parameter in model.named_parameters():
+        draw = torch.randn(parameter.shape)
+        one = 0 if name.startswith("Gemma") else 1
+        parameter.data = one + 0.2 * draw if parameter_name.endswith("norm.weight") else 0.15 * draw
+    target = folder / name
+    model.save_pretrained(target)
+    for text in ["tokenizer.json", "generation_config.json"]:
+        shutil.copy(FIXTURES / "tiny_qwen2_tied" / text, target / text)
+    tokenizer = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": 512}
+    (target / "tokenizer_config.json").write_text(json.dumps(tokenizer))
+    return target
+
+
+def scored(model: Path, sequences: list) -> list:
+    """The trainer's log-probabilities of all tokens but the first, in f32."""
+    done = subprocess.run(
+        [TRAINER, "score", "--model", model, "--input", "-", "--device", "cpu", "--dtype", "f32"],
+        input="".join(json.dumps({"token_ids": ids}) + "\n" for ids in sequences),
+        text=True, check=True, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    return [json.loads(line)["log_prob"] for line in done.stdout.splitlines()]
+
+
+def largest_difference(one: list, other: list) -> float:
+    return max(abs(a - b) for row, more in zip(one, other, strict=True) for a, b in zip(row, more, strict=True))
+
+
 class Vllm:
     """A server of vLLM."""
 
@@ -117,6 +169,20 @@ class Vllm:
                     raise RuntimeError(f"vLLM has ended:\n{self.log.read_text()[-3000:]}") from None
                 time.sleep(0.5)
 
+    def scored(self, sequences: list) -> list:
+        """Its log-probabilities of all tokens but the first."""
+        body = {"prompt": sequences, "max_tokens": 1, "prompt_logprobs": 0, "temperature": 1.0}
+        body["model"] = self.command[self.command.index("--model") + 1]
+        request = urllib.request.Request(f"{self.url}/v1/completions", json.dumps(body).encode())
+        request.add_header("content-type", "application/json")
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            choices = json.load(answer)["choices"]
+        rows = [choice["prompt_logprobs"][1:] for choice in sorted(choices, key=lambda one: one["index"])]
+        return [
+            [place[str(token)]["logprob"] for place, token in zip(row, ids[1:], strict=True)]
+            for row, ids in zip(rows, sequences, strict=True)
+        ]
+
     def kill(self) -> None:
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
@@ -124,13 +190,14 @@ class Vllm:
 
 
 class Run:
-    """A run in a folder of its own."""
+    """A run in a folder of its own; without servers the trainer samples."""
 
     def __init__(self, folder: Path, model: Path, servers: list, *settings: str):
         self.root = Path(tempfile.mkdtemp(dir=folder))
         self.config = self.root / "run.toml"
         urls = json.dumps([server.url for server in servers])
-        self.config.write_text(CONFIG.format(root=self.root, model=model, urls=urls))
+        engine = f'engine = "vllm"\nservers = {{ urls = {urls} }}' if servers else ""
+        self.config.write_text(CONFIG.format(root=self.root, model=model, engine=engine))
         self.settings = [word for setting in settings for word in ("--set", setting)]
 
     def command(self) -> list:
@@ -236,6 +303,27 @@ class VllmEngine(unittest.TestCase):
             self.assertEqual({row["rollout/retokenised_fraction"] for row in drawn}, {0.0})
             self.assertGreater(min(run.column("actor/grad_norm")), 0.0)
 
+    def test_checkpoints_of_every_architecture_are_served(self) -> None:
+        draw = random.Random(5)
+        sequences = [[draw.randrange(1, 256) for _ in range(length)] for length in (2, 9, 40)]
+        for name in ARCHITECTURES:
+            with self.subTest(name):
+                model = drawn_model(self.folder, name)
+                run = Run(self.folder, model, [])
+                run.train()
+                self.assertGreater(min(run.column("actor/grad_norm")), 0.0)
+                checkpoint = run.root / "run/checkpoints/step-4"
+                ours, before = scored(checkpoint, sequences), scored(model, sequences)
+                server = Vllm(self.folder, checkpoint)
+                self.addCleanup(server.kill)
+                served = server.scored(sequences)
+                server.kill()
+                apart = largest_difference(served, ours)
+                moved = largest_difference(before, ours)
+                print(f"{name}: log-probabilities differ by {apart:.1e}; training moved them by {moved:.2f}")
+                self.assertLess(apart, 1e-4)
+                self.assertGreater(moved, 1e-2)
+
     def test_two_ranks_draw_the_tokens_of_one(self) -> None:
         one = Run(self.folder, self.model, [self.server], "rollout.servers.evaluations=true")
         one.train()
@@ -281,6 +369,15 @@ class VllmEngine(unittest.TestCase):
         self.addCleanup(server.kill)
         run = Run(self.folder, model, [server])
         with self.assertRaisesRegex(AssertionError, "weights of step 2.* it still serves some"):
+            run.train()
+
+    def test_experts_are_named_on_the_cpu(self) -> None:
+        # vLLM's CPU build packs the experts when it starts; after a reload they are neither the former nor the new ones.
+        model = drawn_model(self.folder, "Qwen3Moe")
+        server = Vllm(self.folder, model)
+        self.addCleanup(server.kill)
+        run = Run(self.folder, model, [server])
+        with self.assertRaisesRegex(AssertionError, "weights of step 2.* it serves another model or other"):
             run.train()
 
     def test_responses_in_flight_go_on_over_a_reload(self) -> None:

@@ -6,6 +6,7 @@
 //! sums alone.
 
 use cpu_products::{Heads, KeyValueCache, Matrix, WAIT_FOR_WEIGHTS, each_row, run_spinning};
+use model_files::model_config::BlockOptions;
 use pulp::Arch;
 use rayon::prelude::*;
 use tch::{Device, Kind, Tensor};
@@ -62,11 +63,12 @@ pub(crate) struct CpuBlock {
 }
 
 impl CpuDecoder {
-    /// Returns true if the model is on the CPU, in f32 or bf16, and has no experts.
+    /// Returns true if the model is on the CPU, in f32 or bf16, with the block of Llama and Qwen and no experts.
     pub fn serves(decoder: &Decoder) -> bool {
         decoder.device() == Device::Cpu
             && matches!(decoder.kind(), Kind::Float | Kind::BFloat16)
             && decoder.config().experts.is_none()
+            && decoder.config().architecture.block() == BlockOptions::PLAIN
     }
 
     /// Builds on the weights of `decoder`, which must not move meanwhile; `None` for models that it does not [serve](Self::serves).

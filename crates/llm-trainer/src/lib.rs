@@ -1,4 +1,4 @@
-//! Trains Qwen2, Qwen3, Llama and Mistral language models with the losses of `rl-losses`.
+//! Trains Qwen2, Qwen3, Llama, Mistral and Gemma 3 language models with the losses of `rl-losses`.
 
 mod child_group;
 pub mod command;

@@ -12,7 +12,9 @@ mod write;
 use std::ops::Deref;
 use std::path::PathBuf;
 
-pub use self::architecture::{Architecture, AttentionOptions, SlidingWindow};
+pub use self::architecture::{
+    Activation, Architecture, AttentionOptions, BlockOptions, SlidingWindow,
+};
 pub use self::divisible_counts::{DivisibleCounts, NotDivisibleError};
 pub use self::error::ModelConfigError;
 pub use self::experts::ExpertOptions;
@@ -111,10 +113,11 @@ impl ModelConfig {
             + optional(self.attention.output_bias, self.hidden_size)
             + optional(self.attention.query_key_norm, 2 * self.head_dim);
         let tables = if self.tie_word_embeddings { 1 } else { 2 };
+        let norms = if self.architecture.block().output_norms { 4 } else { 2 };
         let columns = tables * self.vocab_size
             + self.blocks_with_experts().map_or(0, |(experts, blocks)| blocks * experts.count)
             + 3 * self.feed_forward_widths(used)
-            + 2 * self.num_hidden_layers
+            + norms * self.num_hidden_layers
             + 1;
         self.hidden_size * columns + self.num_hidden_layers * attention
     }

@@ -28,7 +28,7 @@ impl Decoder {
         // As they are read back: the order of the parameters is part of the arithmetic.
         let mut settings = settings.clone();
         settings.targets.sort_unstable();
-        let draw = Draw { seed, standard_deviation: 0.0 };
+        let draw = Draw { seed, standard_deviation: 0.0, norm: 1.0 };
         let mut stream = 0;
         let made = self.attach(&settings, |_, (rank, input, output)| {
             stream += 1;

@@ -64,7 +64,7 @@ impl Heads {
         attend: impl FnOnce([&Tensor; 3], Option<i64>) -> Tensor,
     ) -> Tensor {
         let [queries, keys, _] = self.counts;
-        let turned = angles.rotate(&self.all, queries + keys).transpose(1, 2);
+        let turned = angles.rotate(&self.all, queries + keys, self.window).transpose(1, 2);
         by_position(&attend(split(&turned, self.counts, 1).each_ref(), self.window))
     }
 }

@@ -20,13 +20,25 @@ use super::shape::size;
 use super::stacked::stack;
 use super::tensor_group::TensorGroup;
 
-/// A block: `x + attention(norm(x))`, then `x + feed_forward(norm(x))`.
+/// A block: `x + attention(norm(x))`, then `x + feed_forward(norm(x))`, where each addend may pass another norm.
 #[derive(Debug)]
 pub(super) struct Block {
     pub(super) attention_norm: RmsNorm,
     pub(super) attention: Attention,
     pub(super) mlp_norm: RmsNorm,
     pub(super) feed_forward: FeedForward,
+    /// Norms of the results of attention and feed-forward layer, if the model has them.
+    output_norms: Option<[RmsNorm; 2]>,
+}
+
+/// Names of the norms before attention and feed-forward layer, and behind them.
+fn norm_names(has_output_norms: bool) -> [&'static str; 4] {
+    const BEHIND_ATTENTION: &str = "post_attention_layernorm.weight";
+    let (before, behind) =
+        ("pre_feedforward_layernorm.weight", "post_feedforward_layernorm.weight");
+    // Where results pass no norm, the norm before the feed-forward layer has the other name.
+    let before = if has_output_norms { before } else { BEHIND_ATTENTION };
+    ["input_layernorm.weight", before, BEHIND_ATTENTION, behind]
 }
 
 impl Block {
@@ -59,20 +71,25 @@ impl Block {
             window: options.window_of(index).map(size),
         };
         let feed_forward = FeedForward::assemble(config, index, &mut tensor)?;
-        let mut norm = |name: &str, width: i64| {
-            Ok(RmsNorm { weight: tensor(name, &[width])?, eps: config.rms_norm_eps })
-        };
+        let mut norm = |name: &str, width: i64| Ok(RmsNorm::of(config, tensor(name, &[width])?));
         if options.query_key_norm {
             let mut norm = |name: &str| norm(name, attention.head_dim);
             let norms = [norm("self_attn.q_norm.weight")?, norm("self_attn.k_norm.weight")?];
             attention.head_norms = Some(norms);
         }
+        let has_output_norms = config.architecture.block().output_norms;
+        let [before_attention, before_mlp, behind_attention, behind_mlp] =
+            norm_names(has_output_norms);
         let mut block = Self {
-            attention_norm: norm("input_layernorm.weight", hidden)?,
+            attention_norm: norm(before_attention, hidden)?,
             attention,
-            mlp_norm: norm("post_attention_layernorm.weight", hidden)?,
+            mlp_norm: norm(before_mlp, hidden)?,
             feed_forward,
+            output_norms: None,
         };
+        if has_output_norms {
+            block.output_norms = Some([norm(behind_attention, hidden)?, norm(behind_mlp, hidden)?]);
+        }
         block.stack();
         Ok(block)
     }
@@ -120,19 +137,30 @@ impl Block {
             Some(group) => projection.with_bias(group.sum(&projection.forward_shard(input))),
         };
         let heads = self.attention.heads(&residual.normalised(&self.attention_norm, fused));
-        residual.add(projected(&self.attention.output, &Operand::plain(attend(heads))));
+        let mixed = projected(&self.attention.output, &Operand::plain(attend(heads)));
+        residual.add(self.addend(0, mixed));
         let normed = residual.normalised(&self.mlp_norm, fused);
         let shard = self.feed_forward.forward(&normed, fused, routing);
-        residual.add(match group {
+        let sum = match group {
             None => shard,
             Some(group) => group.sum(&shard),
-        });
+        };
+        residual.add(self.addend(1, sum));
+    }
+
+    /// The addend of the residual stream for the result of attention, half 0, or of the feed-forward layer, half 1.
+    fn addend(&self, half: usize, result: Tensor) -> Tensor {
+        match &self.output_norms {
+            None => result,
+            Some(norms) => norms[half].forward(&result),
+        }
     }
 
     /// Tensor-parallel backward pass: from a cotangent of the output to that of the input `x`, both `[rows, len, hidden]`.
     ///
     /// The block is recomputed, and the sums over the group, which autograd does not see, are done here. Attention and MLP read a norm that
-    /// is replicated on every rank, so the gradients of that norm are partial sums; so is that of a router.
+    /// is replicated on every rank, so the gradients of that norm are partial sums; so is that of a router. Norms behind them read the sum,
+    /// so each rank has their full gradients.
     pub(super) fn vjp(
         &self,
         x: &Tensor,
@@ -149,30 +177,47 @@ impl Block {
         let attention_input = leaf(&norm);
         let heads = self.attention.heads(&Operand::plain(attention_input.shallow_clone()));
         let mixed = output.forward_shard(&Operand::plain(mix(heads)));
-        let middle = leaf(&tch::no_grad(|| {
-            x.detach() + output.with_bias(group.sum(&mixed.detach().copy()))
-        }));
+        let attended = output.with_bias(group.sum(&mixed.detach().copy())).detach();
+        let behind = |half: usize, result: &Tensor| {
+            let result = leaf(result);
+            self.output_norms.as_ref().map(|norms| (norms[half].forward(&result), result))
+        };
+        let behind_attention = behind(0, &attended);
+        let added = behind_attention.as_ref().map_or(&attended, |(normed, _)| normed);
+        let middle = leaf(&(x.detach() + added.detach()));
         let middle_norm = self.mlp_norm.forward(&middle);
         let mlp_input = leaf(&middle_norm);
         let operand = Operand::plain(mlp_input.shallow_clone());
         let lowered = self.feed_forward.forward(&operand, &FusedOperations::default(), routing);
 
+        let behind_mlp = self
+            .output_norms
+            .as_ref()
+            .and_then(|_| behind(1, &group.sum(&lowered.detach().copy())));
+
         let mut through = |part: &Tensor,
+                           behind: Option<(Tensor, Tensor)>,
                            bias: Option<&Tensor>,
                            input: &Tensor,
                            norm: &Tensor,
                            before: &Tensor,
-                           cotangent: &Tensor| {
+                           stream: &Tensor| {
+            let cotangent = match behind {
+                None => stream.shallow_clone(),
+                Some((normed, result)) => pull(&normed, stream, &result)?.detach(),
+            };
             if let Some(bias) = bias.filter(|bias| bias.requires_grad()) {
                 // The bias is added after the sum over the ranks, so each rank has its full gradient.
-                let _constant = pull(&bias.expand_as(cotangent), cotangent, before)?;
+                let _constant = pull(&bias.expand_as(&cotangent), &cotangent, before)?;
             }
-            let gradient = group.sum(&pull(part, cotangent, input)?.detach());
+            let gradient = group.sum(&pull(part, &cotangent, input)?.detach());
             let of_norm = pull(norm, &gradient, before)?;
-            Ok(tch::no_grad(|| cotangent + of_norm))
+            Ok(tch::no_grad(|| stream + of_norm))
         };
-        let of_middle = through(&lowered, None, &mlp_input, &middle_norm, &middle, cotangent)?;
-        through(&mixed, output.bias.as_ref(), &attention_input, &norm, &x, &of_middle)
+        let of_middle =
+            through(&lowered, behind_mlp, None, &mlp_input, &middle_norm, &middle, cotangent)?;
+        let bias = output.bias.as_ref();
+        through(&mixed, behind_attention, bias, &attention_input, &norm, &x, &of_middle)
     }
 
     /// Parameters with their names in a checkpoint, without the `model.layers.N.` prefix.
@@ -185,13 +230,13 @@ impl Block {
             ("self_attn.v_proj.weight", &attention.value.weight),
             ("self_attn.o_proj.weight", &attention.output.weight),
         ];
-        let norms = [
-            ("input_layernorm.weight", &self.attention_norm.weight),
-            ("post_attention_layernorm.weight", &self.mlp_norm.weight),
-        ];
+        let of_norms = norm_names(self.output_norms.is_some());
+        let norms = [&self.attention_norm, &self.mlp_norm].into_iter();
+        let norms = norms.chain(self.output_norms.iter().flatten());
+        let norms = of_norms.into_iter().zip(norms.map(|norm| &norm.weight));
         let mut named: Vec<_> = projections.into_iter().map(plain).collect();
         named.extend(self.feed_forward.named_parameters());
-        named.extend(norms.into_iter().map(plain));
+        named.extend(norms.map(plain));
         let biases = [
             ("self_attn.q_proj.bias", &attention.query.bias),
             ("self_attn.k_proj.bias", &attention.key.bias),
@@ -212,7 +257,8 @@ impl Block {
         let projections =
             [&mut attention.query, &mut attention.key, &mut attention.value, &mut attention.output];
         let norms = [&mut self.attention_norm, &mut self.mlp_norm];
-        let norms = norms.into_iter().chain(attention.head_norms.iter_mut().flatten());
+        let norms = norms.into_iter().chain(self.output_norms.iter_mut().flatten());
+        let norms = norms.chain(attention.head_norms.iter_mut().flatten());
         let projections = projections.into_iter().flat_map(Projection::tensors_mut);
         let projections = projections.chain(self.feed_forward.tensors_mut());
         projections.chain(norms.map(|norm| &mut norm.weight))
@@ -249,6 +295,9 @@ impl Block {
     /// The block without its low-rank corrections, sharing memory.
     pub(super) fn base(&self) -> Self {
         let Attention { query, key, value, output, head_norms, head_dim, window } = &self.attention;
+        let copies = |norms: &Option<[RmsNorm; 2]>| {
+            norms.as_ref().map(|norms| norms.each_ref().map(RmsNorm::shallow_clone))
+        };
         Self {
             attention_norm: self.attention_norm.shallow_clone(),
             attention: Attention {
@@ -256,14 +305,13 @@ impl Block {
                 key: key.base(),
                 value: value.base(),
                 output: output.base(),
-                head_norms: head_norms
-                    .as_ref()
-                    .map(|norms| norms.each_ref().map(RmsNorm::shallow_clone)),
+                head_norms: copies(head_norms),
                 head_dim: *head_dim,
                 window: *window,
             },
             mlp_norm: self.mlp_norm.shallow_clone(),
             feed_forward: self.feed_forward.base(),
+            output_norms: copies(&self.output_norms),
         }
     }
 }

@@ -89,7 +89,8 @@ impl Decoder {
     ///
     /// If the device has too little memory.
     pub fn initialise(config: ModelConfig, seed: u64, device: Device, kind: Kind) -> Self {
-        let draw = Draw { seed, standard_deviation: config.initializer_range };
+        let (standard_deviation, norm) = (config.initializer_range, RmsNorm::fresh_weight(&config));
+        let draw = Draw { seed, standard_deviation, norm };
         let mut stream = 0;
         let decoder: Result<Self, std::convert::Infallible> =
             Self::assemble(config, device, kind, |name, shape| {
@@ -108,12 +109,13 @@ impl Decoder {
     ///
     /// If the device has too little memory.
     pub fn random(config: ModelConfig, device: Device, kind: Kind) -> Self {
-        let (range, options) = (config.initializer_range, (kind, device));
+        let (range, norm) = (config.initializer_range, RmsNorm::fresh_weight(&config));
+        let options = (kind, device);
         let decoder: Result<Self, std::convert::Infallible> =
             Self::assemble(config, device, kind, |name, shape| {
                 let _no_grad = tch::no_grad_guard();
                 Ok(match name {
-                    _ if name.ends_with("norm.weight") => Tensor::ones(shape, options),
+                    _ if name.ends_with("norm.weight") => Tensor::full(shape, norm, options),
                     _ if name.ends_with("bias") => Tensor::zeros(shape, options),
                     _ => Tensor::randn(shape, options).g_mul_scalar_(range),
                 })
@@ -138,8 +140,7 @@ impl Decoder {
                 })
             })
             .collect::<Result<_, _>>()?;
-        let final_norm =
-            RmsNorm { weight: tensor("model.norm.weight", &[hidden])?, eps: config.rms_norm_eps };
+        let final_norm = RmsNorm::of(&config, tensor("model.norm.weight", &[hidden])?);
         let untied_head =
             if config.tie_word_embeddings { None } else { Some(tensor(HEAD, &[vocab, hidden])?) };
         let rope = Rope::new(&config, device);
@@ -338,9 +339,13 @@ impl Decoder {
     /// If a token id is not below the vocabulary's size.
     pub fn embed(&self, token_ids: &Tensor) -> Tensor {
         let embedded = self.embed_local(token_ids);
-        match &self.group {
+        let embedded = match &self.group {
             None => embedded,
             Some(group) => group.sum(&embedded),
+        };
+        match self.embedding_scale() {
+            None => embedded,
+            Some(scale) => embedded * scale,
         }
     }
 

@@ -12,14 +12,16 @@ const PAIRS_AT_ONCE: u32 = 1 << 16;
 pub(super) struct Draw {
     pub(super) seed: u64,
     pub(super) standard_deviation: f64,
+    /// Weight of norms.
+    pub(super) norm: f64,
 }
 
 impl Draw {
-    /// Tensor `name` of `shape` on the CPU, f32: norms 1, biases 0, the rest normal around 0.
+    /// Tensor `name` of `shape` on the CPU, f32: norms [`norm`](Self::norm), biases 0, the rest normal around 0.
     pub(super) fn tensor(&self, name: &str, shape: &[i64], stream: u64) -> Tensor {
         let options = (Kind::Float, tch::Device::Cpu);
         if name.ends_with("norm.weight") {
-            return Tensor::ones(shape, options);
+            return Tensor::full(shape, self.norm, options);
         }
         if name.rsplit('.').next() == Some("bias") {
             return Tensor::zeros(shape, options);

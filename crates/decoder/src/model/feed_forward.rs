@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use model_files::model_config::ModelConfig;
+use model_files::model_config::{Activation, ModelConfig};
 use tch::Tensor;
 
 use super::experts::{Experts, Routing};
@@ -28,14 +28,17 @@ impl FeedForward {
         mut tensor: impl FnMut(&str, &[i64]) -> Result<Tensor, E>,
     ) -> Result<Self, E> {
         let hidden = size(config.hidden_size);
+        let activation = config.architecture.block().activation;
         let Some(options) = config.experts_of(index) else {
             let intermediate = size(config.intermediate_size);
-            return Ok(Self::Dense(mlp(&mut tensor, "mlp", hidden, intermediate)?));
+            return Ok(Self::Dense(mlp(&mut tensor, "mlp", [hidden, intermediate], activation)?));
         };
         let router = tensor("mlp.gate.weight", &[size(options.count), hidden])?;
         let width = size(options.intermediate_size);
         let mlps = (0..options.count)
-            .map(|expert| mlp(&mut tensor, &format!("mlp.experts.{expert}"), hidden, width))
+            .map(|expert| {
+                mlp(&mut tensor, &format!("mlp.experts.{expert}"), [hidden, width], activation)
+            })
             .collect::<Result<_, E>>()?;
         let per_token = size(options.per_token);
         Ok(Self::Routed(Experts { router, mlps, per_token, normalised: options.normalised }))
@@ -80,7 +83,7 @@ impl FeedForward {
     /// Parameters with their names in a checkpoint, without the `model.layers.N.` prefix.
     pub(super) fn named_parameters(&self) -> Vec<(Cow<'static, str>, &Tensor)> {
         let experts = match self {
-            Self::Dense(Mlp { gate, up, down }) => {
+            Self::Dense(Mlp { gate, up, down, .. }) => {
                 return vec![
                     ("mlp.gate_proj.weight".into(), &gate.weight),
                     ("mlp.up_proj.weight".into(), &up.weight),
@@ -90,7 +93,7 @@ impl FeedForward {
             Self::Routed(experts) => experts,
         };
         let mut named = vec![("mlp.gate.weight".into(), &experts.router)];
-        for (index, Mlp { gate, up, down }) in experts.mlps.iter().enumerate() {
+        for (index, Mlp { gate, up, down, .. }) in experts.mlps.iter().enumerate() {
             for (part, projection) in [("gate", gate), ("up", up), ("down", down)] {
                 let name = format!("mlp.experts.{index}.{part}_proj.weight");
                 named.push((name.into(), &projection.weight));
@@ -129,8 +132,8 @@ impl FeedForward {
 fn mlp<E>(
     tensor: &mut impl FnMut(&str, &[i64]) -> Result<Tensor, E>,
     name: &str,
-    hidden: i64,
-    width: i64,
+    [hidden, width]: [i64; 2],
+    activation: Activation,
 ) -> Result<Mlp, E> {
     let mut plain = |part: &str, shape: [i64; 2]| {
         Ok(Projection::new(tensor(&format!("{name}.{part}_proj.weight"), &shape)?, None))
@@ -139,5 +142,6 @@ fn mlp<E>(
         gate: plain("gate", [width, hidden])?,
         up: plain("up", [width, hidden])?,
         down: plain("down", [hidden, width])?,
+        activation,
     })
 }

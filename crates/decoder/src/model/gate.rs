@@ -1,27 +1,42 @@
 //! The gated activation of the MLP, and its gradient.
 
+use model_files::model_config::Activation;
 use tch::Tensor;
 use torch_ext::autograd_function;
 
-/// Returns `silu(gate) · up` for the concatenation of gate and up, `[.., 2 · intermediate]`, the only tensor saved for the backward pass.
-pub(super) fn gated(both: &Tensor) -> Tensor {
+/// Returns `activation(gate) · up` for the concatenation of gate and up, `[.., 2 · intermediate]`, the only tensor saved for the backward
+/// pass.
+pub(super) fn gated(both: &Tensor, activation: Activation) -> Tensor {
     let kept = both.detach();
     let forward = || {
         let [gate, up] = halves(both);
-        gate.silu().g_mul_(&up)
+        activated(&gate, activation).g_mul_(&up)
     };
-    let vjp = move |cotangent: &Tensor| vec![vjp_gated(&kept, cotangent)];
+    let vjp = move |cotangent: &Tensor| vec![vjp_gated(&kept, activation, cotangent)];
     autograd_function(&[both], forward, vjp).expect("of its own kind and device")
 }
 
 /// Returns the gradient of the concatenated gate and up, for a cotangent of the result of [`gated`].
-pub(super) fn vjp_gated(both: &Tensor, cotangent: &Tensor) -> Tensor {
+pub(super) fn vjp_gated(both: &Tensor, activation: Activation, cotangent: &Tensor) -> Tensor {
     let [gate, up] = halves(both);
     let gradient = both.empty_like();
     let [of_gate, of_up] = halves(&gradient);
-    let _written = gate.silu_backward_grad_input(&of_gate, &(cotangent * up));
-    let _written = gate.silu().mul_out(&of_up, cotangent);
+    let _written = match (activation, cotangent * up) {
+        (Activation::Silu, of) => gate.silu_backward_grad_input(&of_gate, &of),
+        (Activation::GeluTanh, of) => gate.gelu_backward_grad_input(&of_gate, &of, TANH),
+    };
+    let _written = activated(&gate, activation).mul_out(&of_up, cotangent);
     gradient
+}
+
+/// libtorch's name of the approximation.
+const TANH: &str = "tanh";
+
+fn activated(gate: &Tensor, activation: Activation) -> Tensor {
+    match activation {
+        Activation::Silu => gate.silu(),
+        Activation::GeluTanh => gate.gelu(TANH),
+    }
 }
 
 fn halves(both: &Tensor) -> [Tensor; 2] {
@@ -48,8 +63,12 @@ mod tests {
             gradients.into_iter().next().flatten().unwrap()
         };
         let [gate, up] = halves(&both);
-        let (exact, computed) = (gate.silu() * up, gated(&both));
-        assert!(computed.detach().equal(&exact.detach()));
-        assert!(gradient(&computed).equal(&gradient(&exact)));
+        for (activation, plain) in
+            [(Activation::Silu, gate.silu()), (Activation::GeluTanh, gate.gelu("tanh"))]
+        {
+            let (exact, computed) = (plain * &up, gated(&both, activation));
+            assert!(computed.detach().equal(&exact.detach()));
+            assert!(gradient(&computed).equal(&gradient(&exact)));
+        }
     }
 }

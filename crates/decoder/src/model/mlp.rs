@@ -1,10 +1,12 @@
 //! The gated MLP of a block.
 
+use model_files::model_config::Activation;
+
 use super::fused::FusedOperations;
 use super::operand::Operand;
 use super::projection::Projection;
 
-/// The gated MLP `down(silu(gate(x)) · up(x))`, without biases.
+/// The gated MLP `down(activation(gate(x)) · up(x))`, without biases.
 #[derive(Debug)]
 pub(super) struct Mlp {
     /// Weight `[intermediate, hidden]`.
@@ -13,18 +15,25 @@ pub(super) struct Mlp {
     pub(super) up: Projection,
     /// Weight `[hidden, intermediate]`.
     pub(super) down: Projection,
+    pub(super) activation: Activation,
 }
 
 impl Mlp {
     /// The MLP without low-rank corrections, sharing memory.
     pub(super) fn base(&self) -> Self {
-        Self { gate: self.gate.base(), up: self.up.base(), down: self.down.base() }
+        Self {
+            gate: self.gate.base(),
+            up: self.up.base(),
+            down: self.down.base(),
+            activation: self.activation,
+        }
     }
 
     /// Gate-up projection and activation, the input of the down projection: `[.., hidden]` to `[.., intermediate]`.
     pub(super) fn gate_up(&self, x: &Operand, fused: &FusedOperations) -> Operand {
         let both = Projection::forward_all(&[&self.gate, &self.up], x);
-        fused.gate(&both).map_or_else(|| Operand::gated(both), Operand::plain)
+        let by_kernel = fused.gate(&both, self.activation);
+        by_kernel.map_or_else(|| Operand::gated(both, self.activation), Operand::plain)
     }
 }
 
@@ -46,12 +55,13 @@ mod tests {
             gate: projection(6, 8, 0.3),
             up: projection(6, 8, 0.7),
             down: projection(8, 6, 0.2),
+            activation: Activation::Silu,
         };
         let x = Operand::plain(wave(3, 8, 1.1).unsqueeze(1));
         let kernels = torch_ext::CudaKernels::emulated().unwrap();
         let fused = FusedOperations::new(kernels, vec![crate::model::KernelOperation::Gate]);
         let both = Projection::forward_all(&[&mlp.gate, &mlp.up], &x);
-        assert!(fused.gate(&both).is_some());
+        assert!(fused.gate(&both, mlp.activation).is_some());
         let gate_up = |fused| mlp.gate_up(&x, fused).into_value();
         assert!(gate_up(&fused).equal(&gate_up(&FusedOperations::default())));
     }

@@ -1,7 +1,8 @@
 //! Decoders over libtorch, read from and written to Hugging Face directories.
 //!
 //! The architectures share one block; they differ in attention's biases, norms of heads and windows, as
-//! [`AttentionOptions`](model_files::model_config::AttentionOptions) says, and in experts in place of the MLP.
+//! [`AttentionOptions`](model_files::model_config::AttentionOptions) says, in activation and norms, as
+//! [`BlockOptions`](model_files::model_config::BlockOptions) says, and in experts in place of the MLP.
 //! A decoder is `embed → blocks → final_norm → head`, and each part can be called alone.
 
 mod adapter;

@@ -1,5 +1,6 @@
 //! Inputs of projections, and the tensors that they save for the backward pass.
 
+use model_files::model_config::Activation;
 use tch::Tensor;
 use torch_ext::{autograd_function, vector_jacobian_product};
 
@@ -22,7 +23,7 @@ pub(super) struct Operand {
 #[derive(Debug)]
 enum Origin {
     Norm { x: Tensor, norm: RmsNorm },
-    Gate { both: Tensor },
+    Gate { both: Tensor, activation: Activation },
 }
 
 impl Operand {
@@ -36,9 +37,9 @@ impl Operand {
         Self::made(Origin::Norm { x: x.shallow_clone(), norm: norm.shallow_clone() })
     }
 
-    /// `silu(gate) · up` for the concatenation of gate and up, `[.., 2 · intermediate]`, which is saved.
-    pub(super) fn gated(both: Tensor) -> Self {
-        Self::made(Origin::Gate { both })
+    /// `activation(gate) · up` for the concatenation of gate and up, `[.., 2 · intermediate]`, which is saved.
+    pub(super) fn gated(both: Tensor, activation: Activation) -> Self {
+        Self::made(Origin::Gate { both, activation })
     }
 
     fn made(origin: Origin) -> Self {
@@ -80,7 +81,7 @@ impl Origin {
     fn make(&self) -> Tensor {
         match self {
             Self::Norm { x, norm } => norm.forward(x),
-            Self::Gate { both } => gated(both),
+            Self::Gate { both, activation } => gated(both, *activation),
         }
     }
 
@@ -88,7 +89,7 @@ impl Origin {
     fn learned(&self) -> Vec<&Tensor> {
         let sources = match self {
             Self::Norm { x, norm } => vec![x, &norm.weight],
-            Self::Gate { both } => vec![both],
+            Self::Gate { both, .. } => vec![both],
         };
         sources.into_iter().filter(|source| source.requires_grad()).collect()
     }
@@ -107,10 +108,11 @@ impl Origin {
                 let (of_value, of_map) = through_map(&value.detach());
                 (vjp_made(&value, &of_value, &learned), of_map)
             }
-            Self::Gate { both } => {
+            Self::Gate { both, activation } => {
                 // Gone before the gradient of both is there: in a block these are the largest.
-                let (of_value, of_map) = through_map(&tch::no_grad(|| gated(both)));
-                (learned.iter().map(|both| vjp_gated(both, &of_value)).collect(), of_map)
+                let (of_value, of_map) = through_map(&tch::no_grad(|| gated(both, *activation)));
+                let vjp = |both: &&Tensor| vjp_gated(both, *activation, &of_value);
+                (learned.iter().map(vjp).collect(), of_map)
             }
         };
         gradients.append(&mut of_map);
@@ -121,11 +123,12 @@ impl Origin {
     fn leaves(&self) -> Self {
         let leaf = |x: &Tensor| x.detach().set_requires_grad(x.requires_grad());
         match self {
-            Self::Norm { x, norm } => Self::Norm {
-                x: leaf(x),
-                norm: RmsNorm { weight: leaf(&norm.weight), eps: norm.eps },
-            },
-            Self::Gate { both } => Self::Gate { both: leaf(both) },
+            Self::Norm { x, norm } => {
+                Self::Norm { x: leaf(x), norm: RmsNorm { weight: leaf(&norm.weight), ..*norm } }
+            }
+            Self::Gate { both, activation } => {
+                Self::Gate { both: leaf(both), activation: *activation }
+            }
         }
     }
 }
@@ -174,7 +177,7 @@ mod tests {
     }
 
     fn norm(weight: &Tensor) -> RmsNorm {
-        RmsNorm { weight: weight.shallow_clone(), eps: 1e-6 }
+        RmsNorm { weight: weight.shallow_clone(), eps: 1e-6, from_one: false }
     }
 
     fn assert_same(computed: &[Tensor], exact: &[Tensor], which: [bool; 4]) {
@@ -203,13 +206,17 @@ mod tests {
                 Operand::normed(x, &norm(weight)).linear(map, Some(bias))
             });
             assert_same(&made, &kept, which);
-            if which[0] || which[2] || which[3] {
+            for activation in [Activation::Silu, Activation::GeluTanh] {
+                if !(which[0] || which[2] || which[3]) {
+                    continue;
+                }
                 let both = |x: &Tensor| Tensor::cat(&[x, &(x * 2.0)], -1);
                 let which = [which[0], false, which[2], which[3]];
-                let kept =
-                    pulled(which, |[x, _, map, bias]| linear(&gated(&both(x)), map, Some(bias)));
+                let kept = pulled(which, |[x, _, map, bias]| {
+                    linear(&gated(&both(x), activation), map, Some(bias))
+                });
                 let made = pulled(which, |[x, _, map, bias]| {
-                    Operand::gated(both(x)).linear(map, Some(bias))
+                    Operand::gated(both(x), activation).linear(map, Some(bias))
                 });
                 assert_same(&made, &kept, which);
             }

@@ -11,54 +11,79 @@ pub(super) struct Rope {
     pub(super) frequency: Tensor,
     /// Factor of cosine and sine, if they are scaled.
     pub(super) attention_factor: Option<f64>,
+    /// Radians per position in blocks with a sliding window, if they are others; not scaled.
+    windowed: Option<Tensor>,
 }
 
 /// Cosine and sine of every position's angles, possibly scaled, f32, `[.., len, 1, head_dim / 2]`, equal for all heads.
 #[derive(Debug)]
 pub struct Angles {
-    cosine: Tensor,
-    sine: Tensor,
+    all: [Tensor; 2],
+    /// Those of blocks with a sliding window, if they are others.
+    windowed: Option<[Tensor; 2]>,
 }
 
 impl Rope {
     pub(super) fn new(config: &ModelConfig, device: Device) -> Self {
-        let frequencies: Vec<f32> = frequencies(config).into_iter().map(round_to_f32).collect();
-        let attention_factor = config.rope_scaling.map(RopeScaling::attention_factor);
-        Self { frequency: Tensor::from_slice(&frequencies).to_device(device), attention_factor }
+        let placed = |frequencies: Vec<f64>| {
+            let rounded: Vec<f32> = frequencies.into_iter().map(round_to_f32).collect();
+            Tensor::from_slice(&rounded).to_device(device)
+        };
+        let windowed = config.attention.sliding_window.and_then(|window| window.rope_theta);
+        Self {
+            frequency: placed(frequencies(config)),
+            attention_factor: config.rope_scaling.map(RopeScaling::attention_factor),
+            windowed: windowed.map(|theta| placed(powers(theta, config.head_dim).collect())),
+        }
     }
 
     /// Returns a copy of the frequencies that shares memory.
     pub(super) fn shallow_clone(&self) -> Self {
-        Self { frequency: self.frequency.shallow_clone(), ..*self }
+        let Self { frequency, attention_factor, windowed } = self;
+        Self {
+            frequency: frequency.shallow_clone(),
+            attention_factor: *attention_factor,
+            windowed: windowed.as_ref().map(Tensor::shallow_clone),
+        }
     }
 
     /// Angles of `positions`, i64 `[rows, len]`, or `[1, len]` for all rows.
     pub(super) fn angles(&self, positions: &Tensor) -> Angles {
         // [rows, len, 1, 1] times [head_dim / 2]
-        let angle = positions.to_kind(Kind::Float).unsqueeze(-1).unsqueeze(-1) * &self.frequency;
+        let positions = positions.to_kind(Kind::Float).unsqueeze(-1).unsqueeze(-1);
+        let of = |frequency: &Tensor| {
+            let angle = &positions * frequency;
+            [angle.cos(), angle.sin()]
+        };
         let scaled = |x: Tensor| match self.attention_factor {
             None => x,
             Some(factor) => x * factor,
         };
-        Angles { cosine: scaled(angle.cos()), sine: scaled(angle.sin()) }
+        Angles { all: of(&self.frequency).map(scaled), windowed: self.windowed.as_ref().map(of) }
     }
 }
 
 impl Angles {
     /// Copies the angles to another device.
     pub(super) fn to_device(&self, device: Device) -> Self {
-        let [cosine, sine] = [&self.cosine, &self.sine].map(|all| all.to_device(device));
-        Self { cosine, sine }
+        let there = |two: &[Tensor; 2]| two.each_ref().map(|x| x.to_device(device));
+        Self { all: there(&self.all), windowed: self.windowed.as_ref().map(there) }
     }
 
-    /// Cosine and sine for rows of one position each, `[rows, head_dim / 2]`.
-    pub(super) fn of_rows(&self) -> [Tensor; 2] {
-        [&self.cosine, &self.sine].map(|all| all.view([all.size()[0], -1]))
+    /// Cosine and sine in a block with this sliding window.
+    fn of_block(&self, window: Option<i64>) -> &[Tensor; 2] {
+        self.windowed.as_ref().filter(|_| window.is_some()).unwrap_or(&self.all)
     }
 
-    /// Rotates the first `heads` of `x`, `[rows, len, all heads, head_dim]`, in at least f32; the result has the kind of `x`.
-    pub(super) fn rotate(&self, x: &Tensor, heads: i64) -> Tensor {
-        let Self { cosine, sine } = self;
+    /// Cosine and sine for rows of one position each in a block with this sliding window, `[rows, head_dim / 2]`.
+    pub(super) fn of_rows(&self, window: Option<i64>) -> [Tensor; 2] {
+        self.of_block(window).each_ref().map(|all| all.view([all.size()[0], -1]))
+    }
+
+    /// Rotates the first `heads` of `x`, `[rows, len, all heads, head_dim]`, of a block with this sliding window, in at least f32; the
+    /// result has the kind of `x`.
+    pub(super) fn rotate(&self, x: &Tensor, heads: i64, window: Option<i64>) -> Tensor {
+        let [cosine, sine] = self.of_block(window);
         let (kept_cosine, kept_sine) = (cosine.shallow_clone(), sine.shallow_clone());
         // A cotangent is turned back by the same angles.
         let vjp =
@@ -93,10 +118,14 @@ fn round_to_f32(value: f64) -> f32 {
     value as f32
 }
 
+/// Returns `theta^(-2i / head_dim)`.
+fn powers(theta: f64, head_dim: usize) -> impl Iterator<Item = f64> {
+    (0..head_dim / 2).map(move |index| theta.powf(-2.0 * index as f64 / head_dim as f64))
+}
+
 /// Returns `theta^(-2i / head_dim)`, scaled as the config says.
 fn frequencies(config: &ModelConfig) -> Vec<f64> {
-    let plain = (0..config.head_dim / 2)
-        .map(|index| config.rope_theta.powf(-2.0 * index as f64 / config.head_dim as f64));
+    let plain = powers(config.rope_theta, config.head_dim);
     match config.rope_scaling {
         None => plain.collect(),
         Some(RopeScaling::Llama3 {
@@ -200,7 +229,7 @@ mod tests {
         let rope = Rope::new(&config, Device::Cpu);
         let angles = rope.angles(&Tensor::from_slice(&[0i64, 3, 1000]).unsqueeze(0));
         let x = Tensor::arange(3 * 64, (Kind::Float, Device::Cpu)).sin().view([1, 3, 1, 64]);
-        let y = angles.rotate(&x, 1);
+        let y = angles.rotate(&x, 1, None);
         for (row, position) in [0.0, 3.0, 1000.0].into_iter().enumerate() {
             for pair in 0..32 {
                 let element = |tensor: &Tensor, dim: usize| {
@@ -251,7 +280,7 @@ mod tests {
             }
             let angles =
                 Rope::new(&config, Device::Cpu).angles(&Tensor::from_slice(&[0i64]).view([1, 1]));
-            assert!((angles.cosine.double_value(&[0, 0, 0, 5]) - 1.138_629_436).abs() < 1e-7);
+            assert!((angles.all[0].double_value(&[0, 0, 0, 5]) - 1.138_629_436).abs() < 1e-7);
         }
     }
 
@@ -268,7 +297,7 @@ mod tests {
         let plain = || {
             let (turning, still) = (x.narrow(2, 0, 2), x.narrow(2, 2, 1));
             let (first, second) = (turning.narrow(3, 0, 32), turning.narrow(3, 32, 32));
-            let (cosine, sine) = (&angles.cosine, &angles.sine);
+            let [cosine, sine] = &angles.all;
             let turned = [&first * cosine - &second * sine, &second * cosine + &first * sine];
             Tensor::cat(&[Tensor::cat(&turned, 3), still], 2)
         };
@@ -276,13 +305,14 @@ mod tests {
             let vjps = torch_ext::vector_jacobian_product(&[value], &[&cotangent], &[&x]);
             vjps.unwrap().into_iter().next().flatten().unwrap()
         };
-        let (rotated, exact) = (angles.rotate(&x, 2), plain());
+        let (rotated, exact) = (angles.rotate(&x, 2, None), plain());
         assert!(rotated.detach().equal(&exact.detach()));
         let difference = gradient(&rotated) - gradient(&exact);
         assert!(difference.abs().max().double_value(&[]) < 1e-15);
-        let narrow = angles.rotate(&x.to_kind(Kind::BFloat16), 2);
-        let exact =
-            tch::no_grad(|| angles.rotate(&x.to_kind(Kind::BFloat16).to_kind(Kind::Float), 2));
+        let narrow = angles.rotate(&x.to_kind(Kind::BFloat16), 2, None);
+        let exact = tch::no_grad(|| {
+            angles.rotate(&x.to_kind(Kind::BFloat16).to_kind(Kind::Float), 2, None)
+        });
         assert!(narrow.detach().equal(&exact.to_kind(Kind::BFloat16)), "rounded once");
     }
 }

@@ -107,6 +107,8 @@ impl<'a> EmbeddingSum<'a> {
     /// [`TorchError`] if libtorch refuses.
     pub fn add(&self, token_ids: &Tensor, gradient: &Tensor) -> Result<(), TorchError> {
         let Self { model, table } = self;
+        let scaled = model.embedding_scale().map(|scale| gradient * scale);
+        let gradient = scaled.as_ref().unwrap_or(gradient);
         if !table.defined() || table.kind() != statistics_kind(table) {
             let embedded = model.embed_local(token_ids);
             return torch_ext::backward(&[&embedded], &[gradient]);

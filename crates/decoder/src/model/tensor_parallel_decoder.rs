@@ -172,6 +172,13 @@ impl Decoder {
         rows * here.unsqueeze(-1).to_kind(self.kind())
     }
 
+    /// Factor of the embedding vectors, rounded to the model's kind as transformers does; `None` for 1.
+    pub(super) fn embedding_scale(&self) -> Option<f64> {
+        let scale = || Tensor::from((self.config().hidden_size as f64).sqrt()).to_kind(self.kind());
+        let is_scaled = self.config().architecture.block().scaled_embedding;
+        is_scaled.then(|| scale().double_value(&[]))
+    }
+
     /// Embedding rows that the tokens `ids`, i64 `[tokens]`, train: their indices within `ids`, and the rows. `None` if every id
     /// trains its own row.
     pub(crate) fn taught_rows(&self, ids: &Tensor) -> Option<(Tensor, Tensor)> {

@@ -38,7 +38,7 @@ use crate::interruption::Interruption;
 use crate::launch::{ProgramFailed, RankFailed};
 use crate::out_of_memory;
 
-/// Trains Qwen, Llama and Mistral language models by reinforcement learning, and measures their entropy
+/// Trains Qwen, Llama, Mistral and Gemma language models by reinforcement learning, and measures their entropy
 #[derive(Debug, Parser)]
 #[command(name = "llm-trainer", version)]
 pub struct Cli {

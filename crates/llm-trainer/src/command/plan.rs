@@ -34,7 +34,8 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Hugging Face directory, a name of the hub, or a size of Qwen2.5: 0.5b, 1.5b, 3b, 7b, 14b, 32b, 72b [default: the run's]
+    /// Hugging Face directory, a name of the hub, a size of Qwen2.5 (0.5b, 1.5b, 3b, 7b, 14b, 32b, 72b), or of Qwen3: qwen3-0.6b, -1.7b,
+    /// -4b, -8b, -14b, -32b, -30b-a3b [default: the run's]
     #[arg(long, value_name = "MODEL|SIZE", required_unless_present_any = ["config", "preset", "table"])]
     model: Option<String>,
     /// TOML file of a run [default: a run with the default of every field, in bf16]
@@ -209,7 +210,12 @@ fn model_of(args: &Args, run: &Run) -> anyhow::Result<ModelSizes> {
 /// Returns the sizes of a named shape or of the model in a directory.
 pub(super) fn sizes(name: &str) -> anyhow::Result<ModelSizes> {
     if let Some(config) = preset_model(name) {
-        return Ok(ModelSizes::of(&format!("Qwen2.5-{}", name.to_uppercase()), &config));
+        let size = name.to_uppercase();
+        let shown = match size.strip_prefix("QWEN3-") {
+            Some(size) => format!("Qwen3-{size}"),
+            None => format!("Qwen2.5-{size}"),
+        };
+        return Ok(ModelSizes::of(&shown, &config));
     }
     let path = Path::new(name);
     let folder = hub_names::model(path, ModelParts::Description)?;

@@ -170,7 +170,7 @@ fn a_config_of_another_architecture_is_refused() {
         refusal(&output, folder.path()),
         "error: DIR/config.json: field `architectures` is [\"GPT2LMHeadModel\"], expected \
          [\"Qwen2ForCausalLM\"] or [\"Qwen3ForCausalLM\"] or [\"Qwen3MoeForCausalLM\"] or [\"LlamaForCausalLM\"] or \
-         [\"MistralForCausalLM\"]"
+         [\"MistralForCausalLM\"] or [\"Gemma3ForCausalLM\"]"
     );
 }
 

@@ -11,13 +11,14 @@ use tch::{Device, Kind, Tensor};
 pub(crate) const MODELS: [&str; 2] = ["tiny_qwen2_tied", "tiny_qwen2_untied"];
 
 /// Recorded models of every architecture.
-pub(crate) const RECORDED: [&str; 6] = [
+pub(crate) const RECORDED: [&str; 7] = [
     "tiny_qwen2_tied",
     "tiny_qwen2_untied",
     "tiny_qwen3",
     "tiny_qwen3_moe",
     "tiny_mistral",
     "tiny_qwen2_long",
+    "tiny_gemma3",
 ];
 
 /// Many tests run at once: a team of threads for each would only spin.

@@ -173,6 +173,25 @@ fn peaks_with_experts_are_those_of_the_plan() {
 }
 
 #[test]
+fn peaks_with_norms_of_results_are_those_of_the_plan() {
+    let gemma = |shape: &mut ModelShape| {
+        shape.architecture = Architecture::Gemma3;
+        shape.attention = Architecture::Gemma3.attention();
+    };
+    let save = |target: &Path| save_changed(target, (256, 1024, 4), gemma);
+    let long = [
+        "rollout.prompts_per_step=8",
+        "rollout.group_size=8",
+        "rollout.rows=64",
+        "rollout.max_response_tokens=50",
+        "algorithm.mini_batch_prompts=8",
+        "training.micro_batch_tokens=2048",
+        "training.activation_bytes=100000000",
+    ];
+    assert_close("norms of results", growth_of(save, 1, &long));
+}
+
+#[test]
 fn peaks_over_ranks_are_those_of_the_plan() {
     let wide = (512, 2048, 2);
     for stage in ["parallel.zero=1", "parallel.zero=3"] {
@@ -194,6 +213,16 @@ fn what_does_not_fit_is_said_with_what_would_and_fails() {
     let fits = plan(&["--model", "0.5b", "--gpu", "h200"]);
     assert_success(&fits);
     assert!(text(&fits.stdout).contains("fits into 139 GiB"), "{}", text(&fits.stdout));
+    for (size, line) in [
+        ("qwen3-0.6b", "Qwen3-0.6B: 0.60 billion parameters in bf16"),
+        ("Qwen3-30B-A3B", "Qwen3-30B-A3B: 30.53 billion parameters, 3.35 of them active, in bf16"),
+    ] {
+        let asked = ["--gpus", "8", "--zero", "3", "--gpu", "h200", "--model", size];
+        let planned = plan(&asked);
+        assert_success(&planned);
+        let shown = text(&planned.stdout);
+        assert!(shown.starts_with(line), "{shown}");
+    }
     let refused = plan(&["--preset", "qwen2.5-7b-kl-cov", "--gpu", "h100", "--gpu-memory", "80GB"]);
     assert_eq!(refused.status.code(), Some(2));
     let shown = text(&refused.stdout);
@@ -218,7 +247,8 @@ fn what_cannot_be_planned_is_refused_in_one_line() {
     };
     assert_eq!(
         refusal(&["--model", "9b"]),
-        "error: 9b: neither a Hugging Face directory nor one of 0.5b, 1.5b, 3b, 7b, 14b, 32b, 72b"
+        "error: 9b: neither a Hugging Face directory nor one of 0.5b, 1.5b, 3b, 7b, 14b, 32b, 72b, qwen3-0.6b, \
+         qwen3-1.7b, qwen3-4b, qwen3-8b, qwen3-14b, qwen3-32b, qwen3-30b-a3b"
     );
     assert_eq!(
         refusal(&["--model", "7b", "--gpu", "tpu"]),

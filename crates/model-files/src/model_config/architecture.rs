@@ -1,6 +1,7 @@
 //! The supported architectures. A new one is a file beside [`qwen3`], and a variant here.
 
 mod description;
+mod gemma3;
 mod llama;
 mod mistral;
 mod qwen2;
@@ -9,9 +10,9 @@ mod qwen3_moe;
 
 pub(super) use self::description::Description;
 
-pub use self::description::{AttentionOptions, SlidingWindow};
+pub use self::description::{Activation, AttentionOptions, BlockOptions, SlidingWindow};
 
-/// Family of decoders; they share one block and differ in parts of its attention.
+/// Family of decoders; they share one block and differ in parts of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Architecture {
     /// `Qwen2ForCausalLM`: Qwen2, Qwen2.5 and their kin.
@@ -24,12 +25,14 @@ pub enum Architecture {
     Llama,
     /// `MistralForCausalLM`: Mistral 7B, Mistral Nemo and their kin.
     Mistral,
+    /// `Gemma3ForCausalLM`: the models of Gemma 3 that read text alone, 270M and 1B.
+    Gemma3,
 }
 
 impl Architecture {
     /// All architectures.
-    pub const ALL: [Self; 5] =
-        [Self::Qwen2, Self::Qwen3, Self::Qwen3Moe, Self::Llama, Self::Mistral];
+    pub const ALL: [Self; 6] =
+        [Self::Qwen2, Self::Qwen3, Self::Qwen3Moe, Self::Llama, Self::Mistral, Self::Gemma3];
 
     pub(super) fn description(self) -> &'static Description {
         match self {
@@ -38,6 +41,7 @@ impl Architecture {
             Self::Qwen3Moe => &qwen3_moe::DESCRIPTION,
             Self::Llama => &llama::DESCRIPTION,
             Self::Mistral => &mistral::DESCRIPTION,
+            Self::Gemma3 => &gemma3::DESCRIPTION,
         }
     }
 
@@ -49,6 +53,11 @@ impl Architecture {
     /// Value of `model_type` in `config.json`.
     pub fn model_type(self) -> &'static str {
         self.description().model_type
+    }
+
+    /// Parts of a block beside attention.
+    pub fn block(self) -> BlockOptions {
+        self.description().block
     }
 
     /// Attention of a model whose fields have their usual values.
@@ -199,6 +208,59 @@ mod tests {
                 let message = read(architecture, &refused).unwrap_err().to_string();
                 assert!(message.contains("expected full_attention, then"), "{message}");
             }
+        }
+    }
+
+    /// The sizes of google/gemma-3-1b-it and google/gemma-3-270m, as Hugging Face counts their weights.
+    #[test]
+    fn parameters_of_gemma_3_are_counted() {
+        for ([hidden, intermediate, blocks], count) in
+            [([1152, 6912, 26], 999_885_952), ([640, 2048, 18], 268_098_176)]
+        {
+            let sizes = json!({
+                "hidden_size": hidden, "intermediate_size": intermediate, "num_hidden_layers": blocks,
+                "num_key_value_heads": 1, "vocab_size": 262_144, "sliding_window": 512,
+            });
+            let config = read(Architecture::Gemma3, &sizes).unwrap();
+            assert_eq!(config.parameter_count(), count);
+            assert!(config.tie_word_embeddings && config.head_dim == 256);
+        }
+    }
+
+    #[test]
+    fn gemma_slides_in_all_but_every_sixth_block_by_another_base() {
+        let windows = |more| windows(Architecture::Gemma3, &more);
+        let slides = json!({ "sliding_window": 7 });
+        assert_eq!(windows(slides.clone()), [Some(7); 3]);
+        assert_eq!(windows(json!({ "sliding_window_pattern": 2 })), [Some(4096), None, Some(4096)]);
+        let types = ["sliding_attention", "full_attention", "sliding_attention"];
+        let listed = json!({ "sliding_window": 7, "layer_types": types });
+        assert_eq!(windows(listed), [Some(7), None, Some(7)]);
+        let bases = |more| {
+            let config = read(Architecture::Gemma3, &more).unwrap();
+            let window = config.attention.sliding_window.unwrap();
+            [Some(config.rope_theta), window.rope_theta]
+        };
+        assert_eq!(bases(slides), [Some(1e6), Some(1e4)]);
+        let older = json!({ "rope_theta": 5e5, "rope_local_base_freq": 100.0 });
+        let newer = json!({ "rope_parameters": {
+            "full_attention": { "rope_type": "default", "rope_theta": 5e5 },
+            "sliding_attention": { "rope_type": "default", "rope_theta": 100.0 },
+        } });
+        for file in [older, newer] {
+            assert_eq!(bases(file), [Some(5e5), Some(100.0)]);
+        }
+        for (field, value) in [
+            ("layer_types", json!([types[1], types[0], types[0]])),
+            ("hidden_activation", json!("silu")),
+            ("query_pre_attn_scalar", json!(168)),
+            ("final_logit_softcapping", json!(30.0)),
+            ("attn_logit_softcapping", json!(50.0)),
+            ("use_bidirectional_attention", json!(true)),
+            ("rope_parameters", json!({ "sliding_attention": {} })),
+        ] {
+            let message = read(Architecture::Gemma3, &json!({ field: value })).unwrap_err();
+            assert!(message.to_string().contains(&format!("field `{field}` is")), "{message}");
         }
     }
 

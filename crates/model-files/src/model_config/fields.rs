@@ -90,6 +90,12 @@ impl Fields<'_> {
         }
     }
 
+    /// `rope_parameters` of newer files, which may hold an object for each kind of attention, such as `full_attention`.
+    pub(super) fn rope_parameters(&self, attention: &str) -> Option<&Value> {
+        let all = self.present("rope_parameters")?;
+        Some(all.get(attention).unwrap_or(all))
+    }
+
     pub(super) fn present(&self, field: &str) -> Option<&Value> {
         self.object.get(field).filter(|value| !value.is_null())
     }

@@ -52,7 +52,8 @@ impl ModelConfig {
 impl Fields<'_> {
     fn shape(&self) -> Result<ModelShape, ModelConfigError> {
         let architecture = self.architecture()?;
-        self.only("hidden_act", &Value::from("silu"))?;
+        let (field, activation) = architecture.block().activation.field();
+        self.only(field, &Value::from(activation))?;
         self.only("mlp_bias", &Value::from(false))?;
         self.only("attention_dropout", &Value::from(0.0))?;
         self.only("quantization_config", &Value::Null)?;
@@ -77,11 +78,12 @@ impl Fields<'_> {
                 _ => return Err(self.fault("hidden_size", "a multiple of num_attention_heads")),
             },
             rms_norm_eps: self.number_or("rms_norm_eps", 1e-6)?,
-            rope_theta: self.rope_theta()?,
+            rope_theta: self.rope_theta(architecture.description().rope_theta)?,
             rope_scaling: RopeScaling::read(self)?,
             vocab_size: self.count("vocab_size")?,
             max_position_embeddings: self.count("max_position_embeddings")?,
-            tie_word_embeddings: self.flag("tie_word_embeddings", false)?,
+            tie_word_embeddings: self
+                .flag("tie_word_embeddings", architecture.description().tied)?,
             attention: (architecture.description().read)(self)?,
             experts: match &architecture.description().experts {
                 Some(fields) => Some((fields.read)(self)?),
@@ -107,13 +109,12 @@ impl Fields<'_> {
     }
 
     /// Reads `rope_theta`, which newer files keep inside `rope_parameters`.
-    fn rope_theta(&self) -> Result<f64, ModelConfigError> {
-        let nested = self.present("rope_parameters").and_then(|inner| inner.get("rope_theta"));
-        match nested {
+    fn rope_theta(&self, default: f64) -> Result<f64, ModelConfigError> {
+        match self.rope_parameters("full_attention").and_then(|inner| inner.get("rope_theta")) {
             Some(value) => value
                 .as_f64()
                 .ok_or_else(|| self.fault("rope_parameters", "an object with a number rope_theta")),
-            None => self.number_or("rope_theta", 10_000.0),
+            None => self.number_or("rope_theta", default),
         }
     }
 }
@@ -189,7 +190,7 @@ mod tests {
     fn messages_name_file_field_found_and_expected() {
         assert_eq!(
             message(&QWEN.replace("Qwen2ForCausalLM", "MambaForCausalLM")),
-            r#"m/config.json: field `architectures` is ["MambaForCausalLM"], expected ["Qwen2ForCausalLM"] or ["Qwen3ForCausalLM"] or ["Qwen3MoeForCausalLM"] or ["LlamaForCausalLM"] or ["MistralForCausalLM"]"#
+            r#"m/config.json: field `architectures` is ["MambaForCausalLM"], expected ["Qwen2ForCausalLM"] or ["Qwen3ForCausalLM"] or ["Qwen3MoeForCausalLM"] or ["LlamaForCausalLM"] or ["MistralForCausalLM"] or ["Gemma3ForCausalLM"]"#
         );
         assert_eq!(
             message(&QWEN.replace(r#""vocab_size": 256,"#, "")),

@@ -59,9 +59,9 @@ impl RopeScaling {
     pub(super) fn read(fields: &Fields<'_>) -> Result<Option<Self>, ModelConfigError> {
         const EXPECTED: &str = "null, or rope_type \"llama3\" with factor, low_freq_factor, high_freq_factor \
                                 and original_max_position_embeddings, or rope_type \"yarn\" with factor";
-        let newer = fields.present("rope_parameters").is_some();
-        let field = if newer { "rope_parameters" } else { "rope_scaling" };
-        let Some(value) = fields.present(field) else { return Ok(None) };
+        let newer = fields.rope_parameters("full_attention");
+        let field = if newer.is_some() { "rope_parameters" } else { "rope_scaling" };
+        let Some(value) = newer.or_else(|| fields.present(field)) else { return Ok(None) };
         let kind = value.get("rope_type").or_else(|| value.get("type")).and_then(Value::as_str);
         let read = match kind {
             Some("default") => return Ok(None),

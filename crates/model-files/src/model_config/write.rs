@@ -14,7 +14,6 @@ impl ModelConfig {
             "model_type": self.architecture.model_type(),
             "attention_dropout": 0.0,
             "head_dim": self.head_dim,
-            "hidden_act": "silu",
             "hidden_size": self.hidden_size,
             "initializer_range": self.initializer_range,
             "intermediate_size": self.intermediate_size,
@@ -31,6 +30,8 @@ impl ModelConfig {
             "vocab_size": self.vocab_size,
         });
         let description = self.architecture.description();
+        let (field, activation) = description.block.activation.field();
+        object[field] = activation.into();
         (description.write)(self.attention, &mut object);
         if let (Some(fields), Some(experts)) = (&description.experts, &self.experts) {
             (fields.write)(experts, &mut object);

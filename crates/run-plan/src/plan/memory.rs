@@ -6,7 +6,7 @@
 mod host;
 mod phases;
 
-use model_files::model_config::ModelConfig;
+use model_files::model_config::{BlockOptions, ModelConfig};
 use serde::Serialize;
 use training_run::config::Dtype;
 
@@ -77,6 +77,8 @@ struct Widths {
     intermediate: usize,
     /// True if queries and keys pass norms.
     normed: bool,
+    /// Elements kept for each that a norm reads, if the results of attention and MLP pass norms.
+    by_norms: Option<usize>,
     /// Experts that a token goes to, if any.
     routed: usize,
 }
@@ -84,14 +86,24 @@ struct Widths {
 impl Widths {
     /// Elements that autograd keeps of the block for one token, approximately: the residual between its halves; rotated queries,
     /// keys and values, and attention's output; gate and up. Outputs of norms and gate are recomputed. Norms of queries and keys keep
-    /// their inputs, which are views of the whole projection. Experts keep their inputs and results, and these once more in the
-    /// tokens' order, and the norm of the tokens.
+    /// their inputs, which are views of the whole projection. Experts keep their inputs and results, and
+    /// these once more in the tokens' order, and the norm of the tokens.
     fn kept_elements(&self) -> usize {
-        let Self { hidden, query, key, intermediate, normed, routed } = self;
+        let Self { hidden, query, key, intermediate, normed, by_norms, routed } = self;
         let copies = if *routed > 0 { (3 * routed + 1) * hidden } else { 0 };
-        let projected = if *normed { query + 2 * key } else { 0 };
-        hidden + 2 * (query + key) + projected + 2 * intermediate + copies
+        let read_by_norms = match by_norms {
+            Some(kept) => kept * (query + key + 2 * hidden),
+            None if *normed => query + 2 * key,
+            None => 0,
+        };
+        hidden + 2 * (query + key) + read_by_norms + 2 * intermediate + copies
     }
+}
+
+/// Elements that Gemma's norms keep for each that they read, those of results among them: it and its quotient by the root, of four bytes
+/// at least.
+fn kept_by_norms(block: BlockOptions, narrow: bool) -> Option<usize> {
+    block.output_norms.then_some(if narrow { 4 } else { 2 })
 }
 
 /// Bytes that autograd keeps of an unsharded block for one token, at `element_bytes` per element.
@@ -102,6 +114,7 @@ pub fn activation_bytes_per_token(config: &ModelConfig, element_bytes: usize) ->
         key: config.num_key_value_heads * config.head_dim,
         intermediate: config.active_intermediate_size(),
         normed: config.attention.query_key_norm,
+        by_norms: kept_by_norms(config.architecture.block(), element_bytes < 4),
         routed: config.experts.as_ref().map_or(0, |experts| experts.per_token),
     };
     element_bytes * widths.kept_elements()
@@ -109,6 +122,7 @@ pub fn activation_bytes_per_token(config: &ModelConfig, element_bytes: usize) ->
 
 fn bytes_per_token(setup: &Setup) -> u64 {
     let ModelSizes { hidden, query_width, key_width, intermediate, .. } = setup.model;
+    let element = size_of(setup.run.model.dtype);
     let shared = |width: usize| width.div_ceil(setup.run.parallel.tensor);
     let widths = Widths {
         hidden,
@@ -116,9 +130,9 @@ fn bytes_per_token(setup: &Setup) -> u64 {
         key: key_width.div_ceil(setup.key_shards()),
         intermediate: shared(intermediate),
         normed: setup.model.attention.query_key_norm,
+        by_norms: kept_by_norms(setup.model.block, element < 4),
         routed: setup.model.routed_copies(),
     };
-    let element = size_of(setup.run.model.dtype);
     // With tensor parallelism, autograd also keeps the graphs of the two norms, whose intermediates are f32 where elements
     // are narrower.
     let vectors = match setup.run.parallel.tensor {

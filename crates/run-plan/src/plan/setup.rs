@@ -1,7 +1,7 @@
 //! A run and the machines that it would run on.
 
 use messages::Problem;
-use model_files::model_config::NotDivisibleError;
+use model_files::model_config::{BlockOptions, NotDivisibleError};
 use serde::Serialize;
 use thiserror::Error;
 use training_run::config::{Device, Dtype, Run, RunConfig};
@@ -114,7 +114,9 @@ impl Setup {
 
     /// True if the run's own CPU kernels decode.
     pub(super) fn decodes_by_cpu_kernels(&self) -> bool {
-        let has_kernels = self.run.model.dtype != Dtype::F64 && self.model.experts.is_none();
+        let has_kernels = self.run.model.dtype != Dtype::F64
+            && self.model.experts.is_none()
+            && self.model.block == BlockOptions::PLAIN;
         self.on_cpu && self.run.rollout.cpu_kernels && has_kernels
     }
 

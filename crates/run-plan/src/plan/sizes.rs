@@ -1,13 +1,14 @@
 //! Widths and parameter counts of a model.
 
 use model_files::model_config::{
-    Architecture, AttentionOptions, DivisibleCounts, ExpertOptions, ModelConfig, ModelShape,
+    Architecture, AttentionOptions, BlockOptions, DivisibleCounts, ExpertOptions, ModelConfig,
+    ModelShape,
 };
 use serde::Serialize;
 use training_run::config::{LoraSection, LoraTarget};
 
 /// Widths and counts of one model, in parameters or elements, not bytes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ModelSizes {
     /// Name of the model.
     pub name: String,
@@ -28,6 +29,9 @@ pub struct ModelSizes {
     /// Parts of attention that not every model has.
     #[serde(skip)]
     pub attention: AttentionOptions,
+    /// Parts of a block beside attention.
+    #[serde(skip)]
+    pub block: BlockOptions,
     /// Experts in place of the feed-forward layer.
     #[serde(skip)]
     pub experts: Option<ExpertOptions>,
@@ -51,7 +55,10 @@ impl ModelSizes {
         let key_width = config.num_key_value_heads * config.head_dim;
         let attention = config.hidden_size * (2 * query_width + 2 * key_width);
         let intermediate = config.active_intermediate_size();
-        let block_matrix_parameters = attention + 3 * config.hidden_size * intermediate;
+        let routers =
+            config.blocks_with_experts().map_or(0, |(experts, blocks)| blocks * experts.count);
+        let block_matrix_parameters = attention
+            + config.hidden_size * (3 * intermediate + routers / config.num_hidden_layers);
         let tables = if config.tie_word_embeddings { 1 } else { 2 };
         let outer_parameters = tables * config.vocab_size * config.hidden_size + config.hidden_size;
         let block_parameters =
@@ -66,6 +73,7 @@ impl ModelSizes {
             key_width,
             head_dim: config.head_dim,
             attention: config.attention,
+            block: config.architecture.block(),
             experts: config.experts.clone(),
             divisible_counts: config.divisible_counts(),
             tied: config.tie_word_embeddings,
@@ -171,49 +179,71 @@ pub(super) struct Factors {
     pub(super) cut: usize,
 }
 
-/// Shapes that can be planned without their files: name, then hidden, intermediate, blocks, query heads, key heads,
-/// vocabulary, tied. Source: `config.json` of `Qwen/Qwen2.5-{0.5B,…,72B}` on Hugging Face.
-type Row = (&'static str, usize, usize, usize, usize, usize, usize, bool);
+/// Shapes that can be planned without their files: name, architecture, then hidden, intermediate, blocks, query heads, key heads,
+/// vocabulary, tied. Source: `config.json` of `Qwen/Qwen2.5-{0.5B,…,72B}` and `Qwen/Qwen3-{0.6B,…,30B-A3B}` on Hugging Face.
+type Row = (&'static str, Architecture, usize, usize, usize, usize, usize, usize, bool);
 
 /// Known shapes.
-pub const MODEL_PRESETS: [Row; 7] = [
-    ("0.5b", 896, 4864, 24, 14, 2, 151_936, true),
-    ("1.5b", 1536, 8960, 28, 12, 2, 151_936, true),
-    ("3b", 2048, 11_008, 36, 16, 2, 151_936, true),
-    ("7b", 3584, 18_944, 28, 28, 4, 152_064, false),
-    ("14b", 5120, 13_824, 48, 40, 8, 152_064, false),
-    ("32b", 5120, 27_648, 64, 40, 8, 152_064, false),
-    ("72b", 8192, 29_568, 80, 64, 8, 152_064, false),
-];
+pub const MODEL_PRESETS: [Row; 14] = {
+    use Architecture::{Qwen2, Qwen3, Qwen3Moe};
+    [
+        ("0.5b", Qwen2, 896, 4864, 24, 14, 2, 151_936, true),
+        ("1.5b", Qwen2, 1536, 8960, 28, 12, 2, 151_936, true),
+        ("3b", Qwen2, 2048, 11_008, 36, 16, 2, 151_936, true),
+        ("7b", Qwen2, 3584, 18_944, 28, 28, 4, 152_064, false),
+        ("14b", Qwen2, 5120, 13_824, 48, 40, 8, 152_064, false),
+        ("32b", Qwen2, 5120, 27_648, 64, 40, 8, 152_064, false),
+        ("72b", Qwen2, 8192, 29_568, 80, 64, 8, 152_064, false),
+        ("qwen3-0.6b", Qwen3, 1024, 3072, 28, 16, 8, 151_936, true),
+        ("qwen3-1.7b", Qwen3, 2048, 6144, 28, 16, 8, 151_936, true),
+        ("qwen3-4b", Qwen3, 2560, 9728, 36, 32, 8, 151_936, true),
+        ("qwen3-8b", Qwen3, 4096, 12_288, 36, 32, 8, 151_936, false),
+        ("qwen3-14b", Qwen3, 5120, 17_408, 40, 40, 8, 151_936, false),
+        ("qwen3-32b", Qwen3, 5120, 25_600, 64, 64, 8, 151_936, false),
+        ("qwen3-30b-a3b", Qwen3Moe, 2048, 6144, 48, 32, 4, 151_936, false),
+    ]
+};
 
-/// The shape of Qwen2.5 of that size: `0.5b`, `1.5b`, `3b`, `7b`, `14b`, `32b` or `72b`; `None` for another name.
+/// Experts of Qwen3-30B-A3B.
+const EXPERTS: ExpertOptions = ExpertOptions {
+    count: 128,
+    per_token: 8,
+    intermediate_size: 768,
+    normalised: true,
+    block_step: 1,
+    dense_blocks: Vec::new(),
+};
+
+/// The shape of that name in [`MODEL_PRESETS`]: a size of Qwen2.5, such as `7b`, or a model of Qwen3, such as `qwen3-0.6b`; `None` for
+/// another name.
 ///
 /// # Panics
 ///
 /// Never: every row is tested to be a valid shape.
 pub fn preset_model(name: &str) -> Option<ModelConfig> {
     let wanted = name.to_ascii_lowercase();
-    let (_, hidden, intermediate, blocks, heads, key_heads, vocabulary, tied) =
+    let (_, architecture, hidden, intermediate, blocks, heads, key_heads, vocabulary, tied) =
         MODEL_PRESETS.into_iter().find(|row| row.0 == wanted)?;
+    let is_qwen2 = architecture == Architecture::Qwen2;
     let config = ModelConfig::new(ModelShape {
-        architecture: Architecture::Qwen2,
+        architecture,
         hidden_size: hidden,
         intermediate_size: intermediate,
         num_hidden_layers: blocks,
         num_attention_heads: heads,
         num_key_value_heads: key_heads,
-        head_dim: hidden / heads,
+        head_dim: if is_qwen2 { hidden / heads } else { 128 },
         rms_norm_eps: 1e-6,
         rope_theta: 1e6,
         rope_scaling: None,
         vocab_size: vocabulary,
-        max_position_embeddings: 32_768,
+        max_position_embeddings: if is_qwen2 { 32_768 } else { 40_960 },
         tie_word_embeddings: tied,
-        attention: Architecture::Qwen2.attention(),
-        experts: None,
+        attention: architecture.attention(),
+        experts: (architecture == Architecture::Qwen3Moe).then_some(EXPERTS),
         initializer_range: 0.02,
         bos_token_id: None,
-        eos_token_ids: vec![151_643],
+        eos_token_ids: vec![if is_qwen2 { 151_643 } else { 151_645 }],
         pad_token_id: None,
     });
     Some(config.expect("every row of the table is tested"))
@@ -225,10 +255,11 @@ mod tests {
 
     use super::*;
 
-    /// Number of parameters as Hugging Face counts the published weights.
+    /// Number of parameters as Hugging Face counts the published weights; files of Qwen3 that hold a tied head once more are larger by it.
     #[test]
     fn presets_have_the_parameters_of_the_published_models() {
-        let published: [usize; 7] = [
+        let head = |hidden: usize| 151_936 * hidden;
+        let published: [usize; 14] = [
             494_032_768,
             1_543_714_304,
             3_085_938_688,
@@ -236,6 +267,13 @@ mod tests {
             14_770_033_664,
             32_763_876_352,
             72_706_203_648,
+            751_632_384 - head(1024),
+            2_031_739_904 - head(2048),
+            4_022_468_096,
+            8_190_735_360,
+            14_768_307_200,
+            32_762_123_264,
+            30_532_122_624,
         ];
         for (row, published) in MODEL_PRESETS.iter().zip(published) {
             let config = preset_model(row.0).unwrap();
@@ -244,6 +282,17 @@ mod tests {
             assert_eq!(config.parameter_count(), published);
         }
         assert_eq!(preset_model("9b"), None);
+    }
+
+    /// The model card: 30.5B parameters, 3.3B of them active, the embedding among them. A token is multiplied with all of these but the
+    /// embedding and the norms.
+    #[test]
+    fn a_token_of_qwen3_30b_a3b_is_multiplied_with_a_tenth_of_it() {
+        let sizes = ModelSizes::of("30b-a3b", &preset_model("Qwen3-30B-A3B").unwrap());
+        assert_eq!(sizes.parameters(), 30_532_122_624);
+        assert_eq!(sizes.active_parameters(), 3_353_032_704);
+        // 48 · (2048 · (2 · 4096 + 2 · 512 + 128) + 3 · 2048 · 768 · 8) + 151936 · 2048
+        assert_eq!(sizes.matrix_parameters(), 3_041_656_832);
     }
 
     #[test]
@@ -285,7 +334,7 @@ mod tests {
     fn a_window_bounds_what_a_token_attends_to() {
         let mut sizes = ModelSizes::of("0.5b", &preset_model("0.5b").unwrap());
         assert_eq!(sizes.attended_tokens(1000.0).to_bits(), 24_000_f64.to_bits());
-        sizes.attention.sliding_window = Some(SlidingWindow { tokens: 100, first_block: 3 });
+        sizes.attention.sliding_window = Some(SlidingWindow::from_block(3, 100));
         let pairs = |window: u32| (1..=1000).map(|t| f64::from(window.min(t))).sum::<f64>() / 500.0;
         let exact = 3.0 * pairs(1000) + 21.0 * pairs(100);
         assert!((sizes.attended_tokens(1000.0) / exact - 1.0).abs() < 1e-3);

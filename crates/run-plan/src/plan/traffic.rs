@@ -160,8 +160,8 @@ fn within_model(setup: &Setup) -> Vec<Collective> {
 
 /// Operations and bytes of all-reduces of the residual stream (Shoeybi et al. 2019, *Megatron-LM*, arXiv:1909.08053, Sec. 3).
 ///
-/// Counted in vectors of one token: the embedding's and two per block forward, one per block in recomputation, two per block
-/// backward, and the head's for sampled tokens.
+/// Counted in vectors of one token: the embedding's and two per block forward, one per block in recomputation, or two where results pass
+/// norms, two per block backward, and the head's for sampled tokens.
 fn tensor_traffic(setup: &Setup) -> (u64, u64) {
     let lengths = setup.expected();
     let blocks = setup.model.blocks as u64;
@@ -170,7 +170,8 @@ fn tensor_traffic(setup: &Setup) -> (u64, u64) {
     let drawn = sequences * lengths.response_tokens as u64;
     let prompts = setup.prompts_per_rank() as u64;
     let epochs = setup.run.algorithm.epochs as u64;
-    let (forward, update) = (2 * blocks + 1, 5 * blocks + 1);
+    let again = if setup.model.block.output_norms { 2 } else { 1 };
+    let (forward, update) = (2 * blocks + 1, (4 + again) * blocks + 1);
     let passes = 1 + u64::from(setup.scores_twice()) + u64::from(setup.has_reference());
     // A prompt is read once for all its responses, and the last token of each is not read again.
     let sampled = prompts * lengths.prompt_tokens as u64 + drawn - sequences;

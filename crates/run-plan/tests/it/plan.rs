@@ -1,5 +1,6 @@
 //! Plans compared with arithmetic done by hand.
 
+use model_files::model_config::ModelConfig;
 use run_plan::plan::{
     Assumptions, Hardware, MemoryPlan, ModelSizes, Plan, Setup, StepTime, Traffic, preset_model,
 };
@@ -99,6 +100,46 @@ fn where_products_are_taken_in_f32_the_head_is_there_once_more() {
         assert_eq!(more, head + block, "{phase}");
     }
     assert_eq!(widened.resident, narrow.resident);
+}
+
+/// 596,049,920 parameters of Qwen3-0.6B at sixteen bytes; 28 blocks cache 8 keys and values of width 128 in bf16.
+#[test]
+fn a_run_of_qwen3_0_6b_is_planned() {
+    let setup = setup(
+        "qwen3-0.6b",
+        &["rollout.rows=64", "rollout.max_response_tokens=2048", "data.max_prompt_tokens=256"],
+    );
+    let memory = MemoryPlan::new(&setup, setup.longest());
+    assert_eq!(memory.resident_bytes() + bytes_of(&memory, "gradients"), 16 * 596_049_920);
+    assert_eq!(bytes_of(&memory, "KV cache"), 2 * 28 * 8 * 128 * 2 * 64 * 2304);
+}
+
+/// Eight experts of Qwen3-30B-A3B are as wide as the MLP that its file also names. All 128 take memory, and time where few rows read
+/// them; products of a pass are those of the eight, and the router's 48 · 2048 · 128 weights.
+#[test]
+fn experts_take_memory_by_all_and_products_by_those_of_a_token() {
+    let mixture = setup("qwen3-30b-a3b", &["algorithm.reference_kl={}"]);
+    let mut shape = (*preset_model("qwen3-30b-a3b").expect("a known shape")).clone();
+    shape.experts = None;
+    let config = ModelConfig::new(shape).expect("a shape of its own");
+    let dense = Setup { model: ModelSizes::of("dense", &config), ..mixture.clone() };
+    let parameters =
+        |setup: &Setup| bytes_of(&MemoryPlan::new(setup, setup.longest()), "parameters") / 2;
+    assert_eq!(parameters(&mixture), 30_532_122_624);
+    assert_eq!(parameters(&mixture) - parameters(&dense), 48 * 2048 * (120 * 3 * 768 + 128));
+    let hardware = Hardware::named("h100", 3200.0).expect("known");
+    let assumptions = Assumptions { matrix_fraction: 1.0, ..Assumptions::default() };
+    let time = |setup: &Setup| StepTime::new(setup, &hardware, &assumptions, &Traffic::new(setup));
+    let (of_mixture, of_dense) = (time(&mixture), time(&dense));
+    let routers = f64::from(48 * 2048 * 128);
+    let lengths = mixture.expected();
+    let tokens = mixture.sequences_per_rank() * (lengths.prompt_tokens + lengths.response_tokens);
+    // A pass of the policy and one of the reference, at two operations a weight.
+    let expected = 2.0 * 2.0 * tokens as f64 * routers / 989e12;
+    let scored = of_mixture.scoring_seconds - of_dense.scoring_seconds;
+    assert!((scored / expected - 1.0).abs() < 1e-6, "{scored} {expected}");
+    assert!(of_mixture.update_seconds < 1.01 * of_dense.update_seconds);
+    assert!(of_mixture.sampling_seconds > 2.0 * of_dense.sampling_seconds);
 }
 
 #[test]

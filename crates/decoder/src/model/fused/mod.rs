@@ -4,7 +4,7 @@ mod self_test;
 
 use std::sync::Arc;
 
-use model_files::model_config::ModelConfig;
+use model_files::model_config::{Activation, ModelConfig};
 use self_test::{test_gate, test_norm, test_rotation};
 use tch::{Device, Tensor};
 use torch_ext::{CudaKernels, KernelError};
@@ -79,13 +79,14 @@ impl FusedOperations {
         y: Option<&Tensor>,
         norm: &RmsNorm,
     ) -> Option<Tensor> {
-        let kernels = self.kernels(KernelOperation::Norm)?;
+        let kernels = self.kernels(KernelOperation::Norm).filter(|_| !norm.from_one)?;
         kernels.add_and_normalise(x, y, (&norm.weight, norm.eps)).ok()
     }
 
-    /// Returns `silu(gate) · up` for the concatenation of gate and up, `[.., 2 · intermediate]`.
-    pub(super) fn gate(&self, both: &Tensor) -> Option<Tensor> {
-        self.kernels(KernelOperation::Gate)?.gate(both).ok()
+    /// Returns `activation(gate) · up` for the concatenation of gate and up, `[.., 2 · intermediate]`.
+    pub(super) fn gate(&self, both: &Tensor, activation: Activation) -> Option<Tensor> {
+        let kernels = self.kernels(KernelOperation::Gate)?;
+        if activation == Activation::Silu { kernels.gate(both).ok() } else { None }
     }
 
     /// Draws tokens from `softmax(logits / temperature)`, i64 `[rows]`, with their log-probabilities, f64 `[rows]`, as
@@ -135,7 +136,7 @@ fn rotate_and_store(
     places: &Tensor,
     [keys, values]: [&mut Tensor; 2],
 ) -> Result<Tensor, KernelError> {
-    let [cosine, sine] = angles.of_rows();
+    let [cosine, sine] = angles.of_rows(heads.window);
     let product = heads.all.flatten(0, 1);
     let query = kernels.rotate_and_store(&product, [&cosine, &sine], places, [keys, values])?;
     Ok(query.unsqueeze(2))

@@ -1,7 +1,7 @@
 //! Tests of the project's own kernels against libtorch's operators, in f64 on the host, from the same bf16 numbers. A device that
 //! computes nothing would agree with itself.
 
-use model_files::model_config::ModelConfig;
+use model_files::model_config::{Activation, ModelConfig};
 use tch::{Device, Kind, Tensor};
 use torch_ext::KernelError;
 
@@ -64,8 +64,8 @@ pub(super) fn test_norm(
 ) -> Result<f64, String> {
     let hidden = size(config.hidden_size);
     let (weight, eps) = (wave(&[hidden], 0.11), config.rms_norm_eps);
-    let exact_norm = RmsNorm { weight: double(&weight), eps };
-    let norm = RmsNorm { weight: weight.to_device(device), eps };
+    let exact_norm = RmsNorm { weight: double(&weight), eps, from_one: false };
+    let norm = RmsNorm { weight: weight.to_device(device), ..exact_norm };
     let y = wave(&[ROWS, 1, hidden], 0.73);
     let mut largest = 0_f64;
     for y in [None, Some(&y)] {
@@ -90,7 +90,7 @@ pub(super) fn test_gate(
 ) -> Result<f64, String> {
     let both = wave(&[ROWS, 1, 2 * size(config.intermediate_size)], 0.37) * 4;
     let computed = kernel(&both.to_device(device)).map_err(words)?;
-    largest_error(&computed, &gated(&double(&both)), 2.0)
+    largest_error(&computed, &gated(&double(&both), Activation::Silu), 2.0)
 }
 
 /// Returns numbers between -1 and 1 in bf16, without a pattern.
@@ -185,7 +185,7 @@ mod tests {
     fn a_gate_that_is_wrong_or_missing_is_not_used() {
         let swapped = |both: &Tensor| {
             let halves = both.chunk(2, -1);
-            Ok(gated(&Tensor::cat(&[&halves[1], &halves[0]], -1)))
+            Ok(gated(&Tensor::cat(&[&halves[1], &halves[0]], -1), Activation::Silu))
         };
         assert!(test_gate(CPU, &tiny_config(), swapped).unwrap_err().starts_with("differs by"));
         assert_eq!(test_gate(CPU, &tiny_config(), |_| Err(failure())), Err(failure().to_string()));

@@ -103,6 +103,16 @@ fn norms_of_heads_and_windows_are_those_of_the_whole() {
     is_the_run_of_one(&[&SHORT[..], &[&mistral]].concat(), &[cut, (2, &["parallel.zero=3"])]);
 }
 
+/// Norms behind attention and MLP read sums over the ranks.
+#[test]
+fn norms_of_results_are_those_of_the_whole() {
+    let path = format!("model.path={:?}", directory("tiny_gemma3").display().to_string());
+    let cut: (usize, &[&str]) = (4, &["parallel.tensor=2", "parallel.zero=3"]);
+    let cases = [(2, &["parallel.tensor=2"][..]), cut];
+    is_the_run_of_one(&[&SHORT[..], &[&path]].concat(), &cases);
+    is_the_run_of_one(&[&SHORT[..], &[&path, "lora.rank=3"]].concat(), &[cut]);
+}
+
 /// Every expert is split by its width; a router sees a share of the gradient. Experts without tokens on a rank have a gradient too.
 #[test]
 fn experts_are_cut_as_an_mlp_is() {
@@ -113,6 +123,9 @@ fn experts_are_cut_as_an_mlp_is() {
         (2, &["parallel.zero=2"]),
     ];
     is_the_run_of_one(&settings, &cases);
+    let adapted =
+        [&settings[..], &["lora={rank=3,targets=[\"q_proj\",\"v_proj\",\"o_proj\"]}"]].concat();
+    is_the_run_of_one(&adapted, &cases[..1]);
     let refused = train(tempfile::tempdir().unwrap().path(), &[&path, "lora.rank=3"]);
     let message = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(message.contains("o_proj: experts take no adapter"), "{message}");

@@ -8,7 +8,7 @@ use crate::model_config::experts::ExpertOptions;
 use crate::model_config::fields::Fields;
 
 /// Parts of attention that not every model has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AttentionOptions {
     /// True if the query, key and value projections have biases.
     pub query_key_value_bias: bool,
@@ -21,12 +21,71 @@ pub struct AttentionOptions {
 }
 
 /// A sliding window: a token attends to the last `tokens` tokens, itself included.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SlidingWindow {
     /// Number of tokens that a token attends to, at least 1.
     pub tokens: usize,
     /// First block with the window; earlier blocks attend to all tokens.
     pub first_block: usize,
+    /// Every `full_every`-th block attends to all tokens all the same; `None` if none does.
+    pub full_every: Option<usize>,
+    /// Base of the rotary frequencies in blocks with the window, if it is another; these are not scaled.
+    pub rope_theta: Option<f64>,
+}
+
+impl SlidingWindow {
+    /// A window of every block from `first_block` on.
+    pub const fn from_block(first_block: usize, tokens: usize) -> Self {
+        Self { tokens, first_block, full_every: None, rope_theta: None }
+    }
+
+    /// Returns true if block `index` has the window.
+    pub(super) fn stands_in(&self, index: usize) -> bool {
+        let is_full = |every| (index + 1).is_multiple_of(every);
+        index >= self.first_block && !self.full_every.is_some_and(is_full)
+    }
+}
+
+/// Activation of the gate of the MLP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Activation {
+    /// `x · σ(x)`, "silu".
+    Silu,
+    /// `x · Φ(x)` with the approximation of `Φ` by `tanh`, "`gelu_pytorch_tanh`".
+    GeluTanh,
+}
+
+impl Activation {
+    /// Field of `config.json`, and its value.
+    pub(in crate::model_config) fn field(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Silu => ("hidden_act", "silu"),
+            Self::GeluTanh => ("hidden_activation", "gelu_pytorch_tanh"),
+        }
+    }
+}
+
+/// Parts of the decoder around attention that differ between architectures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockOptions {
+    /// Activation of the gate of the MLP.
+    pub activation: Activation,
+    /// True if norms multiply by `1 + weight` in place of `weight`.
+    pub norms_from_one: bool,
+    /// True if the results of attention and MLP pass norms before they are added.
+    pub output_norms: bool,
+    /// True if embedding vectors are multiplied by the root of their width.
+    pub scaled_embedding: bool,
+}
+
+impl BlockOptions {
+    /// The block of Llama, Mistral and Qwen.
+    pub const PLAIN: Self = Self {
+        activation: Activation::Silu,
+        norms_from_one: false,
+        output_norms: false,
+        scaled_embedding: false,
+    };
 }
 
 impl AttentionOptions {
@@ -40,7 +99,7 @@ impl AttentionOptions {
 
     /// The window of block `index`, in tokens; `None` if it attends to all tokens.
     pub fn window_of(&self, index: usize) -> Option<usize> {
-        let window = self.sliding_window.filter(|window| index >= window.first_block)?;
+        let window = self.sliding_window.filter(|window| window.stands_in(index))?;
         Some(window.tokens)
     }
 }
@@ -53,6 +112,12 @@ pub(in crate::model_config) struct Description {
     pub(in crate::model_config) model_type: &'static str,
     /// Width of a head where the file names none; `None` for `hidden_size / num_attention_heads`.
     pub(in crate::model_config) head_dim: Option<usize>,
+    /// Base of the rotary frequencies where the file names none.
+    pub(in crate::model_config) rope_theta: f64,
+    /// True if the head is the embedding where the file does not say.
+    pub(in crate::model_config) tied: bool,
+    /// Parts of a block beside attention.
+    pub(in crate::model_config) block: BlockOptions,
     /// Attention of a model whose fields have their usual values.
     pub(in crate::model_config) attention: AttentionOptions,
     /// Reads the fields that change attention.

@@ -1,11 +1,14 @@
 //! Llama 2 and 3, `SmolLM2`: no biases in attention, or four.
 
-use super::description::{AttentionOptions, Description};
+use super::description::{AttentionOptions, BlockOptions, Description};
 
 pub(super) const DESCRIPTION: Description = Description {
     class_name: "LlamaForCausalLM",
     model_type: "llama",
     head_dim: None,
+    rope_theta: 10_000.0,
+    tied: false,
+    block: BlockOptions::PLAIN,
     attention: AttentionOptions::PLAIN,
     read: |fields| {
         fields.only("use_sliding_window", &false.into())?;

@@ -2,17 +2,20 @@
 
 use serde_json::Value;
 
-use super::description::{AttentionOptions, Description, SlidingWindow};
+use super::description::{AttentionOptions, BlockOptions, Description, SlidingWindow};
 
 pub(super) const DESCRIPTION: Description = Description {
     class_name: "MistralForCausalLM",
     model_type: "mistral",
     head_dim: None,
+    rope_theta: 10_000.0,
+    tied: false,
+    block: BlockOptions::PLAIN,
     attention: AttentionOptions::PLAIN,
     read: |fields| {
         fields.only("layer_types", &Value::Null)?;
         let tokens = fields.count_or_null("sliding_window", 4096)?;
-        let sliding_window = tokens.map(|tokens| SlidingWindow { tokens, first_block: 0 });
+        let sliding_window = tokens.map(|tokens| SlidingWindow::from_block(0, tokens));
         Ok(AttentionOptions { sliding_window, ..AttentionOptions::PLAIN })
     },
     write: |attention, object| {

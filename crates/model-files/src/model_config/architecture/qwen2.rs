@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::description::{AttentionOptions, Description, SlidingWindow};
+use super::description::{AttentionOptions, BlockOptions, Description, SlidingWindow};
 use crate::model_config::error::ModelConfigError;
 use crate::model_config::fields::Fields;
 
@@ -13,6 +13,9 @@ pub(super) const DESCRIPTION: Description = Description {
     class_name: "Qwen2ForCausalLM",
     model_type: "qwen2",
     head_dim: None,
+    rope_theta: 10_000.0,
+    tied: false,
+    block: BlockOptions::PLAIN,
     attention: ATTENTION,
     read: |fields| Ok(AttentionOptions { sliding_window: read_window(fields)?, ..ATTENTION }),
     write: |attention, object| write_window(attention.sliding_window, object),
@@ -27,7 +30,7 @@ pub(super) fn read_window(fields: &Fields<'_>) -> Result<Option<SlidingWindow>, 
         None
     };
     let first_block = fields.count_or("max_window_layers", 28)?;
-    let window = tokens.map(|tokens| SlidingWindow { tokens, first_block });
+    let window = tokens.map(|tokens| SlidingWindow::from_block(first_block, tokens));
     let Some(types) = fields.present("layer_types").and_then(Value::as_array) else {
         return Ok(window);
     };
@@ -35,7 +38,7 @@ pub(super) fn read_window(fields: &Fields<'_>) -> Result<Option<SlidingWindow>, 
     let first_block = types.iter().take_while(|kind| *kind == "full_attention").count();
     let slides = types.iter().skip(first_block).all(|kind| *kind == "sliding_attention");
     match tokens {
-        Some(tokens) if slides => Ok(Some(SlidingWindow { tokens, first_block })),
+        Some(tokens) if slides => Ok(Some(SlidingWindow::from_block(first_block, tokens))),
         None if first_block == types.len() => Ok(None),
         _ => Err(fields.fault(
             "layer_types",
@@ -46,7 +49,7 @@ pub(super) fn read_window(fields: &Fields<'_>) -> Result<Option<SlidingWindow>, 
 
 pub(super) fn write_window(window: Option<SlidingWindow>, object: &mut Value) {
     object["use_sliding_window"] = window.is_some().into();
-    if let Some(SlidingWindow { tokens, first_block }) = window {
+    if let Some(SlidingWindow { tokens, first_block, .. }) = window {
         object["sliding_window"] = tokens.into();
         object["max_window_layers"] = first_block.into();
     }

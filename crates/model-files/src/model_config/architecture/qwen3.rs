@@ -1,6 +1,6 @@
 //! Qwen3, dense: norms of each head's queries and keys, and heads of a width of their own.
 
-use super::description::{AttentionOptions, Description};
+use super::description::{AttentionOptions, BlockOptions, Description};
 use super::qwen2::{read_window, write_window};
 
 const ATTENTION: AttentionOptions =
@@ -10,6 +10,9 @@ pub(super) const DESCRIPTION: Description = Description {
     class_name: "Qwen3ForCausalLM",
     model_type: "qwen3",
     head_dim: Some(128),
+    rope_theta: 10_000.0,
+    tied: false,
+    block: BlockOptions::PLAIN,
     attention: ATTENTION,
     read: |fields| {
         let bias = fields.flag("attention_bias", false)?;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::description::{AttentionOptions, Description, ExpertFields};
+use super::description::{AttentionOptions, BlockOptions, Description, ExpertFields};
 use crate::model_config::error::ModelConfigError;
 use crate::model_config::experts::ExpertOptions;
 use crate::model_config::fields::Fields;
@@ -14,6 +14,9 @@ pub(super) const DESCRIPTION: Description = Description {
     class_name: "Qwen3MoeForCausalLM",
     model_type: "qwen3_moe",
     head_dim: None,
+    rope_theta: 10_000.0,
+    tied: false,
+    block: BlockOptions::PLAIN,
     attention: ATTENTION,
     read: |fields| {
         fields.only("use_sliding_window", &false.into())?;
