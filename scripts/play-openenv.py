@@ -8,7 +8,7 @@ done. The reward of a rollout is the sum of its steps' rewards. `reset` gets `se
 and `question`, if the environment takes it. An answer becomes an action by the environment's schema:
 
     tools (MCP)       the calls of the answer, one step each; an answer without a call ends the rollout
-    one field         the text of the answer
+    one field         the text of the answer, as JSON if the field takes no text
     several fields    the answer as a JSON object
 
 An observation of one text is told as it is, any other as JSON. An answer that is no action is told so, and has reward 0. A rollout
@@ -118,7 +118,8 @@ def action_of(content, fields):
             raise ValueError("expected a JSON object")
         return action
     ((name, field),) = fields.items()
-    return {name: content if field.get("type") == "string" else json.loads(content)}
+    is_text = any(choice.get("type") == "string" for choice in field.get("anyOf", [field]))
+    return {name: content if is_text else json.loads(content)}
 
 
 def play_calls(policy, episode, calls):

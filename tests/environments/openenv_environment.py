@@ -1,5 +1,6 @@
 """Trains with an environment of PyPI openenv-core, and plays others with scripted answers; started by scripts/test-environments.sh."""
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -92,6 +93,17 @@ class Actions(unittest.TestCase):
         self.assertEqual(told[1], '{"total": 3, "question": "Begin."}')
         self.assertIn("Invalid action: ", told[2])
         self.assertIn("Invalid action: ", told[3])
+
+    def test_one_field_is_the_text_if_it_takes_one(self):
+        spec = importlib.util.spec_from_file_location("play_openenv", HARNESS)
+        harness = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(harness)
+        optional = {"anyOf": [{"type": "string"}, {"type": "null"}]}
+        self.assertEqual(harness.action_of("7", {"move": {"type": "string"}}), {"move": "7"})
+        self.assertEqual(harness.action_of("7", {"move": optional}), {"move": "7"})
+        self.assertEqual(harness.action_of("7", {"move": {"type": "integer"}}), {"move": 7})
+        with self.assertRaises(ValueError):
+            harness.action_of("seven", {"move": {"type": "integer"}})
 
     def test_tools_are_offered_and_called(self):
         output, requests = played("tool", [called(1, 0), called(4, 1)])
