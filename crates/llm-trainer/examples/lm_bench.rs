@@ -199,6 +199,7 @@ fn pass(
         }),
         activation_bytes,
         block_inputs: Memory::Device,
+        with_squared_scores: false,
     };
     let count = sequences.len() * length;
     let milliseconds = match what {
