@@ -16,10 +16,12 @@ import subprocess
 import unittest
 from pathlib import Path
 
+import roofline
 from runs import BF16, FIXTURES, LIBTORCH, NULL, RANKS, ROOT, SINGLE, TRAINER, Rehearsal, environment, reports, run
 
 BENCH = os.environ["LM_BENCH"]
 BUDGETS = json.loads((Path(__file__).parent / "budgets.json").read_text())
+HARDWARE = ROOT / "docs/hardware.md"
 # Of Qwen2.5: hidden size, blocks, intermediate size, heads, key-value heads, vocabulary, tied embeddings.
 SHAPES = {
     "0.5b": (896, 24, 4864, 14, 2, 151936, True),
@@ -135,15 +137,21 @@ class Null(Rehearsal):
         self.assertEqual(made.returncode, 0, made.stdout + made.stderr)
 
     def test_budgets(self):
+        """Counts and modelled times are within their budgets, and the book has them; UPDATE_DOCS=1 writes them there."""
+        rows = []
         for name, budget in BUDGETS.items():
             with self.subTest(name):
                 report = self.folder / name.replace(" ", "-")
                 chosen = environment("null", report=str(report)) | {
                     "LM_BENCH_DEVICE": "cuda", "NULL_CUDA_BYTES": str(150 * GIB), "NULL_CUDA_MARK": budget["window ends with"],
+                    "NULL_CUDA_WORK": "yes",
                 }
                 measured = subprocess.run([BENCH, budget["measurement"]], env=chosen, capture_output=True, text=True)
                 self.assertEqual(measured.returncode, 0, measured.stderr[-2000:])
                 window = reports(report)[-1]["window"]
+                operators = roofline.work_of(window)
+                window |= roofline.totals(operators)
+                rows += roofline.rows(name, window, operators)
                 line = []
                 for counted, most in budget["at most"].items():
                     line.append(f"{counted} {window.get(counted, 0)} (at most {most})")
@@ -151,6 +159,13 @@ class Null(Rehearsal):
                 for counted, least in budget.get("at least", {}).items():
                     self.assertGreaterEqual(window.get(counted, 0), least, counted)
                 print(f"\n{name}: {', '.join(line)}", flush=True)
+        page = HARDWARE.read_text()
+        before, table, after = re.split("(?<=<!-- launches -->\n)(.*)(?=<!-- end of launches -->)", page, flags=re.DOTALL)
+        made = "\n".join([*roofline.HEAD, *rows, "\n"])
+        if os.environ.get("UPDATE_DOCS"):
+            HARDWARE.write_text(before + made + after)
+        else:
+            self.assertEqual(table, made, "UPDATE_DOCS=1 scripts/test-cuda-rehearsal.sh null writes the table anew")
 
     def test_own_kernels_spill_no_registers(self):
         folder = NULL / "nvidia/cu13/lib"
