@@ -4,6 +4,7 @@ The CUDA half of libtorch is the real one: its checks of tensors, choice of kern
 shapes. Its kernels are counted and compute nothing, so numbers of runs mean nothing.
 """
 
+import collections
 import ctypes
 import json
 import os
@@ -13,6 +14,7 @@ import shutil
 import signal
 import struct
 import subprocess
+import sys
 import unittest
 from pathlib import Path
 
@@ -201,8 +203,9 @@ class Null(Rehearsal):
         programs = {
             "llm-trainer": f'exec env {preloaded} "{TRAINER}" "$@"',
             "lm_bench": f'exec env {preloaded} "{BENCH}" "$@"',
-            "nvidia-smi": "echo 143771",
+            "nvidia-smi": "case $1 in *name) echo a null card ;; *) echo 143771 ;; esac",
         }
+        (packed / "commit").write_text("1234567\n")
         for name, command in programs.items():
             (packed / name).write_text(f"#!/bin/sh\n{command}\n")
             (packed / name).chmod(0o755)
@@ -218,8 +221,20 @@ class Null(Rehearsal):
         self.assertTrue(all(not row["within"] for row in sections["parity"]["rows"]))
         self.assertEqual(finished.returncode, 1)
         rows = lambda section: [(row["what"], row["lengths"], row.get("kept")) for row in sections[section]["rows"] if "peak_device_mb" in row]
-        self.assertEqual([what for what, _, _ in rows("rollout")], ["gen64", "plain64", "gen256", "plain256"])
+        self.assertEqual([what for what, _, _ in rows("rollout")], ["gen1", "gen64", "plain64", "gen256", "plain256"])
         self.assertEqual(len(rows("update")), 6, rows("update"))
+        # The book takes the numbers over: here a copy of it.
+        book = self.folder / "book"
+        shutil.copytree(ROOT / "docs/benchmarks", book / "docs/benchmarks")
+        (book / "scripts").mkdir()
+        taking = [sys.executable, shutil.copy(ROOT / "scripts/benchmarks.py", book / "scripts"), self.folder / "out/gpu-check.json"]
+        taken = subprocess.run(taking, capture_output=True, text=True)
+        self.assertEqual(taken.returncode, 0, taken.stderr)
+        numbers = json.loads((book / "docs/benchmarks/gpu.json").read_text())["rows"]
+        by_column = collections.Counter(row["column"] for row in numbers)
+        self.assertEqual(by_column["decoding, ms a step"], 5)
+        self.assertEqual(by_column["tokens/s"], 6)
+        self.assertEqual({row["commit"] for row in numbers}, {"1234567"})
 
     def test_plan(self):
         # Checkpoints are as large as the models.
