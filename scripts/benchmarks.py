@@ -2,6 +2,8 @@
 
 `make benchmarks` calls it and then renders docs/benchmarks.md. ONLY="losses verifier" picks files, RUNS=3 records the range of three
 calls. A row is measured if it has an `id` and its file a command with `reads`; peers keep their numbers. Standard library only.
+
+`benchmarks.py FILE` takes over the numbers of a GPU that scripts/gpu-check.sh has written to gpu-check.json.
 """
 
 import datetime
@@ -21,6 +23,14 @@ FIELDS = (
     *("case", "column", "id", "ours", "peers", "peers_date", "memory"),
     *("machine", "commit", "date", "note"),
 )
+# Columns of gpu.json, by the fields of gpu-check's rows.
+COLUMNS = {
+    "log_prob_difference": "off the CPU's log-probability, nat",
+    "decode_ms_per_step": "decoding, ms a step",
+    "decode_tok_s": "decoding, tokens/s",
+    "tok_s": "tokens/s",
+    "timing_s/step": "s a step",
+}
 SECONDS = {"ps": 1e-12, "ns": 1e-9, "µs": 1e-6, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 # `ID   time:   [LOW UNIT MIDDLE UNIT HIGH UNIT]`; an ID longer than 23 characters has the line before for itself.
 TIME = re.compile(r"(?P<id>.*?)\s*time:\s+\[[\d.]+ \w+ (?P<value>[\d.]+) (?P<unit>\w+) [\d.]+ \w+\]")
@@ -146,6 +156,44 @@ def written(document):
     return "{\n" + ",\n".join(fields) + "\n}\n"
 
 
+def machine_of(description, machines):
+    """Letter of the machine with that description, which gets an entry if it is new."""
+    for letter, machine in machines.items():
+        if machine["description"] == description:
+            return letter
+    letter = next(letter for letter in string.ascii_uppercase if letter not in machines)
+    machines[letter] = {"description": description}
+    MACHINES.write_text(written(machines))
+    return letter
+
+
+def take_over(path):
+    """Replaces the machine's rows of gpu.json by those of a report of scripts/gpu-check.sh."""
+    report = json.loads(path.read_text())
+    if report["device"] == "cpu":
+        fail(f"{path}: measured on the CPU, expected a GPU")
+    if not re.fullmatch("[0-9a-f]{7}", report["commit"]):
+        fail(f"{path}: commit is `{report['commit']}`, expected one without changes, packed by scripts/gpu-check.sh")
+    machine = machine_of(report["gpu"], json.loads(MACHINES.read_text()))
+    file = FOLDER / "gpu.json"
+    question = json.loads(file.read_text())
+    stamp = {"machine": machine, "commit": report["commit"], "date": report["date"]}
+    taken = []
+    for section in report["sections"].values():
+        for row in section["rows"]:
+            case = " ".join(row[part] for part in ("model", "dtype", "what", "lengths", "kept") if part in row)
+            memory = {"memory": [row["peak_device_mb"]]} if "peak_device_mb" in row else {}
+            for field in COLUMNS.keys() & row.keys():
+                taken.append({"case": case, "column": COLUMNS[field], "ours": rounded(row[field]), **memory, **stamp})
+    order = list(COLUMNS.values())
+    taken.sort(key=lambda row: order.index(row["column"]))
+    question["method"] = ["By `scripts/gpu-check.sh`, taken over by `scripts/benchmarks.py`."]
+    question["rows"] = [row for row in question["rows"] if row["machine"] != machine]
+    question["rows"] += [{field: row[field] for field in FIELDS if field in row} for row in taken]
+    file.write_text(written(question))
+    print(f"gpu: {len(taken)} rows of machine {machine}")
+
+
 def this_machine():
     """Letter of this machine in machines.json, which gets an entry for a new one."""
     listed = os.environ | {"LC_ALL": "C"}
@@ -169,6 +217,8 @@ def this_machine():
 
 
 def main():
+    if len(sys.argv) == 2 and sys.argv[1].endswith(".json"):
+        return take_over(Path(sys.argv[1]))
     if len(sys.argv) > 1:
         print(__doc__.strip())
         sys.exit(0 if sys.argv[1] in ("-h", "--help") else 2)

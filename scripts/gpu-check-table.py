@@ -1,5 +1,6 @@
 """Collects what scripts/gpu-check.sh measured: rows of parity and steps, the table, and gpu-check.json. Standard library only."""
 
+import datetime
 import json
 import sys
 from pathlib import Path
@@ -61,9 +62,10 @@ def step(metrics):
     print(json.dumps({"model": "tiny_qwen2_tied", **{name: flat[name] for name in wanted if name in flat}}))
 
 
-def table(out, device, model):
+def table(out, device, model, commit, gpu):
     sections = rows(out / "sections.jsonl")
-    report = {"device": device, "model": model, "sections": {}}
+    about = {"device": device, "gpu": gpu, "model": model, "commit": commit, "date": datetime.date.today().isoformat()}
+    report = {**about, "sections": {}}
     for section in sections:
         name = section["section"]
         measured = rows(out / f"{name}.jsonl")

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Builds the program, packs it for a GPU machine that has no Rust and no network, and measures it there, or here.
 #
-#   scripts/gpu-check.sh                       builds, packs, and runs every section here
+#   scripts/gpu-check.sh                       builds, packs, and runs every section here; then, in a checkout,
+#   scripts/benchmarks.py gpu-check-results/gpu-check.json                 puts the numbers into docs/benchmarks/gpu.json
 #   scripts/gpu-check.sh pack                  builds and packs only: target/gpu-check.tar.gz, at most 64 MiB
 #   tar xzf gpu-check.tar.gz && gpu-check/gpu-check.sh run [OPTION…]       on the other machine
 #
 #   --sections LIST   of doctor,parity,rollout,update,step,peer; all of them if not given
-#   --deadline SECONDS  ends before then, with what was measured so far (540)
+#   --deadline SECONDS  ends before then, with what was measured so far (900)
 #   --model SIZE      shape of the random model of rollout and update: tiny, 0.5b … 72b [7b with CUDA, else tiny]
 #   --out DIR         where gpu-check.json and the logs go [gpu-check-results]
 #
@@ -24,7 +25,7 @@ set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 sections=doctor,parity,rollout,update,step,peer
-deadline=540
+deadline=900
 model=
 out=gpu-check-results
 
@@ -45,6 +46,7 @@ pack() {
   cp -r crates/llm-trainer/tests/fixtures "$folder/gpu-check/"
   cp -r configs "$folder/gpu-check/"
   cp scripts/gpu-check.sh scripts/gpu-check-table.py "$folder/gpu-check/"
+  (git describe --always --dirty --abbrev=7 --exclude='*' 2>/dev/null || echo unknown) >"$folder/gpu-check/commit"
   tar czf "$built/gpu-check.tar.gz" -C "$folder" gpu-check
   local bytes
   bytes=$(stat -c %s "$built/gpu-check.tar.gz")
@@ -152,7 +154,7 @@ run() {
     update_measurements="$model:f32:fwd $model:bf16:fwd $model:f32:train $model:bf16:train $model:bf16:train-split:8x512:0B"
   else
     model=${model:-7b}
-    rollout_measurements="$model:bf16:gen64:512+256 $model:bf16:plain64:512+256
+    rollout_measurements="$model:bf16:gen1:512+64 $model:bf16:gen64:512+256 $model:bf16:plain64:512+256
       $model:bf16:gen256:512+256 $model:bf16:plain256:512+256"
     # A row that keeps 48 GB of what blocks compute takes 109 GiB, one with master weights in f32 88 GiB.
     local mebibytes
@@ -178,14 +180,17 @@ TOML
   section doctor 60 doctor
   section parity 120 parity
   section step 90 step
-  section rollout 200 rollout
-  section update 200 update
+  section rollout 400 rollout
+  section update 300 update
   if [[ -n ${PEER:-} ]]; then
     section peer 520 peer
   elif [[ ,$sections, == *,peer,* ]]; then
     echo '{"section":"peer","status":"not given: PEER=FILE.py"}' >>"$out/sections.jsonl"
   fi
-  python3 "$bin/gpu-check-table.py" table "$out" "$device" "$model"
+  local commit gpu
+  commit=$(cat "$bin/commit" 2>/dev/null || echo unknown)
+  gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1 || true)
+  python3 "$bin/gpu-check-table.py" table "$out" "$device" "$model" "$commit" "$gpu"
 }
 
 command=all

@@ -9,7 +9,10 @@
 #           nothing; launches, copies and waits have budgets (tests/cuda/budgets.json), memory is compared with `plan`. NVRTC is NVIDIA's
 #           (pip downloads 90 MB).
 #
+#           UPDATE_DOCS=1 writes its counts and the times modelled of them into docs/hardware.md.
+#
 # CUDA_REHEARSAL=DIR  where the libraries go (target/cuda-rehearsal)
+# REHEARSED=PATTERN   only tests whose names have it
 # LLM_TRAINER=PATH    the llm-trainer to test; built if not given, and so is LM_BENCH, the example
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -73,8 +76,8 @@ build_null() {
     ) >"$folder/kernels.cpp"
     "${compiler[@]}" -shared -fvisibility=hidden -ffp-contract=off -U_FORTIFY_SOURCE -o "$folder/kernels.so" "$folder/kernels.cpp"
   fi
-  if newer "$folder/libnull_cuda.so" tests/cuda/null/{attention.cpp,notes.h} tests/cuda/emulated/{attention.cpp,emulated.h}; then
-    "${compiler[@]}" "${torch[@]}" -shared -o "$folder/libnull_cuda.so" tests/cuda/null/attention.cpp "${linked[@]}" \
+  if newer "$folder/libnull_cuda.so" tests/cuda/null/{attention.cpp,operators.cpp,notes.h} tests/cuda/emulated/{attention.cpp,emulated.h}; then
+    "${compiler[@]}" "${torch[@]}" -shared -o "$folder/libnull_cuda.so" tests/cuda/null/{attention,operators}.cpp "${linked[@]}" \
       -Wl,--no-as-needed -ltorch_cuda -Wl,--allow-shlib-undefined
   fi
   if newer "$folder/mistakes" tests/cuda/mistakes.cpp; then
@@ -101,5 +104,5 @@ export LLM_TRAINER
 (($# > 0)) || set -- emulated null
 for rehearsal; do
   "build_$rehearsal"
-  "${PYTHON:-python3}" "tests/cuda/test_$rehearsal.py" -v
+  "${PYTHON:-python3}" "tests/cuda/test_$rehearsal.py" -v ${REHEARSED:+-k "$REHEARSED"}
 done

@@ -97,7 +97,7 @@ class Emulated(Rehearsal):
 
     def test_own_kernels_are_used(self):
         counts = self.run_or_fail("kernels", [BF16], where="emulated")[0]
-        for kernel in ("rotate_and_store", "add_and_normalise", "gate", "draw", "adamw", "squares", "head"):
+        for kernel in ("rotate", "rotate_and_store", "add_and_normalise", "gate", "gate_backward", "draw", "adamw", "squares", "head"):
             self.assertGreater(counts.get(f"kernel {kernel}", 0), 16, kernel)
 
     def test_resumed(self):

@@ -106,12 +106,16 @@ impl Checkout {
     }
 
     fn run(&self, variables: &[(&str, &str)]) -> Output {
+        self.run_with(&[], variables)
+    }
+
+    fn run_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
         let path = std::env::var("PATH").unwrap_or_default();
         let path = format!("{}:{path}", self.path("bin").display());
         let mut command = Command::new("python3");
-        command.arg(self.path("scripts/benchmarks.py")).env("PATH", path);
+        command.arg(self.path("scripts/benchmarks.py")).args(arguments).env("PATH", path);
         command.env_remove("ONLY").env_remove("RUNS").envs(variables.iter().copied());
-        command.output().expect("python3 runs")
+        command.current_dir(&self.folder).output().expect("python3 runs")
     }
 
     /// Runs the script, which must succeed, and returns the rows.
@@ -185,4 +189,48 @@ fn a_number_needs_a_question_that_is_measured_and_a_commit() {
     refused(&[("RUNS", "0")], "RUNS is `0`");
     checkout.program("git", "echo M crates");
     refused(&[], "uncommitted changes");
+}
+
+/// A report as `scripts/gpu-check.sh` writes it; the rows of another machine stay, its own former ones go.
+#[test]
+fn the_numbers_of_a_gpu_are_taken_over() {
+    let checkout = Checkout::new(&question("ms", "criterion", &json!([])), "");
+    let row = |machine: &str, ours: f64| {
+        json!({"case": "7b bf16 gen1", "column": "decoding, ms a step", "ours": ours, "machine": machine,
+               "commit": "7654321", "date": "2026-01-31"})
+    };
+    let former = json!({"order": 2, "question": "On a GPU", "unit": "", "method": [], "commands": [], "rows": [row("B", 9.0)]});
+    checkout.write("docs/benchmarks/gpu.json", &former.to_string());
+    let report = |device: &str, commit: &str, step: f64| {
+        let measured = json!({"model": "7b", "dtype": "bf16", "what": "gen1", "decode_ms_per_step": step, "peak_device_mb": 15000});
+        let sections = json!({"rollout": {"status": "ok", "rows": [measured]}});
+        json!({"device": device, "gpu": "a card", "model": "7b", "commit": commit, "date": "2026-02-01", "sections": sections})
+    };
+    let take = |report: &Value| {
+        checkout.write("gpu-check.json", &report.to_string());
+        checkout.run_with(&["gpu-check.json"], &[])
+    };
+    for step in [4.0, 3.456] {
+        let output = take(&report("cuda:0", "1234567", step));
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let text = fs::read_to_string(checkout.path("docs/benchmarks/gpu.json")).expect("written");
+    let question: Value = serde_json::from_str(&text).expect("it is JSON");
+    let expected = json!([
+        row("B", 9.0),
+        {"case": "7b bf16 gen1", "column": "decoding, ms a step", "ours": 3.46, "memory": [15000], "machine": "C",
+         "commit": "1234567", "date": "2026-02-01"},
+    ]);
+    assert_eq!(question["rows"], expected);
+    let machines =
+        fs::read_to_string(checkout.path("docs/benchmarks/machines.json")).expect("written");
+    assert!(machines.contains("a card"), "{machines}");
+    for (report, words) in [
+        (report("cpu", "1234567", 4.0), "measured on the CPU, expected a GPU"),
+        (report("cuda:0", "1234567-dirty", 4.0), "commit is `1234567-dirty`"),
+    ] {
+        let output = take(&report);
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && message.contains(words), "{message}");
+    }
 }

@@ -214,8 +214,10 @@ fn the_check_of_a_gpu_measures_every_row_and_fails_where_numbers_differ() {
             let rows = report["sections"][section]["rows"].as_array().expect("a list");
             rows.iter().filter_map(|row| row["what"].as_str().map(str::to_owned)).collect()
         };
-        let decoding = ["gen64", "plain64", "gen256", "plain256"];
-        assert_eq!(rows("rollout"), decoding.map(|what| format!("7b:bf16:{what}:512+256")));
+        let decoding = ["gen1:512+64", "gen64:512+256", "plain64:512+256", "gen256:512+256"];
+        let decoding = decoding.into_iter().chain(["plain256:512+256"]);
+        let decoding: Vec<String> = decoding.map(|what| format!("7b:bf16:{what}")).collect();
+        assert_eq!(rows("rollout"), decoding);
         let training: Vec<String> = training.iter().map(|what| format!("7b:bf16:{what}")).collect();
         assert_eq!(rows("update"), training, "{mebibytes} MiB");
         assert_eq!(report["sections"]["parity"]["status"], "exit 1", "{text}");

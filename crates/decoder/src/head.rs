@@ -18,16 +18,18 @@
 //! [`entropy_core::Categorical::vjp_log_prob`] and [`entropy_core::Categorical::vjp_entropy`].
 
 use model_files::buffer_limits::CHUNK_LOGITS;
-use tch::{Device, Tensor};
+use tch::Tensor;
 
 #[cfg(test)]
 mod agreement;
 mod fused;
+mod restriction;
 mod shards;
 mod weight_sum;
 
 use self::fused::FusedHead;
 pub use self::fused::test_fused_head;
+use self::restriction::Restriction;
 use self::weight_sum::WeightSum;
 pub use self::weight_sum::{WeightGradient, statistics_kind};
 use crate::bf16_matmul::matmul;
@@ -56,11 +58,13 @@ pub struct Targets<'a> {
     pub ids: &'a Tensor,
     /// Sampling mask of each token: the ids it was drawn from, if not the full vocabulary; one list per token.
     pub mask: Option<&'a SamplingMask>,
+    /// True to compute [`TokenStatistics::squared_score`] too.
+    pub with_squared_scores: bool,
 }
 
 impl<'a> From<&'a Tensor> for Targets<'a> {
     fn from(ids: &'a Tensor) -> Self {
-        Self { ids, mask: None }
+        Self { ids, mask: None, with_squared_scores: false }
     }
 }
 
@@ -73,13 +77,34 @@ pub struct TokenCotangent<'a> {
     pub entropy: Option<&'a Tensor>,
 }
 
-/// Statistics of each chosen token, both `[tokens]`; `f64` for an `f64` model, else `f32`.
+/// Statistics of each chosen token, each `[tokens]`; `f64` for an `f64` model, else `f32`.
 #[derive(Debug)]
 pub struct TokenStatistics {
     /// `log π(y_t)` at the given temperature, in nats.
     pub log_prob: Tensor,
     /// Exact entropy over the full vocabulary at the given temperature, in nats.
     pub entropy: Tensor,
+    /// `Σ_k (1[k = y_t] - π_k)²`, the squared norm of the derivative of `log π(y_t)` by the logits over the temperature, if the targets
+    /// ask for it. With a sampling mask, `π` is that of the kept tokens.
+    pub squared_score: Option<Tensor>,
+}
+
+impl TokenStatistics {
+    /// Joins the statistics of consecutive chunks; for none, empty columns like `empty`.
+    fn joined(chunks: Vec<Self>, with_squared_scores: bool, empty: &Tensor) -> Self {
+        let (mut log_probs, mut entropies, mut squared_scores) = (vec![], vec![], vec![]);
+        for Self { log_prob, entropy, squared_score } in chunks {
+            log_probs.push(log_prob);
+            entropies.push(entropy);
+            squared_scores.extend(squared_score);
+        }
+        let join = |parts: &[Tensor]| join(parts, || empty.shallow_clone());
+        Self {
+            log_prob: join(&log_probs),
+            entropy: join(&entropies),
+            squared_score: with_squared_scores.then(|| join(&squared_scores)),
+        }
+    }
 }
 
 /// Gradients of `Σ_t (d_log_prob_t · log π(y_t) + d_entropy_t · H_t)`.
@@ -107,19 +132,23 @@ pub fn token_statistics<'a>(
 ) -> TokenStatistics {
     let _no_grad = tch::no_grad_guard();
     let (head, targets) = (head.into(), targets.into());
-    let (mut log_probs, mut entropies) = (Vec::new(), Vec::new());
+    let with_squared_scores = targets.with_squared_scores;
     let fused = fused_head(hidden, head, targets, temperature);
-    for (start, length) in chunks(targets.ids.size()[0], rows(fused.as_ref(), head)) {
-        let by_kernel = fused.as_ref().and_then(|fused| fused.statistics(start, length));
-        let [log_prob, entropy] = by_kernel.unwrap_or_else(|| {
-            let chunk = Chunk::new(hidden, head, targets, temperature, start, length);
-            [chunk.target_log_prob(), chunk.entropy()]
-        });
-        log_probs.push(log_prob);
-        entropies.push(entropy);
-    }
-    let empty = || Tensor::zeros([0], (statistics_kind(hidden), hidden.device()));
-    TokenStatistics { log_prob: join(&log_probs, empty), entropy: join(&entropies, empty) }
+    let statistics = chunks(targets.ids.size()[0], rows(fused.as_ref(), head))
+        .map(|(start, length)| {
+            let by_kernel = fused.as_ref().and_then(|fused| fused.statistics(start, length));
+            by_kernel.unwrap_or_else(|| {
+                let chunk = Chunk::new(hidden, head, targets, temperature, start, length);
+                TokenStatistics {
+                    log_prob: chunk.target_log_prob(),
+                    entropy: chunk.entropy(),
+                    squared_score: with_squared_scores.then(|| chunk.squared_score(head.group)),
+                }
+            })
+        })
+        .collect();
+    let empty = Tensor::zeros([0], (statistics_kind(hidden), hidden.device()));
+    TokenStatistics::joined(statistics, with_squared_scores, &empty)
 }
 
 /// Backward pass: from cotangents of log-probability and entropy to gradients of hidden states and weight.
@@ -234,70 +263,11 @@ struct OverShards {
     entropy: Tensor,
 }
 
-/// Sampling masks of a chunk's tokens.
-struct Restriction {
-    /// Kept ids, padded with 0, i64 `[length, widest]`.
-    ids: Tensor,
-    /// Log-probability of each kept token within its mask, `-inf` for padding, `[length, widest]`.
-    log_prob: Tensor,
-    /// Log-probability of all kept tokens, 0 for the full vocabulary, `[length, 1]`.
-    log_mass: Tensor,
-    /// 1 where the mask keeps the full vocabulary, else 0, `[length, 1]`.
-    full: Tensor,
-}
-
-/// Lists of ids as padded tensors.
-struct Lists {
-    /// Kept ids, padded with 0, i64 `[length, widest]`.
-    ids: Tensor,
-    /// True for padding, `[length, widest]`.
-    absent: Tensor,
-    /// True for an empty list, which stands for the full vocabulary, `[length, 1]`.
-    full: Tensor,
-}
-
-impl Lists {
-    fn new(lists: &[&[u32]], device: Device) -> Self {
-        let widest = lists.iter().map(|list| list.len()).max().unwrap_or(0).max(1);
-        let mut ids = Vec::with_capacity(lists.len() * widest);
-        let mut absent = Vec::with_capacity(lists.len() * widest);
-        for list in lists {
-            let filling = widest - list.len();
-            ids.extend(list.iter().map(|&id| i64::from(id)).chain(std::iter::repeat_n(0, filling)));
-            absent.extend((0..widest).map(|place| place >= list.len()));
-        }
-        let is_full: Vec<bool> = lists.iter().map(|list| list.is_empty()).collect();
-        let width = i64::try_from(widest).expect("a list of ids");
-        Self {
-            ids: Tensor::from_slice(&ids).view([-1, width]).to_device(device),
-            absent: Tensor::from_slice(&absent).view([-1, width]).to_device(device),
-            full: Tensor::from_slice(&is_full).view([-1, 1]).to_device(device),
-        }
-    }
-}
-
-impl Restriction {
-    /// Builds the masks. `log_prob` is `[length, vocab]`; `lists` has `length` entries, an empty one for the full vocabulary.
-    fn new(log_prob: &Tensor, lists: &[&[u32]]) -> Self {
-        let kind = log_prob.kind();
-        let Lists { ids, absent, full } = Lists::new(lists, log_prob.device());
-        let kept_log_prob = log_prob.gather(1, &ids, false).masked_fill(&absent, f64::NEG_INFINITY);
-        let log_mass = kept_log_prob.logsumexp([1i64].as_slice(), true).masked_fill(&full, 0.0);
-        Self { log_prob: kept_log_prob - &log_mass, ids, log_mass, full: full.to_kind(kind) }
-    }
-
-    /// Returns `-g_t π_k` for the kept tokens, 0 elsewhere.
-    fn d_logits(&self, prob: &Tensor, gradient: &Tensor) -> Tensor {
-        let over_all = -(prob * (gradient * &self.full));
-        over_all.scatter_add(1, &self.ids, &-(self.log_prob.exp() * gradient))
-    }
-}
-
 impl Chunk {
     fn new(
         hidden: &Tensor,
         Head { weight, group }: Head<'_>,
-        Targets { ids, mask }: Targets<'_>,
+        Targets { ids, mask, .. }: Targets<'_>,
         temperature: f64,
         start: i64,
         length: i64,
@@ -347,6 +317,13 @@ impl Chunk {
         };
         let _same = d_logits.scatter_add_(1, &self.targets, &of_target);
         d_logits
+    }
+
+    /// Squared norm of the derivative of the log-probability, `[length]`: no difference of near numbers where a token is certain.
+    fn squared_score(&self, group: Option<&TensorGroup>) -> Tensor {
+        let score = self.d_logits(self.targets.ones_like().to_kind(self.log_prob.kind()), None);
+        let squares = score.square().sum_dim_intlist(-1, false, score.kind());
+        group.map_or_else(|| squares.shallow_clone(), |group| group.sum(&squares))
     }
 
     fn target_log_prob(&self) -> Tensor {

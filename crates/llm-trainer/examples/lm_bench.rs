@@ -6,7 +6,7 @@
 //! f32 (moments in bf16 on a GPU), `train-split` and `train-none` one with moments in bf16 and such master weights
 //! (`optimizer.master`), `genN` decodes N sequences behind prompts of 64 tokens, greedily, `sampleN` at temperature 1, `plainN`
 //! greedily by libtorch's plain operators alone: without this project's CPU kernels, and on a GPU without the fused attention kernel
-//! and this project's CUDA kernels.
+//! and this project's CUDA kernels of decoding.
 //! A fourth part changes the lengths: `:8x2048` is eight sequences of 2048 tokens, `:512+256` a prompt of 512 and 256 drawn tokens. A
 //! fifth is how much memory holds what blocks computed for the backward pass (`training.activation_bytes`), 2 GiB if it is not given:
 //! `:8x2048:48GB`, `:1x512:0B`. Each measurement runs in a process of its own, whose peak memory it reports; with
@@ -199,6 +199,7 @@ fn pass(
         }),
         activation_bytes,
         block_inputs: Memory::Device,
+        with_squared_scores: false,
     };
     let count = sequences.len() * length;
     let milliseconds = match what {

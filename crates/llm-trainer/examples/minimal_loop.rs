@@ -70,6 +70,7 @@ pub(crate) fn run(model: &Path, steps: u64, out: &mut impl Write) -> anyhow::Res
         micro_batch_tokens: 4096,
         activation_bytes: 0,
         block_inputs: Memory::Device,
+        with_squared_scores: false,
     };
     let loss = PolicyLoss::KlCov(KlCov::new(0.02, 1.0)?);
     let mut optimizer = AdamW::new(&policy, &OptimizerSection::default(), SEED);

@@ -140,7 +140,8 @@ struct Entry {
 #define ENTRY(name) \
   Entry { #name, &Launch<&name>::run, Launch<&name>::COUNT }
 
-const Entry ENTRIES[] = {ENTRY(rotate_and_store), ENTRY(add_and_normalise), ENTRY(gate), ENTRY(draw), ENTRY(head), ENTRY(adamw), ENTRY(squares)};
+const Entry ENTRIES[] = {ENTRY(rotate), ENTRY(rotate_and_store), ENTRY(add_and_normalise), ENTRY(gate), ENTRY(gate_backward), ENTRY(draw),
+                         ENTRY(head), ENTRY(adamw), ENTRY(squares)};
 }  // namespace
 
 void __syncthreads() { of_block.wait(blockDim.x); }

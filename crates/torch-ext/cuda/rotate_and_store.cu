@@ -12,13 +12,7 @@ extern "C" __global__ void rotate_and_store(const Words* product, const float* c
   if (head >= queries + 2 * shared) return;
   product += (row * (queries + 2 * shared) + head) * width;
   Words first = product[word], second = product[word + quarter];
-  if (head < queries + shared) {
-    const long long angle = row * width + 2 * word;
-    const float c0 = cosine[angle], c1 = cosine[angle + 1], s0 = sine[angle], s1 = sine[angle + 1];
-    const Words turned = word_of(first_of(first) * c0 - first_of(second) * s0, second_of(first) * c1 - second_of(second) * s1);
-    second = word_of(first_of(second) * c0 + first_of(first) * s0, second_of(second) * c1 + second_of(first) * s1);
-    first = turned;
-  }
+  if (head < queries + shared) turn(first, second, cosine, sine, row * width + 2 * word, 1);
   Words* to;
   if (head < queries) {
     to = query + (row * queries + head) * width;

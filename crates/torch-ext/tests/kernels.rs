@@ -335,3 +335,52 @@ fn a_head_takes_columns_in_pairs() {
     refused(numbers(&[3, 8], 0.3), &slopes, "targets is Int64 [2]");
     refused(numbers(&[2, 8], 0.3), &slopes.to_kind(Kind::Double), "cotangent of log_prob is");
 }
+
+#[test]
+fn heads_are_turned_where_they_lie_and_back() {
+    let by_head = numbers(&[5, 3, 8], 0.37);
+    let x = by_head.transpose(0, 1);
+    let angle = (Tensor::arange(12, F64) * 0.7).view([3, 4]).to_kind(Kind::Float);
+    let [cosine, sine] = [angle.cos(), angle.sin()];
+    let rotate = |x: &Tensor, rotated, is_back| {
+        kernels().rotate(x, rotated, [&cosine, &sine], is_back).map_err(|error| error.to_string())
+    };
+    let halves = x.narrow(1, 0, 4).to_kind(Kind::Float).chunk(2, -1);
+    for (is_back, sine) in [(false, &sine), (true, &-&sine)] {
+        let (c, s) = (cosine.unsqueeze(1), sine.unsqueeze(1));
+        let turned = [&halves[0] * &c - &halves[1] * &s, &halves[1] * &c + &halves[0] * &s];
+        let turned = Tensor::cat(&turned, -1).to_kind(Kind::BFloat16);
+        let exact = Tensor::cat(&[turned, x.narrow(1, 4, 1)], 1);
+        assert_same(&rotate(&x, 4, is_back).unwrap(), &exact);
+        assert_same(&rotate(&x.contiguous(), 4, is_back).unwrap(), &exact);
+    }
+    let refused = |x: &Tensor, rotated, words: &str| {
+        let error = rotate(x, rotated, false).expect_err(words);
+        assert!(error.contains(words), "{error}");
+    };
+    refused(&x.to_kind(Kind::Float), 4, "BFloat16 on");
+    refused(&x, 6, "at least 6 heads");
+    refused(&x.transpose(1, 2), 4, "in one piece");
+    refused(&numbers(&[3, 5, 9], 0.37).narrow(2, 1, 8), 4, "at an even place");
+    refused(&x.unsqueeze(0), 4, "three dimensions");
+    refused(&numbers(&[4, 5, 8], 0.37), 4, "cosine is");
+}
+
+#[test]
+fn a_gates_gradient_is_finite_at_the_ends_and_takes_columns_in_pairs() {
+    let both = Tensor::from_slice(&[-3e38f32, 3e38, -90.0, 0.0, 1.0, 2.0, 3.0, 4.0]).view([1, 8]);
+    let both = both.to_kind(Kind::BFloat16);
+    let ones = Tensor::ones([1, 4], (Kind::BFloat16, Device::Cpu));
+    let gradient = kernels().gate_backward(&both, &ones).unwrap().to_kind(Kind::Float);
+    // Of gates: 0, up, 0 and half of up; of ups: silu.
+    let ends = [0.0, 2.0, 0.0, 2.0, 0.0, 3e38, 0.0, 0.0];
+    let off = (gradient - Tensor::from_slice(&ends)).abs() / (Tensor::from_slice(&ends) + 1.0);
+    assert!(off.max().double_value(&[]) < 1.0 / 256.0, "{off}");
+    let refused = |both: Tensor, words: &str| {
+        let error = kernels().gate_backward(&both, &ones).expect_err(words).to_string();
+        assert!(error.contains(words), "{error}");
+    };
+    refused(numbers(&[1, 6], 0.3), "a multiple of 4");
+    refused(numbers(&[1, 12], 0.3), "cotangent is");
+    refused(numbers(&[8, 1], 0.3).tr().to_kind(Kind::Float), "gate and up is Float");
+}

@@ -3,6 +3,7 @@
 //
 // NULL_CUDA_BYTES    memory of a device (84500000000)
 // NULL_CUDA_DEVICES  number of devices (1)
+// NULL_CUDA_WORK     set: the counts have the work of each operator (operators.cpp)
 // NULL_CUDA_MARK     a count that ends a window: the report has the counts of the last one, from mark to mark
 #include <driver_types.h>
 #include <sys/mman.h>
@@ -65,6 +66,7 @@ struct Locked {
 };
 
 thread_local int device = 0;
+thread_local null_cuda::Work work;
 
 void count(const std::string& name, long long by = 1) {
   Locked lock;
@@ -93,6 +95,7 @@ bool is_computed(const void* address) {
 
 void launched() {
   Locked lock;
+  ++work.launches;
   state().computed.clear();
   count("launches");
 }
@@ -115,6 +118,7 @@ Error copy(void* to, const void* from, size_t bytes, int kind) {
   const char* name = to_device ? (from_device ? "on a device" : "to a device") : "to the host";
   count(std::string("copies ") + name);
   count(std::string("bytes ") + name, (long long)bytes);
+  work.copies_and_fills += to_device && from_device;
   if ((kind == 1 && !to_device) || (kind == 2 && !from_device)) count("copies that name the wrong memory");
   if (to_device || !from_device || is_computed(from)) {
     if (bytes <= kReal) memcpy(to, from, bytes);
@@ -128,6 +132,7 @@ Error copy(void* to, const void* from, size_t bytes, int kind) {
 
 Error fill(void* to, int value, size_t bytes) {
   count("fills");
+  ++work.copies_and_fills;
   if (bytes <= kReal) memset(to, value, bytes);
   return kOk;
 }
@@ -179,6 +184,8 @@ API void null_cuda_computed(const void* address, size_t bytes) {
   Locked lock;
   state().computed[(char*)address] = bytes;
 }
+API void null_cuda_worked(const null_cuda::Work* more) { work = work.plus(*more, 1); }
+API void null_cuda_work(null_cuda::Work* sums) { *sums = work; }
 API void null_cuda_report() { report(); }
 
 // Kernels.

@@ -6,7 +6,7 @@ use tch::{Device, Kind, Tensor};
 use torch_ext::CudaKernels;
 
 use super::fused::FusedHead;
-use super::{TokenCotangent, WeightGradient, token_statistics, token_statistics_backward};
+use super::{Targets, TokenCotangent, WeightGradient, token_statistics, token_statistics_backward};
 use crate::bf16_matmul::matmul;
 
 const CPU: Device = Device::Cpu;
@@ -29,7 +29,9 @@ fn the_kernel_computes_what_plain_operators_do() {
             log_prob: &cotangent[0],
             entropy: with_entropy.then_some(&cotangent[1]),
         };
-        let plain = token_statistics(&hidden, &weight, &ids, temperature);
+        let targets = Targets { with_squared_scores: true, ..Targets::from(&ids) };
+        let plain = token_statistics(&hidden, &weight, targets, temperature);
+        let squared_score = plain.squared_score.unwrap();
         let sum = Tensor::zeros([600, 16], (Kind::Float, CPU));
         let mut d_weight = WeightGradient::over(&sum);
         let gradient = token_statistics_backward(
@@ -46,9 +48,10 @@ fn the_kernel_computes_what_plain_operators_do() {
                 let off = (computed.to_kind(Kind::Double) - exact).abs().max().double_value(&[]);
                 assert!(off < bound, "{off}");
             };
-            let [log_prob, entropy] = head.statistics(start, length).unwrap();
-            near(&log_prob, &part(&plain.log_prob), 1e-5);
-            near(&entropy, &part(&plain.entropy), 1e-5);
+            let computed = head.statistics(start, length).unwrap();
+            near(&computed.log_prob, &part(&plain.log_prob), 1e-5);
+            near(&computed.entropy, &part(&plain.entropy), 1e-5);
+            near(&computed.squared_score.unwrap(), &part(&squared_score), 1e-6);
             let (d_logits, log_prob) =
                 head.backward((start, length), cotangent.log_prob, cotangent.entropy).unwrap();
             assert_eq!(d_logits.kind(), Kind::BFloat16);

@@ -8,6 +8,7 @@ use model_files::buffer_limits::WAITING_LOGITS;
 use tch::{Device, Kind, Tensor};
 use torch_ext::CudaKernels;
 
+use super::TokenStatistics;
 use crate::bf16_matmul::matmul;
 use crate::kernel_self_test::{OutcomeCache, largest_error, may_use_kernels, on_host};
 
@@ -56,9 +57,10 @@ impl<'a> FusedHead<'a> {
         (i64::from(WAITING_LOGITS) / self.weight.size()[0]).max(1)
     }
 
-    /// Log-probability and entropy of `length` tokens from `start` on, both f32 `[length]`. `None` if the kernel does not take them.
-    pub(super) fn statistics(&self, start: i64, length: i64) -> Option<[Tensor; 2]> {
-        self.compute(start, length, None).map(|(_, statistics)| statistics)
+    /// Statistics of `length` tokens from `start` on, each f32 `[length]`. `None` if the kernel does not take them.
+    pub(super) fn statistics(&self, start: i64, length: i64) -> Option<TokenStatistics> {
+        let (_, [log_prob, entropy, squared_score]) = self.compute(start, length, None)?;
+        Some(TokenStatistics { log_prob, entropy, squared_score: Some(squared_score) })
     }
 
     /// Gradient of the logits, bf16 `[length, vocab]`, and the log-probability, f32 `[length]`, from cotangents of log-probability and
@@ -72,7 +74,7 @@ impl<'a> FusedHead<'a> {
         let column =
             |values: &Tensor| values.narrow(0, start, length).to_kind(Kind::Float).contiguous();
         let (log_prob, entropy) = (column(log_prob), entropy.map(column));
-        let (d_logits, [log_prob, _]) =
+        let (d_logits, [log_prob, ..]) =
             self.compute(start, length, Some((&log_prob, entropy.as_ref())))?;
         Some((d_logits, log_prob))
     }
@@ -82,7 +84,7 @@ impl<'a> FusedHead<'a> {
         start: i64,
         length: i64,
         cotangent: Option<(&Tensor, Option<&Tensor>)>,
-    ) -> Option<(Tensor, [Tensor; 2])> {
+    ) -> Option<(Tensor, [Tensor; 3])> {
         let mut logits = matmul(&self.hidden.narrow(0, start, length), &self.weight.tr());
         let ids = self.ids.narrow(0, start, length).contiguous();
         let statistics = self.kernels.head(&mut logits, &ids, self.temperature, cotangent).ok()?;
@@ -108,7 +110,7 @@ pub fn test_fused_head(device: Device) -> Result<f64, String> {
 }
 
 fn test_kernel(kernels: &CudaKernels, device: Device) -> Result<f64, String> {
-    /// Tolerance in nats for sums of a thousand numbers in f32.
+    /// Tolerance, of nats and of squared scores, for sums of a thousand numbers in f32.
     const TOLERANCE: f64 = 1e-4;
     const VOCABULARY: i64 = 1998;
     let _no_grad = tch::no_grad_guard();
@@ -130,7 +132,10 @@ fn test_kernel(kernels: &CudaKernels, device: Device) -> Result<f64, String> {
         if with_entropy {
             d_logits -= &prob * (&log_prob + &entropy) * &wide[1];
         }
-        let exact = [log_prob.gather(1, &ids.unsqueeze(1), false), entropy];
+        let target = log_prob.gather(1, &ids.unsqueeze(1), false);
+        let squares = prob.square().sum_dim_intlist(-1, true, Kind::Double);
+        let squared_score: Tensor = target.exp() * -2.0 + squares + 1.0;
+        let exact = [target, entropy, squared_score];
 
         let mut gradient = logits.copy().to_device(device);
         let there = cotangents.each_ref().map(|x| x.to_device(device));
@@ -141,9 +146,7 @@ fn test_kernel(kernels: &CudaKernels, device: Device) -> Result<f64, String> {
             let off = on_host(computed)?.to_kind(Kind::Double) - exact.squeeze_dim(1);
             let off = off.abs().max().double_value(&[]);
             if off.is_nan() || off >= TOLERANCE {
-                return Err(format!(
-                    "a statistic is off by {off:.1e} nats, expected {TOLERANCE:.1e}"
-                ));
+                return Err(format!("a statistic is off by {off:.1e}, expected {TOLERANCE:.1e}"));
             }
         }
         largest = largest.max(largest_error(&gradient, &(d_logits / temperature), 1.0)?);
@@ -176,8 +179,9 @@ mod tests {
         logits = Tensor::cat(&[&logits, &logits], 0).to_kind(Kind::BFloat16);
         let ones = Tensor::ones([2], (Kind::Float, CPU));
         let targets = Tensor::from_slice(&[1i64, 4]);
-        let [log_prob, entropy] =
+        let [log_prob, entropy, squared_score] =
             kernels().head(&mut logits, &targets, 1.0, Some((&ones, Some(&ones)))).unwrap();
+        assert!((squared_score.double_value(&[0]) - 0.5).abs() < 1e-6);
         assert!((entropy.double_value(&[0]) - 2f64.ln()).abs() < 1e-6);
         assert!((log_prob.double_value(&[0]) + 2f64.ln()).abs() < 1e-6);
         assert!(log_prob.double_value(&[1]).is_nan());

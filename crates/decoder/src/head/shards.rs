@@ -8,7 +8,8 @@
 
 use tch::Tensor;
 
-use super::{Chunk, Lists, OverShards, Restriction};
+use super::restriction::{Lists, Restriction};
+use super::{Chunk, OverShards};
 use crate::model::TensorGroup;
 
 impl Chunk {
@@ -111,12 +112,14 @@ mod tests {
         let mask = SamplingMask::from(lists);
         let (d_log_prob, d_entropy) = (draw([5, 1], 3).squeeze(), draw([5, 1], 4).squeeze());
         for (mask, temperature) in [(None, 1.0), (Some(&mask), 1.0), (Some(&mask), 0.6)] {
-            let targets = Targets { ids: &targets, mask };
+            let targets = Targets { ids: &targets, mask, with_squared_scores: true };
             let heads = [None, Some(&group)].map(|group| Head { weight: &weight, group });
             let [unsharded, sharded] =
                 heads.map(|head| token_statistics(&hidden, head, targets, temperature));
             assert!(distance(&unsharded.log_prob, &sharded.log_prob) < 1e-13);
             assert!(distance(&unsharded.entropy, &sharded.entropy) < 1e-13);
+            let squares = [unsharded, sharded].map(|computed| computed.squared_score.unwrap());
+            assert!(distance(&squares[0], &squares[1]) < 1e-13);
             let [unsharded, sharded] = heads.map(|head| {
                 let d_weight = weight.zeros_like();
                 let mut sum = WeightGradient::over(&d_weight);

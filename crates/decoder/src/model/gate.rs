@@ -1,23 +1,54 @@
 //! The gated activation of the MLP, and its gradient.
 
+use std::sync::Arc;
+
 use model_files::model_config::Activation;
 use tch::Tensor;
-use torch_ext::autograd_function;
+use torch_ext::{CudaKernels, autograd_function};
+
+use super::training_kernels::training_kernels;
 
 /// Returns `activation(gate) · up` for the concatenation of gate and up, `[.., 2 · intermediate]`, the only tensor saved for the backward
 /// pass.
 pub(super) fn gated(both: &Tensor, activation: Activation) -> Tensor {
+    gated_by(kernels_for(both, activation), both, activation)
+}
+
+/// The kernels, if they have this activation.
+fn kernels_for(both: &Tensor, activation: Activation) -> Option<Arc<CudaKernels>> {
+    (activation == Activation::Silu).then(|| training_kernels(both)).flatten()
+}
+
+fn gated_by(kernels: Option<Arc<CudaKernels>>, both: &Tensor, activation: Activation) -> Tensor {
     let kept = both.detach();
+    let by_kernel = kernels.as_ref().and_then(|kernels| tch::no_grad(|| kernels.gate(both)).ok());
     let forward = || {
-        let [gate, up] = halves(both);
-        activated(&gate, activation).g_mul_(&up)
+        by_kernel.unwrap_or_else(|| {
+            let [gate, up] = halves(both);
+            activated(&gate, activation).g_mul_(&up)
+        })
     };
-    let vjp = move |cotangent: &Tensor| vec![vjp_gated(&kept, activation, cotangent)];
+    let vjp = move |cotangent: &Tensor| {
+        vec![vjp_gated_by(kernels.as_deref(), &kept, activation, cotangent)]
+    };
     autograd_function(&[both], forward, vjp).expect("of its own kind and device")
 }
 
 /// Returns the gradient of the concatenated gate and up, for a cotangent of the result of [`gated`].
 pub(super) fn vjp_gated(both: &Tensor, activation: Activation, cotangent: &Tensor) -> Tensor {
+    vjp_gated_by(kernels_for(both, activation).as_deref(), both, activation, cotangent)
+}
+
+fn vjp_gated_by(
+    kernels: Option<&CudaKernels>,
+    both: &Tensor,
+    activation: Activation,
+    cotangent: &Tensor,
+) -> Tensor {
+    let by_kernel = kernels.and_then(|kernels| kernels.gate_backward(both, cotangent).ok());
+    if let Some(gradient) = by_kernel {
+        return gradient;
+    }
     let [gate, up] = halves(both);
     let gradient = both.empty_like();
     let [of_gate, of_up] = halves(&gradient);
@@ -50,6 +81,33 @@ mod tests {
     use torch_ext::vector_jacobian_product;
 
     use super::*;
+
+    /// The value has the operators' bits; the gradient is that of the same numbers in f64, rounded once.
+    #[test]
+    fn kernels_gate_as_autograd_does() {
+        let wave = |columns: i64, step: f64| {
+            let numbers = Tensor::arange(3 * 5 * columns, (Kind::Double, Device::Cpu)) * step;
+            (numbers.sin() * 3).view([3, 5, columns]).to_kind(Kind::BFloat16)
+        };
+        let cotangent = wave(70, 0.7);
+        let pulled = |both: Tensor, kernels: Option<Arc<CudaKernels>>| {
+            let both = both.set_requires_grad(true);
+            let value = gated_by(kernels, &both, Activation::Silu);
+            let cotangent = cotangent.to_kind(both.kind());
+            let gradients = vector_jacobian_product(&[&value], &[&cotangent], &[&both]).unwrap();
+            [value.detach(), gradients.into_iter().next().flatten().unwrap()]
+        };
+        let both = wave(140, 0.3);
+        let kernels = CudaKernels::emulated().expect("a C++ compiler, which built torch-ext");
+        let computed = pulled(both.copy(), Some(kernels));
+        let plain = pulled(both.copy(), None);
+        assert!(computed[0].equal(&plain[0]));
+        let exact = pulled(both.to_kind(Kind::Double), None);
+        let off = (computed[1].to_kind(Kind::Double) - &exact[1]).abs();
+        let relative = (off / (exact[1].abs() + 1e-6)).max().double_value(&[]);
+        assert!(relative <= 1.0 / 256.0, "{relative}");
+        assert!(!computed[1].equal(&plain[1]), "operators round four times");
+    }
 
     #[test]
     fn gating_and_its_gradient_are_those_of_autograd() {

@@ -36,6 +36,7 @@ mod table_gradients;
 mod tensor_group;
 mod tensor_parallel_decoder;
 mod tensor_shard;
+mod training_kernels;
 mod weights;
 
 pub use attention::causal_attention;
@@ -55,3 +56,4 @@ pub use sharded_blocks::ShardedBlocks;
 pub use table_gradients::{EmbeddingSum, HeadSum};
 pub use tensor_group::TensorGroup;
 pub use tensor_shard::TensorShard;
+pub use training_kernels::test_training_kernels;

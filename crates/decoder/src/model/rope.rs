@@ -1,8 +1,12 @@
 //! Rotary position embedding, in the "half" layout of Hugging Face checkpoints.
 
+use std::sync::Arc;
+
 use model_files::model_config::{ModelConfig, RopeScaling};
 use tch::{Device, Kind, Tensor};
-use torch_ext::autograd_function;
+use torch_ext::{CudaKernels, autograd_function};
+
+use super::training_kernels::training_kernels;
 
 /// The frequencies of the rotary embedding.
 #[derive(Debug)]
@@ -86,17 +90,50 @@ impl Angles {
     /// Rotates the first `heads` of `x`, `[rows, len, all heads, head_dim]`, of a block with this sliding window, in at least f32; the
     /// result has the kind of `x`.
     pub(super) fn rotate(&self, x: &Tensor, heads: i64, window: Option<i64>) -> Tensor {
-        let [cosine, sine] = self.of_block(window);
-        let (kept_cosine, kept_sine) = (cosine.shallow_clone(), sine.shallow_clone());
-        // A cotangent is turned back by the same angles.
-        let vjp =
-            move |cotangent: &Tensor| vec![turn(cotangent, heads, [&kept_cosine, &-&kept_sine])];
-        autograd_function(&[x], || turn(x, heads, [cosine, sine]), vjp)
-            .expect("of its own kind and device")
+        rotate_by(training_kernels(x), x, heads, self.of_block(window))
     }
 }
 
-fn turn(x: &Tensor, heads: i64, [cosine, sine]: [&Tensor; 2]) -> Tensor {
+fn rotate_by(
+    kernels: Option<Arc<CudaKernels>>,
+    x: &Tensor,
+    heads: i64,
+    angles: &[Tensor; 2],
+) -> Tensor {
+    let kept = angles.each_ref().map(Tensor::shallow_clone);
+    let by_kernel = kernels.clone();
+    let forward = || turn(by_kernel.as_deref(), x, heads, angles.each_ref(), false);
+    // A cotangent is turned back by the same angles.
+    let vjp = move |cotangent: &Tensor| {
+        vec![turn(kernels.as_deref(), cotangent, heads, kept.each_ref(), true)]
+    };
+    autograd_function(&[x], forward, vjp).expect("of its own kind and device")
+}
+
+/// Turns by the kernel, if it takes `x`: one row of positions with angles of their own.
+fn turn(
+    kernels: Option<&CudaKernels>,
+    x: &Tensor,
+    heads: i64,
+    angles: [&Tensor; 2],
+    is_back: bool,
+) -> Tensor {
+    let by_kernel = kernels.filter(|_| x.size()[0] == 1).and_then(|kernels| {
+        let [cosine, sine] = angles.map(|all| all.squeeze_dim(0).squeeze_dim(1));
+        let turned = kernels.rotate(&x.squeeze_dim(0), heads, [&cosine, &sine], is_back).ok()?;
+        Some(turned.unsqueeze(0))
+    });
+    let [cosine, sine] = angles;
+    by_kernel.unwrap_or_else(|| {
+        if is_back {
+            turn_plainly(x, heads, [cosine, &-sine])
+        } else {
+            turn_plainly(x, heads, [cosine, sine])
+        }
+    })
+}
+
+fn turn_plainly(x: &Tensor, heads: i64, [cosine, sine]: [&Tensor; 2]) -> Tensor {
     let turned = Tensor::empty(x.size(), (x.kind(), x.device()));
     let (half, others) = (x.size()[3] / 2, x.size()[2] - heads);
     let halves = |x: &Tensor| {
@@ -200,6 +237,33 @@ mod tests {
             pad_token_id: None,
         })
         .expect("a valid shape")
+    }
+
+    /// The kernel has the operators' bits, also for a cotangent that lies head by head.
+    #[test]
+    fn a_kernel_turns_as_plain_operators_do() {
+        let numbers = |shape: &[i64], step: f64| {
+            let count = shape.iter().product::<i64>();
+            let numbers = Tensor::arange(count, (Kind::Double, Device::Cpu)) * step;
+            (numbers.sin() * 3).view(shape).to_kind(Kind::BFloat16)
+        };
+        let positions = Tensor::from_slice(&[0i64, 1, 2, 0, 700]).unsqueeze(0);
+        let angles = Rope::new(&config(None), Device::Cpu).angles(&positions);
+        let cotangent = numbers(&[1, 4, 5, 64], 0.73).transpose(1, 2);
+        let pulled = |kernels: Option<Arc<CudaKernels>>| {
+            let x = numbers(&[1, 5, 4, 64], 0.37).set_requires_grad(true);
+            let turned = rotate_by(kernels, &x, 3, &angles.all);
+            let gradients =
+                torch_ext::vector_jacobian_product(&[&turned], &[&cotangent], &[&x]).unwrap();
+            [turned.detach(), gradients.into_iter().next().flatten().unwrap()]
+        };
+        let kernels = CudaKernels::emulated().expect("a C++ compiler, which built torch-ext");
+        let x = numbers(&[1, 5, 4, 64], 0.37).squeeze_dim(0);
+        let [cosine, sine] = angles.all.each_ref().map(|all| all.squeeze_dim(0).squeeze_dim(1));
+        assert!(kernels.rotate(&x, 3, [&cosine, &sine], false).is_ok());
+        for (computed, plain) in pulled(Some(kernels)).iter().zip(pulled(None)) {
+            assert!(computed.equal(&plain));
+        }
     }
 
     /// With the numbers of Llama 3.2 1B, the ends of the spectrum are exact, and frequencies fall between them.

@@ -12,7 +12,7 @@ use crate::training::adamw::device_step::test_step_kernels;
 use decoder::generation::{test_custom_kernels, test_fused_decoding};
 use decoder::head::test_fused_head;
 use decoder::kernel_self_test::{SWITCH, may_use_kernels, on_host};
-use decoder::model::test_fused_training;
+use decoder::model::{test_fused_training, test_training_kernels};
 use ranks::device::{self, Machine, NoCuda, memory_bytes};
 
 /// Shape of Qwen2.5-7B, for which kernels are tested.
@@ -125,8 +125,11 @@ fn say_kernels(out: &mut impl Write, device: Device) -> anyhow::Result<()> {
     let model = preset_model(MODEL).context("a model of this size")?;
     let decoding = test_custom_kernels(device, &model);
     let decoding = decoding.into_iter().map(|(operation, outcome)| (operation.name(), outcome));
-    let updating =
-        [("the head", test_fused_head(device)), ("the optimiser", test_step_kernels(device))];
+    let updating = [
+        ("gates and positions in training", test_training_kernels(device)),
+        ("the head", test_fused_head(device)),
+        ("the optimiser", test_step_kernels(device)),
+    ];
     for (what, outcome) in decoding.chain(updating) {
         say_which(out, "kernel", device, what, "a custom kernel", &outcome)?;
     }

@@ -13,7 +13,7 @@ pub(super) struct DistributedPass<'a> {
 }
 
 impl DistributedPass<'_> {
-    /// Log-probability and entropy of every response token.
+    /// Statistics of every response token.
     pub(super) fn statistics(&self, sequences: &[&Sequence]) -> Result<Statistics, RankError> {
         let shard = LocalShard::of(self.pass.model, sequences, self.ranks);
         self.gathered(&shard, self.pass.statistics(&shard.sequences))
@@ -31,9 +31,12 @@ impl DistributedPass<'_> {
 
     fn gathered(&self, shard: &LocalShard<'_>, local: Statistics) -> Result<Statistics, RankError> {
         self.pass.model.check_blocks()?;
+        let squared_score =
+            local.squared_score.map(|column| shard.gather("squared scores", column)).transpose()?;
         Ok(Statistics {
             log_prob: shard.gather("log-probabilities", local.log_prob)?,
             entropy: shard.gather("entropies", local.entropy)?,
+            squared_score,
         })
     }
 

@@ -174,7 +174,7 @@ fn record_lengths(metrics: &mut StepMetrics, scored: &ScoredRollout, longest: us
 
 /// Records the theorems' predictions for a step of size 1 in the logits, and the tokens by quadrant.
 fn record_theory(metrics: &mut StepMetrics, advantage: &[f64], old: &Statistics) {
-    let Statistics { log_prob, entropy } = old;
+    let Statistics { log_prob, entropy, .. } = old;
     let columns = EntropyChangeColumns { log_prob, advantage, entropy, mean_score: None };
     // A policy whose statistics are not finite has no prediction; the update reports the error.
     let Ok(sums) = EntropyChangeSums::of(columns) else { return };
@@ -393,7 +393,8 @@ mod tests {
         };
         let right = [true, true, false, false, true, false, false, false];
         let log_prob = vec![-1.0, -1.0, -1.0, -5.0, -5.0, -1.0, -1.0, -1.0];
-        let old = Statistics { entropy: vec![0.5; log_prob.len()], log_prob };
+        let entropy = vec![0.5; log_prob.len()];
+        let old = Statistics { log_prob, entropy, ..Statistics::default() };
         let samples = right.map(sample).to_vec();
         let estimator = AdvantageEstimator::default();
         let mut scored = ScoredRollout::new(samples, 2, old, None, None, &estimator).unwrap();

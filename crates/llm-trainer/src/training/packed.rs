@@ -91,7 +91,7 @@ impl PackedSequences {
 
     /// The response tokens with their sampling masks.
     pub(super) fn targets(&self) -> Targets<'_> {
-        Targets { ids: &self.targets, mask: self.mask.as_ref() }
+        Targets { mask: self.mask.as_ref(), ..Targets::from(&self.targets) }
     }
 
     /// Number of tokens of prompts and responses.

@@ -10,7 +10,7 @@ pub use super::sequence::{Given, Sequence};
 use super::token_layout::TokenLayout;
 use super::used_routes::{RouteRecord, UsedRoutes};
 use crate::host_memory::Memory;
-use decoder::head::{TokenStatistics, token_statistics};
+use decoder::head::{Targets, TokenStatistics, token_statistics};
 use decoder::model::Decoder;
 
 /// Statistics of every response token, concatenated in the order of the sequences.
@@ -20,6 +20,8 @@ pub struct Statistics {
     pub log_prob: Vec<f64>,
     /// Exact entropy at the sampling temperature over the whole vocabulary, in nats.
     pub entropy: Vec<f64>,
+    /// Squared norm of the derivative of `log_prob` by the logits over the temperature, if the pass computes it.
+    pub squared_score: Option<Vec<f64>>,
 }
 
 impl Statistics {
@@ -28,7 +30,8 @@ impl Statistics {
     pub fn of_tokens(&self, tokens: Range<usize>) -> Self {
         Self {
             log_prob: self.log_prob[tokens.clone()].to_vec(),
-            entropy: self.entropy[tokens].to_vec(),
+            entropy: self.entropy[tokens.clone()].to_vec(),
+            squared_score: self.squared_score.as_ref().map(|column| column[tokens].to_vec()),
         }
     }
 
@@ -41,7 +44,11 @@ impl Statistics {
     #[must_use]
     pub fn select(&self, layout: &TokenLayout, chosen: &[usize]) -> Self {
         let select = |column: &[f64]| layout.select(column, chosen);
-        Self { log_prob: select(&self.log_prob), entropy: select(&self.entropy) }
+        Self {
+            log_prob: select(&self.log_prob),
+            entropy: select(&self.entropy),
+            squared_score: self.squared_score.as_deref().map(select),
+        }
     }
 }
 
@@ -67,6 +74,8 @@ pub struct PolicyPass<'a> {
     pub activation_bytes: usize,
     /// Memory that holds the blocks' inputs until the backward pass.
     pub block_inputs: Memory,
+    /// True to compute [`Statistics::squared_score`] too.
+    pub with_squared_scores: bool,
 }
 
 impl<'a> PolicyPass<'a> {
@@ -78,10 +87,11 @@ impl<'a> PolicyPass<'a> {
             micro_batch_tokens: config.training.micro_batch_tokens,
             activation_bytes: config.training.activation_bytes,
             block_inputs: Memory::offloaded(config.parallel.offload_block_inputs),
+            with_squared_scores: false,
         }
     }
 
-    /// Log-probability and entropy of every response token, without autograd.
+    /// Statistics of every response token, without autograd.
     pub fn statistics(&self, sequences: &[&Sequence]) -> Statistics {
         let (micro_batches, last) = self.last_hidden(sequences, None);
         let layout = TokenLayout::of(sequences.iter().copied());
@@ -160,7 +170,7 @@ impl<'a> PolicyPass<'a> {
     }
 }
 
-/// Log-probability and entropy of every response token, from the last block's output of each micro-batch.
+/// Statistics of every response token, from the last block's output of each micro-batch.
 pub(super) fn statistics_of(
     pass: &PolicyPass<'_>,
     micro_batches: &[PackedSequences],
@@ -169,15 +179,19 @@ pub(super) fn statistics_of(
 ) -> Statistics {
     let _no_grad = tch::no_grad_guard();
     let _open = pass.model.open_head(false);
-    let mut all =
-        Statistics { log_prob: vec![0.0; layout.tokens()], entropy: vec![0.0; layout.tokens()] };
+    let empty = || vec![0.0; layout.tokens()];
+    let squared_score = pass.with_squared_scores.then(empty);
+    let mut all = Statistics { log_prob: empty(), entropy: empty(), squared_score };
     for (part, x) in micro_batches.iter().zip(last) {
         let hidden = part.predicting_states(pass.model, x);
-        let targets = part.targets();
-        let TokenStatistics { log_prob, entropy } =
+        let targets = Targets { with_squared_scores: pass.with_squared_scores, ..part.targets() };
+        let TokenStatistics { log_prob, entropy, squared_score } =
             token_statistics(&hidden, pass.model.full_head(), targets, pass.temperature);
         layout.scatter(&to_f64(&log_prob), &part.rows, &mut all.log_prob);
         layout.scatter(&to_f64(&entropy), &part.rows, &mut all.entropy);
+        if let (Some(part_scores), Some(scores)) = (squared_score, &mut all.squared_score) {
+            layout.scatter(&to_f64(&part_scores), &part.rows, scores);
+        }
     }
     all
 }

@@ -78,6 +78,7 @@ impl ScoredRollout {
             group_sizes: &group_sizes,
             sequence_lengths: layout.lengths(),
             process_log_ratio,
+            squared_scores: old.squared_score.as_deref(),
             ..RolloutColumns::default()
         };
         let lengths: Vec<f64> = samples.iter().map(|sample| sample.length_reward).collect();
@@ -203,6 +204,23 @@ mod tests {
 
     use super::*;
 
+    /// One response alone keeps its reward; in a group the response that moved further pulls the baseline: energies 1 and 3, then 2.
+    #[test]
+    fn the_policys_squared_scores_weigh_the_optimal_token_baseline() {
+        let rewarded = |(reward, response)| Sample { reward, ..Sample::wrong(response) };
+        let samples = [(1.0, vec![2, 3]), (0.0, vec![2])].map(rewarded).to_vec();
+        let old = Statistics {
+            entropy: vec![0.5; 3],
+            log_prob: vec![-1.0; 3],
+            squared_score: Some(vec![1.0, 2.0, 2.0]),
+        };
+        let estimator = AdvantageEstimator::OptimalTokenBaseline;
+        let scored = ScoredRollout::new(samples, 1, old, None, None, &estimator).unwrap();
+        for (computed, expected) in std::iter::zip(scored.advantage, [2.0 / 3.0, 1.0, -1.0 / 3.0]) {
+            assert!((computed - expected).abs() < 1e-8, "{computed} {expected}");
+        }
+    }
+
     /// In the second group the longer response is the right one. Summed first, its small penalty would hide beside the answer's
     /// reward of 1; GDPO weighs both alike, and they cancel.
     #[test]
@@ -215,7 +233,11 @@ mod tests {
         let rewards = [(1.0, 0.0), (0.0, -0.125), (1.0, -0.125), (0.0, 0.0)];
         let advantage = |estimator: AdvantageEstimator| {
             let samples = rewards.map(sample).to_vec();
-            let old = Statistics { entropy: vec![0.5; 4], log_prob: vec![-1.0; 4] };
+            let old = Statistics {
+                entropy: vec![0.5; 4],
+                log_prob: vec![-1.0; 4],
+                ..Statistics::default()
+            };
             ScoredRollout::new(samples, 2, old, None, None, &estimator).unwrap().advantage
         };
         let gdpo = advantage(AdvantageEstimator::Gdpo(Gdpo::default()));

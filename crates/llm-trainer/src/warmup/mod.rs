@@ -182,6 +182,7 @@ fn pass<'a>(model: &'a Decoder, training: &WarmupTraining) -> PolicyPass<'a> {
         micro_batch_tokens: training.micro_batch_tokens,
         activation_bytes: TrainingSection::DEFAULT_ACTIVATION_BYTES,
         block_inputs: Memory::Device,
+        with_squared_scores: false,
     }
 }
 

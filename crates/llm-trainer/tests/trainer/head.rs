@@ -38,12 +38,19 @@ fn to_differentiate(case: &Case) -> (Case, Tensor, Tensor) {
     (attached, (&rows * 0.3).cos(), (&rows * 0.9).sin())
 }
 
-/// `(log_prob, entropy)` by definition, differentiable.
-fn by_definition(case: &Case, temperature: f64) -> (Tensor, Tensor) {
+/// Log-probabilities of all tokens and of the target, and the entropy, by definition, differentiable.
+fn by_definition(case: &Case, temperature: f64) -> [Tensor; 3] {
     let logits = case.hidden.matmul(&case.weight.tr()) / temperature;
     let log_prob = logits.log_softmax(-1, Kind::Double);
     let entropy = -(log_prob.exp() * &log_prob).sum_dim_intlist(-1, false, Kind::Double);
-    (log_prob.gather(1, &case.targets.unsqueeze(1), false).squeeze_dim(1), entropy)
+    let target = log_prob.gather(1, &case.targets.unsqueeze(1), false).squeeze_dim(1);
+    [log_prob, target, entropy]
+}
+
+/// `1 - 2 π(y) + Σ π²` by definition, of a target's log-probability and all of its row.
+fn squared_score(target: &Tensor, log_prob: &Tensor) -> Tensor {
+    let squares = (log_prob * 2.0).exp().sum_dim_intlist(-1, false, Kind::Double);
+    squares - target.exp() * 2.0 + 1.0
 }
 
 #[test]
@@ -51,10 +58,13 @@ fn chunks_give_the_statistics_of_the_whole_matrix() {
     let case = case();
     assert!(37 * case.weight.size()[0] > i64::from(model_files::buffer_limits::CHUNK_LOGITS));
     for temperature in [1.0, 0.6] {
-        let (log_prob, entropy) = by_definition(&case, temperature);
-        let computed = token_statistics(&case.hidden, &case.weight, &case.targets, temperature);
+        let [all, log_prob, entropy] = by_definition(&case, temperature);
+        let targets = Targets { with_squared_scores: true, ..Targets::from(&case.targets) };
+        let computed = token_statistics(&case.hidden, &case.weight, targets, temperature);
         assert!(distance(&computed.log_prob, &log_prob) < 1e-12);
         assert!(distance(&computed.entropy, &entropy) < 1e-12);
+        let squared_score = squared_score(&log_prob, &all);
+        assert!(distance(&computed.squared_score.unwrap(), &squared_score) < 1e-12);
     }
 }
 
@@ -62,7 +72,7 @@ fn chunks_give_the_statistics_of_the_whole_matrix() {
 fn closed_form_backward_equals_autograd() {
     let case = case();
     let (attached, d_log_prob, d_entropy) = to_differentiate(&case);
-    let (log_prob, entropy) = by_definition(&attached, 0.6);
+    let [_, log_prob, entropy] = by_definition(&attached, 0.6);
     (log_prob * &d_log_prob + entropy * &d_entropy).sum(Kind::Double).backward();
 
     let cotangent = TokenCotangent { log_prob: &d_log_prob, entropy: Some(&d_entropy) };
@@ -85,8 +95,8 @@ fn an_impossible_token_does_not_make_the_entropy_nan() {
     assert!((computed.entropy.double_value(&[0]) - 2f64.ln()).abs() < 1e-6);
 }
 
-/// `(log_prob, entropy)` by definition: tokens outside `mask` have no probability, the entropy is that of all.
-fn by_definition_over(case: &Case, mask: &SamplingMask, temperature: f64) -> (Tensor, Tensor) {
+/// As [`by_definition`]: tokens outside `mask` have no probability, the entropy is that of all.
+fn by_definition_over(case: &Case, mask: &SamplingMask, temperature: f64) -> [Tensor; 3] {
     let logits = case.hidden.matmul(&case.weight.tr()) / temperature;
     let offset = Tensor::zeros(logits.size(), (Kind::Double, Device::Cpu));
     for (row, list) in (0..).zip(mask.iter()) {
@@ -97,8 +107,9 @@ fn by_definition_over(case: &Case, mask: &SamplingMask, temperature: f64) -> (Te
         }
     }
     let log_prob = (&logits + offset).log_softmax(-1, Kind::Double);
-    let (_, entropy) = by_definition(case, temperature);
-    (log_prob.gather(1, &case.targets.unsqueeze(1), false).squeeze_dim(1), entropy)
+    let [_, _, entropy] = by_definition(case, temperature);
+    let target = log_prob.gather(1, &case.targets.unsqueeze(1), false).squeeze_dim(1);
+    [log_prob, target, entropy]
 }
 
 /// Lists of 1 to 40 tokens with the target among them; every fifth token was drawn from the whole vocabulary.
@@ -121,13 +132,14 @@ fn statistics_and_gradient_over_kept_tokens_equal_autograd_over_masked_logits() 
     let case = case();
     let mask = mask_of(&case);
     let (attached, d_log_prob, d_entropy) = to_differentiate(&case);
-    let (log_prob, entropy) = by_definition_over(&attached, &mask, 0.6);
+    let [all, log_prob, entropy] = by_definition_over(&attached, &mask, 0.6);
     (&log_prob * &d_log_prob + &entropy * &d_entropy).sum(Kind::Double).backward();
 
-    let targets = Targets { ids: &case.targets, mask: Some(&mask) };
+    let targets = Targets { ids: &case.targets, mask: Some(&mask), with_squared_scores: true };
     let computed = token_statistics(&case.hidden, &case.weight, targets, 0.6);
     assert!(distance(&computed.log_prob, &log_prob) < 1e-12);
     assert!(distance(&computed.entropy, &entropy) < 1e-12);
+    assert!(distance(&computed.squared_score.unwrap(), &squared_score(&log_prob, &all)) < 1e-12);
     let weight = case.weight.zeros_like();
     let mut sum = WeightGradient::over(&weight);
     let cotangent = TokenCotangent { log_prob: &d_log_prob, entropy: Some(&d_entropy) };

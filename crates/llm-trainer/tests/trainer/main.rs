@@ -54,6 +54,7 @@ mod routing;
 mod sampled_runs;
 mod scripts;
 mod serve;
+mod token_baseline;
 mod training_run;
 mod turns;
 mod update;

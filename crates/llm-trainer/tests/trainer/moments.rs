@@ -137,6 +137,7 @@ fn climb(moments: Dtype, steps: usize) -> Vec<f64> {
         micro_batch_tokens: 1000,
         activation_bytes: usize::MAX,
         block_inputs: Memory::Device,
+        with_squared_scores: false,
     };
     let tokens = sequences.len() * 8;
     let mut optimizer = AdamW::new(&model, &options(moments), 3);

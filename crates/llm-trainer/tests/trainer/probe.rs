@@ -84,6 +84,7 @@ fn the_change_of_entropy_is_measured_at_random_tokens_of_the_whole_step() {
         micro_batch_tokens: 48,
         activation_bytes: 0,
         block_inputs: Memory::Device,
+        with_squared_scores: false,
     };
     let probe = |count: usize, seed: u64| {
         EntropyProbe::before(&pass, &all, count, &mut ChaCha8Rng::seed_from_u64(seed))

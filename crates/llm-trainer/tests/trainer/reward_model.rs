@@ -35,6 +35,7 @@ fn pass(model: &Decoder, micro_batch_tokens: usize, activation_bytes: usize) -> 
         micro_batch_tokens,
         activation_bytes,
         block_inputs: Memory::Device,
+        with_squared_scores: false,
     }
 }
 

@@ -16,9 +16,9 @@ use crate::examples::custom_run::SmoothWall;
 use crate::fixture::{distance, one_thread, small_shape};
 use crate::plain_losses::{Columns, SETTINGS, terms};
 
-const TEMPERATURE: f64 = 0.8;
+pub(crate) const TEMPERATURE: f64 = 0.8;
 
-const KEY: StepKey = StepKey { seed: 1, step: 1 };
+pub(crate) const KEY: StepKey = StepKey { seed: 1, step: 1 };
 
 pub(crate) fn model(tied: bool) -> Decoder {
     one_thread();
@@ -61,18 +61,13 @@ pub(crate) fn plain_statistics(model: &Decoder, sequence: &Sequence) -> (Tensor,
 fn plain_loss(
     model: &Decoder,
     sequences: &[&Sequence],
-    advantages: &[f64],
+    advantages: &[Tensor],
     old: &[(Tensor, Tensor)],
     method: &PolicyLoss,
     (entropy_coefficient, kl_coefficient): (f64, f64),
 ) -> Tensor {
-    let (mut log_probs, mut entropies, mut advantage) = (Vec::new(), Vec::new(), Vec::new());
-    for (sequence, &of_sequence) in sequences.iter().zip(advantages) {
-        let (log_prob, entropy) = plain_statistics(model, sequence);
-        advantage.push(log_prob.full_like(of_sequence));
-        log_probs.push(log_prob);
-        entropies.push(entropy);
-    }
+    let statistics = sequences.iter().map(|sequence| plain_statistics(model, sequence));
+    let (log_probs, entropies): (Vec<Tensor>, Vec<Tensor>) = statistics.unzip();
     let (old_log_probs, old_entropies): (Vec<&Tensor>, Vec<&Tensor>) =
         old.iter().map(|(log_prob, entropy)| (log_prob, entropy)).unzip();
     let entropy = Tensor::cat(&entropies, 0);
@@ -83,7 +78,7 @@ fn plain_loss(
         old,
         entropy: entropy.detach(),
         old_entropy: Tensor::cat(&old_entropies, 0),
-        advantage: Tensor::cat(&advantage, 0),
+        advantage: Tensor::cat(advantages, 0),
         lengths: log_probs.iter().map(|part| part.size()[0]).collect(),
     };
     // Schulman's k3 of the divergence from the reference, flat beyond 10 nats as verl has it.
@@ -123,7 +118,11 @@ fn updates_equal_plain_autograd_for_every_method_and_any_micro_batch() {
         for method in methods() {
             let expected = model(tied);
             let coefficients = (entropy_coefficient, kl_coefficient);
-            plain_updates(&expected, &sequences, &method, coefficients, &options);
+            let tokens = |(sequence, advantage): (&&Sequence, _)| {
+                Tensor::from_slice(&vec![advantage; sequence.response.len()])
+            };
+            let advantages: Vec<Tensor> = sequences.iter().zip(ADVANTAGES).map(tokens).collect();
+            plain_updates(&expected, &sequences, &advantages, &method, coefficients, &options);
             // Several micro-batches or one; every block computed again, some of them, none.
             for (micro_batch_tokens, activation_bytes) in
                 [(16, 0), (40, 100_000), (10_000, usize::MAX)]
@@ -175,10 +174,11 @@ fn updates_equal_plain_autograd_for_every_method_and_any_micro_batch() {
     }
 }
 
-/// Two epochs of two mini-batches: gradients by autograd, `AdamW` written out.
-fn plain_updates(
+/// Two epochs of two mini-batches: gradients by autograd, `AdamW` written out. `advantages` has a value per token of each response.
+pub(crate) fn plain_updates(
     model: &Decoder,
     sequences: &[&Sequence],
+    advantages: &[Tensor],
     method: &PolicyLoss,
     coefficients: (f64, f64),
     options: &OptimizerSection,
@@ -197,7 +197,7 @@ fn plain_updates(
         let loss = plain_loss(
             model,
             &sequences[half..half + 4],
-            &ADVANTAGES[half..half + 4],
+            &advantages[half..half + 4],
             &old[half..half + 4],
             method,
             coefficients,
@@ -235,6 +235,7 @@ pub(crate) fn pass(
         micro_batch_tokens,
         activation_bytes,
         block_inputs: Memory::Device,
+        with_squared_scores: false,
     }
 }
 
@@ -326,6 +327,7 @@ fn a_gradient_that_is_not_finite_moves_nothing_and_is_counted() {
         micro_batch_tokens: 100,
         activation_bytes: 0,
         block_inputs: Memory::Device,
+        with_squared_scores: false,
     };
     let old = pass.statistics(&sequences);
     let mut advantages = ADVANTAGES;

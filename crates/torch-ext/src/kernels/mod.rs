@@ -12,6 +12,7 @@ mod library;
 mod nvrtc;
 mod operations;
 mod source;
+mod training;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

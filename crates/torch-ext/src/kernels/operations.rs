@@ -156,7 +156,8 @@ impl CudaKernels {
         Ok([tokens, log_prob])
     }
 
-    /// Computes `log π(target)` and the entropy of `softmax(logits / temperature)` for each row, f32 `[rows]` in nats, in one launch.
+    /// Computes `log π(target)` and the entropy of `softmax(logits / temperature)` for each row, in nats, and the squared norm of the
+    /// derivative of `log π(target)` by `logits / temperature`; each f32 `[rows]`, in one launch.
     ///
     /// `logits` are bf16 `[rows, vocabulary]` with an even vocabulary, `targets` i64 `[rows]`. With `cotangent`, f32 `[rows]` of
     /// the log-probability and, if given, of the entropy, the logits are overwritten by their gradient, computed in f32 and rounded
@@ -175,7 +176,7 @@ impl CudaKernels {
         targets: &Tensor,
         temperature: f64,
         cotangent: Option<(&Tensor, Option<&Tensor>)>,
-    ) -> Result<[Tensor; 2], KernelError> {
+    ) -> Result<[Tensor; 3], KernelError> {
         assert!(temperature.is_finite() && temperature > 0.0, "temperature is {temperature}");
         let (size, [rows, vocabulary]) = matrix("logits", logits, 2)?;
         let (d_log_prob, d_entropy) =
@@ -183,7 +184,7 @@ impl CudaKernels {
         let column = |what, tensor: Option<&Tensor>| {
             tensor.map_or(Ok(0), |tensor| self.address(what, tensor, Kind::Float, &[rows]))
         };
-        let statistics = [(); 2].map(|()| Tensor::empty([rows], (Kind::Float, self.device)));
+        let statistics = [(); 3].map(|()| Tensor::empty([rows], (Kind::Float, self.device)));
         let arguments = [
             self.words("logits", logits, &size)?,
             self.address("targets", targets, Kind::Int64, &[rows])?,
@@ -191,6 +192,7 @@ impl CudaKernels {
             column("cotangent of entropy", d_entropy)?,
             column("log_prob", Some(&statistics[0]))?,
             column("entropy", Some(&statistics[1]))?,
+            column("squared score", Some(&statistics[2]))?,
             bits(vocabulary / 2),
             temperature.to_bits(),
         ];
@@ -200,7 +202,7 @@ impl CudaKernels {
     }
 
     /// The [`address`](Self::address) of bf16 numbers that are read two at a time.
-    fn words(
+    pub(super) fn words(
         &self,
         what: &'static str,
         tensor: &Tensor,
@@ -254,7 +256,7 @@ impl CudaKernels {
     /// # Safety
     ///
     /// The conditions of [`CudaKernels::launch`].
-    unsafe fn by_word(
+    pub(super) unsafe fn by_word(
         &self,
         kernel: Kernel,
         [rows, words]: [i64; 2],
@@ -290,7 +292,7 @@ impl CudaKernels {
 }
 
 /// Size of a tensor `[.., columns]` and its rows and columns, if the columns are a positive multiple of `step`.
-fn matrix(
+pub(super) fn matrix(
     what: &'static str,
     tensor: &Tensor,
     step: i64,
@@ -306,12 +308,12 @@ fn matrix(
 }
 
 /// Size of a tensor of heads, `[.., heads, head_dim]`.
-fn heads(what: &'static str, tensor: &Tensor) -> Result<[i64; 3], KernelError> {
+pub(super) fn heads(what: &'static str, tensor: &Tensor) -> Result<[i64; 3], KernelError> {
     let size = tensor.size();
     size.try_into().map_err(|_| argument(what, tensor, "three dimensions".to_owned()))
 }
 
-fn argument(what: &'static str, tensor: &Tensor, expected: String) -> KernelError {
+pub(super) fn argument(what: &'static str, tensor: &Tensor, expected: String) -> KernelError {
     let actual = format!("{:?} {:?} on {:?}", tensor.kind(), tensor.size(), tensor.device());
     KernelError::Argument { what, found: actual, expected }
 }

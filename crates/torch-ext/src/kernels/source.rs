@@ -12,6 +12,7 @@ pub(super) use file;
 pub(super) const SOURCE: &str = concat!(
     file!("words.cu"),
     file!("reduction.cu"),
+    file!("rotate.cu"),
     file!("rotate_and_store.cu"),
     file!("add_and_normalise.cu"),
     file!("gate.cu"),
@@ -23,9 +24,11 @@ pub(super) const SOURCE: &str = concat!(
 /// A kernel of [`SOURCE`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kernel {
+    Rotate,
     RotateAndStore,
     AddAndNormalise,
     Gate,
+    GateBackward,
     Draw,
     Head,
     Adamw,
@@ -34,10 +37,12 @@ pub(super) enum Kernel {
 
 impl Kernel {
     /// All kernels, in the order of their declaration.
-    pub(super) const ALL: [Self; 7] = [
+    pub(super) const ALL: [Self; 9] = [
+        Self::Rotate,
         Self::RotateAndStore,
         Self::AddAndNormalise,
         Self::Gate,
+        Self::GateBackward,
         Self::Draw,
         Self::Head,
         Self::Adamw,
@@ -47,9 +52,11 @@ impl Kernel {
     /// Name of the kernel in the source.
     pub(super) fn name(self) -> &'static std::ffi::CStr {
         match self {
+            Self::Rotate => c"rotate",
             Self::RotateAndStore => c"rotate_and_store",
             Self::AddAndNormalise => c"add_and_normalise",
             Self::Gate => c"gate",
+            Self::GateBackward => c"gate_backward",
             Self::Draw => c"draw",
             Self::Head => c"head",
             Self::Adamw => c"adamw",

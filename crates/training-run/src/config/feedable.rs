@@ -9,8 +9,9 @@ pub(super) fn feedable() -> impl Iterator<Item = EstimatorEntry> {
 
 /// The column that an estimator needs and the trainer does not have.
 pub(super) fn unfed_column_of_estimator(estimator: &AdvantageEstimator) -> Option<&'static str> {
-    // The trainer has the column of an implicit reward model.
-    estimator.required_column().filter(|column| *column != "process_log_ratio")
+    // The trainer has the column of an implicit reward model, and the policy's own.
+    const FED: [&str; 2] = ["process_log_ratio", "squared_scores"];
+    estimator.required_column().filter(|column| !FED.contains(column))
 }
 
 /// The column that a loss needs and the trainer does not have.

@@ -230,7 +230,7 @@ fn an_annealing_that_cannot_be_run_is_named() {
         &[kl_cov, "algorithm.annealing={}", thermostat],
         "`algorithm.thermostat` is given, expected absent where algorithm.annealing is given",
     );
-    named(&["algorithm.advantage=optimal-token-baseline"], "algorithm.advantage");
+    named(&["algorithm.advantage=remax"], "algorithm.advantage");
 }
 
 #[test]

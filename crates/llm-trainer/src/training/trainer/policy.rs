@@ -85,7 +85,10 @@ impl Policy {
     /// Statistics of the policy before any update, and the fraction of recorded experts that its router would not have chosen.
     /// Samples without recorded experts get those of this pass.
     fn old_statistics(&self, samples: &mut [Sample]) -> anyhow::Result<(Statistics, Option<f64>)> {
-        let distributed = self.distributed_pass();
+        let estimator = &self.run.config().algorithm.advantage;
+        let with_squared_scores = estimator.required_column() == Some("squared_scores");
+        let pass = PolicyPass { with_squared_scores, ..self.pass() };
+        let distributed = DistributedPass { pass, ranks: &self.ranks };
         let is_asked = self.run.config().rollout.routing_replay;
         if !is_asked || self.model.config().experts.is_none() {
             for sample in samples.iter_mut() {

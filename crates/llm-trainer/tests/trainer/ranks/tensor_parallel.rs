@@ -28,7 +28,7 @@ fn two_ranks_hold_a_model_together() {
     is_the_run_of_one(&[&SHORT[..], &["optimizer.weight_decay=0.1"]].concat(), &cases);
 }
 
-/// An untied head, sampling masks, an entropy term, a reference, and blocks that are split and sharded.
+/// An untied head, sampling masks, an entropy term, advantages of squared scores, a reference, and blocks that are split and sharded.
 #[test]
 fn parts_of_a_vocabulary_know_what_was_kept_of_the_whole() {
     let untied = format!("model.path={:?}", directory("tiny_qwen2_untied").display().to_string());
@@ -37,6 +37,7 @@ fn parts_of_a_vocabulary_know_what_was_kept_of_the_whole() {
         "rollout.temperature=0.8",
         "rollout.top_k=40",
         "algorithm.entropy_coefficient=0.01",
+        "algorithm.advantage=optimal-token-baseline",
         "algorithm.reference_kl.placement=loss",
         "rollout.rows=12",
         "rollout.max_response_tokens=4",
