@@ -8,6 +8,7 @@ mod circles;
 mod configurations;
 mod documents;
 mod metrics_scripts;
+mod one_key;
 mod pains;
 mod plain_words;
 mod publishing;

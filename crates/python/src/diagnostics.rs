@@ -8,6 +8,7 @@ use rl_losses::{
     EntropyChangeColumns, EntropyChangeSums, QuadrantCentre, TokenBatch, TokenColumns,
 };
 
+use crate::array::Array;
 use crate::column::{Column, Mask};
 use crate::error::value_error;
 use crate::repr::repr;
@@ -311,4 +312,49 @@ fn sums(tokens: &Tokens<'_>, mean_score: Option<&[f64]>) -> PyResult<EntropyChan
         mean_score,
     };
     EntropyChangeSums::of(columns).map_err(value_error)
+}
+
+/// How well responses tell their prompts apart.
+///
+/// Attributes
+/// ----------
+/// mutual_information: of prompt and response, nats a response; 0 where responses ignore the prompt.
+/// retrieval_accuracy: fraction of the responses that their own prompt makes likelier than any other does; chance is
+///     1 over the number of prompts.
+#[pyclass(frozen, get_all, eq, module = "entropy_rl")]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct PromptInformation {
+    mutual_information: f64,
+    retrieval_accuracy: f64,
+}
+
+#[pymethods]
+impl PromptInformation {
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        repr(slf, &["mutual_information", "retrieval_accuracy"])
+    }
+}
+
+/// Measure template collapse: the mutual information of prompt and response (RAGEN-2, arXiv:2604.06268).
+///
+/// Prompts count alike: give each as many responses.
+///
+/// cross_log_prob: log-probability of every response under every prompt, summed over its tokens, [responses, prompts],
+///     nats.
+/// own_prompts: column of the prompt that each response answers, [responses].
+#[pyfunction]
+pub(crate) fn prompt_information(
+    cross_log_prob: &Bound<'_, PyAny>,
+    own_prompts: Vec<usize>,
+) -> PyResult<PromptInformation> {
+    let Array { values, shape } = Array::of("cross_log_prob", cross_log_prob)?;
+    let &[_, prompts] = &shape[..] else {
+        return Err(value_error(format!(
+            "`cross_log_prob` has shape {shape:?}, expected [responses, prompts]"
+        )));
+    };
+    let information = rl_losses::prompt_information(&values, &own_prompts, prompts);
+    let rl_losses::PromptInformation { mutual_information, retrieval_accuracy } =
+        information.map_err(value_error)?;
+    Ok(PromptInformation { mutual_information, retrieval_accuracy })
 }

@@ -1,11 +1,12 @@
 //! Environments of the simulator.
 
+use entropy_core::StateGraph;
 use numpy::PyArrayDyn;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::json;
 use softmax_sim::environment::{Features, Parameters, Questions, Shape};
-use softmax_sim::experiment::World;
+use softmax_sim::experiment::{Experiment, World};
 
 use crate::array::{Array, numpy_array};
 use crate::error::value_error;
@@ -16,16 +17,19 @@ use crate::settings::{json_of, parsed};
 /// A response has a fixed number of tokens and is right (reward 1, else 0) with the product of the quality of its
 /// tokens. So entropy and expected reward of a policy are exact.
 ///
-/// quality: [prompts, positions, actions], 0 to 1.
-/// start: parameters before training: the logits, [prompts, positions, actions], or with features the weights,
+/// quality: [prompts, states, actions], 0 to 1; a state is a position unless `transitions` says more.
+/// start: parameters before training: the logits, [prompts, states, actions], or with features the weights,
 ///     [1 + features], of prior and features.
-/// prior, features: logits [prompts, positions, actions] and values [prompts, positions, actions, features]; the
+/// prior, features: logits [prompts, states, actions] and values [prompts, states, actions, features]; the
 ///     policy has the logits `start[0] * prior + features @ start[1:]`, shared by all prompts.
+/// transitions: probability of the state behind each state and action, [states, actions, states]: of later states alone,
+///     each row a sum of 1, or 0 where the response ends. A response begins in state 0, and all ways through the states
+///     have as many tokens.
 /// validation: environment of the same number of features; reward is measured on its questions.
 ///
 /// Attributes
 /// ----------
-/// prompts, positions, actions: sizes.
+/// prompts, positions, actions, states: sizes; a response has `positions` tokens.
 /// quality, start: as above.
 #[pyclass(frozen, module = "entropy_rl")]
 pub(crate) struct Environment(pub(crate) softmax_sim::environment::Environment);
@@ -33,12 +37,13 @@ pub(crate) struct Environment(pub(crate) softmax_sim::environment::Environment);
 #[pymethods]
 impl Environment {
     #[new]
-    #[pyo3(signature = (quality, start, *, prior=None, features=None, validation=None))]
+    #[pyo3(signature = (quality, start, *, prior=None, features=None, transitions=None, validation=None))]
     fn new(
         quality: &Bound<'_, PyAny>,
         start: &Bound<'_, PyAny>,
         prior: Option<&Bound<'_, PyAny>>,
         features: Option<&Bound<'_, PyAny>>,
+        transitions: Option<&Bound<'_, PyAny>>,
         validation: Option<&Self>,
     ) -> PyResult<Self> {
         let quality = Array::of("quality", quality)?;
@@ -59,7 +64,12 @@ impl Environment {
         };
         let start = Array::shaped("start", start, &shape)?;
         let shape = Shape { prompts, positions, actions };
-        let questions = Questions::new(shape, quality.values, parameters).map_err(value_error)?;
+        let mut questions =
+            Questions::new(shape, quality.values, parameters).map_err(value_error)?;
+        if let Some(transitions) = transitions {
+            let graph = graph(transitions, positions, actions)?;
+            questions = questions.with_states(graph).map_err(value_error)?;
+        }
         let validation = validation.map(|environment| environment.0.training().clone());
         let environment = softmax_sim::environment::Environment::new(questions, validation, start);
         environment.map(Self).map_err(value_error)
@@ -70,14 +80,38 @@ impl Environment {
     /// kind: "tabular" (free logits), "shared" (features shared by all prompts, held-out questions) or "size" (a
     ///     model that sees part of the features).
     /// seed: another draws another.
+    /// states: keys of `[settings.training.states]`: memory, the tokens before it that a state remembers, and noise, the
+    ///     probability that one of them is changed at random. By default a state is a position.
+    /// network: keys of `[settings.training.network]`: hidden, features; a network policy in place of logits or weights.
     /// settings: keys of `[settings.training.environment.KIND]` of a sweep, such as prompts, positions, actions.
     #[staticmethod]
-    #[pyo3(signature = (kind="tabular", *, seed=0, **settings))]
-    fn draw(kind: &str, seed: u64, settings: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+    #[pyo3(signature = (kind="tabular", *, seed=0, states=None, network=None, **settings))]
+    fn draw(
+        kind: &str,
+        seed: u64,
+        states: Option<&Bound<'_, PyDict>>,
+        network: Option<&Bound<'_, PyDict>>,
+        settings: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
         let settings = settings.map_or(Ok(json!({})), |settings| json_of(settings))?;
-        let world: World = parsed("kind", json!({ kind: settings }))?;
-        world.check().map_err(value_error)?;
-        Ok(Self(world.draw(seed)))
+        let environment: World = parsed("kind", json!({ kind: settings }))?;
+        let states = states.map(|states| parsed("states", json_of(states)?)).transpose()?;
+        let network = network.map(|network| parsed("network", json_of(network)?)).transpose()?;
+        let states = states.unwrap_or_default();
+        let experiment = Experiment { environment, states, network, ..Experiment::default() };
+        experiment.check().map_err(value_error)?;
+        Ok(Self(experiment.draw(seed)))
+    }
+
+    /// Put a network of one hidden layer over features in place of the policy's parameters; the starting logits stay its
+    /// prior.
+    ///
+    /// hidden: units of the hidden layer.
+    /// features: random features of each action, where the environment has none.
+    /// seed: of the network and of random features.
+    #[pyo3(signature = (*, hidden=32, features=16, seed=0))]
+    fn with_network(&self, hidden: usize, features: usize, seed: u64) -> PyResult<Self> {
+        self.0.clone().with_network(features, hidden, seed).map(Self).map_err(value_error)
     }
 
     #[getter]
@@ -96,18 +130,23 @@ impl Environment {
     }
 
     #[getter]
+    fn states(&self) -> usize {
+        self.0.training().states().states()
+    }
+
+    #[getter]
     fn quality<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
         let questions = self.0.training();
         let all = 0..questions.shape().prompts;
         let quality = all.flat_map(|prompt| questions.quality(prompt).to_vec()).collect();
-        numpy_array(py, quality, &sizes(questions.shape()))
+        numpy_array(py, quality, &sizes(questions))
     }
 
     #[getter]
     fn start<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
         let (questions, start) = (self.0.training(), self.0.start().to_vec());
         match questions.parameters() {
-            Parameters::Logits => numpy_array(py, start, &sizes(questions.shape())),
+            Parameters::Logits => numpy_array(py, start, &sizes(questions)),
             Parameters::Weights(_) | Parameters::Network(..) => {
                 numpy_array(py, start, &[questions.parameter_count()])
             }
@@ -125,9 +164,21 @@ pub(crate) fn described(environment: &softmax_sim::environment::Environment) -> 
     format!("Environment(prompts={prompts}, positions={positions}, actions={actions})")
 }
 
-/// Sizes of a table `[prompts, positions, actions]`.
-pub(crate) fn sizes(Shape { prompts, positions, actions }: Shape) -> [usize; 3] {
-    [prompts, positions, actions]
+/// Sizes of a table `[prompts, states, actions]`.
+pub(crate) fn sizes(questions: &Questions) -> [usize; 3] {
+    let Shape { prompts, actions, .. } = questions.shape();
+    [prompts, questions.states().states(), actions]
+}
+
+/// The states that `transitions`, `[states, actions, states]`, lead to.
+fn graph(transitions: &Bound<'_, PyAny>, states: usize, actions: usize) -> PyResult<StateGraph> {
+    let values = Array::shaped("transitions", transitions, &[states, actions, states])?;
+    let arrivals = |row: &[f64]| -> Vec<(usize, f64)> {
+        row.iter().copied().enumerate().filter(|(_, prob)| *prob != 0.0).collect()
+    };
+    let rows: Vec<Vec<(usize, f64)>> = values.chunks_exact(states).map(arrivals).collect();
+    let next = rows.chunks_exact(actions).map(<[_]>::to_vec).collect();
+    StateGraph::new(next).map_err(|error| value_error(format!("`transitions`: {error}")))
 }
 
 fn shared_features(

@@ -33,8 +33,9 @@ mod _native {
 
     #[pymodule_export]
     use crate::diagnostics::{
-        CovarianceSummary, EntropyChange, Quadrant, Quadrants, Quantile, TopMean,
-        covariance_summary, predicted_entropy_change, quadrants, token_covariances,
+        CovarianceSummary, EntropyChange, PromptInformation, Quadrant, Quadrants, Quantile,
+        TopMean, covariance_summary, predicted_entropy_change, prompt_information, quadrants,
+        token_covariances,
     };
     #[pymodule_export]
     use crate::divergence::{ClipFractions, Divergence, clip_fractions, divergence};

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rl_losses::{Column, CustomLoss, LossOutput, LossSums, TokenBatch};
 use serde::de::DeserializeOwned;
-use softmax_sim::training::{CustomAdvantage, Method, Rows, Schedule, Trainer};
+use softmax_sim::training::{CustomAdvantage, Method, Rows, Schedule, Trainer, prompt_information};
 
 use crate::array::{Array, numpy_array};
 use crate::environment::{Environment, described, sizes};
@@ -90,6 +90,7 @@ impl StepReport {
 /// ----------
 /// prompts: [prompts].
 /// actions: [prompts, samples, positions].
+/// states: state that each token was drawn in, [prompts, samples, positions]; its position unless the environment says more.
 /// old_log_prob: log-probability of each token when it was sampled, [prompts, samples, positions], nats.
 /// rewards: [prompts, samples].
 /// advantage: [prompts, samples, positions].
@@ -97,6 +98,7 @@ impl StepReport {
 pub(crate) struct Rollout {
     prompts: Py<PyArrayDyn<i64>>,
     actions: Py<PyArrayDyn<i64>>,
+    states: Py<PyArrayDyn<i64>>,
     old_log_prob: Py<PyArrayDyn<f64>>,
     rewards: Py<PyArrayDyn<f64>>,
     advantage: Py<PyArrayDyn<f64>>,
@@ -140,9 +142,11 @@ type Raised = Arc<Mutex<Option<PyErr>>>;
 ///
 /// environment: questions and starting policy.
 /// method: keys of `[settings.training.method]` of a sweep: loss, such as {"kl-cov": {"fraction": 0.02}}, advantage,
-///     aggregation, entropy_bonus, reference_kl, thermostat; by default GRPO, clipped at 0.2.
+///     aggregation, entropy_bonus, adaptive_entropy, reference_kl, adaptive_kl, reward_kl, thermostat, annealing,
+///     correction; by default GRPO, clipped at 0.2.
 /// schedule: keys of `[settings.training.schedule]`: rollouts, evaluate_every, prompts, group_size, mini_batches,
-///     epochs, learning_rate, step_size ("per-state"; for shared features "token-mean"), drop_uninformative.
+///     epochs, learning_rate, step_size ("per-state"; for shared features and networks "token-mean"), drop_uninformative,
+///     staleness, ratio_to, trust_region, critic_rate.
 /// loss: custom loss: a function of a MiniBatch that returns the derivative of the loss by log_prob,
 ///     [responses, positions].
 /// advantage: custom advantages: a function of rewards, [prompts, samples], that returns those of the responses, of
@@ -225,12 +229,12 @@ impl Simulation {
         Curve::of(py, &softmax_sim::training::Curve { points })
     }
 
-    /// Log-probability of each action under the policy as it is, [prompts, positions, actions], nats.
+    /// Log-probability of each action under the policy as it is, [prompts, states, actions], nats.
     fn log_prob<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
         let questions = self.trainer.environment().training();
         let all: Vec<usize> = (0..questions.shape().prompts).collect();
         let rows = Rows::of(questions, self.trainer.parameters(), &all);
-        numpy_array(py, rows.log_probs().to_vec(), &sizes(questions.shape()))
+        numpy_array(py, rows.log_probs().to_vec(), &sizes(questions))
     }
 
     /// The responses of the last step.
@@ -243,14 +247,24 @@ impl Simulation {
             Ok(numpy_array(py, values.to_vec(), shape)?.unbind())
         };
         let indices = rollout.prompts().iter().map(|&prompt| signed(prompt)).collect();
-        let actions = rollout.actions().iter().map(|&action| i64::from(action)).collect();
+        let places = |values: &[u32]| -> PyResult<Py<PyArrayDyn<i64>>> {
+            let values = values.iter().map(|&value| i64::from(value)).collect();
+            Ok(numpy_array(py, values, &tokens)?.unbind())
+        };
         Ok(Rollout {
             prompts: numpy_array(py, indices, &[prompts])?.unbind(),
-            actions: numpy_array(py, actions, &tokens)?.unbind(),
+            actions: places(rollout.actions())?,
+            states: places(rollout.states())?,
             old_log_prob: numbers(rollout.old_log_prob(), &tokens)?,
             rewards: numbers(rollout.rewards(), &tokens[..2])?,
             advantage: numbers(rollout.advantage(), &tokens)?,
         })
+    }
+
+    /// Mutual information of prompt and response under the policy as it is, nats; None where there are too many responses.
+    fn prompt_information(&self, py: Python<'_>) -> Option<f64> {
+        let questions = self.trainer.environment().training();
+        py.detach(|| prompt_information(questions, self.trainer.parameters()))
     }
 
     fn __repr__(&self) -> String {

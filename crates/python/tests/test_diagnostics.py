@@ -152,3 +152,17 @@ def test_half_precision_of_numpy_is_taken() -> None:
     halves = log_prob.astype(np.float16)
     found = er.token_covariances(halves, advantage)  # type: ignore[call-overload]
     assert (found == er.token_covariances(halves.astype(np.float64), advantage)).all()
+
+
+def test_a_template_carries_no_information_about_the_prompt() -> None:
+    letters = np.log([[0.75, 0.25]] * 3 + [[0.25, 0.75]])
+    channel = er.prompt_information(np.concatenate([letters, letters[:, ::-1]]), [0] * 4 + [1] * 4)
+    entropy = -(0.75 * np.log(0.75) + 0.25 * np.log(0.25))
+    np.testing.assert_allclose(channel.mutual_information, np.log(2.0) - entropy, rtol=1e-12)
+    assert channel.retrieval_accuracy == 0.75
+    template = er.prompt_information(np.full((4, 2), -30.0), [0, 1, 0, 1])
+    assert (template.mutual_information, template.retrieval_accuracy) == (0.0, 0.5)
+    with pytest.raises(ValueError, match=r"`cross_log_prob` has shape \[4\], expected \[responses, prompts\]"):
+        er.prompt_information(np.zeros(4), [0, 1, 0, 1])
+    with pytest.raises(ValueError, match="`own_prompts` is 2, expected a prompt below"):
+        er.prompt_information(np.zeros((1, 2)), [2])

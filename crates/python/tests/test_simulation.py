@@ -64,7 +64,7 @@ def test_a_method_is_written_as_in_a_sweep() -> None:
     for method, message in (
         ({"loss": {"klcov": {}}}, "`method`: unknown variant `klcov`"),
         ({"loss": {"kl-cov": {"fraction": 2.0}}}, "`method`: `fraction` is 2"),
-        ({"advantage": {"gae": {}}}, "`advantage` is an estimator that needs a critic"),
+        ({"adaptive_entropy": {}, "entropy_bonus": 0.1}, "`adaptive_entropy` and `entropy_bonus` are both given"),
         ({"entropy": 1.0}, "`method`: unknown field `entropy`"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -75,6 +75,72 @@ def test_a_method_is_written_as_in_a_sweep() -> None:
         er.Environment.draw(actions=1)
     with pytest.raises(ValueError, match="`kind`: unknown variant `bandit`"):
         er.Environment.draw("bandit")  # type: ignore[arg-type]
+
+
+def test_states_remember_tokens_with_noise() -> None:
+    settings = {"prompts": 24, "positions": 3, "actions": 4}
+    environment = er.Environment.draw(seed=1, states={"memory": 1, "noise": 0.25}, **settings)
+    # One state at first, then one for each outcome of the token before.
+    assert (environment.positions, environment.states) == (3, 1 + 4 + 4)
+    assert environment.quality.shape == environment.start.shape == (24, 9, 4)
+    simulation = er.Simulation(environment, schedule={**SCHEDULE, "group_size": 400, "drop_uninformative": False})
+    simulation.step()
+    rollout = simulation.rollout()
+    first, behind = rollout.actions[..., 0], rollout.states[..., 1] - 1
+    assert (rollout.states[..., 0] == 0).all() and rollout.states[..., 2].min() >= 5
+    # A quarter of the outcomes is drawn anew, one in four of those as it was: 13 of 16 stay; five standard errors.
+    stays = (first == behind).mean()
+    assert abs(stays - 13 / 16) < 5 * np.sqrt(13 / 16 * 3 / 16 / first.size)
+    with pytest.raises(ValueError, match="`noise` is 2, expected 0 to 1"):
+        er.Environment.draw(states={"noise": 2.0})
+    with pytest.raises(ValueError, match="`states`: unknown field `memories`"):
+        er.Environment.draw(states={"memories": 1})
+
+
+def test_transitions_are_an_array() -> None:
+    """A fair first token leads to certainty or to a fair coin: the entropy of two tokens is that of the visits."""
+    transitions = np.zeros((3, 2, 3))
+    transitions[0, 0] = [0.0, 0.75, 0.25]
+    transitions[0, 1, 2] = 1.0
+    start = np.zeros((1, 3, 2))
+    start[0, 1] = [40.0, -40.0]
+    environment = er.Environment(np.ones((1, 3, 2)), start, transitions=transitions)
+    assert (environment.positions, environment.states) == (2, 3)
+    point = er.Simulation(environment).evaluate()
+    visits = np.array([1.0, 0.375, 0.625])
+    np.testing.assert_allclose(point.entropy, (visits * [np.log(2), 0.0, np.log(2)]).sum() / 2, rtol=1e-12)
+    backwards = np.zeros((2, 1, 2))
+    backwards[1, 0, 0] = 1.0
+    with pytest.raises(ValueError, match="`transitions`: `next` is 0, expected a later state"):
+        er.Environment(np.ones((1, 2, 1)), np.zeros((1, 2, 1)), transitions=backwards)
+    with pytest.raises(ValueError, match=r"`transitions` has shape \[2, 1, 2\], expected \[3, 2, 3\]"):
+        er.Environment(np.ones((1, 3, 2)), start, transitions=backwards)
+
+
+def test_a_network_starts_at_the_policy_and_learns() -> None:
+    environment = bandits()
+    network = environment.with_network(hidden=8, features=4, seed=1)
+    logits = er.Simulation(environment).log_prob()
+    np.testing.assert_allclose(er.Simulation(network).log_prob(), logits, rtol=0, atol=0.2)
+    assert network.start.shape == (1 + 4 * 8 + 8 + 8 + 1,) and network.start[0] == 1.0
+    drawn = er.Environment.draw("tabular", network={"hidden": 8, "features": 4}, prompts=48, positions=2, actions=6)
+    schedule = {**SCHEDULE, "rollouts": 40, "step_size": "token-mean", "learning_rate": 1.0}
+    curve = er.Simulation(drawn, schedule=schedule).train()
+    assert curve.reward[-1] > curve.reward[0] + 0.05
+    with pytest.raises(ValueError, match="`hidden` is 0, expected"):
+        er.Environment.draw(network={"hidden": 0})
+    with pytest.raises(ValueError, match="environment has no hidden units|hidden units"):
+        environment.with_network(hidden=0)
+
+
+def test_the_information_of_the_prompt_is_that_of_its_definition() -> None:
+    simulation = er.Simulation(bandits(), schedule=SCHEDULE)
+    prob = np.exp(simulation.log_prob())
+    joint = np.einsum("xa,xb->xab", prob[:, 0], prob[:, 1]).reshape(48, 36)
+    expected = (joint * np.log(joint / joint.mean(axis=0))).sum(axis=1).mean()
+    information = simulation.prompt_information()
+    assert information is not None
+    np.testing.assert_allclose(information, expected, rtol=1e-12)
 
 
 def policy_gradient(batch: er.MiniBatch) -> np.ndarray:

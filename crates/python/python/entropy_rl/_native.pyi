@@ -11,12 +11,14 @@ __all__ = [
     "__version__",
     "CovarianceSummary",
     "EntropyChange",
+    "PromptInformation",
     "Quadrant",
     "Quadrants",
     "Quantile",
     "TopMean",
     "covariance_summary",
     "predicted_entropy_change",
+    "prompt_information",
     "quadrants",
     "token_covariances",
     "ClipFractions",
@@ -307,6 +309,18 @@ def predicted_entropy_change(
     response_mask: _Mask | None = None,
 ) -> EntropyChange:
     """Predict the entropy change of a step with logit step eta, in nats; NaN without tokens."""
+
+@final
+class PromptInformation:
+    """How well responses tell their prompts apart."""
+
+    @property
+    def mutual_information(self) -> float: ...
+    @property
+    def retrieval_accuracy(self) -> float: ...
+
+def prompt_information(cross_log_prob: _Table, own_prompts: Sequence[int]) -> PromptInformation:
+    """Measure template collapse: the mutual information of prompt and response."""
 
 def divergence(
     log_prob: _Column,
@@ -656,13 +670,21 @@ class Environment:
         *,
         prior: _Table | None = None,
         features: _Table | None = None,
+        transitions: _Table | None = None,
         validation: Environment | None = None,
     ) -> Environment: ...
     @staticmethod
     def draw(
-        kind: Literal["tabular", "shared", "size"] = "tabular", *, seed: int = 0, **settings: float
+        kind: Literal["tabular", "shared", "size"] = "tabular",
+        *,
+        seed: int = 0,
+        states: Mapping[str, float] | None = None,
+        network: Mapping[str, int] | None = None,
+        **settings: float,
     ) -> Environment:
         """Draw an environment of one of the kinds that the findings use."""
+    def with_network(self, *, hidden: int = 32, features: int = 16, seed: int = 0) -> Environment:
+        """Put a network of one hidden layer over features in place of the policy's parameters."""
     @property
     def prompts(self) -> int: ...
     @property
@@ -670,8 +692,10 @@ class Environment:
     @property
     def actions(self) -> int: ...
     @property
+    def states(self) -> int: ...
+    @property
     def quality(self) -> _Floats:
-        """[prompts, positions, actions], 0 to 1."""
+        """[prompts, states, actions], 0 to 1."""
     @property
     def start(self) -> _Floats:
         """Parameters before training."""
@@ -716,6 +740,8 @@ class Rollout:
     @property
     def actions(self) -> _Integers: ...
     @property
+    def states(self) -> _Integers: ...
+    @property
     def old_log_prob(self) -> _Floats: ...
     @property
     def rewards(self) -> _Floats: ...
@@ -758,6 +784,8 @@ class Simulation:
     def evaluate(self) -> Curve:
         """Exact figures of the policy as it is: a curve of one point."""
     def log_prob(self) -> _Floats:
-        """Log-probability of each action under the policy as it is, [prompts, positions, actions], nats."""
+        """Log-probability of each action under the policy as it is, [prompts, states, actions], nats."""
+    def prompt_information(self) -> float | None:
+        """Mutual information of prompt and response, nats; None where there are too many responses."""
     def rollout(self) -> Rollout:
         """The responses of the last step."""

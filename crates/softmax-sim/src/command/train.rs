@@ -5,7 +5,7 @@ use entropy_core::SequenceEntropyChange;
 use softmax_sim::experiment::Experiment;
 use softmax_sim::reproduce::Progress;
 use softmax_sim::result_file::write_whole;
-use softmax_sim::training::{Curve, CurvePoint, Trainer};
+use softmax_sim::training::{Curve, CurvePoint, Trainer, prompt_information};
 use std::fmt::Write as _;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,8 @@ pub(crate) const HELP: &str = "\
 CONFIG is TOML with the tables environment, states, network, method and schedule: those of [settings.training] of a \
 sweep. What is left out has its default; an unknown key or a number out of range is an error. Entropies, in nats, and \
 rewards are exact: cool_reward is at temperature 0.6. within_states and visitation sum the first-order changes of the \
-entropy over the rollouts so far: Lemma 1 in the states as they are visited, and the change of the visits.
+entropy over the rollouts so far: Lemma 1 in the states as they are visited, and the change of the visits. \
+prompt_information is the mutual information of prompt and response, in nats a response.
 
 Examples:
   # Train by GRPO in the token world
@@ -45,18 +46,23 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
     let Experiment { method, schedule, .. } = experiment;
     let progress = Progress::stderr("train");
     progress.plan(schedule.rollouts as u64);
-    let trainer = Trainer::new(environment, method, schedule, args.seed);
-    let mut sums = vec![SequenceEntropyChange::default()];
-    let curve = trainer.with_entropy_split().run(|_, report| {
-        let mut sum = sums[report.rollout];
+    let mut trainer = Trainer::new(environment, method, schedule, args.seed).with_entropy_split();
+    let mut sum = SequenceEntropyChange::default();
+    let mut points = vec![trainer.evaluate()];
+    let mut rows = vec![Row::new(&points[0], sum, &trainer)];
+    while let Some(report) = trainer.step() {
         sum += report.entropy_change.unwrap_or_default();
-        sums.push(sum);
+        if schedule.evaluates_after(report.rollout + 1) {
+            let point = trainer.evaluate();
+            rows.push(Row::new(&point, sum, &trainer));
+            points.push(point);
+        }
         progress.advance(1);
-    });
-    let rows = rows(&curve, &sums);
+    }
     progress.clear();
     // A reader that went away costs the table, not the file.
-    let printed = out.write_all(table(&curve, &rows).as_bytes()).and_then(|()| out.flush());
+    let table = table(&Curve { points }, &rows);
+    let printed = out.write_all(table.as_bytes()).and_then(|()| out.flush());
     if let Some(path) = &args.out {
         write_whole(path, csv(&rows)?.as_slice())?;
     }
@@ -80,27 +86,42 @@ struct Row {
     greedy_reward: f64,
     within_states: f64,
     visitation: f64,
+    /// Empty where there are too many responses.
+    prompt_information: Option<f64>,
 }
 
-/// The points of the curve, each with the parts of the change of entropy until then: `sums` has one for each rollout.
-fn rows(curve: &Curve, sums: &[SequenceEntropyChange]) -> Vec<Row> {
-    let row = |point: &CurvePoint| {
+impl Row {
+    /// The point that `trainer` stands at, with the parts of the change of entropy until then.
+    fn new(point: &CurvePoint, sum: SequenceEntropyChange, trainer: &Trainer<'_>) -> Self {
         let CurvePoint { rollouts, entropy, reward, cool_reward, greedy_reward } = *point;
-        let SequenceEntropyChange { within_states, visitation } = sums[rollouts];
-        Row { rollouts, entropy, reward, cool_reward, greedy_reward, within_states, visitation }
-    };
-    curve.points.iter().map(row).collect()
+        let SequenceEntropyChange { within_states, visitation } = sum;
+        let prompt_information =
+            prompt_information(trainer.environment().training(), trainer.parameters());
+        Self {
+            rollouts,
+            entropy,
+            reward,
+            cool_reward,
+            greedy_reward,
+            within_states,
+            visitation,
+            prompt_information,
+        }
+    }
 }
 
 /// The curve in aligned columns, the law last where there is one.
 fn table(curve: &Curve, rows: &[Row]) -> String {
     let mut table =
-        "rollouts  entropy  reward  cool reward  greedy reward  within states  visitation\n"
+        "rollouts  entropy  reward  cool reward  greedy reward  within states  visitation  \
+         prompt information\n"
             .to_owned();
     for row in rows {
+        let information =
+            row.prompt_information.map_or("–".to_owned(), |nats| format!("{nats:.4}"));
         let _ = writeln!(
             table,
-            "{:>8}  {:>7.4}  {:>6.4}  {:>11.4}  {:>13.4}  {:>13.4}  {:>10.4}",
+            "{:>8}  {:>7.4}  {:>6.4}  {:>11.4}  {:>13.4}  {:>13.4}  {:>10.4}  {information:>18}",
             row.rollouts,
             row.entropy,
             row.reward,

@@ -105,6 +105,11 @@ impl Questions {
         self.states.states() * self.shape.actions
     }
 
+    /// Number of states of a prompt, and of actions.
+    pub(crate) fn states_and_actions(&self) -> (usize, usize) {
+        (self.states.states(), self.shape.actions)
+    }
+
     /// How parameters become logits here.
     pub fn parameters(&self) -> &Parameters {
         &self.parameters

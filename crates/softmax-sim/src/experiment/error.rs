@@ -38,9 +38,19 @@ pub enum ExperimentError {
         /// The most.
         most: usize,
     },
-    /// A thermostat over a loss that treats no share of the tokens.
-    #[error("`thermostat` moves the `fraction` of the loss over a mini-batch, which `{0}` has not")]
-    Thermostat(&'static str),
+    /// A thermostat that cannot move the loss as told.
+    #[error("`thermostat` of `{loss}`: {source}")]
+    Thermostat {
+        /// Name of the loss.
+        loss: &'static str,
+        /// Reason.
+        source: ControlError,
+    },
+    /// Buckets of difficulty for a number that they do not share.
+    #[error(
+        "`accuracy_edges` are given, expected none unless `fraction` moves, of a loss that selects over the mini-batch (`{0}`)"
+    )]
+    Buckets(&'static str),
     /// A number that cannot move as told.
     #[error("`annealing` of `{loss}`: {source}")]
     Annealing {
@@ -49,9 +59,14 @@ pub enum ExperimentError {
         /// Reason.
         source: ControlError,
     },
-    /// Two that move the loss.
-    #[error("`annealing` and `thermostat` are both given, expected one of them")]
-    AnnealedThermostat,
+    /// Two settings for one thing.
+    #[error("`{first}` and `{second}` are both given, expected one of them")]
+    Both {
+        /// Name of one.
+        first: &'static str,
+        /// Name of the other.
+        second: &'static str,
+    },
 }
 
 fn least_text(least: f64) -> String {

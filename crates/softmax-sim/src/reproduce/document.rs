@@ -8,7 +8,7 @@ use super::page::options;
 use super::revision::revision;
 use super::run::Finished;
 use super::run_cache::CachedShare;
-use super::{FINDINGS, Finding, Measure, Setting, Target, Verdict};
+use super::{Cell, FINDINGS, Finding, Measure, Setting, Table, Target, Verdict};
 use crate::result_file::{FileError, write_whole};
 use figures::chart_svg::standalone_svg;
 use serde::{Deserialize, Serialize};
@@ -46,6 +46,9 @@ pub struct Published {
     pub notes: Vec<String>,
     /// The first figure, if there is one.
     pub figure: Option<PublishedFigure>,
+    /// Tables of the page.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<Table>,
 }
 
 /// A figure beside the documents.
@@ -122,6 +125,7 @@ fn publish(docs: &Path, one: &Finished) -> Result<Published, FileError> {
         measures: outcome.measures.clone(),
         notes: outcome.notes.clone(),
         figure,
+        tables: outcome.tables.iter().filter(|table| table.on_page).cloned().collect(),
     })
 }
 
@@ -210,7 +214,22 @@ fn section(finding: &Finding, result: Option<&Published>) -> String {
     if let Some(figure) = &result.figure {
         text += &format!("![{}]({})\n\n", plain(&figure.title), figure.file);
     }
-    text + &table(&targets)
+    text += &table(&targets);
+    for table in &result.tables {
+        text += &format!("\n{}\n\n{}", plain(&table.heading), rows(table));
+    }
+    text
+}
+
+/// A table as the experiment made it.
+fn rows(table: &Table) -> String {
+    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    let mut text = line(table.columns.iter().map(|column| cell(column)).collect());
+    text += &format!("|{}\n", "---|".repeat(table.columns.len()));
+    for row in &table.rows {
+        text += &line(row.iter().map(Cell::text).map(|text| cell(&text)).collect());
+    }
+    text
 }
 
 /// Rows of the measures. Variants of one quantity with the same target share the row of the first.
@@ -289,6 +308,13 @@ mod tests {
         assert_eq!(variant("KL-Cov, k = 0.15: entropy"), ("KL-Cov, k = 0.15", "entropy"));
         assert_eq!(variant("R² of the law, GRPO"), ("GRPO", "R² of the law"));
         assert_eq!(variant("its error"), ("", "its error"));
+    }
+
+    #[test]
+    fn a_table_of_the_page_is_markdown() {
+        let mut table = Table::new("Numbers.", &["Method", "Entropy (nat)"]);
+        table.row(["a|b".into(), 0.25.into()]);
+        assert_eq!(rows(&table), "| Method | Entropy (nat) |\n|---|---|\n| a\\|b | 0.250 |\n");
     }
 
     #[test]

@@ -14,6 +14,9 @@ pub struct Table {
     pub columns: Vec<String>,
     /// Each as long as there are columns.
     pub rows: Vec<Vec<Cell>>,
+    /// True of a table that stands in `docs/reproduce.md` too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub on_page: bool,
 }
 
 /// A cell of a [`Table`]; numbers are set with three significant digits.
@@ -64,7 +67,13 @@ impl Table {
     /// An empty table.
     pub fn new(heading: &str, columns: &[&str]) -> Self {
         let columns = columns.iter().map(|column| (*column).to_owned()).collect();
-        Self { heading: heading.to_owned(), columns, rows: vec![] }
+        Self { heading: heading.to_owned(), columns, rows: vec![], on_page: false }
+    }
+
+    /// Puts the table into `docs/reproduce.md` too.
+    #[must_use]
+    pub fn on_page(self) -> Self {
+        Self { on_page: true, ..self }
     }
 
     /// Adds a row.

@@ -145,7 +145,7 @@ mod tests {
             (
                 "[settings.training.method.thermostat]\naccuracy_edges = [0.5]\n\
                  thermostat = { target = { start = 1.0, end = 0.5, steps = 9 }, initial = 0.02, low = 1e-3, high = 0.5 }",
-                "cell `seed 0`: `thermostat` moves the `fraction` of the loss over a mini-batch, which `ppo-clip` has not",
+                "cell `seed 0`: `thermostat` of `ppo-clip`: the policy loss has no `fraction` to move",
             ),
             ("[settings.trainig]", "cell `seed 0`: unknown variant `trainig`"),
             (

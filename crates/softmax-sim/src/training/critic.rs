@@ -23,9 +23,15 @@ impl Critic {
         Self { values, states_of_prompt, positions: shape.positions }
     }
 
-    /// Value before each token of `rollout`, `[tokens]`. Afterwards each state goes the share `rate` of the way to the mean
-    /// return of its tokens.
-    pub(super) fn judge(&mut self, rollout: &Rollout, gae: Gae, rate: f64) -> Vec<f64> {
+    /// Value before each token of `rollout`, `[tokens]`, of `token_rewards` or else the rewards of the responses. Afterwards each
+    /// state goes the share `rate` of the way to the mean return of its tokens.
+    pub(super) fn judge(
+        &mut self,
+        rollout: &Rollout,
+        token_rewards: Option<&[f64]>,
+        gae: Gae,
+        rate: f64,
+    ) -> Vec<f64> {
         let places = rollout.tokens().places(self.states_of_prompt);
         let states: Vec<usize> = places
             .map(|(state, _)| {
@@ -34,10 +40,10 @@ impl Critic {
             })
             .collect();
         let values: Vec<f64> = states.iter().map(|&state| self.values[state]).collect();
-        let mut rewards = vec![0.0; values.len()];
-        for (token, reward) in zip(rewards.chunks_exact_mut(self.positions), &rollout.rewards) {
-            token[self.positions - 1] = *reward;
-        }
+        let rewards = match token_rewards {
+            Some(rewards) => rewards.to_vec(),
+            None => rollout.token_rewards(self.positions),
+        };
         let lengths = vec![self.positions; rollout.rewards.len()];
         let credit = generalised_advantages(&rewards, &values, None, &lengths, gae);
         let returns = credit.expect("columns of one rollout, settings in their range").returns;
@@ -72,8 +78,8 @@ mod tests {
             ..Rollout::default()
         };
         let gae = Gae { discount: 1.0, lambda: 1.0, whiten: false };
-        assert_eq!(critic.judge(&rollout, gae, 0.5), [0.0; 6]);
-        for value in critic.judge(&rollout, gae, 0.5) {
+        assert_eq!(critic.judge(&rollout, None, gae, 0.5), [0.0; 6]);
+        for value in critic.judge(&rollout, None, gae, 0.5) {
             assert!((value - 1.0 / 3.0).abs() < 1e-15, "{value}");
         }
         assert!((critic.values[1] - 0.5).abs() < 1e-15, "{:?}", critic.values);

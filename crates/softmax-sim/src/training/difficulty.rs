@@ -1,24 +1,74 @@
-//! A share of treated tokens for each bucket of difficulty, moved by a thermostat of its own.
+//! Thermostats over a number of the loss: one for each bucket of difficulty where that is the share of treated tokens.
 
-use rl_losses::{DifficultyThermostat, DifficultyThermostatSettings};
+use crate::experiment::error::ExperimentError;
+use rl_losses::{
+    DifficultyThermostat, DifficultyThermostatSettings, Knob, PolicyLoss, Scope, ThermostatSettings,
+};
+use serde::{Deserialize, Serialize};
+
+/// Thermostats of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThermostatControl {
+    /// Number of the loss that moves; by default the fraction of tokens that it treats over a mini-batch.
+    #[serde(default = "fraction")]
+    pub knob: Knob,
+    /// Accuracies of a group between buckets of difficulty, ascending. Each bucket has a fraction of its own.
+    #[serde(default)]
+    pub accuracy_edges: Vec<f64>,
+    /// The thermostat that every bucket starts with.
+    pub thermostat: ThermostatSettings,
+}
+
+fn fraction() -> Knob {
+    Knob::Fraction
+}
+
+impl ThermostatControl {
+    /// Checks that `loss` can be run under it.
+    pub(super) fn check(&self, loss: &PolicyLoss) -> Result<(), ExperimentError> {
+        let source = |source| ExperimentError::Thermostat { loss: loss.name(), source };
+        DifficultyThermostat::new(&self.settings()).map_err(|error| source(error.into()))?;
+        self.knob.set(loss, self.thermostat.initial).map_err(source)?;
+        let by_bucket = self.knob == Knob::Fraction && loss.scope() == Some(Scope::MiniBatch);
+        if by_bucket || self.accuracy_edges.is_empty() {
+            return Ok(());
+        }
+        Err(ExperimentError::Buckets(loss.name()))
+    }
+
+    fn settings(&self) -> DifficultyThermostatSettings {
+        let accuracy_edges = self.accuracy_edges.clone();
+        DifficultyThermostatSettings { accuracy_edges, thermostat: self.thermostat }
+    }
+}
 
 /// Thermostats by difficulty, and what a rollout tells them.
 #[derive(Debug, Clone)]
 pub(super) struct Difficulty {
+    knob: Knob,
     thermostats: DifficultyThermostat,
     /// Mean entropy over the tokens of each bucket, in nats; none of a bucket without tokens.
     entropies: Vec<Option<f64>>,
 }
 
 impl Difficulty {
-    pub(super) fn new(settings: &DifficultyThermostatSettings) -> Self {
-        let thermostats = DifficultyThermostat::new(settings).expect("settings in their range");
-        Self { entropies: vec![None; thermostats.thermostats().len()], thermostats }
+    pub(super) fn new(control: &ThermostatControl) -> Self {
+        let settings = control.settings();
+        let thermostats = DifficultyThermostat::new(&settings).expect("settings in their range");
+        let entropies = vec![None; thermostats.thermostats().len()];
+        Self { knob: control.knob, entropies, thermostats }
     }
 
-    /// Share of each bucket's tokens that is treated.
-    pub(super) fn fractions(&self) -> Vec<f64> {
-        self.thermostats.knobs()
+    /// Share of each bucket's tokens that `loss` treats over a mini-batch; none where the thermostat moves the loss itself.
+    pub(super) fn fractions(&self, loss: &PolicyLoss) -> Option<Vec<f64>> {
+        let by_bucket = self.knob == Knob::Fraction && loss.scope() == Some(Scope::MiniBatch);
+        by_bucket.then(|| self.thermostats.knobs())
+    }
+
+    /// The loss with its number where the thermostat has it.
+    pub(super) fn moved(&self, loss: &PolicyLoss) -> PolicyLoss {
+        self.knob.set(loss, self.thermostats.knobs()[0]).expect("a knob of the loss, in its range")
     }
 
     /// Bucket of each sample, `[samples]`, by the mean reward of its group.
@@ -42,7 +92,7 @@ impl Difficulty {
 
 #[cfg(test)]
 mod tests {
-    use rl_losses::{EntropyTarget, ThermostatSettings};
+    use rl_losses::{EntropyTarget, KlCov};
 
     use super::*;
 
@@ -50,15 +100,18 @@ mod tests {
     fn each_bucket_moves_by_the_entropy_of_its_own_prompts() {
         let target = EntropyTarget::constant(0.4);
         let thermostat = ThermostatSettings::new(target, 0.02, 1e-4, 0.5).unwrap();
-        let settings = DifficultyThermostatSettings { accuracy_edges: vec![0.5], thermostat };
-        let mut difficulty = Difficulty::new(&settings);
-        assert_eq!(difficulty.fractions(), [0.02; 2].map(|x: f64| x.ln().exp()));
+        let control =
+            ThermostatControl { knob: Knob::Fraction, accuracy_edges: vec![0.5], thermostat };
+        let loss = PolicyLoss::KlCov(KlCov::default());
+        let mut difficulty = Difficulty::new(&control);
+        let fractions = |difficulty: &Difficulty| difficulty.fractions(&loss).unwrap();
+        assert_eq!(fractions(&difficulty), [0.02; 2].map(|x: f64| x.ln().exp()));
         // A hard prompt with enough entropy and an easy one with too little, two samples of two tokens each.
         let rewards = [0.0, 0.0, 1.0, 1.0];
         assert_eq!(difficulty.buckets(&rewards, 2), [0, 0, 1, 1]);
         difficulty.measure(&rewards, 2, &[0.8, 0.8, 0.8, 0.8, 0.1, 0.1, 0.1, 0.1]);
         difficulty.update();
-        let fractions = difficulty.fractions();
+        let fractions = fractions(&difficulty);
         assert!(fractions[0] < 0.02 && 0.02 < fractions[1], "{fractions:?}");
     }
 }

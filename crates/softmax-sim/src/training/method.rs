@@ -1,9 +1,10 @@
 //! The training method, which may change between two rollouts.
 
+use super::difficulty::ThermostatControl;
 use crate::experiment::error::{ExperimentError, check_bounds};
 use rl_losses::{
-    AdvantageEstimator, Aggregation, Annealing, ClipRange, DifficultyThermostatSettings, DualClip,
-    PolicyLoss, PpoClip, Scope,
+    AdaptiveEntropy, AdaptiveKl, AdvantageEstimator, Aggregation, Annealing, ClipRange, DualClip,
+    PolicyLoss, PpoClip, RolloutCorrection,
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -23,13 +24,29 @@ pub struct Method {
     /// Coefficient of the exact `KL(π ‖ π_ref)` to the policy before training, reward per nat; 0 is
     /// none.
     pub reference_kl: f64,
-    /// Thermostats that move the share of tokens that the loss treats, one for each bucket of difficulty. Read at the start of a
-    /// run.
+    /// Coefficient of `KL(π ‖ π_ref)` taken off each token's reward, as the log-ratio of the token, reward per nat; 0 is none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub reward_kl: f64,
+    /// Thermostats that move a number of the loss. Read at the start of a run.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub thermostat: Option<DifficultyThermostatSettings>,
+    pub thermostat: Option<ThermostatControl>,
     /// Number of the loss that moves on a straight line over the rollouts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub annealing: Option<Annealing>,
+    /// Controller of the entropy bonus, in place of `entropy_bonus`. Read at the start of a run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adaptive_entropy: Option<AdaptiveEntropy>,
+    /// Controller of the exact divergence from the policy before training, in place of `reference_kl`. Read at the start of a run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adaptive_kl: Option<AdaptiveKl>,
+    /// Importance weights of the tokens of a stale rollout: the policy before the update against the one that sampled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub correction: Option<RolloutCorrection>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(value: &f64) -> bool {
+    *value == 0.0
 }
 
 impl Method {
@@ -41,8 +58,12 @@ impl Method {
             aggregation: Aggregation::TokenMean,
             entropy_bonus: 0.0,
             reference_kl: 0.0,
+            reward_kl: 0.0,
             thermostat: None,
             annealing: None,
+            adaptive_entropy: None,
+            adaptive_kl: None,
+            correction: None,
         }
     }
 
@@ -67,17 +88,37 @@ impl Method {
         check_bounds([
             ("entropy_bonus", self.entropy_bonus, f64::MIN),
             ("reference_kl", self.reference_kl, f64::MIN),
+            ("reward_kl", self.reward_kl, 0.0),
         ])?;
-        let has_share = self.loss.scope() == Some(Scope::MiniBatch);
-        if self.thermostat.is_some() && !has_share {
-            return Err(ExperimentError::Thermostat(self.loss.name()));
+        if let Some(thermostat) = &self.thermostat {
+            thermostat.check(&self.loss)?;
         }
         if let Some(annealing) = &self.annealing {
             annealing
                 .at(&self.loss, 1.0)
                 .map_err(|source| ExperimentError::Annealing { loss: self.loss.name(), source })?;
-            if self.thermostat.is_some() {
-                return Err(ExperimentError::AnnealedThermostat);
+        }
+        let (bonus, reference_kl) = (self.entropy_bonus != 0.0, self.reference_kl != 0.0);
+        for (first, has_first, second, has_second) in [
+            ("annealing", self.annealing.is_some(), "thermostat", self.thermostat.is_some()),
+            (
+                "adaptive_entropy",
+                self.adaptive_entropy.is_some(),
+                "thermostat",
+                self.thermostat.is_some(),
+            ),
+            ("adaptive_entropy", self.adaptive_entropy.is_some(), "entropy_bonus", bonus),
+            ("adaptive_kl", self.adaptive_kl.is_some(), "reference_kl", reference_kl),
+            // Its sets count right answers alone.
+            (
+                "reward_kl",
+                self.reward_kl != 0.0,
+                "pass-at-k",
+                matches!(self.advantage, AdvantageEstimator::PassAtK(_)),
+            ),
+        ] {
+            if has_first && has_second {
+                return Err(ExperimentError::Both { first, second });
             }
         }
         Ok(())

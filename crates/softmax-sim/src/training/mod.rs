@@ -53,6 +53,7 @@
 //! function of (seed, rollout, prompt, sample, position), and sums are taken in a fixed order.
 //! Run seeds and methods in parallel with rayon; the parallel loops inside a run nest in it.
 
+mod controls;
 mod critic;
 mod curve;
 mod custom_advantage;
@@ -61,6 +62,7 @@ mod entropy_split;
 mod evaluation;
 mod expected;
 mod method;
+mod prompt_information;
 mod reward_model;
 mod rollout;
 mod rows;
@@ -72,10 +74,12 @@ mod update;
 
 pub use curve::{Curve, CurvePoint};
 pub use custom_advantage::CustomAdvantage;
+pub use difficulty::ThermostatControl;
 pub use entropy_split::entropy_split;
 pub use evaluation::{COOL_TEMPERATURE, Evaluation, evaluate};
 pub use expected::{ExpectedPoint, ExpectedRule, ExpectedTrainer};
 pub use method::Method;
+pub use prompt_information::prompt_information;
 pub use rollout::Rollout;
 pub use rows::Rows;
 pub use schedule::{RatioTo, Schedule, StepSize};

@@ -44,12 +44,10 @@ impl RewardModel {
     fn measure(&mut self, questions: &Questions, rollout: &Rollout, reference: &[f64]) -> Vec<f64> {
         self.workspace.fill(questions, &self.parameters, &rollout.prompts);
         let mut log_ratio = self.workspace.log_probs(rollout.tokens());
-        let (states, actions) = (questions.states().states(), questions.shape().actions);
-        let places = rollout.tokens().places(states);
-        for (value, (state, action)) in std::iter::zip(&mut log_ratio, places) {
-            let prompt = rollout.prompts[state / states];
-            *value -= reference[(prompt * states + state % states) * actions + action];
-        }
+        let reference =
+            rollout.tokens().values_in(reference, &rollout.prompts, questions.states_and_actions());
+        std::iter::zip(&mut log_ratio, reference)
+            .for_each(|(value, reference)| *value -= reference);
         log_ratio
     }
 }

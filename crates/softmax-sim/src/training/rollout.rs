@@ -6,6 +6,7 @@ use crate::environment::Questions;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
+use rl_losses::{KlEstimator, informative_groups, kl_rewards};
 
 /// The responses of one rollout batch, laid end to end: prompt by prompt, sample by sample.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -73,6 +74,46 @@ impl Rollout {
         (self.old_log_prob, self.old_entropy) = (old_log_prob, old_entropy);
     }
 
+    /// Reward of each token less `coefficient` times its log-ratio to the reference, `[tokens]`. `reference` has log-probabilities
+    /// of all prompts, `[all prompts, states, actions]`.
+    pub(super) fn penalised_rewards(
+        &self,
+        questions: &Questions,
+        reference: &[f64],
+        coefficient: f64,
+    ) -> Vec<f64> {
+        let sizes = questions.states_and_actions();
+        let reference: Vec<f64> =
+            self.tokens().values_in(reference, &self.prompts, sizes).collect();
+        let rewards = self.token_rewards(questions.shape().positions);
+        let (estimator, log_prob) = (KlEstimator::K1, &self.old_log_prob);
+        let penalised = kl_rewards(estimator, coefficient, &rewards, log_prob, &reference);
+        penalised.expect("columns of finite policies, a coefficient in its range")
+    }
+
+    /// Reward of each token, `[tokens]`: that of its response at the last one.
+    pub(super) fn token_rewards(&self, positions: usize) -> Vec<f64> {
+        let mut rewards = vec![0.0; self.actions.len()];
+        for (tokens, reward) in rewards.chunks_exact_mut(positions).zip(&self.rewards) {
+            tokens[positions - 1] = *reward;
+        }
+        rewards
+    }
+
+    /// Keeps the groups with something to learn from.
+    pub(super) fn retain(&mut self, group_size: usize, positions: usize) {
+        let sizes = vec![group_size; self.prompts.len()];
+        let kept = informative_groups(&self.rewards, &sizes);
+        keep(&mut self.prompts, &kept, 1);
+        keep(&mut self.actions, &kept, group_size * positions);
+        keep(&mut self.states, &kept, group_size * positions);
+        keep(&mut self.sampled_log_prob, &kept, group_size * positions);
+        keep(&mut self.old_log_prob, &kept, group_size * positions);
+        keep(&mut self.old_entropy, &kept, group_size * positions);
+        keep(&mut self.advantage, &kept, group_size * positions);
+        keep(&mut self.rewards, &kept, group_size);
+    }
+
     /// Samples `group_size` responses to each of `self.prompts` from `policy`, which stands for
     /// the same prompts.
     ///
@@ -107,6 +148,15 @@ impl Rollout {
         policy.log_prob_of_tokens(tokens, &mut self.sampled_log_prob);
         self.old_log_prob.clone_from(&self.sampled_log_prob);
     }
+}
+
+/// Keeps the runs of `length` values whose group is kept.
+fn keep<T>(values: &mut Vec<T>, kept: &[bool], length: usize) {
+    let mut index = 0;
+    values.retain(|_| {
+        index += 1;
+        kept[(index - 1) / length]
+    });
 }
 
 /// Samples the responses to one prompt: action and state of each token, and the rewards.

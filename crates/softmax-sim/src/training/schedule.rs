@@ -133,6 +133,11 @@ impl Schedule {
         self.trust_region.map_or(Ok(()), TrustRegion::check)
     }
 
+    /// True if the policy is evaluated after `rollouts` of them.
+    pub fn evaluates_after(&self, rollouts: usize) -> bool {
+        rollouts.is_multiple_of(self.evaluate_every) || rollouts == self.rollouts
+    }
+
     /// The factor on the gradient of the loss of a mini-batch of `tokens` tokens.
     pub(crate) fn factor(&self, tokens: usize) -> f64 {
         match self.step_size {

@@ -24,6 +24,20 @@ impl<'a> Tokens<'a> {
         })
     }
 
+    /// Value of each token of `prompts` in a table over all prompts, `[all prompts, states, actions]`, of a row of states and
+    /// actions a prompt.
+    pub(crate) fn values_in(
+        self,
+        table: &'a [f64],
+        prompts: &'a [usize],
+        (states_of_prompt, actions): (usize, usize),
+    ) -> impl Iterator<Item = f64> + 'a {
+        self.places(states_of_prompt).map(move |(place, action)| {
+            let prompt = prompts[place / states_of_prompt];
+            table[(prompt * states_of_prompt + place % states_of_prompt) * actions + action]
+        })
+    }
+
     /// Tokens of the prompts `slots`.
     pub(crate) fn of_prompts(self, slots: &Range<usize>) -> Self {
         let span = slots.start * self.per_prompt..slots.end * self.per_prompt;

@@ -1,10 +1,10 @@
 //! A run: rollouts, updates, evaluations.
 
 use super::{
+    controls::{Controls, divergence},
     critic::Critic,
     curve::{Curve, CurvePoint},
     custom_advantage::CustomAdvantage,
-    difficulty::Difficulty,
     entropy_split::entropy_split,
     evaluation::{evaluate, greedy_reward},
     method::Method,
@@ -18,7 +18,7 @@ use crate::environment::Environment;
 use entropy_core::SequenceEntropyChange;
 use rand::seq::index;
 use rand_chacha::ChaCha8Rng;
-use rl_losses::{AdvantageEstimator, CustomLoss, LossSums, RolloutColumns, informative_groups};
+use rl_losses::{AdvantageEstimator, CustomLoss, LossSums, RolloutColumns};
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -52,7 +52,7 @@ pub struct Trainer<'a> {
     rollout: Rollout,
     old_policy: Rows,
     workspace: Workspace,
-    difficulty: Option<Difficulty>,
+    controls: Controls,
     custom_loss: Option<CustomLoss>,
     custom_advantage: Option<CustomAdvantage>,
     /// That of PRIME, from the first rollout with it on.
@@ -70,7 +70,7 @@ impl<'a> Trainer<'a> {
     ///
     /// # Panics
     ///
-    /// If the schedule has no samples, mini-batches or epochs, or a setting of the method's thermostat is out of its range.
+    /// If the schedule has no samples, mini-batches or epochs, or a setting of the method's controllers is out of its range.
     pub fn new(
         environment: impl Into<Cow<'a, Environment>>,
         method: Method,
@@ -86,7 +86,7 @@ impl<'a> Trainer<'a> {
         let start = Rows::of(&environment.training, &environment.start, &all);
         let prompts = schedule.prompts.min(shape.prompts);
         Self {
-            difficulty: method.thermostat.as_ref().map(Difficulty::new),
+            controls: Controls::new(&method),
             method,
             schedule,
             seed,
@@ -170,9 +170,7 @@ impl<'a> Trainer<'a> {
         if self.past.len() > self.schedule.staleness {
             self.past.pop_front();
         }
-        if let Some(difficulty) = &mut self.difficulty {
-            difficulty.update();
-        }
+        self.controls.update(entropy, self.sequence_lengths.len());
         let report =
             RolloutReport { rollout: self.done, mean_reward, entropy, sums, entropy_change };
         self.done += 1;
@@ -202,11 +200,10 @@ impl<'a> Trainer<'a> {
         &mut self,
         mut after_each: impl FnMut(&mut Method, &RolloutReport) -> Result<(), E>,
     ) -> Result<Curve, E> {
-        let Schedule { rollouts, evaluate_every, .. } = self.schedule;
         let mut points = vec![self.evaluate()];
         while let Some(report) = self.step() {
             after_each(&mut self.method, &report)?;
-            if self.done.is_multiple_of(evaluate_every) || self.done == rollouts {
+            if self.schedule.evaluates_after(self.done) {
                 points.push(self.evaluate());
             }
         }
@@ -233,14 +230,19 @@ impl<'a> Trainer<'a> {
         }
         let process_log_ratio = self.process_log_ratio();
         let squared_scores = self.squared_scores();
-        let values = self.values();
+        let penalised = self.penalised_rewards();
+        let values = self.values(penalised.as_deref());
         let rewards = &self.rollout.rewards;
         let mean_reward = rewards.iter().sum::<f64>() / rewards.len() as f64;
         self.rollout.advantage = if let Some(custom) = &self.custom_advantage {
             custom.of_tokens(rewards, group_size, shape.positions)
         } else {
+            let sums: Option<Vec<f64>> = penalised.as_ref().map(|rewards| {
+                rewards.chunks_exact(shape.positions).map(|tokens| tokens.iter().sum()).collect()
+            });
             let columns = RolloutColumns {
-                rewards,
+                rewards: sums.as_ref().unwrap_or(rewards),
+                token_rewards: penalised.as_deref(),
                 group_sizes: &vec![group_size; count],
                 sequence_lengths: &self.sequence_lengths,
                 greedy_rewards: Some(&self.greedy_rewards()),
@@ -252,13 +254,23 @@ impl<'a> Trainer<'a> {
             let advantages = self.method.advantage.advantages(&columns);
             advantages.expect("columns for every estimator")
         };
-        if let Some(difficulty) = &mut self.difficulty {
+        if let Some(difficulty) = &mut self.controls.difficulty {
             difficulty.measure(&self.rollout.rewards, group_size, &self.rollout.old_entropy);
         }
+        let (questions, reference) = (&self.environment.training, &self.reference);
+        let (prompts, policy) = (&self.rollout.prompts, &self.old_policy);
+        self.controls.measure_divergence(|| divergence(questions, prompts, policy, reference));
         if self.schedule.drop_uninformative {
             self.rollout.retain(group_size, shape.positions);
         }
         (mean_reward, self.old_policy.mean_entropy(&self.environment.training))
+    }
+
+    /// Reward of each token of the rollout less its log-ratio to the reference, `[tokens]`; none without `reward_kl`.
+    fn penalised_rewards(&self) -> Option<Vec<f64>> {
+        let (questions, coefficient) = (&self.environment.training, self.method.reward_kl);
+        let penalised = || self.rollout.penalised_rewards(questions, &self.reference, coefficient);
+        (coefficient > 0.0).then(penalised)
     }
 
     /// Log-ratio of each token of the rollout under PRIME's reward model, which learns from the rollout first; none of another
@@ -290,11 +302,11 @@ impl<'a> Trainer<'a> {
 
     /// The critic's value before each token of the rollout, `[tokens]`, from which it learns afterwards; none of another estimator
     /// than GAE.
-    fn values(&mut self) -> Option<Vec<f64>> {
+    fn values(&mut self, token_rewards: Option<&[f64]>) -> Option<Vec<f64>> {
         let AdvantageEstimator::Gae(gae) = self.method.advantage else { return None };
         let questions = &self.environment.training;
         let critic = self.critic.get_or_insert_with(|| Critic::new(questions));
-        Some(critic.judge(&self.rollout, gae, self.schedule.critic_rate))
+        Some(critic.judge(&self.rollout, token_rewards, gae, self.schedule.critic_rate))
     }
 
     /// Expected reward of the greedy response to the prompt of each sample, `[samples]`.
@@ -310,10 +322,12 @@ impl<'a> Trainer<'a> {
     /// All epochs and mini-batches over the rollout.
     fn train(&mut self, rng: &mut ChaCha8Rng) -> LossSums {
         let mut sums = LossSums::default();
-        let method = self.method.after(self.done as f64 / self.schedule.rollouts as f64);
+        let mut method = self.method.after(self.done as f64 / self.schedule.rollouts as f64);
+        self.controls.set(&mut method);
         let group_size = self.schedule.group_size;
-        let by_difficulty = self.difficulty.as_ref().map(|difficulty| {
-            (difficulty.buckets(&self.rollout.rewards, group_size), difficulty.fractions())
+        let by_difficulty = self.controls.difficulty.as_ref().and_then(|difficulty| {
+            let fractions = difficulty.fractions(&method.loss)?;
+            Some((difficulty.buckets(&self.rollout.rewards, group_size), fractions))
         });
         let (prompts, parts) = (self.rollout.prompts.len(), self.schedule.mini_batches);
         for _ in 0..self.schedule.epochs {
@@ -343,31 +357,6 @@ impl<'a> Trainer<'a> {
         }
         sums
     }
-}
-
-impl Rollout {
-    /// Keeps the groups with something to learn from.
-    fn retain(&mut self, group_size: usize, positions: usize) {
-        let sizes = vec![group_size; self.prompts.len()];
-        let kept = informative_groups(&self.rewards, &sizes);
-        keep(&mut self.prompts, &kept, 1);
-        keep(&mut self.actions, &kept, group_size * positions);
-        keep(&mut self.states, &kept, group_size * positions);
-        keep(&mut self.sampled_log_prob, &kept, group_size * positions);
-        keep(&mut self.old_log_prob, &kept, group_size * positions);
-        keep(&mut self.old_entropy, &kept, group_size * positions);
-        keep(&mut self.advantage, &kept, group_size * positions);
-        keep(&mut self.rewards, &kept, group_size);
-    }
-}
-
-/// Keeps the runs of `length` values whose group is kept.
-fn keep<T>(values: &mut Vec<T>, kept: &[bool], length: usize) {
-    let mut index = 0;
-    values.retain(|_| {
-        index += 1;
-        kept[(index - 1) / length]
-    });
 }
 
 /// A whole run: the curve of its evaluations.

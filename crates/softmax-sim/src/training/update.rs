@@ -11,7 +11,8 @@ use crate::environment::Questions;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use rl_losses::{
-    CustomLoss, Evaluation, LossSums, StepPlan, Threads, TokenBatch, TokenColumns, entropy_bonus,
+    Column, CustomLoss, Evaluation, LossSums, StepPlan, Threads, TokenBatch, TokenColumns,
+    entropy_bonus,
 };
 use std::iter::zip;
 use std::ops::Range;
@@ -79,23 +80,25 @@ impl MiniBatch<'_> {
             advantage: &self.rollout.advantage[span..span + tokens],
         };
         let lengths = &self.sequence_lengths[..self.slots.len() * self.group_size];
+        let sampled_log_prob = &self.rollout.sampled_log_prob[span..span + tokens];
+        let reference = self.reference_log_prob(method, places);
         let batch = TokenBatch::new(columns, lengths)
             .and_then(|batch| batch.with_entropy(&workspace.entropy))
             .and_then(|batch| {
                 batch.with_old_entropy(&self.rollout.old_entropy[span..span + tokens])
             })
-            .and_then(|batch| {
-                batch.with_rollout_log_prob(&self.rollout.sampled_log_prob[span..span + tokens])
+            .and_then(|batch| batch.with_rollout_log_prob(sampled_log_prob))
+            .and_then(|batch| match &reference {
+                None => Ok(batch),
+                Some(reference) => batch.with_reference_log_prob(reference),
             })
             .expect("columns of a finite policy")
             .with_threads(Threads::new(rayon::current_num_threads(), in_parallel));
-        let plan = match self.by_difficulty {
-            None => method.loss.plan(&batch, &method.aggregation, rng),
-            Some((buckets, fractions)) => {
-                method.loss.plan_by_bucket(&batch, buckets, fractions, &method.aggregation, rng)
-            }
-        };
-        let plan = plan.expect("a loss over entropies and old log-probabilities");
+        let mut plan = self.plan(method, &batch, rng);
+        if let Some(correction) = method.correction {
+            let weights = correction.weights(old_log_prob, sampled_log_prob, lengths);
+            plan.reweight(&weights.expect("columns of finite policies, settings in range").weights);
+        }
         let part = plan.part(0..tokens);
         let sums = if let Some(custom) = self.custom_loss {
             let output = custom.evaluate(&batch, part);
@@ -122,6 +125,23 @@ impl MiniBatch<'_> {
             workspace.descend(self.questions, parameters, self.prompts(), factor);
         }
         sums
+    }
+
+    fn plan(&self, method: &Method, batch: &TokenBatch<'_>, rng: &mut ChaCha8Rng) -> StepPlan {
+        let plan = match self.by_difficulty {
+            None => method.loss.plan(batch, &method.aggregation, rng),
+            Some((buckets, fractions)) => {
+                method.loss.plan_by_bucket(batch, buckets, fractions, &method.aggregation, rng)
+            }
+        };
+        plan.expect("a loss over the columns of a rollout")
+    }
+
+    /// Log-probability of each of `tokens` under the reference policy, `[tokens]`; none of a loss that does not read it.
+    fn reference_log_prob(&self, method: &Method, tokens: Tokens<'_>) -> Option<Vec<f64>> {
+        let reads = method.loss.requirements().contains(&Column::ReferenceLogProb);
+        let sizes = self.questions.states_and_actions();
+        reads.then(|| tokens.values_in(self.reference, self.prompts(), sizes).collect())
     }
 }
 

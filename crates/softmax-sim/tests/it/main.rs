@@ -4,6 +4,7 @@ mod book;
 mod cart_pole;
 mod cli;
 mod closed_pipe;
+mod controls;
 mod engine;
 mod entropy_change;
 mod example;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use softmax_sim::environment::{Shape, TabularSetting};
-use softmax_sim::training::{Method, Schedule, train};
+use softmax_sim::training::{Method, Schedule, prompt_information, train};
 
 fn softmax_sim(arguments: &[&str], folder: &Path) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_softmax-sim"));
@@ -37,13 +37,15 @@ fn a_curve_is_that_of_the_library_and_fits_the_law() {
     let rows: Vec<&str> = written.lines().collect();
     assert_eq!(
         rows[0],
-        "rollouts,entropy,reward,cool_reward,greedy_reward,within_states,visitation"
+        "rollouts,entropy,reward,cool_reward,greedy_reward,within_states,visitation,prompt_information"
     );
     for (row, point) in std::iter::zip(&rows[1..], &curve.points) {
         let numbers: Vec<f64> = row.split(',').map(|field| field.parse().unwrap()).collect();
         let expected = [point.entropy, point.reward, point.cool_reward, point.greedy_reward];
         assert_eq!((numbers[0], &numbers[1..5]), (point.rollouts as f64, &expected[..]));
     }
+    let information = prompt_information(environment.training(), environment.start()).unwrap();
+    assert!(rows[1].ends_with(&format!(",{information}")), "{} {information}", rows[1]);
     let fit = softmax_sim(&["fit-law", "curve.csv"], folder.path());
     assert_eq!(fit.status.code(), Some(0), "{fit:?}");
 }

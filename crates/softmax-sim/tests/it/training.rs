@@ -3,15 +3,16 @@
 use entropy_core::Categorical;
 use rl_losses::{
     AdvantageEstimator, Annealing, ClipCov, ClipRange, Column, CovarianceBand, CustomLoss,
-    DifficultyThermostatSettings, EntropyTarget, KlCov, PlanPart, PolicyLoss, PpoClip, Prime,
-    RolloutColumns, StepPlan, ThermostatSettings, TokenBatch,
+    EntropyTarget, KlCov, Knob, PlanPart, PolicyLoss, PpoClip, Prime, RolloutColumns, StepPlan,
+    ThermostatSettings, TokenBatch,
 };
 use softmax_sim::environment::{
     Environment, Features, LongTailSetting, Parameters, Questions, Shape, SharedSetting,
     SizeSetting, TabularSetting,
 };
 use softmax_sim::training::{
-    Curve, CustomAdvantage, Method, Rows, Schedule, StepSize, Trainer, evaluate, train,
+    Curve, CustomAdvantage, Method, Rows, Schedule, StepSize, ThermostatControl, Trainer, evaluate,
+    train,
 };
 
 fn small_tabular(seed: u64) -> Environment {
@@ -63,8 +64,8 @@ fn thermostats_by_difficulty_hold_an_entropy() {
     let wanted = 0.7 * plain.first().entropy;
     let thermostat = ThermostatSettings::new(EntropyTarget::constant(wanted), 0.05, 1e-4, 0.9);
     let thermostat = thermostat.expect("in range");
-    let settings = DifficultyThermostatSettings { accuracy_edges: vec![0.5], thermostat };
-    let method = Method { thermostat: Some(settings), ..Method::of(loss) };
+    let control = ThermostatControl { knob: Knob::Fraction, accuracy_edges: vec![0.5], thermostat };
+    let method = Method { thermostat: Some(control), ..Method::of(loss) };
     let held = train(&environment, &method, &schedule, 2);
     let error = |curve: &Curve| (curve.last().entropy - wanted).abs();
     assert!(error(&held) < 0.1 * error(&plain), "{} and {}", error(&held), error(&plain));

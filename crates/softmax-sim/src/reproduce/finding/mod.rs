@@ -42,6 +42,7 @@ pub static FINDINGS: &[Finding] = &[
     control::FINDINGS[4],
     control::FINDINGS[5],
     control::FINDINGS[6],
+    control::FINDINGS[7],
     cart_pole::FINDING,
 ];
 

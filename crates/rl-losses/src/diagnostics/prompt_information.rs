@@ -1,0 +1,109 @@
+//! Information that responses carry about their prompts: low where a policy answers every prompt from one template.
+
+use crate::{
+    column::{ColumnError, check_columns, check_length},
+    parameter::check,
+};
+
+/// How well responses tell their prompts apart.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PromptInformation {
+    /// Mutual information of prompt and response, in nats a response: 0 where responses ignore the prompt, at most `ln prompts`.
+    pub mutual_information: f64,
+    /// Fraction of the responses that their own prompt makes likelier than any other does; `n` equally likely ones count `1 / n`.
+    /// Chance is `1 / prompts`.
+    pub retrieval_accuracy: f64,
+}
+
+/// Estimates the mutual information of prompt and response from the log-probability of every response under every prompt.
+///
+/// ```text
+/// I(X; Y) ≈ mean over responses of [ log π(y|x) - log( mean over prompts x' of π(y|x') ) ]
+/// ```
+///
+/// Prompts are as likely as each other; give each as many responses. `cross_log_prob` is `[responses, prompts]`: the sum over a
+/// response's tokens, in nats. Their mean in its place gives the length-normalised proxy of the published code. `own_prompts`,
+/// `[responses]`, is the prompt that each response answers.
+///
+/// Source: RAGEN-2, [arXiv:2604.06268](https://arxiv.org/abs/2604.06268), `CollapseDetector`: `mi_seq_estimate` and
+/// `retrieval_accuracy`.
+///
+/// # Errors
+///
+/// [`ColumnError`] if the table does not fit the responses, a value is not finite, or a prompt is not below `prompts`.
+pub fn prompt_information(
+    cross_log_prob: &[f64],
+    own_prompts: &[usize],
+    prompts: usize,
+) -> Result<PromptInformation, ColumnError> {
+    check_columns(&[("cross_log_prob", cross_log_prob)])?;
+    let expected = own_prompts.len().saturating_mul(prompts);
+    check_length("cross_log_prob", cross_log_prob.len(), "own_prompts × prompts", expected)?;
+    for &prompt in own_prompts {
+        check("own_prompts", prompt as f64, "a prompt below `prompts`", |_| prompt < prompts)?;
+    }
+    let (mut information, mut retrieved) = (0.0, 0.0);
+    for (scores, &prompt) in
+        std::iter::zip(cross_log_prob.chunks_exact(prompts.max(1)), own_prompts)
+    {
+        let highest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let mean = scores.iter().map(|score| (score - highest).exp()).sum::<f64>() / prompts as f64;
+        information += scores[prompt] - highest - mean.ln();
+        if scores[prompt] >= highest {
+            let ties = scores.iter().filter(|score| **score >= highest).count();
+            retrieved += 1.0 / ties as f64;
+        }
+    }
+    let responses = own_prompts.len() as f64;
+    let (mutual_information, retrieval_accuracy) = (information / responses, retrieved / responses);
+    Ok(PromptInformation { mutual_information, retrieval_accuracy })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A binary channel: each prompt is answered by its own letter in three of four responses. Then
+    /// `I = ln 2 - H(1/4)`, and the likelier prompt is right as often.
+    #[test]
+    fn a_binary_channel_has_its_closed_form() {
+        let (likely, unlikely) = (0.75f64.ln(), 0.25f64.ln());
+        let (first, second) = ([likely, unlikely], [unlikely, likely]);
+        let responses = [first, first, first, second, second, second, second, first];
+        let own_prompts = [0, 0, 0, 0, 1, 1, 1, 1];
+        let PromptInformation { mutual_information, retrieval_accuracy } =
+            prompt_information(responses.as_flattened(), &own_prompts, 2).unwrap();
+        let entropy = -(0.75 * likely + 0.25 * unlikely);
+        assert!((mutual_information - (2.0f64.ln() - entropy)).abs() < 1e-15);
+        assert!((retrieval_accuracy - 0.75).abs() < 1e-15);
+    }
+
+    /// A template is as likely under every prompt; an answer that no other prompt gives says which one it was.
+    #[test]
+    fn a_template_tells_nothing_and_a_code_everything() {
+        let template = prompt_information(&[-7.0; 12], &[0, 1, 2, 0], 3).unwrap();
+        assert!(template.mutual_information.abs() < 1e-15);
+        assert!((template.retrieval_accuracy - 1.0 / 3.0).abs() < 1e-15);
+        let code = [-1.0, -900.0, -900.0, -900.0, -2.0, -900.0, -900.0, -900.0, -3.0];
+        let code = prompt_information(&code, &[0, 1, 2], 3).unwrap();
+        assert!((code.mutual_information - 3.0f64.ln()).abs() < 1e-15);
+        assert!((code.retrieval_accuracy - 1.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn a_table_that_does_not_fit_is_refused() {
+        let refusal = |scores: &[f64], own_prompts: &[usize]| {
+            prompt_information(scores, own_prompts, 2).unwrap_err().to_string()
+        };
+        assert_eq!(
+            refusal(&[0.0; 3], &[0, 1]),
+            "column `cross_log_prob` has 3 entries, `own_prompts × prompts` has 4"
+        );
+        assert_eq!(
+            refusal(&[0.0; 4], &[0, 2]),
+            "`own_prompts` is 2, expected a prompt below `prompts`"
+        );
+        let infinite = [f64::NEG_INFINITY, 0.0];
+        assert!(refusal(&infinite, &[0]).starts_with("column `cross_log_prob` is -inf at entry 0"));
+    }
+}

@@ -1,0 +1,95 @@
+//! Controllers of a run: from what a rollout measured to the method of its updates.
+
+use super::difficulty::Difficulty;
+use super::method::Method;
+use super::rows::Rows;
+use crate::environment::Questions;
+use rl_losses::{AdaptiveEntropyController, KlCoefficient, KlController};
+use std::borrow::Cow;
+use std::iter::zip;
+
+/// The controllers that a method asks for.
+#[derive(Debug, Clone)]
+pub(super) struct Controls {
+    pub(super) difficulty: Option<Difficulty>,
+    bonus: Option<AdaptiveEntropyController>,
+    /// Beside it the divergence that the last rollout measured, in nats.
+    reference_kl: Option<(KlController, f64)>,
+}
+
+impl Controls {
+    /// Controllers at their start.
+    ///
+    /// # Panics
+    ///
+    /// If a setting is out of its range.
+    pub(super) fn new(method: &Method) -> Self {
+        let bonus = method.adaptive_entropy.map(AdaptiveEntropyController::new);
+        let reference_kl = method.adaptive_kl.map(KlCoefficient::Adaptive).map(KlController::new);
+        Self {
+            difficulty: method.thermostat.as_ref().map(Difficulty::new),
+            bonus: bonus.transpose().expect("settings in their range"),
+            reference_kl: reference_kl
+                .transpose()
+                .expect("settings in their range")
+                .map(|controller| (controller, 0.0)),
+        }
+    }
+
+    /// Puts the numbers that controllers move into a method.
+    pub(super) fn set(&self, method: &mut Cow<'_, Method>) {
+        if let Some(difficulty) = &self.difficulty
+            && difficulty.fractions(&method.loss).is_none()
+        {
+            method.to_mut().loss = difficulty.moved(&method.loss);
+        }
+        if let Some(bonus) = &self.bonus {
+            method.to_mut().entropy_bonus = bonus.coefficient();
+        }
+        if let Some((controller, _)) = &self.reference_kl {
+            method.to_mut().reference_kl = controller.coefficient();
+        }
+    }
+
+    /// Measures how far the policy that sampled is from the reference: `divergence()`, in nats a token.
+    pub(super) fn measure_divergence(&mut self, divergence: impl Fn() -> f64) {
+        if let Some((_, measured)) = &mut self.reference_kl {
+            *measured = divergence();
+        }
+    }
+
+    /// Takes in a rollout of `samples` responses, and its mean entropy, in nats.
+    pub(super) fn update(&mut self, entropy: f64, samples: usize) {
+        if let Some(difficulty) = &mut self.difficulty {
+            difficulty.update();
+        }
+        if let Some(bonus) = &mut self.bonus {
+            bonus.update(entropy).expect("an entropy is finite");
+        }
+        if let Some((controller, measured)) = &mut self.reference_kl {
+            controller.update(*measured, samples).expect("a divergence is finite");
+        }
+    }
+}
+
+/// Mean divergence `KL(π ‖ π_ref)` of a token on `prompts`, in nats, over the states as they are visited.
+///
+/// `policy` is that of the prompts, `reference` has log-probabilities of all prompts, `[all prompts, states, actions]`.
+pub(super) fn divergence(
+    questions: &Questions,
+    prompts: &[usize],
+    policy: &Rows,
+    reference: &[f64],
+) -> f64 {
+    let (row, actions) = (questions.row(), questions.shape().actions);
+    let visits = policy.visits(questions);
+    let reference = prompts.iter().flat_map(|prompt| &reference[prompt * row..(prompt + 1) * row]);
+    let terms = zip(policy.probs(), zip(policy.log_probs(), reference));
+    let sum: f64 = terms
+        .enumerate()
+        .map(|(place, (prob, (log_prob, reference)))| {
+            if *prob > 0.0 { visits[place / actions] * prob * (log_prob - reference) } else { 0.0 }
+        })
+        .sum();
+    sum / (prompts.len() * questions.shape().positions) as f64
+}
