@@ -20,7 +20,7 @@ schedule.staleness = 1
 ";
 
 /// Columns of an estimator that a trainer does not have.
-const NOT_IN_TRAINER: [&str; 3] = ["greedy_rewards", "values", "squared_scores"];
+const NOT_IN_TRAINER: [&str; 2] = ["greedy_rewards", "values"];
 
 fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
