@@ -137,14 +137,15 @@ pub fn token_statistics<'a>(
     let statistics = chunks(targets.ids.size()[0], rows(fused.as_ref(), head))
         .map(|(start, length)| {
             let by_kernel = fused.as_ref().and_then(|fused| fused.statistics(start, length));
-            by_kernel.unwrap_or_else(|| {
-                let chunk = Chunk::new(hidden, head, targets, temperature, start, length);
-                TokenStatistics {
-                    log_prob: chunk.target_log_prob(),
-                    entropy: chunk.entropy(),
-                    squared_score: with_squared_scores.then(|| chunk.squared_score(head.group)),
-                }
-            })
+            if let Some([log_prob, entropy, squared_score]) = by_kernel {
+                return TokenStatistics { log_prob, entropy, squared_score: Some(squared_score) };
+            }
+            let chunk = Chunk::new(hidden, head, targets, temperature, start, length);
+            TokenStatistics {
+                log_prob: chunk.target_log_prob(),
+                entropy: chunk.entropy(),
+                squared_score: with_squared_scores.then(|| chunk.squared_score(head.group)),
+            }
         })
         .collect();
     let empty = Tensor::zeros([0], (statistics_kind(hidden), hidden.device()));

@@ -8,7 +8,6 @@ use model_files::buffer_limits::WAITING_LOGITS;
 use tch::{Device, Kind, Tensor};
 use torch_ext::CudaKernels;
 
-use super::TokenStatistics;
 use crate::bf16_matmul::matmul;
 use crate::kernel_self_test::{OutcomeCache, largest_error, may_use_kernels, on_host};
 
@@ -57,10 +56,10 @@ impl<'a> FusedHead<'a> {
         (i64::from(WAITING_LOGITS) / self.weight.size()[0]).max(1)
     }
 
-    /// Statistics of `length` tokens from `start` on, each f32 `[length]`. `None` if the kernel does not take them.
-    pub(super) fn statistics(&self, start: i64, length: i64) -> Option<TokenStatistics> {
-        let (_, [log_prob, entropy, squared_score]) = self.compute(start, length, None)?;
-        Some(TokenStatistics { log_prob, entropy, squared_score: Some(squared_score) })
+    /// Log-probability, entropy and squared score of `length` tokens from `start` on, each f32 `[length]`. `None` if the kernel does not
+    /// take them.
+    pub(super) fn statistics(&self, start: i64, length: i64) -> Option<[Tensor; 3]> {
+        self.compute(start, length, None).map(|(_, statistics)| statistics)
     }
 
     /// Gradient of the logits, bf16 `[length, vocab]`, and the log-probability, f32 `[length]`, from cotangents of log-probability and

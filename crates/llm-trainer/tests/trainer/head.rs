@@ -95,7 +95,7 @@ fn an_impossible_token_does_not_make_the_entropy_nan() {
     assert!((computed.entropy.double_value(&[0]) - 2f64.ln()).abs() < 1e-6);
 }
 
-/// As [`by_definition`]: tokens outside `mask` have no probability, the entropy is that of all.
+/// Like [`by_definition`], but tokens outside `mask` have no probability, the entropy is that of all.
 fn by_definition_over(case: &Case, mask: &SamplingMask, temperature: f64) -> [Tensor; 3] {
     let logits = case.hidden.matmul(&case.weight.tr()) / temperature;
     let offset = Tensor::zeros(logits.size(), (Kind::Double, Device::Cpu));
