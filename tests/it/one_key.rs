@@ -7,14 +7,13 @@ use softmax_sim::experiment::Experiment;
 use softmax_sim::training::{Curve, train};
 use training_run::config::{Run, fields};
 
-/// A few rollouts of a small world, two updates each, by the policy before the last.
+/// A few rollouts of a small world, each of the policy before the last.
 const BASE: &str = "\
 environment.tabular = { prompts = 6, positions = 2, actions = 4 }
 schedule.rollouts = 4
 schedule.evaluate_every = 1
 schedule.group_size = 8
 schedule.mini_batches = 2
-schedule.epochs = 2
 schedule.learning_rate = 0.5
 schedule.staleness = 1
 ";

@@ -25,7 +25,7 @@ def test_the_page_runs(torch: bool) -> None:
     if torch and importlib.util.find_spec("torch") is None:
         pytest.skip("torch is not installed: the blocks of docs/python.md that import it did not run")
     program = [block for block in blocks(PAGE) if torch or "import torch" not in block]
-    assert len(program) == 4 + torch
+    assert len(program) == 6 + torch
     names: dict[str, object] = {}
     for block in program:
         exec(compile(block, str(PAGE), "exec"), names)

@@ -111,7 +111,7 @@ def test_transitions_are_an_array() -> None:
     np.testing.assert_allclose(point.entropy, (visits * [np.log(2), 0.0, np.log(2)]).sum() / 2, rtol=1e-12)
     backwards = np.zeros((2, 1, 2))
     backwards[1, 0, 0] = 1.0
-    with pytest.raises(ValueError, match="`transitions`: `next` is 0, expected a later state"):
+    with pytest.raises(ValueError, match="`transitions`: `next` is 0; expected a later state"):
         er.Environment(np.ones((1, 2, 1)), np.zeros((1, 2, 1)), transitions=backwards)
     with pytest.raises(ValueError, match=r"`transitions` has shape \[2, 1, 2\], expected \[3, 2, 3\]"):
         er.Environment(np.ones((1, 3, 2)), start, transitions=backwards)
