@@ -353,8 +353,8 @@ pub(crate) fn prompt_information(
             "`cross_log_prob` has shape {shape:?}, expected [responses, prompts]"
         )));
     };
-    let information = rl_losses::prompt_information(&values, &own_prompts, prompts);
-    let rl_losses::PromptInformation { mutual_information, retrieval_accuracy } =
+    let information = entropy_core::prompt_information(&values, &own_prompts, prompts);
+    let entropy_core::PromptInformation { mutual_information, retrieval_accuracy } =
         information.map_err(value_error)?;
     Ok(PromptInformation { mutual_information, retrieval_accuracy })
 }

@@ -164,5 +164,5 @@ def test_a_template_carries_no_information_about_the_prompt() -> None:
     assert (template.mutual_information, template.retrieval_accuracy) == (0.0, 0.5)
     with pytest.raises(ValueError, match=r"`cross_log_prob` has shape \[4\], expected \[responses, prompts\]"):
         er.prompt_information(np.zeros(4), [0, 1, 0, 1])
-    with pytest.raises(ValueError, match="`own_prompts` is 2, expected a prompt below"):
+    with pytest.raises(ValueError, match="`own_prompts` is 2; expected a prompt below"):
         er.prompt_information(np.zeros((1, 2)), [2])

@@ -39,7 +39,6 @@
 //! | predicted change of entropy, Theorems 1 and 2, batch- and state-centred | [`EntropyChangeSums`] |
 //! | signs of advantage and likelihood | [`quadrants()`] |
 //! | divergence from the old policy: k1, k3, mean and largest move | [`DivergenceSums`] |
-//! | template collapse: mutual information of prompt and response | [`prompt_information`] |
 //! | clip fractions, share selected, share with another gradient | [`LossSums`] |
 //! | whether a method is inert | [`PolicyLoss::inertness`] |
 //!

@@ -4,12 +4,10 @@ mod divergence;
 mod entropy_change;
 mod group_covariance;
 mod inertness;
-mod prompt_information;
 mod quadrants;
 
 pub use divergence::DivergenceSums;
 pub use entropy_change::{EntropyChangeColumns, EntropyChangeSums};
 pub use group_covariance::group_covariances;
 pub use inertness::Inert;
-pub use prompt_information::{PromptInformation, prompt_information};
 pub use quadrants::{QuadrantCentre, quadrants};

@@ -164,7 +164,7 @@ mod tests {
             }));
         }
         let estimate =
-            rl_losses::prompt_information(&scores, &own_prompts, 8).unwrap().mutual_information;
+            entropy_core::prompt_information(&scores, &own_prompts, 8).unwrap().mutual_information;
         let exact = prompt_information(environment.training(), start).unwrap();
         assert!(exact > 0.05, "{exact}");
         // A term lies within about two nats of the mean, and 16,000 are averaged: five standard errors are below 0.08.

@@ -1,9 +1,6 @@
 //! Information that responses carry about their prompts: low where a policy answers every prompt from one template.
 
-use crate::{
-    column::{ColumnError, check_columns, check_length},
-    parameter::check,
-};
+use crate::input_error::{InputError, check_length, check_parameter};
 
 /// How well responses tell their prompts apart.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,21 +23,25 @@ pub struct PromptInformation {
 /// `[responses]`, is the prompt that each response answers.
 ///
 /// Source: RAGEN-2, [arXiv:2604.06268](https://arxiv.org/abs/2604.06268), `CollapseDetector`: `mi_seq_estimate` and
-/// `retrieval_accuracy`.
+/// `retrieval_accuracy`. Derivation: `docs/theory.md#prompt-information`.
 ///
 /// # Errors
 ///
-/// [`ColumnError`] if the table does not fit the responses, a value is not finite, or a prompt is not below `prompts`.
+/// [`InputError`] if the table does not fit the responses, a value is not finite, or a prompt is not below `prompts`.
 pub fn prompt_information(
     cross_log_prob: &[f64],
     own_prompts: &[usize],
     prompts: usize,
-) -> Result<PromptInformation, ColumnError> {
-    check_columns(&[("cross_log_prob", cross_log_prob)])?;
-    let expected = own_prompts.len().saturating_mul(prompts);
-    check_length("cross_log_prob", cross_log_prob.len(), "own_prompts × prompts", expected)?;
+) -> Result<PromptInformation, InputError> {
+    let column = "cross_log_prob";
+    check_length(column, cross_log_prob.len(), own_prompts.len().saturating_mul(prompts))?;
+    let wrong = cross_log_prob.iter().enumerate().find(|(_, value)| !value.is_finite());
+    if let Some((index, &value)) = wrong {
+        return Err(InputError::NotFinite { column, index, value });
+    }
     for &prompt in own_prompts {
-        check("own_prompts", prompt as f64, "a prompt below `prompts`", |_| prompt < prompts)?;
+        let expected = "a prompt below `prompts`";
+        check_parameter("own_prompts", prompt as f64, prompt < prompts, expected)?;
     }
     let (mut information, mut retrieved) = (0.0, 0.0);
     for (scores, &prompt) in
@@ -95,15 +96,14 @@ mod tests {
         let refusal = |scores: &[f64], own_prompts: &[usize]| {
             prompt_information(scores, own_prompts, 2).unwrap_err().to_string()
         };
-        assert_eq!(
-            refusal(&[0.0; 3], &[0, 1]),
-            "column `cross_log_prob` has 3 entries, `own_prompts × prompts` has 4"
-        );
+        assert_eq!(refusal(&[0.0; 3], &[0, 1]), "`cross_log_prob` has 3 values; expected 4");
         assert_eq!(
             refusal(&[0.0; 4], &[0, 2]),
-            "`own_prompts` is 2, expected a prompt below `prompts`"
+            "`own_prompts` is 2; expected a prompt below `prompts`"
         );
-        let infinite = [f64::NEG_INFINITY, 0.0];
-        assert!(refusal(&infinite, &[0]).starts_with("column `cross_log_prob` is -inf at entry 0"));
+        assert_eq!(
+            refusal(&[f64::NEG_INFINITY, 0.0], &[0]),
+            "`cross_log_prob` is -inf at position 0; expected a finite number"
+        );
     }
 }
