@@ -16,6 +16,16 @@ use crate::training_run::{assert_success, column, steps, train_command};
 /// Width, feed-forward width, blocks.
 type Size = (usize, usize, usize);
 
+/// Settings of a run with long responses.
+const LONG: [&str; 6] = [
+    "rollout.prompts_per_step=8",
+    "rollout.group_size=8",
+    "rollout.rows=64",
+    "rollout.max_response_tokens=50",
+    "algorithm.mini_batch_prompts=8",
+    "training.micro_batch_tokens=2048",
+];
+
 /// A random model over the recorded tokens.
 fn save_model(target: &Path, size: Size) {
     save_changed(target, size, |_| ());
@@ -125,15 +135,7 @@ fn peaks_are_those_of_the_plan() {
     assert_close("bf16, wide", growth((1024, 4096, 1), 1, &narrow));
     let reference = ["algorithm.reference_kl={}"];
     assert_close("with a reference", growth(wide, 1, &reference));
-    let long = [
-        "rollout.prompts_per_step=8",
-        "rollout.group_size=8",
-        "rollout.rows=64",
-        "rollout.max_response_tokens=50",
-        "algorithm.mini_batch_prompts=8",
-        "training.micro_batch_tokens=2048",
-        "training.activation_bytes=100000000",
-    ];
+    let long = [&LONG[..], &["training.activation_bytes=100000000"]].concat();
     assert_close("long responses", growth((256, 1024, 4), 1, &long));
 }
 
@@ -153,16 +155,8 @@ fn peaks_with_experts_are_those_of_the_plan() {
         });
     };
     let save = |target: &Path| save_changed(target, (256, 1024, 4), mixture);
-    let long = [
-        "rollout.prompts_per_step=8",
-        "rollout.group_size=8",
-        "rollout.rows=64",
-        "rollout.max_response_tokens=50",
-        "algorithm.mini_batch_prompts=8",
-        "training.micro_batch_tokens=2048",
-    ];
-    assert_close("experts, recomputed", growth_of(save, 1, &long));
-    let kept = [&long[..], &["training.activation_bytes=150000000"]].concat();
+    assert_close("experts, recomputed", growth_of(save, 1, &LONG));
+    let kept = [&LONG[..], &["training.activation_bytes=150000000"]].concat();
     assert_close("experts, kept", growth_of(save, 1, &kept));
     let folder = tempfile::tempdir().unwrap();
     save(folder.path());
@@ -179,15 +173,7 @@ fn peaks_with_norms_of_results_are_those_of_the_plan() {
         shape.attention = Architecture::Gemma3.attention();
     };
     let save = |target: &Path| save_changed(target, (256, 1024, 4), gemma);
-    let long = [
-        "rollout.prompts_per_step=8",
-        "rollout.group_size=8",
-        "rollout.rows=64",
-        "rollout.max_response_tokens=50",
-        "algorithm.mini_batch_prompts=8",
-        "training.micro_batch_tokens=2048",
-        "training.activation_bytes=100000000",
-    ];
+    let long = [&LONG[..], &["training.activation_bytes=100000000"]].concat();
     assert_close("norms of results", growth_of(save, 1, &long));
 }
 
