@@ -90,15 +90,15 @@ pub struct TokenStatistics {
 }
 
 impl TokenStatistics {
-    /// Joins the statistics of consecutive chunks; for none, empty columns like `empty`.
-    fn joined(chunks: Vec<Self>, with_squared_scores: bool, empty: &Tensor) -> Self {
+    /// Joins the statistics of consecutive chunks; for none, columns that `empty` makes.
+    fn joined(chunks: Vec<Self>, with_squared_scores: bool, empty: impl Fn() -> Tensor) -> Self {
         let (mut log_probs, mut entropies, mut squared_scores) = (vec![], vec![], vec![]);
         for Self { log_prob, entropy, squared_score } in chunks {
             log_probs.push(log_prob);
             entropies.push(entropy);
             squared_scores.extend(squared_score);
         }
-        let join = |parts: &[Tensor]| join(parts, || empty.shallow_clone());
+        let join = |parts: &[Tensor]| join(parts, &empty);
         Self {
             log_prob: join(&log_probs),
             entropy: join(&entropies),
@@ -148,8 +148,8 @@ pub fn token_statistics<'a>(
             }
         })
         .collect();
-    let empty = Tensor::zeros([0], (statistics_kind(hidden), hidden.device()));
-    TokenStatistics::joined(statistics, with_squared_scores, &empty)
+    let empty = || Tensor::zeros([0], (statistics_kind(hidden), hidden.device()));
+    TokenStatistics::joined(statistics, with_squared_scores, empty)
 }
 
 /// Backward pass: from cotangents of log-probability and entropy to gradients of hidden states and weight.
