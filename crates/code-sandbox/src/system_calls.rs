@@ -70,7 +70,6 @@ const PLAIN: &[c_long] = &[
     libc::SYS_getsockname,
     libc::SYS_getpeername,
     libc::SYS_getsockopt,
-    libc::SYS_setsockopt,
     // Memory, within its limit.
     libc::SYS_brk,
     libc::SYS_mmap,
