@@ -134,6 +134,7 @@ impl Manifest {
     /// Compares every `count`-th file of the checkpoint `folder`, from the `index`-th on, with the manifest.
     fn damage(&self, folder: &Path, (index, count): (usize, usize)) -> Vec<String> {
         let share: Vec<_> = self.files.iter().skip(index).step_by(count.max(1)).collect();
+        let unnamed = if index == 0 { self.unnamed(folder) } else { Vec::new() };
         let fault = |(name, sum): &(&String, &FileSum)| {
             let lies_within =
                 Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
@@ -144,7 +145,24 @@ impl Manifest {
             };
             fault.map(|fault| format!("{name} {fault}"))
         };
-        in_parallel(&share, fault).into_iter().flatten().collect()
+        let faults = in_parallel(&share, fault).into_iter().flatten();
+        faults.chain(unnamed).collect()
+    }
+
+    /// Names the files that a run reads back, weights and the trainer's own, for which there is no checksum.
+    fn unnamed(&self, folder: &Path) -> Vec<String> {
+        let mut names = Vec::new();
+        if let Err(error) = list(folder, "", &mut names) {
+            return vec![format!("cannot be listed: {error}")];
+        }
+        let is_read = |name: &String| {
+            name.ends_with(".safetensors") || name.starts_with(&format!("{TRAINER_FOLDER}/"))
+        };
+        names.sort();
+        let unnamed = names
+            .into_iter()
+            .filter(|name| is_read(name) && *name != own_name() && !self.files.contains_key(name));
+        unnamed.map(|name| format!("{name} has no checksum in {}", own_name())).collect()
     }
 }
 
@@ -306,7 +324,14 @@ mod tests {
         let sum = FileSum { bytes: 0, sha256: String::new() };
         let manifest = Manifest { files: BTreeMap::from([("../other".to_owned(), sum)]) };
         manifest.write(folder.path()).unwrap();
-        assert_eq!(damage(folder.path()), ["../other lies outside of the checkpoint"]);
+        assert_eq!(
+            damage(folder.path()),
+            [
+                "../other lies outside of the checkpoint",
+                "model.safetensors has no checksum in trainer/manifest.json",
+                "trainer/state.json has no checksum in trainer/manifest.json"
+            ]
+        );
         fs::write(folder.path().join(own_name()), b"{\"files\": ").unwrap();
         assert!(damage(folder.path())[0].starts_with("trainer/manifest.json is no manifest: EOF"));
         fs::remove_file(folder.path().join(own_name())).unwrap();

@@ -98,18 +98,18 @@ impl TrainerState {
     pub(super) fn first_fault(&self) -> Option<String> {
         // Far beyond any run, and far below an overflow.
         const MOST_STEPS: u64 = 1 << 48;
-        let Self { step, updates, reward_model_updates, back_offs, .. } = *self;
         let counts = [
-            ("step", step, MOST_STEPS),
-            ("updates", updates, MOST_STEPS),
-            ("reward_model_updates", reward_model_updates, MOST_STEPS),
+            ("step", self.step, MOST_STEPS),
+            ("updates", self.updates, MOST_STEPS),
+            ("reward_model_updates", self.reward_model_updates, MOST_STEPS),
+            ("back_offs", self.back_offs.into(), MOST_BACK_OFFS.into()),
+            ("skipped_in_a_row", self.skipped_in_a_row as u64, MOST_STEPS),
+            ("mismatched_in_a_row", self.mismatched_in_a_row as u64, MOST_STEPS),
         ];
-        let mut counts =
-            counts.into_iter().chain([("back_offs", back_offs.into(), MOST_BACK_OFFS.into())]);
         let fault = |(field, value, most): (&str, u64, u64)| {
             (value > most).then(|| format!("`{field}` is {value}, expected at most {most}"))
         };
-        counts.find_map(fault)
+        counts.into_iter().find_map(fault)
     }
 
     /// Records a step. Returns warnings and, if the run should end, the reason. `samples` is the file with the step's

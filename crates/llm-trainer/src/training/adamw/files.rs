@@ -136,9 +136,9 @@ impl AdamW {
         if let Some(fault) = self.fault_of_moments() {
             anyhow::bail!("{place}: {fault}, expected none below 0");
         }
-        self.applied = self.applied_by_steps().map_err(|applied| {
-            anyhow::anyhow!("{place}: {applied} steps were applied, expected a whole number")
-        })?;
+        self.applied = self
+            .applied_by_steps()
+            .map_err(|fault| anyhow::anyhow!("{place}: {fault}, expected a number of steps"))?;
         Ok(self.gather_parameters()?)
     }
 
@@ -183,10 +183,9 @@ impl AdamW {
         if let Some(fault) = self.fault_of_moments() {
             return Err(malformed(fault, "none below 0".to_owned()));
         }
-        self.applied = self.applied_by_steps().map_err(|applied| {
-            let text = format!("tensor `step/{}` is {applied}", self.names[0]);
-            malformed(text, "a number of steps".to_owned())
-        })?;
+        self.applied = self
+            .applied_by_steps()
+            .map_err(|fault| malformed(fault, "a number of steps".to_owned()))?;
         Ok(())
     }
 
@@ -198,12 +197,16 @@ impl AdamW {
         })
     }
 
-    /// Number of applied steps, read from the first tensor's step count.
-    fn applied_by_steps(&self) -> Result<u64, f64> {
-        match self.steps.first().map(|step| step.double_value(&[])) {
-            None => Ok(0),
-            Some(applied) => whole_step(applied).ok_or(applied),
+    /// Number of applied steps, that of the first tensor, or the first step count that is no whole number.
+    fn applied_by_steps(&self) -> Result<u64, String> {
+        let mut applied = None;
+        for (name, step) in self.names.iter().zip(&self.steps) {
+            let count = step.double_value(&[]);
+            let whole =
+                whole_step(count).ok_or_else(|| format!("tensor `{STEP}/{name}` is {count}"))?;
+            applied.get_or_insert(whole);
         }
+        Ok(applied.unwrap_or(0))
     }
 }
 

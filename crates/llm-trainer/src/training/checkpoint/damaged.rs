@@ -119,6 +119,16 @@ fn a_state_that_no_run_leaves_is_refused_by_field() {
             "`reward_model_updates` is 18446744073709551615, expected at most",
         ),
         ("back_offs", json!(1000), "`back_offs` is 1000, expected at most 20"),
+        (
+            "skipped_in_a_row",
+            json!(u64::MAX),
+            "`skipped_in_a_row` is 18446744073709551615, expected at most",
+        ),
+        (
+            "mismatched_in_a_row",
+            json!(u64::MAX),
+            "`mismatched_in_a_row` is 18446744073709551615, expected at most",
+        ),
         ("step", json!("two"), "not a trainer state: invalid type: string \"two\""),
         ("more", json!(1), "not a trainer state: unknown field `more`"),
     ] {
