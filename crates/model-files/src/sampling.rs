@@ -3,7 +3,7 @@
 /// Temperature, and the sampling mask: `top_k`, then `top_p`, then `min_p` leave tokens of the vocabulary out.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sampling {
-    /// Divisor of the logits; 0 takes the most likely token.
+    /// Divisor of the logits, at least [`Sampling::LEAST_TEMPERATURE`]; 0 takes the most likely token.
     pub temperature: f64,
     /// Number of most likely tokens that may be drawn; 0 is all.
     pub top_k: usize,
@@ -33,6 +33,14 @@ impl Sampling {
     /// Greedy decoding: the most likely token.
     pub const GREEDY: Self = Self { temperature: 0.0, ..Self::DEFAULT };
 
+    /// Least temperature but 0: logits divided by it stay finite in f32.
+    pub const LEAST_TEMPERATURE: f64 = 1e-6;
+
+    /// Returns true if `temperature` is 0 or one that logits can be divided by.
+    pub fn is_temperature(temperature: f64) -> bool {
+        temperature.is_finite() && (temperature == 0.0 || temperature >= Self::LEAST_TEMPERATURE)
+    }
+
     /// Returns true if `share` is a valid `top_p`.
     pub fn is_top_p(share: f64) -> bool {
         share > 0.0 && share <= 1.0
@@ -47,9 +55,9 @@ impl Sampling {
     pub fn checks(&self) -> [RangeCheck; 3] {
         let &Self { temperature, top_p, min_p, .. } = self;
         let check = |field, value, holds, expected| RangeCheck { field, value, holds, expected };
-        let is_temperature = temperature.is_finite() && temperature >= 0.0;
+        let is_temperature = Self::is_temperature(temperature);
         [
-            check("temperature", temperature, is_temperature, "a number of at least 0"),
+            check("temperature", temperature, is_temperature, "0 or at least 0.000001"),
             check("top_p", top_p, Self::is_top_p(top_p), "above 0 and at most 1"),
             check("min_p", min_p, Self::is_min_p(min_p), "at least 0 and below 1"),
         ]

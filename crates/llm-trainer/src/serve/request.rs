@@ -217,8 +217,10 @@ impl Reader {
         terms: Option<&Terms>,
     ) -> Result<GenerationOptions, ApiError> {
         let usual = of_run.unwrap_or(Sampling::DEFAULT);
-        let temperature = fields
-            .number("temperature", "a number from 0 to 100", |t| (0.0..=100.0).contains(&t))?;
+        let temperature =
+            fields.number("temperature", "0 or a number from 0.000001 to 100", |temperature| {
+                Sampling::is_temperature(temperature) && temperature <= 100.0
+            })?;
         let top_p = fields.number("top_p", "a number above 0 and at most 1", Sampling::is_top_p)?;
         let min_p = fields.number("min_p", "a number from 0 to below 1", Sampling::is_min_p)?;
         // -1 is how some engines say that all may be drawn.

@@ -334,7 +334,7 @@ fn a_negative_number_is_a_value_that_the_command_judges() {
     let arguments =
         ["generate", "--model", text_of(&model), "--prompt", "x", "--temperature", "-1"];
     let line = refusal(&run(&arguments, ""), &model);
-    assert!(line.contains("temperature is -1, expected a number of at least 0"), "{line}");
+    assert!(line.contains("temperature is -1, expected 0 or at least 0.000001"), "{line}");
 }
 
 #[test]

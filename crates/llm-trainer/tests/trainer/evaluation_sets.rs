@@ -59,7 +59,7 @@ fn a_source_without_questions_and_settings_that_contradict_are_refused() {
         ),
         (
             "{ easy = { temperature = -1.0 } }",
-            "`evaluation.by_source.easy.temperature` is -1.0, expected at least 0",
+            "`evaluation.by_source.easy.temperature` is -1.0, expected 0 or at least 0.000001",
         ),
     ] {
         let folder = tempfile::tempdir().unwrap();

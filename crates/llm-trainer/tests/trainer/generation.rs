@@ -310,7 +310,7 @@ fn bad_requests_are_refused_with_numbers() {
         "prompt 0 has 500 tokens and may grow by 20, expected at most max_position_embeddings = 512 in all"
     );
     let negative = GenerationOptions::at_temperature(-1.0);
-    assert_eq!(message(&[1], &negative), "temperature is -1, expected a number of at least 0");
+    assert_eq!(message(&[1], &negative), "temperature is -1, expected 0 or at least 0.000001");
     assert!(matches!(
         generate(&decoder, &[], &GenerationOptions { rows: 0, ..options() }),
         Err(GenerationError::Option { option: "rows", .. })

@@ -205,7 +205,7 @@ mod tests {
                 "x=f:n=4",
                 "set `x`: temperature is 0, expected above 0 with 4 samples, which would all be the same",
             ),
-            ("x=f:temperature=-1", "set `x`: temperature is -1, expected a number of at least 0"),
+            ("x=f:temperature=-1", "set `x`: temperature is -1, expected 0 or at least 0.000001"),
             ("x=f:top_p=0", "set `x`: top_p is 0, expected above 0 and at most 1"),
             ("x=f:min_p=1", "set `x`: min_p is 1, expected at least 0 and below 1"),
             ("x=f:max_response_tokens=0", "set `x`: max_response_tokens is 0, expected at least 1"),

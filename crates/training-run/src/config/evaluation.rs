@@ -62,11 +62,15 @@ impl EvaluationSection {
         let expected = "1 where evaluation.temperature is 0: all samples would be equal";
         let greedy_twice = self.temperature <= 0.0 && self.samples > 1;
         problems.require(!greedy_twice, "evaluation.samples", self.samples, expected);
+        // Below 0 it is out of range.
+        let fits = self.temperature <= 0.0 || Sampling::is_temperature(self.temperature);
+        let expected = "0 or at least 0.000001";
+        problems.require(fits, "evaluation.temperature", self.temperature, expected);
         for source in self.by_source.keys() {
             let (samples, temperature) = self.sampling_of(source);
             let field = |name: &str| format!("evaluation.by_source.{source}.{name}");
-            let fits = temperature.is_finite() && temperature >= 0.0;
-            problems.require(fits, &field("temperature"), temperature, "at least 0");
+            let fits = Sampling::is_temperature(temperature);
+            problems.require(fits, &field("temperature"), temperature, "0 or at least 0.000001");
             let fits = (1..=65_536).contains(&samples) && (samples == 1 || temperature > 0.0);
             let expected = "1 to 65536, and 1 where its temperature is 0";
             problems.require(fits, &field("samples"), samples, expected);

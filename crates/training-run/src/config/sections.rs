@@ -177,7 +177,7 @@ pub struct RolloutSection {
     #[schemars(range(min = 1, max = 16_777_216))]
     pub max_response_tokens: usize,
     /// Softmax temperature of sampling, log-probabilities and entropy.
-    #[schemars(extend("exclusiveMinimum" = 0))]
+    #[schemars(range(min = 0.000_001))]
     pub temperature: f64,
     /// Sample only from this many of the likeliest tokens; 0 is all
     /// (`docs/rollout.md#truncated-sampling`). If sampling leaves tokens out, all log-probabilities

@@ -191,7 +191,7 @@ fn values_out_of_range_are_named_with_what_was_expected() {
         ("optimizer.max_grad_norm=0.0", "`optimizer.max_grad_norm` is 0.0, expected"),
         (
             "rollout.temperature=0.0",
-            "`rollout.temperature` is 0.0, expected a finite number above 0",
+            "`rollout.temperature` is 0.0, expected a finite number of at least 0.000001",
         ),
         ("rollout.group_size=0", "`rollout.group_size` is 0, expected 1 to 1048576"),
         ("rollout.rows=0", "`rollout.rows` is 0, expected 1 to 65536"),
