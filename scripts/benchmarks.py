@@ -30,6 +30,9 @@ COLUMNS = {
     "decode_tok_s": "decoding, tokens/s",
     "tok_s": "tokens/s",
     "timing_s/step": "s a step",
+    "launch_us": "a launch, µs",
+    "perf/max_memory_bytes": "memory, bytes",
+    "planned_bytes": "memory by the plan, bytes",
 }
 SECONDS = {"ps": 1e-12, "ns": 1e-9, "µs": 1e-6, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 # `ID   time:   [LOW UNIT MIDDLE UNIT HIGH UNIT]`; an ID longer than 23 characters has the line before for itself.

@@ -54,12 +54,19 @@ def compared(measured):
             yield {"model": model, "dtype": dtype, "what": f"{what} against plain", **place, "times_as_fast": rate / plain}
 
 
-def step(metrics):
-    """The last step of the run: the first warms up."""
-    last = rows(metrics)[-1]
-    wanted = ("timing_s/gen", "timing_s/old_log_prob", "timing_s/update_actor", "timing_s/step", "rollout/mismatch_kl")
-    flat = last.get("metrics", last)
-    print(json.dumps({"model": "tiny_qwen2_tied", **{name: flat[name] for name in wanted if name in flat}}))
+def planned_bytes(plan):
+    """Peak memory of a device by `llm-trainer plan --json`: what always lies there, and the largest phase."""
+    held = lambda items: sum(item["bytes"] for item in items)
+    memory = plan["memory"]
+    return held(memory["resident"]) + max(held(phase["items"]) for phase in memory["phases"])
+
+
+def step(out, name, model):
+    """The last step of a run, as the first warms up; memory of the device, planned and measured."""
+    last = rows(out / "run" / name / "metrics.jsonl")[-1]
+    wanted = ("timing_s/gen", "timing_s/old_log_prob", "timing_s/update_actor", "timing_s/step", "rollout/mismatch_kl", "perf/max_memory_bytes")
+    planned = planned_bytes(json.loads((out / f"{name}-plan.json").read_text()))
+    print(json.dumps({"model": model, **{key: last[key] for key in wanted if key in last}, "planned_bytes": planned}))
 
 
 def table(out, device, model, commit, gpu):

@@ -6,16 +6,17 @@
 #   scripts/gpu-check.sh pack                  builds and packs only: target/gpu-check.tar.gz, at most 64 MiB
 #   tar xzf gpu-check.tar.gz && gpu-check/gpu-check.sh run [OPTION…]       on the other machine
 #
-#   --sections LIST   of doctor,parity,rollout,update,step,peer; all of them if not given
+#   --sections LIST   of doctor,parity,step,grpo,rollout,update,peer; all of them if not given
 #   --deadline SECONDS  ends before then, with what was measured so far (900)
-#   --model SIZE      shape of the random model of rollout and update: tiny, 0.5b … 72b [7b with CUDA, else tiny]
+#   --model SIZE      shape of the random model of grpo, rollout and update: tiny, 0.5b … 72b [7b with CUDA, else tiny]
 #   --out DIR         where gpu-check.json and the logs go [gpu-check-results]
 #
 # doctor   libtorch, devices, self-tests of arithmetic and of the attention kernels and our own: which are used, and why not the others
 # parity   log-probabilities and entropies: device against CPU in f32
-# rollout  decoding behind prompts, with the kernels that decode (gen) and by plain operators alone (plain)
-# update   log-probability pass; forward, backward and optimiser
 # step     whole training steps of a recorded model by the program itself
+# grpo     the same with random weights, on as few devices as one: times of a step, and its memory beside the plan's
+# rollout  decoding behind prompts, with the kernels that decode (gen) and by plain operators alone (plain)
+# update   log-probability pass; forward, backward and optimiser; the time of a launch, of which docs/hardware.md counts an update's
 # peer     PEER=FILE.py [--deadline S --device D --tiny], measured by python3 with the same deadline, where it is given
 #
 # LIBTORCH_LIB=DIR  libtorch 2.11's lib folder [that of python3's torch, else where the program was linked]
@@ -24,7 +25,7 @@
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-sections=doctor,parity,rollout,update,step,peer
+sections=doctor,parity,step,grpo,rollout,update,peer
 deadline=900
 model=
 out=gpu-check-results
@@ -121,10 +122,22 @@ update() {
   measure "$out/update.jsonl" "$update_measurements"
 }
 
+# trained NAME MODEL trains by NAME.toml, and leaves the times of its last step and its memory beside the plan's in NAME.jsonl.
+trained() {
+  rm -rf "$out/run/$1"
+  "$bin/llm-trainer" plan --config "$out/$1.toml" --json >"$out/$1-plan.json" || true
+  "$bin/llm-trainer" train "$out/$1.toml" --resume never
+  python3 "$bin/gpu-check-table.py" step "$out" "$1" "$2" >"$out/$1.jsonl"
+}
+
 step() {
-  rm -rf "$out/run"
-  "$bin/llm-trainer" train "$out/step.toml" --resume never
-  python3 "$bin/gpu-check-table.py" step "$out/run/metrics.jsonl" >"$out/step.jsonl"
+  trained step tiny_qwen2_tied
+}
+
+grpo() {
+  LM_BENCH_SAVE=$out/model LM_BENCH_TOKENIZER=$fixtures/tiny_qwen2_tied LM_BENCH_DEVICE=${device%%:*} "$bin/lm_bench" "$model:bf16:save"
+  trained grpo "$model"
+  rm -rf "$out/model"
 }
 
 peer() {
@@ -151,7 +164,8 @@ run() {
     model=${model:-tiny}
     echo "no CUDA: everything below runs on the CPU with the model $model and says nothing about a GPU"
     rollout_measurements="$model:f32:gen1 $model:bf16:gen8 $model:bf16:plain8"
-    update_measurements="$model:f32:fwd $model:bf16:fwd $model:f32:train $model:bf16:train $model:bf16:train-split:8x512:0B"
+    update_measurements="$model:bf16:launch $model:f32:fwd $model:bf16:fwd $model:f32:train $model:bf16:train $model:bf16:train-split:8x512:0B"
+    response_tokens=16
   else
     model=${model:-7b}
     rollout_measurements="$model:bf16:gen1:512+64 $model:bf16:gen64:512+256 $model:bf16:plain64:512+256
@@ -159,15 +173,16 @@ run() {
     # A row that keeps 48 GB of what blocks compute takes 109 GiB, one with master weights in f32 88 GiB.
     local mebibytes
     mebibytes=$(nvidia-smi --query-gpu=memory.total --format=csv,noheader,nounits 2>/dev/null | head -n 1 || true)
-    update_measurements="$model:bf16:fwd:8x4096 $model:bf16:train-split:8x2048:0B $model:bf16:train-split:2x4096:0B
+    response_tokens=1024
+    update_measurements="$model:bf16:launch $model:bf16:fwd:8x4096 $model:bf16:train-split:8x2048:0B $model:bf16:train-split:2x4096:0B
       $model:bf16:train-split:1x8192:0B"
     if ((${mebibytes:-0} > 120000)); then
       update_measurements+=" $model:bf16:train-split:8x2048:48GB $model:bf16:train:2x4096"
     fi
   fi
   cat >"$out/step.toml" <<TOML
-name = "gpu-check"
-output_directory = "$out/run"
+name = "step"
+output_directory = "$out/run/step"
 model = { path = "$fixtures/tiny_qwen2_tied", device = "$device" }
 data = { train = { arithmetic = { operations = ["add"], digits = [1, 1], count = 30 } }, prompt = { chat = false } }
 rollout = { prompts_per_step = 8, group_size = 4, max_response_tokens = 16 }
@@ -175,11 +190,25 @@ reward = { grading = { last_number = true }, values = { right = 1.0, wrong = 0.2
 algorithm = { mini_batch_prompts = 4 }
 training = { steps = 3 }
 TOML
-  export bin fixtures out device rollout_measurements update_measurements deadline
-  export -f measure left
+  # A random model's tokens say nothing: half of the responses are rewarded, by their letters.
+  cat >"$out/grpo.toml" <<TOML
+name = "grpo"
+output_directory = "$out/run/grpo"
+model = { path = "$out/model", device = "$device" }
+data = { train = { arithmetic = { operations = ["add"], digits = [1, 1], count = 30 } }, prompt = { chat = false } }
+rollout = { prompts_per_step = 8, group_size = 8, max_response_tokens = $response_tokens }
+reward = { custom = { command = ["python3", "-uc", "import sys, zlib\nfor line in sys.stdin: print(zlib.crc32(line.encode()) % 2)"] } }
+algorithm = { mini_batch_prompts = 4 }
+optimizer = { master = "split", moments = "bf16" }
+training = { steps = 2, activation_bytes = 0 }
+checkpoint = { every = 0 }
+TOML
+  export bin fixtures out device model rollout_measurements update_measurements deadline
+  export -f measure left trained
   section doctor 60 doctor
   section parity 120 parity
   section step 90 step
+  section grpo 240 grpo
   section rollout 400 rollout
   section update 300 update
   if [[ -n ${PEER:-} ]]; then
@@ -211,7 +240,7 @@ while (($# > 0)); do
   shift 2
 done
 for name in ${sections//,/ }; do
-  [[ ,doctor,parity,rollout,update,step,peer, == *,$name,* ]] || usage
+  [[ ,doctor,parity,step,grpo,rollout,update,peer, == *,$name,* ]] || usage
 done
 packed=
 [[ $command == run ]] || pack

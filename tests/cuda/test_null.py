@@ -211,18 +211,28 @@ class Null(Rehearsal):
             (packed / name).chmod(0o755)
         path = {"PATH": f"{packed}:{os.environ['PATH']}", "LIBTORCH_LIB": str(LIBTORCH), "NULL_CUDA_BYTES": str(143771 << 20)}
         chosen = {name: value for name, value in null.items() if name not in ("LD_PRELOAD", "LD_LIBRARY_PATH")} | path
-        command = ["bash", str(packed / "gpu-check.sh"), "run", "--out", str(self.folder / "out")]
-        finished = subprocess.run(command, env=chosen, capture_output=True, text=True)
-        report = json.loads((self.folder / "out/gpu-check.json").read_text())
+
+        def run(*options):
+            command = ["bash", str(packed / "gpu-check.sh"), "run", "--out", str(self.folder / "out"), *options]
+            finished = subprocess.run(command, env=chosen, capture_output=True, text=True)
+            return finished, json.loads((self.folder / "out/gpu-check.json").read_text())
+
+        # The weights of grpo are written, and are 15 GB at 7b.
+        finished, report = run("--sections", "grpo", "--model", "0.5b")
+        self.assertEqual(finished.returncode, 0, finished.stdout)
+        (row,) = report["sections"]["grpo"]["rows"]
+        self.assertGreater(row["timing_s/step"], 0)
+        self.assertLess(abs(row["planned_bytes"] / row["perf/max_memory_bytes"] - 1), 0.1, row)
+        finished, report = run("--sections", "doctor,parity,step,rollout,update,peer")
         sections = report["sections"]
         self.assertEqual(report["device"], "cuda:0", finished.stdout)
         self.assertEqual({name for name, section in sections.items() if section["status"] == "ok"}, {"step", "rollout", "update"}, finished.stdout)
         # A device that computes nothing is told from one that is right.
         self.assertTrue(all(not row["within"] for row in sections["parity"]["rows"]))
         self.assertEqual(finished.returncode, 1)
-        rows = lambda section: [(row["what"], row["lengths"], row.get("kept")) for row in sections[section]["rows"] if "peak_device_mb" in row]
+        rows = lambda section: [(row["what"], row.get("lengths"), row.get("kept")) for row in sections[section]["rows"] if "peak_device_mb" in row]
         self.assertEqual([what for what, _, _ in rows("rollout")], ["gen1", "gen64", "plain64", "gen256", "plain256"])
-        self.assertEqual(len(rows("update")), 6, rows("update"))
+        self.assertEqual(len(rows("update")), 7, rows("update"))
         # The book takes the numbers over: here a copy of it.
         book = self.folder / "book"
         shutil.copytree(ROOT / "docs/benchmarks", book / "docs/benchmarks")
@@ -234,6 +244,8 @@ class Null(Rehearsal):
         by_column = collections.Counter(row["column"] for row in numbers)
         self.assertEqual(by_column["decoding, ms a step"], 5)
         self.assertEqual(by_column["tokens/s"], 6)
+        self.assertEqual(by_column["a launch, µs"], 1)
+        self.assertEqual(by_column["memory by the plan, bytes"], 1)
         self.assertEqual({row["commit"] for row in numbers}, {"1234567"})
 
     def test_plan(self):

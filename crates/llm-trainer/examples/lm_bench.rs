@@ -6,7 +6,8 @@
 //! f32 (moments in bf16 on a GPU), `train-split` and `train-none` one with moments in bf16 and such master weights
 //! (`optimizer.master`), `genN` decodes N sequences behind prompts of 64 tokens, greedily, `sampleN` at temperature 1, `plainN`
 //! greedily by libtorch's plain operators alone: without this project's CPU kernels, and on a GPU without the fused attention kernel
-//! and this project's CUDA kernels of decoding.
+//! and this project's CUDA kernels of decoding. `launch` is the time of a kernel of one number, for the host and until all are done;
+//! `save` writes the model as a Hugging Face directory to `LM_BENCH_SAVE`, with the tokenizer of `LM_BENCH_TOKENIZER`.
 //! A fourth part changes the lengths: `:8x2048` is eight sequences of 2048 tokens, `:512+256` a prompt of 512 and 256 drawn tokens. A
 //! fifth is how much memory holds what blocks computed for the backward pass (`training.activation_bytes`), 2 GiB if it is not given:
 //! `:8x2048:48GB`, `:1x512:0B`. Each measurement runs in a process of its own, whose peak memory it reports; with
@@ -101,7 +102,11 @@ fn measure(measurement: &str) -> Result<()> {
     let decoding = decoding.into_iter().find_map(|(name, temperature, kernels)| {
         what.strip_prefix(name).map(|count| (count, temperature, kernels))
     });
-    let line = if let Some((count, temperature, kernels)) = decoding {
+    let line = if *what == "launch" {
+        launches(&decoder)?
+    } else if *what == "save" {
+        save(&decoder)?
+    } else if let Some((count, temperature, kernels)) = decoding {
         let rows = count.parse().with_context(|| format!("`{count}` of `{what}`"))?;
         let (prompt, max_new_tokens) = pair(lengths, '+')?.unwrap_or((PROMPT, new_tokens));
         let options = GenerationOptions {
@@ -230,11 +235,38 @@ fn pass(
             })?
         }
         other => {
-            bail!("`{other}` is none of fwd, train, train-split, train-none, genN, sampleN, plainN")
+            bail!(
+                "`{other}` is none of fwd, train, train-split, train-none, genN, sampleN, plainN, launch, save"
+            )
         }
     };
     let rate = count as f64 * 1e3 / milliseconds;
     Ok(format!("\"ms\":{milliseconds:.1},\"tok_s\":{rate:.1}"))
+}
+
+/// Times kernels of one number: how long the host takes to launch one, and how long one takes until all have ended.
+fn launches(decoder: &Decoder) -> Result<String> {
+    const COUNT: u32 = 10_000;
+    let mut one = tch::Tensor::zeros([1], (Kind::Float, decoder.device()));
+    let mut host = Vec::new();
+    let until_done = median(decoder, || {
+        let begun = Instant::now();
+        for _ in 0..COUNT {
+            let _ = one.f_add_scalar_(1.0)?;
+        }
+        host.push(begun.elapsed().as_secs_f64() * 1e3);
+        Ok(())
+    })?;
+    let [host, until_done] = [median_of(host.into_iter()), until_done].map(|ms| ms * 1e3);
+    let count = f64::from(COUNT);
+    Ok(format!("\"launch_us\":{:.2},\"done_us\":{:.2}", host / count, until_done / count))
+}
+
+fn save(decoder: &Decoder) -> Result<String> {
+    let folder = |name| std::env::var(name).with_context(|| format!("{name} is not set"));
+    let begun = Instant::now();
+    decoder.save(folder("LM_BENCH_SAVE")?.as_ref(), folder("LM_BENCH_TOKENIZER")?.as_ref())?;
+    Ok(format!("\"ms\":{:.1}", begun.elapsed().as_secs_f64() * 1e3))
 }
 
 /// Times decoding until every row has drawn its first, second and last token; weights are packed before the second where that pays.

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow};
 use decoder::generation::{Finish, Generated, GenerationOptions, Listener, PromptRequest, Tally};
 use decoder::model::Decoder;
 use ranks::DeviceMesh;
@@ -418,10 +418,13 @@ fn model_name(models: &Value, wanted: &str) -> anyhow::Result<String> {
         .iter()
         .filter_map(|model| model["id"].as_str())
         .collect();
-    match names.iter().find(|name| wanted.is_empty() || **name == wanted) {
-        Some(name) => Ok((*name).to_owned()),
-        None => bail!(
-            "rollout.servers.model is {wanted:?}, expected one of those that the engine has: {names:?}"
-        ),
-    }
+    let name = names.iter().find(|name| wanted.is_empty() || **name == wanted);
+    let name = name.with_context(|| {
+        // A server may have any number.
+        let first = &names[..names.len().min(20)];
+        format!(
+            "rollout.servers.model is {wanted:?}, expected one of those that the engine has: {first:?}"
+        )
+    })?;
+    Ok((*name).to_owned())
 }

@@ -2,6 +2,7 @@
 
 use anyhow::{Context, bail, ensure};
 use decoder::generation::{Finish, Generated, GenerationOptions};
+use messages::shown;
 use model_files::text_tokenizer::TextTokenizer;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -221,7 +222,11 @@ fn generated(
             Finish::Stop
         }
         Some("stop") => Finish::StopString,
-        other => bail!("the response ended by {other:?}, expected \"stop\" or \"length\""),
+        other => {
+            let other =
+                other.map_or("null".to_owned(), |other| format!("\"{}\"", shown(other, 60)));
+            bail!("`finish_reason` is {other}, expected \"stop\" or \"length\"")
+        }
     };
     let (entropy, mask, routes) = (Vec::new(), None, None);
     Ok((Generated { token_ids, log_prob, entropy, mask, routes, finish }, is_guess))
