@@ -240,24 +240,24 @@ impl Simulation {
     /// The responses of the last step.
     fn rollout(&self, py: Python<'_>) -> PyResult<Rollout> {
         let rollout = self.trainer.rollout();
-        let prompts = rollout.prompts().len();
+        let prompts = rollout.prompts.len();
         let positions = self.trainer.environment().training().shape().positions;
         let tokens = [prompts, self.group_size, positions];
         let numbers = |values: &[f64], shape: &[usize]| -> PyResult<Py<PyArrayDyn<f64>>> {
             Ok(numpy_array(py, values.to_vec(), shape)?.unbind())
         };
-        let indices = rollout.prompts().iter().map(|&prompt| signed(prompt)).collect();
+        let indices = rollout.prompts.iter().map(|&prompt| signed(prompt)).collect();
         let places = |values: &[u32]| -> PyResult<Py<PyArrayDyn<i64>>> {
             let values = values.iter().map(|&value| i64::from(value)).collect();
             Ok(numpy_array(py, values, &tokens)?.unbind())
         };
         Ok(Rollout {
             prompts: numpy_array(py, indices, &[prompts])?.unbind(),
-            actions: places(rollout.actions())?,
-            states: places(rollout.states())?,
-            old_log_prob: numbers(rollout.old_log_prob(), &tokens)?,
-            rewards: numbers(rollout.rewards(), &tokens[..2])?,
-            advantage: numbers(rollout.advantage(), &tokens)?,
+            actions: places(&rollout.actions)?,
+            states: places(&rollout.states)?,
+            old_log_prob: numbers(&rollout.old_log_prob, &tokens)?,
+            rewards: numbers(&rollout.rewards, &tokens[..2])?,
+            advantage: numbers(&rollout.advantage, &tokens)?,
         })
     }
 

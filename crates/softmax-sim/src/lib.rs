@@ -14,7 +14,6 @@ pub mod environment;
 pub mod experiment;
 #[cfg(feature = "cli")]
 pub mod fit_law;
-mod mean_interval;
 #[cfg(feature = "cli")]
 pub mod micro_batch;
 pub mod perceptron;

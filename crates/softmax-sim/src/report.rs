@@ -1,7 +1,7 @@
 //! Result of a verification: rows, a table, a file.
 
-use crate::mean_interval::mean_interval;
 use crate::statement::claim;
+use entropy_core::Interval;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
@@ -24,7 +24,7 @@ pub struct Row {
     /// The quantity itself where `worst` is its distance from a target: its mean over the cases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate: Option<f64>,
-    /// Confidence interval of the estimate, at 95 %.
+    /// Confidence interval of the estimate, of coverage 0.95.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<[f64; 2]>,
     /// True if there were cases and the worst is allowed.
@@ -72,14 +72,16 @@ impl Row {
         let values: Vec<f64> = values.into_iter().collect();
         let row =
             Self::of(statement, check, allowed, values.iter().map(|value| (value - target).abs()));
-        match mean_interval(&values) {
-            Some((mean, interval)) if row.worst < f64::MAX => {
-                let outside = interval.iter().any(|end| (end - target).abs() > allowed);
-                let row = Self { estimate: Some(mean), interval: Some(interval), ..row };
-                Self { passed: row.passed && !outside, ..row }
-            }
-            _ => row,
+        if row.cases == 0 || row.worst >= f64::MAX {
+            return row;
         }
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        // One value has no interval.
+        let interval = Interval::of_mean(&values, 0.95);
+        let interval = interval.map_or([mean; 2], |interval| [interval.low, interval.high]);
+        let outside = interval.iter().any(|end| (end - target).abs() > allowed);
+        let passed = row.passed && !outside;
+        Self { estimate: Some(mean), interval: Some(interval), passed, ..row }
     }
 
     /// Sets the number of cases, if the one value of the row was measured over all of them.
@@ -139,7 +141,7 @@ impl Report {
         let _ = writeln!(
             table,
             "  {:check_width$} {:>7} {:>8} {:>8}  {:26} verdict",
-            "check", "cases", "worst", "allowed", "mean [95 % interval]"
+            "check", "cases", "worst", "allowed", "mean [0.95 interval]"
         );
         let mut statement = None;
         for row in &self.rows {

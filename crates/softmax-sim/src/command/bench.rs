@@ -1,8 +1,6 @@
 //! `softmax-sim bench`.
 
 use anyhow::Context;
-use clap::ValueEnum;
-use entropy_core::UpdateRule;
 use entropy_core::kernel::InstructionSet;
 use ndarray::Array2;
 use ndarray_rand::RandomExt;
@@ -10,6 +8,7 @@ use ndarray_rand::rand_distr::{StandardNormal, StandardUniform};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
+use softmax_sim::entropy_change::Rule;
 use softmax_sim::policy_table::PolicyTable;
 use std::io::Write;
 use std::str::FromStr;
@@ -70,13 +69,6 @@ impl FromStr for Size {
     }
 }
 
-#[derive(Clone, Copy, ValueEnum, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Rule {
-    Pg,
-    Npg,
-}
-
 /// The names are those of the Python peers.
 #[derive(Serialize)]
 struct Measurement {
@@ -99,7 +91,7 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
     let mut results = Vec::new();
     for size in &args.sizes {
         for rule in &args.rules {
-            results.push(pool.install(|| measure(args, *size, *rule))?);
+            results.push(pool.install(|| measure(args, *size, *rule)));
         }
     }
     let instructions = InstructionSet::widest().to_string();
@@ -108,32 +100,28 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-fn measure(args: &Args, size: Size, rule: Rule) -> anyhow::Result<Measurement> {
+fn measure(args: &Args, size: Size, rule: Rule) -> Measurement {
     let shape = (size.states, size.actions);
     let mut rng = ChaCha8Rng::seed_from_u64(0);
     let logits: Array2<f64> = Array2::random_using(shape, StandardNormal, &mut rng) * 0.5;
     let rewards = Array2::random_using(shape, StandardUniform, &mut rng);
-    let mut table = PolicyTable::new(&logits, &rewards)?;
+    let mut table = PolicyTable::new(&logits, &rewards);
     let elements = size.states * size.actions;
     let steps_per_call = args.steps_per_call.map_or_else(|| by_size(elements), |n| n as usize);
-    let update = match rule {
-        Rule::Pg => UpdateRule::PolicyGradient,
-        Rule::Npg => UpdateRule::NaturalPolicyGradient,
-    };
-    let mut call = || -> anyhow::Result<f64> {
+    let mut call = || {
         let start = Instant::now();
-        table.run(update, 0.1, steps_per_call)?;
-        Ok(start.elapsed().as_secs_f64() / steps_per_call as f64)
+        table.run(rule.into(), 0.1, steps_per_call);
+        start.elapsed().as_secs_f64() / steps_per_call as f64
     };
-    call()?;
+    call();
     let start = Instant::now();
     let mut seconds = Vec::new();
     while seconds.len() < 5 || start.elapsed().as_secs_f64() < args.seconds {
-        seconds.push(call()?);
+        seconds.push(call());
     }
     seconds.sort_by(f64::total_cmp);
     let median = seconds[seconds.len() / 2];
-    Ok(Measurement {
+    Measurement {
         states: size.states,
         actions: size.actions,
         alg: rule,
@@ -144,7 +132,7 @@ fn measure(args: &Args, size: Size, rule: Rule) -> anyhow::Result<Measurement> {
         best_steps_per_s: 1.0 / seconds[0],
         ns_per_element: 1e9 * median / elements as f64,
         trials: seconds.len(),
-    })
+    }
 }
 
 /// Default number of steps per call, equal to that of the Python peers.

@@ -1,13 +1,12 @@
 //! `softmax-sim sweep`.
 
 use anyhow::{Context, bail};
-use indicatif::{ProgressBar, ProgressStyle};
+use softmax_sim::reproduce::Progress;
 use softmax_sim::sweep::{
     Cell, CellSettings, Folder, Merged, Plan, Shard, Tally, merge, run_shard,
 };
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 /// Help below the options: the configuration, restarts, exit codes, examples.
 pub(crate) const HELP: &str = "\
@@ -67,8 +66,6 @@ enum Action {
 
 /// Cells that a message names.
 const NAMED: usize = 5;
-/// Longest silence where there is no terminal.
-const LINE_EVERY: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
     match (&args.action, &args.config) {
@@ -93,10 +90,15 @@ fn run_cells(args: &Args, config: &Path, out: &mut impl Write) -> anyhow::Result
     let folder = Folder::open(&folder, &text, &plan, Plan::read)?;
     let damaged: Vec<String> = folder.contents()?.damaged.iter().map(ToString::to_string).collect();
     tell_damaged(&damaged);
-    let mut progress = Progress::new();
-    let compute = Cell::<CellSettings>::compute;
-    let tally = run_shard(&plan, &folder, shard, compute, |tally| progress.show(tally))?;
-    progress.end();
+    let (progress, mut done) = (Progress::stderr("sweep"), 0);
+    let tally = run_shard(&plan, &folder, shard, Cell::<CellSettings>::compute, |tally| {
+        if tally.computed == 0 {
+            progress.plan(tally.cells as u64);
+        }
+        let before = std::mem::replace(&mut done, tally.found + tally.computed);
+        progress.advance((done - before) as u64);
+    })?;
+    progress.clear();
     let Tally { cells, found, computed, failed } = tally;
     writeln!(
         out,
@@ -138,44 +140,5 @@ fn run_merge(dir: &Path, out: &mut impl Write) -> anyhow::Result<bool> {
 fn tell_damaged(lines: &[String]) {
     for line in lines {
         let _ = writeln!(std::io::stderr(), "{line}");
-    }
-}
-
-/// A bar on a terminal, now and then a line otherwise.
-struct Progress {
-    bar: Option<ProgressBar>,
-    last_line: Instant,
-}
-
-impl Progress {
-    fn new() -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| {
-            let template = "{bar:30} {pos}/{len} cells [{elapsed}, {eta} left]";
-            // A template that did not parse would cost the bar its looks and nothing else.
-            let style = ProgressStyle::with_template(template)
-                .unwrap_or_else(|_| ProgressStyle::default_bar());
-            ProgressBar::no_length().with_style(style)
-        });
-        Self { bar, last_line: Instant::now() }
-    }
-
-    fn show(&mut self, tally: Tally) {
-        let done = tally.found + tally.computed;
-        if let Some(bar) = &self.bar {
-            bar.set_length(tally.cells as u64);
-            bar.set_position(done as u64);
-            if tally.computed == 0 {
-                bar.reset_eta();
-            }
-        } else if self.last_line.elapsed() >= LINE_EVERY {
-            self.last_line = Instant::now();
-            let _ = writeln!(std::io::stderr(), "sweep: {done} of {} cells", tally.cells);
-        }
-    }
-
-    fn end(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
     }
 }

@@ -31,7 +31,7 @@ pub struct Request {
 }
 
 /// The update rule, by its short name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Rule {
     /// Vanilla policy gradient: Proposition 1, Theorem 1.

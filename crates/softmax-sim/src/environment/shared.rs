@@ -1,16 +1,22 @@
 //! A few weights of features shared by all prompts, examined on prompts not trained on.
 
 use super::{Environment, Questions, Shape, log_linear, normal, prompt_rng};
+use serde::{Deserialize, Serialize};
 
 /// A log-linear policy `z = β z_0 + ψ·θ` over tokens, with exactly one right token in each state.
 ///
 /// Prior logits are `z_0 = e^{μ + d N} · N(0, 1)`, features `ψ ~ N(0, 1/n)`; the right token is drawn
 /// from `softmax(1.5 z_0 + ψ·θ*)` with a hidden `θ*` of length `½ √n`. Training starts at `β = 1`,
 /// `θ = 0`, so there is something to learn that transfers.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct SharedSetting {
-    /// Prompts trained on, tokens, actions.
-    pub shape: Shape,
+    /// Prompts trained on.
+    pub prompts: usize,
+    /// Tokens of a response.
+    pub positions: usize,
+    /// Actions for each token.
+    pub actions: usize,
     /// Prompts examined on.
     pub validation_prompts: usize,
     /// `n`: number of features.
@@ -24,12 +30,19 @@ pub struct SharedSetting {
 impl SharedSetting {
     /// The held-out law (L2): 2048 prompts, 4096 to be examined on, four tokens of eight actions.
     pub const HELD_OUT: Self = Self {
-        shape: Shape { prompts: 2048, positions: 4, actions: 8 },
+        prompts: 2048,
+        positions: 4,
+        actions: 8,
         validation_prompts: 4096,
         features: 16,
         prior_log_scale: 1.4,
         prior_spread: 0.8,
     };
+
+    /// Prompts trained on, tokens and actions.
+    pub fn shape(&self) -> Shape {
+        Shape { prompts: self.prompts, positions: self.positions, actions: self.actions }
+    }
 
     /// Draws the environment number `seed`.
     pub fn draw(&self, seed: u64) -> Environment {
@@ -41,7 +54,7 @@ impl SharedSetting {
         for weight in &mut hidden {
             *weight *= wanted / length;
         }
-        Environment::with_held_out(self.shape, self.validation_prompts, |first, shape| {
+        Environment::with_held_out(self.shape(), self.validation_prompts, |first, shape| {
             self.questions(seed, first, shape, &hidden)
         })
     }
@@ -62,5 +75,11 @@ impl SharedSetting {
                 logits.push(logit);
             }
         })
+    }
+}
+
+impl Default for SharedSetting {
+    fn default() -> Self {
+        Self::HELD_OUT
     }
 }

@@ -1,6 +1,7 @@
 //! Models of growing size: each sees more of the features that decide what is right.
 
 use super::{Environment, Questions, Shape, log_linear, normal};
+use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
 
 /// A log-linear model that sees `visible` of the features of its world.
@@ -9,10 +10,15 @@ use std::f64::consts::PI;
 /// the right token is drawn from `softmax(u)`. A model of `m` features has the prior of one who has
 /// learnt all that these can tell, `z_0 = u_m / √(1 + 3 Var(u - u_m) / π²)` (the logistic's way of
 /// averaging over the rest), and trains `β z_0 + 0.3 f·θ` over its first features, 16 at most.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct SizeSetting {
-    /// Prompts trained on, tokens, actions.
-    pub shape: Shape,
+    /// Prompts trained on.
+    pub prompts: usize,
+    /// Tokens of a response.
+    pub positions: usize,
+    /// Actions for each token.
+    pub actions: usize,
     /// Prompts examined on.
     pub validation_prompts: usize,
     /// Features of the world.
@@ -33,7 +39,9 @@ impl SizeSetting {
     /// eight actions.
     pub const fn of(visible: usize) -> Self {
         Self {
-            shape: Shape { prompts: 1024, positions: 2, actions: 8 },
+            prompts: 1024,
+            positions: 2,
+            actions: 8,
             validation_prompts: 2048,
             features: 64,
             visible,
@@ -41,9 +49,14 @@ impl SizeSetting {
         }
     }
 
+    /// Prompts trained on, tokens and actions.
+    pub fn shape(&self) -> Shape {
+        Shape { prompts: self.prompts, positions: self.positions, actions: self.actions }
+    }
+
     /// Draws the environment number `seed`; models of all sizes meet the same questions.
     pub fn draw(&self, seed: u64) -> Environment {
-        Environment::with_held_out(self.shape, self.validation_prompts, |first, shape| {
+        Environment::with_held_out(self.shape(), self.validation_prompts, |first, shape| {
             self.questions(seed, first, shape)
         })
     }
@@ -77,5 +90,11 @@ impl SizeSetting {
                 logits.push(all);
             }
         })
+    }
+}
+
+impl Default for SizeSetting {
+    fn default() -> Self {
+        Self::of(16)
     }
 }

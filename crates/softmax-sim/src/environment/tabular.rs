@@ -1,17 +1,22 @@
 //! Free logits per state, with a prior that knows a little about what is right.
 
 use super::{Environment, Parameters, Questions, Shape, normal, prompt_rng};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A tabular policy over tokens with a pretrained-like prior; with one position, a set of bandits.
 ///
 /// A state's prior logits are `z_0 = s e^{d N} · N(0, 1)`, one scale per state; the latent merit of
 /// an action is `u = κ z_0 + N(0, 1)`, its quality `e^{-c (max u - u)}`. So the best action of a
 /// state is always right, and the prior leans towards it for `κ > 0`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct TabularSetting {
-    /// Prompts, tokens, actions.
-    pub shape: Shape,
+    /// Prompts.
+    pub prompts: usize,
+    /// Tokens of a response.
+    pub positions: usize,
+    /// Actions for each token.
+    pub actions: usize,
     /// `s`: how peaked the prior is in the median state.
     pub prior_scale: f64,
     /// `d`: by how much peakedness differs between states, in nats of its logarithm.
@@ -25,7 +30,9 @@ pub struct TabularSetting {
 impl TabularSetting {
     /// The bandits of the law (L1): 1024 prompts, one token, eight actions.
     pub const LAW: Self = Self {
-        shape: Shape { prompts: 1024, positions: 1, actions: 8 },
+        prompts: 1024,
+        positions: 1,
+        actions: 8,
         prior_scale: 2.0,
         prior_spread: 0.5,
         prior_merit: 0.3,
@@ -33,11 +40,12 @@ impl TabularSetting {
     };
 
     /// The token world of entropy control (C1 and C2): 256 prompts, eight tokens of eight actions.
-    pub const CONTROL: Self = Self {
-        shape: Shape { prompts: 256, positions: 8, actions: 8 },
-        strictness: 0.3,
-        ..Self::LAW
-    };
+    pub const CONTROL: Self = Self { prompts: 256, positions: 8, strictness: 0.3, ..Self::LAW };
+
+    /// Prompts, tokens and actions.
+    pub fn shape(&self) -> Shape {
+        Shape { prompts: self.prompts, positions: self.positions, actions: self.actions }
+    }
 
     /// Draws the environment number `seed`.
     ///
@@ -45,13 +53,13 @@ impl TabularSetting {
     ///
     /// If a size is 0 or the settings make a quality that is none.
     pub fn draw(&self, seed: u64) -> Environment {
-        let Shape { prompts, positions, actions } = self.shape;
-        let mut logits = Vec::with_capacity(self.shape.table());
-        let mut quality = Vec::with_capacity(self.shape.table());
-        let mut merit = vec![0.0; actions];
-        for prompt in 0..prompts {
+        let shape = self.shape();
+        let mut logits = Vec::with_capacity(shape.table());
+        let mut quality = Vec::with_capacity(shape.table());
+        let mut merit = vec![0.0; self.actions];
+        for prompt in 0..self.prompts {
             let mut rng = prompt_rng(seed, prompt);
-            for _ in 0..positions {
+            for _ in 0..self.positions {
                 let scale = self.prior_scale * (self.prior_spread * normal(&mut rng)).exp();
                 for merit in &mut merit {
                     let logit = scale * normal(&mut rng);
@@ -62,8 +70,14 @@ impl TabularSetting {
                 quality.extend(merit.iter().map(|merit| (self.strictness * (merit - best)).exp()));
             }
         }
-        let training = Questions::new(self.shape, quality, Parameters::Logits);
+        let training = Questions::new(shape, quality, Parameters::Logits);
         let training = training.expect("tables of the shape, qualities up to 1");
         Environment { training, validation: None, start: logits }
+    }
+}
+
+impl Default for TabularSetting {
+    fn default() -> Self {
+        Self::CONTROL
     }
 }

@@ -6,9 +6,9 @@ mod world;
 
 pub use error::ExperimentError;
 pub use policy::{Network, States};
-pub use world::{Shared, Size, Tabular, World};
+pub use world::World;
 
-use crate::environment::{Environment, remembering};
+use crate::environment::{Environment, TabularSetting, remembering};
 use crate::training::{Method, Schedule};
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +32,7 @@ pub struct Experiment {
 impl Default for Experiment {
     fn default() -> Self {
         Self {
-            environment: World::Tabular(Tabular::default()),
+            environment: World::Tabular(TabularSetting::CONTROL),
             states: States::default(),
             network: None,
             method: Method::default(),

@@ -10,140 +10,40 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum World {
     /// Free logits in each state; defaults: [`TabularSetting::CONTROL`].
-    Tabular(Tabular),
+    Tabular(TabularSetting),
     /// Weights of shared features, examined on held-out prompts; defaults:
     /// [`SharedSetting::HELD_OUT`].
-    Shared(Shared),
+    Shared(SharedSetting),
     /// A model that sees part of the features; defaults: [`SizeSetting::of`] 16.
-    Size(Size),
-}
-
-/// Keys of [`TabularSetting`].
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Tabular {
-    prompts: usize,
-    positions: usize,
-    actions: usize,
-    prior_scale: f64,
-    prior_spread: f64,
-    prior_merit: f64,
-    strictness: f64,
-}
-
-impl Default for Tabular {
-    fn default() -> Self {
-        let TabularSetting { shape, prior_scale, prior_spread, prior_merit, strictness } =
-            TabularSetting::CONTROL;
-        let Shape { prompts, positions, actions } = shape;
-        Self { prompts, positions, actions, prior_scale, prior_spread, prior_merit, strictness }
-    }
-}
-
-/// Keys of [`SharedSetting`].
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Shared {
-    prompts: usize,
-    positions: usize,
-    actions: usize,
-    validation_prompts: usize,
-    features: usize,
-    prior_log_scale: f64,
-    prior_spread: f64,
-}
-
-impl Default for Shared {
-    fn default() -> Self {
-        let SharedSetting { shape, validation_prompts, features, prior_log_scale, prior_spread } =
-            SharedSetting::HELD_OUT;
-        let Shape { prompts, positions, actions } = shape;
-        Self {
-            prompts,
-            positions,
-            actions,
-            validation_prompts,
-            features,
-            prior_log_scale,
-            prior_spread,
-        }
-    }
-}
-
-/// Keys of [`SizeSetting`].
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Size {
-    prompts: usize,
-    positions: usize,
-    actions: usize,
-    validation_prompts: usize,
-    features: usize,
-    visible: usize,
-    decay: f64,
-}
-
-impl Default for Size {
-    fn default() -> Self {
-        let SizeSetting { shape, validation_prompts, features, visible, decay } =
-            SizeSetting::of(16);
-        let Shape { prompts, positions, actions } = shape;
-        Self { prompts, positions, actions, validation_prompts, features, visible, decay }
-    }
+    Size(SizeSetting),
 }
 
 impl World {
     /// Draws the environment number `seed`.
     pub fn draw(&self, seed: u64) -> Environment {
-        match *self {
-            Self::Tabular(Tabular {
-                prior_scale, prior_spread, prior_merit, strictness, ..
-            }) => {
-                let shape = self.shape();
-                TabularSetting { shape, prior_scale, prior_spread, prior_merit, strictness }
-                    .draw(seed)
-            }
-            Self::Shared(Shared {
-                validation_prompts,
-                features,
-                prior_log_scale,
-                prior_spread,
-                ..
-            }) => {
-                let shape = self.shape();
-                let setting = SharedSetting {
-                    shape,
-                    validation_prompts,
-                    features,
-                    prior_log_scale,
-                    prior_spread,
-                };
-                setting.draw(seed)
-            }
-            Self::Size(Size { validation_prompts, features, visible, decay, .. }) => {
-                let shape = self.shape();
-                SizeSetting { shape, validation_prompts, features, visible, decay }.draw(seed)
-            }
+        match self {
+            Self::Tabular(world) => world.draw(seed),
+            Self::Shared(world) => world.draw(seed),
+            Self::Size(world) => world.draw(seed),
         }
     }
 
     /// Replaces the number of positions.
     pub(super) fn with_positions(self, positions: usize) -> Self {
         match self {
-            Self::Tabular(world) => Self::Tabular(Tabular { positions, ..world }),
-            Self::Shared(world) => Self::Shared(Shared { positions, ..world }),
-            Self::Size(world) => Self::Size(Size { positions, ..world }),
+            Self::Tabular(world) => Self::Tabular(TabularSetting { positions, ..world }),
+            Self::Shared(world) => Self::Shared(SharedSetting { positions, ..world }),
+            Self::Size(world) => Self::Size(SizeSetting { positions, ..world }),
         }
     }
 
     /// Prompts, positions and actions.
     pub fn shape(&self) -> Shape {
-        let (prompts, positions, actions) = match *self {
-            Self::Tabular(Tabular { prompts, positions, actions, .. })
-            | Self::Shared(Shared { prompts, positions, actions, .. })
-            | Self::Size(Size { prompts, positions, actions, .. }) => (prompts, positions, actions),
-        };
-        Shape { prompts, positions, actions }
+        match self {
+            Self::Tabular(world) => world.shape(),
+            Self::Shared(world) => world.shape(),
+            Self::Size(world) => world.shape(),
+        }
     }
 
     /// Checks that the environment can be drawn.

@@ -49,14 +49,14 @@ impl LawFit {
 fn last_point(forecast: &Forecast) -> String {
     let error = format!("predicted less actual {:+.5}", forecast.final_error);
     match forecast.final_interval {
-        Some([low, high]) => format!("{error}; 95 % prediction interval [{low:.5}, {high:.5}]"),
+        Some([low, high]) => format!("{error}; 0.95 prediction interval [{low:.5}, {high:.5}]"),
         None => format!("{error}; no interval: two points"),
     }
 }
 
 fn estimate_text(estimate: Estimate) -> String {
     match estimate.interval {
-        Some([low, high]) => format!("{:.5}  95 % interval [{low:.5}, {high:.5}]", estimate.value),
+        Some([low, high]) => format!("{:.5}  0.95 interval [{low:.5}, {high:.5}]", estimate.value),
         None => format!("{:.5}  no interval: two points", estimate.value),
     }
 }

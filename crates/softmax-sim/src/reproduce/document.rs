@@ -3,12 +3,10 @@
 //! The page is printed from the registry and from `docs/reproduce.json`, the results last committed; a test holds
 //! the three in step.
 
-use super::engine::ENGINE;
 use super::page::options;
-use super::revision::revision;
 use super::run::Finished;
-use super::run_cache::CachedShare;
-use super::{Cell, FINDINGS, Finding, Measure, Setting, Table, Target, Verdict};
+use super::store::Record;
+use super::{Cell, FINDINGS, Finding, Measure, Table, Target, Verdict};
 use crate::result_file::{FileError, write_whole};
 use figures::chart_svg::standalone_svg;
 use serde::{Deserialize, Serialize};
@@ -16,39 +14,14 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// A result as the documents keep it: without the points of its charts.
+/// A result as the documents keep it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// Name of the finding.
-    pub finding: String,
-    /// The program that ran it.
-    pub program: String,
-    /// Size and seeds that the outcome depends on.
-    pub setting: Setting,
-    /// The engine that ran it: [`ENGINE`].
-    pub engine: String,
-    /// Revision of the finding that was run; empty of one that was run before results had it.
-    #[serde(default)]
-    pub revision: String,
-    /// Wall time, seconds.
-    pub seconds: f64,
-    /// Runs that an earlier finding had done already.
-    #[serde(default, skip_serializing_if = "CachedShare::is_none")]
-    pub kept: CachedShare,
-    /// Verdict on the claim.
-    pub verdict: Verdict,
-    /// Why.
-    pub reason: String,
-    /// Quantities measured.
-    pub measures: Vec<Measure>,
-    /// Caveats and context, a sentence or more each.
-    pub notes: Vec<String>,
+    /// The result, without figures and without tables that are not for the page.
+    pub record: Record,
     /// The first figure, if there is one.
     pub figure: Option<PublishedFigure>,
-    /// Tables of the page.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tables: Vec<Table>,
 }
 
 /// A figure beside the documents.
@@ -73,11 +46,10 @@ pub struct PublishedFigure {
 pub fn write(docs: &Path, finished: &[Finished]) -> Result<(), FileError> {
     let mut results = read_published(docs)?;
     for one in finished {
-        let published = publish(docs, one)?;
-        results.retain(|result| result.finding != published.finding);
-        results.push(published);
+        results.retain(|result| result.record.finding != one.record.finding);
+        results.push(publish(docs, one)?);
     }
-    let place = |result: &Published| FINDINGS.iter().position(|f| f.name == result.finding);
+    let place = |result: &Published| FINDINGS.iter().position(|f| f.name == result.record.finding);
     results.retain(|result| place(result).is_some());
     results.sort_by_key(place);
     let path = docs.join("reproduce.json");
@@ -103,37 +75,22 @@ pub fn read_published(docs: &Path) -> Result<Vec<Published>, FileError> {
 }
 
 fn publish(docs: &Path, one: &Finished) -> Result<Published, FileError> {
-    let (record, outcome) = (&one.record, &one.record.outcome);
-    let figure = outcome.figures.first().map(|figure| PublishedFigure {
-        file: format!("images/reproduce/{}.svg", figure.chart.stem),
-        title: figure.chart.title.clone(),
-        caption: figure.caption.clone(),
+    let mut record = one.record.clone();
+    let figures = std::mem::take(&mut record.outcome.figures);
+    record.outcome.tables.retain(|table| table.on_page);
+    let figure = figures.into_iter().next().map(|figure| -> Result<_, FileError> {
+        let file = format!("images/reproduce/{}.svg", figure.chart.stem);
+        write_whole(&docs.join(&file), standalone_svg(&figure.chart).as_bytes())?;
+        Ok(PublishedFigure { file, title: figure.chart.title, caption: figure.caption })
     });
-    if let (Some(published), Some(figure)) = (&figure, outcome.figures.first()) {
-        write_whole(&docs.join(&published.file), standalone_svg(&figure.chart).as_bytes())?;
-    }
-    Ok(Published {
-        finding: record.finding.clone(),
-        program: record.program.clone(),
-        setting: record.setting,
-        engine: ENGINE.to_owned(),
-        revision: record.revision.clone(),
-        seconds: record.seconds,
-        kept: record.kept,
-        verdict: outcome.verdict,
-        reason: outcome.reason.clone(),
-        measures: outcome.measures.clone(),
-        notes: outcome.notes.clone(),
-        figure,
-        tables: outcome.tables.iter().filter(|table| table.on_page).cloned().collect(),
-    })
+    Ok(Published { record, figure: figure.transpose()? })
 }
 
 const INTRODUCTION: &str = "\
 # Reproducing the paper
 
 `softmax-sim reproduce` repeats the findings of Cui et al. (arXiv:2505.22617) on one CPU. The policies are small, so entropy
-and expected reward are exact. Each section begins with the claim. Targets were fixed beforehand. One is met if the whole 95 %
+and expected reward are exact. Each section begins with the claim. Targets were fixed beforehand. One is met if the whole 0.95
 interval of the mean over seeds meets it; a statement has to be true in every seed. Behind each mean stands how many
 seeds meet the target by themselves. Missed targets are bold.
 
@@ -155,10 +112,13 @@ four tokens, rewarded on held-out prompts.
 
 /// The text of `reproduce.md`.
 pub fn page(findings: &[Finding], results: &[Published]) -> String {
-    let result = |finding: &Finding| results.iter().find(|result| result.finding == finding.name);
+    let result =
+        |finding: &Finding| results.iter().find(|result| result.record.finding == finding.name);
     let mut text = INTRODUCTION.to_owned();
     for verdict in VERDICTS {
-        let is_of = |finding: &&Finding| result(finding).map(|result| result.verdict) == verdict;
+        let is_of = |finding: &&Finding| {
+            result(finding).map(|result| result.record.outcome.verdict) == verdict
+        };
         let links: Vec<String> = findings
             .iter()
             .filter(is_of)
@@ -195,9 +155,10 @@ fn section(finding: &Finding, result: Option<&Published>) -> String {
     let Some(result) = result else {
         return text + &format!("**Not run.** `softmax-sim reproduce {name}`{}\n", theory(finding));
     };
-    let (verdict, options) = (result.verdict.text(), options(&result.setting));
+    let Published { record, figure } = result;
+    let (verdict, options) = (record.outcome.verdict.text(), options(&record.setting));
     let targets: Vec<&Measure> =
-        result.measures.iter().filter(|one| one.target != Target::None).collect();
+        record.outcome.measures.iter().filter(|one| one.target != Target::None).collect();
     let judged = targets.iter().filter(|one| one.met.is_some()).count();
     if judged > 0 {
         let met = targets.iter().filter(|one| one.met == Some(true)).count();
@@ -205,17 +166,17 @@ fn section(finding: &Finding, result: Option<&Published>) -> String {
     }
     text += &format!(
         "**{verdict}**. `softmax-sim reproduce {name}{options}`, {:.0} s.{}\n\n",
-        result.seconds,
+        record.seconds,
         theory(finding),
     );
-    if result.revision != revision(finding) {
+    if !record.is_of(finding) {
         text += "*Run with an earlier revision of the code.*\n\n";
     }
-    if let Some(figure) = &result.figure {
+    if let Some(figure) = figure {
         text += &format!("![{}]({})\n\n", plain(&figure.title), figure.file);
     }
     text += &table(&targets);
-    for table in &result.tables {
+    for table in &record.outcome.tables {
         text += &format!("\n{}\n\n{}", plain(&table.heading), rows(table));
     }
     text
@@ -319,7 +280,7 @@ mod tests {
 
     #[test]
     fn variants_with_one_target_share_a_row() {
-        let measure = |quantity, value, target| Measure::new(quantity, "1", vec![value; 3], target);
+        let measure = |quantity: &str, value, target| Measure::new(quantity, [value; 3], target);
         let measures = [
             measure("L1: error", 0.1, Target::AtMost(0.2)),
             measure("L1: gain", 0.5, Target::AtLeast(0.4)),

@@ -16,7 +16,7 @@ pub struct Measure {
     /// One value a seed; NaN where it could not be measured.
     #[serde(deserialize_with = "number::many")]
     pub values: Vec<f64>,
-    /// Mean over the seeds with its 95 % interval.
+    /// Mean over the seeds with its 0.95 interval.
     pub interval: Interval,
     /// Target of the mean.
     pub target: Target,
@@ -74,23 +74,32 @@ fn shortest(value: f64) -> String {
 }
 
 impl Measure {
-    /// A quantity with one value a seed, and the target of their mean.
+    /// A pure number with one value a seed, and the target of their mean.
     ///
-    /// A target is met by the whole 95 % interval of the mean, so that no verdict hangs on the draw of one seed. A value that
+    /// A target is met by the whole 0.95 interval of the mean, so that no verdict hangs on the draw of one seed. A value that
     /// could not be measured misses it. A statement has to be true in every seed.
-    pub fn new(quantity: &str, unit: &str, values: Vec<f64>, target: Target) -> Self {
+    pub fn new(
+        quantity: impl Into<String>,
+        values: impl IntoIterator<Item = f64>,
+        target: Target,
+    ) -> Self {
+        let values: Vec<f64> = values.into_iter().collect();
         let interval = interval(&values);
         let measured = values.iter().all(|value| value.is_finite());
         let met = |end: f64| target.is_met(end).map(|met| met && measured);
         let met = met(interval.low).and_then(|low| Some(low && met(interval.high)?));
-        let (quantity, unit) = (quantity.to_owned(), unit.to_owned());
-        Self { quantity, unit, values, interval, target, met }
+        Self { quantity: quantity.into(), unit: "1".to_owned(), values, interval, target, met }
+    }
+
+    /// Sets the unit.
+    #[must_use]
+    pub fn in_unit(self, unit: &str) -> Self {
+        Self { unit: unit.to_owned(), ..self }
     }
 
     /// A statement that has to be true in every seed.
-    pub fn holds(statement: &str, values: &[bool]) -> Self {
-        let values = values.iter().map(|&value| f64::from(u8::from(value))).collect();
-        Self::new(statement, "1", values, Target::True)
+    pub fn holds(statement: impl Into<String>, values: impl IntoIterator<Item = bool>) -> Self {
+        Self::new(statement, values.into_iter().map(f64::from), Target::True)
     }
 
     /// The mean with its interval, `0.993 [0.992, 0.995]`; of a statement, in how many seeds it is true.
@@ -124,7 +133,7 @@ mod tests {
 
     #[test]
     fn the_interval_of_the_mean_has_to_meet_the_target() {
-        let met = |values: &[f64], target| Measure::new("x", "1", values.to_vec(), target).met;
+        let met = |values: &[f64], target| Measure::new("x", values.to_vec(), target).met;
         // One seed below, and the interval of the mean, 0.596 to 0.654, above.
         let twelve = [0.49, 0.62, 0.65, 0.63, 0.61, 0.66, 0.64, 0.62, 0.65, 0.63, 0.66, 0.64];
         assert_eq!(met(&twelve, Target::AtLeast(0.59)), Some(true));
@@ -137,21 +146,22 @@ mod tests {
         assert_eq!(met(&[f64::NAN; 3], Target::AtMost(0.1)), Some(false));
         assert_eq!(met(&[], Target::AtMost(1.0)), Some(false));
         assert_eq!(met(&[7.0], Target::None), None);
-        assert_eq!(Measure::holds("x", &[true, true, false]).met, Some(false));
-        assert_eq!(Measure::holds("x", &[true, true]).met, Some(true));
+        assert_eq!(Measure::holds("x", [true, true, false]).met, Some(false));
+        assert_eq!(Measure::holds("x", [true, true]).met, Some(true));
     }
 
     #[test]
     fn the_seeds_that_meet_a_target_by_themselves_are_counted() {
-        let measure = |target| Measure::new("x", "1", vec![0.99, 0.97, 0.999, 0.98], target);
+        let measure = |target| Measure::new("x", [0.99, 0.97, 0.999, 0.98], target);
         assert_eq!(measure(Target::AtLeast(0.98)).seeds_text(), "; 3 of 4 seeds");
         assert_eq!(measure(Target::None).seeds_text(), "");
-        assert_eq!(Measure::holds("x", &[true, false]).seeds_text(), "");
+        assert_eq!(Measure::holds("x", [true, false]).seeds_text(), "");
     }
 
     #[test]
     fn what_json_cannot_hold_comes_back() {
-        let measure = Measure::new("x", "nat", vec![1.0, f64::NAN, 0.1 + 0.2], Target::AtMost(2.0));
+        let measure =
+            Measure::new("x", [1.0, f64::NAN, 0.1 + 0.2], Target::AtMost(2.0)).in_unit("nat");
         let json = serde_json::to_string(&measure).unwrap();
         let read: Measure = serde_json::from_str(&json).unwrap();
         assert!(read.values[1].is_nan() && read.values[2].to_bits() == (0.1f64 + 0.2).to_bits());

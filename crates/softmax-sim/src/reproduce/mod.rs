@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`finding`] | which findings there are; each is a page of code |
 //! | [`outcome`], [`measure`], [`table`] | what an experiment hands back |
-//! | [`seeds`] | means, intervals and curves over seeds |
+//! | [`seeds`], [`charts`] | means, intervals and curves over seeds; charts of them |
 //! | [`run`](mod@run), [`store`], [`progress`] | running them, once each, and keeping the results |
 //! | [`run_cache`], [`revision`](mod@revision) | training runs that findings share; when a result is out of date |
 //! | [`page`], [`raster`], [`document`] | the report, its figures as PNG, `docs/reproduce.md` |
@@ -18,6 +18,7 @@
     reason = "a page is built once: `write!` with results to discard would only be harder to read"
 )]
 
+pub mod charts;
 pub mod document;
 mod engine;
 mod experiment;

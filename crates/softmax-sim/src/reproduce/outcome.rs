@@ -132,7 +132,7 @@ mod tests {
     fn measure(met: Option<bool>) -> Measure {
         let target = if met.is_some() { Target::AtLeast(0.5) } else { Target::None };
         let value = if met == Some(true) { 0.75 } else { 0.25 };
-        Measure::new("R²", "1", vec![value; 3], target)
+        Measure::new("R²", [value; 3], target)
     }
 
     #[test]

@@ -31,7 +31,7 @@ const WORDS: [(&str, &str, &str); 7] = [
     ("advantage", "reward of an action less a baseline", "reward"),
     ("step", "one update of the policy", "1"),
     ("R²", "1 − residual over total sum of squares of a fit", "1"),
-    ("[low, high]", "95 % interval of the mean over seeds, by Student's t", "as the mean"),
+    ("[low, high]", "0.95 interval of the mean over seeds, by Student's t", "as the mean"),
 ];
 
 /// The page about `finished`, in order, to be read in `folder`.
@@ -245,7 +245,7 @@ fn theory_link(folder: &Path, anchor: &str) -> String {
 fn measures(measures: &[Measure]) -> String {
     let columns = [
         (Column::Text, "Measured"),
-        (Column::Number, "Mean over seeds [95 %]"),
+        (Column::Number, "Mean over seeds [0.95 interval]"),
         (Column::Number, "Target"),
         (Column::Text, "Met"),
     ];

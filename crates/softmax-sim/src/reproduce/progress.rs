@@ -113,8 +113,8 @@ impl Progress {
     }
 
     fn line(&self, text: &str) {
-        // Nobody may be listening; that is no reason to stop.
-        let _ = writeln!(std::io::stderr(), "{}: {text}", self.name);
+        // Nobody may be listening; that is no reason to stop. In one write, as other processes may write too.
+        let _ = std::io::stderr().write_all(format!("{}: {text}\n", self.name).as_bytes());
     }
 }
 

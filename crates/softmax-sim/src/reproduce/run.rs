@@ -116,7 +116,7 @@ mod tests {
 
     fn outcome(setting: &Setting) -> ExperimentResult {
         let values = setting.over_seeds(|seed| seed as f64);
-        ExperimentResult::new(vec![Measure::new("seed", "1", values, Target::AtLeast(0.0))])
+        ExperimentResult::new(vec![Measure::new("seed", values, Target::AtLeast(0.0))])
     }
 
     const NOTHING: Finding = Finding {

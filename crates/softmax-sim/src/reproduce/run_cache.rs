@@ -59,13 +59,6 @@ pub struct CachedShare {
     pub seconds: f64,
 }
 
-impl CachedShare {
-    /// Returns true if every run was done for this finding.
-    pub fn is_none(&self) -> bool {
-        self.runs == 0
-    }
-}
-
 impl RunCache {
     /// Keeps runs in memory alone.
     pub fn in_memory() -> Self {

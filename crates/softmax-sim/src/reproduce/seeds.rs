@@ -5,7 +5,7 @@ use figures::number_format::significant;
 use figures::{Mark, Series};
 use serde::{Deserialize, Serialize};
 
-/// A mean with its 95 % confidence interval.
+/// A mean with its 0.95 confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Interval {
@@ -40,7 +40,7 @@ pub fn interval(values: &[f64]) -> Interval {
     Interval { mean, low, high }
 }
 
-/// A curve of the mean over seeds with the 95 % interval as its spread.
+/// A curve of the mean over seeds with the 0.95 interval as its spread.
 ///
 /// `runs` holds one row a seed, each with one value for every `x`; a shorter row ends earlier.
 pub fn curve(name: &str, colour: usize, mark: Mark, x: &[f64], runs: &[Vec<f64>]) -> Series {
@@ -48,11 +48,26 @@ pub fn curve(name: &str, colour: usize, mark: Mark, x: &[f64], runs: &[Vec<f64>]
         let values: Vec<f64> = runs.iter().filter_map(|run| run.get(index).copied()).collect();
         interval(&values)
     };
-    let intervals: Vec<(f64, Interval)> =
-        x.iter().enumerate().map(|(index, &x)| (x, interval_at(index))).collect();
-    let means = intervals.iter().map(|&(x, interval)| (x, interval.mean)).collect();
-    let spread = intervals.iter().map(|&(x, interval)| (x, interval.low, interval.high)).collect();
+    means(name, colour, mark, x.iter().enumerate().map(|(index, &x)| (x, interval_at(index))))
+}
+
+/// A series of means, each at its place, with their intervals as its spread.
+pub fn means(
+    name: &str,
+    colour: usize,
+    mark: Mark,
+    intervals: impl IntoIterator<Item = (f64, Interval)>,
+) -> Series {
+    let (means, spread) = intervals
+        .into_iter()
+        .map(|(x, Interval { mean, low, high })| ((x, mean), (x, low, high)))
+        .unzip();
     Series::new(name, colour, mark, means).with_spread(spread)
+}
+
+/// Mean of `value` over `items`.
+pub fn mean<T>(items: &[T], value: impl Fn(&T) -> f64) -> f64 {
+    interval(&items.iter().map(value).collect::<Vec<_>>()).mean
 }
 
 /// A curve of the mean over seeds with the smallest and the largest value as its spread. For few seeds that lie so far

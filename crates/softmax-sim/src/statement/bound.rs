@@ -1,9 +1,9 @@
 //! The bound on what Lemma 1 leaves out, against many random and adversarial cases.
 
+use super::vectors::{normals, span, stream};
 use crate::report::Row;
 use entropy_core::Categorical;
-use ndarray_rand::rand_distr::{Distribution, StandardNormal};
-use rand::{Rng, SeedableRng};
+use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -51,16 +51,15 @@ fn share(seed: u64, case: u64, bound: impl Fn(&Categorical, &[f64]) -> f64) -> f
 
 /// Logits and step of a case.
 fn draw(seed: u64, case: u64) -> (Vec<f64>, Vec<f64>) {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed ^ 0x0062_6f75_6e64);
-    rng.set_stream(case);
+    let mut rng = stream(seed, 0x0062_6f75_6e64, case);
     let actions = actions(&mut rng, case);
     let range = log_uniform(&mut rng, 1e-6, 50.0);
     let (mut logits, mut step) = if case.is_multiple_of(3) {
         adversarial(&mut rng, actions)
     } else {
         let deviation = log_uniform(&mut rng, 1e-3, 12.0);
-        let logits: Vec<f64> = (0..actions).map(|_| deviation * normal(&mut rng)).collect();
-        (logits, (0..actions).map(|_| normal(&mut rng)).collect())
+        let logits = normals(&mut rng, actions).iter().map(|x| deviation * x).collect();
+        (logits, normals(&mut rng, actions))
     };
     if actions > 2 {
         match case % 16 {
@@ -69,12 +68,10 @@ fn draw(seed: u64, case: u64) -> (Vec<f64>, Vec<f64>) {
             _ => {}
         }
     }
-    let (low, high) = step
-        .iter()
-        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), u| (u.min(low), u.max(high)));
-    if high > low {
+    let width = span(step.iter().copied());
+    if width > 0.0 {
         for value in &mut step {
-            *value *= range / (high - low);
+            *value *= range / width;
         }
     }
     (logits, step)
@@ -102,8 +99,4 @@ fn actions(rng: &mut ChaCha8Rng, case: u64) -> usize {
 
 fn log_uniform(rng: &mut ChaCha8Rng, low: f64, high: f64) -> f64 {
     rng.random_range(low.ln()..high.ln()).exp()
-}
-
-fn normal(rng: &mut ChaCha8Rng) -> f64 {
-    StandardNormal.sample(rng)
 }

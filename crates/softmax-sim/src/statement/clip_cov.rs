@@ -4,6 +4,7 @@
 use super::entropy_prediction::range;
 use super::order::{self, Reading};
 use super::token_loss::Tokens;
+use super::vectors::{largest, over_states, scaled};
 use crate::population::{Population, State};
 use crate::report::Row;
 use entropy_core::{Categorical, predicted_change};
@@ -34,14 +35,12 @@ pub fn check(
     seed: u64,
     predict: impl Fn(&Categorical, &[f64], &[usize], usize) -> f64 + Sync,
 ) -> Vec<Row> {
-    let findings: Vec<Finding> = populations
-        .iter()
-        .flat_map(|population| population.map(|state| finding(&state, seed, &predict)))
-        .flatten()
-        .collect();
+    let findings = over_states(populations, |state| finding(&state, seed, &predict));
+    let findings: Vec<Finding> = findings.into_iter().flatten().collect();
     let readings: Vec<Reading> = findings.iter().map(|finding| finding.order).collect();
+    let gaps = findings.iter().map(|finding| finding.gap);
     let mut rows = vec![
-        Row::of(STATEMENT, "first-order effect of the dropped tokens, gap", 1e-13, gaps(&findings))
+        Row::of(STATEMENT, "first-order effect of the dropped tokens, gap", 1e-13, gaps)
             .by("PolicyLoss::plan and evaluate on 64 sampled tokens; gap over the largest effect"),
         Row::of(
             STATEMENT,
@@ -60,10 +59,6 @@ struct Finding {
     gap: f64,
     deviation: Option<f64>,
     order: Reading,
-}
-
-fn gaps(found: &[Finding]) -> impl Iterator<Item = f64> {
-    found.iter().map(|found| found.gap)
 }
 
 /// Measures the effect in one state; none if no token is eligible.
@@ -96,11 +91,9 @@ fn finding(
 
     let first_order =
         policy.entropy_change_first_order(&with) - policy.entropy_change_first_order(&without);
-    let scale = policy.discriminators().iter().fold(0.0f64, |most, g| most.max(g.abs()))
-        * state.advantage.iter().fold(0.0f64, |most, a| most.max(a.abs()));
+    let scale = largest(&policy.discriminators()) * largest(state.advantage);
     let predicted = effect_of(&plan.selected());
     let unit = 1.0 / range(policy, &with).max(range(policy, &without));
-    let scaled = |step: &[f64], eta: f64| step.iter().map(|s| eta * s).collect::<Vec<f64>>();
     let order = Reading::of(2, |size| {
         let eta = size * unit;
         let change = |step: &[f64]| policy.entropy_change(&scaled(step, eta));
@@ -136,9 +129,7 @@ fn counter_example(predict: impl Fn(&Categorical, &[f64], &[usize], usize) -> f6
     let clip = ClipRange::new(0.2, 0.2).expect("both are positive");
     let loss = PolicyLoss::ClipCov(ClipCov::new(FRACTION, band, clip).expect("a fraction"));
     let step = |selected: bool| tokens.expected_step(&loss, &policy, vec![false, selected, false]);
-    let change = |selected: bool| {
-        policy.entropy_change(&step(selected).iter().map(|s| 0.1 * s).collect::<Vec<f64>>())
-    };
+    let change = |selected: bool| policy.entropy_change(&scaled(&step(selected), 0.1));
     let effect = policy.probs()[1] * predict(&policy, &advantage, &[1], 1);
     let holds = covariance > 0.0 && effect < 0.0 && change(true) < change(false);
     Row::of(

@@ -4,6 +4,7 @@
 use super::entropy_prediction::range;
 use super::order::{self, Reading};
 use super::token_loss::Tokens;
+use super::vectors::{largest, largest_gap, over_states, policy, scaled};
 use crate::population::{Population, State};
 use crate::report::Row;
 use entropy_core::{Categorical, logit_step, predicted_change};
@@ -23,10 +24,8 @@ pub fn check(
     populations: &[Population],
     predict: impl Fn(&Categorical, &[f64], &[bool]) -> f64 + Sync,
 ) -> Vec<Row> {
-    let findings: Vec<(f64, f64, Reading)> = populations
-        .iter()
-        .flat_map(|population| population.map(|state| finding(&state, &predict)))
-        .collect();
+    let findings: Vec<(f64, f64, Reading)> =
+        over_states(populations, |state| finding(&state, &predict));
     let readings: Vec<Reading> = findings.iter().map(|(_, _, order)| *order).collect();
     let clipped = findings.iter().map(|(_, clipped, _)| clipped).sum::<f64>();
     let share = clipped / findings.len() as f64;
@@ -56,7 +55,7 @@ fn finding(
     let drifted: Vec<f64> = std::iter::zip(old.centred_log_probs(), state.direction)
         .map(|(c, d)| c + unit * (d - state.direction[0]))
         .collect();
-    let policy = &Categorical::from_logits(&drifted).expect("a finite drift keeps the support");
+    let policy = &policy(&drifted);
     let clip = ClipRange::new(0.2, 0.2).expect("both are positive");
     let mask = logit_step::clip_mask(policy, old, state.advantage, |log_ratio, advantage| {
         clip.is_clipped(log_ratio, advantage)
@@ -65,18 +64,16 @@ fn finding(
     let loss = PolicyLoss::PpoClip(PpoClip::new(clip, DualClip::OFF));
     let step = tokens.expected_step(&loss, old, vec![false; tokens.actions().len()]);
     let closed = logit_step::clipped_surrogate(policy, state.advantage, &mask, 1.0);
-    let largest = state.advantage.iter().fold(0.0f64, |most, a| most.max(a.abs()));
-    let gap = std::iter::zip(&step, &closed).map(|(x, y)| (x - y).abs()).fold(0.0f64, f64::max);
+    let gap = largest_gap(&step, &closed) / largest(state.advantage);
     let predicted = predict(policy, state.advantage, &mask);
     let width = range(policy, &closed);
     let order = if width > 0.0 {
         Reading::of(2, |size| {
             let eta = size / width;
-            let scaled: Vec<f64> = closed.iter().map(|s| eta * s).collect();
-            policy.entropy_change(&scaled) - eta * predicted
+            policy.entropy_change(&scaled(&closed, eta)) - eta * predicted
         })
     } else {
         Reading::of_no_step(predicted)
     };
-    (gap / largest, f64::from(mask.contains(&false)), order)
+    (gap, f64::from(mask.contains(&false)), order)
 }

@@ -1,11 +1,9 @@
 //! GRPO's clock: with binary rewards its expected step is the policy gradient's times `m_G(μ)`.
 
 use super::recorded::{self, number};
+use super::vectors::{largest, largest_gap, normals, policy, stream};
 use crate::report::Row;
 use entropy_core::{Categorical, grpo_clock};
-use ndarray_rand::rand_distr::{Distribution, StandardNormal};
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
 use rl_losses::{GroupNormalisation, group_relative_advantages};
 
 const STATEMENT: &str = "GRPO clock";
@@ -30,11 +28,8 @@ pub fn check(seed: u64, clock: impl Fn(f64, usize) -> f64) -> Vec<Row> {
     let mut gaps = Vec::new();
     for group_size in GROUPS {
         for case in 0..POLICIES {
-            let mut rng = ChaCha8Rng::seed_from_u64(seed ^ 0x636c_6f63);
-            rng.set_stream(case);
-            let logits: Vec<f64> = (0..ACTIONS).map(|_| StandardNormal.sample(&mut rng)).collect();
-            let policy = Categorical::from_logits(&logits).expect("normals are finite");
-            gaps.push(gap(&policy, group_size, &clock));
+            let logits = normals(&mut stream(seed, 0x636c_6f63, case), ACTIONS);
+            gaps.push(gap(&policy(&logits), group_size, &clock));
         }
     }
     let recorded = recorded::document();
@@ -83,7 +78,8 @@ fn gap(policy: &Categorical, group_size: usize, clock: impl Fn(f64, usize) -> f6
     }
     let success = probs[0];
     let factor = clock(success, group_size);
-    let predicted = |action: usize| factor * probs[action] * (f64::from(action == 0) - success);
-    let largest = (0..ACTIONS).map(|a| predicted(a).abs()).fold(0.0, f64::max);
-    (0..ACTIONS).map(|a| (expected[a] - predicted(a)).abs()).fold(0.0, f64::max) / largest
+    let predicted: Vec<f64> = (0..ACTIONS)
+        .map(|action| factor * probs[action] * (f64::from(action == 0) - success))
+        .collect();
+    largest_gap(&expected, &predicted) / largest(&predicted)
 }

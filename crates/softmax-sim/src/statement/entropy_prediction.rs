@@ -2,6 +2,7 @@
 //! entropy along it.
 
 use super::order::{self, Reading};
+use super::vectors::{over_states, span};
 use crate::population::{Population, State};
 use crate::report::Row;
 use entropy_core::Categorical;
@@ -21,8 +22,7 @@ pub(super) fn check(
 ) -> Vec<Row> {
     let mut rows = order(statement, "error", 2, populations, &step, &predict);
     let measure = |state: State<'_>| shares_of_bounds(&state, &step, &predict);
-    let shares: Vec<[f64; 2]> =
-        populations.iter().flat_map(|population| population.map(measure)).flatten().collect();
+    let shares: Vec<[f64; 2]> = over_states(populations, measure).into_iter().flatten().collect();
     rows.extend([
         Row::of(statement, "error over its bound", 1.0, shares.iter().map(|share| share[0]))
             .by("steps of range 1e-5 to 10 against C_n range²"),
@@ -53,9 +53,7 @@ pub(super) fn order(
             change - predict(&state, size * unit)
         })
     };
-    let readings: Vec<Reading> =
-        populations.iter().flat_map(|population| population.map(read)).collect();
-    order::rows(statement, what, order, &readings)
+    order::rows(statement, what, order, &over_states(populations, read))
 }
 
 /// The step size of a step of range 1: an update rule's own step may be as small as the policy is
@@ -89,8 +87,5 @@ pub(super) fn range(policy: &Categorical, step: &[f64]) -> f64 {
     let possible = std::iter::zip(policy.log_probs(), step)
         .filter(|(log_prob, _)| **log_prob > f64::NEG_INFINITY)
         .map(|(_, value)| *value);
-    let (low, high) = possible.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
-        (low.min(value), high.max(value))
-    });
-    high - low
+    span(possible)
 }

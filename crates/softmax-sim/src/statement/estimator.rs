@@ -1,12 +1,11 @@
 //! The covariance estimated from tokens: bias and variance, by adding up all batches there can be.
 
+use super::vectors::{largest, normals, policy, stream};
 use crate::report::Row;
 use entropy_core::{
     Categorical, CovarianceDecomposition, CovarianceEstimate, state_token_covariances,
     token_covariances,
 };
-use ndarray_rand::rand_distr::{Distribution, StandardNormal};
-use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 const STATEMENT: &str = "Estimator";
@@ -125,8 +124,7 @@ pub fn check(seed: u64, formulas: &Formulas) -> Vec<Row> {
     let mut gaps = Gaps::default();
     for (index, size) in SIZES.into_iter().enumerate() {
         for case in 0..CASES {
-            let mut rng = ChaCha8Rng::seed_from_u64(seed ^ 0x6573_7469);
-            rng.set_stream(case * SIZES.len() as u64 + index as u64);
+            let mut rng = stream(seed, 0x6573_7469, case * SIZES.len() as u64 + index as u64);
             measure(&mut gaps, formulas, size, &mut rng);
         }
     }
@@ -153,9 +151,8 @@ fn measure(
     rng: &mut ChaCha8Rng,
 ) {
     let mut state = || {
-        let mut column = || (0..actions).map(|_| StandardNormal.sample(rng)).collect::<Vec<f64>>();
-        let (logits, advantage) = (column(), column());
-        (Categorical::from_logits(&logits).expect("normals are finite"), advantage)
+        let logits = normals(rng, actions);
+        (policy(&logits), normals(rng, actions))
     };
     let [(one, one_advantage), (other, other_advantage)] = [state(), state()];
     let single: Vec<Token> = tokens(&(1.0, &one, &one_advantage)).collect();
@@ -189,9 +186,7 @@ fn measure(
 /// The counter-example by hand: within the states the covariance is -0.0793 on average; centred on the
 /// batch it is +0.1288.
 fn reversed_sign(formulas: &Formulas) -> Row {
-    let policy =
-        |probs: [f64; 2]| Categorical::from_logits(&probs.map(f64::ln)).expect("both are positive");
-    let (fair, peaked) = (policy([0.5, 0.5]), policy([0.9375, 0.0625]));
+    let [fair, peaked] = [[0.5f64, 0.5], [0.9375, 0.0625]].map(|probs| policy(&probs.map(f64::ln)));
     let states: [WeightedState; 2] = [(0.5, &fair, &[-1.0, -1.0]), (0.5, &peaked, &[0.75, 1.75])];
     let split = (formulas.decomposition)(&states);
     let mixture: Vec<Token> = states.iter().flat_map(tokens).collect();
@@ -199,7 +194,7 @@ fn reversed_sign(formulas: &Formulas) -> Row {
     let within = -15.0 / 512.0 * 15f64.ln();
     let total = within + 29.0 / 64.0 * (0.75 * 2f64.ln() + 0.9375 * 0.9375f64.ln());
     let gaps = [split.within - within, split.total() - total, 1.5 * batch - total];
-    let gap = gaps.iter().fold(0.0f64, |most, gap| most.max(gap.abs()));
+    let gap = largest(&gaps);
     Row::of(STATEMENT, "sign reversed: -0.0793 within states, +0.1288 batch, gap", 1e-13, [gap])
         .by("two states, π = (1/2, 1/2), A = (-1, -1) and π = (15/16, 1/16), A = (3/4, 7/4)")
 }

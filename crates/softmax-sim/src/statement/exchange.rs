@@ -2,6 +2,7 @@
 
 use super::entropy_prediction::range;
 use super::order::{self, Reading};
+use super::vectors::over_states;
 use crate::population::{Population, State};
 use crate::report::Row;
 use entropy_core::{BinarySplit, Categorical, ExchangeRate, NaturalFlow, UpdateRule};
@@ -26,14 +27,13 @@ pub const FORMULAS: Formulas = Formulas { rate: ExchangeRate::of, split: BinaryS
 /// Checks the rates by the order of their error, and the split against the policy it is of.
 pub fn check(populations: &[Population], formulas: &Formulas) -> Vec<Row> {
     let over = |f: &(dyn Fn(State<'_>) -> Vec<f64> + Sync)| -> Vec<f64> {
-        populations.iter().flat_map(|population| population.map(f)).flatten().collect()
+        over_states(populations, f).into_iter().flatten().collect()
     };
     let read = |state: State<'_>| {
         [UpdateRule::PolicyGradient, UpdateRule::NaturalPolicyGradient]
             .map(|rule| reading(&state, rule, formulas))
     };
-    let readings: Vec<Reading> =
-        populations.iter().flat_map(|population| population.map(read)).flatten().collect();
+    let readings = over_states(populations, read).concat();
     let mut rows = order::rows(STATEMENT, "error of ΔR", 2, &readings);
     let parts = over(&|state| {
         let split = (formulas.split)(&state.policy, &right(&state));

@@ -1,11 +1,9 @@
 //! The flows: update rules with vanishing steps, whose policies are known in closed form.
 
 use super::recorded::{self, number, numbers};
+use super::vectors::{largest_gap, normals, policy, stream};
 use crate::report::Row;
 use entropy_core::{Categorical, NaturalFlow, PolicyGradientFlow, UpdateRule, same_curve_time};
-use ndarray_rand::rand_distr::{Distribution, StandardNormal};
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
 const STATEMENT: &str = "Flows";
@@ -37,10 +35,8 @@ pub const CLOSED_FORMS: ClosedForms = ClosedForms {
 pub fn check(seed: u64, forms: &ClosedForms) -> Vec<Row> {
     let (mut natural, mut gradient, mut curve) = (Vec::new(), Vec::new(), Vec::new());
     for case in 0..CASES {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed ^ 0x666c_6f77);
-        rng.set_stream(case);
-        let mut column =
-            || -> Vec<f64> { (0..ACTIONS).map(|_| StandardNormal.sample(&mut rng)).collect() };
+        let mut rng = stream(seed, 0x666c_6f77, case);
+        let mut column = || normals(&mut rng, ACTIONS);
         let (logits, reference, reward) = (column(), column(), column());
         let coefficients = column();
         let (alpha, beta) = (0.3 * coefficients[0].abs(), 0.3 * coefficients[1].abs());
@@ -66,14 +62,9 @@ pub fn check(seed: u64, forms: &ClosedForms) -> Vec<Row> {
     ]
 }
 
-fn policy(logits: &[f64]) -> Categorical {
-    Categorical::from_logits(logits).expect("the logits are finite")
-}
-
 /// Largest difference of two policies' probabilities.
 fn gap(one: &Categorical, other: &Categorical) -> f64 {
-    let gaps = std::iter::zip(one.probs(), other.probs()).map(|(p, q)| (p - q).abs());
-    gaps.fold(0.0, |most, gap| if gap.is_nan() { f64::INFINITY } else { most.max(gap) })
+    largest_gap(one.probs(), other.probs())
 }
 
 /// The policy after `TIME` on `ż = velocity(π)`.

@@ -2,6 +2,7 @@
 
 use super::entropy_prediction::range;
 use super::order::{self, Reading};
+use super::vectors::{moved, over_states, scaled};
 use crate::population::{Population, State};
 use crate::report::Row;
 use entropy_core::Categorical;
@@ -46,14 +47,13 @@ pub fn check(populations: &[Population], kinds: &[Kind; 2]) -> Vec<Row> {
                 ((kind.entropy)(&state.policy, q) - expected).abs() / expected.abs().max(1.0)
             })
         };
-        let gaps = populations.iter().flat_map(|population| population.map(gaps)).flatten();
+        let gaps = over_states(populations, gaps).into_iter().flatten();
         rows.push(
             Row::of(STATEMENT, &format!("{}: gap to the plain sum", kind.name), 1e-13, gaps)
                 .by("orders 1/2, 1, 2 and 3, the sum of π^q as it is written"),
         );
         let read = |state: State<'_>| ORDERS.map(|q| reading(&state, kind, q));
-        let readings: Vec<Reading> =
-            populations.iter().flat_map(|population| population.map(read)).flatten().collect();
+        let readings = over_states(populations, read).concat();
         rows.extend(order::rows(STATEMENT, &format!("error, {}", kind.name), 2, &readings));
     }
     rows
@@ -64,11 +64,9 @@ fn reading(state: &State<'_>, kind: &Kind, q: f64) -> Reading {
     let unit = 1.0 / range(&state.policy, state.direction);
     let before = (kind.entropy)(&state.policy, q);
     Reading::of(2, |size| {
-        let step: Vec<f64> = state.direction.iter().map(|d| size * unit * d).collect();
-        let moved: Vec<f64> =
-            std::iter::zip(state.policy.centred_log_probs(), &step).map(|(c, d)| c + d).collect();
-        let moved = Categorical::from_logits(&moved).expect("a short step keeps the support");
-        ((kind.entropy)(&moved, q) - before) - (kind.change)(&state.policy, q, &step)
+        let step = scaled(state.direction, size * unit);
+        let after = (kind.entropy)(&moved(&state.policy, &step, 1.0), q);
+        (after - before) - (kind.change)(&state.policy, q, &step)
     })
 }
 

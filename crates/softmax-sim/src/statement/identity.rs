@@ -1,9 +1,10 @@
 //! Finite-step identities: the exact change of entropy written with relative entropies.
 
+use super::entropy_prediction::range;
+use super::vectors::{moved, over_states};
 use crate::population::{Population, State};
 use crate::report::Row;
 use entropy_core::{Categorical, EntropyIdentities, StepDivergence};
-use std::iter::zip;
 
 const STATEMENT: &str = "Finite-step identities";
 
@@ -32,7 +33,7 @@ pub const FORMULAS: Formulas = Formulas {
 /// policy made anew after it, and the identities against the change.
 pub fn check(populations: &[Population], formulas: &Formulas) -> Vec<Row> {
     let gaps = |state: State<'_>| -> Vec<[f64; 7]> {
-        let unit = 1.0 / super::entropy_prediction::range(&state.policy, state.direction);
+        let unit = 1.0 / range(&state.policy, state.direction);
         let gap = |range: &f64| {
             // A constant changes nothing, but where directions nearly agree it would swamp them.
             let from = state.direction[0];
@@ -51,20 +52,13 @@ pub fn check(populations: &[Population], formulas: &Formulas) -> Vec<Row> {
             // Without the two policies' own entropies: nothing cancels but what the identity itself takes away.
             let size = change.abs() + new_from_old + old_from_new;
             let accurate = [from_old, from_new, symmetric].map(|form| (form - change).abs() / size);
-            [
-                plain[0],
-                plain[1],
-                plain[2],
-                divergence / scale,
-                accurate[0],
-                accurate[1],
-                accurate[2],
-            ]
+            let [first, second, third] = plain;
+            let [from_old, from_new, symmetric] = accurate;
+            [first, second, third, divergence / scale, from_old, from_new, symmetric]
         };
         RANGES.iter().map(gap).collect()
     };
-    let all_gaps: Vec<[f64; 7]> =
-        populations.iter().flat_map(|population| population.map(gaps)).flatten().collect();
+    let all_gaps: Vec<[f64; 7]> = over_states(populations, gaps).concat();
     let row = |which: usize, check: &str, allowed: f64, by: &str| {
         Row::of(STATEMENT, check, allowed, all_gaps.iter().map(|gaps| gaps[which])).by(by)
     };
@@ -94,8 +88,7 @@ struct Plain {
 
 impl Plain {
     fn of(policy: &Categorical, step: &[f64]) -> Self {
-        let moved: Vec<f64> = zip(policy.centred_log_probs(), step).map(|(c, u)| c + u).collect();
-        let moved = Categorical::from_logits(&moved).expect("a finite step keeps the support");
+        let moved = moved(policy, step, 1.0);
         let mut plain = Self { identities: [0.0; 3], divergences: [0.0; 2], scale: 0.0 };
         for action in 0..policy.actions() {
             let (p, q) = (policy.probs()[action], moved.probs()[action]);

@@ -4,6 +4,7 @@
 use super::entropy_prediction::range;
 use super::order::{self, Reading};
 use super::token_loss::Tokens;
+use super::vectors::{largest, largest_gap, moved, over_states, scaled};
 use crate::population::{Population, State};
 use crate::report::Row;
 use entropy_core::Categorical;
@@ -42,10 +43,7 @@ pub fn check(
     seed: u64,
     predict: impl Fn(&Categorical, f64, &[(usize, f64)], usize) -> f64 + Sync,
 ) -> Vec<Row> {
-    let findings: Vec<Finding> = populations
-        .iter()
-        .flat_map(|population| population.map(|state| finding(&state, seed, &predict)))
-        .collect();
+    let findings = over_states(populations, |state| finding(&state, seed, &predict));
     let readings: Vec<Reading> = findings.iter().map(|finding| finding.order).collect();
     let row = |check: &str, allowed: f64, value: fn(&Finding) -> f64| {
         Row::of(STATEMENT, check, allowed, findings.iter().map(value))
@@ -76,10 +74,7 @@ fn finding(
 ) -> Finding {
     let old = &state.policy;
     let unit = DRIFT / range(old, state.direction);
-    let drifted: Vec<f64> = std::iter::zip(old.centred_log_probs(), state.direction)
-        .map(|(c, d)| c + unit * d)
-        .collect();
-    let policy = &Categorical::from_logits(&drifted).expect("a finite drift keeps the support");
+    let policy = &moved(old, state.direction, unit);
     let mut rng = ChaCha8Rng::seed_from_u64(seed ^ state.logits[0].to_bits());
     let choice = WeightedIndex::new(old.probs()).expect("probabilities are weights");
     let actions: Vec<usize> = (0..TOKENS).map(|_| choice.sample(&mut rng)).collect();
@@ -89,8 +84,7 @@ fn finding(
     let on_policy = Tokens::new(old, old, state.advantage, actions.clone());
     let plan = on_policy.plan(&penalised, &mut rng);
     let inert =
-        std::iter::zip(on_policy.step(&penalised, &plan), on_policy.step(&without_penalty, &plan))
-            .fold(0.0f64, |most, (with, without)| most.max((with - without).abs()));
+        largest_gap(&on_policy.step(&penalised, &plan), &on_policy.step(&without_penalty, &plan));
 
     let tokens = Tokens::new(policy, old, state.advantage, actions);
     let plan = tokens.plan(&penalised, &mut rng);
@@ -103,10 +97,8 @@ fn finding(
     let predicted = predict(policy, COEFFICIENT, &selected, TOKENS);
     let first_order =
         policy.entropy_change_first_order(&with) - policy.entropy_change_first_order(&without);
-    let scale = policy.discriminators().iter().fold(0.0f64, |most, g| most.max(g.abs()));
-    let advantage = state.advantage.iter().fold(0.0f64, |most, a| most.max(a.abs()));
+    let (scale, advantage) = (largest(&policy.discriminators()), largest(state.advantage));
     let unit = 1.0 / range(policy, &with).max(range(policy, &without));
-    let scaled = |step: &[f64], eta: f64| step.iter().map(|s| eta * s).collect::<Vec<f64>>();
     Finding {
         inert,
         gap: (first_order - predicted).abs() / (scale * (COEFFICIENT + 2.0 * advantage)),
@@ -131,7 +123,6 @@ fn misses(tokens: &Tokens<'_>, selected: &[bool]) -> f64 {
         std::iter::zip(&covariances, selected).filter(move |(_, s)| **s == chosen).map(|(c, _)| *c)
     };
     let highest_left = split(false).fold(f64::NEG_INFINITY, f64::max);
-    let largest = |column: &[f64]| column.iter().fold(0.0f64, |most, x| most.max(x.abs()));
     let rounding = 1e-14 * largest(batch.log_prob()) * largest(batch.advantage());
     split(true).filter(|covariance| *covariance < highest_left - rounding).count() as f64
 }

@@ -2,10 +2,9 @@
 //! Derivation: `docs/theory.md#law-exact`.
 
 use super::order::{self, Reading};
+use super::vectors::{policy, stream};
 use crate::report::Row;
-use entropy_core::Categorical;
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::Rng;
 
 const STATEMENT: &str = "Law";
 /// Times of the flow from the uniform policy.
@@ -68,8 +67,7 @@ pub fn check(seed: u64, formulas: &Formulas) -> Vec<Row> {
     });
     rows.extend(order::rows(STATEMENT, "error, one state", 2, &single.collect::<Vec<_>>()));
     let populations = (0..POPULATIONS).map(|index| {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed ^ 0x6c61_7700);
-        rng.set_stream(index);
+        let mut rng = stream(seed, 0x6c61_7700, index);
         let mut state = || (rng.random_range(0.5..1.0), rng.random_range(0.5..1.0));
         let states: [(f64, f64); STATES] = std::array::from_fn(|_| state());
         Reading::of(2, |size| {
@@ -107,7 +105,7 @@ impl Flow {
             gaps.push(gap(gaps.len() as f64));
         }
         let logits: Vec<f64> = gaps.iter().map(|gap| -time * gap).collect();
-        let policy = Categorical::from_logits(&logits).expect("finite gaps");
+        let policy = policy(&logits);
         Self { gap: policy.mean(&gaps), entropy: policy.entropy() }
     }
 }

@@ -2,6 +2,7 @@
 //! third order.
 
 use super::entropy_prediction;
+use super::vectors::scaled;
 use crate::population::{Population, State};
 use crate::report::Row;
 use entropy_core::Categorical;
@@ -28,8 +29,8 @@ pub fn check(
     populations: &[Population],
     predict: impl Fn(&Categorical, &[f64]) -> f64 + Sync,
 ) -> Vec<Row> {
-    entropy_prediction::check(STATEMENT, populations, scaled, |state, eta| {
-        predict(&state.policy, &scaled(state, eta))
+    entropy_prediction::check(STATEMENT, populations, along, |state, eta| {
+        predict(&state.policy, &along(state, eta))
     })
 }
 
@@ -40,11 +41,11 @@ pub fn check_higher_order(
     predict: impl Fn(&Categorical, &[f64]) -> f64 + Sync,
 ) -> Vec<Row> {
     let what = if order == 3 { "error after 2 terms" } else { "error after 3 terms" };
-    entropy_prediction::order(STATEMENT, what, order, populations, scaled, |state, eta| {
-        predict(&state.policy, &scaled(state, eta))
+    entropy_prediction::order(STATEMENT, what, order, populations, along, |state, eta| {
+        predict(&state.policy, &along(state, eta))
     })
 }
 
-fn scaled(state: &State<'_>, eta: f64) -> Vec<f64> {
-    state.direction.iter().map(|d| eta * d).collect()
+fn along(state: &State<'_>, eta: f64) -> Vec<f64> {
+    scaled(state.direction, eta)
 }

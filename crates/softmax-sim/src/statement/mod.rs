@@ -27,6 +27,7 @@ pub mod stale;
 pub mod theorem1;
 pub mod theorem2;
 mod token_loss;
+mod vectors;
 
 /// Claim of each statement, for the heading above its checks.
 const CLAIMS: [(&str, &str); 21] = [

@@ -1,6 +1,7 @@
 //! The order of convergence of a prediction: the slope of its error against the step size, both in
 //! logarithms.
 
+use super::vectors::span;
 use crate::report::Row;
 use entropy_core::LineFit;
 
@@ -53,11 +54,7 @@ impl Reading {
         let errors: Vec<f64> = errors.into_iter().map(f64::ln).collect();
         let sizes = sizes.map(f64::ln);
         let local = |at: usize| (errors[at] - errors[at + 1]) / (sizes[at] - sizes[at + 1]);
-        let slopes = (0..sizes.len() - 1).map(local);
-        let (low, high) = slopes.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), slope| {
-            (low.min(slope), high.max(slope))
-        });
-        if high - low > BEND_TOLERANCE {
+        if span((0..sizes.len() - 1).map(local)) > BEND_TOLERANCE {
             return Self::Bent;
         }
         let slope = LineFit::through(&sizes, &errors).map_or(f64::NAN, |line| line.slope);

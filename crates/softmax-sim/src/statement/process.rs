@@ -1,8 +1,8 @@
 //! Small random processes: states that depend on what was chosen, with every trajectory in a list.
 
+use super::vectors::{moved, normals, policy, stream};
 use entropy_core::{Categorical, StateGraph};
-use ndarray_rand::rand_distr::{Distribution, StandardNormal};
-use rand::{Rng, SeedableRng};
+use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use std::iter::zip;
 
@@ -38,15 +38,13 @@ pub(super) struct Trajectory {
 impl Process {
     /// The process number `index` of a seed, of 2 to `most` states.
     pub(super) fn random(seed: u64, index: u64, most: usize) -> Self {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed ^ 0x7365_7175);
-        rng.set_stream(index);
+        let mut rng = stream(seed, 0x7365_7175, index);
         let states = rng.random_range(2..=most);
         let (mut next, mut policies) = (vec![], vec![]);
         let (mut rewards, mut steps) = (vec![], vec![]);
         for state in 0..states {
             let actions = rng.random_range(2..=ACTIONS);
-            let mut column =
-                || -> Vec<f64> { (0..actions).map(|_| StandardNormal.sample(&mut rng)).collect() };
+            let mut column = || normals(&mut rng, actions);
             let mut logits = column();
             rewards.push(column());
             steps.push(column());
@@ -73,12 +71,8 @@ impl Process {
 
     /// After `width` times `step`, `[states][actions]`.
     pub(super) fn moved(&self, step: &[Vec<f64>], width: f64) -> Self {
-        let moved = |(policy_now, step): (&Categorical, &Vec<f64>)| {
-            let logits =
-                zip(policy_now.centred_log_probs(), step).map(|(z, step)| z + width * step);
-            policy(&logits.collect::<Vec<f64>>())
-        };
-        Self { policies: zip(&self.policies, step).map(moved).collect(), ..self.clone() }
+        let policies = zip(&self.policies, step).map(|(policy, step)| moved(policy, step, width));
+        Self { policies: policies.collect(), ..self.clone() }
     }
 
     /// `Q(s, a)`: reward of the action and of what follows, `[states][actions]`.
@@ -134,10 +128,6 @@ impl Process {
     pub(super) fn expect(&self, f: impl Fn(&Trajectory) -> f64) -> f64 {
         self.trajectories().iter().map(|trajectory| trajectory.prob * f(trajectory)).sum()
     }
-}
-
-pub(super) fn policy(logits: &[f64]) -> Categorical {
-    Categorical::from_logits(logits).expect("the first logit is finite")
 }
 
 /// None, or up to two of the states behind `state`; the sequence may end before either.

@@ -2,6 +2,7 @@
 //! the weight of the state.
 
 use super::process::Process;
+use super::vectors::{difference, largest, largest_gap, over_states, policy};
 use crate::population::{Population, State};
 use crate::report::Row;
 use entropy_core::{Categorical, UpdateRule};
@@ -28,7 +29,7 @@ pub fn check(
             largest_gap(&step(&state.policy, state.advantage, 1.0), &gradient(&state))
                 / largest(state.advantage)
         };
-        populations.iter().flat_map(|population| population.map(gap)).collect::<Vec<f64>>()
+        over_states(populations, gap)
     };
     let processes: Vec<f64> = (0..PROCESSES)
         .into_par_iter()
@@ -65,7 +66,7 @@ fn numerical_gradient(state: &State<'_>) -> Vec<f64> {
         // Gaps, not logits: at 700 a shift would lose digits.
         let mut logits = state.policy.centred_log_probs().to_vec();
         logits[action] += shift;
-        Categorical::from_logits(&logits).expect("a shifted logit is valid").mean(state.advantage)
+        policy(&logits).mean(state.advantage)
     };
     (0..state.logits.len()).map(|action| difference(|shift| mean_at(action, shift))).collect()
 }
@@ -86,7 +87,7 @@ fn process_gaps(
     step: impl Fn(&Categorical, &[f64], f64) -> Vec<f64>,
 ) -> Vec<f64> {
     let (values, visits) = (process.action_values(), process.visits());
-    let unit = values.iter().flatten().fold(0.0f64, |largest, value| largest.max(value.abs()));
+    let unit = largest(&values.concat());
     let visited = (0..visits.len()).filter(|state| visits[*state] > 0.0);
     visited
         .map(|state| {
@@ -101,20 +102,4 @@ fn process_gaps(
             largest_gap(&predicted, &gradient) / (unit * visits[state])
         })
         .collect()
-}
-
-/// Derivative at 0 by a difference whose error falls with the fourth power of its width.
-pub(super) fn difference(f: impl Fn(f64) -> f64) -> f64 {
-    let width = 2e-3;
-    let slope = |width: f64| (f(width) - f(-width)) / (2.0 * width);
-    (4.0 * slope(0.5 * width) - slope(width)) / 3.0
-}
-
-pub(super) fn largest_gap(found: &[f64], expected: &[f64]) -> f64 {
-    let gaps = std::iter::zip(found, expected).map(|(found, expected)| (found - expected).abs());
-    gaps.fold(0.0, |largest, gap| if gap.is_nan() { f64::INFINITY } else { largest.max(gap) })
-}
-
-fn largest(values: &[f64]) -> f64 {
-    values.iter().fold(0.0, |largest, value| largest.max(value.abs()))
 }

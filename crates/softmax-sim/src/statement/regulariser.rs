@@ -2,6 +2,8 @@
 
 use super::entropy_prediction::range;
 use super::order::{self, Reading};
+use super::vectors::{self, difference, largest, largest_gap, over_states, scaled};
+
 use crate::population::{Population, State};
 use crate::report::Row;
 use entropy_core::{Categorical, UpdateRule, logit_step, predicted_change};
@@ -60,7 +62,7 @@ pub fn check(
             STATEMENT,
             "entropy bonus: step of the loss, gap to closed form",
             1e-14,
-            populations.iter().flat_map(|population| population.map(bonus_gaps)),
+            over_states(populations, bonus_gaps),
         )
         .by("rl_losses::entropy_bonus through the softmax, against logit_step::entropy_bonus"),
     );
@@ -75,7 +77,7 @@ pub fn check(
             STATEMENT,
             "steps of bonus and penalties: gap to numerical gradients",
             1e-8,
-            populations.iter().flat_map(|population| population.map(gaps)).flatten(),
+            over_states(populations, gaps).concat(),
         )
         .by("differences of fourth order; gap over 1 + range of the log-ratios to the reference"),
     );
@@ -89,8 +91,7 @@ pub fn check(
             let reference = reference(&state);
             rules.iter().map(|rule| reading(term, *rule, &state, &reference, &predict)).collect()
         };
-        let readings: Vec<Reading> =
-            populations.iter().flat_map(|population| population.map(read)).flatten().collect();
+        let readings = over_states(populations, read).concat();
         rows.extend(order::rows(STATEMENT, what, 2, &readings));
     }
     rows
@@ -101,7 +102,7 @@ fn reference(state: &State<'_>) -> Categorical {
     let logits: Vec<f64> = std::iter::zip(state.policy.centred_log_probs(), state.advantage)
         .map(|(c, a)| 0.7 * c + a)
         .collect();
-    Categorical::from_logits(&logits).expect("the support stays")
+    vectors::policy(&logits)
 }
 
 fn reading(
@@ -120,8 +121,7 @@ fn reading(
     }
     Reading::of(2, |size| {
         let eta = size / width;
-        let scaled: Vec<f64> = step.iter().map(|s| eta * s).collect();
-        policy.entropy_change(&scaled) - eta * predicted
+        policy.entropy_change(&scaled(&step, eta)) - eta * predicted
     })
 }
 
@@ -131,7 +131,7 @@ fn loss_gap(policy: &Categorical) -> f64 {
     let mut gradient = vec![0.0; policy.actions()];
     policy.vjp_entropy(slopes[0], &mut gradient);
     let closed = logit_step::entropy_bonus(policy, UpdateRule::PolicyGradient, 1.0, 1.0);
-    std::iter::zip(gradient, closed).map(|(g, s)| (-g - s).abs()).fold(0.0, f64::max)
+    largest_gap(&scaled(&gradient, -1.0), &closed)
 }
 
 /// Largest gap between the policy-gradient step of a term and the numerical gradient of it.
@@ -139,26 +139,22 @@ fn gradient_gap(term: Term, policy: &Categorical, reference: &Categorical) -> f6
     let objective = |action: usize, shift: f64| {
         let mut logits = policy.centred_log_probs().to_vec();
         logits[action] += shift;
-        let moved = Categorical::from_logits(&logits).expect("a shifted logit is valid");
+        let moved = vectors::policy(&logits);
         match term {
             Term::EntropyBonus => moved.entropy(),
             Term::KlToReference => -moved.relative_entropy(reference),
             Term::KlFromReference => -reference.relative_entropy(&moved),
         }
     };
-    let slope = |action: usize, width: f64| {
-        (objective(action, width) - objective(action, -width)) / (2.0 * width)
-    };
-    let width = 2e-3;
     let closed = step(term, UpdateRule::PolicyGradient, policy, reference);
     let log_ratios: Vec<f64> = std::iter::zip(policy.log_probs(), reference.log_probs())
         .map(|(p, q)| if *p > f64::NEG_INFINITY { p - q } else { 0.0 })
         .collect();
-    let scale = 1.0 + log_ratios.iter().fold(0.0f64, |most, d| most.max(d.abs()));
+    let scale = 1.0 + largest(&log_ratios);
     (0..policy.actions())
         .filter(|action| policy.log_probs()[*action] > f64::NEG_INFINITY)
         .map(|action| {
-            let numerical = (4.0 * slope(action, 0.5 * width) - slope(action, width)) / 3.0;
+            let numerical = difference(|shift| objective(action, shift));
             (numerical - closed[action]).abs() / scale
         })
         .fold(0.0, |most, gap| if gap.is_nan() { f64::INFINITY } else { most.max(gap) })

@@ -2,12 +2,10 @@
 //! average, with a variance known beforehand.
 
 use super::token_loss::Tokens;
+use super::vectors::{normals, policy, stream};
 use crate::report::Row;
 use entropy_core::{Categorical, UpdateRule, predicted_change};
-use ndarray_rand::rand_distr::{Distribution, StandardNormal};
-use rand::SeedableRng;
-use rand::distr::weighted::WeightedIndex;
-use rand_chacha::ChaCha8Rng;
+use rand::distr::{Distribution, weighted::WeightedIndex};
 use rayon::prelude::*;
 use rl_losses::{PolicyLoss, PpoClip};
 
@@ -54,12 +52,9 @@ fn deviations(
     state: u64,
     predict: impl Fn(&Categorical, &[f64]) -> (f64, f64),
 ) -> [f64; 2] {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed ^ 0x7361_6d70);
-    rng.set_stream(state);
-    let mut column =
-        || -> Vec<f64> { (0..ACTIONS).map(|_| StandardNormal.sample(&mut rng)).collect() };
-    let (logits, advantage) = (column(), column());
-    let policy = Categorical::from_logits(&logits).expect("normals are finite");
+    let mut rng = stream(seed, 0x7361_6d70, state);
+    let policy = policy(&normals(&mut rng, ACTIONS));
+    let advantage = normals(&mut rng, ACTIONS);
     let choice = WeightedIndex::new(policy.probs()).expect("probabilities are weights");
     let loss = PolicyLoss::PpoClip(PpoClip::default());
     let changes: Vec<f64> = (0..BATCHES)

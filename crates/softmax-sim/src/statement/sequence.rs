@@ -2,8 +2,9 @@
 //! from it by the change of the states visited.
 
 use super::order::{self, Reading};
-use super::process::{Process, policy};
+use super::process::Process;
 use super::proposition1;
+use super::vectors::{policy, span};
 use crate::report::Row;
 use entropy_core::{Categorical, SequenceEntropyChange, StateGraph, UpdateRule};
 use std::iter::zip;
@@ -84,13 +85,7 @@ fn gradient(process: &Process, rule: UpdateRule) -> Vec<Vec<f64>> {
 
 /// Largest difference between two steps of one state.
 fn range(step: &[Vec<f64>]) -> f64 {
-    let of_state = |step: &Vec<f64>| {
-        let (low, high) = step
-            .iter()
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(*x), high.max(*x)));
-        high - low
-    };
-    step.iter().map(of_state).fold(0.0, f64::max)
+    step.iter().map(|step| span(step.iter().copied())).fold(0.0, f64::max)
 }
 
 /// The example by hand: a fair first token leads to a fair coin or to certainty. Moved towards the coin, the entropy

@@ -1,13 +1,11 @@
 //! Shared features: the states of a log-linear policy move each other's entropy.
 
 use super::order::{self, Reading};
-use super::proposition1::difference;
+use super::vectors::{difference, largest, normals, scaled, stream};
 use crate::report::Row;
 use entropy_core::{
     Categorical, FeatureState, StateFeatures, compatible_weights, shared_policy_gradient,
 };
-use ndarray_rand::rand_distr::{Distribution, StandardNormal};
-use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use std::iter::zip;
 
@@ -43,9 +41,7 @@ pub fn check(seed: u64, formulas: &Formulas) -> Vec<Row> {
     let (mut gradient, mut entropy, mut fisher) = (Vec::new(), Vec::new(), Vec::new());
     let (mut realisable, mut readings) = (Vec::new(), Vec::new());
     for case in 0..CASES {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed ^ 0x7368_6172);
-        rng.set_stream(case);
-        let world = World::random(&mut rng);
+        let world = World::random(&mut stream(seed, 0x7368_6172, case));
         let policies = world.policies(&world.weights);
         let states = world.states(&policies, &world.advantage);
         let direction = (formulas.gradient)(&states);
@@ -61,8 +57,7 @@ pub fn check(seed: u64, formulas: &Formulas) -> Vec<Row> {
                 states.iter().map(|state| (formulas.interference)(state, features, policy)).sum();
             let step = features.logits(&direction);
             readings.push(Reading::of(2, |eta| {
-                let step: Vec<f64> = step.iter().map(|step| eta * step).collect();
-                policy.entropy_change(&step) - eta * rate
+                policy.entropy_change(&scaled(&step, eta)) - eta * rate
             }));
         }
         let natural = (formulas.natural)(&states);
@@ -100,8 +95,7 @@ struct World {
 
 impl World {
     fn random(rng: &mut ChaCha8Rng) -> Self {
-        let mut column =
-            |count: usize| (0..count).map(|_| StandardNormal.sample(rng)).collect::<Vec<f64>>();
+        let mut column = |count: usize| normals(rng, count);
         let (weights, target) = (column(WIDTH), column(WIDTH));
         let visits = column(ACTIONS.len()).iter().map(|x| 0.2 + x.abs()).collect();
         let features = ACTIONS
@@ -171,6 +165,5 @@ fn numerical(weights: &[f64], f: impl Fn(&[f64]) -> f64) -> Vec<f64> {
 
 /// Largest gap, in units of the largest expected value or 1.
 fn largest_gap(found: &[f64], expected: &[f64]) -> f64 {
-    let unit = expected.iter().fold(1.0f64, |largest, value| largest.max(value.abs()));
-    super::proposition1::largest_gap(found, expected) / unit
+    super::vectors::largest_gap(found, expected) / largest(expected).max(1.0)
 }

@@ -1,6 +1,7 @@
 //! Counter-examples by hand: small policies where the sign is known, and where careless readings of the
 //! theory get it wrong.
 
+use super::vectors::policy;
 use crate::report::Row;
 use entropy_core::{Categorical, UpdateRule};
 
@@ -42,12 +43,11 @@ const EXAMPLES: [Example; 4] = [
 ];
 
 /// Checks the signs of `predict`, and those of the exact change, against the examples.
-#[expect(clippy::missing_panics_doc, reason = "the examples are policies")]
 pub fn check(predict: impl Fn(UpdateRule, &Categorical, &[f64], f64) -> f64) -> Vec<Row> {
     let (mut predicted, mut exact) = (Vec::new(), Vec::new());
     for example in &EXAMPLES {
         let logits: Vec<f64> = example.probs.iter().map(|p| p.ln()).collect();
-        let policy = Categorical::from_logits(&logits).expect("probabilities are positive");
+        let policy = policy(&logits);
         for (rule, sign) in [
             (UpdateRule::PolicyGradient, example.policy_gradient),
             (UpdateRule::NaturalPolicyGradient, example.natural),

@@ -5,6 +5,7 @@
 use super::entropy_prediction::range;
 use super::order::{self, Reading};
 use super::token_loss::Tokens;
+use super::vectors::{largest, largest_gap, moved, over_states, scaled};
 use crate::population::{Population, State};
 use crate::report::Row;
 use entropy_core::{Categorical, UpdateRule, logit_step, predicted_change};
@@ -62,11 +63,8 @@ pub const FORMULAS: Formulas = Formulas {
 
 /// Checks the formulas against the losses that train the model, every action weighted by the policy that sampled.
 pub fn check(populations: &[Population], formulas: &Formulas) -> Vec<Row> {
-    let over_states = |measure: &(dyn Fn(&State<'_>) -> Vec<[f64; 3]> + Sync)| -> Vec<[f64; 3]> {
-        let each = |population: &Population| population.map(|state| measure(&state));
-        populations.iter().flat_map(each).flatten().collect()
-    };
-    let gaps = over_states(&|state| AGES.iter().map(|age| gaps(state, *age, formulas)).collect());
+    let gaps =
+        over_states(populations, |state| AGES.map(|age| gaps(&state, age, formulas))).concat();
     let row = |check: &str, part: usize| {
         Row::of(STATEMENT, check, 1e-12, gaps.iter().map(move |gaps| gaps[part]))
             .by("1, 2, 4, 8 policy-gradient steps after μ; PolicyLoss::evaluate weighted by μ")
@@ -76,25 +74,15 @@ pub fn check(populations: &[Population], formulas: &Formulas) -> Vec<Row> {
         row("Clip-Cov: effect against Σ π σ A G, gap", 1),
         row("KL-Cov: effect against β Σ μ σ sign(log ratio) G, gap", 2),
     ];
-    let read = |state: State<'_>| reading(&state, formulas.covariance);
-    let readings: Vec<Reading> =
-        populations.iter().flat_map(|population| population.map(read)).collect();
+    let readings = over_states(populations, |state| reading(&state, formulas.covariance));
     rows.extend(order::rows(STATEMENT, "error of Cov over μ", 2, &readings));
     rows
-}
-
-/// The policy `steps` of `step` from `policy`.
-fn moved(policy: &Categorical, step: &[f64], steps: f64) -> Categorical {
-    let logits: Vec<f64> =
-        zip(policy.centred_log_probs(), step).map(|(z, step)| z + steps * step).collect();
-    Categorical::from_logits(&logits).expect("a finite step keeps the support")
 }
 
 /// A policy-gradient step of the given range.
 fn update(policy: &Categorical, advantage: &[f64], size: f64) -> Vec<f64> {
     let step = logit_step::policy_gradient(policy, advantage, 1.0);
-    let unit = size / range(policy, &step);
-    step.into_iter().map(|step| unit * step).collect()
+    scaled(&step, size / range(policy, &step))
 }
 
 /// Gaps of the mean step, of Clip-Cov's effect and of KL-Cov's, `age` updates after the policy of the state.
@@ -120,8 +108,7 @@ fn gaps(state: &State<'_>, age: usize, formulas: &Formulas) -> [f64; 3] {
 
     let step = tokens.expected_step(&clip_cov, old, none.clone());
     let closed = logit_step::policy_gradient(&policy, advantage, 1.0);
-    let gap = zip(step, closed).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max);
-    let largest = |values: &[f64]| values.iter().fold(0.0f64, |most, x| most.max(x.abs()));
+    let gap = largest_gap(&step, &closed);
     let (reward, influence) = (largest(advantage), largest(&policy.discriminators()));
     let detached = (formulas.clip_cov)(&policy, old, advantage, &selected);
     let penalised = COEFFICIENT * (formulas.kl_cov)(&policy, old, &selected);

@@ -1,6 +1,7 @@
 //! Theorem 1: under the vanilla policy gradient, `ΔH ≈ -η Cov_{a~π}(log π(a), π(a) (A(a) - E A))`.
 
 use super::entropy_prediction;
+use super::vectors::{largest, over_states};
 use crate::population::{Population, State};
 use crate::report::Row;
 use entropy_core::{Categorical, UpdateRule};
@@ -31,7 +32,7 @@ pub fn check(
             "Theorem 1",
             "gap to Cov(log π, π A) - E A · Cov(log π, π)",
             1e-13,
-            populations.iter().flat_map(|population| population.map(spelled_out)),
+            over_states(populations, spelled_out),
         )
         .by("an advantage that is not centred makes the printed form wrong by exactly that term"),
     );
@@ -52,6 +53,5 @@ fn spelled_out(state: &State<'_>) -> f64 {
 
 /// Size of the terms that cancel: nats times reward.
 fn scale(state: &State<'_>) -> f64 {
-    let largest = state.advantage.iter().fold(0.0f64, |largest, a| largest.max(a.abs()));
-    largest * state.policy.entropy().max(f64::MIN_POSITIVE)
+    largest(state.advantage) * state.policy.entropy().max(f64::MIN_POSITIVE)
 }

@@ -1,6 +1,7 @@
 //! Theorem 2: under the natural policy gradient, `ΔH ≈ -η Cov_{a~π}(log π(a), A(a))`.
 
 use super::entropy_prediction;
+use super::vectors::{largest, largest_gap, over_states};
 use crate::population::{Population, State};
 use crate::report::Row;
 use entropy_core::{Categorical, UpdateRule};
@@ -27,7 +28,7 @@ pub fn check(
             "Theorem 2",
             "Fisher information times natural step: gap to gradient",
             1e-14,
-            populations.iter().flat_map(|population| population.map(|state| fisher_gap(&state))),
+            over_states(populations, |state| fisher_gap(&state)),
         )
         .by("E[∇log π (∇log π · δ)] summed over the actions; gap over the largest advantage"),
     );
@@ -48,7 +49,5 @@ fn fisher_gap(state: &State<'_>) -> f64 {
             *image += prob * along * score;
         }
     }
-    let largest = state.advantage.iter().fold(0.0f64, |largest, a| largest.max(a.abs()));
-    let gap = std::iter::zip(image, gradient).map(|(image, g)| (image - g).abs());
-    gap.fold(0.0, f64::max) / largest
+    largest_gap(&image, &gradient) / largest(state.advantage)
 }

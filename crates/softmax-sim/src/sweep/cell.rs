@@ -111,7 +111,7 @@ fn named<const N: usize>(figures: [(&str, Option<f64>); N]) -> Figures {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::environment::{Shape, TabularSetting};
+    use crate::environment::TabularSetting;
     use crate::training::{Method, Schedule};
     use rl_losses::{AdvantageEstimator, PolicyLoss};
 
@@ -125,8 +125,7 @@ mod tests {
                     [settings.training.schedule]\nrollouts = 3\ngroup_size = 4\nlearning_rate = 0.7\n\
                     [settings.training.method]\nadvantage = \"rloo\"\nloss.kl-cov.fraction = 0.1";
         let plan = Plan::read(text).unwrap();
-        let shape = Shape { prompts: 6, positions: 2, actions: 8 };
-        let setting = TabularSetting { shape, ..TabularSetting::CONTROL };
+        let setting = TabularSetting { prompts: 6, positions: 2, ..TabularSetting::CONTROL };
         let method = Method {
             loss: PolicyLoss::KlCov(rl_losses::KlCov::new(0.1, 1.0).unwrap()),
             advantage: AdvantageEstimator::Rloo,

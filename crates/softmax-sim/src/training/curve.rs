@@ -1,6 +1,5 @@
 //! The course of a run.
 
-use super::evaluation::Evaluation;
 use entropy_core::{FitError, PerformanceLaw};
 use serde::{Deserialize, Serialize};
 
@@ -9,21 +8,14 @@ use serde::{Deserialize, Serialize};
 pub struct CurvePoint {
     /// Rollout batches trained on so far.
     pub rollouts: usize,
-    /// Mean entropy of a token, in nats.
+    /// Mean entropy of a token on the training questions, in nats.
     pub entropy: f64,
-    /// Expected reward at temperature 1.
+    /// Expected reward of a response sampled at temperature 1, `0..=1`.
     pub reward: f64,
-    /// Expected reward at [`COOL_TEMPERATURE`](super::COOL_TEMPERATURE).
+    /// Expected reward of a response sampled at [`COOL_TEMPERATURE`](super::COOL_TEMPERATURE), `0..=1`.
     pub cool_reward: f64,
-    /// Expected reward of the greedy response.
+    /// Expected reward of the response of most probable tokens.
     pub greedy_reward: f64,
-}
-
-impl CurvePoint {
-    pub(crate) fn new(rollouts: usize, evaluation: Evaluation) -> Self {
-        let Evaluation { entropy, reward, cool_reward, greedy_reward } = evaluation;
-        Self { rollouts, entropy, reward, cool_reward, greedy_reward }
-    }
 }
 
 /// The evaluations of a run, from before its first update to after its last.

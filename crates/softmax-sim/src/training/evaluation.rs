@@ -1,5 +1,6 @@
 //! Exact figures of a policy: sums over states, no sampling.
 
+use super::curve::CurvePoint;
 use super::rows::{PROMPTS_PER_TASK, Rows};
 use crate::environment::{Environment, Questions};
 use rayon::prelude::*;
@@ -7,21 +8,8 @@ use rayon::prelude::*;
 /// Temperature of the cool reward: the paper evaluates at it.
 pub const COOL_TEMPERATURE: f64 = 0.6;
 
-/// Entropy and expected rewards of a policy.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Evaluation {
-    /// Mean entropy of a token on the training questions, in nats.
-    pub entropy: f64,
-    /// Expected reward of a response sampled at temperature 1, `0..=1`.
-    pub reward: f64,
-    /// Expected reward of a response sampled at [`COOL_TEMPERATURE`], `0..=1`.
-    pub cool_reward: f64,
-    /// Expected reward of the response of most probable tokens.
-    pub greedy_reward: f64,
-}
-
-/// Evaluates `parameters`: entropy on the training questions, rewards on those examined.
-pub fn evaluate(environment: &Environment, parameters: &[f64]) -> Evaluation {
+/// Evaluates `parameters`, trained on so many `rollouts`: entropy on the training questions, rewards on those examined.
+pub fn evaluate(environment: &Environment, parameters: &[f64], rollouts: usize) -> CurvePoint {
     let all = |questions: &Questions| -> Vec<usize> { (0..questions.shape().prompts).collect() };
     let training = &environment.training;
     let policy = Rows::of(training, parameters, &all(training));
@@ -44,7 +32,8 @@ pub fn evaluate(environment: &Environment, parameters: &[f64]) -> Evaluation {
     let mean = |index: usize| {
         per_prompt.iter().map(|rewards| rewards[index]).sum::<f64>() / per_prompt.len() as f64
     };
-    Evaluation { entropy, reward: mean(0), cool_reward: mean(1), greedy_reward: mean(2) }
+    let [reward, cool_reward, greedy_reward] = [0, 1, 2].map(mean);
+    CurvePoint { rollouts, entropy, reward, cool_reward, greedy_reward }
 }
 
 /// Reward at temperature 1, cool and greedy.

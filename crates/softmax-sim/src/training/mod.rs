@@ -3,7 +3,7 @@
 //! A [`Trainer`] repeats what a trainer of language models does: sample a group of responses to
 //! each prompt, make advantages of their rewards, and update over mini-batches and epochs with a
 //! [`PolicyLoss`](rl_losses::PolicyLoss), whose gradient is chained through the softmax. What is
-//! measured is exact: [`Evaluation`] sums over states and samples nothing.
+//! measured is exact: [`evaluate`] sums over states and samples nothing.
 //!
 //! # How to use it
 //!
@@ -12,11 +12,10 @@
 //!
 //! ```
 //! use rl_losses::{KlCov, PolicyLoss};
-//! use softmax_sim::environment::{Shape, TabularSetting};
+//! use softmax_sim::environment::TabularSetting;
 //! use softmax_sim::training::{Method, Schedule, train};
 //!
-//! let shape = Shape { prompts: 32, positions: 2, actions: 8 };
-//! let environment = TabularSetting { shape, ..TabularSetting::CONTROL }.draw(0);
+//! let environment = TabularSetting { prompts: 32, positions: 2, ..TabularSetting::CONTROL }.draw(0);
 //! let schedule = Schedule { rollouts: 40, evaluate_every: 10, ..Schedule::tabular(0.3) };
 //! let method = Method::of(PolicyLoss::KlCov(KlCov::new(0.05, 1.0)?));
 //! let curve = train(&environment, &method, &schedule, 0);
@@ -29,10 +28,9 @@
 //! coefficients of the entropy bonus and of the reference KL. So a controller is a loop:
 //!
 //! ```
-//! # use softmax_sim::environment::{Shape, TabularSetting};
+//! # use softmax_sim::environment::TabularSetting;
 //! # use softmax_sim::training::{Method, Schedule, Trainer};
-//! # let shape = Shape { prompts: 32, positions: 2, actions: 8 };
-//! # let environment = TabularSetting { shape, ..TabularSetting::CONTROL }.draw(0);
+//! # let environment = TabularSetting { prompts: 32, positions: 2, ..TabularSetting::CONTROL }.draw(0);
 //! # let schedule = Schedule { rollouts: 5, ..Schedule::tabular(0.3) };
 //! let mut trainer = Trainer::new(&environment, Method::default(), schedule, 0);
 //! while let Some(report) = trainer.step() {
@@ -76,7 +74,7 @@ pub use curve::{Curve, CurvePoint};
 pub use custom_advantage::CustomAdvantage;
 pub use difficulty::ThermostatControl;
 pub use entropy_split::entropy_split;
-pub use evaluation::{COOL_TEMPERATURE, Evaluation, evaluate};
+pub use evaluation::{COOL_TEMPERATURE, evaluate};
 pub use expected::{ExpectedPoint, ExpectedRule, ExpectedTrainer};
 pub use method::Method;
 pub use prompt_information::prompt_information;

@@ -95,7 +95,7 @@ impl Tree<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::environment::{Environment, Parameters, Shape, TabularSetting, remembering};
+    use crate::environment::{Parameters, Shape, TabularSetting, remembering};
     use crate::training::{Method, Schedule, Trainer};
 
     fn questions(prompts: usize, positions: usize, actions: usize) -> Questions {
@@ -147,16 +147,17 @@ mod tests {
     /// The estimate that a trainer can take, from responses scored under every prompt, comes to it within its error.
     #[test]
     fn cross_scores_of_responses_estimate_it() {
-        let shape = Shape { prompts: 8, positions: 2, actions: 4 };
-        let environment: Environment = TabularSetting { shape, ..TabularSetting::CONTROL }.draw(4);
+        let environment =
+            TabularSetting { prompts: 8, positions: 2, actions: 4, ..TabularSetting::CONTROL }
+                .draw(4);
         let schedule = Schedule { group_size: 2000, mini_batches: 1, ..Schedule::on_policy(1e-9) };
         let mut trainer = Trainer::new(&environment, Method::default(), schedule, 1);
         trainer.step().unwrap();
         let (rollout, start) = (trainer.rollout(), environment.start());
         let rows = Rows::of(environment.training(), start, &(0..8).collect::<Vec<_>>());
         let (mut scores, mut own_prompts) = (vec![], vec![]);
-        for (index, response) in rollout.actions().chunks_exact(2).enumerate() {
-            own_prompts.push(rollout.prompts()[index / 2000]);
+        for (index, response) in rollout.actions.chunks_exact(2).enumerate() {
+            own_prompts.push(rollout.prompts[index / 2000]);
             scores.extend((0..8).map(|prompt| {
                 let place =
                     |position: usize| (prompt * 2 + position) * 4 + response[position] as usize;

@@ -11,54 +11,26 @@ use rl_losses::{KlEstimator, informative_groups, kl_rewards};
 /// The responses of one rollout batch, laid end to end: prompt by prompt, sample by sample.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Rollout {
-    pub(crate) prompts: Vec<usize>,
-    pub(crate) actions: Vec<u32>,
-    pub(crate) states: Vec<u32>,
-    pub(crate) sampled_log_prob: Vec<f64>,
-    pub(crate) old_log_prob: Vec<f64>,
+    /// The prompts, `[prompts]`.
+    pub prompts: Vec<usize>,
+    /// Action of each token, `[prompts, samples, positions]`.
+    pub actions: Vec<u32>,
+    /// State of its prompt that each token was drawn in, `[prompts, samples, positions]`: its position unless the environment
+    /// has other states.
+    pub states: Vec<u32>,
+    /// Log-probability of each token under the policy that sampled it, in nats, `[prompts, samples, positions]`.
+    pub sampled_log_prob: Vec<f64>,
+    /// Log-probability of each token that ratios are taken to, in nats, `[prompts, samples, positions]`: as it was sampled, or
+    /// for a stale rollout as the schedule says.
+    pub old_log_prob: Vec<f64>,
     pub(crate) old_entropy: Vec<f64>,
-    pub(crate) rewards: Vec<f64>,
-    pub(crate) advantage: Vec<f64>,
+    /// Reward of each response, 0 or 1, `[prompts, samples]`.
+    pub rewards: Vec<f64>,
+    /// Advantage of each token, `[prompts, samples, positions]`.
+    pub advantage: Vec<f64>,
 }
 
 impl Rollout {
-    /// The prompts, `[prompts]`.
-    pub fn prompts(&self) -> &[usize] {
-        &self.prompts
-    }
-
-    /// Action of each token, `[prompts, samples, positions]`.
-    pub fn actions(&self) -> &[u32] {
-        &self.actions
-    }
-
-    /// State of its prompt that each token was drawn in, `[prompts, samples, positions]`: its position unless the environment
-    /// has other states.
-    pub fn states(&self) -> &[u32] {
-        &self.states
-    }
-
-    /// Log-probability of each token under the policy that sampled it, in nats, `[prompts, samples, positions]`.
-    pub fn sampled_log_prob(&self) -> &[f64] {
-        &self.sampled_log_prob
-    }
-
-    /// Log-probability of each token that ratios are taken to, in nats, `[prompts, samples, positions]`: as it was sampled, or
-    /// for a stale rollout as the schedule says.
-    pub fn old_log_prob(&self) -> &[f64] {
-        &self.old_log_prob
-    }
-
-    /// Reward of each response, 0 or 1, `[prompts, samples]`.
-    pub fn rewards(&self) -> &[f64] {
-        &self.rewards
-    }
-
-    /// Advantage of each token, `[prompts, samples, positions]`.
-    pub fn advantage(&self) -> &[f64] {
-        &self.advantage
-    }
-
     /// States and actions of all tokens.
     pub(crate) fn tokens(&self) -> Tokens<'_> {
         let per_prompt = self.actions.len() / self.prompts.len().max(1);

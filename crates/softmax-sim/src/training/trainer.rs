@@ -147,12 +147,10 @@ impl<'a> Trainer<'a> {
 
     /// Exact figures of the current policy.
     pub fn evaluate(&self) -> CurvePoint {
-        let evaluation = evaluate(&self.environment, &self.parameters);
-        CurvePoint::new(self.done, evaluation)
+        evaluate(&self.environment, &self.parameters, self.done)
     }
 
     /// Samples one rollout batch and trains on it; none when the schedule is done.
-    ///
     pub fn step(&mut self) -> Option<RolloutReport> {
         if self.done == self.schedule.rollouts {
             return None;

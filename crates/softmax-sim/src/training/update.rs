@@ -68,8 +68,35 @@ impl MiniBatch<'_> {
         rng: &mut ChaCha8Rng,
     ) -> LossSums {
         workspace.fill(self.questions, parameters, self.prompts());
-        let tokens = self.tokens();
         let places = self.rollout.tokens().of_prompts(&self.slots);
+        let (sums, plan) = self.evaluate(method, places, workspace, rng);
+        let slopes = std::mem::take(&mut workspace.grad_log_prob);
+        workspace.chain(self.questions, places, &slopes);
+        workspace.grad_log_prob = slopes;
+        if method.entropy_bonus != 0.0 || method.reference_kl != 0.0 {
+            workspace.chain_regularisers(self, method, &plan);
+        }
+        if let Some(region) = self.trust_region {
+            let (states, tokens) = (self.questions.states().states(), self.tokens());
+            let weights = places.sums(states, &vec![1.0 / tokens as f64; tokens]);
+            let (rows, d_logits) = (&workspace.rows, &workspace.d_logits);
+            region.step(self.questions, parameters, self.prompts(), (rows, &weights, d_logits));
+        } else {
+            workspace.descend(self.questions, parameters, self.prompts(), factor);
+        }
+        sums
+    }
+
+    /// Sums of the loss of `method` over the tokens at `places`, and its plan; the slopes by their log-probabilities go to the
+    /// workspace, which holds the policy.
+    fn evaluate(
+        &self,
+        method: &Method,
+        places: Tokens<'_>,
+        workspace: &mut Workspace,
+        rng: &mut ChaCha8Rng,
+    ) -> (LossSums, StepPlan) {
+        let tokens = self.tokens();
         let span = self.slots.start * (tokens / self.slots.len());
         workspace.rows.log_prob_of_tokens(places, &mut workspace.log_prob);
         workspace.rows.entropy_of_tokens(places, &mut workspace.entropy);
@@ -110,21 +137,7 @@ impl MiniBatch<'_> {
                 method.loss.evaluate_into(&batch, &part, &mut workspace.grad_log_prob);
             sums
         };
-        let slopes = std::mem::take(&mut workspace.grad_log_prob);
-        workspace.chain(self.questions, places, &slopes);
-        workspace.grad_log_prob = slopes;
-        if method.entropy_bonus != 0.0 || method.reference_kl != 0.0 {
-            workspace.chain_regularisers(self, method, &plan);
-        }
-        if let Some(region) = self.trust_region {
-            let states = self.questions.states().states();
-            let weights = places.sums(states, &vec![1.0 / tokens as f64; tokens]);
-            let (rows, d_logits) = (&workspace.rows, &workspace.d_logits);
-            region.step(self.questions, parameters, self.prompts(), (rows, &weights, d_logits));
-        } else {
-            workspace.descend(self.questions, parameters, self.prompts(), factor);
-        }
-        sums
+        (sums, plan)
     }
 
     fn plan(&self, method: &Method, batch: &TokenBatch<'_>, rng: &mut ChaCha8Rng) -> StepPlan {

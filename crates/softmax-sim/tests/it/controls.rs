@@ -5,14 +5,13 @@ use rl_losses::{
     CovarianceControl, EntropyTarget, KlCov, KlEstimator, Knob, Penalty, PolicyLoss, Reinforce,
     RolloutCorrection, ThermostatSettings, Treatment, WeightBound,
 };
-use softmax_sim::environment::{Environment, Shape, TabularSetting};
+use softmax_sim::environment::{Environment, TabularSetting};
 use softmax_sim::training::{
     Curve, Method, RatioTo, Rows, Schedule, ThermostatControl, Trainer, train,
 };
 
 fn world(seed: u64) -> Environment {
-    let shape = Shape { prompts: 48, positions: 3, actions: 5 };
-    TabularSetting { shape, ..TabularSetting::CONTROL }.draw(seed)
+    TabularSetting { prompts: 48, positions: 3, actions: 5, ..TabularSetting::CONTROL }.draw(seed)
 }
 
 /// The surrogate without a clip.
@@ -80,18 +79,18 @@ fn a_divergence_in_the_reward_is_taken_off_token_by_token() {
     let mut trainer = Trainer::new(&environment, method, schedule, 1);
     while trainer.step().is_some() {}
     let (rollout, questions) = (trainer.rollout(), environment.training());
-    let start = Rows::of(questions, environment.start(), rollout.prompts());
+    let start = Rows::of(questions, environment.start(), &rollout.prompts);
     let mut largest = 0.0_f64;
-    for (sample, reward) in rollout.rewards().iter().enumerate() {
+    for (sample, reward) in rollout.rewards.iter().enumerate() {
         let mut expected = *reward;
         for position in (0..3).rev() {
             let token = sample * 3 + position;
             let state = sample / schedule.group_size * 3 + position;
-            let place = state * 5 + rollout.actions()[token] as usize;
-            let log_ratio = rollout.old_log_prob()[token] - start.log_probs()[place];
+            let place = state * 5 + rollout.actions[token] as usize;
+            let log_ratio = rollout.old_log_prob[token] - start.log_probs()[place];
             expected -= 0.3 * log_ratio;
             largest = largest.max(log_ratio.abs());
-            let gap = rollout.advantage()[token] - expected;
+            let gap = rollout.advantage[token] - expected;
             assert!(gap.abs() < 1e-12, "{gap} at token {token}");
         }
     }

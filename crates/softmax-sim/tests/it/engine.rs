@@ -29,18 +29,21 @@ fn of_curve(curve: &Curve) -> String {
 
 /// Small environments of every kind.
 fn environments() -> Vec<Environment> {
-    let shape = |positions| Shape { prompts: 16, positions, actions: 8 };
+    let (prompts, validation_prompts) = (16, 16);
     let held_out =
-        |shape| SharedSetting { shape, validation_prompts: 16, ..SharedSetting::HELD_OUT };
-    let size =
-        |visible, shape| SizeSetting { shape, validation_prompts: 16, ..SizeSetting::of(visible) };
+        SharedSetting { prompts, positions: 2, validation_prompts, ..SharedSetting::HELD_OUT };
+    let size = |visible| SizeSetting { prompts, validation_prompts, ..SizeSetting::of(visible) };
     vec![
-        TabularSetting { shape: shape(1), ..TabularSetting::LAW }.draw(1),
-        TabularSetting { shape: shape(2), ..TabularSetting::CONTROL }.draw(2),
-        held_out(shape(2)).draw(3),
-        size(4, shape(2)).draw(4),
-        size(32, shape(2)).draw(5),
-        LongTailSetting { shape: shape(4), ..LongTailSetting::TABLE_1 }.draw(6),
+        TabularSetting { prompts, ..TabularSetting::LAW }.draw(1),
+        TabularSetting { prompts, positions: 2, ..TabularSetting::CONTROL }.draw(2),
+        held_out.draw(3),
+        size(4).draw(4),
+        size(32).draw(5),
+        LongTailSetting {
+            shape: Shape { prompts, positions: 4, actions: 8 },
+            ..LongTailSetting::TABLE_1
+        }
+        .draw(6),
     ]
 }
 
@@ -119,12 +122,8 @@ fn published_results_are_those_of_this_engine() {
     let published = read_published(&docs).expect("the published results can be read");
     assert!(!published.is_empty());
     for result in published {
-        let finding = find(&result.finding).expect("a finding of the registry");
-        assert_eq!(
-            result.revision,
-            revision(finding),
-            "{} was run with other code",
-            result.finding
-        );
+        let name = result.record.finding;
+        let finding = find(&name).expect("a finding of the registry");
+        assert_eq!(result.record.revision, revision(finding), "{name} was run with other code");
     }
 }

@@ -86,8 +86,8 @@ fn recorded_populations_are_met_to_twelve_digits() {
 /// One sampled update is on average the expected one, for responses of several tokens too.
 #[test]
 fn the_mean_of_sampled_updates_is_the_expected_one() {
-    let shape = Shape { prompts: 2, positions: 2, actions: 3 };
-    let environment = TabularSetting { shape, ..TabularSetting::LAW }.draw(7);
+    let environment =
+        TabularSetting { prompts: 2, positions: 2, actions: 3, ..TabularSetting::LAW }.draw(7);
     let cases = [
         (AdvantageEstimator::Grpo, ExpectedRule::Grpo { group_size: 8 }),
         (AdvantageEstimator::DrGrpo, ExpectedRule::DrGrpo { group_size: 8 }),

@@ -2,7 +2,7 @@
 
 use entropy_core::{Categorical, SequenceEntropyChange, StateGraph};
 use rl_losses::{AdvantageEstimator, Gae};
-use softmax_sim::environment::{Environment, Shape, SharedSetting, TabularSetting, remembering};
+use softmax_sim::environment::{Environment, SharedSetting, TabularSetting, remembering};
 use softmax_sim::training::{
     Method, RatioTo, Rows, Schedule, StepSize, Trainer, TrustRegion, entropy_split, evaluate, train,
 };
@@ -10,15 +10,21 @@ use softmax_sim::training::{
 /// Responses of three tokens whose states are the outcomes of the last two, replaced at random in one of five.
 fn noisy(prompts: usize, actions: usize) -> (Environment, StateGraph) {
     let graph = remembering(3, actions, 2, 0.2);
-    let shape = Shape { prompts, positions: graph.states(), actions };
-    let environment = TabularSetting { shape, ..TabularSetting::CONTROL }.draw(4);
+    let environment =
+        TabularSetting { prompts, positions: graph.states(), actions, ..TabularSetting::CONTROL }
+            .draw(4);
     (environment.with_states(&graph).expect("a row for each state"), graph)
 }
 
 fn shared() -> Environment {
     let graph = remembering(3, 4, 1, 0.0);
-    let shape = Shape { prompts: 48, positions: graph.states(), actions: 4 };
-    let setting = SharedSetting { shape, validation_prompts: 24, ..SharedSetting::HELD_OUT };
+    let setting = SharedSetting {
+        prompts: 48,
+        positions: graph.states(),
+        actions: 4,
+        validation_prompts: 24,
+        ..SharedSetting::HELD_OUT
+    };
     setting.draw(2).with_states(&graph).expect("a row for each state")
 }
 
@@ -49,7 +55,7 @@ fn ways(
 #[test]
 fn an_evaluation_sums_over_all_ways_through_the_states() {
     let (environment, graph) = noisy(3, 3);
-    let evaluation = evaluate(&environment, environment.start());
+    let evaluation = evaluate(&environment, environment.start(), 0);
     let questions = environment.training();
     let (mut entropy, mut reward, mut cool) = (0.0, 0.0, 0.0);
     for prompt in 0..3 {
@@ -83,7 +89,7 @@ fn sampled_states_are_visited_as_often_as_the_graph_says() {
     let visits =
         Rows::of(environment.training(), environment.start(), &[0]).visits(environment.training());
     for (state, expected) in visits.iter().enumerate() {
-        let count = trainer.rollout().states().iter().filter(|s| **s as usize == state).count();
+        let count = trainer.rollout().states.iter().filter(|s| **s as usize == state).count();
         let deviation = (expected * (1.0 - expected) / 40_000.0).sqrt();
         let share = count as f64 / 40_000.0;
         assert!((share - expected).abs() <= 6.0 * deviation, "{state}: {share} for {expected}");
@@ -171,16 +177,16 @@ fn a_stale_rollout_is_sampled_by_the_policy_of_that_age() {
             let sampled = Rows::of(
                 questions,
                 &versions[rollout.saturating_sub(2)],
-                trainer.rollout().prompts(),
+                &trainer.rollout().prompts,
             );
-            let now = Rows::of(questions, &versions[rollout], trainer.rollout().prompts());
+            let now = Rows::of(questions, &versions[rollout], &trainer.rollout().prompts);
             let old = if ratio_to == RatioTo::Old { &now } else { &sampled };
-            let tokens = std::iter::zip(trainer.rollout().states(), trainer.rollout().actions());
+            let tokens = std::iter::zip(&trainer.rollout().states, &trainer.rollout().actions);
             for (token, (state, action)) in tokens.enumerate() {
                 let index = token / 24 * questions.row() + (*state * 3 + *action) as usize;
                 let expected = [sampled.log_probs()[index], old.log_probs()[index]];
                 let rollout = trainer.rollout();
-                let columns = [rollout.sampled_log_prob()[token], rollout.old_log_prob()[token]];
+                let columns = [rollout.sampled_log_prob[token], rollout.old_log_prob[token]];
                 assert_eq!(columns.map(f64::to_bits), expected.map(f64::to_bits), "{ratio_to:?}");
             }
             versions.push(trainer.parameters().to_vec());
@@ -197,20 +203,20 @@ fn a_step_in_a_trust_region_stays_within_its_divergence() {
         let mut trainer = Trainer::new(&environment, Method::default(), schedule, 0);
         trainer.step().expect("a rollout");
         let questions = environment.training();
-        let prompts = trainer.rollout().prompts();
+        let prompts = &trainer.rollout().prompts;
         let policy = |parameters: &[f64]| Rows::of(questions, parameters, prompts);
         let (before, after) = (policy(environment.start()), policy(trainer.parameters()));
         // Over the states as they were sampled.
         let states = questions.states().states();
-        let per_prompt = trainer.rollout().states().len() / prompts.len();
+        let per_prompt = trainer.rollout().states.len() / prompts.len();
         let mut divergence = 0.0;
-        for (token, state) in trainer.rollout().states().iter().enumerate() {
+        for (token, state) in trainer.rollout().states.iter().enumerate() {
             let first = (token / per_prompt * states + *state as usize) * 4;
             divergence += (first..first + 4)
                 .map(|i| before.probs()[i] * (before.log_probs()[i] - after.log_probs()[i]))
                 .sum::<f64>();
         }
-        divergence /= trainer.rollout().states().len() as f64;
+        divergence /= trainer.rollout().states.len() as f64;
         assert!(divergence <= 1e-2 && divergence > 2e-3, "{name}: {divergence}");
     }
 }

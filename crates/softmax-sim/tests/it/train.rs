@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use softmax_sim::environment::{Shape, TabularSetting};
+use softmax_sim::environment::TabularSetting;
 use softmax_sim::training::{Method, Schedule, prompt_information, train};
 
 fn softmax_sim(arguments: &[&str], folder: &Path) -> Output {
@@ -28,8 +28,8 @@ fn a_curve_is_that_of_the_library_and_fits_the_law() {
     assert_eq!(table.lines().count(), 6, "{table}");
     assert!(table.lines().last().unwrap().starts_with("R = -a exp(H) + b: a "), "{table}");
 
-    let shape = Shape { prompts: 24, positions: 2, actions: 4 };
-    let environment = TabularSetting { shape, ..TabularSetting::CONTROL }.draw(3);
+    let environment =
+        TabularSetting { prompts: 24, positions: 2, actions: 4, ..TabularSetting::CONTROL }.draw(3);
     let schedule = Schedule { rollouts: 12, evaluate_every: 4, ..Schedule::tabular(0.5) };
     let method = Method::default().with_entropy_bonus(0.01);
     let curve = train(&environment, &method, &schedule, 3);

@@ -16,13 +16,11 @@ use softmax_sim::training::{
 };
 
 fn small_tabular(seed: u64) -> Environment {
-    let shape = Shape { prompts: 96, positions: 3, actions: 5 };
-    TabularSetting { shape, ..TabularSetting::CONTROL }.draw(seed)
+    TabularSetting { prompts: 96, positions: 3, actions: 5, ..TabularSetting::CONTROL }.draw(seed)
 }
 
 fn small_shared(seed: u64) -> Environment {
-    let shape = Shape { prompts: 128, ..SharedSetting::HELD_OUT.shape };
-    SharedSetting { shape, validation_prompts: 64, ..SharedSetting::HELD_OUT }.draw(seed)
+    SharedSetting { prompts: 128, validation_prompts: 64, ..SharedSetting::HELD_OUT }.draw(seed)
 }
 
 fn clip_cov() -> PolicyLoss {
@@ -105,16 +103,16 @@ fn the_optimal_token_baseline_weighs_rewards_by_the_squared_score() {
     let (rollout, policy) = (trainer.rollout(), trainer.old_policy());
     let tokens = schedule.group_size * shape.positions;
     let last = shape.positions - 1;
-    for prompt in 0..rollout.prompts().len() {
+    for prompt in 0..rollout.prompts.len() {
         let mut weighed = (0.0, 0.0);
-        let rewards = &rollout.rewards()[prompt * schedule.group_size..][..schedule.group_size];
+        let rewards = &rollout.rewards[prompt * schedule.group_size..][..schedule.group_size];
         for (sample, reward) in rewards.iter().enumerate() {
             let mut energy = 0.0;
             for position in 0..shape.positions {
                 let state = (prompt * shape.positions + position) * shape.actions;
                 let probs = &policy.probs()[state..state + shape.actions];
                 let token = prompt * tokens + sample * shape.positions + position;
-                let action = rollout.actions()[token] as usize;
+                let action = rollout.actions[token] as usize;
                 energy += probs
                     .iter()
                     .enumerate()
@@ -127,7 +125,7 @@ fn the_optimal_token_baseline_weighs_rewards_by_the_squared_score() {
         for (sample, reward) in rewards.iter().enumerate() {
             let token = prompt * tokens + sample * shape.positions + last;
             let expected = reward - weighed.0 / weighed.1;
-            let advantage = rollout.advantage()[token];
+            let advantage = rollout.advantage[token];
             assert!((advantage - expected).abs() < 1e-7, "{advantage} {expected}");
         }
     }
@@ -143,9 +141,9 @@ fn another_seed_is_another_run() {
 /// Exact expected reward and entropy against an enumeration of all responses.
 #[test]
 fn an_evaluation_sums_over_all_responses() {
-    let shape = Shape { prompts: 3, positions: 2, actions: 3 };
-    let environment = TabularSetting { shape, ..TabularSetting::CONTROL }.draw(1);
-    let evaluation = evaluate(&environment, environment.start());
+    let environment =
+        TabularSetting { prompts: 3, positions: 2, actions: 3, ..TabularSetting::CONTROL }.draw(1);
+    let evaluation = evaluate(&environment, environment.start(), 0);
     let policies: Vec<Categorical> = environment
         .start()
         .chunks(3)
@@ -195,16 +193,16 @@ fn an_on_policy_step_is_the_sampled_policy_gradient() {
     trainer.step().expect("a schedule with rollouts");
     let rollout = trainer.rollout();
     let mut expected = environment.start().to_vec();
-    for (slot, &prompt) in rollout.prompts().iter().enumerate() {
+    for (slot, &prompt) in rollout.prompts.iter().enumerate() {
         for sample in 0..8 {
             for position in 0..shape.positions {
                 let token = (slot * 8 + sample) * shape.positions + position;
                 let first = (prompt * shape.positions + position) * shape.actions;
                 let logits = &environment.start()[first..first + shape.actions];
                 let policy = Categorical::from_logits(logits).expect("finite");
-                let slope = 0.7 / 8.0 * rollout.advantage()[token];
+                let slope = 0.7 / 8.0 * rollout.advantage[token];
                 let moved = &mut expected[first..first + shape.actions];
-                policy.vjp_log_prob(rollout.actions()[token] as usize, slope, moved);
+                policy.vjp_log_prob(rollout.actions[token] as usize, slope, moved);
             }
         }
     }
@@ -280,22 +278,23 @@ fn dropped_groups_leave_only_prompts_with_right_and_wrong_answers() {
     let mut trainer = Trainer::new(&environment, Method::default(), schedule, 1);
     let report = trainer.step().expect("a rollout");
     let rollout = trainer.rollout();
-    assert!(rollout.prompts().len() < 64, "some groups of eight agree");
-    assert_eq!(rollout.rewards().len(), 8 * rollout.prompts().len());
-    for rewards in rollout.rewards().chunks(8) {
+    assert!(rollout.prompts.len() < 64, "some groups of eight agree");
+    assert_eq!(rollout.rewards.len(), 8 * rollout.prompts.len());
+    for rewards in rollout.rewards.chunks(8) {
         let right: f64 = rewards.iter().sum();
         assert!(right > 0.0 && right < 8.0);
     }
-    assert_eq!(rollout.advantage().len(), 8 * 4 * rollout.prompts().len());
-    assert_eq!(report.sums.tokens, rollout.advantage().len());
+    assert_eq!(rollout.advantage.len(), 8 * 4 * rollout.prompts.len());
+    assert_eq!(report.sums.tokens, rollout.advantage.len());
 }
 
 /// The mean reward of many samples lies within its standard errors of the exact one.
 #[test]
 fn sampled_rewards_have_the_exact_mean() {
-    let shape = Shape { prompts: 2000, positions: 2, actions: 6 };
-    let environment = TabularSetting { shape, ..TabularSetting::CONTROL }.draw(4);
-    let exact = evaluate(&environment, environment.start()).reward;
+    let environment =
+        TabularSetting { prompts: 2000, positions: 2, actions: 6, ..TabularSetting::CONTROL }
+            .draw(4);
+    let exact = evaluate(&environment, environment.start(), 0).reward;
     let mut trainer = Trainer::new(&environment, Method::default(), Schedule::tabular(0.0), 4);
     let sampled = trainer.step().expect("a rollout").mean_reward;
     let standard_error = 0.5 / 16_000f64.sqrt();
@@ -320,11 +319,11 @@ fn a_step_of_zero_leaves_the_policy_and_clips_nothing() {
 fn environments_are_calibrated_as_they_say() {
     // Right tokens are drawn from softmax(1.5 z_0 + ..): the prior is right more often than chance.
     let shared = small_shared(0);
-    assert!(evaluate(&shared, shared.start()).reward > 3.0 / 8f64.powi(4));
+    assert!(evaluate(&shared, shared.start(), 0).reward > 3.0 / 8f64.powi(4));
     // A model that sees more starts with less entropy and more reward.
     let starts = [1, 8, 64].map(|visible| {
         let environment = SizeSetting::of(visible).draw(0);
-        evaluate(&environment, environment.start())
+        evaluate(&environment, environment.start(), 0)
     });
     assert!(starts.windows(2).all(|pair| pair[1].entropy < pair[0].entropy));
     assert!(starts.windows(2).all(|pair| pair[1].reward > pair[0].reward));

@@ -1,6 +1,7 @@
 //! Classic control: the methods on a pole balanced on a cart, outside the paper's domain.
 
 use crate::cart_pole::{Point, Ppo, STEP_LIMIT, solved_after, train};
+use crate::reproduce::charts::{chart, heights};
 use crate::reproduce::seeds::curve_with_range;
 use crate::reproduce::{
     Cell, ExperimentResult, Finding, Measure, Progress, Setting, Table, Target,
@@ -18,8 +19,8 @@ pub(super) const FINDING: Finding = Finding {
             outside its domain.",
     method: "CartPole-v1 (own implementation, checked against recorded transitions) and PPO: two networks of 2 × 64 \
              tanh units, Adam at 1e-3, 8 environments × 128 steps a round, 4 epochs of 4 mini-batches, discount 0.99, \
-             GAE 0.95. Baseline: ratio clipped at 0.2. Clip-Cov drops 2 % of the steps from the covariances 0.2 to 5; \
-             KL-Cov penalises 2 % with coefficient 1, beside it the same without the penalty; entropy bonus 0.01. \
+             GAE 0.95. Baseline: ratio clipped at 0.2. Clip-Cov drops 0.02 of the steps, from the covariances 0.2 to 5; \
+             KL-Cov penalises 0.02 of them with coefficient 1, beside it the same without the penalty; entropy bonus 0.01. \
              Each seed is four runs of each method. Entropy is exact, in the states visited; return is the mean of 32 \
              fresh episodes with sampled actions, of at most 500.",
     target: "On the mean over its runs: mean entropy of the run at least 0.01 nat above the baseline's \
@@ -87,12 +88,12 @@ fn experiment(setting: &Setting, size: Size, progress: &Progress) -> ExperimentR
     let seeds = setting.over_seeds(of_seed);
     ExperimentResult::new(measures(&seeds))
         .figure(
-            chart(&methods, &seeds, "entropy"),
+            over_steps(&methods, &seeds, "entropy"),
             "Entropy of the policy in the states it visits; mean over the seeds, the band from the least to the largest. \
              ln 2 = 0.69 is a fair coin.",
         )
         .figure(
-            chart(&methods, &seeds, "return"),
+            over_steps(&methods, &seeds, "return"),
             "Mean return with sampled actions, of at most 500; 475 counts as solved. The bands span the seeds: returns \
              differ more between seeds than between methods.",
         )
@@ -100,7 +101,7 @@ fn experiment(setting: &Setting, size: Size, progress: &Progress) -> ExperimentR
         .note(
             "Two actions and no language: this shows that the losses do what they say in another domain, and is no \
              evidence about reasoning. The paper's fractions (2e-4 and 2e-3 of the tokens) are less than one of the 256 \
-             steps of a mini-batch here; 2 % was taken.",
+             steps of a mini-batch here; 0.02 was taken.",
         )
         .note(
             "KL-Cov has no ratio clip of its own, so the control beside it is the same loss without its penalty; set \
@@ -170,19 +171,19 @@ fn mean(points: &[Point], value: fn(&Point) -> f64) -> f64 {
 }
 
 fn measures(seeds: &[Vec<Runs>]) -> Vec<Measure> {
-    let per_seed = |value: &dyn Fn(&[Runs]) -> f64| seeds.iter().map(|seed| value(seed)).collect();
     let gap = |method: usize, control: usize, least: f64, words: &str| {
-        let values = per_seed(&|runs| runs[method].entropy() - runs[control].entropy());
-        Measure::new(&format!("mean entropy, {words}"), "nat", values, Target::AtLeast(least))
+        let values = seeds.iter().map(|runs| runs[method].entropy() - runs[control].entropy());
+        let quantity = format!("mean entropy, {words}");
+        Measure::new(quantity, values, Target::AtLeast(least)).in_unit("nat")
     };
     let slower = |method: usize, target, words: &str| {
-        let values = per_seed(&|runs| runs[method].steps_to_solve_over(&runs[BASELINE]));
-        Measure::new(&format!("steps to 475, {words} over no control"), "1", values, target)
+        let values = seeds.iter().map(|runs| runs[method].steps_to_solve_over(&runs[BASELINE]));
+        Measure::new(format!("steps to 475, {words} over no control"), values, target)
     };
     let late = |method: usize, words: &str| {
-        let values = per_seed(&|runs| runs[method].late(|point| point.greedy_return));
+        let values = seeds.iter().map(|runs| runs[method].late(|point| point.greedy_return));
         let quantity = format!("greedy return over the last quarter, {words}");
-        Measure::new(&quantity, "reward", values, Target::AtLeast(475.0))
+        Measure::new(quantity, values, Target::AtLeast(475.0)).in_unit("reward")
     };
     vec![
         gap(CLIP_COV, BASELINE, 0.01, "Clip-Cov less no control"),
@@ -198,7 +199,7 @@ fn measures(seeds: &[Vec<Runs>]) -> Vec<Measure> {
 }
 
 /// Entropy or return over environment steps, `which` being the one or the other.
-fn chart(methods: &[Method], seeds: &[Vec<Runs>], which: &str) -> Chart {
+fn over_steps(methods: &[Method], seeds: &[Vec<Runs>], which: &str) -> Chart {
     let is_entropy = which == "entropy";
     let value = |point: &Point| point.entropy;
     let value = if is_entropy { value } else { |point: &Point| point.sampled_return };
@@ -209,20 +210,17 @@ fn chart(methods: &[Method], seeds: &[Vec<Runs>], which: &str) -> Chart {
         curve_with_range(method.name, index, &x, &runs)
     };
     let series: Vec<Series> = methods.iter().enumerate().map(line).collect();
-    let y = if is_entropy {
-        let heights = series.iter().flat_map(Series::heights);
-        Axis::around("Entropy of the policy (nats)", heights, false, 0.05)
+    let (title, y) = if is_entropy {
+        let y = heights("Entropy of the policy (nats)", &series, false);
+        ("Entropy on the cart and pole", y)
     } else {
-        Axis::from_to("Mean return of an episode", 0.0, f64::from(STEP_LIMIT))
+        let y = Axis::from_to("Mean return of an episode", 0.0, f64::from(STEP_LIMIT));
+        ("Return on the cart and pole", y)
     };
-    Chart {
-        stem: format!("cart-pole-{which}"),
-        title: format!("{} on the cart and pole", if is_entropy { "Entropy" } else { "Return" }),
-        description: format!("Mean {which} of five methods over environment steps."),
-        x: Axis::from_to("Environment steps", 0.0, x[x.len() - 1]),
-        y,
-        series,
-    }
+    let stem = format!("cart-pole-{which}");
+    let description = format!("Mean {which} of five methods over environment steps.");
+    let x = Axis::from_to("Environment steps", 0.0, x[x.len() - 1]);
+    chart([&stem, title, &description], x, y, series)
 }
 
 fn table(methods: &[Method], seeds: &[Vec<Runs>]) -> Table {

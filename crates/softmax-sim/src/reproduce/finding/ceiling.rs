@@ -1,6 +1,7 @@
 //! When entropy is spent, reward has come to its ceiling `b - a`.
 
 use super::law_runs::{ALGORITHMS, law, of_all_algorithms, on_bandits};
+use crate::reproduce::charts::chart;
 use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Target};
 use crate::training::Curve;
 use figures::{Axis, Chart, Mark, Series};
@@ -26,25 +27,21 @@ pub(super) const FINDING: Finding = Finding {
 
 fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     let runs = of_all_algorithms(setting, progress, on_bandits);
-    let mut measures = vec![];
-    for (index, algorithm) in ALGORITHMS.iter().enumerate() {
-        let gaps = runs.iter().map(|curves| gap(&curves[index])).collect();
+    let gaps = ALGORITHMS.iter().enumerate().map(|(index, algorithm)| {
         let quantity = format!("ceiling against reward at the end, {}", algorithm.name);
-        measures.push(Measure::new(&quantity, "1", gaps, Target::AtMost(0.01)));
-    }
+        Measure::new(quantity, runs.iter().map(|curves| gap(&curves[index])), Target::AtMost(0.01))
+    });
+    let mut measures: Vec<Measure> = gaps.collect();
     let spent = runs
         .iter()
         .map(|curves| curves.iter().map(|curve| curve.last().entropy).fold(0.0, f64::max));
-    measures.push(Measure::new(
-        "largest entropy at the end",
-        "nat",
-        spent.collect(),
-        Target::AtMost(0.03),
-    ));
-    let outcome = ExperimentResult::new(measures);
-    let Some(first) = runs.first() else { return outcome };
-    outcome
-        .figure(chart(first), "First seed: the ceiling of each law beside the reward after the last update.")
+    let spent = Measure::new("largest entropy at the end", spent, Target::AtMost(0.03));
+    measures.push(spent.in_unit("nat"));
+    ExperimentResult::new(measures)
+        .figure(
+            ceilings(&runs[0]),
+            "First seed: the ceiling of each law beside the reward after the last update.",
+        )
         .note(
             "The ceiling is a property of the run, not of the task: every bandit has an action of quality 1, so a \
              policy that never gave up a good action too early would end at 1. What is missing was lost to premature \
@@ -57,7 +54,7 @@ fn gap(curve: &Curve) -> f64 {
     (law(curve).ceiling() - curve.last().reward).abs()
 }
 
-fn chart(curves: &[Curve]) -> Chart {
+fn ceilings(curves: &[Curve]) -> Chart {
     let points = |of: fn(&Curve) -> f64| -> Vec<(f64, f64)> {
         curves.iter().enumerate().map(|(index, curve)| (index as f64, of(curve))).collect()
     };
@@ -65,13 +62,13 @@ fn chart(curves: &[Curve]) -> Chart {
         Series::new("ceiling b − a", 0, Mark::Points, points(|curve| law(curve).ceiling())),
         Series::new("reward at the end", 1, Mark::Points, points(|curve| curve.last().reward)),
     ];
-    let heights: Vec<f64> = series.iter().flat_map(Series::heights).collect();
-    Chart {
-        stem: "ceiling".to_owned(),
-        title: "Ceiling and reward at the end".to_owned(),
-        description: "Pairs of markers of nearly equal height, one pair an algorithm.".to_owned(),
-        x: Axis::of_categories("Algorithm", &ALGORITHMS.map(|algorithm| algorithm.name)),
-        y: Axis::around("Expected reward", heights, false, 0.1),
-        series,
-    }
+    let heights = series.iter().flat_map(Series::heights);
+    let y = Axis::around("Expected reward", heights, false, 0.1);
+    let texts = [
+        "ceiling",
+        "Ceiling and reward at the end",
+        "Pairs of markers of nearly equal height, one pair an algorithm.",
+    ];
+    let x = Axis::of_categories("Algorithm", &ALGORITHMS.map(|algorithm| algorithm.name));
+    chart(texts, x, y, series)
 }

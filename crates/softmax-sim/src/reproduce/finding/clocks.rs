@@ -1,9 +1,10 @@
 //! Algorithms are clocks: without sampling they run along one curve at different speeds.
 
 use crate::environment::TabularSetting;
+use crate::reproduce::charts::{chart, heights, places};
 use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Target};
 use crate::training::{ExpectedPoint, ExpectedRule, ExpectedTrainer};
-use figures::{Axis, Chart, Mark, Series};
+use figures::{Chart, Mark, Series};
 use rayon::prelude::*;
 
 /// The finding.
@@ -29,43 +30,37 @@ const RATE: f64 = 0.5;
 /// Curves are compared down to this entropy, in nats.
 const LOWEST: f64 = 0.05;
 
-/// Name, rule and time step: the faster its clock, the smaller, so that all take steps of like size.
-const RULES: [(&str, ExpectedRule, f64); 4] = [
-    ("Dr. GRPO", ExpectedRule::DrGrpo { group_size: 8 }, RATE),
-    ("REINFORCE++", ExpectedRule::ReinforcePlusPlus, 0.1),
-    ("GRPO", ExpectedRule::Grpo { group_size: 8 }, 0.25),
-    ("natural policy gradient", ExpectedRule::NaturalPolicyGradient, 0.1),
+/// Name, rule, time step (the faster the clock, the smaller, so that all take steps of like size) and target of the
+/// difference of reward at equal entropy.
+const RULES: [(&str, ExpectedRule, f64, Target); 4] = [
+    ("Dr. GRPO", ExpectedRule::DrGrpo { group_size: 8 }, RATE, Target::AtMost(5e-4)),
+    ("REINFORCE++", ExpectedRule::ReinforcePlusPlus, 0.1, Target::AtMost(5e-4)),
+    ("GRPO", ExpectedRule::Grpo { group_size: 8 }, 0.25, Target::AtMost(5e-3)),
+    ("natural policy gradient", ExpectedRule::NaturalPolicyGradient, 0.1, Target::AtLeast(0.02)),
 ];
 
 fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     let prompts = setting.pick(512, 1024);
     progress.plan((setting.seeds * (1 + RULES.len())) as u64);
     let curves: Vec<(Vec<ExpectedPoint>, Vec<Vec<ExpectedPoint>>)> = setting.over_seeds(|seed| {
-        let mut law = TabularSetting::LAW;
-        law.shape.prompts = prompts;
-        let environment = law.draw(seed);
+        let environment = TabularSetting { prompts, ..TabularSetting::LAW }.draw(seed);
         let run = |rule: ExpectedRule, rate: f64| {
             let mut trainer = ExpectedTrainer::new(&environment.training, &environment.start);
             let curve = descend(&mut trainer, rule, rate);
             progress.advance(1);
             curve
         };
-        let rest = RULES.par_iter().map(|(_, rule, rate)| run(*rule, *rate)).collect();
+        let rest = RULES.par_iter().map(|(_, rule, rate, _)| run(*rule, *rate)).collect();
         (run(ExpectedRule::PolicyGradient, RATE), rest)
     });
-    let targets =
-        [Target::AtMost(5e-4), Target::AtMost(5e-4), Target::AtMost(5e-3), Target::AtLeast(0.02)];
-    let measures =
-        std::iter::zip(RULES, targets).enumerate().map(|(index, ((name, ..), target))| {
-            let values = curves.iter().map(|(reference, rest)| apart(reference, &rest[index]));
-            let quantity = format!("{name}: difference of reward at equal entropy");
-            Measure::new(&quantity, "1", values.collect(), target)
-        });
-    let outcome = ExperimentResult::new(measures.collect());
-    let Some((reference, rest)) = curves.first() else { return outcome };
-    outcome
+    let measures = RULES.iter().enumerate().map(|(index, (name, _, _, target))| {
+        let values = curves.iter().map(|(reference, rest)| apart(reference, &rest[index]));
+        Measure::new(format!("{name}: difference of reward at equal entropy"), values, *target)
+    });
+    let (reference, rest) = &curves[0];
+    ExperimentResult::new(measures.collect())
         .figure(
-            chart(reference, rest),
+            against_entropy(reference, rest),
             "First seed: three rules lie on the policy gradient's curve, GRPO nearly, the natural gradient does not.",
         )
         .note(
@@ -114,7 +109,7 @@ fn nearest(reference: &[ExpectedPoint], point: &ExpectedPoint) -> Option<f64> {
     differences.min_by(f64::total_cmp)
 }
 
-fn chart(reference: &[ExpectedPoint], rest: &[Vec<ExpectedPoint>]) -> Chart {
+fn against_entropy(reference: &[ExpectedPoint], rest: &[Vec<ExpectedPoint>]) -> Chart {
     let points = |curve: &[ExpectedPoint]| -> Vec<(f64, f64)> {
         let every = (curve.len() / 60).max(1);
         curve.iter().step_by(every).map(|point| (point.entropy, point.reward)).collect()
@@ -123,17 +118,13 @@ fn chart(reference: &[ExpectedPoint], rest: &[Vec<ExpectedPoint>]) -> Chart {
     for (index, ((name, ..), curve)) in std::iter::zip(RULES, rest).enumerate() {
         series.push(Series::new(name, index + 1, Mark::Points, points(curve)));
     }
-    let entropies = series.iter().flat_map(|one| one.points.iter().map(|point| point.0));
-    let x = Axis::around("Entropy (nats)", entropies, true, 0.03);
-    let heights = series.iter().flat_map(Series::heights);
-    Chart {
-        stem: "clocks".to_owned(),
-        title: "Reward against entropy, without sampling".to_owned(),
-        description: "All curves but the natural gradient's coincide.".to_owned(),
-        y: Axis::around("Expected reward", heights, false, 0.05),
-        x,
-        series,
-    }
+    let texts = [
+        "clocks",
+        "Reward against entropy, without sampling",
+        "All curves but the natural gradient's coincide.",
+    ];
+    let x = places("Entropy (nats)", &series, 0.03);
+    chart(texts, x, heights("Expected reward", &series, false), series)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The covariance of a step is the entropy it costs, exactly and as sampled.
 
 use super::on_policy_trace::{Trace, courses, traces};
+use crate::reproduce::charts::{chart, heights};
 use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Target};
 use entropy_core::PairedMoments;
 use figures::moving_average::moving_average;
@@ -32,39 +33,22 @@ fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     let mut measures = vec![];
     for (course, traces) in std::iter::zip(courses(setting), &traces) {
         let mut add = |what: &str, of: fn(&Trace) -> f64, target| {
-            let values = traces.iter().map(of).collect();
-            measures.push(Measure::new(&format!("{}: {what}", course.name), "1", values, target));
+            let quantity = format!("{}: {what}", course.name);
+            measures.push(Measure::new(quantity, traces.iter().map(of), target));
         };
+        let (tracking, always) = (Target::AtLeast(0.8), Target::AtLeast(0.99));
         add("error of Lemma 1 over the change", lemma_error, Target::AtMost(0.12));
-        add("correlation of Lemma 1 with the change", lemma_correlation, Target::AtLeast(0.99));
+        add("correlation of Lemma 1 with the change", lemma_correlation, always);
         add("Theorem 1 over the measured fall", theorem_ratio, Target::Between(0.88, 1.12));
-        add(
-            "correlation of Eq. 10 with the fall",
-            |t| tracks(t, &t.over_batch),
-            Target::AtLeast(0.8),
-        );
-        add(
-            "correlation of Eq. 8 with the fall",
-            |t| tracks(t, &t.within_groups),
-            Target::AtLeast(0.8),
-        );
-        add(
-            "part of steps with Eq. 10 positive",
-            |t| positive(&t.over_batch),
-            Target::AtLeast(0.99),
-        );
-        add(
-            "part of steps with Eq. 8 positive",
-            |t| positive(&t.within_groups),
-            Target::AtLeast(0.99),
-        );
-        add("part of steps with falling entropy", falling, Target::None);
+        add("correlation of Eq. 10 with the fall", |t| tracks(t, &t.over_batch), tracking);
+        add("correlation of Eq. 8 with the fall", |t| tracks(t, &t.within_groups), tracking);
+        add("part of steps with Eq. 10 positive", |t| positive(&smooth(&t.over_batch)), always);
+        add("part of steps with Eq. 8 positive", |t| positive(&smooth(&t.within_groups)), always);
+        add("part of steps with falling entropy", |t| positive(&smoothed_fall(t)), Target::None);
     }
-    let outcome = ExperimentResult::new(measures);
-    let Some(first) = traces[1].first() else { return outcome };
-    outcome
+    ExperimentResult::new(measures)
         .figure(
-            chart(first),
+            over_steps(&traces[1][0]),
             "Four tokens, first seed, smoothed over 15 steps; each curve as a part of its largest value. Steps on a \
              logarithmic axis.",
         )
@@ -78,13 +62,9 @@ fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
         )
 }
 
-fn sum(values: impl Iterator<Item = f64>) -> f64 {
-    values.sum()
-}
-
 fn lemma_error(trace: &Trace) -> f64 {
     let errors = std::iter::zip(&trace.measured, &trace.of_step).map(|(m, p)| (m - p).abs());
-    sum(errors) / sum(trace.measured.iter().map(|change| change.abs()))
+    errors.sum::<f64>() / trace.measured.iter().map(|change| change.abs()).sum::<f64>()
 }
 
 fn lemma_correlation(trace: &Trace) -> f64 {
@@ -92,33 +72,29 @@ fn lemma_correlation(trace: &Trace) -> f64 {
 }
 
 fn theorem_ratio(trace: &Trace) -> f64 {
-    sum(trace.of_expectation.iter().copied()) / sum(trace.measured.iter().copied())
+    trace.of_expectation.iter().sum::<f64>() / trace.measured.iter().sum::<f64>()
 }
 
 /// Correlation of a smoothed covariance with the smoothed fall of entropy.
 fn tracks(trace: &Trace, covariance: &[f64]) -> f64 {
-    let fall = smoothed_fall(trace);
-    let covariance = moving_average(covariance, WINDOW);
-    PairedMoments::of(&fall, &covariance).correlation().unwrap_or(f64::NAN)
+    PairedMoments::of(&smoothed_fall(trace), &smooth(covariance)).correlation().unwrap_or(f64::NAN)
 }
 
 fn smoothed_fall(trace: &Trace) -> Vec<f64> {
     let fall: Vec<f64> = trace.measured.iter().map(|change| -change).collect();
-    moving_average(&fall, WINDOW)
+    smooth(&fall)
 }
 
-/// Part of the steps at which the smoothed values are above 0.
+fn smooth(values: &[f64]) -> Vec<f64> {
+    moving_average(values, WINDOW)
+}
+
+/// Part of the values that are above 0.
 fn positive(values: &[f64]) -> f64 {
-    let smoothed = moving_average(values, WINDOW);
-    smoothed.iter().filter(|value| **value > 0.0).count() as f64 / smoothed.len() as f64
+    values.iter().filter(|value| **value > 0.0).count() as f64 / values.len() as f64
 }
 
-fn falling(trace: &Trace) -> f64 {
-    let fall = smoothed_fall(trace);
-    fall.iter().filter(|value| **value > 0.0).count() as f64 / fall.len() as f64
-}
-
-fn chart(trace: &Trace) -> Chart {
+fn over_steps(trace: &Trace) -> Chart {
     let curve = |name: &str, colour: usize, mark: Mark, values: Vec<f64>| {
         let largest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let points =
@@ -127,27 +103,14 @@ fn chart(trace: &Trace) -> Chart {
     };
     let series = vec![
         curve("fall of entropy", 0, Mark::Line, smoothed_fall(trace)),
-        curve(
-            "covariance over the batch",
-            1,
-            Mark::Line,
-            moving_average(&trace.over_batch, WINDOW),
-        ),
-        curve(
-            "covariance within groups",
-            2,
-            Mark::Dashed,
-            moving_average(&trace.within_groups, WINDOW),
-        ),
+        curve("covariance over the batch", 1, Mark::Line, smooth(&trace.over_batch)),
+        curve("covariance within groups", 2, Mark::Dashed, smooth(&trace.within_groups)),
     ];
-    let heights = series.iter().flat_map(Series::heights);
-    Chart {
-        stem: "covariance".to_owned(),
-        title: "Covariance and fall of entropy".to_owned(),
-        description: "Both covariances decline with the fall of entropy and stay above zero."
-            .to_owned(),
-        x: Axis::log("Step", [1.0, trace.measured.len() as f64]),
-        y: Axis::around("Part of the largest value", heights, true, 0.05),
-        series,
-    }
+    let texts = [
+        "covariance",
+        "Covariance and fall of entropy",
+        "Both covariances decline with the fall of entropy and stay above zero.",
+    ];
+    let x = Axis::log("Step", [1.0, trace.measured.len() as f64]);
+    chart(texts, x, heights("Part of the largest value", &series, true), series)
 }

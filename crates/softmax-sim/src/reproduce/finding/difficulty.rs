@@ -1,6 +1,7 @@
 //! Easy prompts have the larger covariance.
 
 use super::on_policy_trace::{RIGHT, Trace, courses, mean, traces};
+use crate::reproduce::charts::{chart, heights};
 use crate::reproduce::seeds::curve;
 use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Target};
 use figures::moving_average::moving_average;
@@ -22,32 +23,31 @@ pub(super) const FINDING: Finding = Finding {
     run,
 };
 
+const KINDS: [&str; 3] = ["hard (1 of 8)", "medium (4 of 8)", "easy (7 of 8)"];
+
 fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     let traces = traces(setting, progress);
     let mut measures = vec![];
     for (course, traces) in std::iter::zip(courses(setting), &traces) {
         let early: Vec<[f64; 3]> = traces.iter().map(early).collect();
-        let ordered: Vec<bool> = early.iter().map(|[h, m, e]| e > m && m > h).collect();
-        let steep: Vec<bool> = early.iter().map(|[hard, _, easy]| *easy >= 3.0 * hard).collect();
-        let name = course.name;
-        measures.push(Measure::holds(&format!("{name}: easy above medium above hard"), &ordered));
-        measures.push(Measure::holds(&format!("{name}: easy at least three times hard"), &steep));
-        for (index, words) in
-            ["hard (1 of 8)", "medium (4 of 8)", "easy (7 of 8)"].into_iter().enumerate()
-        {
-            let values = early.iter().map(|kinds| kinds[index]).collect();
-            measures.push(Measure::new(
-                &format!("{name}: {words}"),
-                "nat·reward",
-                values,
-                Target::None,
-            ));
+        let quantity = |words: &str| format!("{}: {words}", course.name);
+        let mut holds = |words: &str, of: fn(&[f64; 3]) -> bool| {
+            measures.push(Measure::holds(quantity(words), early.iter().map(of)));
+        };
+        holds("easy above medium above hard", |[hard, medium, easy]| {
+            easy > medium && medium > hard
+        });
+        holds("easy at least three times hard", |[hard, _, easy]| *easy >= 3.0 * hard);
+        for (index, words) in KINDS.into_iter().enumerate() {
+            let values = early.iter().map(|kinds| kinds[index]);
+            let measure = Measure::new(quantity(words), values, Target::None);
+            measures.push(measure.in_unit("nat·reward"));
         }
     }
     ExperimentResult::new(measures)
         .figure(
-            chart(&traces[1]),
-            "Four tokens: covariance within groups, smoothed, mean over the seeds with its 95 % interval, first third \
+            over_steps(&traces[1]),
+            "Four tokens: covariance within groups, smoothed, mean over the seeds with its 0.95 interval, first third \
              of training.",
         )
         .note(
@@ -64,28 +64,24 @@ fn early(trace: &Trace) -> [f64; 3] {
     trace.by_difficulty.each_ref().map(early_mean)
 }
 
-fn chart(traces: &[Trace]) -> Chart {
-    let steps = traces.first().map_or(0, |trace| trace.measured.len() / 3);
+fn over_steps(traces: &[Trace]) -> Chart {
+    let steps = traces[0].measured.len() / 3;
     let x: Vec<f64> = (1..=steps).map(|step| step as f64).collect();
-    let names = RIGHT.map(|right| format!("{right} of 8 right"));
-    let series: Vec<Series> = (0..3)
-        .map(|index| {
-            let smooth = |trace: &Trace| {
-                moving_average(&filled(&trace.by_difficulty[index][..steps]), steps / 20)
-            };
-            let rows: Vec<Vec<f64>> = traces.iter().map(smooth).collect();
-            curve(&names[index], index, Mark::Line, &x, &rows)
-        })
-        .collect();
-    let heights = series.iter().flat_map(Series::heights);
-    Chart {
-        stem: "difficulty".to_owned(),
-        title: "Covariance by difficulty".to_owned(),
-        description: "Three curves, the easy prompts' on top, the hard ones' lowest.".to_owned(),
-        y: Axis::around("Covariance within the group (nat·reward)", heights, true, 0.05),
-        x: Axis::steps(x, 0.01),
-        series,
-    }
+    let of_kind = |(index, right): (usize, usize)| -> Series {
+        let smooth = |trace: &Trace| {
+            moving_average(&filled(&trace.by_difficulty[index][..steps]), steps / 20)
+        };
+        let rows: Vec<Vec<f64>> = traces.iter().map(smooth).collect();
+        curve(&format!("{right} of 8 right"), index, Mark::Line, &x, &rows)
+    };
+    let series: Vec<Series> = RIGHT.into_iter().enumerate().map(of_kind).collect();
+    let texts = [
+        "difficulty",
+        "Covariance by difficulty",
+        "Three curves, the easy prompts' on top, the hard ones' lowest.",
+    ];
+    let y = heights("Covariance within the group (nat·reward)", &series, true);
+    chart(texts, Axis::steps(x, 0.01), y, series)
 }
 
 /// The values, with those that are missing taken from the step before.

@@ -1,10 +1,10 @@
 //! Reward follows `R = -a e^H + b`, within each algorithm and across those with a group baseline.
 
 use super::law_runs::{
-    ALGORITHMS, GROUPED, explained, explained_by_line, law, law_chart, of_all_algorithms,
+    ALGORITHMS, GROUPED, explained, explained_by_line, law, law_chart, lead, of_all_algorithms,
     on_bandits, pooled_law,
 };
-use crate::reproduce::seeds::interval;
+use crate::reproduce::seeds::mean;
 use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Table, Target};
 use crate::training::Curve;
 use entropy_core::PerformanceLaw;
@@ -33,35 +33,29 @@ fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
         runs.iter().map(|curves| curves.iter().map(law).collect()).collect();
     let mut measures = vec![];
     for (index, algorithm) in ALGORITHMS.iter().enumerate() {
-        let values = laws.iter().map(|laws| explained(&laws[index])).collect();
+        let values = laws.iter().map(|laws| explained(&laws[index]));
         let quantity = format!("R² of the law, {}", algorithm.name);
-        measures.push(Measure::new(&quantity, "1", values, Target::AtLeast(0.99)));
+        measures.push(Measure::new(quantity, values, Target::AtLeast(0.99)));
     }
-    let lead = |law: &PerformanceLaw| explained(law) - explained_by_line(law);
     let least = |laws: &Vec<PerformanceLaw>| laws.iter().map(lead).fold(f64::INFINITY, f64::min);
-    let least = laws.iter().map(least).collect();
     let quantity = "least lead in R² over a line, any algorithm";
-    measures.push(Measure::new(quantity, "1", least, Target::AtLeast(0.0)));
-    let grouped: Vec<PerformanceLaw> =
-        runs.iter().map(|runs| pooled_law(&runs[..GROUPED])).collect();
-    let all: Vec<PerformanceLaw> = runs.iter().map(|runs| pooled_law(runs)).collect();
-    let mut pooled =
-        |quantity: &str, laws: &[PerformanceLaw], of: fn(&PerformanceLaw) -> f64, target| {
-            let values = laws.iter().map(of).collect();
-            measures.push(Measure::new(quantity, "1", values, target));
-        };
+    measures.push(Measure::new(quantity, laws.iter().map(least), Target::AtLeast(0.0)));
+    let pooled = |count: usize| -> Vec<PerformanceLaw> {
+        runs.iter().map(|runs| pooled_law(&runs[..count])).collect()
+    };
+    let grouped = pooled(GROUPED);
+    let all = pooled(ALGORITHMS.len());
     for (name, laws) in [("GRPO, RLOO and Dr. GRPO", &grouped), ("all six", &all)] {
-        let quantity = |what: &str| format!("{name}: {what}");
-        pooled(&quantity("R² of one law"), laws, explained, Target::AtLeast(0.995));
-        pooled(&quantity("its error (RMSE)"), laws, |law| law.rmse, Target::AtMost(0.0045));
+        let mut add = |what: &str, of: fn(&PerformanceLaw) -> f64, target| {
+            measures.push(Measure::new(format!("{name}: {what}"), laws.iter().map(of), target));
+        };
+        add("R² of one law", explained, Target::AtLeast(0.995));
+        add("its error (RMSE)", |law| law.rmse, Target::AtMost(0.0045));
     }
-    let outcome = ExperimentResult::new(measures).table(table(&runs, &laws));
-    let Some((first, law)) = runs.first().zip(grouped.first()) else { return outcome };
-    let named: Vec<(&str, &Curve)> =
-        std::iter::zip(ALGORITHMS.iter().map(|algorithm| algorithm.name), first).collect();
-    outcome
+    ExperimentResult::new(measures)
+        .table(table(&runs, &laws))
         .figure(
-            law_chart("law", "Reward against entropy, six algorithms", &named, law),
+            law_chart("law", "Reward against entropy, six algorithms", &runs[0], &grouped[0]),
             "First seed, one marker an evaluation; dashed, the one law of GRPO, RLOO and Dr. GRPO. Training runs from \
              right to left.",
         )
@@ -90,19 +84,16 @@ fn table(runs: &[Vec<Curve>], laws: &[Vec<PerformanceLaw>]) -> Table {
     ];
     let mut table = Table::new("The law of each algorithm: means over the seeds.", &columns);
     for (index, algorithm) in ALGORITHMS.iter().enumerate() {
-        let mean = |of: fn(&PerformanceLaw) -> f64| {
-            interval(&laws.iter().map(|laws| of(&laws[index])).collect::<Vec<_>>()).mean
-        };
-        let ends: Vec<f64> = runs.iter().map(|curves| curves[index].last().reward).collect();
+        let of_law = |of: fn(&PerformanceLaw) -> f64| mean(laws, |laws| of(&laws[index])).into();
         table.row([
             algorithm.name.into(),
-            mean(|law| law.a).into(),
-            mean(|law| law.b).into(),
-            mean(PerformanceLaw::ceiling).into(),
-            interval(&ends).mean.into(),
-            mean(explained).into(),
-            mean(explained_by_line).into(),
-            mean(|law| law.rmse).into(),
+            of_law(|law| law.a),
+            of_law(|law| law.b),
+            of_law(PerformanceLaw::ceiling),
+            mean(runs, |curves| curves[index].last().reward).into(),
+            of_law(explained),
+            of_law(explained_by_line),
+            of_law(|law| law.rmse),
         ]);
     }
     table

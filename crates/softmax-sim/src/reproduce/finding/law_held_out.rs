@@ -43,35 +43,30 @@ fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     let runs = of_all_algorithms(setting, progress, held_out);
     let pooled: Vec<PerformanceLaw> = runs.iter().map(|curves| pooled_law(curves)).collect();
     let spread = |curves: &Vec<Curve>| {
-        let ceilings = curves.iter().map(|curve| law(curve).ceiling());
-        let (low, high) = ceilings
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
-        high - low
+        let ceilings = || curves.iter().map(|curve| law(curve).ceiling());
+        ceilings().fold(f64::NEG_INFINITY, f64::max) - ceilings().fold(f64::INFINITY, f64::min)
     };
     let mut measures = vec![];
     for (name, count) in [("all but PRIME", OF_OUTCOMES), ("all six", ALGORITHMS.len())] {
         let (explained, errors): (Vec<f64>, Vec<f64>) =
             runs.iter().map(|curves| shared_law(&curves[..count])).unzip();
-        let quantity = |what: &str| format!("{name}: {what}");
-        let (r_squared, error) = (quantity("R² of one law"), quantity("its largest error (RMSE)"));
-        measures.push(Measure::new(&r_squared, "1", explained, Target::AtLeast(0.985)));
-        measures.push(Measure::new(&error, "1", errors, Target::AtMost(0.005)));
+        let mut add = |what: &str, values, target| {
+            measures.push(Measure::new(format!("{name}: {what}"), values, target));
+        };
+        add("R² of one law", explained, Target::AtLeast(0.985));
+        add("its largest error (RMSE)", errors, Target::AtMost(0.005));
     }
-    let per_seed = |value: fn(&PerformanceLaw) -> f64| pooled.iter().map(value).collect();
-    let spreads = runs.iter().map(spread).collect();
-    measures.extend([
-        Measure::new("spread of the six ceilings", "1", spreads, Target::None),
-        Measure::new("R² of one straight line", "1", per_seed(explained_by_line), Target::None),
-        Measure::new("a", "1", per_seed(|law| law.a), Target::None),
-        Measure::new("b", "1", per_seed(|law| law.b), Target::None),
-    ]);
-    let outcome = ExperimentResult::new(measures);
-    let Some((first, law)) = runs.first().zip(pooled.first()) else { return outcome };
-    let named: Vec<(&str, &Curve)> =
-        std::iter::zip(ALGORITHMS.iter().map(|algorithm| algorithm.name), first).collect();
-    outcome
+    let spreads = runs.iter().map(spread);
+    measures.push(Measure::new("spread of the six ceilings", spreads, Target::None));
+    let mut add = |quantity: &str, value: fn(&PerformanceLaw) -> f64| {
+        measures.push(Measure::new(quantity, pooled.iter().map(value), Target::None));
+    };
+    add("R² of one straight line", explained_by_line);
+    add("a", |law| law.a);
+    add("b", |law| law.b);
+    ExperimentResult::new(measures)
         .figure(
-            law_chart("law-held-out", "Held-out reward against entropy", &named, law),
+            law_chart("law-held-out", "Held-out reward against entropy", &runs[0], &pooled[0]),
             "First seed, one marker an evaluation; dashed, one law for all. Training runs from right to left.",
         )
         .note(

@@ -1,12 +1,13 @@
 //! Environments where the exponential law holds, and where a straight line fits better.
 
-use super::law_runs::{explained, explained_by_line, law};
-use crate::environment::{Shape, TabularSetting};
-use crate::reproduce::seeds::{curve, interval};
+use super::law_runs::{explained, explained_by_line, law, lead};
+use crate::environment::TabularSetting;
+use crate::reproduce::charts::{chart, heights};
+use crate::reproduce::seeds::{curve, mean};
 use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Table, Target};
 use crate::training::{Curve, Method, Schedule, train};
 use entropy_core::PerformanceLaw;
-use figures::{Axis, Chart, Mark, Series};
+use figures::{Axis, Chart, Mark};
 use rayon::prelude::*;
 
 /// The finding.
@@ -26,16 +27,19 @@ pub(super) const FINDING: Finding = Finding {
     run,
 };
 
-/// Numbers of actions.
+/// Numbers of actions, of the first variants.
 const BRANCHING: [usize; 6] = [2, 4, 8, 16, 32, 64];
 
 /// Name, environment, and whether the exponential is expected to win; none where it is open.
 type Variant = (&'static str, TabularSetting, Option<bool>);
 
-fn variants() -> Vec<Variant> {
+const fn with(actions: usize) -> TabularSetting {
+    TabularSetting { actions, ..TabularSetting::LAW }
+}
+
+const VARIANTS: [Variant; 11] = {
     let base = TabularSetting::LAW;
-    let with = |actions| TabularSetting { shape: Shape { actions, ..base.shape }, ..base };
-    vec![
+    [
         ("2 actions", with(2), None),
         ("4 actions", with(4), Some(true)),
         ("8 actions", with(8), Some(true)),
@@ -48,12 +52,13 @@ fn variants() -> Vec<Variant> {
         ("prior knows nothing", TabularSetting { prior_merit: 0.0, ..base }, Some(false)),
         ("prior misleads", TabularSetting { prior_merit: -0.3, ..base }, Some(false)),
     ]
-}
+};
 
-#[expect(clippy::too_many_lines, reason = "an experiment, read from top to bottom")]
+/// Runs and laws of the variants in one seed.
+type Fits = Vec<(Curve, PerformanceLaw)>;
+
 fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
-    let variants = variants();
-    progress.plan((setting.seeds * variants.len()) as u64);
+    progress.plan((setting.seeds * VARIANTS.len()) as u64);
     let fitted = |seed: u64, environment: &TabularSetting| -> (Curve, PerformanceLaw) {
         let schedule = Schedule::tabular(1.5);
         let curve = train(&environment.draw(seed), &Method::default(), &schedule, seed);
@@ -61,57 +66,19 @@ fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
         let law = law(&curve);
         (curve, law)
     };
-    let runs: Vec<Vec<(Curve, PerformanceLaw)>> = setting.over_seeds(|seed| {
-        variants.par_iter().map(|(_, environment, _)| fitted(seed, environment)).collect()
+    let runs: Vec<Fits> = setting.over_seeds(|seed| {
+        VARIANTS.par_iter().map(|(_, environment, _)| fitted(seed, environment)).collect()
     });
-    let column = |index: usize, of: fn(&PerformanceLaw) -> f64| -> Vec<f64> {
-        runs.iter().map(|laws| of(&laws[index].1)).collect()
-    };
-    let lead = |law: &PerformanceLaw| explained(law) - explained_by_line(law);
-    let mut measures = vec![];
-    for (index, (name, _, expected)) in variants.iter().enumerate() {
-        let target = match expected {
-            Some(true) => Target::AtLeast(0.0),
-            Some(false) => Target::AtMost(0.0),
-            None => Target::None,
-        };
-        if *expected == Some(true) {
-            let r_squared = column(index, explained);
-            let quantity = format!("R² of the law, {name}");
-            measures.push(Measure::new(&quantity, "1", r_squared, Target::AtLeast(0.98)));
-        }
-        let quantity = format!("R² of the law over that of a line, {name}");
-        measures.push(Measure::new(&quantity, "1", column(index, lead), target));
-    }
-    let ratio = std::iter::zip(column(8, |law| law.a), column(7, |law| law.a));
-    let ratio = ratio.map(|(harder, easier)| harder / easier).collect();
-    measures.push(Measure::new("a on harder over easier data", "1", ratio, Target::AtLeast(1.2)));
-    let columns = ["Variant", "Entropy at the start (nat)", "a", "b", "R², law", "R², line"];
-    let mut table = Table::new("One thing changed at a time: means over the seeds.", &columns);
-    for (index, (name, ..)) in variants.iter().enumerate() {
-        let mean = |of: fn(&PerformanceLaw) -> f64| interval(&column(index, of)).mean.into();
-        let starts: Vec<f64> = runs.iter().map(|laws| laws[index].0.first().entropy).collect();
-        table.row([
-            (*name).into(),
-            interval(&starts).mean.into(),
-            mean(|law| law.a),
-            mean(|law| law.b),
-            mean(explained),
-            mean(explained_by_line),
-        ]);
-    }
     let rows = |of: fn(&PerformanceLaw) -> f64| -> Vec<Vec<f64>> {
-        let row = |laws: &Vec<(Curve, PerformanceLaw)>| {
-            laws[..BRANCHING.len()].iter().map(|(_, law)| of(law)).collect()
-        };
+        let row = |fits: &Fits| fits[..BRANCHING.len()].iter().map(|(_, law)| of(law)).collect();
         runs.iter().map(row).collect()
     };
-    ExperimentResult::new(measures)
+    ExperimentResult::new(measures(&runs))
         .figure(
-            chart(&rows(explained), &rows(explained_by_line)),
-            "Mean over the seeds with its 95 % interval. Above some 30 alternatives the line wins.",
+            over_actions(&rows(explained), &rows(explained_by_line)),
+            "Mean over the seeds with its 0.95 interval. Above some 30 alternatives the line wins.",
         )
-        .table(table)
+        .table(table(&runs))
         .note(
             "On one exactly solvable state reward and entropy are tied by H = h(R) + R H_c + (1 - R) H_w; the exponential \
              fits that curve best for 4 to 12 effective alternatives and worse than a line above 30. A language model \
@@ -119,20 +86,56 @@ fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
         )
 }
 
-fn chart(law: &[Vec<f64>], line: &[Vec<f64>]) -> Chart {
-    let x: Vec<f64> = BRANCHING.iter().map(|actions| *actions as f64).collect();
+fn measures(runs: &[Fits]) -> Vec<Measure> {
+    let mut measures = vec![];
+    for (index, (name, _, expected)) in VARIANTS.iter().enumerate() {
+        let mut add = |what: &str, of: fn(&PerformanceLaw) -> f64, target| {
+            let values = runs.iter().map(|fits| of(&fits[index].1));
+            measures.push(Measure::new(format!("{what}, {name}"), values, target));
+        };
+        if *expected == Some(true) {
+            add("R² of the law", explained, Target::AtLeast(0.98));
+        }
+        let target = match expected {
+            Some(true) => Target::AtLeast(0.0),
+            Some(false) => Target::AtMost(0.0),
+            None => Target::None,
+        };
+        add("R² of the law over that of a line", lead, target);
+    }
+    let (easier, harder) = (7, 8);
+    let ratio = runs.iter().map(|fits| fits[harder].1.a / fits[easier].1.a);
+    measures.push(Measure::new("a on harder over easier data", ratio, Target::AtLeast(1.2)));
+    measures
+}
+
+fn table(runs: &[Fits]) -> Table {
+    let columns = ["Variant", "Entropy at the start (nat)", "a", "b", "R², law", "R², line"];
+    let mut table = Table::new("One thing changed at a time: means over the seeds.", &columns);
+    for (index, (name, ..)) in VARIANTS.iter().enumerate() {
+        let of_law = |of: fn(&PerformanceLaw) -> f64| mean(runs, |fits| of(&fits[index].1)).into();
+        table.row([
+            (*name).into(),
+            mean(runs, |fits| fits[index].0.first().entropy).into(),
+            of_law(|law| law.a),
+            of_law(|law| law.b),
+            of_law(explained),
+            of_law(explained_by_line),
+        ]);
+    }
+    table
+}
+
+fn over_actions(law: &[Vec<f64>], line: &[Vec<f64>]) -> Chart {
+    let x = BRANCHING.map(|actions| actions as f64);
     let series = vec![
         curve("law, −a e^H + b", 0, Mark::Marked, &x, law),
         curve("line, αH + β", 1, Mark::Marked, &x, line),
     ];
-    let heights = series.iter().flat_map(Series::heights);
-    Chart {
-        stem: "law-limits".to_owned(),
-        title: "Variance explained against the number of actions".to_owned(),
-        description: "The law explains most with four to sixteen actions; with more the line does."
-            .to_owned(),
-        x: Axis::log("Actions", x),
-        y: Axis::around("R²", heights, false, 0.05),
-        series,
-    }
+    let texts = [
+        "law-limits",
+        "Variance explained against the number of actions",
+        "The law explains most with four to sixteen actions; with more the line does.",
+    ];
+    chart(texts, Axis::log("Actions", x), heights("R²", &series, false), series)
 }

@@ -1,10 +1,11 @@
 //! The runs behind the findings about the law: six algorithms in two environments.
 
 use crate::environment::{SharedSetting, TabularSetting};
+use crate::reproduce::charts::{chart, heights, places};
 use crate::reproduce::{Progress, Setting};
 use crate::training::{Curve, Method, Schedule, train};
 use entropy_core::PerformanceLaw;
-use figures::{Axis, Chart, Mark, Series};
+use figures::{Chart, Mark, Series};
 use rayon::prelude::*;
 use rl_losses::{AdvantageEstimator, Prime, Reinforce, ReinforcePlusPlus, ReturnBaseline};
 
@@ -107,36 +108,27 @@ pub(super) fn explained_by_line(law: &PerformanceLaw) -> f64 {
     law.linear_r_squared.unwrap_or(f64::NAN)
 }
 
-/// Reward against entropy, one series of points a run, under the curve of `law`.
-pub(super) fn law_chart(
-    stem: &str,
-    title: &str,
-    curves: &[(&str, &Curve)],
-    law: &PerformanceLaw,
-) -> Chart {
-    let entropies = || curves.iter().flat_map(|(_, curve)| curve.entropies());
-    let highest = entropies().fold(0.0, f64::max);
+/// Share that the law explains beyond a straight line.
+pub(super) fn lead(law: &PerformanceLaw) -> f64 {
+    explained(law) - explained_by_line(law)
+}
+
+/// Reward against entropy, one series of points for each of the [`ALGORITHMS`], under the curve of `law`.
+pub(super) fn law_chart(stem: &str, title: &str, curves: &[Curve], law: &PerformanceLaw) -> Chart {
+    let highest = curves.iter().flat_map(Curve::entropies).fold(0.0, f64::max);
     let fit: Vec<(f64, f64)> = (0..=100)
         .map(|index| f64::from(index) / 100.0 * highest)
         .map(|entropy| (entropy, law.predict(entropy)))
         .collect();
-    let mut series: Vec<Series> = curves
-        .iter()
+    let mut series: Vec<Series> = std::iter::zip(ALGORITHMS, curves)
         .enumerate()
-        .map(|(colour, (name, curve))| {
+        .map(|(colour, (algorithm, curve))| {
             let points = curve.points.iter().map(|point| (point.entropy, point.reward)).collect();
-            Series::new(name, colour, Mark::Points, points)
+            Series::new(algorithm.name, colour, Mark::Points, points)
         })
         .collect();
     series.push(Series::new("law", 0, Mark::Reference, fit));
-    let heights = series.iter().flat_map(Series::heights);
-    Chart {
-        stem: stem.to_owned(),
-        title: title.to_owned(),
-        description: "Reward falls with entropy along minus a times e to the entropy plus b."
-            .to_owned(),
-        x: Axis::around("Entropy (nats per token)", entropies(), true, 0.03),
-        y: Axis::around("Expected reward", heights, false, 0.05),
-        series,
-    }
+    let description = "Reward falls with entropy along minus a times e to the entropy plus b.";
+    let x = places("Entropy (nats per token)", &series, 0.03);
+    chart([stem, title, description], x, heights("Expected reward", &series, false), series)
 }

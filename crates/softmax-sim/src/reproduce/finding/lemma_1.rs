@@ -1,5 +1,6 @@
 //! Lemma 1 along a whole run: what a step costs in entropy is known before it is taken.
 
+use crate::reproduce::charts::{chart, heights};
 use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Target};
 use entropy_core::{Categorical, PairedMoments, UpdateRule};
 use figures::{Axis, Chart, Mark, Series};
@@ -34,25 +35,23 @@ fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     progress.plan((setting.seeds * steps) as u64);
     let runs = setting.over_seeds(|seed| Trace::of(seed, steps, progress));
     let measure = |quantity: &str, value: fn(&Trace) -> f64, target| {
-        Measure::new(quantity, "1", runs.iter().map(value).collect(), target)
+        Measure::new(quantity, runs.iter().map(value), target)
     };
-    let outcome = ExperimentResult::new(vec![
+    let lost = |run: &Trace| -run.measured.iter().sum::<f64>();
+    let measures = vec![
         measure("Pearson correlation", Trace::correlation, Target::AtLeast(0.99)),
         measure("errors over changes", Trace::relative_error, Target::AtMost(0.05)),
         measure("error over that of half the step", |run| run.order, Target::Between(3.5, 4.5)),
-        Measure::new(
-            "entropy lost over the run",
-            "nat",
-            runs.iter().map(|run| -run.measured.iter().sum::<f64>()).collect(),
-            Target::None,
-        ),
-    ]);
-    let Some(first) = runs.first() else { return outcome };
-    outcome
-        .figure(first.scatter(), "One marker per step of the first seed; on the line the prediction is exact. Those off it are the first steps, from \
-             nearly uniform policies.")
+        measure("entropy lost over the run", lost, Target::None).in_unit("nat"),
+    ];
+    ExperimentResult::new(measures)
         .figure(
-            first.over_steps(),
+            runs[0].scatter(),
+            "One marker per step of the first seed; on the line the prediction is exact. Those off it are the first steps, from \
+             nearly uniform policies.",
+        )
+        .figure(
+            runs[0].over_steps(),
             "The same steps in their order, on a logarithmic axis. The curves part in the first steps, where policies are \
              near uniform and the second order shows, and then lie on each other.",
         )
@@ -111,18 +110,16 @@ impl Trace {
         let x = Axis::around("Predicted change of entropy (nats)", x, false, 0.05);
         let y = points.iter().map(|point| point.1);
         let y = Axis::around("Measured change of entropy (nats)", y, false, 0.05);
-        let diagonal = vec![(x.low, x.low), (x.high, x.high)];
-        Chart {
-            stem: "lemma-1-scatter".to_owned(),
-            title: "Predicted and measured change of entropy".to_owned(),
-            description: "The markers lie on the line of equality.".to_owned(),
-            x,
-            y,
-            series: vec![
-                Series::new("equality", 0, Mark::Reference, diagonal),
-                Series::new("steps", 0, Mark::Points, points),
-            ],
-        }
+        let series = vec![
+            Series::new("equality", 0, Mark::Reference, vec![(x.low, x.low), (x.high, x.high)]),
+            Series::new("steps", 0, Mark::Points, points),
+        ];
+        let texts = [
+            "lemma-1-scatter",
+            "Predicted and measured change of entropy",
+            "The markers lie on the line of equality.",
+        ];
+        chart(texts, x, y, series)
     }
 
     fn over_steps(&self) -> Chart {
@@ -133,15 +130,13 @@ impl Trace {
             Series::new("measured", 0, Mark::Line, curve(&self.measured)),
             Series::new("predicted", 1, Mark::Dashed, curve(&self.predicted)),
         ];
-        let heights = series.iter().flat_map(Series::heights);
-        Chart {
-            stem: "lemma-1-steps".to_owned(),
-            title: "Change of entropy along the run".to_owned(),
-            description: "Predicted and measured change of entropy of each step.".to_owned(),
-            x: Axis::log("Step", [1.0, self.measured.len() as f64]),
-            y: Axis::around("Change of entropy per step (nats)", heights, true, 0.05),
-            series,
-        }
+        let texts = [
+            "lemma-1-steps",
+            "Change of entropy along the run",
+            "Predicted and measured change of entropy of each step.",
+        ];
+        let x = Axis::log("Step", [1.0, self.measured.len() as f64]);
+        chart(texts, x, heights("Change of entropy per step (nats)", &series, true), series)
     }
 }
 

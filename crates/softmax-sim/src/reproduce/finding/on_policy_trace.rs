@@ -1,6 +1,6 @@
 //! A run of on-policy GRPO, measured at every step against what the theory predicts of it.
 
-use crate::environment::{Environment, Shape, TabularSetting};
+use crate::environment::{Environment, TabularSetting};
 use crate::reproduce::{Progress, Setting};
 use crate::training::{ExpectedRule, ExpectedTrainer, Method, Schedule, Trainer};
 use entropy_core::{Categorical, UpdateRule, token_covariances};
@@ -69,7 +69,8 @@ pub(super) fn traces(setting: &Setting, progress: &Progress) -> [Vec<Trace>; 2] 
     courses.map(|course| {
         setting.over_seeds(|seed| {
             let environment = TabularSetting {
-                shape: Shape { prompts, positions: course.positions, actions: 8 },
+                prompts,
+                positions: course.positions,
                 strictness: course.strictness,
                 ..TabularSetting::LAW
             };
@@ -110,12 +111,12 @@ impl Trace {
     /// The covariances of the rollout.
     fn sampled(&mut self, trainer: &Trainer<'_>, positions: usize) {
         let rollout = trainer.rollout();
-        let covariances = token_covariances(rollout.advantage(), rollout.old_log_prob());
+        let covariances = token_covariances(&rollout.advantage, &rollout.old_log_prob);
         self.over_batch.push(mean(covariances.iter().copied()));
-        let samples = rollout.rewards().len();
-        let advantage: Vec<f64> = rollout.advantage().iter().step_by(positions).copied().collect();
+        let samples = rollout.rewards.len();
+        let advantage: Vec<f64> = rollout.advantage.iter().step_by(positions).copied().collect();
         let groups = group_covariances(
-            rollout.old_log_prob(),
+            &rollout.old_log_prob,
             &vec![positions; samples],
             &advantage,
             &vec![GROUP_SIZE; samples / GROUP_SIZE],
@@ -124,7 +125,7 @@ impl Trace {
         .expect("columns of one rollout");
         self.within_groups.push(mean(groups.iter().copied()));
         for (column, right) in self.by_difficulty.iter_mut().zip(RIGHT) {
-            let of_difficulty = std::iter::zip(&groups, rollout.rewards().chunks(GROUP_SIZE))
+            let of_difficulty = std::iter::zip(&groups, rollout.rewards.chunks(GROUP_SIZE))
                 .filter(|(_, rewards)| {
                     rewards.iter().filter(|reward| **reward > 0.5).count() == right
                 })

@@ -1,9 +1,10 @@
 //! A reference KL stops on the curve of reward against entropy; an entropy bonus leaves it.
 
-use crate::environment::{Shape, TabularSetting};
+use crate::environment::TabularSetting;
+use crate::reproduce::charts::{chart, heights, places};
 use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Target};
 use entropy_core::{Categorical, NaturalFlow, UpdateRule, logit_step, same_curve_time};
-use figures::{Axis, Chart, Mark, Series};
+use figures::{Chart, Mark, Series};
 
 /// The finding.
 pub(super) const FINDING: Finding = Finding {
@@ -30,45 +31,25 @@ const LATE: f64 = 400.0;
 
 fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     progress.plan(setting.seeds as u64);
-    let bandits = setting.over_seeds(|seed| {
+    let runs = setting.over_seeds(|seed| {
         let bandits = Bandits::draw(seed);
         let figures = Figures::of(&bandits);
         progress.advance(1);
         (bandits, figures)
     });
-    let per_seed =
-        |value: fn(&Figures) -> f64| bandits.iter().map(|(_, figures)| value(figures)).collect();
-    let outcome = ExperimentResult::new(vec![
-        Measure::new(
-            "distance from the free flow at τ",
-            "1",
-            per_seed(|f| f.apart),
-            Target::AtMost(1e-12),
-        ),
-        Measure::new(
-            "final reward against the free flow at 1/β",
-            "1",
-            per_seed(|f| f.stop),
-            Target::AtMost(1e-9),
-        ),
-        Measure::new(
-            "step by step: reward off the curve",
-            "1",
-            per_seed(|f| f.integrated),
-            Target::AtMost(2e-3),
-        ),
-        Measure::new(
-            "entropy bonus: reward off the curve",
-            "1",
-            per_seed(|f| f.bonus),
-            Target::AtLeast(0.01),
-        ),
-        Measure::new("reward given up by β = 0.3", "1", per_seed(|f| f.given_up), Target::None),
-    ]);
-    let Some((first, _)) = bandits.first() else { return outcome };
-    outcome
+    let measure = |quantity: &str, value: fn(&Figures) -> f64, target| {
+        Measure::new(quantity, runs.iter().map(|(_, figures)| value(figures)), target)
+    };
+    let measures = vec![
+        measure("distance from the free flow at τ", |f| f.apart, Target::AtMost(1e-12)),
+        measure("final reward against the free flow at 1/β", |f| f.stop, Target::AtMost(1e-9)),
+        measure("step by step: reward off the curve", |f| f.integrated, Target::AtMost(2e-3)),
+        measure("entropy bonus: reward off the curve", |f| f.bonus, Target::AtLeast(0.01)),
+        measure("reward given up by β = 0.3", |f| f.given_up, Target::None),
+    ];
+    ExperimentResult::new(measures)
         .figure(
-            first.chart(),
+            runs[0].0.chart(),
             "First seed. The penalised flows lie on the free one and end early; the entropy bonus runs beside it and \
              turns back.",
         )
@@ -86,13 +67,12 @@ struct Bandits {
 
 impl Bandits {
     fn draw(seed: u64) -> Self {
-        let shape = Shape { prompts: 256, ..TabularSetting::LAW.shape };
-        let environment = TabularSetting { shape, ..TabularSetting::LAW }.draw(seed);
+        let environment = TabularSetting { prompts: 256, ..TabularSetting::LAW }.draw(seed);
         let state = |(prompt, logits): (usize, &[f64])| {
             let policy = Categorical::from_logits(logits).expect("a finite prior");
             (policy, environment.training.quality(prompt).to_vec())
         };
-        let rows = environment.start.chunks_exact(shape.actions).enumerate();
+        let rows = environment.start.chunks_exact(TabularSetting::LAW.actions).enumerate();
         Self { states: rows.map(state).collect() }
     }
 
@@ -156,19 +136,13 @@ impl Bandits {
             series.push(Series::new(&name, index + 1, Mark::Points, end));
         }
         series.push(Series::new("entropy bonus, α = 0.1", 4, Mark::Dashed, curve(ALPHA, 0.0)));
-        let entropies = series.iter().flat_map(|one| one.points.iter().map(|point| point.0));
-        let x = Axis::around("Entropy (nats)", entropies, true, 0.05);
-        let heights = series.iter().flat_map(Series::heights);
-        Chart {
-            stem: "same-curve".to_owned(),
-            title: "Where regularised flows run and end".to_owned(),
-            description:
-                "The penalised flows end on the curve of the free flow; the bonus leaves it."
-                    .to_owned(),
-            y: Axis::around("Expected reward", heights, false, 0.05),
-            x,
-            series,
-        }
+        let texts = [
+            "same-curve",
+            "Where regularised flows run and end",
+            "The penalised flows end on the curve of the free flow; the bonus leaves it.",
+        ];
+        let x = places("Entropy (nats)", &series, 0.05);
+        chart(texts, x, heights("Expected reward", &series, false), series)
     }
 }
 

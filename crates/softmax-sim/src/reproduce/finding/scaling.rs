@@ -2,11 +2,12 @@
 
 use super::law_runs::law;
 use crate::environment::SizeSetting;
+use crate::reproduce::charts::{chart, heights};
 use crate::reproduce::seeds::curve;
 use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Target};
 use crate::training::{Method, Schedule, train};
 use entropy_core::SizeScaling;
-use figures::{Axis, Chart, Mark, Series};
+use figures::{Axis, Chart, Mark};
 use rayon::prelude::*;
 
 /// The finding.
@@ -37,50 +38,23 @@ fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     progress.plan((setting.seeds * SIZES.len() * decays.len()) as u64);
     let [family, slow] =
         decays.map(|decay| setting.over_seeds(|seed| Family::of(seed, decay, progress)));
-    let per_seed =
-        |family: &[Family], value: fn(&Family) -> f64| family.iter().map(value).collect();
-    let rising: Vec<bool> = family.iter().map(|one| rises(&one.a) && rises(&one.b)).collect();
-    let measures = vec![
-        Measure::holds("a and b rise with every doubling", &rising),
-        Measure::new(
-            "R² of a on log size",
-            "1",
-            per_seed(&family, |f| on_log_size(&f.a)),
-            Target::AtLeast(0.9),
-        ),
-        Measure::new(
-            "R² of b on log size",
-            "1",
-            per_seed(&family, |f| on_log_size(&f.b)),
-            Target::AtLeast(0.98),
-        ),
-        Measure::new(
-            "error of a extrapolated to 64",
-            "1",
-            per_seed(&family, |f| beyond(&f.a)),
-            Target::AtMost(0.3),
-        ),
-        Measure::new(
-            "error of b extrapolated to 64",
-            "1",
-            per_seed(&family, |f| beyond(&f.b)),
-            Target::AtMost(0.1),
-        ),
-        Measure::new(
-            "R² of a, features decaying as j^-0.5",
-            "1",
-            per_seed(&slow, |f| on_log_size(&f.a)),
-            Target::None,
-        ),
-        Measure::new(
-            "R² of b, features decaying as j^-0.5",
-            "1",
-            per_seed(&slow, |f| on_log_size(&f.b)),
-            Target::None,
-        ),
-    ];
+    let rising = family.iter().map(|one| rises(&one.a) && rises(&one.b));
+    let mut measures = vec![Measure::holds("a and b rise with every doubling", rising)];
+    let mut add = |quantity: &str, family: &[Family], value: fn(&Family) -> f64, target| {
+        measures.push(Measure::new(quantity, family.iter().map(value), target));
+    };
+    let none = Target::None;
+    add("R² of a on log size", &family, |f| on_log_size(&f.a), Target::AtLeast(0.9));
+    add("R² of b on log size", &family, |f| on_log_size(&f.b), Target::AtLeast(0.98));
+    add("error of a extrapolated to 64", &family, |f| beyond(&f.a), Target::AtMost(0.3));
+    add("error of b extrapolated to 64", &family, |f| beyond(&f.b), Target::AtMost(0.1));
+    add("R² of a, features decaying as j^-0.5", &slow, |f| on_log_size(&f.a), none);
+    add("R² of b, features decaying as j^-0.5", &slow, |f| on_log_size(&f.b), none);
     ExperimentResult::new(measures)
-        .figure(chart(&family), "Mean over the seeds with its 95 % interval; size on a logarithmic axis.")
+        .figure(
+            over_size(&family),
+            "Mean over the seeds with its 0.95 interval; size on a logarithmic axis.",
+        )
         .note(
             "Monotone always, log-linear only for suitable features: how a and b grow with size is decided by how fast \
              features lose their importance, as the second spectrum shows. The toy supports the shape of the claim, not \
@@ -108,8 +82,8 @@ impl Family {
     }
 }
 
-fn sizes() -> Vec<f64> {
-    SIZES.iter().map(|size| *size as f64).collect()
+fn sizes() -> [f64; 7] {
+    SIZES.map(|size| size as f64)
 }
 
 fn fit(sizes: &[f64], values: &[f64]) -> SizeScaling {
@@ -133,25 +107,21 @@ fn beyond(values: &[f64]) -> f64 {
     (predicted / values[last] - 1.0).abs()
 }
 
-fn chart(family: &[Family]) -> Chart {
-    let x = sizes();
+fn over_size(family: &[Family]) -> Chart {
     let rows = |of: fn(&Family) -> &Vec<f64>| -> Vec<Vec<f64>> {
         family.iter().map(|one| of(one).clone()).collect()
     };
     let series = vec![
-        curve("b", 1, Mark::Marked, &x, &rows(|one| &one.b)),
-        curve("a", 0, Mark::Marked, &x, &rows(|one| &one.a)),
+        curve("b", 1, Mark::Marked, &sizes(), &rows(|one| &one.b)),
+        curve("a", 0, Mark::Marked, &sizes(), &rows(|one| &one.a)),
     ];
-    let heights = series.iter().flat_map(Series::heights);
-    Chart {
-        stem: "scaling".to_owned(),
-        title: "Coefficients of the law against model size".to_owned(),
-        description: "Both coefficients rise with the logarithm of the number of features seen."
-            .to_owned(),
-        x: Axis::log("Features the model sees", x),
-        y: Axis::around("Coefficient (reward)", heights, true, 0.05),
-        series,
-    }
+    let texts = [
+        "scaling",
+        "Coefficients of the law against model size",
+        "Both coefficients rise with the logarithm of the number of features seen.",
+    ];
+    let x = Axis::log("Features the model sees", sizes());
+    chart(texts, x, heights("Coefficient (reward)", &series, true), series)
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ fn higher_orders_that_are_one_per_cent_off_fail() {
                 3 => lemma1::predict(policy, step),
                 _ => lemma1::predict_second_order(policy, step),
             };
-            // 1 % of the last term is missing.
+            // One hundredth of the last term is missing.
             below + 0.99 * (predict(policy, step) - below)
         });
         assert!(failed(&right).is_empty(), "{right:#?}");

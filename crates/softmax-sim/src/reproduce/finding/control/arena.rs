@@ -1,6 +1,6 @@
 //! Environments and schedules for entropy control, and runs that all findings share: each is done once.
 
-use crate::environment::{Shape, TabularSetting};
+use crate::environment::TabularSetting;
 use crate::reproduce::{Progress, Setting};
 use crate::training::{Curve, CurvePoint, Method, Schedule, Trainer};
 use rayon::prelude::*;
@@ -34,9 +34,8 @@ impl Arena {
         rollouts: usize,
         evaluate_every: usize,
     ) -> Self {
-        let shape = Shape { prompts, ..TabularSetting::CONTROL.shape };
         Self {
-            world: TabularSetting { shape, ..TabularSetting::CONTROL },
+            world: TabularSetting { prompts, ..TabularSetting::CONTROL },
             schedule: Schedule { rollouts, evaluate_every, ..Schedule::tabular(learning_rate) },
         }
     }
@@ -166,6 +165,11 @@ impl Trial {
     /// Entropy after training over that of `baseline` with the same seed.
     pub(super) fn entropy_over(&self, baseline: &Self) -> Vec<f64> {
         self.against(baseline, |end, base| end.entropy / base.entropy)
+    }
+
+    /// Reward after training above that of `baseline` with the same seed.
+    pub(super) fn reward_above(&self, baseline: &Self) -> Vec<f64> {
+        self.against(baseline, |run, base| run.reward - base.reward)
     }
 
     /// `value` after training beside `baseline` with the same seed.

@@ -1,6 +1,6 @@
 //! Clip-higher: what the upper bound of PPO's clip does, and where it does nothing.
 
-use super::arena::{Arena, Trial, grpo_clipped, unclipped};
+use super::arena::{Arena, Run, Trial, grpo_clipped, unclipped};
 use super::show::{Named, entropy_chart, reward_chart, table};
 use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Target};
 
@@ -24,68 +24,18 @@ pub(in super::super) const FINDING: Finding = Finding {
 const NAMES: [&str; 3] = ["GRPO, clip 0.2", "clip-higher, 0.28", "no clip"];
 
 fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
-    let [slow, fast] = [Arena::slow(setting), Arena::fast(setting)];
-    run_in(&slow, &fast, setting, progress)
+    run_in(&Arena::slow(setting), &Arena::fast(setting), setting, progress)
 }
 
-#[expect(clippy::too_many_lines, reason = "an experiment, read from top to bottom")]
 fn run_in(slow: &Arena, fast: &Arena, setting: &Setting, progress: &Progress) -> ExperimentResult {
     let methods = [grpo_clipped(0.2), grpo_clipped(0.28), unclipped()];
     let [small, large] = [slow, fast].map(|arena| arena.runs(setting, progress, &methods));
-    let gain = |trial: &Trial, baseline: &Trial| {
-        trial.against(baseline, |run, base| run.reward - base.reward)
-    };
-    let small_gain = gain(&small[1], &small[0]);
-    let measures = vec![
-        Measure::new(
-            "large steps: entropy over that of the baseline",
-            "1",
-            large[1].entropy_over(&large[0]),
-            Target::AtLeast(1.0),
-        ),
-        Measure::new(
-            "large steps: reward above the baseline",
-            "1",
-            gain(&large[1], &large[0]),
-            Target::AtLeast(0.03),
-        ),
-        Measure::new(
-            "small steps: reward above the baseline",
-            "1",
-            small_gain,
-            Target::Between(-0.02, 0.02),
-        ),
-        Measure::new(
-            "large steps: drop from the highest reward",
-            "1",
-            large[1].each(drop_from_highest),
-            Target::AtLeast(0.01),
-        ),
-        Measure::new(
-            "large steps: reward without a clip above the baseline",
-            "1",
-            gain(&large[2], &large[0]),
-            Target::None,
-        ),
-        Measure::new(
-            "large steps: fraction of tokens clipped, baseline",
-            "1",
-            large[0].each(|run| run.sums.clip_fraction()),
-            Target::None,
-        ),
-        Measure::new(
-            "small steps: fraction of tokens clipped, baseline",
-            "1",
-            small[0].each(|run| run.sums.clip_fraction()),
-            Target::None,
-        ),
-    ];
     let named = |trials| std::iter::zip(NAMES, trials).collect::<Vec<Named>>();
-    let heading = |steps: &str| format!("{steps}, after training: mean over seeds, 95 % interval.");
-    ExperimentResult::new(measures)
+    let heading = |steps: &str| format!("{steps}, after training: mean over seeds, 0.95 interval.");
+    ExperimentResult::new(measures(&small, &large))
         .figure(
             reward_chart("clip-higher-reward", "Reward with large steps", &named(&large)),
-            "Means with 95 % intervals over the seeds. What clip-higher gains, no clip at all gains too, and more.",
+            "Means with 0.95 intervals over the seeds. What clip-higher gains, no clip at all gains too, and more.",
         )
         .figure(
             entropy_chart("clip-higher-entropy", "Entropy with large steps", &named(&large)),
@@ -100,8 +50,31 @@ fn run_in(slow: &Arena, fast: &Arena, setting: &Setting, progress: &Progress) ->
         )
 }
 
+fn measures(small: &[Trial], large: &[Trial]) -> Vec<Measure> {
+    let with = |steps: &str, what: &str, values, target| {
+        Measure::new(format!("{steps} steps: {what}"), values, target)
+    };
+    let large_steps = |what: &str, values: Vec<f64>, target| with("large", what, values, target);
+    let small_steps = |what: &str, values: Vec<f64>, target| with("small", what, values, target);
+    let entropy = large[1].entropy_over(&large[0]);
+    let [small_gain, gain] = [small, large].map(|trials| trials[1].reward_above(&trials[0]));
+    let without = large[2].reward_above(&large[0]);
+    let drop = large[1].each(drop_from_highest);
+    let [small_clip, clip] =
+        [small, large].map(|trials| trials[0].each(|run| run.sums.clip_fraction()));
+    vec![
+        large_steps("entropy over that of the baseline", entropy, Target::AtLeast(1.0)),
+        large_steps("reward above the baseline", gain, Target::AtLeast(0.03)),
+        small_steps("reward above the baseline", small_gain, Target::Between(-0.02, 0.02)),
+        large_steps("drop from the highest reward", drop, Target::AtLeast(0.01)),
+        large_steps("reward without a clip above the baseline", without, Target::None),
+        large_steps("fraction of tokens clipped, baseline", clip, Target::None),
+        small_steps("fraction of tokens clipped, baseline", small_clip, Target::None),
+    ]
+}
+
 /// Highest reward of the run less the last.
-fn drop_from_highest(run: &super::arena::Run) -> f64 {
+fn drop_from_highest(run: &Run) -> f64 {
     let highest = run.curve.rewards().into_iter().fold(f64::NEG_INFINITY, f64::max);
     highest - run.end().reward
 }

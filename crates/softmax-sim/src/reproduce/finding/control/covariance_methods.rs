@@ -3,7 +3,7 @@
 use super::arena::{Arena, Trial, clip_cov, grpo_clipped, kl_cov, unclipped};
 use super::show::{Named, entropy_chart, reward_chart, table};
 use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Target};
-use crate::training::CurvePoint;
+use crate::training::{CurvePoint, Method};
 
 /// The finding.
 pub(in super::super) const FINDING: Finding = Finding {
@@ -27,52 +27,54 @@ pub(in super::super) const FINDING: Finding = Finding {
 };
 
 fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
-    let [slow, fast] = [Arena::slow(setting), Arena::fast(setting)];
-    run_in(&slow, &fast, setting, progress)
+    run_in(&Arena::slow(setting), &Arena::fast(setting), setting, progress)
+}
+
+/// Methods with small steps, by name.
+fn small_steps() -> [(&'static str, Method); 7] {
+    [
+        ("GRPO", grpo_clipped(0.2)),
+        ("no clip (k = 0)", unclipped()),
+        ("KL-Cov, k = 0.05", kl_cov(0.05, 1.0)),
+        ("KL-Cov, k = 0.15", kl_cov(0.15, 1.0)),
+        ("Clip-Cov, r = 0.03", clip_cov(0.03)),
+        ("KL-Cov, the paper's k = 0.002", kl_cov(2e-3, 1.0)),
+        ("Clip-Cov, the paper's r = 0.0002", clip_cov(2e-4)),
+    ]
+}
+
+/// Methods with large steps, by name.
+fn large_steps() -> [(&'static str, Method); 5] {
+    [
+        ("GRPO", grpo_clipped(0.2)),
+        ("no clip (k = 0)", unclipped()),
+        ("KL-Cov, k = 0.05", kl_cov(0.05, 1.0)),
+        ("KL-Cov, k = 0.2", kl_cov(0.2, 1.0)),
+        ("Clip-Cov, r = 0.03", clip_cov(0.03)),
+    ]
 }
 
 fn run_in(slow: &Arena, fast: &Arena, setting: &Setting, progress: &Progress) -> ExperimentResult {
-    let methods = [
-        grpo_clipped(0.2),
-        unclipped(),
-        kl_cov(0.05, 1.0),
-        kl_cov(0.15, 1.0),
-        clip_cov(0.03),
-        kl_cov(2e-3, 1.0),
-        clip_cov(2e-4),
-    ];
-    let names = [
-        "GRPO",
-        "no clip (k = 0)",
-        "KL-Cov, k = 0.05",
-        "KL-Cov, k = 0.15",
-        "Clip-Cov, r = 0.03",
-        "KL-Cov, the paper's k = 0.002",
-        "Clip-Cov, the paper's r = 0.0002",
-    ];
-    let large =
-        [grpo_clipped(0.2), unclipped(), kl_cov(0.05, 1.0), kl_cov(0.2, 1.0), clip_cov(0.03)];
-    let large_names =
-        ["GRPO", "no clip (k = 0)", "KL-Cov, k = 0.05", "KL-Cov, k = 0.2", "Clip-Cov, r = 0.03"];
-    let small = slow.runs(setting, progress, &methods);
-    let large = fast.runs(setting, progress, &large);
-    let shown: Vec<Named> = std::iter::zip(names, &small).collect();
+    let [(small_names, small), (large_names, large)] =
+        [(slow, &small_steps()[..]), (fast, &large_steps()[..])].map(|(arena, methods)| {
+            let (names, methods): (Vec<&str>, Vec<Method>) = methods.iter().cloned().unzip();
+            (names, arena.runs(setting, progress, &methods))
+        });
+    let shown: Vec<Named> = std::iter::zip(small_names, &small).collect();
     let shown_large: Vec<Named> = std::iter::zip(large_names, &large).collect();
+    let heading = |steps: &str| format!("{steps}, after training: mean over seeds, 0.95 interval.");
     ExperimentResult::new(measures(&small, &large))
         .figure(
             entropy_chart("clip-cov-kl-cov-entropy", "Entropy under Clip-Cov and KL-Cov", &shown[..5]),
-            "Means with 95 % intervals over the seeds. GRPO with and without its clip falls on; Clip-Cov and KL-Cov \
+            "Means with 0.95 intervals over the seeds. GRPO with and without its clip falls on; Clip-Cov and KL-Cov \
              level off.",
         )
         .figure(
             reward_chart("clip-cov-kl-cov-reward", "Reward under Clip-Cov and KL-Cov", &shown[..5]),
             "Sampled at temperature 1, a policy that keeps its entropy pays for it; the table has the greedy reward.",
         )
-        .table(table("Small steps (C2), after training: mean over seeds, 95 % interval.", &shown))
-        .table(table(
-            "Large steps (C1), after training: mean over seeds, 95 % interval.",
-            &shown_large,
-        ))
+        .table(table(&heading("Small steps (C2)"), &shown))
+        .table(table(&heading("Large steps (C1)"), &shown_large))
         .note(
             "The fractions of the paper do not transfer: 2e-3 (KL-Cov) and 2e-4 (Clip-Cov, one token of a mini-batch) leave \
              less than twice GRPO's entropy, not ten times, and a hundredth more of reward at most. The toy has 4096 tokens in \
@@ -90,46 +92,36 @@ fn run_in(slow: &Arena, fast: &Arena, setting: &Setting, progress: &Progress) ->
 }
 
 fn measures(small: &[Trial], large: &[Trial]) -> Vec<Measure> {
-    let above =
-        |trial: &Trial, value: fn(&CurvePoint, &CurvePoint) -> f64| trial.against(&small[0], value);
-    let reward = |run: &CurvePoint, base: &CurvePoint| run.reward - base.reward;
+    let grpo = &small[0];
     let cool = |run: &CurvePoint, base: &CurvePoint| run.cool_reward - base.cool_reward;
     let greedy = |run: &CurvePoint, base: &CurvePoint| run.greedy_reward - base.greedy_reward;
-    let measure = |quantity: &str, values, target| Measure::new(quantity, "1", values, target);
     let mut measures = vec![];
-    for (name, index) in [("KL-Cov, k = 0.15", 3), ("Clip-Cov, r = 0.03", 4)] {
-        let quantity = |what: &str| format!("{name}: {what}");
-        let over = small[index].entropy_over(&small[0]);
-        measures.push(measure(&quantity("entropy over GRPO's"), over, Target::AtLeast(8.0)));
-        let gain = above(&small[index], greedy);
-        measures.push(measure(&quantity("greedy reward above GRPO"), gain, Target::AtLeast(0.04)));
+    let mut add = |quantity: String, values, target| {
+        measures.push(Measure::new(quantity, values, target));
+    };
+    let fitted = [("KL-Cov, k = 0.15", &small[3]), ("Clip-Cov, r = 0.03", &small[4])];
+    for (name, trial) in fitted {
+        let over = trial.entropy_over(grpo);
+        add(format!("{name}: entropy over GRPO's"), over, Target::AtLeast(8.0));
+        let gain = trial.against(grpo, greedy);
+        add(format!("{name}: greedy reward above GRPO"), gain, Target::AtLeast(0.04));
     }
-    measures.push(measure(
-        "KL-Cov, k = 0.05: reward above GRPO",
-        above(&small[2], reward),
-        Target::AtLeast(0.04),
-    ));
-    for (name, index) in [("KL-Cov, k = 0.15", 3), ("Clip-Cov, r = 0.03", 4)] {
-        let quantity = format!("{name}: reward at T = 0.6 above GRPO");
-        measures.push(measure(&quantity, above(&small[index], cool), Target::None));
+    let gain = small[2].reward_above(grpo);
+    add("KL-Cov, k = 0.05: reward above GRPO".to_owned(), gain, Target::AtLeast(0.04));
+    for (name, trial) in fitted {
+        let gain = trial.against(grpo, cool);
+        add(format!("{name}: reward at T = 0.6 above GRPO"), gain, Target::None);
     }
-    let none = Target::None;
-    measures.extend([
-        measure("no clip: entropy over GRPO's", small[1].entropy_over(&small[0]), none),
-        measure("no clip: reward above GRPO", above(&small[1], reward), none),
-        measure("the paper's k: entropy over GRPO's", small[5].entropy_over(&small[0]), none),
-        measure("the paper's r: entropy over GRPO's", small[6].entropy_over(&small[0]), none),
-        measure(
-            "large steps, no clip: reward above GRPO",
-            large[1].against(&large[0], reward),
-            none,
-        ),
-        measure(
-            "large steps, KL-Cov, k = 0.05: reward above no clip",
-            large[2].against(&large[1], reward),
-            none,
-        ),
-    ]);
+    for (quantity, values) in [
+        ("no clip: entropy over GRPO's", small[1].entropy_over(grpo)),
+        ("no clip: reward above GRPO", small[1].reward_above(grpo)),
+        ("the paper's k: entropy over GRPO's", small[5].entropy_over(grpo)),
+        ("the paper's r: entropy over GRPO's", small[6].entropy_over(grpo)),
+        ("large steps, no clip: reward above GRPO", large[1].reward_above(&large[0])),
+        ("large steps, KL-Cov, k = 0.05: reward above no clip", large[2].reward_above(&large[1])),
+    ] {
+        add(quantity.to_owned(), values, Target::None);
+    }
     measures
 }
 

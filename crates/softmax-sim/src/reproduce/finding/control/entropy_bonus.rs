@@ -1,6 +1,6 @@
 //! The entropy bonus: no effect, an optimum, an explosion.
 
-use super::arena::Arena;
+use super::arena::{Arena, Trial};
 use super::show::{Named, Sweep, entropy_chart, knob_chart, reward_chart, table};
 use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Target};
 use crate::training::Method;
@@ -23,59 +23,25 @@ pub(in super::super) const FINDING: Finding = Finding {
 };
 
 const COEFFICIENTS: [f64; 5] = [0.001, 0.03, 0.06, 0.1, 0.2];
-const NAMES: [&str; 5] = ["α = 0.001", "α = 0.03", "α = 0.06", "α = 0.1", "α = 0.2"];
 
 fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     run_in(&Arena::slow(setting), setting, progress)
 }
 
-#[expect(clippy::too_many_lines, reason = "an experiment, read from top to bottom")]
 fn run_in(arena: &Arena, setting: &Setting, progress: &Progress) -> ExperimentResult {
     let mut methods = vec![Method::default()];
     methods.extend(COEFFICIENTS.map(|alpha| Method::default().with_entropy_bonus(alpha)));
     let trials = arena.runs(setting, progress, &methods);
-    let (baseline, bonus) = trials.split_first().expect("the baseline is there");
-    let [none, .., hold, explode] = bonus else { return ExperimentResult::new(vec![]) };
-    let gains: Vec<Vec<f64>> =
-        bonus.iter().map(|trial| trial.against(baseline, |a, b| a.reward - b.reward)).collect();
-    let best: Vec<f64> = (0..setting.seeds)
-        .map(|seed| gains.iter().map(|gain| gain[seed]).fold(f64::NEG_INFINITY, f64::max))
-        .collect();
-    let outcome = ExperimentResult::new(vec![
-        Measure::new(
-            "entropy at α = 0.001 over that of the baseline",
-            "1",
-            none.entropy_over(baseline),
-            Target::Between(0.75, 1.25),
-        ),
-        Measure::new(
-            "entropy at α = 0.2 over the initial",
-            "1",
-            explode.each(|run| run.end().entropy / run.curve.first().entropy),
-            Target::AtLeast(1.0),
-        ),
-        Measure::new(
-            "reward at α = 0.2 above the initial",
-            "1",
-            explode.each(|run| run.end().reward - run.curve.first().reward),
-            Target::AtMost(0.02),
-        ),
-        Measure::new(
-            "entropy at α = 0.2 over that at 0.1",
-            "1",
-            explode.entropy_over(hold),
-            Target::AtLeast(20.0),
-        ),
-        Measure::new("reward at the best α above the baseline", "1", best, Target::AtMost(0.0)),
-    ]);
-    let mut named: Vec<Named> = vec![("GRPO", baseline)];
-    named.extend(std::iter::zip(NAMES, bonus));
-    let rewards: Vec<Vec<f64>> = bonus.iter().map(|trial| trial.end(|p| p.reward)).collect();
-    let greedy: Vec<Vec<f64>> = bonus.iter().map(|trial| trial.end(|p| p.greedy_reward)).collect();
-    outcome
+    let bonus = &trials[1..];
+    let labels = COEFFICIENTS.map(|alpha| format!("α = {alpha}"));
+    let mut named: Vec<Named> = vec![("GRPO", &trials[0])];
+    named.extend(labels.iter().map(String::as_str).zip(bonus));
+    let rewards = bonus.iter().map(|trial| trial.end(|point| point.reward)).collect();
+    let greedy = bonus.iter().map(|trial| trial.end(|point| point.greedy_reward)).collect();
+    ExperimentResult::new(measures(&trials[0], bonus))
         .figure(
             entropy_chart("entropy-bonus-entropy", "Entropy under an entropy bonus", &named),
-            "Means with 95 % intervals over the seeds. Between two neighbouring coefficients the entropy stops falling \
+            "Means with 0.95 intervals over the seeds. Between two neighbouring coefficients the entropy stops falling \
              and explodes instead.",
         )
         .figure(
@@ -95,7 +61,7 @@ fn run_in(arena: &Arena, setting: &Setting, progress: &Progress) -> ExperimentRe
             ),
             "The optimum lies within a factor of two of the collapse of reward.",
         )
-        .table(table("After training: mean over seeds, 95 % interval.", &named))
+        .table(table("After training: mean over seeds, 0.95 interval.", &named))
         .note(NOTE)
 }
 
@@ -103,6 +69,25 @@ const NOTE: &str = "The last target is the paper's own statement and does not ho
      far, and here no method does better. Why: these rewards leave room to explore, the bonus is exact in every \
      state, and there is no vocabulary of 10⁵ tokens for it to spread probability over. What does reproduce is the \
      sensitivity: no effect, an optimum and an explosion, the last two within a factor of two.";
+
+fn measures(baseline: &Trial, bonus: &[Trial]) -> Vec<Measure> {
+    let [none, .., hold, explode] = bonus else { unreachable!("one trial a coefficient") };
+    let gains: Vec<Vec<f64>> = bonus.iter().map(|trial| trial.reward_above(baseline)).collect();
+    let best = (0..baseline.seeds.len())
+        .map(|seed| gains.iter().map(|gain| gain[seed]).fold(f64::NEG_INFINITY, f64::max));
+    let risen = explode.each(|run| run.end().entropy / run.curve.first().entropy);
+    let gained = explode.each(|run| run.end().reward - run.curve.first().reward);
+    let unmoved = none.entropy_over(baseline);
+    let unmoved_target = Target::Between(0.75, 1.25);
+    let exploded = explode.entropy_over(hold);
+    vec![
+        Measure::new("entropy at α = 0.001 over that of the baseline", unmoved, unmoved_target),
+        Measure::new("entropy at α = 0.2 over the initial", risen, Target::AtLeast(1.0)),
+        Measure::new("reward at α = 0.2 above the initial", gained, Target::AtMost(0.02)),
+        Measure::new("entropy at α = 0.2 over that at 0.1", exploded, Target::AtLeast(20.0)),
+        Measure::new("reward at the best α above the baseline", best, Target::AtMost(0.0)),
+    ]
+}
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,7 @@
 //! The knobs of Clip-Cov and KL-Cov turn the entropy.
 
 use super::arena::{Arena, Trial, clip_cov, kl_cov};
-use super::show::{Named, Sweep, entropy_chart, knob_chart};
+use super::show::{ENDS, Named, Sweep, ends, entropy_chart, knob_chart};
 use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Table, Target};
 use crate::training::Method;
 
@@ -21,55 +21,39 @@ pub(in super::super) const FINDING: Finding = Finding {
     run,
 };
 
-const FRACTIONS: [f64; 4] = [0.05, 0.1, 0.15, 0.2];
-const DROPPED: [f64; 4] = [0.003, 0.01, 0.03, 0.05];
+/// Fractions of the tokens that KL-Cov penalises.
+pub(super) const FRACTIONS: [f64; 4] = [0.05, 0.1, 0.15, 0.2];
+/// Fractions of the tokens that Clip-Cov drops.
+pub(super) const DROPPED: [f64; 4] = [0.003, 0.01, 0.03, 0.05];
 const COEFFICIENTS: [f64; 4] = [0.1, 0.3, 1.0, 2.0];
 
+/// A knob, its values, and the runs with each.
+type Knob = (&'static str, [f64; 4], Vec<Trial>);
+
 fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
-    let [slow, fast] = [Arena::slow(setting), Arena::fast(setting)];
-    run_in(&slow, &fast, setting, progress)
+    run_in(&Arena::slow(setting), &Arena::fast(setting), setting, progress)
 }
 
-#[expect(clippy::too_many_lines, reason = "an experiment, read from top to bottom")]
 fn run_in(slow: &Arena, fast: &Arena, setting: &Setting, progress: &Progress) -> ExperimentResult {
     let runs = |arena: &Arena, methods: [Method; 4]| arena.runs(setting, progress, &methods);
-    let sets = [
+    let knobs = [
         ("k", FRACTIONS, runs(slow, FRACTIONS.map(|k| kl_cov(k, 1.0)))),
         ("r", DROPPED, runs(slow, DROPPED.map(clip_cov))),
         ("β", COEFFICIENTS, runs(fast, COEFFICIENTS.map(|beta| kl_cov(0.05, beta)))),
     ];
-    let mut measures: Vec<Measure> = sets
-        .iter()
-        .map(|(knob, _, trials)| {
-            let quantity = format!("entropy rises with {knob}");
-            let steps: Vec<f64> = smallest_steps(trials);
-            let rises: Vec<bool> = steps.iter().map(|step| *step > 1.0).collect();
-            Measure::holds(&quantity, &rises)
-        })
-        .collect();
-    for (knob, _, trials) in &sets {
-        let quantity = format!("{knob}: smallest entropy over that at the value before");
-        measures.push(Measure::new(&quantity, "1", smallest_steps(trials), Target::None));
-    }
-    let entropies = |index: usize| -> Vec<Vec<f64>> {
-        sets[index].2.iter().map(|trial| trial.end(|point| point.entropy)).collect()
-    };
+    let [k, r, beta] = &knobs;
     let labels = FRACTIONS.map(|k| format!("k = {k}"));
-    let named: Vec<Named> =
-        std::iter::zip(&labels, &sets[0].2).map(|(label, trial)| (label.as_str(), trial)).collect();
-    ExperimentResult::new(measures)
+    let named: Vec<Named> = labels.iter().map(String::as_str).zip(&k.2).collect();
+    ExperimentResult::new(measures(&knobs))
         .figure(
             knob_chart(
                 "knobs-fractions",
                 "Entropy over the fraction of tokens",
                 ["Fraction of the tokens", "Entropy after training (nats per token)"],
-                &[
-                    Sweep { name: "KL-Cov, k", knobs: &FRACTIONS, values: entropies(0) },
-                    Sweep { name: "Clip-Cov, r", knobs: &DROPPED, values: entropies(1) },
-                ],
+                &[entropies("KL-Cov, k", k), entropies("Clip-Cov, r", r)],
                 true,
             ),
-            "Means with 95 % intervals over the seeds; both axes logarithmic. A few hundredths of the tokens turn the \
+            "Means with 0.95 intervals over the seeds; both axes logarithmic. A few hundredths of the tokens turn the \
              entropy over a decade.",
         )
         .figure(
@@ -77,11 +61,7 @@ fn run_in(slow: &Arena, fast: &Arena, setting: &Setting, progress: &Progress) ->
                 "knobs-coefficient",
                 "Entropy over the coefficient of KL-Cov",
                 ["Coefficient β", "Entropy after training (nats per token)"],
-                &[Sweep {
-                    name: "k = 0.05, large steps",
-                    knobs: &COEFFICIENTS,
-                    values: entropies(2),
-                }],
+                &[entropies("k = 0.05, large steps", beta)],
                 true,
             ),
             "The coefficient does little below 1, the size of the advantages, and much above.",
@@ -90,11 +70,29 @@ fn run_in(slow: &Arena, fast: &Arena, setting: &Setting, progress: &Progress) ->
             entropy_chart("knobs-curves", "Entropy under KL-Cov for four fractions", &named),
             "The larger the fraction, the earlier the entropy stops falling.",
         )
-        .table(end_table(&sets))
+        .table(end_table(&knobs))
         .note(
             "Below k of about 0.05 the entropies of neighbouring fractions overlap within the noise of a seed; the \
              paper's range, 2e-4 to 7e-4 of the tokens, lies far below what moves anything here.",
         )
+}
+
+/// Entropy after training for each value of a knob.
+fn entropies<'a>(name: &'a str, (_, knobs, trials): &'a Knob) -> Sweep<'a> {
+    let values = trials.iter().map(|trial| trial.end(|point| point.entropy)).collect();
+    Sweep { name, knobs, values }
+}
+
+fn measures(knobs: &[Knob]) -> Vec<Measure> {
+    let rises = knobs.iter().map(|(knob, _, trials)| {
+        let rises = smallest_steps(trials).into_iter().map(|step| step > 1.0);
+        Measure::holds(format!("entropy rises with {knob}"), rises)
+    });
+    let steps = knobs.iter().map(|(knob, _, trials)| {
+        let quantity = format!("{knob}: smallest entropy over that at the value before");
+        Measure::new(quantity, smallest_steps(trials), Target::None)
+    });
+    rises.chain(steps).collect()
 }
 
 /// Smallest ratio of entropy after training to that at the previous value of the knob, `[seeds]`.
@@ -104,20 +102,13 @@ fn smallest_steps(trials: &[Trial]) -> Vec<f64> {
     (0..trials[0].seeds.len()).map(|seed| steps(seed).fold(f64::INFINITY, f64::min)).collect()
 }
 
-fn end_table(sets: &[(&str, [f64; 4], Vec<Trial>)]) -> Table {
-    let columns = ["Knob", "Value", "Entropy (nat)", "Reward at T = 1", "at T = 0.6", "greedy"];
+fn end_table(knobs: &[Knob]) -> Table {
+    let columns = [&["Knob", "Value"][..], &ENDS].concat();
     let mut table = Table::new("After training, means over the seeds.", &columns);
-    for (knob, values, trials) in sets {
+    for (knob, values, trials) in knobs {
         for (value, trial) in std::iter::zip(values, trials) {
-            let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
-            table.row([
-                (*knob).into(),
-                (*value).into(),
-                mean(trial.end(|point| point.entropy)).into(),
-                mean(trial.end(|point| point.reward)).into(),
-                mean(trial.end(|point| point.cool_reward)).into(),
-                mean(trial.end(|point| point.greedy_reward)).into(),
-            ]);
+            let means = ends(trial, |interval| interval.mean.into());
+            table.row([(*knob).into(), (*value).into()].into_iter().chain(means));
         }
     }
     table

@@ -2,12 +2,13 @@
 
 use super::arena::{Arena, Trial};
 use super::grids::{Candidate, Kind, POINTS, candidates};
-use crate::reproduce::seeds::{Interval, interval};
+use crate::reproduce::charts::{chart, heights};
+use crate::reproduce::seeds::{interval, means};
 use crate::reproduce::{
     Cell, ExperimentResult, Finding, Measure, Progress, Scale, Setting, Table, Target,
 };
 use crate::training::{CurvePoint, Method};
-use figures::{Axis, Chart, Mark, Series};
+use figures::{Axis, Chart, Mark};
 
 /// The finding.
 pub(in super::super) const FINDING: Finding = Finding {
@@ -68,8 +69,8 @@ fn run_in(arena: &Arena, setting: &Setting, progress: &Progress) -> ExperimentRe
     );
     ExperimentResult::new(measures(&tuned))
         .figure(
-            chart(&tuned),
-            "Means with 95 % intervals over the seeds, each loss with the value of its knob that was best on other seeds.",
+            rewards_chart(&tuned),
+            "Means with 0.95 intervals over the seeds, each loss with the value of its knob that was best on other seeds.",
         )
         .table(table(&tuned).on_page())
         .note(&note)
@@ -138,7 +139,7 @@ fn measures(tuned: &[Tuned]) -> Vec<Measure> {
             let gains =
                 std::iter::zip(rewards_of(name), baseline).map(|(reward, base)| reward - base);
             let quantity = format!("{title}: {quantity}");
-            measures.push(Measure::new(&quantity, "1", gains.collect(), Target::AtLeast(0.0)));
+            measures.push(Measure::new(quantity, gains, Target::AtLeast(0.0)));
         }
     }
     measures
@@ -162,7 +163,7 @@ fn table(tuned: &[Tuned]) -> Table {
         "Greedy reward",
         "Entropy (nat)",
     ];
-    let heading = "Each knob as it was best on other seeds; means with 95 % intervals over the seeds reported.";
+    let heading = "Each knob as it was best on other seeds; means with 0.95 intervals over the seeds reported.";
     let mut table = Table::new(heading, &columns);
     let mut order: Vec<&Tuned> = tuned.iter().collect();
     order.sort_by(|one, other| other.mean().total_cmp(&one.mean()));
@@ -170,16 +171,16 @@ fn table(tuned: &[Tuned]) -> Table {
         let Candidate { name, kind, knob, grid } = candidate;
         let text =
             |value: fn(&CurvePoint) -> f64| -> Cell { interval(&trial.end(value)).text().into() };
-        let [values, value] = if knob.is_empty() {
-            ["–".to_owned(), "–".to_owned()]
+        let values: Vec<String> = grid.iter().map(|(value, _)| value.to_string()).collect();
+        let [knob, value, values] = if knob.is_empty() {
+            ["–"; 3].map(str::to_owned)
         } else {
-            let values: Vec<String> = grid.iter().map(|(value, _)| format!("{value}")).collect();
-            [values.join(", "), format!("{}", grid[*chosen].0)]
+            [(*knob).to_owned(), values[*chosen].clone(), values.join(", ")]
         };
         table.row([
             (*name).into(),
             kind.text().into(),
-            if knob.is_empty() { "–".into() } else { (*knob).into() },
+            knob.into(),
             values.into(),
             value.into(),
             text(|point| point.reward),
@@ -191,31 +192,24 @@ fn table(tuned: &[Tuned]) -> Table {
 }
 
 /// Reward of each loss, sampled and greedy.
-fn chart(tuned: &[Tuned]) -> Chart {
+fn rewards_chart(tuned: &[Tuned]) -> Chart {
     let losses: Vec<&Tuned> = tuned.iter().filter(|one| one.candidate.kind == Kind::Loss).collect();
     let series = |name: &str, colour, value: fn(&CurvePoint) -> f64| {
         let intervals = losses.iter().map(|one| interval(&one.trial.end(value)));
-        let places: Vec<(f64, Interval)> = (0_u32..).map(f64::from).zip(intervals).collect();
-        let means = places.iter().map(|&(x, interval)| (x, interval.mean)).collect();
-        let spread = places.iter().map(|&(x, interval)| (x, interval.low, interval.high));
-        Series::new(name, colour, Mark::Points, means).with_spread(spread.collect())
+        means(name, colour, Mark::Points, (0_u32..).map(f64::from).zip(intervals))
     };
     let series = vec![
         series("at T = 1", 0, |point| point.reward),
         series("greedy", 1, |point| point.greedy_reward),
     ];
-    let heights: Vec<f64> = series.iter().flat_map(Series::heights).collect();
     let names: Vec<&str> = losses.iter().map(|one| one.candidate.name).collect();
-    Chart {
-        stem: "same-budget-reward".to_owned(),
-        title: "Reward of every loss, tuned alike".to_owned(),
-        description:
-            "Expected reward after training of every loss, each tuned over five values of its knob."
-                .to_owned(),
-        x: Axis::of_categories("Policy loss", &names),
-        y: Axis::around("Expected reward after training", heights, false, 0.05),
-        series,
-    }
+    let texts = [
+        "same-budget-reward",
+        "Reward of every loss, tuned alike",
+        "Expected reward after training of every loss, each tuned over five values of its knob.",
+    ];
+    let x = Axis::of_categories("Policy loss", &names);
+    chart(texts, x, heights("Expected reward after training", &series, false), series)
 }
 
 #[cfg(test)]

@@ -1,56 +1,53 @@
 //! Charts and tables that findings about control share: curves of entropy, ends over a knob, a table of methods.
 
 use super::arena::Trial;
-use crate::reproduce::Table;
-use crate::reproduce::seeds::{curve, interval};
+use crate::reproduce::charts::{chart, heights, places};
+use crate::reproduce::seeds::{Interval, curve, interval, means};
+use crate::reproduce::{Cell, Table};
 use crate::training::CurvePoint;
 use figures::{Axis, Chart, Mark, Series};
 
 /// A method by its name in legends and tables.
 pub(super) type Named<'a> = (&'a str, &'a Trial);
 
-/// Entropy over the rollouts, on a logarithmic axis, mean and 95 % interval over the seeds.
+/// Entropy over the rollouts, on a logarithmic axis, mean and 0.95 interval over the seeds.
 pub(super) fn entropy_chart(stem: &str, title: &str, trials: &[Named]) -> Chart {
-    over_rollouts(stem, title, "Entropy (nats per token)", trials, |point| point.entropy)
+    let label = "Entropy (nats per token)";
+    over_rollouts([stem, title, label], trials, Axis::log_of, |point| point.entropy)
 }
 
 /// Expected reward at temperature 1 over the rollouts.
 pub(super) fn reward_chart(stem: &str, title: &str, trials: &[Named]) -> Chart {
-    let chart =
-        over_rollouts(stem, title, "Expected reward at T = 1", trials, |point| point.reward);
-    let heights = chart.series.iter().flat_map(Series::heights).collect::<Vec<_>>();
-    Chart { y: Axis::around(&chart.y.label, heights, false, 0.05), ..chart }
+    let axis = |label: &str, series: &[Series]| heights(label, series, false);
+    over_rollouts([stem, title, "Expected reward at T = 1"], trials, axis, |point| point.reward)
 }
 
 fn over_rollouts(
-    stem: &str,
-    title: &str,
-    label: &str,
+    [stem, title, label]: [&str; 3],
     trials: &[Named],
+    axis: fn(&str, &[Series]) -> Axis,
     value: fn(&CurvePoint) -> f64,
 ) -> Chart {
-    let series: Vec<Series> = trials
-        .iter()
-        .enumerate()
-        .map(|(colour, (name, trial))| {
-            let points = &trial.seeds[0].curve.points;
-            // About a hundred points a curve: more are not seen.
-            let every = points.len().div_ceil(100);
-            let thin = |points: &[CurvePoint], of: fn(&CurvePoint) -> f64| -> Vec<f64> {
-                points.iter().step_by(every).map(of).collect()
-            };
-            let rollouts = thin(points, |point| point.rollouts as f64);
-            let runs: Vec<Vec<f64>> =
-                trial.seeds.iter().map(|run| thin(&run.curve.points, value)).collect();
-            curve(name, colour, Mark::Line, &rollouts, &runs)
-        })
-        .collect();
-    let rollouts = series.iter().flat_map(|one| one.points.iter().map(|point| point.0));
-    let x = Axis::around("Rollout batches", rollouts, true, 0.0);
-    let y = Axis::log_of(label, &series);
+    let of_trial = |(colour, (name, trial)): (usize, &Named)| {
+        let points = &trial.seeds[0].curve.points;
+        let thin = |points: &[CurvePoint], of: fn(&CurvePoint) -> f64| -> Vec<f64> {
+            points.iter().step_by(thinned(points.len())).map(of).collect()
+        };
+        let rollouts = thin(points, |point| point.rollouts as f64);
+        let runs: Vec<Vec<f64>> =
+            trial.seeds.iter().map(|run| thin(&run.curve.points, value)).collect();
+        curve(name, colour, Mark::Line, &rollouts, &runs)
+    };
+    let series: Vec<Series> = trials.iter().enumerate().map(of_trial).collect();
     let names: Vec<&str> = trials.iter().map(|(name, _)| *name).collect();
     let description = format!("{label} of {}.", names.join(", "));
-    Chart { stem: stem.to_owned(), title: title.to_owned(), description, x, y, series }
+    let x = places("Rollout batches", &series, 0.0);
+    chart([stem, title, &description], x, axis(label, &series), series)
+}
+
+/// Every how many of `points` are drawn: about a hundred a curve, as more are not seen.
+pub(super) fn thinned(points: usize) -> usize {
+    points.div_ceil(100).max(1)
 }
 
 /// A value after training for each value of a knob.
@@ -69,50 +66,42 @@ pub(super) fn knob_chart(
     sweeps: &[Sweep],
     logarithmic: bool,
 ) -> Chart {
-    let series: Vec<Series> = sweeps
-        .iter()
-        .enumerate()
-        .map(|(colour, Sweep { name, knobs, values })| {
-            let intervals: Vec<_> = values.iter().map(|values| interval(values)).collect();
-            let pairs = || std::iter::zip(*knobs, &intervals);
-            let means = pairs().map(|(&knob, interval)| (knob, interval.mean)).collect();
-            let spread = pairs().map(|(&knob, interval)| (knob, interval.low, interval.high));
-            Series::new(name, colour, Mark::Marked, means).with_spread(spread.collect())
-        })
-        .collect();
+    let of_sweep = |(colour, Sweep { name, knobs, values }): (usize, &Sweep)| {
+        let intervals = values.iter().map(|values| interval(values));
+        means(name, colour, Mark::Marked, knobs.iter().copied().zip(intervals))
+    };
+    let series: Vec<Series> = sweeps.iter().enumerate().map(of_sweep).collect();
     let knobs = series.iter().flat_map(|one| one.points.iter().map(|point| point.0));
     let x = Axis::log(x_label, knobs);
-    let y = if logarithmic {
-        Axis::log_of(y_label, &series)
-    } else {
-        Axis::around(y_label, series.iter().flat_map(Series::heights), false, 0.05)
-    };
+    let y =
+        if logarithmic { Axis::log_of(y_label, &series) } else { heights(y_label, &series, false) };
     let description = format!("{y_label} after training, over {x_label}.");
-    Chart { stem: stem.to_owned(), title: title.to_owned(), description, x, y, series }
+    chart([stem, title, &description], x, y, series)
 }
 
-/// Entropy and rewards after training, means with 95 % intervals; `baseline` is the first of `trials`.
-pub(super) fn table(heading: &str, trials: &[Named]) -> Table {
-    let columns = [
-        "Method",
-        "Entropy (nat)",
-        "over that of the first",
-        "Reward at T = 1",
-        "at T = 0.6",
-        "greedy",
+/// Headings of [`ends`].
+pub(super) const ENDS: [&str; 4] = ["Entropy (nat)", "Reward at T = 1", "at T = 0.6", "greedy"];
+
+/// Entropy and rewards of a trial after training, those of all seeds as `cell` shows them.
+pub(super) fn ends(trial: &Trial, cell: fn(Interval) -> Cell) -> [Cell; 4] {
+    let values: [fn(&CurvePoint) -> f64; 4] = [
+        |point| point.entropy,
+        |point| point.reward,
+        |point| point.cool_reward,
+        |point| point.greedy_reward,
     ];
+    values.map(|value| cell(interval(&trial.end(value))))
+}
+
+/// Entropy and rewards after training, means with 0.95 intervals; `baseline` is the first of `trials`.
+pub(super) fn table(heading: &str, trials: &[Named]) -> Table {
+    let [entropy, rewards @ ..] = ENDS;
+    let columns = [&["Method", entropy, "over that of the first"][..], &rewards].concat();
     let mut table = Table::new(heading, &columns);
-    let baseline = trials[0].1;
     for (name, trial) in trials {
-        let text = |values: &[f64]| interval(values).text();
-        table.row([
-            (*name).into(),
-            text(&trial.end(|point| point.entropy)).into(),
-            interval(&trial.entropy_over(baseline)).mean.into(),
-            text(&trial.end(|point| point.reward)).into(),
-            text(&trial.end(|point| point.cool_reward)).into(),
-            text(&trial.end(|point| point.greedy_reward)).into(),
-        ]);
+        let [entropy, rewards @ ..] = ends(trial, |interval| interval.text().into());
+        let over = interval(&trial.entropy_over(trials[0].1)).mean;
+        table.row([(*name).into(), entropy, over.into()].into_iter().chain(rewards));
     }
     table
 }

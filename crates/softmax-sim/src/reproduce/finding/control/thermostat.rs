@@ -1,7 +1,9 @@
 //! The thermostat: an entropy trajectory held through the fraction of Clip-Cov or KL-Cov.
 
 use super::arena::{Arena, Controlled, Hold, Run, Trial, clip_cov, kl_cov};
-use super::show::{Named, entropy_chart};
+use super::knobs::{DROPPED, FRACTIONS};
+use super::show::{ENDS, Named, ends, entropy_chart, thinned};
+use crate::reproduce::charts::{chart, places};
 use crate::reproduce::seeds::{curve, interval};
 use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Table, Target};
 use figures::{Axis, Chart, Mark, Series};
@@ -20,68 +22,120 @@ pub(in super::super) const FINDING: Finding = Finding {
     target: "For KL-Cov and for Clip-Cov: error over the whole run at most 0.1, and at most 0.05 once the \
              target is constant; error of the best fixed fraction at least 3 times that of the thermostat.",
     theory: &["detached-tokens"],
-    sources: &[include_str!("thermostat.rs"), include_str!("arena.rs"), include_str!("show.rs")],
+    sources: &[
+        include_str!("thermostat.rs"),
+        include_str!("knobs.rs"),
+        include_str!("arena.rs"),
+        include_str!("show.rs"),
+    ],
     run,
 };
 
 const END: f64 = 0.3;
-const FRACTIONS: [f64; 4] = [0.05, 0.1, 0.15, 0.2];
-const DROPPED: [f64; 4] = [0.003, 0.01, 0.03, 0.05];
 const NAMES: [&str; 2] = ["KL-Cov", "Clip-Cov"];
 
 fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     run_in(&Arena::slow(setting), setting, progress)
 }
 
-#[expect(clippy::too_many_lines, reason = "an experiment, read from top to bottom")]
-fn run_in(arena: &Arena, setting: &Setting, progress: &Progress) -> ExperimentResult {
-    let trajectory = Some(Hold { entropy: END, within: arena.schedule.rollouts as u64 / 3 });
-    let methods = [kl_cov(0.05, 1.0), clip_cov(0.05)];
-    let held = methods.each_ref().map(|method| Controlled { method, hold: trajectory });
-    let held = arena.controlled_runs(setting, progress, &held);
-    let fixed = [
-        arena.runs(setting, progress, &FRACTIONS.map(|k| kl_cov(k, 1.0))),
-        arena.runs(setting, progress, &DROPPED.map(clip_cov)),
-    ];
-    let target = |run: &Run| {
-        let start = run.curve.first().entropy;
-        EntropyTarget { start, end: END, steps: arena.schedule.rollouts as u64 / 3 }
-    };
-    let overall = |run: &Run| error(run, target(run), 0);
-    let settled = |run: &Run| error(run, target(run), arena.schedule.rollouts / 3);
-    let mut measures = vec![];
-    for ((name, trial), fixed) in NAMES.iter().zip(&held).zip(&fixed) {
-        let best = best_of(fixed, &overall);
-        let ratio = std::iter::zip(best, trial.each(overall)).map(|(best, held)| best / held);
-        let ratio: Vec<f64> = ratio.collect();
-        let measure = |what: &str, values, target| {
-            Measure::new(&format!("{name}: {what}"), "1", values, target)
-        };
-        measures.extend([
-            measure("error over the whole run", trial.each(overall), Target::AtMost(0.1)),
-            measure("error at the constant target", trial.each(settled), Target::AtMost(0.05)),
-            measure("error of the best fixed fraction over it", ratio, Target::AtLeast(3.0)),
-        ]);
+/// Runs under a thermostat and with fixed fractions, of KL-Cov and of Clip-Cov.
+struct Trials {
+    held: Vec<Trial>,
+    fixed: [Vec<Trial>; 2],
+    /// Rollouts until the target is constant.
+    within: usize,
+}
+
+impl Trials {
+    fn of(arena: &Arena, setting: &Setting, progress: &Progress) -> Self {
+        let within = arena.schedule.rollouts / 3;
+        let trajectory = Some(Hold { entropy: END, within: within as u64 });
+        let methods = [kl_cov(0.05, 1.0), clip_cov(0.05)];
+        let held = methods.each_ref().map(|method| Controlled { method, hold: trajectory });
+        let held = arena.controlled_runs(setting, progress, &held);
+        let fixed = [
+            arena.runs(setting, progress, &FRACTIONS.map(|k| kl_cov(k, 1.0))),
+            arena.runs(setting, progress, &DROPPED.map(clip_cov)),
+        ];
+        Self { held, fixed, within }
     }
-    let table = table(&held, &fixed, &overall);
-    let labels = [FRACTIONS.map(|k| format!("k = {k}")), DROPPED.map(|r| format!("r = {r}"))];
-    let mut outcome = ExperimentResult::new(measures);
-    for (index, stem) in ["thermostat-kl-cov", "thermostat-clip-cov"].into_iter().enumerate() {
-        let mut named: Vec<Named> = vec![("thermostat", &held[index])];
-        named.extend(labels[index].iter().map(String::as_str).zip(&fixed[index]));
-        let title = format!("Entropy of {} under a thermostat", NAMES[index]);
-        let first = &held[index].seeds[0];
+
+    /// Trajectory that the thermostat of `run` holds.
+    fn target(&self, run: &Run) -> EntropyTarget {
+        EntropyTarget { start: run.curve.first().entropy, end: END, steps: self.within as u64 }
+    }
+
+    /// Error over a whole run.
+    fn overall(&self, run: &Run) -> f64 {
+        error(run, self.target(run), 0)
+    }
+
+    fn measures(&self) -> Vec<Measure> {
+        let mut measures = vec![];
+        for ((name, trial), fixed) in NAMES.iter().zip(&self.held).zip(&self.fixed) {
+            let overall = trial.each(|run| self.overall(run));
+            let best = best_of(fixed, &|run| self.overall(run));
+            let ratio = std::iter::zip(best, &overall).map(|(best, held)| best / held).collect();
+            let settled = trial.each(|run| error(run, self.target(run), self.within));
+            let mut add = |what: &str, values: Vec<f64>, target| {
+                measures.push(Measure::new(format!("{name}: {what}"), values, target));
+            };
+            add("error over the whole run", overall, Target::AtMost(0.1));
+            add("error at the constant target", settled, Target::AtMost(0.05));
+            add("error of the best fixed fraction over it", ratio, Target::AtLeast(3.0));
+        }
+        measures
+    }
+
+    /// Entropy of a method under its thermostat and with the fixed fractions, and the target.
+    fn chart(&self, method: usize, stem: &str) -> Chart {
+        let labels = [FRACTIONS.map(|k| format!("k = {k}")), DROPPED.map(|r| format!("r = {r}"))];
+        let mut named: Vec<Named> = vec![("thermostat", &self.held[method])];
+        named.extend(labels[method].iter().map(String::as_str).zip(&self.fixed[method]));
+        let title = format!("Entropy of {} under a thermostat", NAMES[method]);
+        let mut chart = entropy_chart(stem, &title, &named);
+        let first = &self.held[method].seeds[0];
+        let target = self.target(first);
+        let rollouts = first.curve.points.iter().map(|point| point.rollouts);
+        let heights = rollouts.map(|rollout| (rollout as f64, target.at(rollout as u64)));
+        chart.series.push(Series::new("target", 0, Mark::Reference, heights.collect()));
+        chart
+    }
+
+    fn table(&self) -> Table {
+        let columns = [&["Method", "Error"][..], &ENDS].concat();
+        let heading = "Error over the run, and what it ended with: mean, 0.95 interval.";
+        let mut table = Table::new(heading, &columns);
+        let mut row = |name: String, trial: &Trial| {
+            let error = interval(&trial.each(|run| self.overall(run))).text();
+            let ends = ends(trial, |interval| interval.text().into());
+            table.row([name.into(), error.into()].into_iter().chain(ends));
+        };
+        for (index, name) in NAMES.iter().enumerate() {
+            row(format!("{name}, thermostat"), &self.held[index]);
+            for (fraction, trial) in [FRACTIONS, DROPPED][index].iter().zip(&self.fixed[index]) {
+                row(format!("{name}, {fraction}"), trial);
+            }
+        }
+        table
+    }
+}
+
+fn run_in(arena: &Arena, setting: &Setting, progress: &Progress) -> ExperimentResult {
+    let trials = Trials::of(arena, setting, progress);
+    let mut outcome = ExperimentResult::new(trials.measures());
+    for (method, stem) in ["thermostat-kl-cov", "thermostat-clip-cov"].into_iter().enumerate() {
         outcome = outcome.figure(
-            with_target(entropy_chart(stem, &title, &named), first, target(first)),
-            "Means with 95 % intervals over the seeds. A fixed fraction crosses the target; the thermostat stays on it as long as its method can.",
+            trials.chart(method, stem),
+            "Means with 0.95 intervals over the seeds. A fixed fraction crosses the target; the thermostat stays on it as long as its method can.",
         );
     }
     outcome
         .figure(
-            fractions_chart(&held),
+            fractions_chart(&trials.held),
             "What it takes: the fraction that holds the entropy is not constant, and rises as fewer prompts have a gradient left.",
         )
-        .table(table)
+        .table(trials.table())
         .note(
             "Through Clip-Cov the targets are met at full size, through KL-Cov they are not. It follows its trajectory \
              down, falls below the constant target and stays there with the fraction at its bound of one half: a \
@@ -115,60 +169,22 @@ fn best_of(trials: &[Trial], error: &impl Fn(&Run) -> f64) -> Vec<f64> {
     (0..errors[0].len()).map(best).collect()
 }
 
-fn with_target(mut chart: Chart, run: &Run, target: EntropyTarget) -> Chart {
-    let points = &run.curve.points;
-    let heights =
-        points.iter().map(|point| (point.rollouts as f64, target.at(point.rollouts as u64)));
-    chart.series.push(Series::new("target", 0, Mark::Reference, heights.collect()));
-    chart
-}
-
 fn fractions_chart(held: &[Trial]) -> Chart {
-    let series: Vec<Series> = std::iter::zip(NAMES, held)
-        .enumerate()
-        .map(|(colour, (name, trial))| {
-            let every = trial.seeds[0].fractions.len().div_ceil(100).max(1);
-            let thin = |run: &Run| run.fractions.iter().copied().step_by(every).collect();
-            let runs: Vec<Vec<f64>> = trial.seeds.iter().map(thin).collect();
-            let rollouts: Vec<f64> = (0..runs[0].len()).map(|at| (at * every) as f64).collect();
-            curve(name, colour, Mark::Line, &rollouts, &runs)
-        })
-        .collect();
-    let rollouts = series.iter().flat_map(|one| one.points.iter().map(|point| point.0));
-    let x = Axis::around("Rollout batches", rollouts, true, 0.0);
-    let y = Axis::log_of("Fraction of the tokens", &series);
-    Chart {
-        stem: "thermostat-fractions".to_owned(),
-        title: "Fractions set by the thermostat".to_owned(),
-        description: "Fraction of the tokens that KL-Cov and Clip-Cov treat.".to_owned(),
-        x,
-        y,
-        series,
-    }
-}
-
-fn table(held: &[Trial], fixed: &[Vec<Trial>; 2], error: &impl Fn(&Run) -> f64) -> Table {
-    let columns = ["Method", "Error", "Entropy (nat)", "Reward at T = 1", "at T = 0.6", "greedy"];
-    let mut table =
-        Table::new("Error over the run, and what it ended with: mean, 95 % interval.", &columns);
-    let mut row = |name: String, trial: &Trial| {
-        let text = |values: Vec<f64>| interval(&values).text().into();
-        table.row([
-            name.into(),
-            text(trial.each(error)),
-            text(trial.end(|point| point.entropy)),
-            text(trial.end(|point| point.reward)),
-            text(trial.end(|point| point.cool_reward)),
-            text(trial.end(|point| point.greedy_reward)),
-        ]);
+    let of_trial = |(colour, (name, trial)): (usize, (&str, &Trial))| {
+        let every = thinned(trial.seeds[0].fractions.len());
+        let thin = |run: &Run| run.fractions.iter().copied().step_by(every).collect();
+        let runs: Vec<Vec<f64>> = trial.seeds.iter().map(thin).collect();
+        let rollouts: Vec<f64> = (0..runs[0].len()).map(|at| (at * every) as f64).collect();
+        curve(name, colour, Mark::Line, &rollouts, &runs)
     };
-    for (index, name) in NAMES.iter().enumerate() {
-        row(format!("{name}, thermostat"), &held[index]);
-        for (fraction, trial) in std::iter::zip([FRACTIONS, DROPPED][index], &fixed[index]) {
-            row(format!("{name}, {fraction}"), trial);
-        }
-    }
-    table
+    let series: Vec<Series> = std::iter::zip(NAMES, held).enumerate().map(of_trial).collect();
+    let texts = [
+        "thermostat-fractions",
+        "Fractions set by the thermostat",
+        "Fraction of the tokens that KL-Cov and Clip-Cov treat.",
+    ];
+    let x = places("Rollout batches", &series, 0.0);
+    chart(texts, x, Axis::log_of("Fraction of the tokens", &series), series)
 }
 
 #[cfg(test)]

@@ -1,0 +1,71 @@
+//! Vectors over the actions of a state: sizes, gaps, steps, random columns.
+
+use crate::population::{Population, State};
+use entropy_core::Categorical;
+use ndarray_rand::rand_distr::{Distribution, StandardNormal};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::iter::zip;
+
+/// `f` of the states of all `populations`, in order.
+pub(super) fn over_states<T: Send>(
+    populations: &[Population],
+    f: impl Fn(State<'_>) -> T + Sync,
+) -> Vec<T> {
+    populations.iter().flat_map(|population| population.map(&f)).collect()
+}
+
+/// Random numbers of case `index` of the checks that `salt` tells apart.
+pub(super) fn stream(seed: u64, salt: u64, index: u64) -> ChaCha8Rng {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed ^ salt);
+    rng.set_stream(index);
+    rng
+}
+
+/// Standard normals, `[count]`.
+pub(super) fn normals(rng: &mut impl Rng, count: usize) -> Vec<f64> {
+    (0..count).map(|_| StandardNormal.sample(rng)).collect()
+}
+
+/// Largest size of a value.
+pub(super) fn largest(values: &[f64]) -> f64 {
+    values.iter().fold(0.0, |largest, value| largest.max(value.abs()))
+}
+
+/// Largest difference of two columns; infinite if one is not a number.
+pub(super) fn largest_gap(computed: &[f64], expected: &[f64]) -> f64 {
+    let gaps = zip(computed, expected).map(|(computed, expected)| (computed - expected).abs());
+    gaps.fold(0.0, |largest, gap| if gap.is_nan() { f64::INFINITY } else { largest.max(gap) })
+}
+
+/// Largest less smallest value.
+pub(super) fn span(values: impl IntoIterator<Item = f64>) -> f64 {
+    let (low, high) = values
+        .into_iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
+    high - low
+}
+
+/// `eta` times a step.
+pub(super) fn scaled(step: &[f64], eta: f64) -> Vec<f64> {
+    step.iter().map(|step| eta * step).collect()
+}
+
+/// The policy of `logits`, of which one at least is finite.
+pub(super) fn policy(logits: &[f64]) -> Categorical {
+    Categorical::from_logits(logits).expect("a finite logit")
+}
+
+/// The policy after `eta` times a step.
+pub(super) fn moved(before: &Categorical, step: &[f64], eta: f64) -> Categorical {
+    let logits: Vec<f64> =
+        zip(before.centred_log_probs(), step).map(|(z, step)| z + eta * step).collect();
+    policy(&logits)
+}
+
+/// Derivative at 0 by a difference whose error falls with the fourth power of its width.
+pub(super) fn difference(f: impl Fn(f64) -> f64) -> f64 {
+    let width = 2e-3;
+    let slope = |width: f64| (f(width) - f(-width)) / (2.0 * width);
+    (4.0 * slope(0.5 * width) - slope(width)) / 3.0
+}
