@@ -6,6 +6,7 @@ use super::extracted::Rule;
 use super::span::{first_of, some_text};
 use crate::answer::Answer;
 use crate::language::phrases;
+use crate::table::pattern;
 
 /// Returns the first of the fallbacks that the text has.
 pub(super) fn find(response: &str) -> Option<(Range<usize>, Rule)> {
@@ -53,47 +54,23 @@ struct Found {
 
 /// Returns all numbers of a text, in order.
 fn numbers(text: &str) -> Vec<Found> {
-    let bytes = text.as_bytes();
-    let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
-    let mut numbers = Vec::new();
-    let mut position = 0;
-    while position < bytes.len() {
-        if !(digit(position) || (bytes[position] == b'.' && digit(position + 1))) {
-            position += 1;
-            continue;
+    let number = pattern!(r"\.?[0-9]+(?:[.,/:][0-9]+)*(?:[eE][-+]?[0-9]+)?%?");
+    let found = number.find_iter(text).filter_map(|number| {
+        let before = &text[..number.start()];
+        if before.ends_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+            return None;
         }
-        let start = position;
-        while digit(position)
-            || (matches!(bytes.get(position), Some(b'.' | b',' | b'/' | b':'))
-                && digit(position + 1))
-        {
-            position += 1;
-        }
-        // 6.02e23
-        if matches!(bytes.get(position), Some(b'e' | b'E')) {
-            let sign = usize::from(matches!(bytes.get(position + 1), Some(b'-' | b'+')));
-            if digit(position + 1 + sign) {
-                position += 1 + sign;
-                while digit(position) {
-                    position += 1;
-                }
-            }
-        }
-        let name = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_';
-        if start > 0 && name(&bytes[start - 1]) {
-            continue;
-        }
-        let before = start.checked_sub(2).map(|index| bytes[index]);
-        let negative = start > 0
-            && bytes[start - 1] == b'-'
-            && !before.is_some_and(|byte| byte.is_ascii_alphanumeric());
-        let from = start - usize::from(negative);
-        let currency = text[..from].trim_end().ends_with(['$', '€', '£'])
-            || text[position..].trim_start().starts_with(['$', '€', '£']);
-        let percent = usize::from(bytes.get(position) == Some(&b'%'));
-        numbers.push(Found { span: from..position + percent, currency });
-    }
-    numbers
+        let unsigned = before.strip_suffix('-');
+        let unsigned = unsigned.filter(|left| !left.ends_with(|c: char| c.is_ascii_alphanumeric()));
+        let before = unsigned.unwrap_or(before);
+        let currency = ['$', '€', '£'];
+        Some(Found {
+            span: before.len()..number.end(),
+            currency: before.trim_end().ends_with(currency)
+                || text[number.end()..].trim_start().starts_with(currency),
+        })
+    });
+    found.collect()
 }
 
 /// Returns true if signs of a calculation stand beside the number: 3 in `2\sqrt3` and `x^2 + 3` is no answer.
