@@ -13,9 +13,8 @@ mod function;
 mod real;
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 
-use crate::expression::{Expression, is_constant, is_series};
+use crate::expression::{Expression, Variables};
 use crate::table::lists;
 pub(crate) use complex::Complex;
 use real::{Arithmetic, Failure};
@@ -40,9 +39,6 @@ const STEP_POINTS: (usize, u64) = (40, 60);
 const BOTH_SIGNS: u64 = 9;
 /// Bits that must remain at a point when the terms of every sum are aligned.
 const SPARE_BITS_AT_POINT: usize = 64;
-
-/// Free variables by their names; true for those that must be integers.
-type Variables<'a> = BTreeMap<&'a str, bool>;
 
 /// Values that are certainly different: disjoint enclosures at a point.
 #[derive(Debug, Clone)]
@@ -74,7 +70,7 @@ pub(crate) fn compare(
     *fuel = rest;
     let mut variables = Variables::new();
     for side in [left, right] {
-        collect(side, false, &mut variables);
+        side.collect_variables(false, &mut variables);
     }
     if variables.is_empty() {
         constants(left, right, fuel)
@@ -309,37 +305,4 @@ fn of_both_parities(value: &Rational, attempt: u64, index: u64, name: &str) -> R
     let value = if larger { value.trunc() + 6 } else { value.trunc() };
     let odd = (attempt >> (index % 2)) & 1 == 1;
     Rational::from(if value.bit(0) == odd { value } else { value + 1 })
-}
-
-/// Collects the variables that are free. Integers are those under factorials and binomials, and in the ends of sums.
-fn collect<'a>(expression: &'a Expression, whole: bool, variables: &mut Variables<'a>) {
-    match expression {
-        Expression::Symbol(name) if !is_constant(name) => {
-            *variables.entry(name).or_default() |= whole;
-        }
-        Expression::Power(a, b) => {
-            collect(a, whole, variables);
-            // (-1)^n is real only for integer n.
-            let negative = a.literal().is_some_and(|base| base < Rational::ZERO);
-            collect(b, whole || negative, variables);
-        }
-        Expression::Function(name, parts) if is_series(name) => {
-            collect(&parts[1], true, variables);
-            collect(&parts[2], true, variables);
-            let mut inner = Variables::new();
-            collect(&parts[3], whole, &mut inner);
-            inner.retain(|name, _| !parts[0].is_symbol(name));
-            for (name, whole) in inner {
-                *variables.entry(name).or_default() |= whole;
-            }
-        }
-        other => {
-            let counts = matches!(other, Expression::Function(name, _)
-                if lists("factorial binomial mod gcd lcm", name));
-            other.any_part(&mut |part| {
-                collect(part, whole || counts, variables);
-                false
-            });
-        }
-    }
 }

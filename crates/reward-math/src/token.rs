@@ -189,11 +189,8 @@ impl<'a> Lexer<'a> {
         }
         if characters.next().is_none() {
             // A character of a word script is a word.
-            if first >= '\u{3040}' {
-                self.push(Kind::Word(run), length);
-            } else {
-                self.push(Kind::Letter(first), length);
-            }
+            let is_word = first >= '\u{3040}';
+            self.push(if is_word { Kind::Word(run) } else { Kind::Letter(first) }, length);
         } else if let Some((name, argument)) = split_function(&run) {
             self.push(Kind::Word(name.to_owned()), name.len());
             self.push(Kind::Letter(argument), 1);

@@ -8,7 +8,7 @@ use crate::answer::{Node, Piece};
 use crate::expression::Expression;
 use crate::normal_form;
 use crate::relation;
-use crate::verdict::{Rung, Side};
+use crate::verdict::{ParseError, Rung, Side};
 
 impl Comparison {
     pub(super) fn matrices(
@@ -177,14 +177,11 @@ impl Comparison {
     pub(super) fn distinct(&mut self, items: &[Node]) -> Result<Vec<Node>> {
         let mut kept: Vec<Node> = Vec::new();
         for item in items {
-            let mut seen = false;
-            for other in &kept {
-                seen |= self.compare(item, other)?.0;
-                if seen {
-                    break;
-                }
-            }
-            if !seen {
+            let mut others = kept.iter();
+            let seen = others.try_fold(false, |seen, other| {
+                Ok::<_, ParseError>(seen || self.compare(item, other)?.0)
+            });
+            if !seen? {
                 kept.push(item.clone());
             }
         }

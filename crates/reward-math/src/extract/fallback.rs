@@ -29,10 +29,9 @@ const LONGEST_ANSWER: usize = 256;
 fn entire(response: &str) -> Option<Range<usize>> {
     let span = some_text(response, 0..response.len())?;
     let text = &response[span.clone()];
-    let is_word = |word: &str| word.len() > 1 && word.chars().all(char::is_alphabetic);
     let plain = text.len() <= LONGEST_ANSWER
         && !text.contains(['=', '\n'])
-        && !text.split_whitespace().any(is_word);
+        && !pattern!(r"(?:^|\s)\p{Alphabetic}{2,}(?:\s|$)").is_match(text);
     (plain && Answer::parse(text).is_ok_and(|answer| !answer.is_words())).then_some(span)
 }
 
@@ -52,11 +51,12 @@ struct Found {
     currency: bool,
 }
 
-/// Returns all numbers of a text, in order.
-fn numbers(text: &str) -> Vec<Found> {
+/// Returns all numbers of a text from a place on, in order.
+fn numbers(text: &str, from: usize) -> Vec<Found> {
     let number = pattern!(r"\.?[0-9]+(?:[.,/:][0-9]+)*(?:[eE][-+]?[0-9]+)?%?");
-    let found = number.find_iter(text).filter_map(|number| {
-        let before = &text[..number.start()];
+    let found = number.find_iter(&text[from..]).filter_map(|number| {
+        let (start, end) = (from + number.start(), from + number.end());
+        let before = &text[..start];
         if before.ends_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
             return None;
         }
@@ -65,9 +65,9 @@ fn numbers(text: &str) -> Vec<Found> {
         let before = unsigned.unwrap_or(before);
         let currency = ['$', '€', '£'];
         Some(Found {
-            span: before.len()..number.end(),
+            span: before.len()..end,
             currency: before.trim_end().ends_with(currency)
-                || text[number.end()..].trim_start().starts_with(currency),
+                || text[end..].trim_start().starts_with(currency),
         })
     });
     found.collect()
@@ -89,9 +89,16 @@ fn is_in_formula(response: &str, number: &Range<usize>) -> bool {
         || behind.starts_with(['+', '^', '\\', '×', '÷', '·', '√']) && !closes
 }
 
+/// Length of the end of a text in which its last number is searched first, in bytes.
+const TAIL: usize = 4096;
+
 /// Returns the last number, if no letters but a unit are attached to it.
 fn last_number(response: &str) -> Option<Range<usize>> {
-    let number = numbers(response).pop()?;
+    // Most texts end in a number; those before it do not matter. No number holds a space.
+    let tail = response.ceil_char_boundary(response.len().saturating_sub(TAIL));
+    let space = response[tail..].find(char::is_whitespace);
+    let tail = space.map_or(0, |space| tail + space);
+    let number = numbers(response, tail).pop().or_else(|| numbers(response, 0).pop())?;
     if is_in_formula(response, &number.span) {
         return None;
     }
@@ -105,7 +112,7 @@ fn last_number(response: &str) -> Option<Range<usize>> {
 
 /// Returns the only number of a short text, or the only one that is an amount of money.
 pub(crate) fn only_number(text: &str) -> Option<Range<usize>> {
-    let numbers = numbers(text);
+    let numbers = numbers(text, 0);
     if let [only] = numbers.as_slice() {
         return Some(only.span.clone());
     }

@@ -120,13 +120,15 @@ fn ordinal_ending(text: &str) -> usize {
         r"(?x)^(?: (?:st|nd|rd|th) | \^\{(?:st|nd|rd|th)\} | \^?\\text\{(?:st|nd|rd|th)\}
         | \^\\mathrm\{(?:st|nd|rd|th)\} | \^\{\\(?:text|mathrm)\{(?:st|nd|rd|th)\}\} )"
     );
-    let length = ending.find(text).map_or(0, |ending| ending.len());
+    let may_begin = text.starts_with(['s', 'n', 'r', 't', '^', '\\']);
+    let length = if may_begin { ending.find(text).map_or(0, |ending| ending.len()) } else { 0 };
     if text[length..].starts_with(char::is_alphabetic) { 0 } else { length }
 }
 
 /// Returns the power of ten of `e3`, `E-5`, and the bytes read.
 fn scientific(text: &str) -> Option<(i64, usize)> {
-    let power = pattern!(r"^[eE]\+?(-?[0-9]{1,3})").captures(text)?;
+    let power = text.starts_with(['e', 'E']).then(|| pattern!(r"^.\+?(-?[0-9]{1,3})"));
+    let power = power.and_then(|power| power.captures(text))?;
     let behind = text[power[0].len()..].chars().next();
     let ends = behind.is_none_or(|c| !c.is_alphanumeric() && c != '.');
     ends.then_some((power[1].parse().ok()?, power[0].len()))

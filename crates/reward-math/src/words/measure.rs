@@ -56,11 +56,11 @@ pub(crate) fn unit(phrase: &str) -> Option<String> {
             word => {
                 let word = singular(word);
                 // "10 hours long", "degrees Celsius": words after a measure describe it.
-                if !known || words.len() > factors.len() {
-                    words.push(word.to_owned());
+                let described = !known || words.len() > factors.len();
+                words.push(word.to_owned());
+                if described {
                     continue;
                 }
-                words.push(word.to_owned());
                 let sign = if inverse { -1 } else { 1 };
                 inverse = false;
                 match paired("compound", word).and_then(measures) {
