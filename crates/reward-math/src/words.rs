@@ -212,6 +212,9 @@ pub(crate) fn behind_choice(folded: &str) -> Option<&str> {
 
 /// Returns the letter of a single choice, and the text behind its mark.
 fn choice(text: &str) -> Option<(char, &str)> {
+    if !text.starts_with(|c: char| c == '(' || is_choice(c)) {
+        return None;
+    }
     let found = pattern!(r"^(?:\(([A-J①-⑨])[ }]*\)|([A-J①-⑨])[ }]*(?:[).:]|$))").captures(text)?;
     let letter = found.get(1).or(found.get(2))?.as_str().chars().next()?;
     let behind = &text[found[0].len()..];

@@ -93,6 +93,9 @@ pub(super) fn behind_label(folded: &str) -> Option<&str> {
 /// Returns the texts behind the labels of an answer in parts: `(a) 5 (b) 6`, `(i) x (ii) y`, `(1) yes; (2) no`.
 pub(super) fn labelled_parts(folded: &str) -> Option<Vec<String>> {
     const LABELS: [&str; 3] = ["a b c d e f g h", "i ii iii iv v vi vii viii", "1 2 3 4 5 6 7 8"];
+    if !folded.starts_with(['(', '{', '\\']) {
+        return None;
+    }
     // Without a group around it, a label that no space follows is a factor in brackets.
     let label = pattern!(
         r"(?:\\text(?:bf)?)?\{+\(([a-h]|[iv]+|[1-8])\)\s*\}[ :]*|\(([a-h]|[iv]+|[1-8])\)(?:[ :]+|(\\|\$))"

@@ -18,7 +18,7 @@ pub(super) enum Difference {
     /// Expressions with different normal forms.
     Expressions(Expression, Expression),
     Shapes(String, String),
-    /// A member without a partner, and the members of the other side; none if all are exact numbers.
+    /// A member without a partner, and the members of the other side that have none.
     Member {
         side: Side,
         member: Node,
