@@ -10,7 +10,6 @@
 use dashu::base::BitTest;
 use dashu::{Natural, Rational};
 
-mod arithmetic;
 mod fraction;
 mod function;
 mod polynomial;

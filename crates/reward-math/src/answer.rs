@@ -1,13 +1,11 @@
 //! Parsed answer: a value, words, or a structure of them.
 
 mod assertion;
-mod builder;
 mod environment;
 mod item;
 mod matrix;
 mod measure;
 mod node;
-mod parameter;
 mod piecewise;
 mod sign;
 mod spelling;
@@ -19,11 +17,11 @@ use crate::expression::Expression;
 use crate::fold::{fold, undecorated};
 use crate::language::phrases;
 use crate::parser::{Parser, Result};
+use crate::table::pattern;
 use crate::token::{Kind, Token, tokenize};
 use crate::verdict::ParseError;
 use crate::words;
 pub(crate) use node::{Combination, Node, Piece, Relation};
-use parameter::integer_parameter;
 use sign::{expand, list};
 use spelling::spelling;
 
@@ -120,7 +118,7 @@ impl Answer {
         if folded.is_empty() {
             return Err(ParseError::Empty);
         }
-        let (parameter, declares) = (integer_parameter(folded), folded.contains("\\in"));
+        let (parameter, declares) = (spelling::integer_parameter(folded), folded.contains("\\in"));
         let (folded, condition) = split_condition(folded);
         let folded = spelling::without_domain(spelling::without_reason(folded));
         if let Some(clock) = words::clock(folded) {
@@ -226,22 +224,15 @@ fn readings(
     Ok(readings)
 }
 
-/// Least number of decimal places of a value that is taken as rounded.
-const ROUNDED_PLACES: usize = 10;
-
+/// Returns the number of decimal places, if there are ten or more: such a value is taken as rounded.
 fn rounded_to(folded: &str) -> Option<u32> {
-    let (integer_part, places) = folded.trim_start_matches('-').split_once('.')?;
-    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    (digits(integer_part) && digits(places) && places.len() >= ROUNDED_PLACES)
-        .then(|| u32::try_from(places.len()).unwrap_or(u32::MAX))
+    let places = pattern!(r"^-?[0-9]*\.([0-9]{10,})$").captures(folded)?;
+    u32::try_from(places[1].len()).ok()
 }
 
 /// Replaces `\\\\frac` in a text that was escaped once too often. A matrix contains such pairs legitimately.
 fn with_single_backslashes(text: &str) -> Cow<'_, str> {
-    let doubled = text.match_indices("\\\\").any(|(at, _)| {
-        text[at + 2..].starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '{' | '%'))
-    });
-    if doubled && !text.contains("begin") {
+    if pattern!(r"\\\\[A-Za-z{%]").is_match(text) && !text.contains("begin") {
         return Cow::Owned(text.replace("\\\\", "\\"));
     }
     Cow::Borrowed(text)
@@ -249,8 +240,8 @@ fn with_single_backslashes(text: &str) -> Cow<'_, str> {
 
 /// Returns the content of a box around all of the text.
 fn without_box(text: &str) -> &str {
-    let inner = text.strip_prefix("\\boxed{").and_then(|rest| rest.strip_suffix('}'));
-    inner.filter(|inner| !inner.contains(['{', '}'])).map_or(text, str::trim)
+    let boxed = pattern!(r"^\\boxed\{([^{}]*)\}$").captures(text);
+    boxed.and_then(|boxed| boxed.get(1)).map_or(text, |inner| inner.as_str().trim())
 }
 
 /// Splits "for all x in …" off an answer that has text before it.
@@ -272,8 +263,4 @@ fn read(folded: &str, grouping: bool) -> Result<Node> {
 
 fn parse(tokens: Vec<Token>) -> Result<Node> {
     Parser::new(tokens).answer()
-}
-
-fn value(expression: Expression, unit: Option<String>, percent: bool) -> Node {
-    Node::Value { expression, unit, percent }
 }

@@ -4,7 +4,6 @@ use dashu::{Natural, Rational};
 
 mod chains;
 mod collections;
-mod difference;
 mod evidence;
 mod inequality;
 mod member;
@@ -21,7 +20,7 @@ use crate::relation;
 use crate::verdict::{ParseError, Rung, Side, Verdict};
 use crate::witness::Witness;
 use crate::words;
-use difference::{Difference, kind};
+use evidence::{Difference, kind};
 
 type Result<T> = std::result::Result<T, ParseError>;
 
@@ -43,18 +42,17 @@ pub(crate) fn decide_with_witness(
     options: &Options,
 ) -> (Verdict, Option<Witness>) {
     // `(B) 12` against 12: if only one side has a letter, its text is compared instead.
-    for (labelled, bare, response, gold) in [
-        (response, gold, response.content.as_deref(), Some(gold)),
-        (gold, response, Some(response), gold.content.as_deref()),
-    ] {
-        if let (Some(response), Some(gold)) = (response, gold)
-            && labelled.content.is_some()
-            && bare.choices.is_empty()
-        {
-            let verdict = decide(response, gold, options);
-            if verdict.is_right() {
-                return (verdict, None);
-            }
+    let unlabelled = [
+        response.content.as_deref().filter(|_| gold.choices.is_empty()).map(|text| (text, gold)),
+        gold.content
+            .as_deref()
+            .filter(|_| response.choices.is_empty())
+            .map(|text| (response, text)),
+    ];
+    for (response, gold) in unlabelled.into_iter().flatten() {
+        let verdict = decide(response, gold, options);
+        if verdict.is_right() {
+            return (verdict, None);
         }
     }
     let Decision { mut verdict, readings: (response_reading, gold_reading), witness } =

@@ -68,15 +68,10 @@ fn in_words(verdict: &Verdict) -> String {
 }
 
 fn reading(text: &str) -> String {
-    match Answer::parse(text) {
+    match Answer::parse(text).and_then(|answer| answer.readings) {
         Err(why) => why.to_string(),
-        Ok(answer) => match answer.readings {
-            Err(why) => why.to_string(),
-            Ok(readings) => readings
-                .iter()
-                .map(normal_form::as_read)
-                .collect::<Vec<_>>()
-                .join("\n          or: "),
-        },
+        Ok(readings) => {
+            readings.iter().map(normal_form::as_read).collect::<Vec<_>>().join("\n          or: ")
+        }
     }
 }

@@ -1,9 +1,13 @@
 //! Parsed expression trees.
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use dashu::Rational;
+
+use crate::table::lists;
+
+/// Free variables by their names; true for those that must be integers.
+pub(crate) type Variables<'a> = BTreeMap<&'a str, bool>;
 
 /// Values by the names of variables.
 pub(crate) type Assignments<'a> = BTreeMap<&'a str, &'a Expression>;
@@ -175,29 +179,51 @@ impl Expression {
         self.substituted(&|name| known.get(name).map(|value| (*value).clone()))
     }
 
-    /// Returns the names of the variables.
+    /// Returns the names of the variables that are free.
     pub(crate) fn variables(&self) -> BTreeSet<String> {
-        let names = RefCell::new(BTreeSet::new());
-        self.any(&|node| {
-            if let Self::Symbol(name) = node
-                && !is_constant(name)
-            {
-                names.borrow_mut().insert(name.clone());
-            }
-            false
-        });
-        names.into_inner()
+        let mut variables = Variables::new();
+        self.collect_variables(false, &mut variables);
+        variables.into_keys().map(str::to_owned).collect()
     }
 
     /// Returns true if it holds a variable, that is a symbol other than π, e, i and the index of a sum.
     pub(crate) fn has_variable(&self) -> bool {
-        let indexes = |name: &str| {
-            self.any(&|node| {
-                matches!(node, Self::Function(series, parts)
-                if is_series(series) && parts[0].is_symbol(name))
-            })
-        };
-        self.any(&|node| matches!(node, Self::Symbol(name) if !is_constant(name) && !indexes(name)))
+        let mut variables = Variables::new();
+        self.collect_variables(false, &mut variables);
+        !variables.is_empty()
+    }
+
+    /// Adds the free variables. Integers are those under factorials and binomials, and in the ends of sums.
+    pub(crate) fn collect_variables<'a>(&'a self, whole: bool, variables: &mut Variables<'a>) {
+        match self {
+            Self::Symbol(name) if !is_constant(name) => {
+                *variables.entry(name).or_default() |= whole;
+            }
+            Self::Power(a, b) => {
+                a.collect_variables(whole, variables);
+                // (-1)^n is real only for integer n.
+                let negative = a.literal().is_some_and(|base| base < Rational::ZERO);
+                b.collect_variables(whole || negative, variables);
+            }
+            Self::Function(name, parts) if is_series(name) => {
+                parts[1].collect_variables(true, variables);
+                parts[2].collect_variables(true, variables);
+                let mut inner = Variables::new();
+                parts[3].collect_variables(whole, &mut inner);
+                inner.retain(|name, _| !parts[0].is_symbol(name));
+                for (name, whole) in inner {
+                    *variables.entry(name).or_default() |= whole;
+                }
+            }
+            other => {
+                let counts = matches!(other, Self::Function(name, _)
+                    if lists("factorial binomial mod gcd lcm", name));
+                other.any_part(&mut |part| {
+                    part.collect_variables(whole || counts, variables);
+                    false
+                });
+            }
+        }
     }
 }
 

@@ -1,7 +1,6 @@
 //! Extraction of the answer from a response.
 //!
-//! Every scanner is hand-written, runs once over the bytes and never backtracks. The cost is linear in the length of
-//! any response.
+//! The cost is linear in the length of any response: no search backtracks.
 
 use std::ops::Range;
 

@@ -31,11 +31,8 @@ impl Gold {
     /// An error if the text holds no readable answer.
     pub fn parse(ground_truth: &str, options: &Options) -> Result<Self, ParseError> {
         let marked = ["\\boxed", "\\fbox", "####"].iter().any(|mark| ground_truth.contains(mark));
-        let inner = if marked {
-            extract(ground_truth, &Options { strict: false, ..options.clone() })
-        } else {
-            None
-        };
+        let every_mark = Options { strict: false, ..options.clone() };
+        let inner = marked.then(|| extract(ground_truth, &every_mark)).flatten();
         let text = inner.as_ref().map_or(ground_truth, |extracted| extracted.text.as_str());
         let pointed = words::with_decimal_point(text).and_then(|text| Answer::parse(&text).ok());
         let mut answer = Answer::parse(text)?;

@@ -142,7 +142,7 @@ pub fn read_rows(
         let (line, row) = row?;
         let Some(fields) = fields_of(&row, line)? else { continue };
         let response = text(&fields, &grading.response_key, line)?;
-        let (ground_truth, _) = gold_of(&fields, line, grading)?;
+        let ground_truth = gold_of(&fields, line, grading)?.swap_remove(0);
         let flag = |key: &str| fields.get(key).and_then(Value::as_bool);
         let label = match label_key {
             Some(key) => flag(key),
@@ -154,20 +154,14 @@ pub fn read_rows(
 }
 
 /// Returns numbered lines as bytes, so that a line which is not UTF-8 is a bad line and does not end the input.
-fn lines(mut input: impl BufRead) -> impl Iterator<Item = Result<(usize, Vec<u8>), GradeError>> {
-    (1..).map_while(move |line| {
-        let mut row = Vec::new();
-        match input.read_until(b'\n', &mut row) {
-            Ok(0) => None,
-            Ok(_) => {
-                // Some programs begin a file with a byte-order mark.
-                if line == 1 && row.starts_with(b"\xef\xbb\xbf") {
-                    row.drain(..3);
-                }
-                Some(Ok((line, row)))
-            }
-            Err(source) => Some(Err(GradeError::Io { line, source })),
+fn lines(input: impl BufRead) -> impl Iterator<Item = Result<(usize, Vec<u8>), GradeError>> {
+    (1..).zip(input.split(b'\n')).map(|(line, row)| {
+        let mut row = row.map_err(|source| GradeError::Io { line, source })?;
+        // Some programs begin a file with a byte-order mark.
+        if line == 1 && row.starts_with(b"\xef\xbb\xbf") {
+            row.drain(..3);
         }
+        Ok((line, row))
     })
 }
 
@@ -179,28 +173,29 @@ fn fields_of(row: &[u8], line: usize) -> Result<Option<Map<String, Value>>, Grad
     serde_json::from_slice(row).map(Some).map_err(|complaint| GradeError::Json { line, complaint })
 }
 
-/// Returns the ground truth, or the first of an array of them and the others.
+/// Returns the ground truths: one, or those of an array, which is not empty.
 fn gold_of(
     fields: &Map<String, Value>,
     line: usize,
     grading: &Grading,
-) -> Result<(String, Vec<String>), GradeError> {
+) -> Result<Vec<String>, GradeError> {
     let field = match &grading.answer_key {
         Some(key) => key,
         None if fields.contains_key("ground_truth") => "ground_truth",
         None => "answer",
-    };
-    let Some(Value::Array(values)) = fields.get(field) else {
-        return Ok((text(fields, field, line)?, Vec::new()));
     };
     let plain = |value: &Value| match value {
         Value::String(text) => Ok(text.clone()),
         Value::Number(number) => Ok(number.to_string()),
         _ => Err(wrong_type(field, line, "an array with other values")),
     };
-    let mut values = values.iter().map(plain);
-    let first = values.next().ok_or_else(|| wrong_type(field, line, "an empty array"))??;
-    Ok((first, values.collect::<Result<_, _>>()?))
+    match fields.get(field) {
+        Some(Value::Array(values)) if values.is_empty() => {
+            Err(wrong_type(field, line, "an empty array"))
+        }
+        Some(Value::Array(values)) => values.iter().map(plain).collect(),
+        _ => Ok(vec![text(fields, field, line)?]),
+    }
 }
 
 /// Number of rows graded in parallel; memory holds no more.
@@ -295,6 +290,9 @@ fn with_fields(row: &[u8], mut fields: Map<String, Value>, added: Vec<(&str, Val
     }
 }
 
+/// Answer extracted from a response, and its verdict.
+type Score = (Option<String>, Verdict);
+
 type Added = (Vec<(&'static str, Value)>, Verdict);
 
 fn grade_row(
@@ -303,7 +301,7 @@ fn grade_row(
     grading: &Grading,
 ) -> Result<Added, GradeError> {
     let response = text(fields, &grading.response_key, line)?;
-    let (ground_truth, others) = gold_of(fields, line, grading)?;
+    let ground_truths = gold_of(fields, line, grading)?;
     let question = match &grading.question_key {
         Some(key) => Some(text(fields, key, line)?),
         None => ["question", "problem", "prompt"]
@@ -319,10 +317,11 @@ fn grade_row(
         }
     };
     // One of several ground truths is enough; else the verdict on the first stands.
-    let first = judge(&ground_truth);
-    let mut others = others.iter().filter(|_| !first.1.is_right()).map(judge);
-    let right = others.find(|(_, verdict)| verdict.is_right());
-    let (extracted, verdict) = right.unwrap_or(first);
+    let scores = ground_truths.iter().map(judge);
+    let better = |first: Score, next: Score| {
+        if next.1.is_right() && !first.1.is_right() { next } else { first }
+    };
+    let (extracted, verdict) = scores.reduce(better).expect("an empty list is an error");
     let mut added = match &verdict {
         Verdict::Right { how } => vec![("verdict", "right".into()), ("how", named(how))],
         Verdict::Wrong { how } => vec![("verdict", "wrong".into()), ("how", named(how))],
@@ -337,13 +336,7 @@ fn grade_row(
     Ok((added, verdict))
 }
 
-/// Returns the answer extracted from the response, and its verdict.
-fn judged(
-    response: &str,
-    ground_truth: &str,
-    question: Option<&str>,
-    options: &Options,
-) -> (Option<String>, Verdict) {
+fn judged(response: &str, ground_truth: &str, question: Option<&str>, options: &Options) -> Score {
     let gold = Gold::parse(ground_truth, options).map(|gold| match question {
         Some(question) => gold.asked(question),
         None => gold,

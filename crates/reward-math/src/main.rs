@@ -12,7 +12,7 @@ use command_pages::{
 };
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use reward_math::{
-    BadRow, Grading, Options, Progress, Reward, explain, explain_answer, grade, read_rows,
+    BadRow, Counts, Grading, Options, Progress, Reward, explain, explain_answer, grade, read_rows,
     time_rows,
 };
 
@@ -87,9 +87,6 @@ enum Command {
 struct GradeArguments {
     #[command(flatten)]
     rows: Rows,
-    /// Accepted forms of an answer
-    #[arg(long, value_enum, default_value_t)]
-    mode: Mode,
     /// Number of threads; 0 takes one per processor
     #[arg(long, default_value_t = 0)]
     jobs: usize,
@@ -120,9 +117,6 @@ struct GradeArguments {
 struct BenchArguments {
     #[command(flatten)]
     rows: Rows,
-    /// Accepted forms of an answer
-    #[arg(long, value_enum, default_value_t)]
-    mode: Mode,
     /// Number of runs of each row; the shortest counts
     #[arg(long, default_value_t = 3)]
     repeats: usize,
@@ -147,18 +141,16 @@ struct Rows {
     /// Field of the ground truth [default: `ground_truth`, else `answer`]
     #[arg(long)]
     answer_key: Option<String>,
+    /// Accepted forms of an answer
+    #[arg(long, value_enum, default_value_t)]
+    mode: Mode,
 }
 
 impl Rows {
     fn open(&self) -> anyhow::Result<Box<dyn BufRead>> {
-        Ok(match &self.file {
-            Some(path) => {
-                let file =
-                    File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
-                Box::new(BufReader::new(file))
-            }
-            None => Box::new(io::stdin().lock()),
-        })
+        let Some(path) = &self.file else { return Ok(Box::new(io::stdin().lock())) };
+        let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+        Ok(Box::new(BufReader::new(file)))
     }
 }
 
@@ -229,7 +221,7 @@ fn run(command: &Command, out: &mut impl Write) -> anyhow::Result<ExitCode> {
 }
 
 fn run_grade(arguments: &GradeArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-    let options = arguments.mode.options();
+    let options = arguments.rows.mode.options();
     let grading = Grading {
         options: if arguments.brief { options } else { options.explained() },
         reward: Reward {
@@ -258,16 +250,14 @@ fn run_grade(arguments: &GradeArguments, out: &mut impl Write) -> anyhow::Result
     bar.finish_and_clear();
     let counts = counts?;
     out.flush()?;
-    let skipped =
-        if counts.skipped > 0 { format!(", {} skipped", counts.skipped) } else { String::new() };
-    writeln!(
-        io::stderr(),
-        "{} right, {} wrong, {} unparsed{skipped}",
-        counts.right,
-        counts.wrong,
-        counts.unparsed
-    )?;
-    Ok(if counts.skipped > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    let Counts { right, wrong, unparsed, skipped } = counts;
+    write!(io::stderr(), "{right} right, {wrong} wrong, {unparsed} unparsed")?;
+    if skipped == 0 {
+        writeln!(io::stderr())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    writeln!(io::stderr(), ", {skipped} skipped")?;
+    Ok(ExitCode::FAILURE)
 }
 
 /// Returns a bar with rows graded and rate on a terminal, a hidden one elsewhere.
@@ -290,7 +280,7 @@ fn run_bench(arguments: &BenchArguments, out: &mut impl Write) -> anyhow::Result
         ..Grading::default()
     };
     let rows = read_rows(arguments.rows.open()?, &grading, arguments.label_key.as_deref())?;
-    let options = arguments.mode.options();
+    let options = arguments.rows.mode.options();
     if arguments.peers {
         peers::compare(&rows, &options, &arguments.python, out)?;
         return Ok(ExitCode::SUCCESS);
@@ -302,8 +292,8 @@ fn run_bench(arguments: &BenchArguments, out: &mut impl Write) -> anyhow::Result
     writeln!(out, "median       {:?}", timing.median)?;
     writeln!(out, "99 of 100    {:?}", timing.p99)?;
     let response = &rows[position].response;
-    let shown: String = response.chars().rev().take(60).collect();
-    let shown: String = shown.chars().rev().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let end = &response[response.ceil_char_boundary(response.len().saturating_sub(60))..];
+    let shown = end.replace(char::is_control, " ");
     writeln!(out, "slowest      {worst:?}, row {}: …{shown}", position + 1)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -2,7 +2,6 @@
 //!
 //! They are printed only on request ([`crate::Options::normal_forms`], `explain`): deciding needs no text.
 
-mod as_read;
 mod text;
 
 use dashu::Rational;
@@ -40,8 +39,7 @@ pub fn normal_form(answer: &str, options: &Options) -> Result<String, ParseError
 pub(crate) fn of(reading: &Node, fuel: u64) -> String {
     let mut text = Printer { fuel, as_read: false }.node(reading);
     if text.len() > MAX_BYTES {
-        let end = (0..=MAX_BYTES).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-        text.truncate(end);
+        text.truncate(text.floor_char_boundary(MAX_BYTES));
         text.push('…');
     }
     text
@@ -50,17 +48,6 @@ pub(crate) fn of(reading: &Node, fuel: u64) -> String {
 /// Returns a reading as parsed, with every bracket, in the same notation.
 pub(crate) fn as_read(reading: &Node) -> String {
     Printer { fuel: 0, as_read: true }.node(reading)
-}
-
-/// Meaning of the order of members.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Order {
-    /// The order matters: members stay as written.
-    Written,
-    /// The order does not matter, repetitions do.
-    Free,
-    /// Neither order nor repetitions matter.
-    Set,
 }
 
 /// Printer with the remaining fuel; without any, values are printed as parsed.
@@ -73,34 +60,27 @@ struct Printer {
 impl Printer {
     fn node(&mut self, reading: &Node) -> String {
         match reading {
-            Node::Value { expression, unit, percent } => {
-                let mut text = self.value(expression);
-                if *percent {
-                    let bare = text.bytes().all(|byte| byte.is_ascii_digit());
-                    text = if bare { text + "%" } else { format!("({text})%") };
-                }
-                match unit {
-                    Some(unit) => format!("{text} {unit}"),
-                    None => text,
-                }
+            Node::Value { expression, unit: Some(unit) } => {
+                format!("{} {unit}", self.value(expression))
             }
+            Node::Value { expression, unit: None } => self.value(expression),
             Node::Words(words) => format!("\\text{{{words}}}"),
-            Node::List { open: ' ', items, .. } => self.members(items, Order::Free).join(", "),
+            Node::List { open: ' ', items, .. } => self.members(items, ' ').join(", "),
             Node::List { open: '{', items, .. } => {
-                format!("\\{{{}\\}}", self.members(items, Order::Set).join(", "))
+                format!("\\{{{}\\}}", self.members(items, '{').join(", "))
             }
             Node::List { open, close, items } => {
-                format!("{open}{}{close}", self.members(items, Order::Written).join(", "))
+                format!("{open}{}{close}", self.members(items, *open).join(", "))
             }
             Node::Joined(combination, parts) => {
                 let chains = parts.iter().all(|part| matches!(part, Node::Chain { .. }));
-                let (order, sign) = match combination {
-                    Combination::Union => (Order::Set, " \\cup "),
-                    Combination::Intersection if chains => (Order::Set, " and "),
-                    Combination::Intersection => (Order::Set, " \\cap "),
-                    Combination::Difference => (Order::Written, " \\setminus "),
+                let (brackets, sign) = match combination {
+                    Combination::Union => ('{', " \\cup "),
+                    Combination::Intersection if chains => ('{', " and "),
+                    Combination::Intersection => ('{', " \\cap "),
+                    Combination::Difference => ('(', " \\setminus "),
                 };
-                self.members(parts, order).join(sign)
+                self.members(parts, brackets).join(sign)
             }
             Node::Chain { sides, relations } => self.chain(sides, relations),
             Node::Matrix(rows) => {
@@ -119,7 +99,7 @@ impl Printer {
             Node::Ratio(parts) => self.ratio(parts),
             Node::Builder { head, conditions } => {
                 let head = self.node(head);
-                format!("\\{{{head} \\mid {}\\}}", self.members(conditions, Order::Set).join(", "))
+                format!("\\{{{head} \\mid {}\\}}", self.members(conditions, '{').join(", "))
             }
         }
     }
@@ -134,19 +114,19 @@ impl Printer {
         format!("{value} & {condition}")
     }
 
-    /// Returns the normal forms of the items, in canonical order if their order has no meaning.
-    fn members(&mut self, items: &[Node], order: Order) -> Vec<String> {
-        let in_order = self.as_read || items.iter().any(|item| item.symbol() == Some("\\ldots"));
+    /// Returns the normal forms of the items: in canonical order without brackets, each once between braces, else as written.
+    fn members(&mut self, items: &[Node], open: char) -> Vec<String> {
         let mut texts: Vec<String> = items.iter().map(|item| self.node(item)).collect();
-        if order != Order::Written && !in_order {
+        let written = self.as_read || items.iter().any(|item| item.symbol() == Some("\\ldots"));
+        if !written && matches!(open, ' ' | '{') {
             // Numbers by value, then all others by spelling.
             texts.sort_by_cached_key(|text| {
                 let number = text.parse::<Rational>().ok();
                 (number.is_none(), number, text.clone())
             });
-        }
-        if order == Order::Set && !in_order {
-            texts.dedup();
+            if open == '{' {
+                texts.dedup();
+            }
         }
         texts
     }
@@ -159,9 +139,9 @@ impl Printer {
                 let text = text::fraction(&printer, &fraction);
                 // A product of ten sums multiplied out is unreadable.
                 let short = printer.is_complete() && text.len() <= MAX_VALUE_BYTES;
-                if short { text } else { as_read::text(expression) }
+                if short { text } else { text::expression(expression) }
             }
-            None => as_read::text(expression),
+            None => text::expression(expression),
         }
     }
 
@@ -256,7 +236,7 @@ impl Printer {
     fn ratio(&mut self, parts: &[Expression]) -> String {
         let sides: Vec<&Expression> = parts.iter().collect();
         let Some((algebra, normal)) = self.normalised(&sides) else {
-            let parts: Vec<String> = parts.iter().map(as_read::text).collect();
+            let parts: Vec<String> = parts.iter().map(text::expression).collect();
             return parts.join(" : ");
         };
         text::ratio(&text::Printer::new(&algebra), &normal)

@@ -13,18 +13,19 @@ mod function;
 mod real;
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
 
-use crate::expression::{Expression, is_constant, is_series};
+use crate::expression::{Expression, Variables};
 use crate::table::lists;
 pub(crate) use complex::Complex;
 use real::{Arithmetic, Failure};
 
 /// Precisions at which constants are compared, in bits: most different constants differ at the first.
-const CONSTANT_BITS: [usize; 3] = [96, 320, 1088];
+const CONSTANT_BITS: [usize; 4] = [96, 320, ENOUGH_BITS, MOST_BITS];
+/// Precision at which constants that still overlap count as equal, in bits.
+const ENOUGH_BITS: usize = 1088;
 /// Bits behind the point that two constants must share to count as equal.
 const SPARE_BITS: usize = 384;
-/// Precision for numbers that are too large for the last of these, in bits.
+/// Precision for numbers that are too large for this, in bits.
 const MOST_BITS: usize = 4096;
 /// Precision at which expressions are compared at a point, in bits.
 const POINT_BITS: usize = 192;
@@ -67,39 +68,55 @@ pub(crate) fn compare(
     // Names are collected and points are chosen before anything is calculated.
     let Some(rest) = fuel.checked_sub(40) else { return EnclosureComparison::Unknown };
     *fuel = rest;
-    let mut variables = BTreeSet::new();
-    let mut integers = BTreeSet::new();
+    let mut variables = Variables::new();
     for side in [left, right] {
-        collect(side, false, &mut variables, &mut integers);
+        side.collect_variables(false, &mut variables);
     }
     if variables.is_empty() {
         constants(left, right, fuel)
     } else {
-        functions(left, right, &variables, &integers, fuel)
+        functions(left, right, &variables, fuel)
     }
 }
 
-/// Returns the order of two constants, if their enclosures decide it.
-pub(crate) fn order(left: &Expression, right: &Expression, fuel: &mut u64) -> Option<Ordering> {
+/// Encloses two constants at rising precision, until `decide` has decided; `None` if it cannot.
+fn refined<T>(
+    sides: [&Expression; 2],
+    fuel: &mut u64,
+    decide: impl Fn(Complex, Complex, &mut Arithmetic) -> Option<T>,
+) -> Option<T> {
     for bits in CONSTANT_BITS {
         let mut arithmetic = Arithmetic::new(bits, *fuel);
-        let enclosed = [left, right].map(|side| evaluate::evaluate(side, &[], &mut arithmetic));
+        let enclosed = sides.map(|side| evaluate::evaluate(side, &[], &mut arithmetic));
         *fuel = arithmetic.fuel();
         match enclosed {
             [Ok(a), Ok(b)] => {
-                let (a, b) = (a.into_real().ok()?, b.into_real().ok()?);
-                if a.is_below(&b) {
-                    return Some(Ordering::Less);
-                }
-                if b.is_below(&a) {
-                    return Some(Ordering::Greater);
+                let decision = decide(a, b, &mut arithmetic);
+                *fuel = arithmetic.fuel();
+                if decision.is_some() {
+                    return decision;
                 }
             }
-            [Err(Failure::Unclear), _] | [_, Err(Failure::Unclear)] => {}
+            [Err(Failure::Unclear), _] | [_, Err(Failure::Unclear)] if bits < ENOUGH_BITS => {}
             _ => return None,
         }
     }
     None
+}
+
+/// Returns the order of two constants, if their enclosures decide it.
+pub(crate) fn order(left: &Expression, right: &Expression, fuel: &mut u64) -> Option<Ordering> {
+    let order = refined([left, right], fuel, |a, b, arithmetic| {
+        let (Ok(a), Ok(b)) = (a.into_real(), b.into_real()) else { return Some(None) };
+        if a.is_below(&b) {
+            Some(Some(Ordering::Less))
+        } else if b.is_below(&a) {
+            Some(Some(Ordering::Greater))
+        } else {
+            (arithmetic.bits >= ENOUGH_BITS).then_some(None)
+        }
+    });
+    order.flatten()
 }
 
 /// Returns true if a constant is proven to lie within `unit` of a number.
@@ -115,43 +132,25 @@ pub(crate) fn is_within(
 }
 
 fn constants(left: &Expression, right: &Expression, fuel: &mut u64) -> EnclosureComparison {
-    let mut levels = CONSTANT_BITS.to_vec();
-    while let Some(bits) = (!levels.is_empty()).then(|| levels.remove(0)) {
-        let mut arithmetic = Arithmetic::new(bits, *fuel);
-        let enclosed = [left, right].map(|side| evaluate::evaluate(side, &[], &mut arithmetic));
-        *fuel = arithmetic.fuel();
-        match enclosed {
-            [Ok(a), Ok(b)] => {
-                if a.is_apart(&b) {
-                    return different(a, b, &[]);
-                }
-                if a.is_exact() && b.is_exact() {
-                    return EnclosureComparison::Equal;
-                }
-                if levels.is_empty() {
-                    // For a large number the digits before the point must be covered too, for a sum its smallest term.
-                    let wanted =
-                        a.bits_before_point().max(arithmetic.spread()).saturating_add(SPARE_BITS);
-                    if wanted > bits {
-                        if wanted > MOST_BITS || bits == MOST_BITS {
-                            return EnclosureComparison::Unknown;
-                        }
-                        levels.push(MOST_BITS);
-                        continue;
-                    }
-                    let narrow = a.are_narrow_with(&b, &mut arithmetic);
-                    return if narrow {
-                        EnclosureComparison::Equal
-                    } else {
-                        EnclosureComparison::Unknown
-                    };
-                }
-            }
-            [Err(Failure::Unclear), _] | [_, Err(Failure::Unclear)] => {}
-            _ => return EnclosureComparison::Unknown,
+    let comparison = refined([left, right], fuel, |a, b, arithmetic| {
+        if a.is_apart(&b) {
+            return Some(different(a, b, &[]));
         }
-    }
-    EnclosureComparison::Unknown
+        if a.is_exact() && b.is_exact() {
+            return Some(EnclosureComparison::Equal);
+        }
+        if arithmetic.bits < ENOUGH_BITS {
+            return None;
+        }
+        // For a large number the digits before the point must be covered too, for a sum its smallest term.
+        let wanted = a.bits_before_point().max(arithmetic.spread()).saturating_add(SPARE_BITS);
+        if wanted > arithmetic.bits {
+            return (wanted > MOST_BITS).then_some(EnclosureComparison::Unknown);
+        }
+        let narrow = a.are_narrow_with(&b, arithmetic);
+        Some(if narrow { EnclosureComparison::Equal } else { EnclosureComparison::Unknown })
+    });
+    comparison.unwrap_or(EnclosureComparison::Unknown)
 }
 
 fn different(left: Complex, right: Complex, point: &[(&str, Rational)]) -> EnclosureComparison {
@@ -162,8 +161,7 @@ fn different(left: Complex, right: Complex, point: &[(&str, Rational)]) -> Enclo
 fn functions(
     left: &Expression,
     right: &Expression,
-    variables: &BTreeSet<&str>,
-    integers: &BTreeSet<&str>,
+    variables: &Variables<'_>,
     fuel: &mut u64,
 ) -> EnclosureComparison {
     let mut arithmetic = Arithmetic::new(POINT_BITS, *fuel);
@@ -171,8 +169,8 @@ fn functions(
     let (needed, tried) = if steps { STEP_POINTS } else { (POINTS_NEEDED, POINTS_TRIED) };
     // `|x|` equals `x` for the positive values that competition problems assume.
     let bars = |side: &Expression| side.any(&|node| node.arguments_of("abs").is_some());
-    let skipped = if bars(left) || bars(right) { BOTH_SIGNS } else { 0 };
-    let sampling = Sampling { variables, integers, steps, skipped };
+    let bars = bars(left) || bars(right);
+    let sampling = Sampling { variables, steps, bars };
     let (mut agreed, mut one_sided) = (0, 0);
     for attempt in 0..tried {
         let mixed = sampling.is_mixed(attempt);
@@ -201,7 +199,7 @@ fn functions(
                 }
             }
             // A root of a negative number by one convention or another: the next point may have none.
-            [Err(Failure::Unknown), _] | [_, Err(Failure::Unknown)] if mixed || skipped > 0 => {}
+            [Err(Failure::Unknown), _] | [_, Err(Failure::Unknown)] if mixed || bars => {}
             [Err(Failure::Unknown | Failure::OutOfFuel), _]
             | [_, Err(Failure::Unknown | Failure::OutOfFuel)] => {
                 return EnclosureComparison::Unknown;
@@ -220,37 +218,34 @@ fn functions(
 
 /// Choice of the points at which two functions are compared.
 struct Sampling<'a> {
-    variables: &'a BTreeSet<&'a str>,
-    integers: &'a BTreeSet<&'a str>,
+    variables: &'a Variables<'a>,
     /// True if a value jumps.
     steps: bool,
-    /// Attempts with positive coordinates that are left out.
-    skipped: u64,
+    /// True if an absolute value occurs: points with positive coordinates alone are left out.
+    bars: bool,
 }
 
 impl<'a> Sampling<'a> {
     /// Returns true if coordinates have either sign and only real values count: `\sqrt{x^2}` is not `x`, but
     /// `\sqrt{ab}` may be a product of roots.
     fn is_mixed(&self, attempt: u64) -> bool {
-        !self.steps && self.skipped == 0 && attempt % 2 == 1
+        !self.steps && !self.bars && attempt % 2 == 1
     }
 
     fn point(&self, attempt: u64) -> Vec<(&'a str, Rational)> {
-        let coordinates = self.variables.iter().enumerate();
-        coordinates.map(|(index, name)| (*name, self.value(attempt, index as u64, name))).collect()
+        let coordinate = |(index, (name, whole)): (u64, (&&'a str, &bool))| {
+            (*name, self.value(attempt, index, name, *whole))
+        };
+        (0..).zip(self.variables).map(coordinate).collect()
     }
 
-    fn value(&self, attempt: u64, index: u64, name: &str) -> Rational {
+    fn value(&self, attempt: u64, index: u64, name: &str, is_integer: bool) -> Rational {
         if self.steps {
             return stepwise_coordinate(attempt, index, name);
         }
         let mixed = self.is_mixed(attempt);
-        let place = match self.skipped {
-            0 if mixed => BOTH_SIGNS + attempt / 2,
-            0 => attempt / 2,
-            skipped => attempt + skipped,
-        };
-        let is_integer = self.integers.contains(name);
+        let place = if self.bars { attempt } else { attempt / 2 };
+        let place = if self.bars || mixed { place + BOTH_SIGNS } else { place };
         let value = coordinate(place, index, is_integer);
         let value = if mixed && !is_real(name) { value.abs() } else { value };
         if is_integer { of_both_parities(&value, attempt, index, name) } else { value }
@@ -296,15 +291,10 @@ fn coordinate(attempt: u64, index: u64, whole: bool) -> Rational {
     }
     let size = i64::try_from(state % 960).unwrap_or_default() + 33;
     // The first points lie in (0, 1), where most functions are defined; then up to 8 and on both sides of 0.
-    let (top, bottom) = match attempt {
-        0..=3 => (size, 1009),
-        4..=8 => (size, 127),
-        // The first of them is negative in every coordinate.
-        BOTH_SIGNS => (-size, 127),
-        _ if state & (1 << 40) == 0 => (-size, 127),
-        _ => (size, 127),
-    };
-    Rational::from_parts_signed(top.into(), bottom.into())
+    let bottom = if attempt < 4 { 1009 } else { 127 };
+    // The first point on both sides of 0 is negative in every coordinate.
+    let negative = attempt == BOTH_SIGNS || attempt > BOTH_SIGNS && state & (1 << 40) == 0;
+    Rational::from_parts_signed((if negative { -size } else { size }).into(), bottom.into())
 }
 
 /// Makes an integer coordinate even or odd in turn, so that no power of -1 goes unnoticed.
@@ -315,44 +305,4 @@ fn of_both_parities(value: &Rational, attempt: u64, index: u64, name: &str) -> R
     let value = if larger { value.trunc() + 6 } else { value.trunc() };
     let odd = (attempt >> (index % 2)) & 1 == 1;
     Rational::from(if value.bit(0) == odd { value } else { value + 1 })
-}
-
-/// Collects the variables, and those that must be integers: under factorials, binomials and as ends of sums.
-fn collect<'a>(
-    expression: &'a Expression,
-    whole: bool,
-    variables: &mut BTreeSet<&'a str>,
-    integers: &mut BTreeSet<&'a str>,
-) {
-    match expression {
-        Expression::Symbol(name) if !is_constant(name) => {
-            variables.insert(name);
-            if whole {
-                integers.insert(name);
-            }
-        }
-        Expression::Power(a, b) => {
-            collect(a, whole, variables, integers);
-            // (-1)^n is real only for integer n.
-            let negative = a.literal().is_some_and(|base| base < Rational::ZERO);
-            collect(b, whole || negative, variables, integers);
-        }
-        Expression::Function(name, parts) if is_series(name) => {
-            collect(&parts[1], true, variables, integers);
-            collect(&parts[2], true, variables, integers);
-            let (mut inner, mut inner_integers) = (BTreeSet::new(), BTreeSet::new());
-            collect(&parts[3], whole, &mut inner, &mut inner_integers);
-            let free = |name: &&str| !parts[0].is_symbol(name);
-            variables.extend(inner.into_iter().filter(free));
-            integers.extend(inner_integers.into_iter().filter(free));
-        }
-        other => {
-            let counts = matches!(other, Expression::Function(name, _)
-                if lists("factorial binomial mod gcd lcm", name));
-            other.any_part(&mut |part| {
-                collect(part, whole || counts, variables, integers);
-                false
-            });
-        }
-    }
 }

@@ -26,9 +26,11 @@ const MAX_MATRIX_TERMS: usize = 8192;
 pub(crate) type Result<T> = std::result::Result<T, ParseError>;
 
 /// A cursor over tokens.
+#[derive(Default)]
 pub(crate) struct Parser {
     tokens: Vec<Token>,
-    position: usize,
+    /// Index of the current token.
+    pub(crate) position: usize,
     depth: usize,
     /// Constructs around the current token.
     pub(crate) around: Surroundings,
@@ -44,7 +46,7 @@ pub(crate) struct Parser {
     base_steps: usize,
     /// Number of rules that were run one level deeper.
     deepened: usize,
-    /// Index of the closing bracket for each opening one.
+    /// Index of the closing bracket for each opening one, and of `\\end` for each `\\begin`.
     partner: Vec<Option<usize>>,
     /// True for an opening bracket with a comma or semicolon directly inside it.
     separated: Vec<bool>,
@@ -68,22 +70,15 @@ impl Parser {
             partner: vec![None; tokens.len()],
             separated: vec![false; tokens.len()],
             tokens,
-            position: 0,
-            depth: 0,
-            around: Surroundings::default(),
-            environments: 0,
-            in_integral: false,
-            alternatives: false,
             matrix_budget: MAX_MATRIX_TERMS,
-            base_steps: 0,
-            deepened: 0,
+            ..Self::default()
         };
         let mut open: Vec<usize> = Vec::new();
         for index in 0..parser.tokens.len() {
             let kind = &parser.tokens[index].kind;
-            if kind.is_any("([{", "{ langle") {
+            if kind.is_any("([{", "{ langle begin") {
                 open.push(index);
-            } else if kind.is_any(")]}", "} rangle") {
+            } else if kind.is_any(")]}", "} rangle end") {
                 if let Some(start) = open.pop() {
                     parser.partner[start] = Some(index);
                 }
@@ -122,29 +117,13 @@ impl Parser {
         self.position += 1;
     }
 
-    pub(crate) fn position_forward(&mut self, tokens: usize) {
-        self.position += tokens;
-    }
-
     /// Moves behind this token, or behind all of the brackets or the environment that it opens.
     pub(crate) fn skip(&mut self) {
         if let Some((close, _)) = self.bracket() {
-            self.position = close;
-        } else if self.at_command("begin") {
-            let mut depth = 0_usize;
-            while let Some(kind) = self.peek() {
-                depth += usize::from(kind.is_command("begin"));
-                if kind.is_command("end") {
-                    depth -= 1;
-                }
-                if depth == 0 {
-                    // The name in braces.
-                    self.position += 1;
-                    self.position = self.bracket().map_or(self.position, |(close, _)| close);
-                    break;
-                }
-                self.position += 1;
-            }
+            // The name in braces.
+            let name = usize::from(self.at_command("begin"));
+            self.position = close + name;
+            self.position = self.bracket().map_or(self.position, |(close, _)| close);
         }
         self.position = (self.position + 1).min(self.tokens.len());
     }
@@ -222,10 +201,6 @@ impl Parser {
         if let Some(token) = self.tokens.get_mut(self.position) {
             token.kind = kind;
         }
-    }
-
-    pub(crate) fn position(&self) -> usize {
-        self.position
     }
 
     /// Runs a rule; restores the position if it does not apply or fails. Exceeded limits remain errors.

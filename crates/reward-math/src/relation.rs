@@ -171,41 +171,40 @@ pub(crate) fn with_same_argument(left: &Node, right: &Node) -> Option<Node> {
     let ((left_name, wanted), (right_name, given)) =
         (argument(left_label)?, argument(right_label)?);
     // Renaming to a name already in use would change the meaning.
-    let Node::Value { expression, unit, percent } = right_value else { return None };
+    let Node::Value { expression, unit } = right_value else { return None };
     let taken = expression.any(&|node| node.is_symbol(&wanted));
     if left_name != right_name || wanted == given || taken {
         return None;
     }
-    let expression = expression.renamed(&given, &wanted);
-    Some(Node::Value { expression, unit: unit.clone(), percent: *percent })
+    Some(Node::Value { expression: expression.renamed(&given, &wanted), unit: unit.clone() })
+}
+
+/// Returns the labels and values of a list, in the order written, if every item is labelled.
+fn all_labelled(items: &[Node]) -> Option<Vec<(&Node, &Node)>> {
+    items.iter().map(labelled).collect()
 }
 
 /// Returns the values of a list if every item is labelled, in the order written.
 pub(crate) fn values_of_labelled(items: &[Node]) -> Option<Vec<Node>> {
-    items.iter().map(|item| labelled(item).map(|(_, value)| value.clone())).collect()
+    Some(all_labelled(items)?.into_iter().map(|(_, value)| value.clone()).collect())
 }
 
 /// Returns true if both lists name values of one variable, and one of them does so without numbering them.
 pub(crate) fn roots_of_one(left: &[Node], right: &[Node]) -> bool {
     // The common name without index, and whether no name has an index.
-    let base = |items: &[Node]| {
-        let names: Option<Vec<&str>> =
-            items.iter().map(|item| labelled(item).and_then(|(label, _)| symbol(label))).collect();
-        let names = names?;
-        let base = names.first()?.split('_').next()?.to_owned();
-        let same = names.iter().all(|name| name.split('_').next() == Some(&base));
-        same.then(|| (names.iter().all(|name| **name == base), base))
+    let base = |items| {
+        let labels = all_labelled(items)?.into_iter();
+        let names: Vec<&str> = labels.map(|(label, _)| symbol(label)).collect::<Option<_>>()?;
+        let base = names.first()?.split('_').next()?;
+        let same = names.iter().all(|name| name.split('_').next() == Some(base));
+        same.then_some((base, names.iter().all(|name| *name == base)))
     };
-    match (base(left), base(right)) {
-        (Some((plain, name)), Some((other_plain, other))) => {
-            name == other && (plain || other_plain)
-        }
-        _ => false,
-    }
+    matches!((base(left), base(right)), (Some((name, plain)), Some((other, other_plain)))
+        if name == other && (plain || other_plain))
 }
 
 /// Expands `x = y = 2` to `x = 2, y = 2`.
-pub(crate) fn shared(chain: &Node) -> Option<Vec<Node>> {
+pub(crate) fn shared(chain: &Node) -> Option<Node> {
     let Node::Chain { sides, relations } = chain else { return None };
     let (value, names) = sides.split_last()?;
     let is_shared = names.len() > 1
@@ -216,7 +215,11 @@ pub(crate) fn shared(chain: &Node) -> Option<Vec<Node>> {
         sides: vec![name.clone(), value.clone()],
         relations: vec![Relation::Equal],
     };
-    is_shared.then(|| names.iter().map(equation).collect())
+    is_shared.then(|| Node::List {
+        open: ' ',
+        close: ' ',
+        items: names.iter().map(equation).collect(),
+    })
 }
 
 fn is_plain_function(name: &str) -> bool {
@@ -241,11 +244,10 @@ pub(crate) fn same_label(left: &Node, right: &Node) -> bool {
 
 /// Returns the values of `x = 1, y = 2` in the order of their names, if all are labelled and differ.
 pub(crate) fn named_values(items: &[Node]) -> Option<Vec<Node>> {
-    let mut named = Vec::new();
-    for item in items {
-        let (label, value) = labelled(item)?;
-        named.push((label.symbol()?, value.clone()));
-    }
+    let named = all_labelled(items)?
+        .into_iter()
+        .map(|(label, value)| Some((label.symbol()?, value.clone())));
+    let mut named: Vec<(&str, Node)> = named.collect::<Option<_>>()?;
     named.sort_by_key(|(name, _)| *name);
     let distinct = named.windows(2).all(|pair| pair[0].0 != pair[1].0);
     distinct.then(|| named.into_iter().map(|(_, value)| value).collect())

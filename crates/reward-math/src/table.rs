@@ -23,6 +23,16 @@ impl Table {
     }
 }
 
+/// A regular expression, compiled at its first use. Its search takes time linear in the text.
+macro_rules! pattern {
+    ($text:expr) => {{
+        static PATTERN: std::sync::LazyLock<regex::Regex> =
+            std::sync::LazyLock::new(|| regex::Regex::new($text).expect("a constant pattern"));
+        &*PATTERN
+    }};
+}
+pub(crate) use pattern;
+
 /// Returns true if the list, in one text with spaces between, holds the word.
 pub(crate) fn lists(list: &str, word: &str) -> bool {
     list.split(' ').any(|known| known == word)

@@ -8,7 +8,7 @@ mod number;
 
 use name::{is_unit_abbreviation, is_word, split_function};
 
-use crate::table::lists;
+use crate::table::{lists, pattern};
 use crate::verdict::ParseError;
 
 /// Most tokens one answer may have.
@@ -89,15 +89,7 @@ impl Kind {
 ///
 /// With `grouping`, `1,234` outside brackets is one number; without, it is two.
 pub(crate) fn tokenize(text: &str, grouping: bool) -> Result<Vec<Token>, ParseError> {
-    let mut lexer = Lexer {
-        text,
-        at: 0,
-        spaced: false,
-        depth: 0,
-        grouping,
-        tokens: Vec::new(),
-        dropped: Vec::new(),
-    };
+    let mut lexer = Lexer { text, grouping, ..Lexer::default() };
     while lexer.step()? {
         if lexer.tokens.len() > MAX_TOKENS {
             return Err(ParseError::TooLong { found: text.len(), limit: MAX_TOKENS });
@@ -106,6 +98,7 @@ pub(crate) fn tokenize(text: &str, grouping: bool) -> Result<Vec<Token>, ParseEr
     Ok(lexer.tokens)
 }
 
+#[derive(Default)]
 struct Lexer<'a> {
     text: &'a str,
     at: usize,
@@ -118,8 +111,8 @@ struct Lexer<'a> {
     dropped: Vec<usize>,
 }
 
-impl Lexer<'_> {
-    fn rest(&self) -> &str {
+impl<'a> Lexer<'a> {
+    fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }
 
@@ -187,22 +180,17 @@ impl Lexer<'_> {
         // "5 m/s": a quotient of letters is one of variables, except for this one.
         let after_number =
             matches!(self.tokens.last(), Some(Token { kind: Kind::Number { .. }, .. }));
-        if let Some(unit) =
-            ["m/s", "m/min", "g/mol"].into_iter().find(|unit| rest.starts_with(unit))
-            && after_number
+        if after_number
             && self.spaced
-            && !rest[unit.len()..].starts_with(char::is_alphanumeric)
+            && let Some(unit) = pattern!(r"^(?:m/s|m/min|g/mol)(?-u:\b)").find(rest)
         {
-            self.push(Kind::Text(unit.to_owned()), unit.len());
+            self.push(Kind::Text(unit.as_str().to_owned()), unit.len());
             return;
         }
         if characters.next().is_none() {
             // A character of a word script is a word.
-            if first >= '\u{3040}' {
-                self.push(Kind::Word(run), length);
-            } else {
-                self.push(Kind::Letter(first), length);
-            }
+            let is_word = first >= '\u{3040}';
+            self.push(if is_word { Kind::Word(run) } else { Kind::Letter(first) }, length);
         } else if let Some((name, argument)) = split_function(&run) {
             self.push(Kind::Word(name.to_owned()), name.len());
             self.push(Kind::Letter(argument), 1);

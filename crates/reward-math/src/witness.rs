@@ -29,7 +29,7 @@ pub enum Witness {
         side: Side,
         /// The member, in the notation of [`crate::normal_form`].
         member: String,
-        /// Evidence against each member of the other side, unless numbers are compared exactly.
+        /// Evidence against the members of the other side that have no partner, at most 64.
         evidence: Vec<Witness>,
     },
 }

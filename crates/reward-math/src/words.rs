@@ -10,8 +10,10 @@ pub(crate) use number::{magnitude, number, part};
 
 use std::sync::LazyLock;
 
+use regex::Captures;
+
 use crate::language::phrases;
-use crate::table::{Table, lists, without};
+use crate::table::{Table, lists, pattern, without};
 
 /// One wording for phrases of equal meaning.
 static SYNONYMS: LazyLock<Table> =
@@ -99,53 +101,29 @@ pub(crate) fn holds_formula(folded: &str) -> bool {
 
 /// Returns the number in `5th`.
 fn without_ordinal(word: &str) -> &str {
-    let digits = word.trim_end_matches(|c: char| c.is_ascii_lowercase());
-    let ordinal = matches!(&word[digits.len()..], "st" | "nd" | "rd" | "th");
-    if ordinal && !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return digits;
-    }
-    word
+    let ordinal = pattern!("^([0-9]+)(?:st|nd|rd|th)$").captures(word);
+    ordinal.and_then(|ordinal| ordinal.get(1)).map_or(word, |digits| digits.as_str())
 }
 
 /// Returns the text in lower case without layout commands, and whether it holds mathematics.
 fn without_commands(folded: &str) -> (String, bool) {
-    let mut plain = String::with_capacity(folded.len());
-    let mut formula = false;
-    let mut rest = folded;
-    let mut letters_before = 0;
-    while let Some(c) = rest.chars().next() {
-        if c == '\\' {
-            let name = rest[1..].find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len() - 1);
-            let command = &rest[1..=name];
-            let decoration = command.starts_with("text")
-                || lists(" mathrm mathbf mbox left right operatorname mathbb quad", command);
-            formula |= !decoration;
-            if command == "mathbb" {
-                plain.push_str(command);
-            }
-            plain.push(' ');
-            let skip = 1 + name.max(
-                rest[1..].chars().next().map_or(0, |c| if name == 0 { c.len_utf8() } else { 0 }),
-            );
-            rest = &rest[skip..];
-            continue;
-        }
-        formula |= matches!(c, '^' | '_' | '=' | '+' | '<' | '>' | '|' | '/' | '*');
-        let after = &rest[c.len_utf8()..];
-        // "right-angled", not a difference of letters.
-        let hyphen = c == '-'
-            && letters_before > 1
-            && after.chars().take(2).filter(|c| c.is_alphabetic()).count() == 2;
-        formula |= c == '-' && !hyphen;
-        match c {
-            '{' | '}' | '$' | '.' | '!' | '?' | '"' | '(' | ')' => plain.push(' '),
-            _ if hyphen => plain.push(' '),
-            c => plain.extend(c.to_lowercase()),
-        }
-        letters_before = if c.is_alphabetic() { letters_before + 1 } else { 0 };
-        rest = after;
-    }
-    (plain, formula)
+    let command = pattern!(r"(?s)\\(?:([A-Za-z]+)|.?)");
+    let is_mathematics = |name: &str| {
+        !name.starts_with("text")
+            && !lists("mathrm mathbf mbox left right operatorname mathbb quad", name)
+    };
+    let mut names = command.captures_iter(folded).filter_map(|command| command.get(1));
+    let mut formula = names.any(|name| is_mathematics(name.as_str()));
+    let plain = command.replace_all(folded, |command: &Captures<'_>| match command.get(1) {
+        Some(name) if name.as_str() == "mathbb" => "mathbb ",
+        _ => " ",
+    });
+    // "right-angled", not a difference of letters; each hyphen of "well-to-do".
+    let hyphen = pattern!(r"(\p{Alphabetic}{2})-(\p{Alphabetic}{2})");
+    let plain = hyphen.replace_all(&plain, "$1 $2");
+    let plain = hyphen.replace_all(&plain, "$1 $2");
+    formula |= plain.contains(['^', '_', '=', '+', '<', '>', '|', '/', '*', '-']);
+    (pattern!(r#"[{}$.!?"()]"#).replace_all(&plain, " ").to_lowercase(), formula)
 }
 
 /// Returns true for a word that joins the members of a list.
@@ -156,7 +134,7 @@ pub(crate) fn is_conjunction(word: &str) -> bool {
 /// Returns the letters of a multiple choice, sorted: `B`, `(B)`, `B.`, `\textbf{(B)} 12`, `option B`, `B: 5`; `A, D`.
 pub(crate) fn choices(folded: &str) -> Vec<char> {
     let text = undecorated(folded);
-    if let Some(letter) = choice(text) {
+    if let Some((letter, _)) = choice(text) {
         return vec![letter];
     }
     if let Some(letters) = run_of_choices(text) {
@@ -198,38 +176,26 @@ pub(crate) fn small_choices(spelling: &str, bare: bool) -> Vec<char> {
 
 /// Returns true for a capital letter, or a number in a circle, as Chinese papers number statements.
 fn is_choice(letter: char) -> bool {
-    ('A'..='J').contains(&letter) || is_circled(letter)
+    matches!(letter, 'A'..='J' | '①'..='⑨')
 }
 
-fn is_circled(letter: char) -> bool {
-    ('①'..='⑨').contains(&letter)
-}
-
-/// Returns the letters of `ACD`: several choices without separators, in ascending order.
+/// Returns the letters of `ACD`: several choices without separators, letters in ascending order.
 fn run_of_choices(text: &str) -> Option<Vec<char>> {
-    let mut letters: Vec<char> = text.trim_end_matches(['}', '.']).chars().collect();
-    if letters.len() > 1 && letters.iter().copied().all(is_circled) {
-        letters.sort_unstable();
-        letters.dedup();
-        return Some(letters);
-    }
+    let run = pattern!("^([A-F]{2,}|[①-⑨]{2,})[}.]*$").captures(text)?;
+    let mut letters: Vec<char> = run[1].chars().collect();
     let rising = letters.windows(2).all(|pair| pair[0] < pair[1]);
-    let choices = letters.iter().all(|letter| ('A'..='F').contains(letter));
-    (letters.len() > 1 && rising && choices).then_some(letters)
+    letters.sort_unstable();
+    letters.dedup();
+    (rising || !letters[0].is_ascii()).then_some(letters)
 }
 
 fn undecorated(folded: &str) -> &str {
-    let mut text = folded.trim();
+    let text = folded.trim();
     // `(\text{B})` as `\text{(B)}`.
-    for name in ["(\\textbf{", "(\\text{", "(\\mathrm{", "(\\mathbf{"] {
-        if let Some(letter) = text.strip_prefix(name).and_then(|rest| rest.strip_suffix("})")) {
-            text = letter;
-        }
-    }
-    for name in ["\\textbf", "\\text", "\\mathrm", "\\mathbf", "\\mbox"] {
-        text =
-            text.strip_prefix(name).map_or(text, |rest| rest.trim_start().trim_start_matches('{'));
-    }
+    let bracketed = pattern!(r"^\(\\(?:textbf|text|mathrm|mathbf)\{(.*)\}\)$").captures(text);
+    let text = bracketed.and_then(|inner| inner.get(1)).map_or(text, |inner| inner.as_str());
+    let decoration = pattern!(r"^(?:\\(?:textbf|text|mathrm|mathbf|mbox)\s*\{*)+").find(text);
+    let mut text = &text[decoration.map_or(0, |decoration| decoration.len())..];
     for prefix in phrases("before a choice") {
         text = text.strip_prefix(*prefix).map_or(text, str::trim_start);
     }
@@ -238,34 +204,23 @@ fn undecorated(folded: &str) -> &str {
 
 /// Returns the text after the letter of a choice: `12` in `\textbf{(B)}\ 12`, `(B) 12` and `B. 12`.
 pub(crate) fn behind_choice(folded: &str) -> Option<&str> {
-    let text = undecorated(folded);
-    choice(text)?;
-    let (bracketed, text) = text.strip_prefix('(').map_or((false, text), |rest| (true, rest));
-    let behind = text.strip_prefix(is_choice)?.trim_start_matches([' ', '}']);
-    let mark = behind.strip_prefix(if bracketed { &[')'][..] } else { &[')', '.', ':'] })?;
+    let (_, behind) = choice(undecorated(folded))?;
     // `(B)(x + 1)` may be a product.
-    let rest = mark.trim_start_matches(['}', ' ']);
-    let spaces = [r"\ ", r"\,", r"\;", r"\quad", r"\qquad", "~"];
-    let rest = spaces.iter().fold(rest, |rest, space| rest.strip_prefix(space).unwrap_or(rest));
-    let apart = rest.len() < mark.len();
-    let rest = rest.trim_start();
-    (apart && !rest.is_empty()).then_some(rest)
+    let space = pattern!(r"^(?:[} ~]|\\[ ,;]|\\q?quad)+").find(behind)?;
+    Some(&behind[space.end()..]).filter(|rest| !rest.is_empty())
 }
 
-fn choice(text: &str) -> Option<char> {
-    let bracketed = text.strip_prefix('(');
-    let text = bracketed.unwrap_or(text);
-    let mut characters = text.chars();
-    let letter = characters.next().filter(|c| is_choice(*c))?;
-    let rest = characters.as_str().trim_start_matches([' ', '}']);
-    let closed = rest.starts_with(')');
-    // "A) and D)" are two choices.
-    if bracketed.is_some() || closed {
-        let after = rest.strip_prefix(')').unwrap_or(rest).trim_start();
-        let another = after.starts_with([',', '&']) || after.starts_with("and ");
-        return (closed && !another).then_some(letter);
+/// Returns the letter of a single choice, and the text behind its mark.
+fn choice(text: &str) -> Option<(char, &str)> {
+    if !text.starts_with(|c: char| c == '(' || is_choice(c)) {
+        return None;
     }
-    (rest.is_empty() || rest.starts_with(['.', ':'])).then_some(letter)
+    let found = pattern!(r"^(?:\(([A-J①-⑨])[ }]*\)|([A-J①-⑨])[ }]*(?:[).:]|$))").captures(text)?;
+    let letter = found.get(1).or(found.get(2))?.as_str().chars().next()?;
+    let behind = &text[found[0].len()..];
+    // "A) and D)" are two choices.
+    let another = found[0].ends_with(')') && pattern!("^ *(?:[,&]|and )").is_match(behind);
+    (!another).then_some((letter, behind))
 }
 
 /// Reads a time of day with its half: `1:03 p.m.` becomes "clock 13:03".
@@ -281,17 +236,7 @@ pub(crate) fn clock(folded: &str) -> Option<String> {
         "midnight" | "12midnight" => "12am",
         other => other,
     };
-    let afternoon = plain.strip_suffix("noon").or_else(|| plain.strip_suffix("pm"));
-    let digits = afternoon.or_else(|| plain.strip_suffix("am"))?;
-    let (hours, minutes) = digits.split_once(':').unwrap_or((digits, "00"));
-    let two_digits = |text: &str| text.len() <= 2 && text.bytes().all(|b| b.is_ascii_digit());
-    if !two_digits(hours) || !two_digits(minutes) || minutes.len() != 2 {
-        return None;
-    }
-    let (hours, minutes): (u32, u32) = (hours.parse().ok()?, minutes.parse().ok()?);
-    if !(1..=12).contains(&hours) || minutes >= 60 {
-        return None;
-    }
-    let hours = hours % 12 + if afternoon.is_some() { 12 } else { 0 };
-    Some(format!("clock {hours}:{minutes:02}"))
+    let time = pattern!("^(1[0-2]|0?[1-9])(?::([0-5][0-9]))?(am|pm|noon)$").captures(plain)?;
+    let hours = time[1].parse::<u32>().ok()? % 12 + if &time[3] == "am" { 0 } else { 12 };
+    Some(format!("clock {hours}:{}", time.get(2).map_or("00", |minutes| minutes.as_str())))
 }

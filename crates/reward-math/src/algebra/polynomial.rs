@@ -63,7 +63,7 @@ impl Polynomial {
         if factor.is_zero() {
             return Self::zero();
         }
-        Self(self.0.iter().map(|(monomial, c)| (monomial.clone(), multiply(c, factor))).collect())
+        Self(self.0.iter().map(|(monomial, c)| (monomial.clone(), c * factor)).collect())
     }
 
     pub(crate) fn plus(&self, other: &Self) -> Self {
@@ -81,20 +81,9 @@ impl Polynomial {
 
     /// Adds one term.
     pub(super) fn accumulate(&mut self, monomial: Monomial, coefficient: Rational) {
-        use std::collections::btree_map::Entry;
-        match self.0.entry(monomial) {
-            Entry::Vacant(slot) => {
-                if !coefficient.is_zero() {
-                    slot.insert(coefficient);
-                }
-            }
-            Entry::Occupied(mut slot) => {
-                let sum = add(slot.get(), &coefficient);
-                *slot.get_mut() = sum;
-                if slot.get().is_zero() {
-                    slot.remove();
-                }
-            }
+        let sum = self.0.remove(&monomial).unwrap_or(Rational::ZERO) + coefficient;
+        if !sum.is_zero() {
+            self.0.insert(monomial, sum);
         }
     }
 
@@ -112,22 +101,4 @@ pub(crate) fn content<'a>(values: impl Iterator<Item = &'a Rational>) -> Rationa
         bottom = &bottom / (&bottom).gcd(value.denominator()) * value.denominator();
     }
     if top.is_zero() { Rational::ONE } else { Rational::from_parts(top.into(), bottom) }
-}
-
-/// The product, without a common divisor where both are integers.
-pub(super) fn multiply(left: &Rational, right: &Rational) -> Rational {
-    if left.is_int() && right.is_int() {
-        Rational::from(left.numerator() * right.numerator())
-    } else {
-        left * right
-    }
-}
-
-/// The sum, without a common divisor where both are integers.
-pub(super) fn add(left: &Rational, right: &Rational) -> Rational {
-    if left.is_int() && right.is_int() {
-        Rational::from(left.numerator() + right.numerator())
-    } else {
-        left + right
-    }
 }

@@ -3,7 +3,6 @@
 use dashu::base::{BitTest, Inverse, Signed, UnsignedAbs};
 use dashu::{Natural, Rational};
 
-use super::polynomial::{add, multiply};
 use super::{Algebra, Atom, MAX_BITS, Monomial, Polynomial, Result, bits};
 use crate::power::power;
 use crate::verdict::ParseError;
@@ -25,7 +24,7 @@ impl Algebra {
         for (left_monomial, left_coefficient) in left.terms() {
             for (right_monomial, right_coefficient) in right.terms() {
                 self.spend_on(left_coefficient, right_coefficient)?;
-                let coefficient = multiply(left_coefficient, right_coefficient);
+                let coefficient = left_coefficient * right_coefficient;
                 let merged = self.merge(left_monomial, right_monomial)?;
                 let (monomial, coefficient) = self.reduced(merged, coefficient)?;
                 product.accumulate(monomial, coefficient);
@@ -57,7 +56,7 @@ impl Algebra {
         loop {
             let next = match (a.peek(), b.peek()) {
                 (Some(x), Some(y)) if x.0 == y.0 => {
-                    let sum = add(&x.1, &y.1);
+                    let sum = &x.1 + &y.1;
                     b.next();
                     a.next().map(|(id, _)| (*id, sum))
                 }
@@ -92,13 +91,13 @@ impl Algebra {
             let rest = exponent - Rational::from(&turns * modulus);
             match self.atom(id) {
                 Atom::Prime(prime) if !turns.is_zero() => {
-                    let prime = prime.clone();
+                    let prime = Rational::from(prime.clone());
                     let size = u64::try_from((&turns).unsigned_abs());
                     let size = size.map_err(|_| ParseError::OutOfFuel)?;
-                    let factor = Rational::from(self.integer_power(&prime, size)?);
+                    let factor = self.rational_power(&prime, size)?;
                     self.spend_on(&coefficient, &factor)?;
                     let factor = if turns.is_negative() { factor.inv() } else { factor };
-                    coefficient = multiply(&coefficient, &factor);
+                    coefficient *= factor;
                 }
                 Atom::Imaginary if turns.bit(0) => coefficient = -coefficient,
                 _ => {}
@@ -148,11 +147,6 @@ impl Algebra {
             self.spend_on_power(&part, exponent)?;
         }
         Ok(base.pow(isize::try_from(exponent).map_err(|_| ParseError::OutOfFuel)?))
-    }
-
-    fn integer_power(&mut self, base: &Natural, exponent: u64) -> Result<Natural> {
-        self.spend_on_power(base, exponent)?;
-        Ok(base.pow(usize::try_from(exponent).map_err(|_| ParseError::OutOfFuel)?))
     }
 
     /// Pays for a power of an integer.

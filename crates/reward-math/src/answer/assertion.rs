@@ -39,9 +39,7 @@ pub(super) fn asserted(tokens: &[Token]) -> Option<Node> {
 pub(super) fn without_closing_mark(tokens: &mut Vec<Token>) {
     let is_mark =
         |token: &Token| token.kind.is_any("✓✔✅■□∎◼.", "blacksquare square Box checkmark qed");
-    while tokens.len() > 1 && tokens.last().is_some_and(is_mark) {
-        tokens.pop();
-    }
+    while tokens.len() > 1 && tokens.pop_if(|token| is_mark(token)).is_some() {}
 }
 
 /// Returns the rows of an aligned derivation, without its marks of alignment.
@@ -137,7 +135,7 @@ fn outside_brackets(tokens: &[Token]) -> Vec<usize> {
     let mut positions = Vec::new();
     let Some(mut parser) = Parser::exactly(tokens) else { return positions };
     while parser.peek().is_some() {
-        positions.push(parser.position());
+        positions.push(parser.position);
         parser.skip();
     }
     positions
@@ -153,7 +151,7 @@ fn chain(statement: &[Token]) -> Option<Node> {
     let (mut sides, mut relations) = (Vec::new(), Vec::new());
     let mut start = 0;
     loop {
-        let end = parser.position();
+        let end = parser.position;
         let relation = parser.eat_relation();
         if relation.is_none() && end < statement.len() {
             parser.skip();
@@ -172,7 +170,7 @@ fn chain(statement: &[Token]) -> Option<Node> {
             Some(relation) => relations.push(relation),
             None => break,
         }
-        start = parser.position();
+        start = parser.position;
     }
     (!relations.is_empty()).then_some(Node::Chain { sides, relations })
 }

@@ -11,11 +11,9 @@ const MATRICES: &str = "matrix pmatrix bmatrix array smallmatrix Bmatrix vmatrix
 
 impl Parser {
     /// `\begin{…} … \end{…}` as a matrix, the value of a determinant, or the equations of a system.
-    pub(super) fn environment(&mut self) -> Result<Node> {
-        self.in_environment(false)
-    }
-
-    fn in_environment(&mut self, braced: bool) -> Result<Node> {
+    ///
+    /// Behind `\{` every environment is a system or holds cases.
+    pub(super) fn environment(&mut self, braced: bool) -> Result<Node> {
         self.environments += 1;
         let node = self.deeper(|parser| parser.environment_inside(braced));
         self.environments -= 1;
@@ -30,23 +28,18 @@ impl Parser {
 
     /// A matrix as a part of an expression, or the value of a determinant.
     pub(crate) fn matrix(&mut self) -> Result<Expression> {
-        match self.environment()? {
+        match self.environment(false)? {
             Node::Matrix(rows) => Ok(matrix::expression(rows)),
             Node::Value { expression, .. } => Ok(expression),
             _ => Err(self.unexpected("a matrix")),
         }
     }
 
-    /// A system behind `\{`, written as an array or in an environment of its own.
-    pub(super) fn braced_system(&mut self) -> Result<Node> {
-        self.in_environment(true)
-    }
-
     fn environment_inside(&mut self, braced: bool) -> Result<Node> {
         let expected = "a matrix or a system of equations";
         let name = self.environment_name().ok_or_else(|| self.unexpected(expected))?;
         if name == "array" && self.at_symbol('{') {
-            self.skip_group();
+            self.skip();
         }
         if braced || lists("cases dcases rcases", &name) {
             return match self.attempt(|parser| parser.pieces(&name))? {
@@ -84,7 +77,7 @@ impl Parser {
         let grouped = self.symbol_at(1, '{') && self.symbol_at(3, '}');
         let place = if grouped { 2 } else { 1 };
         let name = mark(place).filter(|_| self.at_symbol('^'))?;
-        self.position_forward(2 * place);
+        self.position += 2 * place;
         Some(name)
     }
 
@@ -98,13 +91,6 @@ impl Parser {
         self.advance();
         self.eat_symbol('*');
         self.eat_symbol('}').then_some(name)
-    }
-
-    fn skip_group(&mut self) {
-        let close = self.bracket().map(|(close, _)| close);
-        while close.is_some_and(|close| self.position() <= close) {
-            self.advance();
-        }
     }
 
     fn rows(&mut self, name: &str) -> Result<Vec<Vec<Expression>>> {

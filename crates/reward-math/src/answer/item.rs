@@ -3,7 +3,7 @@
 use dashu::base::Inverse;
 
 use super::measure::is_copula;
-use super::{Combination, Node, Relation, list, matrix, value};
+use super::{Combination, Node, Relation, list, matrix};
 use crate::expression::Expression;
 use crate::parser::{Parser, Result};
 use crate::table::lists;
@@ -36,7 +36,7 @@ impl Parser {
         }
         self.advance();
         let item = self.item()?;
-        Ok((Some(self.position()) == last).then(|| list(' ', ' ', vec![item])))
+        Ok((Some(self.position) == last).then(|| list(' ', ' ', vec![item])))
     }
 
     /// Parses items between separators. Inequalities joined by "and" are one item.
@@ -155,7 +155,7 @@ impl Parser {
     pub(super) fn eat_relation(&mut self) -> Option<Relation> {
         let (relation, length) = self.relation()?;
         self.around.congruence |= self.at_command("equiv");
-        self.position_forward(length);
+        self.position += length;
         Some(relation)
     }
 
@@ -193,7 +193,7 @@ impl Parser {
     /// Skips the sign in `\mathbb{R} - \{0\}` or `\mathbb{R} / \{0\}`.
     fn eat_sign_before_brace(&mut self) -> bool {
         let is_sign = (self.at_symbol('-') || self.at_symbol('/')) && self.command_at(1, "{");
-        self.position_forward(usize::from(is_sign));
+        self.position += usize::from(is_sign);
         is_sign
     }
 
@@ -201,7 +201,7 @@ impl Parser {
     fn eat_capital_u(&mut self) -> bool {
         let is_union = matches!(self.peek(), Some(Kind::Letter('U')))
             && matches!(self.peek_at(1), Some(Kind::Symbol('(' | '[') | Kind::Command(_)));
-        self.position_forward(usize::from(is_union));
+        self.position += usize::from(is_union);
         is_union
     }
 
@@ -222,7 +222,7 @@ impl Parser {
         {
             return self.with_exception(words);
         }
-        let start = self.position();
+        let start = self.position;
         let mut expression = self.sum()?;
         if expression.holds_matrix() {
             match matrix::value(&expression, &mut self.matrix_budget)? {
@@ -249,20 +249,18 @@ impl Parser {
             Some(factor) => Expression::Product(vec![expression, Expression::Number(factor)]),
             None => expression,
         };
-        let percent = self.eat_percent();
-        // A temperature or an angle.
-        let (expression, degrees) = match in_degrees(&expression) {
-            Some(count) => (count, true),
-            None => (expression, false),
-        };
-        if degrees {
-            let scale = self.temperature_scale().unwrap_or("degree");
-            return Ok(value(expression, Some(scale.to_owned()), percent));
+        if self.eat_percent() {
+            self.unit(start)?;
+            return Ok(Node::Value { expression, unit: Some("percent".to_owned()) });
         }
-        let unit = self.unit(start)?.or(currency);
-        match unit {
-            Some(unit) => self.with_smaller_unit(expression, unit, percent),
-            None => Ok(value(expression, None, percent)),
+        // A temperature or an angle.
+        if let Some(expression) = in_degrees(&expression) {
+            let scale = self.temperature_scale().unwrap_or("degree");
+            return Ok(Node::Value { expression, unit: Some(scale.to_owned()) });
+        }
+        match self.unit(start)?.or(currency) {
+            Some(unit) => self.with_smaller_unit(expression, unit),
+            None => Ok(expression.into()),
         }
     }
 
@@ -289,34 +287,30 @@ impl Parser {
     }
 
     /// Parses `2 hours 30 minutes`, all in the smaller unit.
-    fn with_smaller_unit(
-        &mut self,
-        expression: Expression,
-        unit: String,
-        percent: bool,
-    ) -> Result<Node> {
+    fn with_smaller_unit(&mut self, expression: Expression, unit: String) -> Result<Node> {
         let smaller = self.attempt(|parser| {
             parser.eat_separator();
             if !matches!(parser.peek(), Some(Kind::Number { .. })) {
                 return Ok(None);
             }
-            let start = parser.position();
+            let start = parser.position;
             let count = parser.sum()?;
             let smaller = parser.unit(start)?;
             let factor = smaller.as_deref().and_then(|smaller| words::parts(&unit, smaller));
             Ok(smaller.zip(factor).map(|(smaller, factor)| (count, smaller, factor)))
         })?;
         let Some((count, smaller, factor)) = smaller else {
-            return Ok(value(expression, Some(unit), percent));
+            return Ok(Node::Value { expression, unit: Some(unit) });
         };
         // An amount of money is one of dollars, with cents or without.
         if smaller == "cent" {
             let part = Expression::Product(vec![count, Expression::Number(factor.inv())]);
-            return Ok(value(Expression::Sum(vec![expression, part]), Some(unit), percent));
+            let expression = Expression::Sum(vec![expression, part]);
+            return Ok(Node::Value { expression, unit: Some(unit) });
         }
         let scaled = Expression::Product(vec![expression, Expression::Number(factor)]);
         let total = Expression::Sum(vec![scaled, count]);
-        self.with_smaller_unit(total, smaller, percent)
+        self.with_smaller_unit(total, smaller)
     }
 }
 

@@ -49,7 +49,7 @@ impl Parser {
         {
             let point = usize::from(self.symbol_at(1, '.'));
             if matches!(self.peek_at(1 + point), Some(Kind::Number { .. })) {
-                self.position_forward(1 + point);
+                self.position += 1 + point;
                 return Some(name.to_owned());
             }
         }
@@ -71,7 +71,7 @@ impl Parser {
             ("per", "cent") => 2,
             (word, _) => usize::from(sign || phrases("percent").contains(&word)),
         };
-        self.position_forward(length);
+        self.position += length;
         length > 0
     }
 
@@ -112,7 +112,7 @@ impl Parser {
                 Some(Kind::Word(word) | Kind::Text(word))
                     if !is_conjunction(word) && !is_copula(word) =>
                 {
-                    if self.position() == start {
+                    if self.position == start {
                         return Err(self.unexpected("a value before its unit"));
                     }
                     unit.push(' ');
@@ -165,7 +165,7 @@ impl Parser {
 
     /// Returns true behind a digit: `5'`, not `(x^2)'`.
     fn behind_number(&self) -> bool {
-        let before = self.position().checked_sub(1).and_then(|last| self.kind_at(last));
+        let before = self.position.checked_sub(1).and_then(|last| self.kind_at(last));
         matches!(before, Some(Kind::Number { .. }))
     }
 

@@ -8,8 +8,8 @@ use crate::expression::{Assignments, Expression};
 /// One reading of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Node {
-    /// A number or expression.
-    Value { expression: Expression, unit: Option<String>, percent: bool },
+    /// A number or expression; a percent sign is a unit.
+    Value { expression: Expression, unit: Option<String> },
     /// Anything in plain language, normalised.
     Words(String),
     /// Items with the brackets around them; a space if there are none, and `|` behind items joined by "or".
@@ -29,9 +29,9 @@ pub(crate) enum Node {
 }
 
 impl From<Expression> for Node {
-    /// Returns a value without unit and percent sign.
+    /// Returns a value without unit.
     fn from(expression: Expression) -> Self {
-        Self::Value { expression, unit: None, percent: false }
+        Self::Value { expression, unit: None }
     }
 }
 
@@ -116,10 +116,10 @@ impl Node {
         }
     }
 
-    /// Returns the expression of a value without unit and percent sign.
+    /// Returns the expression of a value without unit.
     pub(crate) fn plain(&self) -> Option<&Expression> {
         match self {
-            Self::Value { expression, unit: None, percent: false } => Some(expression),
+            Self::Value { expression, unit: None } => Some(expression),
             _ => None,
         }
     }
@@ -167,8 +167,8 @@ impl Node {
         let mut all =
             |nodes: &[Self]| nodes.iter().map(|node| node.mapped(with)).collect::<Vec<_>>();
         match self {
-            Self::Value { expression, unit, percent } => {
-                Self::Value { expression: with(expression), unit: unit.clone(), percent: *percent }
+            Self::Value { expression, unit } => {
+                Self::Value { expression: with(expression), unit: unit.clone() }
             }
             Self::Words(_) | Self::Piecewise(_) => self.clone(),
             Self::List { open, close, items } => {

@@ -35,7 +35,7 @@ impl Parser {
     fn eat_condition_word(&mut self) -> bool {
         let word = self.peek_word().unwrap_or_default().trim();
         let is_condition = matches!(word, "if" | "when" | "for" | "where" | "If" | "当" | "若");
-        self.position_forward(usize::from(is_condition));
+        self.position += usize::from(is_condition);
         is_condition
     }
 
@@ -43,7 +43,7 @@ impl Parser {
     fn condition(&mut self, value: Node) -> Result<Option<Piece>> {
         self.eat_symbol('&');
         self.eat_condition_word();
-        let start = self.position();
+        let start = self.position;
         let mut end = start;
         while self.kind_at(end).is_some_and(|kind| !kind.is_any("", "\\ end")) {
             end += 1;
@@ -52,7 +52,7 @@ impl Parser {
         let text: String = tokens.iter().map(|kind| kind.describe().replace('`', "")).collect();
         let text = text.trim_end_matches(['.', ',', ';']).to_lowercase();
         if matches!(text.as_str(), "otherwise" | "else" | "elsewhere" | "其他" | "其它") {
-            self.position_forward(end - start);
+            self.position += end - start;
             return Ok(Some(Piece { value, condition: None, region: None }));
         }
         if text.is_empty() {
@@ -61,10 +61,10 @@ impl Parser {
         let region = self.attempt(|parser| {
             let items = parser.items()?;
             while parser.eat_symbol('.') || parser.eat_symbol(';') {}
-            Ok((parser.position() == end).then(|| list(' ', ' ', items)))
+            Ok((parser.position == end).then(|| list(' ', ' ', items)))
         })?;
         if region.is_none() {
-            self.position_forward(end - start);
+            self.position += end - start;
         }
         // "n is even" reads as a variable with its unit.
         let region = region.filter(states);

@@ -1,6 +1,6 @@
-//! Bracketed lists and sets.
+//! Bracketed lists, and sets by their members or by what holds of these: `\{x \mid x > 2\}`.
 
-use super::{Node, expand};
+use super::{Node, Relation, expand};
 use crate::parser::{Parser, Result};
 use crate::token::Kind;
 
@@ -8,11 +8,11 @@ impl Parser {
     /// A bracketed list, a set or a matrix that fills the whole operand.
     pub(super) fn structure(&mut self) -> Result<Option<Node>> {
         if self.at_command("begin") && !self.at_matrix() {
-            return self.environment().map(Some);
+            return self.environment(false).map(Some);
         }
         if self.at_command("{") && self.command_at(1, "begin") {
             self.advance();
-            let system = self.braced_system()?;
+            let system = self.environment(true)?;
             self.eat_command("}");
             return Ok(Some(system));
         }
@@ -48,12 +48,12 @@ impl Parser {
         }
         self.deeper(|parser| {
             parser.advance();
-            if parser.position() == end {
+            if parser.position == end {
                 parser.advance();
                 return Ok(Some(Node::List { open, close, items: Vec::new() }));
             }
             let items = parser.items()?;
-            if parser.position() != end {
+            if parser.position != end {
                 return Err(parser.unexpected("a closing bracket"));
             }
             parser.advance();
@@ -65,4 +65,45 @@ impl Parser {
             Ok(Some(Node::List { open, close, items }))
         })
     }
+
+    /// A set with a bar or colon behind the look of its members.
+    pub(super) fn builder(&mut self) -> Result<Option<Node>> {
+        let opens = self.at_symbol('{') || self.at_command("{");
+        let Some((close, _)) = self.bracket().filter(|_| opens) else { return Ok(None) };
+        if !(self.position + 1..close).any(|at| self.kind_at(at).is_some_and(is_bar)) {
+            return Ok(None);
+        }
+        self.attempt(|parser| parser.deeper(|parser| parser.builder_inside(close)))
+    }
+
+    fn builder_inside(&mut self, close: usize) -> Result<Option<Node>> {
+        self.advance();
+        // `x : x > 2` is no ratio.
+        let outer = std::mem::replace(&mut self.around.builder, true);
+        let head = self.until_bar(Self::item)?;
+        self.around.builder = outer;
+        if !self.peek().is_some_and(is_bar) {
+            return Ok(None);
+        }
+        self.advance();
+        let mut conditions = self.items()?;
+        if self.position != close {
+            return Ok(None);
+        }
+        self.advance();
+        // `x \in \mathbb{R}` before the bar is a condition like those behind it.
+        let head = match head {
+            Node::Chain { sides, relations } if relations == [Relation::In] => {
+                let Some(member) = sides.first().cloned() else { return Ok(None) };
+                conditions.push(Node::Chain { sides, relations });
+                member
+            }
+            head => head,
+        };
+        Ok(Some(Node::Builder { head: Box::new(head), conditions }))
+    }
+}
+
+fn is_bar(kind: &Kind) -> bool {
+    kind.is_any("|:", "mid")
 }

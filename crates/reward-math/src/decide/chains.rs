@@ -2,7 +2,7 @@
 
 use dashu::Rational;
 
-use super::difference::{Difference, kind};
+use super::evidence::{Difference, kind};
 use super::{Comparison, Finding, Result, values::holds_infinity};
 use crate::algebra::Fraction;
 use crate::answer::{Node, Relation};
@@ -29,10 +29,9 @@ impl Comparison {
         }
         // `x = y = 2` and `(x, y) = (2, 2)`.
         for (chain, other) in [(left, right), (right, left)] {
-            if let (Some(items), Some((Node::List { .. }, value))) =
+            if let (Some(list), Some((Node::List { .. }, value))) =
                 (relation::shared(chain), relation::labelled(other))
             {
-                let list = Node::List { open: ' ', close: ' ', items };
                 return Ok((self.compare(&list, value)?.0, Rung::Relation));
             }
         }
@@ -84,9 +83,7 @@ impl Comparison {
     /// `x = y = 2` against the values of both.
     pub(super) fn shared_with(&mut self, chain: &Node, other: &Node) -> Result<Finding> {
         match (relation::shared(chain), other) {
-            (Some(items), Node::List { .. }) => {
-                self.compare(&Node::List { open: ' ', close: ' ', items }, other)
-            }
+            (Some(list), Node::List { .. }) => self.compare(&list, other),
             _ => self.shapes(Rung::Kind, kind(chain), kind(other)),
         }
     }

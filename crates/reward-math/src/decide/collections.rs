@@ -2,13 +2,13 @@
 
 use dashu::Rational;
 
-use super::difference::{Difference, kind};
+use super::evidence::{Difference, kind};
 use super::{Comparison, Finding, Result};
 use crate::answer::{Node, Piece};
 use crate::expression::Expression;
 use crate::normal_form;
 use crate::relation;
-use crate::verdict::{Rung, Side};
+use crate::verdict::{ParseError, Rung, Side};
 
 impl Comparison {
     pub(super) fn matrices(
@@ -110,17 +110,10 @@ impl Comparison {
         if left.iter().chain(right).any(is_ellipsis) {
             return self.ordered(left, right);
         }
-        if let (Some(mut a), Some(mut b)) = (numbers(left), numbers(right)) {
-            self.algebra.spend((left.len() + right.len()) as u64 / 4)?;
-            if !repetitions {
-                a.dedup();
-                b.dedup();
-            }
-            return if a == b {
-                Ok((true, Rung::Structure))
-            } else {
-                self.differ(Rung::Structure, lone_number(&a, &b))
-            };
+        // Lists hold thousands of numbers.
+        let all_numbers = numbers(left, repetitions);
+        if all_numbers.is_some() && all_numbers == numbers(right, repetitions) {
+            return Ok((true, Rung::Structure));
         }
         let (left, right) = if repetitions {
             (left.to_vec(), right.to_vec())
@@ -182,22 +175,13 @@ impl Comparison {
     }
 
     pub(super) fn distinct(&mut self, items: &[Node]) -> Result<Vec<Node>> {
-        if let Some(mut numbers) = numbers(items) {
-            numbers.dedup();
-            if numbers.len() == items.len() {
-                return Ok(items.to_vec());
-            }
-        }
         let mut kept: Vec<Node> = Vec::new();
         for item in items {
-            let mut seen = false;
-            for other in &kept {
-                seen |= self.compare(item, other)?.0;
-                if seen {
-                    break;
-                }
-            }
-            if !seen {
+            let mut others = kept.iter();
+            let seen = others.try_fold(false, |seen, other| {
+                Ok::<_, ParseError>(seen || self.compare(item, other)?.0)
+            });
+            if !seen? {
                 kept.push(item.clone());
             }
         }
@@ -214,32 +198,20 @@ fn as_lists(rows: &[Vec<Expression>]) -> Vec<Node> {
     rows.iter().map(|row| tuple(row.iter().cloned().map(Node::from).collect())).collect()
 }
 
-/// Returns the least number that only one of two ascending lists holds, or holds more often.
-fn lone_number(left: &[&Rational], right: &[&Rational]) -> Difference {
-    let common = left.iter().zip(right).take_while(|(a, b)| a == b).count();
-    let (side, member) = match (left.get(common), right.get(common)) {
-        (Some(a), Some(b)) if a < b => (Side::Response, *a),
-        (Some(a), None) => (Side::Response, *a),
-        (_, Some(b)) => (Side::GroundTruth, *b),
-        (None, None) => return Difference::Shapes(String::new(), String::new()),
-    };
-    let member = Node::from(Expression::Number(member.clone()));
-    Difference::Member { side, member, others: Vec::new() }
-}
-
 fn is_ellipsis(node: &Node) -> bool {
     node.symbol() == Some("\\ldots")
 }
 
-/// Returns the numbers of a list in ascending order, if it holds only literals.
-fn numbers(items: &[Node]) -> Option<Vec<&Rational>> {
-    fn number(item: &Node) -> Option<&Rational> {
-        match item.plain()? {
-            Expression::Number(value) => Some(value),
-            _ => None,
-        }
-    }
+/// Returns the numbers of a list in ascending order, if it holds only literals, each once or with its repetitions.
+fn numbers(items: &[Node], repetitions: bool) -> Option<Vec<&Rational>> {
+    let number = |item| match Node::plain(item)? {
+        Expression::Number(value) => Some(value),
+        _ => None,
+    };
     let mut numbers: Vec<&Rational> = items.iter().map(number).collect::<Option<_>>()?;
     numbers.sort_unstable();
+    if !repetitions {
+        numbers.dedup();
+    }
     Some(numbers)
 }

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::difference::Difference;
+use super::evidence::Difference;
 use super::{Comparison, Result};
 use crate::answer::{Combination, Node, Relation};
 use crate::expression::Expression;
@@ -20,29 +20,39 @@ pub(super) struct Region {
     variable: Option<String>,
 }
 
-/// A boundary just before or just after a value.
+/// A boundary just before or just after a value, which may be infinite.
 #[derive(Debug, Clone)]
 struct Cut {
-    value: Bound,
+    value: Expression,
     after: bool,
 }
 
 impl Cut {
+    fn lowest() -> Self {
+        Self { value: Expression::negative(Expression::symbol("\\infty")), after: false }
+    }
+
+    fn highest() -> Self {
+        Self { value: Expression::symbol("\\infty"), after: true }
+    }
+
     fn in_words(&self) -> String {
         let place = if self.after { "behind" } else { "before" };
-        match self.value {
-            Bound::Lowest => "no lower end".to_owned(),
-            Bound::At(_) => format!("an end {place} a number"),
-            Bound::Highest => "no upper end".to_owned(),
+        match infinite(&self.value) {
+            Ordering::Less => "no lower end".to_owned(),
+            Ordering::Equal => format!("an end {place} a number"),
+            Ordering::Greater => "no upper end".to_owned(),
         }
     }
 }
 
-#[derive(Debug, Clone)]
-enum Bound {
-    Lowest,
-    At(Expression),
-    Highest,
+/// Returns `Less` for `-\infty`, `Greater` for `\infty`, and `Equal` for a number.
+fn infinite(value: &Expression) -> Ordering {
+    match value {
+        Expression::Negative(inner) if inner.is_symbol("\\infty") => Ordering::Less,
+        value if value.is_symbol("\\infty") => Ordering::Greater,
+        _ => Ordering::Equal,
+    }
 }
 
 /// Reason for which an answer has no region.
@@ -62,15 +72,12 @@ pub(super) type Part = std::result::Result<Region, Failure>;
 
 impl Region {
     pub(super) fn line() -> Self {
-        let cut = |value, after| Cut { value, after };
-        Self { cuts: vec![cut(Bound::Lowest, false), cut(Bound::Highest, true)], variable: None }
+        Self::between(Cut::lowest(), Cut::highest())
     }
 
     fn is_line(&self) -> bool {
-        matches!(
-            self.cuts.as_slice(),
-            [Cut { value: Bound::Lowest, .. }, Cut { value: Bound::Highest, .. }]
-        )
+        let end = |cut: &Cut| infinite(&cut.value);
+        matches!(self.cuts.as_slice(), [low, high] if end(low).is_lt() && end(high).is_gt())
     }
 
     fn between(low: Cut, high: Cut) -> Self {
@@ -78,26 +85,23 @@ impl Region {
     }
 
     fn point(value: &Expression) -> Self {
-        let cut = |after| Cut { value: Bound::At(value.clone()), after };
+        let cut = |after| Cut { value: value.clone(), after };
         Self::between(cut(false), cut(true))
     }
 
     /// Returns all numbers in this relation to the value.
     pub(super) fn related(relation: Relation, value: &Expression) -> Part {
-        let cut = |after| Cut { value: Bound::At(value.clone()), after };
-        let lowest = Cut { value: Bound::Lowest, after: false };
-        let highest = Cut { value: Bound::Highest, after: true };
-        Ok(match relation {
-            Relation::Equal => Self::point(value),
-            Relation::Less => Self::between(lowest, cut(false)),
-            Relation::LessEqual => Self::between(lowest, cut(true)),
-            Relation::Greater => Self::between(cut(true), highest),
-            Relation::GreaterEqual => Self::between(cut(false), highest),
-            Relation::NotEqual => {
-                Self { cuts: vec![lowest, cut(false), cut(true), highest], variable: None }
-            }
+        let cut = |after| Cut { value: value.clone(), after };
+        let cuts = match relation {
+            Relation::Equal => vec![cut(false), cut(true)],
+            Relation::Less => vec![Cut::lowest(), cut(false)],
+            Relation::LessEqual => vec![Cut::lowest(), cut(true)],
+            Relation::Greater => vec![cut(true), Cut::highest()],
+            Relation::GreaterEqual => vec![cut(false), Cut::highest()],
+            Relation::NotEqual => vec![Cut::lowest(), cut(false), cut(true), Cut::highest()],
             Relation::In | Relation::Approximately => return Err(Failure::NoPart),
-        })
+        };
+        Ok(Self { cuts, variable: None })
     }
 
     pub(super) fn of(self, variable: &str) -> Self {
@@ -130,11 +134,7 @@ impl Comparison {
         }
         for (a, b) in left.cuts.iter().zip(&right.cuts) {
             if self.order(a, b)? != Ordering::Equal {
-                let apart = match (&a.value, &b.value) {
-                    (Bound::At(a), Bound::At(b)) => self.apart(a, b),
-                    _ => None,
-                };
-                let difference = match apart {
+                let difference = match self.apart(&a.value, &b.value) {
                     Some(apart) => Difference::Apart(Box::new(apart)),
                     None => Difference::Shapes(a.in_words(), b.in_words()),
                 };
@@ -219,17 +219,14 @@ impl Comparison {
 
     fn interval(&mut self, open: char, close: char, items: &[Node]) -> Part {
         let [low, high] = items else { return Err(Failure::NoPart) };
-        let (Some(low), Some(high)) = (bound(low), bound(high)) else {
-            return Err(Failure::NoPart);
-        };
+        let (low, high) = low.plain().zip(high.plain()).ok_or(Failure::NoPart)?;
+        let (low_end, high_end) = (infinite(low), infinite(high));
         // No interval is closed at infinity.
-        if (open == '[' && !matches!(low, Bound::At(_)))
-            || (close == ']' && !matches!(high, Bound::At(_)))
-        {
+        if open == '[' && low_end.is_ne() || close == ']' && high_end.is_ne() {
             return Err(Failure::NoPart);
         }
-        let low = Cut { after: open == '(' && matches!(low, Bound::At(_)), value: low };
-        let high = Cut { after: close == ']' || matches!(high, Bound::Highest), value: high };
+        let low = Cut { after: open == '(' && low_end.is_eq(), value: low.clone() };
+        let high = Cut { after: close == ']' || high_end.is_gt(), value: high.clone() };
         match self.order(&low, &high)? {
             Ordering::Less => Ok(Region::between(low, high)),
             _ => Err(Failure::NoPart),
@@ -297,19 +294,16 @@ impl Comparison {
     }
 
     fn order(&mut self, a: &Cut, b: &Cut) -> std::result::Result<Ordering, Failure> {
-        let by_value = match (&a.value, &b.value) {
-            (Bound::Lowest, Bound::Lowest) | (Bound::Highest, Bound::Highest) => {
-                return Ok(Ordering::Equal);
-            }
-            (Bound::Lowest, _) | (_, Bound::Highest) => Ordering::Less,
-            (_, Bound::Lowest) | (Bound::Highest, _) => Ordering::Greater,
-            (Bound::At(a), Bound::At(b)) => {
-                if a == b || self.expressions(a, b)?.0 {
+        let by_value = match (infinite(&a.value), infinite(&b.value)) {
+            (Ordering::Equal, Ordering::Equal) => {
+                if a.value == b.value || self.expressions(&a.value, &b.value)?.0 {
                     Ordering::Equal
                 } else {
-                    numeric::order(a, b, &mut self.enclosure_fuel).ok_or(Failure::NoPart)?
+                    let order = numeric::order(&a.value, &b.value, &mut self.enclosure_fuel);
+                    order.ok_or(Failure::NoPart)?
                 }
             }
+            (a_end, b_end) => a_end.cmp(&b_end),
         };
         Ok(by_value.then(a.after.cmp(&b.after)))
     }
@@ -319,12 +313,4 @@ impl Comparison {
         numeric::order(&Expression::integer(0), value, &mut self.enclosure_fuel)
             == Some(Ordering::Less)
     }
-}
-
-fn bound(node: &Node) -> Option<Bound> {
-    Some(match node.plain()? {
-        expression if expression.is_symbol("\\infty") => Bound::Highest,
-        Expression::Negative(inner) if inner.is_symbol("\\infty") => Bound::Lowest,
-        other => Bound::At(other.clone()),
-    })
 }

@@ -2,7 +2,7 @@
 
 use dashu::{Integer, Rational};
 
-use super::difference::Difference;
+use super::evidence::Difference;
 use super::member::letters_as_unit;
 use super::{Comparison, Finding, Result};
 use crate::answer::Node;
@@ -13,21 +13,19 @@ use crate::verdict::{ParseError, Rung};
 use crate::words;
 
 impl Comparison {
-    #[expect(clippy::too_many_lines, reason = "the rules of one decision, in their order")]
     pub(super) fn values(&mut self, left: &Node, right: &Node) -> Result<Finding> {
         let (
-            Node::Value { expression: a, unit: a_unit, percent: a_percent },
-            Node::Value { expression: b, unit: b_unit, percent: b_percent },
+            Node::Value { expression: a, unit: a_unit },
+            Node::Value { expression: b, unit: b_unit },
         ) = (left, right)
         else {
             return Ok((false, Rung::Kind));
         };
+        let (a_unit, b_unit) = (a_unit.as_deref(), b_unit.as_deref());
         // Two literals, without copies: lists hold thousands of them.
         if let (Expression::Number(a), Expression::Number(b)) = (a, b)
             && a_unit.is_none()
             && b_unit.is_none()
-            && !a_percent
-            && !b_percent
         {
             return self.numbers(a, b, a == b);
         }
@@ -38,72 +36,39 @@ impl Comparison {
             return Ok((true, Rung::NormalForm));
         }
         // "5 m" against a side that spells the unit out.
-        if let Some(value) = in_letters(a, a_unit.as_ref(), b_unit.as_ref()) {
+        if let Some(value) = in_letters(a, a_unit, b_unit) {
             return self.expressions(&value, b);
         }
-        if let Some(value) = in_letters(b, b_unit.as_ref(), a_unit.as_ref()) {
+        if let Some(value) = in_letters(b, b_unit, a_unit) {
             return self.expressions(a, &value);
         }
         // 2.5 km and 2500 m.
-        if let (Some(a_unit_name), Some(unit)) = (a_unit, b_unit)
-            && a_unit_name != unit
-            && !a_percent
-            && !b_percent
-            && let Some(factor) = words::conversion(a_unit_name, unit)
+        if let (Some(from), Some(to)) = (a_unit, b_unit)
+            && from != to
         {
-            let (equal, _) = self.expressions(&scaled(a, factor), b)?;
-            return Ok((equal, Rung::Unit));
-        }
-        let contradict = match (a_unit, b_unit) {
-            (Some(a), Some(b)) => a != b && words::contradict(a, b),
-            // A percentage is no length and no amount of money.
-            (Some(_), None) => *b_percent && !*a_percent,
-            (None, Some(_)) => *a_percent && !*b_percent,
-            (None, None) => false,
-        };
-        if contradict {
-            let name = |unit: &Option<String>| unit.clone().unwrap_or_else(|| "%".to_owned());
-            return self.shapes(Rung::Unit, name(a_unit), name(b_unit));
-        }
-        // 90° is π/2 if the other side has no unit and contains π.
-        let degrees = |unit: &Option<String>| unit.as_deref() == Some("degree");
-        let in_radians = |expression: &Expression| {
-            expression.any(&|node| match node {
-                Expression::Symbol(name) => name == "\\pi",
-                Expression::Function(name, _) => name.starts_with("arc"),
-                _ => false,
-            })
-        };
-        let convert_a = degrees(a_unit) && b_unit.is_none() && in_radians(b);
-        let convert_b = degrees(b_unit) && a_unit.is_none() && in_radians(a);
-        if let Some(found) = infinities(a, b) {
-            let sign =
-                |value: &Expression| if holds_infinity(value) { "infinite" } else { "finite" };
-            return match found? {
-                true => Ok((true, Rung::NormalForm)),
-                false if holds_infinity(a) && holds_infinity(b) => {
-                    self.shapes(Rung::NormalForm, format!("{a:?}"), format!("{b:?}"))
-                }
-                false => self.shapes(Rung::NormalForm, sign(a), sign(b)),
-            };
-        }
-        let in_degrees = |expression: &Expression, convert: bool| {
-            if convert {
-                Expression::function("degrees", [expression.clone()])
-            } else {
-                expression.clone()
+            if let Some(factor) = words::conversion(from, to) {
+                let (equal, _) = self.expressions(&scaled(a, factor), b)?;
+                return Ok((equal, Rung::Unit));
             }
-        };
-        let (a, b) = (in_degrees(a, convert_a), in_degrees(b, convert_b));
-        if a_percent != b_percent {
-            return self.percent_forms((&a, *a_percent), (&b, *b_percent));
+            if words::contradict(from, to) {
+                return self.shapes(Rung::Unit, from, to);
+            }
         }
-        let finding = self.expressions(&a, &b);
+        let (a_size, b_size) = (size(a)?, size(b)?);
+        if a_size != "finite" || b_size != "finite" {
+            let finding = (a_size == b_size, Rung::NormalForm);
+            return if finding.0 { Ok(finding) } else { self.shapes(finding.1, a_size, b_size) };
+        }
+        let (first, second) = (beside(a, a_unit, b, b_unit), beside(b, b_unit, a, a_unit));
+        let finding = self.expressions(&first, &second);
         if matches!(finding, Ok((true, _))) {
             return finding;
         }
-        for renamed in with_same_constants(&a, &b) {
-            let renamed = self.expressions(&renamed, &b)?;
+        if (a_unit == Some("percent")) != (b_unit == Some("percent")) {
+            return self.expressions(a, b);
+        }
+        for renamed in with_same_constants(&first, &second) {
+            let renamed = self.expressions(&renamed, &second)?;
             if renamed.0 {
                 return Ok(renamed);
             }
@@ -168,23 +133,6 @@ impl Comparison {
         self.differ(Rung::Number, Difference::Numbers(a.clone(), b.clone()))
     }
 
-    fn percent_forms(
-        &mut self,
-        (a, a_percent): (&Expression, bool),
-        (b, b_percent): (&Expression, bool),
-    ) -> Result<Finding> {
-        let hundredth = || Rational::from_parts(Integer::ONE, 100_u8.into());
-        let of_percent = |value: &Expression, percent: bool| {
-            if percent { scaled(value, hundredth()) } else { value.clone() }
-        };
-        let (first, second) = (of_percent(a, a_percent), of_percent(b, b_percent));
-        let exact = self.expressions(&first, &second);
-        if matches!(exact, Ok((true, _))) {
-            return exact;
-        }
-        self.expressions(a, b)
-    }
-
     pub(super) fn ratios(&mut self, left: &[Expression], right: &[Expression]) -> Result<Finding> {
         if left.len() != right.len() {
             return self.shapes(Rung::Structure, left.len().to_string(), right.len().to_string());
@@ -228,15 +176,34 @@ fn is_time(parts: &[Expression]) -> bool {
     }
 }
 
+/// Returns a value as it is beside another unit: 50% is 0.5, and 90° is π/2 if the other side holds π.
+fn beside(
+    value: &Expression,
+    unit: Option<&str>,
+    other: &Expression,
+    other_unit: Option<&str>,
+) -> Expression {
+    let in_radians = |node: &Expression| match node {
+        Expression::Symbol(name) => name == "\\pi",
+        Expression::Function(name, _) => name.starts_with("arc"),
+        _ => false,
+    };
+    match (unit, other_unit) {
+        (Some("percent"), _) if unit != other_unit => {
+            scaled(value, Rational::from_parts(Integer::ONE, 100_u8.into()))
+        }
+        (Some("degree"), None) if other.any(&in_radians) => {
+            Expression::function("degrees", [value.clone()])
+        }
+        _ => value.clone(),
+    }
+}
+
 /// Returns the value of a product whose last letters name a unit, in the unit of the other side.
-fn in_letters(
-    letters: &Expression,
-    unit: Option<&String>,
-    other: Option<&String>,
-) -> Option<Expression> {
+fn in_letters(letters: &Expression, unit: Option<&str>, other: Option<&str>) -> Option<Expression> {
     let other = other.filter(|_| unit.is_none())?;
     let (value, named) = letters_as_unit(letters)?;
-    let factor = if named == *other { Rational::ONE } else { words::conversion(&named, other)? };
+    let factor = if named == other { Rational::ONE } else { words::conversion(&named, other)? };
     Some(scaled(&value, factor))
 }
 
@@ -324,19 +291,16 @@ pub(crate) fn holds_infinity(expression: &Expression) -> bool {
     }
 }
 
-/// Compares infinite values; `None` if no side holds `∞`, an error if anything but its sign is calculated from it.
-fn infinities(a: &Expression, b: &Expression) -> Option<Result<bool>> {
-    if !holds_infinity(a) && !holds_infinity(b) {
-        return None;
+/// Returns whether a value is finite or infinite, and the sign of an infinite one.
+///
+/// It is an error if anything but its sign is calculated from an infinite one.
+fn size(value: &Expression) -> Result<&'static str> {
+    match value {
+        Expression::Symbol(name) if name == "\\infty" => Ok("infinite"),
+        Expression::Negative(inner) if inner.is_symbol("\\infty") => Ok("infinite and negative"),
+        other if holds_infinity(other) => {
+            Err(ParseError::Undefined { what: "arithmetic with infinity".to_owned() })
+        }
+        _ => Ok("finite"),
     }
-    let sign = |expression: &Expression| match expression {
-        Expression::Symbol(_) => Ok(1),
-        Expression::Negative(inner) if matches!(**inner, Expression::Symbol(_)) => Ok(-1),
-        _ => Err(ParseError::Undefined { what: "arithmetic with infinity".to_owned() }),
-    };
-    Some(match (holds_infinity(a), holds_infinity(b)) {
-        (true, true) => sign(a).and_then(|a| sign(b).map(|b| a == b)),
-        (true, false) => sign(a).map(|_| false),
-        _ => sign(b).map(|_| false),
-    })
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::extracted::{Extracted, Rule};
-use crate::language::phrases;
+use crate::table::pattern;
 
 /// Most neighbouring boxes that form one answer.
 const MAX_BOXES: usize = 64;
@@ -15,59 +15,37 @@ pub(super) fn last_boxes(response: &str) -> Option<Extracted> {
     }
     // One forward pass matches every brace, so many unclosed boxes still cost linear time.
     let closing = matching_braces(response);
-    // From the last to the first: offset of the command, and its content.
     let mut boxes: Vec<(usize, Range<usize>)> = Vec::new();
-    // True if only a box around those in the list can still count.
-    let mut only_around = false;
-    for (offset, _) in response.rmatch_indices("box") {
-        let name = if response[offset..].starts_with("boxed") && response[..offset].ends_with('\\')
+    for name in pattern!(r"\\(?:boxed|fbox)").find_iter(response) {
+        // An empty box is quoted from the question's instructions: no answer. Of boxes in a box the outermost counts.
+        if let Some(span) = box_content(response, name.end(), &closing)
+            && !response[span.clone()].trim().is_empty()
+            && boxes.last().is_none_or(|(_, last)| last.end <= name.start())
         {
-            5
-        } else if response[..offset].ends_with("\\f") {
-            3
-        } else {
-            continue;
-        };
-        // An empty box is quoted from the question's instructions: no answer.
-        let Some(span) = box_content(response, offset + name, &closing)
-            .filter(|span| !response[span.clone()].trim().is_empty())
-        else {
-            continue;
-        };
-        if let Some((next, _)) = boxes.last() {
-            let closed = span.end + usize::from(response[span.end..].starts_with('}'));
-            let encloses = span.start <= *next && boxes[0].1.end <= span.end;
-            if encloses {
-                boxes.clear();
-                only_around = false;
-            } else {
-                let between = response.get(closed..*next).filter(|_| boxes.len() < MAX_BOXES);
-                if only_around || !between.is_some_and(|between| joins(without_label(between))) {
-                    // A box around all of these may still begin earlier.
-                    only_around = true;
-                    continue;
-                }
-            }
+            boxes.push((name.start(), span));
         }
-        // The backslash is one byte before "boxed" and two before the "box" of "fbox".
-        boxes.push((offset - if name == 5 { 1 } else { 2 }, span));
     }
-    let (_, last) = boxes.first()?;
-    let (_, first) = boxes.last()?;
-    let span = first.start..last.end;
-    if boxes.len() == 1 {
-        return Some(Extracted { text: response[last.clone()].to_owned(), rule: Rule::Box, span });
+    let joined = |pair: &&[(usize, Range<usize>)]| {
+        let end = pair[0].1.end;
+        let closed = end + usize::from(response[end..].starts_with('}'));
+        response.get(closed..pair[1].0).is_some_and(joins)
+    };
+    let before = boxes.windows(2).rev().take(MAX_BOXES).take_while(joined).count();
+    let boxes = boxes.split_off(boxes.len().checked_sub(before + 1)?);
+    let span = boxes[0].1.start..boxes[before].1.end;
+    if let [(_, only)] = boxes.as_slice() {
+        return Some(Extracted { text: response[only.clone()].to_owned(), rule: Rule::Box, span });
     }
     let content = |(_, span): &(usize, Range<usize>)| response[span.clone()].trim();
     // `x=\\boxed{2}, y=\\boxed{3}`: the labels belong to the answer where every box has one.
-    let labels: Option<Vec<&str>> =
-        boxes.iter().map(|(offset, _)| label(&response[..*offset])).collect();
+    let name = |(offset, _): &(usize, _)| label(&response[..*offset]).map(|name| &response[name]);
+    let labels: Option<Vec<&str>> = boxes.iter().map(name).collect();
     let mut contents: Vec<String> = match labels {
         Some(labels) => {
             let labelled = |(boxed, label)| format!("{label} = {}", content(boxed));
-            boxes.iter().zip(labels).rev().map(labelled).collect()
+            boxes.iter().zip(labels).map(labelled).collect()
         }
-        None => boxes.iter().rev().map(|boxed| content(boxed).to_owned()).collect(),
+        None => boxes.iter().map(|boxed| content(boxed).to_owned()).collect(),
     };
     // One answer that is boxed several times is one answer; among other answers each box counts.
     if contents.iter().all(|content| *content == contents[0]) {
@@ -76,47 +54,18 @@ pub(super) fn last_boxes(response: &str) -> Option<Extracted> {
     Some(Extracted { text: contents.join(", "), rule: Rule::Box, span })
 }
 
-/// Returns the name before an equals sign at the end of a text: `x` in `so $x = `.
-fn label(before: &str) -> Option<&str> {
-    let text = before.trim_end_matches([' ', '$']).strip_suffix('=')?.trim_end();
-    let name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let label = &text[text.trim_end_matches(name).len()..];
-    let length = label.len() <= 4 && label.starts_with(|c: char| c.is_ascii_alphabetic());
-    length.then_some(label)
+/// Returns the place of the name before an equals sign at the end of a text: `x` in `so $x = `.
+fn label(before: &str) -> Option<Range<usize>> {
+    let end = pattern!(r"(?:^|[^A-Za-z0-9_])([A-Za-z][A-Za-z0-9_]{0,3})\s*=[ $]*$");
+    Some(end.captures(before)?.get(1)?.range())
 }
 
-/// Returns the text between two boxes without the label of the second.
-fn without_label(between: &str) -> &str {
-    match label(between) {
-        Some(label) => {
-            let end = between.trim_end_matches([' ', '$', '=']).len();
-            &between[..end.saturating_sub(label.len())]
-        }
-        None => between,
-    }
-}
-
-/// Returns true if only separators are between two boxes.
+/// Returns true if only separators, and a label of the second, are between two boxes.
 fn joins(between: &str) -> bool {
-    let mut rest = between;
-    let mut separated = false;
-    while let Some(c) = rest.chars().next() {
-        let word = phrases("between boxes").iter().find(|word| rest.starts_with(**word));
-        let length = match word {
-            Some(word) => {
-                separated |= matches!(*word, "and" | "or" | "和" | "或");
-                word.len()
-            }
-            None if c.is_whitespace() || matches!(c, ',' | ';' | '$' | '{' | '}' | '、' | '，') =>
-            {
-                separated |= matches!(c, ',' | ';' | '、' | '，');
-                c.len_utf8()
-            }
-            None => return false,
-        };
-        rest = &rest[length..];
-    }
-    separated
+    let unlabelled = label(between).map_or(between, |label| &between[..label.start]);
+    let separators =
+        pattern!(r"^(?:[\s${}]|\\text|\\q?quad|\\[;, ()\[\]]|([,;、，和或]|and|or))+$");
+    separators.captures(unlabelled).is_some_and(|separator| separator.get(1).is_some())
 }
 
 fn box_content(response: &str, start: usize, closing: &[(usize, usize)]) -> Option<Range<usize>> {

@@ -31,8 +31,7 @@ pub(crate) struct Question {
 
 impl Question {
     pub(crate) fn new(text: &str) -> Self {
-        let end = (0..=MAX_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
-        let text = &text[..end.unwrap_or(0)];
+        let text = &text[..text.floor_char_boundary(MAX_BYTES)];
         let mut significant = Vec::with_capacity(text.len());
         let mut sentences = vec![0];
         let mut before = ' ';
@@ -77,8 +76,7 @@ impl Question {
         if self.openings.is_empty() {
             return echoes;
         }
-        let from = response.len().saturating_sub(MAX_RESPONSE);
-        let from = (from..response.len()).find(|at| response.is_char_boundary(*at)).unwrap_or(from);
+        let from = response.ceil_char_boundary(response.len().saturating_sub(MAX_RESPONSE));
         let mut bytes = Vec::with_capacity(response.len() - from);
         let mut places: Vec<usize> = Vec::with_capacity(response.len() - from);
         for (offset, c) in response[from..].char_indices().filter(|(_, c)| is_significant(*c)) {

@@ -6,6 +6,7 @@ use super::extracted::Rule;
 use super::span::{first_of, some_text};
 use crate::answer::Answer;
 use crate::language::phrases;
+use crate::table::pattern;
 
 /// Returns the first of the fallbacks that the text has.
 pub(super) fn find(response: &str) -> Option<(Range<usize>, Rule)> {
@@ -28,10 +29,9 @@ const LONGEST_ANSWER: usize = 256;
 fn entire(response: &str) -> Option<Range<usize>> {
     let span = some_text(response, 0..response.len())?;
     let text = &response[span.clone()];
-    let is_word = |word: &str| word.len() > 1 && word.chars().all(char::is_alphabetic);
     let plain = text.len() <= LONGEST_ANSWER
         && !text.contains(['=', '\n'])
-        && !text.split_whitespace().any(is_word);
+        && !pattern!(r"(?:^|\s)\p{Alphabetic}{2,}(?:\s|$)").is_match(text);
     (plain && Answer::parse(text).is_ok_and(|answer| !answer.is_words())).then_some(span)
 }
 
@@ -51,49 +51,26 @@ struct Found {
     currency: bool,
 }
 
-/// Returns all numbers of a text, in order.
-fn numbers(text: &str) -> Vec<Found> {
-    let bytes = text.as_bytes();
-    let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
-    let mut numbers = Vec::new();
-    let mut position = 0;
-    while position < bytes.len() {
-        if !(digit(position) || (bytes[position] == b'.' && digit(position + 1))) {
-            position += 1;
-            continue;
+/// Returns all numbers of a text from a place on, in order.
+fn numbers(text: &str, from: usize) -> Vec<Found> {
+    let number = pattern!(r"\.?[0-9]+(?:[.,/:][0-9]+)*(?:[eE][-+]?[0-9]+)?%?");
+    let found = number.find_iter(&text[from..]).filter_map(|number| {
+        let (start, end) = (from + number.start(), from + number.end());
+        let before = &text[..start];
+        if before.ends_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+            return None;
         }
-        let start = position;
-        while digit(position)
-            || (matches!(bytes.get(position), Some(b'.' | b',' | b'/' | b':'))
-                && digit(position + 1))
-        {
-            position += 1;
-        }
-        // 6.02e23
-        if matches!(bytes.get(position), Some(b'e' | b'E')) {
-            let sign = usize::from(matches!(bytes.get(position + 1), Some(b'-' | b'+')));
-            if digit(position + 1 + sign) {
-                position += 1 + sign;
-                while digit(position) {
-                    position += 1;
-                }
-            }
-        }
-        let name = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_';
-        if start > 0 && name(&bytes[start - 1]) {
-            continue;
-        }
-        let before = start.checked_sub(2).map(|index| bytes[index]);
-        let negative = start > 0
-            && bytes[start - 1] == b'-'
-            && !before.is_some_and(|byte| byte.is_ascii_alphanumeric());
-        let from = start - usize::from(negative);
-        let currency = text[..from].trim_end().ends_with(['$', '€', '£'])
-            || text[position..].trim_start().starts_with(['$', '€', '£']);
-        let percent = usize::from(bytes.get(position) == Some(&b'%'));
-        numbers.push(Found { span: from..position + percent, currency });
-    }
-    numbers
+        let unsigned = before.strip_suffix('-');
+        let unsigned = unsigned.filter(|left| !left.ends_with(|c: char| c.is_ascii_alphanumeric()));
+        let before = unsigned.unwrap_or(before);
+        let currency = ['$', '€', '£'];
+        Some(Found {
+            span: before.len()..end,
+            currency: before.trim_end().ends_with(currency)
+                || text[end..].trim_start().starts_with(currency),
+        })
+    });
+    found.collect()
 }
 
 /// Returns true if signs of a calculation stand beside the number: 3 in `2\sqrt3` and `x^2 + 3` is no answer.
@@ -112,9 +89,16 @@ fn is_in_formula(response: &str, number: &Range<usize>) -> bool {
         || behind.starts_with(['+', '^', '\\', '×', '÷', '·', '√']) && !closes
 }
 
+/// Length of the end of a text in which its last number is searched first, in bytes.
+const TAIL: usize = 4096;
+
 /// Returns the last number, if no letters but a unit are attached to it.
 fn last_number(response: &str) -> Option<Range<usize>> {
-    let number = numbers(response).pop()?;
+    // Most texts end in a number; those before it do not matter. No number holds a space.
+    let tail = response.ceil_char_boundary(response.len().saturating_sub(TAIL));
+    let space = response[tail..].find(char::is_whitespace);
+    let tail = space.map_or(0, |space| tail + space);
+    let number = numbers(response, tail).pop().or_else(|| numbers(response, 0).pop())?;
     if is_in_formula(response, &number.span) {
         return None;
     }
@@ -128,7 +112,7 @@ fn last_number(response: &str) -> Option<Range<usize>> {
 
 /// Returns the only number of a short text, or the only one that is an amount of money.
 pub(crate) fn only_number(text: &str) -> Option<Range<usize>> {
-    let numbers = numbers(text);
+    let numbers = numbers(text, 0);
     if let [only] = numbers.as_slice() {
         return Some(only.span.clone());
     }

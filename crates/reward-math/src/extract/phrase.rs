@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::span::some_text;
 use crate::language::phrases;
-use crate::table::starts_with_ignoring_case;
+use crate::table::{pattern, starts_with_ignoring_case};
 
 /// Returns the letter of the choice that the text calls right: "option B is correct", "(B) is the answer".
 pub(super) fn letter_said_right(response: &str) -> Option<Range<usize>> {
@@ -36,12 +36,11 @@ pub(super) fn last_phrase(response: &str) -> Option<Range<usize>> {
 
 /// Returns the length of the announcement after the anchor, `None` if it is none.
 fn announcement(rest: &str, anchor: &str) -> Option<usize> {
-    let mut position = rest.find(|c: char| c != '*' && c != ' ' && c != '_').unwrap_or(rest.len());
+    const EMPHASIS: [char; 3] = ['*', ' ', '_'];
+    let mut text = rest.trim_start_matches(EMPHASIS);
     for filler in phrases("behind an announcement") {
-        if starts_with_ignoring_case(&rest[position..], filler) {
-            position += filler.len();
-            position +=
-                rest[position..].len() - rest[position..].trim_start_matches(['*', ' ', '_']).len();
+        if starts_with_ignoring_case(text, filler) {
+            text = text[filler.len()..].trim_start_matches(EMPHASIS);
         }
     }
     let chinese = matches!(anchor, "故选" | "应选" | "选项");
@@ -50,19 +49,16 @@ fn announcement(rest: &str, anchor: &str) -> Option<usize> {
         return rest[skipped..].starts_with(|c: char| ('A'..='J').contains(&c)).then_some(skipped);
     }
     let marks = phrases("introduces an answer").iter();
-    let mark = marks.copied().find(|mark| starts_with_ignoring_case(&rest[position..], mark))?;
+    let mark = marks.copied().find(|mark| starts_with_ignoring_case(text, mark))?;
     // "result = 5 + 3" is a step; "option: " and "choice: " quote the question.
     if matches!(anchor, "option" | "choice" | "result") && !mark.starts_with("is")
         || chinese && !matches!(mark, "是" | "为" | ":" | "：")
     {
         return None;
     }
-    let end = position + mark.len();
-    let next = rest[end..].chars().next();
-    if mark == "is" && next.is_some_and(char::is_alphanumeric) {
-        return None;
-    }
-    Some(end)
+    let behind = &text[mark.len()..];
+    let word = mark == "is" && behind.starts_with(char::is_alphanumeric);
+    (!word).then_some(rest.len() - behind.len())
 }
 
 /// Returns the answer after a phrase: a formula, a letter of a choice, or text up to the end of the sentence.
@@ -88,28 +84,14 @@ fn content(response: &str, start: usize) -> Option<Range<usize>> {
 
 /// Returns the length of "option" or "choice" before the letter, in bytes.
 fn option_word(text: &str) -> usize {
-    let word = ["option ", "choice "].into_iter().find(|word| {
-        starts_with_ignoring_case(text, word)
-            && text[word.len()..].starts_with(['A', 'B', 'C', 'D', 'E', '('])
-    });
-    word.map_or(0, str::len)
+    pattern!("^(?i:option|choice) [A-E(]").find(text).map_or(0, |word| word.len() - 1)
 }
 
-/// Returns the length of a choice's letter before a remark, in bytes: "D, it doesn't make sense".
+/// Returns the length of a choice's letter before a remark, in bytes: "D, it doesn't make sense", 故选B，因为….
 fn leading_choice(text: &str) -> Option<usize> {
-    let mut characters = text.chars();
-    let letter = characters.next().filter(|c| ('A'..='J').contains(c))?;
-    let rest = characters.as_str();
-    // 故选B。 and 故选B，因为…
-    if rest.starts_with(['。', '，', '．', '）']) {
-        return Some(letter.len_utf8());
-    }
-    let remark = rest.strip_prefix([',', ' ']).map(str::trim_start)?;
-    let mut words = remark.chars();
-    let begins_word = words.next().is_some_and(|c| c.is_ascii_lowercase())
-        && words.next().is_some_and(|c| c.is_ascii_lowercase());
-    let conjunction = ["and ", "or "].iter().any(|word| remark.starts_with(word));
-    (begins_word && !conjunction).then_some(letter.len_utf8())
+    let remark = pattern!(r"^[A-J](?:[。，．）]|[, ]\s*[a-z]{2})").is_match(text);
+    let listed = pattern!(r"^.[, ]\s*(?:and|or) ").is_match(text);
+    (remark && !listed).then_some(1)
 }
 
 /// Returns the text after the only "is" or 是 of the sentence: "The value is 7".

@@ -1,4 +1,4 @@
-//! Fractions of polynomials as text.
+//! Fractions of polynomials and expressions as text.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -8,7 +8,7 @@ use dashu::Rational;
 use dashu::base::{Abs, Inverse, Signed};
 
 use crate::algebra::{Algebra, Atom, Fraction, Monomial, Polynomial, content};
-use crate::expression::is_constant;
+use crate::expression::{Expression, is_constant};
 use crate::parser::function_name;
 use crate::table::lists;
 
@@ -219,4 +219,33 @@ pub(super) fn function(name: &str, arguments: &[String]) -> String {
     }
     let is_command = function_name(name).is_some() && !lists("gcd lcm max min", name);
     format!("{}{name}({all})", if is_command { "\\" } else { "" })
+}
+
+/// The expression in a notation that reads as the same expression.
+pub(super) fn expression(value: &Expression) -> String {
+    let one = |inner: &Expression| expression(inner);
+    let all = |items: &[Expression], separator: &str| {
+        items.iter().map(one).collect::<Vec<_>>().join(separator)
+    };
+    match value {
+        Expression::Number(number) if number.is_int() => number.to_string(),
+        Expression::Number(number) => format!("({number})"),
+        Expression::Symbol(name) if name == "\\ldots" => "\\ldots ".to_owned(),
+        Expression::Symbol(name) => symbol(name),
+        Expression::Sum(items) => format!("({})", all(items, " + ")),
+        Expression::Product(items) => format!("({})", all(items, "*")),
+        Expression::Negative(inner) => match &**inner {
+            // The lower end of an interval.
+            Expression::Symbol(_) => format!("-{}", one(inner)),
+            _ => format!("(-{})", one(inner)),
+        },
+        Expression::Quotient(top, bottom) => format!("\\frac{{{}}}{{{}}}", one(top), one(bottom)),
+        Expression::Power(base, exponent) => format!("({})^{{{}}}", one(base), one(exponent)),
+        Expression::Root(inner, 2) => format!("\\sqrt{{{}}}", one(inner)),
+        Expression::Root(inner, index) => format!("\\sqrt[{index}]{{{}}}", one(inner)),
+        Expression::Function(name, items) => {
+            let arguments: Vec<String> = items.iter().map(one).collect();
+            function(name, &arguments)
+        }
+    }
 }

@@ -60,9 +60,6 @@ impl Complex {
 impl Arithmetic {
     pub(super) fn add_complex(&mut self, a: &Complex, b: &Complex) -> Result<Complex> {
         let real = self.add(&a.real, &b.real)?;
-        if a.is_real() && b.is_real() {
-            return Ok(real.into());
-        }
         Ok(Complex { real, imaginary: self.add(&a.imaginary, &b.imaginary)? })
     }
 

@@ -106,9 +106,6 @@ impl<'b> Evaluation<'_, 'b> {
             return self.arithmetic.exp_complex(&exponent_value);
         }
         let base_value = self.value(base)?.into_real()?;
-        if base_value.is_exactly(1) {
-            return Ok(base_value.into());
-        }
         // A root of odd index has a real value for negative numbers too, and conventions differ: no result.
         if !base_value.is_positive() {
             return Err(if base_value.is_negative() { Failure::Unknown } else { Failure::Unclear });
@@ -119,9 +116,6 @@ impl<'b> Evaluation<'_, 'b> {
     }
 
     fn integer_power(&mut self, base: &Complex, exponent: &Integer) -> Result<Complex> {
-        if base.is_real() && base.real.is_exactly(1) {
-            return Ok(base.clone());
-        }
         let size = exponent.clone() * Integer::from(if *exponent < Integer::ZERO { -1 } else { 1 });
         let power = u64::try_from(size).map_err(|_| Failure::TooLarge)?;
         let result = if base.is_real() {
@@ -251,13 +245,11 @@ impl<'b> Evaluation<'_, 'b> {
             ("max" | "min", [_, ..]) => {
                 let mut best = self.real(&arguments[0])?;
                 for argument in &arguments[1..] {
-                    let next = self.real(argument)?;
-                    let (lower, upper) = match (best.is_below(&next), next.is_below(&best)) {
-                        (true, _) => (best, next),
-                        (_, true) => (next, best),
-                        _ => return Err(Failure::Unclear),
+                    let Real { low, high } = self.real(argument)?;
+                    best = match name {
+                        "max" => Real { low: best.low.max(low), high: best.high.max(high) },
+                        _ => Real { low: best.low.min(low), high: best.high.min(high) },
                     };
-                    best = if name == "max" { upper } else { lower };
                 }
                 Ok(best.into())
             }

@@ -4,9 +4,7 @@ use dashu::Integer;
 use dashu::float::round::mode::Down;
 use dashu::float::{Context, Repr};
 
-use super::real::{
-    Arithmetic, Failure, Real, Result, Rounded, between, end, larger, magnitude, negated, smaller,
-};
+use super::real::{Arithmetic, Failure, Real, Result, Rounded, between, end, negated};
 
 /// Most bits before the point of an argument of sine or cosine, or of an exponent of `exp`. Reducing a larger one by π
 /// would need as many digits of π.
@@ -18,7 +16,7 @@ impl Arithmetic {
             return Ok(self.nearly_one());
         }
         // Beyond this the result exceeds the largest supported number.
-        if magnitude(&value.low).max(magnitude(&value.high)) > 60 {
+        if value.size() > 60 {
             return Err(Failure::TooLarge);
         }
         between(self.down.exp(&value.low, None), self.up.exp(&value.high, None))
@@ -49,6 +47,11 @@ impl Arithmetic {
         value.size() < bound && !value.is_exactly(0)
     }
 
+    /// Returns the function of a number so near to 0 that it is the number itself, or `None` of any other.
+    fn identity(&mut self, value: &Real) -> Option<Result<Real>> {
+        self.is_tiny(value).then(|| self.multiply(value, &self.nearly_one()))
+    }
+
     /// Returns 1 plus or minus one unit of the last place.
     fn nearly_one(&self) -> Real {
         let bits = isize::try_from(self.bits).unwrap_or(isize::MAX);
@@ -60,9 +63,8 @@ impl Arithmetic {
     }
 
     pub(super) fn sine(&mut self, value: &Real) -> Result<Real> {
-        if self.is_tiny(value) {
-            let nearly_one = self.nearly_one();
-            return self.multiply(value, &nearly_one);
+        if let Some(same) = self.identity(value) {
+            return same;
         }
         self.by_slope(value, |context, x| context.sin(x, None))
     }
@@ -81,7 +83,7 @@ impl Arithmetic {
         function: impl Fn(&Context<Down>, &Repr<2>) -> Rounded<Down>,
     ) -> Result<Real> {
         self.spend_on_function(60)?;
-        if magnitude(&value.low).max(magnitude(&value.high)) > LARGEST_REDUCED {
+        if value.size() > LARGEST_REDUCED {
             return Err(Failure::TooLarge);
         }
         let width = end(self.up.sub(&value.high, &value.low))?;
@@ -90,24 +92,22 @@ impl Arithmetic {
         let slack = end(self.up.add(&width, &unit))?;
         let at_low = end(function(&self.down, &value.low))?;
         let one = Repr::<2>::one();
-        let low = larger(end(self.down.sub(&at_low, &slack))?, negated(&one));
-        let high = smaller(end(self.up.add(&at_low, &slack))?, one);
+        let low = end(self.down.sub(&at_low, &slack))?.max(negated(&one));
+        let high = end(self.up.add(&at_low, &slack))?.min(one);
         Ok(Real { low, high })
     }
 
     pub(super) fn arc_tangent(&mut self, value: &Real) -> Result<Real> {
-        if self.is_tiny(value) {
-            let nearly_one = self.nearly_one();
-            return self.multiply(value, &nearly_one);
+        if let Some(same) = self.identity(value) {
+            return same;
         }
         self.spend_on_function(80)?;
         between(self.down.atan(&value.low, None), self.up.atan(&value.high, None))
     }
 
     pub(super) fn arc_sine(&mut self, value: &Real) -> Result<Real> {
-        if self.is_tiny(value) {
-            let nearly_one = self.nearly_one();
-            return self.multiply(value, &nearly_one);
+        if let Some(same) = self.identity(value) {
+            return same;
         }
         self.spend_on_function(80)?;
         let one = Repr::<2>::one();
@@ -116,8 +116,8 @@ impl Arithmetic {
             return Err(Failure::NotReal);
         }
         // An end outside of the domain by rounding only is replaced by the end of the domain.
-        let low = larger(value.low.clone(), minus_one);
-        let high = smaller(value.high.clone(), one);
+        let low = value.low.clone().max(minus_one);
+        let high = value.high.clone().min(one);
         between(self.down.asin(&low, None), self.up.asin(&high, None))
     }
 }

@@ -1,7 +1,5 @@
 //! Enclosures of real numbers: intervals with ends rounded outwards, so that they contain the true value.
 
-use std::cmp::Ordering;
-
 use dashu::base::{Approximation, BitTest, Sign};
 use dashu::float::round::mode::{Down, Up};
 use dashu::float::round::{Round, Rounding};
@@ -109,7 +107,7 @@ impl Real {
             return None;
         }
         let exponent = self.low.exponent();
-        (exponent >= 0 || self.low.significand() == &Integer::ZERO)
+        (exponent >= 0 || self.low.significand().is_zero())
             .then(|| self.low.significand() << usize::try_from(exponent.max(0)).unwrap_or_default())
     }
 
@@ -118,7 +116,7 @@ impl Real {
             return self.negated();
         }
         if self.holds_zero() {
-            let high = larger(self.high.clone(), negated(&self.low));
+            let high = self.high.clone().max(negated(&self.low));
             return Self { low: Repr::zero(), high };
         }
         self.clone()
@@ -134,12 +132,13 @@ impl Real {
     }
 }
 
+// A zero may have a sign.
 fn is_positive(value: &Repr<2>) -> bool {
-    value.significand() != &Integer::ZERO && value.sign() == Sign::Positive
+    !value.significand().is_zero() && value.sign() == Sign::Positive
 }
 
 fn is_negative(value: &Repr<2>) -> bool {
-    value.significand() != &Integer::ZERO && value.sign() == Sign::Negative
+    !value.significand().is_zero() && value.sign() == Sign::Negative
 }
 
 pub(super) fn negated(value: &Repr<2>) -> Repr<2> {
@@ -148,7 +147,7 @@ pub(super) fn negated(value: &Repr<2>) -> Repr<2> {
 
 /// Returns the position of the leading bit of a number other than 0: `2^(m-1) ≤ |x| < 2^m`.
 pub(super) fn magnitude(value: &Repr<2>) -> isize {
-    if value.significand() == &Integer::ZERO {
+    if value.significand().is_zero() {
         return isize::MIN / 2;
     }
     value.exponent().saturating_add(isize::try_from(value.digits()).unwrap_or(isize::MAX / 4))
@@ -171,7 +170,7 @@ pub(super) fn end<R: Round>(result: Rounded<R>) -> Result<Repr<2>> {
                 return Err(Failure::Undefined);
             }
             let size = magnitude(&repr);
-            if repr.significand() != &Integer::ZERO && size.abs() > LARGEST_EXPONENT {
+            if !repr.significand().is_zero() && size.abs() > LARGEST_EXPONENT {
                 return Err(Failure::TooLarge);
             }
             Ok(repr)
@@ -181,14 +180,6 @@ pub(super) fn end<R: Round>(result: Rounded<R>) -> Result<Repr<2>> {
         }
         Err(_) => Err(Failure::TooLarge),
     }
-}
-
-pub(super) fn smaller(a: Repr<2>, b: Repr<2>) -> Repr<2> {
-    if b.cmp(&a) == Ordering::Less { b } else { a }
-}
-
-pub(super) fn larger(a: Repr<2>, b: Repr<2>) -> Repr<2> {
-    if b.cmp(&a) == Ordering::Greater { b } else { a }
 }
 
 impl Arithmetic {
@@ -257,19 +248,13 @@ impl Arithmetic {
         if !is_negative(&a.low) && !is_negative(&b.low) {
             return between(self.down.mul(&a.low, &b.low), self.up.mul(&a.high, &b.high));
         }
-        let (mut low, mut high): (Option<Repr<2>>, Option<Repr<2>>) = (None, None);
-        for x in [&a.low, &a.high] {
-            for y in [&b.low, &b.high] {
-                let below = end(self.down.mul(x, y))?;
-                let above = end(self.up.mul(x, y))?;
-                low = Some(low.map_or(below.clone(), |low| smaller(low, below)));
-                high = Some(high.map_or(above.clone(), |high| larger(high, above)));
-            }
+        let product = |x, y| between(self.down.mul(x, y), self.up.mul(x, y));
+        let mut hull = product(&a.low, &b.low)?;
+        for (x, y) in [(&a.low, &b.high), (&a.high, &b.low), (&a.high, &b.high)] {
+            let Real { low, high } = product(x, y)?;
+            hull = Real { low: hull.low.min(low), high: hull.high.max(high) };
         }
-        match (low, high) {
-            (Some(low), Some(high)) => Ok(Real { low, high }),
-            _ => Err(Failure::Undefined),
-        }
+        Ok(hull)
     }
 
     pub(super) fn divide(&mut self, a: &Real, b: &Real) -> Result<Real> {
@@ -327,7 +312,7 @@ impl Arithmetic {
     /// Returns the floor; unclear if an integer lies inside the interval.
     pub(super) fn floor(&mut self, value: &Real) -> Result<Real> {
         self.spend(2)?;
-        if magnitude(&value.low).max(magnitude(&value.high)) > 1 << 14 {
+        if value.size() > 1 << 14 {
             return Err(Failure::TooLarge);
         }
         let floor = |end: &Repr<2>| {
@@ -345,9 +330,7 @@ impl Arithmetic {
         let scale = scale.unwrap_or_default().max(-64);
         for value in [a, b] {
             let width = end(self.up.sub(&value.high, &value.low))?;
-            if width.significand() != &Integer::ZERO
-                && magnitude(&width) > scale.saturating_sub(half)
-            {
+            if !width.significand().is_zero() && magnitude(&width) > scale.saturating_sub(half) {
                 return Ok(false);
             }
         }

@@ -28,14 +28,12 @@ impl Parser {
             Expression::Sum(terms) => terms,
             term => vec![term],
         };
-        let last = terms.iter().position(|term| without_differential(term).is_some());
-        let last = last.ok_or_else(|| self.unexpected("the differential of an integral"))?;
+        let mut places = terms.iter().enumerate();
+        let last = places.find_map(|(place, term)| Some((place, without_differential(term)?)));
+        let (last, (term, variable)) =
+            last.ok_or_else(|| self.unexpected("the differential of an integral"))?;
         let mut added = terms.split_off(last + 1);
-        let differential = terms.pop().as_ref().and_then(without_differential);
-        let Some((term, variable)) = differential else {
-            return Err(self.unexpected("the differential of an integral"));
-        };
-        terms.push(term);
+        terms[last] = term;
         let mut parts = vec![Expression::sum(terms), variable];
         parts.extend(low);
         parts.extend(high);
@@ -88,7 +86,7 @@ impl Parser {
             ('^', '{', Some(sign @ ('+' | '-')), Some('}')) => (sign, 4),
             _ => return None,
         };
-        self.position_forward(length);
+        self.position += length;
         Some(sign)
     }
 
@@ -96,20 +94,17 @@ impl Parser {
     pub(super) fn fraction(&mut self) -> Result<Expression> {
         let top = self.argument()?;
         let bottom = self.argument()?;
-        match operator(&bottom) {
-            Some((sign, variable, order)) => match &top {
-                Expression::Product(above) if is_differential(&above[0], sign, order.as_ref()) => {
-                    let body = Expression::product(above[1..].to_vec());
-                    Ok(derivative(sign, variable, order.as_ref(), body))
-                }
-                top if is_differential(top, sign, order.as_ref()) => {
-                    let body = self.term()?;
-                    Ok(derivative(sign, variable, order.as_ref(), body))
-                }
-                _ => Ok(Expression::quotient(top, bottom)),
-            },
-            None => Ok(Expression::quotient(top, bottom)),
-        }
+        let Some((sign, variable, order)) = operator(&bottom) else {
+            return Ok(Expression::quotient(top, bottom));
+        };
+        let body = match &top {
+            Expression::Product(above) if is_differential(&above[0], sign, order.as_ref()) => {
+                Expression::product(above[1..].to_vec())
+            }
+            top if is_differential(top, sign, order.as_ref()) => self.term()?,
+            _ => return Ok(Expression::quotient(top, bottom)),
+        };
+        Ok(derivative(sign, variable, order.as_ref(), body))
     }
 }
 

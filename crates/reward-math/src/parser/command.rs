@@ -202,8 +202,12 @@ impl Parser {
             {
                 (name, exponent) = (inverse, None);
             }
-            let braced = matches!(name, "max" | "min" | "gcd" | "lcm") && parser.at_command("{");
-            let arguments = if braced { parser.members()? } else { parser.arguments()? };
+            // `\max\{a, b\}`
+            let braced = matches!(name, "max" | "min" | "gcd" | "lcm") && parser.eat_command("{");
+            let arguments = if braced { parser.sums()? } else { parser.arguments()? };
+            if braced {
+                parser.expect_command("}")?;
+            }
             let value = match (name, <[Expression; 1]>::try_from(arguments)) {
                 // The base of `\log` alone is a matter of convention.
                 ("log" | "lg", Ok([argument])) => {
@@ -227,14 +231,6 @@ impl Parser {
                 None => value,
             })
         })
-    }
-
-    /// Parses `\{a, b\}` after `\max`.
-    fn members(&mut self) -> Result<Vec<Expression>> {
-        self.advance();
-        let members = self.sums()?;
-        self.expect_command("}")?;
-        Ok(members)
     }
 
     /// Parses sums with commas between.

@@ -14,39 +14,26 @@ impl Parser {
         let mut base = self.primary()?;
         let mut postfixes = 0;
         loop {
-            let power = if matches!(self.peek(), Some(Kind::Symbol('^' | '\'')))
+            if matches!(self.peek(), Some(Kind::Symbol('^' | '\'')))
                 && base.holds_matrix()
                 && let Some(mark) = self.eat_transposition()
             {
                 base = Expression::function(mark, [base]);
-                continue;
             } else if let Some(side) = self.eat_side() {
                 base = Expression::function(&format!("^{side}"), [base]);
-                continue;
-            } else if self.eat_symbol('^') {
-                true
-            } else if self.at_symbol('*') && self.symbol_at(1, '*') {
-                self.position += 2;
-                true
-            } else {
-                false
-            };
-            if power {
-                if self.degree_mark(&base) {
-                    base = self.minutes_of_arc(base);
+            } else if self.eat_power_sign() {
+                base = if self.degree_mark(&base) {
+                    self.minutes_of_arc(base)
                 } else {
-                    let exponent = self.deeper(Self::exponent)?;
-                    base = Expression::power(base, exponent);
-                }
+                    Expression::power(base, self.deeper(Self::exponent)?)
+                };
             } else if self.at_symbol('!') && !self.symbol_at(1, '=') {
                 self.advance();
                 // `n!!`, written without a space.
-                if self.at_symbol('!') && !self.spaced() && !self.symbol_at(1, '=') {
-                    self.advance();
-                    base = Expression::function("double factorial", [base]);
-                } else {
-                    base = Expression::function("factorial", [base]);
-                }
+                let double = self.at_symbol('!') && !self.spaced() && !self.symbol_at(1, '=');
+                self.position += usize::from(double);
+                let name = if double { "double factorial" } else { "factorial" };
+                base = Expression::function(name, [base]);
             } else if self.eat_command("degree") {
                 base = self.minutes_of_arc(base);
             } else {
@@ -57,6 +44,13 @@ impl Parser {
                 return Err(ParseError::TooDeep { limit: MAX_DEPTH });
             }
         }
+    }
+
+    /// Skips `^` or `**`.
+    fn eat_power_sign(&mut self) -> bool {
+        let stars = self.at_symbol('*') && self.symbol_at(1, '*');
+        self.position += usize::from(stars);
+        stars && self.eat_symbol('*') || self.eat_symbol('^')
     }
 
     /// Parses `\circ` or `{\circ}` after `^`; after a number also the letter `o`.

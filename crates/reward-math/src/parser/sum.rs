@@ -69,9 +69,7 @@ impl Parser {
     pub(super) fn term(&mut self) -> Result<Expression> {
         let (mut above, mut below) = (vec![self.factor()?], Vec::new());
         loop {
-            let explicit =
-                self.at_symbol('*') || self.at_command("cdot") || self.at_command("times");
-            if explicit {
+            if self.peek().is_some_and(|kind| kind.is_any("*", "cdot times")) {
                 self.advance();
                 above.push(self.signed_factor()?);
             } else if (self.at_symbol('/') && !self.peek_at(1).is_some_and(is_set_brace))
@@ -116,53 +114,37 @@ impl Parser {
         below: &[Expression],
     ) -> Result<Option<Expression>> {
         let ([Expression::Number(integer)], []) = (above, below) else { return Ok(None) };
-        let after_number = matches!(
-            self.position.checked_sub(1).and_then(|at| self.kind_at(at)),
-            Some(Kind::Number { .. })
-        );
-        if !integer.is_int() || !after_number {
+        let before = self.position.checked_sub(1).and_then(|last| self.kind_at(last));
+        if !integer.is_int() || !matches!(before, Some(Kind::Number { .. })) {
             return Ok(None);
         }
-        let integer_part = integer.clone();
+        let (start, integer) = (self.position, integer.clone());
         let part = match self.peek() {
-            Some(Kind::Command(name)) if is_fraction(name) => {
-                let start = self.position;
-                if self.at_unit_fraction() {
-                    return Ok(None);
-                }
-                let fraction = self.primary()?;
-                let parts = match &fraction {
+            Some(Kind::Command(name)) if is_fraction(name) && !self.at_unit_fraction() => {
+                match self.primary()? {
                     Expression::Quotient(top, bottom) => top.literal().zip(bottom.literal()),
                     _ => None,
-                };
-                let power = self.at_symbol('^') && !self.at_degree_mark();
-                match parts {
-                    Some((top, bottom))
-                        if bottom > Rational::ZERO && !top.is_negative() && !power =>
-                    {
-                        top / bottom
-                    }
-                    _ => {
-                        self.position = start;
-                        return Ok(None);
-                    }
                 }
+                .filter(|(top, bottom)| *bottom > Rational::ZERO && !top.is_negative())
+                .filter(|_| !self.at_symbol('^') || self.at_degree_mark())
             }
-            Some(Kind::Number { value: top, .. }) if self.spaced() => {
-                let slash = self.symbol_at(1, '/');
-                let Some(Kind::Number { value: bottom, .. }) = self.peek_at(2) else {
-                    return Ok(None);
+            Some(Kind::Number { value: top, .. }) if self.spaced() && self.symbol_at(1, '/') => {
+                let bottom = match self.peek_at(2) {
+                    Some(Kind::Number { value, .. }) => Some(value),
+                    _ => None,
                 };
-                if !slash || !top.is_int() || !bottom.is_int() || top >= bottom {
-                    return Ok(None);
-                }
-                let part = top / bottom;
+                let bottom =
+                    bottom.filter(|bottom| top.is_int() && bottom.is_int() && top < *bottom);
+                let parts = bottom.map(|bottom| (top.clone(), bottom.clone()));
                 self.position += 3;
-                part
+                parts
             }
-            _ => return Ok(None),
+            _ => None,
         };
-        Ok(Some(Expression::Number(integer_part + part)))
+        if part.is_none() {
+            self.position = start;
+        }
+        Ok(part.map(|(top, bottom)| Expression::Number(integer + top / bottom)))
     }
 
     /// Returns true before a quotient of units: `\frac{\text{m}}{\text{s}}`.
@@ -202,20 +184,16 @@ impl Parser {
             Some(Kind::Command(name)) => {
                 starts_primary(name) || function_name(name).is_some() || self.at_matrix()
             }
-            // "45 min" and "30 sec" at the end of an answer.
-            Some(Kind::Word(name) | Kind::Text(name))
-                if matches!(name.as_str(), "min" | "sec")
-                    && matches!(
-                        self.peek_at(1),
-                        None | Some(Kind::Word(_) | Kind::Text(_) | Kind::Symbol(',' | '.' | ')'))
-                    ) =>
-            {
-                false
-            }
             Some(Kind::Word(name) | Kind::Text(name)) => {
-                function_name(name).is_some()
-                    || is_greek(name)
-                    || matches!(name.as_str(), "pi" | "sqrt" | "cbrt")
+                // "45 min" and "30 sec" at the end of an answer.
+                let is_unit = matches!(name.as_str(), "min" | "sec")
+                    && self
+                        .peek_at(1)
+                        .is_none_or(|next| next.word().is_some() || next.is_any(",.)", ""));
+                !is_unit
+                    && (function_name(name).is_some()
+                        || is_greek(name)
+                        || matches!(name.as_str(), "pi" | "sqrt" | "cbrt"))
             }
             _ => false,
         }

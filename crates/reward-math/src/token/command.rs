@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::{Kind, Lexer, group};
-use crate::table::Table;
+use crate::table::{Table, pattern};
 use crate::words;
 
 /// Meanings of commands: what is skipped, text, and one name for commands of equal meaning.
@@ -19,22 +19,13 @@ impl Lexer<'_> {
         }
         let name = &rest[..name_length];
         let length = 1 + name_length;
-        match name {
-            "left" | "right" => {
+        match COMMANDS.name(name).unwrap_or(name) {
+            "(bracket)" => {
                 self.at += length;
                 // `\left.` and `\right.` are brackets that do not show.
-                let invisible = self.rest().trim_start().starts_with('.');
-                if invisible {
-                    self.at += self.rest().len() - self.rest().trim_start().len() + 1;
-                }
+                let invisible = pattern!(r"^\s*\.").find(self.rest());
+                self.at += invisible.map_or(0, |point| point.len());
             }
-            _ => self.named_command(name, length),
-        }
-    }
-
-    fn named_command(&mut self, name: &str, length: usize) {
-        let meaning = COMMANDS.name(name);
-        match meaning.unwrap_or(name) {
             "(nothing)" => self.at += length,
             "(space)" => {
                 self.spaced = true;
@@ -83,13 +74,9 @@ impl Lexer<'_> {
             }
             // `\\` ends a row, `\\[6pt]` with space below it; `\,` `\;` `\ ` and the like are space.
             Some('\\') => {
-                let below = rest[1..].strip_prefix('[').and_then(|rest| rest.split_once(']'));
-                let below = below.filter(|(size, _)| {
-                    size.ends_with(|c: char| c.is_ascii_lowercase())
-                        && size.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '.'))
-                });
-                let skipped = below.map_or(0, |(size, _)| size.len() + 2);
-                self.push(Kind::Command("\\".to_owned()), length + skipped);
+                let below = pattern!(r"^\\\[[-.0-9][^\]]*[a-z]\]").find(rest);
+                let length = below.map_or(length, |row_end| 1 + row_end.len());
+                self.push(Kind::Command("\\".to_owned()), length);
             }
             _ => {
                 self.spaced = true;
@@ -121,9 +108,7 @@ impl Lexer<'_> {
         let words = inner.trim();
         let only = words.chars().next().filter(|_| words.chars().count() == 1);
         let bold = matches!(name, "mathbf" | "bold" | "boldsymbol" | "bm" | "pmb");
-        let begins_formula = words.starts_with(|c: char| {
-            c.is_ascii_digit() || matches!(c, '-' | '+' | '.' | '$' | '€' | '£' | '¥')
-        });
+        let begins_formula = pattern!("^[-+.$€£¥0-9]").is_match(words);
         match only {
             None if words.is_empty() => {
                 self.spaced = true;
@@ -134,10 +119,10 @@ impl Lexer<'_> {
                 self.push(Kind::Command("vec".to_owned()), 0);
                 self.push(Kind::Letter(c), total);
             }
-            Some(c) if c.is_alphabetic() && c < '\u{3040}' && (bold || matches!(c, 'i' | 'e')) => {
-                self.push(Kind::Letter(c), total);
-            }
-            Some(c) if c.is_ascii_lowercase() && self.expects_operand() => {
+            Some(c)
+                if c.is_alphabetic() && c < '\u{3040}' && (bold || matches!(c, 'i' | 'e'))
+                    || c.is_ascii_lowercase() && self.expects_operand() =>
+            {
                 self.push(Kind::Letter(c), total);
             }
             // `9.8\,\mathrm{m\,s^{-2}}`
@@ -172,11 +157,7 @@ impl Lexer<'_> {
         if !behind_value || words.len() > LONGEST {
             return false;
         }
-        let mut phrase = words.to_owned();
-        for space in ["\\cdot", "\\,", "\\;", "\\ ", "\\:", "~"] {
-            phrase = phrase.replace(space, " ");
-        }
-        let phrase: String = phrase.chars().filter(|c| !matches!(c, '{' | '}')).collect();
+        let phrase = pattern!(r"\\cdot|\\[,;: ]|~").replace_all(words, " ").replace(['{', '}'], "");
         let is_measure = !phrase.contains('\\') && words::is_measure(&phrase);
         if is_measure {
             self.push(Kind::Text(phrase), length);
@@ -186,22 +167,13 @@ impl Lexer<'_> {
 
     /// Reads words; "is" and ":" at their end make the words a label.
     fn push_text(&mut self, words: &str, length: usize) {
-        let lower = words.to_ascii_lowercase();
-        let joins = [" and", " or"].into_iter().find(|end| lower.ends_with(end));
-        if let Some(ending) = joins {
-            let unit = words[..words.len() - ending.len()].trim_end();
-            self.push(Kind::Text(unit.to_owned()), 0);
-            self.push(Kind::Word(ending.trim_start().to_owned()), length);
+        let ending = pattern!(r"(?is)^(.+?)\s*(?:\s(and|or)|\s(?:is|are|equals)|:)$");
+        let Some(parts) = ending.captures(words) else {
+            self.push(Kind::Text(words.to_owned()), length);
             return;
-        }
-        let ending = [" is", " are", " equals", ":"].into_iter().find(|end| lower.ends_with(end));
-        match ending {
-            Some(ending) if words.len() > ending.len() => {
-                let label = words[..words.len() - ending.len()].trim_end();
-                self.push(Kind::Text(label.to_owned()), 0);
-                self.push(Kind::Word("is".to_owned()), length);
-            }
-            _ => self.push(Kind::Text(words.to_owned()), length),
-        }
+        };
+        let joining = parts.get(2).map_or("is".to_owned(), |word| word.as_str().to_lowercase());
+        self.push(Kind::Text(parts[1].to_owned()), 0);
+        self.push(Kind::Word(joining), length);
     }
 }

@@ -2,7 +2,8 @@
 
 use dashu::{Integer, Natural, Rational};
 
-use super::{Kind, Lexer, MAX_DIGITS, group};
+use super::{Kind, Lexer, MAX_DIGITS};
+use crate::table::pattern;
 use crate::verdict::ParseError;
 
 impl Lexer<'_> {
@@ -84,50 +85,17 @@ fn behind_decimal_comma(text: &str) -> Option<&str> {
 
 /// Returns the repeating digits and their length in bytes: `\overline{6}`, `\bar 6`, `\dot{1}\dot{8}`, `(6)`, `333...`.
 fn repeating_part(text: &str, fraction: &str) -> (String, usize) {
-    for name in ["\\overline", "\\bar"] {
-        if let Some((digits, length)) = text.strip_prefix(name).and_then(digit_argument) {
-            return (digits.to_owned(), name.len() + length);
-        }
+    let period = pattern!(
+        r"(?x)^(?: \([0-9]+\) | \\(?:overline|bar|dot) (?:\{[0-9]+\}|\s*[0-9])
+        (?: [0-9]* \\dot (?:\{[0-9]+\}|\s*[0-9]) )? )"
+    );
+    if let Some(period) = period.find(text) {
+        let digits = period.as_str().chars().filter(char::is_ascii_digit);
+        return (digits.collect(), period.len());
     }
-    if let Some(found) = between_dots(text) {
-        return found;
-    }
-    if let Some(rest) = text.strip_prefix('(') {
-        let count = rest.bytes().take_while(u8::is_ascii_digit).count();
-        if count > 0 && rest[count..].starts_with(')') {
-            return (rest[..count].to_owned(), count + 2);
-        }
-    }
-    for dots in ["...", "\\ldots", "\\dots", "\\cdots"] {
-        if text.starts_with(dots)
-            && let Some(period) = written_period(fraction)
-        {
-            return (period.to_owned(), dots.len());
-        }
-    }
-    (String::new(), 0)
-}
-
-/// Returns the digits in braces, or one digit after spaces, and the bytes read.
-fn digit_argument(text: &str) -> Option<(&str, usize)> {
-    if let Some(inner) = group(text) {
-        let plain = !inner.is_empty() && inner.bytes().all(|b| b.is_ascii_digit());
-        return plain.then_some((inner, inner.len() + 2));
-    }
-    let trimmed = text.trim_start();
-    let spaces = text.len() - trimmed.len();
-    trimmed.starts_with(|c: char| c.is_ascii_digit()).then(|| (&trimmed[..1], spaces + 1))
-}
-
-/// Returns the period with dots over its first and last digit, or over its only one, and the bytes read.
-fn between_dots(text: &str) -> Option<(String, usize)> {
-    let (first, mut length) = text.strip_prefix("\\dot").and_then(digit_argument)?;
-    length += "\\dot".len();
-    let plain = text[length..].bytes().take_while(u8::is_ascii_digit).count();
-    let last = text[length + plain..].strip_prefix("\\dot").and_then(digit_argument);
-    let Some((last, last_length)) = last else { return Some((first.to_owned(), length)) };
-    let period = format!("{first}{}{last}", &text[length..length + plain]);
-    Some((period, length + plain + "\\dot".len() + last_length))
+    let dots = pattern!(r"^(?:\.\.\.|\\[lc]?dots)").find(text);
+    let written = dots.and_then(|dots| Some((written_period(fraction)?.to_owned(), dots.len())));
+    written.unwrap_or_default()
 }
 
 /// Returns the digits that repeat before an ellipsis.
@@ -148,34 +116,22 @@ fn written_period(fraction: &str) -> Option<&str> {
 
 /// Returns the length of the "th" in `15th`, in bytes, with any braces around it.
 fn ordinal_ending(text: &str) -> usize {
-    const AROUND: [(&str, &str); 7] = [
-        ("", ""),
-        ("^{", "}"),
-        ("^{\\text{", "}}"),
-        ("^{\\mathrm{", "}}"),
-        ("^\\text{", "}"),
-        ("^\\mathrm{", "}"),
-        ("\\text{", "}"),
-    ];
-    let ending = |text: &str| ["st", "nd", "rd", "th"].into_iter().find(|e| text.starts_with(e));
-    let length = |(open, close): (&str, &str)| {
-        let inner = text.strip_prefix(open)?;
-        let rest = inner.strip_prefix(ending(inner)?)?.strip_prefix(close)?;
-        (!rest.starts_with(char::is_alphabetic)).then_some(text.len() - rest.len())
-    };
-    AROUND.into_iter().find_map(length).unwrap_or(0)
+    let ending = pattern!(
+        r"(?x)^(?: (?:st|nd|rd|th) | \^\{(?:st|nd|rd|th)\} | \^?\\text\{(?:st|nd|rd|th)\}
+        | \^\\mathrm\{(?:st|nd|rd|th)\} | \^\{\\(?:text|mathrm)\{(?:st|nd|rd|th)\}\} )"
+    );
+    let may_begin = text.starts_with(['s', 'n', 'r', 't', '^', '\\']);
+    let length = if may_begin { ending.find(text).map_or(0, |ending| ending.len()) } else { 0 };
+    if text[length..].starts_with(char::is_alphabetic) { 0 } else { length }
 }
 
 /// Returns the power of ten of `e3`, `E-5`, and the bytes read.
 fn scientific(text: &str) -> Option<(i64, usize)> {
-    let rest = text.strip_prefix(['e', 'E'])?;
-    let sign = usize::from(rest.starts_with(['+', '-']));
-    let count = rest[sign..].bytes().take_while(u8::is_ascii_digit).count();
-    let after = rest[sign + count..].chars().next();
-    if count == 0 || count > 3 || after.is_some_and(|c| c.is_alphanumeric() || c == '.') {
-        return None;
-    }
-    Some((rest[..sign + count].trim_start_matches('+').parse().ok()?, 1 + sign + count))
+    let power = text.starts_with(['e', 'E']).then(|| pattern!(r"^.\+?(-?[0-9]{1,3})"));
+    let power = power.and_then(|power| power.captures(text))?;
+    let behind = text[power[0].len()..].chars().next();
+    let ends = behind.is_none_or(|c| !c.is_alphanumeric() && c != '.');
+    ends.then_some((power[1].parse().ok()?, power[0].len()))
 }
 
 /// Returns `digits · 10^exponent`, with `repeating` as the digits of an infinite period.

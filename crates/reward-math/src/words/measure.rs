@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use dashu::Rational;
 
 use crate::language::{paired, phrases};
+use crate::table::pattern;
 
 /// A unit with its spellings, in the singular and lower case, the first of them its canonical name.
 struct Unit {
@@ -37,7 +38,7 @@ pub(crate) fn unit(phrase: &str) -> Option<String> {
     let mut words: Vec<String> = Vec::new();
     let (mut power, mut inverse, mut known) = (1, false, true);
     for piece in pieces(&lower) {
-        match piece.as_str() {
+        match piece {
             "/" | "per" => inverse = true,
             "*" | "a" | "an" => {}
             "square" | "sq" => power = 2,
@@ -55,11 +56,11 @@ pub(crate) fn unit(phrase: &str) -> Option<String> {
             word => {
                 let word = singular(word);
                 // "10 hours long", "degrees Celsius": words after a measure describe it.
-                if !known || words.len() > factors.len() {
-                    words.push(word.to_owned());
+                let described = !known || words.len() > factors.len();
+                words.push(word.to_owned());
+                if described {
                     continue;
                 }
-                words.push(word.to_owned());
                 let sign = if inverse { -1 } else { 1 };
                 inverse = false;
                 match paired("compound", word).and_then(measures) {
@@ -119,34 +120,15 @@ pub(crate) fn is_measure(phrase: &str) -> bool {
     let pieces = pieces(&lower);
     pieces.iter().any(|piece| piece.starts_with(char::is_alphabetic))
         && pieces.iter().filter(|piece| piece.starts_with(char::is_alphabetic)).all(|piece| {
-            matches!(piece.as_str(), "per" | "square" | "cubic" | "sq" | "cu")
+            matches!(*piece, "per" | "square" | "cubic" | "sq" | "cu")
                 || name(singular(piece)).is_some()
         })
 }
 
 /// Splits a phrase into words, signs and powers.
-fn pieces(lower: &str) -> Vec<String> {
-    let mut pieces: Vec<String> = Vec::new();
-    let mut open = false;
-    for c in lower.chars() {
-        let joins = c.is_alphabetic() || matches!(c, '¢' | '€' | '£' | '₹' | '℃');
-        let last = if open { pieces.last_mut() } else { None };
-        match last {
-            Some(piece) if joins && piece.starts_with(char::is_alphabetic) => piece.push(c),
-            Some(piece)
-                if c.is_ascii_digit()
-                    && piece.starts_with(|c: char| c.is_ascii_digit() || c == '-') =>
-            {
-                piece.push(c);
-            }
-            _ if joins || c.is_ascii_digit() || matches!(c, '/' | '-') => {
-                pieces.push(c.to_string());
-                open = c != '/';
-            }
-            _ => open = false,
-        }
-    }
-    pieces
+fn pieces(lower: &str) -> Vec<&str> {
+    let piece = pattern!(r"[\p{Alphabetic}¢€£₹℃]+|-?[0-9]+|[/-]");
+    piece.find_iter(lower).map(|piece| piece.as_str()).collect()
 }
 
 fn name(word: &str) -> Option<&'static str> {
