@@ -134,6 +134,21 @@ fn policies() -> [(&'static str, Environment, StepSize, f64); 4] {
     ]
 }
 
+/// The last layer's weights have the norm 0.01 and 16 hidden units that of 4 at most: no logit is further than 0.04 from its prior.
+#[test]
+fn a_network_starts_at_the_policy_that_it_replaces() {
+    for environment in [noisy(6, 4).0, shared()] {
+        let log_probs = |environment: &Environment| {
+            Rows::of(environment.training(), environment.start(), &[5, 0]).log_probs().to_vec()
+        };
+        let before = log_probs(&environment);
+        let after = log_probs(&environment.with_network(16, 16, 0).expect("sizes"));
+        for (before, after) in std::iter::zip(before, after) {
+            assert!((before - after).abs() <= 0.08, "{before} {after}");
+        }
+    }
+}
+
 #[test]
 fn every_kind_of_policy_learns_with_a_critic_from_stale_rollouts_and_in_a_trust_region() {
     for (name, environment, step_size, learning_rate) in policies() {
