@@ -199,6 +199,22 @@ mod tests {
         assert!((temperature_of_entropy(&tie, 1.2, 0.1, 10.0).unwrap() - 10.0).abs() < 1e-15);
     }
 
+    /// Odds of `e^(1 / T)`: too even they sharpen to the ceiling, too sharp they flatten to the floor, and no further than tenfold.
+    #[test]
+    fn outside_the_band_the_nearer_bound_is_held() {
+        let hold = |floor, ceiling, base| {
+            EntropyBand::new(Some(floor), Some(ceiling)).unwrap().hold(&[1.0, 0.0], base).unwrap()
+        };
+        let temperature = |p: f64| 1.0 / (p / (1.0 - p)).ln();
+        let cooled = hold(binary(0.99), binary(0.9), 1.0);
+        assert!((cooled.entropy - binary(0.9)).abs() < 1e-12, "{cooled:?}");
+        assert!((cooled.temperature - temperature(0.9)).abs() < 1e-9, "{cooled:?}");
+        let warmed = hold(binary(0.9), binary(0.7), 0.2);
+        assert!((warmed.temperature - temperature(0.9)).abs() < 1e-9, "{warmed:?}");
+        assert!((hold(0.69, 0.7, 0.2).temperature - 2.0).abs() < 1e-12);
+        assert!((hold(0.0, 0.001, 2.0).temperature - 0.2).abs() < 1e-12);
+    }
+
     #[test]
     fn inside_the_band_nothing_moves() {
         let band = EntropyBand::new(Some(0.1), Some(1.0)).unwrap();

@@ -153,9 +153,9 @@ impl StateGraph {
         let visits = self.visits(|state, action| policies[state].probs()[action]);
         let mut change = SequenceEntropyChange::default();
         for (state, policy) in policies.iter().enumerate() {
-            let step = policy.over_support(|action| step[state][action]);
-            change.within_states += visits[state] * policy.entropy_change_first_order(&step);
-            change.visitation += visits[state] * policy.covariance(&to_go[state], &step);
+            let step = &step[state];
+            change.within_states += visits[state] * policy.entropy_change_first_order(step);
+            change.visitation += visits[state] * policy.covariance(&to_go[state], step);
         }
         change
     }
@@ -206,6 +206,33 @@ mod tests {
         let within = slope(&|width| by_hand(&policies(width), second));
         assert!((change.within_states - within).abs() < 1e-9, "{change:?} for {within}");
         assert!(change.visitation.abs() > 1e-3, "{change:?}");
+        // An impossible action has no step: its logit was and is -∞.
+        let mut undefined = step;
+        undefined[2][2] = f64::NAN;
+        assert_eq!(graph.entropy_change_first_order(&now, &undefined), change);
+    }
+
+    /// The first action ends the sequence or goes on to a coin, whose sides lead to a coin or to certainty; each part by hand.
+    #[test]
+    fn states_that_are_seldom_reached_move_little() {
+        let ends = || vec![vec![]; 2];
+        let next = vec![
+            vec![vec![], vec![(1, 1.0)]],
+            vec![vec![(2, 1.0)], vec![(3, 1.0)]],
+            ends(),
+            ends(),
+        ];
+        let graph = StateGraph::new(next).unwrap();
+        let policies: Vec<Categorical> = [[3f64.ln(), 0.0], [0.0, 0.0], [0.0, 0.0], [0.0, -700.0]]
+            .iter()
+            .map(|logits| policy(logits))
+            .collect();
+        // A quarter of the sequences come to the first coin, which leans to the second one: Cov((ln 2, 0), (1, 0)) = ¼ ln 2.
+        let mut step = vec![vec![0.0; 2]; 4];
+        step[1] = vec![1.0, 0.0];
+        let change = graph.entropy_change_first_order(&policies, &step);
+        assert!((change.visitation - 0.25 * 0.25 * 2f64.ln()).abs() < 1e-15, "{change:?}");
+        assert!(change.within_states.abs() < 1e-15, "{change:?}");
     }
 
     #[test]
@@ -214,6 +241,13 @@ mod tests {
         assert_eq!(straight.visits(|_, _| 1.0 / 3.0), [1.0, 1.0]);
         let visits = graph().visits(|_, action| [0.5, 0.25, 0.25][action]);
         assert_eq!(visits, [1.0, 0.5625, 0.4375]);
+        // One arrival an action, as straight on, but half of the sequences end, or all leave a state out.
+        let visits = |next: Vec<Vec<(usize, f64)>>| {
+            let next = next.into_iter().map(|arrivals| vec![arrivals; 2]).collect();
+            StateGraph::new(next).unwrap().visits(|_, _| 0.5)
+        };
+        assert_eq!(visits(vec![vec![(1, 0.5)], vec![]]), [1.0, 0.5]);
+        assert_eq!(visits(vec![vec![(2, 1.0)], vec![(2, 1.0)], vec![]]), [1.0, 0.0, 1.0]);
     }
 
     #[test]

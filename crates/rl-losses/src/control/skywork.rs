@@ -106,14 +106,15 @@ mod tests {
     fn the_coefficient_climbs_below_the_target_and_rests_above_it() {
         let settings = AdaptiveEntropy { target: 0.2, step: 1.0, maximum: 2.5, initial: 0.0 };
         let mut controller = AdaptiveEntropyController::new(settings).unwrap();
-        let coefficients: Vec<f64> = [0.1, 0.1, 0.1, 0.3, 0.1]
+        // The weight falls to 0 and no further while it is not used.
+        let coefficients: Vec<f64> = [0.1, 0.1, 0.1, 0.3, 0.1, 0.3, 0.3, 0.3, 0.3, 0.1]
             .iter()
             .map(|&entropy| {
                 controller.update(entropy).unwrap();
                 controller.coefficient()
             })
             .collect();
-        assert_eq!(coefficients, [1.0, 2.0, 2.5, 0.0, 2.5]);
+        assert_eq!(coefficients, [1.0, 2.0, 2.5, 0.0, 2.5, 0.0, 0.0, 0.0, 0.0, 1.0]);
     }
 
     #[test]

@@ -243,6 +243,8 @@ mod tests {
         };
         let loss = Bapo::default();
         close(bounds(loss, 1.0, 1.9), [0.6, 1.2]);
+        // Of equal weight, both sides are in balance.
+        close(bounds(loss, 1.0, 2.0), [0.6, 1.2]);
         // A heavier negative token only weighs more as its bound rises: all steps of the lower bound are taken in vain.
         close(bounds(loss, 1.0, 2.1), [0.9, 1.9]);
         close(bounds(loss, 1.0, 10.0), [0.9, 3.0]);

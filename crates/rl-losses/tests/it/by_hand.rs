@@ -2,9 +2,10 @@
 
 use entropy_core::Categorical;
 use rl_losses::{
-    Aggregation, Centering, ClipCov, ClipRange, Column, CovarianceBand, CovarianceWeight, DppoKl,
-    DppoTv, EntropyDiscriminator, EntropyRatioClip, Gspo, KlCov, LossOutput, PolicyLoss, PpoClip,
-    Scope, Semantics, SequenceMask, Steer, TokenBatch, TokenColumns, Topr, entropy_bonus,
+    Aggregation, Centering, ClipCov, ClipRange, Column, CorrectionLevel, CovarianceBand,
+    CovarianceWeight, DppoKl, DppoTv, EntropyDiscriminator, EntropyRatioClip, Gspo, KlCov,
+    LossOutput, PolicyLoss, PpoClip, Scope, Semantics, SequenceMask, Steer, TokenBatch,
+    TokenColumns, Topr, Vespo, entropy_bonus,
 };
 
 use crate::batches::seeded;
@@ -249,6 +250,100 @@ fn topr_tapers_negative_sequences_that_the_policy_has_left() {
         close(slope, expected);
     }
     assert_eq!(output.sums.clipped, 2);
+}
+
+/// By the mean of a sequence's log-ratios a negative sequence that fell by 0.2 and 0.3 nats weighs `e^-0.25`.
+#[test]
+fn topr_takes_the_mean_ratio_of_a_sequence_if_asked() {
+    let columns = TokenColumns {
+        log_prob: &[-2.2, -2.3],
+        old_log_prob: &[-2.0, -2.0],
+        advantage: &[-1.0, -1.0],
+    };
+    let loss = Topr { level: CorrectionLevel::Geometric, ..Topr::default() };
+    let output = evaluate(&PolicyLoss::Topr(loss), columns, &[0.0; 2], &[0.0; 2]);
+    close(output.grad_log_prob[0], 0.5 * (-0.25f64).exp());
+}
+
+/// Log-ratios of -30 and 15 count as -20 and 15: the sequence's is -5. Two of -15 make -30, which counts as `ln 1e-8`.
+#[test]
+fn vespo_holds_the_ratios_of_tokens_and_of_sequences() {
+    let gradient = |old_log_prob: &[f64; 2]| {
+        let columns =
+            TokenColumns { log_prob: &[-40.0, -20.0], old_log_prob, advantage: &[1.0, 1.0] };
+        let loss = Vespo { power_positive: 0.25, decay_positive: 1.5, ..Vespo::default() };
+        evaluate(&PolicyLoss::Vespo(loss), columns, &[0.0; 2], &[0.0; 2]).grad_log_prob[0]
+    };
+    let weight = |ratio: f64| ratio.powf(0.25) * (1.5 * (1.0 - ratio)).exp();
+    close(gradient(&[-10.0, -35.0]), -0.5 * weight((-5f64).exp()));
+    close(gradient(&[-25.0, -5.0]), -0.5 * weight(1e-8));
+}
+
+/// Two tokens have one covariance, a quarter of the product of their differences: none weighs more, whatever the rounding.
+#[test]
+fn two_tokens_have_one_covariance_and_weigh_alike() {
+    let loss = PolicyLoss::CovarianceWeight(CovarianceWeight::default());
+    for pair in 0..200 {
+        let value = |salt: f64| 3.0 * (f64::from(pair) + salt).sin();
+        let log_prob = [0.1, 0.2].map(|salt| value(salt) - 3.5);
+        let advantage = [value(0.3), value(0.4)];
+        let columns =
+            TokenColumns { log_prob: &log_prob, old_log_prob: &log_prob, advantage: &advantage };
+        let output = evaluate(&loss, columns, &[0.0; 2], &[0.0; 2]);
+        close(output.grad_log_prob[0], -0.5 * advantage[0]);
+        close(output.grad_log_prob[1], -0.5 * advantage[1]);
+    }
+}
+
+/// Certain tokens have their entropy as discriminator. One at the mean less the deviations is not below it: of 0, 1 and 2 the second at
+/// no deviation, of 0 and 2 the first at one.
+#[test]
+fn a_discriminator_at_its_bound_is_not_below_it() {
+    let gradient = |deviations: f64, entropy: &[f64]| {
+        let loss = EntropyDiscriminator { deviations, ..Default::default() };
+        let (zeros, advantage) = (vec![0.0; entropy.len()], vec![-1.0; entropy.len()]);
+        let columns =
+            TokenColumns { log_prob: &zeros, old_log_prob: &zeros, advantage: &advantage };
+        evaluate(&PolicyLoss::EntropyDiscriminator(loss), columns, entropy, entropy).grad_log_prob
+    };
+    let third = 1.0 / 3.0;
+    assert_eq!(gradient(0.0, &[0.0, 1.0, 2.0]), [0.0, third, third]);
+    assert_eq!(gradient(1.0, &[0.0, 2.0]), [0.5, 0.5]);
+}
+
+/// An advantage of 1e9 counts as 1e6, in means and variance as in its own covariance: by definition over three tokens.
+#[test]
+fn covariances_are_those_of_columns_held_at_a_million() {
+    let (log_prob, held) = ([-1.0, -2.0, -4.0], [1e6, -1.0, 1.0]);
+    let mean = |values: [f64; 3]| values.iter().sum::<f64>() / 3.0;
+    let covariance: [f64; 3] = std::array::from_fn(|token| {
+        (log_prob[token] - mean(log_prob)) * (held[token] - mean(held))
+    });
+    let variance = mean(covariance.map(|c| (c - mean(covariance)).powi(2)));
+    let weights = covariance.map(|c| (-c * c / (2.0 * variance)).exp());
+    let columns =
+        TokenColumns { log_prob: &log_prob, old_log_prob: &log_prob, advantage: &[1e9, -1.0, 1.0] };
+    let loss = PolicyLoss::CovarianceWeight(CovarianceWeight::default());
+    let output = evaluate(&loss, columns, &[0.0; 3], &[0.0; 3]);
+    for (token, advantage) in [1e9, -1.0, 1.0].into_iter().enumerate() {
+        let expected = -advantage / 3.0 * weights[token] / mean(weights);
+        assert!((output.grad_log_prob[token] / expected - 1.0).abs() < 1e-9, "{token}");
+    }
+}
+
+/// Tokens alike in probability and entropy have one discriminator: none lies below the mean, whatever the rounding.
+#[test]
+fn no_token_is_dropped_where_all_discriminators_are_the_same() {
+    let loss = EntropyDiscriminator { deviations: 0.0, ..Default::default() };
+    let loss = PolicyLoss::EntropyDiscriminator(loss);
+    for case in 1..200 {
+        let log_prob = [-0.01 * f64::from(case); 7];
+        let entropy = [0.3; 7];
+        let columns =
+            TokenColumns { log_prob: &log_prob, old_log_prob: &log_prob, advantage: &[-1.0; 7] };
+        let output = evaluate(&loss, columns, &entropy, &entropy);
+        assert!(output.grad_log_prob.iter().all(|slope| *slope > 0.0), "{case}");
+    }
 }
 
 /// A step against the gradient of the bonus raises the entropy of a policy.

@@ -60,6 +60,58 @@ fn one_impossible_token_vetoes_its_response() {
     assert!((corrected.sums.effective_fraction() - 1.0 / 3.0).abs() < 1e-15);
 }
 
+/// A ratio of 1 is inside a band that begins or ends there.
+#[test]
+fn a_ratio_at_a_bound_is_inside() {
+    for (low, high) in [(1.0, 2.0), (0.5, 1.0)] {
+        for bound in [
+            WeightBound::Truncate { low, high },
+            WeightBound::Mask { low, high },
+            WeightBound::Reject { low, high },
+        ] {
+            let corrected =
+                correction(CorrectionLevel::Token, bound).weights(&[-1.0], &[-1.0], &[1]);
+            let corrected = corrected.unwrap();
+            assert_eq!(corrected.weights, [1.0], "{bound:?}");
+            assert_eq!((corrected.sums.above, corrected.sums.below), (0, 0), "{bound:?}");
+        }
+    }
+}
+
+/// A log-ratio of 1 has the divergence `k2` of 1/2: at that bound it stays, over a token as over a response.
+#[test]
+fn a_divergence_at_its_bound_is_kept() {
+    for over in [RejectionSpan::Token, RejectionSpan::Sum, RejectionSpan::Mean, RejectionSpan::Max]
+    {
+        let weights = |high: f64| {
+            let estimator = RejectionEstimator::K2;
+            let reject = Rejection::Divergence { estimator, over, high };
+            let settings = RolloutCorrection {
+                reject,
+                ..correction(CorrectionLevel::Token, WeightBound::Off)
+            };
+            settings.weights(&[0.0], &[-1.0], &[1]).unwrap().weights
+        };
+        assert_eq!(weights(0.5), [1f64.exp()], "{over:?}");
+        assert_eq!(weights(0.499), [0.0], "{over:?}");
+    }
+}
+
+/// A response that a veto and a rejection leave out is one response, and its weight of 0 counts in the mean of the others.
+#[test]
+fn a_response_left_out_twice_counts_once() {
+    let ratio = Rejection::Ratio { level: CorrectionLevel::Sequence, low: 0.5, high: 2.0 };
+    let settings = RolloutCorrection {
+        veto: 1e-3,
+        reject: ratio,
+        normalise: true,
+        ..correction(CorrectionLevel::Sequence, WeightBound::Off)
+    };
+    let corrected = settings.weights(&[-9.0, 0.0, 0.0], &[0.0; 3], &[1, 2]).unwrap();
+    assert_eq!((corrected.sums.vetoed, corrected.sums.sequences), (1, 2));
+    assert_eq!(corrected.weights, [0.0, 2.0, 2.0]);
+}
+
 /// Token weights, truncated at 2, and the second response rejected: the mean of its log-ratios is 0.3, the first's 0.15.
 #[test]
 fn weights_by_token_and_rejection_by_response_act_together() {

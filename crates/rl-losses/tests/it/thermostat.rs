@@ -188,6 +188,37 @@ fn entropy_that_will_not_fall_takes_the_knob_to_its_lower_bound() {
     assert_eq!(thermostat.saturation(), Saturation::Low);
 }
 
+/// At a bound that holds the target nothing is out of reach; from one bound to the other the count begins anew.
+#[test]
+fn the_steps_out_of_reach_are_those_at_one_bound() {
+    let target = EntropyTarget::constant(TARGET);
+    let settings = ThermostatSettings::new(target, 0.11, 0.1, 0.11).unwrap();
+    let mut thermostat = Thermostat::new(settings).unwrap();
+    let mut after = |entropy: f64| {
+        thermostat.update(entropy).unwrap();
+        (thermostat.saturation(), thermostat.saturated_steps())
+    };
+    assert_eq!(after(TARGET), (Saturation::None, 0));
+    assert_eq!(after(0.1), (Saturation::High, 1));
+    assert_eq!(after(0.1), (Saturation::High, 2));
+    assert_eq!(after(3.0), (Saturation::Low, 1));
+    assert_eq!(after(3.0), (Saturation::Low, 2));
+    assert_eq!(after(0.1), (Saturation::High, 1));
+}
+
+/// `ln(0.3 / 0.1)`, then half of it and half of `ln(0.3 / 0.6)`.
+#[test]
+fn the_first_error_is_taken_whole_and_the_next_one_smoothed() {
+    let settings =
+        ThermostatSettings::new(EntropyTarget::constant(TARGET), INITIAL_KNOB, LOW, HIGH);
+    let settings = ThermostatSettings { smoothing: 0.5, ..settings.unwrap() };
+    let mut thermostat = Thermostat::new(settings).unwrap();
+    thermostat.update(0.1).unwrap();
+    assert!((thermostat.error() - 3f64.ln()).abs() < 1e-15);
+    thermostat.update(0.6).unwrap();
+    assert!((thermostat.error() - 0.5 * (3f64.ln() - 2f64.ln())).abs() < 1e-15);
+}
+
 #[test]
 fn a_resumed_thermostat_goes_on_bit_for_bit() {
     let mut plant = Plant { noise: 0.1, ..Plant::new(Drift::Constant, 1.0 / 50.0, 0.5, 1) };

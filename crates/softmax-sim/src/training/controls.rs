@@ -93,3 +93,36 @@ pub(super) fn divergence(
         .sum();
     sum / (prompts.len() * questions.shape().positions) as f64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::environment::{Parameters, Shape, remembering};
+
+    /// Two tokens whose second remembers the first: over all responses the divergence is `Σ π(y) log(π(y) / π_ref(y))`, half of it a
+    /// token. The second of two prompts alone is measured.
+    #[test]
+    fn the_divergence_is_that_of_responses_spread_over_their_tokens() {
+        let graph = remembering(2, 2, 1, 0.0);
+        let shape = Shape { prompts: 2, positions: graph.states(), actions: 2 };
+        let questions = Questions::new(shape, vec![0.5; 12], Parameters::Logits).unwrap();
+        let questions = questions.with_states(graph).unwrap();
+        let logits = |scale: f64| -> Vec<f64> {
+            (0..12).map(|index| scale * f64::from(index).sin()).collect()
+        };
+        let rows = |scale: f64| Rows::of(&questions, &logits(scale), &[0, 1]);
+        let (policy, reference) = (rows(2.0), rows(-0.5));
+        let log_prob = |rows: &Rows, first: usize, second: usize| {
+            let of_prompt = &rows.log_probs()[6..];
+            of_prompt[first] + of_prompt[(1 + first) * 2 + second]
+        };
+        let mut expected = 0.0;
+        for (first, second) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            let log_prob = [&policy, &reference].map(|rows| log_prob(rows, first, second));
+            expected += 0.5 * log_prob[0].exp() * (log_prob[0] - log_prob[1]);
+        }
+        let policy = Rows::of(&questions, &logits(2.0), &[1]);
+        let computed = divergence(&questions, &[1], &policy, reference.log_probs());
+        assert!((computed - expected).abs() < 1e-14, "{computed} {expected}");
+    }
+}

@@ -84,4 +84,22 @@ mod tests {
         }
         assert!((critic.values[1] - 0.5).abs() < 1e-15, "{:?}", critic.values);
     }
+
+    /// A rollout of the second prompt, then the first, with rewards of the tokens. Returns are sums from the token on.
+    #[test]
+    fn values_are_those_of_the_prompts_and_learn_from_the_rewards_of_tokens() {
+        let shape = Shape { prompts: 2, positions: 2, actions: 2 };
+        let questions = Questions::new(shape, vec![0.5; 8], Parameters::Logits).unwrap();
+        let mut critic = Critic::new(&questions);
+        let rollout = Rollout {
+            prompts: vec![1, 0],
+            actions: vec![0; 4],
+            states: vec![0, 1, 0, 1],
+            rewards: vec![1.0, 0.0],
+            ..Rollout::default()
+        };
+        let gae = Gae { discount: 1.0, lambda: 1.0, whiten: false };
+        critic.judge(&rollout, Some(&[0.5, 0.25, -1.0, 2.0]), gae, 1.0);
+        assert_eq!(critic.values, [1.0, 2.0, 0.75, 0.25]);
+    }
 }

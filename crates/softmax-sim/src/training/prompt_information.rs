@@ -120,22 +120,28 @@ mod tests {
         assert_eq!(prompt_information(&questions(2, 32, 2), &[0.0; 128]), None);
     }
 
-    /// States that remember a changed token: the probability of two actions sums over the state between them.
+    /// States that remember a changed token: the probability of three actions sums over the states between them, and two of these
+    /// lead to each of the last ones.
     #[test]
     fn noise_between_tokens_is_summed_over() {
-        let graph = remembering(2, 2, 1, 0.4);
-        let questions = questions(2, 3, 2).with_states(graph).unwrap();
-        let logits: Vec<f64> = (0..12).map(|index| f64::from(index).sin()).collect();
+        let graph = remembering(3, 2, 1, 0.4);
+        let questions = questions(2, 5, 2).with_states(graph).unwrap();
+        let logits: Vec<f64> = (0..20).map(|index| f64::from(index).sin()).collect();
         let policy = Rows::of(&questions, &logits, &[0, 1]);
         let prob = |prompt: usize, state: usize, action: usize| {
-            policy.probs()[prompt * 6 + state * 2 + action]
+            policy.probs()[prompt * 10 + state * 2 + action]
         };
-        let joint = |prompt: usize, [first, second]: [usize; 2]| {
-            let kept = 0.8 * prob(prompt, 1 + first, second);
-            prob(prompt, 0, first) * (kept + 0.2 * prob(prompt, 2 - first, second))
+        // After `last`, in a state of the position whose states begin at `first`.
+        let behind = |prompt: usize, first: usize, last: usize, action: usize| {
+            let kept = 0.8 * prob(prompt, first + last, action);
+            kept + 0.2 * prob(prompt, first + 1 - last, action)
+        };
+        let joint = |prompt: usize, [first, second, third]: [usize; 3]| {
+            let second_prob = behind(prompt, 1, first, second);
+            prob(prompt, 0, first) * second_prob * behind(prompt, 3, second, third)
         };
         let mut expected = 0.0;
-        for response in [[0, 0], [0, 1], [1, 0], [1, 1]] {
+        for response in (0..8).map(|index| [index / 4, index / 2 % 2, index % 2]) {
             let each = [joint(0, response), joint(1, response)];
             let mean = f64::midpoint(each[0], each[1]);
             expected += each.iter().map(|p| 0.5 * p * (p / mean).ln()).sum::<f64>();

@@ -183,3 +183,66 @@ fn inverse_cumulative(probs: &[f64], uniform: f64) -> usize {
     // The probabilities may sum to less than the uniform by rounding: the last possible action.
     probs.iter().rposition(|prob| *prob > 0.0).expect("a policy has a possible action")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::environment::TabularSetting;
+
+    /// Two groups of two responses of two tokens: every column numbered in order, the second group alone has both rewards.
+    #[test]
+    fn what_is_left_of_a_rollout_is_that_of_the_groups_kept() {
+        let numbers = |count: u32| (0..count).map(f64::from).collect::<Vec<f64>>();
+        let mut rollout = Rollout {
+            prompts: vec![5, 7],
+            actions: (0..8).collect(),
+            states: (0..8).collect(),
+            sampled_log_prob: numbers(8),
+            old_log_prob: numbers(8),
+            old_entropy: numbers(8),
+            rewards: vec![1.0, 1.0, 0.0, 1.0],
+            advantage: numbers(8),
+        };
+        rollout.retain(2, 2);
+        let last = numbers(8)[4..].to_vec();
+        let kept = Rollout {
+            prompts: vec![7],
+            actions: (4..8).collect(),
+            states: (4..8).collect(),
+            sampled_log_prob: last.clone(),
+            old_log_prob: last.clone(),
+            old_entropy: last.clone(),
+            rewards: vec![0.0, 1.0],
+            advantage: last,
+        };
+        assert_eq!(rollout, kept);
+    }
+
+    /// A policy that the update starts from replaces log-probability and entropy, and leaves those that were sampled.
+    #[test]
+    fn a_later_policy_replaces_the_old_columns_alone() {
+        let setting =
+            TabularSetting { prompts: 3, positions: 2, actions: 3, ..TabularSetting::CONTROL };
+        let environment = setting.draw(1);
+        let questions = environment.training();
+        let (start, prompts) = (environment.start(), vec![2, 0]);
+        let sampled = Rows::of(questions, start, &prompts);
+        let sharper: Vec<f64> = start.iter().map(|logit| 1.5 * logit).collect();
+        let now = Rows::of(questions, &sharper, &prompts);
+        let mut rollout = Rollout { prompts, ..Rollout::default() };
+        rollout.sample(questions, &sampled, 4, &rollout_key(0, 0));
+        rollout.take_old(&now);
+        for (token, action) in rollout.actions.iter().enumerate() {
+            let state = token / 8 * 2 + token % 2;
+            let place = state * 3 + *action as usize;
+            let columns = [
+                (rollout.sampled_log_prob[token], sampled.log_probs()[place]),
+                (rollout.old_log_prob[token], now.log_probs()[place]),
+                (rollout.old_entropy[token], now.entropy()[state]),
+            ];
+            for (column, expected) in columns {
+                assert_eq!(column.to_bits(), expected.to_bits(), "token {token}");
+            }
+        }
+    }
+}

@@ -169,6 +169,71 @@ mod tests {
         assert!(reached <= kl && reached > 0.2 * kl, "{reached}");
     }
 
+    /// One state: with damping `λ` a step `δ` solves `π (δ - E δ) + λ δ ∝ π (A - E A)`. To second order the divergence is the bound;
+    /// the third order takes one of a step and its opposite beyond, so that it is halved, and the divergence quartered.
+    #[test]
+    fn a_step_is_damped_and_as_long_as_the_bound_allows() {
+        let shape = Shape { prompts: 1, positions: 1, actions: 4 };
+        let questions = Questions::new(shape, vec![1.0; 4], Parameters::Logits).unwrap();
+        let start = [0.3, -1.0, 0.8, 0.1];
+        let (policy, kl, damping) = (categorical(&start), 1e-6, 0.3);
+        let rows = Rows::of(&questions, &start, &[0]);
+        let centred = |values: &[f64]| -> Vec<f64> {
+            let mean = policy.mean(values);
+            zip(policy.probs(), values).map(|(p, x)| p * (x - mean)).collect()
+        };
+        let gradient = centred(&[1.0, -0.5, 0.2, 2.0]);
+        let mut shares = [1.0, -1.0].map(|sign| {
+            let d_logits: Vec<f64> = gradient.iter().map(|slope| -sign * slope).collect();
+            let mut moved = start.to_vec();
+            let region = TrustRegion { kl, damping };
+            region.step(&questions, &mut moved, &[0], (&rows, &[1.0], &d_logits));
+            let step: Vec<f64> = zip(&moved, start).map(|(after, before)| after - before).collect();
+            let product = zip(centred(&step), &step).map(|(spread, step)| spread + damping * step);
+            let rates: Vec<f64> =
+                zip(product, &gradient).map(|(x, slope)| sign * x / slope).collect();
+            assert!(rates.iter().all(|rate| (rate / rates[0] - 1.0).abs() < 1e-5), "{rates:?}");
+            assert!(rates[0] > 0.0, "{rates:?}");
+            policy.relative_entropy(&categorical(&moved)) / kl
+        });
+        shares.sort_by(f64::total_cmp);
+        assert!((shares[0] - 0.25).abs() < 1e-3 && (shares[1] - 1.0).abs() < 1e-2, "{shares:?}");
+    }
+
+    /// A step that flips a policy of `e^-100` against 1 diverges by more than 20 halvings take back: nothing moves.
+    #[test]
+    fn a_step_that_stays_beyond_the_bound_is_not_taken() {
+        let shape = Shape { prompts: 1, positions: 1, actions: 2 };
+        let questions = Questions::new(shape, vec![1.0; 2], Parameters::Logits).unwrap();
+        let start = [100.0, 0.0];
+        let rows = Rows::of(&questions, &start, &[0]);
+        let mut moved = start.to_vec();
+        let region = TrustRegion { kl: 1e-3, damping: 0.0 };
+        let slope = (-100f64).exp();
+        region.step(&questions, &mut moved, &[0], (&rows, &[1.0], &[slope, -slope]));
+        assert_eq!(moved, start);
+    }
+
+    /// Three directions of curvatures 1, 100 and 10,000, turned: three steps of conjugate gradients find what steepest descent
+    /// does not in twenty.
+    #[test]
+    fn conjugate_gradients_solve_an_uneven_system() {
+        let third = 1.0 / 3.0;
+        let axes = [[third, 2.0 * third, 2.0 * third], [2.0 * third, third, -2.0 * third]];
+        let last = [2.0 * third, -2.0 * third, third];
+        let product = |x: &[f64]| -> Vec<f64> {
+            let along = [axes[0], axes[1], last].map(|axis| dot(&axis, x));
+            let scaled = [along[0], 100.0 * along[1], 1e4 * along[2]];
+            (0..3)
+                .map(|i| scaled[0] * axes[0][i] + scaled[1] * axes[1][i] + scaled[2] * last[i])
+                .collect()
+        };
+        let expected = [1.0, -2.0, 0.5];
+        for (x, expected) in zip(conjugate_gradients(&product(&expected), product), expected) {
+            assert!((x - expected).abs() < 1e-2, "{x} {expected}");
+        }
+    }
+
     /// Products with `F` are the second derivatives of the divergence, also through a network.
     #[test]
     fn the_information_is_the_curvature_of_the_divergence() {

@@ -97,11 +97,48 @@ fn a_divergence_in_the_reward_is_taken_off_token_by_token() {
     assert!(largest > 0.1, "{largest}");
 }
 
-/// Without bounds, importance weights on the plain gradient of a stale rollout are the ratios to the policy that sampled.
+/// The reward of a response less the log-ratios of its tokens is compared with the mean of the group.
+#[test]
+fn groups_are_compared_by_the_reward_less_the_divergence() {
+    let environment = world(7);
+    let schedule = Schedule { rollouts: 4, ..Schedule::on_policy(2.0) };
+    let method = Method { reward_kl: 0.3, ..Method::default() };
+    let mut trainer =
+        Trainer::new(&environment, method.with_advantage(AdvantageEstimator::DrGrpo), schedule, 1);
+    while trainer.step().is_some() {}
+    let rollout = trainer.rollout();
+    let start = Rows::of(environment.training(), environment.start(), &rollout.prompts);
+    let penalised = |sample: usize| {
+        let log_ratio = |position: usize| {
+            let token = sample * 3 + position;
+            let state = sample / 8 * 3 + position;
+            let place = state * 5 + rollout.actions[token] as usize;
+            rollout.old_log_prob[token] - start.log_probs()[place]
+        };
+        rollout.rewards[sample] - 0.3 * (0..3).map(log_ratio).sum::<f64>()
+    };
+    for group in 0..rollout.prompts.len() {
+        let scores: Vec<f64> = (8 * group..8 * group + 8).map(penalised).collect();
+        let mean = scores.iter().sum::<f64>() / 8.0;
+        for (sample, score) in scores.iter().enumerate() {
+            let advantage = rollout.advantage[(8 * group + sample) * 3];
+            assert!((advantage - (score - mean)).abs() < 1e-12, "{advantage} in group {group}");
+        }
+    }
+}
+
+/// Without bounds, importance weights on the plain gradient of a stale rollout make its ratios those to the policy that sampled, in
+/// every update of the rollout.
 #[test]
 fn a_correction_without_bounds_is_the_ratio_to_the_policy_that_sampled() {
     let environment = world(4);
-    let schedule = Schedule { rollouts: 8, staleness: 2, ..Schedule::on_policy(1.0) };
+    let schedule = Schedule {
+        rollouts: 8,
+        staleness: 2,
+        epochs: 2,
+        mini_batches: 3,
+        ..Schedule::on_policy(1.0)
+    };
     let correction = RolloutCorrection { bound: WeightBound::Off, ..RolloutCorrection::default() };
     let corrected = Method { correction: Some(correction), ..Method::of(unclipped()) };
     let end = |method: &Method, ratio_to| -> Curve {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use softmax_sim::environment::TabularSetting;
-use softmax_sim::training::{Method, Schedule, prompt_information, train};
+use softmax_sim::training::{Method, Schedule, Trainer, prompt_information, train};
 
 fn softmax_sim(arguments: &[&str], folder: &Path) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_softmax-sim"));
@@ -33,19 +33,28 @@ fn a_curve_is_that_of_the_library_and_fits_the_law() {
     let schedule = Schedule { rollouts: 12, evaluate_every: 4, ..Schedule::tabular(0.5) };
     let method = Method::default().with_entropy_bonus(0.01);
     let curve = train(&environment, &method, &schedule, 3);
+    let mut trainer = Trainer::new(&environment, method.clone(), schedule, 3).with_entropy_split();
     let written = std::fs::read_to_string(folder.path().join("curve.csv")).unwrap();
     let rows: Vec<&str> = written.lines().collect();
     assert_eq!(
         rows[0],
         "rollouts,entropy,reward,cool_reward,greedy_reward,within_states,visitation,prompt_information"
     );
+    let (mut within_states, mut visitation) = (0.0, 0.0);
     for (row, point) in std::iter::zip(&rows[1..], &curve.points) {
         let numbers: Vec<f64> = row.split(',').map(|field| field.parse().unwrap()).collect();
         let expected = [point.entropy, point.reward, point.cool_reward, point.greedy_reward];
         assert_eq!((numbers[0], &numbers[1..5]), (point.rollouts as f64, &expected[..]));
+        let information = prompt_information(environment.training(), trainer.parameters());
+        assert_eq!(numbers[5..], [within_states, visitation, information.unwrap()], "{row}");
+        for _ in 0..schedule.evaluate_every {
+            let change = trainer.step().and_then(|report| report.entropy_change);
+            let change = change.unwrap_or_default();
+            within_states += change.within_states;
+            visitation += change.visitation;
+        }
     }
-    let information = prompt_information(environment.training(), environment.start()).unwrap();
-    assert!(rows[1].ends_with(&format!(",{information}")), "{} {information}", rows[1]);
+    assert!(within_states.abs() > 1e-3, "{within_states}");
     let fit = softmax_sim(&["fit-law", "curve.csv"], folder.path());
     assert_eq!(fit.status.code(), Some(0), "{fit:?}");
 }

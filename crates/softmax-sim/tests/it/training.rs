@@ -237,30 +237,33 @@ fn shared_weights_descend_along_the_gradient() {
     }
 }
 
-/// Central differences of the exact objective `E reward-free: α H - β KL` in one state.
+/// Central differences of the exact objective `E reward-free: α H - β KL` in the one state of each of four prompts.
 #[test]
 fn regularisers_follow_the_gradient_of_entropy_and_divergence() {
-    let shape = Shape { prompts: 1, positions: 1, actions: 4 };
+    let shape = Shape { prompts: 4, positions: 1, actions: 4 };
     // Every answer is right: no advantage, the regularisers act alone.
-    let training = Questions::new(shape, vec![1.0; 4], Parameters::Logits).expect("probabilities");
-    let start = vec![0.3, -1.0, 0.8, 0.1];
-    let environment = Environment::new(training, None, start.clone()).expect("four logits");
+    let training = Questions::new(shape, vec![1.0; 16], Parameters::Logits).expect("probabilities");
+    let start: Vec<f64> = (0..16).map(|index| 1.5 * f64::from(index).sin()).collect();
+    let environment = Environment::new(training, None, start.clone()).expect("all logits");
     let (bonus, penalty, rate) = (0.3, 0.7, 0.5);
     let method = Method::default().with_entropy_bonus(bonus).with_reference_kl(penalty);
-    let mut trainer = Trainer::new(&environment, method, Schedule::on_policy(rate), 0);
+    let mut trainer = Trainer::new(&environment, method, Schedule::on_policy(rate), 1);
     trainer.step().expect("a rollout");
-    let reference = Categorical::from_logits(&start).expect("finite");
-    let objective = |logits: &[f64]| {
-        let policy = Categorical::from_logits(logits).expect("finite");
-        let divergence: f64 = (0..4)
-            .map(|a| policy.probs()[a] * (policy.log_probs()[a] - reference.log_probs()[a]))
-            .sum();
-        bonus * policy.entropy() - penalty * divergence
+    let policy = |logits: &[f64]| Categorical::from_logits(logits).expect("finite");
+    let objective = |logits: &[f64]| -> f64 {
+        let of_prompt = |(logits, start): (&[f64], &[f64])| {
+            let (policy, reference) = (policy(logits), policy(start));
+            let terms = std::iter::zip(policy.log_probs(), reference.log_probs());
+            let log_ratios: Vec<f64> = terms.map(|(new, old)| new - old).collect();
+            bonus * policy.entropy() - penalty * policy.mean(&log_ratios)
+        };
+        std::iter::zip(logits.chunks(4), start.chunks(4)).map(of_prompt).sum()
     };
     // The second step starts off the reference, so both terms have a slope.
     let before = trainer.parameters().to_vec();
     trainer.step().expect("a rollout");
-    for action in 0..4 {
+    assert_ne!(trainer.rollout().prompts, [0, 1, 2, 3], "drawn in another order");
+    for action in 0..16 {
         let mut shifted = before.clone();
         shifted[action] += 1e-5;
         let above = objective(&shifted);
