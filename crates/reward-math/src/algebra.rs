@@ -10,6 +10,7 @@
 use dashu::base::BitTest;
 use dashu::{Natural, Rational};
 
+mod arithmetic;
 mod fraction;
 mod function;
 mod polynomial;

@@ -4,6 +4,7 @@ use dashu::{Natural, Rational};
 
 mod chains;
 mod collections;
+mod difference;
 mod evidence;
 mod inequality;
 mod member;
@@ -20,7 +21,7 @@ use crate::relation;
 use crate::verdict::{ParseError, Rung, Side, Verdict};
 use crate::witness::Witness;
 use crate::words;
-use evidence::{Difference, kind};
+use difference::{Difference, kind};
 
 type Result<T> = std::result::Result<T, ParseError>;
 

@@ -211,8 +211,8 @@ impl Expression {
                 let mut inner = Variables::new();
                 parts[3].collect_variables(whole, &mut inner);
                 inner.retain(|name, _| !parts[0].is_symbol(name));
-                for (name, whole) in inner {
-                    *variables.entry(name).or_default() |= whole;
+                for (name, is_whole) in inner {
+                    *variables.entry(name).or_default() |= is_whole;
                 }
             }
             other => {

@@ -215,11 +215,11 @@ fn choice(text: &str) -> Option<(char, &str)> {
     if !text.starts_with(|c: char| c == '(' || is_choice(c)) {
         return None;
     }
-    let found = pattern!(r"^(?:\(([A-J①-⑨])[ }]*\)|([A-J①-⑨])[ }]*(?:[).:]|$))").captures(text)?;
-    let letter = found.get(1).or(found.get(2))?.as_str().chars().next()?;
-    let behind = &text[found[0].len()..];
+    let label = pattern!(r"^(?:\(([A-J①-⑨])[ }]*\)|([A-J①-⑨])[ }]*(?:[).:]|$))").captures(text)?;
+    let letter = label.get(1).or(label.get(2))?.as_str().chars().next()?;
+    let behind = &text[label[0].len()..];
     // "A) and D)" are two choices.
-    let another = found[0].ends_with(')') && pattern!("^ *(?:[,&]|and )").is_match(behind);
+    let another = label[0].ends_with(')') && pattern!("^ *(?:[,&]|and )").is_match(behind);
     (!another).then_some((letter, behind))
 }
 

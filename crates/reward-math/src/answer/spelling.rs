@@ -104,11 +104,11 @@ pub(super) fn labelled_parts(folded: &str) -> Option<Vec<String>> {
     LABELS.into_iter().find_map(|labels| {
         let mut labels = labels.split(' ').peekable();
         let (mut parts, mut start) = (Vec::new(), first.start());
-        for found in label.captures_iter(folded) {
-            let name = found.get(1).or(found.get(2))?.as_str();
+        for captures in label.captures_iter(folded) {
+            let name = captures.get(1).or(captures.get(2))?.as_str();
             if labels.next_if(|expected| *expected == name).is_some() {
-                parts.push(&folded[start..found.get(0)?.start()]);
-                start = found.get(3).map_or(found.get(0)?.end(), |sign| sign.start());
+                parts.push(&folded[start..captures.get(0)?.start()]);
+                start = captures.get(3).map_or(captures.get(0)?.end(), |sign| sign.start());
             }
         }
         parts.push(&folded[start..]);

@@ -2,7 +2,7 @@
 
 use dashu::Rational;
 
-use super::evidence::{Difference, kind};
+use super::difference::{Difference, kind};
 use super::{Comparison, Finding, Result, values::holds_infinity};
 use crate::algebra::Fraction;
 use crate::answer::{Node, Relation};

@@ -2,7 +2,7 @@
 
 use dashu::Rational;
 
-use super::evidence::{Difference, kind};
+use super::difference::{Difference, kind};
 use super::{Comparison, Finding, Result};
 use crate::answer::{Node, Piece};
 use crate::expression::Expression;

@@ -1,7 +1,8 @@
-//! Differences between answers, and evidence for them.
+//! Evidence for differences between answers.
 
 use dashu::Rational;
 
+use super::difference::Difference;
 use super::{Comparison, Finding, Result};
 use crate::answer::{Node, Relation};
 use crate::expression::Expression;
@@ -9,66 +10,6 @@ use crate::normal_form;
 use crate::numeric::{self, Apart, EnclosureComparison};
 use crate::verdict::{Rung, Side};
 use crate::witness::{Values, Witness};
-
-/// Parts of two answers that differ, the response's side first.
-#[derive(Debug, Clone)]
-pub(super) enum Difference {
-    Numbers(Rational, Rational),
-    Apart(Box<Apart>),
-    /// Expressions with different normal forms.
-    Expressions(Expression, Expression),
-    Shapes(String, String),
-    /// A member without a partner, and the members of the other side that have none.
-    Member {
-        side: Side,
-        member: Node,
-        others: Vec<Node>,
-    },
-    /// Two relations.
-    Relations(Node, Node),
-}
-
-impl Difference {
-    /// Returns the difference seen from the other side.
-    pub(super) fn turned(self) -> Self {
-        match self {
-            Self::Numbers(a, b) => Self::Numbers(b, a),
-            Self::Apart(apart) => {
-                let Apart { point, left, right } = *apart;
-                Self::Apart(Box::new(Apart { point, left: right, right: left }))
-            }
-            Self::Expressions(a, b) => Self::Expressions(b, a),
-            Self::Shapes(a, b) => Self::Shapes(b, a),
-            Self::Member { side, member, others } => {
-                Self::Member { side: other_side(side), member, others }
-            }
-            Self::Relations(a, b) => Self::Relations(b, a),
-        }
-    }
-}
-
-fn other_side(side: Side) -> Side {
-    match side {
-        Side::Response => Side::GroundTruth,
-        Side::GroundTruth => Side::Response,
-    }
-}
-
-/// Returns the kind of an answer in words.
-pub(super) fn kind(node: &Node) -> String {
-    match node {
-        Node::Value { .. } => "a value".to_owned(),
-        Node::Words(words) => format!("the words {words:?}"),
-        Node::List { open: ' ', items, .. } => format!("a list of {}", items.len()),
-        Node::List { open, close, items } => format!("{} between {open} and {close}", items.len()),
-        Node::Joined(combination, _) => format!("sets joined by {combination:?}"),
-        Node::Chain { .. } => "a relation".to_owned(),
-        Node::Matrix(_) => "a matrix".to_owned(),
-        Node::Piecewise(pieces) => format!("{} cases", pieces.len()),
-        Node::Ratio(parts) => format!("a ratio of {}", parts.len()),
-        Node::Builder { .. } => "a set by conditions".to_owned(),
-    }
-}
 
 /// Most members that one without a partner is shown to differ from.
 const MOST_MEMBERS: usize = 64;

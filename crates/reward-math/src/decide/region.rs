@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::evidence::Difference;
+use super::difference::Difference;
 use super::{Comparison, Result};
 use crate::answer::{Combination, Node, Relation};
 use crate::expression::Expression;

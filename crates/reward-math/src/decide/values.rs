@@ -2,7 +2,7 @@
 
 use dashu::{Integer, Rational};
 
-use super::evidence::Difference;
+use super::difference::Difference;
 use super::member::letters_as_unit;
 use super::{Comparison, Finding, Result};
 use crate::answer::Node;

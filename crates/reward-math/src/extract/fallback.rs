@@ -54,7 +54,7 @@ struct Found {
 /// Returns all numbers of a text from a place on, in order.
 fn numbers(text: &str, from: usize) -> Vec<Found> {
     let number = pattern!(r"\.?[0-9]+(?:[.,/:][0-9]+)*(?:[eE][-+]?[0-9]+)?%?");
-    let found = number.find_iter(&text[from..]).filter_map(|number| {
+    let numbers = number.find_iter(&text[from..]).filter_map(|number| {
         let (start, end) = (from + number.start(), from + number.end());
         let before = &text[..start];
         if before.ends_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
@@ -70,7 +70,7 @@ fn numbers(text: &str, from: usize) -> Vec<Found> {
                 || text[end..].trim_start().starts_with(currency),
         })
     });
-    found.collect()
+    numbers.collect()
 }
 
 /// Returns true if signs of a calculation stand beside the number: 3 in `2\sqrt3` and `x^2 + 3` is no answer.

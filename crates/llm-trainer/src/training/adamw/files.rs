@@ -202,9 +202,9 @@ impl AdamW {
         let mut applied = None;
         for (name, step) in self.names.iter().zip(&self.steps) {
             let count = step.double_value(&[]);
-            let whole =
+            let steps =
                 whole_step(count).ok_or_else(|| format!("tensor `{STEP}/{name}` is {count}"))?;
-            applied.get_or_insert(whole);
+            applied.get_or_insert(steps);
         }
         Ok(applied.unwrap_or(0))
     }
