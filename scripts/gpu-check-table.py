@@ -55,10 +55,11 @@ def compared(measured):
 
 
 def planned_bytes(plan):
-    """Peak memory of a device by `llm-trainer plan --json`: what always lies there, and the largest phase."""
+    """Peak memory that the allocator of a device sees, by `llm-trainer plan --json`: `MemoryPlan::overhead_bytes` without driver and libtorch."""
     held = lambda items: sum(item["bytes"] for item in items)
     memory = plan["memory"]
-    return held(memory["resident"]) + max(held(phase["items"]) for phase in memory["phases"])
+    phase = max(held(phase["items"]) for phase in memory["phases"])
+    return held(memory["resident"]) + phase + phase // 20
 
 
 def step(out, name, model):

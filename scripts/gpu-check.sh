@@ -6,7 +6,7 @@
 #   scripts/gpu-check.sh pack                  builds and packs only: target/gpu-check.tar.gz, at most 64 MiB
 #   tar xzf gpu-check.tar.gz && gpu-check/gpu-check.sh run [OPTION…]       on the other machine
 #
-#   --sections LIST   of doctor,parity,step,grpo,rollout,update,peer; all of them if not given
+#   --sections LIST   of doctor,parity,step,rollout,update,grpo,peer; all of them if not given
 #   --deadline SECONDS  ends before then, with what was measured so far (900)
 #   --model SIZE      shape of the random model of grpo, rollout and update: tiny, 0.5b … 72b [7b with CUDA, else tiny]
 #   --out DIR         where gpu-check.json and the logs go [gpu-check-results]
@@ -14,9 +14,9 @@
 # doctor   libtorch, devices, self-tests of arithmetic and of the attention kernels and our own: which are used, and why not the others
 # parity   log-probabilities and entropies: device against CPU in f32
 # step     whole training steps of a recorded model by the program itself
-# grpo     the same with random weights, on as few devices as one: times of a step, and its memory beside the plan's
 # rollout  decoding behind prompts, with the kernels that decode (gen) and by plain operators alone (plain)
-# update   log-probability pass; forward, backward and optimiser; the time of a launch, of which docs/hardware.md counts an update's
+# update   the time of a launch (docs/hardware.md counts those of an update); log-probability pass; forward, backward and optimiser
+# grpo     whole training steps of a random model on one device: times, and the memory beside the plan's
 # peer     PEER=FILE.py [--deadline S --device D --tiny], measured by python3 with the same deadline, where it is given
 #
 # LIBTORCH_LIB=DIR  libtorch 2.11's lib folder [that of python3's torch, else where the program was linked]
@@ -25,7 +25,7 @@
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-sections=doctor,parity,step,grpo,rollout,update,peer
+sections=doctor,parity,step,rollout,update,grpo,peer
 deadline=900
 model=
 out=gpu-check-results
@@ -135,9 +135,10 @@ step() {
 }
 
 grpo() {
+  # 15 GB at 7b.
+  trap 'rm -rf "$out/model"' EXIT
   LM_BENCH_SAVE=$out/model LM_BENCH_TOKENIZER=$fixtures/tiny_qwen2_tied LM_BENCH_DEVICE=${device%%:*} "$bin/lm_bench" "$model:bf16:save"
   trained grpo "$model"
-  rm -rf "$out/model"
 }
 
 peer() {
@@ -164,7 +165,7 @@ run() {
     model=${model:-tiny}
     echo "no CUDA: everything below runs on the CPU with the model $model and says nothing about a GPU"
     rollout_measurements="$model:f32:gen1 $model:bf16:gen8 $model:bf16:plain8"
-    update_measurements="$model:bf16:launch $model:f32:fwd $model:bf16:fwd $model:f32:train $model:bf16:train $model:bf16:train-split:8x512:0B"
+    update_measurements="tiny:bf16:launch $model:f32:fwd $model:bf16:fwd $model:f32:train $model:bf16:train $model:bf16:train-split:8x512:0B"
     response_tokens=16
   else
     model=${model:-7b}
@@ -174,7 +175,7 @@ run() {
     local mebibytes
     mebibytes=$(nvidia-smi --query-gpu=memory.total --format=csv,noheader,nounits 2>/dev/null | head -n 1 || true)
     response_tokens=1024
-    update_measurements="$model:bf16:launch $model:bf16:fwd:8x4096 $model:bf16:train-split:8x2048:0B $model:bf16:train-split:2x4096:0B
+    update_measurements="tiny:bf16:launch $model:bf16:fwd:8x4096 $model:bf16:train-split:8x2048:0B $model:bf16:train-split:2x4096:0B
       $model:bf16:train-split:1x8192:0B"
     if ((${mebibytes:-0} > 120000)); then
       update_measurements+=" $model:bf16:train-split:8x2048:48GB $model:bf16:train:2x4096"
@@ -208,9 +209,9 @@ TOML
   section doctor 60 doctor
   section parity 120 parity
   section step 90 step
-  section grpo 240 grpo
   section rollout 400 rollout
   section update 300 update
+  section grpo 240 grpo
   if [[ -n ${PEER:-} ]]; then
     section peer 520 peer
   elif [[ ,$sections, == *,peer,* ]]; then
@@ -240,7 +241,7 @@ while (($# > 0)); do
   shift 2
 done
 for name in ${sections//,/ }; do
-  [[ ,doctor,parity,step,grpo,rollout,update,peer, == *,$name,* ]] || usage
+  [[ ,doctor,parity,step,rollout,update,grpo,peer, == *,$name,* ]] || usage
 done
 packed=
 [[ $command == run ]] || pack

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import resource
+import runpy
 import shutil
 import signal
 import struct
@@ -24,6 +25,7 @@ from runs import BF16, FIXTURES, LIBTORCH, NULL, RANKS, ROOT, SINGLE, TRAINER, R
 BENCH = os.environ["LM_BENCH"]
 BUDGETS = json.loads((Path(__file__).parent / "budgets.json").read_text())
 HARDWARE = ROOT / "docs/hardware.md"
+TABLE = runpy.run_path(str(ROOT / "scripts/gpu-check-table.py"))
 # Of Qwen2.5: hidden size, blocks, intermediate size, heads, key-value heads, vocabulary, tied embeddings.
 SHAPES = {
     "0.5b": (896, 24, 4864, 14, 2, 151936, True),
@@ -269,11 +271,7 @@ class Null(Rehearsal):
         for setting in settings:
             command += ["--set", setting]
         planned = subprocess.run(command, env=environment("cpu"), capture_output=True, text=True)
-        memory = json.loads(planned.stdout)["memory"]
-        total = lambda items: sum(item["bytes"] for item in items)
-        phase = max(total(phase["items"]) for phase in memory["phases"])
-        # As `MemoryPlan::overhead_bytes`, without the memory of driver and libtorch, which the allocator does not see.
-        plan = total(memory["resident"]) + phase + phase // 20
+        plan = TABLE["planned_bytes"](json.loads(planned.stdout))
         name = f"{weights.name}-{ranks}-{len(list(self.folder.iterdir()))}"
         device = {"NULL_CUDA_BYTES": str(plan + DRIVER)}
         code, output, processes = run(self.folder / name, settings, where="null", ranks=ranks, config=config, variables=device)

@@ -36,6 +36,9 @@ impl Sampling {
     /// Least temperature but 0: logits divided by it stay finite in f32.
     pub const LEAST_TEMPERATURE: f64 = 1e-6;
 
+    /// The temperatures that [`is_temperature`](Self::is_temperature) takes, in words.
+    pub const TEMPERATURES: &'static str = "0 or at least 0.000001";
+
     /// Returns true if `temperature` is 0 or one that logits can be divided by.
     pub fn is_temperature(temperature: f64) -> bool {
         temperature.is_finite() && (temperature == 0.0 || temperature >= Self::LEAST_TEMPERATURE)
@@ -57,7 +60,7 @@ impl Sampling {
         let check = |field, value, holds, expected| RangeCheck { field, value, holds, expected };
         let is_temperature = Self::is_temperature(temperature);
         [
-            check("temperature", temperature, is_temperature, "0 or at least 0.000001"),
+            check("temperature", temperature, is_temperature, Self::TEMPERATURES),
             check("top_p", top_p, Self::is_top_p(top_p), "above 0 and at most 1"),
             check("min_p", min_p, Self::is_min_p(min_p), "at least 0 and below 1"),
         ]

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::bail;
+use model_files::sampling::Sampling;
 use model_files::text_tokenizer::TextTokenizer;
 use serde::{Deserialize, Serialize};
 
@@ -55,8 +56,8 @@ struct Answer {
 ///
 /// A model, tokenizer or line of input that cannot be used.
 pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
-    if !(args.temperature.is_finite() && args.temperature > 0.0) {
-        bail!("--temperature is {}, expected a number above 0", args.temperature);
+    if !(Sampling::is_temperature(args.temperature) && args.temperature > 0.0) {
+        bail!("--temperature is {}, expected at least 0.000001", args.temperature);
     }
     let LoadedModel { decoder, tokenizer, .. } = args.model.load()?;
     json_lines::for_each(&args.input, |request| {

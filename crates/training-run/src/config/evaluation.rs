@@ -64,13 +64,13 @@ impl EvaluationSection {
         problems.require(!greedy_twice, "evaluation.samples", self.samples, expected);
         // Below 0 it is out of range.
         let fits = self.temperature <= 0.0 || Sampling::is_temperature(self.temperature);
-        let expected = "0 or at least 0.000001";
+        let expected = Sampling::TEMPERATURES;
         problems.require(fits, "evaluation.temperature", self.temperature, expected);
         for source in self.by_source.keys() {
             let (samples, temperature) = self.sampling_of(source);
             let field = |name: &str| format!("evaluation.by_source.{source}.{name}");
             let fits = Sampling::is_temperature(temperature);
-            problems.require(fits, &field("temperature"), temperature, "0 or at least 0.000001");
+            problems.require(fits, &field("temperature"), temperature, Sampling::TEMPERATURES);
             let fits = (1..=65_536).contains(&samples) && (samples == 1 || temperature > 0.0);
             let expected = "1 to 65536, and 1 where its temperature is 0";
             problems.require(fits, &field("samples"), samples, expected);

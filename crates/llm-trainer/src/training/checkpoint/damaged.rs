@@ -229,3 +229,17 @@ fn an_optimiser_state_of_another_model_or_of_no_numbers_is_refused() {
     foreign.save(&path(&other)).unwrap();
     assert!(other.said().contains("tensor `master/w` is missing, expected shape [3]"));
 }
+
+/// The bias correction of a negative count is no number.
+#[test]
+fn the_step_count_of_every_tensor_is_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("optimizer.safetensors");
+    let named =
+        ["v", "w"].map(|name| (name.to_owned(), Tensor::ones([3], (Kind::Float, Device::Cpu))));
+    let mut optimizer = AdamW::of(named, &OptimizerSection::default(), 0);
+    optimizer.save(&path).unwrap();
+    damaged(&path, "step/w", &Tensor::from(-1f32));
+    let error = optimizer.restore(&path).unwrap_err().to_string();
+    assert!(error.ends_with("tensor `step/w` is -1, expected a number of steps"), "{error}");
+}
