@@ -196,7 +196,7 @@ TOML
 name = "grpo"
 output_directory = "$out/run/grpo"
 model = { path = "$out/model", device = "$device", dtype = "bf16" }
-data = { train = { arithmetic = { operations = ["add"], digits = [1, 1], count = 30 } }, prompt = { chat = false } }
+data = { train = { arithmetic = { operations = ["add"], digits = [1, 1], count = 30 } }, prompt = { chat = false }, max_prompt_tokens = 16 }
 rollout = { prompts_per_step = 8, group_size = 8, max_response_tokens = $response_tokens }
 reward = { custom = { command = ["python3", "-uc", "import sys, zlib\nfor line in sys.stdin: print(zlib.crc32(line.encode()) % 2)"] } }
 algorithm = { mini_batch_prompts = 4 }

@@ -30,6 +30,7 @@ TABLE = runpy.run_path(str(ROOT / "scripts/gpu-check-table.py"))
 SHAPES = {
     "0.5b": (896, 24, 4864, 14, 2, 151936, True),
     "1.5b": (1536, 28, 8960, 12, 2, 151936, True),
+    "7b": (3584, 28, 18944, 28, 4, 152064, False),
 }
 GIB = 1 << 30
 # What the plan assumes that driver and libtorch take.
@@ -85,7 +86,7 @@ def model(folder, size):
     return folder
 
 
-# Size, ranks and settings. A model of 7B is left out: its weights would have to be in the memory of the host.
+# Size, ranks and settings. Where the optimiser's state of 7B is offloaded, it would have to be in the memory of the host.
 PLANNED = [
     ("0.5b", 1, []),
     ("0.5b", 1, ["parallel.offload_optimizer=true"]),
@@ -93,6 +94,9 @@ PLANNED = [
     ("1.5b", 1, []),
     ("1.5b", 1, ["parallel.offload_block_inputs=true"]),
     ("1.5b", 2, ["parallel.zero=3"]),
+    ("7b", 1, []),
+    ("7b", 1, ["parallel.offload_block_inputs=true"]),
+    ("7b", 2, ["parallel.zero=3"]),
 ]
 PLANNED_RUN = """
 name = "planned"
@@ -224,7 +228,7 @@ class Null(Rehearsal):
         self.assertEqual(finished.returncode, 0, finished.stdout)
         (row,) = report["sections"]["grpo"]["rows"]
         self.assertGreater(row["timing_s/step"], 0)
-        self.assertLess(abs(row["planned_bytes"] / row["perf/max_memory_bytes"] - 1), 0.1, row)
+        self.assertLess(abs(row["planned_bytes"] / row["perf/max_memory_bytes"] - 1), 0.05, row)
         finished, report = run("--sections", "doctor,parity,step,rollout,update,peer")
         sections = report["sections"]
         self.assertEqual(report["device"], "cuda:0", finished.stdout)
@@ -280,7 +284,7 @@ class Null(Rehearsal):
         self.assertTrue(code == 2 and ("File too large" in output or "the checkpoint is written" in output), output[-4000:])
         peak = max(max(process["peak bytes"].values()) for process in processes)
         print(f"\n{weights.name} {ranks} {settings}: plan {plan / GIB:.2f} GiB, allocator {peak / GIB:.2f}", flush=True)
-        self.assertLessEqual(abs(plan / peak - 1), 0.1)
+        self.assertLessEqual(abs(plan / peak - 1), 0.05)
 
 
 if __name__ == "__main__":

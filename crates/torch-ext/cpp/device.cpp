@@ -40,6 +40,14 @@ int torch_ext_cuda_memory(int device, int64_t out[4]) {
   });
 }
 
+// Gives the devices back what the allocator keeps for later tensors.
+int torch_ext_release_cached_memory() {
+  return torch_ext::guard(-1, [&] {
+    at::getDeviceAllocator(c10::DeviceType::CUDA)->emptyCache();
+    return 0;
+  });
+}
+
 // Free and all memory of the CUDA device, in bytes.
 int torch_ext_cuda_memory_info(int device, uint64_t out[2]) {
   return torch_ext::guard(-1, [&] {

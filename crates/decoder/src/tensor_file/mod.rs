@@ -120,19 +120,27 @@ impl TensorFile {
             .read_exact_at(&mut bytes, self.data_start + entry.first)
             .map_err(|source| TensorFileError::Io { path: self.path.clone(), source })?;
         let values = Tensor::from_data_size(&bytes, shape, kind);
-        // A sum in f64 of narrower finite values is finite, and takes no memory.
-        if values.sum(Kind::Double).double_value(&[]).is_finite() {
-            return Ok(values);
-        }
-        let finite = values.isfinite().sum(Kind::Int64).int64_value(&[]);
-        let count = values.numel() as u64 - finite.unsigned_abs();
-        // Doubles may add up to infinity without one among them.
-        if count == 0 {
-            Ok(values)
-        } else {
-            Err(TensorFileError::NotFinite { path, tensor, count })
+        drop(bytes);
+        match not_finite(&values) {
+            0 => Ok(values),
+            count => Err(TensorFileError::NotFinite { path, tensor, count }),
         }
     }
+}
+
+/// Number of values that are infinite or not a number.
+///
+/// By parts, as libtorch copies to f64 what it sums in f64.
+fn not_finite(values: &Tensor) -> u64 {
+    let count = |part: &Tensor| {
+        // A sum in f64 of narrower finite values is finite; doubles may add up to infinity without one among them.
+        if part.sum(Kind::Double).double_value(&[]).is_finite() {
+            return 0;
+        }
+        let finite = part.isfinite().sum(Kind::Int64).int64_value(&[]);
+        part.numel() as u64 - finite.unsigned_abs()
+    };
+    values.view(-1).split(1 << 22, 0).iter().map(count).sum()
 }
 
 /// Names of kinds in a safetensors header.
@@ -215,6 +223,17 @@ mod tests {
         fn fuzz_tensor_file(bytes in edited(files())) {
             let _read = in_time(|| read_all(&bytes));
         }
+    }
+
+    #[test]
+    fn values_that_are_not_finite_are_counted_in_every_part() {
+        let long = Tensor::zeros([(1 << 22) + 3], (Kind::Float, tch::Device::Cpu));
+        assert_eq!(not_finite(&long), 0);
+        let _ends = long.narrow(0, 0, 2).fill_(f64::NAN);
+        let _ends = long.narrow(0, 1 << 22, 1).fill_(f64::NEG_INFINITY);
+        assert_eq!(not_finite(&long), 3);
+        assert_eq!(not_finite(&Tensor::from_slice(&[f64::MAX, f64::MAX])), 0);
+        assert_eq!(not_finite(&Tensor::from_slice::<f64>(&[])), 0);
     }
 
     #[test]

@@ -327,15 +327,10 @@ impl<'a> Counts<'a> {
         item("gradient shards", self.wide * shard, "summed over the ranks, for the optimiser")
     }
 
-    /// Buffers of the optimiser: master weights, moments and gradient shards.
-    fn optimizer_state(&self) -> [Item; 3] {
-        [self.master(), self.moments(), self.gradient_shards()]
-    }
-
     fn resident(&self) -> Vec<Item> {
         let mut items = vec![self.parameters()];
         if !self.setup.run.parallel.offload_optimizer {
-            items.extend(self.optimizer_state());
+            items.extend([self.master(), self.moments()]);
         }
         if self.setup.holds_reference() {
             let tensor = self.setup.run.parallel.tensor;

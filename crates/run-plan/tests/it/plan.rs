@@ -2,7 +2,8 @@
 
 use model_files::model_config::ModelConfig;
 use run_plan::plan::{
-    Assumptions, Hardware, MemoryPlan, ModelSizes, Plan, Setup, StepTime, Traffic, preset_model,
+    Assumptions, Hardware, MemoryPlan, ModelSizes, Phase, Plan, Setup, StepTime, Traffic,
+    preset_model,
 };
 use training_run::config::{Dtype, LoraSection, Run, Zero};
 
@@ -144,23 +145,32 @@ fn experts_take_memory_by_all_and_products_by_those_of_a_token() {
 
 #[test]
 fn each_stage_cuts_what_it_says() {
-    let resident = |zero| {
+    let plan = |zero| {
         let setup = on(setup("7b", &[]), 1, 8, zero);
-        gigabytes(MemoryPlan::new(&setup, setup.longest()).resident_bytes())
+        MemoryPlan::new(&setup, setup.longest())
     };
+    let resident = |zero| gigabytes(plan(zero).resident_bytes());
     let all = P * 1e-9;
     // Whole gradients are there from the updates to the optimiser's step alone.
     assert!((resident(0) - 14.0 * all).abs() < 0.01);
-    // Parameters whole; master weights, moments and f32 gradients of an eighth.
-    assert!((resident(1) - (2.0 + 16.0 / 8.0) * all).abs() < 0.01, "{}", resident(1));
-    assert!((resident(2) - (2.0 + 16.0 / 8.0) * all).abs() < 0.01, "{}", resident(2));
+    // Parameters whole; master weights and moments of an eighth.
+    assert!((resident(1) - (2.0 + 12.0 / 8.0) * all).abs() < 0.01, "{}", resident(1));
+    assert!((resident(2) - (2.0 + 12.0 / 8.0) * all).abs() < 0.01, "{}", resident(2));
     // Parameters are sharded at stage 3.
-    let cut = 18.0 / 8.0 * all;
+    let cut = 14.0 / 8.0 * all;
     assert!((resident(3) - cut).abs() < 0.01, "{} {cut}", resident(3));
+    // The sum of the gradients is of an eighth too, and is there where whole gradients would be.
+    let phases = |zero| {
+        let holds = |phase: &&Phase| phase.items.iter().any(|item| item.name == "gradient shards");
+        plan(zero).phases.iter().filter(holds).map(|phase| phase.name).collect::<Vec<_>>()
+    };
+    assert_eq!(phases(1), ["optimiser step"]);
+    assert_eq!([phases(2), phases(3)], [["updating", "optimiser step"]; 2]);
+    assert!((gigabytes(bytes_of(&plan(1), "gradient shards")) - all / 2.0).abs() < 0.01);
 }
 
-/// Parameters of two bytes are whole. An eighth is kept of the f32 gradient sum, a copy of the parameters, their lower halves and
-/// moments of two bytes. At stage 3 the optimiser steps the parameters' own shard.
+/// Parameters of two bytes are whole. An eighth is kept of a copy of the parameters, their lower halves and moments of two
+/// bytes. At stage 3 the optimiser steps the parameters' own shard.
 #[test]
 fn a_split_master_is_cut_as_a_whole_one() {
     let resident = |master: &str, zero| {
@@ -170,8 +180,8 @@ fn a_split_master_is_cut_as_a_whole_one() {
         MemoryPlan::new(&setup, setup.longest()).resident_bytes() as f64 / P - parameters
     };
     for (zero, copied) in [(1, 2.0), (2, 2.0), (3, 0.0)] {
-        let split = (4.0 + copied + 2.0 + 4.0) / 8.0;
-        let none = (4.0 + copied + 4.0) / 8.0;
+        let split = (copied + 2.0 + 4.0) / 8.0;
+        let none = (copied + 4.0) / 8.0;
         assert!((resident("split", zero) - split).abs() < 1e-6, "{zero}");
         assert!((resident("none", zero) - none).abs() < 1e-6, "{zero}");
     }

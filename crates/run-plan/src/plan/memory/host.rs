@@ -14,7 +14,7 @@ impl Counts<'_> {
     pub(super) fn host(&self) -> Vec<Item> {
         let mut items = Vec::new();
         if self.setup.run.parallel.offload_optimizer {
-            items.extend(self.optimizer_state());
+            items.extend([self.master(), self.moments(), self.gradient_shards()]);
             items.extend(self.reward_optimizer());
         }
         let (_, away) = self.block_inputs();

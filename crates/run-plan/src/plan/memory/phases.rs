@@ -198,8 +198,7 @@ impl Counts<'_> {
             item("activations that are kept", kept, "training.activation_bytes at most"),
             self.whole_gradients(),
         ];
-        if setup.run.parallel.offload_optimizer && setup.cuts_gradients() {
-            // Gradient shards on their way to the host.
+        if setup.cuts_gradients() {
             items.push(self.gradient_shards());
         }
         // The head's backward ends before the blocks' begins.
@@ -277,8 +276,7 @@ impl Counts<'_> {
             if self.setup.run.lora.is_some() { self.trained } else { self.head.max(self.block) };
         let mut items = vec![self.whole_gradients()];
         if self.setup.cuts_gradients() {
-            let bytes = self.wide * self.shard(self.trained);
-            items.push(item("gradients", bytes, "as they came from the ranks"));
+            items.push(self.gradient_shards());
             let updated = if self.setup.cuts_blocks() { 0 } else { 2 * self.element * widest };
             items.push(item("exchange", updated, "the widest matrix or block, gathered again"));
         } else if self.setup.cuts_optimizer() {
@@ -286,6 +284,9 @@ impl Counts<'_> {
                 + self.wide * self.shard(widest);
             let because = "the widest matrix or block: sum, shard, gathered again";
             items.push(item("exchange", bytes, because));
+            if !self.setup.run.parallel.offload_optimizer {
+                items.push(self.gradient_shards());
+            }
         } else if self.data_ranks > 1 {
             let bucket = (u64::from(BUCKET_BYTES) / self.element).max(self.head).min(self.trained);
             let wide = if self.narrow { self.wide } else { 0 };
