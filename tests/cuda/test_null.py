@@ -86,7 +86,7 @@ def model(folder, size):
     return folder
 
 
-# Size, ranks and settings. Where the optimiser's state of 7B is offloaded, it would have to be in the memory of the host.
+# Size, ranks and settings. The optimiser's state of 7B is not offloaded: it would have to be in the memory of the host.
 PLANNED = [
     ("0.5b", 1, []),
     ("0.5b", 1, ["parallel.offload_optimizer=true"]),
