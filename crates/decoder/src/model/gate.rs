@@ -51,12 +51,18 @@ fn vjp_gated_by(
     }
     let [gate, up] = halves(both);
     let gradient = both.empty_like();
-    let [of_gate, of_up] = halves(&gradient);
-    let _written = match (activation, cotangent * up) {
-        (Activation::Silu, inner) => gate.silu_backward_grad_input(&of_gate, &inner),
-        (Activation::GeluTanh, inner) => gate.gelu_backward_grad_input(&of_gate, &inner, TANH),
+    let [of_gate, mut of_up] = halves(&gradient);
+    // In place, so that nothing of this width is beside the cotangent and the gradient.
+    let _inner = cotangent.mul_out(&of_gate, &up);
+    let _both = match activation {
+        Activation::Silu => {
+            [gate.silu_backward_grad_input(&of_gate, &of_gate), gate.silu_out(&of_up)]
+        }
+        Activation::GeluTanh => {
+            [gate.gelu_backward_grad_input(&of_gate, &of_gate, TANH), gate.gelu_out(&of_up, TANH)]
+        }
     };
-    let _written = activated(&gate, activation).mul_out(&of_up, cotangent);
+    let _product = of_up.g_mul_(cotangent);
     gradient
 }
 

@@ -101,10 +101,9 @@ fn growth_of(save: impl FnOnce(&Path), ranks: usize, settings: &[&str]) -> (f64,
         let mut started = commands(ranks, folder.path(), &overrides);
         for command in &mut started {
             // What was freed would else stay with the process, and lie between what is in use.
+            // So every tensor of some size is memory of its own, given back when it is freed.
             command.env("LLM_TRAINER_KEEP_FREED_MEMORY", "no");
-            command
-                .env("MALLOC_MMAP_THRESHOLD_", "1048576")
-                .env("MALLOC_TRIM_THRESHOLD_", "1048576");
+            command.env("MALLOC_MMAP_THRESHOLD_", "131072").env("MALLOC_TRIM_THRESHOLD_", "131072");
         }
         succeed(start(started));
         let measured = column(&steps(folder.path()), "perf/max_memory_bytes")[1];
@@ -123,7 +122,7 @@ fn assert_close(case: &str, (measured, planned): (f64, f64)) {
     let message =
         format!("{case}: measured {:.1} MB, planned {:.1} MB", measured / 1e6, planned / 1e6);
     eprintln!("{message}");
-    assert!((0.75..1.25).contains(&ratio), "{message}");
+    assert!((0.8..1.2).contains(&ratio), "{message}");
 }
 
 #[test]

@@ -68,6 +68,27 @@ fn item(name: &'static str, bytes: u64, because: impl Into<String>) -> Item {
     Item { name, bytes, because: because.into() }
 }
 
+/// Norms of a block, beside those before attention and MLP.
+enum Norms {
+    /// None.
+    Plain,
+    /// Queries and keys pass norms, whose inputs are views of the whole projection.
+    Heads,
+    /// So do the results of attention and MLP. Gemma's norms keep what they read and its quotient by the root, in four bytes at least;
+    /// where elements are narrower, the view of the projection is freed.
+    Results { widened: bool },
+}
+
+impl Norms {
+    fn of(heads: bool, block: BlockOptions, narrow: bool) -> Self {
+        match (block.output_norms, heads) {
+            (true, _) => Self::Results { widened: narrow },
+            (false, true) => Self::Heads,
+            (false, false) => Self::Plain,
+        }
+    }
+}
+
 /// Widths of one block, in elements of one token.
 struct Widths {
     hidden: usize,
@@ -75,35 +96,26 @@ struct Widths {
     /// Width of the keys; the values have the same.
     key: usize,
     intermediate: usize,
-    /// True if queries and keys pass norms.
-    normed: bool,
-    /// Elements kept for each that a norm reads, if the results of attention and MLP pass norms.
-    by_norms: Option<usize>,
+    norms: Norms,
     /// Experts that a token goes to, if any.
     routed: usize,
 }
 
 impl Widths {
     /// Elements that autograd keeps of the block for one token, approximately: the residual between its halves; rotated queries,
-    /// keys and values, and attention's output; gate and up. Outputs of norms and gate are recomputed. Norms of queries and keys keep
-    /// their inputs, which are views of the whole projection. Experts keep their inputs and results, and
-    /// these once more in the tokens' order, and the norm of the tokens.
+    /// keys and values, and attention's output; gate and up. Outputs of norms and gate are recomputed. Experts keep their inputs and
+    /// results, and these once more in the tokens' order, and the norm of the tokens.
     fn kept_elements(&self) -> usize {
-        let Self { hidden, query, key, intermediate, normed, by_norms, routed } = self;
+        let Self { hidden, query, key, intermediate, norms, routed } = self;
         let copies = if *routed > 0 { (3 * routed + 1) * hidden } else { 0 };
-        let read_by_norms = match by_norms {
-            Some(kept) => kept * (query + key + 2 * hidden),
-            None if *normed => query + 2 * key,
-            None => 0,
+        let read_by_norms = match norms {
+            Norms::Plain => 0,
+            Norms::Heads => query + 2 * key,
+            Norms::Results { widened: false } => 2 * (query + key + 2 * hidden) + key,
+            Norms::Results { widened: true } => 4 * (query + key + 2 * hidden),
         };
         hidden + 2 * (query + key) + read_by_norms + 2 * intermediate + copies
     }
-}
-
-/// Elements that Gemma's norms keep for each that they read, those of results among them: it and its quotient by the root, of four bytes
-/// at least.
-fn kept_by_norms(block: BlockOptions, narrow: bool) -> Option<usize> {
-    block.output_norms.then_some(if narrow { 4 } else { 2 })
 }
 
 /// Bytes that autograd keeps of an unsharded block for one token, at `element_bytes` per element.
@@ -113,8 +125,11 @@ pub fn activation_bytes_per_token(config: &ModelConfig, element_bytes: usize) ->
         query: config.num_attention_heads * config.head_dim,
         key: config.num_key_value_heads * config.head_dim,
         intermediate: config.active_intermediate_size(),
-        normed: config.attention.query_key_norm,
-        by_norms: kept_by_norms(config.architecture.block(), element_bytes < 4),
+        norms: Norms::of(
+            config.attention.query_key_norm,
+            config.architecture.block(),
+            element_bytes < 4,
+        ),
         routed: config.experts.as_ref().map_or(0, |experts| experts.per_token),
     };
     element_bytes * widths.kept_elements()
@@ -129,8 +144,7 @@ fn bytes_per_token(setup: &Setup) -> u64 {
         query: shared(query_width),
         key: key_width.div_ceil(setup.key_shards()),
         intermediate: shared(intermediate),
-        normed: setup.model.attention.query_key_norm,
-        by_norms: kept_by_norms(setup.model.block, element < 4),
+        norms: Norms::of(setup.model.attention.query_key_norm, setup.model.block, element < 4),
         routed: setup.model.routed_copies(),
     };
     // With tensor parallelism, autograd also keeps the graphs of the two norms, whose intermediates are f32 where elements
