@@ -59,7 +59,7 @@ def planned_bytes(plan):
     held = lambda items: sum(item["bytes"] for item in items)
     memory = plan["memory"]
     phase = max(held(phase["items"]) for phase in memory["phases"])
-    return held(memory["resident"]) + phase + phase // 20
+    return held(memory["resident"]) + phase + memory["largest_tensor_bytes"]
 
 
 def step(out, name, model):

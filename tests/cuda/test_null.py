@@ -90,13 +90,18 @@ def model(folder, size):
 PLANNED = [
     ("0.5b", 1, []),
     ("0.5b", 1, ["parallel.offload_optimizer=true"]),
+    ("0.5b", 1, ["parallel.offload_block_inputs=true"]),
     ("0.5b", 2, ["parallel.zero=3"]),
+    ("0.5b", 2, ["parallel.zero=3", "parallel.offload_optimizer=true"]),
+    ("0.5b", 2, ["parallel.zero=3", "parallel.offload_block_inputs=true"]),
     ("1.5b", 1, []),
     ("1.5b", 1, ["parallel.offload_block_inputs=true"]),
     ("1.5b", 2, ["parallel.zero=3"]),
+    ("1.5b", 2, ["parallel.zero=3", "parallel.offload_block_inputs=true"]),
     ("7b", 1, []),
     ("7b", 1, ["parallel.offload_block_inputs=true"]),
     ("7b", 2, ["parallel.zero=3"]),
+    ("7b", 2, ["parallel.zero=3", "parallel.offload_block_inputs=true"]),
 ]
 PLANNED_RUN = """
 name = "planned"

@@ -5,7 +5,6 @@ use std::time::Instant;
 
 use run_plan::plan::Hardware;
 use tch::{Device, Kind, Tensor};
-use torch_ext::TorchError;
 
 /// Memory in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,15 +75,6 @@ pub(crate) fn memory_of(device: Device) -> Option<MemoryInfo> {
         }
         _ => host_memory(),
     }
-}
-
-/// Gives back what the allocator of a CUDA device keeps for later tensors, between phases whose tensors have other sizes.
-///
-/// # Errors
-///
-/// If the device fails.
-pub(crate) fn release_cached(device: Device) -> Result<(), TorchError> {
-    if device.is_cuda() { torch_ext::release_cached_memory() } else { Ok(()) }
 }
 
 /// Peak memory of this process on its device, in bytes.

@@ -2,13 +2,36 @@
 #include <ATen/Context.h>
 #include <ATen/Version.h>
 #include <ATen/DeviceAccelerator.h>
+#include <c10/core/AllocatorConfig.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <dlfcn.h>
 #include <torch/version.h>
 
+#include <cstdlib>
 #include <cstring>
 
 #include "guard.h"
+
+namespace {
+// True if the driver can map memory to addresses that were reserved before.
+bool maps_memory() {
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW);
+  if (!driver) return false;
+  const auto init = reinterpret_cast<int (*)(unsigned)>(dlsym(driver, "cuInit"));
+  const auto attribute = reinterpret_cast<int (*)(int*, int, int)>(dlsym(driver, "cuDeviceGetAttribute"));
+  constexpr int kVirtualMemoryManagement = 102;
+  int supported = 0;
+  return init && attribute && !init(0) && !attribute(&supported, kVirtualMemoryManagement, 0) && supported;
+}
+
+// Lets the allocator's segments grow, so that freed memory serves tensors of any size. Who sets the allocator's variable chooses alone.
+void let_segments_grow() {
+  for (const char* variable : {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"}) {
+    if (getenv(variable)) return;
+  }
+  if (maps_memory()) c10::CachingAllocator::setAllocatorSettings("expandable_segments:True");
+}
+}  // namespace
 
 extern "C" {
 // 1: libtorch's CUDA half is loaded now. 0: it is not, and torch_ext_take_error says why.
@@ -17,6 +40,7 @@ int torch_ext_load_cuda() {
     dlopen("libtorch_cuda_linalg.so", RTLD_NOW | RTLD_GLOBAL);
     // cuDNN's attention makes and keeps a plan for each length; flash attention takes all of them.
     at::globalContext().setSDPUseCuDNN(false);
+    let_segments_grow();
     return 1;
   }
   torch_ext::set_error(dlerror());
@@ -36,14 +60,6 @@ int torch_ext_cuda_memory(int device, int64_t out[4]) {
     out[1] = stats.allocated_bytes[0].peak;
     out[2] = stats.reserved_bytes[0].current;
     out[3] = stats.reserved_bytes[0].peak;
-    return 0;
-  });
-}
-
-// Gives the devices back what the allocator keeps for later tensors.
-int torch_ext_release_cached_memory() {
-  return torch_ext::guard(-1, [&] {
-    at::getDeviceAllocator(c10::DeviceType::CUDA)->emptyCache();
     return 0;
   });
 }

@@ -11,7 +11,6 @@ unsafe extern "C" {
     fn torch_ext_built_against() -> *const c_char;
     fn torch_ext_show_config() -> *mut c_char;
     fn torch_ext_cuda_memory(device: c_int, out: *mut i64) -> c_int;
-    fn torch_ext_release_cached_memory() -> c_int;
     fn torch_ext_cuda_memory_info(device: c_int, out: *mut u64) -> c_int;
     fn torch_ext_library_path() -> *mut c_char;
 }
@@ -89,22 +88,6 @@ pub fn cuda_memory(device: usize) -> Result<CudaMemory, TorchError> {
     }
     let [allocated_bytes, peak_allocated_bytes, reserved_bytes, peak_reserved_bytes] = out;
     Ok(CudaMemory { allocated_bytes, peak_allocated_bytes, reserved_bytes, peak_reserved_bytes })
-}
-
-/// Gives the devices back the memory that libtorch's caching allocator keeps for later CUDA tensors.
-///
-/// Between phases whose tensors have other sizes this keeps the peak near what live tensors take: a cached segment serves no larger
-/// tensor. It waits for the device.
-///
-/// # Errors
-///
-/// [`TorchError`] if there is no CUDA.
-pub fn release_cached_memory() -> Result<(), TorchError> {
-    // SAFETY: takes nothing; the allocator knows what is in use.
-    match unsafe { torch_ext_release_cached_memory() } {
-        0 => Ok(()),
-        _ => Err(TorchError::take()),
-    }
 }
 
 /// Free and total memory of CUDA device `device`, in bytes.

@@ -61,8 +61,8 @@ API int cuDriverGetVersion(int* version) { return *version = 13000, 0; }
 API int cuGetErrorString(int, const char** text) { return *text = "an error of null CUDA", 0; }
 API int cuGetErrorName(int, const char** text) { return *text = "an error of null CUDA", 0; }
 API int cuDeviceGet(int* device, int index) { return *device = index, 0; }
-// Compute capability 9.0.
-API int cuDeviceGetAttribute(int* value, int attribute, int) { return *value = attribute == 75 ? 9 : 0, 0; }
+// Compute capability 9.0; memory can be mapped.
+API int cuDeviceGetAttribute(int* value, int attribute, int) { return *value = attribute == 75 ? 9 : attribute == 102, 0; }
 API int cuDevicePrimaryCtxRetain(void** context, int) { return *context = (void*)1, 0; }
 API int cuDevicePrimaryCtxGetState(int, unsigned* flags, int* active) { return *flags = 0, *active = 1, 0; }
 API int cuCtxPushCurrent_v2(void*) { return 0; }

@@ -130,6 +130,16 @@ Error copy(void* to, const void* from, size_t bytes, int kind) {
   return kOk;
 }
 
+// Takes memory of a device, if it has it.
+bool take(size_t bytes, int of) {
+  Locked lock;
+  size_t& used = state().used[of];
+  const bool has = used + bytes <= state().bytes;
+  count(has ? "allocations on device " + std::to_string(of) : "allocations that found no memory");
+  if (has) state().peak[of] = std::max(state().peak[of], used += bytes);
+  return has;
+}
+
 Error fill(void* to, int value, size_t bytes) {
   count("fills");
   ++work.copies_and_fills;
@@ -243,16 +253,10 @@ API Error cudaMalloc(void** address, size_t bytes) {
   Locked lock;
   const size_t size = std::max<size_t>((bytes + 4095) / 4096 * 4096, 4096);
   *address = nullptr;
-  if (state().used[device] + size > state().bytes) {
-    count("allocations that found no memory");
-    return state().last = kNoMemory;
-  }
+  if (!take(size, device)) return state().last = kNoMemory;
   void* block = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (block == MAP_FAILED) return state().last = kNoMemory;
   state().blocks[(char*)block] = {size, device};
-  state().used[device] += size;
-  state().peak[device] = std::max(state().peak[device], state().used[device]);
-  count("allocations on device " + std::to_string(device));
   *address = block;
   return kOk;
 }
@@ -266,6 +270,45 @@ API Error cudaFree(void* address) {
   state().blocks.erase(block);
   count("frees");
   return kOk;
+}
+// Memory of a device that is mapped to addresses reserved before: segments that grow, of libtorch's allocator.
+struct Portion {
+  size_t size;
+  int device;
+};
+// CUmemAllocationProp as far as the device's number.
+struct Properties {
+  int type, handles, location, device;
+};
+API Error cuMemAddressReserve(void** address, size_t bytes, size_t, void*, unsigned long long) {
+  *address = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return *address == MAP_FAILED ? kNoMemory : kOk;
+}
+API Error cuMemAddressFree(void* address, size_t bytes) { return munmap(address, bytes) ? 1 : kOk; }
+API Error cuMemGetAllocationGranularity(size_t* bytes, const Properties*, int) { return *bytes = 2 << 20, kOk; }
+API Error cuMemCreate(Portion** made, size_t bytes, const Properties* properties, unsigned long long) {
+  *made = nullptr;
+  if (!take(bytes, properties->device)) return kNoMemory;
+  *made = new Portion{bytes, properties->device};
+  return kOk;
+}
+API Error cuMemRelease(Portion* portion) {
+  Locked lock;
+  state().used[portion->device] -= portion->size;
+  delete portion;
+  return kOk;
+}
+API Error cuMemMap(char* address, size_t bytes, size_t, const Portion* portion, unsigned long long) {
+  Locked lock;
+  state().blocks[address] = {bytes, portion->device};
+  return kOk;
+}
+API Error cuMemSetAccess(void*, size_t, const void*, size_t) { return kOk; }
+API Error cuMemUnmap(char* address, size_t bytes) {
+  Locked lock;
+  state().blocks.erase(state().blocks.lower_bound(address), state().blocks.lower_bound(address + bytes));
+  // Its pages go back to this machine.
+  return madvise(address, bytes, MADV_DONTNEED) ? 1 : kOk;
 }
 API Error cudaMallocAsync(void** address, size_t bytes, void*) { return cudaMalloc(address, bytes); }
 API Error cudaFreeAsync(void* address, void*) { return cudaFree(address); }
@@ -382,6 +425,7 @@ API const char* cudaGetErrorString(Error error) {
 API Error cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned, unsigned long long, int* status) {
   void* driver = dlopen("libcuda.so.1", RTLD_NOW);
   void* found = driver ? dlsym(driver, name) : nullptr;
+  if (!found) found = dlsym(RTLD_DEFAULT, name);
   *function = found ? found : (void*)&cudaEventDestroy;
   if (status) *status = 0;
   return kOk;

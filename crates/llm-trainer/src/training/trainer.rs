@@ -39,7 +39,6 @@ use super::scored::ScoredRollout;
 use super::step_key::StepKey;
 use super::trainer_state::TrainerState;
 use super::update::UpdateSums;
-use crate::machine::release_cached;
 use control::control;
 use decoder::generation::kernels_left_out;
 use metrics_feed::MetricsFeed;
@@ -193,12 +192,7 @@ impl Trainer {
         record: &mut StepRecord,
         phase: &dyn Fn(&str),
     ) -> anyhow::Result<Vec<SampledGroup<QuestionGroup>>> {
-        // The allocator's segments for key-value caches are too small for activations: kept, each would add to the other's peak.
-        let device = self.policy.model.device();
-        release_cached(device)?;
-        let groups = self.sampler.sample(&self.policy, self.state.updates, record, phase)?;
-        release_cached(device)?;
-        Ok(groups)
+        self.sampler.sample(&self.policy, self.state.updates, record, phase)
     }
 
     /// Computes rewards, statistics and advantages of the responses. Writes them at once, so that responses that make an update

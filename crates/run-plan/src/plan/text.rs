@@ -58,9 +58,12 @@ impl Plan {
             row(out, &format!("+ {}", phase.name), [phase.bytes(), bytes], &because)?;
         }
         let overhead = [longest.overhead_bytes(), expected.overhead_bytes()];
-        let fixed = if longest.on_cpu { "300 MiB" } else { "1.5 GiB" };
-        let because = format!("{fixed}, and a twentieth of what comes and goes");
-        row(out, "libtorch and driver, assumed", overhead, &because)?;
+        let because = if longest.on_cpu {
+            "300 MiB, and a twentieth of what comes and goes"
+        } else {
+            "1.5 GiB, and the largest tensor's size, which lies free in pieces"
+        };
+        row(out, "libtorch and driver, assumed", overhead, because)?;
         let because = format!("while {}", longest.worst_phase().name);
         row(out, "peak", [longest.peak_bytes(), expected.peak_bytes()], &because)?;
         self.write_host(out)?;

@@ -27,10 +27,11 @@ fn gigabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e9
 }
 
+/// Most bytes of what has this name, in any phase.
 pub(crate) fn bytes_of(memory: &MemoryPlan, name: &str) -> u64 {
     let resident = memory.resident.iter();
-    let mut items = resident.chain(memory.phases.iter().flat_map(|phase| &phase.items));
-    items.find(|item| item.name == name).map_or(0, |item| item.bytes)
+    let items = resident.chain(memory.phases.iter().flat_map(|phase| &phase.items));
+    items.filter(|item| item.name == name).map(|item| item.bytes).max().unwrap_or(0)
 }
 
 /// bf16 weights and gradients, f32 master weights and moments: 2 + 2 + 4 + 8 bytes a parameter.

@@ -17,7 +17,7 @@ impl Counts<'_> {
             items.extend([self.master(), self.moments(), self.gradient_shards()]);
             items.extend(self.reward_optimizer());
         }
-        let (_, away) = self.block_inputs();
+        let away = self.offloaded_inputs();
         items.push(item(BLOCK_INPUTS, away, "of the rank's part of an optimiser step"));
         if self.setup.run.metrics.probe_tokens > 0 {
             let bytes = self.element * self.head;
@@ -77,20 +77,27 @@ impl Counts<'_> {
         if self.setup.on_cpu { 0 } else { bytes.next_power_of_two() - bytes }
     }
 
-    /// Bytes of block inputs that stay on the device and that lie in host memory, for the rank's part of an optimiser step.
-    pub(super) fn block_inputs(&self) -> (u64, u64) {
-        let setup = self.setup;
-        let tokens =
-            (setup.mini_batch_sequences_per_rank() * self.lengths.sequence_tokens()) as u64;
-        let all = self.residual_bytes(tokens) * setup.model.blocks as u64;
-        if !setup.run.parallel.offload_block_inputs {
-            return (all, 0);
+    /// Bytes of block inputs that lie in host memory, for the rank's part of an optimiser step.
+    fn offloaded_inputs(&self) -> u64 {
+        if !self.setup.run.parallel.offload_block_inputs {
+            return 0;
         }
-        // Inputs of kept graphs stay, and those of the current micro-batch.
-        let (kept, wanted) = kept_activation_bytes(setup, self.lengths);
+        self.all_inputs() - self.inputs_of_graphs(kept_activation_bytes(self.setup, self.lengths).0)
+    }
+
+    /// Bytes of the inputs of all blocks, for the rank's part of an optimiser step.
+    fn all_inputs(&self) -> u64 {
+        let sequences = self.setup.mini_batch_sequences_per_rank();
+        let tokens = (sequences * self.lengths.sequence_tokens()) as u64;
+        self.residual_bytes(tokens) * self.setup.model.blocks as u64
+    }
+
+    /// Bytes of the inputs of blocks whose graphs are kept in `kept` bytes: these stay on the device.
+    pub(super) fn inputs_of_graphs(&self, kept: u64) -> u64 {
+        let (_, wanted) = kept_activation_bytes(self.setup, self.lengths);
+        let all = self.all_inputs();
         let stay = u128::from(all) * u128::from(kept) / u128::from(wanted.max(1));
-        let stay = u64::try_from(stay).unwrap_or(all);
-        (stay + self.residual_bytes(self.micro_batch(tokens)), all - stay)
+        u64::try_from(stay).unwrap_or(all)
     }
 
     /// Optimiser state of the reward model; `None` if it does not learn.

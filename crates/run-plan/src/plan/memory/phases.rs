@@ -1,6 +1,6 @@
 //! Buffers of each phase of a training step.
 
-use super::{Counts, Item, Phase, bytes_per_token, item, kept_activation_bytes};
+use super::{Counts, Item, Phase, item};
 use model_files::buffer_limits::{BUCKET_BYTES, CHUNK_LOGITS, WAITING_LOGITS};
 use training_run::config::RolloutEngine;
 
@@ -91,12 +91,12 @@ impl Counts<'_> {
     }
 
     /// Bytes of the head in f32, where products of bf16 are taken in f32.
-    fn widened_head_bytes(&self) -> u64 {
+    pub(super) fn widened_head_bytes(&self) -> u64 {
         if self.setup.widens_products { self.wide * self.head } else { 0 }
     }
 
     /// Bytes of a block's widest matrix, its input and its product, where products of bf16 are taken in f32.
-    fn widened_block_bytes(&self, tokens: u64) -> u64 {
+    pub(super) fn widened_block_bytes(&self, tokens: u64) -> u64 {
         let ModelSizes { hidden, intermediate, .. } = self.setup.model;
         let shared = (intermediate as u64).div_ceil(self.setup.run.parallel.tensor as u64);
         let hidden = hidden as u64;
@@ -119,13 +119,13 @@ impl Counts<'_> {
 
     /// True if one kernel computes the gradient of the head's logits in place: on CUDA in bf16, without shards of the vocabulary and
     /// without sampling masks.
-    fn has_fused_head(&self) -> bool {
+    pub(super) fn has_fused_head(&self) -> bool {
         let is_whole = self.setup.run.parallel.tensor == 1 && !self.setup.truncates();
         self.narrow && !self.setup.on_cpu && is_whole
     }
 
     /// Most logits of a chunk of the head.
-    fn chunk_logits(&self) -> u32 {
+    pub(super) fn chunk_logits(&self) -> u32 {
         if self.has_fused_head() { WAITING_LOGITS } else { CHUNK_LOGITS }
     }
 
@@ -169,106 +169,19 @@ impl Counts<'_> {
         Phase { name: "scoring", items }
     }
 
-    pub(super) fn update(&self) -> Phase {
-        let setup = self.setup;
-        let blocks = setup.model.blocks as u64;
-        let sequences = setup.mini_batch_sequences_per_rank() as u64;
-        let tokens = sequences * self.lengths.sequence_tokens() as u64;
-        let micro = self.micro_batch(tokens);
-        let responses = micro.min(sequences * self.lengths.response_tokens as u64);
-        let (kept, wanted) = kept_activation_bytes(setup, self.lengths);
-        let recomputed = if kept < wanted { micro * bytes_per_token(setup) } else { 0 };
-        let inputs = self.block_inputs().0 + self.residual_bytes(tokens) + self.angle_bytes(tokens);
-        let head = self.chunk_bytes(responses, if setup.has_entropy_gradient() { 5 } else { 4 })
-            + 3 * self.residual_bytes(micro)
-            + self.head_gradient_bytes(responses)
-            + self.widened_head_bytes();
-        let block = recomputed
-            + self.cotangent_bytes(micro)
-            + self.block_gradient_bytes()
-            + self.widened_block_bytes(micro);
-        let mut items = vec![
-            item(
-                "block inputs",
-                inputs,
-                format!(
-                    "{tokens} tokens of the rank's part of an optimiser step, {blocks} blocks and the head"
-                ),
-            ),
-            item("activations that are kept", kept, "training.activation_bytes at most"),
-            self.whole_gradients(),
-        ];
-        if setup.cuts_gradients() {
-            items.push(self.gradient_shards());
-        }
-        // The head's backward ends before the blocks' begins.
-        if head >= block {
-            items.push(item(
-                "head, forward and back",
-                head,
-                format!(
-                    "in chunks of 2^{} logits; the sum of several products in f32",
-                    self.chunk_logits().ilog2()
-                ),
-            ));
-        } else {
-            items.push(item(
-                "one block, again and back",
-                block,
-                format!("{micro} tokens, with their gradients and the block's"),
-            ));
-        }
-        items.push(self.gathered());
-        Phase { name: "updating", items }
-    }
-
-    /// Gradients of a block's activations, in bytes: the MLP's three wide vectors, and two of the residual's width, also
-    /// for each expert of a token.
-    pub(super) fn cotangent_bytes(&self, tokens: u64) -> u64 {
-        let ModelSizes { hidden, intermediate, .. } = self.setup.model;
-        let shared = (3 * intermediate).div_ceil(self.setup.run.parallel.tensor);
-        let copies = 2 * self.setup.model.routed_copies();
-        tokens * self.element * ((2 + copies) * hidden + shared) as u64
-    }
-
-    /// Bytes of the head's gradient until it is added or sent, and of the gradients of logits that wait for one product.
-    pub(super) fn head_gradient_bytes(&self, responses: u64) -> u64 {
-        if self.setup.run.lora.is_some() {
-            return 0;
-        }
-        let vocabulary =
-            (self.setup.model.vocabulary as u64).div_ceil(self.setup.run.parallel.tensor as u64);
-        let room = (u64::from(WAITING_LOGITS) / vocabulary).max(1);
-        let waits = self.narrow && !self.has_fused_head();
-        let waiting = if waits { responses.min(room) * vocabulary * self.element } else { 0 };
-        if self.setup.cuts_gradients() {
-            return waiting + self.head * (2 + self.copies()) * self.wide;
-        }
-        // In the parameters' dtype it is summed in place; the first product is the gradient, a second makes it a sum in f32.
-        let is_one = self.setup.micro_batches(self.lengths) == 1 && responses <= room;
-        waiting + if self.narrow && !is_one { self.head * self.wide } else { 0 }
+    /// Size of the largest tensor in bytes: the gradient of the head, gate and up of a micro-batch, or logits.
+    pub(super) fn largest_tensor_bytes(&self) -> u64 {
+        let head = if self.setup.run.lora.is_some() { 0 } else { self.wide * self.head };
+        let tokens = self.setup.sequences_per_rank() * self.lengths.sequence_tokens();
+        let micro = self.micro_batch(tokens as u64);
+        let shared = (2 * self.setup.model.intermediate).div_ceil(self.setup.run.parallel.tensor);
+        let gate_and_up = micro * self.element * shared as u64;
+        head.max(gate_and_up).max(self.chunk_bytes(micro, 1))
     }
 
     /// Number of copies that Gloo makes of what it sums on the CPU.
     pub(super) fn copies(&self) -> u64 {
         u64::from(self.setup.on_cpu)
-    }
-
-    /// Bytes of a block's gradient. Summed over the ranks: the sum, autograd's gradient of one micro-batch, the send buffer of the
-    /// block before, and a third: the send buffer of this block, as the allocator of a GPU still keeps the other, or Gloo's copy.
-    /// Else: the gradient of the widest matrix, before it is added.
-    pub(super) fn block_gradient_bytes(&self) -> u64 {
-        if self.setup.run.lora.is_some() {
-            return 0;
-        }
-        if self.setup.cuts_gradients() {
-            // The head's gradient is being sent, or waits for the embedding's.
-            let head = self.wide * self.head;
-            return head + self.block * (3 * self.wide + self.element);
-        }
-        let ModelSizes { hidden, intermediate, .. } = self.setup.model;
-        self.element
-            * ((hidden * intermediate) as u64).div_ceil(self.setup.run.parallel.tensor as u64)
     }
 
     pub(super) fn optimizer(&self) -> Phase {
