@@ -174,9 +174,8 @@ impl Counts<'_> {
     }
 
     /// Bytes of a block's gradient. Summed over the ranks: the sum, autograd's gradient of one micro-batch, the send buffer of the
-    /// block before, and a third: the send buffer of this block, as the allocator of a GPU still keeps the other, or Gloo's copy; and
-    /// the head's, which is sent as the last block begins, or waits for the embedding's. Else: the gradient of the widest matrix, before
-    /// it is added.
+    /// block before, and Gloo's copy; and the head's, which is sent as the last block begins, or waits for the embedding's. Else: the
+    /// gradient of the widest matrix, before it is added.
     fn block_gradient_bytes(&self, reversed: u64) -> u64 {
         if self.setup.run.lora.is_some() {
             return 0;
@@ -184,7 +183,7 @@ impl Counts<'_> {
         if self.setup.cuts_gradients() {
             let head =
                 if self.setup.model.tied || reversed == 0 { self.wide * self.head } else { 0 };
-            return head + self.block * (3 * self.wide + self.element);
+            return head + self.block * ((2 + self.copies()) * self.wide + self.element);
         }
         let model = &self.setup.model;
         self.element
