@@ -40,8 +40,10 @@ int torch_ext_load_cuda() {
     dlopen("libtorch_cuda_linalg.so", RTLD_NOW | RTLD_GLOBAL);
     // cuDNN's attention makes and keeps a plan for each length; flash attention takes all of them.
     at::globalContext().setSDPUseCuDNN(false);
-    let_segments_grow();
-    return 1;
+    return torch_ext::guard(0, [] {
+      let_segments_grow();
+      return 1;
+    });
   }
   torch_ext::set_error(dlerror());
   return 0;

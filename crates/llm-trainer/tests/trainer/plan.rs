@@ -100,8 +100,8 @@ fn growth_of(save: impl FnOnce(&Path), ranks: usize, settings: &[&str]) -> (f64,
         let overrides = [&common, settings].concat();
         let mut started = commands(ranks, folder.path(), &overrides);
         for command in &mut started {
-            // What was freed would else stay with the process, and lie between what is in use.
-            // So every tensor of some size is memory of its own, given back when it is freed.
+            // What was freed would else stay with the process, and lie between what is in use. Tensors from 128 KiB on are mapped one by
+            // one, and given back when they are freed.
             command.env("LLM_TRAINER_KEEP_FREED_MEMORY", "no");
             command.env("MALLOC_MMAP_THRESHOLD_", "131072").env("MALLOC_TRIM_THRESHOLD_", "131072");
         }

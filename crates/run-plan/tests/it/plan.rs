@@ -2,8 +2,8 @@
 
 use model_files::model_config::ModelConfig;
 use run_plan::plan::{
-    Assumptions, Hardware, MemoryPlan, ModelSizes, Phase, Plan, Setup, StepTime, Traffic,
-    preset_model,
+    Assumptions, DRIVER_BYTES, Hardware, MemoryPlan, ModelSizes, Phase, Plan, Setup, StepTime,
+    Traffic, preset_model,
 };
 use training_run::config::{Dtype, LoraSection, Run, Zero};
 
@@ -102,6 +102,35 @@ fn where_products_are_taken_in_f32_the_head_is_there_once_more() {
         assert_eq!(more, head + block, "{phase}");
     }
     assert_eq!(widened.resident, narrow.resident);
+}
+
+/// Inputs wait for the backward pass of their block, so the peak is at its beginning. If they are offloaded, it is at the first block,
+/// when the gradients of all others are there.
+#[test]
+fn block_inputs_go_as_gradients_come() {
+    let update = |more: &[&str]| {
+        let setup = setup("0.5b", &[&["training.activation_bytes=0"], more].concat());
+        let memory = MemoryPlan::new(&setup, setup.longest());
+        let phase = memory.phases.iter().find(|phase| phase.name == "updating");
+        let items = phase.expect("a phase of every plan").items.clone();
+        let gradients = items.iter().find(|item| item.name == "gradients");
+        (gradients.expect("gradients").bytes, setup.model)
+    };
+    let (gradients, model) = update(&[]);
+    let head = model.head_parameters();
+    assert_eq!(gradients, 2 * head as u64);
+    let (gradients, _) = update(&["parallel.offload_block_inputs=true"]);
+    assert_eq!(gradients, 2 * (head + 23 * model.block_parameters) as u64);
+}
+
+/// The f32 sum of the gradients of a head of 151,936 × 896 is the largest tensor of the 0.5B model, if micro-batches are small.
+#[test]
+fn the_largest_tensor_is_counted_once_more() {
+    let short = ["rollout.max_response_tokens=16", "training.micro_batch_tokens=2064"];
+    let setup = setup("0.5b", &short);
+    let memory = MemoryPlan::new(&setup, setup.longest());
+    let overhead = memory.peak_bytes() - memory.tensor_bytes();
+    assert_eq!(overhead, DRIVER_BYTES + 4 * 151_936 * 896);
 }
 
 /// 596,049,920 parameters of Qwen3-0.6B at sixteen bytes; 28 blocks cache 8 keys and values of width 128 in bf16.

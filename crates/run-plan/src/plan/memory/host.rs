@@ -31,8 +31,7 @@ impl Counts<'_> {
     /// Bytes lost to rounding of pinned block inputs, which are one micro-batch of one block each.
     fn pinned_block_inputs(&self, away: u64) -> u64 {
         let setup = self.setup;
-        let tokens =
-            (setup.mini_batch_sequences_per_rank() * self.lengths.sequence_tokens()) as u64;
+        let tokens = self.update_tokens();
         // A micro-batch holds whole sequences only.
         let sequences = setup.micro_batch_sequences(self.lengths) as u64;
         let full = sequences * self.lengths.sequence_tokens() as u64;
@@ -87,9 +86,7 @@ impl Counts<'_> {
 
     /// Bytes of the inputs of all blocks, for the rank's part of an optimiser step.
     fn all_inputs(&self) -> u64 {
-        let sequences = self.setup.mini_batch_sequences_per_rank();
-        let tokens = (sequences * self.lengths.sequence_tokens()) as u64;
-        self.residual_bytes(tokens) * self.setup.model.blocks as u64
+        self.residual_bytes(self.update_tokens()) * self.setup.model.blocks as u64
     }
 
     /// Bytes of the inputs of blocks whose graphs are kept in `kept` bytes: these stay on the device.

@@ -171,7 +171,7 @@ impl Counts<'_> {
 
     /// Size of the largest tensor in bytes: the gradient of the head, gate and up of a micro-batch, or logits.
     pub(super) fn largest_tensor_bytes(&self) -> u64 {
-        let head = if self.setup.run.lora.is_some() { 0 } else { self.wide * self.head };
+        let head = self.wide * self.trained_table();
         let tokens = self.setup.sequences_per_rank() * self.lengths.sequence_tokens();
         let micro = self.micro_batch(tokens as u64);
         let shared = (2 * self.setup.model.intermediate).div_ceil(self.setup.run.parallel.tensor);

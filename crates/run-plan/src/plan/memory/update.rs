@@ -16,7 +16,7 @@ impl Counts<'_> {
     }
 
     /// Tokens of the rank's part of an optimiser step.
-    fn update_tokens(&self) -> u64 {
+    pub(super) fn update_tokens(&self) -> u64 {
         (self.setup.mini_batch_sequences_per_rank() * self.lengths.sequence_tokens()) as u64
     }
 
@@ -56,7 +56,7 @@ impl Counts<'_> {
     }
 
     /// Trained parameters of the head, or the embedding.
-    fn trained_table(&self) -> u64 {
+    pub(super) fn trained_table(&self) -> u64 {
         if self.setup.run.lora.is_some() { 0 } else { self.head }
     }
 
