@@ -23,16 +23,14 @@ FIELDS = (
     *("case", "column", "id", "ours", "peers", "peers_date", "memory"),
     *("machine", "commit", "date", "note"),
 )
-# Columns of gpu.json, by the fields of gpu-check's rows.
-COLUMNS = {
-    "log_prob_difference": "off the CPU's log-probability, nat",
-    "decode_ms_per_step": "decoding, ms a step",
-    "decode_tok_s": "decoding, tokens/s",
+# Units of gpu.json, by the fields of gpu-check's rows.
+UNITS = {
+    "launch_us": "µs a launch",
+    "decode_ms_per_step": "ms a token",
     "tok_s": "tokens/s",
     "timing_s/step": "s a step",
-    "launch_us": "a launch, µs",
-    "perf/max_memory_bytes": "memory, bytes",
-    "planned_bytes": "memory by the plan, bytes",
+    "perf/max_memory_bytes": "bytes",
+    "planned_bytes": "bytes by the plan",
 }
 SECONDS = {"ps": 1e-12, "ns": 1e-9, "µs": 1e-6, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 # `ID   time:   [LOW UNIT MIDDLE UNIT HIGH UNIT]`; an ID longer than 23 characters has the line before for itself.
@@ -186,10 +184,11 @@ def take_over(path):
         for row in section["rows"]:
             case = " ".join(row[part] for part in ("model", "dtype", "what", "lengths", "kept") if part in row)
             memory = {"memory": [row["peak_device_mb"]]} if "peak_device_mb" in row else {}
-            for field in COLUMNS.keys() & row.keys():
-                taken.append({"case": case, "column": COLUMNS[field], "ours": rounded(row[field]), **memory, **stamp})
-    order = list(COLUMNS.values())
-    taken.sort(key=lambda row: order.index(row["column"]))
+            for field, unit in UNITS.items():
+                if field in row:
+                    taken.append({"case": f"{case}, {unit}", "ours": rounded(row[field]), **memory, **stamp})
+    order = list(UNITS.values())
+    taken.sort(key=lambda row: order.index(row["case"].rsplit(", ", 1)[1]))
     question["method"] = ["By `scripts/gpu-check.sh`, taken over by `scripts/benchmarks.py`."]
     question["rows"] = [row for row in question["rows"] if row["machine"] != machine]
     question["rows"] += [{field: row[field] for field in FIELDS if field in row} for row in taken]

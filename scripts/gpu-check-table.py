@@ -65,7 +65,7 @@ def planned_bytes(plan):
 def step(out, name, model):
     """The last step of a run, as the first warms up; memory of the device, planned and measured."""
     last = rows(out / "run" / name / "metrics.jsonl")[-1]
-    wanted = ("timing_s/gen", "timing_s/old_log_prob", "timing_s/update_actor", "timing_s/step", "rollout/mismatch_kl", "perf/max_memory_bytes")
+    wanted = ("timing_s/gen", "timing_s/old_log_prob", "timing_s/update_actor", "timing_s/probe", "timing_s/step", "rollout/mismatch_kl", "perf/max_memory_bytes")
     planned = planned_bytes(json.loads((out / f"{name}-plan.json").read_text()))
     print(json.dumps({"model": model, **{key: last[key] for key in wanted if key in last}, "planned_bytes": planned}))
 

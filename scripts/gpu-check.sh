@@ -6,13 +6,14 @@
 #   scripts/gpu-check.sh pack                  builds and packs only: target/gpu-check.tar.gz, at most 64 MiB
 #   tar xzf gpu-check.tar.gz && gpu-check/gpu-check.sh run [OPTION…]       on the other machine
 #
-#   --sections LIST   of doctor,parity,step,rollout,update,grpo,peer; all of them if not given
+#   --sections LIST   of doctor,parity,runs,step,rollout,update,grpo,peer; all of them if not given
 #   --deadline SECONDS  ends before then, with what was measured so far (900)
 #   --model SIZE      shape of the random model of grpo, rollout and update: tiny, 0.5b … 72b [7b with CUDA, else tiny]
 #   --out DIR         where gpu-check.json and the logs go [gpu-check-results]
 #
 # doctor   libtorch, devices, self-tests of arithmetic and of the attention kernels and our own: which are used, and why not the others
 # parity   log-probabilities and entropies: device against CPU in f32
+# runs     training of a tiny model against the CPU's numbers, and resumed against whole runs, in 21 configurations
 # step     whole training steps of a recorded model by the program itself
 # rollout  decoding behind prompts, with the kernels that decode (gen) and by plain operators alone (plain)
 # update   the time of a launch (docs/hardware.md counts those of an update); log-probability pass; forward, backward and optimiser
@@ -25,7 +26,7 @@
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-sections=doctor,parity,step,rollout,update,grpo,peer
+sections=doctor,parity,runs,step,rollout,update,grpo,peer
 deadline=900
 model=
 out=gpu-check-results
@@ -46,7 +47,7 @@ pack() {
   strip "$folder/gpu-check/llm-trainer" "$folder/gpu-check/lm_bench"
   cp -r crates/llm-trainer/tests/fixtures "$folder/gpu-check/"
   cp -r configs "$folder/gpu-check/"
-  cp scripts/gpu-check.sh scripts/gpu-check-table.py "$folder/gpu-check/"
+  cp scripts/gpu-check.sh scripts/gpu-check-table.py tests/cuda/runs.py tests/cuda/test_device.py "$folder/gpu-check/"
   (git describe --always --dirty --abbrev=7 --exclude='*' 2>/dev/null || echo unknown) >"$folder/gpu-check/commit"
   tar czf "$built/gpu-check.tar.gz" -C "$folder" gpu-check
   local bytes
@@ -90,16 +91,21 @@ doctor() {
 }
 
 parity() {
-  local name kind
+  local name kind scored=()
+  score() {
+    printf '%s\n' '{"text": "What is 2 + 3? \\boxed{5} and then some more text to read."}' |
+      "$bin/llm-trainer" score --model "$fixtures/$1" --input - --device "$2" --dtype "$3"
+  }
   for name in tiny_qwen2_tied tiny_qwen2_untied tiny_qwen3 tiny_qwen3_moe tiny_mistral tiny_qwen2_long; do
-    score() {
-      printf '%s\n' '{"text": "What is 2 + 3? \\boxed{5} and then some more text to read."}' |
-        "$bin/llm-trainer" score --model "$fixtures/$name" --input - "$@"
-    }
-    score --device cpu --dtype f32 >"$out/parity-$name-cpu-f32.json"
+    score $name cpu f32 >"$out/parity-$name-cpu-f32.json" &
+    scored+=($!)
     for kind in f32 bf16; do
-      score --device "$device" --dtype "$kind" >"$out/parity-$name-$kind.json"
+      score $name "$device" $kind >"$out/parity-$name-$kind.json" &
+      scored+=($!)
     done
+  done
+  for name in "${scored[@]}"; do
+    wait "$name"
   done
   python3 "$bin/gpu-check-table.py" parity "$out" "$device" >"$out/parity.jsonl"
 }
@@ -122,23 +128,43 @@ update() {
   measure "$out/update.jsonl" "$update_measurements"
 }
 
-# trained NAME MODEL trains by NAME.toml, and leaves the times of its last step and its memory beside the plan's in NAME.jsonl.
-trained() {
+# planned NAME leaves the plan of NAME.toml beside it, and the place of the run empty.
+planned() {
   rm -rf "$out/run/$1"
   "$bin/llm-trainer" plan --config "$out/$1.toml" --json >"$out/$1-plan.json" || true
-  "$bin/llm-trainer" train "$out/$1.toml" --resume never
+}
+
+# measured_steps NAME MODEL leaves the times of a run's last step and its memory beside the plan's in NAME.jsonl.
+measured_steps() {
   python3 "$bin/gpu-check-table.py" step "$out" "$1" "$2" >"$out/$1.jsonl"
 }
 
+runs() {
+  if [[ $device == cpu ]]; then
+    echo "a device other than the CPU is needed"
+    return
+  fi
+  LLM_TRAINER=$bin/llm-trainer LIBTORCH=${LIBTORCH_LIB:+$(dirname "$LIBTORCH_LIB")} FIXTURES=$fixtures python3 "$bin/test_device.py"
+}
+
 step() {
-  trained step tiny_qwen2_tied
+  planned step
+  "$bin/llm-trainer" train "$out/step.toml" --resume never
+  measured_steps step tiny_qwen2_tied
 }
 
 grpo() {
   # 15 GB at 7b.
   trap 'rm -rf "$out/model"' EXIT
   LM_BENCH_SAVE=$out/model LM_BENCH_TOKENIZER=$fixtures/tiny_qwen2_tied LM_BENCH_DEVICE=${device%%:*} "$bin/lm_bench" "$model:bf16:save"
-  trained grpo "$model"
+  planned grpo
+  # Its checkpoint would take 76 GB at 7b: two of three steps are measured.
+  local run metrics=$out/run/grpo/metrics.jsonl
+  "$bin/llm-trainer" train "$out/grpo.toml" --resume never &
+  run=$!
+  while kill -0 $run 2>/dev/null && ! { [[ -e $metrics ]] && (($(wc -l <"$metrics") > 1)); }; do sleep 0.1; done
+  kill -KILL $run 2>/dev/null || wait $run
+  measured_steps grpo "$model"
 }
 
 peer() {
@@ -175,7 +201,7 @@ run() {
     local mebibytes
     mebibytes=$(nvidia-smi --query-gpu=memory.total --format=csv,noheader,nounits 2>/dev/null | head -n 1 || true)
     response_tokens=1024
-    update_measurements="tiny:bf16:launch $model:bf16:fwd:8x4096 $model:bf16:train-split:8x2048:0B $model:bf16:train-split:2x4096:0B
+    update_measurements="tiny:bf16:launch $model:bf16:fwd:8x4096 $model:bf16:train-split:8x2048:0B $model:bf16:train-split:8x4096:0B
       $model:bf16:train-split:1x8192:0B"
     if ((${mebibytes:-0} > 120000)); then
       update_measurements+=" $model:bf16:train-split:8x2048:48GB $model:bf16:train:2x4096"
@@ -201,13 +227,14 @@ rollout = { prompts_per_step = 8, group_size = 8, max_response_tokens = $respons
 reward = { custom = { command = ["python3", "-uc", "import sys, zlib\nfor line in sys.stdin: print(zlib.crc32(line.encode()) % 2)"] } }
 algorithm = { mini_batch_prompts = 4 }
 optimizer = { master = "split", moments = "bf16" }
-training = { steps = 2, activation_bytes = 0 }
+training = { steps = 3, activation_bytes = 0 }
 checkpoint = { every = 0 }
 TOML
-  export bin fixtures out device model rollout_measurements update_measurements deadline
-  export -f measure left trained
+  export LIBTORCH_LIB bin fixtures out device model rollout_measurements update_measurements deadline
+  export -f measure left planned measured_steps
   section doctor 60 doctor
   section parity 120 parity
+  section runs 240 runs
   section step 90 step
   section rollout 400 rollout
   section update 300 update
@@ -241,7 +268,7 @@ while (($# > 0)); do
   shift 2
 done
 for name in ${sections//,/ }; do
-  [[ ,doctor,parity,step,rollout,update,grpo,peer, == *,$name,* ]] || usage
+  [[ ,doctor,parity,runs,step,rollout,update,grpo,peer, == *,$name,* ]] || usage
 done
 packed=
 [[ $command == run ]] || pack

@@ -75,6 +75,7 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
     ("docs/benchmarks.md", "make demo", MEASUREMENT),
     ("docs/benchmarks.md", "configs/arithmetic.toml --set training.steps=1", MEASUREMENT),
     ("docs/benchmarks.md", "make test", MEASUREMENT),
+    ("docs/benchmarks.md", "h200_peer.py", PEER),
     ("docs/choosing-a-method.md", "reproduce clip-cov-kl-cov", MEASUREMENT),
     ("docs/choosing-a-method.md", "name=no-penalty", TRAINS),
     ("docs/data.md", "data check dapo", Not("needs two data sets that are not in the repository")),

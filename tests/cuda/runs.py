@@ -1,4 +1,4 @@
-"""Runs of llm-trainer on the CPU, on emulated CUDA, or on null CUDA."""
+"""Runs of llm-trainer on the CPU, on emulated CUDA, on null CUDA, or on a GPU."""
 
 import json
 import os
@@ -11,10 +11,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 TRAINER = os.environ["LLM_TRAINER"]
-REHEARSAL = Path(os.environ["CUDA_REHEARSAL"])
+REHEARSAL = Path(os.environ.get("CUDA_REHEARSAL", "target/cuda-rehearsal"))
 EMULATED, NULL = REHEARSAL / "emulated", REHEARSAL / "null"
 LIBTORCH = Path(os.environ["LIBTORCH"]) / "lib"
-FIXTURES = ROOT / "crates/llm-trainer/tests/fixtures"
+FIXTURES = Path(os.environ.get("FIXTURES", ROOT / "crates/llm-trainer/tests/fixtures"))
 CONFIG = """
 name = "rehearsal"
 seed = 5
@@ -95,7 +95,9 @@ def free_port():
 
 
 def environment(where, ranks=1, report=""):
-    """Environment of a process `where`: on the "cpu", on "emulated" or on "null" devices, one a rank."""
+    """Environment of a process `where`: on the "cpu", on "emulated" or on "null" devices, one a rank, or on the machine's own "device"."""
+    if where == "device":
+        return os.environ | {"LD_LIBRARY_PATH": str(LIBTORCH), "TORCH_CPP_LOG_LEVEL": "ERROR"}
     chosen = {"LD_LIBRARY_PATH": str(LIBTORCH), "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR"}
     if where == "emulated":
         chosen |= {
@@ -125,7 +127,7 @@ def reports(prefix):
 
 def run(folder, settings, where="cpu", ranks=1, variables=None, arguments=(), config=None):
     """Trains in `folder`. Returns the exit code, what was printed, and the devices' counts of each rank."""
-    file = folder.parent / "run.toml"
+    file = folder.parent / f"{folder.name}.toml"
     file.write_text(config or CONFIG.format(model=FIXTURES / "tiny_qwen2_tied"))
     command = [TRAINER, "train", str(file), *arguments]
     device = "cpu" if where == "cpu" else "cuda"

@@ -4,41 +4,14 @@ Emulated CUDA checks like a device: it refuses operators on tensors of two devic
 pointer of it ends by a signal, and copies to pinned memory arrive at the next synchronisation only.
 """
 
-import json
-import math
 import subprocess
 import threading
 import unittest
 
-from runs import BF16, EMULATED, FIXTURES, RANKS, SINGLE, TRAINER, Rehearsal, environment, free_port, metrics, run
+import test_device
+from runs import BF16, EMULATED, RANKS, SINGLE, environment, free_port, metrics, run
 
 
-def tokens(folder):
-    """Tokens of all responses by step."""
-    found = {}
-    for path in sorted(folder.glob("step-*.jsonl")):
-        lines = map(json.loads, path.read_text().splitlines())
-        groups = [line["responses"]["samples"] for line in lines if "responses" in line]
-        found[path.name] = [[sample["sequence"] for sample in group] for group in groups]
-    return found
-
-
-def difference(left, right):
-    """Largest difference of two runs' numbers relative to the larger, and the number's name; numbers below 1e-3 count as those."""
-    worst = (0.0, "none")
-    for step, (a, b) in enumerate(zip(left, right, strict=True), start=1):
-        assert a.keys() == b.keys(), a.keys() ^ b.keys()
-        for name, value in a.items():
-            if name.startswith(("rollout/mismatch", "entropy/measured_change")):
-                continue
-            other = b[name]
-            off = abs(value - other) / max(abs(value), abs(other), 1e-3)
-            worst = max(worst, (math.inf if math.isnan(off) else off, f"{name} of step {step}: {value} {other}"))
-    return worst
-
-
-# How far numbers of bf16 are from the CPU's, whose kernels round in other places; responses are the CPU's.
-BF16_NUMBERS = {"actor/entropy": 5e-3, "actor/grad_norm": 5e-2, "critic/rewards/mean": 1e-9, "response_length/mean": 1e-9}
 # Counts of a device that a mistake must not leave as they are.
 TRANSFERS = (
     "operators", "copies on a device", "copies to a device", "bytes to a device", "copies to the host", "bytes to the host", "synchronisations",
@@ -48,102 +21,34 @@ SPLIT = SINGLE["bf16-split"]
 MISTAKEN = [*SPLIT, "checkpoint.every=0"]
 
 
-class Emulated(Rehearsal):
+class Emulated(test_device.Device):
+    where = "emulated"
+    bounds = {"f64": 1e-12, "f32": 2e-4, "resumed": 0.0}
+
     def compare(self, name, settings, ranks=1):
-        """The run on emulated devices draws the CPU's tokens and computes its numbers, each rank on its own device."""
-        saved = lambda of: ["--save-rollouts", str(self.folder / f"{name}-{of}-rollouts")]
-        narrow = name.startswith("bf16")
-        self.run_or_fail(f"{name}-cpu", settings, ranks=ranks, arguments=saved("cpu"))
-        replayed = ["--replay-rollouts", str(self.folder / f"{name}-cpu-rollouts")]
-        arguments = replayed if narrow else saved("cuda")
-        counts = self.run_or_fail(f"{name}-cuda", settings, ranks=ranks, where="emulated", arguments=arguments)
-        cpu, cuda = (metrics(self.folder / f"{name}-{device}") for device in ("cpu", "cuda"))
-        if narrow:
-            for step, (a, b) in enumerate(zip(cpu, cuda, strict=True), start=1):
-                for number, bound in BF16_NUMBERS.items():
-                    if number in a:
-                        self.assertLessEqual(abs(a[number] - b[number]), bound * abs(a[number]), f"{number} of step {step}")
-            # And it samples: decoding and training round apart.
-            sampled = self.run_or_fail(f"{name}-sampled", settings, ranks=ranks, where="emulated")
-            counts += sampled
-            for line in metrics(self.folder / f"{name}-sampled"):
-                self.assertLessEqual(line.get("rollout/mismatch_kl", 0.0), 5e-3)
-        else:
-            drawn = [tokens(self.folder / f"{name}-{device}-rollouts") for device in ("cpu", "cuda")]
-            self.assertEqual(len(drawn[0]), 2)
-            self.assertEqual(*drawn)
-            off, where = difference(cpu, cuda)
-            self.assertLessEqual(off, 1e-12 if "f64" in name else 2e-4, where)
+        counts = super().compare(name, settings, ranks)
         devices = sorted({count for of_rank in counts for count in of_rank if count.startswith("allocations on")})
         self.assertEqual(devices, [f"allocations on device {rank}" for rank in range(ranks)])
         for of_rank in counts:
             self.assertEqual(sum(count.startswith("allocations on") for count in of_rank), 1, of_rank)
+            if name.startswith("bf16"):
+                self.assertGreater(of_rank["aten::_flash_attention_forward"], 0)
+            if "offload" in name and "inputs" not in name:
+                self.assertGreater(of_rank["pinned allocations"], 0)
+            if ranks > 1:
+                self.assertGreater(of_rank["collectives"], 0)
         return counts
 
-    def test_one_device(self):
-        for name, settings in SINGLE.items():
-            with self.subTest(name):
-                counts = self.compare(name, settings)[0]
-                if name.startswith("bf16"):
-                    self.assertGreater(counts["aten::_flash_attention_forward"], 0)
-                if "offload" in name and "inputs" not in name:
-                    self.assertGreater(counts["pinned allocations"], 0)
-
     def test_two_devices(self):
-        for name, settings in RANKS.items():
-            with self.subTest(name):
-                for counts in self.compare(name, settings, ranks=2):
-                    self.assertGreater(counts["collectives"], 0)
+        self.each(RANKS, lambda name: self.compare(name, RANKS[name], ranks=2))
 
     def test_own_kernels_are_used(self):
         counts = self.run_or_fail("kernels", [BF16], where="emulated")[0]
         for kernel in ("rotate", "rotate_and_store", "add_and_normalise", "gate", "gate_backward", "draw", "adamw", "squares", "head"):
             self.assertGreater(counts.get(f"kernel {kernel}", 0), 16, kernel)
 
-    def test_resumed(self):
-        for name in ("f32", "lora", "prime", "offload", "bf16", "bf16-split", "bf16-none", "bf16-lora"):
-            with self.subTest(name):
-                self.resume(name, SINGLE[name], 1)
-        for name in ("zero-1", "bf16-zero-3", "tensor-2"):
-            with self.subTest(name):
-                self.resume(name, RANKS[name], 2)
-
-    def resume(self, name, settings, ranks):
-        """A run of two parts computes the numbers of one that is not interrupted."""
-        self.run_or_fail(f"{name}-whole", settings, where="emulated", ranks=ranks)
-        self.run_or_fail(f"{name}-parts", [*settings, "training.steps=1", "evaluation.every=0"], where="emulated", ranks=ranks)
-        self.run_or_fail(f"{name}-parts", settings, where="emulated", ranks=ranks)
-        whole, parts = (metrics(self.folder / f"{name}-{part}")[-1] for part in ("whole", "parts"))
-        self.assertEqual(whole["step"], 2)
-        self.assertEqual(whole, parts)
-
-    def test_commands(self):
-        model = ["--model", str(FIXTURES / "tiny_qwen2_tied"), "--dtype", "f32"]
-        texts = self.folder / "texts.jsonl"
-        texts.write_text(json.dumps({"text": "What is 2 + 3? And then some more text to read."}) + "\n")
-        for command in (
-            ["score", *model, "--input", str(texts)],
-            ["generate", *model, "--prompt", "2+3=", "--samples", "3", "--seed", "7", "--max-new-tokens", "20", "--entropy"],
-        ):
-            with self.subTest(command[0]):
-                lines = []
-                for cuda in (False, True):
-                    device = ["--device", "cuda" if cuda else "cpu"]
-                    finished = subprocess.run([TRAINER, *command, *device], env=environment("emulated" if cuda else "cpu"), capture_output=True, text=True)
-                    self.assertEqual(finished.returncode, 0, finished.stderr)
-                    lines.append([json.loads(line) for line in finished.stdout.splitlines()])
-                self.assert_near(*lines)
-
-    def assert_near(self, left, right):
-        """Equal but for numbers, which may be rounded."""
-        if isinstance(left, float) and isinstance(right, float):
-            self.assertAlmostEqual(left, right, delta=1e-5)
-        elif isinstance(left, list | dict):
-            self.assertEqual(len(left), len(right))
-            for key in left if isinstance(left, dict) else range(len(left)):
-                self.assert_near(left[key], right[key])
-        else:
-            self.assertEqual(left, right)
+    def test_resumed_on_two_devices(self):
+        self.each(("zero-1", "bf16-zero-3", "tensor-2"), lambda name: self.resume(name, RANKS[name], 2))
 
     def test_mistakes_are_refused(self):
         names = "host-tensor host-index host-parameter other-device no-device pointer uninitialised read-too-early written-too-early"

@@ -196,7 +196,7 @@ fn a_number_needs_a_question_that_is_measured_and_a_commit() {
 fn the_numbers_of_a_gpu_are_taken_over() {
     let checkout = Checkout::new(&question("ms", "criterion", &json!([])), "");
     let row = |machine: &str, ours: f64| {
-        json!({"case": "7b bf16 gen1", "column": "decoding, ms a step", "ours": ours, "machine": machine,
+        json!({"case": "7b bf16 gen1, ms a token", "ours": ours, "machine": machine,
                "commit": "7654321", "date": "2026-01-31"})
     };
     let former = json!({"order": 2, "question": "On a GPU", "unit": "", "method": [], "commands": [], "rows": [row("B", 9.0)]});
@@ -218,7 +218,7 @@ fn the_numbers_of_a_gpu_are_taken_over() {
     let question: Value = serde_json::from_str(&text).expect("it is JSON");
     let expected = json!([
         row("B", 9.0),
-        {"case": "7b bf16 gen1", "column": "decoding, ms a step", "ours": 3.46, "memory": [15000], "machine": "C",
+        {"case": "7b bf16 gen1, ms a token", "ours": 3.46, "memory": [15000], "machine": "C",
          "commit": "1234567", "date": "2026-02-01"},
     ]);
     assert_eq!(question["rows"], expected);

@@ -169,7 +169,7 @@ fn the_check_of_a_gpu_refuses_what_it_does_not_know() {
             .expect("bash runs");
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         let message = String::from_utf8_lossy(&output.stderr);
-        assert!(message.contains("doctor,parity,step,rollout,update,grpo,peer"), "{message}");
+        assert!(message.contains("doctor,parity,runs,step,rollout,update,grpo,peer"), "{message}");
     }
 }
 
@@ -193,7 +193,7 @@ fn the_check_of_a_gpu_measures_every_row_and_fails_where_numbers_differ() {
     place("llm-trainer", trainer);
     let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").expect("a PATH"));
     let any_card =
-        ["fwd:8x4096", "train-split:8x2048:0B", "train-split:2x4096:0B", "train-split:1x8192:0B"];
+        ["fwd:8x4096", "train-split:8x2048:0B", "train-split:8x4096:0B", "train-split:1x8192:0B"];
     let large_card = ["train-split:8x2048:48GB", "train:2x4096"];
     for (mebibytes, training) in
         [("81559", any_card.to_vec()), ("143771", [&any_card[..], &large_card].concat())]

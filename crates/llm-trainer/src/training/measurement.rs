@@ -29,6 +29,8 @@ pub(super) struct Timings {
     pub(super) retokenised: Option<(usize, usize)>,
     pub(super) old_log_prob: f64,
     pub(super) update: f64,
+    /// Measuring the entropy's change.
+    pub(super) probe: f64,
     pub(super) step: f64,
 }
 
@@ -64,6 +66,7 @@ impl Timings {
         metrics.insert(metric!("timing_s/reward"), self.judging);
         metrics.insert(metric!("timing_s/old_log_prob"), self.old_log_prob);
         metrics.insert(metric!("timing_s/update_actor"), self.update);
+        metrics.insert(metric!("timing_s/probe"), self.probe);
         metrics.insert(metric!("timing_s/step"), self.step);
         metrics.insert(metric!("perf/total_num_tokens"), tokens as f64);
         metrics.insert(metric!("perf/throughput"), tokens as f64 / self.step);

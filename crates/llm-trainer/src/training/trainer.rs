@@ -251,7 +251,9 @@ impl Trainer {
         let config = self.run.config();
         let (sequences, count) = (scored.sequences(), config.metrics.probe_tokens);
         let rng = &mut step_rng(config.seed, record.step, Purpose::Probe);
+        let began = Instant::now();
         let probe = EntropyProbe::before(&self.policy.pass(), &sequences, count, rng);
+        record.timings.probe = began.elapsed().as_secs_f64();
         let began = Instant::now();
         let key = StepKey { seed: config.seed, step: record.step };
         let sums = self.policy.update(plan, key, self.state.updates)?;
@@ -266,7 +268,9 @@ impl Trainer {
         let metrics = &mut record.metrics;
         record_update(metrics, &sums, plan.peak_rate * factor);
         if let Some(probe) = probe {
+            let began = Instant::now();
             let change = probe.after(&self.policy.pass());
+            record.timings.probe += began.elapsed().as_secs_f64();
             self.policy.model.check_blocks()?;
             metrics.insert(metric!("entropy/measured_change"), change.measured);
             metrics.insert(metric!("entropy/predicted_change_lemma1"), change.predicted_lemma1);

@@ -18,8 +18,8 @@ const GPUS_PER_NODE: usize = 8;
 const INTRODUCTION: &str = "\
 # Scaling
 
-This page models the published runs on machines that were not at hand; [Hardware](hardware.md) has measurements.
-**Nothing here is measured**. This command prints it:
+This page models the published runs on machines that were not at hand; [Hardware](hardware.md#on-one-h100) has measurements.
+**Nothing here is measured** but two fractions of one H100. This command prints it:
 
 ```sh
 llm-trainer plan --table scaling
@@ -67,7 +67,7 @@ fn assumed(page: &mut String, hardware: &Hardware, assumptions: Assumptions) -> 
         (
             "of which passes over many tokens reach",
             format!("{matrix_fraction}"),
-            "0.39: torchtitan, Llama-3.1-8B on 8 H100; 0.41 to 0.48: Megatron-LM's README",
+            "[measured](hardware.md#on-one-h100) on one H100 at 7B",
         ),
         (
             "its memory",
@@ -81,7 +81,7 @@ fn assumed(page: &mut String, hardware: &Hardware, assumptions: Assumptions) -> 
         (
             "of whose roofline decoding reaches",
             format!("{decode_fraction}"),
-            "a mature engine: 0.7 (TensorRT-LLM, Llama-3.1-8B on H200, by the same formula)",
+            "[measured](hardware.md#on-one-h100) on one H100 at 7B; TensorRT-LLM, Llama-3.1-8B on H200: 0.7",
         ),
         (
             "between the GPUs of a machine",
@@ -174,7 +174,7 @@ fn runs(page: &mut String, size: &str, assumptions: Assumptions) -> std::fmt::Re
                 ByteCount(traffic.bytes_sent_per_optimizer_step),
                 ByteCount(traffic.usual_bytes_sent_per_optimizer_step),
                 time.sampling_seconds,
-                time.scoring_seconds + time.update_seconds + time.optimizer_seconds,
+                time.computing_seconds(),
                 time.communication_seconds,
                 time.exposed_communication_seconds,
                 time.step_seconds,

@@ -17,6 +17,7 @@ use serde::Serialize;
 use training_run::config::Dtype;
 
 use super::memory::{BLOCK_INPUTS, MemoryPlan, PROBED_HEAD, kept_activation_bytes};
+use super::probe::Probe;
 use super::setup::{Setup, size_of};
 use super::traffic::{Collective, Traffic};
 
@@ -168,13 +169,13 @@ pub struct Assumptions {
 }
 
 impl Default for Assumptions {
-    /// 0.45: between 0.39 (torchtitan, Llama-3.1-8B on eight H100) and 0.41 to 0.48 (Megatron-LM's README). 0.6: a mature
-    /// engine reaches about 0.7 (TensorRT-LLM's figures for Llama-3.1-8B against the same formula). 0.8: a guess. 1: nothing is
-    /// sampled in vain.
+    /// 0.57 and 0.52: this program on one H100 at 7B reached 0.52 to 0.60 and 0.50 to 0.54 (`docs/hardware.md#on-one-h100`). On eight
+    /// H100, communication included, 0.39 (torchtitan, Llama-3.1-8B) and 0.41 to 0.48 (Megatron-LM's README) are published. 0.8: a
+    /// guess. 1: nothing is sampled in vain.
     fn default() -> Self {
         Self {
-            matrix_fraction: 0.45,
-            decode_fraction: 0.6,
+            matrix_fraction: 0.57,
+            decode_fraction: 0.52,
             overlap_fraction: 0.8,
             kept_fraction: 1.0,
         }
@@ -190,6 +191,8 @@ pub struct StepTime {
     pub scoring_seconds: f64,
     /// Forward passes, recomputation and backward passes of all optimiser steps.
     pub update_seconds: f64,
+    /// Forward passes that measure the entropy's change, before and after the update.
+    pub probing_seconds: f64,
     /// Reading and writing the optimiser's state, where that is on the device.
     pub optimizer_seconds: f64,
     /// Offloaded work: the optimiser's step on the host, copies of gradients and parameters, and copies of block inputs that
@@ -225,6 +228,7 @@ impl StepTime {
             + decode_seconds(setup, hardware, asked) / assumptions.decode_fraction;
         let scoring_seconds = work.scoring / rate;
         let update_seconds = work.update / rate;
+        let probing_seconds = work.probing / rate;
         let away = Offloaded::of(setup);
         let on_device =
             if setup.run.parallel.offload_optimizer { 0.0 } else { optimizer_bytes(setup) };
@@ -244,8 +248,8 @@ impl StepTime {
         let host_seconds = away.copies / hardware.host_link_bytes_per_second
             + away.optimizer_memory / hardware.host_memory_bytes_per_second
             + (inputs - room).max(0.0);
-        let after_sampling =
-            scoring_seconds + update_seconds + optimizer_seconds + host_seconds + exposed;
+        let computing = scoring_seconds + update_seconds + probing_seconds;
+        let after_sampling = computing + optimizer_seconds + host_seconds + exposed;
         let step_seconds = if setup.run.rollout.staleness > 0 {
             sampling_seconds.max(after_sampling)
         } else {
@@ -259,6 +263,7 @@ impl StepTime {
             sampling_seconds,
             scoring_seconds,
             update_seconds,
+            probing_seconds,
             optimizer_seconds,
             host_seconds,
             communication_seconds,
@@ -271,11 +276,20 @@ impl StepTime {
     }
 }
 
+impl StepTime {
+    /// Everything after the sampling but copies and communication, in seconds.
+    pub(super) fn computing_seconds(&self) -> f64 {
+        self.scoring_seconds + self.update_seconds + self.probing_seconds + self.optimizer_seconds
+    }
+}
+
 /// Floating-point operations of one data rank in one training step.
 struct Work {
     prompts: f64,
     scoring: f64,
     update: f64,
+    /// Operations of the probe, which every rank measures in whole.
+    probing: f64,
     /// Operations of the update without recomputation.
     update_once: f64,
 }
@@ -298,6 +312,8 @@ impl Work {
             + f64::from(u8::from(setup.scores_twice()))
             + f64::from(u8::from(setup.has_reference())) * setup.reference_scale();
         let epochs = setup.run.algorithm.epochs as f64;
+        let probe = Probe::of(setup, lengths);
+        let [read, probed] = [probe.read, probe.states].map(|tokens| tokens as f64);
         let (kept, wanted) = kept_activation_bytes(setup, lengths);
         let again = 1.0 - kept as f64 / wanted.max(1) as f64;
         // The head's logits are computed once for the statistics and again for the gradient.
@@ -307,6 +323,7 @@ impl Work {
             prompts: setup.prompts_per_rank() as f64 * prompt * blocks(prompt),
             scoring: passes * (of_blocks + of_head),
             update: epochs * ((3.0 + again) * of_blocks + head_passes * of_head),
+            probing: 2.0 * (read * blocks(prompt + response) + probed * head),
             update_once: epochs * 3.0 * (of_blocks + of_head),
         }
     }

@@ -408,6 +408,11 @@ pub const METRICS: &[Metric] = &[
         "s",
         "Planning the optimiser steps (selection and weights of tokens, over all ranks); a part of timing_s/update_actor.",
     ),
+    row(
+        "timing_s/probe",
+        "s",
+        "Measuring the entropy's change, before and after the update; 0 with metrics.probe_tokens = 0.",
+    ),
     row("timing_s/step", "s", "Whole step, without evaluation and checkpoint."),
     row("perf/total_num_tokens", "token", "Prompt and response tokens of all sequences."),
     row("perf/throughput", "token/s", "perf/total_num_tokens / timing_s/step, per device."),
