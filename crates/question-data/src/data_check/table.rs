@@ -63,7 +63,8 @@ impl DataReport {
     fn write_lengths(&self, out: &mut Formatter<'_>) -> fmt::Result {
         if let Some(lengths) = &self.lengths {
             let (unit, p90, p99, max) = (lengths.unit, lengths.p90, lengths.p99, lengths.max);
-            let text = format!("{unit} at the median; 90 % ≤ {p90}, 99 % ≤ {p99}, longest {max}");
+            let text =
+                format!("{unit} at the median; 0.9 of them ≤ {p90}, 0.99 ≤ {p99}, longest {max}");
             line(out, "length", lengths.median, text)?;
             if lengths.limit > 0 {
                 let text = format!("longer than {} {unit}", lengths.limit);

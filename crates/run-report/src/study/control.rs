@@ -93,8 +93,8 @@ fn finding(study: &Study, subject: &Subject) -> Finding {
     Finding {
         name,
         title,
-        claim: "Where GRPO is flat, Clip-Cov and KL-Cov keep the entropy, ten times as high for KL-Cov, and end higher: 2.0 % for \
-                7B, 6.4 % for 32B (Section 4.3, Figure 11, Table 2).",
+        claim: "Where GRPO is flat, Clip-Cov and KL-Cov keep the entropy, ten times as high for KL-Cov, and end higher: 0.020 for \
+                7B, 0.064 for 32B (Section 4.3, Figure 11, Table 2).",
         targets: "GRPO is flat in its last third. Over it the entropy is at least ten times GRPO's; held-out avg@n and pass@8, and \
                   the accuracy on questions that the start solved in fewer than 0.05 of 32 samples, end higher, with a paired \
                   interval above 0. With the mechanism off the same loss ends within 0.05 of GRPO.",

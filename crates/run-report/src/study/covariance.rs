@@ -38,7 +38,7 @@ pub(super) fn finding(study: &Study) -> Finding {
             Target::AtLeast(0.5),
         ),
         Measure::new(
-            "covariance of the top 0.02 % of tokens over that of the top half",
+            "covariance of the top 0.0002 of tokens over that of the top half",
             ratio,
             Target::AtLeast(10.0),
         ),
@@ -50,7 +50,7 @@ pub(super) fn finding(study: &Study) -> Finding {
             }),
             Target::AtLeast(0.0),
         ),
-        Measure::new("mean covariance of the top 0.02 %", tail("0.0002"), Target::None),
+        Measure::new("mean covariance of the top 0.0002", tail("0.0002"), Target::None),
         Measure::new("mean covariance of the top half", half.iter().copied(), Target::None),
     ];
     let of_run = |run: &SeedRun| run.series(COVARIANCE);
@@ -59,7 +59,7 @@ pub(super) fn finding(study: &Study) -> Finding {
         name: "covariance",
         title: "A positive covariance drives the entropy down, and few tokens carry it",
         claim: "The covariance stays positive while the entropy falls, matches its change, and is the higher the easier the \
-                prompts are (Figure 7); the top 0.02 % of the tokens have a mean of 5.654, the top half of 0.152 (Table 1).",
+                prompts are (Figure 7); the top 0.0002 of the tokens have a mean of 5.654, the top half of 0.152 (Table 1).",
         targets: "Over the first third, in which the entropy falls: positive in 0.9 of the steps; the change of the entropy \
                   correlates with Lemma 1's prediction by 0.9 and with −covariance by 0.5, as weights are shared; \
                   easy prompts lie above hard ones; the tail is ten times the top half (37 times in the paper).",

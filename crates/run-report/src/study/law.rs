@@ -87,7 +87,7 @@ pub(super) fn forecast(study: &Study) -> Finding {
     Finding {
         name: "forecast",
         title: "The beginning of a run predicts its end",
-        claim: "Fitted to the first 15 % of the updates the law predicts later validation reward to about 1 %. Section 2.4 and \
+        claim: "Fitted to the first 0.15 of the updates the law predicts later validation reward to about 0.01. Section 2.4 and \
                 Figure 5.",
         targets: "Error at the last evaluation at most 0.05 (its own sampling error is 0.02), and 0.8 of the later \
                   evaluations inside their intervals, which take points as independent.",
