@@ -49,6 +49,17 @@ int torch_ext_load_cuda() {
   return 0;
 }
 
+// From here on operators of CUDA devices add in one order; one that cannot throws.
+int torch_ext_repeat_bits() {
+  return torch_ext::guard(-1, [] {
+    // Without it cuBLAS may choose another workspace, and with it another order, each time.
+    setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
+    at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
+    at::globalContext().setDeterministicFillUninitializedMemory(false);
+    return 0;
+  });
+}
+
 const char* torch_ext_built_against() { return TORCH_VERSION; }
 
 // The caller frees the answer with free().

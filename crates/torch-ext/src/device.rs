@@ -8,6 +8,7 @@ use crate::{TorchError, owned_string};
 
 unsafe extern "C" {
     fn torch_ext_load_cuda() -> c_int;
+    fn torch_ext_repeat_bits() -> c_int;
     fn torch_ext_built_against() -> *const c_char;
     fn torch_ext_show_config() -> *mut c_char;
     fn torch_ext_cuda_memory(device: c_int, out: *mut i64) -> c_int;
@@ -30,6 +31,17 @@ pub fn load_cuda() -> Result<(), TorchError> {
             if unsafe { torch_ext_load_cuda() } == 1 { Ok(()) } else { Err(TorchError::take()) }
         })
         .clone()
+}
+
+/// Has libtorch's operators add in one order from here on, so that what a CUDA device computes repeats to the bit; an operator
+/// that cannot fails. Must run before the first product on a device.
+///
+/// # Errors
+///
+/// [`TorchError`] if libtorch refuses.
+pub fn repeat_bits() -> Result<(), TorchError> {
+    // SAFETY: takes no argument; sets a variable of the environment, which this process reads by libc alone, and libtorch's own flags.
+    if unsafe { torch_ext_repeat_bits() } == 0 { Ok(()) } else { Err(TorchError::take()) }
 }
 
 /// Description of the libtorch in use.

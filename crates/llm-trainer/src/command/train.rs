@@ -9,7 +9,7 @@ use hub_files::ModelParts;
 use messages::counted;
 use run_plan::plan::Assumptions;
 use torch_ext::Placement;
-use training_run::config::{ModelSection, Run};
+use training_run::config::{Run, RunConfig};
 use training_run::deadline::Deadline;
 use training_run::resume::{self, Change, Origin, Resume, Start};
 use training_run::run_directory::{Checkpoint, RunDirectory};
@@ -98,7 +98,7 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let ranks = Ranks::from_env(run.config().model.device, timeout, connect_timeout)?;
     let mut check = None;
     let outcome = out_of_memory::caught(|| {
-        announce(&ranks, &run.config().model)?;
+        announce(&ranks, run.config())?;
         check = admit(&ranks, &run, given_memory)?;
         train_on(&ranks, args, run, &resolved, deadline, out)
     });
@@ -223,12 +223,16 @@ fn train_on(
     Ok(interruption)
 }
 
-/// Prints the first line of a run, on the first rank.
-fn announce(ranks: &Ranks, model: &ModelSection) -> anyhow::Result<()> {
+/// Sets up libtorch for a run, and prints its first line on the first rank.
+fn announce(ranks: &Ranks, config: &RunConfig) -> anyhow::Result<()> {
+    let model = &config.model;
     device::set_threads(model.threads)?;
     let (place, kind) = device::place(model.device, model.dtype, ranks.local())?;
     if ranks.is_first() {
         device::announce(model.device, place, kind, ranks.count());
+    }
+    if config.training.repeatable && place.is_cuda() {
+        torch_ext::repeat_bits()?;
     }
     Ok(())
 }

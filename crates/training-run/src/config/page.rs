@@ -81,13 +81,13 @@ These fields may change when a run continues in its folder. What changes in the 
 - nothing: `checkpoint.*`, `training.activation_bytes`, `reward.threads`, `reward.custom_timeout_seconds`, `output_directory`, `parallel.overlap`,
   `parallel.timeout_seconds`, `rollout.environment.timeout_seconds`
 - what is measured, and when; the training does not: `metrics.*`, `evaluation.every`
-- the last digits of sums: `training.micro_batch_tokens`, `model.threads`, the rest of `[parallel]`. In f64 that is at most about
-  1e-14 of a parameter in an update, in f32 and bf16 more.
+- the last digits of sums: `training.micro_batch_tokens`, `training.repeatable`, `model.threads`, the rest of `[parallel]`. In f64 that is
+  at most about 1e-14 of a parameter in an update, in f32 and bf16 more.
 - the last digits of log-probabilities while sampling: `rollout.rows`, `rollout.servers`, `rollout.environment.workers`,
   one CUDA device for another
 
-Only the first three promise the same bits, on a CPU. Other last digits may draw another token; what follows is then another sample
-of the same distribution.
+Only the first three promise the same bits, on a CPU or with `training.repeatable`. Other last digits may draw another token; what
+follows is then another sample of the same distribution.
 
 `changes.jsonl` in the run's folder lists every change with the step after which it holds. `config.toml` and `resolved.json` hold
 the present values. A change of any other field stops with its name, both values, and the way to a copy:

@@ -404,6 +404,10 @@ pub struct TrainingSection {
     /// speed and memory, not a bit of the result.
     #[serde(default = "default_activation_bytes")]
     pub activation_bytes: usize,
+    /// On a GPU, gradients of attention and of the embedding are added in one order, so that a run
+    /// repeats and resumes to the bit. Its cost is not measured. On a CPU runs repeat in any case.
+    #[serde(default)]
+    pub repeatable: bool,
 }
 
 impl TrainingSection {

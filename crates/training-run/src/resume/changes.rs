@@ -18,6 +18,7 @@ const FREE: &[&str] = &[
     "reward.custom_timeout_seconds",
     "training.micro_batch_tokens",
     "training.activation_bytes",
+    "training.repeatable",
     "parallel",
     "evaluation.every",
     "checkpoint",
@@ -112,6 +113,7 @@ mod tests {
         for (field, before, now) in [
             ("training.micro_batch_tokens", "64", "32"),
             ("training.activation_bytes", "1", "2"),
+            ("training.repeatable", "false", "true"),
             ("rollout.rows", "8", "4"),
             ("checkpoint.every", "2", "1"),
             ("checkpoint.best_metric", "\"a\"", "\"b\""),
