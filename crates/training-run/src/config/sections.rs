@@ -405,7 +405,8 @@ pub struct TrainingSection {
     #[serde(default = "default_activation_bytes")]
     pub activation_bytes: usize,
     /// On a GPU, gradients of attention and of the embedding are added in one order, so that a run
-    /// repeats and resumes to the bit. Its cost is not measured. On a CPU runs repeat in any case.
+    /// repeats and resumes to the bit. Its cost is not measured, and it was not tried with experts.
+    /// On a CPU runs repeat in any case.
     #[serde(default)]
     pub repeatable: bool,
 }
