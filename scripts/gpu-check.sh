@@ -13,7 +13,7 @@
 #
 # doctor   libtorch, devices, self-tests of arithmetic and of the attention kernels and our own: which are used, and why not the others
 # parity   log-probabilities and entropies: device against CPU in f32
-# runs     training of a tiny model against the CPU's numbers, and resumed against whole runs, in 21 configurations
+# runs     training of a tiny model against the CPU's numbers, and resumed against whole runs
 # step     whole training steps of a recorded model by the program itself
 # rollout  decoding behind prompts, with the kernels that decode (gen) and by plain operators alone (plain)
 # update   the time of a launch (docs/hardware.md counts those of an update); log-probability pass; forward, backward and optimiser
