@@ -99,6 +99,7 @@ cargo run --release -p softmax-sim -- reproduce               # all findings; wr
 cargo run --release -p softmax-sim -- reproduce --quick       # shorter runs: numbers without verdicts
 cargo run --release -p softmax-sim -- reproduce --list        # the names
 cargo run --release -p softmax-sim -- reproduce --docs docs   # this page, its figures and docs/reproduce.json
+cargo run --release -p softmax-sim -- reproduce --seed 1000   # twelve other seeds: on 2026-11-27 every target as here
 ```
 
 `report.html` adds methods, targets in words, all figures with captions, tables, measures without a target, and notes.
