@@ -20,7 +20,7 @@ use ranks::Ranks;
 /// A run needs more memory than there is.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "by the plan one rank needs {needed} at most, expected at most {limit}, {whose}: {advice}; --gpu-memory {enough} starts \
+    "by the plan one rank needs {needed} at most, expected at most {limit} ({whose}): {advice}; --gpu-memory {enough} starts \
      it all the same"
 )]
 pub(crate) struct TooLittleMemory {
@@ -39,6 +39,8 @@ pub(crate) struct MemoryCheck {
     memory: MemoryPlan,
     /// Memory limit of a rank in bytes, and the reason for it in words.
     limit: Option<(u64, String)>,
+    /// Bytes of a GPU that were free as the run began, and the driver's part.
+    free_bytes: Option<u64>,
     /// Host memory limit of all ranks of this machine together, in bytes.
     host_bytes: Option<u64>,
     warnings: Vec<String>,
@@ -70,14 +72,19 @@ impl MemoryCheck {
         let setup = Setup { on_cpu, widens_products, reference, ..Setup::of_run(run, sizes) };
         let setup = setup.with_ranks(ranks.count() / of_node, of_node).ok()?;
         let memory = MemoryPlan::new(&setup, setup.longest());
-        let mut check = Self { setup, memory, limit: None, host_bytes: None, warnings: Vec::new() };
+        let mut check = Self {
+            setup,
+            memory,
+            limit: None,
+            free_bytes: None,
+            host_bytes: None,
+            warnings: Vec::new(),
+        };
+        check.look_at_gpu(device);
         match given {
             Some(bytes) => check.limit = Some((bytes, "as --gpu-memory says".to_owned())),
             None if on_cpu => check.look_at_host(host_memory(), of_node as u64),
-            None => {
-                check.look_at_gpu(device);
-                check.look_at_offload(host_memory(), of_node as u64);
-            }
+            None => check.look_at_offload(host_memory(), of_node as u64),
         }
         Some(check)
     }
@@ -100,6 +107,7 @@ impl MemoryCheck {
             let Device::Cuda(index) = device else { return };
             // The device query has created the driver's context, for which the plan counts an assumed size as well.
             let limit = limit.free_bytes + DRIVER_BYTES;
+            self.free_bytes = Some(limit);
             self.limit =
                 Some((limit, format!("what is free on cuda:{index} and the driver's part")));
         }
@@ -166,8 +174,14 @@ impl MemoryCheck {
         let peak = self.memory.peak_bytes();
         // A fifth less than was planned, or what was free where that is less still.
         let limit = self.limit.as_ref().map_or(peak, |(limit, _)| *limit).min(peak / 5 * 4);
-        let advice = self.advice(limit);
-        OutOfMemory { said: format!("{said} (planned: {}); {advice}", ByteCount(peak)) }.into()
+        let advice = self.advice(limit.min(self.free_bytes.unwrap_or(limit)));
+        let mut sizes = format!("planned: {}", ByteCount(peak));
+        if let Some(free) = self.free_bytes {
+            let free = ByteCount(free);
+            write!(sizes, "; free as it began, with the driver's part: {free}")
+                .expect("a string takes everything");
+        }
+        OutOfMemory { said: format!("{said} ({sizes}); {advice}") }.into()
     }
 
     /// The first changes of the list, in words.
@@ -211,7 +225,31 @@ mod tests {
         let setup = Setup::of_run(&run, sizes).with_ranks(1, 8).unwrap();
         let memory = MemoryPlan::new(&setup, setup.longest());
         let limit = Some((1 << 50, "what is free".to_owned()));
-        MemoryCheck { setup, memory, limit, host_bytes: None, warnings: Vec::new() }
+        MemoryCheck {
+            setup,
+            memory,
+            limit,
+            free_bytes: None,
+            host_bytes: None,
+            warnings: Vec::new(),
+        }
+    }
+
+    /// A run that `--gpu-memory` admitted is not told to do with more than was free.
+    #[test]
+    fn advice_knows_what_was_free() {
+        let mut check = offloaded();
+        let advice = |check: &MemoryCheck| {
+            let error = OutOfMemory { said: "out of memory".to_owned() }.into();
+            check.advise(error).to_string()
+        };
+        let before = advice(&check);
+        assert!(before.contains("(planned: ") && !before.contains("free"), "{before}");
+        check.free_bytes = Some(1 << 30);
+        let message = advice(&check);
+        assert!(message.contains("; free as it began, with the driver's part: 1.00 GiB); "));
+        let taken = |message: &str| message.split("; set ").nth(1).map(str::to_owned);
+        assert_ne!(taken(&message), taken(&before), "{message}");
     }
 
     #[test]

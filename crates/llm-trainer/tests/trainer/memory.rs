@@ -54,7 +54,7 @@ fn a_run_that_needs_more_than_there_is_does_not_start_and_says_what_would() {
     assert!(message.starts_with("what to change:\n"), "{message}");
     let last = message.lines().last().unwrap();
     assert!(last.starts_with("error: by the plan one rank needs "), "{message}");
-    assert!(last.contains("expected at most 9.54 MiB, as --gpu-memory says: set "), "{message}");
+    assert!(last.contains("expected at most 9.54 MiB (as --gpu-memory says): set "), "{message}");
     assert!(
         last.contains("; --gpu-memory ") && last.ends_with("starts it all the same"),
         "{message}"
