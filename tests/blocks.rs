@@ -120,6 +120,11 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
     ("docs/first-run.md", "llm-trainer report", trainer("mine: 4 problems, 4 samples each")),
     ("docs/first-run.md", "llm-trainer man --dir", trainer("pages: man1")),
     ("docs/hardware.md", "plan --model 32b", trainer("32 ranks: 4 nodes of 8 devices")),
+    (
+        "docs/hardware.md",
+        "--sections grpo",
+        Not("measures a GPU; crates/run-plan/tests/it/time.rs holds the plan to it"),
+    ),
     ("docs/data.md", "CUDA=1 make setup", Not("downloads, and trains for weeks on eight GPUs")),
     (
         "docs/data.md",

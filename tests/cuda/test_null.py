@@ -209,8 +209,8 @@ class Null(Rehearsal):
         packed = self.folder / "gpu-check"
         packed.mkdir()
         (packed / "fixtures").symlink_to(FIXTURES)
-        for script in ("scripts/gpu-check.sh", "scripts/gpu-check-table.py", "tests/cuda/runs.py", "tests/cuda/test_device.py"):
-            shutil.copy(ROOT / script, packed)
+        for script in ("gpu-check.sh", "gpu-check-table.py"):
+            shutil.copy(ROOT / "scripts" / script, packed)
         # Tools of the system do without what is preloaded.
         null = environment("null")
         preloaded = " ".join(f"{name}='{null[name]}'" for name in ("LD_PRELOAD", "LD_LIBRARY_PATH"))

@@ -40,7 +40,7 @@ pub fn load_cuda() -> Result<(), TorchError> {
 ///
 /// [`TorchError`] if libtorch refuses.
 pub fn repeat_bits() -> Result<(), TorchError> {
-    // SAFETY: takes no argument; sets a variable of the environment, which this process reads by libc alone, and libtorch's own flags.
+    // SAFETY: takes no argument; sets libtorch's flags and a variable of the environment, as the run begins: no other thread reads it then.
     if unsafe { torch_ext_repeat_bits() } == 0 { Ok(()) } else { Err(TorchError::take()) }
 }
 

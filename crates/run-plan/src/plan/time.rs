@@ -248,18 +248,11 @@ impl StepTime {
         let host_seconds = away.copies / hardware.host_link_bytes_per_second
             + away.optimizer_memory / hardware.host_memory_bytes_per_second
             + (inputs - room).max(0.0);
-        let computing = scoring_seconds + update_seconds + probing_seconds;
-        let after_sampling = computing + optimizer_seconds + host_seconds + exposed;
-        let step_seconds = if setup.run.rollout.staleness > 0 {
-            sampling_seconds.max(after_sampling)
-        } else {
-            sampling_seconds + after_sampling
-        };
         let responses = (setup.run.rollout.prompts_per_step
             * setup.run.rollout.group_size
             * setup.mean_response_tokens) as f64;
         let updating = update_seconds.max(f64::MIN_POSITIVE);
-        Self {
+        let mut time = Self {
             sampling_seconds,
             scoring_seconds,
             update_seconds,
@@ -268,15 +261,21 @@ impl StepTime {
             host_seconds,
             communication_seconds,
             exposed_communication_seconds: exposed,
-            step_seconds,
-            response_tokens_per_second: responses / step_seconds,
+            step_seconds: 0.0,
+            response_tokens_per_second: 0.0,
             update_mfu: work.update_once
                 / (updating * hardware.matrix_flops_per_second * setup.run.parallel.tensor as f64),
-        }
+        };
+        let after_sampling = time.computing_seconds() + host_seconds + exposed;
+        time.step_seconds = if setup.run.rollout.staleness > 0 {
+            sampling_seconds.max(after_sampling)
+        } else {
+            sampling_seconds + after_sampling
+        };
+        time.response_tokens_per_second = responses / time.step_seconds;
+        time
     }
-}
 
-impl StepTime {
     /// Everything after the sampling but copies and communication, in seconds.
     pub(super) fn computing_seconds(&self) -> f64 {
         self.scoring_seconds + self.update_seconds + self.probing_seconds + self.optimizer_seconds

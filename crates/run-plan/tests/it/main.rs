@@ -5,3 +5,4 @@ mod documents;
 mod offload;
 mod plan;
 mod preflight;
+mod time;
