@@ -42,8 +42,8 @@ pub(crate) struct Answer {
     pub(crate) choices: Vec<char>,
     /// Answer after the letter of a single choice: 12 in `(B) 12`.
     pub(crate) content: Option<Box<Answer>>,
-    /// Name of the integer that numbers a family of answers.
-    pub(crate) parameter: Option<String>,
+    /// Name of the number that numbers a family of answers, and the letter of its set: `Z`, `R` or `C`.
+    pub(crate) parameter: Option<(String, String)>,
     /// True if the answer says to which set something belongs.
     pub(crate) declares: bool,
     /// Text after "for all", without spaces.
@@ -67,21 +67,27 @@ impl Answer {
     ///
     /// An answer without a declaration has a parameter if exactly one of `k`, `l`, `m`, `n` occurs in it.
     pub(crate) fn with_parameter_of(&self, other: &Self) -> Option<Vec<Node>> {
-        const USUAL: [&str; 4] = ["k", "l", "m", "n"];
         let readings = self.readings.as_deref().ok()?;
         let (from, to) = match (&self.parameter, &other.parameter) {
-            (Some(from), Some(to)) => (from.clone(), to.clone()),
-            (None, Some(to)) if !self.declares => {
-                let names = readings.first()?.names();
-                let mut usual = USUAL.into_iter().filter(|name| names.contains(*name));
-                let (Some(only), None) = (usual.next(), usual.next()) else { return None };
-                (only.to_owned(), to.clone())
-            }
+            (Some((from, set)), Some((to, other))) if set == other => (from.clone(), to.clone()),
+            (None, Some((to, _))) => (self.integer()?, to.clone()),
             _ => return None,
         };
         let free = |node: &Node| !node.names().contains(&to);
         (from != to && readings.iter().all(free))
             .then(|| readings.iter().map(|node| node.renamed(&from, &to)).collect())
+    }
+
+    /// Returns the name of the declared integer, or without a declaration the only one of `k`, `l`, `m`, `n` that occurs.
+    pub(crate) fn integer(&self) -> Option<String> {
+        const USUAL: [&str; 4] = ["k", "l", "m", "n"];
+        if let Some((name, set)) = &self.parameter {
+            return (set == "Z").then(|| name.clone());
+        }
+        let names = self.readings.as_deref().ok().filter(|_| !self.declares)?.first()?.names();
+        let mut usual = USUAL.into_iter().filter(|name| names.contains(*name));
+        let only = usual.next()?;
+        usual.next().is_none().then(|| only.to_owned())
     }
 
     /// Adds a reading in which `\log` without a base is natural, as it is in some books.
@@ -113,12 +119,19 @@ impl Answer {
         let folded = undecorated(&folded);
         let folded = folded.strip_suffix('.').filter(|rest| !rest.ends_with('.')).unwrap_or(folded);
         let folded = folded.trim_end_matches([',', ';', ' ']);
+        // `2)`: the mark of a list.
+        let folded = pattern!(r"^([^()\[\]]*[0-9])\)$")
+            .captures(folded)
+            .and_then(|mark| mark.get(1))
+            .map_or(folded, |inner| inner.as_str());
         // A full stop left inside a bracket.
         let folded = &folded.replace(".]", "]").replace(".)", ")");
         if folded.is_empty() {
             return Err(ParseError::Empty);
         }
         let (parameter, declares) = (spelling::integer_parameter(folded), folded.contains("\\in"));
+        let folded = &pattern!(r"(?:\\text\{ *|\\q?quad *)?(?:\bfor (?:all|every|any)(?: real)?(?: numbers?)?|\\forall)(?: *\})? *\$?[a-z]\$?(?: *\})?(?P<end>(?:\\q?quad|[ ,;.])*(?:\\text|or|and|$))")
+            .replace_all(folded, " $end");
         let (folded, condition) = split_condition(folded);
         let folded = spelling::without_domain(spelling::without_reason(folded));
         if let Some(clock) = words::clock(folded) {
@@ -199,29 +212,38 @@ fn readings(
     if grouped && let Ok(second) = read(&rewritten, false) {
         readings.push(second);
     }
-    if let [Node::Words(words)] = readings.as_slice() {
-        if let Some(number) = words::number(words) {
-            readings.push(Expression::Number(number).into());
-        } else if let Some(rest) = spelling::behind_label(folded)
-            && let Ok(node) = read(rest, true)
-            && !matches!(node, Node::Words(_))
-        {
-            readings.push(node);
-        } else {
-            readings.extend(assertion::asserted(&tokens));
-        }
-    }
-    // "one hundred and five"
-    if let [Node::List { open: ' ', items, .. }] = readings.as_slice()
-        && items.iter().all(|item| matches!(item, Node::Words(_)))
-        && let Some(number) = words::normalise(folded).as_deref().and_then(words::number)
-    {
-        readings.push(Expression::Number(number).into());
-    }
-    if readings.len() > 1 {
-        *unread = None;
+    readings.extend(beside_words(&readings, folded, &tokens));
+    if readings.len() > 1 && unread.take().is_some() {
+        // The value that a text with formulas asserts, not its words.
+        readings.remove(0);
     }
     Ok(readings)
+}
+
+/// Returns what an answer in words says otherwise: a number in words, the value behind a label, or what it asserts.
+fn beside_words(readings: &[Node], folded: &str, tokens: &[Token]) -> Option<Node> {
+    match readings {
+        [Node::Words(words)] => {
+            if let Some(number) = words::number(words) {
+                return Some(Expression::Number(number).into());
+            }
+            let labelled = spelling::behind_label(folded).and_then(|rest| read(rest, true).ok());
+            // "No, there is none"
+            let verdict = pattern!(r"^(?i:\\text\{)?(?i:(yes|no|true|false))[,.;:] ");
+            labelled
+                .filter(|node| !matches!(node, Node::Words(_)))
+                .or_else(|| assertion::asserted(tokens))
+                .or_else(|| Some(Node::Words(verdict.captures(folded)?[1].to_lowercase())))
+        }
+        // "one hundred and five"
+        [Node::List { open: ' ', items, .. }]
+            if items.iter().all(|item| matches!(item, Node::Words(_))) =>
+        {
+            let words = words::normalise(folded)?;
+            words::number(&words).map(|number| Expression::Number(number).into())
+        }
+        _ => None,
+    }
 }
 
 /// Returns the number of decimal places, if there are ten or more: such a value is taken as rounded.

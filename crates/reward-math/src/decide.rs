@@ -6,6 +6,7 @@ mod chains;
 mod collections;
 mod difference;
 mod evidence;
+mod family;
 mod inequality;
 mod member;
 mod region;
@@ -144,6 +145,10 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64) -> Decision {
             }
         }
     }
+    let families = response.parameter.is_some() || gold.parameter.is_some();
+    if families && comparison.same_family(response, gold) == Ok(true) {
+        return Decision::right(Rung::NormalForm, (0, 0));
+    }
     if let Some(places) = gold.rounded_to
         && response.rounded_to.is_none()
         && comparison.rounds_to(readings, gold_readings, &last_place(places))
@@ -180,8 +185,9 @@ fn choices(response: &Answer, gold: &Answer) -> Option<Decision> {
     if gold.choices.is_empty() {
         return None;
     }
-    // "(b)": a small letter alone is a variable, unless the ground truth is in brackets.
-    let small = || words::small_choices(&response.spelling, gold.spelling.contains('('));
+    // "(b)": a small letter alone is a choice where the ground truth is one letter, or in brackets.
+    let letter = gold.spelling.contains('(') || gold.spelling.len() == 1;
+    let small = || words::small_choices(&response.spelling, letter);
     if response.choices == gold.choices || response.choices.is_empty() && small() == gold.choices {
         return Some(Decision::right(Rung::Choice, (0, 0)));
     }
@@ -259,10 +265,7 @@ impl Comparison {
             (
                 Node::Builder { head: a, conditions: a_conditions },
                 Node::Builder { head: b, conditions: b_conditions },
-            ) => Ok((
-                self.compare(a, b)?.0 && self.unordered(a_conditions, b_conditions)?.0,
-                Rung::Structure,
-            )),
+            ) => self.builders((a, a_conditions), (b, b_conditions)),
             (Node::Piecewise(a), Node::Piecewise(b)) => self.piecewise(a, b),
             (Node::Ratio(a), Node::Ratio(b)) => self.ratios(a, b),
             (Node::Matrix(a), Node::Matrix(b)) => self.matrices(a, b),
@@ -311,6 +314,16 @@ impl Comparison {
         }
         match self.turned(|comparison| comparison.mixed_in_order(right, left))? {
             Some(found) => Ok(found),
+            // Cases may be what a formula says, too.
+            None if matches!((left, right), (Node::Piecewise(_), _) | (_, Node::Piecewise(_))) => {
+                self.undecided = true;
+                Ok((false, Rung::Kind))
+            }
+            // A description in words may mean what the formula says.
+            None if describes(left) || describes(right) => {
+                self.undecided = true;
+                Ok((false, Rung::Kind))
+            }
             None => self.shapes(Rung::Kind, kind(left), kind(right)),
         }
     }
@@ -388,6 +401,13 @@ fn only_member<'a>(node: &'a Node, other: &Node) -> &'a Node {
         },
         _ => node,
     }
+}
+
+/// Returns true for words that may describe what a formula says: "all positive integers n except 2".
+fn describes(node: &Node) -> bool {
+    const A_NAME: usize = 3;
+    matches!(node, Node::Words(words)
+        if words.split(' ').count() > A_NAME || words.contains(|c: char| c.is_ascii_digit()))
 }
 
 /// Returns true if the words mean the empty set.

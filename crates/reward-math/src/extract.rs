@@ -65,7 +65,18 @@ pub(crate) fn extract_answering(
 
 fn find(response: &str, options: &Options) -> Option<Extracted> {
     if let Some(extracted) = boxes::last_boxes(response) {
-        return Some(extracted);
+        let behind = &response[extracted.span.end..];
+        return match phrase::correction(behind).filter(|_| !options.strict) {
+            Some(value) => {
+                let span = extracted.span.end + value.start..extracted.span.end + value.end;
+                Some(Extracted {
+                    text: response[span.clone()].to_owned(),
+                    rule: Rule::Phrase,
+                    span,
+                })
+            }
+            None => Some(extracted),
+        };
     }
     if options.strict {
         return None;

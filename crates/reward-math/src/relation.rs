@@ -110,6 +110,7 @@ fn names(side: &Node, value: &Node) -> bool {
             }
             (Node::Value { expression, .. }, _) => expression.has_variable(),
             (Node::Joined(_, sets), _) => sets.iter().all(is_label),
+            (Node::Builder { .. }, Node::List { .. }) => true,
             (Node::Matrix(rows), Node::Matrix(_)) => rows.iter().flatten().all(is_variable),
             _ => false,
         }
@@ -127,7 +128,7 @@ fn is_label(label: &Node) -> bool {
         },
         Node::Ratio(parts) => parts.iter().all(is_name),
         Node::List { open: '(' | '{', items, .. } => {
-            items.iter().all(|item| symbol(item).is_some())
+            items.iter().all(|item| symbol(item).is_some() || matches!(item, Node::Words(_)))
         }
         _ => false,
     }
@@ -186,7 +187,13 @@ fn all_labelled(items: &[Node]) -> Option<Vec<(&Node, &Node)>> {
 
 /// Returns the values of a list if every item is labelled, in the order written.
 pub(crate) fn values_of_labelled(items: &[Node]) -> Option<Vec<Node>> {
-    Some(all_labelled(items)?.into_iter().map(|(_, value)| value.clone()).collect())
+    // `a = b = 2` among others
+    let single = |item: &Node| match shared(item) {
+        Some(Node::List { items, .. }) => items,
+        _ => vec![item.clone()],
+    };
+    let items: Vec<Node> = items.iter().flat_map(single).collect();
+    Some(all_labelled(&items)?.into_iter().map(|(_, value)| value.clone()).collect())
 }
 
 /// Returns true if both lists name values of one variable, and one of them does so without numbering them.
@@ -238,8 +245,14 @@ pub(crate) fn same_label(left: &Node, right: &Node) -> bool {
     }
     let is_function =
         |node: &Node| matches!(node, Node::Value { expression: Expression::Function(..), .. });
-    let is_y = |node: &Node| node.symbol() == Some("y");
-    (is_function(left) && is_y(right)) || (is_y(left) && is_function(right))
+    // `y`, or the name of the function.
+    let is_name = |node: &Node, other: &Node| {
+        let name = node.symbol();
+        name == Some("y")
+            || matches!(other, Node::Value { expression: Expression::Function(of, _), .. }
+            if name == Some(of))
+    };
+    (is_function(left) && is_name(right, left)) || (is_name(left, right) && is_function(right))
 }
 
 /// Returns the values of `x = 1, y = 2` in the order of their names, if all are labelled and differ.

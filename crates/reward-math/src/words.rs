@@ -51,6 +51,7 @@ pub(crate) fn normalise(folded: &str) -> Option<String> {
         std::mem::swap(day, month);
     }
     let words = match words.as_slice() {
+        ["option" | "choice", letter] if !formula => std::slice::from_ref(letter),
         ["on" | "in" | "at", rest @ ..] | [rest @ .., "function"]
             if !rest.is_empty() && !formula =>
         {
@@ -68,11 +69,17 @@ pub(crate) fn normalise(folded: &str) -> Option<String> {
 /// Returns true if two normalised texts agree, in any order of what "and" joins.
 pub(crate) fn same(left: &str, right: &str) -> bool {
     let parts = |text: &str| {
+        let text = text.trim_end_matches(" only");
         let mut parts: Vec<String> = text.split(" and ").map(str::to_owned).collect();
         parts.sort_unstable();
         parts
     };
-    left == right || parts(left) == parts(right)
+    left == right || parts(left) == parts(right) || without_and(left) == without_and(right)
+}
+
+/// Returns the words that "and" joins: "I and III only" as "I, III".
+fn without_and(text: &str) -> String {
+    text.trim_end_matches(" only").replace(" and ", " ")
 }
 
 /// Returns true if a word makes what is said conditional, denied or a bound: "if", "not", "at least".
@@ -90,6 +97,7 @@ pub(crate) fn sets_condition(label: &str) -> bool {
 
 /// Returns true if the text begins with a word of conclusion: "so", "hence".
 pub(crate) fn concludes(text: &str) -> bool {
+    let text = text.trim_start_matches([',', ';', ' ']);
     let first = text.split([' ', ',', ':']).next().unwrap_or_default().to_lowercase();
     SENTENCE.name(&first) == Some("conclusion")
 }
@@ -194,7 +202,9 @@ fn undecorated(folded: &str) -> &str {
     // `(\text{B})` as `\text{(B)}`.
     let bracketed = pattern!(r"^\(\\(?:textbf|text|mathrm|mathbf)\{(.*)\}\)$").captures(text);
     let text = bracketed.and_then(|inner| inner.get(1)).map_or(text, |inner| inner.as_str());
-    let decoration = pattern!(r"^(?:\\(?:textbf|text|mathrm|mathbf|mbox)\s*\{*)+").find(text);
+    let decoration =
+        pattern!(r"^(?:\\(?:textbf|text|mathrm|mathbf|mbox|boldsymbol|bm|bf|rm)\s*\{*)+")
+            .find(text);
     let mut text = &text[decoration.map_or(0, |decoration| decoration.len())..];
     for prefix in phrases("before a choice") {
         text = text.strip_prefix(*prefix).map_or(text, str::trim_start);
@@ -219,14 +229,16 @@ fn choice(text: &str) -> Option<(char, &str)> {
     let letter = label.get(1).or(label.get(2))?.as_str().chars().next()?;
     let behind = &text[label[0].len()..];
     // "A) and D)" are two choices.
-    let another = label[0].ends_with(')') && pattern!("^ *(?:[,&]|and )").is_match(behind);
+    let another = label[0].ends_with(')')
+        && pattern!(r"^ *(?:[,&]|and |or ) *\(?[A-J](?-u:\b)").is_match(behind);
     (!another).then_some((letter, behind))
 }
 
 /// Reads a time of day with its half: `1:03 p.m.` becomes "clock 13:03".
 pub(crate) fn clock(folded: &str) -> Option<String> {
     const LONGEST: usize = 64;
-    const DECORATION: [&str; 9] = ["\\text", "\\mathrm", "\\,", "\\;", "\\ ", " ", ".", "{", "}"];
+    const DECORATION: [&str; 12] =
+        ["(", ")", "\\text", "\\!", "\\mathrm", "\\,", "\\;", "\\ ", " ", ".", "{", "}"];
     if folded.len() > LONGEST {
         return None;
     }

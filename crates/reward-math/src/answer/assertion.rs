@@ -1,6 +1,7 @@
 //! The last statement of a derivation or sentence, where the text as a whole is no value and no relation.
 
-use super::{Node, list};
+use super::measure::is_copula;
+use super::{Node, Relation, list};
 use crate::parser::Parser;
 use crate::table::lists;
 use crate::token::{Kind, Token};
@@ -17,15 +18,26 @@ pub(super) fn asserted(tokens: &[Token]) -> Option<Node> {
         return None;
     }
     let tokens = without_boxes(inside_environment(&Parser::aligned(tokens)))?;
-    let mut words = tokens.iter().filter_map(|token| token.kind.word());
-    if words.any(|word| !is_conjunction(word) && words::takes_back(&word.to_lowercase())) {
+    let tokens = without_remarks(tokens);
+    if outside_labels(&tokens)
+        .any(|word| !is_conjunction(word) && words::takes_back(&word.to_lowercase()))
+    {
         return None;
     }
     let conclusion = conclusion(tokens);
-    if let Ok(node) = Parser::new(conclusion.clone()).answer() {
-        return Some(node);
+    let (label, value, tail) = sentence(&conclusion);
+    let answer = Parser::new(value.to_vec()).answer();
+    match (answer, label) {
+        (Ok(Node::Words(_)) | Err(_), _) => {}
+        // What is said beside an equation bounds it.
+        (Ok(Node::Chain { .. }), _) if tail.iter().any(relates) => return None,
+        (Ok(node @ Node::Chain { .. }), _) | (Ok(node), None) => return Some(node),
+        (Ok(node), Some(label)) => {
+            let sides = vec![Node::Words(label), node];
+            return Some(Node::Chain { sides, relations: vec![Relation::Equal] });
+        }
     }
-    let statements = split(&conclusion, separates);
+    let statements = split(value, separates);
     let several = statements.len() > 1;
     let statements: Option<Vec<Node>> = statements
         .into_iter()
@@ -78,6 +90,83 @@ fn without_boxes(mut tokens: Vec<Token>) -> Option<Vec<Token>> {
     Some(tokens)
 }
 
+/// Removes remarks in brackets that begin with a word: `x = 3\ (\text{reject } x = -1)`. A condition stays.
+fn without_remarks(mut tokens: Vec<Token>) -> Vec<Token> {
+    let remark = |tokens: &[Token]| {
+        (1..tokens.len().saturating_sub(1)).find_map(|at| {
+            let begins = tokens[at].kind.is_symbol('(') && tokens[at + 1].kind.word().is_some();
+            let apart = tokens[at].spaced || tokens[at - 1].kind.word().is_some();
+            let close = closing(tokens, at).filter(|_| begins && apart)?;
+            let mut words = tokens[at..close].iter().filter_map(|token| token.kind.word());
+            let keeps = words.any(|word| words::takes_back(&word.to_lowercase()));
+            (!keeps).then_some(at..=close)
+        })
+    };
+    while let Some(place) = remark(&tokens) {
+        tokens.drain(place);
+    }
+    tokens
+}
+
+/// Returns the position of the bracket that closes the one at `open`.
+fn closing(tokens: &[Token], open: usize) -> Option<usize> {
+    let opens = tokens[open].kind.is_any("([{", "");
+    let rest = Parser::exactly(tokens.get(open..).filter(|_| opens)?)?;
+    Some(open + rest.bracket()?.0)
+}
+
+/// Returns the words but those in the argument or index of a letter: `P(\text{at least one})` is a label.
+fn outside_labels(tokens: &[Token]) -> impl Iterator<Item = &str> {
+    let mut inside = Vec::new();
+    for at in 1..tokens.len() {
+        let letter = matches!(tokens[at - 1].kind, Kind::Letter(_)) && !tokens[at].spaced;
+        if letter || tokens[at - 1].kind.is_symbol('_') {
+            inside.extend(at..closing(tokens, at).unwrap_or(at));
+        }
+    }
+    let words = tokens.iter().enumerate().filter(move |(at, _)| !inside.contains(at));
+    words.filter_map(|(_, token)| token.kind.word())
+}
+
+/// Returns the value that a sentence names behind its verb, its circumstances, and all other words as a label:
+/// `4` of `\text{the minimum is } 4 \text{ at } x = 1`.
+fn sentence(tokens: &[Token]) -> (Option<String>, &[Token], &[Token]) {
+    let places = outside_brackets(tokens);
+    let word = |at: usize| tokens.get(at).and_then(|token| token.kind.word());
+    let begins = |at: usize, words: &str| {
+        first_word(&tokens[at].kind).is_some_and(|word| lists(words, &word.to_lowercase()))
+    };
+    let verb = places.iter().rposition(|&at| {
+        let labels = |verb| is_copula(verb) && at > 0 && word(at - 1).is_some();
+        let states =
+            word(at).is_some_and(|verb| lists("has have get obtain", verb) || labels(verb));
+        states && at + 1 < tokens.len() && word(at + 1).is_none()
+    });
+    // What comes before is one statement, or circumstances.
+    let verb = verb.filter(|verb| {
+        let several = places[..*verb].iter().any(|&at| separates(&tokens[at].kind));
+        !several || begins(0, CIRCUMSTANCES)
+    });
+    let start = verb.map_or(0, |verb| places[verb] + 1);
+    let end = places.iter().copied().find(|at| *at > start && begins(*at, CIRCUMSTANCES));
+    let end = end.unwrap_or(tokens.len());
+    let (head, value, tail) = (&tokens[..start], &tokens[start..end], &tokens[end..]);
+    // "where k is any real constant" says nothing but the kind of a letter.
+    let introduces = !tail.is_empty() && begins(end, "where") && !tail.iter().any(relates);
+    let others = head.iter().chain(if introduces { &[] } else { tail });
+    let words: Vec<String> = others.map(|token| token.kind.describe().replace('`', "")).collect();
+    let label = (!words.is_empty()).then(|| format!("value {}", words.join(" ").to_lowercase()));
+    (label, value, tail)
+}
+
+fn relates(token: &Token) -> bool {
+    token.kind.is_any("=<>", "le ge leq geq ne neq in")
+}
+
+/// Words that begin circumstances beside the value of a sentence.
+const CIRCUMSTANCES: &str =
+    "since because as at where which works attained achieved reached occurring occurs obtained";
+
 /// Returns the tokens behind the last sign or word of conclusion, and before a reason.
 fn conclusion(mut tokens: Vec<Token>) -> Vec<Token> {
     // A row that begins with a relation goes on with the row before.
@@ -88,7 +177,9 @@ fn conclusion(mut tokens: Vec<Token>) -> Vec<Token> {
     tokens.retain(|_| goes_on.next() != Some(true));
     let reason = tokens.iter().position(|token| {
         token.kind.is_any("", "because Leftarrow")
-            || matches!(first_word(&token.kind), Some("because" | "since"))
+            || token.kind.word().is_some_and(|text| {
+                text.split_whitespace().any(|word| matches!(word, "because" | "since"))
+            })
     });
     if let Some(reason) = reason.filter(|reason| *reason > 0) {
         tokens.truncate(reason);
@@ -102,7 +193,7 @@ fn begins_with_relation(tokens: &[Token]) -> bool {
 }
 
 fn first_word(kind: &Kind) -> Option<&str> {
-    kind.word()?.split_whitespace().next()
+    kind.word()?.trim_start_matches([',', ';', ' ']).split_whitespace().next()
 }
 
 /// Returns true for `\Rightarrow`, "so" and the like.
@@ -182,10 +273,16 @@ fn label(side: &[Token]) -> Option<String> {
     let foreign = |kind: &Kind| {
         kind.is_any("?", SIGNS) || matches!(kind, Kind::Command(name) if name.ends_with("arrow"))
     };
-    if outside_brackets(side).into_iter().any(|position| foreign(&side[position].kind)) {
+    let outside = outside_brackets(side);
+    if outside.iter().any(|position| foreign(&side[*position].kind)) {
         return None;
     }
+    // `P(\text{at least one})`
+    let is_name = |(at, token): &(usize, &Token)| {
+        outside.contains(at) || !token.kind.word().is_some_and(words::takes_back)
+    };
+    let names = side.iter().enumerate().filter(is_name);
     let text: Vec<String> =
-        side.iter().map(|token| token.kind.describe().replace('`', "")).collect();
+        names.map(|(_, token)| token.kind.describe().replace('`', "")).collect();
     Some(text.join(" "))
 }

@@ -23,7 +23,14 @@ impl Parser {
     /// Returns true before an environment that is a matrix or a determinant.
     pub(crate) fn at_matrix(&self) -> bool {
         let named = |kind: &Kind| matches!(kind, Kind::Word(name) if lists(MATRICES, name));
-        self.at_command("begin") && self.peek_at(2).is_some_and(named)
+        self.at_command("begin") && self.peek_at(2).is_some_and(named) && !self.holds_equations()
+    }
+
+    /// Returns true if the environment that begins here is an `array` of equations.
+    fn holds_equations(&self) -> bool {
+        let array = self.peek_at(2).and_then(Kind::word) == Some("array");
+        let end = self.bracket().filter(|_| array).map_or(0, |(end, _)| end);
+        (self.position..end).any(|at| self.kind_at(at).is_some_and(|kind| kind.is_symbol('=')))
     }
 
     /// A matrix as a part of an expression, or the value of a determinant.
@@ -37,6 +44,7 @@ impl Parser {
 
     fn environment_inside(&mut self, braced: bool) -> Result<Node> {
         let expected = "a matrix or a system of equations";
+        let equations = self.holds_equations();
         let name = self.environment_name().ok_or_else(|| self.unexpected(expected))?;
         if name == "array" && self.at_symbol('{') {
             self.skip();
@@ -47,7 +55,7 @@ impl Parser {
                 None => self.system(&name),
             };
         }
-        if lists("aligned align gathered split eqnarray", &name) {
+        if equations || lists("aligned align gathered split eqnarray", &name) {
             return self.system(&name);
         }
         if !lists(MATRICES, &name) {
@@ -55,7 +63,9 @@ impl Parser {
         }
         let rows = self.rows(&name)?;
         if name == "vmatrix" {
-            return Ok(matrix::determinant(&rows, &mut self.matrix_budget)?.into());
+            let value = matrix::determinant(&rows, &mut self.matrix_budget)?;
+            // No literal: a determinant beside its value is a calculation.
+            return Ok(Expression::Sum(vec![value]).into());
         }
         Ok(Node::Matrix(rows))
     }

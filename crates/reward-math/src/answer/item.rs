@@ -5,6 +5,7 @@ use dashu::base::Inverse;
 use super::measure::is_copula;
 use super::{Combination, Node, Relation, list, matrix};
 use crate::expression::Expression;
+use crate::language::paired;
 use crate::parser::{Parser, Result};
 use crate::table::lists;
 use crate::token::Kind;
@@ -28,9 +29,9 @@ impl Parser {
     /// Parses `(\$5)`, `(x = 5)`: brackets around all of an answer that is no tuple.
     fn in_outer_brackets(&mut self) -> Result<Option<Node>> {
         let last = self.bracket().filter(|(_, separated)| !separated).map(|(close, _)| close);
-        let last = last.filter(|at| self.kind_at(*at).is_some_and(|kind| kind.is_symbol(')')));
-        let encloses_all =
-            self.at_symbol('(') && last.is_some_and(|at| self.kind_at(at + 1).is_none());
+        let last = last.filter(|at| self.kind_at(*at).is_some_and(|kind| kind.is_any(")}", "")));
+        let opens = self.peek().is_some_and(|kind| kind.is_any("({", ""));
+        let encloses_all = opens && last.is_some_and(|at| self.kind_at(at + 1).is_none());
         if !encloses_all {
             return Ok(None);
         }
@@ -144,8 +145,11 @@ impl Parser {
             Kind::Command(name) => Some(format!("\\{name}")),
             _ => None,
         };
-        if self.peek()?.word().is_some_and(is_copula) {
-            return Some((Relation::Equal, 1));
+        if let Some(word) = self.peek()?.word() {
+            if is_copula(word) {
+                return Some((Relation::Equal, 1));
+            }
+            return Some((Relation::of(paired("relation in words", word)?)?, 1));
         }
         let first = sign(0)?;
         let both = sign(1).and_then(|second| Relation::of(&(first.clone() + &second)));

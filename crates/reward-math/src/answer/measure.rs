@@ -6,7 +6,7 @@ use dashu::Rational;
 
 use crate::language::{paired, phrases};
 use crate::parser::{Parser, Result, function_name, is_greek};
-use crate::table::Table;
+use crate::table::{Table, lists};
 use crate::token::Kind;
 use crate::words::{self, is_conjunction};
 
@@ -110,7 +110,7 @@ impl Parser {
             let spaced = self.spaced();
             match self.peek() {
                 Some(Kind::Word(word) | Kind::Text(word))
-                    if !is_conjunction(word) && !is_copula(word) =>
+                    if !is_conjunction(word) && self.relation().is_none() =>
                 {
                     if self.position == start {
                         return Err(self.unexpected("a value before its unit"));
@@ -205,7 +205,7 @@ impl Parser {
 
 /// Returns true if the word joins a label to its value.
 pub(super) fn is_copula(word: &str) -> bool {
-    matches!(word, "is" | "are" | "equals")
+    lists("is are equals be was were", word)
 }
 
 /// Returns the currency of a sign, or of a code before a number.

@@ -145,7 +145,7 @@ impl Node {
     }
 
     /// Returns the node with one variable renamed.
-    pub(super) fn renamed(&self, from: &str, to: &str) -> Self {
+    pub(crate) fn renamed(&self, from: &str, to: &str) -> Self {
         self.mapped(&mut |expression| expression.renamed(from, to))
     }
 

@@ -1,11 +1,13 @@
 //! `±`: two answers in one.
 
+use dashu::Rational;
+
 use super::node::{Node, Relation};
 use crate::expression::Expression;
 
 /// Makes a list, or returns its only item; `±` makes two items of one.
 pub(super) fn list(open: char, close: char, items: Vec<Node>) -> Node {
-    let mut items = expand(items);
+    let mut items = counted(expand(items));
     if items.len() == 1 {
         return items.remove(0);
     }
@@ -33,6 +35,29 @@ pub(super) fn expand(items: Vec<Node>) -> Vec<Node> {
     expanded
 }
 
+/// Writes out `1, 2, \ldots, 6`: integers in equal steps, up to a few.
+pub(super) fn counted(items: Vec<Node>) -> Vec<Node> {
+    written_out(&items).unwrap_or(items)
+}
+
+fn written_out(items: &[Node]) -> Option<Vec<Node>> {
+    const MOST: i64 = 64;
+    let integer = |node: &Node| {
+        let value = node.plain()?.literal().filter(Rational::is_int)?;
+        i64::try_from(value.numerator()).ok()
+    };
+    let [before @ .., ellipsis, last] = items else { return None };
+    let numbers: Vec<i64> = before.iter().map(integer).collect::<Option<_>>()?;
+    let (end, [first, second, ..]) = (integer(last)?, numbers.as_slice()) else { return None };
+    let (step, width) = (second.checked_sub(*first)?, end.checked_sub(*first)?);
+    let even = numbers.windows(2).all(|pair| pair[1].checked_sub(pair[0]) == Some(step));
+    let count = width.checked_div(step).filter(|count| (0..MOST).contains(count))?;
+    let fits = even && count * step == width && ellipsis.symbol() == Some("\\ldots");
+    fits.then(|| {
+        (0..=count).map(|place| Expression::integer(first + step * place).into()).collect()
+    })
+}
+
 /// Most coordinates of all points together: more are no sensible answer and cost too much memory.
 const MOST_COORDINATES: usize = 4096;
 
@@ -45,8 +70,8 @@ fn takes_either(node: &Node) -> bool {
         Node::Matrix(rows) => rows.iter().flatten().any(has_either),
         Node::Ratio(parts) => parts.iter().any(has_either),
         Node::Chain { sides, relations } => {
-            matches!(relations.as_slice(), [Relation::Equal | Relation::NotEqual])
-                && sides.iter().any(takes_either)
+            let equal = relations.iter().all(|relation| *relation == Relation::Equal);
+            (equal || relations == &[Relation::NotEqual]) && sides.iter().any(takes_either)
         }
         _ => false,
     }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use dashu::Rational;
+use regex::Captures;
 
 use crate::language::phrases;
 use crate::parser::{self, MAX_DIGITS_IN_BASE};
@@ -27,9 +28,17 @@ pub(super) fn spelling(folded: &str) -> String {
     spelled
 }
 
-/// Rewrites the brackets of `<1, 2>`, and removes the name of a line or curve: `l_1: x - y + 1 = 0`.
+/// Rewrites the brackets of `<1, 2>` and `]1; 2[`, and removes the name of a line or curve: `l_1: x - y + 1 = 0`.
 pub(super) fn rewritten(folded: &str) -> Cow<'_, str> {
     match pattern!("^<([^<>]*,[^<>]*)>$").replace(folded, "\\langle $1\\rangle ") {
+        Cow::Borrowed(same) if pattern!(r"^[^\[(]*\]|\[(?:\\right)?$").is_match(same) => pattern!(
+            r"([\]\[])([^\[\]()]*[;,][^\[\]()]*)([\]\[])"
+        )
+        .replace_all(same, |parts: &Captures<'_>| {
+            let low = if &parts[1] == "]" { "(" } else { "[" };
+            let high = if &parts[3] == "[" { ")" } else { "]" };
+            format!("{low}{}{high}", &parts[2])
+        }),
         Cow::Borrowed(same) => {
             pattern!("^[A-Za-z][A-Za-z0-9_{} ]{0,5}:\\s*((?s:.*)=)").replace(same, "$1")
         }
@@ -46,7 +55,7 @@ pub(super) fn without_reason(folded: &str) -> &str {
     }
 }
 
-/// Removes `, k \in \mathbb{Z}` or `(n \in \mathbb{N}^*)` from the end.
+/// Removes `, k \in \mathbb{Z}`, `(n \in \mathbb{N}^*)` or the first index of a sequence from the end.
 pub(super) fn without_domain(folded: &str) -> &str {
     let domain = pattern!(
         r"(?xs)^(.*?\S) (?:[\s,;]|\\q?quad|\\left|\\,|\\\x20)*
@@ -54,6 +63,17 @@ pub(super) fn without_domain(folded: &str) -> &str {
         (?-u:\b)[A-Za-z0-9_]{1,3} \s* \\in (?:[\s{}^_$]|\\math(?:bb|bf|rm)|\\text)*
         \\?[ZNRQ] [\s{}^_$*+.]* (\)[\s)}{$*+.]*)?$"
     );
+    // `a_n = 2n\ (n \ge 1)`
+    let first = pattern!(
+        r"(?xs)^(.*?\S) (?:[\s,;]|\\q?quad|\\[,;\x20]|\\text\{\x20*for\x20*\}|\x20for\x20)* (?:\(|[,;]|\x20for|for\x20\})
+        \s* ([nkmij]) \s* (?:\\geq?|>=?) \s* [0-9]+ \s* \)?$"
+    );
+    if let Some(parts) = first.captures(folded)
+        && let (Some(rest), Some(name)) = (parts.get(1), parts.get(2))
+        && rest.as_str().contains(&format!("_{}", name.as_str()))
+    {
+        return rest.as_str();
+    }
     match folded.contains("\\in").then(|| domain.captures(folded)).flatten() {
         Some(parts) if parts.get(2).is_some() == parts.get(3).is_some() => {
             parts.get(1).map_or(folded, |rest| rest.as_str())
@@ -62,14 +82,14 @@ pub(super) fn without_domain(folded: &str) -> &str {
     }
 }
 
-/// Returns the name that the text declares an integer: `k \in \mathbb{Z}`. It may be any small letter.
-pub(super) fn integer_parameter(folded: &str) -> Option<String> {
+/// Returns the name that the text declares a number, and its set: `k \in \mathbb{Z}`. It may be any letter.
+pub(super) fn integer_parameter(folded: &str) -> Option<(String, String)> {
     let declaration = pattern!(
-        r"(?x)(?:^|[\s{},;()$.:]) ([a-z]) [\s{},;()$.:]* \\in
-        (?:[\s{},;()$.:]|\\math(?:bb|bf|rm)|\\text)* \\?Z (?:[\s{},;()$.:]|$)"
+        r"(?x)(?:^|[\s{},;()$.:]) ([A-Za-z]) [\s{},;()$.:]* \\in
+        (?:[\s{},;()$.:]|\\math(?:bb|bf|rm)|\\text)* \\?([ZRC]) (?:[\s{},;()$.:]|$)"
     );
     let name = folded.contains("\\in").then(|| declaration.captures(folded)).flatten();
-    name.map(|name| name[1].to_owned())
+    name.map(|name| (name[1].to_owned(), name[2].to_owned()))
 }
 
 /// Returns the text after "the point", "approximately" and other words before the value.

@@ -1,5 +1,6 @@
 //! Bracketed lists, and sets by their members or by what holds of these: `\{x \mid x > 2\}`.
 
+use super::sign::counted;
 use super::{Node, Relation, expand};
 use crate::parser::{Parser, Result};
 use crate::token::Kind;
@@ -61,7 +62,7 @@ impl Parser {
             if open != '{' && parser.at_symbol('^') {
                 parser.eat_transposition();
             }
-            let items = if open == '{' { expand(items) } else { items };
+            let items = if open == '{' { counted(expand(items)) } else { items };
             Ok(Some(Node::List { open, close, items }))
         })
     }

@@ -1,5 +1,7 @@
 //! Equations, inequalities and labels.
 
+use std::collections::BTreeSet;
+
 use dashu::Rational;
 
 use super::difference::{Difference, kind};
@@ -120,9 +122,19 @@ impl Comparison {
             return Ok(None);
         }
         let holds = match relation::assignments(before) {
-            Some(known) if relation::symbol(first).is_none() => {
-                let first = first.substituted(&known);
-                !first.has_variable() && self.compare(&first, value)?.0
+            Some(known)
+                if relation::symbol(first).is_none()
+                    && !first.substituted(&known).has_variable() =>
+            {
+                self.compare(&first.substituted(&known), value)?.0
+            }
+            // `p = \frac{m}{n} = \frac{7}{16}, m + n = 7 + 16 = 23`
+            _ if relation::symbol(first).is_none() && sides.len() > 2 => {
+                let known: BTreeSet<String> = before.iter().flat_map(Node::names).collect();
+                let names = first.names();
+                !names.is_empty()
+                    && names.is_subset(&known)
+                    && self.compare(&sides[sides.len() - 2], value)?.0
             }
             _ => match relation::assignments(std::slice::from_ref(last)) {
                 Some(known) => self.all_hold(before, &known)?,

@@ -1,10 +1,12 @@
 //! Comparison of lists, sets, tuples and matrices.
 
+use std::collections::BTreeSet;
+
 use dashu::Rational;
 
 use super::difference::{Difference, kind};
 use super::{Comparison, Finding, Result};
-use crate::answer::{Node, Piece};
+use crate::answer::{Node, Piece, Relation};
 use crate::expression::Expression;
 use crate::normal_form;
 use crate::relation;
@@ -35,6 +37,27 @@ impl Comparison {
         }
         let entries: Vec<Node> = rows.iter().flatten().cloned().map(Node::from).collect();
         self.ordered(&entries, items)
+    }
+
+    /// Compares sets by the form of their members and by their conditions; the name of a parameter is free.
+    pub(super) fn builders(
+        &mut self,
+        (head, conditions): (&Node, &[Node]),
+        (other, others): (&Node, &[Node]),
+    ) -> Result<Finding> {
+        let parameter = |conditions: &[Node]| match conditions {
+            [Node::Chain { sides, relations }] if relations == &[Relation::In] => {
+                sides[0].symbol().map(str::to_owned)
+            }
+            _ => None,
+        };
+        let renamed = |node: &Node| match (parameter(conditions), parameter(others)) {
+            (Some(from), Some(to)) if !head.names().contains(&to) => node.renamed(&from, &to),
+            _ => node.clone(),
+        };
+        let conditions: Vec<Node> = conditions.iter().map(renamed).collect();
+        let same = self.compare(&renamed(head), other)?.0;
+        Ok((same && self.unordered(&conditions, others)?.0, Rung::Structure))
     }
 
     pub(super) fn lists(&mut self, left: &Node, right: &Node) -> Result<Finding> {
@@ -120,7 +143,12 @@ impl Comparison {
         } else {
             (self.distinct(left)?, self.distinct(right)?)
         };
-        let equal = |comparison: &mut Self, a: &Node, b: &Node| Ok(comparison.compare(a, b)?.0);
+        // "5 red and 3 blue": the number of each.
+        let counted = units(&left).len() > 1 && units(&left) == units(&right);
+        let equal = |comparison: &mut Self, a: &Node, b: &Node| {
+            let same = !counted || units(std::slice::from_ref(a)) == units(std::slice::from_ref(b));
+            Ok(same && comparison.compare(a, b)?.0)
+        };
         let lone = |item: &Node, others: Vec<&Node>| Difference::Member {
             side: Side::Response,
             member: item.clone(),
@@ -214,4 +242,15 @@ fn numbers(items: &[Node], repetitions: bool) -> Option<Vec<&Rational>> {
         numbers.dedup();
     }
     Some(numbers)
+}
+
+/// Returns the different units of values.
+fn units(items: &[Node]) -> BTreeSet<&str> {
+    let mut units = BTreeSet::new();
+    for item in items {
+        if let Node::Value { unit: Some(unit), .. } = item {
+            units.insert(unit.as_str());
+        }
+    }
+    units
 }

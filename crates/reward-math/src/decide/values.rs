@@ -65,7 +65,9 @@ impl Comparison {
             return finding;
         }
         if (a_unit == Some("percent")) != (b_unit == Some("percent")) {
-            return self.expressions(a, b);
+            // "50%" as 50, not as a fraction.
+            let literals = a.literal().is_some() && b.literal().is_some();
+            return if literals { self.expressions(a, b) } else { finding };
         }
         for renamed in with_same_constants(&first, &second) {
             let renamed = self.expressions(&renamed, &second)?;
@@ -192,6 +194,7 @@ fn beside(
         (Some("percent"), _) if unit != other_unit => {
             scaled(value, Rational::from_parts(Integer::ONE, 100_u8.into()))
         }
+        (Some("degree"), Some("radian")) => Expression::function("degrees", [value.clone()]),
         (Some("degree"), None) if other.any(&in_radians) => {
             Expression::function("degrees", [value.clone()])
         }
@@ -240,7 +243,11 @@ fn with_same_constants(left: &Expression, right: &Expression) -> Vec<Expression>
     // `A\cos x + B\sin x`: a general solution has functions of a variable.
     let general = left_names.len() > from.len() && !left.is_rational_function();
     let fits = match (from.as_slice(), to.as_slice()) {
-        ([from], [to]) => left_names.len() > 1 && is_added(left, from) && is_added(right, to),
+        ([from], [to]) => {
+            left_names.len() > 1
+                && (is_added(left, from) && is_added(right, to)
+                    || general && !numbered(&[*from, *to]))
+        }
         (from, to) => {
             from.len() == to.len()
                 && from.len() <= MOST

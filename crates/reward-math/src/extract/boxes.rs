@@ -20,6 +20,7 @@ pub(super) fn last_boxes(response: &str) -> Option<Extracted> {
         // An empty box is quoted from the question's instructions: no answer. Of boxes in a box the outermost counts.
         if let Some(span) = box_content(response, name.end(), &closing)
             && !response[span.clone()].trim().is_empty()
+            && !denied(&response[..name.start()])
             && boxes.last().is_none_or(|(_, last)| last.end <= name.start())
         {
             boxes.push((name.start(), span));
@@ -52,6 +53,12 @@ pub(super) fn last_boxes(response: &str) -> Option<Extracted> {
         contents.truncate(1);
     }
     Some(Extracted { text: contents.join(", "), rule: Rule::Box, span })
+}
+
+/// Returns true if the text before a box says that it is not the answer: "the answer is **not** $".
+fn denied(before: &str) -> bool {
+    let tail = before.ceil_char_boundary(before.len().saturating_sub(24));
+    pattern!(r"(?i)(?:\bnot|n't)(?: equal to| be)?[\s*_$(\\\[]*$").is_match(&before[tail..])
 }
 
 /// Returns the place of the name before an equals sign at the end of a text: `x` in `so $x = `.

@@ -53,7 +53,9 @@ struct Found {
 
 /// Returns all numbers of a text from a place on, in order.
 fn numbers(text: &str, from: usize) -> Vec<Found> {
-    let number = pattern!(r"\.?[0-9]+(?:[.,/:][0-9]+)*(?:[eE][-+]?[0-9]+)?%?");
+    let number = pattern!(
+        r"\.?[0-9]+(?:[.,/:][0-9]+)*(?:[eE][-+]?[0-9]+)?%?(?: (?:dozen|thousand|million|billion|trillion)\b)?"
+    );
     let numbers = number.find_iter(&text[from..]).filter_map(|number| {
         let (start, end) = (from + number.start(), from + number.end());
         let before = &text[..start];

@@ -18,6 +18,18 @@ pub(super) fn letter_said_right(response: &str) -> Option<Range<usize>> {
     apart.then_some(start..before.len())
 }
 
+/// Returns the answer that corrects one before it: "Hold on, … it should be 63."
+pub(super) fn correction(behind: &str) -> Option<Range<usize>> {
+    let takes_back =
+        pattern!(r"(?i)\b(?:hold on|wait|oops|correction|actually|mistake|scratch that)\b");
+    let from = takes_back.find(behind)?.end();
+    let value = pattern!(r"(?i)\b(?:should (?:be|read)|answer is)[: ]+(\S[^.\n,;]*)");
+    let value = value.captures_iter(&behind[from..]).last()?.get(1)?;
+    let start = from + value.start();
+    let end = content(behind, start)?;
+    Some(end)
+}
+
 /// Returns the answer after the last phrase that announces one.
 pub(super) fn last_phrase(response: &str) -> Option<Range<usize>> {
     // Only ASCII letters change, so byte offsets stay valid.
@@ -29,14 +41,19 @@ pub(super) fn last_phrase(response: &str) -> Option<Range<usize>> {
     places.sort_unstable();
     places.into_iter().rev().find_map(|(at, anchor)| {
         let after = at + anchor.len();
-        let announced = announcement(&response[after..], anchor)?;
+        // "### Answer": a heading.
+        let line = response[..at].rfind('\n').map_or(0, |end| end + 1);
+        let heading = pattern!(r"^\s*(?:#+|\*\*)[ *]*(?i:final |the )*$")
+            .is_match(&response[line..at])
+            && response[after..].trim_start_matches([' ', '*', ':']).starts_with('\n');
+        let announced = if heading { 0 } else { announcement(&response[after..], anchor)? };
         content(response, after + announced)
     })
 }
 
 /// Returns the length of the announcement after the anchor, `None` if it is none.
 fn announcement(rest: &str, anchor: &str) -> Option<usize> {
-    const EMPHASIS: [char; 3] = ['*', ' ', '_'];
+    const EMPHASIS: [char; 4] = ['*', ' ', '_', '"'];
     let mut text = rest.trim_start_matches(EMPHASIS);
     for filler in phrases("behind an announcement") {
         if starts_with_ignoring_case(text, filler) {
@@ -64,7 +81,8 @@ fn announcement(rest: &str, anchor: &str) -> Option<usize> {
 /// Returns the answer after a phrase: a formula, a letter of a choice, or text up to the end of the sentence.
 fn content(response: &str, start: usize) -> Option<Range<usize>> {
     let rest = &response[start..];
-    let skipped = rest.find(|c: char| !c.is_whitespace() && c != '*' && c != ':')?;
+    let skipped =
+        rest.find(|c: char| !c.is_whitespace() && !matches!(c, '*' | ':' | '：' | '"'))?;
     let start = start + skipped;
     // Only this line or the next can hold it.
     if response[start - skipped..start].matches('\n').count() > 2 {

@@ -47,6 +47,7 @@ impl Parser {
         }
         let value = in_base(digits, base);
         let value = value.ok_or_else(|| self.unexpected(&format!("digits of base {base}")))?;
-        Ok(Expression::Number(value))
+        // No literal: `101_2 = 5` is a calculation.
+        Ok(Expression::Sum(vec![Expression::Number(value)]))
     }
 }

@@ -34,7 +34,15 @@ impl Parser {
             last.ok_or_else(|| self.unexpected("the differential of an integral"))?;
         let mut added = terms.split_off(last + 1);
         terms[last] = term;
-        let mut parts = vec![Expression::sum(terms), variable];
+        let (mut body, mut variable) = (Expression::sum(terms), variable);
+        // Between ends the name means nothing.
+        if let (true, Expression::Symbol(name)) = (low.is_some(), &variable)
+            && !body.any(&|node| node.is_symbol("t"))
+        {
+            body = body.renamed(name, "t");
+            variable = Expression::symbol("t");
+        }
+        let mut parts = vec![body, variable];
         parts.extend(low);
         parts.extend(high);
         let integral = Expression::function("int", parts);
@@ -82,7 +90,7 @@ impl Parser {
             _ => None,
         };
         let (sign, length) = match (symbol(0)?, symbol(1)?, symbol(2), symbol(3)) {
-            ('^', sign @ ('+' | '-'), Some('}'), _) => (sign, 2),
+            ('^', sign @ ('+' | '-'), Some('}' | ')' | ',' | ';'), _) => (sign, 2),
             ('^', '{', Some(sign @ ('+' | '-')), Some('}')) => (sign, 4),
             _ => return None,
         };
@@ -141,6 +149,13 @@ fn derivative(
 ) -> Expression {
     let order = order.map_or_else(String::new, |order| format!("^{order}"));
     match body {
+        // `y''`
+        Expression::Symbol(name)
+            if (sign, variable, name.as_str()) == ("d", "x", "y") && order.len() < 3 =>
+        {
+            let primes = order.trim_start_matches('^').parse().unwrap_or(1);
+            Expression::Symbol(name + &"'".repeat(primes))
+        }
         Expression::Symbol(name) => {
             Expression::Symbol(format!("{sign}{order}{name}/{sign}{variable}{order}"))
         }

@@ -81,9 +81,9 @@ impl Parser {
             Kind::Letter(letter) | Kind::Symbol(letter) => Some(*letter),
             _ => None,
         });
-        let name = letters.collect();
+        let name: String = letters.collect();
         self.position += 5;
-        Expression::Symbol(name)
+        Expression::Symbol(if name == "dy/dx" { "y'".to_owned() } else { name })
     }
 
     /// Returns true before a number or letter alone in brackets: `I(0)` and `I(-1)` are function values, `N(N + 1)` a

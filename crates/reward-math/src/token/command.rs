@@ -99,12 +99,18 @@ impl Lexer<'_> {
     fn text_group(&mut self, name: &str, length: usize) {
         let after = &self.text[self.at + length..];
         let skipped = after.len() - after.trim_start().len();
-        let Some(inner) = group(after.trim_start()) else {
-            self.at += length;
-            return;
+        let after = after.trim_start();
+        // `\mathrm N` as `\mathrm{N}`.
+        let letter = after.chars().next().filter(|c| c.is_alphabetic());
+        let (inner, braces) = match (group(after), letter) {
+            (Some(inner), _) => (inner.to_owned(), 2),
+            (None, Some(letter)) => (letter.to_string(), 0),
+            (None, None) => {
+                self.at += length;
+                return;
+            }
         };
-        let inner = inner.to_owned();
-        let total = length + skipped + inner.len() + 2;
+        let total = length + skipped + inner.len() + braces;
         let words = inner.trim();
         let only = words.chars().next().filter(|_| words.chars().count() == 1);
         let bold = matches!(name, "mathbf" | "bold" | "boldsymbol" | "bm" | "pmb");
@@ -167,7 +173,9 @@ impl Lexer<'_> {
 
     /// Reads words; "is" and ":" at their end make the words a label.
     fn push_text(&mut self, words: &str, length: usize) {
-        let ending = pattern!(r"(?is)^(.+?)\s*(?:\s(and|or)|\s(?:is|are|equals)|:)$");
+        let ending = pattern!(
+            r"(?is)^(.+?)\s*(?:\s(and|or)|\s(?:is|are|equals|be|has|have|was|were|get|obtain)|:)$"
+        );
         let Some(parts) = ending.captures(words) else {
             self.push(Kind::Text(words.to_owned()), length);
             return;

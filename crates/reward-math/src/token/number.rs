@@ -55,6 +55,13 @@ impl Lexer<'_> {
         if !(1..=3).contains(&count) || digits.starts_with('0') {
             return (digits, length, false);
         }
+        // 1,00,000
+        let lakhs = pattern!(r"^[0-9]{1,2}(?:,[0-9]{2})+,[0-9]{3}(?:[^0-9,]|$)");
+        if self.grouping && self.depth == 0 && lakhs.is_match(rest) {
+            let written =
+                rest.find(|c: char| !c.is_ascii_digit() && c != ',').unwrap_or(rest.len());
+            return (rest[..written].replace(',', ""), written, true);
+        }
         let separators = ["{,}", ",\\! ", ",\\!", "\\,", "\\ ", "\\;", "\\:", ",", " "];
         'groups: loop {
             for separator in separators {

@@ -1,5 +1,7 @@
 //! Decimal commas, by the language of a text.
 
+use crate::table::pattern;
+
 /// Frequent words of languages that write a comma before decimals, one language a line.
 const LANGUAGES: &str = include_str!("comma_languages.txt");
 
@@ -14,8 +16,14 @@ pub(crate) fn writes_decimal_commas(text: &str) -> bool {
     LANGUAGES.lines().any(|language| count(language) >= ENOUGH)
 }
 
-/// Returns a text whose only comma stands in a decimal with a point in its place: `3,5 m`, `1.234,5`; no tuple.
+/// Returns a text whose only comma stands in a decimal with a point in its place: `3,5 m`, `1.234,5`; no tuple. Points
+/// that group digits go.
 pub(crate) fn with_decimal_point(text: &str) -> Option<String> {
+    let text = text.replace("{,}", ",");
+    // `12.650` groups its digits.
+    if pattern!(r"^[0-9]{1,3}(?:\.[0-9]{3})+$").is_match(&text) {
+        return Some(text.replace('.', ""));
+    }
     let (before, behind) = text.split_once(',')?;
     let digit = |c: char| c.is_ascii_digit();
     let bracketed = before.contains(['(', '[', '{']);

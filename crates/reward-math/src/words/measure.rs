@@ -11,8 +11,8 @@ use crate::table::pattern;
 /// A unit with its spellings, in the singular and lower case, the first of them its canonical name.
 struct Unit {
     spellings: Vec<&'static str>,
-    /// Exact size in a base unit, its name and power.
-    size: Option<(Rational, &'static str, i32)>,
+    /// Exact size in base units, with their names and powers.
+    size: Option<(Rational, Vec<(&'static str, i32)>)>,
 }
 
 /// Units of the table: `km | kilometer = 1000 m`.
@@ -20,8 +20,11 @@ static UNITS: LazyLock<Vec<Unit>> = LazyLock::new(|| {
     let unit = |line: &'static str| {
         let (spellings, size) = line.split_once(" = ").unwrap_or((line, ""));
         let size = size.split_once(' ').and_then(|(size, base)| {
-            let (base, power) = base.split_once('^').unwrap_or((base, "1"));
-            Some((size.parse().ok()?, base, power.parse().ok()?))
+            let power = |base: &'static str| {
+                let (base, power) = base.split_once('^').unwrap_or((base, "1"));
+                Some((base, power.parse().ok()?))
+            };
+            Some((size.parse().ok()?, base.split(' ').map(power).collect::<Option<_>>()?))
         });
         Unit { spellings: spellings.split(" | ").collect(), size }
     };
@@ -182,12 +185,14 @@ pub(crate) fn conversion(from: &str, to: &str) -> Option<Rational> {
 fn size(canonical: &str) -> Option<Size> {
     let mut product = (Rational::ONE, BTreeMap::new());
     for (name, power) in measures(canonical)? {
-        let (size, base, base_power) = known(name)?.size.as_ref()?;
+        let (size, bases) = known(name)?.size.as_ref()?;
         if power.unsigned_abs() > LARGEST_POWER {
             return None;
         }
         product.0 *= size.pow(isize::try_from(power).ok()?);
-        *product.1.entry(*base).or_insert(0) += base_power * power;
+        for (base, base_power) in bases {
+            *product.1.entry(*base).or_insert(0) += base_power * power;
+        }
     }
     product.1.retain(|_, power| *power != 0);
     Some(product)
