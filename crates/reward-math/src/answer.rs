@@ -62,6 +62,11 @@ impl Answer {
         matches!(self.readings.as_deref(), Ok([Node::Words(_), ..]) | Err(_))
     }
 
+    /// Returns true for letters of choices alone, without the text of a choice.
+    pub(crate) fn is_choice(&self) -> bool {
+        !self.choices.is_empty() && self.content.is_none()
+    }
+
     /// Returns the readings with the integer parameter renamed as in the other answer, if both have one and the names
     /// differ.
     ///
@@ -129,9 +134,13 @@ impl Answer {
         if folded.is_empty() {
             return Err(ParseError::Empty);
         }
-        let (parameter, declares) = (spelling::integer_parameter(folded), folded.contains("\\in"));
-        let folded = &pattern!(r"(?:\\text\{ *|\\q?quad *)?(?:\bfor (?:all|every|any)(?: real)?(?: numbers?)?|\\forall)(?: *\})? *\$?[a-z]\$?(?: *\})?(?P<end>(?:\\q?quad|[ ,;.])*(?:\\text|or|and|$))")
-            .replace_all(folded, " $end");
+        let (mut parameter, declares) =
+            (spelling::integer_parameter(folded), folded.contains("\\in"));
+        let mut folded = folded.as_str();
+        if let Some((rest, declared)) = spelling::parameter_in_words(folded) {
+            (folded, parameter) = (rest, parameter.or(Some(declared)));
+        }
+        let folded = &spelling::without_quantifiers(folded);
         let (folded, condition) = split_condition(folded);
         let folded = spelling::without_domain(spelling::without_reason(folded));
         if let Some(clock) = words::clock(folded) {
@@ -220,29 +229,33 @@ fn readings(
     Ok(readings)
 }
 
-/// Returns what an answer in words says otherwise: a number in words, the value behind a label, or what it asserts.
-fn beside_words(readings: &[Node], folded: &str, tokens: &[Token]) -> Option<Node> {
+/// Returns what an answer in words says otherwise: a number in words, the value behind a label, what it asserts, and the
+/// "no" of "No, there is none".
+fn beside_words(readings: &[Node], folded: &str, tokens: &[Token]) -> Vec<Node> {
+    let number = |words: &str| words::number(words).map(|number| Expression::Number(number).into());
     match readings {
         [Node::Words(words)] => {
-            if let Some(number) = words::number(words) {
-                return Some(Expression::Number(number).into());
+            if let Some(number) = number(words) {
+                return vec![number];
             }
             let labelled = spelling::behind_label(folded).and_then(|rest| read(rest, true).ok());
-            // "No, there is none"
-            let verdict = pattern!(r"^(?i:\\text\{)?(?i:(yes|no|true|false))[,.;:] ");
-            labelled
+            let value = labelled
                 .filter(|node| !matches!(node, Node::Words(_)))
-                .or_else(|| assertion::asserted(tokens))
-                .or_else(|| Some(Node::Words(verdict.captures(folded)?[1].to_lowercase())))
+                .or_else(|| assertion::asserted(tokens));
+            let verdict = pattern!(r"^(?i:\\text\{)?(?i:(yes|no|true|false))[,.;:] ");
+            let verdict = verdict.captures(folded).map(|verdict| verdict[1].to_lowercase());
+            value
+                .into_iter()
+                .chain(verdict.or_else(|| words::stated(folded)).map(Node::Words))
+                .collect()
         }
         // "one hundred and five"
         [Node::List { open: ' ', items, .. }]
             if items.iter().all(|item| matches!(item, Node::Words(_))) =>
         {
-            let words = words::normalise(folded)?;
-            words::number(&words).map(|number| Expression::Number(number).into())
+            words::normalise(folded).and_then(|words| number(&words)).into_iter().collect()
         }
-        _ => None,
+        _ => Vec::new(),
     }
 }
 
@@ -262,6 +275,12 @@ fn with_single_backslashes(text: &str) -> Cow<'_, str> {
 
 /// Returns the content of a box around all of the text.
 fn without_box(text: &str) -> &str {
+    // A box that never closes.
+    if let Some(open) = text.strip_prefix("\\boxed{")
+        && open.matches('{').count() == open.matches('}').count()
+    {
+        return open.trim();
+    }
     let boxed = pattern!(r"^\\boxed\{([^{}]*)\}$").captures(text);
     boxed.and_then(|boxed| boxed.get(1)).map_or(text, |inner| inner.as_str().trim())
 }
@@ -275,8 +294,29 @@ fn split_condition(folded: &str) -> (&str, Option<String>) {
             let rest = folded[..at].trim_end_matches([',', ' ', ';', '(']);
             (rest.strip_suffix("\\quad").unwrap_or(rest), Some(condition))
         }
-        _ => (folded, None),
+        _ => split_bounds(folded).map_or((folded, None), |(rest, bounds)| (rest, Some(bounds))),
     }
+}
+
+/// Splits "for t > 0" off an answer in which `t` occurs.
+fn split_bounds(folded: &str) -> Option<(&str, String)> {
+    let bounds = pattern!(
+        r"(?xs)^(.*?\S) (?:[,\x20]|\\q?quad|\\text\{)+ for (?:\x20|\}|\\text\{)*
+        ((?:[^=A-Za-z]|\\[a-z]+\x20?)*([A-Za-z])[^=]*(?:[<>]|\\(?:geq?|leq?|neq?|lt|gt)(?-u:\b)).*)$"
+    );
+    // `x + 1, x \ne 1`: beside an expression or a definition only.
+    let behind_comma = pattern!(
+        r"(?xs)^((?:[a-zA-Z]\([a-z]\)\s*=)?[^=<>]*?\S) (?:\x20|\\q?quad|\\[,;])* , (?:\x20|\\q?quad|\\[,;])*
+        (\|?([a-zA-Z])\|?\s*(?:[<>]|\\(?:geq?|leq?|neq?|lt|gt)(?-u:\b))[^,]*)$"
+    );
+    let parts = bounds.captures(folded).or_else(|| {
+        let parts = behind_comma.captures(folded)?;
+        let bounded =
+            pattern!(r"\\(?:geq?|leq?|neq?|lt|gt|cup|cap|in)(?-u:\b)").is_match(&parts[1]);
+        (!bounded && !parts[1].ends_with('\\')).then_some(parts)
+    })?;
+    let rest = parts.get(1)?.as_str();
+    rest.contains(&parts[3]).then(|| (rest, spelling(&parts[2])))
 }
 
 fn read(folded: &str, grouping: bool) -> Result<Node> {

@@ -2,6 +2,8 @@
 
 use dashu::{Natural, Rational};
 
+mod bare;
+mod cases;
 mod chains;
 mod collections;
 mod difference;
@@ -9,20 +11,19 @@ mod evidence;
 mod family;
 mod inequality;
 mod member;
+mod mixed;
 mod region;
 mod values;
 
 use crate::algebra::Algebra;
 use crate::answer::{Answer, Combination, Node};
-use crate::expression::Expression;
-use crate::language::paired;
 use crate::normal_form;
 use crate::options::Options;
 use crate::relation;
 use crate::verdict::{ParseError, Rung, Side, Verdict};
 use crate::witness::Witness;
 use crate::words;
-use difference::{Difference, kind};
+use difference::Difference;
 
 type Result<T> = std::result::Result<T, ParseError>;
 
@@ -106,7 +107,7 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64) -> Decision {
     if response.spelling == gold.spelling {
         return Decision::right(Rung::Spelling, (0, 0));
     }
-    if let Some(decision) = choices(response, gold) {
+    if let Some(decision) = choices(response, gold, fuel) {
         return decision;
     }
     if let (Some(a), Some(b)) = (&response.condition, &gold.condition)
@@ -114,6 +115,13 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64) -> Decision {
         && (response.parameter.is_none() || gold.parameter.is_none())
     {
         return Decision::wrong(Rung::Spelling, Witness::shapes(a, b));
+    }
+    let directions =
+        [&response.words, &gold.words].map(|words| words.as_deref().and_then(words::direction));
+    if let [Some(a), Some(b)] = directions
+        && a != b
+    {
+        return Decision::wrong(Rung::Words, Witness::shapes(a, b));
     }
     if let (Some(a), Some(b)) = (&response.words, &gold.words)
         && a == b
@@ -131,12 +139,13 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64) -> Decision {
         Ok((rung, places)) => return Decision::right(rung, places),
         Err(outcome) => (outcome, comparison.difference.take()),
     };
-    // The other answer may name the integer of the family differently.
+    // The other answer may name the integer of the family differently, or leave out what a function depends on.
     let renamed = match response.with_parameter_of(gold) {
         Some(renamed) => Some((renamed, gold_readings.clone())),
         None => gold.with_parameter_of(response).map(|renamed| (readings.clone(), renamed)),
     };
-    if let Some((readings, gold_readings)) = renamed {
+    for (readings, gold_readings) in renamed.into_iter().chain(bare::bare(readings, gold_readings))
+    {
         match comparison.readings(&readings, &gold_readings) {
             Ok((rung, places)) => return Decision::right(rung, places),
             Err(found) => {
@@ -146,7 +155,7 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64) -> Decision {
         }
     }
     let families = response.parameter.is_some() || gold.parameter.is_some();
-    if families && comparison.same_family(response, gold) == Ok(true) {
+    if families && comparison.same_families(response, gold) == Ok(true) {
         return Decision::right(Rung::NormalForm, (0, 0));
     }
     if let Some(places) = gold.rounded_to
@@ -181,13 +190,22 @@ fn last_place(places: u32) -> Rational {
 }
 
 /// Compares the letters of a multiple choice; `None` unless the ground truth consists only of letters.
-fn choices(response: &Answer, gold: &Answer) -> Option<Decision> {
+fn choices(response: &Answer, gold: &Answer, fuel: u64) -> Option<Decision> {
     if gold.choices.is_empty() {
         return None;
     }
     // "(b)": a small letter alone is a choice where the ground truth is one letter, or in brackets.
     let letter = gold.spelling.contains('(') || gold.spelling.len() == 1;
     let small = || words::small_choices(&response.spelling, letter);
+    // "(D) 12" is not "(D) 21".
+    if response.choices == gold.choices
+        && let (Some(text), Some(other)) = (&response.content, &gold.content)
+        && let decision = decide_between(text, other, fuel)
+        && let Verdict::Wrong { how } = &decision.verdict
+        && matches!(how.rung, Rung::Number | Rung::NormalForm | Rung::Enclosure)
+    {
+        return Some(decision);
+    }
     if response.choices == gold.choices || response.choices.is_empty() && small() == gold.choices {
         return Some(Decision::right(Rung::Choice, (0, 0)));
     }
@@ -225,6 +243,11 @@ impl Comparison {
         let (mut outcome, mut difference) = (None, None);
         for (gold_at, gold) in gold.iter().enumerate() {
             for (response_at, response) in response.iter().enumerate() {
+                // What two sentences state may be equal of other subjects.
+                let words = matches!((response, gold), (Node::Words(_), Node::Words(_)));
+                if words && response_at > 0 && gold_at > 0 {
+                    continue;
+                }
                 // A set of one number, where the other side says the number.
                 let (response, gold) = (only_member(response, gold), only_member(gold, response));
                 self.difference = None;
@@ -243,6 +266,12 @@ impl Comparison {
     }
 
     pub(crate) fn compare(&mut self, left: &Node, right: &Node) -> Result<Finding> {
+        if let (Some(members), Node::List { .. }) = (self.by_members(left)?, right) {
+            return self.compare(&members, right);
+        }
+        if let (Some(members), Node::List { .. }) = (self.by_members(right)?, left) {
+            return self.compare(left, &members);
+        }
         let finding = self.compare_as_written(left, right);
         let wrong = !matches!(finding, Ok((true, _)));
         if wrong && (may_need_solving(left) || may_need_solving(right)) {
@@ -266,7 +295,16 @@ impl Comparison {
                 Node::Builder { head: a, conditions: a_conditions },
                 Node::Builder { head: b, conditions: b_conditions },
             ) => self.builders((a, a_conditions), (b, b_conditions)),
-            (Node::Piecewise(a), Node::Piecewise(b)) => self.piecewise(a, b),
+            (Node::Piecewise(a), Node::Piecewise(b)) => {
+                let finding = self.piecewise(a, b)?;
+                if finding.0 {
+                    return Ok(finding);
+                }
+                let difference = self.difference.take();
+                let pointwise = self.pointwise(left, right);
+                self.difference = self.difference.take().or(difference);
+                Ok(pointwise.unwrap_or(finding))
+            }
             (Node::Ratio(a), Node::Ratio(b)) => self.ratios(a, b),
             (Node::Matrix(a), Node::Matrix(b)) => self.matrices(a, b),
             (Node::Matrix(rows), Node::List { items, open: '(' | '[', .. }) => {
@@ -292,104 +330,6 @@ impl Comparison {
             _ => self.mixed(left, right),
         }
     }
-
-    /// Compares a list of equal answers, such as `\\frac12 or 0.5`, as one answer.
-    fn repeated(&mut self, list: &Node, other: &Node) -> Result<Option<Finding>> {
-        let Node::List { open: ' ', items, .. } = list else { return Ok(None) };
-        match self.distinct(items)?.as_slice() {
-            [only] => self.compare(only, other).map(Some),
-            _ => Ok(None),
-        }
-    }
-
-    /// Compares sets of words, "no solution" and the empty set, and unions of inequalities.
-    fn mixed(&mut self, left: &Node, right: &Node) -> Result<Finding> {
-        if let (Node::List { open: ' ', items, .. }, Node::Value { .. }) = (left, right)
-            && let Some(value) = self.derived(items)?
-        {
-            return Ok((self.compare(&value, right)?.0, Rung::Relation));
-        }
-        if let Some(found) = self.mixed_in_order(left, right)? {
-            return Ok(found);
-        }
-        match self.turned(|comparison| comparison.mixed_in_order(right, left))? {
-            Some(found) => Ok(found),
-            // Cases may be what a formula says, too.
-            None if matches!((left, right), (Node::Piecewise(_), _) | (_, Node::Piecewise(_))) => {
-                self.undecided = true;
-                Ok((false, Rung::Kind))
-            }
-            // A description in words may mean what the formula says.
-            None if describes(left) || describes(right) => {
-                self.undecided = true;
-                Ok((false, Rung::Kind))
-            }
-            None => self.shapes(Rung::Kind, kind(left), kind(right)),
-        }
-    }
-
-    fn mixed_in_order(&mut self, a: &Node, b: &Node) -> Result<Option<Finding>> {
-        if let Some(found) = self.repeated(a, b)? {
-            return Ok(Some(found));
-        }
-        match (a, b) {
-            (Node::Words(words), Node::List { open: '{', items, .. }) if items.is_empty() => {
-                return self.is(is_nothing(words), (a, b)).map(Some);
-            }
-            (Node::Words(words), Node::Value { expression: Expression::Symbol(name), .. })
-                if name.starts_with("\\mathbb ") =>
-            {
-                let set = paired("set in words", name);
-                return self.is(Some(words.as_str()) == set, (a, b)).map(Some);
-            }
-            // "3:45" leaves the half of the day open.
-            (Node::Words(words), Node::Ratio(parts)) if words.starts_with("clock ") => {
-                return self.is(is_clock(words, parts), (a, b)).map(Some);
-            }
-            // "(0, 1) or (2, 3)"
-            (Node::Joined(Combination::Union, parts), Node::List { open: ' ', items, .. })
-                if items.iter().all(|item| matches!(item, Node::List { .. })) =>
-            {
-                return self.unordered(parts, items).map(Some);
-            }
-            // A share of two is their quotient.
-            (Node::Ratio(parts), Node::Value { expression, .. }) => {
-                if let [first, second] = parts.as_slice() {
-                    let [first, second] = [first, second].map(|part| Box::new(part.clone()));
-                    let quotient = Expression::Quotient(first, second);
-                    return self.expressions(&quotient, expression).map(Some);
-                }
-            }
-            // `A(2, 3)`: a point with its name.
-            (
-                Node::Value { expression: Expression::Function(name, arguments), .. },
-                Node::List { open: '(', items, .. },
-            ) if is_point_name(name) && arguments.len() > 1 => {
-                let point: Vec<Node> = arguments.iter().cloned().map(Node::from).collect();
-                return self.ordered(&point, items).map(Some);
-            }
-            (Node::Value { expression, .. }, Node::List { open: '(', items, .. }) => {
-                return self.unit_vectors(expression, items);
-            }
-            _ => {}
-        }
-        Ok(None)
-    }
-
-    /// Returns the finding on words that mean the other side or not.
-    fn is(&mut self, same: bool, (words, other): (&Node, &Node)) -> Result<Finding> {
-        if same {
-            Ok((true, Rung::Words))
-        } else {
-            self.shapes(Rung::Words, kind(words), kind(other))
-        }
-    }
-}
-
-/// Returns true for a capital letter, with or without an index: the usual names of points.
-fn is_point_name(name: &str) -> bool {
-    let letter = name.trim_end_matches('\'').split('_').next().unwrap_or_default();
-    letter.len() == 1 && letter.starts_with(|c: char| c.is_ascii_uppercase())
 }
 
 /// Returns the only member of a set if the other side is a value.
@@ -401,13 +341,6 @@ fn only_member<'a>(node: &'a Node, other: &Node) -> &'a Node {
         },
         _ => node,
     }
-}
-
-/// Returns true for words that may describe what a formula says: "all positive integers n except 2".
-fn describes(node: &Node) -> bool {
-    const A_NAME: usize = 3;
-    matches!(node, Node::Words(words)
-        if words.split(' ').count() > A_NAME || words.contains(|c: char| c.is_ascii_digit()))
 }
 
 /// Returns true if the words mean the empty set.
@@ -426,14 +359,4 @@ fn may_need_solving(node: &Node) -> bool {
         }
         _ => false,
     }
-}
-
-/// Returns true if hours and minutes are those of "clock h:mm", in either half of the day.
-fn is_clock(words: &str, parts: &[Expression]) -> bool {
-    let ([hours, minutes] | [hours, minutes, _]) = parts else { return false };
-    let integer = |expression: &Expression| {
-        expression.literal().filter(Rational::is_int).map(|value| value.numerator().clone())
-    };
-    let (Some(hours), Some(minutes)) = (integer(hours), integer(minutes)) else { return false };
-    [0, 12].iter().any(|half| words == format!("clock {}:{:0>2}", &hours % 12 + half, minutes))
 }

@@ -201,8 +201,10 @@ impl Expression {
             }
             Self::Power(a, b) => {
                 a.collect_variables(whole, variables);
-                // (-1)^n is real only for integer n.
-                let negative = a.literal().is_some_and(|base| base < Rational::ZERO);
+                // (-1)^n is real only for integer n, and so may be (1 - \sqrt5)^n.
+                let difference =
+                    matches!(**a, Self::Sum(_) | Self::Quotient(..)) && !a.has_variable();
+                let negative = a.literal().map_or(difference, |base| base < Rational::ZERO);
                 b.collect_variables(whole || negative, variables);
             }
             Self::Function(name, parts) if is_series(name) => {

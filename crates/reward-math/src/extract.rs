@@ -17,12 +17,14 @@ mod turn;
 pub(crate) use echo::Question;
 pub use extracted::{Extracted, Rule};
 pub(crate) use fallback::only_number;
+pub(crate) use phrase::letter_behind;
 use span::{first_of, only, some_text, trimmed};
 
 /// Marks of an answer other than a box, in their order.
-const MARKED: [span::Finder; 5] = [
+const MARKED: [span::Finder; 6] = [
     (tag, Rule::Tag),
     (hash_marks, Rule::HashMarks),
+    (phrase::letter_at_the_end, Rule::Phrase),
     (phrase::last_phrase, Rule::Phrase),
     (phrase::letter_said_right, Rule::Phrase),
     (bold, Rule::Bold),

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use crate::answer::Answer;
 use crate::decide::{decide, decide_with_witness};
-use crate::extract::{Extracted, Question, Rule, extract, extract_answering, only_number};
+use crate::extract::{
+    Extracted, Question, Rule, extract, extract_answering, letter_behind, only_number,
+};
 use crate::options::Options;
 use crate::verdict::{ParseError, Side, Verdict};
 use crate::witness::Witness;
@@ -63,6 +65,13 @@ impl Gold {
             && let Some(right) = self.with_decimal_commas(response, &extracted.text)
         {
             return right;
+        }
+        // `\boxed{12}`, which is choice (D).
+        if !verdict.is_right() && extracted.rule == Rule::Box && self.answer.is_choice() {
+            let behind = &response[extracted.span.end..];
+            if let Some(letter) = letter_behind(behind) {
+                return self.verify_answer(letter);
+            }
         }
         // "Jane started growing it 3 hours ago": a sentence with one number, if the ground truth is a number.
         let in_words = !verdict.is_right()

@@ -6,6 +6,7 @@ use dashu::base::Signed;
 use crate::algebra::{Algebra, Fraction, Polynomial};
 use crate::answer::{Node, Relation};
 use crate::expression::{Assignments, Expression, is_constant};
+use crate::parser::is_greek;
 use crate::table::lists;
 use crate::verdict::ParseError;
 use crate::words;
@@ -92,6 +93,10 @@ fn is_constant_value(node: &Node) -> bool {
     matches!(node, Node::Value { expression, .. } if !expression.has_variable())
 }
 
+fn holds_infinity(node: &Node) -> bool {
+    matches!(node, Node::Value { expression, .. } if expression.any(&|part| part.is_symbol("\\infty")))
+}
+
 fn is_literal(node: &Node) -> bool {
     matches!(node, Node::Value { expression, unit: None, .. } if expression.literal().is_some())
 }
@@ -100,6 +105,13 @@ fn is_literal(node: &Node) -> bool {
 fn names(side: &Node, value: &Node) -> bool {
     is_label(side)
         || match (side, value) {
+            // A series without end, whose value is not calculated.
+            (Node::Value { expression: Expression::Function(name, _), .. }, Node::Value { .. })
+                if lists("sum prod", name) && holds_infinity(side) =>
+            {
+                true
+            }
+            (Node::Matrix(rows), Node::Matrix(_)) => rows.iter().flatten().all(is_variable),
             // `2x = 10` asks for `x`; `m + n = 10` and `\cos A = 1/2` are quantities of a problem.
             (Node::Value { expression, .. }, Node::Value { expression: value, .. }) => {
                 !value.has_variable()
@@ -111,7 +123,6 @@ fn names(side: &Node, value: &Node) -> bool {
             (Node::Value { expression, .. }, _) => expression.has_variable(),
             (Node::Joined(_, sets), _) => sets.iter().all(is_label),
             (Node::Builder { .. }, Node::List { .. }) => true,
-            (Node::Matrix(rows), Node::Matrix(_)) => rows.iter().flatten().all(is_variable),
             _ => false,
         }
 }
@@ -122,8 +133,11 @@ fn is_label(label: &Node) -> bool {
         Node::Words(words) => !words::sets_condition(words),
         Node::Value { expression, .. } => match expression {
             Expression::Function(name, arguments) if is_plain_function(name) => {
-                arguments.iter().all(is_symbol_or_number)
+                arguments.iter().all(|part| is_symbol_or_number(part) || is_value_of(part))
             }
+            Expression::Function(name, _) if name == "int" => true,
+            // `V_o(s)/V_i(s)`
+            Expression::Quotient(top, bottom) if is_value_of(top) && is_value_of(bottom) => true,
             other => is_name(other),
         },
         Node::Ratio(parts) => parts.iter().all(is_name),
@@ -132,6 +146,11 @@ fn is_label(label: &Node) -> bool {
         }
         _ => false,
     }
+}
+
+fn is_value_of(expression: &Expression) -> bool {
+    matches!(expression, Expression::Function(name, arguments)
+        if is_plain_function(name) && arguments.iter().all(is_symbol_or_number))
 }
 
 /// Returns true for a variable, a segment `AB` or an angle `m\\angle A`: names, no calculations.
@@ -178,6 +197,17 @@ pub(crate) fn with_same_argument(left: &Node, right: &Node) -> Option<Node> {
         return None;
     }
     Some(Node::Value { expression: expression.renamed(&given, &wanted), unit: unit.clone() })
+}
+
+/// Returns a value in one variable with that variable named as the argument of `f(x)`; `None` if it is so already.
+pub(crate) fn in_argument_of(label: Option<&Node>, value: &Node) -> Option<Node> {
+    let Node::Value { expression: Expression::Function(_, arguments), .. } = label? else {
+        return None;
+    };
+    let [Expression::Symbol(argument)] = arguments.as_slice() else { return None };
+    let mut names = value.names().into_iter();
+    let name = names.next().filter(|name| names.next().is_none() && name != argument)?;
+    Some(value.renamed(&name, argument))
 }
 
 /// Returns the labels and values of a list, in the order written, if every item is labelled.
@@ -229,9 +259,11 @@ pub(crate) fn shared(chain: &Node) -> Option<Node> {
     })
 }
 
-fn is_plain_function(name: &str) -> bool {
+/// Returns true for the name of a function that is a letter, with an index or primes: `f`, `\omega`, `x_1'`.
+pub(crate) fn is_plain_function(name: &str) -> bool {
     let letter = name.trim_end_matches('\'').split(['_', '^']).next().unwrap_or_default();
     letter.len() == 1 && letter.starts_with(char::is_alphabetic)
+        || letter.strip_prefix('\\').is_some_and(is_greek)
 }
 
 fn is_symbol_or_number(expression: &Expression) -> bool {
@@ -261,7 +293,8 @@ pub(crate) fn named_values(items: &[Node]) -> Option<Vec<Node>> {
         .into_iter()
         .map(|(label, value)| Some((label.symbol()?, value.clone())));
     let mut named: Vec<(&str, Node)> = named.collect::<Option<_>>()?;
-    named.sort_by_key(|(name, _)| *name);
+    // Angles behind lengths: `r = 4, \theta = 1`.
+    named.sort_by_key(|(name, _)| (name.starts_with('\\'), *name));
     let distinct = named.windows(2).all(|pair| pair[0].0 != pair[1].0);
     distinct.then(|| named.into_iter().map(|(_, value)| value).collect())
 }

@@ -168,7 +168,11 @@ impl<'a> Lexer<'a> {
         {
             return false;
         }
-        self.expects_operand() || self.tokens.last().is_some_and(|last| last.kind.is_symbol('{'))
+        self.expects_operand()
+            || self.tokens.last().is_some_and(|last| {
+                // `\mu mg`: a product.
+                last.kind.is_symbol('{') || last.kind.is_any("", "mu theta lambda alpha beta rho")
+            })
     }
 
     fn letters(&mut self) {
@@ -178,8 +182,9 @@ impl<'a> Lexer<'a> {
         let mut characters = run.chars();
         let first = characters.next().unwrap_or(' ');
         // "5 m/s": a quotient of letters is one of variables, except for this one.
-        let after_number =
-            matches!(self.tokens.last(), Some(Token { kind: Kind::Number { .. }, .. }));
+        let after_number = self.tokens.last().is_some_and(|last| {
+            matches!(last.kind, Kind::Number { .. }) || last.kind.is_symbol('}')
+        });
         if after_number
             && self.spaced
             && let Some(unit) = pattern!(r"^(?:m/s|m/min|g/mol)(?-u:\b)").find(rest)

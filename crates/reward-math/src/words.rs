@@ -51,8 +51,11 @@ pub(crate) fn normalise(folded: &str) -> Option<String> {
         std::mem::swap(day, month);
     }
     let words = match words.as_slice() {
-        ["option" | "choice", letter] if !formula => std::slice::from_ref(letter),
-        ["on" | "in" | "at", rest @ ..] | [rest @ .., "function"]
+        ["option" | "choice", letter] if !formula && letter.starts_with(char::is_alphabetic) => {
+            std::slice::from_ref(letter)
+        }
+        ["on" | "in" | "at" | "serie" | "series" | "sequence" | "integral", rest @ ..]
+        | [rest @ .., "function"]
             if !rest.is_empty() && !formula =>
         {
             rest
@@ -77,9 +80,32 @@ pub(crate) fn same(left: &str, right: &str) -> bool {
     left == right || parts(left) == parts(right) || without_and(left) == without_and(right)
 }
 
+/// Returns the property or winner that a sentence states: "f is an even function", "Bob has a winning strategy".
+pub(crate) fn stated(folded: &str) -> Option<String> {
+    // "Bob (the second player)"
+    let named = pattern!(r"^(?:\\text\{)?([^(){}]+?)\s*\([^()]*\)\}?$").captures(folded);
+    if let Some(named) = named.filter(|_| !takes_back(&folded.to_lowercase())) {
+        return normalise(&named[1]);
+    }
+    let (plain, formula) = without_commands(folded);
+    let plain = plain.split_whitespace().collect::<Vec<_>>().join(" ");
+    let sentence = pattern!(
+        r"^(?:.*\b(?:is|are) (?:an? )?(.+?)(?: function| number)?|(.+?) (?:has|have) a winning strategy)$"
+    );
+    let parts = sentence.captures(&plain).filter(|_| !formula && !takes_back(&plain))?;
+    normalise(parts.get(1).or(parts.get(2))?.as_str())
+}
+
+/// Returns the last direction that the words name.
+pub(crate) fn direction(words: &str) -> Option<&'static str> {
+    let directions = phrases("direction of motion");
+    let words = words.split(|c: char| !c.is_alphabetic());
+    words.rev().find_map(|word| directions.iter().find(|known| **known == word).copied())
+}
+
 /// Returns the words that "and" joins: "I and III only" as "I, III".
 fn without_and(text: &str) -> String {
-    text.trim_end_matches(" only").replace(" and ", " ")
+    text.trim_end_matches(" only").trim_start_matches("only ").replace(" and ", " ")
 }
 
 /// Returns true if a word makes what is said conditional, denied or a bound: "if", "not", "at least".

@@ -2,6 +2,7 @@
 
 use super::measure::is_copula;
 use super::{Node, Relation, list};
+use crate::language::phrases;
 use crate::parser::Parser;
 use crate::table::lists;
 use crate::token::{Kind, Token};
@@ -19,9 +20,15 @@ pub(super) fn asserted(tokens: &[Token]) -> Option<Node> {
     }
     let tokens = without_boxes(inside_environment(&Parser::aligned(tokens)))?;
     let tokens = without_remarks(tokens);
-    if outside_labels(&tokens)
-        .any(|word| !is_conjunction(word) && words::takes_back(&word.to_lowercase()))
-    {
+    // "7 when N is divided by 11", "4, attained when x = 1"
+    let is_place =
+        |text: &str| phrases("before a place").iter().any(|phrase| text.contains(phrase));
+    let divides = tokens.iter().any(|token| token.kind.word().is_some_and(is_place));
+    let takes_back = |word: &str| {
+        let word = word.to_lowercase();
+        words::takes_back(if divides { word.strip_prefix("when").unwrap_or(&word) } else { &word })
+    };
+    if outside_labels(&tokens).any(|word| !is_conjunction(word) && takes_back(word)) {
         return None;
     }
     let conclusion = conclusion(tokens);
@@ -93,11 +100,19 @@ fn without_boxes(mut tokens: Vec<Token>) -> Option<Vec<Token>> {
 /// Removes remarks in brackets that begin with a word: `x = 3\ (\text{reject } x = -1)`. A condition stays.
 fn without_remarks(mut tokens: Vec<Token>) -> Vec<Token> {
     let remark = |tokens: &[Token]| {
-        (1..tokens.len().saturating_sub(1)).find_map(|at| {
-            let begins = tokens[at].kind.is_symbol('(') && tokens[at + 1].kind.word().is_some();
+        (1..tokens.len()).find_map(|at| {
+            let begins = tokens[at].kind.is_symbol('(')
+                && tokens.get(at + 1).is_some_and(|next| next.kind.word().is_some());
             let apart = tokens[at].spaced || tokens[at - 1].kind.word().is_some();
-            let close = closing(tokens, at).filter(|_| begins && apart)?;
-            let mut words = tokens[at..close].iter().filter_map(|token| token.kind.word());
+            // `\text{ (the root } t = -1 \text{ is rejected)}`
+            let holds =
+                |at: usize, sign| tokens[at].kind.word().is_some_and(|text| text.contains(sign));
+            let close = if tokens[at].kind.word().is_some_and(|text| text.starts_with('(')) {
+                (at..tokens.len()).find(|at| holds(*at, ')'))?
+            } else {
+                closing(tokens, at).filter(|_| begins && apart)?
+            };
+            let mut words = tokens[at..=close].iter().filter_map(|token| token.kind.word());
             let keeps = words.any(|word| words::takes_back(&word.to_lowercase()));
             (!keeps).then_some(at..=close)
         })
@@ -118,10 +133,10 @@ fn closing(tokens: &[Token], open: usize) -> Option<usize> {
 /// Returns the words but those in the argument or index of a letter: `P(\text{at least one})` is a label.
 fn outside_labels(tokens: &[Token]) -> impl Iterator<Item = &str> {
     let mut inside = Vec::new();
-    for at in 1..tokens.len() {
-        let letter = matches!(tokens[at - 1].kind, Kind::Letter(_)) && !tokens[at].spaced;
-        if letter || tokens[at - 1].kind.is_symbol('_') {
-            inside.extend(at..closing(tokens, at).unwrap_or(at));
+    for start in 1..tokens.len() {
+        let letter = matches!(tokens[start - 1].kind, Kind::Letter(_)) && !tokens[start].spaced;
+        if letter || tokens[start - 1].kind.is_symbol('_') {
+            inside.extend(start..closing(tokens, start).unwrap_or(start));
         }
     }
     let words = tokens.iter().enumerate().filter(move |(at, _)| !inside.contains(at));
@@ -133,27 +148,30 @@ fn outside_labels(tokens: &[Token]) -> impl Iterator<Item = &str> {
 fn sentence(tokens: &[Token]) -> (Option<String>, &[Token], &[Token]) {
     let places = outside_brackets(tokens);
     let word = |at: usize| tokens.get(at).and_then(|token| token.kind.word());
-    let begins = |at: usize, words: &str| {
-        first_word(&tokens[at].kind).is_some_and(|word| lists(words, &word.to_lowercase()))
+    let circumstance = |at: usize| {
+        let word = first_word(&tokens[at].kind).map(str::to_lowercase);
+        word.is_some_and(|word| phrases("circumstance").contains(&word.as_str()))
     };
     let verb = places.iter().rposition(|&at| {
         let labels = |verb| is_copula(verb) && at > 0 && word(at - 1).is_some();
-        let states =
-            word(at).is_some_and(|verb| lists("has have get obtain", verb) || labels(verb));
+        let states = word(at)
+            .is_some_and(|verb| phrases("verb of a sentence").contains(&verb) || labels(verb));
         states && at + 1 < tokens.len() && word(at + 1).is_none()
     });
     // What comes before is one statement, or circumstances.
     let verb = verb.filter(|verb| {
         let several = places[..*verb].iter().any(|&at| separates(&tokens[at].kind));
-        !several || begins(0, CIRCUMSTANCES)
+        !several || circumstance(0)
     });
     let start = verb.map_or(0, |verb| places[verb] + 1);
-    let end = places.iter().copied().find(|at| *at > start && begins(*at, CIRCUMSTANCES));
+    let end = places.iter().copied().find(|at| *at > start && circumstance(*at));
     let end = end.unwrap_or(tokens.len());
     let (head, value, tail) = (&tokens[..start], &tokens[start..end], &tokens[end..]);
     // "where k is any real constant" says nothing but the kind of a letter.
-    let introduces = !tail.is_empty() && begins(end, "where") && !tail.iter().any(relates);
+    let introduces =
+        !tail.is_empty() && first_word(&tail[0].kind) == Some("where") && !tail.iter().any(relates);
     let others = head.iter().chain(if introduces { &[] } else { tail });
+    let others = others.filter(|token| !token.kind.word().is_some_and(words::takes_back));
     let words: Vec<String> = others.map(|token| token.kind.describe().replace('`', "")).collect();
     let label = (!words.is_empty()).then(|| format!("value {}", words.join(" ").to_lowercase()));
     (label, value, tail)
@@ -162,10 +180,6 @@ fn sentence(tokens: &[Token]) -> (Option<String>, &[Token], &[Token]) {
 fn relates(token: &Token) -> bool {
     token.kind.is_any("=<>", "le ge leq geq ne neq in")
 }
-
-/// Words that begin circumstances beside the value of a sentence.
-const CIRCUMSTANCES: &str =
-    "since because as at where which works attained achieved reached occurring occurs obtained";
 
 /// Returns the tokens behind the last sign or word of conclusion, and before a reason.
 fn conclusion(mut tokens: Vec<Token>) -> Vec<Token> {

@@ -97,6 +97,15 @@ impl Parser {
         if matches!(self.relation(), Some((Relation::Approximately | Relation::Equal, _))) {
             self.eat_relation();
         }
+        // "all real numbers greater than 2"
+        let bound = self.peek_word().and_then(words::normalise);
+        if let Some(relation) =
+            bound.and_then(|words| Relation::of(paired("numbers in words", &words)?))
+        {
+            self.advance();
+            sides.push(Expression::symbol("x").into());
+            relations.push(relation);
+        }
         loop {
             sides.push(self.side()?);
             match self.eat_relation() {
@@ -323,6 +332,16 @@ fn in_degrees(expression: &Expression) -> Option<Expression> {
     match expression {
         Expression::Function(name, inner) if name == "degrees" => Some(inner[0].clone()),
         Expression::Negative(inner) => Some(Expression::negative(in_degrees(inner)?)),
+        Expression::Product(factors) => {
+            let place = factors.iter().position(|factor| in_degrees(factor).is_some())?;
+            let mut factors = factors.clone();
+            factors[place] = in_degrees(&factors[place])?;
+            let once = !factors.iter().any(|factor| in_degrees(factor).is_some());
+            once.then_some(Expression::Product(factors))
+        }
+        Expression::Quotient(top, bottom) => {
+            Some(Expression::quotient(in_degrees(top)?, (**bottom).clone()))
+        }
         Expression::Sum(terms) => {
             terms.iter().map(in_degrees).collect::<Option<_>>().map(Expression::Sum)
         }

@@ -6,7 +6,7 @@ use dashu::Rational;
 
 use crate::language::{paired, phrases};
 use crate::parser::{Parser, Result, function_name, is_greek};
-use crate::table::{Table, lists};
+use crate::table::Table;
 use crate::token::Kind;
 use crate::words::{self, is_conjunction};
 
@@ -205,7 +205,7 @@ impl Parser {
 
 /// Returns true if the word joins a label to its value.
 pub(super) fn is_copula(word: &str) -> bool {
-    lists("is are equals be was were", word)
+    phrases("copula").contains(&word)
 }
 
 /// Returns the currency of a sign, or of a code before a number.

@@ -163,7 +163,7 @@ impl Node {
     }
 
     /// Returns the node with each expression mapped by `with`.
-    pub(super) fn mapped(&self, with: &mut dyn FnMut(&Expression) -> Expression) -> Self {
+    pub(crate) fn mapped(&self, with: &mut dyn FnMut(&Expression) -> Expression) -> Self {
         let mut all =
             |nodes: &[Self]| nodes.iter().map(|node| node.mapped(with)).collect::<Vec<_>>();
         match self {

@@ -48,7 +48,8 @@ fn written_out(items: &[Node]) -> Option<Vec<Node>> {
     };
     let [before @ .., ellipsis, last] = items else { return None };
     let numbers: Vec<i64> = before.iter().map(integer).collect::<Option<_>>()?;
-    let (end, [first, second, ..]) = (integer(last)?, numbers.as_slice()) else { return None };
+    let (end, first) = (integer(last)?, numbers.first()?);
+    let second = numbers.get(1).copied().or_else(|| first.checked_add(1))?;
     let (step, width) = (second.checked_sub(*first)?, end.checked_sub(*first)?);
     let even = numbers.windows(2).all(|pair| pair[1].checked_sub(pair[0]) == Some(step));
     let count = width.checked_div(step).filter(|count| (0..MOST).contains(count))?;

@@ -28,8 +28,12 @@ pub(super) fn spelling(folded: &str) -> String {
     spelled
 }
 
-/// Rewrites the brackets of `<1, 2>` and `]1; 2[`, and removes the name of a line or curve: `l_1: x - y + 1 = 0`.
+/// Rewrites `(f \circ g)(x)` and the brackets of `<1, 2>` and `]1; 2[`, and removes the name of a line or curve: `l_1: x - y + 1 = 0`.
 pub(super) fn rewritten(folded: &str) -> Cow<'_, str> {
+    let composed = pattern!(r"\(\s*([a-zA-Z])\s*\\circ\s*([a-zA-Z])\s*\)\s*\(([^()]*)\)");
+    if folded.contains("\\circ") && composed.is_match(folded) {
+        return Cow::Owned(composed.replace_all(folded, "$1($2($3))").into_owned());
+    }
     match pattern!("^<([^<>]*,[^<>]*)>$").replace(folded, "\\langle $1\\rangle ") {
         Cow::Borrowed(same) if pattern!(r"^[^\[(]*\]|\[(?:\\right)?$").is_match(same) => pattern!(
             r"([\]\[])([^\[\]()]*[;,][^\[\]()]*)([\]\[])"
@@ -48,6 +52,10 @@ pub(super) fn rewritten(folded: &str) -> Cow<'_, str> {
 
 /// Removes "(since …", ", because …" and ", which …" from the end.
 pub(super) fn without_reason(folded: &str) -> &str {
+    // `\frac1e (\approx 0.37)`
+    let rounded = pattern!(r"(?:\s|\\[;,])*\(\s*\\approx[^()]*\)$").find(folded);
+    let rounded = rounded.filter(|rounded| rounded.start() > 0);
+    let folded = rounded.map_or(folded, |rounded| &folded[..rounded.start()]);
     let cut = phrases("reason").iter().filter_map(|reason| folded.find(reason)).min();
     match cut {
         Some(at) if !folded[..at].trim().is_empty() => folded[..at].trim_end(),
@@ -92,6 +100,27 @@ pub(super) fn integer_parameter(folded: &str) -> Option<(String, String)> {
     name.map(|name| (name[1].to_owned(), name[2].to_owned()))
 }
 
+/// Removes "for all x", which says nothing more of `x`.
+pub(super) fn without_quantifiers(folded: &str) -> Cow<'_, str> {
+    let quantifier = pattern!(
+        r"(?x)(?:\\text\{\x20*|\\q?quad\x20*)? (?:\bfor\x20(?:all|every|any)(?:\x20real)?(?:\x20numbers?)?|\\forall)
+        (?:\x20*\})? \x20* \$?[a-z]\$? (?:\x20*\})? (?P<end>(?:\\q?quad|[\x20,;.])*(?:\\text|or|and|$))"
+    );
+    quantifier.replace_all(folded, " $end")
+}
+
+/// Splits "for some real constant c" off, with the name and the letter of its set.
+pub(super) fn parameter_in_words(folded: &str) -> Option<(&str, (String, String))> {
+    let declaration = pattern!(
+        r"(?xs)^(.*?\S) (?:[,;\x20]|\\q?quad|\\text\{|\\,)+ (?:for|where|with) \x20+
+        (?:some|any|all|every|each|an?|arbitrary) \x20+ ((?:(?:real|integers?|rational|complex|arbitrary|fixed|constants?
+        |numbers?|parameter|values?|of) \x20*)*) \}? \x20* \$? ([A-Za-z]) \$? \}? $"
+    );
+    let parts = declaration.captures(folded)?;
+    let set = if parts[2].contains("integer") { "Z" } else { "R" };
+    Some((parts.get(1)?.as_str(), (parts[3].to_owned(), set.to_owned())))
+}
+
 /// Returns the text after "the point", "approximately" and other words before the value.
 pub(super) fn behind_label(folded: &str) -> Option<&str> {
     let inner = folded.strip_prefix("\\text{").or_else(|| folded.strip_prefix("\\text {"));
@@ -104,7 +133,7 @@ pub(super) fn behind_label(folded: &str) -> Option<&str> {
     }
     let mut rest = rest.trim_start_matches([' ', ':', ',', '=']);
     if inner.is_some() {
-        rest = rest.strip_prefix('}')?;
+        rest = rest.strip_prefix('}').or_else(|| rest.strip_suffix('}'))?;
     }
     let rest = rest.trim_start_matches([' ', ':', ',', '=']);
     (!rest.is_empty()).then_some(rest)

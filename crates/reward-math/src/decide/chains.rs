@@ -103,7 +103,8 @@ impl Comparison {
                 return Ok((false, Rung::Relation));
             }
         }
-        let equal = self.compare(assertion.value, other)?.0;
+        let renamed = relation::in_argument_of(assertion.label, other);
+        let equal = self.compare(assertion.value, renamed.as_ref().unwrap_or(other))?.0;
         let rounded = match assertion.rounded {
             Some(rounded) if !equal => self.rounds(assertion.value, rounded, other)?,
             _ => false,

@@ -70,6 +70,13 @@ impl Comparison {
         };
         let loose = |open: &char| matches!(open, ' ' | '{');
         if loose(a_open) && loose(b_open) {
+            // "x = 2 or y = 3" is not "x = 2 and y = 3".
+            let apart = |items: &[Node]| {
+                relation::named_values(items).is_some_and(|values| values.len() > 1)
+            };
+            if (*a_close == '|') != (*b_close == '|') && apart(a) && apart(b) {
+                return self.shapes(Rung::Structure, "alternatives", "values together");
+            }
             // A set ignores how often it names a member, a bare list does not.
             let bare = (a_open, b_open) == (&' ', &' ');
             // `AB = 4, CD = 5` against the bare values.

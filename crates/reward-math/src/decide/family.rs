@@ -1,57 +1,174 @@
 //! Families of values that an integer numbers: `x = \frac{\pi}{4} + k\pi`, `n \equiv 3 \pmod 7`.
 
+use dashu::Rational;
+
 use super::{Comparison, Result};
-use crate::answer::{Answer, Node};
+use crate::answer::{Answer, Node, Relation};
 use crate::expression::{Assignments, Expression};
 use crate::relation;
 
 /// A first value, and the step to the next.
 struct Family {
     label: Option<Node>,
-    offset: Expression,
-    step: Expression,
+    /// Coordinates of a point, or one value.
+    offset: Vec<Expression>,
+    step: Vec<Expression>,
 }
 
 impl Comparison {
-    /// Returns true if both answers are families of equal steps, and a member of one is a member of the other.
-    pub(super) fn same_family(&mut self, response: &Answer, gold: &Answer) -> Result<bool> {
-        let (Some(a), Some(b)) = (self.family(response)?, self.family(gold)?) else {
-            return Ok(false);
-        };
-        let labels = a.label.as_ref().zip(b.label.as_ref());
-        if labels.is_some_and(|(a, b)| a != b) {
+    /// Returns true if both answers hold families of equal steps that have members in common, one to one.
+    pub(super) fn same_families(&mut self, response: &Answer, gold: &Answer) -> Result<bool> {
+        let (mut families, mut others) = (self.families(response)?, self.families(gold)?);
+        if families.is_empty() || others.is_empty() {
             return Ok(false);
         }
-        let opposite = Expression::negative(b.step.clone());
-        if !self.expressions(&a.step, &b.step)?.0 && !self.expressions(&a.step, &opposite)?.0 {
+        // `\frac{k\pi}{2}` as `k\pi` and `\frac{\pi}{2} + k\pi`.
+        families = in_parts(families, others.len());
+        others = in_parts(others, families.len());
+        if families.is_empty() || families.len() != others.len() {
             return Ok(false);
         }
-        let between = Expression::quotient(difference(&a.offset, &b.offset), b.step);
-        let steps = self.algebra.normalise(&between)?.as_constant();
-        Ok(steps.is_some_and(|steps| steps.is_int()))
+        for family in &families {
+            let mut partner = None;
+            for (index, other) in others.iter().enumerate() {
+                if self.same_family(family, other)? {
+                    partner = Some(index);
+                    break;
+                }
+            }
+            let Some(partner) = partner else { return Ok(false) };
+            others.swap_remove(partner);
+        }
+        Ok(true)
     }
 
-    /// Returns the family of an answer that is a linear function of its only integer.
-    fn family(&mut self, answer: &Answer) -> Result<Option<Family>> {
-        let Ok([reading, ..]) = answer.readings.as_deref() else { return Ok(None) };
-        let (label, value) = match relation::labelled(reading) {
-            Some((label, value)) => (Some(label.clone()), value),
-            None => (None, reading),
-        };
-        let Some(value) = value.plain() else { return Ok(None) };
-        if let Some([residue, modulus]) = value.arguments_of("pmod") {
-            let (offset, step) = (residue.clone(), modulus.clone());
-            return Ok(Some(Family { label, offset, step }));
+    fn same_family(&mut self, a: &Family, b: &Family) -> Result<bool> {
+        let labels = a.label.as_ref().zip(b.label.as_ref());
+        if labels.is_some_and(|(a, b)| a != b) || a.step.len() != b.step.len() {
+            return Ok(false);
         }
-        let Some(name) = answer.integer() else { return Ok(None) };
-        let [first, second, third] = [0, 1, 2].map(|count| {
-            value.with(&Assignments::from([(name.as_str(), &Expression::integer(count))]))
-        });
-        let step = difference(&second, &first);
-        let linear = self.expressions(&step, &difference(&third, &second))?.0;
-        let family = Family { label, offset: first, step };
-        Ok((linear && !family.step.has_variable()).then_some(family))
+        let opposite: Vec<_> = b.step.iter().cloned().map(Expression::negative).collect();
+        if !self.all_equal(&a.step, &b.step)? && !self.all_equal(&a.step, &opposite)? {
+            return Ok(false);
+        }
+        let mut steps = None;
+        for ((a, b), step) in a.offset.iter().zip(&b.offset).zip(&b.step) {
+            let difference = difference(a, b);
+            if self.expressions(step, &Expression::integer(0))?.0 {
+                if !self.expressions(a, b)?.0 {
+                    return Ok(false);
+                }
+                continue;
+            }
+            let between = Expression::quotient(difference, step.clone());
+            let count = self.algebra.normalise(&between)?.as_constant().filter(Rational::is_int);
+            if count.is_none() || steps.is_some() && steps != count {
+                return Ok(false);
+            }
+            steps = count;
+        }
+        Ok(steps.is_some())
     }
+
+    fn all_equal(&mut self, a: &[Expression], b: &[Expression]) -> Result<bool> {
+        for (a, b) in a.iter().zip(b) {
+            if !self.expressions(a, b)?.0 {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Returns the families of an answer that consists of them.
+    fn families(&mut self, answer: &Answer) -> Result<Vec<Family>> {
+        const MOST: usize = 8;
+        let items = match answer.readings.as_deref() {
+            Ok([Node::List { open: ' ', items, .. }, ..]) => items.as_slice(),
+            Ok([reading, ..]) => std::slice::from_ref(reading),
+            _ => &[],
+        };
+        let mut families = Vec::new();
+        for item in items.iter().take(MOST) {
+            let of_item = self.family(item, answer.integer().as_deref())?;
+            if of_item.is_empty() {
+                return Ok(Vec::new());
+            }
+            families.extend(of_item);
+        }
+        Ok(families)
+    }
+
+    /// Returns the family of a linear function of the integer, or one of its even and one of its odd values.
+    fn family(&mut self, item: &Node, integer: Option<&str>) -> Result<Vec<Family>> {
+        // `\{k\pi : k \in \mathbb{Z}\}`
+        if let Node::Builder { head, conditions } = item
+            && let [Node::Chain { sides, relations }] = conditions.as_slice()
+            && relations == &[Relation::In]
+            && sides[1].symbol() == Some("\\mathbb Z")
+        {
+            return self.family(head, sides[0].symbol());
+        }
+        let (label, value) = match relation::labelled(item) {
+            Some((label, value)) => (Some(label.clone()), value),
+            None => (None, item),
+        };
+        let coordinates = match value {
+            Node::List { open: '(', items, .. } => items.iter().map(Node::plain).collect(),
+            value => value.plain().map(|value| vec![value]),
+        };
+        let Some(coordinates) = coordinates else { return Ok(Vec::new()) };
+        if let Some([residue, modulus]) = coordinates[0].arguments_of("pmod") {
+            let (offset, step) = (vec![residue.clone()], vec![modulus.clone()]);
+            return Ok(vec![Family { label, offset, step }]);
+        }
+        let Some(name) = integer else { return Ok(Vec::new()) };
+        for starts in [&[0_i64][..], &[0, 1]] {
+            let mut families = Vec::new();
+            let stride = i64::try_from(starts.len()).unwrap_or(1);
+            for start in starts {
+                let points: [Vec<Expression>; 3] = [0, 1, 2].map(|count| {
+                    let count = Expression::integer(start + stride * count);
+                    let known = Assignments::from([(name, &count)]);
+                    coordinates.iter().map(|value| value.with(&known)).collect()
+                });
+                let steps = |low: &[Expression], high: &[Expression]| -> Vec<Expression> {
+                    low.iter().zip(high).map(|(low, high)| difference(high, low)).collect()
+                };
+                let (step, next) = (steps(&points[0], &points[1]), steps(&points[1], &points[2]));
+                if self.all_equal(&step, &next)? && !step.iter().any(Expression::has_variable) {
+                    let [offset, ..] = points;
+                    families.push(Family { label: label.clone(), offset, step });
+                }
+            }
+            if families.len() == starts.len() {
+                return Ok(families);
+            }
+        }
+        Ok(Vec::new())
+    }
+}
+
+/// Splits each family so that there are as many as wanted, if their number divides that.
+fn in_parts(families: Vec<Family>, wanted: usize) -> Vec<Family> {
+    let parts = wanted / families.len().max(1);
+    if parts < 2 || !wanted.is_multiple_of(families.len()) {
+        return families;
+    }
+    let times = |step: &Expression, count: usize| {
+        let count = Expression::integer(i64::try_from(count).unwrap_or(1));
+        Expression::Product(vec![count, step.clone()])
+    };
+    let part = |family: &Family, place: usize| {
+        let moved = family.offset.iter().zip(&family.step);
+        let moved =
+            moved.map(|(start, step)| Expression::Sum(vec![start.clone(), times(step, place)]));
+        let step = family.step.iter().map(|step| times(step, parts)).collect();
+        Family { label: family.label.clone(), offset: moved.collect(), step }
+    };
+    families
+        .iter()
+        .flat_map(|family| (0..parts).map(|place| part(family, place)).collect::<Vec<_>>())
+        .collect()
 }
 
 fn difference(left: &Expression, right: &Expression) -> Expression {

@@ -209,6 +209,54 @@ impl Comparison {
         }
     }
 
+    /// Returns `\{n \in \mathbb{Z} \mid \dots\}` by its members, if they are a few.
+    pub(super) fn by_members(&mut self, node: &Node) -> Result<Option<Node>> {
+        const MOST: i64 = 64;
+        let Node::Builder { head, conditions } = node else { return Ok(None) };
+        let of_integers = |condition: &Node| match condition {
+            Node::Chain { sides, relations } if relations == &[Relation::In] => {
+                sides[1].symbol() == Some("\\mathbb Z")
+            }
+            _ => false,
+        };
+        let (domains, stated): (Vec<Node>, Vec<Node>) =
+            conditions.iter().cloned().partition(of_integers);
+        if domains.is_empty() || stated.is_empty() {
+            return Ok(None);
+        }
+        let region = match self.built(head, &stated) {
+            Ok(region) => region,
+            Err(Failure::NoPart) => return Ok(None),
+            Err(Failure::Error(error)) => return Err(error),
+        };
+        let mut items = Vec::new();
+        for part in region.cuts.chunks_exact(2) {
+            let [low, high] = [&part[0], &part[1]].map(|cut| self.last_integer(cut));
+            let (Some(low), Some(high)) = (low, high) else { return Ok(None) };
+            if high.saturating_sub(low) > MOST {
+                return Ok(None);
+            }
+            items.extend((low + 1..=high).map(|value| Expression::integer(value).into()));
+        }
+        Ok(Some(Node::List { open: '{', close: '}', items }))
+    }
+
+    /// Returns the last integer at or below a boundary.
+    fn last_integer(&mut self, cut: &Cut) -> Option<i64> {
+        const LARGEST: i64 = 64;
+        if let Some(value) = self.algebra.normalise(&cut.value).ok()?.as_constant() {
+            let floor = value.floor();
+            return i64::try_from(if cut.after || !value.is_int() { floor } else { floor - 1 })
+                .ok();
+        }
+        let mut below = (-LARGEST..=LARGEST).take_while(|count| {
+            let count = Expression::integer(*count);
+            numeric::order(&count, &cut.value, &mut self.enclosure_fuel) == Some(Ordering::Less)
+        });
+        let last = below.by_ref().last();
+        last.filter(|last| *last < LARGEST)
+    }
+
     fn fold(&mut self, parts: &[Node], combination: Combination) -> Part {
         let regions: std::result::Result<Vec<Region>, Failure> =
             parts.iter().map(|part| self.region(part)).collect();

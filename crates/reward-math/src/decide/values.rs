@@ -42,17 +42,8 @@ impl Comparison {
         if let Some(value) = in_letters(b, b_unit, a_unit) {
             return self.expressions(a, &value);
         }
-        // 2.5 km and 2500 m.
-        if let (Some(from), Some(to)) = (a_unit, b_unit)
-            && from != to
-        {
-            if let Some(factor) = words::conversion(from, to) {
-                let (equal, _) = self.expressions(&scaled(a, factor), b)?;
-                return Ok((equal, Rung::Unit));
-            }
-            if words::contradict(from, to) {
-                return self.shapes(Rung::Unit, from, to);
-            }
+        if let Some(found) = self.in_other_units((a, a_unit), (b, b_unit))? {
+            return Ok(found);
         }
         let (a_size, b_size) = (size(a)?, size(b)?);
         if a_size != "finite" || b_size != "finite" {
@@ -75,7 +66,76 @@ impl Comparison {
                 return Ok(renamed);
             }
         }
+        if self.differ_by_constant(&first, &second)? {
+            return Ok((true, Rung::Enclosure));
+        }
         finding
+    }
+
+    /// Compares values whose units differ: converted ones, contradicting ones, dozens.
+    fn in_other_units(
+        &mut self,
+        (a, a_unit): (&Expression, Option<&str>),
+        (b, b_unit): (&Expression, Option<&str>),
+    ) -> Result<Option<Finding>> {
+        // "3 dozen" is 36, and 3 of something that the other side leaves out.
+        let dozens =
+            |unit: Option<&str>| unit.is_some_and(|unit| unit.split(' ').next() == Some("dozen"));
+        if dozens(a_unit) != dozens(b_unit) {
+            let [first, second] = [(a, a_unit), (b, b_unit)].map(|(value, unit)| {
+                if dozens(unit) { scaled(value, Rational::from(12)) } else { value.clone() }
+            });
+            let finding = self.expressions(&first, &second)?;
+            let counted = a_unit.is_some() && b_unit.is_some();
+            return if finding.0 || counted {
+                Ok(Some(finding))
+            } else {
+                self.expressions(a, b).map(Some)
+            };
+        }
+        // 2.5 km and 2500 m.
+        if let (Some(from), Some(to)) = (a_unit, b_unit)
+            && from != to
+        {
+            if let Some(factor) = words::conversion(from, to) {
+                let (equal, _) = self.expressions(&scaled(a, factor), b)?;
+                return Ok(Some((equal, Rung::Unit)));
+            }
+            if words::contradict(from, to) {
+                return self.shapes(Rung::Unit, from, to).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns true for `-\cos^2 x + C` and `\sin^2 x + C`: the constant may hold any number.
+    fn differ_by_constant(&mut self, left: &Expression, right: &Expression) -> Result<bool> {
+        // The terms beside the constant, and their only variable.
+        let split = |side: &Expression| {
+            let Expression::Sum(terms) = side else { return None };
+            let is_constant =
+                |term: &Expression| ["C", "c", "K"].iter().any(|name| term.is_symbol(name));
+            let place = terms.iter().position(is_constant)?;
+            let mut rest = terms.clone();
+            let Expression::Symbol(constant) = rest.remove(place) else { return None };
+            let rest = Expression::sum(rest);
+            let mut names = rest.variables().into_iter();
+            let only = names.next().filter(|only| names.next().is_none() && *only != constant)?;
+            Some((rest, only))
+        };
+        let bars = |side: &Expression| side.any(&|node| node.arguments_of("abs").is_some());
+        if bars(left) != bars(right) {
+            return Ok(false);
+        }
+        let (Some((left, name)), Some((right, other))) = (split(left), split(right)) else {
+            return Ok(false);
+        };
+        let here = Expression::Number(Rational::from_parts(Integer::from(3), 7_u8.into()));
+        let rise = |side: &Expression| {
+            let start = side.substituted(&|symbol| (symbol == name).then(|| here.clone()));
+            Expression::Sum(vec![side.clone(), Expression::negative(start)])
+        };
+        Ok(name == other && self.expressions(&rise(&left), &rise(&right))?.0)
     }
 
     /// Compares two expressions without units: by normal forms, then by enclosures if these do not decide.
@@ -216,7 +276,7 @@ fn scaled(expression: &Expression, factor: Rational) -> Expression {
 
 /// Renames the constants of integration of the left side as on the right, in each order, if only their names differ.
 fn with_same_constants(left: &Expression, right: &Expression) -> Vec<Expression> {
-    const MOST: usize = 3;
+    const MOST: usize = 4;
     let (left_names, right_names) = (left.variables(), right.variables());
     let is_constant = |name: &&String| {
         let (letter, index) = name.split_once('_').unwrap_or((name, "0"));
@@ -232,13 +292,6 @@ fn with_same_constants(left: &Expression, right: &Expression) -> Vec<Expression>
             left_names.iter().filter(|name| name.starts_with("C_")).filter(is_constant).collect();
         to.clone_from(&from);
     }
-    // A summand beside a function of another variable, as integration leaves it.
-    let is_added = |expression: &Expression, name: &str| match expression {
-        Expression::Sum(items) => {
-            items.iter().any(|item| matches!(item, Expression::Symbol(own) if own == name))
-        }
-        _ => false,
-    };
     let numbered = |names: &[&String]| names.iter().all(|name| name.contains('_'));
     // `A\cos x + B\sin x`: a general solution has functions of a variable.
     let general = left_names.len() > from.len() && !left.is_rational_function();
@@ -263,7 +316,14 @@ fn with_same_constants(left: &Expression, right: &Expression) -> Vec<Expression>
             Some(Expression::Symbol(order[position].clone()))
         })
     };
-    orders(&to).into_iter().map(renamed).collect()
+    // All orders of four would cost too much.
+    let orders = if to.len() < MOST { orders(&to) } else { vec![to.clone()] };
+    orders.into_iter().map(renamed).collect()
+}
+
+/// Returns true for a summand, as integration leaves it.
+fn is_added(expression: &Expression, name: &str) -> bool {
+    matches!(expression, Expression::Sum(items) if items.iter().any(|item| item.is_symbol(name)))
 }
 
 /// Returns the items in each order.

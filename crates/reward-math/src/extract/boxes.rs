@@ -20,11 +20,16 @@ pub(super) fn last_boxes(response: &str) -> Option<Extracted> {
         // An empty box is quoted from the question's instructions: no answer. Of boxes in a box the outermost counts.
         if let Some(span) = box_content(response, name.end(), &closing)
             && !response[span.clone()].trim().is_empty()
-            && !denied(&response[..name.start()])
+            && !denied(&response[..name.start()], &response[span.end..])
             && boxes.last().is_none_or(|(_, last)| last.end <= name.start())
         {
             boxes.push((name.start(), span));
         }
+    }
+    while let [.., (_, value), (start, _)] = boxes.as_slice()
+        && is_place(&response[value.end..*start])
+    {
+        boxes.pop();
     }
     let joined = |pair: &&[(usize, Range<usize>)]| {
         let end = pair[0].1.end;
@@ -56,9 +61,27 @@ pub(super) fn last_boxes(response: &str) -> Option<Extracted> {
 }
 
 /// Returns true if the text before a box says that it is not the answer: "the answer is **not** $".
-fn denied(before: &str) -> bool {
+fn denied(before: &str, behind: &str) -> bool {
     let tail = before.ceil_char_boundary(before.len().saturating_sub(24));
-    pattern!(r"(?i)(?:\bnot|n't)(?: equal to| be)?[\s*_$(\\\[]*$").is_match(&before[tail..])
+    let denial = pattern!(r"(?i)(?:\bnot|n't)(?: equal to| be)?[\s*_$(\\\[]*$");
+    // "Had it been 3, the answer would be $"
+    let sentence = before.ceil_char_boundary(before.len().saturating_sub(160));
+    let unreal =
+        pattern!(r"(?i)(?:^|[.\n] *)(?:had|if) [^.\n]*\bwould (?:be|have been)[\s*_$(\\\[]*$");
+    let rejected = pattern!(
+        r"^[}\s$*\\)\]]*(?:would be|is|was) (?:a |an )?(?:wrong|incorrect|invalid|extraneous|not )"
+    );
+    rejected.is_match(&behind[..behind.floor_char_boundary(64)])
+        || denial.is_match(&before[tail..])
+        || unreal.is_match(&before[sentence..])
+}
+
+/// Returns true if a box holds the place where a value in a box before is attained.
+fn is_place(between: &str) -> bool {
+    pattern!(
+        r"^[^.\n]*\b(?:attained|achieved|reached|occurs|occurring) (?:when|at|for|if)\b[^.\n]*$"
+    )
+    .is_match(between)
 }
 
 /// Returns the place of the name before an equals sign at the end of a text: `x` in `so $x = `.
@@ -70,8 +93,9 @@ fn label(before: &str) -> Option<Range<usize>> {
 /// Returns true if only separators, and a label of the second, are between two boxes.
 fn joins(between: &str) -> bool {
     let unlabelled = label(between).map_or(between, |label| &between[..label.start]);
-    let separators =
-        pattern!(r"^(?:[\s${}]|\\text|\\q?quad|\\[;, ()\[\]]|([,;、，和或]|and|or))+$");
+    let separators = pattern!(
+        r"^(?:[\s${}]|\\text|\\q?quad|\\[;, ()\[\]]|([,;、，和或]|and|or|\([b-h]\)|\n\s*[-*•]\s))+$"
+    );
     separators.captures(unlabelled).is_some_and(|separator| separator.get(1).is_some())
 }
 

@@ -31,6 +31,7 @@ fn entire(response: &str) -> Option<Range<usize>> {
     let text = &response[span.clone()];
     let plain = text.len() <= LONGEST_ANSWER
         && !text.contains(['=', '\n'])
+        && !text.contains("boxed")
         && !pattern!(r"(?:^|\s)\p{Alphabetic}{2,}(?:\s|$)").is_match(text);
     (plain && Answer::parse(text).is_ok_and(|answer| !answer.is_words())).then_some(span)
 }
@@ -54,7 +55,7 @@ struct Found {
 /// Returns all numbers of a text from a place on, in order.
 fn numbers(text: &str, from: usize) -> Vec<Found> {
     let number = pattern!(
-        r"\.?[0-9]+(?:[.,/:][0-9]+)*(?:[eE][-+]?[0-9]+)?%?(?: (?:dozen|thousand|million|billion|trillion)\b)?"
+        r"\.?[0-9]+(?:[.,/:][0-9]+)*(?:[eE][-+]?[0-9]+)?%?(?: (?:thousand|million|billion|trillion)\b)?"
     );
     let numbers = number.find_iter(&text[from..]).filter_map(|number| {
         let (start, end) = (from + number.start(), from + number.end());

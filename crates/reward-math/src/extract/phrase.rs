@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::span::some_text;
+use crate::answer::Answer;
 use crate::language::phrases;
 use crate::table::{pattern, starts_with_ignoring_case};
 
@@ -18,16 +19,45 @@ pub(super) fn letter_said_right(response: &str) -> Option<Range<usize>> {
     apart.then_some(start..before.len())
 }
 
-/// Returns the answer that corrects one before it: "Hold on, … it should be 63."
+/// Returns the letter of "… la réponse **E**." at the end of a text.
+pub(super) fn letter_at_the_end(response: &str) -> Option<Range<usize>> {
+    let tail = response.ceil_char_boundary(response.len().saturating_sub(48));
+    let named = pattern!(
+        r"(?i:\b(?:option|choice|réponse|respuesta|antwort|opción|resposta)|вариант|选项)\s*\**\(?([A-J])\)?\**\s*[.!。]?\s*$"
+    );
+    let letter = named.captures(&response[tail..])?.get(1)?;
+    Some(tail + letter.start()..tail + letter.end())
+}
+
+/// Returns the letter of "…, which is choice (D)" behind a box.
+pub(crate) fn letter_behind(behind: &str) -> Option<&str> {
+    let named = pattern!(r"(?i:\b(?:option|choice|answer)) \**\(?([A-J])\)?\**(?:[.,; $]|$)");
+    let letters = named.captures_iter(behind).filter_map(|named| named.get(1));
+    let mut letters = letters.map(|letter| letter.as_str());
+    let only = letters.next()?;
+    letters.all(|letter| letter == only).then_some(only)
+}
+
+/// Returns the answer that a text behind a box announces in its place: "Hold on, … it should be 63", "Final answer: 18".
+///
+/// Words count behind "final answer" alone: "the answer is in simplest form" names none.
 pub(super) fn correction(behind: &str) -> Option<Range<usize>> {
-    let takes_back =
-        pattern!(r"(?i)\b(?:hold on|wait|oops|correction|actually|mistake|scratch that)\b");
-    let from = takes_back.find(behind)?.end();
-    let value = pattern!(r"(?i)\b(?:should (?:be|read)|answer is)[: ]+(\S[^.\n,;]*)");
-    let value = value.captures_iter(&behind[from..]).last()?.get(1)?;
-    let start = from + value.start();
-    let end = content(behind, start)?;
-    Some(end)
+    let takes_back = pattern!(
+        r"(?i)\b(?:hold on|wait|oops|correction|actually|mistake|scratch that|korrektur|corrección)\b"
+    );
+    let should_be = pattern!(r"(?i)\b(?:should (?:be|read)|lautet)[: ]+(\S[^.\n,;]*)");
+    let corrected = takes_back.find(behind).and_then(|mark| {
+        let value = should_be.captures_iter(&behind[mark.end()..]).last()?.get(1)?;
+        content(behind, mark.end() + value.start())
+    });
+    let announced = || {
+        let place = last_phrase(behind)?;
+        let words = Answer::parse(&behind[place.clone()]).is_ok_and(|answer| !answer.is_words());
+        let line = behind[..place.start].rfind('\n').map_or(0, |end| end + 1);
+        let is_final = pattern!(r"(?i)final answer[:*\s]*$").is_match(&behind[line..place.start]);
+        Some(place).filter(|_| words || is_final)
+    };
+    corrected.or_else(announced)
 }
 
 /// Returns the answer after the last phrase that announces one.
@@ -42,10 +72,11 @@ pub(super) fn last_phrase(response: &str) -> Option<Range<usize>> {
     places.into_iter().rev().find_map(|(at, anchor)| {
         let after = at + anchor.len();
         // "### Answer": a heading.
-        let line = response[..at].rfind('\n').map_or(0, |end| end + 1);
-        let heading = pattern!(r"^\s*(?:#+|\*\*)[ *]*(?i:final |the )*$")
-            .is_match(&response[line..at])
-            && response[after..].trim_start_matches([' ', '*', ':']).starts_with('\n');
+        let ends_line = response[after..].trim_start_matches([' ', '*', ':']).starts_with('\n');
+        let heading = ends_line && {
+            let near = response.ceil_char_boundary(at.saturating_sub(32));
+            pattern!(r"(?:^|\n)\s*(?:#+|\*\*)[ *]*(?i:final |the )*$").is_match(&response[near..at])
+        };
         let announced = if heading { 0 } else { announcement(&response[after..], anchor)? };
         content(response, after + announced)
     })
@@ -83,6 +114,11 @@ fn content(response: &str, start: usize) -> Option<Range<usize>> {
     let rest = &response[start..];
     let skipped =
         rest.find(|c: char| !c.is_whitespace() && !matches!(c, '*' | ':' | '：' | '"'))?;
+    // "The answer is therefore **(D)**"
+    let adverb =
+        pattern!(r"^(?i:therefore|thus|then|hence|so|clearly|simply|indeed|donc)[ ,:]+[*$]*")
+            .find(&rest[skipped..]);
+    let skipped = skipped + adverb.map_or(0, |adverb| adverb.len());
     let start = start + skipped;
     // Only this line or the next can hold it.
     if response[start - skipped..start].matches('\n').count() > 2 {
@@ -150,7 +186,7 @@ fn joined_end(response: &str, end: usize, open: &str, close: &str) -> usize {
     for _ in 0..MOST {
         let after = response[end + close.len()..].trim_start_matches([' ', ',']);
         let separated = after.len() + close.len() < response.len() - end;
-        let word = ["and ", "or "].iter().find_map(|word| after.strip_prefix(word));
+        let word = ["and ", "or ", "或", "和"].iter().find_map(|word| after.strip_prefix(word));
         let next = word.unwrap_or(after).trim_start();
         let comma = response[end + close.len()..].trim_start().starts_with(',');
         let Some(inner) =
@@ -168,7 +204,13 @@ fn sentence_end(response: &str, line: Range<usize>) -> usize {
     let text = &response[line.clone()];
     let mut end = text.len();
     for stop in phrases("ends an answer") {
-        if let Some(at) = text[..end].find(stop) {
+        // `x**2` is a power.
+        let power = |at: usize| {
+            *stop == "**"
+                && text[at + 2..].starts_with(|c: char| c.is_alphanumeric() || c == '(')
+                && text[..at].ends_with(|c: char| c.is_alphanumeric() || c == ')')
+        };
+        if let Some((at, _)) = text[..end].match_indices(stop).find(|(at, _)| !power(*at)) {
             end = at;
         }
     }

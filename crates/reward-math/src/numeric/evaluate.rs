@@ -222,11 +222,13 @@ impl<'b> Evaluation<'_, 'b> {
                 Ok(self.arithmetic.integer(&result)?.into())
             }
             ("mod", [value, modulus]) => {
-                let (value, modulus) = (self.whole(value)?, self.whole(modulus)?);
+                let modulus = self.whole(modulus)?;
                 if modulus == 0 {
                     return Err(Failure::Undefined);
                 }
-                Ok(Real::from(value.rem_euclid(modulus)).into())
+                // A long integer is exact at a higher precision.
+                let value = self.real(value)?.integer().ok_or(Failure::Unclear)?;
+                Ok(Real::from((value % modulus).rem_euclid(modulus)).into())
             }
             ("Re" | "Im", [argument]) => {
                 let value = self.value(argument)?;
@@ -293,6 +295,13 @@ impl<'b> Evaluation<'_, 'b> {
             }
             "arctan" => field.arc_tangent(x),
             "sinh" | "cosh" | "tanh" => hyperbolic(field, name, x),
+            "sech" | "csch" | "coth" => {
+                let inverse = if name == "sech" { "cosh" } else { "sinh" };
+                let inverse = if name == "coth" { "tanh" } else { inverse };
+                let below = hyperbolic(field, inverse, x)?;
+                field.divide(&Real::from(1), &below)
+            }
+            "arsinh" | "arcosh" | "artanh" => inverse_hyperbolic(field, name, x),
             "floor" => field.floor(x),
             "ceil" => Ok(field.floor(&x.negated())?.negated()),
             _ => Err(Failure::Unknown),
@@ -310,6 +319,24 @@ fn hyperbolic(field: &mut Arithmetic, name: &str, x: &Real) -> Result<Real> {
         "cosh" => field.divide(&sum, &two),
         _ => field.divide(&difference, &sum),
     }
+}
+
+fn inverse_hyperbolic(field: &mut Arithmetic, name: &str, x: &Real) -> Result<Real> {
+    let one = Real::from(1);
+    if name == "artanh" {
+        let (top, bottom) = (field.add(&one, x)?, field.subtract(&one, x)?);
+        let quotient = field.divide(&top, &bottom)?;
+        let logarithm = field.logarithm(&quotient)?;
+        return field.divide(&logarithm, &Real::from(2));
+    }
+    let square = field.power(x, 2)?;
+    let sum = match name {
+        "arsinh" => field.add(&square, &one)?,
+        _ => field.subtract(&square, &one)?,
+    };
+    let root = field.root(&sum, 2)?;
+    let sum = field.add(x, &root)?;
+    field.logarithm(&sum)
 }
 
 /// Returns the greatest common divisor; 0 of 0 and 0.

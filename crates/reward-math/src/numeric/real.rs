@@ -262,6 +262,12 @@ impl Arithmetic {
         if b.holds_zero() {
             return Err(if b.is_exactly(0) { Failure::Undefined } else { Failure::Unclear });
         }
+        // `6/3` under a floor is an integer.
+        if let (Some(top), Some(bottom)) = (a.integer(), b.integer())
+            && (&top % &bottom).is_zero()
+        {
+            return self.integer(&(top / bottom));
+        }
         // Both ends of `b` have one sign, so the ends of its reciprocal are exchanged.
         let one = Repr::<2>::one();
         let inverse = between(self.down.div(&one, &b.high), self.up.div(&one, &b.low))?;

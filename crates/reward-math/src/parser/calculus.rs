@@ -149,13 +149,6 @@ fn derivative(
 ) -> Expression {
     let order = order.map_or_else(String::new, |order| format!("^{order}"));
     match body {
-        // `y''`
-        Expression::Symbol(name)
-            if (sign, variable, name.as_str()) == ("d", "x", "y") && order.len() < 3 =>
-        {
-            let primes = order.trim_start_matches('^').parse().unwrap_or(1);
-            Expression::Symbol(name + &"'".repeat(primes))
-        }
         Expression::Symbol(name) => {
             Expression::Symbol(format!("{sign}{order}{name}/{sign}{variable}{order}"))
         }

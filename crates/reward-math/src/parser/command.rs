@@ -113,6 +113,9 @@ impl Parser {
                 other => other,
             },
             inner if conjugate => inner.conjugate(),
+            Expression::Symbol(letter) if self.eat_symbol('_') => {
+                Expression::Symbol(format!("\\{name} {letter}_{}", self.subscript()?))
+            }
             Expression::Symbol(letter) => Expression::Symbol(format!("\\{name} {letter}")),
             inner => Expression::function(name, [inner]),
         })

@@ -27,10 +27,10 @@ impl Parser {
                 } else {
                     Expression::power(base, self.deeper(Self::exponent)?)
                 };
-            } else if self.at_symbol('!') && !self.symbol_at(1, '=') {
+            } else if self.at_symbol('!') && !self.at_unequal(&base) {
                 self.advance();
                 // `n!!`, written without a space.
-                let double = self.at_symbol('!') && !self.spaced() && !self.symbol_at(1, '=');
+                let double = self.at_symbol('!') && !self.spaced() && !self.at_unequal(&base);
                 self.position += usize::from(double);
                 let name = if double { "double factorial" } else { "factorial" };
                 base = Expression::function(name, [base]);
@@ -44,6 +44,15 @@ impl Parser {
                 return Err(ParseError::TooDeep { limit: MAX_DEPTH });
             }
         }
+    }
+
+    /// Returns true before `!=`; `3!=6` and `n! = 6` are factorials.
+    fn at_unequal(&self, base: &Expression) -> bool {
+        let joined = |ahead: usize| {
+            self.tokens.get(self.position + ahead).is_some_and(|token| !token.spaced)
+        };
+        let factorial = joined(0) && base.literal().is_some();
+        self.symbol_at(1, '=') && joined(1) && !factorial
     }
 
     /// Skips `^` or `**`.

@@ -3,6 +3,7 @@
 use dashu::Rational;
 use dashu::base::Signed;
 
+use super::function::is_greek;
 use super::{Parser, Result};
 use crate::expression::Expression;
 use crate::token::Kind;
@@ -81,17 +82,21 @@ impl Parser {
             Kind::Letter(letter) | Kind::Symbol(letter) => Some(*letter),
             _ => None,
         });
-        let name: String = letters.collect();
+        let name = letters.collect();
         self.position += 5;
-        Expression::Symbol(if name == "dy/dx" { "y'".to_owned() } else { name })
+        Expression::Symbol(name)
     }
 
     /// Returns true before a number or letter alone in brackets: `I(0)` and `I(-1)` are function values, `N(N + 1)` a
     /// product.
     fn at_argument(&self) -> bool {
         let sign = usize::from(self.symbol_at(1, '-'));
-        matches!(self.peek_at(1 + sign), Some(Kind::Number { .. } | Kind::Letter(_)))
-            && self.symbol_at(2 + sign, ')')
+        let name = |kind: &Kind| match kind {
+            Kind::Number { .. } | Kind::Letter(_) => true,
+            Kind::Command(name) => is_greek(name),
+            _ => false,
+        };
+        self.peek_at(1 + sign).is_some_and(name) && self.symbol_at(2 + sign, ')')
     }
 
     /// Returns true before `(t)`, `(x)` or `(n)` behind another small or Greek letter: `y(t)` is the value of a function.

@@ -97,7 +97,7 @@ impl Parser {
         let Some((close, separated)) = self.bracket() else { return false };
         let closes = |kind: &Kind| kind.is_symbol(']') || kind.is_command("}");
         let before = self.position.checked_sub(1).and_then(|last| self.kind_at(last));
-        let joined = !self.spaced() || before.is_some_and(|kind| kind.is_symbol(')'));
+        let joined = !self.spaced() || before.is_some_and(|kind| kind.is_any(")}", ""));
         !separated && joined && close > self.position + 2 && self.kind_at(close).is_some_and(closes)
     }
 
@@ -174,7 +174,8 @@ impl Parser {
             // `2[3(x + 1) - 4]`, but no interval or mark of a note.
             Some(Kind::Symbol('[')) => self.at_group(),
             Some(Kind::Command(name)) if name == "{" => {
-                matches!(last, Some(Expression::Number(_))) && self.at_group()
+                matches!(last, Some(Expression::Number(_) | Expression::Quotient(..)))
+                    && self.at_group()
             }
             Some(Kind::Symbol('|')) => !self.around.bars,
             Some(Kind::Command(name)) if name == "ldots" => {

@@ -2,12 +2,23 @@
 
 use std::sync::LazyLock;
 
+use regex::Regex;
+
 use super::{Kind, Lexer, group};
+use crate::language::{paired, phrases};
 use crate::table::{Table, pattern};
 use crate::words;
 
 /// Meanings of commands: what is skipped, text, and one name for commands of equal meaning.
 static COMMANDS: LazyLock<Table> = LazyLock::new(|| Table::new(include_str!("commands.txt"), ' '));
+
+/// A conjunction, a verb or a colon at the end of words.
+static ENDING: LazyLock<Regex> = LazyLock::new(|| {
+    let verbs = [phrases("copula"), phrases("verb of a sentence")].concat().join("|");
+    let adverbs = "exactly|only|just|precisely|simply|therefore|thus";
+    let text = format!(r"(?is)^(.+?)\s*(?:\s(and|or)|\s(?:{verbs})(?:\s(?:{adverbs}))?|:)$");
+    Regex::new(&text).expect("words between bars")
+});
 
 impl Lexer<'_> {
     pub(super) fn command(&mut self) {
@@ -19,6 +30,9 @@ impl Lexer<'_> {
         }
         let name = &rest[..name_length];
         let length = 1 + name_length;
+        if matches!(name, "mu" | "Omega") && self.electrical(name, &rest[name_length..], length) {
+            return;
+        }
         match COMMANDS.name(name).unwrap_or(name) {
             "(bracket)" => {
                 self.at += length;
@@ -57,6 +71,29 @@ impl Lexer<'_> {
     }
 
     /// Reads a backslash before a character that is no letter.
+    /// Reads `4.7\,\mu\mathrm{F}` and `2200\,\Omega` behind a number as measures.
+    fn electrical(&mut self, name: &str, behind: &str, length: usize) -> bool {
+        let last = self.tokens.last().map(|token| &token.kind);
+        let value =
+            last.is_some_and(|kind| matches!(kind, Kind::Number { .. }) || kind.is_symbol('}'));
+        let unit = pattern!(r"^\s*(?:\\(?:mathrm|text|rm))\s*\{?\s*([A-Za-z]{1,3})\s*\}?");
+        let kilo = matches!(last, Some(Kind::Text(text)) if text == "k");
+        match unit.captures(behind) {
+            Some(unit) if value && name == "mu" => {
+                self.push(Kind::Text(format!("μ{}", &unit[1])), length + unit[0].len());
+            }
+            None if name == "Omega" && kilo => {
+                self.tokens.pop();
+                self.push(Kind::Text("kΩ".to_owned()), length);
+            }
+            None if name == "Omega" && value && self.spaced => {
+                self.push(Kind::Text("ohm".to_owned()), length);
+            }
+            _ => return false,
+        }
+        true
+    }
+
     fn control_symbol(&mut self) {
         let rest = &self.text[self.at + 1..];
         let c = rest.chars().next();
@@ -101,7 +138,7 @@ impl Lexer<'_> {
         let skipped = after.len() - after.trim_start().len();
         let after = after.trim_start();
         // `\mathrm N` as `\mathrm{N}`.
-        let letter = after.chars().next().filter(|c| c.is_alphabetic());
+        let letter = after.chars().next().filter(|c| c.is_alphabetic() && name != "text");
         let (inner, braces) = match (group(after), letter) {
             (Some(inner), _) => (inner.to_owned(), 2),
             (None, Some(letter)) => (letter.to_string(), 0),
@@ -127,12 +164,13 @@ impl Lexer<'_> {
             }
             Some(c)
                 if c.is_alphabetic() && c < '\u{3040}' && (bold || matches!(c, 'i' | 'e'))
-                    || c.is_ascii_lowercase() && self.expects_operand() =>
+                    || c.is_ascii_lowercase() && self.expects_operand()
+                    || c.is_ascii_uppercase() && self.text[self.at + total..].starts_with('_') =>
             {
                 self.push(Kind::Letter(c), total);
             }
             // `9.8\,\mathrm{m\,s^{-2}}`
-            _ if words.contains('\\') && !bold && self.measure(words, total) => {}
+            _ if words.contains(['\\', '{']) && !bold && self.measure(words, total) => {}
             // `\mathit{ab}` shows as `ab` does.
             _ if words.chars().any(char::is_alphabetic)
                 && !begins_formula
@@ -163,7 +201,8 @@ impl Lexer<'_> {
         if !behind_value || words.len() > LONGEST {
             return false;
         }
-        let phrase = pattern!(r"\\cdot|\\[,;: ]|~").replace_all(words, " ").replace(['{', '}'], "");
+        let phrase = pattern!(r"\\cdot|\\[,;: ]|~").replace_all(words, " ");
+        let phrase = phrase.replace("\\Omega", "ohm").replace("\\mu", "μ").replace(['{', '}'], "");
         let is_measure = !phrase.contains('\\') && words::is_measure(&phrase);
         if is_measure {
             self.push(Kind::Text(phrase), length);
@@ -173,10 +212,16 @@ impl Lexer<'_> {
 
     /// Reads words; "is" and ":" at their end make the words a label.
     fn push_text(&mut self, words: &str, length: usize) {
-        let ending = pattern!(
-            r"(?is)^(.+?)\s*(?:\s(and|or)|\s(?:is|are|equals|be|has|have|was|were|get|obtain)|:)$"
-        );
-        let Some(parts) = ending.captures(words) else {
+        let Some(parts) = ENDING.captures(words) else {
+            // `f \text{ is even}`
+            let begins = self.tokens.len() == 1 && paired("relation in words", words).is_none();
+            let words = match words.strip_prefix("is ").filter(|_| begins) {
+                Some(behind) => {
+                    self.push(Kind::Word("is".to_owned()), 0);
+                    behind
+                }
+                None => words,
+            };
             self.push(Kind::Text(words.to_owned()), length);
             return;
         };

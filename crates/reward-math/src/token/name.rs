@@ -26,7 +26,10 @@ pub(super) fn is_word(run: &str) -> bool {
         || capitalised
         || !run.is_ascii()
         || run == "Rs"
-        || KINDS.name(&lower).is_some()
+        || KINDS.name(&lower).is_some_and(|kind| {
+            // `dM`: a differential, no decimetre.
+            kind != "unit" || run != "dM"
+        })
 }
 
 /// Returns true for an abbreviation of a unit, which is one only after a number: `mg\sin\theta` is a product.

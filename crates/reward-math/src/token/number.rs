@@ -13,7 +13,9 @@ impl Lexer<'_> {
         let integer_digits = digits.len();
         let mut repeating = String::new();
         let behind = &rest[length..];
-        if let Some(fraction) = behind.strip_prefix('.').or_else(|| behind_decimal_comma(behind)) {
+        if let Some(fraction) =
+            behind.strip_prefix('.').or_else(|| behind_decimal_comma(behind, &digits))
+        {
             let point = behind.len() - fraction.len();
             let count = fraction.bytes().take_while(u8::is_ascii_digit).count();
             let (repeat, repeat_length) = repeating_part(&fraction[count..], &fraction[..count]);
@@ -56,11 +58,20 @@ impl Lexer<'_> {
             return (digits, length, false);
         }
         // 1,00,000
-        let lakhs = pattern!(r"^[0-9]{1,2}(?:,[0-9]{2})+,[0-9]{3}(?:[^0-9,]|$)");
+        let lakhs =
+            pattern!(r"^[0-9]{1,2}(?:(?:,|\{,\})[0-9]{2})+(?:,|\{,\})[0-9]{3}(?:[^0-9,{}]|$)");
         if self.grouping && self.depth == 0 && lakhs.is_match(rest) {
+            let grouped = |c: char| c.is_ascii_digit() || matches!(c, ',' | '{' | '}');
+            let written = rest.find(|c| !grouped(c)).unwrap_or(rest.len());
+            return (rest[..written].replace([',', '{', '}'], ""), written, true);
+        }
+        // 1.234.567
+        let points = pattern!(r"^[0-9]{1,3}(?:\.[0-9]{3}){2,}(?:[^0-9.]|\.?$)");
+        if points.is_match(rest) {
             let written =
-                rest.find(|c: char| !c.is_ascii_digit() && c != ',').unwrap_or(rest.len());
-            return (rest[..written].replace(',', ""), written, true);
+                rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+            let written = rest[..written].trim_end_matches('.');
+            return (written.replace('.', ""), written.len(), false);
         }
         let separators = ["{,}", ",\\! ", ",\\!", "\\,", "\\ ", "\\;", "\\:", ",", " "];
         'groups: loop {
@@ -83,11 +94,11 @@ impl Lexer<'_> {
     }
 }
 
-/// Returns the text behind `{,}` if other than three digits follow: three are a group.
-fn behind_decimal_comma(text: &str) -> Option<&str> {
+/// Returns the text behind `{,}` if other than three digits follow: three are a group, but not behind a zero.
+fn behind_decimal_comma<'a>(text: &'a str, before: &str) -> Option<&'a str> {
     let fraction = text.strip_prefix("{,}")?;
     let count = fraction.bytes().take_while(u8::is_ascii_digit).count();
-    (count > 0 && count != 3).then_some(fraction)
+    (count > 0 && (count != 3 || before == "0")).then_some(fraction)
 }
 
 /// Returns the repeating digits and their length in bytes: `\overline{6}`, `\bar 6`, `\dot{1}\dot{8}`, `(6)`, `333...`.

@@ -36,14 +36,16 @@ static UNITS: LazyLock<Vec<Unit>> = LazyLock::new(|| {
 /// Returns `None` for a phrase without words.
 #[expect(clippy::too_many_lines, reason = "one table")]
 pub(crate) fn unit(phrase: &str) -> Option<String> {
-    let lower = phrase.trim().to_lowercase();
+    // MW and mW
+    let mega = pattern!(r"\bM(W|V|J|N|Pa|Hz|Ω|A)\b").replace_all(phrase.trim(), "mega$1");
+    let lower = mega.to_lowercase();
     let mut factors: Vec<(&str, i32)> = Vec::new();
     let mut words: Vec<String> = Vec::new();
     let (mut power, mut inverse, mut known) = (1, false, true);
     for piece in pieces(&lower) {
         match piece {
             "/" | "per" => inverse = true,
-            "*" | "a" | "an" => {}
+            "*" | "a" | "an" | "of" => {}
             "square" | "sq" => power = 2,
             "cubic" | "cu" => power = 3,
             "squared" | "cubed" => {

@@ -38,11 +38,8 @@ pub(crate) fn part(word: &str) -> Option<u64> {
     denominator(singular)
 }
 
-/// The factor of "million", "dozen" and the like.
+/// The power of ten of "million" and the like, as a factor.
 pub(crate) fn magnitude(word: &str) -> Option<u64> {
-    if matches!(word, "dozen" | "dozens") {
-        return Some(12);
-    }
     10_u64.checked_pow(paired("power of ten", &word.to_lowercase())?.parse().ok()?)
 }
 

@@ -9,7 +9,8 @@ use serde::Deserialize;
 #[derive(Deserialize)]
 pub(crate) struct Case {
     pub(crate) id: String,
-    /// `verify`: a response against a ground truth; `extract`: the text to find; else one answer against another.
+    /// `verify`: a response against a ground truth; `marked`: by marks of an answer alone; `extract`: the text to find; else
+    /// one answer against another.
     pub(crate) kind: String,
     #[serde(default)]
     pub(crate) category: String,
@@ -42,6 +43,9 @@ impl Case {
         let (prediction, gold) = (self.prediction(), self.gold());
         if self.kind == "verify" {
             return verify(&prediction, &gold, &options);
+        }
+        if self.kind == "marked" {
+            return verify(&prediction, &gold, &Options::default());
         }
         match Gold::parse(&gold, &options) {
             Ok(gold) => gold.verify_answer(&prediction),

@@ -14,6 +14,9 @@ const OWN_FLOOR: f64 = 0.99;
 /// Least fraction over the full set, which includes the rows of other projects.
 const WHOLE_FLOOR: f64 = 0.99;
 
+/// Least fraction of the rows that independent examiners wrote.
+const EXAMINED_FLOOR: f64 = 0.96;
+
 #[derive(Default)]
 struct Tally {
     rows: usize,
@@ -139,4 +142,18 @@ fn every_asserted_value_agrees() {
     assert!(tally.rows > 130, "only {} rows", tally.rows);
     assert!(tally.false_positives.is_empty(), "{}", tally.false_positives.join("\n"));
     assert!(tally.misses.is_empty(), "{}", tally.misses.join("\n"));
+}
+
+/// Responses in the manner of current models and of an adversary, written by examiners who did not know the verifier.
+#[test]
+fn rows_of_independent_examiners_reach_the_floor() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/examined.jsonl");
+    let tally = tally(&path);
+    assert!(tally.rows > 2100, "only {} rows", tally.rows);
+    assert!(tally.false_positives.is_empty(), "{}", tally.false_positives.join("\n"));
+    let share = tally.agreed as f64 / tally.rows as f64;
+    assert!(
+        share >= EXAMINED_FLOOR,
+        "{share} of the rows agree, {EXAMINED_FLOOR} was reached before"
+    );
 }

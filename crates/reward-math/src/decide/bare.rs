@@ -1,0 +1,97 @@
+//! Functions without their argument, and derivatives by primes: `x(t)` as `x`, `\frac{dx}{dt}` as `x'`.
+
+use std::collections::BTreeMap;
+
+use crate::answer::Node;
+use crate::expression::Expression;
+use crate::relation::is_plain_function;
+use crate::table::pattern;
+
+/// Names of functions with the only argument that each has.
+type Arguments = BTreeMap<String, String>;
+
+/// Returns both answers with functions and derivatives as names; `None` if a function has several arguments, or if that
+/// changes nothing.
+pub(super) fn bare(response: &[Node], gold: &[Node]) -> Option<(Vec<Node>, Vec<Node>)> {
+    let mut arguments = Arguments::new();
+    let (mut plain, mut primes) = (true, false);
+    for node in response.iter().chain(gold) {
+        let _copy = node.mapped(&mut |expression| {
+            plain &= collect(expression, &mut arguments);
+            primes |= expression.any(&|part| {
+                matches!(part, Expression::Symbol(name)
+                    if name.contains('\'') || name.starts_with("\\dot") || name.starts_with("\\ddot"))
+            });
+            expression.clone()
+        });
+    }
+    let all = |nodes: &[Node]| -> Vec<Node> {
+        let one = |node: &Node| node.mapped(&mut |expression| named(expression, primes));
+        nodes.iter().map(one).collect()
+    };
+    let (first, second) = (all(response), all(gold));
+    (plain && (first != response || second != gold)).then_some((first, second))
+}
+
+/// Collects the functions of one name; false if one of them is taken at two names.
+fn collect(expression: &Expression, arguments: &mut Arguments) -> bool {
+    let mut plain = true;
+    if let Some((name, argument)) = applied(expression) {
+        let known = arguments.entry(name.to_owned()).or_insert_with(|| argument.to_owned());
+        plain = known == argument;
+    }
+    !expression.any_part(&mut |part| !collect(part, arguments)) && plain
+}
+
+/// Returns the function and its argument of `x(t)`.
+fn applied(expression: &Expression) -> Option<(&str, &str)> {
+    match expression {
+        Expression::Function(name, arguments) if is_plain_function(name) => match &**arguments {
+            [Expression::Symbol(argument)] => Some((name, argument)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn named(expression: &Expression, primes: bool) -> Expression {
+    expression.replaced(&|node| {
+        let name = match node {
+            Expression::Function(operator, inner) if operator.starts_with("\\frac{d") => {
+                let order = pattern!(r"^\\frac\{d(\^[0-9]+)?\}\{d (.+?)(?:\^[0-9]+)?\}$");
+                let parts = order.captures(operator)?;
+                let order = parts.get(1).map_or("", |order| order.as_str());
+                match named(inner.first()?, primes) {
+                    Expression::Symbol(name) => format!("d{order}{name}/d{}{order}", &parts[2]),
+                    _ => return None,
+                }
+            }
+            // `f_x`
+            Expression::Symbol(name) if name.starts_with("\\partial") => {
+                let parts =
+                    pattern!(r"^\\partial([A-Za-z]+)/\\partial([A-Za-z])$").captures(name)?;
+                format!("{}_{}", &parts[1], &parts[2])
+            }
+            Expression::Symbol(name) => name.clone(),
+            node => applied(node)?.0.to_owned(),
+        };
+        Some(Expression::Symbol(if primes { with_primes(&name) } else { name }))
+    })
+}
+
+/// Returns `x''` for `d^2x/dt^2` and `\ddot x`; other names stay.
+fn with_primes(name: &str) -> String {
+    let derivative = pattern!(r"^d(?:\^([0-9]))?([^/]+)/d[^/]+$");
+    if let Some(parts) = derivative.captures(name) {
+        let order = parts.get(1).and_then(|order| order.as_str().parse().ok()).unwrap_or(1);
+        return parts[2].to_owned() + &"'".repeat(order);
+    }
+    match name
+        .strip_prefix("\\ddot ")
+        .map(|name| (name, 2))
+        .or_else(|| Some((name.strip_prefix("\\dot ")?, 1)))
+    {
+        Some((name, order)) => name.to_owned() + &"'".repeat(order),
+        None => name.to_owned(),
+    }
+}

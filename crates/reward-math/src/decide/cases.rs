@@ -1,0 +1,133 @@
+//! Values by cases against anything else: point by point.
+
+use std::cmp::Ordering;
+
+use dashu::Rational;
+use dashu::base::BitTest;
+
+use super::{Comparison, Finding};
+use crate::answer::{Node, Piece, Relation};
+use crate::expression::{Assignments, Expression};
+use crate::numeric;
+use crate::verdict::Rung;
+
+/// Twice the coordinates at which values are compared.
+const HALVES: [i64; 15] = [-14, -7, -6, -4, -3, -2, -1, 0, 1, 2, 3, 4, 6, 7, 14];
+/// Points at which both sides must agree.
+const ENOUGH: usize = 6;
+
+/// An answer at a point.
+enum At {
+    Value(Expression),
+    /// No case holds there.
+    Outside,
+}
+
+impl Comparison {
+    /// Compares two answers in one variable at points in every case; `None` where the cases cannot be told apart.
+    pub(super) fn pointwise(&mut self, left: &Node, right: &Node) -> Option<Finding> {
+        let name = variable(left).or_else(|| variable(right))?;
+        let mut met = [vec![false; cases(left)], vec![false; cases(right)]];
+        let mut agreed = 0;
+        for half in HALVES {
+            let point = Rational::from_parts_signed(half.into(), 2_u8.into());
+            let a = self.at(left, &name, &point, &mut met[0])?;
+            let b = self.at(right, &name, &point, &mut met[1])?;
+            match (a, b) {
+                (At::Value(a), At::Value(b)) => match self.expressions(&a, &b) {
+                    Ok((true, _)) => agreed += 1,
+                    Ok(found) if !self.undecided => return Some(found),
+                    Ok(_) => return None,
+                    // Not defined at this point.
+                    Err(_) => {}
+                },
+                // One side has no value where the other has one.
+                (At::Value(only), At::Outside) | (At::Outside, At::Value(only)) => {
+                    if self.expressions(&only, &only).is_ok() {
+                        return None;
+                    }
+                }
+                (At::Outside, At::Outside) => {}
+            }
+        }
+        let all = met.iter().flatten().all(|met| *met);
+        (all && agreed >= ENOUGH).then_some((true, Rung::Enclosure))
+    }
+
+    /// Returns the value at a point; `None` where a condition is not decided.
+    fn at(&mut self, node: &Node, name: &str, point: &Rational, met: &mut [bool]) -> Option<At> {
+        let number = Expression::Number(point.clone());
+        let known = Assignments::from([(name, &number)]);
+        let Node::Piecewise(pieces) = node else {
+            return Some(At::Value(node.plain()?.with(&known)));
+        };
+        for (piece, met) in pieces.iter().zip(met) {
+            if self.holds(piece, &known, point)? {
+                *met = true;
+                return Some(At::Value(piece.value.plain()?.with(&known)));
+            }
+        }
+        Some(At::Outside)
+    }
+
+    /// Returns true if the condition of a case holds at a point.
+    fn holds(&mut self, piece: &Piece, known: &Assignments<'_>, point: &Rational) -> Option<bool> {
+        match (&piece.region, piece.condition.as_deref()) {
+            (None, None) => Some(true),
+            (Some(Node::Chain { sides, relations }), _) => {
+                for (pair, relation) in sides.windows(2).zip(relations) {
+                    let [a, b] = [&pair[0], &pair[1]].map(|side| Some(side.plain()?.with(known)));
+                    let (a, b) = (a?, b?);
+                    let order = match self.expressions(&a, &b) {
+                        Ok((true, _)) => Ordering::Equal,
+                        _ => numeric::order(&a, &b, &mut self.enclosure_fuel)?,
+                    };
+                    let holds = match relation {
+                        Relation::Equal => order.is_eq(),
+                        Relation::NotEqual => order.is_ne(),
+                        Relation::Less => order.is_lt(),
+                        Relation::LessEqual => order.is_le(),
+                        Relation::Greater => order.is_gt(),
+                        Relation::GreaterEqual => order.is_ge(),
+                        Relation::In | Relation::Approximately => return None,
+                    };
+                    if !holds {
+                        return Some(false);
+                    }
+                }
+                Some(true)
+            }
+            // "n even"
+            (_, Some(text)) if text.ends_with("even") => {
+                Some(point.is_int() && !point.numerator().bit(0))
+            }
+            (_, Some(text)) if text.ends_with("odd") => {
+                Some(point.is_int() && point.numerator().bit(0))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn cases(node: &Node) -> usize {
+    match node {
+        Node::Piecewise(pieces) => pieces.len(),
+        _ => 0,
+    }
+}
+
+/// Returns the only variable of the conditions.
+fn variable(node: &Node) -> Option<String> {
+    let Node::Piecewise(pieces) = node else { return None };
+    let of_region = |piece: &Piece| piece.region.as_ref().map(Node::names);
+    let of_words = |piece: &Piece| {
+        let word = piece.condition.as_deref()?;
+        let name = word.trim_end_matches("even").trim_end_matches("odd").trim_end_matches("is");
+        Some([name.to_owned()].into())
+    };
+    let names: Vec<_> =
+        pieces.iter().filter_map(|piece| of_region(piece).or_else(|| of_words(piece))).collect();
+    let mut only = names.first()?.iter().cloned();
+    let name = only.next().filter(|_| only.next().is_none())?;
+    names.iter().all(|names| names.len() == 1 && names.contains(&name)).then_some(name)
+}

@@ -1,0 +1,139 @@
+//! Comparison of answers of different kinds: words and sets, times, shares, named points, lists of one value.
+
+use dashu::Rational;
+
+use super::difference::kind;
+use super::{Comparison, Finding, Result, is_nothing};
+use crate::answer::{Combination, Node};
+use crate::expression::Expression;
+use crate::language::paired;
+use crate::verdict::Rung;
+
+impl Comparison {
+    /// Compares a list of equal answers, such as `\\frac12 or 0.5`, as one answer.
+    fn repeated(&mut self, list: &Node, other: &Node) -> Result<Option<Finding>> {
+        let Node::List { open: ' ', items, .. } = list else { return Ok(None) };
+        match self.distinct(items)?.as_slice() {
+            [only] => self.compare(only, other).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Compares sets of words, "no solution" and the empty set, and unions of inequalities.
+    pub(super) fn mixed(&mut self, left: &Node, right: &Node) -> Result<Finding> {
+        if let (Node::List { open: ' ', items, .. }, Node::Value { .. }) = (left, right)
+            && let Some(value) = self.derived(items)?
+        {
+            return Ok((self.compare(&value, right)?.0, Rung::Relation));
+        }
+        if let Some(found) = self.mixed_in_order(left, right)? {
+            return Ok(found);
+        }
+        let cases = |node: &Node| matches!(node, Node::Piecewise(_));
+        if (cases(left) || cases(right))
+            && let Some(found) = self.pointwise(left, right)
+        {
+            return Ok(found);
+        }
+        match self.turned(|comparison| comparison.mixed_in_order(right, left))? {
+            Some(found) => Ok(found),
+            // Cases may be what a formula says, too.
+            None if matches!((left, right), (Node::Piecewise(_), _) | (_, Node::Piecewise(_))) => {
+                self.undecided = true;
+                Ok((false, Rung::Kind))
+            }
+            // A description in words may mean what the formula says.
+            None if describes(left) || describes(right) => {
+                self.undecided = true;
+                Ok((false, Rung::Kind))
+            }
+            None => self.shapes(Rung::Kind, kind(left), kind(right)),
+        }
+    }
+
+    fn mixed_in_order(&mut self, a: &Node, b: &Node) -> Result<Option<Finding>> {
+        if let Some(found) = self.repeated(a, b)? {
+            return Ok(Some(found));
+        }
+        match (a, b) {
+            (Node::Words(words), Node::List { open: '{', items, .. }) if items.is_empty() => {
+                return self.is(is_nothing(words), (a, b)).map(Some);
+            }
+            (Node::Words(words), Node::Value { expression: Expression::Symbol(name), .. })
+                if name.starts_with("\\mathbb ") =>
+            {
+                let set = paired("set in words", name);
+                return self.is(Some(words.as_str()) == set, (a, b)).map(Some);
+            }
+            // "3:45" leaves the half of the day open.
+            (Node::Words(words), Node::Ratio(parts)) if words.starts_with("clock ") => {
+                return self.is(is_clock(words, parts), (a, b)).map(Some);
+            }
+            // "(0, 1) or (2, 3)"
+            (Node::Joined(Combination::Union, parts), Node::List { open: ' ', items, .. })
+                if items.iter().all(|item| matches!(item, Node::List { .. })) =>
+            {
+                return self.unordered(parts, items).map(Some);
+            }
+            // A share of two is their quotient.
+            (Node::Ratio(parts), Node::Value { expression, .. }) => {
+                if let [first, second] = parts.as_slice() {
+                    let [first, second] = [first, second].map(|part| Box::new(part.clone()));
+                    let quotient = Expression::Quotient(first, second);
+                    return self.expressions(&quotient, expression).map(Some);
+                }
+            }
+            // `A(2, 3)`: a point with its name.
+            (
+                Node::Value { expression: Expression::Function(name, arguments), .. },
+                Node::List { open: '(', items, .. },
+            ) if is_point_name(name) && arguments.len() > 1 => {
+                let point: Vec<Node> = arguments.iter().cloned().map(Node::from).collect();
+                return self.ordered(&point, items).map(Some);
+            }
+            (Node::Value { expression, .. }, Node::List { open: '(', items, .. }) => {
+                return self.unit_vectors(expression, items);
+            }
+            (Node::Value { expression, .. }, Node::Matrix(rows))
+                if rows.iter().all(|row| row.len() == 1) =>
+            {
+                let items: Vec<Node> = rows.iter().flatten().cloned().map(Node::from).collect();
+                return self.unit_vectors(expression, &items);
+            }
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    /// Returns the finding on words that mean the other side or not.
+    fn is(&mut self, same: bool, (words, other): (&Node, &Node)) -> Result<Finding> {
+        if same {
+            Ok((true, Rung::Words))
+        } else {
+            self.shapes(Rung::Words, kind(words), kind(other))
+        }
+    }
+}
+
+/// Returns true for a capital letter, with or without an index: the usual names of points.
+fn is_point_name(name: &str) -> bool {
+    let letter = name.trim_end_matches('\'').split('_').next().unwrap_or_default();
+    letter.len() == 1 && letter.starts_with(|c: char| c.is_ascii_uppercase())
+}
+
+/// Returns true for words that may describe what a formula says: "all positive integers n except 2".
+fn describes(node: &Node) -> bool {
+    const A_NAME: usize = 3;
+    matches!(node, Node::Words(words)
+        if words.split(' ').count() > A_NAME || words.contains(|c: char| c.is_ascii_digit()))
+}
+
+/// Returns true if hours and minutes are those of "clock h:mm", in either half of the day.
+fn is_clock(words: &str, parts: &[Expression]) -> bool {
+    let ([hours, minutes] | [hours, minutes, _]) = parts else { return false };
+    let integer = |expression: &Expression| {
+        expression.literal().filter(Rational::is_int).map(|value| value.numerator().clone())
+    };
+    let (Some(hours), Some(minutes)) = (integer(hours), integer(minutes)) else { return false };
+    [0, 12].iter().any(|half| words == format!("clock {}:{:0>2}", &hours % 12 + half, minutes))
+}
