@@ -104,7 +104,7 @@ impl Routes {
             return Some("routes of experts, expected none in a model without experts".to_owned());
         };
         let (width, count) = (shape.width(), self.experts.len());
-        if self.width != width || !count.is_multiple_of(width) || count > tokens * width {
+        if self.width != width || !count.is_multiple_of(width) || self.tokens() > tokens {
             return Some(format!(
                 "routes of {count} experts, {} a token, expected at most {tokens} tokens with {width} each",
                 self.width

@@ -13,8 +13,9 @@ use ranks::Ranks;
 use reward_math::Verdict;
 use rl_losses::{CustomLoss, Real, Scored, Term, Token, TokenLoss};
 use training_run::config::Run;
+use training_run::manifest;
 use training_run::resume::{self, Resume};
-use training_run::run_directory::RunDirectory;
+use training_run::run_directory::{Checkpoint, RunDirectory};
 
 /// 1 for a right answer and 0.1 for a wrong one, a thousandth of that less for each token; -0.5 where none was found.
 pub(crate) fn brief_and_right(judged: RewardInput<'_>) -> f64 {
@@ -55,7 +56,8 @@ pub(crate) fn run(
     run.check_files()?;
     let resolved = toml::to_string_pretty(run.config())?;
     let root = run.output_directory();
-    let origin = resume::origin(&root, &resolved, &Resume::default())?.origin;
+    let check = |checkpoint: &Checkpoint| anyhow::Ok(manifest::check(&checkpoint.path, (0, 1)));
+    let origin = resume::origin(&root, &resolved, &Resume::default(), check)?.origin;
     let parallel = &run.config().parallel;
     let (timeout, connect_timeout) = (parallel.timeout(), parallel.connect_timeout());
     let ranks = Ranks::from_env(run.config().model.device, timeout, connect_timeout)?;

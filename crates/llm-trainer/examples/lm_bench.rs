@@ -26,6 +26,7 @@ use llm_trainer::host_memory::Memory;
 use llm_trainer::training::adamw::AdamW;
 use llm_trainer::training::policy_pass::{Cotangent, PolicyPass, Sequence};
 use model_files::model_config::{Architecture, ModelConfig, ModelShape};
+use ranks::Ranks;
 use run_plan::plan::{parse_bytes, preset_model};
 use tch::{Device, Kind};
 use training_run::config::{Dtype, MasterWeights, OptimizerSection, TrainingSection};
@@ -230,7 +231,7 @@ fn pass(
                 Cotangent { log_prob: vec![-1.0 / predicted as f64; predicted], entropy: None };
             median(decoder, || {
                 let _log_prob = pass.accumulate_gradient(&sequences, &cotangent)?;
-                let _outcome = optimizer.step(1e-5)?;
+                let _outcome = optimizer.step(&Ranks::single(), 1e-5)?;
                 Ok(())
             })?
         }

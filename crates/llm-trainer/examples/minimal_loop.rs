@@ -16,6 +16,7 @@ use llm_trainer::training::policy_pass::{Cotangent, PolicyPass, Sequence};
 use model_files::text_tokenizer::TextTokenizer;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
+use ranks::Ranks;
 use rl_losses::{
     Aggregation, GroupNormalisation, KlCov, PolicyLoss, TokenBatch, TokenColumns,
     broadcast_to_tokens, group_relative_advantages,
@@ -122,7 +123,7 @@ pub(crate) fn run(model: &Path, steps: u64, out: &mut impl Write) -> anyhow::Res
             // Loss and its gradient with respect to each token's log-probability, backward through the model; then a step.
             let output = loss.evaluate(&batch, plan.part(0..batch.len()));
             forward.backward(&Cotangent { log_prob: output.grad_log_prob, entropy: None })?;
-            optimizer.step(LEARNING_RATE)?;
+            optimizer.step(&Ranks::single(), LEARNING_RATE)?;
         }
 
         let mean = rewards.iter().sum::<f64>() / rewards.len() as f64;

@@ -50,11 +50,6 @@ impl Deadline {
         Ok(Self { at: moment })
     }
 
-    /// Returns the moment itself.
-    pub fn at(self) -> SystemTime {
-        self.at
-    }
-
     /// Seconds left, negative once it has passed.
     pub fn seconds_left(self, now: SystemTime) -> f64 {
         match self.at.duration_since(now) {

@@ -367,11 +367,6 @@ impl<T> GroupSampler<T> {
         Ok(StepGroups { groups, statistics })
     }
 
-    /// Number of groups that wait for a later step.
-    pub fn waiting(&self) -> usize {
-        self.waiting.len()
-    }
-
     /// Groups that wait for a later step: those that are kept, oldest first, then those sampled for later steps.
     pub fn waiting_groups(&self) -> impl Iterator<Item = &SampledGroup<T>> {
         self.waiting.iter().chain(self.ahead.iter().flatten())

@@ -11,7 +11,7 @@ use std::str::FromStr;
 use thiserror::Error;
 use whole_file::{LONGEST_TEXT_BYTES, read_at_most, read_text_at_most};
 
-use crate::manifest::{self, Checked};
+use crate::manifest::Checked;
 use crate::metrics::{MetricsError, StepMetrics, read_metrics};
 use crate::run_directory::{
     Checkpoint, RunDirectory, RunDirectoryError, STATE_FILE, TRAINER_FOLDER,
@@ -201,21 +201,13 @@ fn also(more: usize) -> String {
 }
 
 /// Decides where a run of folder `root` and configuration `resolved` (the text of its `config.toml`) starts. Among the run's own
-/// checkpoints it takes the newest undamaged one. A checkpoint that is named is taken, or refused if it is damaged.
+/// checkpoints it takes the newest undamaged one, verified by `check`: [`manifest::check`](crate::manifest::check), or several processes share that work. A
+/// checkpoint that is named is taken, or refused if it is damaged.
 ///
 /// # Errors
 ///
-/// [`ResumeError`], which describes the fault.
-pub fn origin(root: &Path, resolved: &str, resume: &Resume) -> Result<Start, ResumeError> {
-    origin_by(root, resolved, resume, |checkpoint| Ok(manifest::check(&checkpoint.path, (0, 1))))
-}
-
-/// Decides like [`origin`], with `check` to verify a checkpoint: several processes share that work.
-///
-/// # Errors
-///
-/// [`ResumeError`], or the error of `check`.
-pub fn origin_by<E: From<ResumeError>>(
+/// [`ResumeError`], which describes the fault, or the error of `check`.
+pub fn origin<E: From<ResumeError>>(
     root: &Path,
     resolved: &str,
     resume: &Resume,

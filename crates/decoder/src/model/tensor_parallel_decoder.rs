@@ -199,12 +199,8 @@ impl Decoder {
         Head { weight: self.head(), group: self.group.as_deref() }
     }
 
-    /// Logits of final-normed hidden states, `[.., hidden]`, over the full vocabulary, without a graph.
-    pub fn logits(&self, hidden: &Tensor) -> Tensor {
-        self.logits_with(hidden, self.head())
-    }
-
-    /// Logits by another head of the same shape, such as that of an earlier step; for a shard, by that of the same tokens.
+    /// Logits of final-normed hidden states, `[.., hidden]`, over the full vocabulary, without a graph, by a head of this model's
+    /// shape, such as that of an earlier step; for a shard, by that of the same tokens.
     pub fn logits_with(&self, hidden: &Tensor, head: &Tensor) -> Tensor {
         let shard_logits = matmul(hidden, &head.tr());
         self.group.as_ref().map_or_else(

@@ -246,7 +246,7 @@ fn begin(
 ) -> anyhow::Result<(Trainer, Vec<Change>)> {
     let root = run.output_directory();
     let check = |checkpoint: &Checkpoint| checked(ranks, checkpoint);
-    let Start { origin, notes, changes } = resume::origin_by(&root, resolved, &args.resume, check)?;
+    let Start { origin, notes, changes } = resume::origin(&root, resolved, &args.resume, check)?;
     // Before any of them writes: the first rank makes the folder that all look into.
     ranks.same("where the run starts", &start_of(&origin))?;
     ranks.same("which commits of the hub are used", &format!("{:?}", run.commits()))?;

@@ -164,17 +164,8 @@ impl AdamW {
         state
     }
 
-    /// Clips the accumulated gradients to the configured norm, steps, and clears them.
-    ///
-    /// # Errors
-    ///
-    /// [`TorchError`] if libtorch refuses.
-    pub fn step(&mut self, learning_rate: f64) -> Result<StepOutcome, TorchError> {
-        self.step_by(self.gradient_norm(), learning_rate)
-    }
-
     /// Clips by `gradient_norm`, whose gradient may span more ranks than these gradients; then steps and clears them.
-    fn step_by(
+    fn clip_and_step(
         &mut self,
         gradient_norm: f64,
         learning_rate: f64,
@@ -196,11 +187,6 @@ impl AdamW {
             torch_ext::set_gradient(parameter, None)?;
         }
         Ok(StepOutcome { gradient_norm, applied })
-    }
-
-    /// Euclidean norm of the gradient over all parameters of this process.
-    fn gradient_norm(&self) -> f64 {
-        self.gradient_square(|_| true).sqrt()
     }
 
     /// Sum of squares of the gradient over the chosen parameters, computed in f64 piece by piece.

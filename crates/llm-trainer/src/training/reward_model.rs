@@ -121,7 +121,7 @@ pub fn learn_outcomes(
             let slopes = &loss.grad_log_prob;
             let log_prob = shard.column(slopes).into_owned();
             forward.backward(&Cotangent { log_prob, entropy: None })?;
-            let outcome = optimizer.step_over(ranks, learning_rate(learnt.updates))?;
+            let outcome = optimizer.step(ranks, learning_rate(learnt.updates))?;
             learnt.updates += 1;
             learnt.skipped += usize::from(!outcome.applied);
             learnt.gradient_norm += outcome.gradient_norm;

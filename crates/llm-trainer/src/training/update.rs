@@ -128,7 +128,7 @@ pub fn update(
             let descent = mini_batch.descent(objective, &mut selection)?;
             forward.backward(&descent.cotangent)?;
             pass.model.check_blocks()?;
-            let outcome = optimizer.step_over(ranks, learning_rate(sums.updates))?;
+            let outcome = optimizer.step(ranks, learning_rate(sums.updates))?;
             if epoch == 0 {
                 let selected = shard.positions(&descent.selected);
                 sums.selected.extend(selected.iter().map(|token| tokens.start + token));

@@ -34,7 +34,7 @@ use crate::training::policy_pass::{Cotangent, PolicyPass, Sequence};
 use crate::training::rollout::{Engine, Judge, SamplingPass};
 use decoder::generation::GenerationOptions;
 use decoder::model::Decoder;
-use ranks::DeviceMesh;
+use ranks::{DeviceMesh, Ranks};
 
 /// File in the model directory that records its configuration.
 const RECORD: &str = "warmup.json";
@@ -171,7 +171,7 @@ fn supervised_step(
     let weight = 1.0 / tokens as f64;
     let cotangent = Cotangent { log_prob: vec![-weight; tokens], entropy: None };
     let log_prob = pass.accumulate_gradient(&sequences, &cotangent)?;
-    optimizer.step(learning_rate)?;
+    optimizer.step(&Ranks::single(), learning_rate)?;
     Ok(-weight * log_prob.iter().sum::<f64>())
 }
 

@@ -6,6 +6,7 @@ use std::process::Command;
 use decoder::model::Decoder;
 use llm_trainer::training::adamw::AdamW;
 use llm_trainer::training::policy_pass::{Cotangent, Sequence};
+use ranks::Ranks;
 use tch::{Device, Kind, Tensor};
 use training_run::config::{LoraSection, LoraTarget, OptimizerSection};
 
@@ -323,7 +324,7 @@ fn an_adapter_learns() {
     for _ in 0..40 {
         let log_prob = pass(&model, 100, 0).accumulate_gradient(&[&sequence], &ascent).unwrap();
         mean.push(log_prob.iter().sum::<f64>() / 20.0);
-        assert!(optimizer.step(1e-2).unwrap().applied);
+        assert!(optimizer.step(&Ranks::single(), 1e-2).unwrap().applied);
     }
     assert!(mean[39] > mean[0] + 1.0, "{mean:?}");
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use llm_trainer::host_memory::Memory;
 use llm_trainer::training::adamw::AdamW;
 use llm_trainer::training::policy_pass::{Cotangent, PolicyPass, Sequence};
+use ranks::Ranks;
 use tch::{Device, Kind, Tensor};
 use training_run::config::{Dtype, OptimizerSection};
 
@@ -73,7 +74,7 @@ fn the_mean_of_a_moment_is_its_closed_form() {
     let mut optimizer = AdamW::of(named, &options(Dtype::Bf16), 7);
     for _ in 0..steps {
         pulled.pull();
-        assert!(optimizer.step(1e-3).unwrap().applied);
+        assert!(optimizer.step(&Ranks::single(), 1e-3).unwrap().applied);
     }
     let slope = f64::from(slope);
     for (name, decay, limit) in
@@ -108,7 +109,7 @@ fn rounding_does_not_depend_on_the_other_parameters() {
         let mut optimizer = AdamW::of(named, &options(Dtype::Bf16), 7);
         for _ in 0..3 {
             pulled.iter().for_each(Pulled::pull);
-            optimizer.step(1e-3).expect("libtorch steps");
+            optimizer.step(&Ranks::single(), 1e-3).expect("libtorch steps");
         }
         ["first_moment/b", "second_moment/b"].map(|name| saved(&optimizer, name))
     };
@@ -145,7 +146,7 @@ fn climb(moments: Dtype, steps: usize) -> Vec<f64> {
     let step = |_| {
         let log_prob =
             pass.accumulate_gradient(&sequences, &ascent).expect("the model is trainable");
-        optimizer.step(1e-3).expect("libtorch steps");
+        optimizer.step(&Ranks::single(), 1e-3).expect("libtorch steps");
         log_prob.iter().sum::<f64>() / tokens as f64
     };
     (0..steps).map(step).collect()

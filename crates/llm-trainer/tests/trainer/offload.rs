@@ -6,6 +6,7 @@ use decoder::model::Decoder;
 use llm_trainer::host_memory::Memory;
 use llm_trainer::training::adamw::AdamW;
 use model_files::model_config::{ModelConfig, ModelShape};
+use ranks::Ranks;
 use tch::{Device, Kind, Tensor};
 use training_run::config::{Dtype, OptimizerSection};
 
@@ -98,7 +99,7 @@ fn a_step_in_pieces_on_the_host_is_that_of_the_whole() {
                     let gradient = wave.sin().to_kind(kind).view_as(parameter);
                     torch_ext::set_gradient(parameter, Some(&gradient)).expect("a gradient");
                 }
-                optimizer.step(1e-2).expect("libtorch steps");
+                optimizer.step(&Ranks::single(), 1e-2).expect("libtorch steps");
             }
             model
         };

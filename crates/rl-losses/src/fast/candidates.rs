@@ -38,11 +38,6 @@ impl Best {
         Self { keep, best: Vec::new() }
     }
 
-    /// Creates an empty set of final selections, with which no candidate competes.
-    pub(crate) fn settled() -> Self {
-        Self::new(usize::MAX)
-    }
-
     /// Adds to settled selections what `other` selects by itself.
     pub(crate) fn settle(&mut self, mut other: Self) {
         other.shrink();

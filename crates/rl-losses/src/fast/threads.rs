@@ -1,7 +1,6 @@
 //! Pieces of a large batch, on the caller's threads: this crate starts none.
 
 use std::{
-    fmt,
     ops::Range,
     sync::{Mutex, PoisonError},
 };
@@ -22,16 +21,10 @@ const SMALLEST: usize = 16_384;
 /// // rayon::current_num_threads()
 /// let threads = rl_losses::Threads::new(2, in_parallel);
 /// ```
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub struct Threads {
     count: usize,
     run: fn(usize, &(dyn Fn(usize) + Sync)),
-}
-
-impl fmt::Debug for Threads {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("Threads").field(&self.count).finish()
-    }
 }
 
 impl Threads {

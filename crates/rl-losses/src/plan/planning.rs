@@ -276,7 +276,8 @@ fn within_micro_batches<R: Real>(
     share: &Share,
     seed: u64,
 ) -> Best {
-    let (mut all, mut sequence) = (Best::settled(), 0);
+    // No candidate competes with selections that are final.
+    let (mut all, mut sequence) = (Best::new(usize::MAX), 0);
     for &count in batch.micro_batches().unwrap_or_default() {
         let tokens = batch.token_range(sequence..sequence + count);
         sequence += count;

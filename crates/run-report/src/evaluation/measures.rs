@@ -78,15 +78,6 @@ pub const MEASURES: &[MeasureDefinition] = &[
     ),
 ];
 
-/// Prints the table of `docs/evaluation.md` from [`MEASURES`].
-pub fn measures_table() -> String {
-    let mut table = String::from("| measure | unit | definition |\n|---|---|---|\n");
-    for MeasureDefinition { name, unit, definition } in MEASURES {
-        table.extend(["| `", name, "` | ", unit, " | ", definition, " |\n"]);
-    }
-    table
-}
-
 /// A measure with one value per problem.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Column {

@@ -101,11 +101,6 @@ impl EventWriter {
         self.write(&record(&event))
     }
 
-    /// Path of the file.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     fn write(&mut self, bytes: &[u8]) -> Result<(), EventError> {
         Ok(self.file.write_all(bytes).map_err(WriteError::of(&self.path, "append to"))?)
     }

@@ -31,7 +31,7 @@ pub struct Episode {
 impl Episode {
     /// Begins the first episode; `starts` draws the first state of every episode.
     pub fn new(starts: ChaCha8Rng) -> Self {
-        let mut episode = Self { state: State::from([0.0; 4]), steps: 0, starts };
+        let mut episode = Self::from_state(State::from([0.0; 4]), starts);
         episode.restart();
         episode
     }

@@ -26,6 +26,7 @@ pub struct Progress {
 
 impl Progress {
     /// Prints nothing.
+    #[cfg(test)]
     pub fn silent() -> Self {
         Self::of("", ProgressBar::hidden(), false)
     }

@@ -140,11 +140,6 @@ impl<'a> Trainer<'a> {
         &self.rollout
     }
 
-    /// The policy that sampled [`rollout`](Self::rollout), on all prompts that were sampled.
-    pub fn old_policy(&self) -> &Rows {
-        &self.old_policy
-    }
-
     /// Exact figures of the current policy.
     pub fn evaluate(&self) -> CurvePoint {
         evaluate(&self.environment, &self.parameters, self.done)

@@ -99,8 +99,10 @@ fn the_optimal_token_baseline_weighs_rewards_by_the_squared_score() {
     let schedule = Schedule { rollouts: 1, ..Schedule::on_policy(0.5) };
     let method = Method::default().with_advantage(AdvantageEstimator::OptimalTokenBaseline);
     let mut trainer = Trainer::new(&environment, method, schedule, 2);
+    let parameters = trainer.parameters().to_vec();
     trainer.step().unwrap();
-    let (rollout, policy) = (trainer.rollout(), trainer.old_policy());
+    let rollout = trainer.rollout();
+    let policy = Rows::of(environment.training(), &parameters, &rollout.prompts);
     let tokens = schedule.group_size * shape.positions;
     let last = shape.positions - 1;
     for prompt in 0..rollout.prompts.len() {

@@ -32,11 +32,6 @@ impl MetricName {
     pub fn validation(source: &str, what: Validation) -> Self {
         Self(Cow::Owned(what.pattern().replace("<source>", source).replace("<n>", &what.number())))
     }
-
-    /// Returns the name as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
 impl fmt::Display for MetricName {

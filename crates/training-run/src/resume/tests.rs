@@ -1,6 +1,7 @@
 //! Start of runs, by the contents of their folders.
 
 use super::*;
+use crate::manifest;
 use crate::retention::Retention;
 
 const KEEP_ALL: Retention = Retention { keep_last: 0, keep_every: 0, keep_best: 0 };
@@ -16,6 +17,12 @@ fn run(root: &Path, steps: &[u64]) {
         fs::write(state, format!("{{\"step\": {step}}}")).unwrap();
         directory.finish_checkpoint(step, folder, KEEP_ALL, |_| None).unwrap();
     }
+}
+
+fn origin(root: &Path, resolved: &str, resume: &Resume) -> Result<Start, ResumeError> {
+    super::origin(root, resolved, resume, |checkpoint| {
+        Ok(manifest::check(&checkpoint.path, (0, 1)))
+    })
 }
 
 fn said(root: &Path, resume: &str) -> String {

@@ -245,6 +245,7 @@ impl AdamW {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ranks::Ranks;
 
     fn kernels() -> Arc<CudaKernels> {
         CudaKernels::emulated().expect("a C++ compiler, which built torch-ext")
@@ -303,7 +304,7 @@ mod tests {
         });
         let mut state = AdamW::of(parameters, &OptimizerSection::default(), 5);
         state.gradients = state.parameters.iter().map(|p| p.to_kind(Kind::Float) * 3).collect();
-        let plain = state.gradient_norm();
+        let plain = state.gradient_norm(&Ranks::single()).unwrap();
         state.use_kernels(kernels());
         let by_kernels = state.square_by_kernels(|_| true).unwrap().sqrt();
         assert!((by_kernels / plain - 1.0).abs() < 1e-14, "{by_kernels} {plain}");

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ranks::Ranks;
 use tch::{Device, Kind, Tensor};
 use torch_ext::CudaKernels;
 use training_run::config::{Dtype, MasterWeights, OptimizerSection};
@@ -59,7 +60,7 @@ fn state(options: &OptimizerSection, loops: bool) -> AdamW {
 
 fn step(state: &mut AdamW, slope: Tensor) {
     state.gradients = vec![slope];
-    assert!(state.step(3e-3).unwrap().applied);
+    assert!(state.step(&Ranks::single(), 3e-3).unwrap().applied);
 }
 
 /// The master weight in f32, or the parameter if there is none.
@@ -181,7 +182,7 @@ fn a_kernel_takes_the_steps_of_the_loops() {
                 for state in [&mut looped, &mut by_kernel] {
                     state.gradients = vec![make(step_number, kind)];
                     // The norm is above the bound, so that gradients are scaled.
-                    assert!(state.step_by(47.0, 3e-3).unwrap().applied);
+                    assert!(state.clip_and_step(47.0, 3e-3).unwrap().applied);
                 }
                 for (what, [one, other]) in [
                     ("master weight", [&whole(&looped), &whole(&by_kernel)]),
@@ -213,7 +214,7 @@ fn a_kernel_steps_wide_parameters_too() {
     for step_number in 1..=3 {
         for state in [&mut looped, &mut by_kernel] {
             state.gradients = vec![slopes(step_number, Kind::Float)];
-            assert!(state.step_by(1.0, 3e-3).unwrap().applied);
+            assert!(state.clip_and_step(1.0, 3e-3).unwrap().applied);
         }
         assert_same(&looped, &by_kernel, step_number);
     }
@@ -240,7 +241,7 @@ fn neither_threads_nor_parts_change_a_bit() {
             for step_number in 1..=3 {
                 state.gradients = vec![part(&slopes(step_number, Kind::Float))];
                 // The norm is that of all shards, which no shard knows.
-                assert!(state.step_by(1.0, 3e-3).unwrap().applied);
+                assert!(state.clip_and_step(1.0, 3e-3).unwrap().applied);
             }
             tch::set_num_threads(1);
             state
@@ -280,7 +281,7 @@ fn without_a_master_weight_the_mean_still_moves_by_the_steps() {
         state.loops = loops;
         for _ in 0..steps {
             state.gradients = vec![Tensor::full([elements], 0.25, (Kind::Float, Device::Cpu))];
-            assert!(state.step(learning_rate).unwrap().applied);
+            assert!(state.step(&Ranks::single(), learning_rate).unwrap().applied);
         }
         let parameters = state.parameters[0].to_kind(Kind::Double);
         let (mean, deviation) = (

@@ -101,16 +101,12 @@ impl AdamW {
         }
     }
 
-    /// Takes a step like [`step`](Self::step), by the sum of the gradients of all ranks.
+    /// Sums the accumulated gradients of all ranks, clips them to the configured norm, steps, and clears them.
     ///
     /// # Errors
     ///
     /// [`UpdateError`] if libtorch refuses, or a rank does not answer.
-    pub fn step_over(
-        &mut self,
-        ranks: &Ranks,
-        learning_rate: f64,
-    ) -> Result<StepOutcome, UpdateError> {
+    pub fn step(&mut self, ranks: &Ranks, learning_rate: f64) -> Result<StepOutcome, UpdateError> {
         let Some(sharding) = &self.sharding else {
             if ranks.count() > 1 {
                 let gradients =
@@ -118,8 +114,8 @@ impl AdamW {
                 ranks.sum("sum of gradients", &gradients)?;
             }
             self.sum_partial_gradients()?;
-            let norm = self.gradient_norm_over(ranks)?;
-            return Ok(self.step_by(norm, learning_rate)?);
+            let norm = self.gradient_norm(ranks)?;
+            return Ok(self.clip_and_step(norm, learning_rate)?);
         };
         let mut gradients = Vec::with_capacity(self.parameters.len());
         for (unit, of_model) in sharding.units.iter().zip(&sharding.of_model) {
@@ -138,8 +134,8 @@ impl AdamW {
         }
         self.gradients = gradients;
         self.sum_partial_gradients()?;
-        let norm = self.gradient_norm_over(ranks)?;
-        let outcome = self.step_by(norm, learning_rate)?;
+        let norm = self.gradient_norm(ranks)?;
+        let outcome = self.clip_and_step(norm, learning_rate)?;
         if outcome.applied {
             self.gather_parameters()?;
         }
@@ -194,11 +190,8 @@ impl AdamW {
 
     /// Euclidean norm of the gradient over the whole model. It counts every number of the tensor-parallel group once, and
     /// includes all shards of `ranks` if the state is sharded over those.
-    pub(super) fn gradient_norm_over(&self, ranks: &Ranks) -> Result<f64, RankError> {
+    pub(super) fn gradient_norm(&self, ranks: &Ranks) -> Result<f64, RankError> {
         const WHAT: &str = "norm of the gradient";
-        if !self.is_tensor_parallel() && !self.is_sharded() {
-            return Ok(self.gradient_norm());
-        }
         let mut square = self.gradient_square(|index| self.is_owner(index));
         if self.is_sharded() {
             square = ranks.total(WHAT, square)?;

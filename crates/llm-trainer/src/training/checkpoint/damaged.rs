@@ -168,7 +168,7 @@ fn groups_that_do_not_fit_the_run_are_refused() {
     let good = waiting(4, &[1], &[2, 3], &[-0.5, -0.5]);
     saved.write(WAITING, &good);
     let (_, sampler) = restore(saved.0.path(), &mut optimizer(), BOUNDS).unwrap();
-    assert_eq!(sampler.waiting(), 1);
+    assert_eq!(sampler.waiting_groups().count(), 1);
     for (value, expected) in [
         (waiting(5, &[1], &[2], &[-0.5]), "group 0: question 5 of 5: other data"),
         (
