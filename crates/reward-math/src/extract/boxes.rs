@@ -60,7 +60,7 @@ pub(super) fn last_boxes(response: &str) -> Option<Extracted> {
     Some(Extracted { text: contents.join(", "), rule: Rule::Box, span })
 }
 
-/// Returns true if the text before a box says that it is not the answer: "the answer is **not** $".
+/// Returns true if the text around a box says that it is not the answer: "the answer is **not** $", "$ is wrong".
 fn denied(before: &str, behind: &str) -> bool {
     let tail = before.ceil_char_boundary(before.len().saturating_sub(24));
     let denial = pattern!(r"(?i)(?:\bnot|n't)(?: equal to| be)?[\s*_$(\\\[]*$");

@@ -25,13 +25,19 @@ pub(super) fn letter_at_the_end(response: &str) -> Option<Range<usize>> {
     let named = pattern!(
         r"(?i:\b(?:option|choice|réponse|respuesta|antwort|opción|resposta)|вариант|选项)\s*\**\(?([A-J])\)?\**\s*[.!。]?\s*$"
     );
-    let letter = named.captures(&response[tail..])?.get(1)?;
-    Some(tail + letter.start()..tail + letter.end())
+    let parts = named.captures(&response[tail..])?;
+    let letter = parts.get(1)?;
+    // "The answer is 12, which is option B": the value is the answer.
+    let before = response[tail..][..parts.get(0)?.start()].trim_end();
+    let beside = ["(", "which is", "corresponds to", "matches"];
+    let beside = beside.iter().any(|words| before.ends_with(words));
+    (!beside).then(|| tail + letter.start()..tail + letter.end())
 }
 
 /// Returns the letter of "…, which is choice (D)" behind a box.
 pub(crate) fn letter_behind(behind: &str) -> Option<&str> {
-    let named = pattern!(r"(?i:\b(?:option|choice|answer)) \**\(?([A-J])\)?\**(?:[.,; $]|$)");
+    let named =
+        pattern!(r"(?i:\b(?:option|choice|answer)(?: is)?) \**\(?([A-J])\)?\**(?:[.,; $]|$)");
     let letters = named.captures_iter(behind).filter_map(|named| named.get(1));
     let mut letters = letters.map(|letter| letter.as_str());
     let only = letters.next()?;
@@ -52,10 +58,14 @@ pub(super) fn correction(behind: &str) -> Option<Range<usize>> {
     });
     let announced = || {
         let place = last_phrase(behind)?;
-        let words = Answer::parse(&behind[place.clone()]).is_ok_and(|answer| !answer.is_words());
+        let text = &behind[place.clone()];
+        // A letter is the answer of a choice alone, which looks for it behind a box.
+        let letter = text.trim_matches(['(', ')', '*', '.']).len() == 1
+            && text.contains(|c: char| c.is_ascii_uppercase());
+        let is_value = Answer::parse(text).is_ok_and(|answer| !answer.is_words()) && !letter;
         let line = behind[..place.start].rfind('\n').map_or(0, |end| end + 1);
         let is_final = pattern!(r"(?i)final answer[:*\s]*$").is_match(&behind[line..place.start]);
-        Some(place).filter(|_| words || is_final)
+        Some(place).filter(|_| is_value || is_final && !letter)
     };
     corrected.or_else(announced)
 }
