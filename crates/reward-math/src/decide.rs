@@ -116,12 +116,14 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64) -> Decision {
     {
         return Decision::wrong(Rung::Spelling, Witness::shapes(a, b));
     }
-    let directions =
-        [&response.words, &gold.words].map(|words| words.as_deref().and_then(words::direction));
-    if let [Some(a), Some(b)] = directions
+    let directions = [response, gold]
+        .map(|answer| words::directions(answer.words.as_deref().unwrap_or_default()));
+    if let [a, b] = &directions
         && a != b
+        && !a.is_empty()
+        && !b.is_empty()
     {
-        return Decision::wrong(Rung::Words, Witness::shapes(a, b));
+        return Decision::wrong(Rung::Words, Witness::shapes(format!("{a:?}"), format!("{b:?}")));
     }
     if let (Some(a), Some(b)) = (&response.words, &gold.words)
         && a == b

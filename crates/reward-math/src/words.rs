@@ -8,6 +8,7 @@ pub(crate) use comma::{with_decimal_point, writes_decimal_commas};
 pub(crate) use measure::{contradict, conversion, is_measure, parts, qualifies, unit};
 pub(crate) use number::{magnitude, number, part};
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use regex::Captures;
@@ -96,11 +97,10 @@ pub(crate) fn stated(folded: &str) -> Option<String> {
     normalise(parts.get(1).or(parts.get(2))?.as_str())
 }
 
-/// Returns the last direction that the words name.
-pub(crate) fn direction(words: &str) -> Option<&'static str> {
-    let directions = phrases("direction of motion");
+/// Returns the directions that the words name.
+pub(crate) fn directions(words: &str) -> BTreeSet<&str> {
     let words = words.split(|c: char| !c.is_alphabetic());
-    words.rev().find_map(|word| directions.iter().find(|known| **known == word).copied())
+    words.filter(|word| phrases("direction of motion").contains(word)).collect()
 }
 
 /// Returns the words that "and" joins: "I and III only" as "I, III".

@@ -11,7 +11,7 @@ use crate::expression::{Assignments, Expression};
 use crate::numeric;
 use crate::verdict::Rung;
 
-/// Twice the coordinates at which values are compared.
+/// Twice the coordinates at which values are compared, beside the ends of the cases.
 const HALVES: [i64; 15] = [-14, -7, -6, -4, -3, -2, -1, 0, 1, 2, 3, 4, 6, 7, 14];
 /// Points at which both sides must agree.
 const ENOUGH: usize = 6;
@@ -29,8 +29,7 @@ impl Comparison {
         let name = variable(left).or_else(|| variable(right))?;
         let mut met = [vec![false; cases(left)], vec![false; cases(right)]];
         let mut agreed = 0;
-        for half in HALVES {
-            let point = Rational::from_parts_signed(half.into(), 2_u8.into());
+        for point in self.points([left, right])? {
             let a = self.at(left, &name, &point, &mut met[0])?;
             let b = self.at(right, &name, &point, &mut met[1])?;
             match (a, b) {
@@ -52,6 +51,33 @@ impl Comparison {
         }
         let all = met.iter().flatten().all(|met| *met);
         (all && agreed >= ENOUGH).then_some((true, Rung::Enclosure))
+    }
+
+    /// Returns the points of comparison: some fixed ones, and each end of a case with two points beside it.
+    ///
+    /// `None` if both answers are cases and an end is not rational: two ends may lie between the points.
+    fn points(&mut self, answers: [&Node; 2]) -> Option<Vec<Rational>> {
+        let half = |count: i64| Rational::from_parts_signed(count.into(), 2_u8.into());
+        let mut points: Vec<Rational> = HALVES.map(half).to_vec();
+        let only_cases = answers.iter().all(|answer| matches!(answer, Node::Piecewise(_)));
+        for answer in answers {
+            let Node::Piecewise(pieces) = answer else { continue };
+            for piece in pieces {
+                let Some(Node::Chain { sides, .. }) = &piece.region else { continue };
+                for side in sides.iter().filter(|side| !side.has_variable()) {
+                    let end = self.algebra.normalise(side.plain()?).ok()?.as_constant();
+                    match end {
+                        Some(end) => {
+                            let near = Rational::from_parts(1.into(), 128_u8.into());
+                            points.extend([&end - &near, end.clone(), &end + &near]);
+                        }
+                        None if only_cases => return None,
+                        None => {}
+                    }
+                }
+            }
+        }
+        Some(points)
     }
 
     /// Returns the value at a point; `None` where a condition is not decided.
