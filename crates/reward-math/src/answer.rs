@@ -135,7 +135,7 @@ impl Answer {
             return Err(ParseError::Empty);
         }
         let (mut parameter, declares) =
-            (spelling::integer_parameter(folded), folded.contains("\\in"));
+            (spelling::declared_parameter(folded), folded.contains("\\in"));
         let mut folded = folded.as_str();
         if let Some((rest, declared)) = spelling::parameter_in_words(folded) {
             (folded, parameter) = (rest, parameter.or(Some(declared)));

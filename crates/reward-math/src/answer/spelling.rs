@@ -91,7 +91,7 @@ pub(super) fn without_domain(folded: &str) -> &str {
 }
 
 /// Returns the name that the text declares a number, and its set: `k \in \mathbb{Z}`. It may be any letter.
-pub(super) fn integer_parameter(folded: &str) -> Option<(String, String)> {
+pub(super) fn declared_parameter(folded: &str) -> Option<(String, String)> {
     let declaration = pattern!(
         r"(?x)(?:^|[\s{},;()$.:]) ([A-Za-z]) [\s{},;()$.:]* \\in
         (?:[\s{},;()$.:]|\\math(?:bb|bf|rm)|\\text)* \\?([ZRC]) (?:[\s{},;()$.:]|$)"

@@ -113,14 +113,13 @@ impl Comparison {
         // The terms beside the constant, and their only variable.
         let split = |side: &Expression| {
             let Expression::Sum(terms) = side else { return None };
-            let is_constant =
-                |term: &Expression| ["C", "c", "K"].iter().any(|name| term.is_symbol(name));
-            let place = terms.iter().position(is_constant)?;
+            // A small letter may be a number of the problem.
+            let place = terms.iter().position(|term| term.is_symbol("C"))?;
             let mut rest = terms.clone();
-            let Expression::Symbol(constant) = rest.remove(place) else { return None };
+            rest.remove(place);
             let rest = Expression::sum(rest);
             let mut names = rest.variables().into_iter();
-            let only = names.next().filter(|only| names.next().is_none() && *only != constant)?;
+            let only = names.next().filter(|only| names.next().is_none() && *only != "C")?;
             Some((rest, only))
         };
         let bars = |side: &Expression| side.any(&|node| node.arguments_of("abs").is_some());

@@ -76,7 +76,7 @@ impl Lexer<'_> {
         let last = self.tokens.last().map(|token| &token.kind);
         let value =
             last.is_some_and(|kind| matches!(kind, Kind::Number { .. }) || kind.is_symbol('}'));
-        let unit = pattern!(r"^\s*(?:\\(?:mathrm|text|rm))\s*\{?\s*([A-Za-z]{1,3})\s*\}?");
+        let unit = pattern!(r"^\s*\\(?:mathrm|text)\s*\{\s*([A-Za-z]{1,3})\s*\}");
         let kilo = matches!(last, Some(Kind::Text(text)) if text == "k");
         match unit.captures(behind) {
             Some(unit) if value && name == "mu" => {

@@ -15,7 +15,7 @@ const OWN_FLOOR: f64 = 0.99;
 const WHOLE_FLOOR: f64 = 0.99;
 
 /// Least fraction of the rows that independent examiners wrote.
-const EXAMINED_FLOOR: f64 = 0.96;
+const EXAMINED_FLOOR: f64 = 0.97;
 
 #[derive(Default)]
 struct Tally {
@@ -92,34 +92,31 @@ fn tally(path: &Path) -> Tally {
     tally
 }
 
-#[test]
-fn own_cases_reach_the_floor() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/mathcases_own.jsonl");
-    let tally = tally(&path);
-    assert!(tally.rows > 400, "only {} rows", tally.rows);
+/// Fails if a file of the tests has too few rows, a false positive, or too small a fraction that agrees.
+fn reaches(file: &str, rows: usize, floor: f64) {
+    let tally = tally(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(file));
+    assert!(tally.rows > rows, "only {} rows", tally.rows);
     assert!(tally.false_positives.is_empty(), "{}", tally.false_positives.join("\n"));
     let share = tally.agreed as f64 / tally.rows as f64;
-    assert!(share >= OWN_FLOOR, "{share} of the own rows agree, {OWN_FLOOR} was reached before");
+    let misses = tally.misses.join("\n");
+    assert!(share >= floor, "{share} of the rows agree, {floor} was reached before:\n{misses}");
+}
+
+#[test]
+fn own_cases_reach_the_floor() {
+    reaches("mathcases_own.jsonl", 400, OWN_FLOOR);
 }
 
 /// New spellings and near misses of every part of the language that the verifier reads.
 #[test]
 fn every_row_of_the_language_agrees() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/language.jsonl");
-    let tally = tally(&path);
-    assert!(tally.rows > 1900, "only {} rows", tally.rows);
-    assert!(tally.false_positives.is_empty(), "{}", tally.false_positives.join("\n"));
-    assert!(tally.misses.is_empty(), "{}", tally.misses.join("\n"));
+    reaches("language.jsonl", 1900, 1.0);
 }
 
 /// Answers in the styles of the public sets, right ones and near misses, written before the verifier saw any of them.
 #[test]
 fn every_fresh_row_agrees() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/fresh.jsonl");
-    let tally = tally(&path);
-    assert!(tally.rows > 1200, "only {} rows", tally.rows);
-    assert!(tally.false_positives.is_empty(), "{}", tally.false_positives.join("\n"));
-    assert!(tally.misses.is_empty(), "{}", tally.misses.join("\n"));
+    reaches("fresh.jsonl", 1200, 1.0);
 }
 
 #[test]
@@ -137,23 +134,11 @@ fn the_whole_set_is_measured_where_it_is_at_hand() {
 /// Derivations, labels and sentences that assert a value, and near misses that do not.
 #[test]
 fn every_asserted_value_agrees() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/assertions.jsonl");
-    let tally = tally(&path);
-    assert!(tally.rows > 130, "only {} rows", tally.rows);
-    assert!(tally.false_positives.is_empty(), "{}", tally.false_positives.join("\n"));
-    assert!(tally.misses.is_empty(), "{}", tally.misses.join("\n"));
+    reaches("assertions.jsonl", 130, 1.0);
 }
 
 /// Responses in the manner of current models and of an adversary, written by examiners who did not know the verifier.
 #[test]
 fn rows_of_independent_examiners_reach_the_floor() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/examined.jsonl");
-    let tally = tally(&path);
-    assert!(tally.rows > 2100, "only {} rows", tally.rows);
-    assert!(tally.false_positives.is_empty(), "{}", tally.false_positives.join("\n"));
-    let share = tally.agreed as f64 / tally.rows as f64;
-    assert!(
-        share >= EXAMINED_FLOOR,
-        "{share} of the rows agree, {EXAMINED_FLOOR} was reached before"
-    );
+    reaches("examined.jsonl", 2100, EXAMINED_FLOOR);
 }
