@@ -146,8 +146,9 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64) -> Decision {
         Some(renamed) => Some((renamed, gold_readings.clone())),
         None => gold.with_parameter_of(response).map(|renamed| (readings.clone(), renamed)),
     };
-    for (readings, gold_readings) in renamed.into_iter().chain(bare::bare(readings, gold_readings))
-    {
+    let bare = bare::bare(readings, gold_readings);
+    let products = bare::as_products(readings, gold_readings);
+    for (readings, gold_readings) in renamed.into_iter().chain(bare).chain(products) {
         match comparison.readings(&readings, &gold_readings) {
             Ok((rung, places)) => return Decision::right(rung, places),
             Err(found) => {
@@ -291,7 +292,14 @@ impl Comparison {
         self.algebra.spend(2)?;
         match (left, right) {
             (Node::Value { .. }, Node::Value { .. }) => self.values(left, right),
-            (Node::Words(a), Node::Words(b)) if words::same(a, b) => Ok((true, Rung::Words)),
+            (Node::Words(a), Node::Words(b))
+                if words::same(a, b)
+                    || is_nothing(a)
+                        && is_nothing(b)
+                        && (a == "no solution" || b == "no solution") =>
+            {
+                Ok((true, Rung::Words))
+            }
             (Node::Words(a), Node::Words(b)) => self.shapes(Rung::Words, a, b),
             (
                 Node::Builder { head: a, conditions: a_conditions },
@@ -334,13 +342,19 @@ impl Comparison {
     }
 }
 
-/// Returns the only member of a set if the other side is a value.
+/// Returns the only member of a set if the other side is a value, or as that member a pair.
 fn only_member<'a>(node: &'a Node, other: &Node) -> &'a Node {
     match (node, other) {
         (Node::List { open: '{', items, .. }, Node::Value { .. }) => match items.as_slice() {
             [only @ Node::Value { .. }] => only,
             _ => node,
         },
+        (Node::List { open: '{', items, .. }, Node::List { open: '(', .. }) => {
+            match items.as_slice() {
+                [only @ Node::List { open: '(', .. }] => only,
+                _ => node,
+            }
+        }
         _ => node,
     }
 }

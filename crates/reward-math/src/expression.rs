@@ -27,7 +27,7 @@ pub(crate) enum Expression {
     Root(Box<Expression>, u32),
     /// A function by name, or one of these operations: `abs`, `factorial`, `double factorial`, `binomial`, `degrees` (of
     /// arc), `logarithm` (base and argument), `mod`, `pmod`, `pm` and `mp` (`\pm`, `\mp`), `sum` and `prod` (index, its
-    /// first and last value, body).
+    /// first and last value, body), `int` (variable, both ends or none, body).
     Function(String, Vec<Expression>),
 }
 
@@ -58,6 +58,12 @@ impl Expression {
 
     pub(crate) fn integer(value: i64) -> Self {
         Self::Number(Rational::from(value))
+    }
+
+    /// Returns the expression that stands for a matrix until its sum or product is read.
+    pub(crate) fn matrix(rows: impl IntoIterator<Item = Vec<Self>>) -> Self {
+        let rows: Vec<_> = rows.into_iter().map(|row| Self::function("row", row)).collect();
+        Self::function("matrix", rows)
     }
 
     /// Returns the product of several factors, the only factor, or 1.
@@ -164,7 +170,7 @@ impl Expression {
             Self::Root(a, index) => Self::Root(one(a), *index),
             Self::Function(name, items) => match items.as_slice() {
                 // The index of a sum hides a variable of the same name.
-                [index, low, high, body] if is_series(name) && new(index).is_some() => {
+                [index, low, high, body] if binds(name) && new(index).is_some() => {
                     let ends = [low, high].map(|end| end.replaced(new));
                     let [low, high] = ends;
                     Self::function(name, [index.clone(), low, high, body.clone()])
@@ -207,9 +213,9 @@ impl Expression {
                 let negative = a.literal().map_or(difference, |base| base < Rational::ZERO);
                 b.collect_variables(whole || negative, variables);
             }
-            Self::Function(name, parts) if is_series(name) => {
-                parts[1].collect_variables(true, variables);
-                parts[2].collect_variables(true, variables);
+            Self::Function(name, parts) if parts.len() == 4 && binds(name) => {
+                parts[1].collect_variables(is_series(name), variables);
+                parts[2].collect_variables(is_series(name), variables);
                 let mut inner = Variables::new();
                 parts[3].collect_variables(whole, &mut inner);
                 inner.retain(|name, _| !parts[0].is_symbol(name));
@@ -235,6 +241,11 @@ pub(crate) fn is_constant(name: &str) -> bool {
 }
 
 /// Returns true for `\sum` and `\prod`.
-pub(crate) fn is_series(name: &str) -> bool {
+fn is_series(name: &str) -> bool {
     name == "sum" || name == "prod"
+}
+
+/// Returns true for an operation whose first argument is a name that means nothing outside of it.
+pub(crate) fn binds(name: &str) -> bool {
+    is_series(name) || name == "int"
 }

@@ -14,6 +14,7 @@ mod phrase;
 mod span;
 mod turn;
 
+pub(crate) use boxes::by_parts;
 pub(crate) use echo::Question;
 pub use extracted::{Extracted, Rule};
 pub(crate) use fallback::only_number;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::answer::Answer;
+use crate::answer::{Answer, Node};
 use crate::decide::{decide, decide_with_witness};
 use crate::extract::{
-    Extracted, Question, Rule, extract, extract_answering, letter_behind, only_number,
+    Extracted, Question, Rule, by_parts, extract, extract_answering, letter_behind, only_number,
 };
 use crate::options::Options;
 use crate::verdict::{ParseError, Side, Verdict};
@@ -65,6 +65,15 @@ impl Gold {
             && let Some(right) = self.with_decimal_commas(response, &extracted.text)
         {
             return right;
+        }
+        // A box for each of the parts (a), (b).
+        let several = matches!(self.answer.readings.as_deref(), Ok([Node::List { .. }, ..]));
+        if !verdict.is_right()
+            && several
+            && extracted.rule == Rule::Box
+            && let Some(parts) = by_parts(response)
+        {
+            return self.verify_answer(&parts);
         }
         // `\boxed{12}`, which is choice (D).
         if !verdict.is_right() && extracted.rule == Rule::Box && self.answer.is_choice() {

@@ -8,7 +8,7 @@ use dashu::Rational;
 
 use crate::algebra::{Algebra, Fraction};
 use crate::answer::{Answer, Combination, Node, Piece, Relation};
-use crate::expression::{Expression, is_series};
+use crate::expression::{Expression, binds};
 use crate::options::Options;
 use crate::relation;
 use crate::verdict::ParseError;
@@ -243,10 +243,10 @@ impl Printer {
     }
 }
 
-/// Returns true if an expression has no normal form: a sum over an index, infinity, an ellipsis.
+/// Returns true if an expression has no normal form: a sum over an index, an integral, infinity, an ellipsis.
 fn is_opaque(expression: &Expression) -> bool {
     expression.any(&|node| match node {
-        Expression::Function(name, _) => is_series(name),
+        Expression::Function(name, _) => binds(name),
         node => node.is_symbol("\\infty") || node.is_symbol("\\ldots"),
     })
 }

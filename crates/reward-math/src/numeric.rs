@@ -10,11 +10,13 @@ use dashu::base::{Abs, BitTest};
 mod complex;
 mod evaluate;
 mod function;
+mod integral;
 mod real;
+mod series;
 
 use std::cmp::Ordering;
 
-use crate::expression::{Expression, Variables};
+use crate::expression::{Expression, Variables, binds};
 use crate::table::lists;
 pub(crate) use complex::Complex;
 use real::{Arithmetic, Failure};
@@ -29,6 +31,10 @@ const SPARE_BITS: usize = 384;
 const MOST_BITS: usize = 4096;
 /// Precision at which expressions are compared at a point, in bits.
 const POINT_BITS: usize = 192;
+/// Precision of integrals and infinite series, in bits; half of them must agree.
+const QUADRATURE_BITS: usize = 128;
+/// Integrals and infinite series take so much work for a unit of fuel.
+const REBATE: u64 = 4;
 /// Number of points at which both sides must be defined and overlap.
 const POINTS_NEEDED: usize = 5;
 /// Number of points tried.
@@ -79,20 +85,34 @@ pub(crate) fn compare(
     }
 }
 
+/// Returns true if a definite integral or an infinite series occurs, whose enclosures do not become narrower with the
+/// precision.
+fn is_limit(expression: &Expression) -> bool {
+    expression.any(&|node| match node {
+        Expression::Function(name, parts) if binds(name) => {
+            name == "int" || parts.iter().any(|part| part.is_symbol("\\infty"))
+        }
+        _ => false,
+    })
+}
+
 /// Encloses two constants at rising precision, until `decide` has decided; `None` if it cannot.
 fn refined<T>(
     sides: [&Expression; 2],
     fuel: &mut u64,
     decide: impl Fn(Complex, Complex, &mut Arithmetic) -> Option<T>,
 ) -> Option<T> {
-    for bits in CONSTANT_BITS {
-        let mut arithmetic = Arithmetic::new(bits, *fuel);
+    let limit = sides.into_iter().any(is_limit);
+    let precisions = if limit { &[QUADRATURE_BITS][..] } else { &CONSTANT_BITS };
+    let rebate = if limit { REBATE } else { 1 };
+    for &bits in precisions {
+        let mut arithmetic = Arithmetic::new(bits, *fuel * rebate);
         let enclosed = sides.map(|side| evaluate::evaluate(side, &[], &mut arithmetic));
-        *fuel = arithmetic.fuel();
+        *fuel = arithmetic.fuel / rebate;
         match enclosed {
             [Ok(a), Ok(b)] => {
                 let decision = decide(a, b, &mut arithmetic);
-                *fuel = arithmetic.fuel();
+                *fuel = arithmetic.fuel / rebate;
                 if decision.is_some() {
                     return decision;
                 }
@@ -139,11 +159,16 @@ fn constants(left: &Expression, right: &Expression, fuel: &mut u64) -> Enclosure
         if a.is_exact() && b.is_exact() {
             return Some(EnclosureComparison::Equal);
         }
+        if arithmetic.bits == QUADRATURE_BITS {
+            let narrow = a.are_narrow_with(&b, arithmetic)
+                && arithmetic.spread + SPARE_BITS_AT_POINT <= QUADRATURE_BITS;
+            return narrow.then_some(EnclosureComparison::Equal);
+        }
         if arithmetic.bits < ENOUGH_BITS {
             return None;
         }
         // For a large number the digits before the point must be covered too, for a sum its smallest term.
-        let wanted = a.bits_before_point().max(arithmetic.spread()).saturating_add(SPARE_BITS);
+        let wanted = a.bits_before_point().max(arithmetic.spread).saturating_add(SPARE_BITS);
         if wanted > arithmetic.bits {
             return (wanted > MOST_BITS).then_some(EnclosureComparison::Unknown);
         }
@@ -164,7 +189,9 @@ fn functions(
     variables: &Variables<'_>,
     fuel: &mut u64,
 ) -> EnclosureComparison {
-    let mut arithmetic = Arithmetic::new(POINT_BITS, *fuel);
+    let limit = is_limit(left) || is_limit(right);
+    let (bits, rebate) = if limit { (QUADRATURE_BITS, REBATE) } else { (POINT_BITS, 1) };
+    let mut arithmetic = Arithmetic::new(bits, *fuel * rebate);
     let steps = has_steps(left) || has_steps(right);
     let (needed, tried) = if steps { STEP_POINTS } else { (POINTS_NEEDED, POINTS_TRIED) };
     // `|x|` equals `x` for the positive values that competition problems assume.
@@ -177,14 +204,14 @@ fn functions(
         arithmetic.only_real = mixed;
         let point = sampling.point(attempt);
         let enclosed = [left, right].map(|side| evaluate::evaluate(side, &point, &mut arithmetic));
-        *fuel = arithmetic.fuel();
+        *fuel = arithmetic.fuel / rebate;
         match enclosed {
             [Ok(a), Ok(b)] => {
                 if a.is_apart(&b) {
                     return different(a, b, &point);
                 }
                 if !a.are_narrow_with(&b, &mut arithmetic)
-                    || arithmetic.spread() + SPARE_BITS_AT_POINT > POINT_BITS
+                    || arithmetic.spread + SPARE_BITS_AT_POINT > bits
                 {
                     continue;
                 }

@@ -52,6 +52,9 @@ pub(crate) struct Parser {
     separated: Vec<bool>,
 }
 
+/// Most tokens of a superscript before a subscript.
+const LONGEST_SCRIPT: usize = 64;
+
 /// Constructs around a token that change the meaning of signs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Surroundings {
@@ -65,7 +68,8 @@ pub(crate) struct Surroundings {
 
 impl Parser {
     pub(crate) fn new(tokens: Vec<Token>) -> Self {
-        let tokens = without_alignment(tokens);
+        let mut tokens = without_alignment(tokens);
+        subscripts_first(&mut tokens);
         let mut parser = Self {
             partner: vec![None; tokens.len()],
             separated: vec![false; tokens.len()],
@@ -277,4 +281,34 @@ fn without_alignment(mut tokens: Vec<Token>) -> Vec<Token> {
     let mut aligns = aligns.into_iter();
     tokens.retain(|_| aligns.next() != Some(true));
     tokens
+}
+
+/// Moves a subscript of a letter before its superscript: `x^2_1` is the square of `x_1`.
+fn subscripts_first(tokens: &mut [Token]) {
+    let script = |tokens: &[Token], sign: char, start: usize| {
+        let is_sign = tokens.get(start)?.kind.is_symbol(sign);
+        let mut depth = 0_usize;
+        let end = tokens.iter().skip(start + 1).take(LONGEST_SCRIPT).position(|token| {
+            depth += usize::from(token.kind.is_symbol('{'));
+            depth = depth.saturating_sub(usize::from(token.kind.is_symbol('}')));
+            depth == 0
+        })?;
+        is_sign.then_some(start + end + 2)
+    };
+    for at in 1..tokens.len() {
+        if !tokens[at].kind.is_symbol('^') {
+            continue;
+        }
+        let is_name = match &tokens[at - 1].kind {
+            Kind::Letter(_) => true,
+            Kind::Command(name) => function::is_greek(name),
+            _ => false,
+        };
+        if is_name
+            && let Some(middle) = script(tokens, '^', at)
+            && let Some(end) = script(tokens, '_', middle)
+        {
+            tokens[at..end].rotate_left(middle - at);
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! Equations and inequalities: labels, rearrangement, intervals.
 
+use std::collections::BTreeSet;
+
 use dashu::Rational;
 use dashu::base::Signed;
 
@@ -50,10 +52,10 @@ pub(crate) fn asserted(chain: &Node) -> Option<Assertion<'_>> {
     let (labels, members): (Vec<&Node>, Vec<&Node>) =
         before.iter().partition(|side| names(side, value));
     let label = sides.first().filter(|first| labels.first() == Some(first) && last > 0);
-    let closed = is_constant_value(value);
     // The middle of a calculation may hold letters, whose values are not said.
-    let members: Vec<&Node> =
-        members.into_iter().filter(|side| !closed || is_constant_value(side)).collect();
+    let known = value.names();
+    let is_said = |side: &Node| side.names().is_subset(&known) && !holds_unknown(side);
+    let members: Vec<&Node> = members.into_iter().filter(|side| is_said(side)).collect();
     let calculates =
         rounded.is_some() || members.iter().any(|side| !is_literal(side)) || !is_literal(value);
     let evidence = label.is_some() || calculates && (!members.is_empty() || rounded.is_some());
@@ -170,6 +172,11 @@ fn is_name(expression: &Expression) -> bool {
     }
 }
 
+/// Returns true if a value of a function stands in it: `1 - P(0)`.
+fn holds_unknown(node: &Node) -> bool {
+    matches!(node, Node::Value { expression, .. } if expression.any(&is_value_of))
+}
+
 fn is_variable(expression: &Expression) -> bool {
     matches!(expression, Expression::Symbol(name) if !is_constant(name))
 }
@@ -210,9 +217,11 @@ pub(crate) fn in_argument_of(label: Option<&Node>, value: &Node) -> Option<Node>
     Some(value.renamed(&name, argument))
 }
 
-/// Returns the labels and values of a list, in the order written, if every item is labelled.
+/// Returns the labels and values of a list, in the order written, if every item is labelled, or in `x = 1, 5` the first.
 fn all_labelled(items: &[Node]) -> Option<Vec<(&Node, &Node)>> {
-    items.iter().map(labelled).collect()
+    let (first, _) = labelled(items.first()?)?;
+    let bare = |item| (is_constant_value(item) && symbol(first).is_some()).then_some((first, item));
+    items.iter().map(|item| labelled(item).or_else(|| bare(item))).collect()
 }
 
 /// Returns the values of a list if every item is labelled, in the order written.
@@ -224,6 +233,19 @@ pub(crate) fn values_of_labelled(items: &[Node]) -> Option<Vec<Node>> {
     };
     let items: Vec<Node> = items.iter().flat_map(single).collect();
     Some(all_labelled(&items)?.into_iter().map(|(_, value)| value.clone()).collect())
+}
+
+/// Returns the points of `x = 0, y = 5` or `x = 5, y = 0`: the coordinates of each in the order of their names.
+pub(crate) fn points(items: &[Node]) -> Option<Vec<Node>> {
+    let labels = all_labelled(items)?;
+    let size = 1 + labels.iter().skip(1).position(|(label, _)| *label == labels[0].0)?;
+    let point =
+        |items: &[Node]| Some(Node::List { open: '(', close: ')', items: named_values(items)? });
+    let names: Vec<Option<&str>> = labels.iter().map(|(label, _)| label.symbol()).collect();
+    let mut blocks = names.chunks(size).map(BTreeSet::from_iter);
+    let first: BTreeSet<_> = blocks.next()?;
+    (size > 1 && first.len() == size && blocks.all(|block| block == first))
+        .then(|| items.chunks(size).map(point).collect())?
 }
 
 /// Returns true if both lists name values of one variable, and one of them does so without numbering them.

@@ -174,8 +174,12 @@ pub(crate) fn choices(folded: &str) -> Vec<char> {
     if let Some(letters) = run_of_choices(text) {
         return letters;
     }
-    // A bracket that never closes does not make a list.
-    if text.matches('(').count() != text.matches(')').count() {
+    // A bracket that never closes does not make a list, and one around letters in another order makes an order.
+    let brackets = text.matches('(').count();
+    let ordered = brackets == 1
+        && text.starts_with('(')
+        && !text.chars().filter(|c| is_choice(*c)).is_sorted();
+    if brackets != text.matches(')').count() || ordered {
         return Vec::new();
     }
     let mut letters = letters(text, is_choice).unwrap_or_default();

@@ -36,7 +36,7 @@ impl Parser {
     /// A matrix as a part of an expression, or the value of a determinant.
     pub(crate) fn matrix(&mut self) -> Result<Expression> {
         match self.environment(false)? {
-            Node::Matrix(rows) => Ok(matrix::expression(rows)),
+            Node::Matrix(rows) => Ok(Expression::matrix(rows)),
             Node::Value { expression, .. } => Ok(expression),
             _ => Err(self.unexpected("a matrix")),
         }

@@ -25,12 +25,6 @@ pub(super) enum Value {
     Matrix(Matrix),
 }
 
-/// Returns the expression that stands for a matrix until its sum or product is read.
-pub(super) fn expression(rows: Matrix) -> Expression {
-    let rows: Vec<_> = rows.into_iter().map(|row| Expression::function("row", row)).collect();
-    Expression::function("matrix", rows)
-}
-
 /// Calculates an expression; `budget` bounds the terms of all entries together.
 pub(super) fn value(expression: &Expression, budget: &mut usize) -> Result<Value> {
     if !expression.holds_matrix() {

@@ -26,14 +26,20 @@ pub(super) fn expand(items: Vec<Node>) -> Vec<Node> {
                 let points = all_signs(&items).into_iter();
                 expanded.extend(points.map(|items| Node::List { open, close, items }));
             }
+            // `\pm\sqrt{2 \pm \sqrt 3}`: four values.
             item if takes_either(&item) => {
-                expanded.extend([true, false].map(|plus| signed(&item, plus)));
+                let both = [true, false].map(|plus| signed(&item, plus)).to_vec();
+                let nested = expanded.len() < MOST_NESTED && both.iter().any(takes_either);
+                expanded.extend(if nested { expand(both) } else { both });
             }
             item => expanded.push(item),
         }
     }
     expanded
 }
+
+/// Most values after which signs within signs are chosen, too.
+const MOST_NESTED: usize = 16;
 
 /// Writes out `1, 2, \ldots, 6`: integers in equal steps, up to a few.
 pub(super) fn counted(items: Vec<Node>) -> Vec<Node> {
@@ -116,7 +122,7 @@ fn all_signs(items: &[Node]) -> Vec<Vec<Node>> {
 fn with_sign(expression: &Expression, plus: bool) -> Expression {
     expression.replaced(&|node| match node {
         Expression::Function(name, arguments) if is_either(name) => {
-            let inner = with_sign(&arguments[0], plus);
+            let inner = arguments[0].clone();
             Some(if plus == (name == "pm") { inner } else { Expression::negative(inner) })
         }
         _ => None,

@@ -28,11 +28,31 @@ pub(super) fn spelling(folded: &str) -> String {
     spelled
 }
 
-/// Rewrites `(f \circ g)(x)` and the brackets of `<1, 2>` and `]1; 2[`, and removes the name of a line or curve: `l_1: x - y + 1 = 0`.
+/// Rewrites `(f \circ g)(x)`, the point `T(2|-3)`, `\mathbb{R}_{>0}` and the brackets of `<1, 2>` and `]1; 2[`, and removes
+/// the name of a line or curve: `l_1: x - y + 1 = 0`.
 pub(super) fn rewritten(folded: &str) -> Cow<'_, str> {
     let composed = pattern!(r"\(\s*([a-zA-Z])\s*\\circ\s*([a-zA-Z])\s*\)\s*\(([^()]*)\)");
     if folded.contains("\\circ") && composed.is_match(folded) {
         return Cow::Owned(composed.replace_all(folded, "$1($2($3))").into_owned());
+    }
+    // "A if n is even, and B if n is odd"
+    let parity = pattern!(
+        r"(?x)^(?:[a-zA-Z](?:_\{?n\}?|\(n\))\s*=\s*)? (.+?) [\s{]*(?:\\text\{)?\s* if [\s}$]*([a-z])[\s$]*(?:\\text\{)?\s* is\x20(even|odd)
+        [\s},;]*(?:\\text\{)?[\s,;]*(?:and)?[\s},]* (?:[a-zA-Z](?:_\{?n\}?|\(n\))\s*=\s*)? (.+?)
+        [\s{]*(?:\\text\{)?\s* if [\s}$]*([a-z])[\s$]*(?:\\text\{)?\s* is\x20(even|odd)[\s}]*$"
+    );
+    if folded.contains("is odd") && parity.is_match(folded) {
+        let cases = r"\begin{cases} $1 & $2 \text{ is $3} \\ $4 & $5 \text{ is $6} \end{cases}";
+        return parity.replace(folded, cases);
+    }
+    let point = pattern!(r"^[A-Z]?\s*\(([^|(),]+?)(?:\\,)?\s*\|\s*(?:\\,)?([^|(),]+)\)$");
+    if point.is_match(folded) {
+        return point.replace(folded, "($1, $2)");
+    }
+    let half = pattern!(r"^\\mathbb\s*\{?R\}?\s*(?:_\{\s*(>|\\geq?)\s*0\s*\}|\^\{?\+\}?)$");
+    if let Some(half) = half.captures(folded) {
+        let open = if half.get(1).is_some_and(|sign| sign.as_str() != ">") { '[' } else { '(' };
+        return Cow::Owned(format!("{open}0, \\infty)"));
     }
     match pattern!("^<([^<>]*,[^<>]*)>$").replace(folded, "\\langle $1\\rangle ") {
         Cow::Borrowed(same) if pattern!(r"^[^\[(]*\]|\[(?:\\right)?$").is_match(same) => pattern!(
@@ -53,7 +73,10 @@ pub(super) fn rewritten(folded: &str) -> Cow<'_, str> {
 /// Removes "(since …", ", because …" and ", which …" from the end.
 pub(super) fn without_reason(folded: &str) -> &str {
     // `\frac1e (\approx 0.37)`
-    let rounded = pattern!(r"(?:\s|\\[;,])*\(\s*\\approx[^()]*\)$").find(folded);
+    // `\frac18 (12.5\%)`
+    let rounded =
+        pattern!(r"(?:(?:\s|\\[;,])*\(\s*\\approx[^()]*|(?:\s|\\[;,\x20])+\(\s*[0-9.]+\s*\\?%)\)$")
+            .find(folded);
     let rounded = rounded.filter(|rounded| rounded.start() > 0);
     let folded = rounded.map_or(folded, |rounded| &folded[..rounded.start()]);
     let cut = phrases("reason").iter().filter_map(|reason| folded.find(reason)).min();
@@ -79,6 +102,15 @@ pub(super) fn without_domain(folded: &str) -> &str {
     if let Some(parts) = first.captures(folded)
         && let (Some(rest), Some(name)) = (parts.get(1), parts.get(2))
         && rest.as_str().contains(&format!("_{}", name.as_str()))
+    {
+        return rest.as_str();
+    }
+    // `x + 1 \quad (x \ne 1)`
+    let excepted =
+        pattern!(r"(?s)^([^<>]*\S)(?:[\s,]|\\q?quad|\\[,;])+\(\s*[a-z]\s*\\neq?(?-u:\b)[^()]*\)$");
+    if let Some(parts) = excepted.captures(folded)
+        && let Some(rest) = parts.get(1)
+        && !pattern!(r"\\(?:in|[lg]eq?|mathbb|text)(?-u:\b)").is_match(rest.as_str())
     {
         return rest.as_str();
     }
@@ -179,7 +211,7 @@ pub(super) fn in_base(folded: &str) -> Option<Rational> {
     }
     let plain = pattern!(r"\\text(?:bf)?|\\mathrm|[{} ]").replace_all(folded, "");
     let parts = pattern!(
-        r"^(?:([0-9A-Z]+)|\(([0-9A-Z]+)\))(?:_\(?(?:base)?|\(?(?:in)?base[-_(]*)([0-9a-z]+)\)*$"
+        r"^(?:([0-9A-Z]+)|\(([0-9A-Za-f]+)\))(?:_\(?(?:base)?|\(?(?:in)?base[-_(]*)([0-9a-z]+)\)*$"
     )
     .captures(&plain)?;
     let digits = parts.get(1).or(parts.get(2))?.as_str();
@@ -189,6 +221,8 @@ pub(super) fn in_base(folded: &str) -> Option<Rational> {
     };
     // A letter with a subscript is a variable; the lexer reads only digits here.
     let letters = digits.bytes().all(|byte| byte.is_ascii_uppercase());
-    let bounded = digits.len() <= MAX_DIGITS_IN_BASE && (2..=36).contains(&base);
+    let has = |kind: fn(&u8) -> bool| digits.as_bytes().iter().any(kind);
+    let small = has(u8::is_ascii_lowercase) && !has(u8::is_ascii_digit);
+    let bounded = digits.len() <= MAX_DIGITS_IN_BASE && (2..=36).contains(&base) && !small;
     if !bounded || letters && digits.len() < 2 { None } else { parser::in_base(digits, base) }
 }

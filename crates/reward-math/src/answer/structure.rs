@@ -87,7 +87,7 @@ impl Parser {
             return Ok(None);
         }
         self.advance();
-        let mut conditions = self.items()?;
+        let mut conditions = expand(self.items()?);
         if self.position != close {
             return Ok(None);
         }

@@ -1,6 +1,6 @@
-//! Functions without their argument, and derivatives by primes: `x(t)` as `x`, `\frac{dx}{dt}` as `x'`.
+//! Functions without their argument, as factors, and derivatives by primes: `x(t)` as `x`, `\frac{dx}{dt}` as `x'`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::answer::Node;
 use crate::expression::Expression;
@@ -31,6 +31,29 @@ pub(super) fn bare(response: &[Node], gold: &[Node]) -> Option<(Vec<Node>, Vec<N
     };
     let (first, second) = (all(response), all(gold));
     (plain && (first != response || second != gold)).then_some((first, second))
+}
+
+/// Returns `g(\sin x - \cos x)` as a product in each answer, where `g` is a quantity of the other; `None` if that changes
+/// nothing.
+pub(super) fn as_products(response: &[Node], gold: &[Node]) -> Option<(Vec<Node>, Vec<Node>)> {
+    let quantities = |nodes: &[Node]| nodes.iter().flat_map(Node::names).collect::<BTreeSet<_>>();
+    let usual = |name: &String| matches!(name.as_str(), "x" | "y" | "z" | "t" | "n" | "k");
+    let all = |nodes: &[Node], names: &BTreeSet<String>| -> Vec<Node> {
+        let product = |node: &Expression| match node {
+            Expression::Function(name, arguments) if names.contains(name) => match &**arguments {
+                // `f(t + 1)` is a value of a function.
+                [sum @ Expression::Sum(_)] if name != "f" && !sum.variables().iter().any(usual) => {
+                    Some(Expression::Product(vec![Expression::symbol(name), sum.clone()]))
+                }
+                _ => None,
+            },
+            _ => None,
+        };
+        let one = |node: &Node| node.mapped(&mut |expression| expression.replaced(&product));
+        nodes.iter().map(one).collect()
+    };
+    let (first, second) = (all(response, &quantities(gold)), all(gold, &quantities(response)));
+    (first != response || second != gold).then_some((first, second))
 }
 
 /// Collects the functions of one name; false if one of them is taken at two names.

@@ -37,8 +37,12 @@ impl Comparison {
                     Ok((true, _)) => agreed += 1,
                     Ok(found) if !self.undecided => return Some(found),
                     Ok(_) => return None,
-                    // Not defined at this point.
-                    Err(_) => {}
+                    Err(_) => {
+                        let mut is_defined = |value| self.expressions(value, value).is_ok();
+                        if is_defined(&a) != is_defined(&b) {
+                            return None;
+                        }
+                    }
                 },
                 // One side has no value where the other has one.
                 (At::Value(only), At::Outside) | (At::Outside, At::Value(only)) => {
@@ -59,6 +63,14 @@ impl Comparison {
     fn points(&mut self, answers: [&Node; 2]) -> Option<Vec<Rational>> {
         let half = |count: i64| Rational::from_parts_signed(count.into(), 2_u8.into());
         let mut points: Vec<Rational> = HALVES.map(half).to_vec();
+        // Only integers are even or odd.
+        let of_integers =
+            |piece: &Piece| piece.condition.as_deref().is_some_and(|text| text.ends_with("even"));
+        if answers.iter().any(
+            |answer| matches!(answer, Node::Piecewise(pieces) if pieces.iter().any(of_integers)),
+        ) {
+            points.retain(Rational::is_int);
+        }
         let only_cases = answers.iter().all(|answer| matches!(answer, Node::Piecewise(_)));
         for answer in answers {
             let Node::Piecewise(pieces) = answer else { continue };
@@ -148,8 +160,8 @@ fn variable(node: &Node) -> Option<String> {
     let of_region = |piece: &Piece| piece.region.as_ref().map(Node::names);
     let of_words = |piece: &Piece| {
         let word = piece.condition.as_deref()?;
-        let name = word.trim_end_matches("even").trim_end_matches("odd").trim_end_matches("is");
-        Some([name.to_owned()].into())
+        let name = word.trim_end_matches("even").trim_end_matches("odd").trim_end();
+        Some([name.trim_end_matches("is").trim_end().to_owned()].into())
     };
     let names: Vec<_> =
         pieces.iter().filter_map(|piece| of_region(piece).or_else(|| of_words(piece))).collect();

@@ -9,7 +9,7 @@ use super::{Comparison, Finding, Result, values::holds_infinity};
 use crate::algebra::Fraction;
 use crate::answer::{Node, Relation};
 use crate::expression::Assignments;
-use crate::relation;
+use crate::relation::{self, Assertion};
 use crate::verdict::Rung;
 
 impl Comparison {
@@ -22,12 +22,36 @@ impl Comparison {
         {
             return Ok((self.compare(value, &renamed)?.0, Rung::Relation));
         }
+        // `|z| = \sqrt{4} = 2` is `|z| = 2`.
+        if let (Node::Chain { sides: a, .. }, Node::Chain { sides: b, .. }) = (left, right)
+            && a.len() != b.len()
+            && let Some(shorter) = self.shortened(if a.len() > b.len() { left } else { right })?
+        {
+            let (left, right) =
+                if a.len() > b.len() { (&shorter, right) } else { (left, &shorter) };
+            return self.chains(left, right);
+        }
         // y = 2x + 1 and f(x) = 2x + 1: the labels are dropped where they differ in kind.
         if let (Some((a_label, a)), Some((b_label, b))) =
             (relation::labelled(left), relation::labelled(right))
             && relation::same_label(a_label, b_label)
         {
             return Ok((self.compare(a, b)?.0, Rung::Relation));
+        }
+        // `(a, b) = (2, 3)` and `(b, a) = (3, 2)`.
+        if let (
+            Some((Node::List { items: a_labels, .. }, Node::List { items: a, .. })),
+            Some((Node::List { items: b_labels, .. }, Node::List { items: b, .. })),
+        ) = (relation::labelled(left), relation::labelled(right))
+            && a_labels.len() == a.len()
+            && b_labels.len() == b.len()
+        {
+            let place = |label| b_labels.iter().position(|other| other == label);
+            let moved: Option<Vec<Node>> =
+                a_labels.iter().map(|label| b.get(place(label)?).cloned()).collect();
+            if let Some(moved) = moved.filter(|moved| moved.len() == b.len()) {
+                return Ok((self.ordered(a, &moved)?.0, Rung::Relation));
+            }
         }
         // `x = y = 2` and `(x, y) = (2, 2)`.
         for (chain, other) in [(left, right), (right, left)] {
@@ -38,6 +62,22 @@ impl Comparison {
             }
         }
         self.differ(Rung::Relation, Difference::Relations(left.clone(), right.clone()))
+    }
+
+    /// Returns the first and last side of a chain of equations, if those between agree with the last.
+    fn shortened(&mut self, chain: &Node) -> Result<Option<Node>> {
+        let Some(Assertion { value, label: Some(label), members, rounded: None }) =
+            relation::asserted(chain)
+        else {
+            return Ok(None);
+        };
+        for member in &members {
+            if !self.compare(member, value)?.0 {
+                return Ok(None);
+            }
+        }
+        let sides = vec![label.clone(), value.clone()];
+        Ok((!members.is_empty()).then(|| Node::Chain { sides, relations: vec![Relation::Equal] }))
     }
 
     /// Side by side, the same relations, read in either direction; or one equation that is a multiple of the other.

@@ -82,6 +82,15 @@ impl Comparison {
             // `AB = 4, CD = 5` against the bare values.
             let states =
                 |items: &[Node]| items.iter().any(|item| matches!(item, Node::Chain { .. }));
+            let tuples = |items: &[Node]| {
+                items.iter().all(|item| matches!(item, Node::List { open: '(', .. }))
+            };
+            match (relation::points(a), relation::points(b)) {
+                (Some(points), None) if tuples(b) => return self.matched(&points, b, bare),
+                (None, Some(points)) if tuples(a) => return self.matched(a, &points, bare),
+                (Some(points), Some(others)) => return self.unordered(&points, &others),
+                _ => {}
+            }
             match (relation::values_of_labelled(a), relation::values_of_labelled(b)) {
                 (Some(values), None) if !states(b) => return self.matched(&values, b, bare),
                 (None, Some(values)) if !states(a) => return self.matched(a, &values, bare),

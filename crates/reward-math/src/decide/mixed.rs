@@ -94,6 +94,19 @@ impl Comparison {
             (Node::Value { expression, .. }, Node::List { open: '(', items, .. }) => {
                 return self.unit_vectors(expression, items);
             }
+            // `I_2`
+            (Node::Value { expression: Expression::Symbol(name), .. }, Node::Matrix(rows))
+                if is_identity(name, rows) =>
+            {
+                let entry = |row, column| Expression::integer(i64::from(row == column)).into();
+                let order = 0..rows.len();
+                let unit: Vec<Node> = order
+                    .clone()
+                    .flat_map(|row| order.clone().map(move |column| entry(row, column)))
+                    .collect();
+                let entries: Vec<Node> = rows.iter().flatten().cloned().map(Node::from).collect();
+                return self.ordered(&unit, &entries).map(Some);
+            }
             (Node::Value { expression, .. }, Node::Matrix(rows))
                 if rows.iter().all(|row| row.len() == 1) =>
             {
@@ -119,6 +132,14 @@ impl Comparison {
 fn is_point_name(name: &str) -> bool {
     let letter = name.trim_end_matches('\'').split('_').next().unwrap_or_default();
     letter.len() == 1 && letter.starts_with(|c: char| c.is_ascii_uppercase())
+}
+
+/// Returns true for the usual names of the identity matrix of this order.
+fn is_identity(name: &str, rows: &[Vec<Expression>]) -> bool {
+    let (letter, order) = name.split_once('_').unwrap_or((name, ""));
+    matches!(letter, "I" | "E")
+        && (order.is_empty() || order == rows.len().to_string())
+        && rows.iter().all(|row| row.len() == rows.len())
 }
 
 /// Returns true for words that may describe what a formula says: "all positive integers n except 2".

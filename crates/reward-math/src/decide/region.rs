@@ -159,9 +159,14 @@ impl Comparison {
                 }
                 Ok(set)
             }
-            Node::List { open: ' ', items, .. } => {
+            Node::List { open: ' ', close, items } => {
                 let all_chains = items.iter().all(|item| matches!(item, Node::Chain { .. }));
-                if all_chains { self.stated(items) } else { Err(Failure::NoPart) }
+                match close {
+                    _ if !all_chains => Err(Failure::NoPart),
+                    // "or"
+                    '|' => self.fold(items, Combination::Union),
+                    _ => self.stated(items),
+                }
             }
             Node::Builder { head, conditions } => self.built(head, conditions),
             Node::List { open, close, items } => self.interval(*open, *close, items),

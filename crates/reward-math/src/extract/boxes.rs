@@ -60,6 +60,26 @@ pub(super) fn last_boxes(response: &str) -> Option<Extracted> {
     Some(Extracted { text: contents.join(", "), rule: Rule::Box, span })
 }
 
+/// Returns the last box of each part of a response in parts, with its label: `(a) 39 (b) 210`.
+///
+/// A part begins with its label on a line; `None` if there is only one, or one has no box.
+pub(crate) fn by_parts(response: &str) -> Option<String> {
+    let labels = pattern!(r"(?m)^[\s*#>-]*(?:[Pp]art\s*)?\(([a-h])\)").captures_iter(response);
+    let labels = labels.filter_map(|label| Some((label.get(1)?.as_str(), label.get(0)?.start())));
+    let labels: Vec<(&str, usize)> = labels.collect();
+    let expected = ["a", "b", "c", "d", "e", "f", "g", "h"];
+    let in_order = labels.iter().zip(expected).all(|((label, _), expected)| *label == expected);
+    if labels.len() < 2 || labels.len() > expected.len() || !in_order {
+        return None;
+    }
+    let ends = labels.iter().skip(1).map(|(_, start)| *start).chain([response.len()]);
+    let part = |((label, start), end): (&(&str, usize), usize)| {
+        Some(format!("({label}) {}", last_boxes(&response[*start..end])?.text))
+    };
+    let parts: Option<Vec<String>> = labels.iter().zip(ends).map(part).collect();
+    Some(parts?.join(" "))
+}
+
 /// Returns true if the text around a box says that it is not the answer: "the answer is **not** $", "$ is wrong".
 fn denied(before: &str, behind: &str) -> bool {
     let tail = before.ceil_char_boundary(before.len().saturating_sub(24));
@@ -86,7 +106,9 @@ fn is_place(between: &str) -> bool {
 
 /// Returns the place of the name before an equals sign at the end of a text: `x` in `so $x = `.
 fn label(before: &str) -> Option<Range<usize>> {
-    let end = pattern!(r"(?:^|[^A-Za-z0-9_])([A-Za-z][A-Za-z0-9_]{0,3})\s*=[ $]*$");
+    let end = pattern!(
+        r"(?:^|[^A-Za-z0-9_\\])(\\[a-z]{2,7}(?:_[0-9])?|[A-Za-z][A-Za-z0-9_]{0,3})\s*=[ $]*$"
+    );
     Some(end.captures(before)?.get(1)?.range())
 }
 

@@ -29,8 +29,9 @@ const LONGEST_ANSWER: usize = 256;
 fn entire(response: &str) -> Option<Range<usize>> {
     let span = some_text(response, 0..response.len())?;
     let text = &response[span.clone()];
+    // The index of a sum is no equation.
     let plain = text.len() <= LONGEST_ANSWER
-        && !text.contains(['=', '\n'])
+        && !pattern!(r"_ *\{[^{}=]*=[^{}=]*\}").replace_all(text, "").contains(['=', '\n'])
         && !text.contains("boxed")
         && !pattern!(r"(?:^|\s)\p{Alphabetic}{2,}(?:\s|$)").is_match(text);
     (plain && Answer::parse(text).is_ok_and(|answer| !answer.is_words())).then_some(span)

@@ -125,13 +125,17 @@ fn content(response: &str, start: usize) -> Option<Range<usize>> {
     let skipped =
         rest.find(|c: char| !c.is_whitespace() && !matches!(c, '*' | ':' | '：' | '"'))?;
     // "The answer is therefore **(D)**"
-    let adverb =
-        pattern!(r"^(?i:therefore|thus|then|hence|so|clearly|simply|indeed|donc)[ ,:]+[*$]*")
-            .find(&rest[skipped..]);
+    let adverb = pattern!(
+        r"^(?:(?i:therefore|thus|then|hence|so|clearly|simply|indeed|donc)[ ,:]+[*$]*|选[ *]*)"
+    )
+    .find(&rest[skipped..]);
     let skipped = skipped + adverb.map_or(0, |adverb| adverb.len());
+    // A block of code.
+    let fence = pattern!(r"^```[a-z]*\s*\n").find(&rest[skipped..]);
+    let skipped = skipped + fence.map_or(0, |fence| fence.len());
     let start = start + skipped;
     // Only this line or the next can hold it.
-    if response[start - skipped..start].matches('\n').count() > 2 {
+    if fence.is_none() && response[start - skipped..start].matches('\n').count() > 2 {
         return None;
     }
     if let Some(formula) = formula_at(response, start) {

@@ -45,6 +45,16 @@ impl Complex {
         Self { real: self.real.negated(), imaginary: self.imaginary.negated() }
     }
 
+    /// Returns the enclosure times `2^power`.
+    pub(super) fn shifted(&self, power: isize) -> Self {
+        Self { real: self.real.shifted(power), imaginary: self.imaginary.shifted(power) }
+    }
+
+    /// Returns the enclosure times `i`.
+    fn turned(&self) -> Self {
+        Self { real: self.imaginary.negated(), imaginary: self.real.clone() }
+    }
+
     /// Returns true if the two enclosures have no number in common.
     pub(super) fn is_apart(&self, other: &Self) -> bool {
         self.real.is_apart(&other.real) || self.imaginary.is_apart(&other.imaginary)
@@ -104,6 +114,10 @@ impl Arithmetic {
 
     /// Returns the principal square root.
     pub(super) fn square_root(&mut self, value: &Complex) -> Result<Complex> {
+        if self.analytic {
+            let logarithm = self.logarithm_complex(value)?;
+            return self.exp_complex(&logarithm.shifted(-1));
+        }
         if value.is_real() {
             if value.real.is_negative() {
                 let imaginary = self.root(&value.real.negated(), 2)?;
@@ -136,5 +150,89 @@ impl Arithmetic {
         let (across, up) = (self.cosine(&value.imaginary)?, self.sine(&value.imaginary)?);
         let imaginary = self.multiply(&size, &up)?;
         Ok(Complex { real: self.multiply(&size, &across)?, imaginary })
+    }
+
+    /// Returns the logarithm in the plane without the negative numbers and 0.
+    pub(super) fn logarithm_complex(&mut self, value: &Complex) -> Result<Complex> {
+        let Complex { real: across, imaginary: up } = value;
+        if value.is_real() {
+            return Ok(self.logarithm(across)?.into());
+        }
+        let modulus = self.modulus(value)?;
+        let imaginary = if across.is_positive() {
+            let slope = self.divide(up, across)?;
+            self.arc_tangent(&slope)?
+        } else if up.holds_zero() {
+            return Err(Failure::Unclear);
+        } else {
+            let (slope, quarter) = (self.divide(across, up)?, self.pi()?.shifted(-1));
+            let quarter = if up.is_positive() { quarter } else { quarter.negated() };
+            let arc = self.arc_tangent(&slope)?;
+            self.subtract(&quarter, &arc)?
+        };
+        Ok(Complex { real: self.logarithm(&modulus)?, imaginary })
+    }
+
+    /// Returns a function where it is analytic.
+    pub(super) fn function_complex(&mut self, name: &str, value: &Complex) -> Result<Complex> {
+        let one = Complex::from(Real::from(1));
+        Ok(match name {
+            "ln" => self.logarithm_complex(value)?,
+            "sin" => self.hyperbolic_sine(&value.turned())?.turned().negated(),
+            "cos" => self.hyperbolic_cosine(&value.turned())?,
+            "sinh" => self.hyperbolic_sine(value)?,
+            "cosh" => self.hyperbolic_cosine(value)?,
+            "tan" | "cot" | "tanh" | "coth" => {
+                let (sine, cosine) =
+                    if name.ends_with('h') { ("sinh", "cosh") } else { ("sin", "cos") };
+                let (sine, cosine) =
+                    (self.function_complex(sine, value)?, self.function_complex(cosine, value)?);
+                if name.starts_with("tan") {
+                    self.divide_complex(&sine, &cosine)?
+                } else {
+                    self.divide_complex(&cosine, &sine)?
+                }
+            }
+            "sec" | "csc" | "sech" | "csch" => {
+                let inverse = if name.starts_with("se") { "cos" } else { "sin" };
+                let hyperbolic = if name.ends_with('h') { "h" } else { "" };
+                let below = self.function_complex(&format!("{inverse}{hyperbolic}"), value)?;
+                self.divide_complex(&one, &below)?
+            }
+            // (ln(1 + iz) - ln(1 - iz)) / 2i
+            "arctan" => {
+                let (above, below) = (
+                    self.add_complex(&one, &value.turned())?,
+                    self.add_complex(&one, &value.turned().negated())?,
+                );
+                let (above, below) =
+                    (self.logarithm_complex(&above)?, self.logarithm_complex(&below)?);
+                self.add_complex(&above, &below.negated())?.turned().negated().shifted(-1)
+            }
+            // -i ln(iz + √(1 - z²))
+            "arcsin" => {
+                let square = self.power_complex(value, 2)?.negated();
+                let inside = self.add_complex(&one, &square)?;
+                let root = self.square_root(&inside)?;
+                let sum = self.add_complex(&value.turned(), &root)?;
+                self.logarithm_complex(&sum)?.turned().negated()
+            }
+            "arccos" => {
+                let arc = self.function_complex("arcsin", value)?;
+                let quarter = self.pi()?.shifted(-1).into();
+                self.add_complex(&quarter, &arc.negated())?
+            }
+            _ => return Err(Failure::Unknown),
+        })
+    }
+
+    fn hyperbolic_cosine(&mut self, value: &Complex) -> Result<Complex> {
+        let (up, down) = (self.exp_complex(value)?, self.exp_complex(&value.negated())?);
+        Ok(self.add_complex(&up, &down)?.shifted(-1))
+    }
+
+    fn hyperbolic_sine(&mut self, value: &Complex) -> Result<Complex> {
+        let (up, down) = (self.exp_complex(value)?, self.exp_complex(&value.negated())?);
+        Ok(self.add_complex(&up, &down.negated())?.shifted(-1))
     }
 }

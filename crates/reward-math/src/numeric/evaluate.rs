@@ -13,22 +13,31 @@ const MAX_TERMS: i64 = 10_000;
 /// Values of the variables.
 type Point<'a> = [(&'a str, Rational)];
 
+/// Value of a variable.
+#[derive(Clone)]
+pub(super) enum Value {
+    Exact(Rational),
+    /// A node of a rule of integration, or an ellipse about its panel.
+    Enclosed(Complex),
+}
+
 /// Encloses an expression at a point.
 pub(super) fn evaluate(
     expression: &Expression,
     point: &Point<'_>,
     arithmetic: &mut Arithmetic,
 ) -> Result<Complex> {
-    Evaluation { point: point.to_vec(), arithmetic }.value(expression)
+    let point = point.iter().map(|(name, value)| (*name, Value::Exact(value.clone()))).collect();
+    Evaluation { point, arithmetic }.value(expression)
 }
 
-struct Evaluation<'a, 'b> {
-    point: Vec<(&'b str, Rational)>,
-    arithmetic: &'a mut Arithmetic,
+pub(super) struct Evaluation<'a, 'b> {
+    pub(super) point: Vec<(&'b str, Value)>,
+    pub(super) arithmetic: &'a mut Arithmetic,
 }
 
 impl<'b> Evaluation<'_, 'b> {
-    fn value(&mut self, expression: &'b Expression) -> Result<Complex> {
+    pub(super) fn value(&mut self, expression: &'b Expression) -> Result<Complex> {
         self.arithmetic.spend(1)?;
         let value = self.part(expression)?;
         if self.arithmetic.only_real && !value.is_real() {
@@ -62,14 +71,20 @@ impl<'b> Evaluation<'_, 'b> {
                 self.arithmetic.square_root(&radicand)
             }
             Expression::Root(radicand, index) => {
-                let radicand = self.real(radicand)?;
-                Ok(self.arithmetic.root(&radicand, *index)?.into())
+                let radicand = self.value(radicand)?;
+                if self.arithmetic.analytic {
+                    let logarithm = self.arithmetic.logarithm_complex(&radicand)?;
+                    let index = Real::from(i64::from(*index)).into();
+                    let part = self.arithmetic.divide_complex(&logarithm, &index)?;
+                    return self.arithmetic.exp_complex(&part);
+                }
+                Ok(self.arithmetic.root(&radicand.into_real()?, *index)?.into())
             }
             Expression::Function(name, arguments) => self.function(name, arguments),
         }
     }
 
-    fn real(&mut self, expression: &'b Expression) -> Result<Real> {
+    pub(super) fn real(&mut self, expression: &'b Expression) -> Result<Real> {
         self.value(expression)?.into_real()
     }
 
@@ -83,8 +98,10 @@ impl<'b> Evaluation<'_, 'b> {
     fn symbol(&mut self, name: &str) -> Result<Complex> {
         // The innermost meaning of a name counts: the index of a sum hides a variable.
         if let Some((_, value)) = self.point.iter().rev().find(|(known, _)| *known == name) {
-            let value = value.clone();
-            return Ok(self.arithmetic.rational(&value)?.into());
+            return Ok(match value.clone() {
+                Value::Exact(value) => self.arithmetic.rational(&value)?.into(),
+                Value::Enclosed(value) => value,
+            });
         }
         match name {
             "\\pi" => Ok(self.arithmetic.pi()?.into()),
@@ -105,7 +122,13 @@ impl<'b> Evaluation<'_, 'b> {
         {
             return self.arithmetic.exp_complex(&exponent_value);
         }
-        let base_value = self.value(base)?.into_real()?;
+        let base_value = self.value(base)?;
+        if self.arithmetic.analytic {
+            let logarithm = self.arithmetic.logarithm_complex(&base_value)?;
+            let product = self.arithmetic.multiply_complex(&exponent_value, &logarithm)?;
+            return self.arithmetic.exp_complex(&product);
+        }
+        let base_value = base_value.into_real()?;
         // A root of odd index has a real value for negative numbers too, and conventions differ: no result.
         if !base_value.is_positive() {
             return Err(if base_value.is_negative() { Failure::Unknown } else { Failure::Unclear });
@@ -163,13 +186,21 @@ impl<'b> Evaluation<'_, 'b> {
         (low, high): (&'b Expression, &'b Expression),
         body: &'b Expression,
     ) -> Result<Complex> {
-        let (low, high) = (self.whole(low)?, self.whole(high)?);
+        let low = self.whole(low)?;
+        if name == "sum" && high.is_symbol("\\infty") {
+            let spread = self.arithmetic.spread;
+            let sum = self.infinite_sum(index, low, body);
+            // Terms without effect are an error of known size here.
+            self.arithmetic.spread = spread;
+            return sum;
+        }
+        let high = self.whole(high)?;
         if high.saturating_sub(low) >= MAX_TERMS {
             return Err(Failure::TooLarge);
         }
         let mut total = Complex::from(Real::from(i64::from(name == "prod")));
         for index_value in low..=high {
-            self.point.push((index, Rational::from(index_value)));
+            self.point.push((index, Value::Exact(Rational::from(index_value))));
             let term = self.value(body);
             self.point.pop();
             let term = term?;
@@ -186,6 +217,13 @@ impl<'b> Evaluation<'_, 'b> {
         match (name, arguments) {
             ("abs", [inner]) => {
                 let inner = self.value(inner)?;
+                if self.arithmetic.analytic && !inner.is_real() {
+                    return match &inner.real {
+                        real if real.is_positive() => Ok(inner),
+                        real if real.is_negative() => Ok(inner.negated()),
+                        _ => Err(Failure::Unclear),
+                    };
+                }
                 Ok(self.arithmetic.modulus(&inner)?.into())
             }
             ("factorial", [n]) => {
@@ -210,6 +248,9 @@ impl<'b> Evaluation<'_, 'b> {
             }
             ("sum" | "prod", [Expression::Symbol(index), low, high, body]) => {
                 self.series(name, index, (low, high), body)
+            }
+            ("int", [Expression::Symbol(variable), low, high, body]) => {
+                self.integral(variable, [low, high], body)
             }
             ("gcd" | "lcm", [_, _, ..]) => {
                 let mut result = Integer::from(self.whole(&arguments[0])?);
@@ -256,8 +297,11 @@ impl<'b> Evaluation<'_, 'b> {
                 Ok(best.into())
             }
             (_, [argument]) => {
-                let argument = self.real(argument)?;
-                Ok(self.real_function(name, &argument)?.into())
+                let argument = self.value(argument)?;
+                if self.arithmetic.analytic && !argument.is_real() {
+                    return self.arithmetic.function_complex(name, &argument);
+                }
+                Ok(self.real_function(name, &argument.into_real()?)?.into())
             }
             _ => Err(Failure::Unknown),
         }

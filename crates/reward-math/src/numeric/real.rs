@@ -44,11 +44,15 @@ pub(super) struct Arithmetic {
     pub(super) down: Context<Down>,
     pub(super) up: Context<Up>,
     pub(super) bits: usize,
-    fuel: u64,
+    /// Remaining fuel, in limbs of arithmetic.
+    pub(super) fuel: u64,
     /// True if a part that is not real makes the value undefined.
     pub(super) only_real: bool,
-    /// Widest gap between the leading bits of two numbers that were added.
-    spread: usize,
+    /// True if a function that is not analytic on its argument makes the value unclear.
+    pub(super) analytic: bool,
+    /// Widest gap between the leading bits of two numbers that were added: the bits that a sum needed to hold both of
+    /// its terms. Beyond the precision the smaller term has no effect.
+    pub(super) spread: usize,
 }
 
 impl From<i64> for Real {
@@ -122,6 +126,28 @@ impl Real {
         self.clone()
     }
 
+    /// Returns the least interval that contains both.
+    pub(super) fn hull(&self, other: &Self) -> Self {
+        Self {
+            low: self.low.clone().min(other.low.clone()),
+            high: self.high.clone().max(other.high.clone()),
+        }
+    }
+
+    /// Returns the interval of all numbers that are at most as far from 0.
+    pub(super) fn both_signs(&self) -> Self {
+        let high = self.absolute().high;
+        Self { low: negated(&high), high }
+    }
+
+    /// Returns the interval times `2^power`, exactly.
+    pub(super) fn shifted(&self, power: isize) -> Self {
+        let shift = |end: &Repr<2>| {
+            Repr::new(end.significand().clone(), end.exponent().saturating_add(power))
+        };
+        Self { low: shift(&self.low), high: shift(&self.high) }
+    }
+
     /// Returns both ends, exactly: `-5*2^-3`.
     pub(super) fn ends(&self) -> [String; 2] {
         [&self.low, &self.high].map(|end| format!("{}*2^{}", end.significand(), end.exponent()))
@@ -169,8 +195,11 @@ pub(super) fn end<R: Round>(result: Rounded<R>) -> Result<Repr<2>> {
             if repr.is_infinite() {
                 return Err(Failure::Undefined);
             }
-            let size = magnitude(&repr);
-            if !repr.significand().is_zero() && size.abs() > LARGEST_EXPONENT {
+            // A negative 0 has no root.
+            if repr.significand().is_zero() {
+                return Ok(Repr::zero());
+            }
+            if magnitude(&repr).abs() > LARGEST_EXPONENT {
                 return Err(Failure::TooLarge);
             }
             Ok(repr)
@@ -185,19 +214,7 @@ pub(super) fn end<R: Round>(result: Rounded<R>) -> Result<Repr<2>> {
 impl Arithmetic {
     pub(super) fn new(bits: usize, fuel: u64) -> Self {
         let (down, up) = (Context::new(bits), Context::new(bits));
-        Self { down, up, bits, fuel, only_real: false, spread: 0 }
-    }
-
-    /// Returns the most bits that a sum needed to hold both of its terms.
-    ///
-    /// Beyond the precision the smaller term has no effect.
-    pub(super) fn spread(&self) -> usize {
-        self.spread
-    }
-
-    /// Returns the remaining fuel.
-    pub(super) fn fuel(&self) -> u64 {
-        self.fuel
+        Self { down, up, bits, fuel, only_real: false, analytic: false, spread: 0 }
     }
 
     /// Pays for `operations` of arithmetic at this precision.
@@ -251,8 +268,7 @@ impl Arithmetic {
         let product = |x, y| between(self.down.mul(x, y), self.up.mul(x, y));
         let mut hull = product(&a.low, &b.low)?;
         for (x, y) in [(&a.low, &b.high), (&a.high, &b.low), (&a.high, &b.high)] {
-            let Real { low, high } = product(x, y)?;
-            hull = Real { low: hull.low.min(low), high: hull.high.max(high) };
+            hull = hull.hull(&product(x, y)?);
         }
         Ok(hull)
     }
@@ -310,6 +326,9 @@ impl Arithmetic {
         }
         if is_negative(&value.low) {
             return Err(Failure::Unclear);
+        }
+        if index == 2 {
+            return between(self.down.sqrt(&value.low), self.up.sqrt(&value.high));
         }
         let index = index as usize;
         between(self.down.nth_root(index, &value.low), self.up.nth_root(index, &value.high))

@@ -30,7 +30,7 @@ impl Parser {
         };
         let mut places = terms.iter().enumerate();
         let last = places.find_map(|(place, term)| Some((place, without_differential(term)?)));
-        let (last, (term, variable)) =
+        let (last, (term, variable, behind)) =
             last.ok_or_else(|| self.unexpected("the differential of an integral"))?;
         let mut added = terms.split_off(last + 1);
         terms[last] = term;
@@ -42,11 +42,13 @@ impl Parser {
             body = body.renamed(name, "t");
             variable = Expression::symbol("t");
         }
-        let mut parts = vec![body, variable];
+        let mut parts = vec![variable];
         parts.extend(low);
         parts.extend(high);
-        let integral = Expression::function("int", parts);
-        added.insert(0, integral);
+        parts.push(body);
+        let mut factors = vec![Expression::function("int", parts)];
+        factors.extend(behind);
+        added.insert(0, Expression::product(factors));
         Ok(Expression::sum(added))
     }
 
@@ -159,24 +161,26 @@ fn derivative(
     }
 }
 
-/// Splits a term from the differential at its end, or at the end of its numerator.
-fn without_differential(term: &Expression) -> Option<(Expression, Expression)> {
+/// Splits a term from the differential at its end, or at the end of its numerator: the term, the variable, and the
+/// differentials behind it, which belong to integrals about this one.
+fn without_differential(term: &Expression) -> Option<(Expression, Expression, Vec<Expression>)> {
     match term {
         Expression::Product(factors) => {
-            let (before, [Expression::Symbol(sign), variable @ Expression::Symbol(_)]) =
-                factors.split_last_chunk::<2>()?
-            else {
-                return None;
+            let is_differential = |pair: &[Expression]| {
+                pair[0].is_symbol("d") && matches!(pair[1], Expression::Symbol(_))
             };
-            (sign == "d").then(|| (Expression::product(before.to_vec()), variable.clone()))
+            let pairs = factors.rchunks_exact(2).take_while(|pair| is_differential(pair)).count();
+            let (before, differentials) = factors.split_at(factors.len() - 2 * pairs);
+            let [_, variable, behind @ ..] = differentials else { return None };
+            Some((Expression::product(before.to_vec()), variable.clone(), behind.to_vec()))
         }
         Expression::Quotient(top, bottom) => {
-            let (top, variable) = without_differential(top)?;
-            Some((Expression::Quotient(Box::new(top), bottom.clone()), variable))
+            let (top, variable, behind) = without_differential(top)?;
+            Some((Expression::Quotient(Box::new(top), bottom.clone()), variable, behind))
         }
         Expression::Negative(inner) => {
-            let (inner, variable) = without_differential(inner)?;
-            Some((Expression::negative(inner), variable))
+            let (inner, variable, behind) = without_differential(inner)?;
+            Some((Expression::negative(inner), variable, behind))
         }
         _ => None,
     }

@@ -227,6 +227,7 @@ impl Parser {
                     Expression::Sum(vec![apply("cos"), imaginary])
                 }
                 (name, Ok(argument)) => Expression::function(name, argument),
+                ("diag", Err(entries)) => diagonal(&entries),
                 (name, Err(arguments)) => Expression::function(name, arguments),
             };
             Ok(match exponent {
@@ -269,6 +270,16 @@ impl Parser {
         }
         Ok(vec![Expression::product(factors)])
     }
+}
+
+/// Returns the matrix with these entries on its diagonal.
+fn diagonal(entries: &[Expression]) -> Expression {
+    let rows = entries.iter().enumerate().map(|(place, entry)| {
+        let mut row = vec![Expression::integer(0); entries.len()];
+        row[place] = entry.clone();
+        row
+    });
+    Expression::matrix(rows)
 }
 
 /// Returns the root of an integer index, or the power of a reciprocal.

@@ -138,7 +138,7 @@ impl Parser {
         }
     }
 
-    /// Parses `C_{10}^{3}`, `C_n^2`, `C^3_{10}` and `C(10, 3)`; `A` and `P` count arrangements, only with scripts.
+    /// Parses `C_{10}^{3}`, `C_n^2` and `C(10, 3)`; `A` and `P` count arrangements, only with scripts.
     fn combinations(&mut self, name: &str) -> Result<Option<Expression>> {
         if name == "C" && self.at_symbol('(') && self.bracket().is_some_and(|(_, comma)| comma) {
             self.advance();
@@ -149,16 +149,14 @@ impl Parser {
             let k = self.sum()?;
             return Ok((self.eat_symbol(')') && may_count(&n, &k)).then(|| counted(name, n, k)));
         }
-        let upper_first = self.at_symbol('^');
-        if !self.eat_symbol('_') && !self.eat_symbol('^') {
+        if !self.eat_symbol('_') {
             return Ok(None);
         }
-        let first = self.deeper(Self::argument)?;
-        if !self.eat_symbol(if upper_first { '_' } else { '^' }) {
+        let n = self.deeper(Self::argument)?;
+        if !self.eat_symbol('^') {
             return Ok(None);
         }
-        let second = self.deeper(Self::argument)?;
-        let (n, k) = if upper_first { (second, first) } else { (first, second) };
+        let k = self.deeper(Self::argument)?;
         Ok(may_count(&n, &k).then(|| counted(name, n, k)))
     }
 

@@ -63,6 +63,7 @@ impl Lexer<'_> {
                     (Some(c), None) if !c.is_alphabetic() && !matches!(c, '\\' | '{' | '}') => {
                         Kind::Symbol(c)
                     }
+                    (Some(c @ ('e' | 'i' | 'j')), None) => Kind::Letter(c),
                     _ => Kind::Command(meaning.to_owned()),
                 };
                 self.push(kind, length);
@@ -70,7 +71,6 @@ impl Lexer<'_> {
         }
     }
 
-    /// Reads a backslash before a character that is no letter.
     /// Reads `4.7\,\mu\mathrm{F}` and `2200\,\Omega` behind a number as measures.
     fn electrical(&mut self, name: &str, behind: &str, length: usize) -> bool {
         let last = self.tokens.last().map(|token| &token.kind);
@@ -94,6 +94,7 @@ impl Lexer<'_> {
         true
     }
 
+    /// Reads a backslash before a character that is no letter.
     fn control_symbol(&mut self) {
         let rest = &self.text[self.at + 1..];
         let c = rest.chars().next();
@@ -161,6 +162,12 @@ impl Lexer<'_> {
             Some(c @ 'i'..='k') if bold => {
                 self.push(Kind::Command("vec".to_owned()), 0);
                 self.push(Kind::Letter(c), total);
+            }
+            // `\mathrm{d}x`
+            Some('d')
+                if pattern!(r"^ *(?:\\[a-z]|[a-zA-Z])").is_match(&self.text[self.at + total..]) =>
+            {
+                self.push(Kind::Letter('d'), total);
             }
             Some(c)
                 if c.is_alphabetic() && c < '\u{3040}' && (bold || matches!(c, 'i' | 'e'))

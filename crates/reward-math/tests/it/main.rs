@@ -7,6 +7,7 @@ mod echo;
 mod expressions;
 mod fuzz;
 mod graders;
+mod limits;
 mod lists;
 mod mathcases;
 mod matrices;

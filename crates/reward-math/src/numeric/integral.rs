@@ -1,0 +1,153 @@
+//! Enclosures of definite integrals of functions that are analytic but at single points, where they are bounded.
+
+use std::sync::LazyLock;
+
+use super::QUADRATURE_BITS;
+use super::complex::Complex;
+use super::evaluate::{Evaluation, Value};
+use super::real::{Arithmetic, Failure, Real, Result};
+use crate::expression::Expression;
+
+/// Nodes of the rule on one panel, an even number.
+const NODES: u8 = 40;
+/// Binary logarithm of `ρⁿ` for the ellipse on which the function is bounded: ρ = 4.
+const GAINED_BITS: isize = 2 * (NODES as isize);
+/// Precision of the bound, in bits.
+const ROUGH_BITS: usize = 64;
+/// Bits by which the bound of a panel that is not divided may exceed the values on it.
+const SPARE_BITS: isize = 8;
+/// Most divisions of a panel; about a point where the function is not analytic, what is left is enclosed as a rectangle.
+const MOST_DIVISIONS: u32 = 46;
+
+/// Nodes and weights of Fejér's first rule on [-1, 1]: `cos θ`, `θ = (2k - 1) π / 2n`, exact up to degree n - 1.
+static RULE: LazyLock<Vec<(Real, Real)>> = LazyLock::new(|| {
+    let mut arithmetic = Arithmetic::new(QUADRATURE_BITS + 16, u64::MAX);
+    (1..=NODES).map(|k| node(k, &mut arithmetic)).collect::<Result<_>>().unwrap_or_default()
+});
+
+/// Returns a node and its weight `2/n (1 - 2 Σ cos(2jθ) / (4j² - 1))`, `j` up to `n/2`.
+fn node(k: u8, arithmetic: &mut Arithmetic) -> Result<(Real, Real)> {
+    let count = Real::from(i64::from(NODES));
+    let pi = arithmetic.pi()?;
+    let mut cosine = |multiple: i64| {
+        let angle = arithmetic.multiply(&pi, &Real::from(multiple * (2 * i64::from(k) - 1)))?;
+        let angle = arithmetic.divide(&angle, &count)?.shifted(-1);
+        arithmetic.cosine(&angle)
+    };
+    let node = cosine(1)?;
+    let cosines = (1..=NODES / 2).map(|j| cosine(2 * i64::from(j))).collect::<Result<Vec<_>>>()?;
+    let mut sum = Real::from(1);
+    for (j, cosine) in (1..).zip(cosines) {
+        let part = arithmetic.divide(&cosine.shifted(1), &Real::from(4 * j * j - 1))?;
+        sum = arithmetic.subtract(&sum, &part)?;
+    }
+    Ok((node, arithmetic.divide(&sum.shifted(1), &count)?))
+}
+
+impl<'b> Evaluation<'_, 'b> {
+    /// Encloses `\int_a^b f`.
+    ///
+    /// Where |f| ≤ M on the ellipse with the ends of a panel as foci and ρ half-widths h as the sum of its semi-axes, the
+    /// coefficients of its Chebyshev series are at most 2M/ρᵏ (Bernstein). The rule of n nodes is exact below degree n
+    /// and has positive weights, so its error is at most h Σ 2M/ρᵏ · 4 over k ≥ n, less than 11 h M / ρⁿ for ρ = 4.
+    pub(super) fn integral(
+        &mut self,
+        variable: &'b str,
+        ends: [&'b Expression; 2],
+        body: &'b Expression,
+    ) -> Result<Complex> {
+        let [low, high] = ends.map(|end| self.real(end));
+        let spread = self.arithmetic.spread;
+        let mut total = Complex::from(Real::from(0));
+        // Bounds are cheap: all of them come before the values.
+        let (mut panels, mut bounded) = (vec![(low?, high?, 0)], Vec::new());
+        while let Some((low, high, divisions)) = panels.pop() {
+            let middle = self.arithmetic.add(&low, &high)?.shifted(-1);
+            let half = self.arithmetic.subtract(&high, &low)?.shifted(-1);
+            match self.bound(variable, body, &middle, &half) {
+                Ok((bound, value)) if bound.size() <= value.size().max(0) + SPARE_BITS => {
+                    bounded.push((middle, half, bound));
+                }
+                Ok(_) | Err(Failure::Unclear | Failure::Undefined)
+                    if divisions < MOST_DIVISIONS =>
+                {
+                    panels.push((low, middle.clone(), divisions + 1));
+                    panels.push((middle, high, divisions + 1));
+                }
+                Ok(_) | Err(Failure::Unclear | Failure::Undefined) => {
+                    let value = self.with(variable, low.hull(&high).into(), body)?;
+                    let part = self.arithmetic.multiply_complex(&half.shifted(1).into(), &value)?;
+                    total = self.arithmetic.add_complex(&total, &part)?;
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        for (middle, half, bound) in &bounded {
+            let part = self.panel(variable, body, [middle, half], bound)?;
+            total = self.arithmetic.add_complex(&total, &part)?;
+        }
+        // Terms without effect are an error of known size here.
+        self.arithmetic.spread = spread;
+        Ok(total)
+    }
+
+    /// Returns a value of the function.
+    fn with(&mut self, variable: &'b str, at: Complex, body: &'b Expression) -> Result<Complex> {
+        self.point.push((variable, Value::Enclosed(at)));
+        let value = self.value(body);
+        self.point.pop();
+        value
+    }
+
+    /// Returns bounds of |f| on the ellipse about a panel and on the panel, or a failure if f may not be analytic.
+    fn bound(
+        &mut self,
+        variable: &'b str,
+        body: &'b Expression,
+        middle: &Real,
+        half: &Real,
+    ) -> Result<(Real, Real)> {
+        let mut rough = Arithmetic::new(ROUGH_BITS, self.arithmetic.fuel);
+        rough.analytic = true;
+        // The semi-axes (ρ ± 1/ρ)/2 of ρ = 4 are 17/8 and 15/8.
+        let reach = half.both_signs();
+        let axis = |eighths: i64, rough: &mut Arithmetic| {
+            Ok::<_, Failure>(rough.multiply(&reach, &Real::from(eighths))?.shifted(-3))
+        };
+        let (across, imaginary) = (axis(17, &mut rough)?, axis(15, &mut rough)?);
+        let about = Complex { real: rough.add(middle, &across)?, imaginary };
+        let on = rough.add(middle, &reach)?.into();
+        let point = self.point.clone();
+        let mut bound = |at| {
+            let mut evaluation = Evaluation { point: point.clone(), arithmetic: &mut rough };
+            let value = evaluation.with(variable, at, body)?;
+            rough.modulus(&value)
+        };
+        let bounds = bound(about).and_then(|about| Ok((about, bound(on)?)));
+        self.arithmetic.fuel = rough.fuel;
+        bounds
+    }
+
+    /// Returns the integral over a panel.
+    fn panel(
+        &mut self,
+        variable: &'b str,
+        body: &'b Expression,
+        [middle, half]: [&Real; 2],
+        bound: &Real,
+    ) -> Result<Complex> {
+        let mut sum = Complex::from(Real::from(0));
+        for (node, weight) in &*RULE {
+            let moved = self.arithmetic.multiply(half, node)?;
+            let at = self.arithmetic.add(middle, &moved)?;
+            let value = self.with(variable, at.into(), body)?;
+            let part = self.arithmetic.multiply_complex(&value, &weight.clone().into())?;
+            sum = self.arithmetic.add_complex(&sum, &part)?;
+        }
+        let error = self.arithmetic.multiply(bound, &Real::from(11))?;
+        let error = error.shifted(-GAINED_BITS).both_signs();
+        let imaginary = if sum.is_real() { Real::from(0) } else { error.clone() };
+        sum = self.arithmetic.add_complex(&sum, &Complex { real: error, imaginary })?;
+        self.arithmetic.multiply_complex(&sum, &half.clone().into())
+    }
+}

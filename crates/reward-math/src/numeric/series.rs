@@ -1,0 +1,330 @@
+//! Enclosures of infinite series whose terms are a rational function of the index, signs, powers and factorials.
+
+use std::sync::LazyLock;
+
+use dashu::Rational;
+use dashu::base::{Abs, Inverse};
+
+use super::complex::Complex;
+use super::evaluate::{Evaluation, Value};
+use super::real::{Failure, Real, Result};
+use crate::algebra::{Algebra, Atom, Fraction, Monomial, Polynomial};
+use crate::expression::Expression;
+
+/// Fuel of the normal form of a quotient of terms.
+const NORMAL_FORM_FUEL: u64 = 20_000;
+/// Most terms that are added one by one.
+const MOST_TERMS: i64 = 4_000;
+/// Largest power of `1/n` of the rest, and the multiple of the roots' bound from which it is summed by powers.
+const POWERS: isize = 40;
+const MULTIPLE: u8 = 8;
+/// Terms of the Euler-Maclaurin formula.
+const CORRECTIONS: isize = 20;
+/// Largest exponent of the index.
+const MOST_DEGREE: i32 = 64;
+
+/// A quotient of polynomials of the index: coefficients from the constant on.
+struct Quotient {
+    top: Vec<Rational>,
+    bottom: Vec<Rational>,
+}
+
+impl<'b> Evaluation<'_, 'b> {
+    /// Encloses `\sum_{n=a}^\infty` of terms with a rational quotient of neighbours.
+    ///
+    /// If the quotient stays below q < 1 the rest is at most the last term times q / (1 - q). If it tends to ±1 the terms
+    /// must be a rational function but for their sign.
+    pub(super) fn infinite_sum(
+        &mut self,
+        index: &'b str,
+        low: i64,
+        body: &'b Expression,
+    ) -> Result<Complex> {
+        let known = |name: &str| match self.point.iter().rev().find(|(known, _)| *known == name)? {
+            (_, Value::Exact(value)) if name != index => Some(Expression::Number(value.clone())),
+            _ => None,
+        };
+        let terms = body.substituted(&known);
+        let ratio = neighbours(&terms, index).and_then(|ratio| Quotient::of(&ratio, index));
+        let ratio = match (ratio, body) {
+            (Some(ratio), _) => ratio,
+            (None, Expression::Sum(parts)) => {
+                return parts.iter().try_fold(Real::from(0).into(), |total, part| {
+                    let part = self.infinite_sum(index, low, part)?;
+                    self.arithmetic.add_complex(&total, &part)
+                });
+            }
+            (None, _) => return Err(Failure::Unknown),
+        };
+        let limit = match ratio.degree() {
+            ..0 => Rational::ZERO,
+            0 => ratio.leading(),
+            _ => return Err(Failure::Undefined),
+        };
+        if limit.clone().abs() < Rational::ONE {
+            return self.geometric(index, low, body, &ratio);
+        }
+        if limit.clone().abs() > Rational::ONE {
+            return Err(Failure::Undefined);
+        }
+        let alternating = limit < Rational::ZERO;
+        let unsigned = terms.replaced(&|node| match node {
+            Expression::Power(base, _) => base
+                .literal()
+                .is_some_and(|base| alternating && base == Rational::NEG_ONE)
+                .then(|| Expression::integer(1)),
+            _ => None,
+        });
+        let rational = Quotient::of(&unsigned, index).ok_or(Failure::Unknown)?;
+        let needed = if alternating { -1 } else { -2 };
+        if rational.degree() > needed {
+            return Err(Failure::Undefined);
+        }
+        let from = (rational.radius() * Rational::from(MULTIPLE)).ceil();
+        let from = i64::try_from(from).map_err(|_| Failure::TooLarge)?.max(low);
+        if from - low > MOST_TERMS {
+            return Err(Failure::TooLarge);
+        }
+        let mut total = Complex::from(Real::from(0));
+        for n in low..from {
+            let term = self.term(index, n, body)?;
+            total = self.arithmetic.add_complex(&total, &term)?;
+        }
+        // The sign of the first term of the rest.
+        let first = self.term(index, from, body)?.into_real()?;
+        let rest = self.rest(&rational, from, alternating)?;
+        let positive = rational.leading() > Rational::ZERO;
+        let rest = match (first.is_positive(), first.is_negative()) {
+            (false, false) => return Err(Failure::Unclear),
+            (is_positive, _) if is_positive == positive => rest,
+            _ => rest.negated(),
+        };
+        self.arithmetic.add_complex(&total, &rest.into())
+    }
+
+    fn term(&mut self, index: &'b str, n: i64, body: &'b Expression) -> Result<Complex> {
+        self.point.push((index, Value::Exact(Rational::from(n))));
+        let term = self.value(body);
+        self.point.pop();
+        term
+    }
+
+    /// Adds terms until the rest is small.
+    fn geometric(
+        &mut self,
+        index: &'b str,
+        low: i64,
+        body: &'b Expression,
+        ratio: &Quotient,
+    ) -> Result<Complex> {
+        let mut total = Complex::from(Real::from(0));
+        let enough = -isize::try_from(self.arithmetic.bits).unwrap_or(isize::MAX);
+        for n in low..low.saturating_add(MOST_TERMS) {
+            let term = self.term(index, n, body)?;
+            total = self.arithmetic.add_complex(&total, &term)?;
+            let size = self.arithmetic.modulus(&term)?;
+            let small = size.size() < enough.saturating_add(total.real.size().max(0));
+            if !small || n < 1 {
+                continue;
+            }
+            let Some(bound) =
+                ratio.bound_at(&Rational::from(n)).filter(|bound| *bound < Rational::ONE)
+            else {
+                continue;
+            };
+            let factor = self.arithmetic.rational(&(&bound / (Rational::ONE - &bound)))?;
+            let rest = self.arithmetic.multiply(&size, &factor)?.both_signs();
+            let imaginary = if total.is_real() { Real::from(0) } else { rest.clone() };
+            return self.arithmetic.add_complex(&total, &Complex { real: rest, imaginary });
+        }
+        Err(Failure::TooLarge)
+    }
+
+    /// Encloses `\sum_{n≥N} r(n)`, or `\sum (-1)^{n-N} r(n)`, by the series `r(n) = Σ c_k n^{-k}`.
+    fn rest(&mut self, rational: &Quotient, from: i64, alternating: bool) -> Result<Real> {
+        let first = -rational.degree();
+        let mut rest = Real::from(0);
+        for (k, coefficient) in (first..).zip(rational.in_reciprocals()) {
+            let power = self.power_sum(k, from, alternating)?;
+            let coefficient = self.arithmetic.rational(&coefficient)?;
+            let part = self.arithmetic.multiply(&coefficient, &power)?;
+            rest = self.arithmetic.add(&rest, &part)?;
+        }
+        // |c_k| ≤ M R^k by Cauchy, and n ≥ MULTIPLE · R: the powers that are left out are at most a geometric series.
+        let radius = Rational::from(from) / Rational::from(MULTIPLE);
+        let bound = rational.bound_at(&radius).ok_or(Failure::Unclear)?;
+        let cut = Rational::from(MULTIPLE).pow(POWERS + first - 2);
+        let error = bound * Rational::from(2 * (from + 1)) / cut;
+        let error = self.arithmetic.rational(&error)?.both_signs();
+        self.arithmetic.add(&rest, &error)
+    }
+
+    /// Encloses `\sum_{n≥N} n^{-k}`, or `\sum (-1)^{n-N} n^{-k}`, by the formula of Euler and Maclaurin, or of Boole.
+    ///
+    /// The derivatives of `x^{-k}` have alternating signs, so the rest is at most the first term that is left out.
+    fn power_sum(&mut self, k: isize, from: i64, alternating: bool) -> Result<Real> {
+        let start = Rational::from(from);
+        let power = start.pow(k).inv();
+        let mut sum = &power / Rational::from(2);
+        if !alternating {
+            sum += &power * &start / Rational::from(k - 1);
+        }
+        // (k)_{m} / m! N^{-k-m}, m = 1, 3, …
+        let mut rising = &power * Rational::from(k) / &start;
+        let mut error = Rational::ZERO;
+        for (j, bernoulli) in (1..).zip(&*BERNOULLI) {
+            let m = 2 * j - 1;
+            let mut term = bernoulli * &rising / Rational::from(2 * j);
+            if alternating {
+                term *= Rational::from(4).pow(j) - Rational::ONE;
+            }
+            if j == CORRECTIONS {
+                error = term.abs();
+                break;
+            }
+            sum += term;
+            rising = rising * Rational::from((k + m) * (k + m + 1))
+                / (Rational::from((m + 1) * (m + 2)) * &start * &start);
+        }
+        let (sum, error) = (self.arithmetic.rational(&sum)?, self.arithmetic.rational(&error)?);
+        self.arithmetic.add(&sum, &error.both_signs())
+    }
+}
+
+impl Quotient {
+    /// Returns an expression as a quotient of polynomials with rational coefficients, if it is one.
+    fn of(expression: &Expression, index: &str) -> Option<Self> {
+        let mut algebra = Algebra::new(NORMAL_FORM_FUEL);
+        let Fraction { numerator, denominator } = algebra.normalise(expression).ok()?;
+        let powers = |polynomial: &Polynomial| {
+            let power = |(monomial, coefficient): (&Monomial, &Rational)| match monomial.as_slice()
+            {
+                [] => Some((0, coefficient.clone())),
+                [(id, exponent)] if exponent.is_int() => {
+                    let is_index = matches!(algebra.atom(*id), Atom::Symbol(name) if name == index);
+                    let exponent = i32::try_from(exponent.numerator()).ok()?;
+                    (is_index && exponent.abs() <= MOST_DEGREE)
+                        .then(|| (exponent, coefficient.clone()))
+                }
+                _ => None,
+            };
+            polynomial.terms().map(power).collect::<Option<Vec<_>>>()
+        };
+        let (top, bottom) = (powers(&numerator)?, powers(&denominator)?);
+        let lowest = top.iter().chain(&bottom).map(|(power, _)| *power).min()?;
+        let dense = |powers: Vec<(i32, Rational)>| {
+            let highest = powers.iter().map(|(power, _)| *power).max()?;
+            let mut dense = vec![Rational::ZERO; usize::try_from(highest - lowest).ok()? + 1];
+            for (power, coefficient) in powers {
+                dense[usize::try_from(power - lowest).ok()?] = coefficient;
+            }
+            Some(dense)
+        };
+        Some(Self { top: dense(top)?, bottom: dense(bottom)? })
+    }
+
+    /// Returns the degree of the numerator less that of the denominator.
+    fn degree(&self) -> isize {
+        self.top.len().cast_signed() - self.bottom.len().cast_signed()
+    }
+
+    /// Returns the quotient of the leading coefficients.
+    fn leading(&self) -> Rational {
+        &self.top[self.top.len() - 1] / &self.bottom[self.bottom.len() - 1]
+    }
+
+    /// Returns a bound of the absolute value for all complex numbers of this absolute value, and for larger ones if the
+    /// degree is at most 0.
+    fn bound_at(&self, radius: &Rational) -> Option<Rational> {
+        let size = |coefficients: &[Rational]| {
+            let add = |sum: Rational, c: &Rational| sum * radius + c.clone().abs();
+            coefficients.iter().rev().fold(Rational::ZERO, add)
+        };
+        let (last, others) = self.bottom.split_last()?;
+        let below = last.clone().abs() * radius.pow(others.len().cast_signed()) - size(others);
+        (below > Rational::ZERO).then(|| size(&self.top) / below)
+    }
+
+    /// Returns a radius of at least 4 on which the denominator is at least half its leading term.
+    fn radius(&self) -> Rational {
+        let Some((last, others)) = self.bottom.split_last() else { return Rational::from(4) };
+        let largest = others.iter().map(|c| (c / last).abs()).max().unwrap_or(Rational::ZERO);
+        (largest * Rational::from(4)).max(Rational::from(4))
+    }
+
+    /// Returns the coefficients of the first powers of `1/n`, from the first that is not 0.
+    fn in_reciprocals(&self) -> Vec<Rational> {
+        let (top, bottom): (Vec<_>, Vec<_>) =
+            (self.top.iter().rev().collect(), self.bottom.iter().rev().collect());
+        let mut series: Vec<Rational> = Vec::new();
+        for k in 0..POWERS.unsigned_abs() {
+            let mut rest = top.get(k).map_or(Rational::ZERO, |c| (*c).clone());
+            for (i, c) in bottom.iter().enumerate().skip(1).take(k) {
+                rest -= *c * &series[k - i];
+            }
+            series.push(rest / bottom[0]);
+        }
+        series
+    }
+}
+
+/// Returns the quotient of the next term and this one, if it can be written down.
+fn neighbours(term: &Expression, index: &str) -> Option<Expression> {
+    let next = |expression: &Expression| {
+        let one_more = || Expression::Sum(vec![Expression::symbol(index), Expression::integer(1)]);
+        expression.substituted(&|name| (name == index).then(one_more))
+    };
+    let varies = |expression: &Expression| expression.any(&|node| node.is_symbol(index));
+    let step = |argument: &Expression| {
+        Expression::Sum(vec![next(argument), Expression::negative(argument.clone())])
+    };
+    Some(match term {
+        term if !varies(term) => Expression::integer(1),
+        Expression::Product(factors) => Expression::Product(
+            factors.iter().map(|factor| neighbours(factor, index)).collect::<Option<_>>()?,
+        ),
+        Expression::Quotient(top, bottom) => {
+            Expression::quotient(neighbours(top, index)?, neighbours(bottom, index)?)
+        }
+        Expression::Negative(inner) => neighbours(inner, index)?,
+        Expression::Power(base, exponent) if !varies(base) => {
+            Expression::power((**base).clone(), step(exponent))
+        }
+        Expression::Power(base, exponent) if !varies(exponent) => {
+            Expression::power(neighbours(base, index)?, (**exponent).clone())
+        }
+        Expression::Function(name, parts) => match (name.as_str(), parts.as_slice()) {
+            ("factorial", [argument]) => {
+                let step = Algebra::new(NORMAL_FORM_FUEL).normalise(&step(argument)).ok()?;
+                let step = step.as_constant().filter(Rational::is_int)?;
+                let count = i64::try_from(step.numerator()).ok().filter(|n| (0..8).contains(n))?;
+                let factor = |k| Expression::Sum(vec![argument.clone(), Expression::integer(k)]);
+                Expression::Product((1..=count).map(factor).collect())
+            }
+            ("binomial", [n, k]) => {
+                let factorial = |of: Expression| Expression::function("factorial", [of]);
+                let rest = Expression::Sum(vec![n.clone(), Expression::negative(k.clone())]);
+                let below = Expression::Product(vec![factorial(k.clone()), factorial(rest)]);
+                neighbours(&Expression::quotient(factorial(n.clone()), below), index)?
+            }
+            _ => return None,
+        },
+        Expression::Power(..) | Expression::Root(..) => return None,
+        other => Expression::quotient(next(other), other.clone()),
+    })
+}
+
+/// The Bernoulli numbers `B_2, B_4, …`.
+static BERNOULLI: LazyLock<Vec<Rational>> = LazyLock::new(|| {
+    // Σ binomial(m + 1, k) B_k = 0
+    let mut all = vec![Rational::ONE];
+    for m in 1..=2 * CORRECTIONS {
+        let (mut binomial, mut sum) = (Rational::ONE, Rational::ZERO);
+        for (k, number) in (0..).zip(&all) {
+            sum += &binomial * number;
+            binomial = binomial * Rational::from(m + 1 - k) / Rational::from(k + 1);
+        }
+        all.push(-sum / Rational::from(m + 1));
+    }
+    all.into_iter().skip(2).step_by(2).collect()
+});
