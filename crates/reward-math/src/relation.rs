@@ -53,8 +53,7 @@ pub(crate) fn asserted(chain: &Node) -> Option<Assertion<'_>> {
         before.iter().partition(|side| names(side, value));
     let label = sides.first().filter(|first| labels.first() == Some(first) && last > 0);
     // The middle of a calculation may hold letters, whose values are not said.
-    let known = value.names();
-    let is_said = |side: &Node| side.names().is_subset(&known) && !holds_unknown(side);
+    let is_said = |side: &Node| side.names().is_subset(&value.names()) && !holds_unknown(side);
     let members: Vec<&Node> = members.into_iter().filter(|side| is_said(side)).collect();
     let calculates =
         rounded.is_some() || members.iter().any(|side| !is_literal(side)) || !is_literal(value);

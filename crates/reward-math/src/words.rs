@@ -174,11 +174,11 @@ pub(crate) fn choices(folded: &str) -> Vec<char> {
     if let Some(letters) = run_of_choices(text) {
         return letters;
     }
-    // A bracket that never closes does not make a list, and one around letters in another order makes an order.
+    // A bracket that never closes does not make a list, and one around three letters in another order makes an order.
     let brackets = text.matches('(').count();
-    let ordered = brackets == 1
-        && text.starts_with('(')
-        && !text.chars().filter(|c| is_choice(*c)).is_sorted();
+    let written: Vec<char> = text.chars().filter(|c| is_choice(*c)).collect();
+    let ordered =
+        brackets == 1 && text.starts_with('(') && written.len() > 2 && !written.is_sorted();
     if brackets != text.matches(')').count() || ordered {
         return Vec::new();
     }

@@ -108,7 +108,8 @@ pub(super) fn without_domain(folded: &str) -> &str {
     // `x + 1 \quad (x \ne 1)`
     let excepted =
         pattern!(r"(?s)^([^<>]*\S)(?:[\s,]|\\q?quad|\\[,;])+\(\s*[a-z]\s*\\neq?(?-u:\b)[^()]*\)$");
-    if let Some(parts) = excepted.captures(folded)
+    if folded.contains("\\ne")
+        && let Some(parts) = excepted.captures(folded)
         && let Some(rest) = parts.get(1)
         && !pattern!(r"\\(?:in|[lg]eq?|mathbb|text)(?-u:\b)").is_match(rest.as_str())
     {

@@ -83,6 +83,9 @@ impl<'b> Evaluation<'_, 'b> {
             }
         }
         for (middle, half, bound) in &bounded {
+            // Parts may cancel.
+            let size = bound.size() + half.size() - SPARE_BITS;
+            self.arithmetic.least = self.arithmetic.least.max(size);
             let part = self.panel(variable, body, [middle, half], bound)?;
             total = self.arithmetic.add_complex(&total, &part)?;
         }

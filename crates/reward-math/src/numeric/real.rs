@@ -53,6 +53,8 @@ pub(super) struct Arithmetic {
     /// Widest gap between the leading bits of two numbers that were added: the bits that a sum needed to hold both of
     /// its terms. Beyond the precision the smaller term has no effect.
     pub(super) spread: usize,
+    /// Position of the leading bit below which the absolute width of an enclosure counts.
+    pub(super) least: isize,
 }
 
 impl From<i64> for Real {
@@ -214,7 +216,7 @@ pub(super) fn end<R: Round>(result: Rounded<R>) -> Result<Repr<2>> {
 impl Arithmetic {
     pub(super) fn new(bits: usize, fuel: u64) -> Self {
         let (down, up) = (Context::new(bits), Context::new(bits));
-        Self { down, up, bits, fuel, only_real: false, analytic: false, spread: 0 }
+        Self { down, up, bits, fuel, only_real: false, analytic: false, spread: 0, least: -64 }
     }
 
     /// Pays for `operations` of arithmetic at this precision.
@@ -351,8 +353,8 @@ impl Arithmetic {
     pub(super) fn are_narrow(&mut self, a: &Real, b: &Real) -> Result<bool> {
         let half = isize::try_from(self.bits / 2).unwrap_or(isize::MAX);
         let scale = [&a.low, &a.high, &b.low, &b.high].into_iter().map(magnitude).max();
-        // Near 0 there is no relative width: below 2^-64 the absolute width counts.
-        let scale = scale.unwrap_or_default().max(-64);
+        // Near 0 there is no relative width.
+        let scale = scale.unwrap_or_default().max(self.least);
         for value in [a, b] {
             let width = end(self.up.sub(&value.high, &value.low))?;
             if !width.significand().is_zero() && magnitude(&width) > scale.saturating_sub(half) {

@@ -22,19 +22,9 @@ impl Parser {
             }
         }
         let outer = std::mem::replace(&mut self.in_integral, true);
-        let sum = self.sum();
+        let integrand = self.deeper(Self::up_to_differential);
         self.in_integral = outer;
-        let mut terms = match sum? {
-            Expression::Sum(terms) => terms,
-            term => vec![term],
-        };
-        let mut places = terms.iter().enumerate();
-        let last = places.find_map(|(place, term)| Some((place, without_differential(term)?)));
-        let (last, (term, variable, behind)) =
-            last.ok_or_else(|| self.unexpected("the differential of an integral"))?;
-        let mut added = terms.split_off(last + 1);
-        terms[last] = term;
-        let (mut body, mut variable) = (Expression::sum(terms), variable);
+        let (mut body, mut variable, behind) = integrand?;
         // Between ends the name means nothing.
         if let (true, Expression::Symbol(name)) = (low.is_some(), &variable)
             && !body.any(&|node| node.is_symbol("t"))
@@ -48,8 +38,21 @@ impl Parser {
         parts.push(body);
         let mut factors = vec![Expression::function("int", parts)];
         factors.extend(behind);
-        added.insert(0, Expression::product(factors));
-        Ok(Expression::sum(added))
+        Ok(Expression::product(factors))
+    }
+
+    /// Parses the terms up to the first with a differential: body, variable, and differentials of outer integrals.
+    fn up_to_differential(&mut self) -> Result<(Expression, Expression, Vec<Expression>)> {
+        let mut terms = Vec::new();
+        while let Some(sign) = self.signs(terms.is_empty()) {
+            let term = sign.apply(self.term()?);
+            if let Some((term, variable, behind)) = without_differential(&term) {
+                terms.push(term);
+                return Ok((Expression::sum(terms), variable, behind));
+            }
+            terms.push(term);
+        }
+        Err(self.unexpected("the differential of an integral"))
     }
 
     /// Parses an end of a range: a group, or one token.

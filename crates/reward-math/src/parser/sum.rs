@@ -40,7 +40,7 @@ impl Parser {
     }
 
     /// Parses the signs before a term; `None` at the end of a sum.
-    fn signs(&mut self, first: bool) -> Option<Sign> {
+    pub(super) fn signs(&mut self, first: bool) -> Option<Sign> {
         let (mut sign, mut any) = (Sign::Plus, first);
         loop {
             // `\mathbb{R} - \{0\}` removes a set.
@@ -206,7 +206,7 @@ fn is_set_brace(kind: &Kind) -> bool {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Sign {
+pub(super) enum Sign {
     Plus,
     Minus,
     Either(bool),
