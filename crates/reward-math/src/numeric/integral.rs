@@ -8,10 +8,8 @@ use super::evaluate::{Evaluation, Value};
 use super::real::{Arithmetic, Failure, Real, Result};
 use crate::expression::Expression;
 
-/// Nodes of the rule on one panel, an even number.
-const NODES: u8 = 40;
-/// Binary logarithm of `ρⁿ` for the ellipse on which the function is bounded: ρ = 4.
-const GAINED_BITS: isize = 2 * (NODES as isize);
+/// Numbers of nodes of the rules on one panel, even: a small panel needs fewer.
+const NODES: [u8; 4] = [10, 20, 30, 40];
 /// Precision of the bound, in bits.
 const ROUGH_BITS: usize = 64;
 /// Bits by which the bound of a panel that is not divided may exceed the values on it.
@@ -19,29 +17,39 @@ const SPARE_BITS: isize = 8;
 /// Most divisions of a panel; about a point where the function is not analytic, what is left is enclosed as a rectangle.
 const MOST_DIVISIONS: u32 = 46;
 
-/// Nodes and weights of Fejér's first rule on [-1, 1]: `cos θ`, `θ = (2k - 1) π / 2n`, exact up to degree n - 1.
-static RULE: LazyLock<Vec<(Real, Real)>> = LazyLock::new(|| {
+/// Nodes and weights of Fejér's first rule on [-1, 1].
+type Rule = Vec<(Real, Real)>;
+
+/// Rules of ascending size: nodes `cos θ`, `θ = (2k - 1) π / 2n`, exact up to degree n - 1.
+static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     let mut arithmetic = Arithmetic::new(QUADRATURE_BITS + 16, u64::MAX);
-    (1..=NODES).map(|k| node(k, &mut arithmetic)).collect::<Result<_>>().unwrap_or_default()
+    let mut rule = |nodes| (1..=nodes).map(|k| node(k, nodes, &mut arithmetic)).collect();
+    NODES.into_iter().map(&mut rule).collect::<Result<_>>().unwrap_or_default()
 });
 
 /// Returns a node and its weight `2/n (1 - 2 Σ cos(2jθ) / (4j² - 1))`, `j` up to `n/2`.
-fn node(k: u8, arithmetic: &mut Arithmetic) -> Result<(Real, Real)> {
-    let count = Real::from(i64::from(NODES));
+fn node(k: u8, nodes: u8, arithmetic: &mut Arithmetic) -> Result<(Real, Real)> {
+    let count = Real::from(i64::from(nodes));
     let pi = arithmetic.pi()?;
     let mut cosine = |multiple: i64| {
-        let angle = arithmetic.multiply(&pi, &Real::from(multiple * (2 * i64::from(k) - 1)))?;
+        let factor = Real::from(multiple * (2 * i64::from(k) - 1));
+        let angle = arithmetic.multiply(&pi, &factor)?;
         let angle = arithmetic.divide(&angle, &count)?.shifted(-1);
         arithmetic.cosine(&angle)
     };
     let node = cosine(1)?;
-    let cosines = (1..=NODES / 2).map(|j| cosine(2 * i64::from(j))).collect::<Result<Vec<_>>>()?;
+    let cosines = (1..=nodes / 2).map(|j| cosine(2 * i64::from(j))).collect::<Result<Vec<_>>>()?;
     let mut sum = Real::from(1);
     for (j, cosine) in (1..).zip(cosines) {
         let part = arithmetic.divide(&cosine.shifted(1), &Real::from(4 * j * j - 1))?;
         sum = arithmetic.subtract(&sum, &part)?;
     }
     Ok((node, arithmetic.divide(&sum.shifted(1), &count)?))
+}
+
+/// Returns the smallest rule whose error is below `2^-72` of the largest panel, where this one is smaller by `bits`.
+fn rule(bits: isize) -> Option<&'static Rule> {
+    RULES.iter().find(|rule| 2 * rule.len().cast_signed() + bits >= 76).or(RULES.last())
 }
 
 impl<'b> Evaluation<'_, 'b> {
@@ -82,11 +90,14 @@ impl<'b> Evaluation<'_, 'b> {
                 Err(failure) => return Err(failure),
             }
         }
+        let size = |bound: &Real, half: &Real| bound.size().saturating_add(half.size());
+        let largest = bounded.iter().map(|(_, half, bound)| size(bound, half)).max();
+        // Parts may cancel.
+        let largest = largest.unwrap_or_default();
+        self.arithmetic.least = self.arithmetic.least.max(largest - SPARE_BITS);
         for (middle, half, bound) in &bounded {
-            // Parts may cancel.
-            let size = bound.size() + half.size() - SPARE_BITS;
-            self.arithmetic.least = self.arithmetic.least.max(size);
-            let part = self.panel(variable, body, [middle, half], bound)?;
+            let rule = rule(largest.saturating_sub(size(bound, half))).ok_or(Failure::Unknown)?;
+            let part = self.panel(variable, body, [middle, half], bound, rule)?;
             total = self.arithmetic.add_complex(&total, &part)?;
         }
         // Terms without effect are an error of known size here.
@@ -138,9 +149,10 @@ impl<'b> Evaluation<'_, 'b> {
         body: &'b Expression,
         [middle, half]: [&Real; 2],
         bound: &Real,
+        rule: &Rule,
     ) -> Result<Complex> {
         let mut sum = Complex::from(Real::from(0));
-        for (node, weight) in &*RULE {
+        for (node, weight) in rule {
             let moved = self.arithmetic.multiply(half, node)?;
             let at = self.arithmetic.add(middle, &moved)?;
             let value = self.with(variable, at.into(), body)?;
@@ -148,7 +160,8 @@ impl<'b> Evaluation<'_, 'b> {
             sum = self.arithmetic.add_complex(&sum, &part)?;
         }
         let error = self.arithmetic.multiply(bound, &Real::from(11))?;
-        let error = error.shifted(-GAINED_BITS).both_signs();
+        // ρⁿ is 2^2n.
+        let error = error.shifted(-2 * rule.len().cast_signed()).both_signs();
         let imaginary = if sum.is_real() { Real::from(0) } else { error.clone() };
         sum = self.arithmetic.add_complex(&sum, &Complex { real: error, imaginary })?;
         self.arithmetic.multiply_complex(&sum, &half.clone().into())
