@@ -295,20 +295,20 @@ fn subscripts_first(tokens: &mut [Token]) {
         })?;
         is_sign.then_some(start + end + 2)
     };
-    for at in 1..tokens.len() {
-        if !tokens[at].kind.is_symbol('^') {
+    for place in 1..tokens.len() {
+        if !tokens[place].kind.is_symbol('^') {
             continue;
         }
-        let is_name = match &tokens[at - 1].kind {
+        let is_name = match &tokens[place - 1].kind {
             Kind::Letter(_) => true,
             Kind::Command(name) => function::is_greek(name),
             _ => false,
         };
         if is_name
-            && let Some(middle) = script(tokens, '^', at)
+            && let Some(middle) = script(tokens, '^', place)
             && let Some(end) = script(tokens, '_', middle)
         {
-            tokens[at..end].rotate_left(middle - at);
+            tokens[place..end].rotate_left(middle - place);
         }
     }
 }

@@ -55,7 +55,7 @@ fn rule(bits: isize) -> Option<&'static Rule> {
 impl<'b> Evaluation<'_, 'b> {
     /// Encloses `\int_a^b f`.
     ///
-    /// Where |f| ≤ M on the ellipse with the ends of a panel as foci and ρ half-widths h as the sum of its semi-axes, the
+    /// Let |f| ≤ M on the ellipse with the ends of a panel as foci and ρ half-widths h as the sum of its semi-axes. The
     /// coefficients of its Chebyshev series are at most 2M/ρᵏ (Bernstein). The rule of n nodes is exact below degree n
     /// and has positive weights, so its error is at most h Σ 2M/ρᵏ · 4 over k ≥ n, less than 11 h M / ρⁿ for ρ = 4.
     pub(super) fn integral(
@@ -154,8 +154,8 @@ impl<'b> Evaluation<'_, 'b> {
         let mut sum = Complex::from(Real::from(0));
         for (node, weight) in rule {
             let moved = self.arithmetic.multiply(half, node)?;
-            let at = self.arithmetic.add(middle, &moved)?;
-            let value = self.with(variable, at.into(), body)?;
+            let place = self.arithmetic.add(middle, &moved)?;
+            let value = self.with(variable, place.into(), body)?;
             let part = self.arithmetic.multiply_complex(&value, &weight.clone().into())?;
             sum = self.arithmetic.add_complex(&sum, &part)?;
         }
