@@ -63,7 +63,7 @@ impl Lexer<'_> {
                     (Some(c), None) if !c.is_alphabetic() && !matches!(c, '\\' | '{' | '}') => {
                         Kind::Symbol(c)
                     }
-                    (Some(c @ ('e' | 'i' | 'j')), None) => Kind::Letter(c),
+                    (Some(c @ ('d' | 'e' | 'i' | 'j')), None) => Kind::Letter(c),
                     _ => Kind::Command(meaning.to_owned()),
                 };
                 self.push(kind, length);
