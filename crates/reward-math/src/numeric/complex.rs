@@ -178,6 +178,8 @@ impl Arithmetic {
         let one = Complex::from(Real::from(1));
         Ok(match name {
             "ln" => self.logarithm_complex(value)?,
+            "sin" if value.is_real() => self.sine(&value.real)?.into(),
+            "cos" if value.is_real() => self.cosine(&value.real)?.into(),
             "sin" => self.hyperbolic_sine(&value.turned())?.turned().negated(),
             "cos" => self.hyperbolic_cosine(&value.turned())?,
             "sinh" => self.hyperbolic_sine(value)?,

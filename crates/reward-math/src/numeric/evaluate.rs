@@ -322,15 +322,6 @@ impl<'b> Evaluation<'_, 'b> {
             }
             "sin" => field.sine(x),
             "cos" => field.cosine(x),
-            "tan" | "cot" | "sec" | "csc" => {
-                let (sine, cosine, one) = (field.sine(x)?, field.cosine(x)?, Real::from(1));
-                match name {
-                    "tan" => field.divide(&sine, &cosine),
-                    "cot" => field.divide(&cosine, &sine),
-                    "sec" => field.divide(&one, &cosine),
-                    _ => field.divide(&one, &sine),
-                }
-            }
             "arcsin" => field.arc_sine(x),
             "arccos" => {
                 let (arc, pi, two) = (field.arc_sine(x)?, field.pi()?, Real::from(2));
@@ -338,30 +329,11 @@ impl<'b> Evaluation<'_, 'b> {
                 field.subtract(&quarter, &arc)
             }
             "arctan" => field.arc_tangent(x),
-            "sinh" | "cosh" | "tanh" => hyperbolic(field, name, x),
-            "sech" | "csch" | "coth" => {
-                let inverse = if name == "sech" { "cosh" } else { "sinh" };
-                let inverse = if name == "coth" { "tanh" } else { inverse };
-                let below = hyperbolic(field, inverse, x)?;
-                field.divide(&Real::from(1), &below)
-            }
             "arsinh" | "arcosh" | "artanh" => inverse_hyperbolic(field, name, x),
             "floor" => field.floor(x),
             "ceil" => Ok(field.floor(&x.negated())?.negated()),
-            _ => Err(Failure::Unknown),
+            _ => field.function_complex(name, &x.clone().into())?.into_real(),
         }
-    }
-}
-
-fn hyperbolic(field: &mut Arithmetic, name: &str, x: &Real) -> Result<Real> {
-    let negative = x.negated();
-    let (up, down) = (field.exp(x)?, field.exp(&negative)?);
-    let (sum, difference) = (field.add(&up, &down)?, field.subtract(&up, &down)?);
-    let two = Real::from(2);
-    match name {
-        "sinh" => field.divide(&difference, &two),
-        "cosh" => field.divide(&sum, &two),
-        _ => field.divide(&difference, &sum),
     }
 }
 
