@@ -34,7 +34,7 @@ const POINT_BITS: usize = 192;
 /// Precision of integrals and infinite series, in bits; half of them must agree.
 const QUADRATURE_BITS: usize = 128;
 /// Integrals and infinite series take so much work for a unit of fuel.
-const REBATE: u64 = 3;
+const REBATE: u64 = 4;
 /// Number of points at which both sides must be defined and overlap.
 const POINTS_NEEDED: usize = 5;
 /// Number of points tried.

@@ -20,6 +20,7 @@ const LIMITS: &[(&str, &str, &str)] = &[
     (r"\int_0^{\pi/4} \tan x dx", r"\frac{\ln 2}{2}", "0.34657359027999"),
     (r"\int_0^{1/2} \frac{1}{\sqrt{1-x^2}} dx", r"\frac{\pi}{6}", r"\frac{\pi}{6.0000000001}"),
     (r"\int_0^1\int_0^2 x y^2 dy dx", r"\frac43", r"\frac23"),
+    (r"\int_0^{2\pi} \frac{dx}{2+\cos x}", r"\frac{2\pi}{\sqrt3}", r"\frac{\pi}{\sqrt3}"),
     (r"2\int_0^1 x\,dx + 1", "2", "3"),
     (r"\int_{-1}^1 x^3 dx", "0", r"10^{-9}"),
     (r"\int_0^{2\pi} \sin x dx", "0", r"10^{-15}"),
