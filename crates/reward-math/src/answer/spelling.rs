@@ -28,12 +28,16 @@ pub(super) fn spelling(folded: &str) -> String {
     spelled
 }
 
-/// Rewrites `(f \circ g)(x)`, the point `T(2|-3)`, `\mathbb{R}_{>0}` and the brackets of `<1, 2>` and `]1; 2[`, and removes
-/// the name of a line or curve: `l_1: x - y + 1 = 0`.
+/// Rewrites `(f \circ g)(x)`, "2 h 15 min", cases by parity in words, the point `T(2|-3)`, `\mathbb{R}_{>0}` and the brackets of
+/// `<1, 2>` and `]1; 2[`, and removes the name of a line or curve: `l_1: x - y + 1 = 0`.
 pub(super) fn rewritten(folded: &str) -> Cow<'_, str> {
     let composed = pattern!(r"\(\s*([a-zA-Z])\s*\\circ\s*([a-zA-Z])\s*\)\s*\(([^()]*)\)");
     if folded.contains("\\circ") && composed.is_match(folded) {
         return Cow::Owned(composed.replace_all(folded, "$1($2($3))").into_owned());
+    }
+    let hours = pattern!(r"^([0-9]+)\s*h\s*([0-9]+)\s*min$");
+    if hours.is_match(folded) {
+        return hours.replace(folded, r"$1\text{ h }$2\text{ min}");
     }
     // "A if n is even, and B if n is odd"
     let parity = pattern!(

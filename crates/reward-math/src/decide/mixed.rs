@@ -1,6 +1,6 @@
 //! Comparison of answers of different kinds: words and sets, times, shares, named points, lists of one value.
 
-use dashu::Rational;
+use dashu::{Integer, Rational};
 
 use super::difference::kind;
 use super::{Comparison, Finding, Result, is_nothing};
@@ -156,5 +156,7 @@ fn is_clock(words: &str, parts: &[Expression]) -> bool {
         expression.literal().filter(Rational::is_int).map(|value| value.numerator().clone())
     };
     let (Some(hours), Some(minutes)) = (integer(hours), integer(minutes)) else { return false };
-    [0, 12].iter().any(|half| words == format!("clock {}:{:0>2}", &hours % 12 + half, minutes))
+    // "15:30" is one time, "3:30" either of two.
+    let halves: &[i32] = if hours > Integer::from(12) { &[12] } else { &[0, 12] };
+    halves.iter().any(|half| words == format!("clock {}:{:0>2}", &hours % 12 + half, minutes))
 }

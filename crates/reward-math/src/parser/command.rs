@@ -190,6 +190,10 @@ impl Parser {
     /// Parses a named function with its exponent, base and argument.
     pub(super) fn application(&mut self, name: &'static str) -> Result<Expression> {
         self.advance();
+        // `\gcd = 42`: a label.
+        if self.at_symbol('=') {
+            return Ok(Expression::symbol(name));
+        }
         self.deeper(|parser| {
             let base = if name == "log" && parser.eat_symbol('_') {
                 Some(parser.base_of_logarithm()?)

@@ -209,7 +209,11 @@ impl Lexer<'_> {
             return false;
         }
         let phrase = pattern!(r"\\cdot|\\[,;: ]|~").replace_all(words, " ");
-        let phrase = phrase.replace("\\Omega", "ohm").replace("\\mu", "μ").replace(['{', '}'], "");
+        let phrase = phrase
+            .replace("\\Omega", "ohm")
+            .replace("\\mu ", "μ")
+            .replace("\\mu", "μ")
+            .replace(['{', '}'], "");
         let is_measure = !phrase.contains('\\') && words::is_measure(&phrase);
         if is_measure {
             self.push(Kind::Text(phrase), length);

@@ -10,12 +10,24 @@ use crate::table::pattern;
 
 /// A unit with its spellings, in the singular and lower case, the first of them its canonical name.
 struct Unit {
-    spellings: Vec<&'static str>,
+    spellings: Vec<String>,
     /// Exact size in base units, with their names and powers.
     size: Option<(Rational, Vec<(&'static str, i32)>)>,
 }
 
-/// Units of the table: `km | kilometer = 1000 m`.
+/// Prefixes of the SI with their symbols, in lower case, and powers of ten.
+const PREFIXES: [(&str, isize); 8] = [
+    ("pico p", -12),
+    ("nano n", -9),
+    ("micro μ µ", -6),
+    ("milli m", -3),
+    ("kilo k", 3),
+    ("mega", 6),
+    ("giga g", 9),
+    ("tera t", 12),
+];
+
+/// Units of the table: `km | kilometer = 1000 m`; those of `SI newton | n = …` with all prefixes, too, behind the others.
 static UNITS: LazyLock<Vec<Unit>> = LazyLock::new(|| {
     let unit = |line: &'static str| {
         let (spellings, size) = line.split_once(" = ").unwrap_or((line, ""));
@@ -26,9 +38,24 @@ static UNITS: LazyLock<Vec<Unit>> = LazyLock::new(|| {
             };
             Some((size.parse().ok()?, base.split(' ').map(power).collect::<Option<_>>()?))
         });
-        Unit { spellings: spellings.split(" | ").collect(), size }
+        let spellings = spellings.trim_start_matches("SI ").split(" | ").map(str::to_owned);
+        Unit { spellings: spellings.collect(), size }
     };
-    include_str!("units.txt").lines().map(unit).collect()
+    let prefixed = |line| {
+        let Unit { spellings, size } = unit(line);
+        PREFIXES.map(|(prefixes, power)| {
+            let names = prefixes
+                .split(' ')
+                .flat_map(|prefix| spellings.iter().map(move |name| format!("{prefix}{name}")));
+            let names = names.collect();
+            let ten = Rational::from(10).pow(power);
+            let size = size.clone().map(|(size, bases)| (size * ten, bases));
+            Unit { spellings: names, size }
+        })
+    };
+    let lines = || include_str!("units.txt").lines();
+    let with_prefixes = lines().filter(|line| line.starts_with("SI ")).flat_map(prefixed);
+    lines().map(unit).chain(with_prefixes).collect()
 });
 
 /// Returns the canonical name of a unit phrase, `hour^-1 mile` for `mph`, or the words of a counted thing.
@@ -36,6 +63,10 @@ static UNITS: LazyLock<Vec<Unit>> = LazyLock::new(|| {
 /// Returns `None` for a phrase without words.
 #[expect(clippy::too_many_lines, reason = "one table")]
 pub(crate) fn unit(phrase: &str) -> Option<String> {
+    // No article.
+    if phrase.trim() == "A" {
+        return Some("ampere".to_owned());
+    }
     // MW and mW
     let mega = pattern!(r"\bM(W|V|J|N|Pa|Hz|Ω|A)\b").replace_all(phrase.trim(), "mega$1");
     let lower = mega.to_lowercase();
@@ -137,11 +168,11 @@ fn pieces(lower: &str) -> Vec<&str> {
 }
 
 fn name(word: &str) -> Option<&'static str> {
-    known(word).map(|unit| unit.spellings[0])
+    known(word).map(|unit| unit.spellings[0].as_str())
 }
 
 fn known(word: &str) -> Option<&'static Unit> {
-    UNITS.iter().find(|unit| unit.spellings.contains(&word))
+    UNITS.iter().find(|unit| unit.spellings.iter().any(|spelling| spelling == word))
 }
 
 pub(super) fn singular(word: &str) -> &str {
