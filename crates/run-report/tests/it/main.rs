@@ -3,9 +3,11 @@
 mod browser;
 mod documents;
 mod evaluation;
+mod export;
 mod fuzz;
 mod inspect;
 mod report;
+mod study;
 mod tensorboard;
 
 use std::path::{Path, PathBuf};

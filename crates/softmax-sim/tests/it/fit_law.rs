@@ -1,5 +1,8 @@
 //! `softmax-sim fit-law` as it is called from outside.
 
+mod points;
+mod rows;
+
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};

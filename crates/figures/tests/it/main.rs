@@ -1,0 +1,7 @@
+//! Charts and pages, through the public interface.
+
+mod axis_ticks;
+mod chart;
+mod html;
+mod moving_average;
+mod number_format;

@@ -1,0 +1,3 @@
+//! Tests of `fast`.
+
+mod real;

@@ -1,0 +1,3 @@
+//! Tests of `method`.
+
+mod vespo;

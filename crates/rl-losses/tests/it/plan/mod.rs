@@ -1,0 +1,3 @@
+//! Tests of `plan`.
+
+mod step_plan;

@@ -1,0 +1,6 @@
+//! Tests of `study`.
+
+mod agreement;
+mod cell;
+mod finding;
+mod measure;

@@ -1,0 +1,3 @@
+//! Tests of `perceptron`.
+
+mod adam;
