@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::parameter::{ParameterError, Settings, check_not_negative, checked_when_read};
+use crate::parameter::{
+    ParameterError, Settings, check_at_most, check_not_negative, checked_when_read,
+};
 
 /// Soft punishment of long responses, to be added to the reward.
 ///
@@ -40,15 +42,8 @@ fn default_penalty_factor() -> f64 {
 impl Settings for OverlongPenalty {
     fn check(&self) -> Result<(), ParameterError> {
         check_not_negative("penalty_factor", self.penalty_factor)?;
-        if self.buffer_tokens <= self.max_tokens {
-            return Ok(());
-        }
-        Err(ParameterError::Order {
-            low_field: "buffer_tokens",
-            low: self.buffer_tokens as f64,
-            high_field: "max_tokens",
-            high: self.max_tokens as f64,
-        })
+        let longest = ("max_tokens", self.max_tokens as f64);
+        check_at_most(("buffer_tokens", self.buffer_tokens as f64), longest)
     }
 }
 

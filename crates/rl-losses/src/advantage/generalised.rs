@@ -1,39 +1,21 @@
 //! Generalised advantage estimation, with a critic.
 
-use serde::{Deserialize, Serialize};
-
 use super::columns::{AdvantageError, check_samples, check_tokens};
-use crate::parameter::{ParameterError, Settings, check_unit, checked_when_read};
+use crate::parameter::{Settings, check_unit, settings};
 
-/// Settings of generalised advantage estimation.
-///
-/// Default: verl's, `γ = λ = 1`, whitened.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct Gae {
-    /// Factor `γ` on what follows one token later, `0..=1`.
-    pub discount: f64,
-    /// `λ`, `0..=1`: 0 trusts the critic one token ahead, 1 not at all.
-    pub lambda: f64,
-    /// If true, [`AdvantageEstimator`](crate::AdvantageEstimator) whitens the result.
-    pub whiten: bool,
-}
-
-impl Default for Gae {
-    fn default() -> Self {
-        Self { discount: 1.0, lambda: 1.0, whiten: true }
+settings! {
+    /// Settings of generalised advantage estimation.
+    ///
+    /// Default: verl's, `γ = λ = 1`, whitened.
+    pub struct Gae {
+        /// Factor `γ` on what follows one token later, `0..=1`.
+        pub discount: f64 = 1.0, check_unit;
+        /// `λ`, `0..=1`: 0 trusts the critic one token ahead, 1 not at all.
+        pub lambda: f64 = 1.0, check_unit;
+        /// If true, [`AdvantageEstimator`](crate::AdvantageEstimator) whitens the result.
+        pub whiten: bool = true;
     }
 }
-
-impl Settings for Gae {
-    fn check(&self) -> Result<(), ParameterError> {
-        check_unit("discount", self.discount)?;
-        check_unit("lambda", self.lambda).map(drop)
-    }
-}
-
-checked_when_read!(Gae);
 
 /// Result of [`generalised_advantages`], both columns `[tokens]`.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,14 +1,12 @@
 //! Other baselines within a group: OPO, GPG, quantile.
 
-use serde::{Deserialize, Serialize};
-
 use super::{
     columns::{AdvantageError, check_groups, check_samples},
     group_relative::{DEVIATION_FLOOR, mean, per_group, unbiased_deviation},
 };
 use crate::{
     groups::groups,
-    parameter::{ParameterError, Settings, check_unit, checked_when_read},
+    parameter::{Settings, check_unit, settings},
 };
 
 /// OPO, `[samples]`: `R - Σ L R / Σ L` over the group, the baseline of least variance where a long
@@ -63,30 +61,15 @@ pub fn gpg_advantages(rewards: &[f64], group_sizes: &[usize]) -> Result<Vec<f64>
     })
 }
 
-/// A quantile of the group as baseline.
-///
-/// Default: `0.4`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct QuantileBaseline {
-    /// Level `K` of the group's quantile, in 0..=1.
-    pub quantile: f64,
-}
-
-impl Default for QuantileBaseline {
-    fn default() -> Self {
-        Self { quantile: 0.4 }
+settings! {
+    /// A quantile of the group as baseline.
+    ///
+    /// Default: `0.4`.
+    pub struct QuantileBaseline {
+        /// Level `K` of the group's quantile, in 0..=1.
+        pub quantile: f64 = 0.4, check_unit;
     }
 }
-
-impl Settings for QuantileBaseline {
-    fn check(&self) -> Result<(), ParameterError> {
-        check_unit("quantile", self.quantile).map(drop)
-    }
-}
-
-checked_when_read!(QuantileBaseline);
 
 /// Quantile advantage estimation (QAE), `[samples]`: `(R - Q_K) / (std + 1e-6)` with the group's
 /// quantile `Q_K = min { r : share of rewards ≤ r is at least K }`.

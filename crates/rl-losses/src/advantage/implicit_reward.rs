@@ -8,9 +8,7 @@ use super::{
     returns::discounted_returns,
     whitening::whitened,
 };
-use crate::parameter::{
-    ParameterError, Settings, check_not_negative, check_unit, checked_when_read,
-};
+use crate::parameter::{Settings, check_not_negative, check_unit, settings};
 
 /// Baseline subtracted from a token's process reward.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,60 +36,29 @@ pub enum ProcessScale {
     LargestReturn,
 }
 
-/// Settings of PRIME.
-///
-/// Default: the published scripts, with the paper's baseline and unit.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct Prime {
-    /// Factor `β` of the implicit reward, in judging and learning, reward per nat, above 0.
-    pub beta: f64,
-    /// Unit of the process rewards: `"none"` or `"largest-return"`. That is the largest sum to the
-    /// end of a response in the batch, in absolute value, as in PRIME's scripts.
-    pub scale: ProcessScale,
-    /// Weight of the process rewards, at least 0.
-    pub process_coefficient: f64,
-    /// Weight of the outcome, at least 0.
-    pub outcome_coefficient: f64,
-    /// Discount factor per token, in 0..=1.
-    pub discount: f64,
-    /// Baseline of a token's process reward: `"others"` of the group, or `"scaled"`, as in the
-    /// authors' code. The first is the mean of the group's other samples.
-    pub baseline: ProcessBaseline,
-    /// Whiten the step's advantages over tokens: mean 0, deviation 1.
-    pub whiten: bool,
-}
-
-impl Prime {
-    /// The defaults, for constants that differ in a few.
-    pub const DEFAULT: Self = Self {
-        beta: 0.05,
-        scale: ProcessScale::None,
-        process_coefficient: 5.0,
-        outcome_coefficient: 5.0,
-        discount: 1.0,
-        baseline: ProcessBaseline::Others,
-        whiten: true,
-    };
-}
-
-impl Default for Prime {
-    fn default() -> Self {
-        Self::DEFAULT
+settings! {
+    /// Settings of PRIME.
+    ///
+    /// Default: the published scripts, with the paper's baseline and unit.
+    pub struct Prime {
+        /// Factor `β` of the implicit reward, in judging and learning, reward per nat, above 0.
+        pub beta: f64 = 0.05, check_not_negative;
+        /// Unit of the process rewards: `"none"` or `"largest-return"`. That is the largest sum to the
+        /// end of a response in the batch, in absolute value, as in PRIME's scripts.
+        pub scale: ProcessScale = ProcessScale::None;
+        /// Weight of the process rewards, at least 0.
+        pub process_coefficient: f64 = 5.0, check_not_negative;
+        /// Weight of the outcome, at least 0.
+        pub outcome_coefficient: f64 = 5.0, check_not_negative;
+        /// Discount factor per token, in 0..=1.
+        pub discount: f64 = 1.0, check_unit;
+        /// Baseline of a token's process reward: `"others"` of the group, or `"scaled"`, as in the
+        /// authors' code. The first is the mean of the group's other samples.
+        pub baseline: ProcessBaseline = ProcessBaseline::Others;
+        /// Whiten the step's advantages over tokens: mean 0, deviation 1.
+        pub whiten: bool = true;
     }
 }
-
-impl Settings for Prime {
-    fn check(&self) -> Result<(), ParameterError> {
-        check_not_negative("beta", self.beta)?;
-        check_not_negative("process_coefficient", self.process_coefficient)?;
-        check_not_negative("outcome_coefficient", self.outcome_coefficient)?;
-        check_unit("discount", self.discount).map(drop)
-    }
-}
-
-checked_when_read!(Prime);
 
 /// Reward of each token, `[tokens]`, that a language model `φ` trained as an outcome reward model
 /// implies: `β (log π_φ(y_t) - log π_ref(y_t))`.

@@ -1,14 +1,12 @@
 //! Advantages for groups of attempts of which one has to be right.
 
-use serde::{Deserialize, Serialize};
-
 use super::{
     columns::{AdvantageError, check_groups},
     group_relative::{DEVIATION_FLOOR, GroupNormalisation, unbiased_deviation},
 };
 use crate::{
     groups::groups,
-    parameter::{ParameterError, Settings, check, checked_when_read},
+    parameter::{Settings, check, settings},
 };
 
 /// The best of each group over the second best, everyone else 0, `[samples]`.
@@ -50,30 +48,18 @@ pub fn best_of_group_advantages(
     Ok(advantages)
 }
 
-/// Training on pass@k: how many attempts a set has.
-///
-/// Default: `4`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct PassAtK {
-    /// Attempts in a set, from 1 to the size of a group.
-    pub k: usize,
-}
-
-impl Default for PassAtK {
-    fn default() -> Self {
-        Self { k: 4 }
+settings! {
+    /// Training on pass@k: how many attempts a set has.
+    ///
+    /// Default: `4`.
+    #[derive(Eq)]
+    pub struct PassAtK {
+        /// Attempts in a set, from 1 to the size of a group.
+        pub k: usize = 4;
+    } also |settings| {
+        check("k", settings.k as f64, "1 or more", |k| k >= 1.0).map(drop)
     }
 }
-
-impl Settings for PassAtK {
-    fn check(&self) -> Result<(), ParameterError> {
-        check("k", self.k as f64, "1 or more", |k| k >= 1.0).map(drop)
-    }
-}
-
-checked_when_read!(PassAtK);
 
 /// Pass@k training, `[samples]`: the advantage of a sample is the mean, over all sets of `k` that
 /// hold it, of the set's advantage; a set is right if one of its members is.

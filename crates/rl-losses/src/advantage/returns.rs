@@ -7,7 +7,7 @@ use super::{
     group_relative::{GroupNormalisation, group_relative_advantages},
     whitening::whitened,
 };
-use crate::parameter::{ParameterError, Settings, check_unit, checked_when_read};
+use crate::parameter::{check_unit, settings};
 
 /// Return of each token, `[tokens]`: `G_t = r_t + γ G_{t+1}`, with `G` after the last token the
 /// sequence's end value.
@@ -55,60 +55,32 @@ pub enum ReturnBaseline {
     BatchMean,
 }
 
-/// Plain REINFORCE: the advantage of a token is its return.
-///
-/// Default: no discount, no baseline.
-///
-/// Source: Williams 1992, Machine Learning 8.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct Reinforce {
-    /// Factor `γ` on what follows one token later, `0..=1`.
-    pub discount: f64,
-    /// Baseline subtracted from each return.
-    pub baseline: ReturnBaseline,
-}
-
-impl Default for Reinforce {
-    fn default() -> Self {
-        Self { discount: 1.0, baseline: ReturnBaseline::None }
+settings! {
+    /// Plain REINFORCE: the advantage of a token is its return.
+    ///
+    /// Default: no discount, no baseline.
+    ///
+    /// Source: Williams 1992, Machine Learning 8.
+    pub struct Reinforce {
+        /// Factor `γ` on what follows one token later, `0..=1`.
+        pub discount: f64 = 1.0, check_unit;
+        /// Baseline subtracted from each return.
+        pub baseline: ReturnBaseline = ReturnBaseline::None;
     }
 }
 
-impl Settings for Reinforce {
-    fn check(&self) -> Result<(), ParameterError> {
-        check_unit("discount", self.discount).map(drop)
+settings! {
+    /// REINFORCE++: returns whitened over all tokens of the batch.
+    ///
+    /// Default: no discount.
+    ///
+    /// Source: Hu 2025, [arXiv:2501.03262](https://arxiv.org/abs/2501.03262); verl
+    /// `reinforce_plus_plus`.
+    pub struct ReinforcePlusPlus {
+        /// Factor `γ` on what follows one token later, `0..=1`.
+        pub discount: f64 = 1.0, check_unit;
     }
 }
-
-/// REINFORCE++: returns whitened over all tokens of the batch.
-///
-/// Default: no discount.
-///
-/// Source: Hu 2025, [arXiv:2501.03262](https://arxiv.org/abs/2501.03262); verl
-/// `reinforce_plus_plus`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct ReinforcePlusPlus {
-    /// Factor `γ` on what follows one token later, `0..=1`.
-    pub discount: f64,
-}
-
-impl Default for ReinforcePlusPlus {
-    fn default() -> Self {
-        Self { discount: 1.0 }
-    }
-}
-
-impl Settings for ReinforcePlusPlus {
-    fn check(&self) -> Result<(), ParameterError> {
-        check_unit("discount", self.discount).map(drop)
-    }
-}
-
-checked_when_read!(Reinforce, ReinforcePlusPlus);
 
 /// Advantages of [`Reinforce`], `[tokens]`: the [`discounted_returns`], less the baseline.
 ///

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{ControlError, Thermostat, ThermostatSettings};
-use crate::parameter::{ParameterError, Settings, check_unit, checked_when_read};
+use crate::parameter::{ParameterError, Settings, check_below, check_unit, checked_when_read};
 
 /// Settings of a [`DifficultyThermostat`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -22,15 +22,10 @@ impl Settings for DifficultyThermostatSettings {
         for &edge in &self.accuracy_edges {
             check_unit("accuracy_edges", edge)?;
         }
-        match self.accuracy_edges.windows(2).find(|pair| pair[0] >= pair[1]) {
-            None => Ok(()),
-            Some(pair) => Err(ParameterError::Order {
-                low_field: "accuracy_edges",
-                low: pair[0],
-                high_field: "accuracy_edges",
-                high: pair[1],
-            }),
-        }
+        let mut pairs = self.accuracy_edges.windows(2);
+        pairs.try_for_each(|pair| {
+            check_below(("accuracy_edges", pair[0]), ("accuracy_edges", pair[1]))
+        })
     }
 }
 

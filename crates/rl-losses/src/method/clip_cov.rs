@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::{
     method::policy_method::{PolicyMethod, Visitor},
     parameter::{
-        ParameterError, Settings, check_finite, check_fraction, check_not_negative,
-        checked_when_read,
+        ParameterError, Settings, check_below, check_finite, check_fraction, check_not_negative,
+        checked_when_read, settings,
     },
     selection::{Order, Selection},
     semantics::{Centering, Scope, Semantics},
@@ -41,13 +41,10 @@ impl CovarianceBand {
     ///
     /// [`ParameterError`] unless both bounds are finite and `low < high`.
     pub fn new(low: f64, high: f64) -> Result<Self, ParameterError> {
-        let (low_field, high_field) = ("covariance_low", "covariance_high");
-        let (low, high) = (check_finite(low_field, low)?, check_finite(high_field, high)?);
-        if low < high {
-            Ok(Self { low, high })
-        } else {
-            Err(ParameterError::Order { low_field, low, high_field, high })
-        }
+        check_finite("covariance_low", low)?;
+        check_finite("covariance_high", high)?;
+        check_below(("covariance_low", low), ("covariance_high", high))?;
+        Ok(Self { low, high })
     }
 
     /// Lower bound, excluded.
@@ -61,68 +58,39 @@ impl CovarianceBand {
     }
 }
 
-/// The clipped surrogate without a few tokens drawn at random from a band of high covariance.
-///
-/// A dropped token has no value and no gradient, but still counts in the denominator of the mean, as
-/// otherwise dropping tokens would make the others weigh more.
-///
-/// Default: the paper's scripts, `fraction = 2e-4`, band `(1, 5)`, clip 1 on both sides (ratio in
-/// `[0, 2]`).
-///
-/// Source: arXiv:2505.22617, Eqs. 11 and 12; rows 3 to 6 of `docs/paper-vs-code.md`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct ClipCov {
-    /// Share of the tokens whose gradient is dropped, above 0, at most 1.
-    pub(crate) fraction: f64,
-    /// Lower end of the covariance band that tokens are drawn from.
-    pub(crate) covariance_low: f64,
-    /// Upper end of that band.
-    pub(crate) covariance_high: f64,
-    /// Largest fall of the ratio below 1.
-    pub(crate) clip_ratio_low: f64,
-    /// Largest rise of the ratio above 1; more than `clip_ratio_low` is clip-higher.
-    pub(crate) clip_ratio_high: f64,
-    /// Means that the covariance is centred by: `"batch"` as published, or `"state"` as in the
-    /// theory.
-    pub(crate) centering: Centering,
-    /// Tokens that are selected from; a trainer refuses `"micro-batch"`. With it, as in older
-    /// codes, the algorithm would depend on memory.
-    pub(crate) scope: Scope,
-    /// Code that is imitated: `"exact"` (none), `"paper"`, `"prime"` or `"verl"`.
-    pub(crate) semantics: Semantics,
+settings! {
+    /// The clipped surrogate without a few tokens drawn at random from a band of high covariance.
+    ///
+    /// A dropped token has no value and no gradient, but still counts in the denominator of the mean, as
+    /// otherwise dropping tokens would make the others weigh more.
+    ///
+    /// Default: the paper's scripts, `fraction = 2e-4`, band `(1, 5)`, clip 1 on both sides (ratio in
+    /// `[0, 2]`).
+    ///
+    /// Source: arXiv:2505.22617, Eqs. 11 and 12; rows 3 to 6 of `docs/paper-vs-code.md`.
+    pub struct ClipCov {
+        /// Share of the tokens whose gradient is dropped, above 0, at most 1.
+        pub(crate) fraction: f64 = 2e-4, check_fraction;
+        /// Lower end of the covariance band that tokens are drawn from.
+        pub(crate) covariance_low: f64 = 1.0;
+        /// Upper end of that band.
+        pub(crate) covariance_high: f64 = 5.0;
+        /// Largest fall of the ratio below 1.
+        pub(crate) clip_ratio_low: f64 = 1.0, check_not_negative;
+        /// Largest rise of the ratio above 1; more than `clip_ratio_low` is clip-higher.
+        pub(crate) clip_ratio_high: f64 = 1.0, check_not_negative;
+        /// Means that the covariance is centred by: `"batch"` as published, or `"state"` as in the
+        /// theory.
+        pub(crate) centering: Centering = Centering::Batch;
+        /// Tokens that are selected from; a trainer refuses `"micro-batch"`. With it, as in older
+        /// codes, the algorithm would depend on memory.
+        pub(crate) scope: Scope = Scope::MiniBatch;
+        /// Code that is imitated: `"exact"` (none), `"paper"`, `"prime"` or `"verl"`.
+        pub(crate) semantics: Semantics = Semantics::Exact;
+    } also |settings| CovarianceBand::new(settings.covariance_low, settings.covariance_high).map(drop)
 }
 
-impl ClipCov {
-    pub(crate) const DEFAULT: Self = Self {
-        fraction: 2e-4,
-        covariance_low: 1.0,
-        covariance_high: 5.0,
-        clip_ratio_low: 1.0,
-        clip_ratio_high: 1.0,
-        centering: Centering::Batch,
-        scope: Scope::MiniBatch,
-        semantics: Semantics::Exact,
-    };
-}
-
-impl Default for ClipCov {
-    fn default() -> Self {
-        Self::DEFAULT
-    }
-}
-
-impl Settings for ClipCov {
-    fn check(&self) -> Result<(), ParameterError> {
-        CovarianceBand::new(self.covariance_low, self.covariance_high)?;
-        check_not_negative("clip_ratio_low", self.clip_ratio_low)?;
-        check_not_negative("clip_ratio_high", self.clip_ratio_high)?;
-        check_fraction("fraction", self.fraction).map(drop)
-    }
-}
-
-checked_when_read!(CovarianceBand, ClipCov);
+checked_when_read!(CovarianceBand);
 
 impl ClipCov {
     /// Drops `fraction` of all tokens, drawn from `band`, from the surrogate clipped to `clip`.

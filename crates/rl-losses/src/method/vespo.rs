@@ -1,7 +1,5 @@
 //! VESPO: a smooth weight of the sequence's ratio.
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
     batch::TokenBatch,
     fast::{real::Real, spread::Spread},
@@ -9,7 +7,7 @@ use crate::{
         per_sequence::{Sums, per_sequence},
         policy_method::{PolicyMethod, Visitor},
     },
-    parameter::{ParameterError, Settings, check_not_negative, checked_when_read},
+    parameter::{check_not_negative, settings},
     plan_summary::PlanSummary,
     surrogate::{LOG_RATIO_LIMIT, limited},
     term::{Scored, Term, Token, TokenLoss},
@@ -18,48 +16,30 @@ use crate::{
 /// Smallest ratio of a sequence; a smaller one counts as this.
 const SMALLEST_RATIO: f64 = 1e-8;
 
-/// `-φ(W) A log π_θ` with the ratio of the whole sequence, `W = exp(Σ log r)`, and a weight that is not differentiated:
-///
-/// ```text
-/// φ(W) = W^k e^(λ (1 - W)),    φ(1) = 1,    largest at W = k / λ
-/// ```
-///
-/// In place of a clip, sequences far from the old policy fade out on both sides, rising ones more slowly where the advantage is
-/// positive. A token's log-ratio is held to ±20 nats, a sequence's ratio to `1e-8..e^20`.
-///
-/// Default: `k = 2`, `λ = 3` for advantages of 0 or above and `k = 3`, `λ = 2` below, as published.
-///
-/// Source: [arXiv:2602.10693](https://arxiv.org/abs/2602.10693); TRL `loss_type = "vespo"`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct Vespo {
-    /// Power `k` of the ratio for advantages of 0 or above.
-    pub power_positive: f64,
-    /// Decay `λ` of the weight for advantages of 0 or above.
-    pub decay_positive: f64,
-    /// Power `k` of the ratio for negative advantages.
-    pub power_negative: f64,
-    /// Decay `λ` of the weight for negative advantages.
-    pub decay_negative: f64,
-}
-
-impl Default for Vespo {
-    fn default() -> Self {
-        Self { power_positive: 2.0, decay_positive: 3.0, power_negative: 3.0, decay_negative: 2.0 }
+settings! {
+    /// `-φ(W) A log π_θ` with the ratio of the whole sequence, `W = exp(Σ log r)`, and a weight that is not differentiated:
+    ///
+    /// ```text
+    /// φ(W) = W^k e^(λ (1 - W)),    φ(1) = 1,    largest at W = k / λ
+    /// ```
+    ///
+    /// In place of a clip, sequences far from the old policy fade out on both sides, rising ones more slowly where the advantage is
+    /// positive. A token's log-ratio is held to ±20 nats, a sequence's ratio to `1e-8..e^20`.
+    ///
+    /// Default: `k = 2`, `λ = 3` for advantages of 0 or above and `k = 3`, `λ = 2` below, as published.
+    ///
+    /// Source: [arXiv:2602.10693](https://arxiv.org/abs/2602.10693); TRL `loss_type = "vespo"`.
+    pub struct Vespo {
+        /// Power `k` of the ratio for advantages of 0 or above.
+        pub power_positive: f64 = 2.0, check_not_negative;
+        /// Decay `λ` of the weight for advantages of 0 or above.
+        pub decay_positive: f64 = 3.0, check_not_negative;
+        /// Power `k` of the ratio for negative advantages.
+        pub power_negative: f64 = 3.0, check_not_negative;
+        /// Decay `λ` of the weight for negative advantages.
+        pub decay_negative: f64 = 2.0, check_not_negative;
     }
 }
-
-impl Settings for Vespo {
-    fn check(&self) -> Result<(), ParameterError> {
-        check_not_negative("power_positive", self.power_positive)?;
-        check_not_negative("decay_positive", self.decay_positive)?;
-        check_not_negative("power_negative", self.power_negative)?;
-        check_not_negative("decay_negative", self.decay_negative).map(drop)
-    }
-}
-
-checked_when_read!(Vespo);
 
 impl TokenLoss for Vespo {
     #[inline(always)]
