@@ -1,6 +1,7 @@
 //! The formulas against closed forms, recorded oracles and properties, through the public interface.
 
 mod binary_split;
+mod covariance_summary;
 mod docs;
 mod entropy_band;
 mod exchange_rate;

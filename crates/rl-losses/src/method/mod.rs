@@ -382,20 +382,3 @@ impl PolicyLoss {
         columns
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-
-    #[test]
-    fn a_name_stands_once() {
-        let names: BTreeSet<&str> = registry().iter().map(|method| method.name).collect();
-        assert_eq!(names.len(), registry().len());
-        for entry in registry() {
-            assert_eq!(method(entry.name), Some(entry));
-            assert_eq!(entry.name, entry.default.name());
-        }
-    }
-}

@@ -7,6 +7,7 @@ mod identity;
 mod majority;
 mod measures;
 mod response;
+mod settings;
 mod table;
 
 use std::fs;

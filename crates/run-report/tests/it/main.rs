@@ -7,6 +7,7 @@ mod export;
 mod fuzz;
 mod inspect;
 mod report;
+mod run_law;
 mod study;
 mod tensorboard;
 

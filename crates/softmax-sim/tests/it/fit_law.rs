@@ -1,5 +1,6 @@
 //! `softmax-sim fit-law` as it is called from outside.
 
+mod fit;
 mod points;
 mod rows;
 

@@ -13,6 +13,7 @@ mod fit_law;
 mod fuzz;
 mod micro_batch;
 mod perceptron;
+mod report;
 mod reproduce;
 mod result_file;
 mod sequence_training;

@@ -1,5 +1,6 @@
 //! The command `softmax-sim reproduce`, and the page it prints into the documents.
 
+mod outcome;
 mod revision;
 mod seeds;
 mod store;

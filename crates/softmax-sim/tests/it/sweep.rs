@@ -1,6 +1,7 @@
 //! `softmax-sim sweep`: grids that many processes compute and that are killed while they do.
 
 mod cell;
+mod plan;
 
 use softmax_sim::sweep::{Cell, CellResult, CellSettings, Folder, Plan, Shard, merge, run_shard};
 use std::fs;

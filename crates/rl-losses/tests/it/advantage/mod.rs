@@ -1,4 +1,4 @@
-//! Tests of `advantage`.
+//! Advantage estimators one by one, on rewards by hand.
 
 mod catalogue;
 mod columns;

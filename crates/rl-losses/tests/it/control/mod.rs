@@ -1,4 +1,4 @@
-//! Tests of `control`.
+//! Controllers of a coefficient or a fraction.
 
 mod annealing;
 mod difficulty;

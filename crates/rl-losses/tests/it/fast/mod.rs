@@ -1,3 +1,3 @@
-//! Tests of `fast`.
+//! Arithmetic that is fast and exact.
 
 mod real;

@@ -1,3 +1,3 @@
-//! Tests of `plan`.
+//! Plans of the losses.
 
 mod step_plan;

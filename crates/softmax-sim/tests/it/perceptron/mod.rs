@@ -1,3 +1,3 @@
-//! Tests of `perceptron`.
+//! The networks of the cart and pole.
 
 mod adam;
