@@ -1,62 +1,15 @@
 //! Clip-Cov: drop the gradient of a few tokens of high covariance.
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
-    method::policy_method::{PolicyMethod, Visitor},
-    parameter::{
-        ParameterError, Settings, check_below, check_finite, check_fraction, check_not_negative,
-        checked_when_read, settings,
+    method::{
+        covariance_control::CovarianceBand,
+        policy_method::{PolicyMethod, Visitor},
     },
+    parameter::{ParameterError, check_fraction, check_not_negative, settings},
     selection::{Order, Selection},
     semantics::{Centering, Scope, Semantics},
     surrogate::{ClipRange, Dropping, Surrogate},
 };
-
-/// Open interval of covariances, in nat·reward, that tokens are drawn from.
-///
-/// Open, as in both codes; the paper writes it closed: row 4 of `docs/paper-vs-code.md`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", deny_unknown_fields)]
-pub struct CovarianceBand {
-    /// Lower end of the covariance band.
-    #[serde(rename = "covariance_low")]
-    pub(crate) low: f64,
-    /// Upper end of the covariance band.
-    #[serde(rename = "covariance_high")]
-    pub(crate) high: f64,
-}
-
-impl Settings for CovarianceBand {
-    fn check(&self) -> Result<(), ParameterError> {
-        Self::new(self.low, self.high).map(drop)
-    }
-}
-
-impl CovarianceBand {
-    /// The interval `low < cov < high`.
-    ///
-    /// # Errors
-    ///
-    /// [`ParameterError`] unless both bounds are finite and `low < high`.
-    pub fn new(low: f64, high: f64) -> Result<Self, ParameterError> {
-        check_finite("covariance_low", low)?;
-        check_finite("covariance_high", high)?;
-        check_below(("covariance_low", low), ("covariance_high", high))?;
-        Ok(Self { low, high })
-    }
-
-    /// Lower bound, excluded.
-    pub fn low(self) -> f64 {
-        self.low
-    }
-
-    /// Upper bound, excluded.
-    pub fn high(self) -> f64 {
-        self.high
-    }
-}
 
 settings! {
     /// The clipped surrogate without a few tokens drawn at random from a band of high covariance.
@@ -89,8 +42,6 @@ settings! {
         pub(crate) semantics: Semantics = Semantics::Exact;
     } also |settings| CovarianceBand::new(settings.covariance_low, settings.covariance_high).map(drop)
 }
-
-checked_when_read!(CovarianceBand);
 
 impl ClipCov {
     /// Drops `fraction` of all tokens, drawn from `band`, from the surrogate clipped to `clip`.

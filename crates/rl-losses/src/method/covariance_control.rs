@@ -5,15 +5,18 @@ use serde::{Deserialize, Serialize};
 use crate::{
     batch::Column,
     method::{
-        clip_cov::CovarianceBand,
+        kl_cov::Plain,
         policy_method::{PolicyMethod, Visitor},
         ppo_clip::{DualClip, PpoClip},
         treatment::{Detaching, Penalising, Penalty, Reweighing, Treatment},
     },
-    parameter::{check_fraction, settings},
+    parameter::{
+        ParameterError, Settings, check_below, check_finite, check_fraction, checked_when_read,
+        settings,
+    },
     selection::{Order, Selection},
     semantics::{Centering, Scope, Semantics},
-    surrogate::{ClipRange, Dropping, Plain, Surrogate},
+    surrogate::{ClipRange, Dropping, Surrogate},
 };
 
 /// Rule that selects tokens of high covariance.
@@ -26,6 +29,53 @@ pub enum Select {
     /// A uniform draw from those whose covariance lies in a band (Clip-Cov).
     Band(CovarianceBand),
 }
+
+/// Open interval of covariances, in nat·reward, that tokens are drawn from.
+///
+/// Open, as in both codes; the paper writes it closed: row 4 of `docs/paper-vs-code.md`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
+#[serde(remote = "Self", deny_unknown_fields)]
+pub struct CovarianceBand {
+    /// Lower end of the covariance band.
+    #[serde(rename = "covariance_low")]
+    pub(crate) low: f64,
+    /// Upper end of the covariance band.
+    #[serde(rename = "covariance_high")]
+    pub(crate) high: f64,
+}
+
+impl Settings for CovarianceBand {
+    fn check(&self) -> Result<(), ParameterError> {
+        Self::new(self.low, self.high).map(drop)
+    }
+}
+
+impl CovarianceBand {
+    /// The interval `low < cov < high`.
+    ///
+    /// # Errors
+    ///
+    /// [`ParameterError`] unless both bounds are finite and `low < high`.
+    pub fn new(low: f64, high: f64) -> Result<Self, ParameterError> {
+        check_finite("covariance_low", low)?;
+        check_finite("covariance_high", high)?;
+        check_below(("covariance_low", low), ("covariance_high", high))?;
+        Ok(Self { low, high })
+    }
+
+    /// Lower bound, excluded.
+    pub fn low(self) -> f64 {
+        self.low
+    }
+
+    /// Upper bound, excluded.
+    pub fn high(self) -> f64 {
+        self.high
+    }
+}
+
+checked_when_read!(CovarianceBand);
 
 /// The surrogate that tokens have otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -1,6 +1,7 @@
 //! KL-Cov: penalise the move of the tokens of highest covariance.
 
 use crate::{
+    fast::real::Real,
     kl::KlEstimator,
     method::{
         policy_method::{PolicyMethod, Visitor},
@@ -9,7 +10,7 @@ use crate::{
     parameter::{ParameterError, Settings, check_fraction, check_not_negative, settings},
     selection::{Order, Selection},
     semantics::{Centering, Scope, Semantics},
-    surrogate::Plain,
+    term::{Scored, Term, Token, TokenLoss},
 };
 
 settings! {
@@ -91,5 +92,16 @@ impl PolicyMethod for KlCov {
     fn selection(&self) -> Option<Selection> {
         let Self { fraction, centering, scope, semantics, .. } = *self;
         Some(Selection { by: Order::Covariance(centering), fraction, scope, semantics })
+    }
+}
+
+/// The surrogate `-r A` without any bound: [`Surrogate::PLAIN`](crate::surrogate::Surrogate::PLAIN) in fewer instructions.
+pub(crate) struct Plain;
+
+impl TokenLoss for Plain {
+    #[inline(always)]
+    fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
+        let value = -token.ratio * token.advantage;
+        Scored::open(Term::exponential(value), false).flat_if(token.held)
     }
 }

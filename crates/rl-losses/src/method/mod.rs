@@ -45,8 +45,8 @@ use crate::{
 pub use bapo::Bapo;
 pub use ce_gppo::CeGppo;
 pub use cispo::Cispo;
-pub use clip_cov::{ClipCov, CovarianceBand};
-pub use covariance_control::{Base, CovarianceControl, Select};
+pub use clip_cov::ClipCov;
+pub use covariance_control::{Base, CovarianceBand, CovarianceControl, Select};
 pub use covariance_weight::CovarianceWeight;
 pub use dppo::{DppoKl, DppoTv};
 pub use dro::Dro;
@@ -57,6 +57,8 @@ pub use gmpo::Gmpo;
 pub use gspo::Gspo;
 pub use high_entropy::HighEntropy;
 pub use kl_cov::KlCov;
+#[cfg(test)]
+pub(crate) use kl_cov::Plain;
 pub(crate) use policy_method::{PolicyMethod, Visitor};
 pub use ppo_clip::{DualClip, PpoClip};
 pub use preset::{Preset, UnknownPreset, presets};

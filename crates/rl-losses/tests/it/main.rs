@@ -8,6 +8,7 @@ mod batch;
 mod batches;
 mod bucket_shares;
 mod by_hand;
+mod clip_range;
 mod configuration;
 mod conformance;
 mod control;
