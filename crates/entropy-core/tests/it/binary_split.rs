@@ -1,4 +1,4 @@
-//! Entropy of a policy over right and wrong actions, split by success, and its change along a
+//! Entropy of a policy over right and wrong actions, split by success.
 
 use entropy_core::{BinarySplit, Categorical, NaturalFlow};
 

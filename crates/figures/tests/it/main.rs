@@ -2,6 +2,7 @@
 
 mod axis_ticks;
 mod chart;
+mod chart_svg;
 mod html;
 mod moving_average;
 mod number_format;

@@ -62,10 +62,10 @@ impl Knob {
                 Treatment::Penalise(penalty) => Some(&mut penalty.coefficient),
                 Treatment::Drop | Treatment::Detach | Treatment::Reweight(_) => None,
             },
-            (Self::ClipRatioHigh, PolicyLoss::PpoClip(loss)) => Some(&mut loss.clip.high),
+            (Self::ClipRatioHigh, PolicyLoss::PpoClip(loss)) => Some(&mut loss.clip_ratio_high),
             (Self::ClipRatioHigh, PolicyLoss::ClipCov(loss)) => Some(&mut loss.clip_ratio_high),
             (Self::ClipRatioHigh, PolicyLoss::CovarianceControl(loss)) => match &mut loss.base {
-                Base::PpoClip(surrogate) => Some(&mut surrogate.clip.high),
+                Base::PpoClip(surrogate) => Some(&mut surrogate.clip_ratio_high),
                 Base::Unclipped => None,
             },
             _ => None,
