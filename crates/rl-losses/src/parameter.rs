@@ -69,15 +69,38 @@ pub(crate) fn check_positive(field: &'static str, value: f64) -> Result<f64, Par
     check(field, value, "a finite number above 0", |x| x.is_finite() && x > 0.0)
 }
 
+/// A finite number above `1`.
+pub(crate) fn check_above_one(field: &'static str, value: f64) -> Result<f64, ParameterError> {
+    check(field, value, "a finite number above 1", |x| x.is_finite() && x > 1.0)
+}
+
+/// A number within `0..1`.
+pub(crate) fn check_below_one(field: &'static str, value: f64) -> Result<f64, ParameterError> {
+    check(field, value, "0 or above and below 1", |x| (0.0..1.0).contains(&x))
+}
+
+/// A field of settings and its value.
+type Named = (&'static str, f64);
+
+/// Checks that `low < high`.
+pub(crate) fn check_below(low: Named, high: Named) -> Result<(), ParameterError> {
+    if low.1 < high.1 { Ok(()) } else { Err(out_of_order(low, high)) }
+}
+
+/// Checks that `low <= high`.
+pub(crate) fn check_at_most(low: Named, high: Named) -> Result<(), ParameterError> {
+    if low.1 <= high.1 { Ok(()) } else { Err(out_of_order(low, high)) }
+}
+
+fn out_of_order((low_field, low): Named, (high_field, high): Named) -> ParameterError {
+    ParameterError::Order { low_field, low, high_field, high }
+}
+
 /// Bounds `low < high`, the lower 0 or above and the upper above 0.
 pub(crate) fn check_band(low: f64, high: f64) -> Result<(), ParameterError> {
     check_not_negative("low", low)?;
     check_positive("high", high)?;
-    if low < high {
-        Ok(())
-    } else {
-        Err(ParameterError::Order { low_field: "low", low, high_field: "high", high })
-    }
+    check_below(("low", low), ("high", high))
 }
 
 /// Numbers that configure something, each with its range.
@@ -107,4 +130,60 @@ macro_rules! checked_when_read {
     )+};
 }
 
-pub(crate) use checked_when_read;
+/// Declares settings: each field with its default and, behind a comma, the check of its range.
+///
+/// ```text
+/// settings! {
+///     /// A gate.
+///     pub struct Gate {
+///         /// Its temperature, above 0.
+///         pub temperature: f64 = 1.0, check_positive;
+///     }
+/// }
+/// ```
+///
+/// A rule of several fields follows the braces: `also |settings| …`. The struct has [`Default`], [`Settings`], a schema and serde's
+/// traits: a key that is left out has its default, an unknown one and a number out of range are refused.
+macro_rules! settings {
+    (
+        $(#[$attribute:meta])*
+        pub struct $name:ident {$(
+            $(#[$about:meta])*
+            $visibility:vis $field:ident: $kind:ty = $default:expr $(, $range:expr)?;
+        )+} $(also $rule:expr)?
+    ) => {
+        $(#[$attribute])*
+        #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
+        #[serde(remote = "Self", default, deny_unknown_fields)]
+        pub struct $name {
+            $($(#[$about])* $visibility $field: $kind,)+
+        }
+
+        impl $name {
+            /// The defaults, for constants that differ in a few.
+            pub const DEFAULT: Self = Self { $($field: $default,)+ };
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self::DEFAULT
+            }
+        }
+
+        impl $crate::parameter::Settings for $name {
+            fn check(&self) -> Result<(), $crate::parameter::ParameterError> {
+                $($($range(stringify!($field), self.$field)?;)?)+
+                $(
+                    let rule: fn(&Self) -> Result<(), $crate::parameter::ParameterError> = $rule;
+                    rule(self)?;
+                )?
+                Ok(())
+            }
+        }
+
+        $crate::parameter::checked_when_read!($name);
+    };
+}
+
+pub(crate) use {checked_when_read, settings};

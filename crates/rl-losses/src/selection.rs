@@ -101,21 +101,3 @@ impl Selection {
 fn truncated(count: f64) -> usize {
     count as usize
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_share_is_truncated_and_never_empty() {
-        let count = |fraction: f64, tokens: usize| {
-            let (scope, semantics) = (Scope::MiniBatch, Semantics::Exact);
-            Selection { by: Order::Entropy, fraction, scope, semantics }.count(tokens)
-        };
-        // 0.29 · 100 is 28.999999999999996 in f64.
-        assert_eq!(count(0.29, 100), 28);
-        assert_eq!(count(2e-4, 36), 1);
-        assert_eq!(count(1.0, 7), 7);
-        assert_eq!(count(0.5, 0), 0);
-    }
-}

@@ -156,17 +156,6 @@ impl TokenLoss for Surrogate {
     }
 }
 
-/// [`Surrogate::PLAIN`], in fewer instructions.
-pub(crate) struct Plain;
-
-impl TokenLoss for Plain {
-    #[inline(always)]
-    fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
-        let value = -token.ratio * token.advantage;
-        Scored::open(Term::exponential(value), false).flat_if(token.held)
-    }
-}
-
 /// The surrogate, and neither value nor gradient for selected tokens: they stay in the denominator.
 pub(crate) struct Dropping(pub(crate) Surrogate);
 
@@ -180,73 +169,5 @@ impl TokenLoss for Dropping {
     #[inline(always)]
     fn log_ratio_limit(&self) -> Option<f64> {
         self.0.log_ratio_limit()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    const CLIP: ClipRange = ClipRange { low: 0.2, high: 0.28 };
-
-    #[test]
-    fn a_negative_bound_is_refused_by_name() {
-        let error = ClipRange::new(0.2, -0.1).unwrap_err();
-        let expected = "`clip_ratio_high` is -0.1, expected a finite number, 0 or above";
-        assert_eq!(error.to_string(), expected);
-        assert!(ClipRange::new(f64::NAN, 0.2).is_err());
-    }
-
-    /// Bounds of 0.8 and 1.28: 1.25 is inside, though it would not be as far below.
-    #[test]
-    fn each_side_has_its_own_bound() {
-        let clipped = |ratio: f64, advantage: f64| CLIP.is_clipped(ratio.ln(), advantage);
-        assert!(!clipped(1.25, 1.0) && clipped(1.3, 1.0) && !clipped(1.3, -1.0));
-        assert!(!clipped(0.82, -1.0) && clipped(0.75, -1.0) && !clipped(0.75, 1.0));
-        assert!(!clipped(9.0, 0.0) && !clipped(0.1, 0.0));
-    }
-
-    /// A token without an advantage is at no bound, whatever its ratio.
-    #[test]
-    fn without_an_advantage_nothing_is_clipped() {
-        for ratio in [0.1, 1.0, 2.5, 9.0] {
-            let scored = clipped_at(ratio, 0.0, [0.8, 1.28, 2.0]);
-            assert!(!scored.clipped && !scored.ceiling && !scored.altered, "{ratio}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn plain_is_the_surrogate_without_bounds(x in -800.0f64..800.0, advantage in -3.0f64..3.0) {
-            let token = Token {
-                log_prob: x,
-                old_log_prob: 0.0,
-                detached_log_prob: x,
-                ratio: Real::exp(x),
-                held: x.magnitude() > <f64 as Real>::EXP_LIMIT,
-                advantage,
-                constant: 0.0,
-                selected: false,
-            };
-            prop_assert_eq!(Plain.score(&token), Surrogate::PLAIN.score(&token));
-        }
-
-        /// The pessimistic bound of PPO: clipping never lowers the loss.
-        #[test]
-        fn clipping_never_lowers_the_loss(x in -1.0f64..1.0, advantage in -3.0f64..3.0) {
-            let unclipped = -x.exp() * advantage;
-            prop_assert!(CLIP.surrogate(x, advantage).value >= unclipped - 1e-12);
-        }
-
-        /// The branches of Eq. 7 written as they stand in the paper.
-        #[test]
-        fn surrogate_is_the_minimum_of_eq_7(x in -1.0f64..1.0, advantage in -3.0f64..3.0) {
-            let ratio = x.exp();
-            let clipped = ratio.clamp(0.8, 1.28);
-            let expected = -(ratio * advantage).min(clipped * advantage);
-            prop_assert!((CLIP.surrogate(x, advantage).value - expected).abs() < 1e-14);
-        }
     }
 }

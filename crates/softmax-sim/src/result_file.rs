@@ -52,31 +52,3 @@ pub fn write_new(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
 fn make_folder_of(path: &Path) -> Result<(), FileError> {
     path.parent().map_or(Ok(()), fs::create_dir_all).map_err(FileError::of(path, "write"))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::error::Error as _;
-
-    #[test]
-    fn a_file_is_replaced_and_nothing_else_is_left() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("made/on/the/way.txt");
-        write_whole(&path, b"old and longer").unwrap();
-        write_whole(&path, b"new").unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"new");
-        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
-    }
-
-    #[test]
-    fn what_cannot_be_written_is_named_and_not_begun() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("verify.json");
-        fs::create_dir(&path).unwrap();
-        let error = write_whole(&path, b"x").unwrap_err();
-        assert_eq!(error.to_string(), format!("cannot write {}", path.display()));
-        assert!(error.source().is_some());
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-        assert_eq!(fs::read_dir(&path).unwrap().count(), 0);
-    }
-}

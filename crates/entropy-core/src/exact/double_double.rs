@@ -3,6 +3,7 @@
 //! The crate `twofloat` is no substitute: it calls its functions preliminary and has no `e^x - 1 - x`, which is what cancels here.
 
 use super::factorial::INVERSE_FACTORIALS;
+use super::real::Real;
 use std::ops::{Add, Mul, Neg, Sub};
 
 /// `ln 2` in three parts.
@@ -50,21 +51,10 @@ impl DoubleDouble {
         Self { high: value, low: 0.0 }
     }
 
-    /// `a - b` exactly.
-    pub(super) fn difference(a: f64, b: f64) -> Self {
-        let (high, low) = two_sum(a, -b);
-        Self { high, low }
-    }
-
     /// `a · b` exactly.
     fn product(a: f64, b: f64) -> Self {
         let high = a * b;
         Self { high, low: a.mul_add(b, -high) }
-    }
-
-    /// The nearest `f64`.
-    pub(super) fn nearest(self) -> f64 {
-        self.high
     }
 
     pub(super) fn divided_by(self, other: Self) -> Self {
@@ -89,24 +79,6 @@ impl DoubleDouble {
         }
         let (power, rest) = self.reduced();
         (Self::ONE + (rest + rest.reduced_tail())).scaled(power)
-    }
-
-    /// `e^x - 1`, accurate near 0, too.
-    pub(super) fn exp_m1(self) -> Self {
-        if self.high.abs() <= REDUCED { self + self.reduced_tail() } else { self.exp() - Self::ONE }
-    }
-
-    /// `e^x - 1 - x`, accurate near 0, too.
-    pub(super) fn exp_tail(self) -> Self {
-        if self.high.abs() <= REDUCED { self.reduced_tail() } else { self.exp_m1() - self }
-    }
-
-    /// `ln(1 + x)` for `x > -1`, accurate near 0, too.
-    pub(super) fn ln_1p(self) -> Self {
-        // One step of Newton's iteration doubles the digits of the `f64` it starts from.
-        let start = Self::of(self.high.ln_1p());
-        let reached = start.exp_m1();
-        start + (self - reached).divided_by(Self::ONE + reached)
     }
 
     /// `x = power · ln 2 + rest` with `|rest| ≤ ½ ln 2`.
@@ -139,6 +111,45 @@ impl DoubleDouble {
             .rev()
             .fold(Self::of(rest), |sum, &(high, low)| sum * self + Self { high, low });
         self * self * sum
+    }
+}
+
+/// 256 roundings of 2⁻¹⁰⁴ a term, which a plain sum of a hundred thousand does not exceed by much.
+impl Real for DoubleDouble {
+    const SMALLEST_SHARE: f64 = 256.0 * 4.93e-32 / 8e-14;
+    const SMALLEST: f64 = 1e-270;
+    const GAP_ROUNDING: f64 = 0.0;
+
+    fn of(value: f64) -> Self {
+        Self::of(value)
+    }
+
+    fn difference(a: f64, b: f64) -> Self {
+        let (high, low) = two_sum(a, -b);
+        Self { high, low }
+    }
+
+    fn nearest(self) -> f64 {
+        self.high
+    }
+
+    fn exp_m1(self) -> Self {
+        if self.high.abs() <= REDUCED { self + self.reduced_tail() } else { self.exp() - Self::ONE }
+    }
+
+    fn exp_tail(self) -> Self {
+        if self.high.abs() <= REDUCED { self.reduced_tail() } else { self.exp_m1() - self }
+    }
+
+    fn ln_1p(self) -> Self {
+        // One step of Newton's iteration doubles the digits of the `f64` it starts from.
+        let start = Self::of(self.high.ln_1p());
+        let reached = start.exp_m1();
+        start + (self - reached).divided_by(Self::ONE + reached)
+    }
+
+    fn sum(terms: impl Iterator<Item = Self>) -> Self {
+        terms.fold(Self::ZERO, Self::add)
     }
 }
 

@@ -3,6 +3,7 @@
 use super::direction::Direction;
 use super::double_double::DoubleDouble;
 use super::expansion::Expansion;
+use super::real::Real;
 
 /// Probabilities and centred log-probabilities, `[actions]`, straight from the logits.
 pub(super) struct PrecisePolicy {

@@ -1,6 +1,5 @@
 //! The numbers that the exact sums are taken in.
 
-use super::double_double::DoubleDouble;
 use super::factorial::INVERSE_FACTORIALS;
 use crate::summation;
 use std::ops::{Add, Mul, Neg, Sub};
@@ -77,40 +76,5 @@ impl Real for f64 {
 
     fn sum(terms: impl Iterator<Item = Self>) -> Self {
         summation::sum(terms)
-    }
-}
-
-/// 256 roundings of 2⁻¹⁰⁴ a term, which a plain sum of a hundred thousand does not exceed by much.
-impl Real for DoubleDouble {
-    const SMALLEST_SHARE: f64 = 256.0 * 4.93e-32 / 8e-14;
-    const SMALLEST: f64 = 1e-270;
-    const GAP_ROUNDING: f64 = 0.0;
-
-    fn of(value: f64) -> Self {
-        Self::of(value)
-    }
-
-    fn difference(a: f64, b: f64) -> Self {
-        Self::difference(a, b)
-    }
-
-    fn nearest(self) -> f64 {
-        self.nearest()
-    }
-
-    fn exp_m1(self) -> Self {
-        self.exp_m1()
-    }
-
-    fn exp_tail(self) -> Self {
-        self.exp_tail()
-    }
-
-    fn ln_1p(self) -> Self {
-        self.ln_1p()
-    }
-
-    fn sum(terms: impl Iterator<Item = Self>) -> Self {
-        terms.fold(Self::ZERO, Self::add)
     }
 }

@@ -1,6 +1,8 @@
 //! The row kernels against the reference implementation, against recorded multi-precision steps, and
 //! against themselves on every instruction set of the machine.
 
+mod short_row;
+
 use entropy_core::kernel::{ExactStep, InstructionSet, StepSummary, row};
 use entropy_core::{Categorical, UpdateRule};
 use serde::Deserialize;

@@ -1,8 +1,8 @@
 //! Every estimator once: its name, where it comes from and its defaults.
 
-use super::{
-    AdvantageEstimator, Gae, Gdpo, PassAtK, Prime, QuantileBaseline, Reinforce, ReinforcePlusPlus,
-};
+use serde::{Deserialize, Serialize};
+
+use super::{Gae, Gdpo, PassAtK, Prime, QuantileBaseline, Reinforce, ReinforcePlusPlus};
 
 /// One estimator.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,146 +17,119 @@ pub struct EstimatorEntry {
     pub default: AdvantageEstimator,
 }
 
-/// Every estimator, that of the paper first.
-#[expect(clippy::too_many_lines, reason = "one table")]
-pub fn estimators() -> [EstimatorEntry; 18] {
-    let entry = |default: AdvantageEstimator, source, effect| EstimatorEntry {
-        name: default.name(),
-        effect,
-        source,
-        default,
-    };
-    [
-        entry(
-            AdvantageEstimator::Grpo,
-            "arXiv:2402.03300",
-            "reward less the mean of the group, over the standard deviation + 1e-6",
-        ),
-        entry(AdvantageEstimator::DrGrpo, "arXiv:2503.20783", "reward less the mean of the group"),
-        entry(
-            AdvantageEstimator::Rloo,
-            "arXiv:2402.14740",
-            "reward less the mean of the others of the group; alone, it is kept",
-        ),
-        entry(
-            AdvantageEstimator::RlooVectorized,
-            "arXiv:2402.14740",
-            "the same; alone, it counts 0",
-        ),
-        entry(
-            AdvantageEstimator::Reinforce(Reinforce::default()),
-            "Williams 1992",
-            "return of each token, with a baseline or without",
-        ),
-        entry(
-            AdvantageEstimator::ReinforcePlusPlus(ReinforcePlusPlus::default()),
-            "arXiv:2501.03262",
-            "return of each token, whitened over the batch",
-        ),
-        entry(
-            AdvantageEstimator::ReinforcePlusPlusBaseline,
-            "arXiv:2501.03262",
-            "reward less the mean of the group, whitened over the tokens of the batch",
-        ),
-        entry(
-            AdvantageEstimator::Remax,
-            "arXiv:2310.10505",
-            "return less the reward of a greedy response",
-        ),
-        entry(
-            AdvantageEstimator::Opo,
-            "arXiv:2505.23585",
-            "reward less the mean of the group weighted by length",
-        ),
-        entry(
-            AdvantageEstimator::Gpg,
-            "arXiv:2504.02546",
-            "reward less the mean of the group, times samples over rewarded samples",
-        ),
-        entry(
-            AdvantageEstimator::MaxRl,
-            "arXiv:2602.02710",
-            "reward less the mean of the group, over that mean; 0 unless it is positive",
-        ),
-        entry(
-            AdvantageEstimator::Quantile(QuantileBaseline::default()),
-            "arXiv:2509.22611",
-            "reward less a quantile of the group, over the standard deviation + 1e-6",
-        ),
-        entry(
-            AdvantageEstimator::Gdpo(Gdpo::default()),
-            "arXiv:2601.05242",
-            "each component of the reward as in grpo, their sum whitened over the tokens of the batch",
-        ),
-        entry(
-            AdvantageEstimator::OptimalTokenBaseline,
-            "arXiv:2602.07078",
-            "return less the mean at its place in the group, weighed by the score's squares so far",
-        ),
-        entry(
-            AdvantageEstimator::GrpoPassk,
-            "arXiv:2503.19595",
-            "best of the group less the second best, over the standard deviation + 1e-6",
-        ),
-        entry(
-            AdvantageEstimator::PassAtK(PassAtK::default()),
-            "arXiv:2508.10751",
-            "mean advantage of the sets of k samples that hold this one",
-        ),
-        entry(
-            AdvantageEstimator::Prime(Prime::default()),
-            "arXiv:2502.01456",
-            "implicit process rewards and outcome, each less its baseline",
-        ),
-        entry(
-            AdvantageEstimator::Gae(Gae::default()),
-            "arXiv:1506.02438",
-            "generalised advantages over a critic",
-        ),
-    ]
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-    use crate::advantage::columns::RolloutColumns;
-
-    #[test]
-    fn a_name_stands_once_and_is_that_of_the_configuration() {
-        let names: BTreeSet<&str> = estimators().iter().map(|entry| entry.name).collect();
-        assert_eq!(names.len(), estimators().len());
-        for entry in estimators() {
-            let written = serde_json::to_value(entry.default).unwrap();
-            let key = written
-                .as_str()
-                .map(str::to_owned)
-                .or_else(|| written.as_object().and_then(|table| table.keys().next().cloned()));
-            assert_eq!(key.as_deref(), Some(entry.name));
+/// Makes [`AdvantageEstimator`] and [`estimators`] of one table. Each row: documentation, variant with its settings if it has any,
+/// name; publication; definition.
+macro_rules! estimators {
+    ($(
+        $(#[$attribute:meta])+
+        $variant:ident $(($settings:ident))? $name:literal, $source:literal, $effect:literal;
+    )+) => {
+        /// How rewards become the advantage of each token.
+        ///
+        /// In TOML a name, or a table for those with settings; a key that is left out has its default:
+        ///
+        /// ```toml
+        /// advantage = "dr-grpo"
+        /// # or
+        /// advantage.gae = { lambda = 0.95 }
+        /// ```
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        #[serde(deny_unknown_fields)]
+        pub enum AdvantageEstimator {
+            $($(#[$attribute])+ #[serde(rename = $name)] $variant $(($settings))?,)+
         }
-    }
 
-    #[test]
-    fn an_estimator_asks_for_the_column_it_says_and_no_other() {
-        let size = 4;
-        let columns = RolloutColumns {
-            rewards: &[1.0, 0.0, 0.0, 1.0],
-            group_sizes: &[size],
-            sequence_lengths: &[1, 2, 1, 3],
-            ..RolloutColumns::default()
-        };
-        for entry in estimators() {
-            assert!(entry.default.smallest_group() <= size, "{}", entry.name);
-            let outcome = entry.default.advantages(&columns);
-            match entry.default.required_column() {
-                None => assert_eq!(outcome.map(|column| column.len()), Ok(7), "{}", entry.name),
-                Some(column) => {
-                    let error = outcome.unwrap_err().to_string();
-                    assert!(error.contains(&format!("`{column}`")), "{error}");
-                    assert!(error.contains(&format!("`{}`", entry.name)), "{error}");
-                }
+        impl AdvantageEstimator {
+            /// Name in a configuration.
+            pub fn name(&self) -> &'static str {
+                match self { $(Self::$variant { .. } => $name,)+ }
             }
         }
-    }
+
+        /// Every estimator, that of the paper first.
+        pub fn estimators() -> [EstimatorEntry; [$($name),+].len()] {
+            [$(EstimatorEntry {
+                name: $name,
+                effect: $effect,
+                source: $source,
+                default: AdvantageEstimator::$variant $(($settings::DEFAULT))?,
+            },)+]
+        }
+    };
+}
+
+estimators! {
+    /// `(R - mean) / (std + 1e-6)` in the group.
+    #[default]
+    Grpo "grpo", "arXiv:2402.03300",
+    "reward less the mean of the group, over the standard deviation + 1e-6";
+
+    /// `R - mean` in the group.
+    DrGrpo "dr-grpo", "arXiv:2503.20783",
+    "reward less the mean of the group";
+
+    /// `R -` mean of the others in the group; a group of one keeps its reward.
+    Rloo "rloo", "arXiv:2402.14740",
+    "reward less the mean of the others of the group; alone, it is kept";
+
+    /// `R -` mean of the others in the group; a group of one gets 0.
+    RlooVectorized "rloo-vectorized", "arXiv:2402.14740",
+    "the same; alone, it counts 0";
+
+    /// Return of each token.
+    Reinforce(Reinforce) "reinforce", "Williams 1992",
+    "return of each token, with a baseline or without";
+
+    /// Return of each token, whitened over the batch.
+    ReinforcePlusPlus(ReinforcePlusPlus) "reinforce-plus-plus", "arXiv:2501.03262",
+    "return of each token, whitened over the batch";
+
+    /// `R - mean` in the group, whitened over the tokens of the batch.
+    ReinforcePlusPlusBaseline "reinforce-plus-plus-baseline", "arXiv:2501.03262",
+    "reward less the mean of the group, whitened over the tokens of the batch";
+
+    /// Return less the reward of a greedy response.
+    Remax "remax", "arXiv:2310.10505",
+    "return less the reward of a greedy response";
+
+    /// `R -` length-weighted mean of the group.
+    Opo "opo", "arXiv:2505.23585",
+    "reward less the mean of the group weighted by length";
+
+    /// `R - mean` in the group, times samples over rewarded samples.
+    Gpg "gpg", "arXiv:2504.02546",
+    "reward less the mean of the group, times samples over rewarded samples";
+
+    /// `(R - mean) / mean` in the group, 0 where the mean is not positive: rewards of 0 or above.
+    MaxRl "max-rl", "arXiv:2602.02710",
+    "reward less the mean of the group, over that mean; 0 unless it is positive";
+
+    /// `(R -` quantile of the group`) / (std + 1e-6)`.
+    Quantile(QuantileBaseline) "quantile", "arXiv:2509.22611",
+    "reward less a quantile of the group, over the standard deviation + 1e-6";
+
+    /// Each component of the reward as in `grpo`, their sum whitened over the tokens of the batch.
+    Gdpo(Gdpo) "gdpo", "arXiv:2601.05242",
+    "each component of the reward as in grpo, their sum whitened over the tokens of the batch";
+
+    /// Return of each token less the baseline of least variance at its place in the group.
+    OptimalTokenBaseline "optimal-token-baseline", "arXiv:2602.07078",
+    "return less the mean at its place in the group, weighed by the score's squares so far";
+
+    /// Best of the group over the second best, divided by `std + 1e-6`; the others 0.
+    GrpoPassk "grpo-passk", "arXiv:2503.19595",
+    "best of the group less the second best, over the standard deviation + 1e-6";
+
+    /// Mean advantage of the sets of `k` samples that hold this one.
+    PassAtK(PassAtK) "pass-at-k", "arXiv:2508.10751",
+    "mean advantage of the sets of k samples that hold this one";
+
+    /// Implicit process rewards and outcome.
+    Prime(Prime) "prime", "arXiv:2502.01456",
+    "implicit process rewards and outcome, each less its baseline";
+
+    /// Generalised advantages over a critic.
+    Gae(Gae) "gae", "arXiv:1506.02438",
+    "generalised advantages over a critic";
 }

@@ -1,38 +1,21 @@
 //! GDPO: each component of a reward normalised by itself.
 
-use serde::{Deserialize, Serialize};
-
 use super::{
     GroupNormalisation, broadcast_to_tokens,
     columns::{AdvantageError, check_length, check_samples},
     group_relative_advantages, whitened,
 };
-use crate::parameter::{ParameterError, Settings, check_not_negative, checked_when_read};
+use crate::parameter::{Settings, check_not_negative, settings};
 
-/// Weights of a reward's components.
-///
-/// Default: 1 each.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct Gdpo {
-    /// Weight of each component of the reward after the first, at least 0; that of the first is 1.
-    pub further_weight: f64,
-}
-
-impl Default for Gdpo {
-    fn default() -> Self {
-        Self { further_weight: 1.0 }
+settings! {
+    /// Weights of a reward's components.
+    ///
+    /// Default: 1 each.
+    pub struct Gdpo {
+        /// Weight of each component of the reward after the first, at least 0; that of the first is 1.
+        pub further_weight: f64 = 1.0, check_not_negative;
     }
 }
-
-impl Settings for Gdpo {
-    fn check(&self) -> Result<(), ParameterError> {
-        check_not_negative("further_weight", self.further_weight).map(drop)
-    }
-}
-
-checked_when_read!(Gdpo);
 
 /// GDPO, `[tokens]`: `(r - mean) / (std + 1e-6)` of each component in its group, their weighted sum, whitened over the tokens.
 ///

@@ -1,10 +1,8 @@
-//! The closed set of estimators: the configuration is the algorithm.
-
-use serde::{Deserialize, Serialize};
+//! The closed set of estimators: what each needs, and its advantages.
 
 use super::{
-    Gae, Gdpo, GroupNormalisation, LoneSample, PassAtK, Prime, QuantileBaseline, Reinforce,
-    ReinforcePlusPlus, RolloutColumns, best_of_group_advantages, broadcast_to_tokens,
+    AdvantageEstimator, GroupNormalisation, LoneSample, RolloutColumns, best_of_group_advantages,
+    broadcast_to_tokens,
     columns::{AdvantageError, check_length, check_samples},
     gdpo_advantages, generalised_advantages, gpg_advantages, group_relative_advantages,
     max_rl_advantages, opo_advantages, optimal_token_baseline_advantages, pass_at_k_advantages,
@@ -12,83 +10,7 @@ use super::{
     reinforce_plus_plus_baseline_advantages, remax_advantages, rloo_advantages, whitened,
 };
 
-/// How rewards become the advantage of each token.
-///
-/// In TOML a name, or a table for those with settings; a key that is left out has its default:
-///
-/// ```toml
-/// advantage = "dr-grpo"
-/// # or
-/// advantage.gae = { lambda = 0.95 }
-/// ```
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum AdvantageEstimator {
-    /// `(R - mean) / (std + 1e-6)` in the group.
-    #[default]
-    Grpo,
-    /// `R - mean` in the group.
-    DrGrpo,
-    /// `R -` mean of the others in the group; a group of one keeps its reward.
-    Rloo,
-    /// `R -` mean of the others in the group; a group of one gets 0.
-    RlooVectorized,
-    /// Return of each token.
-    Reinforce(Reinforce),
-    /// Return of each token, whitened over the batch.
-    ReinforcePlusPlus(ReinforcePlusPlus),
-    /// `R - mean` in the group, whitened over the tokens of the batch.
-    ReinforcePlusPlusBaseline,
-    /// Return less the reward of a greedy response.
-    Remax,
-    /// `R -` length-weighted mean of the group.
-    Opo,
-    /// `R - mean` in the group, times samples over rewarded samples.
-    Gpg,
-    /// `(R - mean) / mean` in the group, 0 where the mean is not positive: rewards of 0 or above.
-    MaxRl,
-    /// `(R -` quantile of the group`) / (std + 1e-6)`.
-    Quantile(QuantileBaseline),
-    /// Each component of the reward as in `grpo`, their sum whitened over the tokens of the batch.
-    Gdpo(Gdpo),
-    /// Return of each token less the baseline of least variance at its place in the group.
-    OptimalTokenBaseline,
-    /// Best of the group over the second best, divided by `std + 1e-6`; the others 0.
-    GrpoPassk,
-    /// Mean advantage of the sets of `k` samples that hold this one.
-    PassAtK(PassAtK),
-    /// Implicit process rewards and outcome.
-    Prime(Prime),
-    /// Generalised advantages over a critic.
-    Gae(Gae),
-}
-
 impl AdvantageEstimator {
-    /// Name in a configuration.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Grpo => "grpo",
-            Self::DrGrpo => "dr-grpo",
-            Self::Rloo => "rloo",
-            Self::RlooVectorized => "rloo-vectorized",
-            Self::Reinforce(_) => "reinforce",
-            Self::ReinforcePlusPlus(_) => "reinforce-plus-plus",
-            Self::ReinforcePlusPlusBaseline => "reinforce-plus-plus-baseline",
-            Self::Remax => "remax",
-            Self::Opo => "opo",
-            Self::Gpg => "gpg",
-            Self::MaxRl => "max-rl",
-            Self::Quantile(_) => "quantile",
-            Self::Gdpo(_) => "gdpo",
-            Self::OptimalTokenBaseline => "optimal-token-baseline",
-            Self::GrpoPassk => "grpo-passk",
-            Self::PassAtK(_) => "pass-at-k",
-            Self::Prime(_) => "prime",
-            Self::Gae(_) => "gae",
-        }
-    }
-
     /// The column of [`RolloutColumns`] it cannot do without, besides rewards, groups and lengths.
     pub fn required_column(&self) -> Option<&'static str> {
         match self {

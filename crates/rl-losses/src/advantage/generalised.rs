@@ -1,39 +1,21 @@
 //! Generalised advantage estimation, with a critic.
 
-use serde::{Deserialize, Serialize};
-
 use super::columns::{AdvantageError, check_samples, check_tokens};
-use crate::parameter::{ParameterError, Settings, check_unit, checked_when_read};
+use crate::parameter::{Settings, check_unit, settings};
 
-/// Settings of generalised advantage estimation.
-///
-/// Default: verl's, `γ = λ = 1`, whitened.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct Gae {
-    /// Factor `γ` on what follows one token later, `0..=1`.
-    pub discount: f64,
-    /// `λ`, `0..=1`: 0 trusts the critic one token ahead, 1 not at all.
-    pub lambda: f64,
-    /// If true, [`AdvantageEstimator`](crate::AdvantageEstimator) whitens the result.
-    pub whiten: bool,
-}
-
-impl Default for Gae {
-    fn default() -> Self {
-        Self { discount: 1.0, lambda: 1.0, whiten: true }
+settings! {
+    /// Settings of generalised advantage estimation.
+    ///
+    /// Default: verl's, `γ = λ = 1`, whitened.
+    pub struct Gae {
+        /// Factor `γ` on what follows one token later, `0..=1`.
+        pub discount: f64 = 1.0, check_unit;
+        /// `λ`, `0..=1`: 0 trusts the critic one token ahead, 1 not at all.
+        pub lambda: f64 = 1.0, check_unit;
+        /// If true, [`AdvantageEstimator`](crate::AdvantageEstimator) whitens the result.
+        pub whiten: bool = true;
     }
 }
-
-impl Settings for Gae {
-    fn check(&self) -> Result<(), ParameterError> {
-        check_unit("discount", self.discount)?;
-        check_unit("lambda", self.lambda).map(drop)
-    }
-}
-
-checked_when_read!(Gae);
 
 /// Result of [`generalised_advantages`], both columns `[tokens]`.
 #[derive(Debug, Clone, PartialEq)]
@@ -93,45 +75,4 @@ pub fn generalised_advantages(
     }
     let returns = std::iter::zip(&advantages, values).map(|(a, v)| a + v).collect();
     Ok(GeneralisedAdvantages { advantages, returns })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const REWARDS: [f64; 4] = [1.0, 1.0, 1.0, 0.5];
-    const VALUES: [f64; 4] = [0.2, -0.4, 1.5, 0.7];
-
-    fn gae(lambda: f64, ends: Option<&[f64]>) -> GeneralisedAdvantages {
-        let settings = Gae { discount: 0.9, lambda, whiten: false };
-        generalised_advantages(&REWARDS, &VALUES, ends, &[3, 1], settings).unwrap()
-    }
-
-    #[test]
-    fn with_lambda_one_the_returns_are_those_without_a_critic() {
-        let ends = [2.0, 0.0];
-        let returns = crate::discounted_returns(&REWARDS, Some(&ends), &[3, 1], 0.9).unwrap();
-        for (actual, expected) in std::iter::zip(gae(1.0, Some(&ends)).returns, returns) {
-            assert!((actual - expected).abs() < 1e-14, "{actual} {expected}");
-        }
-    }
-
-    #[test]
-    fn with_lambda_zero_an_advantage_is_the_error_of_one_step() {
-        let advantages = gae(0.0, None).advantages;
-        let expected = [1.0 - 0.36 - 0.2, 1.0 + 1.35 + 0.4, 1.0 - 1.5, 0.5 - 0.7];
-        for (actual, expected) in std::iter::zip(advantages, expected) {
-            assert!((actual - expected).abs() < 1e-14, "{actual} {expected}");
-        }
-    }
-
-    #[test]
-    fn a_cut_off_adds_its_value_and_an_end_does_not() {
-        let (ended, cut) = (gae(0.5, None).advantages, gae(0.5, Some(&[2.0, 0.0])).advantages);
-        // γ V at the last token, (γλ) less with each token before it.
-        let expected = [1.8 * 0.45 * 0.45, 1.8 * 0.45, 1.8, 0.0];
-        for ((cut, ended), expected) in std::iter::zip(std::iter::zip(cut, ended), expected) {
-            assert!((cut - ended - expected).abs() < 1e-14);
-        }
-    }
 }

@@ -1,14 +1,12 @@
 //! Other baselines within a group: OPO, GPG, quantile.
 
-use serde::{Deserialize, Serialize};
-
 use super::{
     columns::{AdvantageError, check_groups, check_samples},
     group_relative::{DEVIATION_FLOOR, mean, per_group, unbiased_deviation},
 };
 use crate::{
     groups::groups,
-    parameter::{ParameterError, Settings, check_unit, checked_when_read},
+    parameter::{Settings, check_unit, settings},
 };
 
 /// OPO, `[samples]`: `R - Σ L R / Σ L` over the group, the baseline of least variance where a long
@@ -63,30 +61,15 @@ pub fn gpg_advantages(rewards: &[f64], group_sizes: &[usize]) -> Result<Vec<f64>
     })
 }
 
-/// A quantile of the group as baseline.
-///
-/// Default: `0.4`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct QuantileBaseline {
-    /// Level `K` of the group's quantile, in 0..=1.
-    pub quantile: f64,
-}
-
-impl Default for QuantileBaseline {
-    fn default() -> Self {
-        Self { quantile: 0.4 }
+settings! {
+    /// A quantile of the group as baseline.
+    ///
+    /// Default: `0.4`.
+    pub struct QuantileBaseline {
+        /// Level `K` of the group's quantile, in 0..=1.
+        pub quantile: f64 = 0.4, check_unit;
     }
 }
-
-impl Settings for QuantileBaseline {
-    fn check(&self) -> Result<(), ParameterError> {
-        check_unit("quantile", self.quantile).map(drop)
-    }
-}
-
-checked_when_read!(QuantileBaseline);
 
 /// Quantile advantage estimation (QAE), `[samples]`: `(R - Q_K) / (std + 1e-6)` with the group's
 /// quantile `Q_K = min { r : share of rewards ≤ r is at least K }`.
@@ -121,52 +104,4 @@ fn lower_quantile(group: &[f64], level: f64) -> f64 {
     let enough = level * group.len() as f64 - 1e-9;
     let rank = (1..group.len()).find(|&rank| rank as f64 >= enough).unwrap_or(group.len());
     ascending[rank - 1]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_long_response_pulls_the_baseline_towards_its_reward() {
-        let advantages = opo_advantages(&[1.0, 0.0], &[2], &[3, 1]).unwrap();
-        assert_eq!(advantages, [0.25, -0.75]);
-    }
-
-    #[test]
-    fn a_rare_success_weighs_more_in_gpg() {
-        let advantages = gpg_advantages(&[1.0, 0.0, 0.0, 0.0], &[2, 2]).unwrap();
-        assert_eq!(advantages, [2.0, -2.0, 0.0, 0.0]);
-    }
-
-    #[test]
-    fn a_quantile_rewards_rare_success_and_punishes_rare_failure() {
-        let signs = |right: usize| {
-            let rewards: Vec<f64> = (0..10).map(|i| f64::from(i < right)).collect();
-            let settings = QuantileBaseline { quantile: 0.4 };
-            let advantages = quantile_advantages(&rewards, &[10], settings).unwrap();
-            let count = |sign: f64| advantages.iter().filter(|&&a| a * sign > 0.0).count();
-            (count(1.0), count(-1.0))
-        };
-        assert_eq!([1, 6, 7, 9].map(signs), [(1, 0), (6, 0), (0, 3), (0, 1)]);
-    }
-
-    /// The middle of five is the least that half of them, 2.5, do not exceed.
-    #[test]
-    fn a_quantile_is_of_the_whole_group() {
-        let rewards = [4.0, 0.0, 3.0, 1.0, 2.0];
-        let settings = QuantileBaseline { quantile: 0.5 };
-        let advantages = quantile_advantages(&rewards, &[5], settings).unwrap();
-        for (advantage, reward) in std::iter::zip(advantages, rewards) {
-            let expected = (reward - 2.0) / (2.5f64.sqrt() + 1e-6);
-            assert!((advantage - expected).abs() < 1e-14, "{advantage} {expected}");
-        }
-    }
-
-    #[test]
-    fn a_level_outside_the_unit_interval_is_refused() {
-        let settings = QuantileBaseline { quantile: f64::NAN };
-        let error = quantile_advantages(&[], &[], settings).unwrap_err();
-        assert_eq!(error.to_string(), "`quantile` is NaN, expected a number within 0..=1");
-    }
 }

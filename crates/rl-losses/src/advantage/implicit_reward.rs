@@ -8,9 +8,7 @@ use super::{
     returns::discounted_returns,
     whitening::whitened,
 };
-use crate::parameter::{
-    ParameterError, Settings, check_not_negative, check_unit, checked_when_read,
-};
+use crate::parameter::{Settings, check_not_negative, check_unit, settings};
 
 /// Baseline subtracted from a token's process reward.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,60 +36,29 @@ pub enum ProcessScale {
     LargestReturn,
 }
 
-/// Settings of PRIME.
-///
-/// Default: the published scripts, with the paper's baseline and unit.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct Prime {
-    /// Factor `β` of the implicit reward, in judging and learning, reward per nat, above 0.
-    pub beta: f64,
-    /// Unit of the process rewards: `"none"` or `"largest-return"`. That is the largest sum to the
-    /// end of a response in the batch, in absolute value, as in PRIME's scripts.
-    pub scale: ProcessScale,
-    /// Weight of the process rewards, at least 0.
-    pub process_coefficient: f64,
-    /// Weight of the outcome, at least 0.
-    pub outcome_coefficient: f64,
-    /// Discount factor per token, in 0..=1.
-    pub discount: f64,
-    /// Baseline of a token's process reward: `"others"` of the group, or `"scaled"`, as in the
-    /// authors' code. The first is the mean of the group's other samples.
-    pub baseline: ProcessBaseline,
-    /// Whiten the step's advantages over tokens: mean 0, deviation 1.
-    pub whiten: bool,
-}
-
-impl Prime {
-    /// The defaults, for constants that differ in a few.
-    pub const DEFAULT: Self = Self {
-        beta: 0.05,
-        scale: ProcessScale::None,
-        process_coefficient: 5.0,
-        outcome_coefficient: 5.0,
-        discount: 1.0,
-        baseline: ProcessBaseline::Others,
-        whiten: true,
-    };
-}
-
-impl Default for Prime {
-    fn default() -> Self {
-        Self::DEFAULT
+settings! {
+    /// Settings of PRIME.
+    ///
+    /// Default: the published scripts, with the paper's baseline and unit.
+    pub struct Prime {
+        /// Factor `β` of the implicit reward, in judging and learning, reward per nat, above 0.
+        pub beta: f64 = 0.05, check_not_negative;
+        /// Unit of the process rewards: `"none"` or `"largest-return"`. That is the largest sum to the
+        /// end of a response in the batch, in absolute value, as in PRIME's scripts.
+        pub scale: ProcessScale = ProcessScale::None;
+        /// Weight of the process rewards, at least 0.
+        pub process_coefficient: f64 = 5.0, check_not_negative;
+        /// Weight of the outcome, at least 0.
+        pub outcome_coefficient: f64 = 5.0, check_not_negative;
+        /// Discount factor per token, in 0..=1.
+        pub discount: f64 = 1.0, check_unit;
+        /// Baseline of a token's process reward: `"others"` of the group, or `"scaled"`, as in the
+        /// authors' code. The first is the mean of the group's other samples.
+        pub baseline: ProcessBaseline = ProcessBaseline::Others;
+        /// Whiten the step's advantages over tokens: mean 0, deviation 1.
+        pub whiten: bool = true;
     }
 }
-
-impl Settings for Prime {
-    fn check(&self) -> Result<(), ParameterError> {
-        check_not_negative("beta", self.beta)?;
-        check_not_negative("process_coefficient", self.process_coefficient)?;
-        check_not_negative("outcome_coefficient", self.outcome_coefficient)?;
-        check_unit("discount", self.discount).map(drop)
-    }
-}
-
-checked_when_read!(Prime);
 
 /// Reward of each token, `[tokens]`, that a language model `φ` trained as an outcome reward model
 /// implies: `β (log π_φ(y_t) - log π_ref(y_t))`.
@@ -187,90 +154,4 @@ fn sample_means(tokens: &[f64], lengths: &[usize]) -> Vec<f64> {
             sample.iter().sum::<f64>() / length.max(1) as f64
         })
         .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LOG_RATIO: [f64; 5] = [1.0, 3.0, -1.0, 0.0, 2.0];
-
-    fn process_only(baseline: ProcessBaseline) -> Vec<f64> {
-        let settings = Prime {
-            beta: 1.0,
-            process_coefficient: 1.0,
-            outcome_coefficient: 0.0,
-            baseline,
-            whiten: false,
-            ..Prime::default()
-        };
-        prime_advantages(&[0.0; 2], &LOG_RATIO, &[2], &[2, 3], settings).unwrap()
-    }
-
-    #[test]
-    fn each_process_reward_is_compared_with_the_others_mean() {
-        // Means 2 and 1/3: the first sample is compared with 1/3, the second with 2.
-        let expected = [10.0 / 3.0, 8.0 / 3.0, -5.0, -2.0, 0.0];
-        for (actual, expected) in std::iter::zip(process_only(ProcessBaseline::Others), expected) {
-            assert!((actual - expected).abs() < 1e-14, "{actual} {expected}");
-        }
-    }
-
-    #[test]
-    fn the_two_baselines_agree_in_the_sum_over_a_sample() {
-        let (paper, code) =
-            (process_only(ProcessBaseline::Others), process_only(ProcessBaseline::Scaled));
-        for first in [0, 2] {
-            assert!((paper[first] - code[first]).abs() < 1e-14);
-        }
-        assert!((paper[1] - code[1]).abs() > 0.5, "not token by token");
-    }
-
-    /// Rewards of -2 and -1 in units of the larger magnitude: -1 against -½.
-    #[test]
-    fn the_largest_return_is_the_largest_in_magnitude() {
-        let settings = Prime {
-            beta: 1.0,
-            scale: ProcessScale::LargestReturn,
-            process_coefficient: 1.0,
-            outcome_coefficient: 0.0,
-            whiten: false,
-            ..Prime::default()
-        };
-        let advantages =
-            prime_advantages(&[0.0; 2], &[-2.0, -1.0], &[2], &[1, 1], settings).unwrap();
-        for (advantage, expected) in std::iter::zip(advantages, [-0.5, 0.5]) {
-            assert!((advantage - expected).abs() < 1e-6, "{advantage} {expected}");
-        }
-    }
-
-    #[test]
-    fn without_process_rewards_it_is_leave_one_out() {
-        let settings = Prime { whiten: false, ..Prime::default() };
-        let advantages = prime_advantages(&[1.0, 0.0], &[0.0; 3], &[2], &[2, 1], settings).unwrap();
-        assert_eq!(advantages, [5.0, 5.0, -5.0]);
-    }
-
-    /// Returns of the first sample: 4 and 3, of the second: 1, 2, 2.
-    #[test]
-    fn the_largest_return_of_the_batch_can_be_the_unit() {
-        let advantages = |beta: f64, scale: ProcessScale| {
-            let settings =
-                Prime { beta, scale, process_coefficient: 1.0, whiten: false, ..Prime::default() };
-            prime_advantages(&[0.0; 2], &LOG_RATIO, &[2], &[2, 3], settings).unwrap()
-        };
-        let plain = advantages(1.0, ProcessScale::None);
-        for beta in [1.0, 0.05] {
-            let scaled = advantages(beta, ProcessScale::LargestReturn);
-            for (actual, expected) in std::iter::zip(scaled, &plain) {
-                assert!((actual - expected / 4.0).abs() < 1e-4, "{beta}: {actual} {expected}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_lone_sample_is_refused() {
-        let result = prime_advantages(&[1.0], &[0.0], &[1], &[1], Prime::default());
-        assert_eq!(result.unwrap_err().to_string(), "group 0 has 1 samples, expected at least 2");
-    }
 }

@@ -13,10 +13,9 @@ mod returns;
 mod token_baseline;
 mod whitening;
 
-pub use catalogue::{EstimatorEntry, estimators};
+pub use catalogue::{AdvantageEstimator, EstimatorEntry, estimators};
 pub use columns::{AdvantageError, RolloutColumns, broadcast_to_tokens};
 pub use decoupled::{Gdpo, gdpo_advantages};
-pub use estimator::AdvantageEstimator;
 pub use generalised::{Gae, GeneralisedAdvantages, generalised_advantages};
 pub use group_baseline::{QuantileBaseline, gpg_advantages, opo_advantages, quantile_advantages};
 pub use group_relative::{

@@ -1,14 +1,12 @@
 //! Advantages for groups of attempts of which one has to be right.
 
-use serde::{Deserialize, Serialize};
-
 use super::{
     columns::{AdvantageError, check_groups},
     group_relative::{DEVIATION_FLOOR, GroupNormalisation, unbiased_deviation},
 };
 use crate::{
     groups::groups,
-    parameter::{ParameterError, Settings, check, checked_when_read},
+    parameter::{Settings, check, settings},
 };
 
 /// The best of each group over the second best, everyone else 0, `[samples]`.
@@ -50,30 +48,18 @@ pub fn best_of_group_advantages(
     Ok(advantages)
 }
 
-/// Training on pass@k: how many attempts a set has.
-///
-/// Default: `4`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct PassAtK {
-    /// Attempts in a set, from 1 to the size of a group.
-    pub k: usize,
-}
-
-impl Default for PassAtK {
-    fn default() -> Self {
-        Self { k: 4 }
+settings! {
+    /// Training on pass@k: how many attempts a set has.
+    ///
+    /// Default: `4`.
+    #[derive(Eq)]
+    pub struct PassAtK {
+        /// Attempts in a set, from 1 to the size of a group.
+        pub k: usize = 4;
+    } also |settings| {
+        check("k", settings.k as f64, "1 or more", |k| k >= 1.0).map(drop)
     }
 }
-
-impl Settings for PassAtK {
-    fn check(&self) -> Result<(), ParameterError> {
-        check("k", self.k as f64, "1 or more", |k| k >= 1.0).map(drop)
-    }
-}
-
-checked_when_read!(PassAtK);
 
 /// Pass@k training, `[samples]`: the advantage of a sample is the mean, over all sets of `k` that
 /// hold it, of the set's advantage; a set is right if one of its members is.
@@ -133,68 +119,4 @@ pub fn share_of_sets(part: usize, whole: usize, k: usize) -> f64 {
         return 0.0;
     }
     (0..k).map(|i| (part - i) as f64 / (whole - i) as f64).product()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The definition: every set of `k`, one by one.
-    fn by_enumeration(rewards: &[f64], k: usize) -> Vec<f64> {
-        let samples = rewards.len();
-        let sets: Vec<u32> =
-            (0u32..1 << samples).filter(|set| set.count_ones() as usize == k).collect();
-        let has = |set: u32, sample: usize| set >> sample & 1 == 1;
-        let right = |set: u32| f64::from((0..samples).any(|i| has(set, i) && rewards[i] > 0.0));
-        let mean = sets.iter().map(|&set| right(set)).sum::<f64>() / sets.len() as f64;
-        let deviation = (mean * (1.0 - mean)).sqrt();
-        (0..samples)
-            .map(|sample| {
-                let outcomes: Vec<f64> =
-                    sets.iter().filter(|&&set| has(set, sample)).map(|&set| right(set)).collect();
-                (outcomes.iter().sum::<f64>() / outcomes.len() as f64 - mean) / deviation
-            })
-            .collect()
-    }
-
-    #[test]
-    fn the_closed_form_is_the_mean_over_all_sets() {
-        for (rewards, k) in [
-            (vec![1.0, 0.0, 0.0, 0.0, 0.0, 0.0], 1),
-            (vec![1.0, 0.0, 0.0, 0.0, 0.0, 0.0], 3),
-            (vec![0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0], 4),
-            (vec![0.0, 1.0, 1.0, 0.0], 2),
-        ] {
-            let advantages =
-                pass_at_k_advantages(&rewards, &[rewards.len()], PassAtK { k }).unwrap();
-            for (actual, expected) in std::iter::zip(advantages, by_enumeration(&rewards, k)) {
-                assert!((actual - expected).abs() < 1e-12, "k = {k}: {actual} {expected}");
-            }
-        }
-    }
-
-    #[test]
-    fn where_every_set_is_right_there_is_nothing_to_learn() {
-        let settings = PassAtK { k: 2 };
-        let advantages = pass_at_k_advantages(&[1.0, 1.0, 0.0, 0.0, 0.0, 0.0], &[3, 3], settings);
-        assert_eq!(advantages.unwrap(), [0.0; 6]);
-    }
-
-    #[test]
-    fn the_best_must_be_alone() {
-        let best = |rewards: &[f64]| {
-            best_of_group_advantages(rewards, &[rewards.len()], GroupNormalisation::None).unwrap()
-        };
-        assert_eq!(best(&[0.5, 2.0, 1.0]), [0.0, 1.0, 0.0]);
-        assert_eq!(best(&[2.0, 0.5, 1.0]), [1.0, 0.0, 0.0]);
-        assert_eq!(best(&[2.0, 0.5, 2.0]), [0.0; 3]);
-    }
-
-    #[test]
-    fn a_group_that_is_too_small_is_named() {
-        let error = pass_at_k_advantages(&[1.0; 5], &[3, 2], PassAtK { k: 3 }).unwrap_err();
-        assert_eq!(error.to_string(), "group 1 has 2 samples, expected at least 3");
-        let error = pass_at_k_advantages(&[0.5; 3], &[3], PassAtK { k: 3 }).unwrap_err();
-        assert_eq!(error.to_string(), "`rewards` is 0.5 at sample 0, expected 0 or 1");
-    }
 }

@@ -7,7 +7,7 @@ use super::{
     group_relative::{GroupNormalisation, group_relative_advantages},
     whitening::whitened,
 };
-use crate::parameter::{ParameterError, Settings, check_unit, checked_when_read};
+use crate::parameter::{check_unit, settings};
 
 /// Return of each token, `[tokens]`: `G_t = r_t + γ G_{t+1}`, with `G` after the last token the
 /// sequence's end value.
@@ -55,60 +55,32 @@ pub enum ReturnBaseline {
     BatchMean,
 }
 
-/// Plain REINFORCE: the advantage of a token is its return.
-///
-/// Default: no discount, no baseline.
-///
-/// Source: Williams 1992, Machine Learning 8.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct Reinforce {
-    /// Factor `γ` on what follows one token later, `0..=1`.
-    pub discount: f64,
-    /// Baseline subtracted from each return.
-    pub baseline: ReturnBaseline,
-}
-
-impl Default for Reinforce {
-    fn default() -> Self {
-        Self { discount: 1.0, baseline: ReturnBaseline::None }
+settings! {
+    /// Plain REINFORCE: the advantage of a token is its return.
+    ///
+    /// Default: no discount, no baseline.
+    ///
+    /// Source: Williams 1992, Machine Learning 8.
+    pub struct Reinforce {
+        /// Factor `γ` on what follows one token later, `0..=1`.
+        pub discount: f64 = 1.0, check_unit;
+        /// Baseline subtracted from each return.
+        pub baseline: ReturnBaseline = ReturnBaseline::None;
     }
 }
 
-impl Settings for Reinforce {
-    fn check(&self) -> Result<(), ParameterError> {
-        check_unit("discount", self.discount).map(drop)
+settings! {
+    /// REINFORCE++: returns whitened over all tokens of the batch.
+    ///
+    /// Default: no discount.
+    ///
+    /// Source: Hu 2025, [arXiv:2501.03262](https://arxiv.org/abs/2501.03262); verl
+    /// `reinforce_plus_plus`.
+    pub struct ReinforcePlusPlus {
+        /// Factor `γ` on what follows one token later, `0..=1`.
+        pub discount: f64 = 1.0, check_unit;
     }
 }
-
-/// REINFORCE++: returns whitened over all tokens of the batch.
-///
-/// Default: no discount.
-///
-/// Source: Hu 2025, [arXiv:2501.03262](https://arxiv.org/abs/2501.03262); verl
-/// `reinforce_plus_plus`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct ReinforcePlusPlus {
-    /// Factor `γ` on what follows one token later, `0..=1`.
-    pub discount: f64,
-}
-
-impl Default for ReinforcePlusPlus {
-    fn default() -> Self {
-        Self { discount: 1.0 }
-    }
-}
-
-impl Settings for ReinforcePlusPlus {
-    fn check(&self) -> Result<(), ParameterError> {
-        check_unit("discount", self.discount).map(drop)
-    }
-}
-
-checked_when_read!(Reinforce, ReinforcePlusPlus);
 
 /// Advantages of [`Reinforce`], `[tokens]`: the [`discounted_returns`], less the baseline.
 ///
@@ -188,36 +160,4 @@ pub fn remax_advantages(
     let baselines = broadcast_to_tokens(greedy_rewards, sequence_lengths);
     std::iter::zip(&mut returns, baselines).for_each(|(value, baseline)| *value -= baseline);
     Ok(returns)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_return_stops_at_the_end_of_its_sequence() {
-        let returns = discounted_returns(&[1.0, 2.0, 4.0], None, &[2, 1], 0.5).unwrap();
-        assert_eq!(returns, [2.0, 2.0, 4.0]);
-    }
-
-    #[test]
-    fn a_sequence_that_was_cut_off_goes_on_with_the_value_of_its_last_state() {
-        let ends = [8.0, 0.0];
-        let returns = discounted_returns(&[1.0, 2.0, 4.0], Some(&ends), &[2, 1], 0.5).unwrap();
-        assert_eq!(returns, [4.0, 6.0, 4.0]);
-    }
-
-    #[test]
-    fn a_batch_mean_leaves_returns_of_mean_zero() {
-        let settings = Reinforce { baseline: ReturnBaseline::BatchMean, ..Reinforce::default() };
-        let advantages = reinforce_advantages(&[0.0, 3.0, 1.0], None, &[2, 1], settings).unwrap();
-        assert!(advantages.iter().sum::<f64>().abs() < 1e-15);
-        assert!((advantages[0] - advantages[2] - 2.0).abs() < 1e-15);
-    }
-
-    #[test]
-    fn a_discount_above_one_is_refused() {
-        let error = discounted_returns(&[], None, &[], 1.5).unwrap_err();
-        assert_eq!(error.to_string(), "`discount` is 1.5, expected a number within 0..=1");
-    }
 }

@@ -67,27 +67,3 @@ fn take_off_baselines(returns: &mut [f64], squared_scores: &[f64], lengths: &[us
         begin += length;
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Two responses of rewards 1 and 0 at their ends, of energies 1, 3 and 2: baselines of 1/3 at the first place and of 0 at the
-    /// second, where the first response is alone.
-    #[test]
-    fn a_response_that_moves_more_pulls_the_baseline_to_its_return() {
-        let advantages =
-            optimal_token_baseline_advantages(&[0.0, 1.0, 0.0], &[1.0, 2.0, 2.0], &[2], &[2, 1])
-                .unwrap();
-        for (computed, expected) in std::iter::zip(advantages, [2.0 / 3.0, 1.0, -1.0 / 3.0]) {
-            assert!((computed - expected).abs() < 1e-8, "{computed} {expected}");
-        }
-    }
-
-    #[test]
-    fn alone_a_response_keeps_its_return() {
-        let advantages =
-            optimal_token_baseline_advantages(&[0.0, 1.0], &[1.0, 2.0], &[1], &[2]).unwrap();
-        assert_eq!(advantages, [1.0, 1.0]);
-    }
-}

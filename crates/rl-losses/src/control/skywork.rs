@@ -4,53 +4,28 @@ use serde::{Deserialize, Serialize};
 
 use super::ControlError;
 use crate::parameter::{
-    ParameterError, Settings, check_not_negative, check_positive, checked_when_read,
+    ParameterError, Settings, check_at_most, check_not_negative, check_positive, settings,
 };
 
-/// Settings of the adaptive entropy coefficient.
-///
-/// Default: the published scripts, 0.2 nats by steps of 1e-4 up to 5e-3, from 0.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct AdaptiveEntropy {
-    /// Entropy to stay above, in nats, above 0; instead of `entropy_coefficient` and of a
-    /// thermostat. While the entropy is below, the weight of the entropy bonus grows by a step.
-    /// Else it shrinks by a step and is not used.
-    pub target: f64,
-    /// Change of the weight in one training step, reward per nat, above 0.
-    pub step: f64,
-    /// Largest weight, reward per nat, above 0.
-    pub maximum: f64,
-    /// Weight in the first step, at most `maximum`.
-    pub initial: f64,
-}
-
-impl Default for AdaptiveEntropy {
-    fn default() -> Self {
-        Self { target: 0.2, step: 1e-4, maximum: 5e-3, initial: 0.0 }
+settings! {
+    /// Settings of the adaptive entropy coefficient.
+    ///
+    /// Default: the published scripts, 0.2 nats by steps of 1e-4 up to 5e-3, from 0.
+    pub struct AdaptiveEntropy {
+        /// Entropy to stay above, in nats, above 0; instead of `entropy_coefficient` and of a
+        /// thermostat. While the entropy is below, the weight of the entropy bonus grows by a step.
+        /// Else it shrinks by a step and is not used.
+        pub target: f64 = 0.2, check_positive;
+        /// Change of the weight in one training step, reward per nat, above 0.
+        pub step: f64 = 1e-4, check_positive;
+        /// Largest weight, reward per nat, above 0.
+        pub maximum: f64 = 5e-3, check_positive;
+        /// Weight in the first step, at most `maximum`.
+        pub initial: f64 = 0.0, check_not_negative;
+    } also |settings| {
+        check_at_most(("initial", settings.initial), ("maximum", settings.maximum))
     }
 }
-
-impl Settings for AdaptiveEntropy {
-    fn check(&self) -> Result<(), ParameterError> {
-        check_positive("target", self.target)?;
-        check_positive("step", self.step)?;
-        check_positive("maximum", self.maximum)?;
-        check_not_negative("initial", self.initial)?;
-        if self.initial <= self.maximum {
-            return Ok(());
-        }
-        Err(ParameterError::Order {
-            low_field: "initial",
-            low: self.initial,
-            high_field: "maximum",
-            high: self.maximum,
-        })
-    }
-}
-
-checked_when_read!(AdaptiveEntropy);
 
 /// The coefficient of an entropy bonus and how it moves.
 ///
@@ -95,33 +70,5 @@ impl AdaptiveEntropyController {
         let change = if self.below_target { step } else { -step };
         self.coefficient = (self.coefficient + change).clamp(0.0, maximum);
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_coefficient_climbs_below_the_target_and_rests_above_it() {
-        let settings = AdaptiveEntropy { target: 0.2, step: 1.0, maximum: 2.5, initial: 0.0 };
-        let mut controller = AdaptiveEntropyController::new(settings).unwrap();
-        // The weight falls to 0 and no further while it is not used.
-        let coefficients: Vec<f64> = [0.1, 0.1, 0.1, 0.3, 0.1, 0.3, 0.3, 0.3, 0.3, 0.1]
-            .iter()
-            .map(|&entropy| {
-                controller.update(entropy).unwrap();
-                controller.coefficient()
-            })
-            .collect();
-        assert_eq!(coefficients, [1.0, 2.0, 2.5, 0.0, 2.5, 0.0, 0.0, 0.0, 0.0, 1.0]);
-    }
-
-    #[test]
-    fn an_entropy_at_the_target_has_reached_it() {
-        let settings = AdaptiveEntropy { target: 0.25, step: 1.0, maximum: 3.0, initial: 2.0 };
-        let mut controller = AdaptiveEntropyController::new(settings).unwrap();
-        controller.update(0.25).unwrap();
-        assert_eq!(controller.coefficient().to_bits(), 0.0f64.to_bits());
     }
 }

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{ControlError, EntropyTarget};
 use crate::parameter::{
-    ParameterError, Settings, check, check_not_negative, check_positive, checked_when_read,
+    ParameterError, Settings, check_at_most, check_below, check_below_one, check_not_negative,
+    check_positive, checked_when_read,
 };
 
 /// An error of `ln H` counts as no more than this: entropy 0 is `ln 0`.
@@ -88,34 +89,18 @@ impl ThermostatSettings {
 impl Settings for ThermostatSettings {
     fn check(&self) -> Result<(), ParameterError> {
         self.target.check()?;
-        let low = check_positive("low", self.low)?;
-        let high = check_positive("high", self.high)?;
-        let initial = check_positive("initial", self.initial)?;
-        let (low_field, high_field) = ("low", "high");
-        if low >= high {
-            return Err(ParameterError::Order { low_field, low, high_field, high });
+        let [low, high, initial] =
+            [("low", self.low), ("high", self.high), ("initial", self.initial)];
+        for (field, value) in [low, high, initial] {
+            check_positive(field, value)?;
         }
-        if initial < low {
-            return Err(ParameterError::Order {
-                low_field,
-                low,
-                high_field: "initial",
-                high: initial,
-            });
-        }
-        if initial > high {
-            return Err(ParameterError::Order {
-                low_field: "initial",
-                low: initial,
-                high_field,
-                high,
-            });
-        }
+        check_below(low, high)?;
+        check_at_most(low, initial)?;
+        check_at_most(initial, high)?;
         check_not_negative("proportional", self.proportional)?;
         check_not_negative("integral", self.integral)?;
         check_positive("largest_step", self.largest_step)?;
-        check("smoothing", self.smoothing, "0 or above and below 1", |x| (0.0..1.0).contains(&x))
-            .map(drop)
+        check_below_one("smoothing", self.smoothing).map(drop)
     }
 }
 

@@ -175,28 +175,3 @@ ln_2: (6.931_471_803_691_238e-1, 1.908_214_929_270_587_7e-10), series: [
 real!(f32, u32, of: rounded, limit: 80.0, round: 12_582_912.0, ln_2: (0.693_359_4, -2.121_944_4e-4), series: [
     1.381_454e-3, 8.368_746e-3, 4.166_839e-2, 0.166_665_2, 0.499_999_94, 1.0, 1.0f32,
 ]);
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn exp_agrees_with_the_standard_library(x in -707.9f64..707.9, y in -79.9f32..79.9) {
-            let (actual, expected) = (Real::exp(x), x.exp());
-            prop_assert!((actual / expected - 1.0).abs() <= 2.0 * f64::EPSILON, "{actual} {expected}");
-            let (actual, expected) = (f64::from(Real::exp(y)), f64::from(y).exp());
-            prop_assert!((actual / expected - 1.0).abs() <= f64::from(f32::EPSILON), "{actual} {expected}");
-        }
-    }
-
-    #[test]
-    fn exp_of_nothing_is_one_and_no_argument_overflows() {
-        assert_eq!(Real::exp(0.0f64).to_bits(), 1.0f64.to_bits());
-        assert_eq!(Real::exp(0.0f32).to_bits(), 1.0f32.to_bits());
-        assert!(Real::exp(f64::MAX).is_finite() && Real::exp(f64::MIN) > 0.0);
-        assert!(Real::exp(f32::MAX).is_finite() && Real::exp(f32::MIN) > 0.0);
-    }
-}

@@ -4,42 +4,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     control::ControlError,
-    parameter::{ParameterError, Settings, check_not_negative, check_positive, checked_when_read},
+    parameter::{ParameterError, Settings, check_not_negative, check_positive, settings},
 };
 
 /// The most one update changes the coefficient, relative to `samples / horizon`.
 const ERROR_LIMIT: f64 = 0.2;
 
-/// Settings of the adaptive coefficient.
-///
-/// Default: verl's, 0.001 towards 0.1 nats over 10 000 samples.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct AdaptiveKl {
-    /// First coefficient, above 0, instead of `fixed`; the measured divergence then moves it.
-    pub initial: f64,
-    /// Divergence to hold, in nats, above 0.
-    pub target: f64,
-    /// Responses over which a constant error changes the coefficient by about a fifth, above 0.
-    pub horizon: f64,
-}
-
-impl Default for AdaptiveKl {
-    fn default() -> Self {
-        Self { initial: 0.001, target: 0.1, horizon: 10_000.0 }
+settings! {
+    /// Settings of the adaptive coefficient.
+    ///
+    /// Default: verl's, 0.001 towards 0.1 nats over 10 000 samples.
+    pub struct AdaptiveKl {
+        /// First coefficient, above 0, instead of `fixed`; the measured divergence then moves it.
+        pub initial: f64 = 0.001, check_positive;
+        /// Divergence to hold, in nats, above 0.
+        pub target: f64 = 0.1, check_positive;
+        /// Responses over which a constant error changes the coefficient by about a fifth, above 0.
+        pub horizon: f64 = 10_000.0, check_positive;
     }
 }
-
-impl Settings for AdaptiveKl {
-    fn check(&self) -> Result<(), ParameterError> {
-        check_positive("initial", self.initial)?;
-        check_positive("target", self.target)?;
-        check_positive("horizon", self.horizon).map(drop)
-    }
-}
-
-checked_when_read!(AdaptiveKl);
 
 /// How the KL coefficient is set.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -1,7 +1,5 @@
 //! BAPO: bounds of the clip that move until positive tokens weigh as much as negative ones.
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
     batch::TokenBatch,
     fast::{exact_sum::ExactSum, real::Real, spread::Spread},
@@ -9,9 +7,7 @@ use crate::{
         policy_method::{PolicyMethod, Visitor},
         ppo_clip::DualClip,
     },
-    parameter::{
-        ParameterError, Settings, check, check_not_negative, check_positive, checked_when_read,
-    },
+    parameter::{ParameterError, check, check_not_negative, check_positive, settings},
     plan_summary::PlanSummary,
     surrogate::{LOG_RATIO_LIMIT, clipped_at, limited},
     term::{Scored, Token, TokenLoss},
@@ -23,60 +19,43 @@ const MOST_STEPS: f64 = 1000.0;
 /// Tokens whose terms are held at once.
 const RUN: usize = 256;
 
-/// The clipped surrogate, its bounds on the ratio found anew for each mini-batch.
-///
-/// ```text
-/// positive(c) = Σ_{A>0} min(r, c) A,    negative(c) = Σ_{A<0} max(r, c) |A|
-/// ```
-///
-/// While `positive(high) < balance · negative(low)`, the lower bound rises by its step as far as it may go, then the upper bound.
-/// More of the rare tokens of positive advantage count so, and fewer of those of negative advantage that have become rare.
-///
-/// Default: the ranges that the authors give for the paper, equal weights, steps of 0.05 and dual clip at 3.
-///
-/// Source: Xi et al. 2025, [arXiv:2510.18927](https://arxiv.org/abs/2510.18927); its code is `recipe/bapo` of WooooDyy/BAPO.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct Bapo {
-    /// Least sum of the positive contributions over that of the negative ones; 1 is half of the whole.
-    pub balance: f64,
-    /// Lower bound of the ratio that the search begins with, at most 1.
-    pub ratio_low_start: f64,
-    /// Lower bound that it ends with at the latest, at most 1.
-    pub ratio_low_end: f64,
-    /// Step of the lower bound.
-    pub ratio_low_step: f64,
-    /// Upper bound of the ratio that the search begins with, at least 1.
-    pub ratio_high_start: f64,
-    /// Upper bound that it ends with at the latest.
-    pub ratio_high_end: f64,
-    /// Step of the upper bound.
-    pub ratio_high_step: f64,
-    /// Ceiling on the ratio for negative advantages (dual clip), above 1, or `"off"`.
-    pub clip_ratio_c: DualClip,
+settings! {
+    /// The clipped surrogate, its bounds on the ratio found anew for each mini-batch.
+    ///
+    /// ```text
+    /// positive(c) = Σ_{A>0} min(r, c) A,    negative(c) = Σ_{A<0} max(r, c) |A|
+    /// ```
+    ///
+    /// While `positive(high) < balance · negative(low)`, the lower bound rises by its step as far as it may go, then the upper bound.
+    /// More of the rare tokens of positive advantage count so, and fewer of those of negative advantage that have become rare.
+    ///
+    /// Default: the ranges that the authors give for the paper, equal weights, steps of 0.05 and dual clip at 3.
+    ///
+    /// Source: Xi et al. 2025, [arXiv:2510.18927](https://arxiv.org/abs/2510.18927); its code is `recipe/bapo` of WooooDyy/BAPO.
+    pub struct Bapo {
+        /// Least sum of the positive contributions over that of the negative ones; 1 is half of the whole.
+        pub balance: f64 = 1.0, check_not_negative;
+        /// Lower bound of the ratio that the search begins with, at most 1.
+        pub ratio_low_start: f64 = 0.6, check_not_negative;
+        /// Lower bound that it ends with at the latest, at most 1.
+        pub ratio_low_end: f64 = 0.9;
+        /// Step of the lower bound.
+        pub ratio_low_step: f64 = 0.05, check_positive;
+        /// Upper bound of the ratio that the search begins with, at least 1.
+        pub ratio_high_start: f64 = 1.2;
+        /// Upper bound that it ends with at the latest.
+        pub ratio_high_end: f64 = 3.0;
+        /// Step of the upper bound.
+        pub ratio_high_step: f64 = 0.05, check_positive;
+        /// Ceiling on the ratio for negative advantages (dual clip), above 1, or `"off"`.
+        pub clip_ratio_c: DualClip = DualClip { ceiling: 3.0 };
+    } also Self::check_ranges
 }
 
-impl Default for Bapo {
-    fn default() -> Self {
-        Self {
-            balance: 1.0,
-            ratio_low_start: 0.6,
-            ratio_low_end: 0.9,
-            ratio_low_step: 0.05,
-            ratio_high_start: 1.2,
-            ratio_high_end: 3.0,
-            ratio_high_step: 0.05,
-            clip_ratio_c: DualClip { ceiling: 3.0 },
-        }
-    }
-}
-
-impl Settings for Bapo {
-    fn check(&self) -> Result<(), ParameterError> {
+impl Bapo {
+    /// Checks the ends of both ranges against their starts, and the steps against their lengths.
+    fn check_ranges(&self) -> Result<(), ParameterError> {
         let Self { ratio_low_start, ratio_low_end, ratio_high_start, ratio_high_end, .. } = *self;
-        check_not_negative("balance", self.balance)?;
-        check_not_negative("ratio_low_start", ratio_low_start)?;
         check("ratio_low_end", ratio_low_end, "a number from `ratio_low_start` to 1", |x| {
             (ratio_low_start..=1.0).contains(&x)
         })?;
@@ -93,7 +72,6 @@ impl Settings for Bapo {
             ("ratio_low_step", self.ratio_low_step, ratio_low_end - ratio_low_start),
             ("ratio_high_step", self.ratio_high_step, ratio_high_end - ratio_high_start),
         ] {
-            check_positive(field, step)?;
             check(field, step, "a step that goes at most 1000 times into its range", |step| {
                 way / step <= MOST_STEPS
             })?;
@@ -101,8 +79,6 @@ impl Settings for Bapo {
         Ok(())
     }
 }
-
-checked_when_read!(Bapo);
 
 /// A bound that moves from its start to its end.
 #[derive(Clone, Copy)]
@@ -221,6 +197,7 @@ impl PolicyMethod for Bapo {
 mod tests {
     use super::*;
     use crate::TokenColumns;
+    use crate::parameter::Settings;
 
     /// Bounds for two tokens: one of positive advantage and ratio 4, one of negative advantage and ratio 0.1.
     fn bounds(loss: Bapo, positive: f64, negative: f64) -> [f64; 2] {

@@ -1,53 +1,34 @@
 //! CE-GPPO: clipped tokens keep a bounded gradient.
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
     fast::real::Real,
     method::policy_method::{PolicyMethod, Visitor},
-    parameter::{ParameterError, Settings, check_not_negative, checked_when_read},
-    surrogate::{ClipRange, LOG_RATIO_LIMIT, Surrogate},
+    parameter::{check_not_negative, settings},
+    surrogate::{LOG_RATIO_LIMIT, Surrogate},
     term::{Scored, Term, Token, TokenLoss},
 };
 
-/// The clipped surrogate whose clipped tokens keep the gradient of `-β · bound · r/sg(r) · A`: the
-/// bound in place of the ratio, times `β₁` below the region and `β₂` above it.
-///
-/// Tokens clipped from above raise the entropy, those clipped from below lower it; the two
-/// coefficients trade one for the other.
-///
-/// Default: `β₁ = 0.75`, `β₂ = 1` of the paper's range (0.5 to 0.75, and 1), over clip-higher.
-///
-/// Source: Su et al. 2025, [Eq. 7](https://arxiv.org/abs/2509.20712).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct CeGppo {
-    /// Factor `β₁` on the gradient below the region, for negative advantages.
-    pub beta_low: f64,
-    /// Factor `β₂` on the gradient above the region, for positive advantages.
-    pub beta_high: f64,
-    /// Largest fall of the ratio below 1.
-    pub clip_ratio_low: f64,
-    /// Largest rise of the ratio above 1; more than `clip_ratio_low` is clip-higher.
-    pub clip_ratio_high: f64,
-}
-
-impl Default for CeGppo {
-    fn default() -> Self {
-        Self { beta_low: 0.75, beta_high: 1.0, clip_ratio_low: 0.2, clip_ratio_high: 0.28 }
+settings! {
+    /// The clipped surrogate whose clipped tokens keep the gradient of `-β · bound · r/sg(r) · A`: the
+    /// bound in place of the ratio, times `β₁` below the region and `β₂` above it.
+    ///
+    /// Tokens clipped from above raise the entropy, those clipped from below lower it; the two
+    /// coefficients trade one for the other.
+    ///
+    /// Default: `β₁ = 0.75`, `β₂ = 1` of the paper's range (0.5 to 0.75, and 1), over clip-higher.
+    ///
+    /// Source: Su et al. 2025, [Eq. 7](https://arxiv.org/abs/2509.20712).
+    pub struct CeGppo {
+        /// Factor `β₁` on the gradient below the region, for negative advantages.
+        pub beta_low: f64 = 0.75, check_not_negative;
+        /// Factor `β₂` on the gradient above the region, for positive advantages.
+        pub beta_high: f64 = 1.0, check_not_negative;
+        /// Largest fall of the ratio below 1.
+        pub clip_ratio_low: f64 = 0.2, check_not_negative;
+        /// Largest rise of the ratio above 1; more than `clip_ratio_low` is clip-higher.
+        pub clip_ratio_high: f64 = 0.28, check_not_negative;
     }
 }
-
-impl Settings for CeGppo {
-    fn check(&self) -> Result<(), ParameterError> {
-        check_not_negative("beta_low", self.beta_low)?;
-        check_not_negative("beta_high", self.beta_high)?;
-        ClipRange::new(self.clip_ratio_low, self.clip_ratio_high).map(drop)
-    }
-}
-
-checked_when_read!(CeGppo);
 
 impl TokenLoss for CeGppo {
     #[inline(always)]

@@ -1,41 +1,26 @@
 //! CISPO: clip the weight, keep every token's gradient.
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
     fast::real::Real,
     method::policy_method::{PolicyMethod, Visitor},
-    parameter::{ParameterError, Settings, checked_when_read},
-    surrogate::{ClipRange, LOG_RATIO_LIMIT, limited},
+    parameter::{check_not_negative, settings},
+    surrogate::{LOG_RATIO_LIMIT, limited},
     term::{Scored, Term, Token, TokenLoss},
 };
 
-/// `-w A log π_θ` with the ratio, clipped and not differentiated, as its weight:
-/// `w = clip(r, 1 - low, 1 + high)`.
-///
-/// Default: no lower bound and at most 5, as tuned by `ScaleRL` (arXiv:2510.13786); a bound from below
-/// only keeps gradients of tokens that are gone already.
-///
-/// Source: `MiniMax` 2025, [Eq. 4](https://arxiv.org/abs/2506.13585).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct Cispo {
-    /// Largest fall of the weight, the clipped ratio, below 1.
-    pub clip_ratio_low: f64,
-    /// Largest rise of the weight, the clipped ratio, above 1.
-    pub clip_ratio_high: f64,
-}
-
-impl Default for Cispo {
-    fn default() -> Self {
-        Self { clip_ratio_low: 1.0, clip_ratio_high: 4.0 }
-    }
-}
-
-impl Settings for Cispo {
-    fn check(&self) -> Result<(), ParameterError> {
-        ClipRange::new(self.clip_ratio_low, self.clip_ratio_high).map(drop)
+settings! {
+    /// `-w A log π_θ` with the ratio, clipped and not differentiated, as its weight:
+    /// `w = clip(r, 1 - low, 1 + high)`.
+    ///
+    /// Default: no lower bound and at most 5, as tuned by `ScaleRL` (arXiv:2510.13786); a bound from below
+    /// only keeps gradients of tokens that are gone already.
+    ///
+    /// Source: `MiniMax` 2025, [Eq. 4](https://arxiv.org/abs/2506.13585).
+    pub struct Cispo {
+        /// Largest fall of the weight, the clipped ratio, below 1.
+        pub clip_ratio_low: f64 = 1.0, check_not_negative;
+        /// Largest rise of the weight, the clipped ratio, above 1.
+        pub clip_ratio_high: f64 = 4.0, check_not_negative;
     }
 }
 
@@ -61,5 +46,3 @@ impl PolicyMethod for Cispo {
         visitor.visit(self)
     }
 }
-
-checked_when_read!(Cispo);

@@ -1,128 +1,47 @@
 //! Clip-Cov: drop the gradient of a few tokens of high covariance.
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
-    method::policy_method::{PolicyMethod, Visitor},
-    parameter::{
-        ParameterError, Settings, check_finite, check_fraction, check_not_negative,
-        checked_when_read,
+    method::{
+        covariance_control::CovarianceBand,
+        policy_method::{PolicyMethod, Visitor},
     },
+    parameter::{ParameterError, check_fraction, check_not_negative, settings},
     selection::{Order, Selection},
     semantics::{Centering, Scope, Semantics},
     surrogate::{ClipRange, Dropping, Surrogate},
 };
 
-/// Open interval of covariances, in nat·reward, that tokens are drawn from.
-///
-/// Open, as in both codes; the paper writes it closed: row 4 of `docs/paper-vs-code.md`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", deny_unknown_fields)]
-pub struct CovarianceBand {
-    /// Lower end of the covariance band.
-    #[serde(rename = "covariance_low")]
-    pub(crate) low: f64,
-    /// Upper end of the covariance band.
-    #[serde(rename = "covariance_high")]
-    pub(crate) high: f64,
-}
-
-impl Settings for CovarianceBand {
-    fn check(&self) -> Result<(), ParameterError> {
-        Self::new(self.low, self.high).map(drop)
-    }
-}
-
-impl CovarianceBand {
-    /// The interval `low < cov < high`.
+settings! {
+    /// The clipped surrogate without a few tokens drawn at random from a band of high covariance.
     ///
-    /// # Errors
+    /// A dropped token has no value and no gradient, but still counts in the denominator of the mean, as
+    /// otherwise dropping tokens would make the others weigh more.
     ///
-    /// [`ParameterError`] unless both bounds are finite and `low < high`.
-    pub fn new(low: f64, high: f64) -> Result<Self, ParameterError> {
-        let (low_field, high_field) = ("covariance_low", "covariance_high");
-        let (low, high) = (check_finite(low_field, low)?, check_finite(high_field, high)?);
-        if low < high {
-            Ok(Self { low, high })
-        } else {
-            Err(ParameterError::Order { low_field, low, high_field, high })
-        }
-    }
-
-    /// Lower bound, excluded.
-    pub fn low(self) -> f64 {
-        self.low
-    }
-
-    /// Upper bound, excluded.
-    pub fn high(self) -> f64 {
-        self.high
-    }
+    /// Default: the paper's scripts, `fraction = 2e-4`, band `(1, 5)`, clip 1 on both sides (ratio in
+    /// `[0, 2]`).
+    ///
+    /// Source: arXiv:2505.22617, Eqs. 11 and 12; rows 3 to 6 of `docs/paper-vs-code.md`.
+    pub struct ClipCov {
+        /// Share of the tokens whose gradient is dropped, above 0, at most 1.
+        pub(crate) fraction: f64 = 2e-4, check_fraction;
+        /// Lower end of the covariance band that tokens are drawn from.
+        pub(crate) covariance_low: f64 = 1.0;
+        /// Upper end of that band.
+        pub(crate) covariance_high: f64 = 5.0;
+        /// Largest fall of the ratio below 1.
+        pub(crate) clip_ratio_low: f64 = 1.0, check_not_negative;
+        /// Largest rise of the ratio above 1; more than `clip_ratio_low` is clip-higher.
+        pub(crate) clip_ratio_high: f64 = 1.0, check_not_negative;
+        /// Means that the covariance is centred by: `"batch"` as published, or `"state"` as in the
+        /// theory.
+        pub(crate) centering: Centering = Centering::Batch;
+        /// Tokens that are selected from; a trainer refuses `"micro-batch"`. With it, as in older
+        /// codes, the algorithm would depend on memory.
+        pub(crate) scope: Scope = Scope::MiniBatch;
+        /// Code that is imitated: `"exact"` (none), `"paper"`, `"prime"` or `"verl"`.
+        pub(crate) semantics: Semantics = Semantics::Exact;
+    } also |settings| CovarianceBand::new(settings.covariance_low, settings.covariance_high).map(drop)
 }
-
-/// The clipped surrogate without a few tokens drawn at random from a band of high covariance.
-///
-/// A dropped token has no value and no gradient, but still counts in the denominator of the mean, as
-/// otherwise dropping tokens would make the others weigh more.
-///
-/// Default: the paper's scripts, `fraction = 2e-4`, band `(1, 5)`, clip 1 on both sides (ratio in
-/// `[0, 2]`).
-///
-/// Source: arXiv:2505.22617, Eqs. 11 and 12; rows 3 to 6 of `docs/paper-vs-code.md`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct ClipCov {
-    /// Share of the tokens whose gradient is dropped, above 0, at most 1.
-    pub(crate) fraction: f64,
-    /// Lower end of the covariance band that tokens are drawn from.
-    pub(crate) covariance_low: f64,
-    /// Upper end of that band.
-    pub(crate) covariance_high: f64,
-    /// Largest fall of the ratio below 1.
-    pub(crate) clip_ratio_low: f64,
-    /// Largest rise of the ratio above 1; more than `clip_ratio_low` is clip-higher.
-    pub(crate) clip_ratio_high: f64,
-    /// Means that the covariance is centred by: `"batch"` as published, or `"state"` as in the
-    /// theory.
-    pub(crate) centering: Centering,
-    /// Tokens that are selected from; a trainer refuses `"micro-batch"`. With it, as in older
-    /// codes, the algorithm would depend on memory.
-    pub(crate) scope: Scope,
-    /// Code that is imitated: `"exact"` (none), `"paper"`, `"prime"` or `"verl"`.
-    pub(crate) semantics: Semantics,
-}
-
-impl ClipCov {
-    pub(crate) const DEFAULT: Self = Self {
-        fraction: 2e-4,
-        covariance_low: 1.0,
-        covariance_high: 5.0,
-        clip_ratio_low: 1.0,
-        clip_ratio_high: 1.0,
-        centering: Centering::Batch,
-        scope: Scope::MiniBatch,
-        semantics: Semantics::Exact,
-    };
-}
-
-impl Default for ClipCov {
-    fn default() -> Self {
-        Self::DEFAULT
-    }
-}
-
-impl Settings for ClipCov {
-    fn check(&self) -> Result<(), ParameterError> {
-        CovarianceBand::new(self.covariance_low, self.covariance_high)?;
-        check_not_negative("clip_ratio_low", self.clip_ratio_low)?;
-        check_not_negative("clip_ratio_high", self.clip_ratio_high)?;
-        check_fraction("fraction", self.fraction).map(drop)
-    }
-}
-
-checked_when_read!(CovarianceBand, ClipCov);
 
 impl ClipCov {
     /// Drops `fraction` of all tokens, drawn from `band`, from the surrogate clipped to `clip`.

@@ -5,15 +5,18 @@ use serde::{Deserialize, Serialize};
 use crate::{
     batch::Column,
     method::{
-        clip_cov::CovarianceBand,
+        kl_cov::Plain,
         policy_method::{PolicyMethod, Visitor},
         ppo_clip::{DualClip, PpoClip},
         treatment::{Detaching, Penalising, Penalty, Reweighing, Treatment},
     },
-    parameter::{ParameterError, Settings, check_fraction, checked_when_read},
+    parameter::{
+        ParameterError, Settings, check_below, check_finite, check_fraction, checked_when_read,
+        settings,
+    },
     selection::{Order, Selection},
     semantics::{Centering, Scope, Semantics},
-    surrogate::{ClipRange, Dropping, Plain, Surrogate},
+    surrogate::{ClipRange, Dropping, Surrogate},
 };
 
 /// Rule that selects tokens of high covariance.
@@ -27,6 +30,53 @@ pub enum Select {
     Band(CovarianceBand),
 }
 
+/// Open interval of covariances, in nat·reward, that tokens are drawn from.
+///
+/// Open, as in both codes; the paper writes it closed: row 4 of `docs/paper-vs-code.md`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
+#[serde(remote = "Self", deny_unknown_fields)]
+pub struct CovarianceBand {
+    /// Lower end of the covariance band.
+    #[serde(rename = "covariance_low")]
+    pub(crate) low: f64,
+    /// Upper end of the covariance band.
+    #[serde(rename = "covariance_high")]
+    pub(crate) high: f64,
+}
+
+impl Settings for CovarianceBand {
+    fn check(&self) -> Result<(), ParameterError> {
+        Self::new(self.low, self.high).map(drop)
+    }
+}
+
+impl CovarianceBand {
+    /// The interval `low < cov < high`.
+    ///
+    /// # Errors
+    ///
+    /// [`ParameterError`] unless both bounds are finite and `low < high`.
+    pub fn new(low: f64, high: f64) -> Result<Self, ParameterError> {
+        check_finite("covariance_low", low)?;
+        check_finite("covariance_high", high)?;
+        check_below(("covariance_low", low), ("covariance_high", high))?;
+        Ok(Self { low, high })
+    }
+
+    /// Lower bound, excluded.
+    pub fn low(self) -> f64 {
+        self.low
+    }
+
+    /// Upper bound, excluded.
+    pub fn high(self) -> f64 {
+        self.high
+    }
+}
+
+checked_when_read!(CovarianceBand);
+
 /// The surrogate that tokens have otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -39,6 +89,9 @@ pub enum Base {
 }
 
 impl Base {
+    const CLIP_HIGHER: Self =
+        Self::PpoClip(PpoClip::new(ClipRange { low: 0.2, high: 0.28 }, DualClip::OFF));
+
     pub(crate) fn surrogate(self) -> Surrogate {
         match self {
             Self::Unclipped => Surrogate::PLAIN,
@@ -47,66 +100,42 @@ impl Base {
     }
 }
 
-/// Any selector with any treatment over any base: Clip-Cov over clip-higher, KL-Cov with a k3
-/// penalty or anchored at the reference, per-state covariances, a smaller weight in place of a drop.
-///
-/// ```toml
-/// [policy_loss.covariance-control]
-/// fraction = 2e-3
-/// select = "top"
-/// centering = "state"
-/// treatment.penalise = { divergence = "k3", anchor = "reference" }
-/// base.ppo-clip = { clip_ratio_high = 0.28 }
-/// ```
-///
-/// Default: the share and penalty of KL-Cov over clip-higher, the combination users ask for first.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct CovarianceControl {
-    /// Share of treated tokens, above 0, at most 1.
-    pub fraction: f64,
-    /// Selected tokens: `"top"`, those of highest covariance, or `band = { covariance_low,
-    /// covariance_high }`, a draw.
-    pub select: Select,
-    /// Treatment of the selected tokens: `penalise = { divergence, coefficient, anchor }`,
-    /// `"drop"`, `"detach"` or `reweight = { factor }`. `anchor` is `"old"`, `"rollout"` or, with
-    /// `algorithm.reference_kl`, `"reference"`.
-    pub treatment: Treatment,
-    /// Loss of other tokens: `"unclipped"` or `ppo-clip = { … }` with its settings.
-    pub base: Base,
-    /// Means that the covariance is centred by: `"batch"` as published, or `"state"` as in the
-    /// theory.
-    pub centering: Centering,
-    /// Tokens that are selected from; a trainer refuses `"micro-batch"`. With it, as in older
-    /// codes, the algorithm would depend on memory.
-    pub scope: Scope,
-    /// Code that is imitated: `"exact"` (none), `"paper"`, `"prime"` or `"verl"`.
-    pub semantics: Semantics,
-}
-
-impl Default for CovarianceControl {
-    fn default() -> Self {
-        let clip = ClipRange { low: 0.2, high: 0.28 };
-        Self {
-            fraction: 2e-3,
-            select: Select::Top,
-            treatment: Treatment::Penalise(Penalty::default()),
-            base: Base::PpoClip(PpoClip::new(clip, DualClip::OFF)),
-            centering: Centering::Batch,
-            scope: Scope::MiniBatch,
-            semantics: Semantics::Exact,
-        }
+settings! {
+    /// Any selector with any treatment over any base: Clip-Cov over clip-higher, KL-Cov with a k3
+    /// penalty or anchored at the reference, per-state covariances, a smaller weight in place of a drop.
+    ///
+    /// ```toml
+    /// [policy_loss.covariance-control]
+    /// fraction = 2e-3
+    /// select = "top"
+    /// centering = "state"
+    /// treatment.penalise = { divergence = "k3", anchor = "reference" }
+    /// base.ppo-clip = { clip_ratio_high = 0.28 }
+    /// ```
+    ///
+    /// Default: the share and penalty of KL-Cov over clip-higher, the combination users ask for first.
+    pub struct CovarianceControl {
+        /// Share of treated tokens, above 0, at most 1.
+        pub fraction: f64 = 2e-3, check_fraction;
+        /// Selected tokens: `"top"`, those of highest covariance, or `band = { covariance_low,
+        /// covariance_high }`, a draw.
+        pub select: Select = Select::Top;
+        /// Treatment of the selected tokens: `penalise = { divergence, coefficient, anchor }`,
+        /// `"drop"`, `"detach"` or `reweight = { factor }`. `anchor` is `"old"`, `"rollout"` or, with
+        /// `algorithm.reference_kl`, `"reference"`.
+        pub treatment: Treatment = Treatment::Penalise(Penalty::DEFAULT);
+        /// Loss of other tokens: `"unclipped"` or `ppo-clip = { … }` with its settings.
+        pub base: Base = Base::CLIP_HIGHER;
+        /// Means that the covariance is centred by: `"batch"` as published, or `"state"` as in the
+        /// theory.
+        pub centering: Centering = Centering::Batch;
+        /// Tokens that are selected from; a trainer refuses `"micro-batch"`. With it, as in older
+        /// codes, the algorithm would depend on memory.
+        pub scope: Scope = Scope::MiniBatch;
+        /// Code that is imitated: `"exact"` (none), `"paper"`, `"prime"` or `"verl"`.
+        pub semantics: Semantics = Semantics::Exact;
     }
 }
-
-impl Settings for CovarianceControl {
-    fn check(&self) -> Result<(), ParameterError> {
-        check_fraction("fraction", self.fraction).map(drop)
-    }
-}
-
-checked_when_read!(CovarianceControl);
 
 impl CovarianceControl {
     /// Returns true if selected tokens have the gradient of any other where policy and old policy are the same.

@@ -2,15 +2,13 @@
 
 use std::iter::zip;
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
     batch::TokenBatch,
     fast::{exact_sum::ExactSum, real::Real},
     method::policy_method::{PolicyMethod, Visitor},
-    parameter::{ParameterError, Settings, checked_when_read},
+    parameter::{check_not_negative, settings},
     plan_summary::PlanSummary,
-    surrogate::{ClipRange, LOG_RATIO_LIMIT, Surrogate},
+    surrogate::{LOG_RATIO_LIMIT, Surrogate},
     term::{Scored, Shared, Sources, Token, TokenLoss},
 };
 
@@ -26,43 +24,28 @@ const ROUNDING: f64 = 1e-12;
 /// Exponent whose exponential is finite, as are sums of it.
 const LARGEST_EXPONENT: f64 = 600.0;
 
-/// The clipped surrogate, each token weighed by a Gaussian of its covariance `c`:
-///
-/// ```text
-/// c = (ln π - mean ln π) (A - mean A),    w = exp(-c² / 2σ²),    weight = N w / Σ w
-/// ```
-///
-/// `σ` is the standard deviation of `c`. Tokens of large covariance, of either sign, move the entropy most and weigh less; the mean
-/// weight is 1, so that the step is as large. Weights are not differentiated. Where all covariances are the same they are 1.
-///
-/// Means, `σ` and the sum are those of the mini-batch (row 61 of `docs/paper-vs-code.md`).
-///
-/// Default: the symmetric clip of GRPO; the weights have no settings.
-///
-/// Source: Wang et al. 2026, CW-GRPO, [arXiv:2605.11538](https://arxiv.org/abs/2605.11538).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct CovarianceWeight {
-    /// Largest fall of the ratio below 1.
-    pub clip_ratio_low: f64,
-    /// Largest rise of the ratio above 1; more than `clip_ratio_low` is clip-higher.
-    pub clip_ratio_high: f64,
-}
-
-impl Default for CovarianceWeight {
-    fn default() -> Self {
-        Self { clip_ratio_low: 0.2, clip_ratio_high: 0.2 }
+settings! {
+    /// The clipped surrogate, each token weighed by a Gaussian of its covariance `c`:
+    ///
+    /// ```text
+    /// c = (ln π - mean ln π) (A - mean A),    w = exp(-c² / 2σ²),    weight = N w / Σ w
+    /// ```
+    ///
+    /// `σ` is the standard deviation of `c`. Tokens of large covariance, of either sign, move the entropy most and weigh less; the mean
+    /// weight is 1, so that the step is as large. Weights are not differentiated. Where all covariances are the same they are 1.
+    ///
+    /// Means, `σ` and the sum are those of the mini-batch (row 61 of `docs/paper-vs-code.md`).
+    ///
+    /// Default: the symmetric clip of GRPO; the weights have no settings.
+    ///
+    /// Source: Wang et al. 2026, CW-GRPO, [arXiv:2605.11538](https://arxiv.org/abs/2605.11538).
+    pub struct CovarianceWeight {
+        /// Largest fall of the ratio below 1.
+        pub clip_ratio_low: f64 = 0.2, check_not_negative;
+        /// Largest rise of the ratio above 1; more than `clip_ratio_low` is clip-higher.
+        pub clip_ratio_high: f64 = 0.2, check_not_negative;
     }
 }
-
-impl Settings for CovarianceWeight {
-    fn check(&self) -> Result<(), ParameterError> {
-        ClipRange::new(self.clip_ratio_low, self.clip_ratio_high).map(drop)
-    }
-}
-
-checked_when_read!(CovarianceWeight);
 
 /// The Gaussian of a mini-batch.
 #[derive(Clone, Copy)]

@@ -1,11 +1,9 @@
 //! DPPO: a trust region in probability, not in the ratio.
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
     fast::real::Real,
     method::policy_method::{PolicyMethod, Visitor},
-    parameter::{ParameterError, Settings, check, check_not_negative, checked_when_read},
+    parameter::{check_above_one, check_not_negative, settings},
     surrogate::{LOG_RATIO_LIMIT, limited},
     term::{Scored, Term, Token, TokenLoss},
 };
@@ -13,82 +11,46 @@ use crate::{
 /// Keeps probabilities away from 1 where a logarithm is taken of the rest.
 const REST: f64 = 1e-8;
 
-/// `-w A log π_θ` with `w = min(r, ceiling)` not differentiated, and nothing where the token's
-/// probability has moved by more than a bound in the direction its advantage pushes it: total
-/// variation, `|π - π_old|`.
-///
-/// Rare tokens may multiply their probability, frequent ones are limited: the reverse of a clipped ratio.
-///
-/// Default: the paper's bound of 0.2; the ceiling of 20 of verl's function; no pull. The preset `dppo-tv-squared` has
-/// prime-rl's, 1e-3.
-///
-/// Source: Qi et al. 2026, [arXiv:2602.04879](https://arxiv.org/abs/2602.04879); verl `dppo_tv`; the pull: Kimi-K2.5,
-/// [arXiv:2602.02276](https://arxiv.org/abs/2602.02276), prime-rl's default loss (row 53 of `docs/paper-vs-code.md`).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct DppoTv {
-    /// Largest fall of a token's probability.
-    pub divergence_low: f64,
-    /// Largest rise of a token's probability.
-    pub divergence_high: f64,
-    /// Largest ratio that counts, above 1.
-    pub ratio_ceiling: f64,
-    /// Weight of `(log r)²`, reward per squared nat, a pull to the old policy on every token, those left out too.
-    pub pull: f64,
-}
-
-impl Default for DppoTv {
-    fn default() -> Self {
-        Self { divergence_low: 0.2, divergence_high: 0.2, ratio_ceiling: 20.0, pull: 0.0 }
+settings! {
+    /// `-w A log π_θ` with `w = min(r, ceiling)` not differentiated, and nothing where the token's
+    /// probability has moved by more than a bound in the direction its advantage pushes it: total
+    /// variation, `|π - π_old|`.
+    ///
+    /// Rare tokens may multiply their probability, frequent ones are limited: the reverse of a clipped ratio.
+    ///
+    /// Default: the paper's bound of 0.2; the ceiling of 20 of verl's function; no pull. The preset `dppo-tv-squared` has
+    /// prime-rl's, 1e-3.
+    ///
+    /// Source: Qi et al. 2026, [arXiv:2602.04879](https://arxiv.org/abs/2602.04879); verl `dppo_tv`; the pull: Kimi-K2.5,
+    /// [arXiv:2602.02276](https://arxiv.org/abs/2602.02276), prime-rl's default loss (row 53 of `docs/paper-vs-code.md`).
+    pub struct DppoTv {
+        /// Largest fall of a token's probability.
+        pub divergence_low: f64 = 0.2, check_not_negative;
+        /// Largest rise of a token's probability.
+        pub divergence_high: f64 = 0.2, check_not_negative;
+        /// Largest ratio that counts, above 1.
+        pub ratio_ceiling: f64 = 20.0, check_above_one;
+        /// Weight of `(log r)²`, reward per squared nat, a pull to the old policy on every token, those left out too.
+        pub pull: f64 = 0.0, check_not_negative;
     }
 }
 
-/// Like [`DppoTv`], with the KL divergence of the token against all others,
-/// `π_old ln(π_old/π) + (1 - π_old) ln((1 - π_old)/(1 - π))`, in nats.
-///
-/// Default: the paper's bound of 0.05 nats.
-///
-/// Source: as of [`DppoTv`]; verl `dppo_kl`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct DppoKl {
-    /// Bound on the divergence of a token that falls, in nats.
-    pub divergence_low: f64,
-    /// Bound on the divergence of a token that rises, in nats.
-    pub divergence_high: f64,
-    /// Largest ratio that counts, above 1.
-    pub ratio_ceiling: f64,
-}
-
-impl Default for DppoKl {
-    fn default() -> Self {
-        Self { divergence_low: 0.05, divergence_high: 0.05, ratio_ceiling: 20.0 }
+settings! {
+    /// Like [`DppoTv`], with the KL divergence of the token against all others,
+    /// `π_old ln(π_old/π) + (1 - π_old) ln((1 - π_old)/(1 - π))`, in nats.
+    ///
+    /// Default: the paper's bound of 0.05 nats.
+    ///
+    /// Source: as of [`DppoTv`]; verl `dppo_kl`.
+    pub struct DppoKl {
+        /// Bound on the divergence of a token that falls, in nats.
+        pub divergence_low: f64 = 0.05, check_not_negative;
+        /// Bound on the divergence of a token that rises, in nats.
+        pub divergence_high: f64 = 0.05, check_not_negative;
+        /// Largest ratio that counts, above 1.
+        pub ratio_ceiling: f64 = 20.0, check_above_one;
     }
 }
-
-fn check_bounds(low: f64, high: f64, ceiling: f64) -> Result<(), ParameterError> {
-    check_not_negative("divergence_low", low)?;
-    check_not_negative("divergence_high", high)?;
-    let above_one = |x: f64| x.is_finite() && x > 1.0;
-    check("ratio_ceiling", ceiling, "a finite number above 1", above_one).map(drop)
-}
-
-impl Settings for DppoTv {
-    fn check(&self) -> Result<(), ParameterError> {
-        check_not_negative("pull", self.pull)?;
-        check_bounds(self.divergence_low, self.divergence_high, self.ratio_ceiling)
-    }
-}
-
-impl Settings for DppoKl {
-    fn check(&self) -> Result<(), ParameterError> {
-        check_bounds(self.divergence_low, self.divergence_high, self.ratio_ceiling)
-    }
-}
-
-checked_when_read!(DppoTv, DppoKl);
 
 /// The weighted score function, or nothing if the token has `left` its region.
 #[inline(always)]

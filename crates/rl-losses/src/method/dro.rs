@@ -1,37 +1,22 @@
 //! DRO: a quadratic pull to the old policy.
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
     fast::real::Real,
     method::policy_method::{PolicyMethod, Visitor},
-    parameter::{ParameterError, Settings, check_not_negative, checked_when_read},
+    parameter::{check_not_negative, settings},
     term::{Scored, Term, Token, TokenLoss},
 };
 
-/// `-(A log π_θ - β/2 (log r)²)`: direct reward optimisation, a quadratic pull to the old policy on
-/// every token.
-///
-/// Default: `β = 0.05`; there is no published one (verl asks for it).
-///
-/// Source: Richemond et al. 2024, DRO, [Eq. 6](https://arxiv.org/abs/2405.19107); verl `dro`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct Dro {
-    /// Strength of the pull to the old policy, reward per squared nat.
-    pub beta: f64,
-}
-
-impl Default for Dro {
-    fn default() -> Self {
-        Self { beta: 0.05 }
-    }
-}
-
-impl Settings for Dro {
-    fn check(&self) -> Result<(), ParameterError> {
-        check_not_negative("beta", self.beta).map(drop)
+settings! {
+    /// `-(A log π_θ - β/2 (log r)²)`: direct reward optimisation, a quadratic pull to the old policy on
+    /// every token.
+    ///
+    /// Default: `β = 0.05`; there is no published one (verl asks for it).
+    ///
+    /// Source: Richemond et al. 2024, DRO, [Eq. 6](https://arxiv.org/abs/2405.19107); verl `dro`.
+    pub struct Dro {
+        /// Strength of the pull to the old policy, reward per squared nat.
+        pub beta: f64 = 0.05, check_not_negative;
     }
 }
 
@@ -50,5 +35,3 @@ impl PolicyMethod for Dro {
         visitor.visit(self)
     }
 }
-
-checked_when_read!(Dro);

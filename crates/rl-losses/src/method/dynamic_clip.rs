@@ -1,53 +1,34 @@
 //! DCPO: clip bounds that depend on how likely the token was.
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
     fast::real::Real,
     method::policy_method::{PolicyMethod, Visitor},
-    parameter::{ParameterError, Settings, check, checked_when_read},
-    surrogate::{ClipRange, LOG_RATIO_LIMIT, clipped_at, limited},
+    parameter::{check_above_one, check_not_negative, settings},
+    surrogate::{LOG_RATIO_LIMIT, clipped_at, limited},
     term::{Scored, Token, TokenLoss},
 };
 
-/// The clipped surrogate with bounds from the old probability `q`,
-///
-/// ```text
-/// [ 1/2 + 1/2 √max(1 - 4 ε_low / q, 0),  1/2 + 1/2 √(1 + 4 ε_high / q) ]
-/// ```
-///
-/// wide for rare tokens, the narrower the likelier; no ratio counts for more than the ceiling.
-///
-/// Default: the paper's 0.16 and 0.2, ceiling 10.
-///
-/// Source: Yang et al. 2025, [Eq. 8](https://arxiv.org/abs/2509.02333).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct DynamicClip {
-    /// Bound `ε_low`, from which each token's own follows.
-    pub clip_ratio_low: f64,
-    /// Bound `ε_high`, from which each token's own follows.
-    pub clip_ratio_high: f64,
-    /// Largest ratio that counts, for either sign of the advantage, above 1.
-    pub ratio_ceiling: f64,
-}
-
-impl Default for DynamicClip {
-    fn default() -> Self {
-        Self { clip_ratio_low: 0.16, clip_ratio_high: 0.2, ratio_ceiling: 10.0 }
+settings! {
+    /// The clipped surrogate with bounds from the old probability `q`,
+    ///
+    /// ```text
+    /// [ 1/2 + 1/2 √max(1 - 4 ε_low / q, 0),  1/2 + 1/2 √(1 + 4 ε_high / q) ]
+    /// ```
+    ///
+    /// wide for rare tokens, the narrower the likelier; no ratio counts for more than the ceiling.
+    ///
+    /// Default: the paper's 0.16 and 0.2, ceiling 10.
+    ///
+    /// Source: Yang et al. 2025, [Eq. 8](https://arxiv.org/abs/2509.02333).
+    pub struct DynamicClip {
+        /// Bound `ε_low`, from which each token's own follows.
+        pub clip_ratio_low: f64 = 0.16, check_not_negative;
+        /// Bound `ε_high`, from which each token's own follows.
+        pub clip_ratio_high: f64 = 0.2, check_not_negative;
+        /// Largest ratio that counts, for either sign of the advantage, above 1.
+        pub ratio_ceiling: f64 = 10.0, check_above_one;
     }
 }
-
-impl Settings for DynamicClip {
-    fn check(&self) -> Result<(), ParameterError> {
-        ClipRange::new(self.clip_ratio_low, self.clip_ratio_high)?;
-        let above_one = |x: f64| x.is_finite() && x > 1.0;
-        check("ratio_ceiling", self.ratio_ceiling, "a finite number above 1", above_one).map(drop)
-    }
-}
-
-checked_when_read!(DynamicClip);
 
 impl TokenLoss for DynamicClip {
     #[inline(always)]

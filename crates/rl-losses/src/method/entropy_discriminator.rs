@@ -2,15 +2,13 @@
 
 use std::iter::zip;
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
     batch::{Column, TokenBatch},
     fast::{exact_sum::ExactSum, real::Real},
     method::policy_method::{PolicyMethod, Visitor},
-    parameter::{ParameterError, Settings, check_not_negative, checked_when_read},
+    parameter::{check_not_negative, settings},
     plan_summary::PlanSummary,
-    surrogate::{ClipRange, Dropping, Surrogate},
+    surrogate::{Dropping, Surrogate},
 };
 
 /// Tokens whose discriminators are held at once.
@@ -22,45 +20,29 @@ const LARGEST: f64 = 1e6;
 /// Share of the mean square below which a variance is rounding.
 const ROUNDING: f64 = 1e-12;
 
-/// The clipped surrogate without the tokens of negative advantage whose discriminator lies far below the mean:
-///
-/// ```text
-/// S = π (ln π + H),    dropped where A < 0 and S < mean S - deviations · std S
-/// ```
-///
-/// `-S` is the slope of the entropy in the logit of the token drawn. It is above 0 for an unlikely token, whose logit an advantage
-/// below 0 lowers: these tokens lower the entropy most. Needs the column `entropy`. Mean and standard deviation, with divisor `N`, are
-/// those of the mini-batch; a dropped token stays in the denominator (row 60 of `docs/paper-vs-code.md`).
-///
-/// Default: 2.5 standard deviations as published, over the symmetric clip.
-///
-/// Source: Wang et al. 2026, `Clip_B`, [arXiv:2602.03392](https://arxiv.org/abs/2602.03392); its code is Trinity-RFT's `clipb`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct EntropyDiscriminator {
-    /// Standard deviations below the mean beyond which a token is dropped, at least 0.
-    pub deviations: f64,
-    /// Largest fall of the ratio below 1.
-    pub clip_ratio_low: f64,
-    /// Largest rise of the ratio above 1; more than `clip_ratio_low` is clip-higher.
-    pub clip_ratio_high: f64,
-}
-
-impl Default for EntropyDiscriminator {
-    fn default() -> Self {
-        Self { deviations: 2.5, clip_ratio_low: 0.2, clip_ratio_high: 0.2 }
+settings! {
+    /// The clipped surrogate without the tokens of negative advantage whose discriminator lies far below the mean:
+    ///
+    /// ```text
+    /// S = π (ln π + H),    dropped where A < 0 and S < mean S - deviations · std S
+    /// ```
+    ///
+    /// `-S` is the slope of the entropy in the logit of the token drawn. It is above 0 for an unlikely token, whose logit an advantage
+    /// below 0 lowers: these tokens lower the entropy most. Needs the column `entropy`. Mean and standard deviation, with divisor `N`, are
+    /// those of the mini-batch; a dropped token stays in the denominator (row 60 of `docs/paper-vs-code.md`).
+    ///
+    /// Default: 2.5 standard deviations as published, over the symmetric clip.
+    ///
+    /// Source: Wang et al. 2026, `Clip_B`, [arXiv:2602.03392](https://arxiv.org/abs/2602.03392); its code is Trinity-RFT's `clipb`.
+    pub struct EntropyDiscriminator {
+        /// Standard deviations below the mean beyond which a token is dropped, at least 0.
+        pub deviations: f64 = 2.5, check_not_negative;
+        /// Largest fall of the ratio below 1.
+        pub clip_ratio_low: f64 = 0.2, check_not_negative;
+        /// Largest rise of the ratio above 1; more than `clip_ratio_low` is clip-higher.
+        pub clip_ratio_high: f64 = 0.2, check_not_negative;
     }
 }
-
-impl Settings for EntropyDiscriminator {
-    fn check(&self) -> Result<(), ParameterError> {
-        ClipRange::new(self.clip_ratio_low, self.clip_ratio_high)?;
-        check_not_negative("deviations", self.deviations).map(drop)
-    }
-}
-
-checked_when_read!(EntropyDiscriminator);
 
 impl EntropyDiscriminator {
     /// Discriminator below which a token of negative advantage is dropped; none if all are the same up to rounding.

@@ -1,7 +1,5 @@
 //! GMPO: the geometric mean of the ratios of a sequence.
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
     batch::TokenBatch,
     fast::{real::Real, spread::Spread},
@@ -9,44 +7,28 @@ use crate::{
         per_sequence::{Sums, per_sequence},
         policy_method::{PolicyMethod, Visitor},
     },
-    parameter::{ParameterError, Settings, checked_when_read},
+    parameter::{check_not_negative, settings},
     plan_summary::PlanSummary,
-    surrogate::ClipRange,
     term::{Scored, Term, Token, TokenLoss},
 };
 
-/// Minus the sequence's mean advantage times the geometric mean of its tokens' ratios, each clipped in
-/// the log on the side its advantage pushes it to.
-///
-/// A token's value is that of its sequence, so that `seq-mean-token-mean`, the published aggregation,
-/// gives the published loss.
-///
-/// Default: the paper's bounds, 0.4 nats on both sides.
-///
-/// Source: Zhao et al. 2025, [Eq. 4](https://arxiv.org/abs/2507.20673).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct Gmpo {
-    /// Largest fall of a log-ratio below 0, in nats.
-    pub clip_ratio_low: f64,
-    /// Largest rise of a log-ratio above 0, in nats.
-    pub clip_ratio_high: f64,
-}
-
-impl Default for Gmpo {
-    fn default() -> Self {
-        Self { clip_ratio_low: 0.4, clip_ratio_high: 0.4 }
+settings! {
+    /// Minus the sequence's mean advantage times the geometric mean of its tokens' ratios, each clipped in
+    /// the log on the side its advantage pushes it to.
+    ///
+    /// A token's value is that of its sequence, so that `seq-mean-token-mean`, the published aggregation,
+    /// gives the published loss.
+    ///
+    /// Default: the paper's bounds, 0.4 nats on both sides.
+    ///
+    /// Source: Zhao et al. 2025, [Eq. 4](https://arxiv.org/abs/2507.20673).
+    pub struct Gmpo {
+        /// Largest fall of a log-ratio below 0, in nats.
+        pub clip_ratio_low: f64 = 0.4, check_not_negative;
+        /// Largest rise of a log-ratio above 0, in nats.
+        pub clip_ratio_high: f64 = 0.4, check_not_negative;
     }
 }
-
-impl Settings for Gmpo {
-    fn check(&self) -> Result<(), ParameterError> {
-        ClipRange::new(self.clip_ratio_low, self.clip_ratio_high).map(drop)
-    }
-}
-
-checked_when_read!(Gmpo);
 
 impl Gmpo {
     /// The log-ratio as it counts, and whether a bound holds it.

@@ -1,7 +1,5 @@
 //! GSPO: the clipped surrogate of the sequence's ratio.
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
     batch::TokenBatch,
     fast::{real::Real, spread::Spread},
@@ -9,7 +7,7 @@ use crate::{
         per_sequence::per_sequence,
         policy_method::{PolicyMethod, Visitor},
     },
-    parameter::{ParameterError, Settings, checked_when_read},
+    parameter::{check_not_negative, settings},
     plan_summary::PlanSummary,
     surrogate::{ClipRange, Surrogate},
     term::{Scored, Term, Token, TokenLoss},
@@ -18,35 +16,22 @@ use crate::{
 /// Log of the token's ratio beyond which it is held, in nats (verl).
 const CAP: f64 = 10.0;
 
-/// Clipped surrogate of the sequence's ratio, `s_i = exp(mean log r)` over its tokens; each token's own
-/// ratio carries its gradient: `s_i · r_t / sg(r_t)`.
-///
-/// The mean is over the sequence as planned, so a sequence may be split between evaluations. The
-/// published aggregation is `seq-mean-token-mean`; with `seq-mean-token-sum` the gradient is that of LUSPO
-/// ([arXiv:2602.05261](https://arxiv.org/abs/2602.05261)), which weighs a sequence by its length.
-///
-/// Default: the paper's bounds, `3e-4` and `4e-4`.
-///
-/// Source: Zheng et al. 2025, [Eq. 5](https://arxiv.org/abs/2507.18071), GSPO-token of its Sec. 4.3.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct Gspo {
-    /// Largest fall of the sequence's ratio below 1.
-    pub clip_ratio_low: f64,
-    /// Largest rise of the sequence's ratio above 1.
-    pub clip_ratio_high: f64,
-}
-
-impl Default for Gspo {
-    fn default() -> Self {
-        Self { clip_ratio_low: 3e-4, clip_ratio_high: 4e-4 }
-    }
-}
-
-impl Settings for Gspo {
-    fn check(&self) -> Result<(), ParameterError> {
-        ClipRange::new(self.clip_ratio_low, self.clip_ratio_high).map(drop)
+settings! {
+    /// Clipped surrogate of the sequence's ratio, `s_i = exp(mean log r)` over its tokens; each token's own
+    /// ratio carries its gradient: `s_i · r_t / sg(r_t)`.
+    ///
+    /// The mean is over the sequence as planned, so a sequence may be split between evaluations. The
+    /// published aggregation is `seq-mean-token-mean`; with `seq-mean-token-sum` the gradient is that of LUSPO
+    /// ([arXiv:2602.05261](https://arxiv.org/abs/2602.05261)), which weighs a sequence by its length.
+    ///
+    /// Default: the paper's bounds, `3e-4` and `4e-4`.
+    ///
+    /// Source: Zheng et al. 2025, [Eq. 5](https://arxiv.org/abs/2507.18071), GSPO-token of its Sec. 4.3.
+    pub struct Gspo {
+        /// Largest fall of the sequence's ratio below 1.
+        pub clip_ratio_low: f64 = 3e-4, check_not_negative;
+        /// Largest rise of the sequence's ratio above 1.
+        pub clip_ratio_high: f64 = 4e-4, check_not_negative;
     }
 }
 
@@ -76,5 +61,3 @@ impl PolicyMethod for Gspo {
         per_sequence(batch, |log_ratio, _| log_ratio, |sums| sums.mean_taken())
     }
 }
-
-checked_when_read!(Gspo);

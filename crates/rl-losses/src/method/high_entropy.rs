@@ -1,54 +1,36 @@
 //! The 80/20 rule: learn from the tokens of highest entropy only.
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
     fast::real::Real,
     method::policy_method::{PolicyMethod, Visitor},
-    parameter::{ParameterError, Settings, check_fraction, checked_when_read},
+    parameter::{check_fraction, check_not_negative, settings},
     selection::{Order, Selection},
     semantics::{Scope, Semantics},
-    surrogate::{ClipRange, LOG_RATIO_LIMIT, Surrogate},
+    surrogate::{LOG_RATIO_LIMIT, Surrogate},
     term::{Scored, Token, TokenLoss},
 };
 
-/// The clipped surrogate of the share of tokens whose entropy is highest; the others have no value and
-/// no gradient, but stay in the denominator. Needs the column `entropy`.
-///
-/// Selected are the tokens that stay.
-///
-/// Default: a share of 0.2 over clip-higher, as published.
-///
-/// Source: Wang et al. 2025, [Eq. 6](https://arxiv.org/abs/2506.01939); TRL `top_entropy_quantile`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct HighEntropy {
-    /// Share of the tokens that keep their gradient, above 0, at most 1.
-    pub fraction: f64,
-    /// Largest fall of the ratio below 1.
-    pub clip_ratio_low: f64,
-    /// Largest rise of the ratio above 1; more than `clip_ratio_low` is clip-higher.
-    pub clip_ratio_high: f64,
-    /// Tokens that are selected from; a trainer refuses `"micro-batch"`. With it, as in older
-    /// codes, the algorithm would depend on memory.
-    pub scope: Scope,
-}
-
-impl Default for HighEntropy {
-    fn default() -> Self {
-        Self { fraction: 0.2, clip_ratio_low: 0.2, clip_ratio_high: 0.28, scope: Scope::MiniBatch }
+settings! {
+    /// The clipped surrogate of the share of tokens whose entropy is highest; the others have no value and
+    /// no gradient, but stay in the denominator. Needs the column `entropy`.
+    ///
+    /// Selected are the tokens that stay.
+    ///
+    /// Default: a share of 0.2 over clip-higher, as published.
+    ///
+    /// Source: Wang et al. 2025, [Eq. 6](https://arxiv.org/abs/2506.01939); TRL `top_entropy_quantile`.
+    pub struct HighEntropy {
+        /// Share of the tokens that keep their gradient, above 0, at most 1.
+        pub fraction: f64 = 0.2, check_fraction;
+        /// Largest fall of the ratio below 1.
+        pub clip_ratio_low: f64 = 0.2, check_not_negative;
+        /// Largest rise of the ratio above 1; more than `clip_ratio_low` is clip-higher.
+        pub clip_ratio_high: f64 = 0.28, check_not_negative;
+        /// Tokens that are selected from; a trainer refuses `"micro-batch"`. With it, as in older
+        /// codes, the algorithm would depend on memory.
+        pub scope: Scope = Scope::MiniBatch;
     }
 }
-
-impl Settings for HighEntropy {
-    fn check(&self) -> Result<(), ParameterError> {
-        ClipRange::new(self.clip_ratio_low, self.clip_ratio_high)?;
-        check_fraction("fraction", self.fraction).map(drop)
-    }
-}
-
-checked_when_read!(HighEntropy);
 
 impl TokenLoss for HighEntropy {
     #[inline(always)]

@@ -1,75 +1,47 @@
 //! KL-Cov: penalise the move of the tokens of highest covariance.
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
+    fast::real::Real,
     kl::KlEstimator,
     method::{
         policy_method::{PolicyMethod, Visitor},
         treatment::{Anchor, Penalising, Penalty, Treatment},
     },
-    parameter::{ParameterError, Settings, check_fraction, check_not_negative, checked_when_read},
+    parameter::{ParameterError, Settings, check_fraction, check_not_negative, settings},
     selection::{Order, Selection},
     semantics::{Centering, Scope, Semantics},
-    surrogate::Plain,
+    term::{Scored, Term, Token, TokenLoss},
 };
 
-/// The unclipped surrogate `-r A`, plus `coefficient · |log r|` on the tokens of highest
-/// covariance.
-///
-/// The penalty is the absolute log-ratio to the policy before the update, not a KL divergence: row
-/// 8 of `docs/paper-vs-code.md`. It is inert where the ratio is 1, so KL-Cov needs at least two
-/// updates per rollout batch. Another penalty or anchor is set by
-/// [`CovarianceControl`](super::covariance_control::CovarianceControl).
-///
-/// Default: the paper's 7B script, `fraction = 2e-3`, `coefficient = 1` (row 9).
-///
-/// Source: arXiv:2505.22617, Eqs. 13 and 14.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct KlCov {
-    /// Share of the tokens, of highest covariance, whose move is penalised, above 0, at most 1.
-    pub(crate) fraction: f64,
-    /// Weight of the penalty, reward per nat, at least 0.
-    pub(crate) coefficient: f64,
-    /// Penalty on the log-ratio: `"abs"` as in the published code, `"k1"`, `"k2"` or `"k3"`.
-    pub(crate) divergence: KlEstimator,
-    /// Means that the covariance is centred by: `"batch"` as published, or `"state"` as in the
-    /// theory.
-    pub(crate) centering: Centering,
-    /// Tokens that are selected from; a trainer refuses `"micro-batch"`. With it, as in older
-    /// codes, the algorithm would depend on memory.
-    pub(crate) scope: Scope,
-    /// Code that is imitated: `"exact"` (none), `"paper"`, `"prime"` or `"verl"`.
-    pub(crate) semantics: Semantics,
-}
-
-impl KlCov {
-    pub(crate) const DEFAULT: Self = Self {
-        fraction: 2e-3,
-        coefficient: 1.0,
-        divergence: KlEstimator::Abs,
-        centering: Centering::Batch,
-        scope: Scope::MiniBatch,
-        semantics: Semantics::Exact,
-    };
-}
-
-impl Default for KlCov {
-    fn default() -> Self {
-        Self::DEFAULT
+settings! {
+    /// The unclipped surrogate `-r A`, plus `coefficient · |log r|` on the tokens of highest
+    /// covariance.
+    ///
+    /// The penalty is the absolute log-ratio to the policy before the update, not a KL divergence: row
+    /// 8 of `docs/paper-vs-code.md`. It is inert where the ratio is 1, so KL-Cov needs at least two
+    /// updates per rollout batch. Another penalty or anchor is set by
+    /// [`CovarianceControl`](super::covariance_control::CovarianceControl).
+    ///
+    /// Default: the paper's 7B script, `fraction = 2e-3`, `coefficient = 1` (row 9).
+    ///
+    /// Source: arXiv:2505.22617, Eqs. 13 and 14.
+    pub struct KlCov {
+        /// Share of the tokens, of highest covariance, whose move is penalised, above 0, at most 1.
+        pub(crate) fraction: f64 = 2e-3, check_fraction;
+        /// Weight of the penalty, reward per nat, at least 0.
+        pub(crate) coefficient: f64 = 1.0, check_not_negative;
+        /// Penalty on the log-ratio: `"abs"` as in the published code, `"k1"`, `"k2"` or `"k3"`.
+        pub(crate) divergence: KlEstimator = KlEstimator::Abs;
+        /// Means that the covariance is centred by: `"batch"` as published, or `"state"` as in the
+        /// theory.
+        pub(crate) centering: Centering = Centering::Batch;
+        /// Tokens that are selected from; a trainer refuses `"micro-batch"`. With it, as in older
+        /// codes, the algorithm would depend on memory.
+        pub(crate) scope: Scope = Scope::MiniBatch;
+        /// Code that is imitated: `"exact"` (none), `"paper"`, `"prime"` or `"verl"`.
+        pub(crate) semantics: Semantics = Semantics::Exact;
     }
 }
-
-impl Settings for KlCov {
-    fn check(&self) -> Result<(), ParameterError> {
-        check_fraction("fraction", self.fraction)?;
-        check_not_negative("coefficient", self.coefficient).map(drop)
-    }
-}
-
-checked_when_read!(KlCov);
 
 impl KlCov {
     /// Penalises `fraction` of all tokens with `coefficient` (reward per nat).
@@ -120,5 +92,16 @@ impl PolicyMethod for KlCov {
     fn selection(&self) -> Option<Selection> {
         let Self { fraction, centering, scope, semantics, .. } = *self;
         Some(Selection { by: Order::Covariance(centering), fraction, scope, semantics })
+    }
+}
+
+/// The surrogate `-r A` without any bound: [`Surrogate::PLAIN`](crate::surrogate::Surrogate::PLAIN) in fewer instructions.
+pub(crate) struct Plain;
+
+impl TokenLoss for Plain {
+    #[inline(always)]
+    fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
+        let value = -token.ratio * token.advantage;
+        Scored::open(Term::exponential(value), false).flat_if(token.held)
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::{
     method::policy_method::{PolicyMethod, Visitor},
-    parameter::{ParameterError, Settings, check},
+    parameter::{ParameterError, check, check_not_negative, settings},
     semantics::Semantics,
     surrogate::{ClipRange, LOG_RATIO_LIMIT, Surrogate},
     term::Term,
@@ -101,35 +101,27 @@ impl de::Visitor<'_> for DualClipVisitor {
     }
 }
 
-/// The clipped surrogate of PPO; with group-relative advantages, the loss of GRPO.
-///
-/// Default: verl's, clip 0.2 on both sides and dual clip at 3.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(try_from = "Fields", into = "Fields")]
-pub struct PpoClip {
-    pub(crate) clip: ClipRange,
-    pub(crate) dual_clip: DualClip,
-    pub(crate) semantics: Semantics,
-}
-
-impl Default for PpoClip {
-    fn default() -> Self {
-        Self::new(ClipRange { low: 0.2, high: 0.2 }, DualClip { ceiling: 3.0 })
-    }
-}
-
-impl Settings for PpoClip {
-    // Both parts are checked as they are made.
-    fn check(&self) -> Result<(), ParameterError> {
-        Ok(())
+settings! {
+    /// The clipped surrogate of PPO; with group-relative advantages, the loss of GRPO.
+    ///
+    /// Default: verl's, clip 0.2 on both sides and dual clip at 3.
+    pub struct PpoClip {
+        /// Largest fall of the ratio below 1.
+        pub(crate) clip_ratio_low: f64 = 0.2, check_not_negative;
+        /// Largest rise of the ratio above 1; more than `clip_ratio_low` is clip-higher.
+        pub(crate) clip_ratio_high: f64 = 0.2, check_not_negative;
+        /// Ceiling on the ratio for negative advantages (dual clip), above 1, or `"off"`.
+        pub(crate) clip_ratio_c: DualClip = DualClip { ceiling: 3.0 };
+        /// Code that is imitated: `"exact"` (none), `"paper"`, `"prime"` or `"verl"`.
+        pub(crate) semantics: Semantics = Semantics::Exact;
     }
 }
 
 impl PpoClip {
     /// The surrogate clipped to `clip`, and to `dual_clip` where the advantage is negative.
     pub const fn new(clip: ClipRange, dual_clip: DualClip) -> Self {
-        Self { clip, dual_clip, semantics: Semantics::Exact }
+        let (clip_ratio_low, clip_ratio_high) = (clip.low, clip.high);
+        Self { clip_ratio_low, clip_ratio_high, clip_ratio_c: dual_clip, ..Self::DEFAULT }
     }
 
     /// Returns these settings with the arithmetic of another version: the paper and the authors' fork
@@ -141,12 +133,12 @@ impl PpoClip {
 
     /// Trust region of the ratio.
     pub fn clip(&self) -> ClipRange {
-        self.clip
+        ClipRange { low: self.clip_ratio_low, high: self.clip_ratio_high }
     }
 
     /// Ceiling on the ratio where the advantage is negative.
     pub fn dual_clip(&self) -> DualClip {
-        self.dual_clip
+        self.clip_ratio_c
     }
 
     /// One token's loss, with the log-ratio clamped to ±20 nats.
@@ -157,11 +149,11 @@ impl PpoClip {
     pub(crate) fn surrogate(&self) -> Surrogate {
         match self.semantics {
             Semantics::Exact | Semantics::Verl => Surrogate {
-                clip: self.clip,
-                ceiling: self.dual_clip.ceiling,
+                clip: self.clip(),
+                ceiling: self.clip_ratio_c.ceiling,
                 limit: LOG_RATIO_LIMIT,
             },
-            Semantics::Paper | Semantics::Prime => Surrogate::of(self.clip),
+            Semantics::Paper | Semantics::Prime => Surrogate::of(self.clip()),
         }
     }
 }
@@ -169,47 +161,6 @@ impl PpoClip {
 impl PolicyMethod for PpoClip {
     fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
         visitor.visit(&self.surrogate())
-    }
-}
-
-/// [`PpoClip`] as written in a configuration.
-#[derive(Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(default, deny_unknown_fields)]
-struct Fields {
-    /// Largest fall of the ratio below 1.
-    clip_ratio_low: f64,
-    /// Largest rise of the ratio above 1; more than `clip_ratio_low` is clip-higher.
-    clip_ratio_high: f64,
-    /// Ceiling on the ratio for negative advantages (dual clip), above 1, or `"off"`.
-    clip_ratio_c: DualClip,
-    /// Code that is imitated: `"exact"` (none), `"paper"`, `"prime"` or `"verl"`.
-    semantics: Semantics,
-}
-
-impl Default for Fields {
-    fn default() -> Self {
-        PpoClip::default().into()
-    }
-}
-
-impl From<PpoClip> for Fields {
-    fn from(loss: PpoClip) -> Self {
-        Self {
-            clip_ratio_low: loss.clip.low,
-            clip_ratio_high: loss.clip.high,
-            clip_ratio_c: loss.dual_clip,
-            semantics: loss.semantics,
-        }
-    }
-}
-
-impl TryFrom<Fields> for PpoClip {
-    type Error = ParameterError;
-
-    fn try_from(fields: Fields) -> Result<Self, ParameterError> {
-        let clip = ClipRange::new(fields.clip_ratio_low, fields.clip_ratio_high)?;
-        Ok(Self::new(clip, fields.clip_ratio_c).with_semantics(fields.semantics))
     }
 }
 
@@ -224,7 +175,7 @@ mod tests {
         assert_eq!(loss.term(grown, -2.0), Term::flat(6.0));
         let fork = loss.with_semantics(Semantics::Prime).term(grown, -2.0);
         assert!((fork.value - 8.0).abs() < 1e-14);
-        let without = PpoClip { dual_clip: DualClip::OFF, ..loss }.term(grown, -2.0);
+        let without = PpoClip { clip_ratio_c: DualClip::OFF, ..loss }.term(grown, -2.0);
         assert!((without.value - 8.0).abs() < 1e-14);
         // A good token that grew is the business of the upper bound, not of this one.
         let scored = loss.surrogate().at(grown, 2.0);
@@ -233,7 +184,7 @@ mod tests {
 
     #[test]
     fn beyond_twenty_nats_the_loss_is_flat() {
-        let loss = PpoClip { dual_clip: DualClip::OFF, ..PpoClip::default() };
+        let loss = PpoClip { clip_ratio_c: DualClip::OFF, ..PpoClip::default() };
         let term = loss.term(25.0, -1.0);
         assert!((term.value / 20f64.exp() - 1.0).abs() < 1e-15);
         assert!(term.d_log_prob.abs() < f64::MIN_POSITIVE);

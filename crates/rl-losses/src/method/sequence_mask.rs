@@ -1,51 +1,33 @@
 //! Off-policy sequence masking: stale negative samples are left out.
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
     batch::{Column, TokenBatch},
     fast::real::Real,
     method::policy_method::{PolicyMethod, Visitor},
-    parameter::{ParameterError, Settings, check_not_negative, checked_when_read},
+    parameter::{check_not_negative, settings},
     plan_summary::PlanSummary,
-    surrogate::{ClipRange, Dropping, Surrogate},
+    surrogate::{Dropping, Surrogate},
 };
 
-/// The clipped surrogate without the sequences of negative advantage that the policy has moved away from: those whose mean
-/// `log π_rollout - log π_θ` is above a bound.
-///
-/// Learning from an own mistake pays as long as the policy could still make it. A token that is left out has no value and no
-/// gradient and stays in the denominator. Needs the column `rollout_log_prob`, so that the difference of engines counts too.
-///
-/// Default: 0.5 nats a token, the example of TRL's documentation, over clip-higher; the paper has no number.
-///
-/// Source: DeepSeek-V3.2, [Eq. 9](https://arxiv.org/abs/2512.02556); TRL `off_policy_mask_threshold`, slime `--use-opsm`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct SequenceMask {
-    /// Largest mean divergence of a sequence of negative advantage, in nats a token.
-    pub divergence: f64,
-    /// Largest fall of the ratio below 1.
-    pub clip_ratio_low: f64,
-    /// Largest rise of the ratio above 1; more than `clip_ratio_low` is clip-higher.
-    pub clip_ratio_high: f64,
-}
-
-impl Default for SequenceMask {
-    fn default() -> Self {
-        Self { divergence: 0.5, clip_ratio_low: 0.2, clip_ratio_high: 0.28 }
+settings! {
+    /// The clipped surrogate without the sequences of negative advantage that the policy has moved away from: those whose mean
+    /// `log π_rollout - log π_θ` is above a bound.
+    ///
+    /// Learning from an own mistake pays as long as the policy could still make it. A token that is left out has no value and no
+    /// gradient and stays in the denominator. Needs the column `rollout_log_prob`, so that the difference of engines counts too.
+    ///
+    /// Default: 0.5 nats a token, the example of TRL's documentation, over clip-higher; the paper has no number.
+    ///
+    /// Source: DeepSeek-V3.2, [Eq. 9](https://arxiv.org/abs/2512.02556); TRL `off_policy_mask_threshold`, slime `--use-opsm`.
+    pub struct SequenceMask {
+        /// Largest mean divergence of a sequence of negative advantage, in nats a token.
+        pub divergence: f64 = 0.5, check_not_negative;
+        /// Largest fall of the ratio below 1.
+        pub clip_ratio_low: f64 = 0.2, check_not_negative;
+        /// Largest rise of the ratio above 1; more than `clip_ratio_low` is clip-higher.
+        pub clip_ratio_high: f64 = 0.28, check_not_negative;
     }
 }
-
-impl Settings for SequenceMask {
-    fn check(&self) -> Result<(), ParameterError> {
-        ClipRange::new(self.clip_ratio_low, self.clip_ratio_high)?;
-        check_not_negative("divergence", self.divergence).map(drop)
-    }
-}
-
-checked_when_read!(SequenceMask);
 
 impl PolicyMethod for SequenceMask {
     fn visit<V: Visitor>(&self, visitor: V) -> V::Output {

@@ -1,51 +1,32 @@
 //! Positive and negative samples, weighed apart.
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
     fast::real::Real,
     method::policy_method::{PolicyMethod, Visitor},
-    parameter::{ParameterError, Settings, check_not_negative, checked_when_read},
-    surrogate::{ClipRange, LOG_RATIO_LIMIT, Surrogate},
+    parameter::{check_not_negative, settings},
+    surrogate::{LOG_RATIO_LIMIT, Surrogate},
     term::{Scored, Token, TokenLoss},
 };
 
-/// The clipped surrogate times a factor by the sign of the advantage: negative samples alone (NSR)
-/// keep the entropy, positive ones alone (PSR) spend it.
-///
-/// Default: weighted REINFORCE, `λ = 0.1` on positive samples, with PPO's clip.
-///
-/// Source: Zhu et al. 2025, [Sec. 5](https://arxiv.org/abs/2506.01347); lower weights of positive
-/// advantages also in arXiv:2511.05993.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct SignWeight {
-    /// Factor for positive advantages.
-    pub positive: f64,
-    /// Factor for negative advantages.
-    pub negative: f64,
-    /// Largest fall of the ratio below 1.
-    pub clip_ratio_low: f64,
-    /// Largest rise of the ratio above 1; more than `clip_ratio_low` is clip-higher.
-    pub clip_ratio_high: f64,
-}
-
-impl Default for SignWeight {
-    fn default() -> Self {
-        Self { positive: 0.1, negative: 1.0, clip_ratio_low: 0.2, clip_ratio_high: 0.2 }
+settings! {
+    /// The clipped surrogate times a factor by the sign of the advantage: negative samples alone (NSR)
+    /// keep the entropy, positive ones alone (PSR) spend it.
+    ///
+    /// Default: weighted REINFORCE, `λ = 0.1` on positive samples, with PPO's clip.
+    ///
+    /// Source: Zhu et al. 2025, [Sec. 5](https://arxiv.org/abs/2506.01347); lower weights of positive
+    /// advantages also in arXiv:2511.05993.
+    pub struct SignWeight {
+        /// Factor for positive advantages.
+        pub positive: f64 = 0.1, check_not_negative;
+        /// Factor for negative advantages.
+        pub negative: f64 = 1.0, check_not_negative;
+        /// Largest fall of the ratio below 1.
+        pub clip_ratio_low: f64 = 0.2, check_not_negative;
+        /// Largest rise of the ratio above 1; more than `clip_ratio_low` is clip-higher.
+        pub clip_ratio_high: f64 = 0.2, check_not_negative;
     }
 }
-
-impl Settings for SignWeight {
-    fn check(&self) -> Result<(), ParameterError> {
-        check_not_negative("positive", self.positive)?;
-        check_not_negative("negative", self.negative)?;
-        ClipRange::new(self.clip_ratio_low, self.clip_ratio_high).map(drop)
-    }
-}
-
-checked_when_read!(SignWeight);
 
 impl TokenLoss for SignWeight {
     #[inline(always)]

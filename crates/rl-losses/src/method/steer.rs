@@ -2,62 +2,46 @@
 
 use std::iter::zip;
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
     batch::{Column, TokenBatch},
     fast::{real::Real, spread::Spread},
     method::policy_method::{PolicyMethod, Visitor},
-    parameter::{ParameterError, Settings, check, checked_when_read},
+    parameter::{ParameterError, check, check_not_negative, settings},
     plan_summary::PlanSummary,
-    surrogate::{ClipRange, LOG_RATIO_LIMIT, Surrogate, limited},
+    surrogate::{LOG_RATIO_LIMIT, Surrogate, limited},
     term::{Scored, Sources, Token, TokenLoss},
 };
 
 /// Smallest scale of the change of entropy, in nats·reward: below it no token is held back.
 const SMALLEST_SCALE: f64 = 0.02;
 
-/// The clipped surrogate, each token weighed by `e^(-k |Ω|)` with the change of entropy it brings to
-/// first order,
-///
-/// ```text
-/// Ω = A/π_old · π (1 - π) (ln π + H),    k = -ln λ / max(max |Ω|, 0.02)
-/// ```
-///
-/// so that the token of largest change has the weight `λ`. Needs the column `entropy`; the maximum is
-/// over the mini-batch, and the ratio in `Ω` is held to e^±20 as the surrogate's is.
-///
-/// Default: `λ = 0.8` as published, over clip-higher.
-///
-/// Source: Hao et al. 2025, [Eq. 9](https://arxiv.org/abs/2510.10150).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct Steer {
-    /// Weight `λ` of the token of largest change, above 0, at most 1.
-    pub smallest_weight: f64,
-    /// Largest fall of the ratio below 1.
-    pub clip_ratio_low: f64,
-    /// Largest rise of the ratio above 1; more than `clip_ratio_low` is clip-higher.
-    pub clip_ratio_high: f64,
-}
-
-impl Default for Steer {
-    fn default() -> Self {
-        Self { smallest_weight: 0.8, clip_ratio_low: 0.2, clip_ratio_high: 0.28 }
+settings! {
+    /// The clipped surrogate, each token weighed by `e^(-k |Ω|)` with the change of entropy it brings to
+    /// first order,
+    ///
+    /// ```text
+    /// Ω = A/π_old · π (1 - π) (ln π + H),    k = -ln λ / max(max |Ω|, 0.02)
+    /// ```
+    ///
+    /// so that the token of largest change has the weight `λ`. Needs the column `entropy`; the maximum is
+    /// over the mini-batch, and the ratio in `Ω` is held to e^±20 as the surrogate's is.
+    ///
+    /// Default: `λ = 0.8` as published, over clip-higher.
+    ///
+    /// Source: Hao et al. 2025, [Eq. 9](https://arxiv.org/abs/2510.10150).
+    pub struct Steer {
+        /// Weight `λ` of the token of largest change, above 0, at most 1.
+        pub smallest_weight: f64 = 0.8, check_smallest_weight;
+        /// Largest fall of the ratio below 1.
+        pub clip_ratio_low: f64 = 0.2, check_not_negative;
+        /// Largest rise of the ratio above 1; more than `clip_ratio_low` is clip-higher.
+        pub clip_ratio_high: f64 = 0.28, check_not_negative;
     }
 }
 
-impl Settings for Steer {
-    fn check(&self) -> Result<(), ParameterError> {
-        ClipRange::new(self.clip_ratio_low, self.clip_ratio_high)?;
-        let share = |x: f64| x > 0.0 && x <= 1.0;
-        let expected = "a number above 0 and at most 1";
-        check("smallest_weight", self.smallest_weight, expected, share).map(drop)
-    }
+fn check_smallest_weight(field: &'static str, value: f64) -> Result<f64, ParameterError> {
+    check(field, value, "a number above 0 and at most 1", |x| x > 0.0 && x <= 1.0)
 }
-
-checked_when_read!(Steer);
 
 /// `Ω` of a token: the entropy it changes to first order, in nats·reward.
 #[inline(always)]

@@ -1,7 +1,5 @@
 //! TOPR: positive samples as they are, negative ones by a ratio of at most 1.
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
     batch::TokenBatch,
     fast::{real::Real, spread::Spread},
@@ -9,48 +7,32 @@ use crate::{
         per_sequence::{Sums, per_sequence},
         policy_method::{PolicyMethod, Visitor},
     },
-    parameter::{ParameterError, Settings, check_not_negative, checked_when_read},
+    parameter::{check_not_negative, settings},
     plan_summary::PlanSummary,
     rollout_correction::CorrectionLevel,
     surrogate::{LOG_RATIO_LIMIT, limited},
     term::{Scored, Term, Token, TokenLoss},
 };
 
-/// `-w A log π_θ`, tapered off-policy REINFORCE: `w = positive` where the advantage is above 0, however far the policy has moved,
-/// and `w = negative · min(W, 1)` elsewhere, not differentiated.
-///
-/// A negative sample that the policy has left already pushes no further; a positive one is learnt as in supervised training.
-/// The ratio `W` is that of the whole sequence as published; `level = "token"` takes each token's own.
-///
-/// Default: both factors 1.
-///
-/// Source: Le Roux et al. 2025, [Eq. 8](https://arxiv.org/abs/2503.14286); ROLL `pg_variant: topr` (by token).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct Topr {
-    /// Factor for positive advantages.
-    pub positive: f64,
-    /// Factor for the others.
-    pub negative: f64,
-    /// Unit that the ratio is taken over: `"sequence"`, `"geometric"` or `"token"`.
-    pub level: CorrectionLevel,
-}
-
-impl Default for Topr {
-    fn default() -> Self {
-        Self { positive: 1.0, negative: 1.0, level: CorrectionLevel::Sequence }
+settings! {
+    /// `-w A log π_θ`, tapered off-policy REINFORCE: `w = positive` where the advantage is above 0, however far the policy has moved,
+    /// and `w = negative · min(W, 1)` elsewhere, not differentiated.
+    ///
+    /// A negative sample that the policy has left already pushes no further; a positive one is learnt as in supervised training.
+    /// The ratio `W` is that of the whole sequence as published; `level = "token"` takes each token's own.
+    ///
+    /// Default: both factors 1.
+    ///
+    /// Source: Le Roux et al. 2025, [Eq. 8](https://arxiv.org/abs/2503.14286); ROLL `pg_variant: topr` (by token).
+    pub struct Topr {
+        /// Factor for positive advantages.
+        pub positive: f64 = 1.0, check_not_negative;
+        /// Factor for the others.
+        pub negative: f64 = 1.0, check_not_negative;
+        /// Unit that the ratio is taken over: `"sequence"`, `"geometric"` or `"token"`.
+        pub level: CorrectionLevel = CorrectionLevel::Sequence;
     }
 }
-
-impl Settings for Topr {
-    fn check(&self) -> Result<(), ParameterError> {
-        check_not_negative("positive", self.positive)?;
-        check_not_negative("negative", self.negative).map(drop)
-    }
-}
-
-checked_when_read!(Topr);
 
 impl Topr {
     /// Returns true if on-policy every sample weighs 1.

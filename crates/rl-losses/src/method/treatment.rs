@@ -6,7 +6,7 @@ use crate::{
     batch::Column,
     fast::real::Real,
     kl::KlEstimator,
-    parameter::{ParameterError, Settings, check_not_negative, checked_when_read},
+    parameter::{ParameterError, Settings, check_not_negative, checked_when_read, settings},
     surrogate::Surrogate,
     term::{Scored, Sources, Term, Token, TokenLoss},
 };
@@ -36,28 +36,15 @@ impl Anchor {
     }
 }
 
-/// `coefficient` times an estimator of the divergence from an [`Anchor`].
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct Penalty {
-    /// The penalty's shape in `log π_θ - log π_anchor`; the published codes have `abs` (row 8).
-    pub divergence: KlEstimator,
-    /// Its weight, reward per nat; not negative.
-    pub coefficient: f64,
-    /// Policy that the penalty pulls to.
-    pub anchor: Anchor,
-}
-
-impl Default for Penalty {
-    fn default() -> Self {
-        Self { divergence: KlEstimator::Abs, coefficient: 1.0, anchor: Anchor::Old }
-    }
-}
-
-impl Settings for Penalty {
-    fn check(&self) -> Result<(), ParameterError> {
-        check_not_negative("coefficient", self.coefficient).map(drop)
+settings! {
+    /// `coefficient` times an estimator of the divergence from an [`Anchor`].
+    pub struct Penalty {
+        /// The penalty's shape in `log π_θ - log π_anchor`; the published codes have `abs` (row 8).
+        pub divergence: KlEstimator = KlEstimator::Abs;
+        /// Its weight, reward per nat; not negative.
+        pub coefficient: f64 = 1.0, check_not_negative;
+        /// Policy that the penalty pulls to.
+        pub anchor: Anchor = Anchor::Old;
     }
 }
 
@@ -76,7 +63,7 @@ impl Settings for Reweight {
     }
 }
 
-checked_when_read!(Penalty, Reweight);
+checked_when_read!(Reweight);
 
 /// Treatment of a selected token.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -1,7 +1,5 @@
 //! VESPO: a smooth weight of the sequence's ratio.
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
     batch::TokenBatch,
     fast::{real::Real, spread::Spread},
@@ -9,7 +7,7 @@ use crate::{
         per_sequence::{Sums, per_sequence},
         policy_method::{PolicyMethod, Visitor},
     },
-    parameter::{ParameterError, Settings, check_not_negative, checked_when_read},
+    parameter::{check_not_negative, settings},
     plan_summary::PlanSummary,
     surrogate::{LOG_RATIO_LIMIT, limited},
     term::{Scored, Term, Token, TokenLoss},
@@ -18,48 +16,30 @@ use crate::{
 /// Smallest ratio of a sequence; a smaller one counts as this.
 const SMALLEST_RATIO: f64 = 1e-8;
 
-/// `-φ(W) A log π_θ` with the ratio of the whole sequence, `W = exp(Σ log r)`, and a weight that is not differentiated:
-///
-/// ```text
-/// φ(W) = W^k e^(λ (1 - W)),    φ(1) = 1,    largest at W = k / λ
-/// ```
-///
-/// In place of a clip, sequences far from the old policy fade out on both sides, rising ones more slowly where the advantage is
-/// positive. A token's log-ratio is held to ±20 nats, a sequence's ratio to `1e-8..e^20`.
-///
-/// Default: `k = 2`, `λ = 3` for advantages of 0 or above and `k = 3`, `λ = 2` below, as published.
-///
-/// Source: [arXiv:2602.10693](https://arxiv.org/abs/2602.10693); TRL `loss_type = "vespo"`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct Vespo {
-    /// Power `k` of the ratio for advantages of 0 or above.
-    pub power_positive: f64,
-    /// Decay `λ` of the weight for advantages of 0 or above.
-    pub decay_positive: f64,
-    /// Power `k` of the ratio for negative advantages.
-    pub power_negative: f64,
-    /// Decay `λ` of the weight for negative advantages.
-    pub decay_negative: f64,
-}
-
-impl Default for Vespo {
-    fn default() -> Self {
-        Self { power_positive: 2.0, decay_positive: 3.0, power_negative: 3.0, decay_negative: 2.0 }
+settings! {
+    /// `-φ(W) A log π_θ` with the ratio of the whole sequence, `W = exp(Σ log r)`, and a weight that is not differentiated:
+    ///
+    /// ```text
+    /// φ(W) = W^k e^(λ (1 - W)),    φ(1) = 1,    largest at W = k / λ
+    /// ```
+    ///
+    /// In place of a clip, sequences far from the old policy fade out on both sides, rising ones more slowly where the advantage is
+    /// positive. A token's log-ratio is held to ±20 nats, a sequence's ratio to `1e-8..e^20`.
+    ///
+    /// Default: `k = 2`, `λ = 3` for advantages of 0 or above and `k = 3`, `λ = 2` below, as published.
+    ///
+    /// Source: [arXiv:2602.10693](https://arxiv.org/abs/2602.10693); TRL `loss_type = "vespo"`.
+    pub struct Vespo {
+        /// Power `k` of the ratio for advantages of 0 or above.
+        pub power_positive: f64 = 2.0, check_not_negative;
+        /// Decay `λ` of the weight for advantages of 0 or above.
+        pub decay_positive: f64 = 3.0, check_not_negative;
+        /// Power `k` of the ratio for negative advantages.
+        pub power_negative: f64 = 3.0, check_not_negative;
+        /// Decay `λ` of the weight for negative advantages.
+        pub decay_negative: f64 = 2.0, check_not_negative;
     }
 }
-
-impl Settings for Vespo {
-    fn check(&self) -> Result<(), ParameterError> {
-        check_not_negative("power_positive", self.power_positive)?;
-        check_not_negative("decay_positive", self.decay_positive)?;
-        check_not_negative("power_negative", self.power_negative)?;
-        check_not_negative("decay_negative", self.decay_negative).map(drop)
-    }
-}
-
-checked_when_read!(Vespo);
 
 impl TokenLoss for Vespo {
     #[inline(always)]
@@ -92,32 +72,5 @@ impl PolicyMethod for Vespo {
     fn constants<R: Real>(&self, batch: &TokenBatch<'_, R>, _: &PlanSummary) -> Spread {
         let bounded = |sums: Sums| sums.taken.clamp(SMALLEST_RATIO.ln(), LOG_RATIO_LIMIT);
         per_sequence(batch, |log_ratio, _| limited(log_ratio), bounded)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// With one setting for both signs the largest weight is at `k / λ`.
-    #[test]
-    fn the_weight_is_one_on_policy_and_largest_at_power_over_decay() {
-        let weight = |ratio: f64| {
-            let token = Token {
-                log_prob: -1.0,
-                old_log_prob: -1.0,
-                detached_log_prob: -1.0,
-                ratio: 1.0,
-                held: false,
-                advantage: 1.0,
-                constant: ratio.ln(),
-                selected: false,
-            };
-            -Vespo::default().score(&token).term.d_log_prob
-        };
-        assert!((weight(1.0) - 1.0).abs() < 1e-15);
-        let best = weight(2.0 / 3.0);
-        assert!((best - (2.0f64 / 3.0).powi(2) * 1f64.exp()).abs() < 1e-14);
-        assert!(best > weight(0.66) && best > weight(0.67));
     }
 }

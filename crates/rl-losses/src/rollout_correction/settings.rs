@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{level::CorrectionLevel, rejection::Rejection};
-use crate::parameter::{ParameterError, Settings, check, check_band, checked_when_read};
+use crate::parameter::{check_band, check_below_one, settings};
 
 /// Treatment of a weight that is too far from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -56,47 +56,29 @@ impl WeightBound {
     }
 }
 
-/// Corrects for the difference between the policy that sampled and the policy at the start of the
-/// step: `ℓ_t = old_log_prob - rollout_log_prob`.
-///
-/// Default: verl's, sequence weights truncated at 2, not normalised, no veto, no rejection.
-///
-/// Source: verl `rollout_correction` (TIS, `IcePop`, veto); Yao et al. 2025 for token truncation;
-/// Ling Team 2025, [arXiv:2510.18855](https://arxiv.org/abs/2510.18855) for `IcePop`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", default, deny_unknown_fields)]
-pub struct RolloutCorrection {
-    /// Unit that a weight is taken over.
-    pub level: CorrectionLevel,
-    /// Treatment of a weight far from 1.
-    pub bound: WeightBound,
-    /// If true, the weights are divided by their mean: over tokens at the token level, else over
-    /// sequences.
-    pub normalise: bool,
-    /// A response with one token whose ratio `e^ℓ` is below this weighs 0; `0..1`, 0 is off.
-    pub veto: f64,
-    /// Tokens and responses that weigh 0 whatever their weight; the mean that `normalise` divides by counts them.
-    pub reject: Rejection,
-}
-
-impl Default for RolloutCorrection {
-    fn default() -> Self {
-        Self {
-            level: CorrectionLevel::Token,
-            bound: WeightBound::Truncate { low: 0.0, high: 2.0 },
-            normalise: false,
-            veto: 0.0,
-            reject: Rejection::Off,
-        }
-    }
-}
-
-impl Settings for RolloutCorrection {
-    fn check(&self) -> Result<(), ParameterError> {
-        check("veto", self.veto, "0 or above and below 1", |x| (0.0..1.0).contains(&x))?;
-        self.reject.check()?;
-        match self.bound {
+settings! {
+    /// Corrects for the difference between the policy that sampled and the policy at the start of the
+    /// step: `ℓ_t = old_log_prob - rollout_log_prob`.
+    ///
+    /// Default: verl's, sequence weights truncated at 2, not normalised, no veto, no rejection.
+    ///
+    /// Source: verl `rollout_correction` (TIS, `IcePop`, veto); Yao et al. 2025 for token truncation;
+    /// Ling Team 2025, [arXiv:2510.18855](https://arxiv.org/abs/2510.18855) for `IcePop`.
+    pub struct RolloutCorrection {
+        /// Unit that a weight is taken over.
+        pub level: CorrectionLevel = CorrectionLevel::Token;
+        /// Treatment of a weight far from 1.
+        pub bound: WeightBound = WeightBound::Truncate { low: 0.0, high: 2.0 };
+        /// If true, the weights are divided by their mean: over tokens at the token level, else over
+        /// sequences.
+        pub normalise: bool = false;
+        /// A response with one token whose ratio `e^ℓ` is below this weighs 0; `0..1`, 0 is off.
+        pub veto: f64 = 0.0, check_below_one;
+        /// Tokens and responses that weigh 0 whatever their weight; the mean that `normalise` divides by counts them.
+        pub reject: Rejection = Rejection::Off;
+    } also |settings| {
+        settings.reject.check()?;
+        match settings.bound {
             WeightBound::Off => Ok(()),
             WeightBound::Truncate { low, high }
             | WeightBound::Mask { low, high }
@@ -104,5 +86,3 @@ impl Settings for RolloutCorrection {
         }
     }
 }
-
-checked_when_read!(RolloutCorrection);

@@ -5,4 +5,5 @@
 mod batches;
 mod selections;
 mod slopes;
+mod surrogates;
 mod threads;

@@ -1,19 +1,30 @@
 //! Behaviour of the losses: recorded cases, properties, snapshots, configuration.
 
+mod advantage;
 mod advantages;
+mod aggregation;
 mod bad_input;
+mod batch;
 mod batches;
 mod bucket_shares;
 mod by_hand;
+mod clip_range;
 mod configuration;
 mod conformance;
+mod control;
 mod diagnostics;
 mod edges;
+mod entropy_bonus;
 mod exchange;
+mod fast;
+mod groups;
 mod kl;
 mod memory;
+mod method;
 mod outcome_reward_model;
+mod overlong;
 mod own_loss;
+mod plan;
 mod properties;
 mod rollout_correction;
 mod shares;

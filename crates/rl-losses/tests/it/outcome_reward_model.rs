@@ -1,5 +1,7 @@
 //! The loss of an implicit reward model: recorded in many digits, differentiated, split.
 
+mod agreement;
+
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use rl_losses::{OutcomeLoss, outcome_agreement, outcome_cross_entropy};

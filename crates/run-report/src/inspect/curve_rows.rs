@@ -1,6 +1,6 @@
 //! Curves of a run in lines of text.
 
-use super::columns::{COLUMNS, Column};
+use super::columns::COLUMNS;
 use crate::run_law::is_mean_accuracy;
 use crate::run_view::RunView;
 
@@ -22,7 +22,7 @@ pub(super) fn curve_rows(view: &RunView, width: usize) -> Vec<String> {
     let held_out = accuracy.map(|metric| ("held out", metric, 3));
     let (first, others) = COLUMNS.split_at(2);
     let columns = first.iter().copied().chain(held_out).chain(others.iter().copied());
-    let row = |(name, metric, digits): Column<'_>| {
+    let row = |(name, metric, digits): (&str, &str, usize)| {
         let values: Vec<f64> = values(metric);
         let (low, high) = values
             .iter()

@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Wrap};
 use training_run::token_record::strength;
 
-use super::columns::{COLUMNS, Column};
+use super::columns::{heading, row};
 use super::curve_rows::curve_rows;
 use super::filter::Filter;
 use super::inspector::{Inspector, Level, Typing};
@@ -111,32 +111,21 @@ fn list(
 }
 
 fn steps(frame: &mut Frame, area: Rect, inspector: &Inspector) {
-    let heading: String = COLUMNS.iter().map(|(name, _, _)| format!("{name:>9}")).collect();
-    let lines = inspector.view.steps().iter().map(|&step| Line::raw(step_line(inspector, step)));
+    let view = &inspector.view;
+    let lines = view.steps().iter().map(|&step| Line::raw(row(step, view.metrics_of(step))));
     let muted = inspector.palette.muted();
     if inspector.view.steps().is_empty() {
         frame.render_widget(Paragraph::new("No step is done yet."), area);
         return;
     }
-    let heading = format!("{:>6}{heading}", "step");
     // Most of the screen is the list's.
     let mut curves = curve_rows(&inspector.view, usize::from(area.width));
     curves.truncate(usize::from(area.height / 3));
     let height = u16::try_from(curves.len()).unwrap_or(0);
     let [rows, below] =
         Layout::vertical([Constraint::Min(1), Constraint::Length(height)]).areas(area);
-    list(frame, rows, &heading, lines.collect(), inspector.step, muted);
+    list(frame, rows, &heading(), lines.collect(), inspector.step, muted);
     frame.render_widget(Paragraph::new(curves.join("\n")), below);
-}
-
-fn step_line(inspector: &Inspector, step: u64) -> String {
-    let metrics = inspector.view.metrics_of(step);
-    let cell = |&(_, name, digits): &Column<'_>| match metrics.and_then(|metrics| metrics.get(name))
-    {
-        Some(value) => format!("{value:>9.digits$}"),
-        None => format!("{:>9}", "-"),
-    };
-    format!("{step:>6}{}", COLUMNS.iter().map(cell).collect::<String>())
 }
 
 fn groups(frame: &mut Frame, area: Rect, inspector: &Inspector) {

@@ -1,6 +1,6 @@
 //! Summary of a run in plain lines, for use without a terminal.
 
-use super::columns::{COLUMNS, Column};
+use super::columns::{heading, row};
 use super::curve_rows::curve_rows;
 use super::token_text::plain;
 use messages::counted;
@@ -25,8 +25,7 @@ pub fn summary(view: &RunView) -> Result<String, RunViewError> {
     // Step 0 is the evaluation before training.
     let steps = view.steps().iter().filter(|&&step| step > 0).count();
     let mut text = format!("{}: {}\n", plain(view.name()), counted(steps, "step"));
-    let heading: String = COLUMNS.iter().map(|(name, _, _)| format!("{name:>9}")).collect();
-    text += &format!("{:>6}{heading}\n", "step");
+    text += &format!("{}\n", heading());
     let count = view.metrics().len();
     let stride = count.div_ceil(STEPS).max(1);
     // The last one is always shown.
@@ -36,12 +35,7 @@ pub fn summary(view: &RunView) -> Result<String, RunViewError> {
         .enumerate()
         .filter(|(index, _)| (count - 1 - index).is_multiple_of(stride));
     for (_, metrics) in shown {
-        let cell = |&(_, name, digits): &Column<'_>| match metrics.get(name) {
-            Some(value) => format!("{value:>9.digits$}"),
-            None => format!("{:>9}", "-"),
-        };
-        let cells: String = COLUMNS.iter().map(cell).collect();
-        text += &format!("{:>6}{cells}\n", metrics.step());
+        text += &format!("{}\n", row(metrics.step(), Some(metrics)));
     }
     for row in curve_rows(view, WIDTH) {
         text += &format!("{row}\n");

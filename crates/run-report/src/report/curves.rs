@@ -251,7 +251,7 @@ fn curves<'a>(report: &'a Report, metric: &Metric<'_>) -> Vec<Curve<'a>> {
 }
 
 /// Describes the curves in words, by their first and last values.
-fn description(lines: &[Series]) -> String {
+pub(crate) fn description(lines: &[Series]) -> String {
     use figures::number_format::significant;
     let sentence = |line: &Series| {
         let (first, last) = (line.points.first()?.1, line.points.last()?.1);

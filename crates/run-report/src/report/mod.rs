@@ -33,6 +33,7 @@ use figures::{Figure, Section};
 use thiserror::Error;
 use whole_file::{WriteError, write_atomically};
 
+pub(crate) use curves::description;
 pub use figures::print_size::PrintSize;
 pub(crate) use methods::mean_curve;
 pub(crate) use metric::{COVARIANCE, ENTROPY, MEASURED_CHANGE, PREDICTED_CHANGE};

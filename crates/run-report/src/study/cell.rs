@@ -197,18 +197,3 @@ fn mean_of(points: impl Iterator<Item = (f64, f64)>) -> f64 {
     let (count, sum) = points.fold((0.0, 0.0), |(count, sum), (_, y)| (count + 1.0, sum + y));
     sum / count
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn scores_are_shares_of_responses_and_questions() {
-        let scores = Scores { samples: 4, right: vec![4, 1, 0] };
-        assert!((scores.accuracy(|_| true) - 5.0 / 12.0).abs() < 1e-15);
-        assert!((scores.accuracy(|place| scores.is_rare(place, 0.3)) - 1.0 / 8.0).abs() < 1e-15);
-        // One right of four: of two drawn, one is right with chance 1/2.
-        assert!((scores.pass_at(2) - (1.0 + 0.5) / 3.0).abs() < 1e-15);
-        assert!(Scores::default().accuracy(|_| true).is_nan());
-    }
-}

@@ -1,11 +1,11 @@
 //! Charts over the updates, and differences of equal seeds.
 
+use figures::Figure;
 use figures::chart::{Axis, Chart, Mark, Series};
 use figures::moving_average::{moving_average, window};
-use figures::{Figure, number_format::significant};
 
 use super::cell::{SeedRun, Study};
-use crate::report::mean_curve;
+use crate::report::{description, mean_curve};
 
 /// A quantity over the steps of a run.
 pub(super) type OverSteps = fn(&SeedRun) -> Vec<(f64, f64)>;
@@ -44,12 +44,7 @@ pub(super) fn chart(
         .filter(|(_, method)| !study.runs(model, method).is_empty())
         .map(line)
         .collect();
-    let ends = |one: &Series| {
-        let (first, last) = (one.points.first()?.1, one.points.last()?.1);
-        let (first, last) = (significant(first, 3), significant(last, 3));
-        Some(format!("{} goes from {first} to {last}.", one.name))
-    };
-    let description = series.iter().filter_map(ends).collect::<Vec<_>>().join(" ");
+    let description = description(&series);
     let x = Axis::steps(series.iter().flat_map(|one| one.points.iter().map(|point| point.0)), 0.0);
     let y = Axis::around(label, series.iter().flat_map(Series::heights), true, 0.04);
     let (stem, title) = (stem.to_owned(), title.to_owned());

@@ -1,6 +1,6 @@
 //! The law `R = b - a exp(H)`: its fit, its forecast, and what its coefficients depend on.
 
-use entropy_core::{Forecast, PerformanceLaw};
+use entropy_core::{Forecast, LineFit, PerformanceLaw};
 use figures::Figure;
 use figures::chart::{Axis, Chart, Mark, Series};
 
@@ -143,7 +143,8 @@ pub(super) fn sizes(study: &Study) -> Finding {
                 let run = study.runs(model, GRPO).iter().find(|other| other.seed == run.seed)?;
                 Some(((*parameters as f64).ln(), coefficient(fitted(run)?)))
             });
-            slope(&points.collect::<Vec<_>>())
+            let (sizes, coefficients): (Vec<f64>, Vec<f64>) = points.unzip();
+            LineFit::through(&sizes, &coefficients).map_or(f64::NAN, |line| line.slope)
         });
         let target = if name == "b" { Target::AtLeast(0.0) } else { Target::None };
         let what = format!("slope of {name} over ln(parameters)");
@@ -166,16 +167,6 @@ type Coefficient = (&'static str, fn(PerformanceLaw) -> f64);
 
 /// The coefficients.
 const COEFFICIENTS: [Coefficient; 2] = [("a", |law| law.a), ("b", |law| law.b)];
-
-/// Least-squares slope; NaN with fewer than two points.
-fn slope(points: &[(f64, f64)]) -> f64 {
-    let count = points.len() as f64;
-    let mean = |part: fn(&(f64, f64)) -> f64| points.iter().map(part).sum::<f64>() / count;
-    let (x, y) = (mean(|point| point.0), mean(|point| point.1));
-    let products: f64 = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum();
-    let squares: f64 = points.iter().map(|point| (point.0 - x).powi(2)).sum();
-    products / squares
-}
 
 fn fitted(run: &SeedRun) -> Option<PerformanceLaw> {
     let (entropy, reward) = run.law_points();
@@ -243,16 +234,5 @@ fn scatter(study: &Study, stem: &str, methods: &[&str], law: Option<&Performance
             series,
         },
         caption: "A point is an evaluation; training goes from right to left.".to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_slope_is_that_of_the_line() {
-        assert!((slope(&[(0.0, 1.0), (1.0, 3.0), (2.0, 5.0)]) - 2.0).abs() < 1e-15);
-        assert!(slope(&[(1.0, 1.0)]).is_nan());
     }
 }

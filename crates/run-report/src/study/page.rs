@@ -74,7 +74,8 @@ fn measures(measures: &[Measure], setting: &Setting) -> String {
             "–".to_owned()
         };
         let quantity = format!("<span class=\"wrap\">{}</span>", escape(&measure.quantity));
-        table.row(&[quantity, measure.text(), measure.target.text(), met]);
+        let [mean, target] = [measure.text(), measure.target.text()].map(|text| escape(&text));
+        table.html_row(vec![quantity, mean, target, met]);
     }
     table.html()
 }

@@ -1,5 +1,15 @@
 //! Statistics of an evaluation, and its folder, through their public interface.
 
+mod bootstrap;
+mod comparison;
+mod diversity;
+mod identity;
+mod majority;
+mod measures;
+mod response;
+mod settings;
+mod table;
+
 use std::fs;
 use std::path::Path;
 

@@ -1,5 +1,7 @@
 //! The inspector as somebody at an 80 by 24 terminal sees it.
 
+mod palette;
+
 use std::fs;
 use std::path::Path;
 

@@ -3,9 +3,12 @@
 mod browser;
 mod documents;
 mod evaluation;
+mod export;
 mod fuzz;
 mod inspect;
 mod report;
+mod run_law;
+mod study;
 mod tensorboard;
 
 use std::path::{Path, PathBuf};

@@ -1,5 +1,8 @@
 //! Event files, byte for byte as the package `tensorboard` writes them, and as it reads them.
 
+mod histogram;
+mod record;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

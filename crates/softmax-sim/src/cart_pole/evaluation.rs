@@ -51,18 +51,3 @@ pub fn mean_return(
     }
     Ok(f64::from(total) / f64::from(episodes))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_untrained_policy_falls_soon() {
-        let learner = Learner::new(0);
-        let sampled = mean_return(&learner, Choice::Sampled, 0, 200).unwrap();
-        // A fair coin stands 22 steps on average, with a deviation of 12 an episode.
-        assert!((sampled - 22.2).abs() < 6.0 * 12.0 / 200f64.sqrt(), "{sampled}");
-        let greedy = mean_return(&learner, Choice::Greedy, 0, 50).unwrap();
-        assert!((8.0..200.0).contains(&greedy), "{greedy}");
-    }
-}

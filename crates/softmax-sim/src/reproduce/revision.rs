@@ -15,21 +15,3 @@ pub fn revision(finding: &Finding) -> String {
 pub fn digest(text: &str) -> String {
     format!("{:.16x}", Sha256::digest(text))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::{ExperimentResult, FINDINGS};
-    use super::*;
-
-    #[test]
-    fn a_finding_has_another_revision_when_its_code_is_another() {
-        let finding = Finding { sources: &["fn run() {}"], ..FINDINGS[0] };
-        let revision_of = |sources| revision(&Finding { sources, ..finding });
-        assert_ne!(revision_of(&["fn run() {}"]), revision_of(&["fn run() { }"]));
-        assert_ne!(revision_of(&["fn run() {}"]), revision_of(&["fn run() {}", "fn shared() {}"]));
-        let tested = revision_of(&["fn run() {}#[cfg(test)] mod tests {}"]);
-        assert_eq!(revision_of(&["fn run() {}"]), tested);
-        let renamed = Finding { run: |_, _| ExperimentResult::new(vec![]), ..finding };
-        assert_eq!(revision(&renamed), revision(&finding), "the source says all there is");
-    }
-}

@@ -19,23 +19,16 @@ use std::time::Instant;
 pub struct RunCache {
     folder: Option<PathBuf>,
     anew: bool,
-    finished: Mutex<HashMap<String, Known>>,
+    finished: Mutex<HashMap<String, CachedRun>>,
 }
 
-/// A file of the folder.
-#[derive(Serialize, Deserialize)]
+/// A run and how long it took, as a file of the folder holds it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CachedRun {
     engine: String,
     settings: Value,
     seed: u64,
-    seconds: f64,
-    result: Value,
-}
-
-/// A result, and how long it took.
-#[derive(Debug, Clone)]
-struct Known {
     seconds: f64,
     result: Value,
 }
@@ -95,27 +88,25 @@ impl RunCache {
             let result = run();
             let seconds = start.elapsed().as_secs_f64();
             let value = serde_json::to_value(&result).expect("a result goes into JSON");
-            let known = Known { seconds, result: value };
-            self.write(&key, &settings, seed, &known);
+            let engine = ENGINE.to_owned();
+            let known = CachedRun { engine, settings, seed, seconds, result: value };
+            self.write(&key, &known);
             (CachedResult { result, kept: None }, known)
         };
         self.finished.lock().unwrap_or_else(PoisonError::into_inner).insert(key, known);
         asked
     }
 
-    fn read(&self, key: &str, settings: &Value, seed: u64) -> Option<Known> {
+    fn read(&self, key: &str, settings: &Value, seed: u64) -> Option<CachedRun> {
         let folder = self.folder.as_ref().filter(|_| !self.anew)?;
         let kept: CachedRun = serde_json::from_slice(&fs::read(path(folder, key)).ok()?).ok()?;
         let same = kept.engine == ENGINE && kept.settings == *settings && kept.seed == seed;
-        same.then_some(Known { seconds: kept.seconds, result: kept.result })
+        same.then_some(kept)
     }
 
-    fn write(&self, key: &str, settings: &Value, seed: u64, known: &Known) {
+    fn write(&self, key: &str, run: &CachedRun) {
         let Some(folder) = &self.folder else { return };
-        let (engine, settings, result) =
-            (ENGINE.to_owned(), settings.clone(), known.result.clone());
-        let kept = CachedRun { engine, settings, seed, seconds: known.seconds, result };
-        if let Ok(json) = serde_json::to_vec(&kept) {
+        if let Ok(json) = serde_json::to_vec(run) {
             // A folder that cannot be written is reported when the finding itself is stored.
             let _ = write_whole(&path(folder, key), &json);
         }

@@ -6,7 +6,6 @@ use super::rows::Rows;
 use crate::environment::Questions;
 use rl_losses::{AdaptiveEntropyController, KlCoefficient, KlController};
 use std::borrow::Cow;
-use std::iter::zip;
 
 /// The controllers that a method asks for.
 #[derive(Debug, Clone)]
@@ -81,16 +80,9 @@ pub(super) fn divergence(
     policy: &Rows,
     reference: &[f64],
 ) -> f64 {
-    let (row, actions) = (questions.row(), questions.shape().actions);
-    let visits = policy.visits(questions);
+    let row = questions.row();
     let reference = prompts.iter().flat_map(|prompt| &reference[prompt * row..(prompt + 1) * row]);
-    let terms = zip(policy.probs(), zip(policy.log_probs(), reference));
-    let sum: f64 = terms
-        .enumerate()
-        .map(|(place, (prob, (log_prob, reference)))| {
-            if *prob > 0.0 { visits[place / actions] * prob * (log_prob - reference) } else { 0.0 }
-        })
-        .sum();
+    let sum = policy.divergence(reference, &policy.visits(questions));
     sum / (prompts.len() * questions.shape().positions) as f64
 }
 

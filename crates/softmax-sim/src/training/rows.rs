@@ -4,6 +4,7 @@ use super::tokens::Tokens;
 use crate::environment::Questions;
 use entropy_core::kernel::short_row;
 use rayon::prelude::*;
+use std::iter::zip;
 
 /// Prompts a thread takes at a time; results do not depend on it.
 pub(crate) const PROMPTS_PER_TASK: usize = 32;
@@ -89,10 +90,25 @@ impl Rows {
         self.probs.chunks_exact(questions.row()).flat_map(of_prompt).collect()
     }
 
+    /// `Σ_s w_s KL(π_s ‖ π'_s)`, in nats. `weights` are `[prompts given, states]`; `other` are the log-probabilities of `π'`.
+    pub(super) fn divergence<'a>(
+        &self,
+        other: impl IntoIterator<Item = &'a f64>,
+        weights: &[f64],
+    ) -> f64 {
+        let actions = self.probs.len() / weights.len();
+        let columns = zip(&self.probs, zip(&self.log_probs, other)).enumerate();
+        let possible = columns.filter(|(_, (prob, _))| **prob > 0.0);
+        let term = |(place, (prob, (log_prob, other))): (usize, (&f64, (&f64, &f64)))| {
+            weights[place / actions] * prob * (log_prob - other)
+        };
+        possible.map(term).fold(0.0, |sum, term| sum + term)
+    }
+
     /// Mean entropy of a token over the states as they are visited, in nats.
     pub fn mean_entropy(&self, questions: &Questions) -> f64 {
         let prompts = self.probs.len() / questions.row();
-        let visited = std::iter::zip(&self.entropy, self.visits(questions));
+        let visited = zip(&self.entropy, self.visits(questions));
         let sum: f64 = visited.map(|(entropy, visits)| visits * entropy).sum();
         sum / (prompts * questions.shape().positions) as f64
     }

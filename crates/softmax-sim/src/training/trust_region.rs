@@ -70,7 +70,7 @@ impl TrustRegion {
                 *parameter = before - length * step;
             }
             let after = Rows::of(questions, parameters, prompts);
-            if divergence(policy, &after, weights) <= self.kl {
+            if policy.divergence(after.log_probs(), weights) <= self.kl {
                 return;
             }
             length *= 0.5;
@@ -88,19 +88,6 @@ fn information(policy: &Rows, weights: &[f64], slopes: &[f64]) -> Vec<f64> {
         zip(probs, slopes).map(move |(prob, slope)| weight * prob * (slope - mean))
     });
     spread.collect()
-}
-
-/// `Σ_s w_s KL(π_s ‖ π'_s)`, in nats.
-fn divergence(policy: &Rows, after: &Rows, weights: &[f64]) -> f64 {
-    let actions = policy.probs().len() / weights.len();
-    let columns = zip(policy.probs(), zip(policy.log_probs(), after.log_probs()));
-    let mut total = 0.0;
-    for (index, (prob, (before, after))) in columns.enumerate() {
-        if *prob > 0.0 {
-            total += weights[index / actions] * prob * (before - after);
-        }
-    }
-    total
 }
 
 /// Solves `F x = gradient` for a positive `F` given by its products.
@@ -249,7 +236,7 @@ mod tests {
         let product = questions.gradient(start, &prompts, &information(&policy, &weights, &slopes));
         let moved = |width: f64| {
             let moved: Vec<f64> = zip(start, &direction).map(|(x, d)| x + width * d).collect();
-            divergence(&policy, &Rows::of(questions, &moved, &prompts), &weights)
+            policy.divergence(Rows::of(questions, &moved, &prompts).log_probs(), &weights)
         };
         let curvature = (moved(1e-3) + moved(-1e-3)) / 1e-6;
         let computed = dot(&direction, &product);

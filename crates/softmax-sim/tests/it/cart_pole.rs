@@ -1,5 +1,8 @@
 //! The cart and pole against recorded transitions of the benchmark, and learning on them.
 
+mod dynamics;
+mod evaluation;
+
 use rl_losses::{ClipCov, ClipRange, CovarianceBand, KlCov, PolicyLoss};
 use serde::Deserialize;
 use softmax_sim::cart_pole::{

@@ -1,6 +1,9 @@
 //! The calculator `softmax-sim entropy-change` against numbers computed with 45 to 1600 digits, and as
 //! it is called from outside.
 
+mod lines;
+mod request;
+
 use serde_json::{Value, json};
 use softmax_sim::entropy_change::stream;
 use std::io::Write;

@@ -1,5 +1,9 @@
 //! `softmax-sim fit-law` as it is called from outside.
 
+mod fit;
+mod points;
+mod rows;
+
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};

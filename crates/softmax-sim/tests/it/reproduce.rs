@@ -1,5 +1,11 @@
 //! The command `softmax-sim reproduce`, and the page it prints into the documents.
 
+mod outcome;
+mod revision;
+mod seeds;
+mod store;
+mod table;
+
 use softmax_sim::reproduce::document::{page, read_published};
 use softmax_sim::reproduce::finding::find;
 use softmax_sim::reproduce::store::read_record;

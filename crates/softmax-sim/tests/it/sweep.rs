@@ -1,5 +1,8 @@
 //! `softmax-sim sweep`: grids that many processes compute and that are killed while they do.
 
+mod cell;
+mod plan;
+
 use softmax_sim::sweep::{Cell, CellResult, CellSettings, Folder, Plan, Shard, merge, run_shard};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,8 @@
 //! Properties of the training engine: what it computes, and that a seed says everything.
 
+mod curve;
+mod prompt_information;
+
 use entropy_core::Categorical;
 use rl_losses::{
     AdvantageEstimator, Annealing, ClipCov, ClipRange, Column, CovarianceBand, CustomLoss,

@@ -1,0 +1,3 @@
+//! Arithmetic that is fast and exact.
+
+mod real;

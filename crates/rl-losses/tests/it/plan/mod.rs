@@ -1,0 +1,3 @@
+//! Plans of the losses.
+
+mod step_plan;

@@ -1,0 +1,3 @@
+//! The networks of the cart and pole.
+
+mod adam;
