@@ -27,6 +27,7 @@ mod resolve;
 mod reward_model;
 mod reward_program;
 mod run_preset;
+mod sampling_meanings;
 mod schema;
 mod sections;
 mod thermostat;

@@ -2,8 +2,7 @@
 
 use std::sync::LazyLock;
 
-use model_files::sampling::Sampling;
-use schemars::{Schema, SchemaGenerator};
+use schemars::SchemaGenerator;
 use serde_json::Value;
 
 use super::sections::RunConfig;
@@ -13,16 +12,6 @@ pub fn schema() -> &'static Value {
     static SCHEMA: LazyLock<Value> =
         LazyLock::new(|| SchemaGenerator::default().into_root_schema_for::<RunConfig>().to_value());
     &SCHEMA
-}
-
-/// Puts the meaning of each sampling option in place of the link to it.
-pub(super) fn with_sampling_meanings(section: &mut Schema) {
-    for option in ["top_k", "top_p", "min_p"] {
-        let text = section.pointer_mut(&format!("/properties/{option}/description"));
-        if let Some(Value::String(text)) = text {
-            *text = text.replace(&format!("[`Sampling::{option}`]"), &Sampling::meaning(option));
-        }
-    }
 }
 
 /// The doc comment of a field in one line; empty where there is none.

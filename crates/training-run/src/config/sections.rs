@@ -26,7 +26,7 @@ use super::parallel::ParallelSection;
 use super::ratio::RatioTo;
 use super::reward_model::RewardModelSection;
 use super::reward_program::RewardProgram;
-use super::schema::with_sampling_meanings;
+use super::sampling_meanings::with_sampling_meanings;
 use super::thermostat::ThermostatSection;
 use crate::dynamic_sampling::DynamicSampling;
 use crate::overlong::Overlong;
