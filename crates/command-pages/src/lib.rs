@@ -34,11 +34,9 @@ mod arguments;
 mod closed_pipe;
 mod completions;
 mod examples;
-mod help;
 mod man;
 
 pub use arguments::parse;
 pub use closed_pipe::{CLOSED_PIPE, Watched};
 pub use completions::CompletionsArgs;
-pub use help::{examples, help_faults};
 pub use man::ManArgs;

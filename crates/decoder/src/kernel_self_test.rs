@@ -105,6 +105,13 @@ pub(crate) fn largest_error(found: &Tensor, exact: &Tensor, roundings: f64) -> R
     }
 }
 
+/// Returns numbers between -1 and 1 in bf16, without a pattern.
+pub(crate) fn wave(shape: &[i64], step: f64) -> Tensor {
+    let count = shape.iter().product::<i64>();
+    let numbers = Tensor::arange(count, (Kind::Double, Device::Cpu)) * step;
+    numbers.sin().view(shape).to_kind(Kind::BFloat16)
+}
+
 /// Reference attention, sequence by sequence and pair by pair, in the kind of its arguments.
 #[cfg(test)]
 #[expect(clippy::unnecessary_wraps, reason = "as the kernel, which may be missing")]

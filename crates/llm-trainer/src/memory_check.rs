@@ -90,16 +90,10 @@ impl MemoryCheck {
     }
 
     fn look_at_host(&mut self, limit: Option<MemoryInfo>, ranks: u64) {
-        let Some(MemoryInfo { total_bytes, free_bytes }) = limit else { return };
-        self.limit = Some((total_bytes / ranks, "all that this machine has for it".to_owned()));
-        let (needed, free) = (self.memory.peak_bytes(), free_bytes / ranks);
-        if needed > free && needed <= total_bytes / ranks {
-            self.warnings.push(format!(
-                "by the plan one rank needs {} of memory at most, {} are free for it now",
-                ByteCount(needed),
-                ByteCount(free)
-            ));
-        }
+        let Some(limit) = limit else { return };
+        let most = limit.total_bytes / ranks;
+        self.limit = Some((most, "all that this machine has for it".to_owned()));
+        self.warn_if_taken(self.memory.peak_bytes(), "memory at most", limit, ranks);
     }
 
     fn look_at_gpu(&mut self, device: Device) {
@@ -115,14 +109,18 @@ impl MemoryCheck {
 
     /// Compares the ranks' offloaded memory with that of their machine.
     fn look_at_offload(&mut self, limit: Option<MemoryInfo>, ranks: u64) {
-        let Some(MemoryInfo { total_bytes, free_bytes }) = limit else { return };
-        self.host_bytes = Some(total_bytes);
-        let (needed, free) = (self.memory.host_bytes(), free_bytes / ranks);
-        if needed > free && needed <= total_bytes / ranks {
+        let Some(limit) = limit else { return };
+        self.host_bytes = Some(limit.total_bytes);
+        self.warn_if_taken(self.memory.host_bytes(), "the host's memory", limit, ranks);
+    }
+
+    /// Warns of memory that there is, but that is not free now.
+    fn warn_if_taken(&mut self, needed: u64, what: &str, limit: MemoryInfo, ranks: u64) {
+        let free = limit.free_bytes / ranks;
+        if needed > free && needed <= limit.total_bytes / ranks {
+            let (needed, free) = (ByteCount(needed), ByteCount(free));
             self.warnings.push(format!(
-                "by the plan one rank needs {} of the host's memory, {} are free for it now",
-                ByteCount(needed),
-                ByteCount(free)
+                "by the plan one rank needs {needed} of {what}, {free} are free for it now"
             ));
         }
     }

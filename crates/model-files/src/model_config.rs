@@ -95,15 +95,6 @@ impl ModelConfig {
 
     /// Number of parameters; a tied output matrix is counted once.
     pub fn parameter_count(&self) -> usize {
-        self.parameters_with(|experts| experts.count)
-    }
-
-    /// Number of parameters that compute one token: of the experts, those that it goes to.
-    pub fn active_parameter_count(&self) -> usize {
-        self.parameters_with(|experts| experts.per_token)
-    }
-
-    fn parameters_with(&self, used: impl Fn(&ExpertOptions) -> usize) -> usize {
         let query = self.num_attention_heads * self.head_dim;
         let key_value = 2 * self.num_key_value_heads * self.head_dim;
         let optional = |present: bool, width: usize| if present { width } else { 0 };
@@ -116,7 +107,7 @@ impl ModelConfig {
         let norms = if self.architecture.block().output_norms { 4 } else { 2 };
         let columns = tables * self.vocab_size
             + self.blocks_with_experts().map_or(0, |(experts, blocks)| blocks * experts.count)
-            + 3 * self.feed_forward_widths(used)
+            + 3 * self.feed_forward_widths(|experts| experts.count)
             + norms * self.num_hidden_layers
             + 1;
         self.hidden_size * columns + self.num_hidden_layers * attention

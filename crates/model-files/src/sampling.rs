@@ -1,15 +1,20 @@
 //! The distribution that a token is drawn from.
 
+use schemars::{JsonSchema, schema_for};
+
 /// Temperature, and the sampling mask: `top_k`, then `top_p`, then `min_p` leave tokens of the vocabulary out.
-#[derive(Debug, Clone, Copy, PartialEq)]
+///
+/// The doc comments of the fields are the [meaning](Self::meaning) of these options wherever they may be set.
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema)]
 pub struct Sampling {
-    /// Divisor of the logits, at least [`Sampling::LEAST_TEMPERATURE`]; 0 takes the most likely token.
+    /// Temperature, the divisor of the logits; 0 takes the likeliest token.
     pub temperature: f64,
-    /// Number of most likely tokens that may be drawn; 0 is all.
+    /// Sample only from this many of the likeliest tokens; 0 is all.
     pub top_k: usize,
-    /// Cumulative probability of the most likely tokens that may be drawn; 1 is all.
+    /// Sample only from the likeliest tokens whose probabilities first add up to this; 1 is all. Above 0 and at most 1; applied after
+    /// `top_k`.
     pub top_p: f64,
-    /// Least probability of a token that may be drawn, relative to the most likely token; 0 is all.
+    /// Sample only tokens at least this times as likely as the likeliest; 0 is all. At least 0 and below 1; applied after `top_p`.
     pub min_p: f64,
 }
 
@@ -39,6 +44,24 @@ impl Sampling {
     /// The temperatures that [`is_temperature`](Self::is_temperature) takes, in words.
     pub const TEMPERATURES: &'static str = "0 or at least 0.000001";
 
+    /// The values that [`is_top_p`](Self::is_top_p) takes, in words.
+    pub const TOP_PS: &'static str = "above 0 and at most 1";
+
+    /// The values that [`is_min_p`](Self::is_min_p) takes, in words.
+    pub const MIN_PS: &'static str = "at least 0 and below 1";
+
+    /// Meaning of an option, for pages and `--help`, without the last full stop.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such option.
+    pub fn meaning(option: &str) -> String {
+        let schema = schema_for!(Self);
+        let text = schema.pointer(&format!("/properties/{option}/description"));
+        let text = text.and_then(|text| text.as_str()).expect("a field with a doc comment");
+        text.trim_end_matches('.').replace('\n', " ")
+    }
+
     /// Returns true if `temperature` is 0 or one that logits can be divided by.
     pub fn is_temperature(temperature: f64) -> bool {
         temperature.is_finite() && (temperature == 0.0 || temperature >= Self::LEAST_TEMPERATURE)
@@ -61,8 +84,8 @@ impl Sampling {
         let is_temperature = Self::is_temperature(temperature);
         [
             check("temperature", temperature, is_temperature, Self::TEMPERATURES),
-            check("top_p", top_p, Self::is_top_p(top_p), "above 0 and at most 1"),
-            check("min_p", min_p, Self::is_min_p(min_p), "at least 0 and below 1"),
+            check("top_p", top_p, Self::is_top_p(top_p), Self::TOP_PS),
+            check("min_p", min_p, Self::is_min_p(min_p), Self::MIN_PS),
         ]
     }
 

@@ -12,7 +12,7 @@ fn every_command_of_the_book_is_parsed() {
 
 #[test]
 fn every_example_of_the_help_is_parsed() {
-    let examples = command_pages::examples(Arguments::command());
+    let examples = workspace_tests::help::examples(Arguments::command());
     let faults = workspace_tests::book::faults_of_examples("reward-math", &examples, parse);
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
@@ -24,5 +24,5 @@ fn parse(words: &[String]) -> Result<(), String> {
 #[test]
 fn arguments_are_consistent_and_every_option_says_what_it_does() {
     Arguments::command().debug_assert();
-    assert_eq!(command_pages::help_faults(Arguments::command()), Vec::<String>::new());
+    assert_eq!(workspace_tests::help::help_faults(Arguments::command()), Vec::<String>::new());
 }

@@ -12,7 +12,7 @@ fn every_command_of_the_book_is_parsed() {
 
 #[test]
 fn every_example_of_the_help_is_parsed() {
-    let examples = command_pages::examples(Cli::command());
+    let examples = workspace_tests::help::examples(Cli::command());
     let faults = workspace_tests::book::faults_of_examples("softmax-sim", &examples, parse);
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }

@@ -33,6 +33,6 @@ mod tests {
     #[test]
     fn arguments_are_consistent_and_every_option_says_what_it_does() {
         Cli::command().debug_assert();
-        assert_eq!(command_pages::help_faults(Cli::command()), Vec::<String>::new());
+        assert_eq!(workspace_tests::help::help_faults(Cli::command()), Vec::<String>::new());
     }
 }

@@ -13,6 +13,7 @@ use super::kv_cache::KvCache;
 use super::measured::Measured;
 use super::request::GenerationOptions;
 use super::sampler::{Drawn, draw, drawn};
+use super::vocabulary_parallel_sampler::draw_from_shards;
 use crate::bf16_matmul::linear;
 use crate::cpu_decoder::{CpuDecoder, numbers};
 use crate::kernel_self_test::may_use_kernels;
@@ -114,10 +115,9 @@ impl<'a> Engine<'a> {
         Kernels { products, cuda }: Kernels,
         records: bool,
     ) -> Self {
-        // The CPU kernels support unsplit models only.
         let cpu_decoder = match products {
-            Products::Own { packs } if decoder.group().is_none() => CpuDecoder::new(decoder, packs),
-            _ => None,
+            Products::Own { packs } => CpuDecoder::new(decoder, packs),
+            Products::Torch => None,
         };
         if let Some(cpu_decoder) = cpu_decoder {
             let boxed = Box::new(cpu_decoder);
@@ -209,7 +209,10 @@ impl<'a> Engine<'a> {
     ) -> Result<Vec<Drawn>, LogitsError> {
         let is_plain = !options.truncates() && options.band.is_none();
         match self {
-            Self::Torch { fused, .. } => {
+            Self::Torch { decoder, fused, .. } => {
+                if let Some(group) = decoder.full_head().group {
+                    return draw_from_shards(group, logits, uniforms, options);
+                }
                 if is_plain
                     && !options.measure_entropy
                     && let Some([tokens, log_prob]) =

@@ -7,7 +7,6 @@ use super::error::GenerationError;
 use super::request::{GenerationOptions, PromptRequest, SamplingKey};
 use super::response::{Finish, Generated, Listener, Tally, TokenEntropy};
 use super::sampler::Drawn;
-use super::vocabulary_parallel_sampler::draw_from_shards;
 use crate::cpu_decoder::packing_pays;
 use crate::model::Decoder;
 use crate::routes::Routes;
@@ -66,10 +65,7 @@ pub(super) fn run(
         }
         let noise: Vec<f64> = rows.iter().map(Row::noise).collect();
         let logits = engine.logits();
-        let drawn = match decoder.group() {
-            None => engine.draw(&logits, &noise, options)?,
-            Some(group) => draw_from_shards(group, &logits, &noise, options)?,
-        };
+        let drawn = engine.draw(&logits, &noise, options)?;
         decoder.check_blocks()?;
         for (row, drawn) in rows.iter_mut().zip(drawn) {
             row.push(&drawn, options)?;

@@ -1,7 +1,6 @@
 //! A low-rank adapter of a decoder: made, read, written and merged in the layout of PEFT.
 
 use std::path::Path;
-use std::rc::Rc;
 
 use model_files::lora::{LoraSection, LoraTarget};
 use model_files::model_config::ModelConfig;
@@ -102,11 +101,8 @@ impl Decoder {
         assert!(self.adapter_settings().is_none(), "a model has one adapter");
         let rank = i64::try_from(settings.rank).expect("a checked rank");
         let (device, kind) = (self.device(), self.kind());
-        let group = self.group().map(Rc::clone);
-        let place = |name: String, whole: Tensor| {
-            let shard = group.as_ref().and_then(|group| group.shard_of(&name));
-            place(&shard.map_or(whole.shallow_clone(), |shard| shard.of(&whole)), device, kind)
-        };
+        let placement = self.placement.clone();
+        let place = |name: String, full| place(&placement.local(&name, full), device, kind);
         let mut corrections = Vec::with_capacity(self.block_count());
         for index in 0..self.block_count() {
             let mut of_block = Vec::with_capacity(settings.targets.len());

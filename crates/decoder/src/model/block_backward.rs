@@ -25,14 +25,9 @@ impl Decoder {
     /// Begins the backward pass of block `index` and prefetches the block before it.
     pub fn begin_backward(&self, index: usize) -> BlockBackward<'_> {
         let open = self.open_block(index, index.checked_sub(1));
-        let sum = self.block_gradients().map(|blocks| (blocks.as_ref(), blocks.zeros(index)));
+        let gradients = self.placement.gradients.as_deref();
+        let sum = gradients.map(|blocks| (blocks, blocks.zeros(index)));
         BlockBackward { model: self, index, sum, _open: open }
-    }
-
-    /// Returns true if a block's graph may be kept until its backward pass. A graph would keep gathered weights alive, and does not record
-    /// sums over ranks.
-    pub fn may_keep_graphs(&self) -> bool {
-        self.sharded_blocks().is_none() && self.group().is_none()
     }
 }
 
@@ -65,7 +60,7 @@ impl BlockBackward<'_> {
             torch_ext::backward(&[output], &[cotangent])?;
             Ok(input.grad())
         };
-        if let Some(group) = model.group() {
+        if let Some(group) = &model.placement.group {
             let block = &model.blocks()[*index];
             let mix = |heads: Heads| heads.mix(angles, attend);
             return block.vjp(input, mix, routing, cotangent, group, pull);

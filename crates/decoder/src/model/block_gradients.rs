@@ -15,7 +15,7 @@ use ranks::{Exchange, RankError, Ranks};
 
 /// The gradients of one decoder's blocks.
 #[derive(Debug)]
-pub struct BlockGradients {
+pub(super) struct BlockGradients {
     ranks: Ranks,
     blocks: Vec<Vec<Trained>>,
     state: RefCell<State>,
@@ -107,7 +107,7 @@ impl BlockGradients {
     /// # Errors
     ///
     /// If a rank failed in this exchange or an earlier one.
-    pub fn take(&self, index: usize) -> Result<Tensor, RankError> {
+    pub(super) fn take(&self, index: usize) -> Result<Tensor, RankError> {
         let mut state = self.state.borrow_mut();
         self.land(&mut state);
         if let Some(error) = state.failure.take() {

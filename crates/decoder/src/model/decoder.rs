@@ -1,7 +1,6 @@
 //! The full model: `embed → blocks → final_norm → head`.
 
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 
 use model_files::lora::LoraSection;
 use model_files::model_config::ModelConfig;
@@ -10,17 +9,16 @@ use tch::{Device, Kind, Tensor};
 use super::adapter_config::base_of;
 use super::attention::causal_attention;
 use super::block::Block;
-use super::block_gradients::BlockGradients;
 use super::draw::Draw;
 use super::error::DecoderError;
 use super::experts::Routing;
+use super::placement::Placement;
 use super::rms_norm::RmsNorm;
 use super::rope::{Angles, Rope};
 use super::shape::{place, size};
-use super::sharded_blocks::ShardedBlocks;
-use super::tensor_group::TensorGroup;
 use super::weights::WeightFiles;
 use crate::tensor_file::TensorFileError;
+use ranks::Ranks;
 
 /// Name of the embedding in a checkpoint.
 pub(super) const EMBEDDING: &str = "model.embed_tokens.weight";
@@ -44,12 +42,8 @@ pub struct Decoder {
     pub(super) source: Option<PathBuf>,
     /// Settings of the adapter that is trained in place of the weights, if there is one.
     adapter: Option<LoraSection>,
-    /// This process's shards of the blocks, if they are sharded over ranks.
-    pub(super) sharded: Option<Rc<ShardedBlocks>>,
-    /// Reducer of block gradients to shards, if they are sharded.
-    pub(super) gradients: Option<Rc<BlockGradients>>,
-    /// The tensor-parallel group, if there is one.
-    pub(super) group: Option<Rc<TensorGroup>>,
+    /// Placement of the parameters.
+    pub(super) placement: Placement,
 }
 
 impl Decoder {
@@ -66,21 +60,7 @@ impl Decoder {
     ///
     /// If the device has too little memory.
     pub fn load(directory: &Path, device: Device, kind: Kind) -> Result<Self, DecoderError> {
-        if let Some(base) = base_of(directory)? {
-            let mut decoder = Self::load(&base, device, kind)?;
-            decoder.load_adapter(directory)?;
-            return Ok(decoder);
-        }
-        let config = ModelConfig::read(&directory.join("config.json"))?;
-        let files = WeightFiles::open(directory)?;
-        let mut wanted = Vec::new();
-        let decoder = Self::assemble(config, device, kind, |name, shape| {
-            wanted.push(name.to_owned());
-            files.tensor(name, shape, kind).map(|tensor| place(&tensor, device, kind))
-        })?;
-        files.check_nothing_else(&wanted)?;
-        let source = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
-        Ok(Self { source: Some(source), ..decoder })
+        Self::load_sharded(directory, device, kind, &Ranks::single())
     }
 
     /// A new model: weights normal with the config's `initializer_range`, biases 0, norms 1. Depends on `seed` alone.
@@ -156,9 +136,7 @@ impl Decoder {
             kind,
             source,
             adapter,
-            sharded: None,
-            gradients: None,
-            group: None,
+            placement: Placement::default(),
         })
     }
 
@@ -177,9 +155,7 @@ impl Decoder {
             source: self.source.clone(),
             adapter: None,
             // Its weights are the same tensors, gathered at the same times.
-            sharded: self.sharded.as_ref().map(Rc::clone),
-            gradients: None,
-            group: self.group.as_ref().map(Rc::clone),
+            placement: Placement { gradients: None, ..self.placement.clone() },
         }
     }
 
@@ -338,11 +314,7 @@ impl Decoder {
     ///
     /// If a token id is not below the vocabulary's size.
     pub fn embed(&self, token_ids: &Tensor) -> Tensor {
-        let embedded = self.embed_local(token_ids);
-        let embedded = match &self.group {
-            None => embedded,
-            Some(group) => group.sum(&embedded),
-        };
+        let embedded = self.placement.sum(self.embed_local(token_ids));
         match self.embedding_scale() {
             None => embedded,
             Some(scale) => embedded * scale,
@@ -384,7 +356,7 @@ impl Decoder {
         attend: impl FnOnce([&Tensor; 3], Option<i64>) -> Tensor,
         routing: &mut Routing,
     ) -> Tensor {
-        self.blocks[index].forward(x, angles, attend, routing, self.group.as_deref())
+        self.blocks[index].forward(x, angles, attend, routing, self.placement.group.as_deref())
     }
 
     /// Applies the norm before the head, `[.., hidden]` to the same shape.

@@ -47,11 +47,14 @@ pub(crate) struct BlockTensors {
 }
 
 impl Decoder {
-    /// The tensors by their role; `None` for a model with experts.
+    /// The tensors by their role; `None` for a model with experts or split over ranks.
     pub(crate) fn tensors(&self) -> Option<DecoderTensors> {
         let _no_grad = tch::no_grad_guard();
         let (head, embedding) = (self.head(), self.embedding());
         let tied = self.config().tie_word_embeddings;
+        if self.placement.group.is_some() {
+            return None;
+        }
         Some(DecoderTensors {
             untied_head: (!tied).then(|| head.shallow_clone()),
             embedding: embedding.shallow_clone(),

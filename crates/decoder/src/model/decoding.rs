@@ -1,7 +1,5 @@
 //! One decoding step of the whole model: a residual stream through the blocks to the last norm.
 
-use std::rc::Rc;
-
 use tch::Tensor;
 
 use super::attention::Heads;
@@ -30,7 +28,7 @@ impl Decoder {
             fused,
             attend,
             routing,
-            self.group().map(Rc::as_ref),
+            self.placement.group.as_deref(),
         );
     }
 

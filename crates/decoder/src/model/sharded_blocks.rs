@@ -15,7 +15,7 @@ use ranks::{Exchange, RankError, Ranks};
 
 /// The blocks of one decoder.
 #[derive(Debug)]
-pub struct ShardedBlocks {
+pub(super) struct ShardedBlocks {
     ranks: Ranks,
     blocks: Vec<ShardedBlock>,
     state: RefCell<State>,
@@ -127,7 +127,7 @@ impl ShardedBlocks {
     }
 
     /// This rank's shard of a block, which its optimiser steps.
-    pub fn shard(&self, index: usize) -> &Tensor {
+    pub(super) fn shard(&self, index: usize) -> &Tensor {
         &self.blocks[index].shard
     }
 

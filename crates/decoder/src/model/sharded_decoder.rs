@@ -7,17 +7,21 @@ use tch::Tensor;
 use super::block::Block;
 use super::block_gradients::BlockGradients;
 use super::decoder::Decoder;
+use super::placement::Placement;
 use super::sharded_blocks::{OpenBlocks, ShardedBlocks};
 use ranks::{RankError, Ranks};
 
 impl Decoder {
     /// Shards the blocks over ranks, with embedding and head as further blocks; each is gathered only while it is
-    /// `open`. `keep` may return a tensor of the same kind and values to use as a block's shard.
+    /// `open`. `keep` may return a tensor of the same kind and values to use as the shard of a block that is trained.
     ///
     /// # Panics
     ///
     /// If the device has too little memory.
-    pub fn shard_blocks(&mut self, ranks: &Ranks, keep: impl FnMut(usize) -> Option<Tensor>) {
+    pub fn shard_blocks(&mut self, ranks: &Ranks, mut keep: impl FnMut(usize) -> Option<Tensor>) {
+        // Nobody steps the weights below an adapter.
+        let has_adapter = self.has_adapter();
+        let keep = |block| keep(block).filter(|_| !has_adapter);
         let parameters = |block: &Block| {
             let named = block.named_parameters();
             named.into_iter().map(|(_, parameter)| parameter.shallow_clone()).collect()
@@ -27,18 +31,24 @@ impl Decoder {
         if self.head_unit() > self.embedding_unit() {
             blocks.push(vec![self.head().shallow_clone()]);
         }
-        self.sharded = Some(Rc::new(ShardedBlocks::new(ranks, blocks, keep)));
+        self.placement.blocks = Some(Rc::new(ShardedBlocks::new(ranks, blocks, keep)));
     }
 
-    /// This rank's shards of the blocks, if they are sharded.
-    pub fn sharded_blocks(&self) -> Option<&Rc<ShardedBlocks>> {
-        self.sharded.as_ref()
+    /// Placement of the trained parameters.
+    pub fn placement(&self) -> Placement {
+        let blocks = self.placement.blocks.clone().filter(|_| !self.has_adapter());
+        Placement { blocks, ..self.placement.clone() }
+    }
+
+    /// Returns true if every parameter is on this process at all times: then blocks have one graph, with no sums over ranks in it.
+    pub fn is_local(&self) -> bool {
+        self.placement.blocks.is_none() && self.placement.group.is_none()
     }
 
     /// Gathers block `index` for the lifetime of the guard, and prefetches `next`. Every rank must make the same calls
     /// in the same order; failures are reported by [`check_blocks`](Self::check_blocks).
     pub fn open_block(&self, index: usize, next: Option<usize>) -> OpenBlocks<'_> {
-        self.sharded.as_ref().map_or_else(OpenBlocks::always, |sharded| sharded.open(index, next))
+        self.placement.open(index, next)
     }
 
     /// Gathers the embedding, and prefetches the first block.
@@ -58,7 +68,7 @@ impl Decoder {
 
     /// Gathers all blocks.
     pub fn open_blocks(&self) -> OpenBlocks<'_> {
-        self.sharded.as_ref().map_or_else(OpenBlocks::always, |sharded| sharded.open_all())
+        self.placement.open_all()
     }
 
     /// Checks that every gather and every tensor-parallel sum since the last call succeeded; otherwise nothing computed since
@@ -68,8 +78,7 @@ impl Decoder {
     ///
     /// The first [`RankError`].
     pub fn check_blocks(&self) -> Result<(), RankError> {
-        self.group().map_or(Ok(()), |group| group.check())?;
-        self.sharded.as_ref().map_or(Ok(()), |sharded| sharded.check())
+        self.placement.check()
     }
 
     /// From now on reduces gradients of blocks, embedding and head to the shards of `ranks` during the backward
@@ -83,11 +92,6 @@ impl Decoder {
                 block.push(parameter.shallow_clone());
             }
         }
-        self.gradients = Some(Rc::new(BlockGradients::new(ranks, blocks)));
-    }
-
-    /// Reducer of block gradients to shards, if there is one.
-    pub fn block_gradients(&self) -> Option<&Rc<BlockGradients>> {
-        self.gradients.as_ref()
+        self.placement.gradients = Some(Rc::new(BlockGradients::new(ranks, blocks)));
     }
 }

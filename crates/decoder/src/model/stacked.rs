@@ -40,23 +40,13 @@ pub(super) fn stacked(parts: &[&Tensor]) -> Option<Tensor> {
         first.detach().f_as_strided(shape.as_slice(), first.stride(), None::<i64>).ok()?
     };
     let rows: Vec<i64> = parts.iter().map(|part| part.size()[0]).collect();
-    autograd_function(parts, || joined, move |cotangent| by_rows(cotangent, &rows)).ok()
+    autograd_function(parts, || joined, move |cotangent| cotangent.split_with_sizes(&rows, 0)).ok()
 }
 
 /// Address after the last number; `None` if there are gaps between numbers.
 fn end_of(part: &Tensor) -> Option<usize> {
     let bytes = part.numel() * part.kind().elt_size_in_bytes();
     part.is_contiguous().then(|| part.data_ptr() as usize + bytes)
-}
-
-fn by_rows(whole: &Tensor, rows: &[i64]) -> Vec<Tensor> {
-    let mut first = 0;
-    let part = |&rows: &i64| {
-        let part = whole.narrow(0, first, rows);
-        first += rows;
-        part
-    };
-    rows.iter().map(part).collect()
 }
 
 #[cfg(test)]

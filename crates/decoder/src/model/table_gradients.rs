@@ -28,7 +28,7 @@ impl HeadSum {
         if !weight.requires_grad() {
             return Ok(None);
         }
-        if let Some(blocks) = model.block_gradients() {
+        if let Some(blocks) = &model.placement.gradients {
             let sum = blocks.zeros(model.head_unit()).remove(0).view_as(weight);
             return Ok(Some(Self { sum: WeightGradient::over(&sum), in_place: false }));
         }
@@ -54,7 +54,7 @@ impl HeadSum {
         let Some(sum) = self.sum.into_tensor().filter(|_| !self.in_place) else {
             return Ok(None);
         };
-        if let Some(blocks) = model.block_gradients() {
+        if let Some(blocks) = &model.placement.gradients {
             if model.head_unit() == model.embedding_unit() {
                 return Ok(Some(sum));
             }
@@ -89,7 +89,7 @@ impl<'a> EmbeddingSum<'a> {
         if !model.trains_embedding() {
             return None;
         }
-        let table = match (left, model.block_gradients()) {
+        let table = match (left, &model.placement.gradients) {
             (Some(table), _) => table,
             (None, Some(blocks)) => {
                 let width = size(model.config().hidden_size);
@@ -127,7 +127,7 @@ impl<'a> EmbeddingSum<'a> {
 
     /// Passes the sum on.
     pub fn finish(self) {
-        if let Some(blocks) = self.model.block_gradients() {
+        if let Some(blocks) = &self.model.placement.gradients {
             blocks.reduce(self.model.embedding_unit(), &[self.table]);
         }
     }

@@ -23,7 +23,7 @@ use ranks::{RankError, Ranks};
 /// Failures are stored until `check` asks for them, because a pass of the model returns tensors. Its results after a
 /// failure are invalid.
 #[derive(Debug)]
-pub struct TensorGroup {
+pub(crate) struct TensorGroup {
     ranks: Ranks,
     /// The ranks that hold the same key-value heads as this one.
     kv_replicas: Ranks,
@@ -58,7 +58,7 @@ impl TensorGroup {
     }
 
     /// The ranks of the group.
-    pub fn ranks(&self) -> &Ranks {
+    pub(crate) fn ranks(&self) -> &Ranks {
         &self.ranks
     }
 
@@ -68,7 +68,7 @@ impl TensorGroup {
     }
 
     /// This rank's shard of parameter `name`; `None` if it is replicated.
-    pub fn shard_of(&self, name: &str) -> Option<TensorShard> {
+    pub(crate) fn shard_of(&self, name: &str) -> Option<TensorShard> {
         let spec = ShardSpec::of(name);
         let count = if spec.by_key_heads { integer(self.key_value_shards()) } else { self.count() };
         let index = self.index() * count / self.count();
@@ -76,13 +76,13 @@ impl TensorGroup {
     }
 
     /// Returns true if this rank is the owner of its shard of parameter `name`; other ranks may hold copies.
-    pub fn is_owner(&self, name: &str) -> bool {
+    pub(crate) fn is_owner(&self, name: &str) -> bool {
         let copies = self.shard_of(name).map_or(self.count(), |shard| self.count() / shard.count);
         self.index() % copies == 0
     }
 
     /// The ranks over which gradients of parameter `name` must be summed, if this rank's is a partial sum.
-    pub fn sums(&self, name: &str) -> Option<&Ranks> {
+    pub(crate) fn sums(&self, name: &str) -> Option<&Ranks> {
         let spec = ShardSpec::of(name);
         let among = if spec.by_key_heads { &self.kv_replicas } else { &self.ranks };
         let is_part_of_sum = spec.by_key_heads || spec.has_partial_gradient;

@@ -1,8 +1,8 @@
 //! A decoder that may be split over tensor-parallel ranks, see [`TensorGroup`].
 
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::path::Path;
-use std::rc::Rc;
 
 use model_files::model_config::ModelConfig;
 use sha2::{Digest, Sha256};
@@ -12,12 +12,30 @@ use super::adapter_config::base_of;
 use super::block_gradients::block_of;
 use super::decoder::{Decoder, EMBEDDING, HEAD};
 use super::error::DecoderError;
+use super::placement::Placement;
 use super::shape::place;
-use super::tensor_group::TensorGroup;
+use super::sharded_blocks::OpenBlocks;
 use super::weights::WeightFiles;
 use crate::bf16_matmul::matmul;
 use crate::head::Head;
 use ranks::{RankError, Ranks};
+
+/// A model with all of its parameters, for the guard's lifetime.
+#[derive(Debug)]
+pub struct FullModel<'a> {
+    model: &'a Decoder,
+    /// The model gathered from tensor-parallel ranks.
+    gathered: Option<Decoder>,
+    _open: OpenBlocks<'a>,
+}
+
+impl Deref for FullModel<'_> {
+    type Target = Decoder;
+
+    fn deref(&self) -> &Decoder {
+        self.gathered.as_ref().unwrap_or(self.model)
+    }
+}
 
 impl Decoder {
     /// Loads as [`load`](Self::load) does; this process keeps its shard of every large matrix, the other ranks of the group theirs.
@@ -35,45 +53,48 @@ impl Decoder {
         kind: Kind,
         ranks: &Ranks,
     ) -> Result<Self, DecoderError> {
-        if ranks.count() == 1 {
-            return Self::load(directory, device, kind);
-        }
         if let Some(base) = base_of(directory)? {
             let mut decoder = Self::load_sharded(&base, device, kind, ranks)?;
             decoder.load_adapter(directory)?;
             return Ok(decoder);
         }
         let config = ModelConfig::read(&directory.join("config.json"))?;
-        let group = TensorGroup::new(ranks, &config)?;
+        let placement = Placement::split_over(ranks, &config)?;
         let files = WeightFiles::open(directory)?;
         let mut wanted = Vec::new();
         let mut decoder = Self::assemble(config, device, kind, |name, shape| {
             wanted.push(name.to_owned());
-            let shard_of = |whole: Tensor| {
-                group.shard_of(name).map_or(whole.shallow_clone(), |shard| shard.of(&whole))
-            };
-            files.tensor(name, shape, kind).map(|tensor| place(&shard_of(tensor), device, kind))
+            let local = |full| place(&placement.local(name, full), device, kind);
+            files.tensor(name, shape, kind).map(local)
         })?;
         files.check_nothing_else(&wanted)?;
         decoder.source = Some(directory.canonicalize().unwrap_or_else(|_| directory.to_owned()));
-        decoder.group = Some(Rc::new(group));
+        decoder.placement = placement;
         Ok(decoder)
     }
 
-    /// Gathers the full model on the CPU; all ranks of the group must call it.
+    /// Gathers the full model; all ranks must call it. Only those with `keeps` may read the result: the others may hold empty tensors.
     ///
-    /// Ranks with `keeps` get its tensors, the others empty ones. For a model with an adapter, only the adapter is gathered; the base tensors
-    /// are empty.
+    /// From tensor-parallel ranks it is gathered on the CPU. For a model with an adapter, only the adapter is; the base tensors are then
+    /// empty.
     ///
     /// # Errors
     ///
     /// [`RankError`] if a rank does not take part.
-    pub fn gather_full(&self, keeps: bool) -> Result<Self, RankError> {
+    pub fn full(&self, keeps: bool) -> Result<FullModel<'_>, RankError> {
+        let open = self.open_blocks();
+        self.check_blocks()?;
+        let is_split = self.placement.group.is_some();
+        let gathered = is_split.then(|| self.gather(keeps)).transpose()?;
+        Ok(FullModel { model: self, gathered, _open: open })
+    }
+
+    fn gather(&self, keeps: bool) -> Result<Self, RankError> {
         let _no_grad = tch::no_grad_guard();
         let shards: HashMap<String, &Tensor> = self.trained_parameters().into_iter().collect();
         let nothing = || Tensor::zeros([0], (self.kind(), Device::Cpu));
         let gathered_or_empty = |name: &str, shard: &Tensor| {
-            let full = self.full_parameter(name, shard);
+            let full = self.placement.full(name, shard);
             if keeps { place(&full, Device::Cpu, self.kind()) } else { nothing() }
         };
         let gathered: Result<Self, std::convert::Infallible> =
@@ -85,14 +106,6 @@ impl Decoder {
         self.check_blocks()?;
         gathered.source.clone_from(&self.source);
         Ok(gathered)
-    }
-
-    /// Gathers a parameter that may be split over ranks.
-    fn full_parameter(&self, name: &str, own: &Tensor) -> Tensor {
-        match self.group.as_ref().and_then(|group| Some((group, group.shard_of(name)?))) {
-            Some((group, shard)) => group.gather_parameter(own, shard),
-            None => own.shallow_clone(),
-        }
     }
 
     /// Index of the communication unit of a parameter, by its name: a block by its number, then the embedding, then an untied
@@ -117,13 +130,8 @@ impl Decoder {
 
     /// Number of vocabulary rows on this rank.
     fn local_tokens(&self) -> i64 {
-        let parts = self.group.as_ref().map_or(1, |group| group.count());
+        let parts = self.placement.group.as_ref().map_or(1, |group| group.count());
         i64::try_from(self.config().vocab_size).expect("a checked config") / parts
-    }
-
-    /// The tensor-parallel group, if there is one.
-    pub fn group(&self) -> Option<&Rc<TensorGroup>> {
-        self.group.as_ref()
     }
 
     /// Fingerprint of the trained parameters: SHA-256 over up to 64 numbers of each, evenly spaced. An update changes
@@ -133,12 +141,20 @@ impl Decoder {
     ///
     /// If memory runs out.
     pub fn fingerprint(&self) -> String {
-        self.fingerprint_of(|name, own| self.full_parameter(name, own))
+        self.fingerprint_of(|name, local| self.placement.full(name, local))
     }
 
-    /// Fingerprint of this rank's shards alone.
-    pub fn local_fingerprint(&self) -> String {
-        self.fingerprint_of(|_, own| own.shallow_clone())
+    /// Checks that `ranks` have copies of the same trained parameters, by a fingerprint of them. Shards of blocks, which differ
+    /// everywhere, are not looked at.
+    ///
+    /// # Errors
+    ///
+    /// [`RankError`] if a rank has other values or does not answer.
+    pub fn check_copies(&self, what: &'static str, ranks: &Ranks) -> Result<(), RankError> {
+        if ranks.count() == 1 || self.placement.blocks.is_some() {
+            return Ok(());
+        }
+        ranks.same(what, &self.fingerprint_of(|_, local| local.shallow_clone()))
     }
 
     fn fingerprint_of(&self, whole: impl Fn(&str, &Tensor) -> Tensor) -> String {
@@ -161,7 +177,7 @@ impl Decoder {
     pub(crate) fn embed_local(&self, token_ids: &Tensor) -> Tensor {
         // As transformers: looking up the padding token teaches its row nothing; -1 is none.
         let padding = self.config().pad_token_id.map_or(-1, i64::from);
-        let Some(group) = &self.group else {
+        let Some(group) = &self.placement.group else {
             return Tensor::embedding(self.embedding(), token_ids, padding, false, false);
         };
         let tokens = self.local_tokens();
@@ -183,7 +199,8 @@ impl Decoder {
     /// trains its own row.
     pub(crate) fn taught_rows(&self, ids: &Tensor) -> Option<(Tensor, Tensor)> {
         let padding = self.config().pad_token_id.map(|padding| ids.not_equal(i64::from(padding)));
-        let local_ids = self.group.as_ref().map(|group| group.local_ids(ids, self.local_tokens()));
+        let local_ids =
+            self.placement.group.as_ref().map(|group| group.local_ids(ids, self.local_tokens()));
         let (rows, taught) = match (local_ids, padding) {
             (None, None) => return None,
             (None, Some(taught)) => (ids.shallow_clone(), taught),
@@ -196,14 +213,14 @@ impl Decoder {
 
     /// The head, possibly a vocabulary shard.
     pub fn full_head(&self) -> Head<'_> {
-        Head { weight: self.head(), group: self.group.as_deref() }
+        Head { weight: self.head(), group: self.placement.group.as_deref() }
     }
 
     /// Logits of final-normed hidden states, `[.., hidden]`, over the full vocabulary, without a graph, by a head of this model's
     /// shape, such as that of an earlier step; for a shard, by that of the same tokens.
     pub fn logits_with(&self, hidden: &Tensor, head: &Tensor) -> Tensor {
         let shard_logits = matmul(hidden, &head.tr());
-        self.group.as_ref().map_or_else(
+        self.placement.group.as_ref().map_or_else(
             || shard_logits.shallow_clone(),
             |group| group.gather_columns(&shard_logits),
         )
@@ -211,13 +228,13 @@ impl Decoder {
 
     /// Number of query heads on this rank.
     pub(crate) fn query_heads(&self) -> usize {
-        let parts = self.group.as_ref().map_or(1, |group| group.ranks().count());
+        let parts = self.placement.group.as_ref().map_or(1, |group| group.ranks().count());
         self.config().num_attention_heads / parts
     }
 
     /// Number of key-value heads on this rank.
     pub(crate) fn key_value_heads(&self) -> usize {
-        let parts = self.group.as_ref().map_or(1, |group| group.key_value_shards());
+        let parts = self.placement.group.as_ref().map_or(1, |group| group.key_value_shards());
         self.config().num_key_value_heads / parts
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tch::{Device, Kind, Tensor};
 use torch_ext::CudaKernels;
 
-use crate::kernel_self_test::{OutcomeCache, largest_error, may_use_kernels};
+use crate::kernel_self_test::{OutcomeCache, largest_error, may_use_kernels, wave};
 
 /// The kernels for `x`, if they passed their test on its device: on CUDA, in bf16.
 pub(super) fn training_kernels(x: &Tensor) -> Option<Arc<CudaKernels>> {
@@ -77,13 +77,6 @@ fn test_rotation(kernels: &CudaKernels, device: Device) -> Result<f64, String> {
         largest = largest.max(largest_error(&computed, &exact, 1.0)?);
     }
     Ok(largest)
-}
-
-/// Numbers between -1 and 1 in bf16, without a pattern.
-fn wave(shape: &[i64], step: f64) -> Tensor {
-    let count = shape.iter().product::<i64>();
-    let numbers = Tensor::arange(count, (Kind::Double, Device::Cpu)) * step;
-    numbers.sin().view(shape).to_kind(Kind::BFloat16)
 }
 
 #[cfg(test)]

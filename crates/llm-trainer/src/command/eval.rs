@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Subcommand;
+use model_files::sampling::Sampling;
 use question_data::dataset::DataSource;
 use reward_math::Options;
 use run_plan::preflight::MOST;
@@ -20,7 +21,7 @@ use toml::{Table, Value};
 use self::subject::Subject;
 use super::hub_names;
 use super::model_options::{Placement, count_up_to};
-use super::sampling_options::BandOptions;
+use super::sampling_options::{BandOptions, MaskOptions, help};
 use crate::evaluation::{Evaluation, EvaluationOutcome};
 
 const EXAMPLES: &str = "\
@@ -79,20 +80,10 @@ struct SamplingOptions {
     /// Number of responses to each problem [default: 1]
     #[arg(short = 'n', long, value_name = "N")]
     samples: Option<u32>,
-    /// Temperature, the divisor of the logits; 0 takes the most likely token [default: 0]
-    #[arg(long)]
+    #[arg(long, help = help("temperature", Sampling::GREEDY.temperature))]
     temperature: Option<f64>,
-    /// Sample only from the most likely tokens whose probabilities first add up to this fraction, above 0, at most 1
-    /// [default: 1, which keeps all]
-    #[arg(long)]
-    top_p: Option<f64>,
-    /// Sample only from this many of the most likely tokens; 0 keeps all [default: 0]
-    #[arg(long)]
-    top_k: Option<u32>,
-    /// Sample only tokens with at least this fraction of the largest probability, at least 0, below 1
-    /// [default: 0, which keeps all]
-    #[arg(long)]
-    min_p: Option<f64>,
+    #[command(flatten)]
+    mask: MaskOptions,
     /// Maximum length of a response, in tokens [default: that of the run, or 1024]
     #[arg(long, value_name = "TOKENS")]
     max_response_tokens: Option<u32>,
@@ -227,9 +218,9 @@ impl SamplingOptions {
         let fields = [
             ("samples", integer(self.samples)),
             ("temperature", number(self.temperature)),
-            ("top_p", number(self.top_p)),
-            ("top_k", integer(self.top_k)),
-            ("min_p", number(self.min_p)),
+            ("top_p", number(self.mask.top_p)),
+            ("top_k", integer(self.mask.top_k)),
+            ("min_p", number(self.mask.min_p)),
             ("max_response_tokens", integer(self.max_response_tokens)),
             ("entropy_floor", number(self.band.entropy_floor)),
             ("entropy_ceiling", number(self.band.entropy_ceiling)),

@@ -17,7 +17,7 @@ use serde::Deserialize;
 use self::answer::{Answer, EntropyColumns};
 use super::json_lines;
 use super::model_options::{LoadedModel, ModelOptions, count_up_to};
-use super::sampling_options::BandOptions;
+use super::sampling_options::{BandOptions, MaskOptions};
 use decoder::generation::{Generated, GenerationOptions, PromptRequest, SamplingKey, generate};
 
 const EXAMPLES: &str = r#"Examples:
@@ -46,18 +46,10 @@ pub struct Args {
     /// Maximum length of a response, in tokens
     #[arg(long, default_value_t = 256, value_parser = count_up_to::<16_777_216>)]
     max_new_tokens: usize,
-    /// Temperature, the divisor of the logits; 0 takes the most likely token
-    #[arg(long, default_value_t = Sampling::DEFAULT.temperature)]
+    #[arg(long, default_value_t = Sampling::DEFAULT.temperature, help = Sampling::meaning("temperature"))]
     temperature: f64,
-    /// Sample only from the most likely tokens whose probabilities first add up to this fraction, above 0, at most 1; 1 keeps all
-    #[arg(long, default_value_t = Sampling::DEFAULT.top_p)]
-    top_p: f64,
-    /// Sample only from this many of the most likely tokens; 0 keeps all
-    #[arg(long, default_value_t = Sampling::DEFAULT.top_k)]
-    top_k: usize,
-    /// Sample only tokens with at least this fraction of the largest probability, at least 0, below 1; 0 keeps all
-    #[arg(long, default_value_t = Sampling::DEFAULT.min_p)]
-    min_p: f64,
+    #[command(flatten)]
+    mask: MaskOptions,
     /// End a response before this text; may be repeated
     #[arg(long = "stop", value_name = "TEXT")]
     stops: Vec<String>,
@@ -139,11 +131,10 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let (special, stop_strings) = StopStrings::split(&tokenizer, &args.stops)?;
     let mut stop_ids = tokenizer.eos_ids(&directory)?;
     stop_ids.extend(special);
-    let &Args { temperature, top_k, top_p, min_p, .. } = args;
     let options = GenerationOptions {
         samples: args.samples,
         max_new_tokens: args.max_new_tokens,
-        sampling: Sampling { temperature, top_k, top_p, min_p },
+        sampling: args.mask.at_temperature(args.temperature),
         stop_ids,
         stop_strings: stop_strings.map(Arc::new),
         rows: args.rows,

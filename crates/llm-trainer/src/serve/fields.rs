@@ -1,5 +1,6 @@
 //! The fields of a request, taken out one by one: a wrong one is named with its value, and so is one that is left.
 
+use messages::shown;
 use serde_json::{Map, Value};
 
 use super::error::ApiError;
@@ -46,7 +47,7 @@ impl Fields {
             Some(found) => Ok(Some(found)),
             None => Err(ApiError::field(
                 name,
-                &format!("is {}, expected {expected}", shortened(&value)),
+                &format!("is {}, expected {expected}", shown(&value.to_string(), MOST)),
             )),
         }
     }
@@ -105,13 +106,5 @@ impl Fields {
             }
             None => Ok(()),
         }
-    }
-}
-
-fn shortened(value: &Value) -> String {
-    let text = value.to_string();
-    match text.char_indices().nth(MOST) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
     }
 }

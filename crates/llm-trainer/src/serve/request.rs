@@ -221,8 +221,8 @@ impl Reader {
             fields.number("temperature", "0 or a number from 0.000001 to 100", |temperature| {
                 Sampling::is_temperature(temperature) && temperature <= 100.0
             })?;
-        let top_p = fields.number("top_p", "a number above 0 and at most 1", Sampling::is_top_p)?;
-        let min_p = fields.number("min_p", "a number from 0 to below 1", Sampling::is_min_p)?;
+        let top_p = fields.number("top_p", Sampling::TOP_PS, Sampling::is_top_p)?;
+        let min_p = fields.number("min_p", Sampling::MIN_PS, Sampling::is_min_p)?;
         // -1 is how some engines say that all may be drawn.
         let top_k = fields.take("top_k", "a whole number of at least -1", |value| {
             value.as_i64().filter(|k| *k >= -1).map(|k| usize::try_from(k).unwrap_or(0))

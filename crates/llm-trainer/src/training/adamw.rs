@@ -8,10 +8,10 @@ mod host_step;
 mod layout;
 mod narrow_step;
 mod over_ranks;
+mod place;
 mod precision;
 mod saved;
 mod sharding;
-mod tensor_parallel;
 
 use std::sync::Arc;
 
@@ -19,12 +19,11 @@ use tch::{Device, Kind, Tensor};
 use torch_ext::{CudaKernels, TorchError, fused_adamw};
 use training_run::config::{Dtype, MasterWeights, OptimizerSection};
 
+use self::place::Place;
 use self::precision::{is_narrow, wide_kind};
-pub(super) use self::saved::{WHOLE, shard_name};
 use self::sharding::Sharding;
-use self::tensor_parallel::TensorParallel;
 use crate::host_memory::Memory;
-use decoder::model::Decoder;
+use decoder::model::{Decoder, Placement};
 
 /// Elements whose squares are summed at a time on the CPU.
 const NORM_ELEMENTS: i64 = 1 << 18;
@@ -35,16 +34,16 @@ const GPU_PIECE_ELEMENTS: i64 = 1 << 24;
 /// Optimiser state: moments, and master weights of parameters whose kind is too coarse for small steps.
 #[derive(Debug)]
 pub struct AdamW {
-    names: Vec<String>,
     /// The model's parameters, or the shards of them that this rank steps.
     parameters: Vec<Tensor>,
+    /// Places of these tensors within the model.
+    places: Vec<Place>,
     master_copies: Vec<MasterCopy>,
     /// Gradients of this rank's shards for one step; empty where the model's own parameters are stepped.
     gradients: Vec<Tensor>,
-    /// First element of each tensor within this process's part of the named parameter.
-    starts: Vec<i64>,
-    /// The split of the model over tensor-parallel ranks, if it is split.
-    tensor_parallel: Option<TensorParallel>,
+    /// Placement of the model's parameters.
+    placement: Placement,
+    /// Layout of the state over data-parallel ranks, if each keeps a shard of it.
     sharding: Option<Box<Sharding>>,
     first_moments: Vec<Tensor>,
     second_moments: Vec<Tensor>,
@@ -92,10 +91,11 @@ impl AdamW {
 
     /// Fresh state in `memory`. In the host's memory, steps run there piece by piece, and only parameters are on the device.
     pub fn new_in(memory: Memory, model: &Decoder, options: &OptimizerSection, seed: u64) -> Self {
-        let named = model.trained_parameters();
-        let trained = named.iter().map(|(name, p)| (name.clone(), p.shallow_clone()));
-        let state = Self::of_in(memory, trained, options, seed);
-        Self { tensor_parallel: TensorParallel::of(model, &state.names), ..state }
+        let (placement, named) = (model.placement(), model.trained_parameters());
+        let trained = named.into_iter().map(|(name, parameter)| {
+            (Place::of(&placement, &name, parameter.size()), parameter.shallow_clone())
+        });
+        Self { placement: model.placement(), ..Self::of_in(memory, trained, options, seed) }
     }
 
     /// Fresh state for any parameters.
@@ -104,16 +104,20 @@ impl AdamW {
         options: &OptimizerSection,
         seed: u64,
     ) -> Self {
+        let placement = Placement::default();
+        let trained = trained
+            .into_iter()
+            .map(|(name, parameter)| (Place::of(&placement, &name, parameter.size()), parameter));
         Self::of_in(Memory::Device, trained, options, seed)
     }
 
     fn of_in(
         memory: Memory,
-        trained: impl IntoIterator<Item = (String, Tensor)>,
+        trained: impl IntoIterator<Item = (Place, Tensor)>,
         options: &OptimizerSection,
         seed: u64,
     ) -> Self {
-        let (names, parameters): (Vec<String>, Vec<Tensor>) = trained.into_iter().unzip();
+        let (places, parameters): (Vec<Place>, Vec<Tensor>) = trained.into_iter().unzip();
         // In the host's memory there are master weights of parameters of any kind.
         let master_copy = |p: &Tensor| match (memory, is_narrow(p), options.master) {
             (Memory::Host, true, _) | (_, true, MasterWeights::F32) => {
@@ -135,7 +139,7 @@ impl AdamW {
             parameters.iter().map(moment).collect()
         };
         let mut state = Self {
-            names,
+            places,
             first_moments: zeros(),
             second_moments: zeros(),
             steps: parameters
@@ -143,8 +147,7 @@ impl AdamW {
                 .map(|p| Tensor::zeros([0i64; 0], (Kind::Float, device(p))))
                 .collect(),
             memory,
-            starts: vec![0; parameters.len()],
-            tensor_parallel: None,
+            placement: Placement::default(),
             sharding: None,
             master_copies: parameters.iter().map(master_copy).collect(),
             gradients: Vec::new(),

@@ -10,14 +10,14 @@ use messages::plain_words;
 use question_data::question_order::DataCursor;
 use training_run::config::RunConfig;
 use training_run::dynamic_sampling::GroupSampler;
-use training_run::manifest::Manifest;
+use training_run::manifest::{FileSum, Manifest};
 use training_run::metrics::read_metrics;
 use training_run::retention::scores;
 use training_run::run_directory::RunDirectory;
 use training_run::run_directory::{STATE_FILE, TRAINER_FOLDER};
-use whole_file::{LONGEST_TEXT_BYTES, read_at_most};
+use whole_file::{DirectoryInProgress, LONGEST_TEXT_BYTES, read_at_most};
 
-use super::adamw::{AdamW, WHOLE};
+use super::adamw::AdamW;
 use super::reward_model::RewardModel;
 use super::rollout::QuestionGroup;
 use super::trainer_state::TrainerState;
@@ -26,7 +26,7 @@ use decoder::routes::RouteShape;
 use ranks::DeviceMesh;
 
 pub(crate) use checksums::checked;
-pub(super) use checksums::save_shard;
+use checksums::save_state;
 
 /// Groups left over by dynamic sampling, within that folder; absent if there are none.
 const WAITING: &str = "waiting.json";
@@ -42,26 +42,39 @@ pub(super) struct Snapshot<'a> {
     pub(super) waiting: &'a GroupSampler<QuestionGroup>,
 }
 
-/// Writes the checkpoint of the snapshot's step, with checksums of its files, and points `latest` at it. Only the first rank
-/// calls it; if the optimiser's state is sharded, the others [write their shards](save_shard).
+/// Writes the checkpoint of the snapshot's step, with checksums of its files, and points `latest` at it. All ranks call it: each
+/// writes its part of the optimiser's state, and the first one all else.
 pub(super) fn save(
     snapshot: Snapshot<'_>,
     mesh: &DeviceMesh,
     directory: &RunDirectory,
     config: &RunConfig,
 ) -> anyhow::Result<()> {
-    let Snapshot { model, optimizer, reward_model, state, waiting } = snapshot;
-    let (tokenizer_source, settings) = (&config.model.path, &config.checkpoint);
+    let mut begun = None;
+    let path = if mesh.run.is_first() {
+        begin(snapshot, directory, config)
+            .map(|folder| begun.insert(folder).path().to_string_lossy().into_owned())
+    } else {
+        Ok(String::new())
+    };
+    let path = mesh.run.gather_ok("the folder of the checkpoint", path)?.swap_remove(0);
+    let files = save_state(mesh, snapshot.optimizer, &Path::new(&path).join(TRAINER_FOLDER))?;
+    let finish = |folder| finish(folder, files, snapshot.state.step, directory, config);
+    mesh.run.agree("whether the checkpoint is written", begun.map_or(Ok(()), finish))
+}
+
+/// Begins a checkpoint's folder, which has not its name yet, with all files but the optimiser's state.
+fn begin(
+    snapshot: Snapshot<'_>,
+    directory: &RunDirectory,
+    config: &RunConfig,
+) -> anyhow::Result<DirectoryInProgress> {
+    let Snapshot { model, reward_model, state, waiting, .. } = snapshot;
+    let tokenizer_source = &config.model.path;
     let folder = directory.begin_checkpoint(state.step)?;
     model.save(folder.path(), tokenizer_source)?;
     let trainer = folder.path().join(TRAINER_FOLDER);
     std::fs::create_dir(&trainer).with_context(|| trainer.display().to_string())?;
-    let mut manifest = Manifest::default();
-    if optimizer.is_sharded() || optimizer.is_tensor_parallel() {
-        manifest.files = save_shard(mesh, optimizer, Some(&trainer))?;
-    } else {
-        optimizer.save(&trainer.join(WHOLE))?;
-    }
     if let Some(reward_model) = reward_model {
         reward_model.save(folder.path(), tokenizer_source)?;
     }
@@ -73,13 +86,25 @@ pub(super) fn save(
         let text = serde_json::to_string(waiting)?;
         std::fs::write(&path, text).with_context(|| path.display().to_string())?;
     }
-    manifest.complete(folder.path())?.write(folder.path())?;
+    Ok(folder)
+}
+
+/// Writes the checksums, of which `files` are known, and gives the folder its name.
+fn finish(
+    folder: DirectoryInProgress,
+    files: BTreeMap<String, FileSum>,
+    step: u64,
+    directory: &RunDirectory,
+    config: &RunConfig,
+) -> anyhow::Result<()> {
+    let settings = &config.checkpoint;
+    Manifest { files }.complete(folder.path())?.write(folder.path())?;
     let scores = match settings.keep_best {
         0 => BTreeMap::new(),
         _ => scores(&read_metrics(&directory.metrics())?, &settings.best_metric),
     };
     let score = |step| scores.get(&step).copied();
-    directory.finish_checkpoint(state.step, folder, settings.retention(), score)?;
+    directory.finish_checkpoint(step, folder, settings.retention(), score)?;
     Ok(())
 }
 

@@ -67,7 +67,7 @@ impl<'a> CheckpointedForward<'a> {
     fn new(pass: PolicyPass<'a>, micro_batches: Vec<PackedSequences>, layout: TokenLayout) -> Self {
         let model = pass.model;
         let bytes_per_token = activation_bytes_per_token(model);
-        let mut room = if model.may_keep_graphs() { pass.activation_bytes } else { 0 };
+        let mut room = if model.is_local() { pass.activation_bytes } else { 0 };
         let mut last: Vec<Tensor> = {
             let _open = model.open_embedding();
             micro_batches.iter().map(|part| tch::no_grad(|| part.embed(model))).collect()

@@ -345,11 +345,12 @@ fn beyond_rounding(rewards: &[f64], sequences: &[&Sequence], beta: f64, kind: Ki
     zip(rewards, sequences).map(told).collect()
 }
 
-/// The model of that directory, sharing its memory, if it is already loaded.
+/// The model of that directory, sharing its memory, if it is already loaded and not sharded over ranks.
 fn known(path: &Path, in_memory: &Frozen<'_>) -> Option<Decoder> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| PathBuf::from(path));
     let wanted = real(path);
-    in_memory.iter().find(|(path, _)| real(path) == wanted).map(|(_, model)| model.base())
+    let is_known = |(path, model): &&(&Path, &Decoder)| real(path) == wanted && model.is_local();
+    in_memory.iter().find(is_known).map(|(_, model)| model.base())
 }
 
 #[cfg(test)]

@@ -257,11 +257,7 @@ impl Trainer {
         let began = Instant::now();
         let key = StepKey { seed: config.seed, step: record.step };
         let sums = self.policy.update(plan, key, self.state.updates)?;
-        // Each rank's shards differ from all others; values gathered from them are equal anyway.
-        if self.mesh.run.count() > 1 && !config.parallel.zero.shards_parameters() {
-            let fingerprint = self.policy.model.local_fingerprint();
-            self.mesh.data.same("the weights after the update", &fingerprint)?;
-        }
+        self.policy.model.check_copies("the weights after the update", &self.mesh.data)?;
         record.timings.update = began.elapsed().as_secs_f64();
         self.state.updates += sums.updates as u64;
         let factor = self.policy.schedule.factor(self.state.updates.saturating_sub(1));
@@ -352,28 +348,15 @@ impl Trainer {
 
     fn save_checkpoint(&self) -> anyhow::Result<()> {
         let Policy { model, optimizer, reward_model, .. } = &self.policy;
-        let _open = model.open_blocks();
-        model.check_blocks()?;
-        let is_first = self.mesh.run.is_first();
-        let gathered = match model.group() {
-            Some(_) => Some(model.gather_full(is_first)?),
-            None => None,
+        let full = model.full(self.mesh.run.is_first())?;
+        let snapshot = Snapshot {
+            model: &full,
+            optimizer,
+            reward_model: reward_model.as_ref(),
+            state: &self.state,
+            waiting: &self.sampler.waiting,
         };
-        let saved = if is_first {
-            let snapshot = Snapshot {
-                model: gathered.as_ref().unwrap_or(model),
-                optimizer,
-                reward_model: reward_model.as_ref(),
-                state: &self.state,
-                waiting: &self.sampler.waiting,
-            };
-            checkpoint::save(snapshot, &self.mesh, &self.recorder.directory, self.config())
-        } else if optimizer.is_sharded() || optimizer.is_tensor_parallel() {
-            checkpoint::save_shard(&self.mesh, optimizer, None).map(drop)
-        } else {
-            Ok(())
-        };
-        self.mesh.run.agree("whether the checkpoint is written", saved)
+        checkpoint::save(snapshot, &self.mesh, &self.recorder.directory, self.config())
     }
 
     fn config(&self) -> &RunConfig {

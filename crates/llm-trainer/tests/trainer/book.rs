@@ -4,11 +4,11 @@
 use std::path::Path;
 
 use clap::{CommandFactory, Parser};
-use command_pages::{examples, help_faults};
 use llm_trainer::command::Cli;
 use training_run::config::{Run, RunConfig};
 use workspace_tests::blocks::{copy, faults_of_blocks};
 use workspace_tests::book::{faults, faults_of_examples, root};
+use workspace_tests::help::{examples, help_faults};
 use workspace_tests::shell::{accepts, completions, output, rendered};
 
 use crate::reader::furnish;

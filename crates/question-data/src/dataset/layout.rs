@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use messages::shown;
 use model_files::chat_template::Message;
 use serde_json::Value;
 
@@ -200,7 +201,8 @@ fn text(field: &str, value: &Value) -> Result<String, RowProblem> {
         Value::String(text) => Ok(text.clone()),
         Value::Number(number) => Ok(number.to_string()),
         other => {
-            Err(field_problem(field, format!("is {}, expected text or a number", shortened(other))))
+            let value = shown(&other.to_string(), 80);
+            Err(field_problem(field, format!("is {value}, expected text or a number")))
         }
     }
 }
@@ -254,15 +256,5 @@ fn final_answer(column: &AnswerColumn, answer: String) -> Result<String, RowProb
             Err(field_problem(field, "ends in ####, expected the answer after it".to_owned()))
         }
         None => Ok(answer),
-    }
-}
-
-/// Shortens a value for a message.
-fn shortened(value: &Value) -> String {
-    const MOST: usize = 80;
-    let text = value.to_string();
-    match text.char_indices().nth(MOST) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
     }
 }

@@ -1,8 +1,7 @@
 //! Configuration of a run: as written ([`RunConfig`]), and checked ([`Run`]). Only a [`Run`] can start.
 //!
-//! Every field with its default is listed in `docs/configuration.md`, printed from [`fields`].
+//! Every field with its default is listed in `docs/configuration.md`, printed from [`fields`] by the tests.
 
-mod algorithm_page;
 mod batch_arithmetic;
 mod by_name;
 mod control;
@@ -19,7 +18,6 @@ mod load;
 mod metrics_sink;
 mod optimizer;
 mod out_of_range;
-mod page;
 mod parallel;
 mod preset;
 mod problems;
@@ -29,6 +27,7 @@ mod resolve;
 mod reward_model;
 mod reward_program;
 mod run_preset;
+mod sampling_meanings;
 mod schema;
 mod sections;
 mod thermostat;
@@ -47,7 +46,6 @@ pub use model_files::device::Device;
 pub use model_files::dtype::Dtype;
 pub use model_files::lora::{LoraSection, LoraTarget};
 pub use optimizer::{MasterWeights, OptimizerSection};
-pub use page::configuration_page;
 pub use parallel::{ParallelSection, Zero};
 pub use preset::preset;
 pub use ratio::RatioTo;
@@ -61,3 +59,4 @@ pub use sections::{
     RolloutSection, RunConfig, TrainingSection,
 };
 pub use thermostat::ThermostatSection;
+pub use verl::VERL_KEYS;

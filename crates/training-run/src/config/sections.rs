@@ -26,6 +26,7 @@ use super::parallel::ParallelSection;
 use super::ratio::RatioTo;
 use super::reward_model::RewardModelSection;
 use super::reward_program::RewardProgram;
+use super::sampling_meanings::with_sampling_meanings;
 use super::thermostat::ThermostatSection;
 use crate::dynamic_sampling::DynamicSampling;
 use crate::overlong::Overlong;
@@ -166,6 +167,7 @@ fn default_max_prompt_tokens() -> usize {
 /// `[rollout]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(transform = with_sampling_meanings)]
 pub struct RolloutSection {
     /// Questions of one training step.
     #[schemars(range(min = 1, max = 1_048_576))]
@@ -177,18 +179,15 @@ pub struct RolloutSection {
     #[schemars(range(min = 1, max = 16_777_216))]
     pub max_response_tokens: usize,
     /// Softmax temperature of sampling, log-probabilities and entropy.
-    #[schemars(range(min = 0.000_001))]
+    #[schemars(range(min = Sampling::LEAST_TEMPERATURE))]
     pub temperature: f64,
-    /// Sample only from this many of the likeliest tokens; 0 is all
-    /// (`docs/rollout.md#truncated-sampling`). If sampling leaves tokens out, all log-probabilities
-    /// (current, old, reference) are taken over the tokens kept. The entropy stays that of the
-    /// whole vocabulary.
+    /// [`Sampling::top_k`] (`docs/rollout.md#truncated-sampling`). If sampling leaves tokens out,
+    /// all log-probabilities (current, old, reference) are taken over the tokens kept. The entropy
+    /// stays that of the whole vocabulary.
     pub top_k: usize,
-    /// Sample only from the likeliest tokens whose probabilities first add up to this; 1 is all.
-    /// Above 0 and at most 1; applied after `top_k`.
+    /// [`Sampling::top_p`].
     pub top_p: f64,
-    /// Sample only tokens at least this times as likely as the likeliest; 0 is all. At least 0 and
-    /// below 1; applied after `top_p`.
+    /// [`Sampling::min_p`].
     pub min_p: f64,
     /// Texts that end a response, besides end-of-sequence tokens. The verifier reads the response
     /// without them; their tokens stay and are trained on. They are found across token boundaries.

@@ -1,7 +1,7 @@
 //! Keys of verl and the fields they stand for here.
 
 /// Keys of verl's `ppo_trainer.yaml`, and of its entropy recipe, with the field of the same meaning.
-const VERL_KEYS: &[(&str, &str)] = &[
+pub const VERL_KEYS: &[(&str, &str)] = &[
     ("data.train_files", "data.train"),
     ("data.val_files", "data.evaluation"),
     ("data.prompt_key", "data.train.file.problem_field"),
@@ -100,14 +100,6 @@ pub(super) fn keys_here<'a>(keys: impl Iterator<Item = &'a str>, unknown: &str) 
         .map(|(key, field)| format!("`{key}` is `{field}`"))
         .collect();
     (!named.is_empty()).then(|| format!("of verl's keys, {} here ({PAGE})", named.join(", ")))
-}
-
-/// The block of the page: each key of verl, then the field.
-pub(super) fn verl_keys() -> String {
-    let width = VERL_KEYS.iter().map(|(verl, _)| verl.len()).max().unwrap_or(0);
-    let row = |(verl, field): &(&str, &str)| format!("{verl:width$}  {field}\n");
-    let rows: String = VERL_KEYS.iter().map(row).collect();
-    format!("```text\n{rows}```\n")
 }
 
 #[cfg(test)]

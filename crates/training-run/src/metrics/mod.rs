@@ -1,7 +1,7 @@
 //! Metrics of a step: a table of names, units and definitions, and the file `metrics.jsonl`.
 //!
-//! Names follow verl's where the meaning is the same, so that dashboards carry over. `docs/metrics.md` is
-//! printed from [`METRICS`] by [`metrics_page`].
+//! Names follow verl's where the meaning is the same, so that dashboards carry over. The tests
+//! print `docs/metrics.md` from [`METRICS`].
 
 mod file;
 mod step;
@@ -10,7 +10,7 @@ mod validation;
 
 pub use file::{MetricsError, MetricsWriter, read_metrics};
 pub use step::{MetricName, StepMetrics};
-pub use table::{METRICS, Metric, metrics_page};
+pub use table::{METRICS, Metric};
 pub use validation::Validation;
 
 /// The name of a metric, checked against [`METRICS`] when the crate is compiled.

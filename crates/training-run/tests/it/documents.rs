@@ -1,11 +1,19 @@
 //! The printed pages are what the code says of its settings and metrics.
 
+mod algorithm_page;
+mod configuration_page;
+mod field_lines;
+mod metrics_page;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use training_run::config::{RunConfig, configuration_page};
-use training_run::metrics::{METRICS, metrics_page};
+use training_run::config::RunConfig;
+use training_run::metrics::METRICS;
 use workspace_tests::book::compare_page;
+
+use configuration_page::configuration_page;
+use metrics_page::metrics_page;
 
 #[test]
 fn metrics_page_is_printed_from_the_table() {

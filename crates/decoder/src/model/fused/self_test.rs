@@ -5,7 +5,7 @@ use model_files::model_config::{Activation, ModelConfig};
 use tch::{Device, Kind, Tensor};
 use torch_ext::KernelError;
 
-use crate::kernel_self_test::{largest_error, on_host};
+use crate::kernel_self_test::{largest_error, on_host, wave};
 use crate::model::attention::Heads;
 use crate::model::gate::gated;
 use crate::model::rms_norm::RmsNorm;
@@ -91,13 +91,6 @@ pub(super) fn test_gate(
     let both = wave(&[ROWS, 1, 2 * size(config.intermediate_size)], 0.37) * 4;
     let computed = kernel(&both.to_device(device)).map_err(words)?;
     largest_error(&computed, &gated(&double(&both), Activation::Silu), 2.0)
-}
-
-/// Returns numbers between -1 and 1 in bf16, without a pattern.
-fn wave(shape: &[i64], step: f64) -> Tensor {
-    let count = shape.iter().product::<i64>();
-    let numbers = Tensor::arange(count, (Kind::Double, Device::Cpu)) * step;
-    numbers.sin().view(shape).to_kind(Kind::BFloat16)
 }
 
 fn double(x: &Tensor) -> Tensor {

@@ -64,7 +64,7 @@ impl AdamW {
             parameter: &mut parameter,
             copy,
             moments: [&mut self.first_moments[index], &mut self.second_moments[index]],
-            start: self.starts[index],
+            start: self.places[index].start(),
         };
         kernels.adamw(tensors, &factors).ok()
     }
@@ -163,7 +163,7 @@ fn example(options: &OptimizerSection) -> AdamW {
     let mut state = AdamW::of([("w".to_owned(), parameter)], options, 5);
     state.first_moments[0].copy_(&wave(0.91, 3.0));
     state.second_moments[0].copy_(&wave(1.13, 3.0).square());
-    state.starts[0] = 3;
+    state.places[0].run = Some(3);
     match &mut state.master_copies[0] {
         MasterCopy::None => {}
         MasterCopy::Full(master) => {
@@ -245,7 +245,6 @@ impl AdamW {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ranks::Ranks;
 
     fn kernels() -> Arc<CudaKernels> {
         CudaKernels::emulated().expect("a C++ compiler, which built torch-ext")
@@ -304,7 +303,7 @@ mod tests {
         });
         let mut state = AdamW::of(parameters, &OptimizerSection::default(), 5);
         state.gradients = state.parameters.iter().map(|p| p.to_kind(Kind::Float) * 3).collect();
-        let plain = state.gradient_norm(&Ranks::single()).unwrap();
+        let plain = state.gradient_norm().unwrap();
         state.use_kernels(kernels());
         let by_kernels = state.square_by_kernels(|_| true).unwrap().sqrt();
         assert!((by_kernels / plain - 1.0).abs() < 1e-14, "{by_kernels} {plain}");

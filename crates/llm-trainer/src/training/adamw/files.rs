@@ -6,6 +6,7 @@ use tch::{Kind, Tensor};
 use whole_file::WriteError;
 
 use super::layout::Piece;
+use super::place::Place;
 use super::precision::{is_narrow, wide_kind};
 use super::saved::{SavedState, WHOLE};
 use super::{AdamW, MasterCopy};
@@ -30,9 +31,8 @@ impl AdamW {
     /// If the file cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), WriteError> {
         let mut tensors = Vec::new();
-        for i in (0..self.names.len()).filter(|&i| self.is_owner(i)) {
-            let name = self.name_with_shard(i);
-            let place = if self.is_sharded() { format!("{name}@{}", self.starts[i]) } else { name };
+        for (i, place) in self.places.iter().enumerate().filter(|(_, place)| place.is_owner) {
+            let place = place.written();
             let columns = [
                 (FIRST, &self.first_moments[i]),
                 (SECOND, &self.second_moments[i]),
@@ -100,38 +100,35 @@ impl AdamW {
     ///
     /// If the files cannot be read, their tensors are not those of this model, or a rank does not answer.
     pub fn restore_from(&mut self, folder: &Path) -> anyhow::Result<()> {
-        if !self.is_sharded() && !self.is_tensor_parallel() && !SavedState::is_sharded(folder) {
+        let has_all =
+            self.sharding.is_none() && self.places.iter().all(|place| place.shard.is_none());
+        if has_all && !SavedState::is_sharded(folder) {
             return Ok(self.restore(&folder.join(WHOLE))?);
         }
         let _no_grad = tch::no_grad_guard();
         let saved = SavedState::open(folder)?;
         let place = folder.display();
-        let expected =
-            self.sharding.as_ref().map_or(self.names.len(), |sharding| sharding.parameters());
+        let sharding = self.sharding.as_ref();
+        let expected = sharding.map_or(self.places.len(), |sharding| sharding.parameters.len());
         let parameters = saved.parameters();
         anyhow::ensure!(
             parameters == expected,
             "{place}: holds {parameters} parameters, expected {expected}: another model's"
         );
-        for (i, name) in self.names.clone().into_iter().enumerate() {
-            let shape = match &self.sharding {
-                Some(sharding) => sharding.shape(i).to_vec(),
-                None => self.parameters[i].size(),
-            };
+        for (i, place) in self.places.clone().into_iter().enumerate() {
+            let (name, shape) = (&place.name, place.full_shape());
             let length = self.parameters[i].numel().try_into()?;
-            let piece = Piece { parameter: i, start: self.starts[i], length };
-            let shard = self.tensor_shard(i);
-            let shape = shard.map_or(shape.clone(), |shard| shard.full_shape(&shape));
+            let piece = Piece { parameter: i, start: place.start(), length };
             let read = |column: &str, kind: Kind| {
-                saved.elements(column, &name, &shape, shard, piece, kind)
+                saved.elements(column, name, &shape, place.shard, piece, kind)
             };
             let columns =
                 [(FIRST, &mut self.first_moments[i]), (SECOND, &mut self.second_moments[i])];
             for (column, tensor) in columns {
                 tensor.copy_(&read(column, tensor.kind())?.view_as(tensor));
             }
-            self.steps[i].copy_(&saved.step(&name)?);
-            self.restore_weight(i, |column| saved.has(column, &name), read)?;
+            self.steps[i].copy_(&saved.step(name)?);
+            self.restore_weight(i, |column| saved.has(column, name), read)?;
         }
         if let Some(fault) = self.fault_of_moments() {
             anyhow::bail!("{place}: {fault}, expected none below 0");
@@ -151,7 +148,7 @@ impl AdamW {
         let _no_grad = tch::no_grad_guard();
         let file = TensorFile::open(path)?;
         let mut expected = 0;
-        for (i, name) in self.names.clone().into_iter().enumerate() {
+        for (i, Place { name, .. }) in self.places.clone().into_iter().enumerate() {
             let key = |column: &str| format!("{column}/{name}");
             let has = |column: &str| file.shape(&key(column)).is_some();
             let shape = self.parameters[i].size();
@@ -191,7 +188,7 @@ impl AdamW {
 
     /// Names a second moment below 0; `None` if there is none.
     fn fault_of_moments(&self) -> Option<String> {
-        self.names.iter().zip(&self.second_moments).find_map(|(name, moment)| {
+        self.places.iter().zip(&self.second_moments).find_map(|(Place { name, .. }, moment)| {
             let least = (moment.numel() > 0).then(|| moment.min().double_value(&[]))?;
             (least < 0.0).then(|| format!("tensor `{SECOND}/{name}` holds {least}"))
         })
@@ -200,7 +197,7 @@ impl AdamW {
     /// Number of applied steps, that of the first tensor, or the first step count that is no whole number.
     fn applied_by_steps(&self) -> Result<u64, String> {
         let mut applied = None;
-        for (name, step) in self.names.iter().zip(&self.steps) {
+        for (Place { name, .. }, step) in self.places.iter().zip(&self.steps) {
             let count = step.double_value(&[]);
             let steps =
                 whole_step(count).ok_or_else(|| format!("tensor `{STEP}/{name}` is {count}"))?;

@@ -237,7 +237,7 @@ fn neither_threads_nor_parts_change_a_bit() {
             }
             state.first_moments[0] = part(&state.first_moments[0]);
             state.second_moments[0] = part(&state.second_moments[0]);
-            state.starts[0] = start;
+            state.places[0].run = Some(start);
             for step_number in 1..=3 {
                 state.gradients = vec![part(&slopes(step_number, Kind::Float))];
                 // The norm is that of all shards, which no shard knows.

@@ -84,17 +84,16 @@ pub(super) struct Run<'a> {
     pub(super) moments: [Moment<'a>; 2],
 }
 
+/// Wraps both parts of a split.
+fn both<T, U>((head, tail): (T, T), wrap: impl Fn(T) -> U) -> (U, U) {
+    (wrap(head), wrap(tail))
+}
+
 impl Gradient<'_> {
     fn split_at(self, at: usize) -> (Self, Self) {
         match self {
-            Self::Wide(all) => {
-                let (head, tail) = all.split_at(at);
-                (Self::Wide(head), Self::Wide(tail))
-            }
-            Self::Narrow(all) => {
-                let (head, tail) = all.split_at(at);
-                (Self::Narrow(head), Self::Narrow(tail))
-            }
+            Self::Wide(all) => both(all.split_at(at), Self::Wide),
+            Self::Narrow(all) => both(all.split_at(at), Self::Narrow),
         }
     }
 
@@ -109,30 +108,22 @@ impl Gradient<'_> {
 impl Weight<'_> {
     fn split_at(self, at: usize) -> (Self, Self) {
         match self {
-            Self::Wide(all) => {
-                let (head, tail) = all.split_at_mut(at);
-                (Self::Wide(head), Self::Wide(tail))
-            }
+            Self::Wide(all) => both(all.split_at_mut(at), Self::Wide),
             Self::Beside { parameter, master } => {
                 let ((head, tail), (front, rest)) =
                     (parameter.split_at_mut(at), master.split_at_mut(at));
-                (
-                    Self::Beside { parameter: head, master: front },
-                    Self::Beside { parameter: tail, master: rest },
-                )
+                let beside = |(parameter, master)| Self::Beside { parameter, master };
+                both(((head, front), (tail, rest)), beside)
             }
             Self::Split { parameter, lower } => {
                 let ((head, tail), (low, rest)) =
                     (parameter.split_at_mut(at), lower.split_at_mut(at));
-                (
-                    Self::Split { parameter: head, lower: low },
-                    Self::Split { parameter: tail, lower: rest },
-                )
+                both(((head, low), (tail, rest)), |(parameter, lower)| Self::Split {
+                    parameter,
+                    lower,
+                })
             }
-            Self::Narrow(all) => {
-                let (head, tail) = all.split_at_mut(at);
-                (Self::Narrow(head), Self::Narrow(tail))
-            }
+            Self::Narrow(all) => both(all.split_at_mut(at), Self::Narrow),
         }
     }
 }
@@ -140,14 +131,8 @@ impl Weight<'_> {
 impl Moment<'_> {
     fn split_at(self, at: usize) -> (Self, Self) {
         match self {
-            Self::Wide(all) => {
-                let (head, tail) = all.split_at_mut(at);
-                (Self::Wide(head), Self::Wide(tail))
-            }
-            Self::Narrow(all) => {
-                let (head, tail) = all.split_at_mut(at);
-                (Self::Narrow(head), Self::Narrow(tail))
-            }
+            Self::Wide(all) => both(all.split_at_mut(at), Self::Wide),
+            Self::Narrow(all) => both(all.split_at_mut(at), Self::Narrow),
         }
     }
 }

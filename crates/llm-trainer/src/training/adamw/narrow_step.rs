@@ -16,7 +16,7 @@ const PIECE_ELEMENTS: i64 = 1 << 17;
 impl AdamW {
     /// Keys of the noise for the moments and the parameter.
     fn keys(&self, index: usize) -> [[u32; 2]; 2] {
-        let name = self.name_with_shard(index);
+        let name = self.places[index].name_with_shard();
         [Purpose::MomentRounding, Purpose::WeightRounding]
             .map(|purpose| rounding_key(self.seed, purpose, self.applied, &name))
     }
@@ -35,7 +35,7 @@ impl AdamW {
             return None;
         }
         let factors = self.factors(index, scale, learning_rate);
-        let first = u32::try_from(self.starts[index].rem_euclid(1 << 32)).ok()?;
+        let first = u32::try_from(self.places[index].start().rem_euclid(1 << 32)).ok()?;
         let threads = usize::try_from(tch::get_num_threads()).unwrap_or(1);
         let mut parameter = self.parameters[index].detach();
         let mut written =
@@ -97,9 +97,8 @@ impl AdamW {
             let piece = |tensor: &Tensor| tensor.narrow(0, start, count);
             // Wide tensors share this memory.
             let wide = |tensor: &Tensor| piece(tensor).to_kind(kind);
-            let noise = |key| {
-                RoundingNoise::new(key, self.starts[index] + start, count, master_copy.device())
-            };
+            let first_element = self.places[index].start() + start;
+            let noise = |key| RoundingNoise::new(key, first_element, count, master_copy.device());
             let mut gradient = self.memory.place(&piece(&gradient)).to_kind(kind);
             if let Some(scale) = scale {
                 let _same = gradient.g_mul_scalar_(scale);

@@ -16,15 +16,18 @@ use std::path::{Path, PathBuf};
 use tch::{Device, Kind, Tensor};
 
 use super::layout::Piece;
-use super::tensor_parallel::split_shard;
+use super::place::split_shard;
 use decoder::model::TensorShard;
 use decoder::tensor_file::{TensorFile, TensorFileError};
 
 /// The file of a state that one process wrote.
-pub(in crate::training) const WHOLE: &str = "optimizer.safetensors";
+pub(super) const WHOLE: &str = "optimizer.safetensors";
 
-/// The file of one rank's shard.
-pub(in crate::training) fn shard_name(rank: usize, ranks: usize) -> String {
+/// The file of one of `ranks` that write the state.
+pub(super) fn file_name(rank: usize, ranks: usize) -> String {
+    if ranks == 1 {
+        return WHOLE.to_owned();
+    }
     format!("optimizer-{:05}-of-{ranks:05}.safetensors", rank + 1)
 }
 
@@ -214,7 +217,7 @@ fn shards(folder: &Path) -> Result<Vec<PathBuf>, TensorFileError> {
     let Some(&(_, total)) = files.first() else {
         return Err(malformed("no state of an optimiser".to_owned(), format!("{WHOLE} or shards")));
     };
-    let expected: Vec<String> = (0..total).map(|rank| shard_name(rank, total)).collect();
+    let expected: Vec<String> = (0..total).map(|rank| file_name(rank, total)).collect();
     let names: Vec<String> = files.into_iter().map(|(name, _)| name).collect();
     if names != expected {
         let text = format!("{} shards of an optimiser's state ({})", names.len(), names.join(", "));
@@ -251,7 +254,7 @@ mod tests {
         write(&single.path().join(WHOLE), &[("master/w", values.view([2, 3]))]);
         for (rank, (start, length)) in [(0, 2), (2, 2), (4, 2)].into_iter().enumerate() {
             let key = format!("master/w@{start}");
-            let path = shards.path().join(shard_name(rank, 3));
+            let path = shards.path().join(file_name(rank, 3));
             write(&path, &[(&key, values.narrow(0, start, length))]);
         }
         for start in 0..6 {
@@ -277,7 +280,7 @@ mod tests {
             let halves = [0, 6].map(|start| (format!("{key}@{start}"), values.narrow(0, start, 6)));
             let named: Vec<(&str, Tensor)> =
                 halves.iter().map(|(key, half)| (key.as_str(), half.shallow_clone())).collect();
-            write(&folder.path().join(shard_name(rank, 2)), &named);
+            write(&folder.path().join(file_name(rank, 2)), &named);
         }
         let state = SavedState::open(folder.path()).unwrap();
         let read = |shard: Option<TensorShard>, start: i64, length: i64| {
@@ -289,7 +292,7 @@ mod tests {
             let values = shard.of(&matrix).reshape(-1);
             assert!(read(Some(shard), 2, 4).equal(&values.narrow(0, 2, 4)), "{shard:?}");
         }
-        std::fs::remove_file(folder.path().join(shard_name(1, 2))).unwrap();
+        std::fs::remove_file(folder.path().join(file_name(1, 2))).unwrap();
         assert!(SavedState::open(folder.path()).is_err());
     }
 
@@ -303,13 +306,13 @@ mod tests {
             message()
         );
         let values = Tensor::from_slice(&[0f32, 1.0]);
-        write(&folder.path().join(shard_name(1, 2)), &[("master/w@2", values.shallow_clone())]);
+        write(&folder.path().join(file_name(1, 2)), &[("master/w@2", values.shallow_clone())]);
         assert!(
             message().contains("1 shards of an optimiser's state (optimizer-00002-of-00002"),
             "{}",
             message()
         );
-        write(&folder.path().join(shard_name(0, 2)), &[("master/w@0", values)]);
+        write(&folder.path().join(file_name(0, 2)), &[("master/w@0", values)]);
         assert!(message().contains("`master/w, elements 4 to 6` is missing"), "{}", message());
     }
 }

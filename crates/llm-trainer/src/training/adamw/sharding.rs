@@ -4,15 +4,15 @@
 //! for its shard of each unit ([`layout`](super::layout)). Gradients are reduce-scattered to the shards, and updated parameters
 //! all-gathered.
 
-use std::rc::Rc;
+use std::ops::Range;
 
 use tch::{Kind, Tensor};
 
-use super::layout::Unit;
 use super::precision::is_narrow;
 use crate::host_memory::Memory;
 use crate::training::split_weight::nearest;
-use decoder::model::{BlockGradients, ShardedBlocks};
+use crate::training::update_error::UpdateError;
+use decoder::model::Placement;
 use ranks::{RankError, Ranks};
 
 /// Layout of the sharded state.
@@ -21,44 +21,52 @@ pub(super) struct Sharding {
     pub(super) ranks: Ranks,
     /// The model's parameters.
     pub(super) parameters: Vec<Tensor>,
-    /// Shapes of the unsharded parameters.
-    pub(super) shapes: Vec<Vec<i64>>,
-    pub(super) units: Vec<Unit>,
+    pub(super) units: Vec<UnitShard>,
     /// Memory of the state, to which gradients are copied.
     pub(super) memory: Memory,
-    /// The model's unit behind each unit, if there is one.
-    pub(super) of_model: Vec<Option<usize>>,
-    /// This rank's shard of each unit, `[elements]`, as it is stepped: the parameters, or master weights in their place. The
-    /// optimiser's tensors are views of it.
-    pub(super) flat: Vec<Tensor>,
-    /// Parameter index of each piece.
-    pub(super) owners: Vec<usize>,
-    /// The model's blocks, if they are sharded too; updated parameters go there.
-    pub(super) blocks: Option<Rc<ShardedBlocks>>,
-    /// Block gradients that the backward pass has already summed, if it does so.
-    pub(super) gradients: Option<Rc<BlockGradients>>,
+}
+
+/// This rank's shard of a unit.
+#[derive(Debug)]
+pub(super) struct UnitShard {
+    /// Indices of the unit's parameters.
+    pub(super) parameters: Range<usize>,
+    /// The model's unit behind it, if there is one.
+    pub(super) of_model: Option<usize>,
+    /// Numbers of elements of the pieces of parameters in the shard, in order.
+    pub(super) lengths: Vec<i64>,
+    /// The shard as it is stepped, `[elements]`: parameters, or master weights in their place. The optimiser's tensors are views of it.
+    pub(super) shard: Tensor,
 }
 
 impl Sharding {
-    /// Shape of the parameter to which piece `index` belongs.
-    pub(super) fn shape(&self, index: usize) -> &[i64] {
-        &self.shapes[self.owners[index]]
+    /// See [`AdamW::shard_of_unit`](super::AdamW::shard_of_unit).
+    pub(super) fn shard_of_unit(&self, unit: usize) -> Option<Tensor> {
+        let UnitShard { parameters, shard, .. } =
+            self.units.iter().find(|other| other.of_model == Some(unit))?;
+        let is_own = shard.kind() == self.parameters[parameters.start].kind();
+        (is_own && !self.memory.is_host()).then(|| shard.shallow_clone())
     }
 
-    /// Number of parameters.
-    pub(super) fn parameters(&self) -> usize {
-        self.parameters.len()
+    /// This rank's pieces of the sum of all gradients, in the memory of the state; the parameters' own are cleared.
+    pub(super) fn take_gradients(&self, placement: &Placement) -> Result<Vec<Tensor>, UpdateError> {
+        let mut pieces = Vec::new();
+        for unit in &self.units {
+            let reduced = match unit.of_model {
+                Some(of_model) => placement.take_gradient_of_unit(of_model)?,
+                None => None,
+            };
+            let shard = reduced.map_or_else(|| self.sum_gradients(unit), Ok)?;
+            pieces.extend(views(&self.memory.place(&shard), &unit.lengths));
+        }
+        for parameter in &self.parameters {
+            torch_ext::set_gradient(parameter, None)?;
+        }
+        Ok(pieces)
     }
 
     /// This rank's shard of the sum of a unit's gradients.
-    pub(super) fn gradient(
-        &self,
-        unit: &Unit,
-        of_model: Option<usize>,
-    ) -> Result<Tensor, RankError> {
-        if let (Some(gradients), Some(of_model)) = (&self.gradients, of_model) {
-            return gradients.take(of_model);
-        }
+    fn sum_gradients(&self, unit: &UnitShard) -> Result<Tensor, RankError> {
         let gradient_of = |parameter: &Tensor| {
             let gradient = parameter.grad();
             let gradient = if gradient.defined() { gradient } else { parameter.zeros_like() };
@@ -70,12 +78,11 @@ impl Sharding {
         self.ranks.sum_shard("sum of gradients", &parts)
     }
 
-    /// Gathers every parameter from the shards of all ranks.
-    pub(super) fn gather_parameters(&self) -> Result<(), RankError> {
+    /// Gathers every parameter from the shards of all ranks; parameters that the model shards itself are copied to its shards.
+    pub(super) fn gather_parameters(&self, placement: &Placement) -> Result<(), RankError> {
         let _no_grad = tch::no_grad_guard();
-        for ((unit, of_model), stepped) in self.units.iter().zip(&self.of_model).zip(&self.flat) {
-            if let (Some(blocks), Some(of_model)) = (&self.blocks, *of_model) {
-                let shard = blocks.shard(of_model);
+        for UnitShard { parameters, of_model, shard: stepped, .. } in &self.units {
+            if let Some(shard) = of_model.and_then(|unit| placement.shard_of_unit(unit)) {
                 // Tensors of one kind are the same tensor.
                 if shard.kind() != stepped.kind() {
                     shard.shallow_clone().copy_(&nearest(stepped));
@@ -84,20 +91,29 @@ impl Sharding {
                 }
                 continue;
             }
-            let parameters = &self.parameters[unit.parameters.clone()];
+            let parameters = &self.parameters[parameters.clone()];
             let is_own = stepped.kind() == parameters[0].kind();
             let stepped = if is_own { stepped.shallow_clone() } else { nearest(stepped) };
             let stepped = stepped.to_device(parameters[0].device());
             let gathered = self.ranks.gather_shards("updated parameters", &stepped)?;
-            let mut first = 0;
-            for parameter in parameters {
-                let values = gathered.narrow(0, first, size(parameter)).view_as(parameter);
-                parameter.shallow_clone().copy_(&values);
-                first += size(parameter);
+            let lengths: Vec<i64> = parameters.iter().map(size).collect();
+            for (parameter, values) in parameters.iter().zip(views(&gathered, &lengths)) {
+                parameter.shallow_clone().copy_(&values.view_as(parameter));
             }
         }
         Ok(())
     }
+}
+
+/// Views of consecutive runs of a flat tensor, which may be longer.
+pub(super) fn views(flat: &Tensor, lengths: &[i64]) -> Vec<Tensor> {
+    let mut first = 0;
+    let view = |length: &i64| {
+        let view = flat.narrow(0, first, *length);
+        first += length;
+        view
+    };
+    lengths.iter().map(view).collect()
 }
 
 /// Number of elements of a tensor.

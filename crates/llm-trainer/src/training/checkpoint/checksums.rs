@@ -8,34 +8,30 @@ use training_run::manifest::{self, Checked, FileSum};
 use training_run::run_directory::Checkpoint;
 use training_run::run_directory::TRAINER_FOLDER;
 
-use crate::training::adamw::{AdamW, shard_name};
+use crate::training::adamw::AdamW;
 use ranks::{DeviceMesh, Ranks};
 
-/// Writes this rank's part of the optimiser's state to the folder that the first rank names, which does not have the
-/// checkpoint's name yet. Waits for all ranks and returns the checksums of their files.
-pub(in crate::training) fn save_shard(
-    DeviceMesh { run: ranks, data, tensor }: &DeviceMesh,
+/// Writes the optimiser's state to `folder`, each rank its part. Waits for all ranks and returns the checksums of the files of all but
+/// the first.
+pub(super) fn save_state(
+    mesh: &DeviceMesh,
     optimizer: &AdamW,
-    folder: Option<&Path>,
+    folder: &Path,
 ) -> anyhow::Result<BTreeMap<String, FileSum>> {
-    let named = folder.map(|folder| folder.to_string_lossy().into_owned()).unwrap_or_default();
-    let folder = ranks.gather("the folder of the checkpoint", named)?.swap_remove(0);
-    // If the state is not sharded over copies of the model, all copies have the same state.
-    let holders = if optimizer.is_sharded() { ranks } else { tensor };
-    let name = shard_name(holders.rank(), holders.count());
-    let path = Path::new(&folder).join(&name);
-    let write = || -> anyhow::Result<Option<(String, FileSum)>> {
-        if !optimizer.is_sharded() && !data.is_first() {
+    let write = |name: String| -> anyhow::Result<Option<(String, FileSum)>> {
+        let path = folder.join(&name);
+        optimizer.save(&path)?;
+        if mesh.run.is_first() {
             return Ok(None);
         }
-        optimizer.save(&path)?;
         let place = || path.display().to_string();
         // The first rank cannot flush files that another machine has written.
         std::fs::File::open(&path)?.sync_all().with_context(place)?;
         let sum = FileSum::of(&path).with_context(place)?;
         Ok(Some((format!("{TRAINER_FOLDER}/{name}"), sum)))
     };
-    let written = ranks.gather_ok("whether every shard is written", write())?;
+    let written = optimizer.file_name(mesh).map_or(Ok(None), write);
+    let written = mesh.run.gather_ok("whether every shard is written", written)?;
     Ok(written.into_iter().flatten().collect())
 }
 

@@ -134,14 +134,12 @@ impl ExternalEngine {
         let is_first = mesh.run.is_first();
         let reading = PolicyPass { temperature: 1.0, ..*pass }.statistics(&[&self.probe]).log_prob;
         let loaded = {
-            let _open = model.open_blocks();
-            model.check_blocks()?;
-            let gathered = model.group().map(|_| model.gather_full(is_first)).transpose()?;
+            let full = model.full(is_first)?;
             if is_first {
                 if served.version.is_none() {
                     self.remove_leftovers()?;
                 }
-                self.write(gathered.as_ref().unwrap_or(model), tokenizer_source, version)
+                self.write(&full, tokenizer_source, version)
                     .and_then(|folder| {
                         self.tell_all(mesh, self.requests.pause())?;
                         let loaded = self.load(&folder, served.version);

@@ -54,14 +54,12 @@ impl Policy {
         state: &mut TrainerState,
     ) -> anyhow::Result<()> {
         let (config, model) = (self.run.config(), &self.model);
-        // A model that the policy keeps frozen need not be in memory twice, unless it is sharded over the ranks.
-        let shards_blocks = self.ranks.count() > 1 && config.parallel.zero.shards_parameters();
-        let is_whole = !shards_blocks && model.group().is_none();
+        // A model that the policy keeps frozen need not be in memory twice.
         let base = config.lora.as_ref().map(|_| model.base());
         let base = base.as_ref().map(|base| (config.model.path.as_path(), base));
         let reference = self.reference.as_ref();
         let reference = reference.map(|reference| (config.model.reference_path(), reference));
-        let in_memory: Vec<_> = base.into_iter().chain(reference).filter(|_| is_whole).collect();
+        let in_memory: Vec<_> = base.into_iter().chain(reference).collect();
         let learnt = saved.filter(|_| state.reward_model_updates > 0);
         let (device, kind, vocab_size) = (model.device(), model.kind(), model.config().vocab_size);
         let started = RewardModel::start(&self.run, learnt, device, kind, vocab_size, &in_memory)?;
@@ -82,10 +80,7 @@ impl Policy {
         }
         model.shard_gradients(ranks);
         if zero.shards_parameters() {
-            let has_adapter = model.has_adapter();
-            // With an adapter, the optimiser has none of the weights below it.
-            model
-                .shard_blocks(ranks, |unit| optimizer.shard_of_unit(unit).filter(|_| !has_adapter));
+            model.shard_blocks(ranks, |unit| optimizer.shard_of_unit(unit));
             match reference {
                 Some(reference) if is_base => *reference = model.base(),
                 Some(reference) => reference.shard_blocks(ranks, |_| None),

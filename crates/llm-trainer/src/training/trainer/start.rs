@@ -78,8 +78,8 @@ impl Trainer {
         };
         check_step(&state, resumed.as_ref())?;
         let mut state = state.with_controllers(&config.algorithm)?;
-        policy.start_reward_model(saved, &mut state)?;
         policy.shard_blocks();
+        policy.start_reward_model(saved, &mut state)?;
 
         let environment = start_environment(config, &rewarder, policy.model.config())?;
         let locked = open_directory(&ranks, &run, || directory_of(origin, || create(&run)))?;

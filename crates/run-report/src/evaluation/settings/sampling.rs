@@ -13,13 +13,13 @@ use crate::evaluation::majority::MOST_SAMPLES;
 pub struct SetSampling {
     /// Number of responses to each problem.
     pub samples: usize,
-    /// Divisor of the logits; 0 takes the likeliest token.
+    /// [`Sampling::temperature`].
     pub temperature: f64,
-    /// Nucleus: only the likeliest tokens whose probabilities first reach this sum are drawn; 1 is all.
+    /// [`Sampling::top_p`].
     pub top_p: f64,
-    /// Number of likeliest tokens that are drawn from; 0 is all.
+    /// [`Sampling::top_k`].
     pub top_k: usize,
-    /// Least probability of a token relative to the likeliest; less likely ones are never drawn. 0 is all.
+    /// [`Sampling::min_p`].
     pub min_p: f64,
     /// Longest response, in tokens.
     pub max_response_tokens: usize,

@@ -2,12 +2,13 @@
 
 use std::fmt::Write as _;
 
+use training_run::config::{Field, VERL_KEYS, fields};
+
 use super::algorithm_page::{algorithm_section, is_setting};
-use super::field::{Field, fields, inside, list, section_of};
-use super::verl::verl_keys;
+use super::field_lines::{inside, list};
 
 /// Prints `docs/configuration.md` from [`fields`].
-pub fn configuration_page() -> String {
+pub(super) fn configuration_page() -> String {
     let mut page = String::from(INTRODUCTION);
     for rows in fields().chunk_by(|a, b| section_of(a) == section_of(b)) {
         let section = section_of(&rows[0]);
@@ -25,6 +26,19 @@ pub fn configuration_page() -> String {
         }
     }
     page + VERL + &verl_keys() + FOOTER
+}
+
+/// The first name of a field's path; empty for a field of the run itself.
+fn section_of(field: &Field) -> &str {
+    field.path.split_once('.').map_or("", |(section, _)| section)
+}
+
+/// Each key of verl, then the field.
+fn verl_keys() -> String {
+    let width = VERL_KEYS.iter().map(|(verl, _)| verl.len()).max().unwrap_or(0);
+    let row = |(verl, field): &(&str, &str)| format!("{verl:width$}  {field}\n");
+    let rows: String = VERL_KEYS.iter().map(row).collect();
+    format!("```text\n{rows}```\n")
 }
 
 /// Tables with the same fields: the page lists those of the second only.

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use rl_losses::{Standing, registry};
+use rl_losses::{EstimatorEntry, Standing, estimators, registry};
+use training_run::config::{Field, fields, schema};
 
-use super::feedable::feedable;
-use super::field::{Field, fields, first_sentence, inside, list, short_meaning};
+use super::field_lines::{first_sentence, inside, list, short_meaning};
 
 /// True for a setting of a policy loss or an advantage estimator.
 pub(super) fn is_setting(field: &Field) -> bool {
@@ -18,6 +18,14 @@ const ADVANTAGE: &str = "algorithm.advantage";
 /// The settings of one choice.
 fn settings(choice: String) -> impl Iterator<Item = &'static Field> {
     fields().iter().filter(move |field| field.path == choice || inside(&field.path, &choice))
+}
+
+/// The estimators that a configuration takes.
+fn feedable() -> impl Iterator<Item = EstimatorEntry> {
+    let field = "/$defs/AlgorithmSection/properties/advantage/anyOf/1/enum";
+    let names =
+        schema().pointer(field).and_then(|names| names.as_array()).expect("a list of names");
+    estimators().into_iter().filter(|entry| names.iter().any(|name| name == entry.name))
 }
 
 /// Prints the losses and estimators, below the fields of `[algorithm]`.
@@ -131,16 +139,11 @@ of `rl-losses`: it has neither greedy responses nor a critic.
 
 ";
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_of_papers_are_links() {
-        assert_eq!(
-            linked("Williams 1992; arXiv:2504.02546, 2510.13786"),
-            "Williams 1992; [arXiv:2504.02546](https://arxiv.org/abs/2504.02546), \
-             [2510.13786](https://arxiv.org/abs/2510.13786)"
-        );
-    }
+#[test]
+fn numbers_of_papers_are_links() {
+    assert_eq!(
+        linked("Williams 1992; arXiv:2504.02546, 2510.13786"),
+        "Williams 1992; [arXiv:2504.02546](https://arxiv.org/abs/2504.02546), \
+         [2510.13786](https://arxiv.org/abs/2510.13786)"
+    );
 }

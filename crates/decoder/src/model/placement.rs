@@ -1,0 +1,114 @@
+//! Placement of a decoder's parameters: on this process, sharded by `ZeRO` over data-parallel ranks, or split over tensor-parallel ranks.
+
+use std::rc::Rc;
+
+use model_files::model_config::ModelConfig;
+use tch::Tensor;
+
+use super::block_gradients::BlockGradients;
+use super::error::DecoderError;
+use super::sharded_blocks::{OpenBlocks, ShardedBlocks};
+use super::tensor_group::TensorGroup;
+use super::tensor_shard::TensorShard;
+use ranks::{RankError, Ranks};
+
+/// Placement of a decoder's parameters and gradients. With a single process each method is trivial, so callers need not ask.
+#[derive(Debug, Clone, Default)]
+pub struct Placement {
+    /// This process's shards of the blocks, if they are sharded over ranks.
+    pub(super) blocks: Option<Rc<ShardedBlocks>>,
+    /// Reducer of block gradients to shards, if they are sharded.
+    pub(super) gradients: Option<Rc<BlockGradients>>,
+    /// The tensor-parallel group, if there is one.
+    pub(super) group: Option<Rc<TensorGroup>>,
+}
+
+impl Placement {
+    /// A model of this shape, split over ranks if there are several; all of them must call it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`TensorGroup::new`].
+    pub(super) fn split_over(ranks: &Ranks, config: &ModelConfig) -> Result<Self, DecoderError> {
+        let group = (ranks.count() > 1).then(|| TensorGroup::new(ranks, config)).transpose()?;
+        Ok(Self { group: group.map(Rc::new), ..Self::default() })
+    }
+
+    /// This rank's tensor-parallel shard of parameter `name`; `None` if this rank has all of it.
+    pub fn shard_of(&self, name: &str) -> Option<TensorShard> {
+        self.group.as_ref()?.shard_of(name)
+    }
+
+    /// Copies this rank's tensor-parallel shard out of the full parameter `name`.
+    pub(super) fn local(&self, name: &str, full: Tensor) -> Tensor {
+        match self.shard_of(name) {
+            None => full,
+            Some(shard) => shard.of(&full),
+        }
+    }
+
+    /// Gathers the full parameter `name` from the tensor-parallel shards of all ranks.
+    pub(super) fn full(&self, name: &str, local: &Tensor) -> Tensor {
+        match self.group.as_ref().and_then(|group| Some((group, group.shard_of(name)?))) {
+            Some((group, shard)) => group.gather_parameter(local, shard),
+            None => local.shallow_clone(),
+        }
+    }
+
+    /// Returns true if this rank writes and counts its part of parameter `name`; other tensor-parallel ranks may hold copies.
+    pub fn is_owner(&self, name: &str) -> bool {
+        self.group.as_ref().is_none_or(|group| group.is_owner(name))
+    }
+
+    /// The ranks over which gradients of parameter `name` must be summed, if this rank's is a partial sum.
+    pub fn partial_sum(&self, name: &str) -> Option<&Ranks> {
+        self.group.as_ref()?.sums(name)
+    }
+
+    /// Sum of a number over the tensor-parallel ranks.
+    ///
+    /// # Errors
+    ///
+    /// [`RankError`] if a rank does not answer.
+    pub fn total(&self, what: &'static str, local: f64) -> Result<f64, RankError> {
+        self.group.as_ref().map_or(Ok(local), |group| group.ranks().total(what, local))
+    }
+
+    /// Sum of a tensor over the tensor-parallel ranks, without a graph.
+    pub(super) fn sum(&self, local: Tensor) -> Tensor {
+        match &self.group {
+            None => local,
+            Some(group) => group.sum(&local),
+        }
+    }
+
+    /// This rank's shard of the parameters of a [unit](super::Decoder::unit_of), if they are sharded.
+    pub fn shard_of_unit(&self, unit: usize) -> Option<&Tensor> {
+        self.blocks.as_ref().map(|blocks| blocks.shard(unit))
+    }
+
+    /// This rank's shard of the gradient of a unit, summed over all ranks, if the backward pass has reduced it.
+    ///
+    /// # Errors
+    ///
+    /// [`RankError`] if a rank failed in this reduction or an earlier one.
+    pub fn take_gradient_of_unit(&self, unit: usize) -> Result<Option<Tensor>, RankError> {
+        self.gradients.as_ref().map(|gradients| gradients.take(unit)).transpose()
+    }
+
+    /// Gathers a unit for the lifetime of the guard, and prefetches `next`.
+    pub(super) fn open(&self, unit: usize, next: Option<usize>) -> OpenBlocks<'_> {
+        self.blocks.as_ref().map_or_else(OpenBlocks::always, |blocks| blocks.open(unit, next))
+    }
+
+    /// Gathers all units.
+    pub(super) fn open_all(&self) -> OpenBlocks<'_> {
+        self.blocks.as_ref().map_or_else(OpenBlocks::always, |blocks| blocks.open_all())
+    }
+
+    /// Fails if a gather or a tensor-parallel sum since the last call has failed.
+    pub(super) fn check(&self) -> Result<(), RankError> {
+        self.group.as_ref().map_or(Ok(()), |group| group.check())?;
+        self.blocks.as_ref().map_or(Ok(()), |blocks| blocks.check())
+    }
+}
