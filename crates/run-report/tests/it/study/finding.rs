@@ -2,6 +2,7 @@
 
 use run_report::study::finding::{Finding, Verdict};
 use run_report::study::measure::{Measure, Target};
+use run_report::study::page::{Setting, write};
 
 #[test]
 fn the_verdict_follows_the_targets() {
@@ -16,4 +17,30 @@ fn the_verdict_follows_the_targets() {
     assert_eq!(verdict(&[1.0, 0.0]), Some(Verdict::InPart));
     assert_eq!(verdict(&[0.0]), Some(Verdict::NotReproduced));
     assert_eq!(verdict(&[]), None);
+}
+
+#[test]
+fn the_page_escapes_a_quantity_once() {
+    let measures = vec![Measure::new("R < 1 & H > 0", [0.5], Target::AtLeast(0.2))];
+    let (figures, notes) = (vec![], vec![]);
+    let finding = Finding {
+        name: "law",
+        title: "The law",
+        claim: "A claim",
+        targets: "A target",
+        measures,
+        figures,
+        notes,
+    };
+    let setting = Setting {
+        command: String::new(),
+        summary: String::new(),
+        has_verdicts: true,
+        agreement: None,
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = write(&[finding], &setting, folder.path()).expect("a page");
+    let page = std::fs::read_to_string(page).expect("a page");
+    assert!(page.contains(r#"<span class="wrap">R &lt; 1 &amp; H &gt; 0</span>"#));
+    assert!(!page.contains("&lt;span"));
 }
