@@ -271,7 +271,7 @@ impl<'b> Evaluation<'_, 'b> {
                 let value = self.real(value)?.integer().ok_or(Failure::Unclear)?;
                 Ok(Real::from((value % modulus).rem_euclid(modulus)).into())
             }
-            ("Re" | "Im", [argument]) => {
+            ("Re" | "Im", [argument]) if !self.arithmetic.analytic => {
                 let value = self.value(argument)?;
                 Ok(if name == "Re" { value.real } else { value.imaginary }.into())
             }

@@ -67,7 +67,17 @@ impl<'b> Evaluation<'_, 'b> {
         if limit.clone().abs() > Rational::ONE {
             return Err(Failure::Undefined);
         }
-        let alternating = limit < Rational::ZERO;
+        self.rational_sum(index, low, (body, &terms), limit < Rational::ZERO)
+    }
+
+    /// Adds the first terms one by one, the rest by powers of `1/n`.
+    fn rational_sum(
+        &mut self,
+        index: &'b str,
+        low: i64,
+        (body, terms): (&'b Expression, &Expression),
+        alternating: bool,
+    ) -> Result<Complex> {
         let unsigned = terms.replaced(&|node| match node {
             Expression::Power(base, _) => base
                 .literal()
@@ -90,10 +100,13 @@ impl<'b> Evaluation<'_, 'b> {
             let term = self.term(index, n, body)?;
             total = self.arithmetic.add_complex(&total, &term)?;
         }
-        // The sign of the first term of the rest.
-        let first = self.term(index, from, body)?.into_real()?;
         let rest = self.rest(&rational, from, alternating)?;
-        let positive = rational.leading() > Rational::ZERO;
+        if !alternating {
+            return self.arithmetic.add_complex(&total, &rest.into());
+        }
+        // The sign of the first term of the rest, beside that of the rational function.
+        let first = self.term(index, from, body)?.into_real()?;
+        let positive = rational.value(from) > Rational::ZERO;
         let rest = match (first.is_positive(), first.is_negative()) {
             (false, false) => return Err(Failure::Unclear),
             (is_positive, _) if is_positive == positive => rest,
@@ -231,6 +244,15 @@ impl Quotient {
     /// Returns the quotient of the leading coefficients.
     fn leading(&self) -> Rational {
         &self.top[self.top.len() - 1] / &self.bottom[self.bottom.len() - 1]
+    }
+
+    /// Returns the value at an integer at which the denominator is not 0.
+    fn value(&self, n: i64) -> Rational {
+        let n = Rational::from(n);
+        let at = |coefficients: &[Rational]| {
+            coefficients.iter().rev().fold(Rational::ZERO, |sum, c| sum * &n + c)
+        };
+        at(&self.top) / at(&self.bottom)
     }
 
     /// Returns a bound of the absolute value for all complex numbers of this absolute value, and for larger ones if the

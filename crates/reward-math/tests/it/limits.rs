@@ -34,6 +34,16 @@ const LIMITS: &[(&str, &str, &str)] = &[
     (r"\sum_{n=1}^\infty \frac{(-1)^{n+1}}{n}", r"\ln 2", r"-\ln 2"),
     (r"\sum_{n=0}^\infty \frac{(-1)^n}{2n+1}", r"\frac\pi4", r"\frac\pi4+10^{-15}"),
     (r"\sum_{n=1}^\infty \frac{(-1)^n}{n^2}", r"-\frac{\pi^2}{12}", r"\frac{\pi^2}{12}"),
+    (
+        r"\sum_{n=1}^\infty \frac{(-1)^n (n-100)}{n^2}",
+        r"\frac{100\pi^2}{12}-\ln 2",
+        r"\frac{100\pi^2}{12}+\ln 2",
+    ),
+    (
+        r"\sum_{n=1}^\infty \frac{n^2-10000}{n^4}",
+        r"\frac{\pi^2}{6}-\frac{1000\pi^4}{9}",
+        r"\frac{1000\pi^4}{9}-\frac{\pi^2}{6}",
+    ),
     (r"\sum_{n=1}^\infty \frac{n}{3^n}", r"\frac34", r"\frac34+10^{-15}"),
     (r"\sum_{n=1}^\infty \left(\frac1{2^n}+\frac1{3^n}\right)", r"\frac32", "2"),
     (r"\sum_{n=0}^\infty \frac{1}{n!}", "e", "2.718281828459049"),
