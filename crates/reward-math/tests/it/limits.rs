@@ -88,3 +88,25 @@ fn what_has_no_value_or_no_bound_is_undecided() {
         assert!(matches!(verdict, Verdict::Unparsed { .. }), "{limit}: {verdict:?}");
     }
 }
+
+#[test]
+fn random_limits_have_the_values_of_mpmath() {
+    #[derive(serde::Deserialize)]
+    struct Row {
+        limit: String,
+        value: String,
+    }
+    let rows = include_str!("../data/limits.jsonl").lines();
+    let rows: Vec<Row> =
+        rows.map(|row| serde_json::from_str(row).expect("a limit and its value")).collect();
+    let mut decided = 0;
+    for Row { limit, value } in &rows {
+        let right = verdict(limit, value);
+        assert!(!matches!(right, Verdict::Wrong { .. }), "{limit} is {value}: {right:?}");
+        decided += usize::from(right.is_right());
+        let near = format!(r"({value}) \cdot (1 + 10^{{-13}}) + 10^{{-14}}");
+        let near = verdict(limit, &near);
+        assert!(!near.is_right(), "{limit} is not {value} and more: {near:?}");
+    }
+    assert!(decided * 5 >= rows.len() * 4, "{decided} of {} decided", rows.len());
+}
