@@ -249,10 +249,10 @@ impl Quotient {
     /// Returns the value at an integer at which the denominator is not 0.
     fn value(&self, n: i64) -> Rational {
         let n = Rational::from(n);
-        let at = |coefficients: &[Rational]| {
+        let polynomial = |coefficients: &[Rational]| {
             coefficients.iter().rev().fold(Rational::ZERO, |sum, c| sum * &n + c)
         };
-        at(&self.top) / at(&self.bottom)
+        polynomial(&self.top) / polynomial(&self.bottom)
     }
 
     /// Returns a bound of the absolute value for all complex numbers of this absolute value, and for larger ones if the

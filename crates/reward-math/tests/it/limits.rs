@@ -89,6 +89,7 @@ fn what_has_no_value_or_no_bound_is_undecided() {
     }
 }
 
+/// Values by mpmath with 40 digits: `data/limits.py` makes the file.
 #[test]
 fn random_limits_have_the_values_of_mpmath() {
     #[derive(serde::Deserialize)]
