@@ -84,6 +84,24 @@ impl<'b> Evaluation<'_, 'b> {
         }
     }
 
+    /// Returns the value of an expression where a name has this meaning.
+    pub(super) fn with(
+        &mut self,
+        body: &'b Expression,
+        name: &'b str,
+        meaning: Value,
+    ) -> Result<Complex> {
+        self.point.push((name, meaning));
+        let value = self.value(body);
+        self.point.pop();
+        value
+    }
+
+    /// Returns a term of a sum or a factor of a product.
+    pub(super) fn term(&mut self, body: &'b Expression, index: &'b str, n: i64) -> Result<Complex> {
+        self.with(body, index, Value::Exact(Rational::from(n)))
+    }
+
     pub(super) fn real(&mut self, expression: &'b Expression) -> Result<Real> {
         self.value(expression)?.into_real()
     }
@@ -200,10 +218,7 @@ impl<'b> Evaluation<'_, 'b> {
         }
         let mut total = Complex::from(Real::from(i64::from(name == "prod")));
         for index_value in low..=high {
-            self.point.push((index, Value::Exact(Rational::from(index_value))));
-            let term = self.value(body);
-            self.point.pop();
-            let term = term?;
+            let term = self.term(body, index, index_value)?;
             total = match name {
                 "sum" => self.arithmetic.add_complex(&total, &term)?,
                 _ => self.arithmetic.multiply_complex(&total, &term)?,

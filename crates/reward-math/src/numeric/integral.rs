@@ -83,7 +83,8 @@ impl<'b> Evaluation<'_, 'b> {
                     panels.push((middle, high, divisions + 1));
                 }
                 Ok(_) | Err(Failure::Unclear | Failure::Undefined) => {
-                    let value = self.with(variable, low.hull(&high).into(), body)?;
+                    let value =
+                        self.with(body, variable, Value::Enclosed(low.hull(&high).into()))?;
                     let part = self.arithmetic.multiply_complex(&half.shifted(1).into(), &value)?;
                     total = self.arithmetic.add_complex(&total, &part)?;
                 }
@@ -103,14 +104,6 @@ impl<'b> Evaluation<'_, 'b> {
         // Terms without effect are an error of known size here.
         self.arithmetic.spread = spread;
         Ok(total)
-    }
-
-    /// Returns a value of the function.
-    fn with(&mut self, variable: &'b str, at: Complex, body: &'b Expression) -> Result<Complex> {
-        self.point.push((variable, Value::Enclosed(at)));
-        let value = self.value(body);
-        self.point.pop();
-        value
     }
 
     /// Returns bounds of |f| on the ellipse about a panel and on the panel, or a failure if f may not be analytic.
@@ -134,7 +127,7 @@ impl<'b> Evaluation<'_, 'b> {
         let point = self.point.clone();
         let mut bound = |at| {
             let mut evaluation = Evaluation { point: point.clone(), arithmetic: &mut rough };
-            let value = evaluation.with(variable, at, body)?;
+            let value = evaluation.with(body, variable, Value::Enclosed(at))?;
             rough.modulus(&value)
         };
         let bounds = bound(about).and_then(|about| Ok((about, bound(on)?)));
@@ -155,7 +148,7 @@ impl<'b> Evaluation<'_, 'b> {
         for (node, weight) in rule {
             let moved = self.arithmetic.multiply(half, node)?;
             let place = self.arithmetic.add(middle, &moved)?;
-            let value = self.with(variable, place.into(), body)?;
+            let value = self.with(body, variable, Value::Enclosed(place.into()))?;
             let part = self.arithmetic.multiply_complex(&value, &weight.clone().into())?;
             sum = self.arithmetic.add_complex(&sum, &part)?;
         }

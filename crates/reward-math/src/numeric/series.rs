@@ -97,7 +97,7 @@ impl<'b> Evaluation<'_, 'b> {
         }
         let mut total = Complex::from(Real::from(0));
         for n in low..from {
-            let term = self.term(index, n, body)?;
+            let term = self.term(body, index, n)?;
             total = self.arithmetic.add_complex(&total, &term)?;
         }
         let rest = self.rest(&rational, from, alternating)?;
@@ -105,7 +105,7 @@ impl<'b> Evaluation<'_, 'b> {
             return self.arithmetic.add_complex(&total, &rest.into());
         }
         // The sign of the first term of the rest, beside that of the rational function.
-        let first = self.term(index, from, body)?.into_real()?;
+        let first = self.term(body, index, from)?.into_real()?;
         let positive = rational.value(from) > Rational::ZERO;
         let rest = match (first.is_positive(), first.is_negative()) {
             (false, false) => return Err(Failure::Unclear),
@@ -113,13 +113,6 @@ impl<'b> Evaluation<'_, 'b> {
             _ => rest.negated(),
         };
         self.arithmetic.add_complex(&total, &rest.into())
-    }
-
-    fn term(&mut self, index: &'b str, n: i64, body: &'b Expression) -> Result<Complex> {
-        self.point.push((index, Value::Exact(Rational::from(n))));
-        let term = self.value(body);
-        self.point.pop();
-        term
     }
 
     /// Adds terms until the rest is small.
@@ -133,7 +126,7 @@ impl<'b> Evaluation<'_, 'b> {
         let mut total = Complex::from(Real::from(0));
         let enough = -isize::try_from(self.arithmetic.bits).unwrap_or(isize::MAX);
         for n in low..low.saturating_add(MOST_TERMS) {
-            let term = self.term(index, n, body)?;
+            let term = self.term(body, index, n)?;
             total = self.arithmetic.add_complex(&total, &term)?;
             let size = self.arithmetic.modulus(&term)?;
             let small = size.size() < enough.saturating_add(total.real.size().max(0));

@@ -1,19 +1,32 @@
 //! Decimal commas, by the language of a text.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use crate::table::pattern;
 
-/// Frequent words of languages that write a comma before decimals, one language a line.
-const LANGUAGES: &str = include_str!("comma_languages.txt");
+/// Frequent words of languages that write a comma before decimals, with the lines of these languages.
+static LANGUAGES: LazyLock<HashMap<&str, Vec<usize>>> = LazyLock::new(|| {
+    let mut languages: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (language, line) in include_str!("comma_languages.txt").lines().enumerate() {
+        for word in line.split(' ') {
+            languages.entry(word).or_default().push(language);
+        }
+    }
+    languages
+});
 
 /// Returns true if a text holds three words of a language that writes decimals with a comma.
 pub(crate) fn writes_decimal_commas(text: &str) -> bool {
     const ENOUGH: usize = 3;
     let lower = text.to_lowercase();
-    let count = |language: &str| {
-        let known = |word: &&str| language.split(' ').any(|other| other == *word);
-        lower.split(|c: char| !c.is_alphabetic()).filter(known).count()
-    };
-    LANGUAGES.lines().any(|language| count(language) >= ENOUGH)
+    let mut counts: HashMap<usize, usize> = HashMap::new();
+    let words = lower.split(|c: char| !c.is_alphabetic());
+    words.filter_map(|word| LANGUAGES.get(word)).flatten().any(|language| {
+        let count = counts.entry(*language).or_default();
+        *count += 1;
+        *count >= ENOUGH
+    })
 }
 
 /// Returns a text whose only comma stands in a decimal with a point in its place: `3,5 m`, `1.234,5`; no tuple. Points
