@@ -106,7 +106,7 @@ fn refined<T>(
     let precisions = if limit { &[QUADRATURE_BITS][..] } else { &CONSTANT_BITS };
     let rebate = if limit { REBATE } else { 1 };
     for &bits in precisions {
-        let mut arithmetic = Arithmetic::new(bits, *fuel * rebate);
+        let mut arithmetic = Arithmetic::new(bits, fuel.saturating_mul(rebate));
         let enclosed = sides.map(|side| evaluate::evaluate(side, &[], &mut arithmetic));
         *fuel = arithmetic.fuel / rebate;
         match enclosed {
@@ -191,7 +191,7 @@ fn functions(
 ) -> EnclosureComparison {
     let limit = is_limit(left) || is_limit(right);
     let (bits, rebate) = if limit { (QUADRATURE_BITS, REBATE) } else { (POINT_BITS, 1) };
-    let mut arithmetic = Arithmetic::new(bits, *fuel * rebate);
+    let mut arithmetic = Arithmetic::new(bits, fuel.saturating_mul(rebate));
     let steps = has_steps(left) || has_steps(right);
     let (needed, tried) = if steps { STEP_POINTS } else { (POINTS_NEEDED, POINTS_TRIED) };
     // `|x|` equals `x` for the positive values that competition problems assume.

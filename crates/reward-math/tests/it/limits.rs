@@ -111,3 +111,10 @@ fn random_limits_have_the_values_of_mpmath() {
     }
     assert!(decided * 5 >= rows.len() * 4, "{decided} of {} decided", rows.len());
 }
+
+#[test]
+fn a_limit_may_have_all_fuel() {
+    let options = Options { fuel: u64::MAX, ..Options::default() };
+    let gold = Gold::parse(r"\frac13", &options).expect("readable");
+    assert!(gold.verify_answer(r"\int_0^1 x^2 dx").is_right());
+}
