@@ -211,7 +211,11 @@ impl Expression {
                 let difference =
                     matches!(**a, Self::Sum(_) | Self::Quotient(..)) && !a.has_variable();
                 let negative = a.literal().map_or(difference, |base| base < Rational::ZERO);
-                b.collect_variables(whole || negative, variables);
+                let mut inner = Variables::new();
+                b.collect_variables(whole, &mut inner);
+                for (name, is_whole) in inner {
+                    *variables.entry(name).or_default() |= is_whole || negative && !is_real(name);
+                }
             }
             Self::Function(name, parts) if parts.len() == 4 && binds(name) => {
                 parts[1].collect_variables(is_series(name), variables);
@@ -248,4 +252,9 @@ fn is_series(name: &str) -> bool {
 /// Returns true for an operation whose first argument is a name that means nothing outside of it.
 pub(crate) fn binds(name: &str) -> bool {
     is_series(name) || name == "int"
+}
+
+/// Returns true for the usual names of real variables; other letters are lengths or counts.
+pub(crate) fn is_real(name: &str) -> bool {
+    name.starts_with(['x', 'y', 'z', 't'])
 }

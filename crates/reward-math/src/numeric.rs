@@ -16,7 +16,7 @@ mod series;
 
 use std::cmp::Ordering;
 
-use crate::expression::{Expression, Variables, binds};
+use crate::expression::{Expression, Variables, binds, is_real};
 use crate::table::lists;
 pub(crate) use complex::Complex;
 use real::{Arithmetic, Failure};
@@ -199,7 +199,11 @@ fn functions(
     let bars = bars(left) || bars(right);
     let sampling = Sampling { variables, steps, bars };
     let (mut agreed, mut one_sided) = (0, 0);
-    for attempt in 0..tried {
+    let mut skipped = 0;
+    for attempt in 0.. {
+        if attempt >= tried + skipped {
+            break;
+        }
         let mixed = sampling.is_mixed(attempt);
         arithmetic.only_real = mixed;
         let point = sampling.point(attempt);
@@ -225,7 +229,10 @@ fn functions(
                     };
                 }
             }
-            // A root of a negative number by one convention or another: the next point may have none.
+            // The next point may have no such root.
+            [Err(Failure::Ambiguous), _] | [_, Err(Failure::Ambiguous)] => {
+                skipped += u64::from(skipped < tried);
+            }
             [Err(Failure::Unknown), _] | [_, Err(Failure::Unknown)] if mixed || bars => {}
             [Err(Failure::Unknown | Failure::OutOfFuel), _]
             | [_, Err(Failure::Unknown | Failure::OutOfFuel)] => {
@@ -294,11 +301,6 @@ fn stepwise_coordinate(attempt: u64, index: u64, name: &str) -> Rational {
         return Rational::from_parts((7 * integer - 100).into(), 9_u8.into());
     }
     Rational::from(integer)
-}
-
-/// Returns true for the usual names of real variables; other letters are lengths or counts.
-fn is_real(name: &str) -> bool {
-    name.starts_with(['x', 'y', 'z', 't'])
 }
 
 /// Returns a coordinate of a point, equal on every machine for equal attempt and index.

@@ -114,10 +114,6 @@ impl Arithmetic {
 
     /// Returns the principal square root.
     pub(super) fn square_root(&mut self, value: &Complex) -> Result<Complex> {
-        if self.analytic {
-            let logarithm = self.logarithm_complex(value)?;
-            return self.exp_complex(&logarithm.shifted(-1));
-        }
         if value.is_real() {
             if value.real.is_negative() {
                 let imaginary = self.root(&value.real.negated(), 2)?;
@@ -125,19 +121,21 @@ impl Arithmetic {
             }
             return Ok(self.root(&value.real, 2)?.into());
         }
-        // √z = √((|z| + x) / 2) ± i √((|z| - x) / 2), with the sign of the imaginary part.
-        if value.imaginary.holds_zero() {
+        let right = value.real.is_positive();
+        if !right && value.imaginary.holds_zero() {
             return Err(Failure::Unclear);
         }
-        let (modulus, two) = (self.modulus(value)?, Real::from(2));
-        let (above, below) =
-            (self.add(&modulus, &value.real)?, self.subtract(&modulus, &value.real)?);
-        let mut half = |side: Real| {
-            let half = self.divide(&side, &two)?.absolute();
-            self.root(&half, 2)
+        // √z = √((|z| + x) / 2) ± i √((|z| - x) / 2), with the sign of the imaginary part y, which is 2 Re √z Im √z.
+        let modulus = self.modulus(value)?;
+        let above = self.add(&modulus, &value.real)?.shifted(-1).absolute();
+        let real = self.root(&above, 2)?;
+        let imaginary = if right {
+            self.divide(&value.imaginary.shifted(-1), &real)?
+        } else {
+            let below = self.subtract(&modulus, &value.real)?.shifted(-1).absolute();
+            let part = self.root(&below, 2)?;
+            if value.imaginary.is_positive() { part } else { part.negated() }
         };
-        let (real, part) = (half(above)?, half(below)?);
-        let imaginary = if value.imaginary.is_positive() { part } else { part.negated() };
         Ok(Complex { real, imaginary })
     }
 

@@ -149,7 +149,8 @@ impl<'b> Evaluation<'_, 'b> {
         let base_value = base_value.into_real()?;
         // A root of odd index has a real value for negative numbers too, and conventions differ: no result.
         if !base_value.is_positive() {
-            return Err(if base_value.is_negative() { Failure::Unknown } else { Failure::Unclear });
+            let negative = base_value.is_negative();
+            return Err(if negative { Failure::Ambiguous } else { Failure::Unclear });
         }
         let logarithm = Complex::from(self.arithmetic.logarithm(&base_value)?);
         let product = self.arithmetic.multiply_complex(&exponent_value, &logarithm)?;

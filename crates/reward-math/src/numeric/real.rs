@@ -3,7 +3,7 @@
 use dashu::base::{Approximation, BitTest, Sign};
 use dashu::float::round::mode::{Down, Up};
 use dashu::float::round::{Round, Rounding};
-use dashu::float::{Context, FBig, FpError, Repr};
+use dashu::float::{ConstCache, Context, FBig, FpError, Repr};
 use dashu::{Integer, Rational};
 
 use crate::power::power;
@@ -21,6 +21,8 @@ pub(super) enum Failure {
     Unclear,
     /// A function or symbol without a known value.
     Unknown,
+    /// A value on which conventions differ: a root of odd index of a negative number.
+    Ambiguous,
     /// The work exceeded its limit.
     OutOfFuel,
 }
@@ -44,6 +46,8 @@ pub(super) struct Arithmetic {
     pub(super) down: Context<Down>,
     pub(super) up: Context<Up>,
     pub(super) bits: usize,
+    /// Digits of π and of logarithms, calculated once.
+    pub(super) constants: ConstCache,
     /// Remaining fuel, in limbs of arithmetic.
     pub(super) fuel: u64,
     /// True if a part that is not real makes the value undefined.
@@ -216,7 +220,18 @@ pub(super) fn end<R: Round>(result: Rounded<R>) -> Result<Repr<2>> {
 impl Arithmetic {
     pub(super) fn new(bits: usize, fuel: u64) -> Self {
         let (down, up) = (Context::new(bits), Context::new(bits));
-        Self { down, up, bits, fuel, only_real: false, analytic: false, spread: 0, least: -64 }
+        let constants = ConstCache::new();
+        Self {
+            down,
+            up,
+            bits,
+            constants,
+            fuel,
+            only_real: false,
+            analytic: false,
+            spread: 0,
+            least: -64,
+        }
     }
 
     /// Pays for `operations` of arithmetic at this precision.
