@@ -16,6 +16,7 @@ mod function;
 mod polynomial;
 mod product;
 mod root;
+mod series;
 
 use std::collections::BTreeMap;
 
@@ -147,6 +148,9 @@ impl Algebra {
                 self.root(&radicand, *index)?
             }
             Expression::Function(name, arguments) => {
+                if let Some(sum) = self.series(name, arguments)? {
+                    return Ok(sum);
+                }
                 let arguments = arguments
                     .iter()
                     .map(|argument| self.normalise(argument))
@@ -159,6 +163,13 @@ impl Algebra {
     fn symbol(&mut self, name: &str) -> Fraction {
         let atom = if name == "i" { Atom::Imaginary } else { Atom::Symbol(name.to_owned()) };
         self.of_atom(atom)
+    }
+
+    /// Returns true for a value of roots and `i` alone.
+    pub(crate) fn is_number(&self, value: &Fraction) -> bool {
+        let number = |id: &u32| matches!(self.atom(*id), Atom::Prime(_) | Atom::Imaginary);
+        let mut terms = value.numerator.terms().chain(value.denominator.terms());
+        terms.all(|(monomial, _)| monomial.iter().all(|(id, _)| number(id)))
     }
 
     /// Returns true if two fractions are equal: the cross products have the same normal form.

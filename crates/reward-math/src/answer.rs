@@ -2,6 +2,7 @@
 
 mod assertion;
 mod environment;
+mod expansion;
 mod item;
 mod matrix;
 mod measure;
@@ -12,6 +13,8 @@ mod spelling;
 mod structure;
 
 use std::borrow::Cow;
+
+use regex::Captures;
 
 use crate::expression::Expression;
 use crate::fold::{fold, undecorated};
@@ -75,7 +78,10 @@ impl Answer {
         let readings = self.readings.as_deref().ok()?;
         let (from, to) = match (&self.parameter, &other.parameter) {
             (Some((from, set)), Some((to, other))) if set == other => (from.clone(), to.clone()),
-            (None, Some((to, _))) => (self.integer()?, to.clone()),
+            (None, Some((to, set))) if set == "Z" => (self.integer()?, to.clone()),
+            (None, Some((to, set))) if set == "R" || set == "C" => {
+                (self.only_constant(to)?, to.clone())
+            }
             _ => return None,
         };
         let free = |node: &Node| !node.names().contains(&to);
@@ -85,7 +91,7 @@ impl Answer {
 
     /// Returns the name of the declared integer, or without a declaration the only one of `k`, `l`, `m`, `n` that occurs.
     pub(crate) fn integer(&self) -> Option<String> {
-        const USUAL: [&str; 4] = ["k", "l", "m", "n"];
+        const USUAL: [&str; 6] = ["k", "l", "m", "n", "s", "t"];
         if let Some((name, set)) = &self.parameter {
             return (set == "Z").then(|| name.clone());
         }
@@ -93,6 +99,21 @@ impl Answer {
         let mut usual = USUAL.into_iter().filter(|name| names.contains(*name));
         let only = usual.next()?;
         usual.next().is_none().then(|| only.to_owned())
+    }
+
+    /// Returns the only name of `f(x) = kx` but its argument, if that is not the name given.
+    fn only_constant(&self, other: &str) -> Option<String> {
+        let [reading] = self.readings.as_deref().ok()? else { return None };
+        let Node::Chain { sides, .. } = reading else { return None };
+        let Node::Value { expression: Expression::Function(_, argument), .. } = sides.first()?
+        else {
+            return None;
+        };
+        let argument = argument.first().map(Expression::variables)?;
+        let names = sides.last()?.names();
+        let mut names = names.difference(&argument);
+        let only = names.next().filter(|only| names.next().is_none() && *only != other)?;
+        Some(only.clone())
     }
 
     /// Adds a reading in which `\log` without a base is natural, as it is in some books.
@@ -141,8 +162,10 @@ impl Answer {
             (folded, parameter) = (rest, parameter.or(Some(declared)));
         }
         let folded = &spelling::without_quantifiers(folded);
-        let (folded, condition) = split_condition(folded);
-        let folded = spelling::without_domain(spelling::without_reason(folded));
+        let (folded, condition, bounded) = split_condition(folded);
+        parameter = parameter.or(bounded);
+        let folded = &spelling::without_reason(folded);
+        let folded = spelling::without_domain(folded);
         if let Some(clock) = words::clock(folded) {
             let readings = Ok(vec![Node::Words(clock)]);
             return Ok(Self { condition, ..Self::of(spelling(folded), readings) });
@@ -194,6 +217,9 @@ fn readings(
     if folded.len() >= 3 && folded.bytes().all(|byte| byte.is_ascii_uppercase()) {
         return Ok(vec![Node::Words(folded.to_lowercase())]);
     }
+    if let Some(node) = expansion::permutations(folded) {
+        return Ok(vec![node]);
+    }
     if let Some(parts) = spelling::labelled_parts(folded) {
         let items: Result<Vec<Node>> = parts.iter().map(|part| read(part, true)).collect();
         if let Ok(items) = items {
@@ -222,6 +248,7 @@ fn readings(
         readings.push(second);
     }
     readings.extend(beside_words(&readings, folded, &tokens));
+    readings.extend(expansion::members(&readings[0]));
     if readings.len() > 1 && unread.take().is_some() {
         // The value that a text with formulas asserts, not its words.
         readings.remove(0);
@@ -244,7 +271,11 @@ fn beside_words(readings: &[Node], folded: &str, tokens: &[Token]) -> Vec<Node> 
                 .or_else(|| assertion::asserted(tokens));
             let verdict = pattern!(r"^(?i:\\text\{)?(?i:(yes|no|true|false))[,.;:] ");
             let verdict = verdict.captures(folded).map(|verdict| verdict[1].to_lowercase());
+            let counted = words::only_number(words);
+            let counted = counted.filter(|_| !words::takes_back(&folded.to_lowercase()));
+            let counted = counted.map(|number| Expression::Number(number).into());
             value
+                .or(counted)
                 .into_iter()
                 .chain(verdict.or_else(|| words::stated(folded)).map(Node::Words))
                 .collect()
@@ -285,38 +316,45 @@ fn without_box(text: &str) -> &str {
     boxed.and_then(|boxed| boxed.get(1)).map_or(text, |inner| inner.as_str().trim())
 }
 
-/// Splits "for all x in …" off an answer that has text before it.
-fn split_condition(folded: &str) -> (&str, Option<String>) {
+/// Splits "for all x in …" off an answer that has text before it, or a bound with the name that it bounds.
+fn split_condition(folded: &str) -> (&str, Option<String>, Option<(String, String)>) {
     let cut = phrases("for all").iter().filter_map(|opening| folded.find(opening)).min();
     match cut {
         Some(at) if at > 0 => {
             let condition = spelling(&folded[at..]);
             let rest = folded[..at].trim_end_matches([',', ' ', ';', '(']);
-            (rest.strip_suffix("\\quad").unwrap_or(rest), Some(condition))
+            (rest.strip_suffix("\\quad").unwrap_or(rest), Some(condition), None)
         }
-        _ => split_bounds(folded).map_or((folded, None), |(rest, bounds)| (rest, Some(bounds))),
+        _ => match split_bounds(folded) {
+            Some((rest, name, bounds)) => (rest, Some(bounds.clone()), Some((name, bounds))),
+            None => (folded, None, None),
+        },
     }
 }
 
-/// Splits "for t > 0" off an answer in which `t` occurs.
-fn split_bounds(folded: &str) -> Option<(&str, String)> {
+/// Splits "for t > 0" off an answer in which `t` occurs: its name, and the bound without it.
+fn split_bounds(folded: &str) -> Option<(&str, String, String)> {
     let bounds = pattern!(
         r"(?xs)^(.*?\S) (?:[,\x20]|\\q?quad|\\text\{)+ for (?:\x20|\}|\\text\{)*
-        ((?:[^=A-Za-z]|\\[a-z]+\x20?)*([A-Za-z])[^=]*(?:[<>]|\\(?:geq?|leq?|neq?|lt|gt)(?-u:\b)).*)$"
+        ((?:[^=A-Za-z]|\\[a-z]+\x20?)*([A-Za-z])[^=]*(?:[<>]|\\(?:geq?|leq?|neq?|lt|gt)[^A-Za-z]).*)$"
     );
     // `x + 1, x \ne 1`: beside an expression or a definition only.
     let behind_comma = pattern!(
-        r"(?xs)^((?:[a-zA-Z]\([a-z]\)\s*=)?[^=<>]*?\S) (?:\x20|\\q?quad|\\[,;])* , (?:\x20|\\q?quad|\\[,;])*
-        (\|?([a-zA-Z])\|?\s*(?:[<>]|\\(?:geq?|leq?|neq?|lt|gt)(?-u:\b))[^,]*)$"
+        r"(?xs)^((?:[a-zA-Z](?:\([a-z]\))?\s*=)?[^=<>]*?\S) (?:\x20|\\q?quad|\\[,;\x20])* , (?:\x20|\\q?quad|\\[,;\x20])*
+        (\|?([a-zA-Z])\|?\s*(?:[<>]|\\(?:geq?|leq?|neq?|lt|gt)[^A-Za-z])[^,]*)$"
     );
     let parts = bounds.captures(folded).or_else(|| {
         let parts = behind_comma.captures(folded)?;
         let bounded =
-            pattern!(r"\\(?:geq?|leq?|neq?|lt|gt|cup|cap|in)(?-u:\b)").is_match(&parts[1]);
+            pattern!(r"\\(?:geq?|leq?|neq?|lt|gt|cup|cap|in)(?:[^A-Za-z]|$)").is_match(&parts[1]);
         (!bounded && !parts[1].ends_with('\\')).then_some(parts)
     })?;
     let rest = parts.get(1)?.as_str();
-    rest.contains(&parts[3]).then(|| (rest, spelling(&parts[2])))
+    let bound = spelling(&parts[2]).replace("\\geq", "\\ge").replace("\\leq", "\\le");
+    let bound = pattern!(r"\\?[A-Za-z]+").replace_all(&bound, |word: &Captures<'_>| {
+        if word[0] == parts[3] { "_".to_owned() } else { word[0].to_owned() }
+    });
+    rest.contains(&parts[3]).then(|| (rest, parts[3].to_owned(), bound.replace(' ', "")))
 }
 
 fn read(folded: &str, grouping: bool) -> Result<Node> {

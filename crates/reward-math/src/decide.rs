@@ -104,6 +104,13 @@ fn in_normal_form(answer: &Answer, reading: usize, fuel: u64) -> String {
 
 #[expect(clippy::too_many_lines, reason = "the rules of one decision, in their order")]
 fn decide_between(response: &Answer, gold: &Answer, fuel: u64) -> Decision {
+    // `t \in \mathbb{Z}` is not `t \in \mathbb{R}`.
+    if let (Some((name, set)), Some((other, other_set))) = (&response.parameter, &gold.parameter)
+        && name == other
+        && set != other_set
+    {
+        return Decision::unparsed(Side::Response, ParseError::Undecided);
+    }
     if response.spelling == gold.spelling {
         return Decision::right(Rung::Spelling, (0, 0));
     }
@@ -137,6 +144,8 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64) -> Decision {
         (Err(why), _) => return Decision::unparsed(Side::Response, why.clone()),
     };
     let mut comparison = Comparison::new(fuel);
+    comparison.quantified =
+        [response, gold].iter().any(|answer| answer.spelling.contains("\\exists"));
     let (mut outcome, mut difference) = match comparison.readings(readings, gold_readings) {
         Ok((rung, places)) => return Decision::right(rung, places),
         Err(outcome) => (outcome, comparison.difference.take()),
@@ -157,7 +166,9 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64) -> Decision {
             }
         }
     }
-    let families = response.parameter.is_some() || gold.parameter.is_some();
+    let families = response.parameter.is_some()
+        || gold.parameter.is_some()
+        || [readings, gold_readings].into_iter().all(|nodes| nodes.iter().any(Node::is_residue));
     if families && comparison.same_families(response, gold) == Ok(true) {
         return Decision::right(Rung::NormalForm, (0, 0));
     }
@@ -227,6 +238,8 @@ pub(crate) struct Comparison {
     enclosure_fuel: u64,
     /// True if two values were neither proved equal nor different.
     undecided: bool,
+    /// True if relations are statements with quantifiers, not parts of the line.
+    quantified: bool,
     /// The latest difference found.
     difference: Option<Difference>,
 }
@@ -234,7 +247,13 @@ pub(crate) struct Comparison {
 impl Comparison {
     fn new(fuel: u64) -> Self {
         let enclosure_fuel = fuel.saturating_mul(2);
-        Self { algebra: Algebra::new(fuel), enclosure_fuel, undecided: false, difference: None }
+        Self {
+            algebra: Algebra::new(fuel),
+            enclosure_fuel,
+            undecided: false,
+            quantified: false,
+            difference: None,
+        }
     }
 
     /// Returns the first equal pair of readings with rung and indices, or the first other result.
@@ -277,7 +296,7 @@ impl Comparison {
         }
         let finding = self.compare_as_written(left, right);
         let wrong = !matches!(finding, Ok((true, _)));
-        if wrong && (may_need_solving(left) || may_need_solving(right)) {
+        if wrong && !self.quantified && (may_need_solving(left) || may_need_solving(right)) {
             let as_written = self.difference.take();
             match self.same_region(left, right)? {
                 Some(true) => return Ok((true, Rung::Region)),

@@ -5,6 +5,8 @@
 use std::ops::Range;
 
 use crate::options::Options;
+use crate::table::pattern;
+use crate::words;
 
 mod boxes;
 mod echo;
@@ -14,7 +16,7 @@ mod phrase;
 mod span;
 mod turn;
 
-pub(crate) use boxes::by_parts;
+pub(crate) use boxes::{all_of_last_paragraph, by_parts};
 pub(crate) use echo::Question;
 pub use extracted::{Extracted, Rule};
 pub(crate) use fallback::only_number;
@@ -69,7 +71,8 @@ pub(crate) fn extract_answering(
 fn find(response: &str, options: &Options) -> Option<Extracted> {
     if let Some(extracted) = boxes::last_boxes(response) {
         let behind = &response[extracted.span.end..];
-        return match phrase::correction(behind).filter(|_| !options.strict) {
+        let several = response[extracted.span.clone()].contains("box");
+        return match phrase::correction(behind, several).filter(|_| !options.strict) {
             Some(value) => {
                 let span = extracted.span.end + value.start..extracted.span.end + value.end;
                 Some(Extracted {
@@ -83,6 +86,10 @@ fn find(response: &str, options: &Options) -> Option<Extracted> {
     }
     if options.strict {
         return None;
+    }
+    let denied = boxes::denied_boxes(response);
+    if !denied.is_empty() {
+        return find(&only(response, 0..response.len(), &denied), options);
     }
     let unmarked = || if options.last_number { fallback::find(response) } else { None };
     let (span, rule) = first_of(response, &MARKED).or_else(unmarked)?;
@@ -101,12 +108,35 @@ fn hash_marks(response: &str) -> Option<Range<usize>> {
     some_text(response, start..end)
 }
 
+/// Returns the only bold text of the last line, with words or a reason behind it: "It needs **4 hours** in total".
+fn only_bold(response: &str) -> Option<Range<usize>> {
+    let line = response.rfind('\n').map_or(0, |at| at + 1);
+    let parts =
+        pattern!(r"^([^*]*)\*\*([^*]*)\*\*(?:[a-z ]*|, (?:as|since|because|where|with)\b[^*]*)$")
+            .captures(&response[line..])?;
+    let bold = parts.get(2)?;
+    let number = bold.as_str().contains(|c: char| c.is_ascii_digit())
+        || words::number(&bold.as_str().to_lowercase()).is_some();
+    let said = number && !is_remark(&parts[1]);
+    some_text(response, line + bold.start()..line + bold.end()).filter(|_| said)
+}
+
+/// Returns true if what follows is no answer: "divisible by", "case", "when the radius is".
+fn is_remark(before: &str) -> bool {
+    pattern!(
+        r"\b(?:(?:divisible by|divided by|case|step|than|(?:factorial|multiple|square|root|power|count)s? of)|when [^,.=0-9]{0,24} (?:is|=)) *$"
+    )
+    .is_match(before)
+}
+
 fn bold(response: &str) -> Option<Range<usize>> {
     let trimmed_end = response.trim_end().trim_end_matches(['.', '!', ':']);
-    let body = trimmed_end.strip_suffix("**")?;
+    let Some(body) = trimmed_end.strip_suffix("**") else { return only_bold(trimmed_end) };
     let body = body.trim_end_matches(['.', ' ']);
     let line = body.rfind('\n').map_or(0, |at| at + 1);
     let start = line + body[line..].rfind("**")? + 2;
     // "**Question:**" is a heading.
-    some_text(response, start..body.len()).filter(|span| !response[span.clone()].ends_with(':'))
+    let bold = some_text(response, start..body.len())?;
+    let said = !response[bold.clone()].ends_with(':') && !is_remark(&response[line..start - 2]);
+    said.then_some(bold)
 }

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use crate::answer::{Answer, Node};
 use crate::decide::{decide, decide_with_witness};
 use crate::extract::{
-    Extracted, Question, Rule, by_parts, extract, extract_answering, letter_behind, only_number,
+    Extracted, Question, Rule, all_of_last_paragraph, by_parts, extract, extract_answering,
+    letter_behind, only_number,
 };
 use crate::options::Options;
+use crate::table::pattern;
 use crate::verdict::{ParseError, Side, Verdict};
 use crate::witness::Witness;
 use crate::words;
@@ -61,38 +63,56 @@ impl Gold {
             return Verdict::Unparsed { which: Side::Response, why: ParseError::NoAnswer };
         };
         let verdict = self.verify_answer(&extracted.text);
-        if !verdict.is_right()
-            && let Some(right) = self.with_decimal_commas(response, &extracted.text)
-        {
+        if verdict.is_right() {
+            return verdict;
+        }
+        if let Some(right) = self.with_decimal_commas(response, &extracted.text) {
             return right;
         }
-        // A box for each of the parts (a), (b).
-        let several = matches!(self.answer.readings.as_deref(), Ok([Node::List { .. }, ..]));
-        if !verdict.is_right()
-            && several
-            && extracted.rule == Rule::Box
-            && let Some(parts) = by_parts(response)
-        {
-            return self.verify_answer(&parts);
+        let others = [
+            self.parts(response, &extracted),
+            self.letter(response, &extracted),
+            with_domain(response, &extracted),
+            self.number(&extracted),
+        ];
+        let verdicts = others.into_iter().flatten().map(|answer| self.verify_answer(&answer));
+        verdicts.into_iter().find(Verdict::is_right).unwrap_or(verdict)
+    }
+
+    /// Returns all marked answers, where the ground truth is a list: a box for each of the parts (a), (b), or several
+    /// marks in a paragraph.
+    fn parts(&self, response: &str, extracted: &Extracted) -> Option<String> {
+        let Ok([Node::List { items, .. }, ..]) = self.answer.readings.as_deref() else {
+            return None;
+        };
+        if !matches!(extracted.rule, Rule::Box | Rule::Bold | Rule::LastNumber) {
+            return None;
         }
-        // `\boxed{12}`, which is choice (D).
-        if !verdict.is_right() && extracted.rule == Rule::Box && self.answer.is_choice() {
-            let behind = &response[extracted.span.end..];
-            if let Some(letter) = letter_behind(behind) {
-                return self.verify_answer(letter);
-            }
+        if let Some(parts) = by_parts(response).filter(|_| extracted.rule == Rule::Box) {
+            return Some(parts);
         }
-        // "Jane started growing it 3 hours ago": a sentence with one number, if the ground truth is a number.
-        let in_words = !verdict.is_right()
-            && extracted.text.len() <= LONGEST_SENTENCE
+        let all = all_of_last_paragraph(response, items.len())?;
+        // What each value is called is said in words, in the order of the ground truth.
+        let named = items.iter().any(|item| matches!(item, Node::Chain { .. }));
+        Some(if named && !all.contains('=') { format!("({all})") } else { all })
+    }
+
+    /// Returns D for `\boxed{12}`, "which is choice (D)".
+    fn letter(&self, response: &str, extracted: &Extracted) -> Option<String> {
+        let choice = extracted.rule == Rule::Box && self.answer.is_choice();
+        let behind = choice.then(|| &response[extracted.span.end..])?;
+        letter_behind(behind).map(str::to_owned)
+    }
+
+    /// Returns the only number of a sentence, if the ground truth is one: "Jane started growing it 3 hours ago".
+    fn number(&self, extracted: &Extracted) -> Option<String> {
+        let in_words = extracted.text.len() <= LONGEST_SENTENCE
             && !matches!(extracted.rule, Rule::Box | Rule::Tag | Rule::HashMarks)
             && Answer::parse(&extracted.text).is_ok_and(|answer| answer.is_words())
             && !self.answer.is_words()
             && !words::takes_back(&extracted.text.to_lowercase());
-        match only_number(&extracted.text) {
-            Some(span) if in_words => self.verify_answer(&extracted.text[span]),
-            _ => verdict,
-        }
+        let number = only_number(&extracted.text).filter(|_| in_words)?;
+        Some(extracted.text[number].to_owned())
     }
 
     /// Compares with commas as decimal points, in a response in a language that writes them; `None` if not right.
@@ -118,4 +138,15 @@ impl Gold {
             Err(why) => Verdict::Unparsed { which: Side::Response, why },
         }
     }
+}
+
+/// Returns a boxed answer with the domain of its parameter behind the box: `\boxed{x = 2k\pi}, k \in \mathbb{Z}`.
+fn with_domain(response: &str, extracted: &Extracted) -> Option<String> {
+    let behind = (extracted.rule == Rule::Box).then(|| &response[extracted.span.end..])?;
+    let domain = pattern!(
+        r"(?x)^[}\s$,;.)\]\\]*(?:\\quad)?[\s$(\\]*(?:where|for|with|\\text\{[a-z\x20]*\})?[\s$(\\]*([a-zA-Z])\s*\\in\s*\\mathbb\s*\{?([ZNRC])"
+    );
+    let parts = domain.captures(behind).filter(|_| !extracted.text.contains("\\in"))?;
+    let occurs = extracted.text.contains(&parts[1]);
+    occurs.then(|| format!("{}, {} \\in \\mathbb{{{}}}", extracted.text, &parts[1], &parts[2]))
 }

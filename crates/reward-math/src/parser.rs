@@ -3,6 +3,7 @@
 mod base;
 mod calculus;
 mod command;
+mod dots;
 mod factor;
 mod function;
 mod name;
@@ -189,8 +190,13 @@ impl Parser {
 
     /// Returns the token index of the bracket that closes the current one, and whether it holds a separator.
     pub(crate) fn bracket(&self) -> Option<(usize, bool)> {
-        let close = (*self.partner.get(self.position)?)?;
-        Some((close, self.separated[self.position]))
+        self.bracket_at(self.position)
+    }
+
+    /// Returns the same of the bracket with this token index.
+    pub(crate) fn bracket_at(&self, open: usize) -> Option<(usize, bool)> {
+        let close = (*self.partner.get(open)?)?;
+        Some((close, self.separated[open]))
     }
 
     /// Exchanges this token and the next.

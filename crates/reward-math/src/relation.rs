@@ -1,17 +1,18 @@
-//! Equations and inequalities: labels, rearrangement, intervals.
+//! Equations and inequalities: labels and the values that they name, multiples.
 
-use std::collections::BTreeSet;
+mod labels;
+mod multiple;
 
-use dashu::Rational;
-use dashu::base::Signed;
-
-use crate::algebra::{Algebra, Fraction, Polynomial};
 use crate::answer::{Node, Relation};
 use crate::expression::{Assignments, Expression, is_constant};
 use crate::parser::is_greek;
 use crate::table::lists;
-use crate::verdict::ParseError;
 use crate::words;
+
+pub(crate) use labels::{
+    named_values, names_differ, points, roots_of_one, shared, values_of_labelled,
+};
+pub(crate) use multiple::{cleared, proportional};
 
 /// Operations that a problem asks to undo: `\ln x = 2` names no 2, as `\cos A = 2` does.
 const OPERATIONS: &str = "ln log logarithm factorial binomial degrees pm mp sum prod";
@@ -34,7 +35,7 @@ pub(crate) fn asserted(chain: &Node) -> Option<Assertion<'_>> {
     let Node::Chain { sides, relations } = chain else { return None };
     if let ([value, label], [Relation::Equal]) = (sides.as_slice(), relations.as_slice())
         && is_label(label)
-        && is_constant_value(value)
+        && (is_constant_value(value) || label.symbol() == Some("y") && is_explicit(value))
     {
         return Some(Assertion { value, label: Some(label), members: Vec::new(), rounded: None });
     }
@@ -94,6 +95,11 @@ fn is_constant_value(node: &Node) -> bool {
     matches!(node, Node::Value { expression, .. } if !expression.has_variable())
 }
 
+/// Returns true for a side that is no label itself, and free of `y`.
+fn is_explicit(node: &Node) -> bool {
+    matches!(node, Node::Value { .. }) && !is_label(node) && !node.names().contains("y")
+}
+
 fn holds_infinity(node: &Node) -> bool {
     matches!(node, Node::Value { expression, .. } if expression.any(&|part| part.is_symbol("\\infty")))
 }
@@ -113,6 +119,14 @@ fn names(side: &Node, value: &Node) -> bool {
                 true
             }
             (Node::Matrix(rows), Node::Matrix(_)) => rows.iter().flatten().all(is_variable),
+            // `y^s = 100p`: a name with a superscript.
+            (
+                Node::Value { expression: Expression::Power(base, index), .. },
+                Node::Value { .. },
+            ) if value.has_variable() => {
+                let letter = |part: &Expression| matches!(part, Expression::Symbol(_));
+                letter(base) && letter(index) && side.names().is_disjoint(&value.names())
+            }
             // `2x = 10` asks for `x`; `m + n = 10` and `\cos A = 1/2` are quantities of a problem.
             (Node::Value { expression, .. }, Node::Value { expression: value, .. }) => {
                 !value.has_variable()
@@ -161,8 +175,13 @@ fn is_name(expression: &Expression) -> bool {
             if name == "m" || name.starts_with("\\angle") || name.starts_with(char::is_uppercase))
     };
     match expression {
-        Expression::Symbol(_) => is_variable(expression),
+        // The eccentricity.
+        Expression::Symbol(name) => name == "e" || is_variable(expression),
         Expression::Product(factors) => factors.len() > 1 && factors.iter().all(capital),
+        // `\vec{BA}`
+        Expression::Negative(inner) => {
+            matches!(&**inner, Expression::Symbol(name) if name.starts_with("\\vec "))
+        }
         Expression::Quotient(top, bottom) => is_name(top) && is_name(bottom),
         Expression::Function(name, arguments) => {
             matches!(name.as_str(), "overline" | "vec" | "bar") && arguments.iter().all(is_name)
@@ -216,70 +235,6 @@ pub(crate) fn in_argument_of(label: Option<&Node>, value: &Node) -> Option<Node>
     Some(value.renamed(&name, argument))
 }
 
-/// Returns the labels and values of a list, in the order written, if every item is labelled, or in `x = 1, 5` the first.
-fn all_labelled(items: &[Node]) -> Option<Vec<(&Node, &Node)>> {
-    let (first, _) = labelled(items.first()?)?;
-    let bare = |item| (is_constant_value(item) && symbol(first).is_some()).then_some((first, item));
-    items.iter().map(|item| labelled(item).or_else(|| bare(item))).collect()
-}
-
-/// Returns the values of a list if every item is labelled, in the order written.
-pub(crate) fn values_of_labelled(items: &[Node]) -> Option<Vec<Node>> {
-    // `a = b = 2` among others
-    let single = |item: &Node| match shared(item) {
-        Some(Node::List { items, .. }) => items,
-        _ => vec![item.clone()],
-    };
-    let items: Vec<Node> = items.iter().flat_map(single).collect();
-    Some(all_labelled(&items)?.into_iter().map(|(_, value)| value.clone()).collect())
-}
-
-/// Returns the points of `x = 0, y = 5` or `x = 5, y = 0`: the coordinates of each in the order of their names.
-pub(crate) fn points(items: &[Node]) -> Option<Vec<Node>> {
-    let labels = all_labelled(items)?;
-    let size = 1 + labels.iter().skip(1).position(|(label, _)| *label == labels[0].0)?;
-    let point =
-        |items: &[Node]| Some(Node::List { open: '(', close: ')', items: named_values(items)? });
-    let names: Vec<Option<&str>> = labels.iter().map(|(label, _)| label.symbol()).collect();
-    let mut blocks = names.chunks(size).map(BTreeSet::from_iter);
-    let first: BTreeSet<_> = blocks.next()?;
-    (size > 1 && first.len() == size && blocks.all(|block| block == first))
-        .then(|| items.chunks(size).map(point).collect())?
-}
-
-/// Returns true if both lists name values of one variable, and one of them does so without numbering them.
-pub(crate) fn roots_of_one(left: &[Node], right: &[Node]) -> bool {
-    // The common name without index, and whether no name has an index.
-    let base = |items| {
-        let labels = all_labelled(items)?.into_iter();
-        let names: Vec<&str> = labels.map(|(label, _)| symbol(label)).collect::<Option<_>>()?;
-        let base = names.first()?.split('_').next()?;
-        let same = names.iter().all(|name| name.split('_').next() == Some(base));
-        same.then_some((base, names.iter().all(|name| *name == base)))
-    };
-    matches!((base(left), base(right)), (Some((name, plain)), Some((other, other_plain)))
-        if name == other && (plain || other_plain))
-}
-
-/// Expands `x = y = 2` to `x = 2, y = 2`.
-pub(crate) fn shared(chain: &Node) -> Option<Node> {
-    let Node::Chain { sides, relations } = chain else { return None };
-    let (value, names) = sides.split_last()?;
-    let is_shared = names.len() > 1
-        && is_constant_value(value)
-        && names.iter().all(|name| symbol(name).is_some())
-        && relations.iter().all(|relation| *relation == Relation::Equal);
-    let equation = |name: &Node| Node::Chain {
-        sides: vec![name.clone(), value.clone()],
-        relations: vec![Relation::Equal],
-    };
-    is_shared.then(|| Node::List {
-        open: ' ',
-        close: ' ',
-        items: names.iter().map(equation).collect(),
-    })
-}
-
 /// Returns true for the name of a function that is a letter, with an index or primes: `f`, `\omega`, `x_1'`.
 pub(crate) fn is_plain_function(name: &str) -> bool {
     let letter = name.trim_end_matches('\'').split(['_', '^']).next().unwrap_or_default();
@@ -293,7 +248,7 @@ fn is_symbol_or_number(expression: &Expression) -> bool {
 
 /// Returns true if two labels may name one thing: equal ones, or a variable and a function (`y`, `f(x)`).
 pub(crate) fn same_label(left: &Node, right: &Node) -> bool {
-    if left == right {
+    if left == right || extreme(left).is_some() && extreme(left) == extreme(right) {
         return true;
     }
     let is_function =
@@ -308,72 +263,18 @@ pub(crate) fn same_label(left: &Node, right: &Node) -> bool {
     (is_function(left) && is_name(right, left)) || (is_name(left, right) && is_function(right))
 }
 
-/// Returns the values of `x = 1, y = 2` in the order of their names, if all are labelled and differ.
-pub(crate) fn named_values(items: &[Node]) -> Option<Vec<Node>> {
-    let named = all_labelled(items)?
+/// Returns "max" or "min" for the name of a largest or smallest value: `f_{\max}`, "maximum".
+fn extreme(label: &Node) -> Option<&'static str> {
+    let name = match label {
+        Node::Words(words) => words,
+        other => other.symbol()?,
+    };
+    let name = name.to_lowercase();
+    ["max", "min"]
         .into_iter()
-        .map(|(label, value)| Some((label.symbol()?, value.clone())));
-    let mut named: Vec<(&str, Node)> = named.collect::<Option<_>>()?;
-    // Angles behind lengths: `r = 4, \theta = 1`.
-    named.sort_by_key(|(name, _)| (name.starts_with('\\'), *name));
-    let distinct = named.windows(2).all(|pair| pair[0].0 != pair[1].0);
-    distinct.then(|| named.into_iter().map(|(_, value)| value).collect())
+        .find(|extreme| name.starts_with(extreme) || name.contains(&format!("_{extreme}")))
 }
 
 pub(crate) fn symbol(node: &Node) -> Option<&str> {
     node.symbol().filter(|name| !is_constant(name))
-}
-
-/// Returns true if `p REL 0` and `q REL' 0` are rational multiples of each other (positive, or reversing the relation).
-pub(crate) fn proportional(
-    algebra: &mut Algebra,
-    (p, p_relation): (&Fraction, Relation),
-    (q, q_relation): (&Fraction, Relation),
-) -> Result<bool, ParseError> {
-    let equation =
-        p_relation == q_relation && matches!(p_relation, Relation::Equal | Relation::NotEqual);
-    let polynomial = |value: &Fraction| value.as_polynomial().is_some();
-    if !(equation || polynomial(p) && polynomial(q)) {
-        return Ok(false);
-    }
-    let (first, second) = (cleared(algebra, &p.numerator)?, cleared(algebra, &q.numerator)?);
-    // Negative exponents may only be multiplied away in an equation.
-    if !equation && (first != p.numerator || second != q.numerator) {
-        return Ok(false);
-    }
-    let (Some(a), Some(b)) = (first.leading().cloned(), second.leading().cloned()) else {
-        return Ok(first.is_zero() && second.is_zero() && p_relation == q_relation);
-    };
-    // A relation between constants says nothing about the variables.
-    if first.as_constant().is_some() || second.as_constant().is_some() {
-        return Ok(false);
-    }
-    let factor: Rational = a / b;
-    let turned = if factor.is_negative() { q_relation.flipped() } else { q_relation };
-    if p_relation != turned {
-        return Ok(false);
-    }
-    algebra.equal(&Fraction::from(first), &Fraction::from(second.scaled(&factor)))
-}
-
-/// Returns the polynomial times the lowest powers of its atoms, so that no exponent is negative.
-pub(crate) fn cleared(
-    algebra: &mut Algebra,
-    polynomial: &Polynomial,
-) -> Result<Polynomial, ParseError> {
-    let mut lowest = std::collections::BTreeMap::new();
-    for (monomial, _) in polynomial.terms() {
-        for (id, exponent) in monomial {
-            if exponent.is_negative() {
-                let slot = lowest.entry(*id).or_insert(exponent);
-                *slot = (*slot).min(exponent);
-            }
-        }
-    }
-    if lowest.is_empty() {
-        return Ok(polynomial.clone());
-    }
-    let inverse = lowest.into_iter().map(|(id, exponent)| (id, -exponent)).collect();
-    let factor = Polynomial::term(inverse, Rational::ONE);
-    algebra.multiply_polynomials(polynomial, &factor)
 }

@@ -10,6 +10,7 @@ use name::{is_unit_abbreviation, is_word, split_function};
 
 use crate::table::{lists, pattern};
 use crate::verdict::ParseError;
+use crate::words;
 
 /// Most tokens one answer may have.
 pub(crate) const MAX_TOKENS: usize = 32 * 1024;
@@ -155,7 +156,10 @@ impl<'a> Lexer<'a> {
     /// Returns true if an expression must begin here: at the start, or after an operator.
     fn expects_operand(&self) -> bool {
         self.tokens.last().is_none_or(|token| {
-            matches!(token.kind, Kind::Symbol('+' | '-' | '*' | '=' | '/' | '^' | '(' | ','))
+            matches!(
+                token.kind,
+                Kind::Symbol('+' | '-' | '*' | '=' | '<' | '>' | '/' | '^' | '(' | ',')
+            )
         })
     }
 
@@ -187,9 +191,9 @@ impl<'a> Lexer<'a> {
         });
         if after_number
             && self.spaced
-            && let Some(unit) = pattern!(r"^(?:m/s|m/min|g/mol)(?-u:\b)").find(rest)
+            && let Some(unit) = unit_in_letters(rest)
         {
-            self.push(Kind::Text(unit.as_str().to_owned()), unit.len());
+            self.push(Kind::Text(unit.to_owned()), unit.len());
             return;
         }
         if characters.next().is_none() {
@@ -217,6 +221,14 @@ impl<'a> Lexer<'a> {
             && self.rest()[run.len()..].starts_with(' ')
             && !self.expects_operand()
     }
+}
+
+/// Returns the unit at the start: `m/s`, `kN`, `kg m / s^2`. Other letters are variables.
+fn unit_in_letters(rest: &str) -> Option<&str> {
+    let usual = pattern!(
+        r"^(?:m/s|m/min|g/mol|[GMkmnμ](?:N|J|W|V|Hz|Pa|eV|F)|(?:kg|g|J|N|W|kJ|mol) ?[*/ ] ?[A-Za-z]{1,3}(?:\^?[0-9])?(?: ?[*/ ] ?[A-Za-z]{1,3}(?:\^?[0-9])?)*$)(?-u:\b)"
+    );
+    usual.find(rest).map(|unit| unit.as_str()).filter(|unit| words::is_measure(unit))
 }
 
 /// Returns the content of the `{…}` at the start, if it closes.

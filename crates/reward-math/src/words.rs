@@ -6,7 +6,7 @@ mod number;
 
 pub(crate) use comma::{with_decimal_point, writes_decimal_commas};
 pub(crate) use measure::{contradict, conversion, is_measure, parts, qualifies, unit};
-pub(crate) use number::{magnitude, number, part};
+pub(crate) use number::{magnitude, number, only_number, part};
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -73,7 +73,7 @@ pub(crate) fn normalise(folded: &str) -> Option<String> {
 /// Returns true if two normalised texts agree, in any order of what "and" joins.
 pub(crate) fn same(left: &str, right: &str) -> bool {
     let parts = |text: &str| {
-        let text = text.trim_end_matches(" only");
+        let text = text.trim_end_matches(" only").replace(" has winning strategy", " win");
         let mut parts: Vec<String> = text.split(" and ").map(str::to_owned).collect();
         parts.sort_unstable();
         parts
@@ -84,14 +84,16 @@ pub(crate) fn same(left: &str, right: &str) -> bool {
 /// Returns the property or winner that a sentence states: "f is an even function", "Bob has a winning strategy".
 pub(crate) fn stated(folded: &str) -> Option<String> {
     // "Bob (the second player)"
-    let named = pattern!(r"^(?:\\text\{)?([^(){}]+?)\s*\([^()]*\)\}?$").captures(folded);
-    if let Some(named) = named.filter(|_| !takes_back(&folded.to_lowercase())) {
-        return normalise(&named[1]);
+    let named = pattern!(r"^(?:\\text(?:bf|it)?\{)?([^(){}]+?)\s*\([^()]*\)\}?$").captures(folded);
+    let plain = |named: &Captures<'_>| !without_commands(&named[1]).1;
+    if let Some(named) = named.filter(|_| !takes_back(&folded.to_lowercase())).filter(plain) {
+        let named = named[1].trim_end();
+        return stated(named).or_else(|| normalise(named));
     }
     let (plain, formula) = without_commands(folded);
     let plain = plain.split_whitespace().collect::<Vec<_>>().join(" ");
     let sentence = pattern!(
-        r"^(?:.*\b(?:is|are) (?:an? )?(.+?)(?: function| number)?|(.+?) (?:has|have) a winning strategy)$"
+        r"^(?:.*\b(?:is|are) (?:an? )?(.+?)(?: function| number)?|(.+?) (?:(?:has|have) a winning strategy|wins))$"
     );
     let parts = sentence.captures(&plain).filter(|_| !formula && !takes_back(&plain))?;
     normalise(parts.get(1).or(parts.get(2))?.as_str())

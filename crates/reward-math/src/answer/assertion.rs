@@ -99,6 +99,13 @@ fn without_boxes(mut tokens: Vec<Token>) -> Option<Vec<Token>> {
 
 /// Removes remarks in brackets that begin with a word: `x = 3\ (\text{reject } x = -1)`. A condition stays.
 fn without_remarks(mut tokens: Vec<Token>) -> Vec<Token> {
+    // `2 or 6 (6 is extraneous)`: what the remark rejects is no answer.
+    let named = |tokens: &[Token], place: &std::ops::RangeInclusive<usize>| {
+        let rest = tokens[..*place.start()].iter().chain(&tokens[*place.end() + 1..]);
+        let rest: Vec<&Kind> = rest.map(|token| &token.kind).collect();
+        let mut inside = tokens[place.clone()].iter().map(|token| &token.kind);
+        inside.any(|kind| matches!(kind, Kind::Number { .. }) && rest.contains(&kind))
+    };
     let remark = |tokens: &[Token]| {
         (1..tokens.len()).find_map(|at| {
             let begins = tokens[at].kind.is_symbol('(')
@@ -110,17 +117,28 @@ fn without_remarks(mut tokens: Vec<Token>) -> Vec<Token> {
             let close = if tokens[at].kind.word().is_some_and(|text| text.starts_with('(')) {
                 (at..tokens.len()).find(|at| holds(*at, ')'))?
             } else {
-                closing(tokens, at).filter(|_| begins && apart)?
+                closing(tokens, at)
+                    .filter(|close| apart && (begins || rejects(&tokens[at..=*close])))?
             };
             let mut words = tokens[at..=close].iter().filter_map(|token| token.kind.word());
             let keeps = words.any(|word| words::takes_back(&word.to_lowercase()));
-            (!keeps).then_some(at..=close)
+            let rejected = rejects(&tokens[at..=close]);
+            let drops = if rejected { !named(tokens, &(at..=close)) } else { !keeps };
+            drops.then_some(at..=close)
         })
     };
     while let Some(place) = remark(&tokens) {
         tokens.drain(place);
     }
     tokens
+}
+
+/// Returns true if words among the tokens reject a value.
+fn rejects(tokens: &[Token]) -> bool {
+    tokens.iter().filter_map(|token| token.kind.word()).any(|text| {
+        let text = text.to_lowercase();
+        phrases("rejects a value").iter().any(|phrase| text.contains(phrase))
+    })
 }
 
 /// Returns the position of the bracket that closes the one at `open`.

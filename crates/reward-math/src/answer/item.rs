@@ -1,8 +1,6 @@
 //! Parser of items between separators, of their sides, relations and operands.
 
-use dashu::base::Inverse;
-
-use super::measure::is_copula;
+use super::measure::{in_degrees, is_copula};
 use super::{Combination, Node, Relation, list, matrix};
 use crate::expression::Expression;
 use crate::language::paired;
@@ -19,7 +17,7 @@ impl Parser {
         let items = self.items()?;
         match self.peek() {
             None => {}
-            Some(Kind::Command(name)) if name == "\\" => {}
+            Some(Kind::Command(name)) if name == "\\" && self.peek_at(1).is_none() => {}
             Some(_) => return Err(self.unexpected("the end of the answer")),
         }
         let close = if self.alternatives { '|' } else { ' ' };
@@ -67,6 +65,7 @@ impl Parser {
                 }
             }
         }
+        share_modulus(&mut items);
         Ok(items)
     }
 
@@ -105,6 +104,16 @@ impl Parser {
             self.advance();
             sides.push(Expression::symbol("x").into());
             relations.push(relation);
+        }
+        // `\text{max } 5`
+        let extreme = self.peek_word().map(|word| word.trim().to_lowercase());
+        let sign = usize::from(self.symbol_at(1, '-'));
+        if let Some(extreme) = extreme.filter(|word| lists("max min maximum minimum", word))
+            && matches!(self.peek_at(1 + sign), Some(Kind::Number { .. }))
+        {
+            self.advance();
+            sides.push(Node::Words(extreme));
+            relations.push(Relation::Equal);
         }
         loop {
             sides.push(self.side()?);
@@ -189,6 +198,10 @@ impl Parser {
             } else {
                 return Ok(side);
             };
+            // `\cup {5}` without backslashes is a set, too.
+            if self.at_symbol('{') && !self.peek_at(1).is_some_and(|kind| kind.is_any("([", "")) {
+                self.replace(Kind::Command("{".to_owned()));
+            }
             let next = self.operand()?;
             side = match side {
                 Node::Joined(Combination::Union, mut parts)
@@ -226,8 +239,15 @@ impl Parser {
     }
 
     pub(super) fn operand(&mut self) -> Result<Node> {
+        let before = self.position;
         if let Some(structure) = self.structure()? {
-            return Ok(structure);
+            // `(1, 2) + t(3, 4)`
+            let removes = self.at_symbol('-') && self.command_at(1, "{");
+            let continues = self.at_symbol('+') || self.at_symbol('-') && !removes;
+            if !continues || !matches!(structure, Node::List { open: '(', .. }) {
+                return Ok(structure);
+            }
+            self.position = before;
         }
         let currency = self.currency();
         if currency.is_none()
@@ -298,54 +318,28 @@ impl Parser {
         let points = Node::List { open: '{', close: '}', items };
         Ok(Node::Joined(Combination::Difference, vec![reals, points]))
     }
-
-    /// Parses `2 hours 30 minutes`, all in the smaller unit.
-    fn with_smaller_unit(&mut self, expression: Expression, unit: String) -> Result<Node> {
-        let smaller = self.attempt(|parser| {
-            parser.eat_separator();
-            if !matches!(parser.peek(), Some(Kind::Number { .. })) {
-                return Ok(None);
-            }
-            let start = parser.position;
-            let count = parser.sum()?;
-            let smaller = parser.unit(start)?;
-            let factor = smaller.as_deref().and_then(|smaller| words::parts(&unit, smaller));
-            Ok(smaller.zip(factor).map(|(smaller, factor)| (count, smaller, factor)))
-        })?;
-        let Some((count, smaller, factor)) = smaller else {
-            return Ok(Node::Value { expression, unit: Some(unit) });
-        };
-        // An amount of money is one of dollars, with cents or without.
-        if smaller == "cent" {
-            let part = Expression::Product(vec![count, Expression::Number(factor.inv())]);
-            let expression = Expression::Sum(vec![expression, part]);
-            return Ok(Node::Value { expression, unit: Some(unit) });
-        }
-        let scaled = Expression::Product(vec![expression, Expression::Number(factor)]);
-        let total = Expression::Sum(vec![scaled, count]);
-        self.with_smaller_unit(total, smaller)
-    }
 }
 
-/// Returns the number of degrees of `70^\circ` and `180^\circ - 110^\circ`.
-fn in_degrees(expression: &Expression) -> Option<Expression> {
-    match expression {
-        Expression::Function(name, inner) if name == "degrees" => Some(inner[0].clone()),
-        Expression::Negative(inner) => Some(Expression::negative(in_degrees(inner)?)),
-        Expression::Product(factors) => {
-            let place = factors.iter().position(|factor| in_degrees(factor).is_some())?;
-            let mut factors = factors.clone();
-            factors[place] = in_degrees(&factors[place])?;
-            let once = !factors.iter().any(|factor| in_degrees(factor).is_some());
-            once.then_some(Expression::Product(factors))
+/// Gives the modulus of the last of `n \equiv 1, 3 \pmod 8` to the numbers before it.
+fn share_modulus(items: &mut [Node]) {
+    let Some((Node::Value { expression: last, .. }, before)) = items.split_last_mut() else {
+        return;
+    };
+    let Some([_, modulus]) = last.arguments_of("pmod") else { return };
+    for item in before {
+        let value = match item {
+            Node::Value { expression, unit: None } => expression,
+            Node::Chain { sides, relations } if relations == &[Relation::Equal] => {
+                match &mut sides[1] {
+                    Node::Value { expression, unit: None } => expression,
+                    _ => continue,
+                }
+            }
+            _ => continue,
+        };
+        if value.literal().is_some() {
+            *value = Expression::function("pmod", [value.clone(), modulus.clone()]);
         }
-        Expression::Quotient(top, bottom) => {
-            Some(Expression::quotient(in_degrees(top)?, (**bottom).clone()))
-        }
-        Expression::Sum(terms) => {
-            terms.iter().map(in_degrees).collect::<Option<_>>().map(Expression::Sum)
-        }
-        _ => None,
     }
 }
 

@@ -311,7 +311,7 @@ fn simple(entry: Expression) -> Expression {
 }
 
 /// Returns the value of operations on rational numbers.
-fn constant(expression: &Expression) -> Option<Rational> {
+pub(super) fn constant(expression: &Expression) -> Option<Rational> {
     const FUEL: u64 = 1000;
     let plain = !expression.any(&|node| {
         matches!(node, Expression::Symbol(_) | Expression::Root(..) | Expression::Function(..))

@@ -3,7 +3,10 @@
 use std::sync::LazyLock;
 
 use dashu::Rational;
+use dashu::base::Inverse;
 
+use super::Node;
+use crate::expression::Expression;
 use crate::language::{paired, phrases};
 use crate::parser::{Parser, Result, function_name, is_greek};
 use crate::table::Table;
@@ -118,7 +121,12 @@ impl Parser {
                     unit.push(' ');
                     unit.push_str(word);
                 }
-                Some(Kind::Letter(letter)) if unit.ends_with(['/', '*']) => unit.push(*letter),
+                // `m/s`, `kcal m^{-2}`
+                Some(Kind::Letter(letter))
+                    if unit.ends_with(['/', '*']) || spaced && is_product(&unit, *letter) =>
+                {
+                    unit.extend([' ', *letter]);
+                }
                 Some(sign) if currency_name(sign).is_some() => {
                     unit.push_str(currency_name(sign).unwrap_or_default());
                 }
@@ -201,6 +209,42 @@ impl Parser {
         }
         Ok(format!(" {}", sides.join("/")))
     }
+
+    /// Parses `2 hours 30 minutes`, all in the smaller unit.
+    pub(super) fn with_smaller_unit(
+        &mut self,
+        expression: Expression,
+        unit: String,
+    ) -> Result<Node> {
+        let smaller = self.attempt(|parser| {
+            parser.eat_separator();
+            if !matches!(parser.peek(), Some(Kind::Number { .. })) {
+                return Ok(None);
+            }
+            let start = parser.position;
+            let count = parser.sum()?;
+            let smaller = parser.unit(start)?;
+            let factor = smaller.as_deref().and_then(|smaller| words::parts(&unit, smaller));
+            Ok(smaller.zip(factor).map(|(smaller, factor)| (count, smaller, factor)))
+        })?;
+        let Some((count, smaller, factor)) = smaller else {
+            return Ok(Node::Value { expression, unit: Some(unit) });
+        };
+        // An amount of money is one of dollars, with cents or without.
+        if smaller == "cent" {
+            let part = Expression::Product(vec![count, Expression::Number(factor.inv())]);
+            let expression = Expression::Sum(vec![expression, part]);
+            return Ok(Node::Value { expression, unit: Some(unit) });
+        }
+        let scaled = Expression::Product(vec![expression, Expression::Number(factor)]);
+        let total = Expression::Sum(vec![scaled, count]);
+        self.with_smaller_unit(total, smaller)
+    }
+}
+
+/// Returns true if a measure and a letter behind it are both units.
+fn is_product(unit: &str, letter: char) -> bool {
+    words::is_measure(unit) && words::is_measure(letter.encode_utf8(&mut [0; 4]))
 }
 
 /// Returns true if the word joins a label to its value.
@@ -212,6 +256,28 @@ pub(super) fn is_copula(word: &str) -> bool {
 fn currency_name(kind: &Kind) -> Option<&'static str> {
     match kind {
         Kind::Symbol(sign) => CURRENCIES.name(sign.encode_utf8(&mut [0; 4])),
+        _ => None,
+    }
+}
+
+/// Returns the number of degrees of `70^\circ` and `180^\circ - 110^\circ`.
+pub(super) fn in_degrees(expression: &Expression) -> Option<Expression> {
+    match expression {
+        Expression::Function(name, inner) if name == "degrees" => Some(inner[0].clone()),
+        Expression::Negative(inner) => Some(Expression::negative(in_degrees(inner)?)),
+        Expression::Product(factors) => {
+            let place = factors.iter().position(|factor| in_degrees(factor).is_some())?;
+            let mut factors = factors.clone();
+            factors[place] = in_degrees(&factors[place])?;
+            let once = !factors.iter().any(|factor| in_degrees(factor).is_some());
+            once.then_some(Expression::Product(factors))
+        }
+        Expression::Quotient(top, bottom) => {
+            Some(Expression::quotient(in_degrees(top)?, (**bottom).clone()))
+        }
+        Expression::Sum(terms) => {
+            terms.iter().map(in_degrees).collect::<Option<_>>().map(Expression::Sum)
+        }
         _ => None,
     }
 }

@@ -55,11 +55,13 @@ pub(crate) enum Relation {
     GreaterEqual,
     In,
     Approximately,
+    Perpendicular,
+    Parallel,
 }
 
 impl Relation {
     /// Signs of each relation, the usual one first.
-    const SIGNS: [(Self, &str); 8] = [
+    const SIGNS: [(Self, &str); 10] = [
         (Self::Equal, r"= == \equiv \triangleq"),
         (Self::NotEqual, r"\ne \neq != \not="),
         (Self::Less, r"< \lt"),
@@ -68,6 +70,8 @@ impl Relation {
         (Self::GreaterEqual, r"\ge \geq >= => \geqslant \geqq \nless \not<"),
         (Self::In, r"\in"),
         (Self::Approximately, r"\approx \simeq \thickapprox \doteq"),
+        (Self::Perpendicular, r"\perp \bot"),
+        (Self::Parallel, r"\parallel"),
     ];
 
     /// Returns the relation of a sign.
@@ -113,6 +117,17 @@ impl Node {
         match self {
             Self::Value { expression: Expression::Symbol(name), .. } => Some(name),
             _ => None,
+        }
+    }
+
+    /// Returns true for a residue with its modulus, and for a chain or list that ends in one.
+    pub(crate) fn is_residue(&self) -> bool {
+        match self {
+            Self::Value { expression, .. } => expression.arguments_of("pmod").is_some(),
+            Self::Chain { sides: items, .. } | Self::List { open: ' ', items, .. } => {
+                items.last().is_some_and(Self::is_residue)
+            }
+            _ => false,
         }
     }
 

@@ -1,13 +1,14 @@
 //! Preparation of the text before parsing: plain spelling, rarer notations, labels and domains.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use dashu::Rational;
-use regex::Captures;
+use regex::{Captures, Regex};
 
 use crate::language::phrases;
 use crate::parser::{self, MAX_DIGITS_IN_BASE};
-use crate::table::{pattern, starts_with_ignoring_case};
+use crate::table::{pattern, starts_with_ignoring_case, without};
 use crate::words;
 
 /// Removes spaces and decoration, for the first rung.
@@ -25,57 +26,52 @@ pub(super) fn spelling(folded: &str) -> String {
         }
         spelled.push_str(word);
     }
-    spelled
+    formula_of_substance(&spelled).unwrap_or(spelled)
 }
 
-/// Rewrites `(f \circ g)(x)`, "2 h 15 min", cases by parity in words, the point `T(2|-3)`, `\mathbb{R}_{>0}` and the brackets of
-/// `<1, 2>` and `]1; 2[`, and removes the name of a line or curve: `l_1: x - y + 1 = 0`.
+/// Returns `H2SO4` for `\mathrm{H_2SO_4}`, `\text{H}_2\text{SO}_4` and `\ce{H2SO4}`.
+fn formula_of_substance(spelled: &str) -> Option<String> {
+    let upright = ["\\mathrm", "\\text", "\\ce"].iter().any(|name| spelled.starts_with(name));
+    let plain =
+        upright.then(|| without(spelled, &["\\mathrm", "\\text", "\\ce", "{", "}", "_"]))?;
+    pattern!(r"^(?:\(?[A-Z][a-z]?\)?[0-9]*)+(?:\^[0-9]*[-+])?$").is_match(&plain).then_some(plain)
+}
+
+/// A notation: a part of its text, its pattern, and the notation that the parser reads.
+type Rewrite = (&'static str, Regex, &'static str);
+
+static REWRITES: LazyLock<Vec<Rewrite>> = LazyLock::new(|| {
+    let lines = include_str!("rewrites.txt").lines().filter(|line| !line.starts_with('#'));
+    let rewrite = |line: &'static str| {
+        let mut parts = line.split(" ⇒ ");
+        let (part, pattern) = (parts.next()?, parts.next()?);
+        Some((part, Regex::new(pattern).expect("a constant pattern"), parts.next()?))
+    };
+    lines.filter_map(rewrite).collect()
+});
+
+/// Rewrites the notations of `rewrites.txt`, and the brackets of `]1; 2[`.
 pub(super) fn rewritten(folded: &str) -> Cow<'_, str> {
-    let composed = pattern!(r"\(\s*([a-zA-Z])\s*\\circ\s*([a-zA-Z])\s*\)\s*\(([^()]*)\)");
-    if folded.contains("\\circ") && composed.is_match(folded) {
-        return Cow::Owned(composed.replace_all(folded, "$1($2($3))").into_owned());
-    }
-    let hours = pattern!(r"^([0-9]+)\s*h\s*([0-9]+)\s*min$");
-    if hours.is_match(folded) {
-        return hours.replace(folded, r"$1\text{ h }$2\text{ min}");
-    }
-    // "A if n is even, and B if n is odd"
-    let parity = pattern!(
-        r"(?x)^(?:[a-zA-Z](?:_\{?n\}?|\(n\))\s*=\s*)? (.+?) [\s{]*(?:\\text\{)?\s* if [\s}$]*([a-z])[\s$]*(?:\\text\{)?\s* is\x20(even|odd)
-        [\s},;]*(?:\\text\{)?[\s,;]*(?:and)?[\s},]* (?:[a-zA-Z](?:_\{?n\}?|\(n\))\s*=\s*)? (.+?)
-        [\s{]*(?:\\text\{)?\s* if [\s}$]*([a-z])[\s$]*(?:\\text\{)?\s* is\x20(even|odd)[\s}]*$"
-    );
-    if folded.contains("is odd") && parity.is_match(folded) {
-        let cases = r"\begin{cases} $1 & $2 \text{ is $3} \\ $4 & $5 \text{ is $6} \end{cases}";
-        return parity.replace(folded, cases);
-    }
-    let point = pattern!(r"^[A-Z]?\s*\(([^|(),]+?)(?:\\,)?\s*\|\s*(?:\\,)?([^|(),]+)\)$");
-    if point.is_match(folded) {
-        return point.replace(folded, "($1, $2)");
-    }
-    let half = pattern!(r"^\\mathbb\s*\{?R\}?\s*(?:_\{\s*(>|\\geq?)\s*0\s*\}|\^\{?\+\}?)$");
-    if let Some(half) = half.captures(folded) {
-        let open = if half.get(1).is_some_and(|sign| sign.as_str() != ">") { '[' } else { '(' };
-        return Cow::Owned(format!("{open}0, \\infty)"));
-    }
-    match pattern!("^<([^<>]*,[^<>]*)>$").replace(folded, "\\langle $1\\rangle ") {
-        Cow::Borrowed(same) if pattern!(r"^[^\[(]*\]|\[(?:\\right)?$").is_match(same) => pattern!(
-            r"([\]\[])([^\[\]()]*[;,][^\[\]()]*)([\]\[])"
-        )
-        .replace_all(same, |parts: &Captures<'_>| {
-            let low = if &parts[1] == "]" { "(" } else { "[" };
-            let high = if &parts[3] == "[" { ")" } else { "]" };
-            format!("{low}{}{high}", &parts[2])
-        }),
-        Cow::Borrowed(same) => {
-            pattern!("^[A-Za-z][A-Za-z0-9_{} ]{0,5}:\\s*((?s:.*)=)").replace(same, "$1")
+    for (part, pattern, read) in REWRITES.iter() {
+        if folded.contains(part)
+            && let rewritten @ Cow::Owned(_) = pattern.replace_all(folded, *read)
+        {
+            return rewritten;
         }
-        rewritten @ Cow::Owned(_) => rewritten,
     }
+    if !pattern!(r"^[^\[(]*\]|\[(?:\\right)?$").is_match(folded) {
+        return Cow::Borrowed(folded);
+    }
+    let open = pattern!(r"([\]\[])([^\[\]()]*[;,][^\[\]()]*)([\]\[])");
+    open.replace_all(folded, |parts: &Captures<'_>| {
+        let low = if &parts[1] == "]" { "(" } else { "[" };
+        let high = if &parts[3] == "[" { ")" } else { "]" };
+        format!("{low}{}{high}", &parts[2])
+    })
 }
 
 /// Removes "(since …", ", because …" and ", which …" from the end.
-pub(super) fn without_reason(folded: &str) -> &str {
+pub(super) fn without_reason(folded: &str) -> Cow<'_, str> {
     // `\frac1e (\approx 0.37)`
     // `\frac18 (12.5\%)`
     let rounded =
@@ -85,8 +81,12 @@ pub(super) fn without_reason(folded: &str) -> &str {
     let folded = rounded.map_or(folded, |rounded| &folded[..rounded.start()]);
     let cut = phrases("reason").iter().filter_map(|reason| folded.find(reason)).min();
     match cut {
-        Some(at) if !folded[..at].trim().is_empty() => folded[..at].trim_end(),
-        _ => folded,
+        Some(at) if !folded[..at].trim().is_empty() => {
+            let rest = folded[..at].trim_end();
+            let open = rest.matches('{').count() > rest.matches('}').count();
+            if open { Cow::Owned(format!("{rest}}}")) } else { Cow::Borrowed(rest) }
+        }
+        _ => Cow::Borrowed(folded),
     }
 }
 
@@ -94,9 +94,9 @@ pub(super) fn without_reason(folded: &str) -> &str {
 pub(super) fn without_domain(folded: &str) -> &str {
     let domain = pattern!(
         r"(?xs)^(.*?\S) (?:[\s,;]|\\q?quad|\\left|\\,|\\\x20)*
-        (?:(\()|[,;]|\\quad|\\text\{\x20?(?:where|for)\x20\}|where|with|\x20for) (?:\s|\\[,;:]?)*
+        (?:(\()|[,;]|\\quad|\\text\{\x20?(?:where|for|with)[a-z\x20]*\}|where|with|\x20for) (?:\s|\\[,;:]?)*
         (?-u:\b)[A-Za-z0-9_]{1,3} \s* \\in (?:[\s{}^_$]|\\math(?:bb|bf|rm)|\\text)*
-        \\?[ZNRQ] [\s{}^_$*+.]* (\)[\s)}{$*+.]*)?$"
+        \\?[ZNRQ] (?:[\s{}^_$*+.]|_\{\s*(?:>|\\geq?)\s*0\s*\})* (\)[\s)}{$*+.]*)?$"
     );
     // `a_n = 2n\ (n \ge 1)`
     let first = pattern!(
@@ -110,9 +110,10 @@ pub(super) fn without_domain(folded: &str) -> &str {
         return rest.as_str();
     }
     // `x + 1 \quad (x \ne 1)`
-    let excepted =
-        pattern!(r"(?s)^([^<>]*\S)(?:[\s,]|\\q?quad|\\[,;])+\(\s*[a-z]\s*\\neq?(?-u:\b)[^()]*\)$");
-    if folded.contains("\\ne")
+    let excepted = pattern!(
+        r"(?s)^([^<>]*\S)(?:[\s,]|\\q?quad|\\[,;\x20])+\(\s*\|?\s*[a-z]\s*\|?\s*(?:<|\\neq?(?-u:\b))[^()]*\)$"
+    );
+    if folded.ends_with(')')
         && let Some(parts) = excepted.captures(folded)
         && let Some(rest) = parts.get(1)
         && !pattern!(r"\\(?:in|[lg]eq?|mathbb|text)(?-u:\b)").is_match(rest.as_str())
@@ -131,7 +132,7 @@ pub(super) fn without_domain(folded: &str) -> &str {
 pub(super) fn declared_parameter(folded: &str) -> Option<(String, String)> {
     let declaration = pattern!(
         r"(?x)(?:^|[\s{},;()$.:]) ([A-Za-z]) [\s{},;()$.:]* \\in
-        (?:[\s{},;()$.:]|\\math(?:bb|bf|rm)|\\text)* \\?([ZRC]) (?:[\s{},;()$.:]|$)"
+        (?:[\s{},;()$.:]|\\math(?:bb|bf|rm)|\\text)* \\?([ZNRC]) (?:[\s{},;()$.:^_*+]|$)"
     );
     let name = folded.contains("\\in").then(|| declaration.captures(folded)).flatten();
     name.map(|name| (name[1].to_owned(), name[2].to_owned()))
@@ -141,7 +142,7 @@ pub(super) fn declared_parameter(folded: &str) -> Option<(String, String)> {
 pub(super) fn without_quantifiers(folded: &str) -> Cow<'_, str> {
     let quantifier = pattern!(
         r"(?x)(?:\\text\{\x20*|\\q?quad\x20*)? (?:\bfor\x20(?:all|every|any)(?:\x20real)?(?:\x20numbers?)?|\\forall)
-        (?:\x20*\})? \x20* \$?[a-z]\$? (?:\x20*\})? (?P<end>(?:\\q?quad|[\x20,;.])*(?:\\text|or|and|$))"
+        (?:\x20*\})? \x20* \$?[a-z]\$? (?:\x20*\})? (?P<end>(?:\\q?quad|\\?[\x20,;.])*(?:\\text|or|and|$))"
     );
     quantifier.replace_all(folded, " $end")
 }
@@ -150,12 +151,19 @@ pub(super) fn without_quantifiers(folded: &str) -> Cow<'_, str> {
 pub(super) fn parameter_in_words(folded: &str) -> Option<(&str, (String, String))> {
     let declaration = pattern!(
         r"(?xs)^(.*?\S) (?:[,;\x20]|\\q?quad|\\text\{|\\,)+ (?:for|where|with) \x20+
-        (?:some|any|all|every|each|an?|arbitrary) \x20+ ((?:(?:real|integers?|rational|complex|arbitrary|fixed|constants?
-        |numbers?|parameter|values?|of) \x20*)*) \}? \x20* \$? ([A-Za-z]) \$? \}? $"
+        ((?:some|any|all|every|each|an?|arbitrary)\x20+)? ((?:(?:positive|non-?negative|real|integers?|rational|complex|arbitrary
+        |fixed|constants?|numbers?|parameter|values?|of) \x20*)*) \}? \x20* \$? ([A-Za-z]) \$? \}? $"
     );
     let parts = declaration.captures(folded)?;
-    let set = if parts[2].contains("integer") { "Z" } else { "R" };
-    Some((parts.get(1)?.as_str(), (parts[3].to_owned(), set.to_owned())))
+    if parts.get(2).is_none() && parts[3].is_empty() {
+        return None;
+    }
+    let set = match &parts[3] {
+        words if words.contains("integer") && words.contains("itive") => "N",
+        words if words.contains("integer") => "Z",
+        _ => "R",
+    };
+    Some((parts.get(1)?.as_str(), (parts[4].to_owned(), set.to_owned())))
 }
 
 /// Returns the text after "the point", "approximately" and other words before the value.
@@ -182,6 +190,8 @@ pub(super) fn labelled_parts(folded: &str) -> Option<Vec<String>> {
     if !folded.starts_with(['(', '{', '\\']) {
         return None;
     }
+    // `\text{(c) No}`
+    let folded = &pattern!(r"(\\text\{\([a-h]\)) +([^{}]+\})").replace_all(folded, r"$1}\text{$2");
     // Without a group around it, a label that no space follows is a factor in brackets.
     let label = pattern!(
         r"(?:\\text(?:bf)?)?\{+\(([a-h]|[iv]+|[1-8])\)\s*\}[ :]*|\(([a-h]|[iv]+|[1-8])\)(?:[ :]+|(\\|\$))"

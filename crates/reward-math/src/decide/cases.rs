@@ -127,7 +127,10 @@ impl Comparison {
                         Relation::LessEqual => order.is_le(),
                         Relation::Greater => order.is_gt(),
                         Relation::GreaterEqual => order.is_ge(),
-                        Relation::In | Relation::Approximately => return None,
+                        Relation::In
+                        | Relation::Approximately
+                        | Relation::Perpendicular
+                        | Relation::Parallel => return None,
                     };
                     if !holds {
                         return Some(false);

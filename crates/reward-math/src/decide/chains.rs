@@ -8,7 +8,7 @@ use super::difference::{Difference, kind};
 use super::{Comparison, Finding, Result, values::holds_infinity};
 use crate::algebra::Fraction;
 use crate::answer::{Node, Relation};
-use crate::expression::Assignments;
+use crate::expression::{Assignments, Expression};
 use crate::relation::{self, Assertion};
 use crate::verdict::Rung;
 
@@ -101,13 +101,77 @@ impl Comparison {
             return Ok(true);
         }
         let ([a_relation], [b_relation]) = (a_relations.as_slice(), b_relations.as_slice()) else {
-            return Ok(false);
+            let mut relations = a_relations.iter().chain(b_relations);
+            let equations = relations.all(|relation| *relation == Relation::Equal);
+            return if equations { self.one_multiple(a, b) } else { Ok(false) };
         };
         let (Some(p), Some(q)) = (self.difference(&a[0], &a[1])?, self.difference(&b[0], &b[1])?)
         else {
             return Ok(false);
         };
-        relation::proportional(&mut self.algebra, (&p, *a_relation), (&q, *b_relation))
+        if relation::proportional(&mut self.algebra, (&p, *a_relation), (&q, *b_relation))? {
+            return Ok(true);
+        }
+        let equations = (*a_relation, *b_relation) == (Relation::Equal, Relation::Equal);
+        if equations { self.same_equation(a, b) } else { Ok(false) }
+    }
+
+    /// Returns true if each side of `\frac{x-1}{2} = \frac{y}{3} = z` is the same multiple of the other's side there.
+    fn one_multiple(&mut self, a: &[Node], b: &[Node]) -> Result<bool> {
+        let mut multiple = None;
+        for (a, b) in a.iter().zip(b) {
+            let (Some(a), Some(b)) = (a.plain(), b.plain()) else { return Ok(false) };
+            if !a.has_variable() || !b.has_variable() {
+                return Ok(false);
+            }
+            let (first, second) = (self.algebra.normalise(a)?, self.algebra.normalise(b)?);
+            let leading =
+                |side: &Fraction| Some(side.numerator.leading()? / side.denominator.leading()?);
+            let (Some(top), Some(bottom)) = (leading(&first), leading(&second)) else {
+                return Ok(false);
+            };
+            let factor = multiple.get_or_insert_with(|| top / bottom);
+            let scaled = second.scaled(factor);
+            if !self.algebra.equal(&first, &scaled)? {
+                return Ok(false);
+            }
+        }
+        Ok(multiple.is_some())
+    }
+
+    /// Returns true if both equations are linear in a variable, and equal once its coefficients are:
+    /// `y/2 = \sin x \cos x` and `y = \sin 2x`.
+    fn same_equation(&mut self, a: &[Node], b: &[Node]) -> Result<bool> {
+        let zero = |sides: &[Node]| {
+            let (left, right) = (sides[0].plain()?.clone(), sides[1].plain()?.clone());
+            Some(Expression::Sum(vec![left, Expression::negative(right)]))
+        };
+        let (Some(p), Some(q)) = (zero(a), zero(b)) else { return Ok(false) };
+        for name in p.variables().intersection(&q.variables()) {
+            if let (Some(p_slope), Some(q_slope)) = (self.slope(&p, name)?, self.slope(&q, name)?) {
+                let scaled = |side: &Expression, slope: &Expression| {
+                    Expression::Product(vec![side.clone(), slope.clone()])
+                };
+                return Ok(self.expressions(&scaled(&p, &q_slope), &scaled(&q, &p_slope))?.0);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns the coefficient of a variable in which an expression is linear, if it is a number other than 0.
+    fn slope(&mut self, side: &Expression, name: &str) -> Result<Option<Expression>> {
+        let at = |value| {
+            let value = Expression::integer(value);
+            side.with(&Assignments::from([(name, &value)]))
+        };
+        let rise = |low, high| Expression::Sum(vec![at(high), Expression::negative(at(low))]);
+        let [first, second] = [rise(0, 1), rise(1, 2)].map(|rise| self.algebra.normalise(&rise));
+        // A denominator may be 0 there.
+        let (Ok(first), Ok(second)) = (first, second) else { return Ok(None) };
+        let linear = !first.numerator.is_zero()
+            && self.algebra.is_number(&first)
+            && self.algebra.equal(&first, &second)?;
+        Ok(linear.then(|| rise(0, 1)))
     }
 
     fn difference(&mut self, left: &Node, right: &Node) -> Result<Option<Fraction>> {
@@ -136,10 +200,13 @@ impl Comparison {
             return Ok(found);
         }
         let Some(assertion) = relation::asserted(chain) else {
-            return self.shapes(Rung::Kind, kind(chain), kind(other));
+            return match self.identity(chain)? {
+                Some(value) => Ok((self.compare(&value, other)?.0, Rung::Relation)),
+                None => self.shapes(Rung::Kind, kind(chain), kind(other)),
+            };
         };
         for member in &assertion.members {
-            if !is_residue(assertion.value) && !self.compare(member, assertion.value)?.0 {
+            if !assertion.value.is_residue() && !self.compare(member, assertion.value)?.0 {
                 return Ok((false, Rung::Relation));
             }
         }
@@ -150,6 +217,22 @@ impl Comparison {
             _ => false,
         };
         Ok((equal || rounded, Rung::Relation))
+    }
+
+    /// Returns the number that all sides of `\frac{2F_k}{F_k} = 2` equal, whatever the names stand for.
+    fn identity(&mut self, chain: &Node) -> Result<Option<Node>> {
+        let Node::Chain { sides, relations } = chain else { return Ok(None) };
+        let (Some(first), Some(last)) = (sides[0].plain(), sides.last().and_then(Node::plain))
+        else {
+            return Ok(None);
+        };
+        let equation = relations == &[Relation::Equal];
+        if !equation || !first.has_variable() || last.has_variable() {
+            return Ok(None);
+        }
+        let (first, value) = (self.algebra.normalise(first)?, self.algebra.normalise(last)?);
+        let equal = self.algebra.equal(&first, &value)?;
+        Ok(equal.then(|| last.clone().into()))
     }
 
     /// Returns the value of the last of several equations, if the others lead to it: `m = 3, n = 4, m + n = 7`, and
@@ -215,10 +298,6 @@ impl Comparison {
         let half = super::last_place(places) / Rational::from(2);
         Ok(self.compare(rounded, other)?.0 && self.rounds_to(exact, decimal, &half))
     }
-}
-
-fn is_residue(node: &Node) -> bool {
-    matches!(node, Node::Value { expression, .. } if expression.arguments_of("pmod").is_some())
 }
 
 /// Returns the number of decimal places of a number, up to ten.

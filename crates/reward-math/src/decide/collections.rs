@@ -93,10 +93,13 @@ impl Comparison {
             }
             match (relation::values_of_labelled(a), relation::values_of_labelled(b)) {
                 (Some(values), None) if !states(b) => return self.matched(&values, b, bare),
-                (None, Some(values)) if !states(a) => return self.matched(a, &values, bare),
+                (None, Some(values)) if !states(a) => {
+                    return self
+                        .turned(|comparison| comparison.labelled_values(b, &values, a, bare));
+                }
                 // `x_1 = 1, x_2 = 2` and `x = 1, x = 2`: the roots of one equation.
                 (Some(values), Some(others)) if relation::roots_of_one(a, b) => {
-                    return self.unordered(&values, &others);
+                    return self.matched(&values, &others, bare && values.len() == others.len());
                 }
                 _ => {}
             }
@@ -122,6 +125,25 @@ impl Comparison {
             );
         }
         self.ordered(a, b)
+    }
+
+    /// Compares the values of `a = 1, b = 2` with bare ones: in the order written or that of the names, but roots
+    /// `x_1 = 1, x_2 = 2` in any.
+    fn labelled_values(
+        &mut self,
+        labelled: &[Node],
+        values: &[Node],
+        others: &[Node],
+        repetitions: bool,
+    ) -> Result<Finding> {
+        if !relation::names_differ(labelled) {
+            return self.matched(values, others, repetitions);
+        }
+        let written = self.ordered(values, others)?;
+        match relation::named_values(labelled) {
+            Some(named) if !written.0 => self.ordered(&named, others),
+            _ => Ok(written),
+        }
     }
 
     pub(super) fn ordered(&mut self, left: &[Node], right: &[Node]) -> Result<Finding> {

@@ -87,6 +87,10 @@ impl Comparison {
             Ok([reading, ..]) => std::slice::from_ref(reading),
             _ => &[],
         };
+        // `x = 5 - 7m, y = -3 + 4m`: a point.
+        let point = relation::named_values(items).filter(|values| values.len() > 1);
+        let point = point.map(|items| Node::List { open: '(', close: ')', items });
+        let items = point.as_ref().map_or(items, std::slice::from_ref);
         let mut families = Vec::new();
         for item in items.iter().take(MOST) {
             let of_item = self.family(item, answer.integer().as_deref())?;

@@ -74,6 +74,10 @@ impl Comparison {
 /// Reads `5m` as 5 with the unit "m", `5m/s^2` likewise: the value, and the unit that its last letters may be.
 pub(super) fn letters_as_unit(expression: &Expression) -> Option<(Expression, String)> {
     let (value, phrase) = match expression {
+        Expression::Negative(inner) => {
+            let (value, unit) = letters_as_unit(inner)?;
+            return Some((Expression::negative(value), unit));
+        }
         Expression::Product(_) => split_letters(expression)?,
         Expression::Quotient(top, bottom) => {
             let (value, above) = split_letters(top)?;

@@ -60,7 +60,8 @@ impl Comparison {
                 return self.is(is_nothing(words), (a, b)).map(Some);
             }
             (Node::Words(words), Node::Value { expression: Expression::Symbol(name), .. })
-                if name.starts_with("\\mathbb ") =>
+                if name.starts_with("\\mathbb ")
+                    || name == "\\infty" && words == "infinitely many" =>
             {
                 let set = paired("set in words", name);
                 return self.is(Some(words.as_str()) == set, (a, b)).map(Some);

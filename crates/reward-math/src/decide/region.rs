@@ -99,7 +99,10 @@ impl Region {
             Relation::Greater => vec![cut(true), Cut::highest()],
             Relation::GreaterEqual => vec![cut(false), Cut::highest()],
             Relation::NotEqual => vec![Cut::lowest(), cut(false), cut(true), Cut::highest()],
-            Relation::In | Relation::Approximately => return Err(Failure::NoPart),
+            Relation::In
+            | Relation::Approximately
+            | Relation::Perpendicular
+            | Relation::Parallel => return Err(Failure::NoPart),
         };
         Ok(Self { cuts, variable: None })
     }

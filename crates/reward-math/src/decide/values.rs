@@ -141,6 +141,12 @@ impl Comparison {
     pub(super) fn expressions(&mut self, a: &Expression, b: &Expression) -> Result<Finding> {
         self.algebra.spend(4)?;
         let finding = self.normal_forms(a, b);
+        // What the dots stand for is not said.
+        let dots = |side: &Expression| side.any(&|node| node.is_symbol("\\ldots"));
+        if matches!(finding, Ok((false, _))) && (dots(a) || dots(b)) {
+            self.undecided = true;
+            return finding;
+        }
         let decided = match &finding {
             Ok((equal, how)) => {
                 *equal

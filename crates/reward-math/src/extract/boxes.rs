@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use regex::Match;
+
 use super::extracted::{Extracted, Rule};
 use crate::table::pattern;
 
@@ -42,22 +44,82 @@ pub(super) fn last_boxes(response: &str) -> Option<Extracted> {
     if let [(_, only)] = boxes.as_slice() {
         return Some(Extracted { text: response[only.clone()].to_owned(), rule: Rule::Box, span });
     }
-    let content = |(_, span): &(usize, Range<usize>)| response[span.clone()].trim();
-    // `x=\\boxed{2}, y=\\boxed{3}`: the labels belong to the answer where every box has one.
-    let name = |(offset, _): &(usize, _)| label(&response[..*offset]).map(|name| &response[name]);
-    let labels: Option<Vec<&str>> = boxes.iter().map(name).collect();
-    let mut contents: Vec<String> = match labels {
-        Some(labels) => {
-            let labelled = |(boxed, label)| format!("{label} = {}", content(boxed));
-            boxes.iter().zip(labels).map(labelled).collect()
-        }
-        None => boxes.iter().map(|boxed| content(boxed).to_owned()).collect(),
-    };
+    let mut contents = contents(response, &boxes);
     // One answer that is boxed several times is one answer; among other answers each box counts.
     if contents.iter().all(|content| *content == contents[0]) {
         contents.truncate(1);
     }
     Some(Extracted { text: contents.join(", "), rule: Rule::Box, span })
+}
+
+/// Returns the places of boxes that are said to be no answer.
+pub(super) fn denied_boxes(response: &str) -> Vec<Range<usize>> {
+    if !response.contains("box") {
+        return Vec::new();
+    }
+    let closing = matching_braces(response);
+    let boxes = pattern!(r"\\(?:boxed|fbox)").find_iter(response);
+    let spans = boxes.filter_map(|name| {
+        let span = box_content(response, name.end(), &closing)?;
+        let blank = response[span.clone()].trim().is_empty();
+        (!blank && denied(&response[..name.start()], &response[span.end..])).then_some(span)
+    });
+    spans.collect()
+}
+
+/// Returns the contents of boxes with their labels, if each has one: `x=\\boxed{2}, y=\\boxed{3}`.
+fn contents(response: &str, boxes: &[(usize, Range<usize>)]) -> Vec<String> {
+    let content = |(_, span): &(usize, Range<usize>)| response[span.clone()].trim();
+    let name = |(offset, _): &(usize, _)| label(&response[..*offset]).map(|name| &response[name]);
+    let labels: Option<Vec<&str>> = boxes.iter().map(name).collect();
+    match labels {
+        Some(labels) => {
+            let labelled = |(boxed, label)| format!("{label} = {}", content(boxed));
+            boxes.iter().zip(labels).map(labelled).collect()
+        }
+        None => boxes.iter().map(|boxed| content(boxed).to_owned()).collect(),
+    }
+}
+
+/// Returns the boxes of the last paragraph together, or what stands in bold in a text without boxes, if there are so many:
+/// "**17** years old, and Anna is **8**".
+pub(crate) fn all_of_last_paragraph(response: &str, count: usize) -> Option<String> {
+    let response = response.trim_end();
+    let start = response.rfind("\n\n").map_or(0, |end| end + 2);
+    all_marked(&response[start..], count).or_else(|| all_marked(response, count))
+}
+
+fn all_marked(paragraph: &str, count: usize) -> Option<String> {
+    let marked: Vec<(usize, Range<usize>)> = if paragraph.contains("box") {
+        let closing = matching_braces(paragraph);
+        let boxes = pattern!(r"\\(?:boxed|fbox)").find_iter(paragraph);
+        let content =
+            |name: Match<'_>| Some((name.start(), box_content(paragraph, name.end(), &closing)?));
+        boxes.filter_map(content).collect()
+    } else {
+        let bold = pattern!(r"\*\*([^*\n]*[^*\n:])\*\*").captures_iter(paragraph);
+        bold.filter_map(|bold| Some((bold.get(0)?.start(), bold.get(1)?.range()))).collect()
+    };
+    // A sentence between two marks ends a step, unless they are items of a list.
+    let joined = |pair: &[(usize, Range<usize>)]| {
+        // A box in a box is no second one.
+        let Some(between) = paragraph.get(pair[0].1.end..pair[1].0) else { return false };
+        let separates =
+            pattern!(r"^[\s$]*$|[,;、，和\n]|\b(?:and|or|und|et|y)\b").is_match(between);
+        let items = pattern!(r"\n\s*(?:[-*•]|\d+[.)]) ").is_match(between);
+        separates && (items || !pattern!(r"[.!?](?:\s|\$)|。").is_match(between))
+    };
+    // What is said behind them may drop one.
+    let last = marked.last().map_or(0, |(_, span)| span.end);
+    let closed = !paragraph[last..].contains(|c: char| c.is_ascii_digit());
+    let said = |(start, span): &(usize, Range<usize>)| {
+        !denied(&paragraph[..*start], &paragraph[span.end..])
+    };
+    if !closed || !marked.iter().all(said) {
+        return None;
+    }
+    (marked.len() == count && count > 1 && marked.windows(2).all(joined))
+        .then(|| contents(paragraph, &marked).join(", "))
 }
 
 /// Returns the last box of each part of a response in parts, with its label: `(a) 39 (b) 210`.
@@ -89,7 +151,7 @@ fn denied(before: &str, behind: &str) -> bool {
     let unreal =
         pattern!(r"(?i)(?:^|[.\n] *)(?:had|if) [^.\n]*\bwould (?:be|have been)[\s*_$(\\\[]*$");
     let rejected = pattern!(
-        r"^[}\s$*\\)\]]*(?:would be|is|was) (?:a |an )?(?:wrong|incorrect|invalid|extraneous|not )"
+        r"^[}\s$*\\)\]]*(?:(?:would be|is|was) (?:a |an )?(?:wrong|incorrect|invalid|extraneous|not )|does not |doesn't |fails)"
     );
     rejected.is_match(&behind[..behind.floor_char_boundary(64)])
         || denial.is_match(&before[tail..])

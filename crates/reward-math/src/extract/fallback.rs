@@ -3,23 +3,28 @@
 use std::ops::Range;
 
 use super::extracted::Rule;
+use super::is_remark;
 use super::span::{first_of, some_text};
 use crate::answer::Answer;
 use crate::language::phrases;
 use crate::table::pattern;
 
-/// Returns the first of the fallbacks that the text has.
+/// Bytes at the end of a text that may say that it ends without an answer.
+const LAST_WORDS: usize = 256;
+
+/// Returns the first of the fallbacks that the text has; no number or formula if it ends without an answer.
 pub(super) fn find(response: &str) -> Option<(Range<usize>, Rule)> {
-    first_of(
-        response,
-        &[
-            (entire, Rule::Whole),
-            (last_letter, Rule::LastLetter),
-            (last_formula, Rule::LastNumber),
-            (last_number, Rule::LastNumber),
-            (last_sentence, Rule::LastSentence),
-        ],
-    )
+    let end = response.ceil_char_boundary(response.len().saturating_sub(LAST_WORDS));
+    let end = response[end..].to_lowercase();
+    let gives_up = phrases("gives up").iter().any(|phrase| end.contains(phrase))
+        || pattern!(r"[0-9][^0-9]*[.!?]\s+[^0-9]{40,}[a-z]\s*$").is_match(&end);
+    let number = || {
+        let numbers = [(last_formula as _, Rule::LastNumber), (last_number as _, Rule::LastNumber)];
+        first_of(response, &numbers).filter(|_| !gives_up)
+    };
+    first_of(response, &[(entire, Rule::Whole), (last_letter, Rule::LastLetter)])
+        .or_else(number)
+        .or_else(|| first_of(response, &[(last_sentence, Rule::LastSentence)]))
 }
 
 /// Longest text that may be one answer, in bytes.
@@ -29,11 +34,10 @@ const LONGEST_ANSWER: usize = 256;
 fn entire(response: &str) -> Option<Range<usize>> {
     let span = some_text(response, 0..response.len())?;
     let text = &response[span.clone()];
-    // The index of a sum is no equation.
     let plain = text.len() <= LONGEST_ANSWER
-        && !pattern!(r"_ *\{[^{}=]*=[^{}=]*\}").replace_all(text, "").contains(['=', '\n'])
+        && !text.contains('\n')
         && !text.contains("boxed")
-        && !pattern!(r"(?:^|\s)\p{Alphabetic}{2,}(?:\s|$)").is_match(text);
+        && !pattern!(r"(?:^|\s)\p{Alphabetic}{2,}[,;:.]?(?:\s|$)").is_match(text);
     (plain && Answer::parse(text).is_ok_and(|answer| !answer.is_words())).then_some(span)
 }
 
@@ -64,7 +68,8 @@ fn numbers(text: &str, from: usize) -> Vec<Found> {
         if before.ends_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
             return None;
         }
-        let unsigned = before.strip_suffix('-');
+        // `-$40`
+        let unsigned = before.strip_suffix('$').unwrap_or(before).strip_suffix('-');
         let unsigned = unsigned.filter(|left| !left.ends_with(|c: char| c.is_ascii_alphanumeric()));
         let before = unsigned.unwrap_or(before);
         let currency = ['$', '€', '£'];
@@ -103,7 +108,9 @@ fn last_number(response: &str) -> Option<Range<usize>> {
     let space = response[tail..].find(char::is_whitespace);
     let tail = space.map_or(0, |space| tail + space);
     let number = numbers(response, tail).pop().or_else(|| numbers(response, 0).pop())?;
-    if is_in_formula(response, &number.span) {
+    let line = response[..number.span.start].rfind('\n').map_or(0, |end| end + 1);
+    let before = response[line..number.span.start].trim_end_matches(['*', '$']);
+    if is_in_formula(response, &number.span) || is_remark(before) {
         return None;
     }
     let suffix: String =

@@ -47,11 +47,13 @@ pub(crate) fn letter_behind(behind: &str) -> Option<&str> {
 /// Returns the answer that a text behind a box announces in its place: "Hold on, … it should be 63", "Final answer: 18".
 ///
 /// Words count behind "final answer" alone: "the answer is in simplest form" names none.
-pub(super) fn correction(behind: &str) -> Option<Range<usize>> {
+pub(super) fn correction(behind: &str, several: bool) -> Option<Range<usize>> {
     let takes_back = pattern!(
         r"(?i)\b(?:hold on|wait|oops|correction|actually|mistake|scratch that|korrektur|corrección)\b"
     );
-    let should_be = pattern!(r"(?i)\b(?:should (?:be|read)|lautet)[: ]+(\S[^.\n,;]*)");
+    let should_be = pattern!(
+        r"(?i)\b(?:should (?:be|read)|lautet|(?:right|correct|actual|true) (?:\w+ )?is(?: therefore| thus| actually| really)?)[: ]+(\S[^.\n,;]*)"
+    );
     let corrected = takes_back.find(behind).and_then(|mark| {
         let value = should_be.captures_iter(&behind[mark.end()..]).last()?.get(1)?;
         content(behind, mark.end() + value.start())
@@ -67,7 +69,13 @@ pub(super) fn correction(behind: &str) -> Option<Range<usize>> {
         let is_final = pattern!(r"(?i)final answer[:*\s]*$").is_match(&behind[line..place.start]);
         Some(place).filter(|_| is_value || is_final && !letter)
     };
-    corrected.or_else(announced)
+    // Behind several boxes: "so the only extremum is at $x=3$".
+    let only = || {
+        let only = pattern!(r"\bthe only [a-z ]{0,30}(?:is|are)(?: at)? (\S[^.\n;]*)");
+        let value = only.captures(behind).filter(|_| several)?.get(1)?;
+        content(behind, value.start())
+    };
+    corrected.or_else(announced).or_else(only)
 }
 
 /// Returns the answer after the last phrase that announces one.
@@ -198,6 +206,12 @@ fn joined_end(response: &str, end: usize, open: &str, close: &str) -> usize {
     const MOST: usize = 16;
     let mut end = end;
     for _ in 0..MOST {
+        // "$f(x) = 0$ for all $x$, and $f(x) = x$"
+        let all = pattern!(r"^ for (?:all|every|any) (?:real )?\$[a-z]\$");
+        let behind = all.find(&response[end + close.len()..]).map_or(0, |all| all.end());
+        if behind > 0 && response[end + close.len() + behind..].starts_with([',', ' ']) {
+            end += behind;
+        }
         let after = response[end + close.len()..].trim_start_matches([' ', ',']);
         let separated = after.len() + close.len() < response.len() - end;
         let word = ["and ", "or ", "或", "和"].iter().find_map(|word| after.strip_prefix(word));

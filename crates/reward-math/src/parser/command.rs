@@ -117,6 +117,7 @@ impl Parser {
                 Expression::Symbol(format!("\\{name} {letter}_{}", self.subscript()?))
             }
             Expression::Symbol(letter) => Expression::Symbol(format!("\\{name} {letter}")),
+            Expression::Product(ends) if name == "vec" && ends.len() == 2 => arrow(ends),
             inner => Expression::function(name, [inner]),
         })
     }
@@ -230,6 +231,11 @@ impl Parser {
                         Expression::Product(vec![Expression::symbol("i"), apply("sin")]);
                     Expression::Sum(vec![apply("cos"), imaginary])
                 }
+                ("arcsec" | "arccsc", Ok([argument])) => {
+                    let name = if name == "arcsec" { "arccos" } else { "arcsin" };
+                    let inverse = Expression::quotient(Expression::integer(1), argument);
+                    Expression::function(name, [inverse])
+                }
                 (name, Ok(argument)) => Expression::function(name, argument),
                 ("diag", Err(entries)) => diagonal(&entries),
                 (name, Err(arguments)) => Expression::function(name, arguments),
@@ -274,6 +280,16 @@ impl Parser {
         }
         Ok(vec![Expression::product(factors)])
     }
+}
+
+/// Returns the vector from one point to another: `\vec{BA}` is `-\vec{AB}`.
+fn arrow(ends: Vec<Expression>) -> Expression {
+    let [Expression::Symbol(from), Expression::Symbol(to)] = ends.as_slice() else {
+        return Expression::function("vec", [Expression::Product(ends)]);
+    };
+    let (first, second) = if from < to { (from, to) } else { (to, from) };
+    let vector = Expression::Symbol(format!("\\vec {first}{second}"));
+    if from > to { Expression::negative(vector) } else { vector }
 }
 
 /// Returns the matrix with these entries on its diagonal.

@@ -29,8 +29,8 @@ impl Parser {
                 };
             } else if self.at_symbol('!') && !self.at_unequal(&base) {
                 self.advance();
-                // `n!!`, written without a space.
-                let double = self.at_symbol('!') && !self.spaced() && !self.at_unequal(&base);
+                // `n!!` and `n!!=6`, written without a space.
+                let double = self.at_symbol('!') && !self.spaced();
                 self.position += usize::from(double);
                 let name = if double { "double factorial" } else { "factorial" };
                 base = Expression::function(name, [base]);
@@ -152,6 +152,7 @@ impl Parser {
                 self.combinations_before()
             }
             Some(Kind::Symbol('{')) => self.enclosed('{', '}'),
+            Some(kind) if kind.is_any("(", "langle") && self.at_vector() => self.vector(),
             Some(Kind::Symbol('(')) => self.enclosed('(', ')'),
             Some(Kind::Symbol('[')) => self.enclosed('[', ']'),
             Some(Kind::Symbol('|')) => self.bars(|parser| parser.eat_symbol('|')),
@@ -168,6 +169,21 @@ impl Parser {
             },
             _ => Err(self.unexpected(primary)),
         }
+    }
+
+    /// Returns true before brackets with commas in them.
+    fn at_vector(&self) -> bool {
+        self.bracket().is_some_and(|(_, separated)| separated)
+    }
+
+    /// Parses `(1, 2)` in a sum or product as a column.
+    fn vector(&mut self) -> Result<Expression> {
+        self.advance();
+        let entries = self.deeper(Self::sums)?;
+        if !self.eat_symbol(')') {
+            self.expect_command("rangle")?;
+        }
+        Ok(Expression::matrix(entries.into_iter().map(|entry| vec![entry])))
     }
 
     pub(super) fn enclosed(&mut self, open: char, close: char) -> Result<Expression> {

@@ -132,10 +132,15 @@ impl Parser {
                 Some(Kind::Word(word)) if word.chars().all(|c| c.is_ascii_uppercase()) => {
                     symbol.push_str(word);
                 }
-                _ => return Expression::Symbol(symbol.trim_end().to_owned()),
+                _ => break,
             }
             self.advance();
         }
+        // The angles `ABC` and `CBA` are one.
+        let letters = symbol.split_off(name.len() + 2);
+        let turned: String = letters.chars().rev().collect();
+        let figure = if letters.len() == 3 { letters.min(turned) } else { letters };
+        Expression::Symbol((symbol + &figure).trim_end().to_owned())
     }
 
     /// Parses `C_{10}^{3}`, `C_n^2` and `C(10, 3)`; `A` and `P` count arrangements, only with scripts.

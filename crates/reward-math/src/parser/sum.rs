@@ -4,7 +4,7 @@ use dashu::Rational;
 use dashu::base::Signed;
 
 use super::function::{function_name, is_fraction, is_greek, starts_primary};
-use super::{Parser, Result};
+use super::{Parser, Result, dots};
 use crate::expression::Expression;
 use crate::token::Kind;
 
@@ -19,7 +19,7 @@ impl Parser {
                 let term = parser.term()?;
                 terms.push(sign.apply(term));
             }
-            let sum = Expression::sum(terms);
+            let sum = dots::written_out("sum", &terms).unwrap_or_else(|| Expression::sum(terms));
             // TeX's own fractions: the part of the group before the command is the numerator.
             if parser.eat_command("over") {
                 let bottom = parser.sum()?;
@@ -68,10 +68,22 @@ impl Parser {
     /// Parses a product of factors, with divisions.
     pub(super) fn term(&mut self) -> Result<Expression> {
         let (mut above, mut below) = (vec![self.factor()?], Vec::new());
+        let mut signs = 0;
         loop {
             if self.peek().is_some_and(|kind| kind.is_any("*", "cdot times")) {
+                let crosses = self.at_command("times");
                 self.advance();
-                above.push(self.signed_factor()?);
+                signs += 1;
+                let factor = self.signed_factor()?;
+                match above.pop() {
+                    Some(left) if crosses && is_vector(&left) && is_vector(&factor) => {
+                        above.push(cross_product(left, factor));
+                    }
+                    left => {
+                        above.extend(left);
+                        above.push(factor);
+                    }
+                }
             } else if (self.at_symbol('/') && !self.peek_at(1).is_some_and(is_set_brace))
                 || self.at_command("div")
             {
@@ -79,13 +91,13 @@ impl Parser {
                 below.push(self.signed_factor()?);
             } else if let Some(mixed) = self.mixed_fraction(&above, &below)? {
                 above = vec![self.with_degree_mark(mixed)];
-            } else if self.starts_factor(above.last()) {
+            } else if self.starts_factor(above.last()) || signs > 0 && self.at_command("ldots") {
                 above.push(self.factor()?);
             } else {
                 break;
             }
         }
-        let above = Expression::product(above);
+        let above = dots::written_out("prod", &above).unwrap_or_else(|| Expression::product(above));
         if below.is_empty() {
             return Ok(above);
         }
@@ -181,6 +193,7 @@ impl Parser {
             Some(Kind::Command(name)) if name == "ldots" => {
                 !matches!(last, Some(Expression::Number(_)) | None)
             }
+            Some(Kind::Command(name)) if name == "langle" => true,
             Some(Kind::Command(name)) if is_fraction(name) => !self.at_unit_fraction(),
             Some(Kind::Command(name)) => {
                 starts_primary(name) || function_name(name).is_some() || self.at_matrix()
@@ -199,6 +212,33 @@ impl Parser {
             _ => false,
         }
     }
+}
+
+/// Returns true for `\vec a` and `-\vec{AB}`.
+fn is_vector(factor: &Expression) -> bool {
+    match factor {
+        Expression::Symbol(name) => name.starts_with("\\vec "),
+        Expression::Negative(inner) => is_vector(inner),
+        _ => false,
+    }
+}
+
+/// Returns the vector product, of names in alphabetical order with the sign of that order.
+fn cross_product(left: Expression, right: Expression) -> Expression {
+    let unsigned = |side| match side {
+        Expression::Negative(inner) => (true, *inner),
+        side => (false, side),
+    };
+    let ((turned, left), (turned_too, right)) = (unsigned(left), unsigned(right));
+    let name = |side: &Expression| match side {
+        Expression::Symbol(name) => name.clone(),
+        _ => String::new(),
+    };
+    let exchanged = name(&left) > name(&right);
+    let factors = if exchanged { [right, left] } else { [left, right] };
+    let product = Expression::function("cross", factors);
+    let negative = turned ^ turned_too ^ exchanged;
+    if negative { Expression::negative(product) } else { product }
 }
 
 fn is_set_brace(kind: &Kind) -> bool {

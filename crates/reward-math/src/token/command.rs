@@ -76,11 +76,15 @@ impl Lexer<'_> {
         let last = self.tokens.last().map(|token| &token.kind);
         let value =
             last.is_some_and(|kind| matches!(kind, Kind::Number { .. }) || kind.is_symbol('}'));
-        let unit = pattern!(r"^\s*\\(?:mathrm|text)\s*\{\s*([A-Za-z]{1,3})\s*\}");
+        let unit = pattern!(
+            r"^\s*(?:\\(?:mathrm|text)\s*\{\s*([A-Za-z]{1,3})\s*\}|([FCAVWHT])(?:[^A-Za-z(^_]|$))"
+        );
         let kilo = matches!(last, Some(Kind::Text(text)) if text == "k");
         match unit.captures(behind) {
             Some(unit) if value && name == "mu" => {
-                self.push(Kind::Text(format!("μ{}", &unit[1])), length + unit[0].len());
+                let name = unit.get(1).or(unit.get(2)).map_or(0..0, |name| name.range());
+                let end = if unit.get(1).is_some() { unit[0].len() } else { name.end };
+                self.push(Kind::Text(format!("μ{}", &behind[name])), length + end);
             }
             None if name == "Omega" && kilo => {
                 self.tokens.pop();
@@ -158,8 +162,16 @@ impl Lexer<'_> {
                 self.spaced = true;
                 self.at += total;
             }
-            // The unit vectors; another letter in bold is that letter.
-            Some(c @ 'i'..='k') if bold => {
+            // The unit vectors, and the factors of a vector product; another letter in bold is that letter.
+            Some(c)
+                if bold
+                    && (matches!(c, 'i'..='k')
+                        || self.text[self.at + total..].trim_start().starts_with("\\times")
+                        || self
+                            .tokens
+                            .last()
+                            .is_some_and(|last| last.kind.is_command("times"))) =>
+            {
                 self.push(Kind::Command("vec".to_owned()), 0);
                 self.push(Kind::Letter(c), total);
             }

@@ -27,8 +27,8 @@ pub(super) fn is_word(run: &str) -> bool {
         || !run.is_ascii()
         || run == "Rs"
         || KINDS.name(&lower).is_some_and(|kind| {
-            // `dM`: a differential, no decimetre.
-            kind != "unit" || run != "dM"
+            // `dM`, `mM`: a differential, two masses.
+            kind != "unit" || !run.ends_with('M')
         })
 }
 

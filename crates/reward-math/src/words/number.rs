@@ -8,6 +8,21 @@ fn denominator(part: &str) -> Option<u64> {
     paired("part", part)?.parse().ok()
 }
 
+/// The only number in a sentence without digits: "there are exactly fifteen such integers", "two thirds of the wall".
+pub(crate) fn only_number(words: &str) -> Option<Rational> {
+    let spaced = words.replace('-', " ");
+    let words: Vec<&str> = spaced.split_whitespace().collect();
+    let named = |word: &&str| *word != "and" && number(word).is_some();
+    let start = words.iter().position(named)?;
+    let length = words[start..].iter().take_while(|word| named(word) || **word == "and").count();
+    let behind = &words[start + length..];
+    let plain = words.iter().all(|word| !word.contains(|c: char| c.is_ascii_digit()));
+    let value = number(&words[start..start + length].join(" "))?;
+    // "one" may be a pronoun, "third" an ordinal.
+    let counts = value > Rational::ONE || value < Rational::ONE && start == 0 && length > 1;
+    (plain && counts && !behind.iter().any(named)).then_some(value)
+}
+
 /// The number that the words say, all of them.
 pub(crate) fn number(words: &str) -> Option<Rational> {
     // 三分之二 is two of three parts.
@@ -16,6 +31,13 @@ pub(crate) fn number(words: &str) -> Option<Rational> {
         && parts > 0
     {
         return Some(Rational::from_parts(count.into(), parts.into()));
+    }
+    let foreign = ["de", "es", "fr", "it", "ru"].iter().find_map(|language| {
+        let names = phrases(&format!("number in {language}"));
+        names.iter().position(|names| names.split(' ').any(|name| name == words))
+    });
+    if let Some(count) = foreign {
+        return Some(Rational::from(count));
     }
     let spaced = words.replace('-', " ");
     let words: Vec<&str> = spaced.split_whitespace().filter(|word| *word != "and").collect();

@@ -1,0 +1,162 @@
+//! Answers that stand for several: permutations of a tuple in words, and a formula with the values of its index.
+
+use dashu::Rational;
+
+use super::sign::counted;
+use super::{Node, Relation, list, matrix, read};
+use crate::expression::{Assignments, Expression};
+use crate::table::pattern;
+
+/// Most coordinates of a tuple that is permuted.
+const LONGEST_TUPLE: usize = 5;
+/// Most values of an index.
+const MOST_VALUES: usize = 64;
+
+/// Returns all tuples of `(1, 2, 3)\text{ and its permutations}`, of "any permutation of (1, 2, 3)" and of cyclic ones.
+pub(super) fn permutations(folded: &str) -> Option<Node> {
+    if !folded.contains("ermutation") && !folded.contains("order") && !folded.contains("排列") {
+        return None;
+    }
+    let behind = pattern!(
+        r"(?x)^(.*\)) (?:[\s,;{}($]|\\[,;\x20]|\\q?quad|\\text|\\mathrm|and|with|or|up\x20to|plus|all|any|the|its|their|of|other|possible
+        |以及|及|和|它们|其|的|所有)* (cyclic)?(?:al|\s)* (?:permutations?|排列|in\x20(?:any|some)\x20order)
+        (?:\x20thereof|\x20of\x20(?:it|them|these))? [\s.{})]*$"
+    );
+    let before = pattern!(
+        r"(?x)^[^0-9]*? (?:any|all|every|the|each|\s)* (cyclic\x20)?permutations?\x20of[^(0-9]* (\(.*\)) [\s.{}]*$"
+    );
+    let (text, cyclic) = match behind.captures(folded) {
+        Some(parts) => (parts.get(1)?, parts.get(2).is_some()),
+        None => before
+            .captures(folded)
+            .and_then(|parts| Some((parts.get(2)?, parts.get(1).is_some())))?,
+    };
+    let items = match read(text.as_str(), true).ok()? {
+        Node::List { open: ' ', items, .. } => items,
+        item => vec![item],
+    };
+    let mut permuted: Vec<Node> = Vec::new();
+    for item in items {
+        for other in permuted_node(&item, cyclic)? {
+            if !permuted.contains(&other) {
+                permuted.push(other);
+            }
+        }
+    }
+    Some(list(' ', ' ', permuted))
+}
+
+/// Returns the permutations of a tuple, or of the tuple on the right of an equation.
+fn permuted_node(node: &Node, cyclic: bool) -> Option<Vec<Node>> {
+    match node {
+        Node::List { open: '(', close, items } if items.len() <= LONGEST_TUPLE => {
+            let orders = if cyclic { rotations(items) } else { orders(items) };
+            let tuple = |items| Node::List { open: '(', close: *close, items };
+            Some(orders.into_iter().map(tuple).collect())
+        }
+        Node::Chain { sides, relations } if relations == &[Relation::Equal] => {
+            let chain = |value| Node::Chain {
+                sides: vec![sides[0].clone(), value],
+                relations: relations.clone(),
+            };
+            Some(permuted_node(sides.last()?, cyclic)?.into_iter().map(chain).collect())
+        }
+        _ => None,
+    }
+}
+
+fn rotations(items: &[Node]) -> Vec<Vec<Node>> {
+    let rotated = |places| {
+        let mut items = items.to_vec();
+        items.rotate_left(places);
+        items
+    };
+    (0..items.len()).map(rotated).collect()
+}
+
+fn orders(items: &[Node]) -> Vec<Vec<Node>> {
+    if items.len() < 2 {
+        return vec![items.to_vec()];
+    }
+    let beginning = |first: usize| {
+        let mut rest = items.to_vec();
+        let first = rest.remove(first);
+        orders(&rest).into_iter().map(move |mut order| {
+            order.insert(0, first.clone());
+            order
+        })
+    };
+    (0..items.len()).flat_map(beginning).collect()
+}
+
+/// Returns the values of `e^{2\pi i k/3}, k = 0, 1, 2` and of `\{2k : 1 \le k \le 5\}`, written out.
+pub(super) fn members(node: &Node) -> Option<Node> {
+    let (open, close, heads, ranges) = match node {
+        Node::List { open: ' ', close, items } => {
+            let start = items.iter().position(|item| index(item).is_some())?;
+            let (heads, range) = items.split_at(start);
+            (' ', *close, heads, range)
+        }
+        Node::Builder { head, conditions } => {
+            ('{', '}', std::slice::from_ref(&**head), conditions.as_slice())
+        }
+        _ => return None,
+    };
+    let (name, values) = values(ranges)?;
+    let numbered = !heads.is_empty() && heads.iter().all(|head| head.names().contains(name));
+    if !numbered || !(2..=MOST_VALUES).contains(&values.len()) {
+        return None;
+    }
+    let at = |value: &Node| {
+        let value = value.plain()?;
+        let known = Assignments::from([(name, value)]);
+        let calculated = |head: &Node| {
+            head.substituted(&known).mapped(&mut |value| {
+                matrix::constant(value).map_or_else(|| value.clone(), Expression::Number)
+            })
+        };
+        Some(heads.iter().map(calculated).collect::<Vec<_>>())
+    };
+    let items: Vec<Vec<Node>> = values.iter().map(at).collect::<Option<_>>()?;
+    Some(Node::List { open, close, items: items.concat() })
+}
+
+/// Returns the index and its integers: `k = 0, 1, 2`, `k \in \{0, 1, 2\}`, `0 \le k \le 2`.
+fn values(conditions: &[Node]) -> Option<(&str, Vec<Node>)> {
+    // `k \in \mathbb{Z}, 1 \le k \le 50`
+    let declares = |condition: &Node| {
+        matches!(condition, Node::Chain { sides, relations } if relations == &[Relation::In]
+            && sides[1].symbol().is_some_and(|set| set.starts_with("\\mathbb")))
+    };
+    let bounds: Vec<&Node> = conditions.iter().filter(|condition| !declares(condition)).collect();
+    let (first, rest) = bounds.split_first()?;
+    let name = index(first)?;
+    let Node::Chain { sides, relations } = first else { return None };
+    let values = match (sides.as_slice(), relations.as_slice()) {
+        ([_, value], [Relation::Equal]) => {
+            counted(std::iter::once(value).chain(rest.iter().copied()).cloned().collect())
+        }
+        ([_, Node::List { open: '{', items, .. }], [Relation::In]) if rest.is_empty() => {
+            items.clone()
+        }
+        ([low, _, high], [Relation::LessEqual, Relation::LessEqual]) if rest.is_empty() => {
+            counted(vec![low.clone(), Expression::symbol("\\ldots").into(), high.clone()])
+        }
+        _ => return None,
+    };
+    let integer = |node: &Node| {
+        node.plain().and_then(Expression::literal).is_some_and(|value: Rational| value.is_int())
+    };
+    values.iter().all(integer).then_some((name, values))
+}
+
+/// Returns the name of the integer whose values the condition says.
+fn index(condition: &Node) -> Option<&str> {
+    let Node::Chain { sides, relations } = condition else { return None };
+    let name = match relations.as_slice() {
+        [Relation::Equal | Relation::In] => sides[0].symbol()?,
+        [Relation::LessEqual, Relation::LessEqual] => sides[1].symbol()?,
+        _ => return None,
+    };
+    matches!(name, "j" | "k" | "l" | "m" | "n" | "r" | "s" | "t" | "x").then_some(name)
+}

@@ -1,0 +1,89 @@
+//! Sums and products with dots between their terms: `1 + 2 + 2^2 + \cdots + 2^{n-1}`, `2 \cdot 4 \cdots (2n)`.
+
+use std::collections::BTreeSet;
+
+use dashu::Rational;
+
+use crate::algebra::Algebra;
+use crate::expression::{Assignments, Expression};
+
+/// Fuel for each comparison of a term with the pattern of the last.
+const FUEL: u64 = 2000;
+/// Values of the index at which the first term may stand.
+const FIRST: std::ops::RangeInclusive<i64> = -3..=5;
+
+/// Returns the sum or product of all terms, named "sum" or "prod"; `None` if the terms before the dots do not follow the
+/// pattern of the last.
+pub(super) fn written_out(name: &str, terms: &[Expression]) -> Option<Expression> {
+    let [before @ .., dots, last] = terms else { return None };
+    if !dots.is_symbol("\\ldots") || before.len() < 2 || before.iter().any(holds_dots) {
+        return None;
+    }
+    let names: BTreeSet<String> = terms.iter().flat_map(Expression::variables).collect();
+    let index = ["k", "j", "l", "r"].into_iter().find(|name| !names.contains(*name))?;
+    let varies = |name: &&str| {
+        let occurs = |term: &Expression| term.any(&|node| node.is_symbol(name));
+        occurs(last) && !before.iter().any(occurs)
+    };
+    if let Some(end) = ["n", "N", "m", "k"].into_iter().find(varies) {
+        let term = last.renamed(end, index);
+        let start = FIRST.into_iter().find(|start| follows((index, &term), before, *start))?;
+        return Some(series(name, index, (start, Expression::symbol(end)), term));
+    }
+    let numbers: Option<Vec<Rational>> = before.iter().chain([last]).map(value).collect();
+    let (first, second, end) = match numbers?.as_slice() {
+        [first, second, .., end] => (first.clone(), second.clone(), end.clone()),
+        _ => return None,
+    };
+    // An arithmetic progression, or a geometric one: of `1 + 2 + \cdots + 1024` nobody knows which.
+    let step = &second - &first;
+    let number = Expression::Number;
+    let rise = Expression::Product(vec![number(step.clone()), Expression::symbol(index)]);
+    let linear = Expression::Sum(vec![number(first.clone()), rise]);
+    let count = (!step.is_zero()).then(|| (&end - &first) / &step).filter(Rational::is_int);
+    let count = count.filter(|count| *count > Rational::from(before.len() as u64 - 1))?;
+    let even = before.len() > 2 || name == "prod" || !is_power(&second, &first, &end);
+    (even && follows((index, &linear), before, 0))
+        .then(|| series(name, index, (0, number(count)), linear))
+}
+
+fn series(name: &str, index: &str, ends: (i64, Expression), term: Expression) -> Expression {
+    let low = Expression::integer(ends.0);
+    Expression::function(name, [Expression::symbol(index), low, ends.1, term])
+}
+
+/// Returns true if the pattern of an index has these terms from `start` on.
+fn follows((index, pattern): (&str, &Expression), terms: &[Expression], start: i64) -> bool {
+    (start..).zip(terms).all(|(place, term)| {
+        let place = Expression::integer(place);
+        let here = pattern.with(&Assignments::from([(index, &place)]));
+        let mut algebra = Algebra::new(FUEL);
+        let mut same = || {
+            let (here, term) = (algebra.normalise(&here)?, algebra.normalise(term)?);
+            algebra.equal(&here, &term)
+        };
+        same().unwrap_or(false)
+    })
+}
+
+/// Returns true if the last number continues a geometric progression.
+fn is_power(second: &Rational, first: &Rational, last: &Rational) -> bool {
+    const MOST: usize = 256;
+    if first.is_zero() {
+        return false;
+    }
+    let ratio = second / first;
+    std::iter::successors(Some(second.clone()), |term| Some(term * &ratio))
+        .take(MOST)
+        .any(|term| term == *last)
+}
+
+fn value(expression: &Expression) -> Option<Rational> {
+    let plain = expression.variables().is_empty()
+        && !expression.any(&|node| matches!(node, Expression::Function(..)));
+    plain.then(|| Algebra::new(FUEL).normalise(expression).ok()?.as_constant())?
+}
+
+fn holds_dots(expression: &Expression) -> bool {
+    expression.any(&|node| node.is_symbol("\\ldots"))
+}

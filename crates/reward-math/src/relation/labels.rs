@@ -1,0 +1,104 @@
+//! Lists of labelled values: `x = 1, y = 2`.
+
+use std::collections::BTreeSet;
+
+use super::{is_constant_value, labelled, symbol};
+use crate::answer::{Node, Relation};
+use crate::expression::Expression;
+
+/// Returns the labels and values of a list, in the order written, if every item is labelled, or in `x = 1, 5` the first.
+fn all_labelled(items: &[Node]) -> Option<Vec<(&Node, &Node)>> {
+    let (first, _) = labelled(items.first()?)?;
+    let bare = |item| (is_constant_value(item) && symbol(first).is_some()).then_some((first, item));
+    items.iter().map(|item| labelled(item).or_else(|| bare(item))).collect()
+}
+
+/// Returns the values of a list if every item is labelled, in the order written.
+pub(crate) fn values_of_labelled(items: &[Node]) -> Option<Vec<Node>> {
+    // `a = b = 2` among others
+    let single = |item: &Node| match shared(item) {
+        Some(Node::List { items, .. }) => items,
+        _ => vec![item.clone()],
+    };
+    let items: Vec<Node> = items.iter().flat_map(single).collect();
+    Some(all_labelled(&items)?.into_iter().map(|(_, value)| value.clone()).collect())
+}
+
+/// Returns the points of `x = 0, y = 5` or `x = 5, y = 0`: the coordinates of each in the order of their names.
+pub(crate) fn points(items: &[Node]) -> Option<Vec<Node>> {
+    let labels = all_labelled(items)?;
+    let size = 1 + labels.iter().skip(1).position(|(label, _)| *label == labels[0].0)?;
+    let point =
+        |items: &[Node]| Some(Node::List { open: '(', close: ')', items: named_values(items)? });
+    let names: Vec<Option<&str>> = labels.iter().map(|(label, _)| label.symbol()).collect();
+    let mut blocks = names.chunks(size).map(BTreeSet::from_iter);
+    let first: BTreeSet<_> = blocks.next()?;
+    (size > 1 && first.len() == size && blocks.all(|block| block == first))
+        .then(|| items.chunks(size).map(point).collect())?
+}
+
+/// Returns true if both lists name values of one variable, and one of them does so without numbering them.
+pub(crate) fn roots_of_one(left: &[Node], right: &[Node]) -> bool {
+    // The common name without index, and whether no name has an index.
+    let base = |items| {
+        let labels = all_labelled(items)?.into_iter();
+        let names: Vec<&str> = labels.map(|(label, _)| symbol(label)).collect::<Option<_>>()?;
+        let base = names.first()?.split('_').next()?;
+        let same = names.iter().all(|name| name.split('_').next() == Some(base));
+        same.then_some((base, names.iter().all(|name| *name == base)))
+    };
+    matches!((base(left), base(right)), (Some((name, plain)), Some((other, other_plain)))
+        if name == other && (plain || other_plain))
+}
+
+/// Returns true if all items are labelled, with names that differ in more than their indices.
+pub(crate) fn names_differ(items: &[Node]) -> bool {
+    let name = |label: &Node| match label {
+        Node::Value {
+            expression: Expression::Symbol(name) | Expression::Function(name, _),
+            ..
+        } => name.split('_').next().unwrap_or_default().to_owned(),
+        other => format!("{other:?}"),
+    };
+    let labels: Option<Vec<String>> =
+        all_labelled(items).map(|labels| labels.iter().map(|(label, _)| name(label)).collect());
+    let different =
+        |labels: Vec<String>| labels.iter().collect::<BTreeSet<_>>().len() == labels.len();
+    labels.is_some_and(different)
+}
+
+/// Expands `x = y = 2` to `x = 2, y = 2`.
+pub(crate) fn shared(chain: &Node) -> Option<Node> {
+    let Node::Chain { sides, relations } = chain else { return None };
+    let (value, names) = sides.split_last()?;
+    let is_shared = names.len() > 1
+        && is_constant_value(value)
+        && names.iter().all(|name| symbol(name).is_some())
+        && relations.iter().all(|relation| *relation == Relation::Equal);
+    let equation = |name: &Node| Node::Chain {
+        sides: vec![name.clone(), value.clone()],
+        relations: vec![Relation::Equal],
+    };
+    is_shared.then(|| Node::List {
+        open: ' ',
+        close: ' ',
+        items: names.iter().map(equation).collect(),
+    })
+}
+
+/// Returns the values of `x = 1, y = 2` in the order of their names, if all are labelled and differ.
+pub(crate) fn named_values(items: &[Node]) -> Option<Vec<Node>> {
+    let named = all_labelled(items)?
+        .into_iter()
+        .map(|(label, value)| Some((label.symbol()?, value.clone())));
+    let mut named: Vec<(&str, Node)> = named.collect::<Option<_>>()?;
+    // Angles behind lengths: `r = 4, \theta = 1`. Capital letters have no usual order.
+    if named.iter().any(|(name, _)| name.starts_with(char::is_uppercase)) {
+        let distinct: BTreeSet<&str> = named.iter().map(|(name, _)| *name).collect();
+        let all = distinct.len() == named.len();
+        return all.then(|| named.into_iter().map(|(_, value)| value).collect());
+    }
+    named.sort_by_key(|(name, _)| (name.starts_with('\\'), *name));
+    let distinct = named.windows(2).all(|pair| pair[0].0 != pair[1].0);
+    distinct.then(|| named.into_iter().map(|(_, value)| value).collect())
+}
