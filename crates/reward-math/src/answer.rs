@@ -1,6 +1,7 @@
 //! Parsed answer: a value, words, or a structure of them.
 
 mod assertion;
+mod constants;
 mod environment;
 mod expansion;
 mod item;
@@ -47,6 +48,8 @@ pub(crate) struct Answer {
     pub(crate) content: Option<Box<Answer>>,
     /// Name of the number that numbers a family of answers, and the letter of its set: `Z`, `R` or `C`.
     pub(crate) parameter: Option<(String, String)>,
+    /// Names of several constants that the answer declares: `a, b \in \mathbb{R}`.
+    pub(crate) constants: Vec<String>,
     /// True if the answer says to which set something belongs.
     pub(crate) declares: bool,
     /// Text after "for all", without spaces.
@@ -68,52 +71,6 @@ impl Answer {
     /// Returns true for letters of choices alone, without the text of a choice.
     pub(crate) fn is_choice(&self) -> bool {
         !self.choices.is_empty() && self.content.is_none()
-    }
-
-    /// Returns the readings with the integer parameter renamed as in the other answer, if both have one and the names
-    /// differ.
-    ///
-    /// An answer without a declaration has a parameter if exactly one of `k`, `l`, `m`, `n` occurs in it.
-    pub(crate) fn with_parameter_of(&self, other: &Self) -> Option<Vec<Node>> {
-        let readings = self.readings.as_deref().ok()?;
-        let (from, to) = match (&self.parameter, &other.parameter) {
-            (Some((from, set)), Some((to, other))) if set == other => (from.clone(), to.clone()),
-            (None, Some((to, set))) if set == "Z" => (self.integer()?, to.clone()),
-            (None, Some((to, set))) if set == "R" || set == "C" => {
-                (self.only_constant(to)?, to.clone())
-            }
-            _ => return None,
-        };
-        let free = |node: &Node| !node.names().contains(&to);
-        (from != to && readings.iter().all(free))
-            .then(|| readings.iter().map(|node| node.renamed(&from, &to)).collect())
-    }
-
-    /// Returns the name of the declared integer, or without a declaration the only one of `k`, `l`, `m`, `n` that occurs.
-    pub(crate) fn integer(&self) -> Option<String> {
-        const USUAL: [&str; 6] = ["k", "l", "m", "n", "s", "t"];
-        if let Some((name, set)) = &self.parameter {
-            return (set == "Z").then(|| name.clone());
-        }
-        let names = self.readings.as_deref().ok().filter(|_| !self.declares)?.first()?.names();
-        let mut usual = USUAL.into_iter().filter(|name| names.contains(*name));
-        let only = usual.next()?;
-        usual.next().is_none().then(|| only.to_owned())
-    }
-
-    /// Returns the only name of `f(x) = kx` but its argument, if that is not the name given.
-    fn only_constant(&self, other: &str) -> Option<String> {
-        let [reading] = self.readings.as_deref().ok()? else { return None };
-        let Node::Chain { sides, .. } = reading else { return None };
-        let Node::Value { expression: Expression::Function(_, argument), .. } = sides.first()?
-        else {
-            return None;
-        };
-        let argument = argument.first().map(Expression::variables)?;
-        let names = sides.last()?.names();
-        let mut names = names.difference(&argument);
-        let only = names.next().filter(|only| names.next().is_none() && *only != other)?;
-        Some(only.clone())
     }
 
     /// Adds a reading in which `\log` without a base is natural, as it is in some books.
@@ -157,6 +114,7 @@ impl Answer {
         }
         let (mut parameter, declares) =
             (spelling::declared_parameter(folded), folded.contains("\\in"));
+        let constants = spelling::declared_constants(folded);
         let mut folded = folded.as_str();
         if let Some((rest, declared)) = spelling::parameter_in_words(folded) {
             (folded, parameter) = (rest, parameter.or(Some(declared)));
@@ -181,6 +139,7 @@ impl Answer {
                 .and_then(|rest| Self::parse(rest).ok())
                 .map(Box::new),
             parameter,
+            constants,
             declares,
             condition,
             rounded_to: rounded_to(folded),
@@ -196,6 +155,7 @@ impl Answer {
             choices: Vec::new(),
             content: None,
             parameter: None,
+            constants: Vec::new(),
             declares: false,
             condition: None,
             rounded_to: None,
@@ -271,6 +231,7 @@ fn beside_words(readings: &[Node], folded: &str, tokens: &[Token]) -> Vec<Node> 
                 .or_else(|| assertion::asserted(tokens));
             let verdict = pattern!(r"^(?i:\\text\{)?(?i:(yes|no|true|false))[,.;:] ");
             let verdict = verdict.captures(folded).map(|verdict| verdict[1].to_lowercase());
+            let verdict = verdict.filter(|_| !words::is_conditional(&folded.to_lowercase()));
             let counted = words::only_number(words);
             let counted = counted.filter(|_| !words::takes_back(&folded.to_lowercase()));
             let counted = counted.map(|number| Expression::Number(number).into());

@@ -155,9 +155,16 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64) -> Decision {
         Some(renamed) => Some((renamed, gold_readings.clone())),
         None => gold.with_parameter_of(response).map(|renamed| (readings.clone(), renamed)),
     };
+    let constants = response
+        .with_constants_of(gold)
+        .into_iter()
+        .map(|renamed| (renamed, gold_readings.clone()));
+    let gold_constants =
+        gold.with_constants_of(response).into_iter().map(|renamed| (readings.clone(), renamed));
+    let renamed = renamed.into_iter().chain(constants).chain(gold_constants);
     let bare = bare::bare(readings, gold_readings);
     let products = bare::as_products(readings, gold_readings);
-    for (readings, gold_readings) in renamed.into_iter().chain(bare).chain(products) {
+    for (readings, gold_readings) in renamed.chain(bare).chain(products) {
         match comparison.readings(&readings, &gold_readings) {
             Ok((rung, places)) => return Decision::right(rung, places),
             Err(found) => {

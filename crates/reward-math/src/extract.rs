@@ -112,7 +112,7 @@ fn hash_marks(response: &str) -> Option<Range<usize>> {
 fn only_bold(response: &str) -> Option<Range<usize>> {
     let line = response.rfind('\n').map_or(0, |at| at + 1);
     let parts =
-        pattern!(r"^([^*]*)\*\*([^*]*)\*\*(?:[a-z ]*|, (?:as|since|because|where|with)\b[^*]*)$")
+        pattern!(r"^([^*]*)\*\*([^*]*)\*\*(?:[a-z ]*|, (?:as|since|because|where|with)\b[^*]*|\s*\([a-z][^()]*\))\.?$")
             .captures(&response[line..])?;
     let bold = parts.get(2)?;
     let number = bold.as_str().contains(|c: char| c.is_ascii_digit())

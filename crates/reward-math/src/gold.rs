@@ -146,6 +146,16 @@ fn with_domain(response: &str, extracted: &Extracted) -> Option<String> {
     let domain = pattern!(
         r"(?x)^[}\s$,;.)\]\\]*(?:\\quad)?[\s$(\\]*(?:where|for|with|\\text\{[a-z\x20]*\})?[\s$(\\]*([a-zA-Z])\s*\\in\s*\\mathbb\s*\{?([ZNRC])"
     );
+    // "where $a, b$ are arbitrary integers"
+    let constants = pattern!(
+        r"^[}\s$,;.)\]\\]*(?:where|for|with)[\s$]*(?:arbitrary|any|some|real|constants|integers|\s)*[\s$]*([a-zA-Z]),\s*([a-zA-Z])[\s$]*(?:are|\.|$|\)|,)"
+    );
+    if let Some(names) = constants.captures(behind) {
+        return Some(format!(
+            "{}, {}, {} \\in \\mathbb{{R}}",
+            extracted.text, &names[1], &names[2]
+        ));
+    }
     let parts = domain.captures(behind).filter(|_| !extracted.text.contains("\\in"))?;
     let occurs = extracted.text.contains(&parts[1]);
     occurs.then(|| format!("{}, {} \\in \\mathbb{{{}}}", extracted.text, &parts[1], &parts[2]))

@@ -85,7 +85,10 @@ pub(crate) fn same(left: &str, right: &str) -> bool {
 pub(crate) fn stated(folded: &str) -> Option<String> {
     // "Bob (the second player)"
     let named = pattern!(r"^(?:\\text(?:bf|it)?\{)?([^(){}]+?)\s*\([^()]*\)\}?$").captures(folded);
-    let plain = |named: &Captures<'_>| !without_commands(&named[1]).1;
+    // `P(A)` is no name with a remark.
+    let plain = |named: &Captures<'_>| {
+        !without_commands(&named[1]).1 && pattern!(r"\p{Alphabetic}{2}").is_match(&named[1])
+    };
     if let Some(named) = named.filter(|_| !takes_back(&folded.to_lowercase())).filter(plain) {
         let named = named[1].trim_end();
         return stated(named).or_else(|| normalise(named));
@@ -115,6 +118,12 @@ pub(crate) fn takes_back(text: &str) -> bool {
     let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '\'');
     words.any(|word| matches!(SENTENCE.name(word), Some("condition" | "denial" | "bound")))
         || measure::qualifies(text)
+}
+
+/// Returns true if a word sets a condition: "Yes, but only when n is even".
+pub(crate) fn is_conditional(text: &str) -> bool {
+    let mut words = text.split(|c: char| !c.is_alphanumeric());
+    words.any(|word| SENTENCE.name(word) == Some("condition"))
 }
 
 /// Returns true for a label that [`takes_back`], or that begins with "for" or "at", as a condition does.

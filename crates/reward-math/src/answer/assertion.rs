@@ -26,7 +26,8 @@ pub(super) fn asserted(tokens: &[Token]) -> Option<Node> {
     let divides = tokens.iter().any(|token| token.kind.word().is_some_and(is_place));
     let takes_back = |word: &str| {
         let word = word.to_lowercase();
-        words::takes_back(if divides { word.strip_prefix("when").unwrap_or(&word) } else { &word })
+        // "attained when"
+        words::takes_back(&if divides { word.replacen("when", "", 1) } else { word })
     };
     if outside_labels(&tokens).any(|word| !is_conjunction(word) && takes_back(word)) {
         return None;

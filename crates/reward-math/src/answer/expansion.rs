@@ -74,7 +74,8 @@ fn rotations(items: &[Node]) -> Vec<Vec<Node>> {
     (0..items.len()).map(rotated).collect()
 }
 
-fn orders(items: &[Node]) -> Vec<Vec<Node>> {
+/// Returns the items in each order.
+pub(super) fn orders<T: Clone>(items: &[T]) -> Vec<Vec<T>> {
     if items.len() < 2 {
         return vec![items.to_vec()];
     }
@@ -126,11 +127,15 @@ fn values(conditions: &[Node]) -> Option<(&str, Vec<Node>)> {
     // `k \in \mathbb{Z}, 1 \le k \le 50`
     let declares = |condition: &Node| {
         matches!(condition, Node::Chain { sides, relations } if relations == &[Relation::In]
-            && sides[1].symbol().is_some_and(|set| set.starts_with("\\mathbb")))
+        && sides[1].symbol().is_some_and(|set| {
+            matches!(set.trim_start_matches("\\mathbb ").chars().next(), Some('Z' | 'N'))
+        }))
     };
     let bounds: Vec<&Node> = conditions.iter().filter(|condition| !declares(condition)).collect();
     let (first, rest) = bounds.split_first()?;
     let name = index(first)?;
+    // A real number has no next one.
+    let counts = bounds.len() < conditions.len() || !matches!(name, "x" | "t" | "r" | "s");
     let Node::Chain { sides, relations } = first else { return None };
     let values = match (sides.as_slice(), relations.as_slice()) {
         ([_, value], [Relation::Equal]) => {
@@ -139,8 +144,14 @@ fn values(conditions: &[Node]) -> Option<(&str, Vec<Node>)> {
         ([_, Node::List { open: '{', items, .. }], [Relation::In]) if rest.is_empty() => {
             items.clone()
         }
-        ([low, _, high], [Relation::LessEqual, Relation::LessEqual]) if rest.is_empty() => {
-            counted(vec![low.clone(), Expression::symbol("\\ldots").into(), high.clone()])
+        ([low, _, high], [below, above]) if rest.is_empty() && counts => {
+            let within = |end: &Node, relation: &Relation, step: i64| {
+                let step = if *relation == Relation::Less { step } else { 0 };
+                let value = end.plain()?.literal().filter(Rational::is_int)?;
+                Some(Node::from(Expression::Number(value + Rational::from(step))))
+            };
+            let (low, high) = (within(low, below, 1)?, within(high, above, -1)?);
+            counted(vec![low, Expression::symbol("\\ldots").into(), high])
         }
         _ => return None,
     };
@@ -155,7 +166,9 @@ fn index(condition: &Node) -> Option<&str> {
     let Node::Chain { sides, relations } = condition else { return None };
     let name = match relations.as_slice() {
         [Relation::Equal | Relation::In] => sides[0].symbol()?,
-        [Relation::LessEqual, Relation::LessEqual] => sides[1].symbol()?,
+        [Relation::Less | Relation::LessEqual, Relation::Less | Relation::LessEqual] => {
+            sides[1].symbol()?
+        }
         _ => return None,
     };
     matches!(name, "j" | "k" | "l" | "m" | "n" | "r" | "s" | "t" | "x").then_some(name)

@@ -95,7 +95,7 @@ pub(super) fn without_domain(folded: &str) -> &str {
     let domain = pattern!(
         r"(?xs)^(.*?\S) (?:[\s,;]|\\q?quad|\\left|\\,|\\\x20)*
         (?:(\()|[,;]|\\quad|\\text\{\x20?(?:where|for|with)[a-z\x20]*\}|where|with|\x20for) (?:\s|\\[,;:]?)*
-        (?-u:\b)[A-Za-z0-9_]{1,3} \s* \\in (?:[\s{}^_$]|\\math(?:bb|bf|rm)|\\text)*
+        (?-u:\b)(?:[A-Za-z]\s*,\s*)*[A-Za-z0-9_]{1,3} \s* \\in (?:[\s{}^_$]|\\math(?:bb|bf|rm)|\\text)*
         \\?[ZNRQ] (?:[\s{}^_$*+.]|_\{\s*(?:>|\\geq?)\s*0\s*\})* (\)[\s)}{$*+.]*)?$"
     );
     // `a_n = 2n\ (n \ge 1)`
@@ -138,13 +138,35 @@ pub(super) fn declared_parameter(folded: &str) -> Option<(String, String)> {
     name.map(|name| (name[1].to_owned(), name[2].to_owned()))
 }
 
+/// Returns the names of several constants: `a, b \in \mathbb{R}`.
+pub(super) fn declared_constants(folded: &str) -> Vec<String> {
+    let names =
+        pattern!(r"((?-u:\b)[A-Za-z]\s*(?:,\s*[A-Za-z]\s*)+)\\in\s*\\mathbb\s*\{?\s*[ZNQRC]");
+    let names = folded.contains("\\in").then(|| names.captures(folded)).flatten();
+    let name = |name: &str| name.trim().to_owned();
+    names.map_or(Vec::new(), |names| names[1].split(',').map(name).collect())
+}
+
 /// Removes "for all x", which says nothing more of `x`.
 pub(super) fn without_quantifiers(folded: &str) -> Cow<'_, str> {
     let quantifier = pattern!(
         r"(?x)(?:\\text\{\x20*|\\q?quad\x20*)? (?:\bfor\x20(?:all|every|any)(?:\x20real)?(?:\x20numbers?)?|\\forall)
         (?:\x20*\})? \x20* \$?[a-z]\$? (?:\x20*\})? (?P<end>(?:\\q?quad|\\?[\x20,;.])*(?:\\text|or|and|$))"
     );
-    quantifier.replace_all(folded, " $end")
+    let folded = quantifier.replace_all(folded, " $end");
+    // `\text{all } n = 2^m, m = 0, 1, 2, \ldots`
+    let counted = pattern!(
+        r"(?:^\\text\{all\s*\}\s*)|([a-z])\s*=\s*([01])\s*,\s*[12]\s*,\s*(?:[23]\s*,\s*)?\\[lc]?dots[cbmi]?\s*$"
+    );
+    let counts = |folded: &str| folded.contains("dots") || folded.starts_with("\\text{all");
+    if !counts(&folded) {
+        return folded;
+    }
+    let named = |parts: &Captures<'_>| match (parts.get(1), parts.get(2)) {
+        (Some(name), Some(first)) => format!("{} \\ge {}", name.as_str(), first.as_str()),
+        _ => String::new(),
+    };
+    Cow::Owned(counted.replace_all(&folded, named).into_owned())
 }
 
 /// Splits "for some real constant c" off, with the name and the letter of its set.

@@ -151,7 +151,7 @@ fn denied(before: &str, behind: &str) -> bool {
     let unreal =
         pattern!(r"(?i)(?:^|[.\n] *)(?:had|if) [^.\n]*\bwould (?:be|have been)[\s*_$(\\\[]*$");
     let rejected = pattern!(
-        r"^[}\s$*\\)\]]*(?:(?:would be|is|was) (?:a |an )?(?:wrong|incorrect|invalid|extraneous|not )|does not |doesn't |fails)"
+        r"^[}\s$*\\)\]]*(?:, (?:but |though |which |this |that |it )+)?(?:(?:would be|is|was) (?:a |an )?(?:wrong|incorrect|invalid|extraneous|not )|does not |doesn't |fails)"
     );
     rejected.is_match(&behind[..behind.floor_char_boundary(64)])
         || denial.is_match(&before[tail..])

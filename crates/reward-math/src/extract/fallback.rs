@@ -34,7 +34,10 @@ const LONGEST_ANSWER: usize = 256;
 fn entire(response: &str) -> Option<Range<usize>> {
     let span = some_text(response, 0..response.len())?;
     let text = &response[span.clone()];
+    // The result of `5 + 6 = 11` is its last side.
+    let calculation = text.contains('=') && !text.contains(char::is_alphabetic);
     let plain = text.len() <= LONGEST_ANSWER
+        && !calculation
         && !text.contains('\n')
         && !text.contains("boxed")
         && !pattern!(r"(?:^|\s)\p{Alphabetic}{2,}[,;:.]?(?:\s|$)").is_match(text);

@@ -1,0 +1,98 @@
+//! Names that stand for any number: the integer of a family, the constants of a function.
+
+use std::collections::BTreeSet;
+
+use super::{Answer, Node};
+use crate::expression::{Assignments, Expression};
+
+/// Most constants that are exchanged.
+const MOST: usize = 3;
+
+impl Answer {
+    /// Returns the readings with the integer parameter renamed as in the other answer, if both have one and the names
+    /// differ.
+    ///
+    /// An answer without a declaration has a parameter if exactly one of `k`, `l`, `m`, `n` occurs in it.
+    pub(crate) fn with_parameter_of(&self, other: &Self) -> Option<Vec<Node>> {
+        let readings = self.readings.as_deref().ok()?;
+        let (from, to) = match (&self.parameter, &other.parameter) {
+            (Some((from, set)), Some((to, other))) if set == other => (from.clone(), to.clone()),
+            (None, Some((to, set))) if set == "Z" => (self.integer()?, to.clone()),
+            (None, Some((to, set))) if set == "R" || set == "C" => {
+                (self.only_constant(to)?, to.clone())
+            }
+            _ => return None,
+        };
+        let free = |node: &Node| !node.names().contains(&to);
+        (from != to && readings.iter().all(free))
+            .then(|| readings.iter().map(|node| node.renamed(&from, &to)).collect())
+    }
+
+    /// Returns the name of the declared integer, or without a declaration the only one of `k`, `l`, `m`, `n` that occurs.
+    pub(crate) fn integer(&self) -> Option<String> {
+        const USUAL: [&str; 6] = ["k", "l", "m", "n", "s", "t"];
+        if let Some((name, set)) = &self.parameter {
+            return (set == "Z").then(|| name.clone());
+        }
+        let names = self.readings.as_deref().ok().filter(|_| !self.declares)?.first()?.names();
+        let mut usual = USUAL.into_iter().filter(|name| names.contains(*name));
+        let only = usual.next()?;
+        usual.next().is_none().then(|| only.to_owned())
+    }
+
+    /// Returns the only name of `f(x) = kx` but its argument, if that is not the name given.
+    fn only_constant(&self, other: &str) -> Option<String> {
+        let [reading] = self.readings.as_deref().ok()? else { return None };
+        let Node::Chain { sides, .. } = reading else { return None };
+        let Node::Value { expression: Expression::Function(_, argument), .. } = sides.first()?
+        else {
+            return None;
+        };
+        let argument = argument.first().map(Expression::variables)?;
+        let names = sides.last()?.names();
+        let mut names = names.difference(&argument);
+        let only = names.next().filter(|only| names.next().is_none() && *only != other)?;
+        Some(only.clone())
+    }
+
+    /// Returns the readings with the constants named as in the other answer, in each order, if that declares several.
+    ///
+    /// Without a declaration the constants are the names that the other answer has not, but for the argument of a
+    /// function.
+    pub(crate) fn with_constants_of(&self, other: &Self) -> Vec<Vec<Node>> {
+        let (Ok(readings), Ok(others)) = (&self.readings, &other.readings) else {
+            return Vec::new();
+        };
+        let names = |nodes: &[Node]| nodes.iter().flat_map(Node::names).collect::<BTreeSet<_>>();
+        let mut from = self.constants.clone();
+        if from.is_empty() {
+            let arguments = readings.first().map(arguments).unwrap_or_default();
+            let known: BTreeSet<String> = names(others).into_iter().chain(arguments).collect();
+            from = names(readings).difference(&known).cloned().collect();
+        }
+        if from.len() != other.constants.len() || !(2..=MOST).contains(&from.len()) {
+            return Vec::new();
+        }
+        let renamed = |order: Vec<Expression>| {
+            let pairs = from.iter().map(String::as_str).zip(&order);
+            let known: Assignments<'_> = pairs.collect();
+            readings.iter().map(|node| node.substituted(&known)).collect()
+        };
+        let to: Vec<Expression> =
+            other.constants.iter().map(|name| Expression::symbol(name)).collect();
+        super::expansion::orders(&to).into_iter().map(renamed).collect()
+    }
+}
+
+/// Returns the names in the argument of `f(x) = …`.
+fn arguments(reading: &Node) -> BTreeSet<String> {
+    match reading {
+        Node::Chain { sides, .. } => match sides.first() {
+            Some(Node::Value { expression: Expression::Function(_, arguments), .. }) => {
+                arguments.iter().flat_map(Expression::variables).collect()
+            }
+            _ => BTreeSet::new(),
+        },
+        _ => BTreeSet::new(),
+    }
+}
