@@ -25,6 +25,7 @@ use crate::table::pattern;
 use crate::token::{Kind, Token, tokenize};
 use crate::verdict::ParseError;
 use crate::words;
+pub(crate) use expansion::orders;
 pub(crate) use node::{Combination, Node, Piece, Relation};
 use sign::{expand, list};
 use spelling::spelling;
@@ -34,6 +35,9 @@ const MAX_BYTES: usize = 32 * 1024;
 
 /// Longest answer that may be plain language, in bytes.
 const MAX_WORDS: usize = 2048;
+
+/// Longest formula that is written out for each value of its index, in bytes.
+const MAX_WRITTEN_OUT: usize = 1024;
 
 /// An answer with all possible readings of its text.
 #[derive(Debug, Clone)]
@@ -208,7 +212,9 @@ fn readings(
         readings.push(second);
     }
     readings.extend(beside_words(&readings, folded, &tokens));
-    readings.extend(expansion::members(&readings[0]));
+    if folded.len() <= MAX_WRITTEN_OUT {
+        readings.extend(expansion::members(&readings[0]));
+    }
     if readings.len() > 1 && unread.take().is_some() {
         // The value that a text with formulas asserts, not its words.
         readings.remove(0);

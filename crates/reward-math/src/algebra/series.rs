@@ -21,9 +21,8 @@ impl Algebra {
         let (Some(low), Some(high)) = (self.integer(low)?, self.integer(high)?) else {
             return Ok(None);
         };
-        let Some(count) = high.checked_sub(low).filter(|count| *count >= 0) else {
-            return Ok(None);
-        };
+        let count = high.checked_sub(low).filter(|count| *count >= 0 && high < i64::MAX);
+        let Some(count) = count else { return Ok(None) };
         let term = |algebra: &mut Self, place| {
             let place = Expression::integer(place);
             let here = body.with(&Assignments::from([(index.as_str(), &place)]));

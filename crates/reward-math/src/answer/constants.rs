@@ -12,7 +12,7 @@ impl Answer {
     /// Returns the readings with the integer parameter renamed as in the other answer, if both have one and the names
     /// differ.
     ///
-    /// An answer without a declaration has a parameter if exactly one of `k`, `l`, `m`, `n` occurs in it.
+    /// An answer without a declaration has a parameter if exactly one of `k`, `l`, `m`, `n`, `s`, `t` occurs in it.
     pub(crate) fn with_parameter_of(&self, other: &Self) -> Option<Vec<Node>> {
         let readings = self.readings.as_deref().ok()?;
         let (from, to) = match (&self.parameter, &other.parameter) {
@@ -28,7 +28,8 @@ impl Answer {
             .then(|| readings.iter().map(|node| node.renamed(&from, &to)).collect())
     }
 
-    /// Returns the name of the declared integer, or without a declaration the only one of `k`, `l`, `m`, `n` that occurs.
+    /// Returns the name of the declared integer, or without a declaration the only one of `k`, `l`, `m`,
+    /// `n`, `s`, `t` that occurs.
     pub(crate) fn integer(&self) -> Option<String> {
         const USUAL: [&str; 6] = ["k", "l", "m", "n", "s", "t"];
         if let Some((name, set)) = &self.parameter {
@@ -44,13 +45,8 @@ impl Answer {
     fn only_constant(&self, other: &str) -> Option<String> {
         let [reading] = self.readings.as_deref().ok()? else { return None };
         let Node::Chain { sides, .. } = reading else { return None };
-        let Node::Value { expression: Expression::Function(_, argument), .. } = sides.first()?
-        else {
-            return None;
-        };
-        let argument = argument.first().map(Expression::variables)?;
-        let names = sides.last()?.names();
-        let mut names = names.difference(&argument);
+        let (argument, names) = (arguments(reading), sides.last()?.names());
+        let mut names = names.difference(&argument).filter(|_| !argument.is_empty());
         let only = names.next().filter(|only| names.next().is_none() && *only != other)?;
         Some(only.clone())
     }
@@ -80,7 +76,7 @@ impl Answer {
         };
         let to: Vec<Expression> =
             other.constants.iter().map(|name| Expression::symbol(name)).collect();
-        super::expansion::orders(&to).into_iter().map(renamed).collect()
+        super::orders(&to).into_iter().map(renamed).collect()
     }
 }
 

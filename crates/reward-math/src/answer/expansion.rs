@@ -9,8 +9,12 @@ use crate::table::pattern;
 
 /// Most coordinates of a tuple that is permuted.
 const LONGEST_TUPLE: usize = 5;
+/// Most tuples before repetitions are left out.
+const MOST_TUPLES: usize = 512;
 /// Most values of an index.
 const MOST_VALUES: usize = 64;
+/// Most formulas with the values of one index.
+const MOST_HEADS: usize = 16;
 
 /// Returns all tuples of `(1, 2, 3)\text{ and its permutations}`, of "any permutation of (1, 2, 3)" and of cyclic ones.
 pub(super) fn permutations(folded: &str) -> Option<Node> {
@@ -36,11 +40,16 @@ pub(super) fn permutations(folded: &str) -> Option<Node> {
         item => vec![item],
     };
     let mut permuted: Vec<Node> = Vec::new();
+    let mut tuples = 0;
     for item in items {
         for other in permuted_node(&item, cyclic)? {
+            tuples += 1;
             if !permuted.contains(&other) {
                 permuted.push(other);
             }
+        }
+        if tuples > MOST_TUPLES {
+            return None;
         }
     }
     Some(list(' ', ' ', permuted))
@@ -75,7 +84,7 @@ fn rotations(items: &[Node]) -> Vec<Vec<Node>> {
 }
 
 /// Returns the items in each order.
-pub(super) fn orders<T: Clone>(items: &[T]) -> Vec<Vec<T>> {
+pub(crate) fn orders<T: Clone>(items: &[T]) -> Vec<Vec<T>> {
     if items.len() < 2 {
         return vec![items.to_vec()];
     }
@@ -104,7 +113,8 @@ pub(super) fn members(node: &Node) -> Option<Node> {
         _ => return None,
     };
     let (name, values) = values(ranges)?;
-    let numbered = !heads.is_empty() && heads.iter().all(|head| head.names().contains(name));
+    let numbered = (1..=MOST_HEADS).contains(&heads.len())
+        && heads.iter().all(|head| head.names().contains(name));
     if !numbered || !(2..=MOST_VALUES).contains(&values.len()) {
         return None;
     }

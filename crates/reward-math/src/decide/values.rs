@@ -5,7 +5,7 @@ use dashu::{Integer, Rational};
 use super::difference::Difference;
 use super::member::letters_as_unit;
 use super::{Comparison, Finding, Result};
-use crate::answer::Node;
+use crate::answer::{Node, orders};
 use crate::expression::Expression;
 use crate::numeric;
 use crate::table::lists;
@@ -329,22 +329,6 @@ fn with_same_constants(left: &Expression, right: &Expression) -> Vec<Expression>
 /// Returns true for a summand, as integration leaves it.
 fn is_added(expression: &Expression, name: &str) -> bool {
     matches!(expression, Expression::Sum(items) if items.iter().any(|item| item.is_symbol(name)))
-}
-
-/// Returns the items in each order.
-fn orders<'a>(items: &[&'a String]) -> Vec<Vec<&'a String>> {
-    if items.len() < 2 {
-        return vec![items.to_vec()];
-    }
-    let beginning = |first: usize| {
-        let mut rest = items.to_vec();
-        let first = rest.remove(first);
-        orders(&rest).into_iter().map(move |mut order| {
-            order.push(first);
-            order
-        })
-    };
-    (0..items.len()).flat_map(beginning).collect()
 }
 
 /// Returns true if both sides are one set of numbers, as `R` and `\mathbb{R}`.

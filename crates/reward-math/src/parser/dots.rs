@@ -7,6 +7,8 @@ use dashu::Rational;
 use crate::algebra::Algebra;
 use crate::expression::{Assignments, Expression};
 
+/// Most terms before the dots.
+const MOST: usize = 32;
 /// Fuel for each comparison of a term with the pattern of the last.
 const FUEL: u64 = 2000;
 /// Values of the index at which the first term may stand.
@@ -16,7 +18,10 @@ const FIRST: std::ops::RangeInclusive<i64> = -3..=5;
 /// pattern of the last.
 pub(super) fn written_out(name: &str, terms: &[Expression]) -> Option<Expression> {
     let [before @ .., dots, last] = terms else { return None };
-    if !dots.is_symbol("\\ldots") || before.len() < 2 || before.iter().any(holds_dots) {
+    if !dots.is_symbol("\\ldots")
+        || !(2..=MOST).contains(&before.len())
+        || before.iter().any(holds_dots)
+    {
         return None;
     }
     let names: BTreeSet<String> = terms.iter().flat_map(Expression::variables).collect();

@@ -44,6 +44,7 @@ pub(crate) fn matrices() -> Vec<String> {
 }
 
 /// Powers, factorials, sums and polynomials whose values are far too large.
+#[expect(clippy::too_many_lines, reason = "one list")]
 pub(crate) fn towers() -> Vec<String> {
     [
         "9^{9^{9^9}}",
@@ -68,6 +69,12 @@ pub(crate) fn towers() -> Vec<String> {
         r"\sum_{k=1}^{10^{12}}\frac1k",
         r"\sum_{k=1}^{10000}\frac1k",
         r"\sum_{i=1}^{100}\sum_{j=1}^{100}\sum_{k=1}^{100} ijk",
+        r"\sum_{k=0}^{9223372036854775807} 2^k",
+        r"\sum_{k=0}^{9223372036854775806} 1^{3k}",
+        r"\sum_{k=0}^{10^9} (\frac23)^{k-10^9}",
+        r"\sum_{k=1}^{500} \frac{k^k}{7^k+1}",
+        r"1+2+2^2+\cdots+2^{n!^{n!}}",
+        r"(x+1)^{99}+(x+2)^{99}+\cdots+(x+n)^{99}",
         r"\prod_{k=1}^{10000}(1+\frac1k)",
         r"\sum_{k=1}^{9999}\sin k",
         r"\sum_{k=1}^{1,234} \ln(½)",
@@ -144,6 +151,7 @@ pub(crate) fn nests() -> Vec<String> {
 }
 
 /// Long numbers, sums and lists.
+#[expect(clippy::too_many_lines, reason = "one list")]
 pub(crate) fn lengths() -> Vec<String> {
     let sevens = "7".repeat(4000);
     vec![
@@ -170,6 +178,15 @@ pub(crate) fn lengths() -> Vec<String> {
         joined(2..800, "+", |k| format!(r"\ln {k}")),
         joined(1..300, "+", |k| format!(r"\arctan\frac1{{{k}}}")),
         "1,".repeat(100_000),
+        joined(0..2000, ",", |k| format!("(1,2,3,4,{k})")) + r"\text{ and permutations}",
+        joined(0..3000, ",", |k| format!("{k}k")) + ", k=1,2,\\ldots,60",
+        format!(r"\{{({}k):1\le k\le 60\}}", "k,".repeat(4000)),
+        joined(1..4000, "+", |k| k.to_string()) + r"+\cdots+9999",
+        joined(1..4000, r"\cdot", |k| k.to_string()) + r"\cdots n",
+        joined(1..3000, ",", |k| k.to_string()) + r"\pmod{4001}",
+        joined(1..2000, "=", |k| format!("{k}x")),
+        joined(1..2000, "+", |k| format!("(1,{k})")),
+        format!("{}n", "f(x)=a,b,c,d,".repeat(2000)),
         "1,".repeat(15_000) + "1",
         format!(r"({}2,\pm2)", "1,".repeat(2800)),
         format!(r"({}\pm2)", "1,".repeat(2000)),
