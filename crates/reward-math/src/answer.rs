@@ -302,7 +302,7 @@ fn split_condition(folded: &str) -> (&str, Option<String>, Option<(String, Strin
 /// Splits "for t > 0" off an answer in which `t` occurs: its name, and the bound without it.
 fn split_bounds(folded: &str) -> Option<(&str, String, String)> {
     let bounds = pattern!(
-        r"(?xs)^(.*?\S) (?:[,\x20]|\\q?quad|\\text\{)+ for (?:\x20|\}|\\text\{)*
+        r"(?xs)^(.*?\S) (?:[,\x20]|\\q?quad|\\text\{)+ for (?:\x20|\}|\\text\{|some|any)*
         ((?:[^=A-Za-z]|\\[a-z]+\x20?)*([A-Za-z])[^=]*(?:[<>]|\\(?:geq?|leq?|neq?|lt|gt)[^A-Za-z]).*)$"
     );
     // `x + 1, x \ne 1`: beside an expression or a definition only.

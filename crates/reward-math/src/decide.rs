@@ -227,7 +227,15 @@ fn choices(response: &Answer, gold: &Answer, fuel: u64) -> Option<Decision> {
     {
         return Some(decision);
     }
-    if response.choices == gold.choices || response.choices.is_empty() && small() == gold.choices {
+    // `DCA` for `ACD`: the same letters in another order, but `ABC` may be an order.
+    let gap = |pair: &[char]| u32::from(pair[1]) > u32::from(pair[0]) + 1;
+    let turned = || {
+        let mut letters: Vec<char> = response.spelling.chars().collect();
+        letters.sort_unstable();
+        letters == gold.choices && letters.windows(2).any(gap)
+    };
+    let unmarked = response.choices.is_empty();
+    if response.choices == gold.choices || unmarked && (small() == gold.choices || turned()) {
         return Some(Decision::right(Rung::Choice, (0, 0)));
     }
     let letters = gold.spelling.chars().filter(|c| c.is_alphanumeric()).count();

@@ -117,8 +117,8 @@ fn only_bold(response: &str) -> Option<Range<usize>> {
     let bold = parts.get(2)?;
     let number = bold.as_str().contains(|c: char| c.is_ascii_digit())
         || words::number(&bold.as_str().to_lowercase()).is_some();
-    let said = number && !is_remark(&parts[1]);
-    some_text(response, line + bold.start()..line + bold.end()).filter(|_| said)
+    let is_answer = number && !is_remark(&parts[1]);
+    some_text(response, line + bold.start()..line + bold.end()).filter(|_| is_answer)
 }
 
 /// Returns true if what follows is no answer: "divisible by", "case", "when the radius is".
@@ -137,6 +137,7 @@ fn bold(response: &str) -> Option<Range<usize>> {
     let start = line + body[line..].rfind("**")? + 2;
     // "**Question:**" is a heading.
     let bold = some_text(response, start..body.len())?;
-    let said = !response[bold.clone()].ends_with(':') && !is_remark(&response[line..start - 2]);
-    said.then_some(bold)
+    let is_answer =
+        !response[bold.clone()].ends_with(':') && !is_remark(&response[line..start - 2]);
+    is_answer.then_some(bold)
 }

@@ -203,7 +203,9 @@ impl<'a> Lexer<'a> {
         } else if let Some((name, argument)) = split_function(&run) {
             self.push(Kind::Word(name.to_owned()), name.len());
             self.push(Kind::Letter(argument), 1);
-        } else if is_word(&run) && !(is_unit_abbreviation(&run) && self.begins_operand())
+        } else if is_word(&run)
+            && !(is_unit_abbreviation(&run) && self.begins_operand())
+            && !(run == "mg" && rest[length..].trim_start().starts_with(['+', '-', '\\', '(']))
             || self.is_foreign_conjunction(&run)
         {
             self.push(Kind::Word(run), length);

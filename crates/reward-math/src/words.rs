@@ -73,7 +73,10 @@ pub(crate) fn normalise(folded: &str) -> Option<String> {
 /// Returns true if two normalised texts agree, in any order of what "and" joins.
 pub(crate) fn same(left: &str, right: &str) -> bool {
     let parts = |text: &str| {
-        let text = text.trim_end_matches(" only").replace(" has winning strategy", " win");
+        let text = text
+            .trim_end_matches(" only")
+            .trim_start_matches("all ")
+            .replace(" has winning strategy", " win");
         let mut parts: Vec<String> = text.split(" and ").map(str::to_owned).collect();
         parts.sort_unstable();
         parts

@@ -118,7 +118,7 @@ pub(super) fn members(node: &Node) -> Option<Node> {
     if !numbered || !(2..=MOST_VALUES).contains(&values.len()) {
         return None;
     }
-    let at = |value: &Node| {
+    let written = |value: &Node| {
         let value = value.plain()?;
         let known = Assignments::from([(name, value)]);
         let calculated = |head: &Node| {
@@ -128,7 +128,7 @@ pub(super) fn members(node: &Node) -> Option<Node> {
         };
         Some(heads.iter().map(calculated).collect::<Vec<_>>())
     };
-    let items: Vec<Vec<Node>> = values.iter().map(at).collect::<Option<_>>()?;
+    let items: Vec<Vec<Node>> = values.iter().map(written).collect::<Option<_>>()?;
     Some(Node::List { open, close, items: items.concat() })
 }
 

@@ -62,7 +62,7 @@ pub(super) fn rewritten(folded: &str) -> Cow<'_, str> {
     if !pattern!(r"^[^\[(]*\]|\[(?:\\right)?$").is_match(folded) {
         return Cow::Borrowed(folded);
     }
-    let open = pattern!(r"([\]\[])([^\[\]()]*[;,][^\[\]()]*)([\]\[])");
+    let open = pattern!(r"([\]\[])([^\[\]()]*[;,][^\[\]()]*|[^\[\];]*;[^\[\];]*)([\]\[])");
     open.replace_all(folded, |parts: &Captures<'_>| {
         let low = if &parts[1] == "]" { "(" } else { "[" };
         let high = if &parts[3] == "[" { ")" } else { "]" };

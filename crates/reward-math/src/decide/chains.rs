@@ -160,11 +160,11 @@ impl Comparison {
 
     /// Returns the coefficient of a variable in which an expression is linear, if it is a number other than 0.
     fn slope(&mut self, side: &Expression, name: &str) -> Result<Option<Expression>> {
-        let at = |value| {
+        let set = |value| {
             let value = Expression::integer(value);
             side.with(&Assignments::from([(name, &value)]))
         };
-        let rise = |low, high| Expression::Sum(vec![at(high), Expression::negative(at(low))]);
+        let rise = |low, high| Expression::Sum(vec![set(high), Expression::negative(set(low))]);
         let [first, second] = [rise(0, 1), rise(1, 2)].map(|rise| self.algebra.normalise(&rise));
         // A denominator may be 0 there.
         let (Ok(first), Ok(second)) = (first, second) else { return Ok(None) };

@@ -112,10 +112,10 @@ fn all_marked(paragraph: &str, count: usize) -> Option<String> {
     // What is said behind them may drop one.
     let last = marked.last().map_or(0, |(_, span)| span.end);
     let closed = !paragraph[last..].contains(|c: char| c.is_ascii_digit());
-    let said = |(start, span): &(usize, Range<usize>)| {
+    let stands = |(start, span): &(usize, Range<usize>)| {
         !denied(&paragraph[..*start], &paragraph[span.end..])
     };
-    if !closed || !marked.iter().all(said) {
+    if !closed || !marked.iter().all(stands) {
         return None;
     }
     (marked.len() == count && count > 1 && marked.windows(2).all(joined))
