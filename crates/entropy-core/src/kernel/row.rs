@@ -206,7 +206,7 @@ fn odds_sums(mut accumulator: OddsAccumulator, blocks: &[[f64; LANES]], tail: La
 struct Normalise<'a> {
     logits: &'a [f64],
     mode: usize,
-    /// Where the probabilities are written, if they are.
+    /// Receives the probabilities.
     probs: Option<&'a mut [f64]>,
 }
 
