@@ -57,7 +57,7 @@ fn state(options: &OptimizerSection) -> AdamW {
     state
 }
 
-/// The same gradient for the loops, or in f64, which they leave to the operators.
+/// A gradient for the loops, or the equal one in f64, which they leave to the operators.
 fn for_path(slope: Tensor, loops: bool) -> Tensor {
     if loops { slope } else { slope.to_kind(Kind::Double) }
 }
