@@ -4,20 +4,29 @@
 //! declare a module or to re-export its items is no import, unless the file's own code names them. Tests do not count.
 
 mod imports;
-mod source;
+pub(crate) mod source;
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use crate::architecture::{root, rust_files};
 use imports::Imports;
 
-/// The circles among the files of a folder `src`, each as lines of who imports what of whom.
-fn circles(src: &Path) -> Vec<String> {
+/// The files that libraries and programs of a folder `src` begin with.
+pub(crate) fn roots(src: &Path) -> Vec<PathBuf> {
     let programs = fs::read_dir(src.join("bin")).into_iter().flatten();
     let programs = programs.map(|entry| entry.expect("a readable entry").path());
     let roots = ["lib.rs", "main.rs"].map(|name| src.join(name));
+    roots.into_iter().chain(programs).filter(|root| root.is_file()).collect()
+}
+
+/// The circles among the files of a folder `src`, each as lines of who imports what of whom.
+fn circles(src: &Path) -> Vec<String> {
     let (mut read, mut circles) = (BTreeSet::new(), Vec::new());
-    for root in roots.into_iter().chain(programs).filter(|root| root.is_file()) {
+    for root in roots(src) {
         let imports = Imports::of(&source::Crate::read(&root));
         circles.extend(imports.circles().iter().map(|circle| imports.described(circle, src)));
         read.extend(imports.files);

@@ -4,6 +4,7 @@ mod architecture;
 mod benchmarks;
 mod bill_of_materials;
 mod book;
+mod callers;
 mod circles;
 mod configurations;
 mod documents;

@@ -78,8 +78,7 @@ pub enum Purpose {
     Initialisation = 5,
     /// Order and content of the supervised warm-up.
     Warmup = 6,
-    /// Order of mini-batches within a step.
-    MiniBatchOrder = 7,
+    // 7 is left free: the numbers are part of the format of a run.
     /// Rounding of the optimiser's moments.
     MomentRounding = 8,
     /// Initial weights of an adapter.

@@ -24,9 +24,6 @@ fn rows(criterion: &mut Criterion) {
         group.bench_function(BenchmarkId::new("softmax_into", actions), |b| {
             b.iter(|| row::softmax_into(black_box(&logits), &mut out));
         });
-        group.bench_function(BenchmarkId::new("log_softmax_into", actions), |b| {
-            b.iter(|| row::log_softmax_into(black_box(&logits), &mut out));
-        });
     }
     group.finish();
 }

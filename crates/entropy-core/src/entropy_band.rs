@@ -113,16 +113,6 @@ impl EntropyBand {
         Ok(Self { floor, ceiling })
     }
 
-    /// Least entropy, in nats; 0 is no bound.
-    pub fn floor(self) -> f64 {
-        self.floor
-    }
-
-    /// Largest entropy, in nats; infinite is no bound.
-    pub fn ceiling(self) -> f64 {
-        self.ceiling
-    }
-
     /// Returns the temperature nearest to `base` whose entropy lies within the bounds, with that entropy: `base` itself, to the
     /// bit, if it does already. `logits` is `[actions]`; `-∞` marks an impossible action.
     ///

@@ -28,11 +28,6 @@ impl StateFeatures {
         Ok(Self { values, width })
     }
 
-    /// Number of features of an action.
-    pub fn width(&self) -> usize {
-        self.width
-    }
-
     /// Number of actions.
     pub fn actions(&self) -> usize {
         self.values.len() / self.width

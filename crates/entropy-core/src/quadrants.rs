@@ -12,14 +12,7 @@ pub struct Quadrant {
     pub covariance: f64,
 }
 
-impl Quadrant {
-    fn merge(self, other: Self) -> Self {
-        Self { tokens: self.tokens + other.tokens, covariance: self.covariance + other.covariance }
-    }
-}
-
-/// Tokens by the sign of their advantage and whether they are likelier than average, as sums that
-/// merge over parts of a batch and over ranks.
+/// Tokens by the sign of their advantage and whether they are likelier than average.
 ///
 /// To first order in the natural geometry, tokens that are pushed up and likely, or down and
 /// unlikely, lower the entropy; the other two raise it. Derivation:
@@ -80,24 +73,5 @@ impl Quadrants {
             down_unlikely: quadrant(3),
             still: quadrant(4),
         }
-    }
-
-    /// Adds the tokens of two parts.
-    #[must_use]
-    pub fn merge(self, other: Self) -> Self {
-        Self {
-            up_likely: self.up_likely.merge(other.up_likely),
-            up_unlikely: self.up_unlikely.merge(other.up_unlikely),
-            down_likely: self.down_likely.merge(other.down_likely),
-            down_unlikely: self.down_unlikely.merge(other.down_unlikely),
-            still: self.still.merge(other.still),
-        }
-    }
-
-    /// All tokens.
-    pub fn total(self) -> Quadrant {
-        [self.up_likely, self.up_unlikely, self.down_likely, self.down_unlikely, self.still]
-            .into_iter()
-            .fold(Quadrant::default(), Quadrant::merge)
     }
 }

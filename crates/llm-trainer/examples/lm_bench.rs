@@ -124,10 +124,7 @@ fn measure(measurement: &str) -> Result<()> {
     };
     let memory = match device {
         Device::Cuda(index) => {
-            format!(
-                "\"peak_device_mb\":{}",
-                torch_ext::cuda_memory(index)?.peak_reserved_bytes >> 20
-            )
+            format!("\"peak_device_mb\":{}", torch_ext::cuda_peak_reserved_bytes(index)? >> 20)
         }
         _ => format!("\"peak_rss_mb\":{}", peak_resident_mib()?),
     };

@@ -81,7 +81,7 @@ pub(crate) fn memory_of(device: Device) -> Option<MemoryInfo> {
 pub(crate) fn peak_bytes(device: Device) -> Option<u64> {
     match device {
         Device::Cuda(index) => {
-            let held = torch_ext::cuda_memory(index).ok()?.peak_reserved_bytes;
+            let held = torch_ext::cuda_peak_reserved_bytes(index).ok()?;
             u64::try_from(held).ok()
         }
         _ => ranks::device::peak_memory_bytes(),

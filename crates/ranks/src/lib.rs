@@ -82,7 +82,7 @@ impl Ranks {
         }
         let local = LocalRank { index: placement.local_rank, count: placement.local_world_size };
         let device = device::resolve_beside(device, local)?;
-        let options = GroupOptions { timeout, connect_timeout, device, ..GroupOptions::default() };
+        let options = GroupOptions { timeout, connect_timeout, device };
         let group = ProcessGroup::join(&placement, &options).map_err(not_joined)?;
         let (rank, count) = (group.rank(), group.world_size());
         let status = Status { rank, phase: "starting".to_owned(), ..Status::default() };

@@ -67,16 +67,6 @@ impl From<Divisor> for f64 {
 }
 
 impl Aggregation {
-    /// One weight per token, `[tokens]`, for sequences of the given lengths laid end to end.
-    ///
-    /// Scope: the lengths of the whole mini-batch. An empty sequence owns no token and does not
-    /// count as a sequence.
-    pub fn token_weights(&self, sequence_lengths: &[usize]) -> Vec<f64> {
-        let tokens = sequence_lengths.iter().sum();
-        let sequences = sequence_lengths.iter().filter(|&&length| length > 0).count();
-        self.spread(sequence_lengths, tokens, sequences).values(0..tokens)
-    }
-
     /// The weights of the tokens of some sequences, in a mini-batch of `tokens` and `sequences`.
     pub(crate) fn spread(
         &self,

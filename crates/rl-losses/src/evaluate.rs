@@ -65,8 +65,8 @@ static COMPILED: (EvaluateInto<f32>, EvaluateInto<f64>) =
 /// Evaluates a custom loss as [`PolicyLoss::evaluate`] does those of the registry: on the
 /// mini-batch or on any run of its tokens, whose values, gradients and sums add up to those of the whole.
 ///
-/// The plan says what each token weighs and which are selected: [`StepPlan::new`](crate::StepPlan::new) of
-/// [`Aggregation::token_weights`](crate::Aggregation::token_weights), or that of any method of the registry.
+/// The plan says what each token weighs and which are selected: that of any method of the registry, or
+/// [`StepPlan::new`](crate::StepPlan::new).
 ///
 /// # Panics
 ///

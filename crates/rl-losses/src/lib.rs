@@ -40,7 +40,6 @@
 //! | signs of advantage and likelihood | [`quadrants()`] |
 //! | divergence from the old policy: k1, k3, mean and largest move | [`DivergenceSums`] |
 //! | clip fractions, share selected, share with another gradient | [`LossSums`] |
-//! | whether a method is inert | [`PolicyLoss::inertness`] |
 //!
 //! Departures from the paper and from the published codes are numbered in `docs/paper-vs-code.md`.
 

@@ -50,16 +50,10 @@ impl LossSums {
     /// Mean of `log π_old - log π_θ` over the tokens, in nats: the k1 estimate of `KL(π_old ‖
     /// π_θ)`, for every loss.
     ///
-    /// verl's `actor/ppo_kl`, except for KL-Cov, where verl reports
-    /// [`mean_abs_log_ratio`](Self::mean_abs_log_ratio) under the same name: row 20 of
-    /// `docs/paper-vs-code.md`. NaN if there are no tokens.
+    /// verl's `actor/ppo_kl`, except for KL-Cov, where verl reports the mean of `|log π_θ - log π_old|`
+    /// under the same name: row 20 of `docs/paper-vs-code.md`. NaN if there are no tokens.
     pub fn ppo_kl(&self) -> f64 {
         self.neg_log_ratio / self.tokens as f64
-    }
-
-    /// Mean of `|log π_θ - log π_old|` over the tokens, in nats. NaN if there are no tokens.
-    pub fn mean_abs_log_ratio(&self) -> f64 {
-        self.abs_log_ratio / self.tokens as f64
     }
 
     /// Fraction of the tokens in the flat part of the clipped surrogate, `0..=1`. NaN if there are
@@ -80,11 +74,6 @@ impl LossSums {
     /// Fraction of the tokens that the method singles out, `0..=1`. NaN if there are no tokens.
     pub fn selected_fraction(&self) -> f64 {
         self.selected as f64 / self.tokens as f64
-    }
-
-    /// Fraction of the tokens whose gradient the method changed, `0..=1`. NaN if there are no tokens.
-    pub fn altered_fraction(&self) -> f64 {
-        self.altered as f64 / self.tokens as f64
     }
 }
 

@@ -56,16 +56,6 @@ impl ClipRange {
     pub fn is_clipped(self, log_ratio: f64, advantage: f64) -> bool {
         Surrogate::of(self).clips(Real::exp(log_ratio), advantage)
     }
-
-    /// Clipped surrogate `-min(r A, clip(r, 1 - low, 1 + high) A)`, with `r = exp(log_ratio)`.
-    ///
-    /// Inside the region both branches are the same number, so the derivative is `-r A`; where the
-    /// ratio has left it on the pushed side, the loss is flat.
-    ///
-    /// Source: Schulman et al. 2017, [Eq. 7](https://arxiv.org/abs/1707.06347).
-    pub fn surrogate(self, log_ratio: f64, advantage: f64) -> Term {
-        Surrogate::of(self).at(log_ratio, advantage).term
-    }
 }
 
 /// The clipped surrogate with all its bounds; each may be infinite.
@@ -107,12 +97,6 @@ impl Surrogate {
     pub(crate) fn ratio<R: Real>(self, log_ratio: R) -> R {
         let limit = R::of(self.limit);
         log_ratio.held(-limit, limit).exp()
-    }
-
-    /// One token's loss at a log-ratio.
-    pub(crate) fn at(self, log_ratio: f64, advantage: f64) -> Scored {
-        let reach = self.limit.lesser(<f64 as Real>::EXP_LIMIT);
-        self.at_ratio(self.ratio(log_ratio), advantage).flat_if(log_ratio.magnitude() > reach)
     }
 
     /// One token's loss at a ratio, whose logarithm is within the limit.

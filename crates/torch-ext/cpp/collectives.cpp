@@ -61,7 +61,7 @@ intrusive_ptr<Backend> make_nccl(const intrusive_ptr<c10d::Store>& store, int ra
   return backend;
 }
 
-enum Operation { kAllReduce, kAllGather, kReduceScatter, kAllToAll, kBroadcast };
+enum Operation { kAllReduce, kAllGather, kReduceScatter, kAllToAll };
 
 intrusive_ptr<c10d::Work> start(Backend& backend, int operation, at::Tensor& output, at::Tensor& input,
                                 int argument) {
@@ -83,11 +83,6 @@ intrusive_ptr<c10d::Work> start(Backend& backend, int operation, at::Tensor& out
     case kAllToAll: {
       std::vector<int64_t> equal;
       return backend.alltoall_base(output, input, equal, equal);
-    }
-    case kBroadcast: {
-      c10d::BroadcastOptions options;
-      options.rootRank = argument;
-      return backend.broadcast(list, options);
     }
   }
   TORCH_CHECK(false, "no operation ", operation);

@@ -65,14 +65,10 @@ const char* torch_ext_built_against() { return TORCH_VERSION; }
 // The caller frees the answer with free().
 char* torch_ext_show_config() { return strdup(at::show_config().c_str()); }
 
-// allocated now, peak; reserved now, peak: bytes on the CUDA device.
-int torch_ext_cuda_memory(int device, int64_t out[4]) {
+// Most bytes that were ever reserved on the CUDA device.
+int torch_ext_cuda_peak_reserved_bytes(int device, int64_t* bytes) {
   return torch_ext::guard(-1, [&] {
-    auto stats = at::getDeviceAllocator(c10::DeviceType::CUDA)->getDeviceStats(device);
-    out[0] = stats.allocated_bytes[0].current;
-    out[1] = stats.allocated_bytes[0].peak;
-    out[2] = stats.reserved_bytes[0].current;
-    out[3] = stats.reserved_bytes[0].peak;
+    *bytes = at::getDeviceAllocator(c10::DeviceType::CUDA)->getDeviceStats(device).reserved_bytes[0].peak;
     return 0;
   });
 }

@@ -11,7 +11,7 @@ unsafe extern "C" {
     fn torch_ext_repeat_bits() -> c_int;
     fn torch_ext_built_against() -> *const c_char;
     fn torch_ext_show_config() -> *mut c_char;
-    fn torch_ext_cuda_memory(device: c_int, out: *mut i64) -> c_int;
+    fn torch_ext_cuda_peak_reserved_bytes(device: c_int, bytes: *mut i64) -> c_int;
     fn torch_ext_cuda_memory_info(device: c_int, out: *mut u64) -> c_int;
     fn torch_ext_library_path() -> *mut c_char;
 }
@@ -72,34 +72,20 @@ pub(crate) fn library_folder() -> Option<PathBuf> {
     Some(Path::new(&path).canonicalize().ok()?.parent()?.to_owned())
 }
 
-/// Memory that libtorch's caching allocator holds on a CUDA device, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CudaMemory {
-    /// Bytes in live tensors now.
-    pub allocated_bytes: i64,
-    /// Most bytes that live tensors ever took.
-    pub peak_allocated_bytes: i64,
-    /// Bytes reserved on the device now.
-    pub reserved_bytes: i64,
-    /// Most bytes ever reserved on the device.
-    pub peak_reserved_bytes: i64,
-}
-
-/// Memory statistics of CUDA device `device`.
+/// Most bytes that libtorch's caching allocator ever reserved on CUDA device `device`.
 ///
 /// # Errors
 ///
 /// [`TorchError`] if there is no such device.
-pub fn cuda_memory(device: usize) -> Result<CudaMemory, TorchError> {
+pub fn cuda_peak_reserved_bytes(device: usize) -> Result<i64, TorchError> {
     let device =
         c_int::try_from(device).map_err(|_| TorchError::new(format!("no CUDA device {device}")))?;
-    let mut out = [0; 4];
-    // SAFETY: `out` has room for the four numbers that are written.
-    if unsafe { torch_ext_cuda_memory(device, out.as_mut_ptr()) } != 0 {
+    let mut bytes = 0;
+    // SAFETY: `bytes` has room for the number that is written.
+    if unsafe { torch_ext_cuda_peak_reserved_bytes(device, &raw mut bytes) } != 0 {
         return Err(TorchError::take());
     }
-    let [allocated_bytes, peak_allocated_bytes, reserved_bytes, peak_reserved_bytes] = out;
-    Ok(CudaMemory { allocated_bytes, peak_allocated_bytes, reserved_bytes, peak_reserved_bytes })
+    Ok(bytes)
 }
 
 /// Free and total memory of CUDA device `device`, in bytes.

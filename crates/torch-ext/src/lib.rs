@@ -18,7 +18,7 @@ mod operator;
 pub use autograd::{autograd_function, backward, set_gradient, vector_jacobian_product};
 pub use cuda_libraries::{CUDA_LIBRARIES, CudaLibrary, missing_cuda_libraries};
 pub use device::{
-    CudaMemory, Libtorch, cuda_memory, cuda_memory_info, libtorch, load_cuda, repeat_bits,
+    Libtorch, cuda_memory_info, cuda_peak_reserved_bytes, libtorch, load_cuda, repeat_bits,
 };
 pub use distributed::{GroupError, GroupOptions, Placement, ProcessGroup, ReduceOp, Store, Work};
 pub use exit_at_once::exit_at_once;

@@ -39,8 +39,6 @@ pub enum Argument<'a> {
     Tensor(&'a Tensor),
     /// A list of tensors.
     Tensors(&'a [&'a Tensor]),
-    /// A list of integers.
-    Ints(&'a [i64]),
 }
 
 impl Argument<'_> {
@@ -58,9 +56,6 @@ impl Argument<'_> {
                     let list: Vec<*mut C_tensor> =
                         tensors.iter().map(|tensor| tensor.as_ptr().cast_mut()).collect();
                     torch_sys::ati_tensor_list(list.as_ptr(), length(list.len()))
-                }
-                Self::Ints(values) => {
-                    torch_sys::ati_int_list(values.as_ptr(), length(values.len()))
                 }
             }
         }

@@ -100,7 +100,7 @@ fn cuda_is_asked_once_and_its_absence_is_a_value() {
     assert_eq!(first, torch_ext::load_cuda());
     if !tch::Cuda::is_available() {
         assert!(Tensor::f_zeros([1], (Kind::Float, Device::Cuda(0))).is_err());
-        assert!(torch_ext::cuda_memory(0).is_err());
+        assert!(torch_ext::cuda_peak_reserved_bytes(0).is_err());
         assert!(torch_ext::cuda_memory_info(0).is_err());
     }
 }

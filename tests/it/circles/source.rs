@@ -7,38 +7,46 @@ use std::{
 };
 
 /// Words before the name of an item.
-const ITEMS: [&str; 9] =
+pub(crate) const ITEMS: [&str; 9] =
     ["fn", "struct", "enum", "trait", "type", "const", "static", "union", "macro_rules"];
 
 /// The modules that a root file declares, directly or through others; the root comes first.
 #[derive(Default)]
-pub(super) struct Crate {
-    pub(super) modules: Vec<Module>,
+pub(crate) struct Crate {
+    pub(crate) modules: Vec<Module>,
 }
 
 /// A module, in a file of its own or inside another's.
-pub(super) struct Module {
-    pub(super) file: PathBuf,
+pub(crate) struct Module {
+    pub(crate) file: PathBuf,
     pub(super) parent: Option<usize>,
     pub(super) children: BTreeMap<String, usize>,
-    pub(super) imports: Vec<Import>,
+    pub(crate) imports: Vec<Import>,
     /// Names of the items that it defines.
     pub(super) items: BTreeSet<String>,
     /// Paths and single names in its code: `["super", "Node"]`.
     pub(super) paths: BTreeSet<Vec<String>>,
+    /// Tokens of its code and attributes; imports are left out.
+    pub(crate) code: Vec<String>,
     /// True if it is compiled for tests alone.
-    pub(super) is_test: bool,
+    pub(crate) is_test: bool,
 }
 
 /// One name that a `use` brings in; `*` brings in all.
-pub(super) struct Import {
-    pub(super) path: Vec<String>,
-    pub(super) name: String,
+pub(crate) struct Import {
+    pub(crate) path: Vec<String>,
+    pub(crate) name: String,
     pub(super) is_public: bool,
 }
 
+impl Module {
+    fn keep(&mut self, tokens: &[&str]) {
+        self.code.extend(tokens.iter().map(|&token| token.to_owned()));
+    }
+}
+
 impl Crate {
-    pub(super) fn read(root: &Path) -> Self {
+    pub(crate) fn read(root: &Path) -> Self {
         let mut tree = Self::default();
         let folder = root.parent().expect("a file stands in a folder");
         tree.read_file(root.to_owned(), folder, None, false);
@@ -67,6 +75,7 @@ impl Crate {
             imports: Vec::new(),
             items: BTreeSet::new(),
             paths: BTreeSet::new(),
+            code: Vec::new(),
             is_test,
         });
         self.modules.len() - 1
@@ -76,6 +85,7 @@ impl Crate {
     fn read_items(&mut self, tokens: &mut Tokens, module: usize, folder: &Path) {
         let (mut depth, mut is_public) = (0_usize, false);
         while let Some(token) = tokens.next() {
+            let start = tokens.at - 1;
             match token {
                 "#" => {
                     let is_inner = tokens.eat("!");
@@ -83,6 +93,8 @@ impl Crate {
                     let has = |word: &str| attribute.contains(&word);
                     if has("cfg") && has("test") && !has("not") && !is_inner {
                         self.skip_item(tokens, module, folder);
+                    } else {
+                        self.modules[module].keep(&attribute);
                     }
                     continue;
                 }
@@ -124,6 +136,9 @@ impl Crate {
                     self.modules[module].paths.extend(tokens.path_from(word));
                 }
                 _ => {}
+            }
+            if !matches!(token, "use" | "mod") {
+                self.modules[module].keep(&tokens.tokens[start..tokens.at]);
             }
             is_public = false;
         }
@@ -263,13 +278,15 @@ fn is_word(token: &str) -> bool {
 }
 
 /// Words, `::` and single characters; without comments, literals and lifetimes.
-fn tokens(text: &str) -> Vec<&str> {
+pub(crate) fn tokens(text: &str) -> Vec<&str> {
     let (mut tokens, mut rest) = (Vec::new(), text.trim_start());
     while let Some(first) = rest.chars().next() {
         let passed = passed_over(rest);
         let in_word = |c: char| c.is_alphanumeric() || c == '_';
         let length = if passed > 0 {
             passed
+        } else if first.is_numeric() {
+            number(rest)
         } else if in_word(first) {
             rest.find(|c| !in_word(c)).unwrap_or(rest.len())
         } else if rest.starts_with("::") {
@@ -283,6 +300,18 @@ fn tokens(text: &str) -> Vec<&str> {
         rest = rest[length..].trim_start();
     }
     tokens
+}
+
+/// Bytes of the number that stands first, a fraction included.
+fn number(rest: &str) -> usize {
+    let mut characters = rest.char_indices().peekable();
+    while let Some((start, c)) = characters.next() {
+        let is_point = c == '.' && characters.peek().is_some_and(|(_, next)| next.is_numeric());
+        if !(c.is_alphanumeric() || c == '_' || is_point) {
+            return start;
+        }
+    }
+    rest.len()
 }
 
 /// Bytes of the comment, text, character or lifetime that stands first; 0 if none does.

@@ -36,7 +36,7 @@ pub fn mode(logits: &[f64]) -> Result<usize, LogitsError> {
 ///
 /// [`LogitsError`] if `logits` is empty, holds NaN or `+∞`, or is all `-∞`.
 pub fn entropy(logits: &[f64]) -> Result<f64, LogitsError> {
-    on(InstructionSet::widest(), logits, Output::None).map(OddsSums::entropy)
+    on(InstructionSet::widest(), logits, None).map(OddsSums::entropy)
 }
 
 /// `log Σ e^z` over `logits`, in nats.
@@ -45,7 +45,7 @@ pub fn entropy(logits: &[f64]) -> Result<f64, LogitsError> {
 ///
 /// [`LogitsError`] if `logits` is empty, holds NaN or `+∞`, or is all `-∞`.
 pub fn log_sum_exp(logits: &[f64]) -> Result<f64, LogitsError> {
-    let sums = on(InstructionSet::widest(), logits, Output::None)?;
+    let sums = on(InstructionSet::widest(), logits, None)?;
     Ok(sums.anchor + sums.others.ln_1p())
 }
 
@@ -60,22 +60,7 @@ pub fn log_sum_exp(logits: &[f64]) -> Result<f64, LogitsError> {
 /// If the two differ in length.
 pub fn softmax_into(logits: &[f64], probs: &mut [f64]) -> Result<f64, LogitsError> {
     assert_eq!(logits.len(), probs.len(), "one probability per logit");
-    on(InstructionSet::widest(), logits, Output::Probs(probs)).map(OddsSums::entropy)
-}
-
-/// Writes the log-softmax of `logits` to `log_probs`, both `[actions]`, in nats; returns the entropy.
-///
-/// # Errors
-///
-/// [`LogitsError`] if `logits` is empty, holds NaN or `+∞`, or is all `-∞`; `log_probs` is then
-/// unchanged.
-///
-/// # Panics
-///
-/// If the two differ in length.
-pub fn log_softmax_into(logits: &[f64], log_probs: &mut [f64]) -> Result<f64, LogitsError> {
-    assert_eq!(logits.len(), log_probs.len(), "one log-probability per logit");
-    on(InstructionSet::widest(), logits, Output::LogProbs(log_probs)).map(OddsSums::entropy)
+    on(InstructionSet::widest(), logits, Some(probs)).map(OddsSums::entropy)
 }
 
 /// Sums over a row relative to its largest logit, which is itself left out of `others`: with gaps
@@ -155,16 +140,13 @@ impl OddsAccumulator {
     }
 }
 
-/// Output to write besides the sums.
-enum Output<'a> {
-    None,
-    Probs(&'a mut [f64]),
-    LogProbs(&'a mut [f64]),
-}
-
-fn on(set: InstructionSet, logits: &[f64], output: Output) -> Result<OddsSums, LogitsError> {
+fn on(
+    set: InstructionSet,
+    logits: &[f64],
+    probs: Option<&mut [f64]>,
+) -> Result<OddsSums, LogitsError> {
     let mode = mode_on(set, logits)?;
-    Ok(set.run(Normalise { logits, mode, output }))
+    Ok(set.run(Normalise { logits, mode, probs }))
 }
 
 fn mode_on(set: InstructionSet, logits: &[f64]) -> Result<usize, LogitsError> {
@@ -224,7 +206,8 @@ fn odds_sums(mut accumulator: OddsAccumulator, blocks: &[[f64; LANES]], tail: La
 struct Normalise<'a> {
     logits: &'a [f64],
     mode: usize,
-    output: Output<'a>,
+    /// Receives the probabilities.
+    probs: Option<&'a mut [f64]>,
 }
 
 impl NullaryFnOnce for Normalise<'_> {
@@ -232,21 +215,13 @@ impl NullaryFnOnce for Normalise<'_> {
 
     #[inline(always)]
     fn call(self) -> OddsSums {
-        let Self { logits, mode, output } = self;
+        let Self { logits, mode, probs } = self;
         let mut accumulator = OddsAccumulator::new(logits, mode);
         let (blocks, rest) = logits.as_chunks::<LANES>();
         let tail = Lanes::padded(rest, f64::NEG_INFINITY);
-        match output {
-            Output::None => odds_sums(accumulator, blocks, tail),
-            Output::LogProbs(log_probs) => {
-                let sums = odds_sums(accumulator, blocks, tail);
-                let log_total = sums.others.ln_1p();
-                for (log_prob, logit) in log_probs.iter_mut().zip(logits) {
-                    *log_prob = (logit - sums.anchor) - log_total;
-                }
-                sums
-            }
-            Output::Probs(probs) => {
+        match probs {
+            None => odds_sums(accumulator, blocks, tail),
+            Some(probs) => {
                 let (prob_blocks, prob_rest) = probs.as_chunks_mut::<LANES>();
                 for (block, odds) in blocks.iter().zip(prob_blocks) {
                     *odds = accumulator.add(Lanes(*block)).0;
@@ -291,7 +266,7 @@ mod tests {
             for set in InstructionSet::available() {
                 let mut probs = vec![0.0; row.len()];
                 let mode = mode_on(set, &row).unwrap();
-                let sums = on(set, &row, Output::Probs(&mut probs)).unwrap();
+                let sums = on(set, &row, Some(&mut probs)).unwrap();
                 let bits = probs.iter().map(|p| p.to_bits()).collect();
                 let actual = (mode, sums, bits);
                 assert_eq!(*seen.get_or_insert_with(|| actual.clone()), actual, "{set} of {row:?}");

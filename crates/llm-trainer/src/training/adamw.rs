@@ -59,8 +59,6 @@ pub struct AdamW {
     kernels: Option<Arc<CudaKernels>>,
     /// The reason that no kernels step the state although they could.
     kernel_fault: Option<String>,
-    /// True if CPU steps of narrow state use this crate's loops instead of libtorch's operators.
-    loops: bool,
 }
 
 /// Master weight of a parameter.
@@ -157,7 +155,6 @@ impl AdamW {
             applied: 0,
             kernels: None,
             kernel_fault: None,
-            loops: true,
         };
         match state.tested_kernels() {
             Ok(Some(kernels)) => state.use_kernels(kernels),
@@ -240,7 +237,7 @@ impl AdamW {
             Dtype::Bf16 => true,
         };
         if narrow_moments || is_narrow(parameter) || self.memory.is_host() {
-            if self.loops && self.step_on_host(index, &gradient, scale, learning_rate).is_some() {
+            if self.step_on_host(index, &gradient, scale, learning_rate).is_some() {
                 return Ok(());
             }
             return self.step_narrow(index, &gradient, scale, learning_rate);

@@ -111,16 +111,17 @@ pub(super) fn record_rollout(
         metric!("rollout/informative_group_fraction"),
         groups as f64 / informative.len() as f64,
     );
-    let drawn = samples.iter().flat_map(|sample| &sample.rollout_log_prob);
+    // KL(sampled ‖ other) per token, by its plain estimate.
+    let divergence = |other: &[f64]| {
+        let sampled = samples.iter().flat_map(|sample| &sample.rollout_log_prob);
+        sampled.zip(other).map(|(sampled, other)| sampled - other).sum::<f64>() / other.len() as f64
+    };
     if config.rollout.staleness > 0 {
-        let moved: f64 = drawn.clone().zip(&old.log_prob).map(|(rollout, old)| rollout - old).sum();
-        metrics.insert(metric!("rollout/staleness_kl"), moved / old.log_prob.len() as f64);
+        metrics.insert(metric!("rollout/staleness_kl"), divergence(&old.log_prob));
     }
     // The policy has moved since groups that waited were sampled: that is no mismatch between sampling and training.
     let sampled = scored.sampled_log_prob.as_ref().unwrap_or(&old.log_prob);
-    let mismatch: f64 = drawn.zip(sampled).map(|(rollout, sampled)| rollout - sampled).sum();
-    metrics.insert(metric!("rollout/mismatch_kl"), mismatch / sampled.len() as f64);
-
+    metrics.insert(metric!("rollout/mismatch_kl"), divergence(sampled));
     if let Some(fraction) = scored.rerouted_fraction {
         metrics.insert(metric!("rollout/rerouted_fraction"), fraction);
     }

@@ -14,7 +14,11 @@ use crate::training_run::{assert_success, train, train_by, train_process};
 /// Values of each step in the event files under `folder`, by name.
 fn events(folder: &Path) -> Vec<(i64, BTreeMap<String, f32>)> {
     let files = event_files(folder).expect("a folder of events");
-    let events = files.iter().flat_map(|path| read_events(path).expect("whole files"));
+    let events = files.iter().flat_map(|path| {
+        let (events, fault) = read_events(path).expect("readable files");
+        assert_eq!(fault, None, "whole files");
+        events
+    });
     let summary = |event: run_report::tensorboard::Event| {
         let Some(EventContent::Summary(summary)) = event.content else { return None };
         let scalar = |value: run_report::tensorboard::Value| match value.kind {

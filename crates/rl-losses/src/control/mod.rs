@@ -17,4 +17,4 @@ pub use error::ControlError;
 pub use knob::Knob;
 pub use skywork::{AdaptiveEntropy, AdaptiveEntropyController};
 pub use target::EntropyTarget;
-pub use thermostat::{Saturation, Thermostat, ThermostatSettings};
+pub use thermostat::{Thermostat, ThermostatSettings};

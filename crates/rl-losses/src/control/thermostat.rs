@@ -109,7 +109,7 @@ checked_when_read!(ThermostatSettings);
 /// Bound that a knob has reached while the target is still out of reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Saturation {
+enum Saturation {
     /// The knob is free.
     None,
     /// The knob is at its upper bound and the entropy below the target: the method cannot raise it
@@ -146,7 +146,7 @@ pub enum Saturation {
 /// **What it can reach.** The loop is stable; the limit is the knob. KL-Cov holds a token to the policy
 /// before the update: it undoes a move and makes none, and the first update of a rollout batch is made
 /// before there is anything to undo. So its fraction slows a fall of the entropy; below the target it is at
-/// its upper bound, and [`saturation`](Thermostat::saturation) says so. Clip-Cov drops tokens in the first
+/// its upper bound, and [`saturated_steps`](Thermostat::saturated_steps) says so. Clip-Cov drops tokens in the first
 /// update too, and what the tokens of negative covariance do remains: it can raise entropy while groups
 /// still differ in reward. What pulls back at any time is a penalty anchored where the entropy was high:
 /// `covariance-control` with `treatment.penalise = { divergence = "k2", anchor = "reference" }`, moved by
@@ -215,16 +215,6 @@ impl Thermostat {
     /// Target of the next measurement, in nats.
     pub fn target(&self) -> f64 {
         self.settings.target.at(self.step)
-    }
-
-    /// The last error, `ln H* - ln H`, smoothed.
-    pub fn error(&self) -> f64 {
-        self.error
-    }
-
-    /// Bound that keeps the target out of reach, or [`Saturation::None`].
-    pub fn saturation(&self) -> Saturation {
-        self.saturation
     }
 
     /// Number of steps in a row for which the target has been out of reach.

@@ -3,11 +3,9 @@
 mod divergence;
 mod entropy_change;
 mod group_covariance;
-mod inertness;
 mod quadrants;
 
 pub use divergence::DivergenceSums;
 pub use entropy_change::{EntropyChangeColumns, EntropyChangeSums};
 pub use group_covariance::group_covariances;
-pub use inertness::Inert;
 pub use quadrants::{QuadrantCentre, quadrants};

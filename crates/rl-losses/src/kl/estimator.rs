@@ -56,17 +56,6 @@ pub enum KlEstimator {
 }
 
 impl KlEstimator {
-    /// Every estimator.
-    pub const ALL: [Self; 7] = [
-        Self::K1,
-        Self::Abs,
-        Self::K2,
-        Self::K3,
-        Self::K1StraightThrough,
-        Self::AbsStraightThrough,
-        Self::K3StraightThrough,
-    ];
-
     /// Value, in nats, and derivative with respect to `log π(y)`, at `log_ratio = log π(y) - log
     /// π_ref(y)`.
     pub fn term(self, log_ratio: f64) -> Term {

@@ -9,7 +9,6 @@ use crate::{
     parameter::{ParameterError, check, check_not_negative, settings},
     semantics::Semantics,
     surrogate::{ClipRange, LOG_RATIO_LIMIT, Surrogate},
-    term::Term,
 };
 
 /// Ceiling `c > 1` on the ratio of tokens with negative advantage: `-min(max(..), -c A)`, or none.
@@ -124,13 +123,6 @@ impl PpoClip {
         Self { clip_ratio_low, clip_ratio_high, clip_ratio_c: dual_clip, ..Self::DEFAULT }
     }
 
-    /// Returns these settings with the arithmetic of another version: the paper and the authors' fork
-    /// have no dual clip, whatever is set, and do not clamp the log-ratio.
-    #[must_use]
-    pub fn with_semantics(self, semantics: Semantics) -> Self {
-        Self { semantics, ..self }
-    }
-
     /// Trust region of the ratio.
     pub fn clip(&self) -> ClipRange {
         ClipRange { low: self.clip_ratio_low, high: self.clip_ratio_high }
@@ -139,11 +131,6 @@ impl PpoClip {
     /// Ceiling on the ratio where the advantage is negative.
     pub fn dual_clip(&self) -> DualClip {
         self.clip_ratio_c
-    }
-
-    /// One token's loss, with the log-ratio clamped to ±20 nats.
-    pub fn term(&self, log_ratio: f64, advantage: f64) -> Term {
-        self.surrogate().at(log_ratio, advantage).term
     }
 
     pub(crate) fn surrogate(&self) -> Surrogate {
@@ -167,29 +154,6 @@ impl PolicyMethod for PpoClip {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn dual_clip_caps_the_loss_of_a_bad_token_that_grew_likely() {
-        let loss = PpoClip::default();
-        let grown = 4.0f64.ln();
-        assert_eq!(loss.term(grown, -2.0), Term::flat(6.0));
-        let fork = loss.with_semantics(Semantics::Prime).term(grown, -2.0);
-        assert!((fork.value - 8.0).abs() < 1e-14);
-        let without = PpoClip { clip_ratio_c: DualClip::OFF, ..loss }.term(grown, -2.0);
-        assert!((without.value - 8.0).abs() < 1e-14);
-        // A good token that grew is the business of the upper bound, not of this one.
-        let scored = loss.surrogate().at(grown, 2.0);
-        assert!(scored.clipped && !scored.ceiling);
-    }
-
-    #[test]
-    fn beyond_twenty_nats_the_loss_is_flat() {
-        let loss = PpoClip { clip_ratio_c: DualClip::OFF, ..PpoClip::default() };
-        let term = loss.term(25.0, -1.0);
-        assert!((term.value / 20f64.exp() - 1.0).abs() < 1e-15);
-        assert!(term.d_log_prob.abs() < f64::MIN_POSITIVE);
-        assert!(loss.term(20.0, -1.0).d_log_prob > 0.0);
-    }
 
     #[test]
     fn a_ceiling_of_one_is_refused() {

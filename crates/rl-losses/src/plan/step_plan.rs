@@ -54,18 +54,6 @@ impl StepPlan {
         }
     }
 
-    /// Replaces the selection by these tokens, ascending positions of the mini-batch.
-    ///
-    /// # Panics
-    ///
-    /// If the positions do not ascend, or reach past the mini-batch.
-    #[must_use]
-    pub fn with_selected(self, selected: Vec<usize>) -> Self {
-        assert!(selected.is_sorted_by(|a, b| a < b), "positions ascend");
-        assert!(selected.last().is_none_or(|&last| last < self.tokens), "positions of tokens");
-        Self { selected, ..self }
-    }
-
     /// Multiplies the weights by per-token importance weights, `[tokens]`, such as a rollout
     /// correction's.
     ///

@@ -28,14 +28,8 @@ pub struct CorrectionSums {
     pub below: usize,
     /// Sequences that a veto or a rejection left out as one.
     pub vetoed: usize,
-    /// `Σ_t -ℓ_t`, in nats.
-    pub k1: f64,
     /// `Σ_t (e^ℓ_t - 1 - ℓ_t)`, in nats.
     pub k3: f64,
-    /// `Σ_t |ℓ_t|`, in nats.
-    pub abs_log_ratio: f64,
-    /// The largest `|ℓ_t|`, in nats; a maximum, not a sum.
-    pub max_abs_log_ratio: f64,
 }
 
 impl CorrectionSums {
@@ -65,12 +59,6 @@ impl CorrectionSums {
         self.vetoed as f64 / self.sequences as f64
     }
 
-    /// `KL(rollout ‖ old)` per token by its plain estimate, in nats: `mismatch_kl`; 0 where both
-    /// engines agree. NaN if there are no tokens.
-    pub fn mismatch_kl(&self) -> f64 {
-        self.k1 / self.tokens as f64
-    }
-
     /// `KL(rollout ‖ old)` per token by the estimate that is never negative, in nats. NaN if there
     /// are no tokens.
     pub fn mismatch_k3(&self) -> f64 {
@@ -89,9 +77,6 @@ impl AddAssign for CorrectionSums {
         self.above += other.above;
         self.below += other.below;
         self.vetoed += other.vetoed;
-        self.k1 += other.k1;
         self.k3 += other.k3;
-        self.abs_log_ratio += other.abs_log_ratio;
-        self.max_abs_log_ratio = self.max_abs_log_ratio.max(other.max_abs_log_ratio);
     }
 }

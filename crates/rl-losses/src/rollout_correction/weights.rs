@@ -124,10 +124,7 @@ fn divergences(log_ratio: &[f64]) -> CorrectionSums {
     let mut sums = CorrectionSums { tokens: log_ratio.len(), ..CorrectionSums::default() };
     for &ratio in log_ratio {
         let held = limited(ratio);
-        sums.k1 -= held;
         sums.k3 += held.exp_m1() - held;
-        sums.abs_log_ratio += held.abs();
-        sums.max_abs_log_ratio = sums.max_abs_log_ratio.max(held.abs());
     }
     sums
 }

@@ -2,10 +2,12 @@
 
 use rl_losses::{Aggregation, Divisor};
 
+use crate::batches::token_weights;
+
 #[test]
 fn weights_follow_their_definition_and_skip_empty_sequences() {
     let lengths = [1, 0, 3];
-    let weights = |rule: Aggregation| rule.token_weights(&lengths);
+    let weights = |rule: Aggregation| token_weights(&rule, &lengths);
     let divisor = Divisor::new(10.0).unwrap();
     assert_eq!(weights(Aggregation::TokenMean), [0.25; 4]);
     assert_eq!(weights(Aggregation::SeqMeanTokenSum), [0.5; 4]);
@@ -16,7 +18,7 @@ fn weights_follow_their_definition_and_skip_empty_sequences() {
 
 #[test]
 fn no_tokens_have_no_weights() {
-    assert!(Aggregation::TokenMean.token_weights(&[0, 0]).is_empty());
+    assert!(token_weights(&Aggregation::TokenMean, &[0, 0]).is_empty());
 }
 
 #[test]

@@ -6,7 +6,8 @@ use proptest::prelude::*;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rl_losses::{
-    Aggregation, Column, Divisor, PlanError, PolicyLoss, Real, TokenBatch, TokenColumns, registry,
+    Aggregation, Column, Divisor, PlanError, PolicyLoss, PpoClip, Real, StepPlan, TokenBatch,
+    TokenColumns, registry,
 };
 use serde::Deserialize;
 
@@ -76,6 +77,35 @@ pub(crate) fn rules() -> [Aggregation; 4] {
 pub(crate) fn marked(loss: &PolicyLoss, batch: &TokenBatch<'_>) -> Result<Vec<bool>, PlanError> {
     let plan = loss.plan(batch, &Aggregation::TokenMean, &mut seeded(0))?;
     Ok(plan.selected())
+}
+
+/// The weights that a plan gives to the tokens of sequences of these lengths, `[tokens]`.
+pub(crate) fn token_weights(rule: &Aggregation, lengths: &[usize]) -> Vec<f64> {
+    let zeros = vec![0.0; lengths.iter().sum()];
+    let columns = TokenColumns { log_prob: &zeros, old_log_prob: &zeros, advantage: &zeros };
+    let batch = TokenBatch::new(columns, lengths).expect("columns of one length");
+    let loss = PolicyLoss::PpoClip(PpoClip::default());
+    loss.plan(&batch, rule, &mut seeded(0)).expect("no further column").weights()
+}
+
+/// The plan with these tokens in place of those that were drawn, of a method without constants of its own.
+pub(crate) fn with_selected(plan: StepPlan, selected: &[bool]) -> StepPlan {
+    let weights = plan.weights();
+    if plan.selected() == selected { plan } else { StepPlan::new(selected.to_vec(), weights) }
+}
+
+/// Published settings of a loss.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Preset {
+    pub(crate) name: String,
+    /// The paper or program that has these numbers.
+    pub(crate) source: String,
+    pub(crate) loss: PolicyLoss,
+}
+
+/// Every preset, in the order of the paper: baselines, Clip-Cov, KL-Cov, library defaults.
+pub(crate) fn presets() -> Vec<Preset> {
+    serde_json::from_str(include_str!("../data/presets.json")).expect("settings as published")
 }
 
 pub(crate) fn seeded(seed: u64) -> ChaCha8Rng {

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use rl_losses::{Centering, CovarianceControl, Knob, PolicyLoss};
 
-use crate::batches::{columns, gather, losses, rules, seeded};
+use crate::batches::{columns, gather, losses, rules, seeded, token_weights};
 
 proptest! {
     /// Each bucket has its share, of its own tokens, as if it were alone (centred on the state: batch
@@ -20,7 +20,7 @@ proptest! {
         let with = |fraction: f64| PolicyLoss::CovarianceControl(CovarianceControl { fraction, ..control });
         let plan =
             with(1.0).plan_by_bucket(&batch, buckets, &fractions, &rule, &mut seeded(seed))?;
-        prop_assert_eq!(plan.weights(), rule.token_weights(&columns.lengths));
+        prop_assert_eq!(plan.weights(), token_weights(&rule, &columns.lengths));
         for (bucket, &fraction) in fractions.iter().enumerate() {
             let order: Vec<usize> = (0..sequences).filter(|&one| buckets[one] == bucket).collect();
             let alone = columns.permuted(&order);

@@ -1,10 +1,55 @@
 //! The trust region of the ratio, and the surrogate clipped to it.
 
 use proptest::prelude::*;
-use rl_losses::ClipRange;
+use rl_losses::{
+    Aggregation, ClipRange, DualClip, LossOutput, PolicyLoss, PpoClip, TokenBatch, TokenColumns,
+};
+
+use crate::batches::seeded;
 
 fn clip() -> ClipRange {
     ClipRange::new(0.2, 0.28).expect("in range")
+}
+
+/// The loss of one token that moved by `log_ratio`.
+fn evaluate(loss: PpoClip, log_ratio: f64, advantage: f64) -> LossOutput {
+    let columns =
+        TokenColumns { log_prob: &[log_ratio], old_log_prob: &[0.0], advantage: &[advantage] };
+    let batch = TokenBatch::new(columns, &[1]).expect("one token");
+    let loss = PolicyLoss::PpoClip(loss);
+    let plan = loss.plan(&batch, &Aggregation::TokenMean, &mut seeded(0));
+    loss.evaluate(&batch, plan.expect("no further column").part(0..1))
+}
+
+fn surrogate(log_ratio: f64, advantage: f64) -> f64 {
+    evaluate(PpoClip::new(clip(), DualClip::OFF), log_ratio, advantage).value
+}
+
+/// The default's clip, without its dual clip.
+fn without_dual_clip() -> PpoClip {
+    PpoClip::new(PpoClip::default().clip(), DualClip::OFF)
+}
+
+#[test]
+fn dual_clip_caps_the_loss_of_a_bad_token_that_grew_likely() {
+    let grown = 4.0f64.ln();
+    let capped = evaluate(PpoClip::default(), grown, -2.0);
+    assert_eq!((capped.value, &capped.grad_log_prob[..]), (6.0, &[0.0][..]));
+    let fork: PpoClip = toml::from_str("semantics = 'prime'").expect("settings");
+    for loss in [fork, without_dual_clip()] {
+        assert!((evaluate(loss, grown, -2.0).value - 8.0).abs() < 1e-14);
+    }
+    // A good token that grew is the business of the upper bound, not of this one.
+    let sums = evaluate(PpoClip::default(), grown, 2.0).sums;
+    assert_eq!((sums.clipped, sums.clipped_lower), (1, 0));
+}
+
+#[test]
+fn beyond_twenty_nats_the_loss_is_flat() {
+    let beyond = evaluate(without_dual_clip(), 25.0, -1.0);
+    assert!((beyond.value / 20f64.exp() - 1.0).abs() < 1e-15);
+    assert!(beyond.grad_log_prob[0].abs() < f64::MIN_POSITIVE);
+    assert!(evaluate(without_dual_clip(), 20.0, -1.0).grad_log_prob[0] > 0.0);
 }
 
 #[test]
@@ -29,7 +74,7 @@ proptest! {
     #[test]
     fn clipping_never_lowers_the_loss(x in -1.0f64..1.0, advantage in -3.0f64..3.0) {
         let unclipped = -x.exp() * advantage;
-        prop_assert!(clip().surrogate(x, advantage).value >= unclipped - 1e-12);
+        prop_assert!(surrogate(x, advantage) >= unclipped - 1e-12);
     }
 
     /// The branches of Eq. 7 written as they stand in the paper.
@@ -38,6 +83,6 @@ proptest! {
         let ratio = x.exp();
         let clipped = ratio.clamp(0.8, 1.28);
         let expected = -(ratio * advantage).min(clipped * advantage);
-        prop_assert!((clip().surrogate(x, advantage).value - expected).abs() < 1e-14);
+        prop_assert!((surrogate(x, advantage) - expected).abs() < 1e-14);
     }
 }

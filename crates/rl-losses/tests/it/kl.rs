@@ -7,6 +7,16 @@ use rl_losses::{
     AdaptiveKl, KlCoefficient, KlController, KlEstimator, KlSums, kl_loss, kl_rewards, kl_sums,
 };
 
+const ESTIMATORS: [KlEstimator; 7] = [
+    KlEstimator::K1,
+    KlEstimator::Abs,
+    KlEstimator::K2,
+    KlEstimator::K3,
+    KlEstimator::K1StraightThrough,
+    KlEstimator::AbsStraightThrough,
+    KlEstimator::K3StraightThrough,
+];
+
 fn close(found: f64, expected: f64, tolerance: f64) -> bool {
     (found - expected).abs() <= tolerance * expected.abs().max(1.0)
 }
@@ -58,7 +68,7 @@ const REFERENCE: [f64; 4] = [1.0, 0.3, -0.5, 0.2];
 fn each_loss_has_the_gradient_its_documentation_says() {
     let reverse = numeric_gradient(&LOGITS, |z| divergence(&policy(z), &policy(&REFERENCE)));
     let forward = numeric_gradient(&LOGITS, |z| divergence(&policy(&REFERENCE), &policy(z)));
-    for estimator in KlEstimator::ALL {
+    for estimator in ESTIMATORS {
         let gradient = mean_gradient(&LOGITS, &REFERENCE, |x| estimator.term(x).d_log_prob);
         match estimator {
             KlEstimator::K1 => assert_same(&gradient, &[0.0; 4], "k1"),
@@ -144,7 +154,7 @@ proptest! {
     fn parts_add_up_to_the_whole(rows in columns(), cut in any::<prop::sample::Index>()) {
         let (log_prob, (reference, weights)) = unzip(&rows);
         let cut = cut.index(rows.len() + 1);
-        for estimator in KlEstimator::ALL {
+        for estimator in ESTIMATORS {
             let (total, gradient) = kl_loss(estimator, 0.3, &log_prob, &reference, &weights)?;
             let part = |run: std::ops::Range<usize>| {
                 kl_loss(estimator, 0.3, &log_prob[run.clone()], &reference[run.clone()], &weights[run])
@@ -162,7 +172,7 @@ proptest! {
 
     #[test]
     fn every_estimator_is_finite_wherever_a_log_ratio_can_be(log_ratio in -1400.0..1400.0f64) {
-        for estimator in KlEstimator::ALL {
+        for estimator in ESTIMATORS {
             let term = estimator.term(log_ratio);
             prop_assert!(term.value.is_finite() && term.d_log_prob.is_finite(), "{estimator:?} {term:?}");
         }

@@ -5,6 +5,8 @@ use rl_losses::{
     TokenColumns, TokenLoss, evaluate_loss,
 };
 
+use crate::batches::token_weights;
+
 #[path = "../../examples/custom_loss.rs"]
 #[expect(dead_code, reason = "its `main` is for the command line")]
 mod custom_loss;
@@ -33,7 +35,7 @@ fn an_own_loss_is_evaluated_as_one_of_the_registry() {
         TokenColumns { log_prob: &log_prob, old_log_prob: &old_log_prob, advantage: &advantage };
     let lengths = [700, 1, 499];
     let batch = TokenBatch::new(columns, &lengths).unwrap();
-    let weights = Aggregation::SeqMeanTokenMean.token_weights(&lengths);
+    let weights = token_weights(&Aggregation::SeqMeanTokenMean, &lengths);
     let plan = StepPlan::new(vec![false; 1200], weights);
     let custom = evaluate_loss(&Clipped, &batch, plan.part(0..1200));
     let twin: PolicyLoss = toml::from_str("[ppo-clip]\nclip_ratio_c = \"off\"").unwrap();

@@ -6,7 +6,7 @@ use rl_losses::{
     Semantics, Share,
 };
 
-use crate::batches::{Columns, columns, gather, losses, marked, rules, seeded};
+use crate::batches::{Columns, columns, gather, losses, marked, rules, seeded, with_selected};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
@@ -106,10 +106,9 @@ proptest! {
         for loss in losses() {
             let plan = loss.plan(&batch, &rule, &mut seeded(seed))?;
             let moved = gather(&plan.selected(), &runs);
-            let marks: Vec<usize> = (0..moved.len()).filter(|&token| moved[token]).collect();
             let again = loss.plan(&permuted, &rule, &mut seeded(seed))?;
-            prop_assert_eq!(again.selected_tokens().len(), marks.len(), "{}", loss.name());
-            let again = again.with_selected(marks);
+            prop_assert_eq!(again.selected_tokens().len(), plan.selected_tokens().len(), "{}", loss.name());
+            let again = with_selected(again, &moved);
             let one = loss.evaluate(&batch, plan.part(0..batch.len()));
             let two = loss.evaluate(&permuted, again.part(0..batch.len()));
             prop_assert!((one.value - two.value).abs() < 1e-12);
@@ -186,7 +185,7 @@ proptest! {
     }
 
     /// A method is the plain policy gradient if policy and old policy are the same, or says that it is
-    /// not; and an inert one warns.
+    /// not.
     #[test]
     fn on_policy_methods_are_inert_or_say_so(mut columns in columns(), seed: u64) {
         columns.old_log_prob.clone_from(&columns.log_prob);
@@ -206,7 +205,6 @@ proptest! {
                 prop_assert!((slope + weight * advantage).abs() < 1e-14, "{loss:?}");
             }
             prop_assert_eq!(output.sums.altered, 0, "{}", loss.name());
-            prop_assert_eq!(loss.inertness(&output.sums).is_some(), !batch.is_empty());
         }
     }
 

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use insta::assert_snapshot;
-use rl_losses::{Aggregation, PolicyLoss, presets, registry};
+use rl_losses::{Aggregation, PolicyLoss, registry};
 
-use crate::batches::{Columns, seeded};
+use crate::batches::{Columns, presets, seeded};
 
 /// Two sequences: tokens inside and outside every clip bound, three in Clip-Cov's band, entropies that
 /// fell, rose and stayed.
@@ -40,16 +40,17 @@ fn evaluate(loss: &PolicyLoss, aggregation: Aggregation) -> String {
         writeln!(table, "{}", line.trim_end()).expect("a string grows");
     }
     let sums = output.sums;
+    let per_token = |sum: f64| sum / sums.tokens as f64;
     write!(
         table,
         "ppo_kl {:+.6} mean_abs_log_ratio {:.6} clip_fraction {} lower {} selected_fraction {} \
          altered_fraction {}",
         sums.ppo_kl(),
-        sums.mean_abs_log_ratio(),
+        per_token(sums.abs_log_ratio),
         sums.clip_fraction(),
         sums.clip_fraction_lower(),
         sums.selected_fraction(),
-        sums.altered_fraction(),
+        per_token(sums.altered as f64),
     )
     .expect("a string grows");
     table

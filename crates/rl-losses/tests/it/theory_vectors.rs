@@ -7,7 +7,7 @@ use rl_losses::{
 };
 use serde_json::Value;
 
-use crate::batches::seeded;
+use crate::batches::{seeded, with_selected};
 
 fn oracle(key: &str) -> Vec<Value> {
     let text = include_str!("../../../entropy-core/tests/data/theory_vectors.json");
@@ -116,7 +116,9 @@ fn recorded_token_losses_are_met() {
                 assert_eq!(plan.selected_tokens(), expected);
             }
             // Which of the eligible are dropped is a draw.
-            let plan = plan.with_selected(expected);
+            let marks: Vec<bool> =
+                (0..batch.len()).map(|token| expected.contains(&token)).collect();
+            let plan = with_selected(plan, &marks);
             let output = loss.evaluate(&batch, plan.part(0..batch.len()));
             assert_all_close(&[output.value], &column(&format!("{name}_loss")), name);
             let slopes: Vec<f64> =

@@ -6,9 +6,10 @@ use rand_chacha::ChaCha8Rng;
 use rl_losses::{
     AdvantageEstimator, Aggregation, Anchor, Base, CovarianceControl, DifficultyThermostat,
     DifficultyThermostatSettings, EntropyTarget, KlCov, KlEstimator, Knob, Penalty, PolicyLoss,
-    RolloutColumns, Saturation, Thermostat, ThermostatSettings, TokenBatch, TokenColumns,
-    Treatment,
+    RolloutColumns, Thermostat, ThermostatSettings, TokenBatch, TokenColumns, Treatment,
 };
+
+use crate::thermostat::saturation;
 
 const STATES: usize = 48;
 const ACTIONS: usize = 8;
@@ -287,7 +288,7 @@ fn steered(actuator: Actuator, rate: f64, updates: usize, target: f64) -> (f64, 
             let error = (table.entropy() / target).ln();
             sum += error;
             largest = largest.max(error.abs());
-            saturated += usize::from(thermostat.saturation() == Saturation::High);
+            saturated += usize::from(saturation(&thermostat) == "high");
         }
     }
     (sum / (ROLLOUTS / 3) as f64, largest, saturated)

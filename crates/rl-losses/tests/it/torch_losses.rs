@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rl_losses::{Aggregation, PolicyLoss, registry};
 use serde::Deserialize;
 
-use crate::batches::{Columns, seeded};
+use crate::batches::{Columns, seeded, with_selected};
 
 #[derive(Deserialize)]
 struct File {
@@ -89,7 +89,9 @@ fn every_method_is_what_autograd_makes_of_its_formula() {
                 let drawn = plan.selected_tokens();
                 assert_eq!(drawn.len(), case.selected.len(), "{what}");
                 assert!(drawn.iter().all(|token| eligible.contains(token)), "{what}");
-                plan.with_selected(case.selected.clone())
+                let marks: Vec<bool> =
+                    (0..batch.len()).map(|token| case.selected.contains(&token)).collect();
+                with_selected(plan, &marks)
             }
         };
         let output = loss.evaluate(&batch, plan.part(0..batch.len()));

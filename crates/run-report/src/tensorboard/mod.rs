@@ -36,14 +36,6 @@ pub enum EventError {
         /// Error of the operating system.
         source: std::io::Error,
     },
-    /// A record is malformed.
-    #[error("{}: {source}", path.display())]
-    Record {
-        /// The file.
-        path: PathBuf,
-        /// Description of the fault, with its offset.
-        source: RecordError,
-    },
     /// The file cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),

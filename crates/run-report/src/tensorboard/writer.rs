@@ -216,20 +216,12 @@ pub fn event_files(folder: &Path) -> Result<Vec<PathBuf>, EventError> {
     Ok(files)
 }
 
-/// Reads all events of a file.
+/// Reads the events of a file up to the first record that is torn, damaged or no event; and that fault, if there is one.
 ///
 /// # Errors
 ///
-/// [`EventError::Record`] at the first record that is torn, damaged or no event.
-pub fn read_events(path: &Path) -> Result<Vec<Event>, EventError> {
-    match events_of(path)? {
-        (events, None) => Ok(events),
-        (_, Some(source)) => Err(EventError::Record { path: path.to_path_buf(), source }),
-    }
-}
-
-/// Reads the events before the first fault, and the fault.
-fn events_of(path: &Path) -> Result<(Vec<Event>, Option<RecordError>), EventError> {
+/// [`EventError::Read`].
+pub fn read_events(path: &Path) -> Result<(Vec<Event>, Option<RecordError>), EventError> {
     let bytes = read_at_most(path, LONGEST_EVENTS_BYTES)
         .map_err(|source| EventError::Read { path: path.to_path_buf(), source })?;
     let (contents, mut fault) = read_records(&bytes);
@@ -249,7 +241,7 @@ fn events_of(path: &Path) -> Result<(Vec<Event>, Option<RecordError>), EventErro
 
 /// Collects the summaries of a file by step; a later one replaces an earlier one of the same step.
 fn collect(path: &Path, known: &mut BTreeMap<i64, Event>) -> Result<(), EventError> {
-    for event in events_of(path)?.0 {
+    for event in read_events(path)?.0 {
         if matches!(event.content, Some(EventContent::Summary(_))) {
             known.insert(event.step, event);
         }

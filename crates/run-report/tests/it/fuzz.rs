@@ -11,7 +11,7 @@ use run_report::evaluation::table::page;
 use run_report::inspect::{Inspector, Palette, draw, summary};
 use run_report::report::{Report, ReportRun};
 use run_report::run_view::RunView;
-use run_report::tensorboard::{Event, frame, read_events, read_records};
+use run_report::tensorboard::{frame, read_events, read_records};
 use workspace_tests::files::folder;
 use workspace_tests::fuzz::{edited, in_time};
 
@@ -116,7 +116,7 @@ proptest! {
         let path = folder.path().join("events");
         for bytes in [file, frame(&content)] {
             fs::write(&path, bytes).unwrap();
-            let _read: Option<Vec<Event>> = in_time(|| read_events(&path).ok());
+            let _read = in_time(|| read_events(&path).map(|(events, _)| events.len()).ok());
         }
     }
 }

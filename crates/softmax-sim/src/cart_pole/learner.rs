@@ -130,16 +130,14 @@ impl Learner {
     }
 }
 
-/// Value and gradient of the objective at a policy's parameters.
+/// The gradient of the objective at a policy's parameters.
 struct PolicyGradient {
-    #[cfg_attr(not(test), expect(dead_code, reason = "what the difference quotient is taken of"))]
-    value: f64,
     /// Gradient with respect to all parameters.
     gradient: Vec<f64>,
     sums: LossSums,
 }
 
-/// Value and gradient of the objective, with the plan that `plan` makes of the batch.
+/// The gradient of the objective, with the plan that `plan` makes of the batch.
 fn policy_gradient(
     policy: &Perceptron,
     observations: Array2<f64>,
@@ -161,8 +159,7 @@ fn policy_gradient(
     let tokens = TokenBatch::new(columns, &lengths)?.with_entropy(&entropy)?;
     let plan = plan(&tokens)?;
     let loss = objective.policy_loss.evaluate(&tokens, plan.part(0..tokens.len()));
-    let (bonus, d_entropy) =
-        entropy_bonus(objective.entropy_coefficient, &entropy, &plan.weights());
+    let (_, d_entropy) = entropy_bonus(objective.entropy_coefficient, &entropy, &plan.weights());
     let mut d_logits = Array2::zeros(trace.output().dim());
     let slopes = std::iter::zip(&loss.grad_log_prob, &d_entropy);
     for (mut row, ((policy, &action), (d_log_prob, d_entropy))) in
@@ -173,7 +170,7 @@ fn policy_gradient(
         policy.vjp_entropy(*d_entropy, row);
     }
     let gradient = policy.backward(&trace, d_logits);
-    Ok(PolicyGradient { value: loss.value + bonus, gradient, sums: loss.sums })
+    Ok(PolicyGradient { gradient, sums: loss.sums })
 }
 
 /// One distribution per row of logits, `[rows, actions]`.
@@ -218,6 +215,30 @@ mod tests {
         batch
     }
 
+    /// The objective at a policy.
+    fn value(
+        policy: &Perceptron,
+        batch: &MiniBatch,
+        objective: &Objective,
+        plan: &StepPlan,
+    ) -> f64 {
+        let policies =
+            distributions(policy.forward(rows(&batch.observations)).output()).expect("finite");
+        let taken = std::iter::zip(&policies, &batch.actions);
+        let log_prob: Vec<f64> =
+            taken.map(|(policy, &action)| policy.log_probs()[action]).collect();
+        let entropy: Vec<f64> = policies.iter().map(Categorical::entropy).collect();
+        let columns = TokenColumns {
+            log_prob: &log_prob,
+            old_log_prob: &batch.old_log_prob,
+            advantage: &batch.advantage,
+        };
+        let lengths = [log_prob.len()];
+        let tokens = TokenBatch::new(columns, &lengths).expect("columns of one length");
+        let loss = objective.policy_loss.evaluate(&tokens, plan.part(0..tokens.len())).value;
+        loss + entropy_bonus(objective.entropy_coefficient, &entropy, &plan.weights()).0
+    }
+
     #[test]
     fn the_gradient_of_every_loss_is_the_central_difference() {
         let mut learner = Learner::new(2);
@@ -235,25 +256,24 @@ mod tests {
         ] {
             let objective = Objective { policy_loss, entropy_coefficient: 0.05 };
             let mut plan = None;
-            let mut evaluate = |policy: &Perceptron| {
-                policy_gradient(policy, rows(&batch.observations), &batch, &objective, |tokens| {
+            let observations = rows(&batch.observations);
+            let outcome =
+                policy_gradient(&learner.policy, observations, &batch, &objective, |tokens| {
                     let mut rng = stream(1, Purpose::Selection, 0);
-                    let rule = Aggregation::TokenMean;
-                    let made = || policy_loss.plan(tokens, &rule, &mut rng).expect("a plan");
-                    Ok(plan.get_or_insert_with(made).clone())
+                    let made = policy_loss.plan(tokens, &Aggregation::TokenMean, &mut rng)?;
+                    Ok(plan.insert(made).clone())
                 })
-                .unwrap()
-            };
-            let outcome = evaluate(&learner.policy);
+                .unwrap();
+            let plan = plan.expect("it was made");
             let selected = outcome.sums.selected;
             assert!(matches!(policy_loss, PolicyLoss::PpoClip(_)) || selected > 0);
             for index in (0..learner.policy.parameters().len()).step_by(13) {
                 let mut moved = learner.policy.clone();
                 let width = 1e-6;
                 moved.parameters_mut()[index] += width;
-                let above = evaluate(&moved).value;
+                let above = value(&moved, &batch, &objective, &plan);
                 moved.parameters_mut()[index] -= 2.0 * width;
-                let difference = (above - evaluate(&moved).value) / (2.0 * width);
+                let difference = (above - value(&moved, &batch, &objective, &plan)) / (2.0 * width);
                 let slope = outcome.gradient[index];
                 assert!((difference - slope).abs() < 1e-8, "{index}: {difference} {slope}");
             }

@@ -2,18 +2,29 @@
 
 use tch::{Device, Kind, Tensor};
 
-use super::agreement;
 use super::error::GroupError;
 use super::group::ProcessGroup;
 use super::operation::{Call, GroupOperation};
 
+/// The kinds that every back-end can send.
+const MOVED: [Kind; 9] = [
+    Kind::Float,
+    Kind::Double,
+    Kind::BFloat16,
+    Kind::Half,
+    Kind::Int64,
+    Kind::Int,
+    Kind::Int8,
+    Kind::Uint8,
+    Kind::Bool,
+];
+
 impl ProcessGroup {
-    /// Describes a call and checks its tensor and peer rank.
+    /// Describes a call and checks its tensor.
     pub(super) fn call(
         &self,
         operation: GroupOperation,
         tensor: &Tensor,
-        peer: Option<usize>,
     ) -> Result<Call, GroupError> {
         let placement = self.placement();
         let is_whole = self.world_size() == placement.world_size;
@@ -24,12 +35,7 @@ impl ProcessGroup {
             members: (!is_whole).then(|| self.ranks().to_vec()),
             elements: if tensor.defined() { tensor.numel() } else { 0 },
             kind: tensor.f_kind().ok(),
-            peer: peer.map(|peer| self.ranks().get(peer).copied().unwrap_or(peer)),
         };
-        if let Some(peer) = peer.filter(|&peer| peer >= self.world_size()) {
-            let problem = format!("rank {peer} of a group of {}", self.world_size());
-            return Err(refuse(&call, problem));
-        }
         self.require_tensor(&call, tensor)?;
         Ok(call)
     }
@@ -37,7 +43,7 @@ impl ProcessGroup {
     fn require_tensor(&self, call: &Call, tensor: &Tensor) -> Result<(), GroupError> {
         let problem = match tensor.f_kind() {
             Err(error) => Some(format!("no tensor to work on: {error}")),
-            Ok(kind) if !agreement::is_moved(kind) => Some(format!("{kind:?} is not moved")),
+            Ok(kind) if !MOVED.contains(&kind) => Some(format!("{kind:?} is not moved")),
             Ok(_) if tensor.is_sparse() || !tensor.is_contiguous() => Some(format!(
                 "expected a contiguous tensor, its shape is {:?} with strides {:?}",
                 tensor.size(),

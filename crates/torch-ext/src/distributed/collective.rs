@@ -2,13 +2,11 @@
 
 use tch::{Device, Tensor};
 
-use super::agreement;
 use super::argument;
 use super::connection::Code;
 use super::error::GroupError;
 use super::group::ProcessGroup;
 use super::operation::{Call, GroupOperation, ReduceOp};
-use super::values::c_rank;
 use super::work::{LastStep, Work, accumulator, copy, extent, failed};
 
 impl ProcessGroup {
@@ -16,8 +14,7 @@ impl ProcessGroup {
     ///
     /// # Errors
     ///
-    /// [`GroupError::Argument`] before anything is sent, [`GroupError::Failed`] after, [`GroupError::Disagreement`] with
-    /// `verify`.
+    /// [`GroupError::Argument`] before anything is sent, [`GroupError::Failed`] after.
     pub fn all_reduce(&self, tensor: &Tensor, op: ReduceOp) -> Result<(), GroupError> {
         self.all_reduce_async(tensor, op)?.wait()
     }
@@ -28,12 +25,11 @@ impl ProcessGroup {
     ///
     /// The errors of [`Self::all_reduce`], except those that [`Work::wait`] returns.
     pub fn all_reduce_async(&self, tensor: &Tensor, op: ReduceOp) -> Result<Work, GroupError> {
-        let call = self.call(GroupOperation::AllReduce, tensor, None)?;
+        let call = self.call(GroupOperation::AllReduce, tensor)?;
         argument::require_number(&call)?;
         if self.is_trivial(tensor) {
             return Ok(Work::done(call));
         }
-        self.verify(&call, op.code())?;
         let kind = tensor.kind();
         let wide_kind = accumulator(kind);
         if op == ReduceOp::Sum && wide_kind != kind && tensor.device() == Device::Cpu {
@@ -61,7 +57,7 @@ impl ProcessGroup {
     ///
     /// The errors of [`Self::all_gather`], except those that [`Work::wait`] returns.
     pub fn all_gather_async(&self, input: &Tensor, output: &Tensor) -> Result<Work, GroupError> {
-        let call = self.call(GroupOperation::AllGather, input, None)?;
+        let call = self.call(GroupOperation::AllGather, input)?;
         self.require_whole(&call, output, input)?;
         if self.world_size() == 1 {
             torch(&call, copy(output, input))?;
@@ -69,16 +65,6 @@ impl ProcessGroup {
         if self.is_trivial(input) {
             return Ok(Work::done(call));
         }
-        self.verify(&call, 0)?;
-        self.gather_unverified(call, input, output)
-    }
-
-    pub(super) fn gather_unverified(
-        &self,
-        call: Call,
-        input: &Tensor,
-        output: &Tensor,
-    ) -> Result<Work, GroupError> {
         self.start(Code::AllGather, call, output, Some(input), 0, LastStep::None)
     }
 
@@ -94,7 +80,7 @@ impl ProcessGroup {
         output: &Tensor,
         op: ReduceOp,
     ) -> Result<Work, GroupError> {
-        let call = self.call(GroupOperation::ReduceScatter, output, None)?;
+        let call = self.call(GroupOperation::ReduceScatter, output)?;
         argument::require_number(&call)?;
         self.require_whole(&call, input, output)?;
         if self.world_size() == 1 {
@@ -103,7 +89,6 @@ impl ProcessGroup {
         if self.is_trivial(output) {
             return Ok(Work::done(call));
         }
-        self.verify(&call, op.code())?;
         if output.device() != Device::Cpu {
             return self.start(
                 Code::ReduceScatter,
@@ -122,36 +107,9 @@ impl ProcessGroup {
         self.start(Code::AllToAll, call, &parts, Some(input), 0, last_step)
     }
 
-    /// Overwrites `tensor` on every rank by that of rank `root` of the group.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`Self::all_reduce`].
-    pub fn broadcast(&self, tensor: &Tensor, root: usize) -> Result<(), GroupError> {
-        self.broadcast_async(tensor, root)?.wait()
-    }
-
-    /// Starts [`Self::broadcast`].
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`Self::broadcast`], except those that [`Work::wait`] returns.
-    pub fn broadcast_async(&self, tensor: &Tensor, root: usize) -> Result<Work, GroupError> {
-        let call = self.call(GroupOperation::Broadcast, tensor, Some(root))?;
-        if self.is_trivial(tensor) {
-            return Ok(Work::done(call));
-        }
-        self.verify(&call, c_rank(root))?;
-        self.start(Code::Broadcast, call, tensor, None, c_rank(root), LastStep::None)
-    }
-
     /// Returns true if nothing has to be sent.
     fn is_trivial(&self, tensor: &Tensor) -> bool {
         self.is_alone() || tensor.numel() == 0
-    }
-
-    fn verify(&self, call: &Call, argument: i32) -> Result<(), GroupError> {
-        if self.options().verify { agreement::require(self, call, argument) } else { Ok(()) }
     }
 }
 

@@ -50,7 +50,6 @@ pub(super) enum Code {
     AllGather,
     ReduceScatter,
     AllToAll,
-    Broadcast,
 }
 
 #[derive(Debug)]

@@ -94,16 +94,6 @@ pub enum GroupError {
         /// The error, and the expected value.
         problem: String,
     },
-    /// The ranks do not call the same operation. `GroupOptions::verify` finds this before anything is sent.
-    #[error("{call}, but rank {peer} calls {theirs}")]
-    Disagreement {
-        /// The call of this rank.
-        call: Box<Call>,
-        /// The first rank that calls something else.
-        peer: usize,
-        /// The call of that rank.
-        theirs: String,
-    },
     /// The operation failed or timed out.
     #[error("{call}: {message}{}", no_word(.silent))]
     Failed {

@@ -36,21 +36,17 @@ pub struct GroupOptions {
     pub connect_timeout: Duration,
     /// Device of the tensors; the CPU by default. Tensors on the CPU always use Gloo; a CUDA device adds NCCL.
     pub device: Device,
-    /// Compares operation, kind and number of elements over the ranks before every collective; off by default. It costs one
-    /// small all-gather on the CPU. Without it, ranks that call different operations hang, fail, abort (Gloo, if sizes differ)
-    /// or mix up data.
-    pub verify: bool,
 }
 
 impl Default for GroupOptions {
     fn default() -> Self {
         let (timeout, connect_timeout) = (Duration::from_mins(10), Duration::from_mins(1));
-        Self { timeout, connect_timeout, device: Device::Cpu, verify: false }
+        Self { timeout, connect_timeout, device: Device::Cpu }
     }
 }
 
 /// A group of processes. Every collective must be called by all of them, in the same order, with tensors of the same kind and
-/// number of elements.
+/// number of elements: ranks that call different operations hang, fail, abort (Gloo, if sizes differ) or mix up data.
 ///
 /// Tensors are contiguous, of any shape, on the CPU or on the group's CUDA device. Their kind is `Float`, `Double`, `BFloat16`,
 /// `Half`, `Int64`, `Int`, `Int8`, `Uint8` or `Bool` (which is sent, never reduced). They are written in place, outside of
@@ -296,7 +292,7 @@ impl ProcessGroup {
     ) -> Result<Work, GroupError> {
         let Some(connection) = &self.connection else { return Ok(Work::done(call)) };
         let size = |tensor: &Tensor| tensor.numel() * tensor.kind().elt_size_in_bytes();
-        let bytes = bytes_sent(code, &call, self.world_size(), size(output), input.map_or(0, size));
+        let bytes = bytes_sent(code, self.world_size(), size(output), input.map_or(0, size));
         self.counters.started(call.operation, bytes);
         let raw = connection.start(code, output, input, argument);
         let (witness, connection) = (self.witness.clone(), Some(Arc::clone(connection)));

@@ -4,7 +4,6 @@
 //! [`ProcessGroup`] holds the connections and the operations. `docs/distributed.md` tells how processes are started.
 
 mod address;
-mod agreement;
 mod argument;
 mod bytes;
 mod collective;

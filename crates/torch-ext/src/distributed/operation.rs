@@ -11,8 +11,6 @@ pub enum ReduceOp {
     Sum,
     /// The maximum.
     Max,
-    /// The minimum.
-    Min,
 }
 
 impl ReduceOp {
@@ -20,7 +18,6 @@ impl ReduceOp {
     pub(super) fn code(self) -> i32 {
         match self {
             Self::Sum => 0,
-            Self::Min => 3,
             Self::Max => 4,
         }
     }
@@ -35,14 +32,11 @@ pub enum GroupOperation {
     AllGather,
     /// Every rank gets its part of the reduction over all ranks.
     ReduceScatter,
-    /// Every rank gets the tensor of one rank.
-    Broadcast,
 }
 
 impl GroupOperation {
     /// All operations.
-    pub const ALL: [Self; 4] =
-        [Self::AllReduce, Self::AllGather, Self::ReduceScatter, Self::Broadcast];
+    pub const ALL: [Self; 3] = [Self::AllReduce, Self::AllGather, Self::ReduceScatter];
 }
 
 impl fmt::Display for GroupOperation {
@@ -51,12 +45,11 @@ impl fmt::Display for GroupOperation {
             Self::AllReduce => "all-reduce",
             Self::AllGather => "all-gather",
             Self::ReduceScatter => "reduce-scatter",
-            Self::Broadcast => "broadcast",
         })
     }
 }
 
-/// One call of an operation, for messages: `rank 1 of 4: broadcast of 1024 Float from rank 0`.
+/// One call of an operation, for messages: `rank 1 of 4: all-reduce of 1024 Float among ranks [0, 1]`.
 ///
 /// All ranks are those of the whole run, also in a sub-group.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,8 +66,6 @@ pub struct Call {
     pub elements: usize,
     /// Kind of the elements; `None` if there is no tensor.
     pub kind: Option<Kind>,
-    /// Root, if there is one.
-    pub peer: Option<usize>,
 }
 
 impl Call {
@@ -86,13 +77,10 @@ impl Call {
 
 impl fmt::Display for Call {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { operation, rank, world_size, members, elements, kind, peer } = self;
+        let Self { operation, rank, world_size, members, elements, kind } = self;
         write!(formatter, "rank {rank} of {world_size}: {operation}")?;
         if let Some(kind) = kind {
             write!(formatter, " of {elements} {kind:?}")?;
-        }
-        if let Some(peer) = peer {
-            write!(formatter, " from rank {peer}")?;
         }
         if let Some(members) = members {
             write!(formatter, " among ranks {members:?}")?;
@@ -108,19 +96,15 @@ mod tests {
     #[test]
     fn a_call_reads_as_a_sentence() {
         let mut call = Call {
-            operation: GroupOperation::Broadcast,
+            operation: GroupOperation::AllReduce,
             rank: 1,
             world_size: 4,
             members: None,
             elements: 1024,
             kind: Some(Kind::Float),
-            peer: Some(0),
         };
-        assert_eq!(call.to_string(), "rank 1 of 4: broadcast of 1024 Float from rank 0");
+        assert_eq!(call.to_string(), "rank 1 of 4: all-reduce of 1024 Float");
         call.members = Some(vec![0, 1]);
-        assert_eq!(
-            call.to_string(),
-            "rank 1 of 4: broadcast of 1024 Float from rank 0 among ranks [0, 1]"
-        );
+        assert_eq!(call.to_string(), "rank 1 of 4: all-reduce of 1024 Float among ranks [0, 1]");
     }
 }

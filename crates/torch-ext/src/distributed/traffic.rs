@@ -4,16 +4,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::connection::Code;
-use super::operation::{Call, GroupOperation};
+use super::operation::GroupOperation;
 
 /// Traffic of one kind of operation in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Traffic {
-    /// Number of operations started.
-    pub calls: u64,
     /// Bytes of tensors sent by this process, by the ring algorithms of Gloo and NCCL. With `n` ranks and a tensor of `S`
     /// bytes: `2 S (n - 1) / n` for an all-reduce, `(n - 1) / n` of the whole for an all-gather and a reduce-scatter,
-    /// `(n - 1) S` at the root of a broadcast. Transport overhead is not counted.
+    /// Transport overhead is not counted.
     pub bytes_sent: u64,
     /// Time that this process was blocked in [`Work::wait`](super::Work::wait). On CUDA that is not the time of the GPU.
     pub waited: Duration,
@@ -25,16 +23,13 @@ pub(super) struct Counters([Counter; GroupOperation::ALL.len()]);
 
 #[derive(Debug, Default)]
 struct Counter {
-    calls: AtomicU64,
     bytes_sent: AtomicU64,
     nanoseconds: AtomicU64,
 }
 
 impl Counters {
     pub(super) fn started(&self, operation: GroupOperation, bytes_sent: u64) {
-        let counter = self.of(operation);
-        counter.calls.fetch_add(1, Ordering::Relaxed);
-        counter.bytes_sent.fetch_add(bytes_sent, Ordering::Relaxed);
+        self.of(operation).bytes_sent.fetch_add(bytes_sent, Ordering::Relaxed);
     }
 
     pub(super) fn waited(&self, operation: GroupOperation, time: Duration) {
@@ -45,7 +40,6 @@ impl Counters {
     pub(super) fn read(&self, operation: GroupOperation) -> Traffic {
         let counter = self.of(operation);
         Traffic {
-            calls: counter.calls.load(Ordering::Relaxed),
             bytes_sent: counter.bytes_sent.load(Ordering::Relaxed),
             waited: Duration::from_nanos(counter.nanoseconds.load(Ordering::Relaxed)),
         }
@@ -57,13 +51,7 @@ impl Counters {
 }
 
 /// Bytes that this rank of `ranks` sends in a call; `output` and `input` are the back-end's tensor sizes, in bytes.
-pub(super) fn bytes_sent(
-    code: Code,
-    call: &Call,
-    ranks: usize,
-    output: usize,
-    input: usize,
-) -> u64 {
+pub(super) fn bytes_sent(code: Code, ranks: usize, output: usize, input: usize) -> u64 {
     let others = ranks - 1;
     let bytes = match code {
         Code::AllReduce => 2 * output * others / ranks,
@@ -71,8 +59,6 @@ pub(super) fn bytes_sent(
         Code::ReduceScatter => output * others,
         // Every rank keeps its own part.
         Code::AllToAll => input * others / ranks,
-        Code::Broadcast if call.peer == Some(call.rank) => output * others,
-        Code::Broadcast => 0,
     };
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }

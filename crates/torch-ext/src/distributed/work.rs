@@ -134,7 +134,6 @@ impl LastStep {
                             sum.f_totype(accumulator(sum.kind()))?.f_add(&part(rank)?)?
                         }
                         ReduceOp::Max => sum.f_maximum(&part(rank)?)?,
-                        ReduceOp::Min => sum.f_minimum(&part(rank)?)?,
                     };
                 }
                 copy(into, &sum)

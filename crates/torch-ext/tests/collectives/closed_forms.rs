@@ -6,7 +6,7 @@ use torch_ext::{ProcessGroup, ReduceOp};
 
 use workspace_tests::processes::{Port, Process, succeed};
 
-use crate::processes::{Run, VERIFY, command};
+use crate::processes::{Run, command};
 
 const KINDS: [Kind; 4] = [Kind::Float, Kind::Double, Kind::BFloat16, Kind::Int64];
 
@@ -32,15 +32,11 @@ pub(crate) fn scenario(group: &ProcessGroup) {
     narrow_sums(group, size);
     bytes(group);
     leaves(group);
-    traffic(group, rank, size);
+    traffic(group, size);
 }
 
 /// Checks traffic against the definition of each algorithm; a world of one sends nothing.
-fn traffic(group: &ProcessGroup, rank: i64, size: i64) {
-    if std::env::var_os(VERIFY).is_some() {
-        // Verified calls send more.
-        return;
-    }
+fn traffic(group: &ProcessGroup, size: i64) {
     let read = || group.traffic();
     let others = u64::try_from(size - 1).unwrap();
     let ranks = others + 1;
@@ -50,13 +46,11 @@ fn traffic(group: &ProcessGroup, rank: i64, size: i64) {
     group.all_gather(&Tensor::zeros([8], (Kind::Double, Device::Cpu)), &eight()).unwrap();
     let part = Tensor::zeros([8], (Kind::Double, Device::Cpu));
     group.reduce_scatter_async(&eight(), &part, ReduceOp::Sum).unwrap().wait().unwrap();
-    group.broadcast(&part, 0).unwrap();
     let total = 64 * ranks;
     let expected = [
         (GroupOperation::AllReduce, 2 * total * others / ranks),
         (GroupOperation::AllGather, 64 * others),
         (GroupOperation::ReduceScatter, 64 * others),
-        (GroupOperation::Broadcast, if rank == 0 { 64 * others } else { 0 }),
     ];
     for ((operation, before), (_, now)) in before.into_iter().zip(read()) {
         let sent = now.bytes_sent - before.bytes_sent;
@@ -80,9 +74,6 @@ fn reductions(group: &ProcessGroup, kind: Kind, rank: i64, size: i64) {
     let largest = tensor(&[9], kind, signed);
     group.all_reduce(&largest, ReduceOp::Max).unwrap();
     assert_is(&largest, "all-reduce max", |index| if index % 2 == 0 { size - 1 } else { 0 });
-    let smallest = tensor(&[9], kind, signed);
-    group.all_reduce(&smallest, ReduceOp::Min).unwrap();
-    assert_is(&smallest, "all-reduce min", |index| if index % 2 == 0 { 0 } else { 1 - size });
 
     let output = Tensor::zeros([2, 3], (kind, Device::Cpu));
     let input = tensor(&[size, 6], kind, |index| (rank + 1) * (index / 6 + 1));
@@ -91,8 +82,6 @@ fn reductions(group: &ProcessGroup, kind: Kind, rank: i64, size: i64) {
     assert_is(&input, "its input stays", |index| (rank + 1) * (index / 6 + 1));
     group.reduce_scatter_async(&input, &output, ReduceOp::Max).unwrap().wait().unwrap();
     assert_is(&output, "reduce-scatter max", |_| size * (rank + 1));
-    group.reduce_scatter_async(&input, &output, ReduceOp::Min).unwrap().wait().unwrap();
-    assert_is(&output, "reduce-scatter min", |_| rank + 1);
 }
 
 fn movements(group: &ProcessGroup, kind: Kind, rank: i64, size: i64) {
@@ -100,12 +89,6 @@ fn movements(group: &ProcessGroup, kind: Kind, rank: i64, size: i64) {
     let input = tensor(&[5], kind, |index| 10 * rank + index);
     group.all_gather(&input, &output).unwrap();
     assert_is(&output, "all-gather", |index| 10 * (index / 5) + index % 5);
-
-    for root in 0..group.world_size() {
-        let value = tensor(&[2, 2], kind, |index| 7 * rank + index);
-        group.broadcast(&value, root).unwrap();
-        assert_is(&value, "broadcast", |index| 7 * root as i64 + index);
-    }
 
     let nothing = Tensor::zeros([0], (kind, Device::Cpu));
     group.all_reduce(&nothing, ReduceOp::Sum).unwrap();
@@ -147,7 +130,6 @@ fn leaves(group: &ProcessGroup) {
     for kind in [Kind::Float, Kind::BFloat16] {
         let leaf = Tensor::ones([4], (kind, Device::Cpu)).set_requires_grad(true);
         group.all_reduce(&leaf, ReduceOp::Sum).unwrap();
-        group.broadcast(&leaf, 0).unwrap();
         assert!(leaf.is_leaf() && leaf.requires_grad());
         assert_is(&leaf.detach(), "a leaf", |_| group.world_size() as i64);
     }
@@ -159,8 +141,8 @@ fn two_processes_hold_every_closed_form() {
 }
 
 #[test]
-fn four_processes_hold_every_closed_form_and_agree_on_each_call() {
-    Run::start("closed_forms", 4, &[(crate::processes::VERIFY, "1")]).assert_success();
+fn four_processes_hold_every_closed_form() {
+    Run::start("closed_forms", 4, &[]).assert_success();
 }
 
 #[test]

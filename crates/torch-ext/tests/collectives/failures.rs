@@ -8,7 +8,7 @@ use tch::{Device, Kind, Tensor};
 use torch_ext::{GroupError, ProcessGroup, ReduceOp, Store};
 use workspace_tests::processes::{Port, Process, finish, text};
 
-use crate::processes::{CONNECT, LONG, LOST, Run, TIMEOUT, VERIFY, command, error, wait_for_all};
+use crate::processes::{CONNECT, LONG, LOST, Run, TIMEOUT, command, error, wait_for_all};
 
 const F32: (Kind, Device) = (Kind::Float, Device::Cpu);
 
@@ -41,30 +41,6 @@ pub(crate) fn lost_peer(group: &ProcessGroup) {
     // The group is closed for good: later calls fail too, without waiting for a time-out.
     group.all_reduce(&tensor, ReduceOp::Sum).expect_err("it stays lost");
     say(&error);
-}
-
-/// The ranks call with different sizes, roots, kinds and operations.
-pub(crate) fn disagreement(group: &ProcessGroup) {
-    let rank = group.rank() as i64;
-    let sizes = Tensor::ones([4 + 4 * rank], F32);
-    let narrow = Tensor::ones([4], (Kind::BFloat16, Device::Cpu));
-    let errors = [
-        group.all_reduce(&sizes, ReduceOp::Sum),
-        group.all_reduce(if rank == 0 { &sizes } else { &narrow }, ReduceOp::Sum),
-        if rank == 0 {
-            group.broadcast(&narrow, 0)
-        } else {
-            group.all_reduce(&narrow, ReduceOp::Max)
-        },
-        group.broadcast(&narrow, group.rank()),
-    ];
-    for error in errors {
-        let error = error.expect_err("the ranks do not agree");
-        assert!(matches!(error, GroupError::Disagreement { .. }), "{error:?}");
-        say(&error);
-    }
-    // Nothing was sent, so the group still works.
-    group.all_reduce(&narrow, ReduceOp::Sum).unwrap();
 }
 
 fn kill(process: &Child, signal: &str) {
@@ -191,30 +167,4 @@ fn a_killed_rank_is_named_by_all_where_rank_0_serves_the_store() {
             "{message}"
         );
     }
-}
-
-#[test]
-fn ranks_that_call_different_things_hear_so_on_both_sides() {
-    let run = Run::start("disagreement", 2, &[(VERIFY, "1")]);
-    let outputs = run.outputs();
-    let messages = |rank: usize| -> Vec<String> {
-        assert!(outputs[rank].status.success(), "{}", text(&outputs[rank]));
-        let all = text(&outputs[rank]);
-        let lines = all.lines().filter_map(|line| line.split_once("error: "));
-        lines.map(|(_, message)| message.to_owned()).collect()
-    };
-    assert_eq!(
-        messages(0),
-        [
-            "rank 0 of 2: all-reduce of 4 Float, but rank 1 calls all-reduce of 8 Float by sum",
-            "rank 0 of 2: all-reduce of 4 Float, but rank 1 calls all-reduce of 4 BFloat16 by sum",
-            "rank 0 of 2: broadcast of 4 BFloat16 from rank 0, but rank 1 calls all-reduce of 4 BFloat16 by max",
-            "rank 0 of 2: broadcast of 4 BFloat16 from rank 0, but rank 1 calls broadcast of 4 \
-             BFloat16 from 1 of the group",
-        ]
-    );
-    assert_eq!(
-        messages(1)[0],
-        "rank 1 of 2: all-reduce of 8 Float, but rank 0 calls all-reduce of 4 Float by sum"
-    );
 }

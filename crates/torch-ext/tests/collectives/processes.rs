@@ -10,7 +10,6 @@ pub(crate) const SCENARIO: &str = "COLLECTIVES_SCENARIO";
 pub(crate) const TIMEOUT: &str = "COLLECTIVES_TIMEOUT_SECONDS";
 pub(crate) const CONNECT: &str = "COLLECTIVES_CONNECT_SECONDS";
 pub(crate) const LOST: &str = "COLLECTIVES_LOST_RANK";
-pub(crate) const VERIFY: &str = "COLLECTIVES_VERIFY";
 
 /// Far longer than anything takes here, unless it hangs.
 pub(crate) const LONG: Duration = Duration::from_mins(5);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use torch_ext::{GroupOptions, Placement, ProcessGroup};
 
-use crate::processes::{CONNECT, LONG, SCENARIO, TIMEOUT, VERIFY};
+use crate::processes::{CONNECT, LONG, SCENARIO, TIMEOUT};
 use crate::{closed_forms, failures, overlap, sub_groups};
 
 /// Runs the scenario that the starting process names, or, without one, the closed forms in a world of one.
@@ -19,7 +19,6 @@ fn body_of_a_rank() {
     let options = GroupOptions {
         timeout: seconds(TIMEOUT).unwrap_or(LONG),
         connect_timeout: seconds(CONNECT).unwrap_or(LONG),
-        verify: variable(VERIFY).is_some(),
         ..GroupOptions::default()
     };
     tch::set_num_threads(1);
@@ -35,7 +34,6 @@ fn body_of_a_rank() {
         "overlap" => overlap::scenario(&group),
         "sub_groups" => sub_groups::scenario(&group),
         "lost_peer" => failures::lost_peer(&group),
-        "disagreement" => failures::disagreement(&group),
         other => panic!("no scenario {other}"),
     }
 }

@@ -36,9 +36,6 @@ pub(crate) fn scenario(world: &ProcessGroup) {
         assert_eq!(turned.rank(), 1 - rank % 2);
         let all = turned.all_gather_bytes(&[u8::try_from(rank).expect("few ranks")]).unwrap();
         assert_eq!(all.concat(), [row[1] as u8, row[0] as u8]);
-        let first = Tensor::full([1], rank as f64, F64);
-        turned.broadcast(&first, 0).unwrap();
-        assert_eq!(first.double_value(&[0]), row[1] as f64);
     }
     let alone = rows.sub_group(&[rows.rank()]).unwrap();
     assert_eq!(sum_over(&alone, rank), rank as f64);
@@ -47,12 +44,13 @@ pub(crate) fn scenario(world: &ProcessGroup) {
     if rank != 2 {
         let three = world.sub_group(&[0, 1, 3]).unwrap();
         assert_eq!(sum_over(&three, rank), 4.0);
-        let text = three.broadcast(&Tensor::ones([1], F64), 3).unwrap_err().to_string();
-        let began = format!("rank {rank} of 4: broadcast of 1 Double from rank 3 among");
-        assert!(
-            text.starts_with(&began)
-                && text.contains("among ranks [0, 1, 3]: rank 3 of a group of 3"),
-            "{text}"
+        let boolean = Tensor::zeros([1], (Kind::Bool, Device::Cpu));
+        let text = three.all_reduce(&boolean, ReduceOp::Sum).unwrap_err().to_string();
+        assert_eq!(
+            text,
+            format!(
+                "rank {rank} of 4: all-reduce of 1 Bool among ranks [0, 1, 3]: expected numbers"
+            )
         );
     }
     assert_eq!(sum_over(world, 1), 4.0);

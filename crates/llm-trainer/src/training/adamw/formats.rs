@@ -45,7 +45,7 @@ fn slopes(step: i64, kind: Kind) -> Tensor {
 }
 
 /// The state of one parameter in bf16 whose master weight is that of [`weights`].
-fn state(options: &OptimizerSection, loops: bool) -> AdamW {
+fn state(options: &OptimizerSection) -> AdamW {
     let weights = weights();
     let (upper, lower) = split(&weights);
     let mut state = AdamW::of([("w".to_owned(), upper)], options, 5);
@@ -54,8 +54,21 @@ fn state(options: &OptimizerSection, loops: bool) -> AdamW {
         MasterCopy::Full(master) => master.copy_(&weights),
         MasterCopy::LowerHalf(half) => half.copy_(&lower),
     }
-    state.loops = loops;
     state
+}
+
+/// A gradient for the loops, or the equal one in f64, which they leave to the operators.
+fn for_path(slope: Tensor, loops: bool) -> Tensor {
+    if loops { slope } else { slope.to_kind(Kind::Double) }
+}
+
+#[test]
+fn loops_leave_a_gradient_in_f64_to_the_operators() {
+    let mut state = state(&options(MasterWeights::Split, Dtype::Bf16));
+    for loops in [true, false] {
+        let slope = for_path(slopes(1, Kind::BFloat16), loops);
+        assert_eq!(state.step_on_host(0, &slope, None, 3e-3).is_some(), loops);
+    }
 }
 
 fn step(state: &mut AdamW, slope: Tensor) {
@@ -94,13 +107,13 @@ fn a_split_master_weight_takes_the_steps_of_a_whole_one() {
     for loops in [true, false] {
         for moments in [Dtype::F32, Dtype::Bf16] {
             let [mut whole_one, mut halves] = [MasterWeights::F32, MasterWeights::Split]
-                .map(|master| state(&options(master, moments), loops));
+                .map(|master| state(&options(master, moments)));
             let start = whole(&whole_one).copy();
             assert_same(&whole_one, &halves, 0);
             for step_number in 1..=40 {
                 let kind = if step_number % 2 == 0 { Kind::Float } else { Kind::BFloat16 };
-                step(&mut whole_one, slopes(step_number, kind));
-                step(&mut halves, slopes(step_number, kind));
+                step(&mut whole_one, for_path(slopes(step_number, kind), loops));
+                step(&mut halves, for_path(slopes(step_number, kind), loops));
                 assert_same(&whole_one, &halves, step_number);
                 assert!(nearest(&whole(&halves)).equal(&halves.parameters[0]));
             }
@@ -116,12 +129,12 @@ fn a_split_master_weight_takes_the_steps_of_a_whole_one() {
 fn loops_take_the_steps_of_the_operators() {
     for master in MasterWeights::ALL {
         for moments in [Dtype::F32, Dtype::Bf16] {
-            let [mut looped, mut operators] =
-                [true, false].map(|loops| state(&options(master, moments), loops));
+            let [mut looped, mut operators] = [(); 2].map(|()| state(&options(master, moments)));
             let mut unequal = 0.0;
             for step_number in 1..=3 {
-                step(&mut looped, slopes(step_number, Kind::BFloat16));
-                step(&mut operators, slopes(step_number, Kind::BFloat16));
+                let slopes = || slopes(step_number, Kind::BFloat16);
+                step(&mut looped, slopes());
+                step(&mut operators, for_path(slopes(), false));
             }
             let mut pairs = vec![
                 [&looped.parameters[0], &operators.parameters[0]],
@@ -174,7 +187,7 @@ fn a_kernel_takes_the_steps_of_the_loops() {
     for master in MasterWeights::ALL {
         for moments in [Dtype::F32, Dtype::Bf16] {
             let options = options(master, moments);
-            let [mut looped, mut by_kernel] = [(); 2].map(|()| state(&options, true));
+            let [mut looped, mut by_kernel] = [(); 2].map(|()| state(&options));
             by_kernel.use_kernels(Arc::clone(&kernels));
             for step_number in 1..=4 {
                 let kind = if step_number % 2 == 0 { Kind::Float } else { Kind::BFloat16 };
@@ -229,7 +242,7 @@ fn neither_threads_nor_parts_change_a_bit() {
             tch::set_num_threads(threads);
             let (start, length) = range;
             let part = |tensor: &Tensor| tensor.narrow(0, start, length).copy();
-            let mut state = state(&options, true);
+            let mut state = state(&options);
             state.parameters[0] = part(&state.parameters[0]);
             match &mut state.master_copies[0] {
                 MasterCopy::None => {}
@@ -278,9 +291,9 @@ fn without_a_master_weight_the_mean_still_moves_by_the_steps() {
     for loops in [true, false] {
         let ones = Tensor::ones([elements], (Kind::BFloat16, Device::Cpu));
         let mut state = AdamW::of([("w".to_owned(), ones)], &options, 7);
-        state.loops = loops;
         for _ in 0..steps {
-            state.gradients = vec![Tensor::full([elements], 0.25, (Kind::Float, Device::Cpu))];
+            let slope = Tensor::full([elements], 0.25, (Kind::Float, Device::Cpu));
+            state.gradients = vec![for_path(slope, loops)];
             assert!(state.step(&Ranks::single(), learning_rate).unwrap().applied);
         }
         let parameters = state.parameters[0].to_kind(Kind::Double);
@@ -300,7 +313,7 @@ fn without_a_master_weight_the_mean_still_moves_by_the_steps() {
 #[test]
 fn a_parameter_takes_ten_bytes_or_eight() {
     let bytes = |master, moments| {
-        let state = state(&options(master, moments), true);
+        let state = state(&options(master, moments));
         let elements = state.parameters[0].numel();
         let masters = state.master_copies.iter().filter_map(|copy| match copy {
             MasterCopy::None => None,
@@ -322,8 +335,8 @@ fn a_whole_master_weight_goes_on_in_halves_and_back() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("optimizer.safetensors");
     let with = |master| options(master, Dtype::Bf16);
-    let mut straight = state(&with(MasterWeights::F32), true);
-    let mut changing = state(&with(MasterWeights::F32), true);
+    let mut straight = state(&with(MasterWeights::F32));
+    let mut changing = state(&with(MasterWeights::F32));
     for (step_number, master) in
         (1..).zip([MasterWeights::Split, MasterWeights::F32, MasterWeights::Split])
     {

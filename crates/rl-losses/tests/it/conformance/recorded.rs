@@ -3,6 +3,8 @@
 use rl_losses::{Aggregation, Divisor, TokenBatch, TokenColumns};
 use serde_json::Value;
 
+use crate::batches::token_weights;
+
 /// One recorded case.
 pub(crate) struct Case {
     json: Value,
@@ -77,7 +79,7 @@ pub(crate) fn weights(mode: &str, mask: &Mask, divisor: f64) -> Vec<f64> {
         // The plain sum is no rule of ours: it depends on the split into ranks.
         "token-sum" => return vec![1.0; mask.tokens()],
         "seq-mean-token-mean" => {
-            let weights = Aggregation::SeqMeanTokenMean.token_weights(&mask.lengths());
+            let weights = token_weights(&Aggregation::SeqMeanTokenMean, &mask.lengths());
             return std::iter::zip(weights, mask.row_factors())
                 .map(|(w, factor)| w * factor)
                 .collect();
@@ -88,7 +90,7 @@ pub(crate) fn weights(mode: &str, mask: &Mask, divisor: f64) -> Vec<f64> {
         }
         _ => serde_json::from_value(Value::from(mode)).expect("a mode of verl's"),
     };
-    rule.token_weights(&mask.lengths())
+    token_weights(&rule, &mask.lengths())
 }
 
 /// Which positions of padded rows are tokens.

@@ -7,6 +7,8 @@ use rl_losses::{
 };
 use serde_json::Value;
 
+use crate::batches::token_weights;
+
 use super::recorded::{
     Case, Mask, assert_all_close, assert_close, assert_means_close, number, numbers, weighted_sum,
     weights,
@@ -15,7 +17,7 @@ use super::recorded::{
 pub(crate) fn scaling_by_micro_batch(case: &Case) {
     let mask = case.mask();
     let (terms, lengths) = (mask.pack(case.input("loss_mat")), mask.lengths());
-    let weighted = weighted_sum(&Aggregation::TokenMean.token_weights(&lengths), &terms);
+    let weighted = weighted_sum(&token_weights(&Aggregation::TokenMean, &lengths), &terms);
     assert_close(weighted, number(case.output("true_token_mean")), "true token mean");
     assert_close(weighted, number(case.output("engine_sum_with_batch_num_tokens")), "engine");
 
@@ -29,7 +31,7 @@ pub(crate) fn scaling_by_micro_batch(case: &Case) {
             let tokens =
                 sequences.iter().zip(&lengths).flat_map(|(&i, n)| starts[i]..starts[i] + n);
             let terms: Vec<f64> = tokens.map(|token| terms[token]).collect();
-            let mean = weighted_sum(&Aggregation::TokenMean.token_weights(&lengths), &terms);
+            let mean = weighted_sum(&token_weights(&Aggregation::TokenMean, &lengths), &terms);
             mean * sequences.len() as f64 / case.param_number("mini_batch_size")
         })
         .sum();
