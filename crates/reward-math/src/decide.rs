@@ -175,7 +175,7 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64) -> Decision {
     }
     let families = response.parameter.is_some()
         || gold.parameter.is_some()
-        || [readings, gold_readings].into_iter().all(|nodes| nodes.iter().any(Node::is_residue));
+        || [readings, gold_readings].into_iter().any(|nodes| nodes.iter().any(Node::is_residue));
     if families && comparison.same_families(response, gold) == Ok(true) {
         return Decision::right(Rung::NormalForm, (0, 0));
     }

@@ -248,7 +248,9 @@ fn is_symbol_or_number(expression: &Expression) -> bool {
 
 /// Returns true if two labels may name one thing: equal ones, or a variable and a function (`y`, `f(x)`).
 pub(crate) fn same_label(left: &Node, right: &Node) -> bool {
-    if left == right || extreme(left).is_some() && extreme(left) == extreme(right) {
+    let both =
+        |name: fn(&Node) -> Option<String>| name(left).is_some() && name(left) == name(right);
+    if left == right || both(extreme) || both(segment) {
         return true;
     }
     let is_function =
@@ -264,15 +266,32 @@ pub(crate) fn same_label(left: &Node, right: &Node) -> bool {
 }
 
 /// Returns "max" or "min" for the name of a largest or smallest value: `f_{\max}`, "maximum".
-fn extreme(label: &Node) -> Option<&'static str> {
+fn extreme(label: &Node) -> Option<String> {
     let name = match label {
         Node::Words(words) => words,
         other => other.symbol()?,
     };
     let name = name.to_lowercase();
-    ["max", "min"]
-        .into_iter()
-        .find(|extreme| name.starts_with(extreme) || name.contains(&format!("_{extreme}")))
+    let named = |extreme: &&str| name.starts_with(extreme) || name.contains(&format!("_{extreme}"));
+    ["max", "min"].into_iter().find(named).map(str::to_owned)
+}
+
+/// Returns the ends of a segment in `AB`, `|AB|` and `\overline{AB}`.
+fn segment(label: &Node) -> Option<String> {
+    let inner = match label.plain()? {
+        Expression::Function(name, inner) if name == "abs" || name == "overline" => {
+            inner.first()?
+        }
+        other => other,
+    };
+    let Expression::Product(ends) = inner else { return None };
+    let end = |end: &Expression| match end {
+        Expression::Symbol(name) if name.starts_with(char::is_uppercase) => Some(name.clone()),
+        _ => None,
+    };
+    let mut ends: Vec<String> = ends.iter().map(end).collect::<Option<_>>()?;
+    ends.sort_unstable();
+    (ends.len() == 2).then(|| ends.concat())
 }
 
 pub(crate) fn symbol(node: &Node) -> Option<&str> {

@@ -74,6 +74,7 @@ pub(crate) fn normalise(folded: &str) -> Option<String> {
 pub(crate) fn same(left: &str, right: &str) -> bool {
     let parts = |text: &str| {
         let text = text
+            .trim_end_matches("条件")
             .trim_end_matches(" only")
             .trim_start_matches("all ")
             .replace(" has winning strategy", " win");

@@ -37,8 +37,8 @@ pub(super) fn asserted(tokens: &[Token]) -> Option<Node> {
     let answer = Parser::new(value.to_vec()).answer();
     match (answer, label) {
         (Ok(Node::Words(_)) | Err(_), _) => {}
-        // What is said beside an equation bounds it.
-        (Ok(Node::Chain { .. }), _) if tail.iter().any(relates) => return None,
+        // What is said beside an equation bounds it, but for the place of a value.
+        (Ok(Node::Chain { .. }), _) if tail.iter().any(relates) && !divides => return None,
         (Ok(node @ Node::Chain { .. }), _) | (Ok(node), None) => return Some(node),
         (Ok(node), Some(label)) => {
             let sides = vec![Node::Words(label), node];

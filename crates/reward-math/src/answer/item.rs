@@ -117,6 +117,16 @@ impl Parser {
         }
         loop {
             sides.push(self.side()?);
+            // "increasing on (0, ∞)"
+            let opens = self.peek().is_some_and(|kind| kind.is_any("([", ""));
+            if sides.len() == 1
+                && matches!(&sides[0], Node::Words(words) if words.ends_with(" on"))
+                && opens
+                && self.bracket().is_some_and(|(_, separated)| separated)
+            {
+                relations.push(Relation::Equal);
+                continue;
+            }
             match self.eat_relation() {
                 Some(relation) => relations.push(relation),
                 None => break,

@@ -6,6 +6,7 @@ use super::{Comparison, Result};
 use crate::answer::{Answer, Node, Relation};
 use crate::expression::{Assignments, Expression};
 use crate::relation;
+use crate::table::pattern;
 
 /// A first value, and the step to the next.
 struct Family {
@@ -112,6 +113,9 @@ impl Comparison {
         {
             return self.family(head, sides[0].symbol());
         }
+        if let Node::Words(words) = item {
+            return Ok(described(words).into_iter().collect());
+        }
         let (label, value) = match relation::labelled(item) {
             Some((label, value)) => (Some(label.clone()), value),
             None => (None, item),
@@ -150,6 +154,20 @@ impl Comparison {
         }
         Ok(Vec::new())
     }
+}
+
+/// Returns the family of "all odd integers n" and "multiples of 6".
+fn described(words: &str) -> Option<Family> {
+    let kind = pattern!(
+        r"^(?:all |every )?(?:(odd|even)(?: integer| number)?|(?:integer )?(?:multiple of|divisible by) ([0-9]{1,9}))(?: [a-z])?$"
+    );
+    let parts = kind.captures(words)?;
+    let number = |value: i64| vec![Expression::integer(value)];
+    let (offset, step) = match parts.get(2) {
+        Some(step) => (0, step.as_str().parse().ok()?),
+        None => (i64::from(&parts[1] == "odd"), 2),
+    };
+    Some(Family { label: None, offset: number(offset), step: number(step) })
 }
 
 /// Splits each family so that there are as many as wanted, if their number divides that.

@@ -8,6 +8,7 @@ use crate::answer::{Combination, Node};
 use crate::expression::Expression;
 use crate::language::paired;
 use crate::verdict::Rung;
+use crate::words;
 
 impl Comparison {
     /// Compares a list of equal answers, such as `\\frac12 or 0.5`, as one answer.
@@ -66,6 +67,12 @@ impl Comparison {
                 let set = paired("set in words", name);
                 return self.is(Some(words.as_str()) == set, (a, b)).map(Some);
             }
+            // "I and III only" for I, III
+            (Node::Words(words), Node::List { open: ' ', items, .. })
+                if in_words(items).is_some_and(|names| words::same(words, &names)) =>
+            {
+                return Ok(Some((true, Rung::Words)));
+            }
             // "3:45" leaves the half of the day open.
             (Node::Words(words), Node::Ratio(parts)) if words.starts_with("clock ") => {
                 return self.is(is_clock(words, parts), (a, b)).map(Some);
@@ -99,12 +106,7 @@ impl Comparison {
             (Node::Value { expression: Expression::Symbol(name), .. }, Node::Matrix(rows))
                 if is_identity(name, rows) =>
             {
-                let entry = |row, column| Expression::integer(i64::from(row == column)).into();
-                let order = 0..rows.len();
-                let unit: Vec<Node> = order
-                    .clone()
-                    .flat_map(|row| order.clone().map(move |column| entry(row, column)))
-                    .collect();
+                let unit = identity(rows.len());
                 let entries: Vec<Node> = rows.iter().flatten().cloned().map(Node::from).collect();
                 return self.ordered(&unit, &entries).map(Some);
             }
@@ -135,12 +137,34 @@ fn is_point_name(name: &str) -> bool {
     letter.len() == 1 && letter.starts_with(|c: char| c.is_ascii_uppercase())
 }
 
+/// Returns the entries of the identity matrix, row by row.
+fn identity(order: usize) -> Vec<Node> {
+    let entry = |place| Expression::integer(i64::from(place / order == place % order)).into();
+    (0..order * order).map(entry).collect()
+}
+
 /// Returns true for the usual names of the identity matrix of this order.
 fn is_identity(name: &str, rows: &[Vec<Expression>]) -> bool {
     let (letter, order) = name.split_once('_').unwrap_or((name, ""));
     matches!(letter, "I" | "E")
         && (order.is_empty() || order == rows.len().to_string())
         && rows.iter().all(|row| row.len() == rows.len())
+}
+
+/// Returns the names of a list, joined by "and"; III is read as a product.
+fn in_words(items: &[Node]) -> Option<String> {
+    let letter = |part: &Expression| match part {
+        Expression::Symbol(name) => Some(name.to_lowercase()),
+        _ => None,
+    };
+    let name = |item: &Node| match item {
+        Node::Words(name) => Some(name.clone()),
+        Node::Value { expression: Expression::Product(letters), .. } => {
+            letters.iter().map(letter).collect()
+        }
+        item => item.plain().and_then(letter),
+    };
+    Some(items.iter().map(name).collect::<Option<Vec<String>>>()?.join(" and "))
 }
 
 /// Returns true for words that may describe what a formula says: "all positive integers n except 2".

@@ -7,6 +7,7 @@ use super::function::{function_name, is_fraction, is_greek, starts_primary};
 use super::{Parser, Result, dots};
 use crate::expression::Expression;
 use crate::token::Kind;
+use crate::words;
 
 impl Parser {
     /// Parses a sum of signed terms.
@@ -203,7 +204,11 @@ impl Parser {
                 let is_unit = matches!(name.as_str(), "min" | "sec")
                     && self
                         .peek_at(1)
-                        .is_none_or(|next| next.word().is_some() || next.is_any(",.)", ""));
+                        .is_none_or(|next| next.word().is_some() || next.is_any(",.)", ""))
+                    // "3 min 20 s"
+                    || name == "min"
+                        && matches!(self.peek_at(1), Some(Kind::Number { .. }))
+                        && self.peek_at(2).and_then(Kind::word).is_some_and(words::is_measure);
                 !is_unit
                     && (function_name(name).is_some()
                         || is_greek(name)
