@@ -44,7 +44,7 @@ mod _native {
     #[pymodule_export]
     use crate::law::{Forecast, Law, fit_law, forecast};
     #[pymodule_export]
-    use crate::plan::{Evaluation, StepPlan, methods, plan};
+    use crate::plan::{Evaluation, StepPlan, methods, plan, presets};
     #[pymodule_export]
     use crate::selection::{clip_cov_mask, high_entropy_mask, kl_cov_mask};
     #[pymodule_export]

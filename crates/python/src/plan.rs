@@ -1,5 +1,6 @@
 //! Plan of one optimiser step, and the loss of the mini-batch or of any of its rows.
 
+use std::collections::BTreeMap;
 use std::iter::zip;
 use std::ops::Range;
 
@@ -23,6 +24,12 @@ const ROUNDING: f64 = 1e-5;
 #[pyfunction]
 pub(crate) fn methods() -> Vec<&'static str> {
     rl_losses::registry().iter().map(|method| method.name).collect()
+}
+
+/// Published settings of policy losses: the source of each by its name, which plan takes as that of a method.
+#[pyfunction]
+pub(crate) fn presets() -> BTreeMap<&'static str, &'static str> {
+    rl_losses::presets().iter().map(|preset| (preset.name, preset.source)).collect()
 }
 
 /// Selection and weights of one optimiser step, fixed over its whole mini-batch.

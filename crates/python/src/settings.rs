@@ -8,10 +8,19 @@ use serde_json::{Value, json};
 
 use crate::error::value_error;
 
-/// The method of this name with its settings.
+/// The method or preset of this name with its settings, which replace those of a preset.
 pub(crate) fn loss(name: &str, settings: Option<&Bound<'_, PyDict>>) -> PyResult<PolicyLoss> {
     let settings = settings.map_or(Ok(json!({})), |settings| json_of(settings))?;
-    parsed("policy_loss", json!({ name: settings }))
+    let Ok(preset) = PolicyLoss::preset(name) else {
+        return parsed("policy_loss", json!({ name: settings }));
+    };
+    let mut table = serde_json::to_value(preset).map_err(value_error)?;
+    if let (Value::Object(published), Value::Object(settings)) =
+        (&mut table[preset.name()], settings)
+    {
+        published.extend(settings);
+    }
+    parsed("policy_loss", table)
 }
 
 /// The aggregation that the method was published with.

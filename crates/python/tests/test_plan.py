@@ -14,6 +14,21 @@ def test_every_method_has_a_case() -> None:
     assert len(er.methods()) > 15
 
 
+def test_a_preset_is_its_method_with_published_settings() -> None:
+    assert er.presets()["paper-7b-clip-cov"].startswith("arXiv:2505.22617")
+    pairs: list[tuple[str, dict[str, object], str, dict[str, object]]] = [
+        ("paper-7b-kl-cov", {}, "kl-cov", {"semantics": "verl"}),
+        ("dapo", {}, "ppo-clip", {"clip_ratio_high": 0.28, "clip_ratio_c": 10.0}),
+        ("dapo", {"clip_ratio_c": 3.0}, "ppo-clip", {"clip_ratio_high": 0.28}),
+    ]
+    for preset, changes, method, settings in pairs:
+        calls: list[tuple[str, dict[str, object]]] = [(preset, changes), (method, settings)]
+        plans = [er.plan(name, **COLUMNS, response_mask=MASK, **given) for name, given in calls]
+        assert plans[0].policy_loss == method
+        values = [plan.evaluate(**COLUMNS, response_mask=MASK).value for plan in plans]
+        assert values[0] == values[1]
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: next(iter(case["policy_loss"])))
 def test_value_and_gradient_are_those_of_the_case(case: dict) -> None:  # type: ignore[type-arg]
     plan = er.plan(**COLUMNS, response_mask=MASK, seed=0, **arguments(case))

@@ -23,12 +23,8 @@ fn policy_loss(criterion: &mut Criterion) {
             advantage: &advantage,
         };
         let batch = TokenBatch::new(columns, &lengths).expect("columns of one length");
-        for (name, settings) in [
-            ("verl-default-ppo-clip", "ppo-clip = {}"),
-            ("paper-7b-clip-cov", "clip-cov = { semantics = 'verl' }"),
-            ("paper-7b-kl-cov", "kl-cov = { semantics = 'verl' }"),
-        ] {
-            let loss: PolicyLoss = toml::from_str(settings).expect("settings of a method");
+        for name in ["verl-default-ppo-clip", "paper-7b-clip-cov", "paper-7b-kl-cov"] {
+            let loss = PolicyLoss::preset(name).expect("a preset");
             let mut group = criterion.benchmark_group(name);
             group.throughput(Throughput::Elements(tokens as u64)).sample_size(20);
             group.bench_function(BenchmarkId::new("plan", tokens), |bencher| {

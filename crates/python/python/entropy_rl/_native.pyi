@@ -33,6 +33,7 @@ __all__ = [
     "Evaluation",
     "StepPlan",
     "methods",
+    "presets",
     "plan",
     "clip_cov_mask",
     "high_entropy_mask",
@@ -417,6 +418,9 @@ class StepPlan:
 
 def methods() -> list[str]:
     """Policy losses by name, as plan takes them."""
+
+def presets() -> dict[str, str]:
+    """Published settings of policy losses: the source of each by its name, which plan takes as that of a method."""
 
 def plan(
     policy_loss: str,

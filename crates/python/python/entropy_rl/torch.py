@@ -47,8 +47,8 @@ def policy_loss(
 ) -> torch.Tensor:
     """Compute a policy loss, a scalar to call `backward` on.
 
-    By the name of a method, one of `entropy_rl.methods()`, the tensors are the whole mini-batch of an optimiser
-    step. By a plan of the mini-batch, from `entropy_rl.plan`, they are `rows` of it, and the losses of all parts
+    By the name of a method or preset, one of `entropy_rl.methods()` or `entropy_rl.presets()`, the tensors are the
+    whole mini-batch of an optimiser step. By a plan of the mini-batch, from `entropy_rl.plan`, they are `rows` of it, and the losses of all parts
     add up to that of the whole: never average them.
 
     Only `log_prob` gets a gradient. Arguments as in `entropy_rl.plan`.

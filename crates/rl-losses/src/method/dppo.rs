@@ -18,7 +18,8 @@ settings! {
     ///
     /// Rare tokens may multiply their probability, frequent ones are limited: the reverse of a clipped ratio.
     ///
-    /// Default: the paper's bound of 0.2; the ceiling of 20 of verl's function; no pull (prime-rl's: 1e-3).
+    /// Default: the paper's bound of 0.2; the ceiling of 20 of verl's function; no pull. The preset `dppo-tv-squared` has
+    /// prime-rl's, 1e-3.
     ///
     /// Source: Qi et al. 2026, [arXiv:2602.04879](https://arxiv.org/abs/2602.04879); verl `dppo_tv`; the pull: Kimi-K2.5,
     /// [arXiv:2602.02276](https://arxiv.org/abs/2602.02276), prime-rl's default loss (row 53 of `docs/paper-vs-code.md`).

@@ -94,20 +94,6 @@ pub(crate) fn with_selected(plan: StepPlan, selected: &[bool]) -> StepPlan {
     if plan.selected() == selected { plan } else { StepPlan::new(selected.to_vec(), weights) }
 }
 
-/// Published settings of a loss.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Preset {
-    pub(crate) name: String,
-    /// The paper or program that has these numbers.
-    pub(crate) source: String,
-    pub(crate) loss: PolicyLoss,
-}
-
-/// Every preset, in the order of the paper: baselines, Clip-Cov, KL-Cov, library defaults.
-pub(crate) fn presets() -> Vec<Preset> {
-    serde_json::from_str(include_str!("../data/presets.json")).expect("settings as published")
-}
-
 pub(crate) fn seeded(seed: u64) -> ChaCha8Rng {
     ChaCha8Rng::seed_from_u64(seed)
 }

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use insta::assert_snapshot;
-use rl_losses::{Aggregation, PolicyLoss, registry};
+use rl_losses::{Aggregation, PolicyLoss, presets, registry};
 
-use crate::batches::{Columns, presets, seeded};
+use crate::batches::{Columns, seeded};
 
 /// Two sequences: tokens inside and outside every clip bound, three in Clip-Cov's band, entropies that
 /// fell, rose and stayed.
