@@ -117,16 +117,8 @@ fn only_bold(response: &str) -> Option<Range<usize>> {
     let bold = parts.get(2)?;
     let number = bold.as_str().contains(|c: char| c.is_ascii_digit())
         || words::number(&bold.as_str().to_lowercase()).is_some();
-    let is_answer = number && !is_remark(&parts[1]);
+    let is_answer = number && !phrase::is_remark(&parts[1]);
     some_text(response, line + bold.start()..line + bold.end()).filter(|_| is_answer)
-}
-
-/// Returns true if what follows is no answer: "divisible by", "case", "when the radius is".
-fn is_remark(before: &str) -> bool {
-    pattern!(
-        r"\b(?:(?:divisible by|divided by|case|step|than|(?:factorial|multiple|square|root|power|count)s? of)|when [^,.=0-9]{0,24} (?:is|=)) *$"
-    )
-    .is_match(before)
 }
 
 fn bold(response: &str) -> Option<Range<usize>> {
@@ -138,6 +130,6 @@ fn bold(response: &str) -> Option<Range<usize>> {
     // "**Question:**" is a heading.
     let bold = some_text(response, start..body.len())?;
     let is_answer =
-        !response[bold.clone()].ends_with(':') && !is_remark(&response[line..start - 2]);
+        !response[bold.clone()].ends_with(':') && !phrase::is_remark(&response[line..start - 2]);
     is_answer.then_some(bold)
 }

@@ -3,9 +3,11 @@
 use dashu::Rational;
 
 use super::sign::counted;
-use super::{Node, Relation, list, matrix, read};
+use super::{Node, Relation, list, matrix};
 use crate::expression::{Assignments, Expression};
+use crate::parser::Parser;
 use crate::table::pattern;
+use crate::token::tokenize;
 
 /// Most coordinates of a tuple that is permuted.
 const LONGEST_TUPLE: usize = 5;
@@ -35,7 +37,7 @@ pub(super) fn permutations(folded: &str) -> Option<Node> {
             .captures(folded)
             .and_then(|parts| Some((parts.get(2)?, parts.get(1).is_some())))?,
     };
-    let items = match read(text.as_str(), true).ok()? {
+    let items = match Parser::new(tokenize(text.as_str(), true).ok()?).answer().ok()? {
         Node::List { open: ' ', items, .. } => items,
         item => vec![item],
     };

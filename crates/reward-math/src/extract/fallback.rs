@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::extracted::Rule;
-use super::is_remark;
+use super::phrase::is_remark;
 use super::span::{first_of, some_text};
 use crate::answer::Answer;
 use crate::language::phrases;

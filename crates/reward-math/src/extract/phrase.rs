@@ -244,3 +244,11 @@ fn sentence_end(response: &str, line: Range<usize>) -> usize {
     }
     line.start + end
 }
+
+/// Returns true if what follows is no answer: "divisible by", "case", "when the radius is".
+pub(super) fn is_remark(before: &str) -> bool {
+    pattern!(
+        r"\b(?:(?:divisible by|divided by|case|step|than|(?:factorial|multiple|square|root|power|count)s? of)|when [^,.=0-9]{0,24} (?:is|=)) *$"
+    )
+    .is_match(before)
+}
