@@ -68,6 +68,11 @@ pub(crate) fn extract_answering(
     find(&only(response, own_turn, &echoes), options)
 }
 
+/// Returns the text of the model's own turn, behind its closed thinking.
+pub(crate) fn own_turn(response: &str) -> &str {
+    turn::own(response).map_or(response, |own| &response[own])
+}
+
 fn find(response: &str, options: &Options) -> Option<Extracted> {
     if let Some(extracted) = boxes::last_boxes(response) {
         let behind = &response[extracted.span.end..];

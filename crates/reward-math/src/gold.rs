@@ -6,7 +6,7 @@ use crate::answer::{Answer, Node};
 use crate::decide::{decide, decide_with_witness};
 use crate::extract::{
     Extracted, Question, Rule, all_of_last_paragraph, by_parts, extract, extract_answering,
-    letter_behind, only_number,
+    letter_behind, only_number, own_turn,
 };
 use crate::options::Options;
 use crate::table::pattern;
@@ -88,6 +88,7 @@ impl Gold {
         if !matches!(extracted.rule, Rule::Box | Rule::Bold | Rule::LastNumber) {
             return None;
         }
+        let response = own_turn(response);
         if let Some(parts) = by_parts(response).filter(|_| extracted.rule == Rule::Box) {
             return Some(parts);
         }
