@@ -12,12 +12,13 @@ fn denominator(part: &str) -> Option<u64> {
 pub(crate) fn only_number(words: &str) -> Option<Rational> {
     let spaced = words.replace('-', " ");
     let words: Vec<&str> = spaced.split_whitespace().collect();
-    let named = |word: &&str| *word != "and" && number(word).is_some();
+    // "due to symmetry" holds no Italian number.
+    let named = |word: &&str| *word != "and" && english_or_chinese(word).is_some();
     let start = words.iter().position(named)?;
     let length = words[start..].iter().take_while(|word| named(word) || **word == "and").count();
     let behind = &words[start + length..];
     let plain = words.iter().all(|word| !word.contains(|c: char| c.is_ascii_digit()));
-    let value = number(&words[start..start + length].join(" "))?;
+    let value = english_or_chinese(&words[start..start + length].join(" "))?;
     // "one" may be a pronoun, "third" an ordinal.
     let counts = value > Rational::ONE || value < Rational::ONE && start == 0 && length > 1;
     (plain && counts && !behind.iter().any(named)).then_some(value)
@@ -25,19 +26,20 @@ pub(crate) fn only_number(words: &str) -> Option<Rational> {
 
 /// The number that the words say, all of them.
 pub(crate) fn number(words: &str) -> Option<Rational> {
+    let foreign = ["de", "es", "fr", "it", "ru"].iter().find_map(|language| {
+        let names = phrases(&format!("number in {language}"));
+        names.iter().position(|names| names.split(' ').any(|name| name == words))
+    });
+    foreign.map(Rational::from).or_else(|| english_or_chinese(words))
+}
+
+fn english_or_chinese(words: &str) -> Option<Rational> {
     // 三分之二 is two of three parts.
     let (parts, count) = words.split_once("分之").unwrap_or(("一", words));
     if let (Some(parts), Some(count)) = (chinese(parts), chinese(count))
         && parts > 0
     {
         return Some(Rational::from_parts(count.into(), parts.into()));
-    }
-    let foreign = ["de", "es", "fr", "it", "ru"].iter().find_map(|language| {
-        let names = phrases(&format!("number in {language}"));
-        names.iter().position(|names| names.split(' ').any(|name| name == words))
-    });
-    if let Some(count) = foreign {
-        return Some(Rational::from(count));
     }
     let spaced = words.replace('-', " ");
     let words: Vec<&str> = spaced.split_whitespace().filter(|word| *word != "and").collect();
