@@ -224,3 +224,12 @@ impl Algebra {
 pub(crate) fn bits(value: &Rational) -> u64 {
     value.numerator().bit_len().max(value.denominator().bit_len()) as u64
 }
+
+/// Returns the value of operations on rational numbers.
+pub(crate) fn constant(expression: &Expression) -> Option<Rational> {
+    const FUEL: u64 = 1000;
+    let plain = !expression.any(&|node| {
+        matches!(node, Expression::Symbol(_) | Expression::Root(..) | Expression::Function(..))
+    });
+    plain.then(|| Algebra::new(FUEL).normalise(expression).ok()?.as_constant())?
+}

@@ -3,7 +3,8 @@
 use dashu::Rational;
 
 use super::sign::counted;
-use super::{Node, Relation, list, matrix};
+use super::{Node, Relation, list};
+use crate::algebra::constant;
 use crate::expression::{Assignments, Expression};
 use crate::parser::Parser;
 use crate::table::pattern;
@@ -125,7 +126,7 @@ pub(super) fn members(node: &Node) -> Option<Node> {
         let known = Assignments::from([(name, value)]);
         let calculated = |head: &Node| {
             head.substituted(&known).mapped(&mut |value| {
-                matrix::constant(value).map_or_else(|| value.clone(), Expression::Number)
+                constant(value).map_or_else(|| value.clone(), Expression::Number)
             })
         };
         Some(heads.iter().map(calculated).collect::<Vec<_>>())

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use dashu::Rational;
 use dashu::base::UnsignedAbs;
 
-use crate::algebra::{Algebra, bits};
+use crate::algebra::{bits, constant};
 use crate::expression::Expression;
 use crate::parser::Result;
 use crate::verdict::ParseError;
@@ -308,13 +308,4 @@ fn simple(entry: Expression) -> Expression {
         Some(value) => Expression::Number(value),
         None => entry,
     }
-}
-
-/// Returns the value of operations on rational numbers.
-pub(super) fn constant(expression: &Expression) -> Option<Rational> {
-    const FUEL: u64 = 1000;
-    let plain = !expression.any(&|node| {
-        matches!(node, Expression::Symbol(_) | Expression::Root(..) | Expression::Function(..))
-    });
-    plain.then(|| Algebra::new(FUEL).normalise(expression).ok()?.as_constant())?
 }

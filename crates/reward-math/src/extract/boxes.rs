@@ -15,17 +15,14 @@ pub(super) fn last_boxes(response: &str) -> Option<Extracted> {
     if !response.contains("box") {
         return None;
     }
-    // One forward pass matches every brace, so many unclosed boxes still cost linear time.
-    let closing = matching_braces(response);
     let mut boxes: Vec<(usize, Range<usize>)> = Vec::new();
-    for name in pattern!(r"\\(?:boxed|fbox)").find_iter(response) {
+    for (start, span) in closed_boxes(response) {
         // An empty box is quoted from the question's instructions: no answer. Of boxes in a box the outermost counts.
-        if let Some(span) = box_content(response, name.end(), &closing)
-            && !response[span.clone()].trim().is_empty()
-            && !denied(&response[..name.start()], &response[span.end..])
-            && boxes.last().is_none_or(|(_, last)| last.end <= name.start())
+        if !response[span.clone()].trim().is_empty()
+            && !denied(&response[..start], &response[span.end..])
+            && boxes.last().is_none_or(|(_, last)| last.end <= start)
         {
-            boxes.push((name.start(), span));
+            boxes.push((start, span));
         }
     }
     while let [.., (_, value), (start, _)] = boxes.as_slice()
@@ -57,12 +54,9 @@ pub(super) fn denied_boxes(response: &str) -> Vec<Range<usize>> {
     if !response.contains("box") {
         return Vec::new();
     }
-    let closing = matching_braces(response);
-    let boxes = pattern!(r"\\(?:boxed|fbox)").find_iter(response);
-    let spans = boxes.filter_map(|name| {
-        let span = box_content(response, name.end(), &closing)?;
+    let spans = closed_boxes(response).into_iter().filter_map(|(start, span)| {
         let blank = response[span.clone()].trim().is_empty();
-        (!blank && denied(&response[..name.start()], &response[span.end..])).then_some(span)
+        (!blank && denied(&response[..start], &response[span.end..])).then_some(span)
     });
     spans.collect()
 }
@@ -91,11 +85,7 @@ pub(crate) fn all_of_last_paragraph(response: &str, count: usize) -> Option<Stri
 
 fn all_marked(paragraph: &str, count: usize) -> Option<String> {
     let marked: Vec<(usize, Range<usize>)> = if paragraph.contains("box") {
-        let closing = matching_braces(paragraph);
-        let boxes = pattern!(r"\\(?:boxed|fbox)").find_iter(paragraph);
-        let content =
-            |name: Match<'_>| Some((name.start(), box_content(paragraph, name.end(), &closing)?));
-        boxes.filter_map(content).collect()
+        closed_boxes(paragraph)
     } else {
         let bold = pattern!(r"\*\*([^*\n]*[^*\n:])\*\*").captures_iter(paragraph);
         bold.filter_map(|bold| Some((bold.get(0)?.start(), bold.get(1)?.range()))).collect()
@@ -181,6 +171,14 @@ fn joins(between: &str) -> bool {
         r"^(?:[\s${}]|\\text|\\q?quad|\\[;, ()\[\]]|([,;、，和或]|and|or|\([b-h]\)|\n\s*[-*•]\s))+$"
     );
     separators.captures(unlabelled).is_some_and(|separator| separator.get(1).is_some())
+}
+
+/// Returns the offset of each closed box and the span of its content.
+fn closed_boxes(text: &str) -> Vec<(usize, Range<usize>)> {
+    // One forward pass matches every brace, so many unclosed boxes still cost linear time.
+    let closing = matching_braces(text);
+    let content = |name: Match<'_>| Some((name.start(), box_content(text, name.end(), &closing)?));
+    pattern!(r"\\(?:boxed|fbox)").find_iter(text).filter_map(content).collect()
 }
 
 fn box_content(response: &str, start: usize, closing: &[(usize, usize)]) -> Option<Range<usize>> {

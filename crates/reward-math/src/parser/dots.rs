@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use dashu::Rational;
 
-use crate::algebra::Algebra;
+use crate::algebra::{Algebra, constant};
 use crate::expression::{Assignments, Expression};
 
 /// Most terms before the dots.
@@ -35,7 +35,7 @@ pub(super) fn written_out(name: &str, terms: &[Expression]) -> Option<Expression
         let start = FIRST.into_iter().find(|start| follows((index, &term), before, *start))?;
         return Some(series(name, index, (start, Expression::symbol(end)), term));
     }
-    let numbers: Option<Vec<Rational>> = before.iter().chain([last]).map(value).collect();
+    let numbers: Option<Vec<Rational>> = before.iter().chain([last]).map(constant).collect();
     let (first, second, end) = match numbers?.as_slice() {
         [first, second, .., end] => (first.clone(), second.clone(), end.clone()),
         _ => return None,
@@ -81,12 +81,6 @@ fn is_power(second: &Rational, first: &Rational, last: &Rational) -> bool {
     std::iter::successors(Some(second.clone()), |term| Some(term * &ratio))
         .take(MOST)
         .any(|term| term == *last)
-}
-
-fn value(expression: &Expression) -> Option<Rational> {
-    let plain = expression.variables().is_empty()
-        && !expression.any(&|node| matches!(node, Expression::Function(..)));
-    plain.then(|| Algebra::new(FUEL).normalise(expression).ok()?.as_constant())?
 }
 
 fn holds_dots(expression: &Expression) -> bool {
