@@ -58,6 +58,13 @@ pub struct MiniBatch {
     pub returns: Vec<f64>,
 }
 
+impl MiniBatch {
+    /// Returns the columns of a loss, with the log-probabilities of the policy now.
+    fn columns<'a>(&'a self, log_prob: &'a [f64]) -> TokenColumns<'a> {
+        TokenColumns { log_prob, old_log_prob: &self.old_log_prob, advantage: &self.advantage }
+    }
+}
+
 /// Objective that the policy minimises.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Objective {
@@ -150,13 +157,8 @@ fn policy_gradient(
     let taken = std::iter::zip(&policies, &batch.actions);
     let log_prob: Vec<f64> = taken.clone().map(|(p, &action)| p.log_probs()[action]).collect();
     let entropy: Vec<f64> = policies.iter().map(Categorical::entropy).collect();
-    let columns = TokenColumns {
-        log_prob: &log_prob,
-        old_log_prob: &batch.old_log_prob,
-        advantage: &batch.advantage,
-    };
     let lengths = [log_prob.len()];
-    let tokens = TokenBatch::new(columns, &lengths)?.with_entropy(&entropy)?;
+    let tokens = TokenBatch::new(batch.columns(&log_prob), &lengths)?.with_entropy(&entropy)?;
     let plan = plan(&tokens)?;
     let loss = objective.policy_loss.evaluate(&tokens, plan.part(0..tokens.len()));
     let (_, d_entropy) = entropy_bonus(objective.entropy_coefficient, &entropy, &plan.weights());
@@ -228,13 +230,8 @@ mod tests {
         let log_prob: Vec<f64> =
             taken.map(|(policy, &action)| policy.log_probs()[action]).collect();
         let entropy: Vec<f64> = policies.iter().map(Categorical::entropy).collect();
-        let columns = TokenColumns {
-            log_prob: &log_prob,
-            old_log_prob: &batch.old_log_prob,
-            advantage: &batch.advantage,
-        };
         let lengths = [log_prob.len()];
-        let tokens = TokenBatch::new(columns, &lengths).expect("columns of one length");
+        let tokens = TokenBatch::new(batch.columns(&log_prob), &lengths).expect("one length");
         let loss = objective.policy_loss.evaluate(&tokens, plan.part(0..tokens.len())).value;
         loss + entropy_bonus(objective.entropy_coefficient, &entropy, &plan.weights()).0
     }
