@@ -61,6 +61,7 @@ fn bombs(criterion: &mut Criterion, options: &Options) {
     group.sample_size(10);
     for (kind, bombs) in [
         ("towers", answers::towers()),
+        ("calculus", answers::calculus()),
         ("matrices", answers::matrices()),
         ("nests", answers::nests()),
         ("lengths", answers::lengths()),

@@ -2,6 +2,7 @@
 
 mod assertion;
 mod constants;
+mod derivation;
 mod environment;
 mod expansion;
 mod item;
@@ -21,13 +22,15 @@ use crate::expression::Expression;
 use crate::fold::{fold, undecorated};
 use crate::language::phrases;
 use crate::parser::{Parser, Result};
-use crate::table::pattern;
+use crate::table::{lists, pattern};
 use crate::token::{Kind, Token, tokenize};
 use crate::verdict::ParseError;
 use crate::words;
+use derivation::{last_side, steps};
 pub(crate) use expansion::orders;
 pub(crate) use node::{Combination, Node, Piece, Relation};
 use sign::{expand, list};
+pub(crate) use spelling::same_set;
 use spelling::spelling;
 
 /// Longest answer that is parsed, in bytes; longer ones are compared by spelling only.
@@ -50,6 +53,8 @@ pub(crate) struct Answer {
     pub(crate) choices: Vec<char>,
     /// Answer after the letter of a single choice: 12 in `(B) 12`.
     pub(crate) content: Option<Box<Answer>>,
+    /// The last of several steps in rows.
+    pub(crate) derivation: Option<Box<Derivation>>,
     /// Name of the number that numbers a family of answers, and the letter of its set: `Z`, `R` or `C`.
     pub(crate) parameter: Option<(String, String)>,
     /// Names of several constants that the answer declares: `a, b \in \mathbb{R}`.
@@ -64,6 +69,29 @@ pub(crate) struct Answer {
     pub(crate) unread: Option<ParseError>,
     /// A few readings (`1,234` is a number and a list), or the error if there is none.
     pub(crate) readings: std::result::Result<Vec<Node>, ParseError>,
+}
+
+/// A derivation of which the last step is the answer.
+#[derive(Debug, Clone)]
+pub(crate) struct Derivation {
+    pub(crate) last: Answer,
+    /// True if the steps stand in rows or behind signs of conclusion.
+    in_rows: bool,
+    /// Steps that must be right too.
+    pub(crate) alike: Vec<Answer>,
+}
+
+impl Derivation {
+    fn parse(folded: &str) -> Option<Self> {
+        let steps = steps(folded)?;
+        let answer = |text: &str| Answer::parse_with(text, false).ok();
+        let alike = steps.alike.iter().map(|step| answer(step)).collect::<Option<_>>()?;
+        let last = answer(&steps.last)?;
+        // What is not read before the last equals sign cannot contradict.
+        let side = last_side(&steps.last).filter(|_| last.readings.is_err());
+        let last = if let Some(side) = side { answer(side)? } else { last };
+        Some(Self { last, in_rows: steps.in_rows, alike })
+    }
 }
 
 impl Answer {
@@ -89,7 +117,13 @@ impl Answer {
 
     /// Parses an answer.
     pub(crate) fn parse(text: &str) -> std::result::Result<Self, ParseError> {
+        Self::parse_with(text, true)
+    }
+
+    /// Parses an answer, as the last of several steps too if wanted.
+    fn parse_with(text: &str, stepwise: bool) -> std::result::Result<Self, ParseError> {
         let text = without_box(text.trim());
+        let text = &*with_formulas(text);
         if text.is_empty() {
             return Err(ParseError::Empty);
         }
@@ -106,16 +140,12 @@ impl Answer {
         let folded = undecorated(&folded);
         let folded = folded.strip_suffix('.').filter(|rest| !rest.ends_with('.')).unwrap_or(folded);
         let folded = folded.trim_end_matches([',', ';', ' ']);
-        // `2)`: the mark of a list.
-        let folded = pattern!(r"^([^()\[\]]*[0-9])\)$")
-            .captures(folded)
-            .and_then(|mark| mark.get(1))
-            .map_or(folded, |inner| inner.as_str());
-        // A full stop left inside a bracket.
-        let folded = &folded.replace(".]", "]").replace(".)", ")");
+        let folded = &without_mark(folded);
         if folded.is_empty() {
             return Err(ParseError::Empty);
         }
+        let derivation = stepwise.then(|| Derivation::parse(folded)).flatten().map(Box::new);
+        let in_rows = derivation.as_ref().is_some_and(|derivation| derivation.in_rows);
         let (mut parameter, declares) =
             (spelling::declared_parameter(folded), folded.contains("\\in"));
         let constants = spelling::declared_constants(folded);
@@ -133,7 +163,7 @@ impl Answer {
             return Ok(Self { condition, ..Self::of(spelling(folded), readings) });
         }
         let mut unread = None;
-        let readings = readings(folded, &mut unread);
+        let readings = readings(folded, in_rows, &mut unread);
         Ok(Self {
             choices: words::choices(folded),
             words: Some(folded).filter(|text| text.len() <= MAX_WORDS).and_then(words::normalise),
@@ -142,6 +172,7 @@ impl Answer {
                 .filter(|rest| words::behind_choice(rest).is_none())
                 .and_then(|rest| Self::parse(rest).ok())
                 .map(Box::new),
+            derivation,
             parameter,
             constants,
             declares,
@@ -158,6 +189,7 @@ impl Answer {
             words: None,
             choices: Vec::new(),
             content: None,
+            derivation: None,
             parameter: None,
             constants: Vec::new(),
             declares: false,
@@ -172,6 +204,7 @@ impl Answer {
 /// Returns all readings of the text: first the plain one, then those by rarer conventions.
 fn readings(
     folded: &str,
+    in_rows: bool,
     unread: &mut Option<ParseError>,
 ) -> std::result::Result<Vec<Node>, ParseError> {
     if let Some(number) = spelling::in_base(folded) {
@@ -211,7 +244,7 @@ fn readings(
     if grouped && let Ok(second) = read(&rewritten, false) {
         readings.push(second);
     }
-    readings.extend(beside_words(&readings, folded, &tokens));
+    readings.extend(beside_words(&readings, folded, in_rows, &tokens));
     if folded.len() <= MAX_WRITTEN_OUT {
         readings.extend(expansion::members(&readings[0]));
     }
@@ -224,7 +257,7 @@ fn readings(
 
 /// Returns what an answer in words says otherwise: a number in words, the value behind a label, what it asserts, and the
 /// "no" of "No, there is none".
-fn beside_words(readings: &[Node], folded: &str, tokens: &[Token]) -> Vec<Node> {
+fn beside_words(readings: &[Node], folded: &str, in_rows: bool, tokens: &[Token]) -> Vec<Node> {
     let number = |words: &str| words::number(words).map(|number| Expression::Number(number).into());
     match readings {
         [Node::Words(words)] => {
@@ -232,9 +265,8 @@ fn beside_words(readings: &[Node], folded: &str, tokens: &[Token]) -> Vec<Node> 
                 return vec![number];
             }
             let labelled = spelling::behind_label(folded).and_then(|rest| read(rest, true).ok());
-            let value = labelled
-                .filter(|node| !matches!(node, Node::Words(_)))
-                .or_else(|| assertion::asserted(tokens));
+            let asserted = || assertion::asserted(tokens).filter(|_| !in_rows);
+            let value = labelled.filter(|node| !matches!(node, Node::Words(_))).or_else(asserted);
             let verdict = pattern!(r"^(?i:\\text\{)?(?i:(yes|no|true|false))[,.;:] ");
             let verdict = verdict.captures(folded).map(|verdict| verdict[1].to_lowercase());
             let verdict = verdict.filter(|_| !words::is_conditional(&folded.to_lowercase()));
@@ -271,6 +303,22 @@ fn with_single_backslashes(text: &str) -> Cow<'_, str> {
     Cow::Borrowed(text)
 }
 
+/// Returns `\text{the sum is } 29` for `\text{the sum is $29$}`.
+fn with_formulas(text: &str) -> Cow<'_, str> {
+    let sentence = text.strip_prefix("\\text{").and_then(|text| text.strip_suffix('}'));
+    match sentence.filter(|inner| inner.contains('$') && !inner.contains("\\$")) {
+        Some(_) => pattern!(r"\$([^$]*)\$").replace_all(text, "} $1 \\text{"),
+        None => Cow::Borrowed(text),
+    }
+}
+
+/// Removes the mark of a list behind `2)`, and full stops left inside a bracket.
+fn without_mark(folded: &str) -> String {
+    let mark = pattern!(r"^([^()\[\]]*[0-9])\)$").captures(folded).and_then(|mark| mark.get(1));
+    let folded = mark.map_or(folded, |inner| inner.as_str());
+    folded.replace(".]", "]").replace(".)", ")")
+}
+
 /// Returns the content of a box around all of the text.
 fn without_box(text: &str) -> &str {
     // A box that never closes.
@@ -293,6 +341,12 @@ fn split_condition(folded: &str) -> (&str, Option<String>, Option<(String, Strin
             (rest.strip_suffix("\\quad").unwrap_or(rest), Some(condition), None)
         }
         _ => match split_bounds(folded) {
+            // `2^k, k \ge 0`
+            Some((rest, name, bounds)) if lists("j k l m n", &name) => match bounds.as_str() {
+                "_\\ge0" | "_\\ge 0" => (rest, None, Some((name, "from 0".to_owned()))),
+                "_\\ge1" | "_\\ge 1" | "_>0" => (rest, None, Some((name, "positive".to_owned()))),
+                _ => (rest, Some(bounds.clone()), Some((name, bounds))),
+            },
             Some((rest, name, bounds)) => (rest, Some(bounds.clone()), Some((name, bounds))),
             None => (folded, None, None),
         },
@@ -308,7 +362,7 @@ fn split_bounds(folded: &str) -> Option<(&str, String, String)> {
     // `x + 1, x \ne 1`: beside an expression or a definition only.
     let behind_comma = pattern!(
         r"(?xs)^((?:[a-zA-Z](?:\([a-z]\))?\s*=)?[^=<>]*?\S) (?:\x20|\\q?quad|\\[,;\x20])* , (?:\x20|\\q?quad|\\[,;\x20])*
-        (\|?([a-zA-Z])\|?\s*(?:[<>]|\\(?:geq?|leq?|neq?|lt|gt)[^A-Za-z])[^,]*)$"
+        ((?:[-+0-9./\\{}frac\s]+(?:<|\\(?:leq?|lt)\s)\s*)?\|?([a-zA-Z])\|?\s*(?:[<>]|\\(?:geq?|leq?|neq?|lt|gt)[^A-Za-z])[^,]*)$"
     );
     let parts = bounds.captures(folded).or_else(|| {
         let parts = behind_comma.captures(folded)?;

@@ -16,7 +16,7 @@ mod region;
 mod values;
 
 use crate::algebra::Algebra;
-use crate::answer::{Answer, Combination, Node};
+use crate::answer::{Answer, Combination, Node, same_set};
 use crate::normal_form;
 use crate::options::Options;
 use crate::relation;
@@ -60,6 +60,13 @@ pub(crate) fn decide_with_witness(
     }
     let Decision { mut verdict, readings: (response_reading, gold_reading), witness } =
         decide_between(response, gold, options.fuel);
+    if let Some(derivation) = response.derivation.as_deref().filter(|_| !verdict.is_right()) {
+        let of_last = decide(&derivation.last, gold, options);
+        let agrees = |step: &Answer| decide(step, gold, options).is_right();
+        if of_last.is_right() && derivation.alike.iter().all(agrees) {
+            return (of_last, None);
+        }
+    }
     if options.normal_forms
         && let Verdict::Right { how } | Verdict::Wrong { how } = &mut verdict
     {
@@ -107,7 +114,7 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64) -> Decision {
     // `t \in \mathbb{Z}` is not `t \in \mathbb{R}`.
     if let (Some((name, set)), Some((other, other_set))) = (&response.parameter, &gold.parameter)
         && name == other
-        && set != other_set
+        && !same_set(set, other_set)
     {
         return Decision::unparsed(Side::Response, ParseError::Undecided);
     }
@@ -360,7 +367,11 @@ impl Comparison {
             (Node::Joined(Combination::Union, a), Node::Joined(Combination::Union, b)) => {
                 self.unordered(a, b)
             }
-            (Node::List { .. }, Node::List { .. }) => self.lists(left, right),
+            (Node::List { .. }, Node::List { .. }) => {
+                // `AB = BC = 5, AC = 6`
+                let [a, b] = [left, right].map(relation::spread);
+                self.lists(a.as_ref().unwrap_or(left), b.as_ref().unwrap_or(right))
+            }
             (Node::Chain { .. }, Node::Chain { .. }) => self.chains(left, right),
             (chain @ Node::Chain { .. }, other) => self.chain_with(chain, other),
             // An equation asked for is more than the value on its right: `x^2 + y^2 = 25` is not 25.

@@ -16,7 +16,7 @@ mod phrase;
 mod span;
 mod turn;
 
-pub(crate) use boxes::{all_of_last_paragraph, by_parts};
+pub(crate) use boxes::{all_of_last_paragraph, by_parts, listed_values};
 pub(crate) use echo::Question;
 pub use extracted::{Extracted, Rule};
 pub(crate) use fallback::only_number;
@@ -74,6 +74,10 @@ pub(crate) fn own_turn(response: &str) -> &str {
 }
 
 fn find(response: &str, options: &Options) -> Option<Extracted> {
+    found(response, options).filter(|extracted| phrase::stands(response, &extracted.span))
+}
+
+fn found(response: &str, options: &Options) -> Option<Extracted> {
     if let Some(extracted) = boxes::last_boxes(response) {
         let behind = &response[extracted.span.end..];
         let several = response[extracted.span.clone()].contains("box");
@@ -94,10 +98,15 @@ fn find(response: &str, options: &Options) -> Option<Extracted> {
     }
     let denied = boxes::denied_boxes(response);
     if !denied.is_empty() {
-        return find(&only(response, 0..response.len(), &denied), options);
+        return found(&only(response, 0..response.len(), &denied), options);
     }
     let unmarked = || if options.last_number { fallback::find(response) } else { None };
-    let (span, rule) = first_of(response, &MARKED).or_else(unmarked)?;
+    let (mut span, rule) = first_of(response, &MARKED).or_else(unmarked)?;
+    if rule == Rule::Phrase
+        && let Some(value) = phrase::corrected(&response[span.end..])
+    {
+        span = span.end + value.start..span.end + value.end;
+    }
     Some(Extracted { text: response[span.clone()].to_owned(), rule, span })
 }
 
@@ -117,11 +126,13 @@ fn hash_marks(response: &str) -> Option<Range<usize>> {
 fn only_bold(response: &str) -> Option<Range<usize>> {
     let line = response.rfind('\n').map_or(0, |at| at + 1);
     let parts =
-        pattern!(r"^([^*]*)\*\*([^*]*)\*\*(?:[a-z ]*|, (?:as|since|because|where|with)\b[^*]*|\s*\([a-z][^()]*\))\.?$")
+        pattern!(r"^([^*]*)\*\*([^*]*)\*\*(?:[a-z ]*(?:[,;:] [^*0-9]*)?|[a-z ]*, (?:as|since|because|where|with)\b[^*]*|\s*\([a-z][^()]*\))\.?$")
             .captures(&response[line..])?;
     let bold = parts.get(2)?;
-    let number = bold.as_str().contains(|c: char| c.is_ascii_digit())
-        || words::number(&bold.as_str().to_lowercase()).is_some();
+    let lower = bold.as_str().to_lowercase();
+    let number = lower.contains(|c: char| c.is_ascii_digit())
+        || words::number(&lower).is_some()
+        || pattern!(r"\b(?:that|is|are) $").is_match(&parts[1]);
     let is_answer = number && !phrase::is_remark(&parts[1]);
     some_text(response, line + bold.start()..line + bold.end()).filter(|_| is_answer)
 }

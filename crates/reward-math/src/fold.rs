@@ -136,6 +136,9 @@ fn styled(c: char) -> Option<char> {
             small => u32::from('a') + small - 26,
         },
         0x1d7ce..=0x1d7ff => u32::from('0') + (code - 0x1d7ce) % 10,
+        // Arabic, Persian, Devanagari and Bengali digits.
+        0x0660..=0x0669 | 0x06f0..=0x06f9 => u32::from('0') + (code & 15),
+        0x0966..=0x096f | 0x09e6..=0x09ef => u32::from('0') + (code & 15) - 6,
         0x210e => u32::from('h'),
         _ => return None,
     })

@@ -1,12 +1,15 @@
 //! A ground truth, parsed once and compared with many responses.
 
+use std::borrow::Cow;
 use std::sync::Arc;
+
+use regex::Captures;
 
 use crate::answer::{Answer, Node};
 use crate::decide::{decide, decide_with_witness};
 use crate::extract::{
     Extracted, Question, Rule, all_of_last_paragraph, by_parts, extract, extract_answering,
-    letter_behind, only_number, own_turn,
+    letter_behind, listed_values, only_number, own_turn,
 };
 use crate::options::Options;
 use crate::table::pattern;
@@ -38,6 +41,7 @@ impl Gold {
         let every_mark = Options { strict: false, ..options.clone() };
         let inner = marked.then(|| extract(ground_truth, &every_mark)).flatten();
         let text = inner.as_ref().map_or(ground_truth, |extracted| extracted.text.as_str());
+        let text = &*quoted(text);
         let pointed = words::with_decimal_point(text).and_then(|text| Answer::parse(&text).ok());
         let mut answer = Answer::parse(text)?;
         if text.contains("log") {
@@ -62,7 +66,10 @@ impl Gold {
         let Some(extracted) = self.extract(response) else {
             return Verdict::Unparsed { which: Side::Response, why: ParseError::NoAnswer };
         };
-        let verdict = self.verify_answer(&extracted.text);
+        let mut verdict = self.verify_answer(&extracted.text);
+        if let Some(measured) = self.with_unit(response, &extracted) {
+            verdict = self.verify_answer(&measured);
+        }
         if verdict.is_right() {
             return verdict;
         }
@@ -74,6 +81,7 @@ impl Gold {
             self.letter(response, &extracted),
             with_domain(response, &extracted),
             self.number(&extracted),
+            self.words_at_the_end(response, &extracted),
         ];
         let verdicts = others.into_iter().flatten().map(|answer| self.verify_answer(&answer));
         verdicts.into_iter().find(Verdict::is_right).unwrap_or(verdict)
@@ -82,20 +90,60 @@ impl Gold {
     /// Returns all marked answers, where the ground truth is a list: a box for each of the parts (a), (b), or several
     /// marks in a paragraph.
     fn parts(&self, response: &str, extracted: &Extracted) -> Option<String> {
-        let Ok([Node::List { items, .. }, ..]) = self.answer.readings.as_deref() else {
-            return None;
+        let reading = self.answer.readings.as_ref().ok()?.first()?;
+        // `(a, b) = (3, -1)`
+        let value = match reading {
+            Node::Chain { sides, .. } => sides.last()?,
+            other => other,
         };
+        let Node::List { items, open, .. } = value else { return None };
+        let response = own_turn(response);
+        if extracted.rule != Rule::Box
+            && let Some(listed) = listed_values(response, items.len(), *open == '(')
+        {
+            return Some(listed);
+        }
         if !matches!(extracted.rule, Rule::Box | Rule::Bold | Rule::LastNumber) {
             return None;
         }
-        let response = own_turn(response);
+        // "(1) $x=3$; (2) $m\le 2$" at the end, in lines of their own.
+        let lines = pattern!(r"(?m)(?:^[\s*>-]*|: )\((?:1|a|i)\)").find_iter(response).last();
+        if let Some(first) = lines.filter(|_| extracted.rule != Rule::Box)
+            && response.len() - first.start() <= LONGEST_SENTENCE
+        {
+            return Some(response[first.start()..].replace(['\n', '*', '$', '。'], " "));
+        }
         if let Some(parts) = by_parts(response).filter(|_| extracted.rule == Rule::Box) {
             return Some(parts);
         }
         let all = all_of_last_paragraph(response, items.len())?;
         // What each value is called is said in words, in the order of the ground truth.
         let named = items.iter().any(|item| matches!(item, Node::Chain { .. }));
+        let lower = response.to_lowercase();
+        let place = |item: &Node| match item {
+            Node::Chain { sides, .. } => match &sides[0] {
+                Node::Words(name) => lower.rfind(name.as_str()),
+                _ => None,
+            },
+            _ => None,
+        };
+        let places: Vec<usize> = items.iter().filter_map(place).collect();
+        if !places.is_sorted() {
+            return None;
+        }
         Some(if named && !all.contains('=') { format!("({all})") } else { all })
+    }
+
+    /// Returns a last number with the unit behind it, if the ground truth has one: "120 米" is no `120\text{千米}`.
+    fn with_unit(&self, response: &str, extracted: &Extracted) -> Option<String> {
+        let Ok([Node::Value { unit: Some(_), .. }, ..]) = self.answer.readings.as_deref() else {
+            return None;
+        };
+        let behind =
+            pattern!(r"^\s?([a-zA-Zµμ]{1,3}[²³]?|[千厘毫分]?米|公里|千克|公斤)(?:[。.,，]|\s*$)");
+        let unit = behind.captures(&response[extracted.span.end..])?.get(1)?.as_str();
+        let measured = extracted.rule == Rule::LastNumber && words::is_measure(unit);
+        measured.then(|| format!("{}\\text{{ {unit}}}", extracted.text))
     }
 
     /// Returns D for `\boxed{12}`, "which is choice (D)".
@@ -105,8 +153,15 @@ impl Gold {
         letter_behind(behind).map(str::to_owned)
     }
 
-    /// Returns the only number of a sentence, if the ground truth is one: "Jane started growing it 3 hours ago".
+    /// Returns the only number of a sentence, if the ground truth is one: "Jane started growing it 3 hours ago"; also that
+    /// of "12 m" with a space.
     fn number(&self, extracted: &Extracted) -> Option<String> {
+        let measure = pattern!(r"^(-?[0-9][0-9.,]*) (?:[mghsNJWVKLA]|min)(?:²|³|\^\{?[23]\}?)?$");
+        let plain =
+            matches!(self.answer.readings.as_deref(), Ok([Node::Value { unit: None, .. }, ..]));
+        if let Some(parts) = measure.captures(extracted.text.trim()).filter(|_| plain) {
+            return Some(parts[1].to_owned());
+        }
         let in_words = extracted.text.len() <= LONGEST_SENTENCE
             && !matches!(extracted.rule, Rule::Box | Rule::Tag | Rule::HashMarks)
             && Answer::parse(&extracted.text).is_ok_and(|answer| answer.is_words())
@@ -114,6 +169,24 @@ impl Gold {
             && !words::takes_back(&extracted.text.to_lowercase());
         let number = only_number(&extracted.text).filter(|_| in_words)?;
         Some(extracted.text[number].to_owned())
+    }
+
+    /// Returns the words of the ground truth, if the last sentence ends in them: "the equation has no real solutions".
+    fn words_at_the_end(&self, response: &str, extracted: &Extracted) -> Option<String> {
+        let gold = self.answer.words.as_deref().filter(|_| self.answer.is_words())?;
+        let unmarked = matches!(extracted.rule, Rule::LastNumber | Rule::LastSentence);
+        let last = own_turn(response).trim_end().trim_end_matches(['.', '!']);
+        let start = last.rfind(['.', '!', '?', '\n', ',', ':']).map_or(0, |end| end + 1);
+        let sentence = last[start..].trim();
+        let ends = sentence.match_indices(' ').map(|(at, _)| sentence.split_at(at + 1));
+        let says = |(before, tail): (&str, &str)| {
+            let verb = pattern!(r"\b(?:has|have|series|sequence|integral|is|are) $");
+            verb.is_match(before)
+                && !words::takes_back(&before.to_lowercase().replace("the given ", ""))
+                && words::normalise(tail).as_deref() == Some(gold)
+        };
+        let many = gold == "infinitely many" && last.contains("there are infinitely many");
+        (unmarked && (many || ends.into_iter().any(says))).then(|| gold.to_owned())
     }
 
     /// Compares with commas as decimal points, in a response in a language that writes them; `None` if not right.
@@ -141,11 +214,27 @@ impl Gold {
     }
 }
 
+/// Returns `3, -2` for a list as a program prints it, `['3', '-2']`.
+fn quoted(text: &str) -> Cow<'_, str> {
+    let inner = text.trim().strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+    let item = pattern!(r#"^(?:\s*(?:'[^']*'|"[^"]*")\s*,?)+$"#);
+    match inner.filter(|inner| item.is_match(inner)) {
+        Some(inner) => {
+            let items = pattern!(r#"'([^']*)'|"([^"]*)""#).captures_iter(inner);
+            let text = |parts: Captures<'_>| {
+                parts.get(1).or(parts.get(2)).map_or("", |text| text.as_str()).replace("\\\\", "\\")
+            };
+            Cow::Owned(items.map(text).collect::<Vec<_>>().join(", "))
+        }
+        None => Cow::Borrowed(text),
+    }
+}
+
 /// Returns a boxed answer with the domain of its parameter behind the box: `\boxed{x = 2k\pi}, k \in \mathbb{Z}`.
 fn with_domain(response: &str, extracted: &Extracted) -> Option<String> {
     let behind = (extracted.rule == Rule::Box).then(|| &response[extracted.span.end..])?;
     let domain = pattern!(
-        r"(?x)^[}\s$,;.)\]\\]*(?:\\quad)?[\s$(\\]*(?:where|for|with|\\text\{[a-z\x20]*\})?[\s$(\\]*([a-zA-Z])\s*\\in\s*\\mathbb\s*\{?([ZNRC])"
+        r"(?x)^[}\s$,;.)\]\\]*(?:\\quad)?[\s$(\\]*(?:where|for|with|\\text\{[a-z\x20]*\})?[\s$(\\]*([a-zA-Z])\s*\\in\s*(\\mathbb\s*\{?[ZNRC]\}?(?:[_^](?:\{[^{}]*\}|[+*0]))?)"
     );
     // "where $a, b$ are arbitrary integers"
     let constants = pattern!(
@@ -159,5 +248,5 @@ fn with_domain(response: &str, extracted: &Extracted) -> Option<String> {
     }
     let parts = domain.captures(behind).filter(|_| !extracted.text.contains("\\in"))?;
     let occurs = extracted.text.contains(&parts[1]);
-    occurs.then(|| format!("{}, {} \\in \\mathbb{{{}}}", extracted.text, &parts[1], &parts[2]))
+    occurs.then(|| format!("{}, {} \\in {}", extracted.text, &parts[1], &parts[2]))
 }

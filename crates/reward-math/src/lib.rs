@@ -17,6 +17,7 @@
 
 mod algebra;
 mod answer;
+mod calculus;
 pub mod compat;
 mod decide;
 mod explain;

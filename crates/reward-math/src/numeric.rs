@@ -197,7 +197,8 @@ fn functions(
     // `|x|` equals `x` for the positive values that competition problems assume.
     let bars = |side: &Expression| side.any(&|node| node.arguments_of("abs").is_some());
     let bars = bars(left) || bars(right);
-    let sampling = Sampling { variables, steps, bars };
+    let reach = largest(left).max(largest(right));
+    let sampling = Sampling { variables, steps, bars, reach };
     let (mut agreed, mut one_sided) = (0, 0);
     let mut skipped = 0;
     for attempt in 0.. {
@@ -257,6 +258,8 @@ struct Sampling<'a> {
     steps: bool,
     /// True if an absolute value occurs: points with positive coordinates alone are left out.
     bars: bool,
+    /// The largest number in sight: `|x + 1000|` bends far from 0.
+    reach: Rational,
 }
 
 impl<'a> Sampling<'a> {
@@ -280,10 +283,22 @@ impl<'a> Sampling<'a> {
         let mixed = self.is_mixed(attempt);
         let place = if self.bars { attempt } else { attempt / 2 };
         let place = if self.bars || mixed { place + BOTH_SIGNS } else { place };
-        let value = coordinate(place, index, is_integer);
+        let far = self.bars && attempt.is_multiple_of(2);
+        let scale = if far { self.reach.clone() } else { Rational::ONE };
+        let value = coordinate(place, index, is_integer) * scale;
         let value = if mixed && !is_real(name) { value.abs() } else { value };
         if is_integer { of_both_parities(&value, attempt, index, name) } else { value }
     }
+}
+
+/// Returns the largest number in an expression, at least 1.
+fn largest(expression: &Expression) -> Rational {
+    let mut largest = expression.literal().unwrap_or_default().abs().max(Rational::ONE);
+    expression.any_part(&mut |part| {
+        largest = std::mem::take(&mut largest).max(self::largest(part));
+        false
+    });
+    largest
 }
 
 /// Returns true if the value jumps: a few points then prove little.

@@ -45,6 +45,8 @@ pub(crate) struct Parser {
     pub(crate) matrix_budget: usize,
     /// Steps spent on numbers in a base.
     base_steps: usize,
+    /// Tokens that were replaced, with their places.
+    replaced: Vec<(usize, Kind)>,
     /// Number of rules that were run one level deeper.
     deepened: usize,
     /// Index of the closing bracket for each opening one, and of `\\end` for each `\\begin`.
@@ -206,19 +208,33 @@ impl Parser {
         }
     }
 
-    /// Replaces the current token.
+    /// Replaces the current token, until an attempt fails.
     pub(crate) fn replace(&mut self, kind: Kind) {
         if let Some(token) = self.tokens.get_mut(self.position) {
-            token.kind = kind;
+            let before = std::mem::replace(&mut token.kind, kind);
+            self.replaced.push((self.position, before));
         }
     }
 
-    /// Runs a rule; restores the position if it does not apply or fails. Exceeded limits remain errors.
+    /// Returns the number of tokens that were replaced.
+    pub(crate) fn replacements(&self) -> usize {
+        self.replaced.len()
+    }
+
+    /// Puts back the tokens that were replaced behind the first so many.
+    pub(crate) fn put_back(&mut self, first: usize) {
+        for (place, kind) in self.replaced.drain(first..).rev() {
+            self.tokens[place].kind = kind;
+        }
+    }
+
+    /// Runs a rule; restores position and tokens if it does not apply or fails. Exceeded limits remain errors.
     pub(crate) fn attempt<T>(
         &mut self,
         rule: impl FnOnce(&mut Self) -> Result<Option<T>>,
     ) -> Result<Option<T>> {
         let (start, depth, around) = (self.position, self.depth, self.around);
+        let replaced = self.replaced.len();
         match rule(self) {
             Ok(Some(found)) => Ok(Some(found)),
             Err(
@@ -228,6 +244,7 @@ impl Parser {
             ) => Err(why),
             Ok(None) | Err(_) => {
                 (self.position, self.depth, self.around) = (start, depth, around);
+                self.put_back(replaced);
                 Ok(None)
             }
         }

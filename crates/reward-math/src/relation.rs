@@ -4,13 +4,13 @@ mod labels;
 mod multiple;
 
 use crate::answer::{Node, Relation};
-use crate::expression::{Assignments, Expression, is_constant};
+use crate::expression::{Expression, is_constant};
 use crate::parser::is_greek;
 use crate::table::lists;
 use crate::words;
 
 pub(crate) use labels::{
-    named_values, names_differ, points, roots_of_one, shared, values_of_labelled,
+    named_values, names_differ, points, roots_of_one, shared, spread, values_of_labelled,
 };
 pub(crate) use multiple::{cleared, proportional};
 
@@ -33,14 +33,25 @@ pub(crate) struct Assertion<'a> {
 /// `None` if the sides before it neither name nor calculate it: `2x = 10` and `5 = 5` assert no 10 and no 5.
 pub(crate) fn asserted(chain: &Node) -> Option<Assertion<'_>> {
     let Node::Chain { sides, relations } = chain else { return None };
-    if let ([value, label], [Relation::Equal]) = (sides.as_slice(), relations.as_slice())
+    let equal = |relation: &Relation| matches!(relation, Relation::Equal | Relation::Approximately);
+    // `|z|^{10} = 2^{10} = 1024 > 1000`
+    let (sides, relations) = match (sides.as_slice(), relations.as_slice()) {
+        ([before @ .., bound], [equations @ .., Relation::Less | Relation::Greater])
+            if !equations.is_empty()
+                && equations.iter().all(equal)
+                && [before.last()?, bound].into_iter().all(is_constant_value) =>
+        {
+            (before, equations)
+        }
+        all => all,
+    };
+    if let ([value, label], [Relation::Equal]) = (sides, relations)
         && is_label(label)
         && (is_constant_value(value) || label.symbol() == Some("y") && is_explicit(value))
     {
         return Some(Assertion { value, label: Some(label), members: Vec::new(), rounded: None });
     }
-    let belongs = matches!(relations.as_slice(), [Relation::In]);
-    let equal = |relation: &Relation| matches!(relation, Relation::Equal | Relation::Approximately);
+    let belongs = matches!(relations, [Relation::In]);
     if !belongs && !relations.iter().all(equal) {
         return None;
     }
@@ -54,7 +65,10 @@ pub(crate) fn asserted(chain: &Node) -> Option<Assertion<'_>> {
         before.iter().partition(|side| names(side, value));
     let label = sides.first().filter(|first| labels.first() == Some(first) && last > 0);
     // The middle of a calculation may hold letters, whose values are not said.
-    let is_said = |side: &Node| side.names().is_subset(&value.names()) && !holds_unknown(side);
+    let is_said = |side: &Node| {
+        let cases = matches!(side, Node::Piecewise(_));
+        !cases && side.names().is_subset(&value.names()) && !holds_unknown(side)
+    };
     let members: Vec<&Node> = members.into_iter().filter(|side| is_said(side)).collect();
     let calculates =
         rounded.is_some() || members.iter().any(|side| !is_literal(side)) || !is_literal(value);
@@ -73,16 +87,6 @@ pub(crate) fn names_plainly(chain: &Node) -> bool {
     asserted(chain).is_some_and(|assertion| {
         !matches!(assertion.value, Node::Value { .. }) || assertion.label.is_none_or(is_label)
     })
-}
-
-/// Returns the values of `x = 1, y = 2`, if all items give a variable its value.
-pub(crate) fn assignments(items: &[Node]) -> Option<Assignments<'_>> {
-    let assignment = |item| {
-        let (label, value) = labelled(item)?;
-        let Node::Value { expression, .. } = value else { return None };
-        symbol(label).filter(|_| is_constant_value(value)).map(|name| (name, expression))
-    };
-    items.iter().map(assignment).collect()
 }
 
 /// Returns label and value of `x = 5`, `f(x) = …`, `answer = 5`, `x ∈ S`, `y = f(x) = …` and `5 = x`.
@@ -150,7 +154,7 @@ fn is_label(label: &Node) -> bool {
             Expression::Function(name, arguments) if is_plain_function(name) => {
                 arguments.iter().all(|part| is_symbol_or_number(part) || is_value_of(part))
             }
-            Expression::Function(name, _) if name == "int" => true,
+            Expression::Function(name, _) if name == "int" || name.starts_with("\\frac{d") => true,
             // `V_o(s)/V_i(s)`
             Expression::Quotient(top, bottom) if is_value_of(top) && is_value_of(bottom) => true,
             other => is_name(other),
@@ -177,6 +181,10 @@ fn is_name(expression: &Expression) -> bool {
     match expression {
         // The eccentricity.
         Expression::Symbol(name) => name == "e" || is_variable(expression),
+        // `\Delta p`
+        Expression::Product(factors) if factors[0].is_symbol("\\Delta") => {
+            factors.len() == 2 && is_variable(&factors[1])
+        }
         Expression::Product(factors) => factors.len() > 1 && factors.iter().all(capital),
         // `\vec{BA}`
         Expression::Negative(inner) => {
@@ -191,8 +199,13 @@ fn is_name(expression: &Expression) -> bool {
 }
 
 /// Returns true if a value of a function stands in it: `1 - P(0)`.
-fn holds_unknown(node: &Node) -> bool {
-    matches!(node, Node::Value { expression, .. } if expression.any(&is_value_of))
+pub(crate) fn holds_unknown(node: &Node) -> bool {
+    match node {
+        Node::Value { expression, .. } => expression
+            .any(&|node| is_value_of(node) || matches!(node.arguments_of("int"), Some([_, _]))),
+        Node::Chain { sides, .. } => sides.iter().any(holds_unknown),
+        _ => false,
+    }
 }
 
 fn is_variable(expression: &Expression) -> bool {

@@ -76,6 +76,7 @@ pub(crate) fn same(left: &str, right: &str) -> bool {
         let text = text
             .trim_end_matches("条件")
             .trim_end_matches(" only")
+            .trim_end_matches(" from given information")
             .trim_start_matches("all ")
             .replace(" has winning strategy", " win");
         let mut parts: Vec<String> = text.split(" and ").map(str::to_owned).collect();
@@ -138,9 +139,10 @@ pub(crate) fn sets_condition(label: &str) -> bool {
 
 /// Returns true if the text begins with a word of conclusion: "so", "hence".
 pub(crate) fn concludes(text: &str) -> bool {
-    let text = text.trim_start_matches([',', ';', ' ']);
+    let text = text.trim_start_matches([',', ';', ' ']).trim_start_matches("and ");
     let first = text.split([' ', ',', ':']).next().unwrap_or_default().to_lowercase();
     SENTENCE.name(&first) == Some("conclusion")
+        || ["所以", "因此", "故"].iter().any(|word| first.starts_with(word))
 }
 
 /// Returns true if the text holds signs or commands of mathematics.
@@ -293,6 +295,11 @@ pub(crate) fn clock(folded: &str) -> Option<String> {
         "midnight" | "12midnight" => "12am",
         other => other,
     };
+    // 14:20 Uhr
+    let day = pattern!("^([01]?[0-9]|2[0-3]):([0-5][0-9])uhr$").captures(plain);
+    if let Some(time) = day {
+        return Some(format!("clock {}:{}", time[1].parse::<u32>().ok()?, &time[2]));
+    }
     let time = pattern!("^(1[0-2]|0?[1-9])(?::([0-5][0-9]))?(am|pm|noon)$").captures(plain)?;
     let hours = time[1].parse::<u32>().ok()? % 12 + if &time[3] == "am" { 0 } else { 12 };
     Some(format!("clock {hours}:{}", time.get(2).map_or("00", |minutes| minutes.as_str())))

@@ -4,7 +4,6 @@ use super::measure::is_copula;
 use super::{Node, Relation, list};
 use crate::language::phrases;
 use crate::parser::Parser;
-use crate::table::lists;
 use crate::token::{Kind, Token};
 use crate::words::{self, is_conjunction};
 
@@ -18,27 +17,20 @@ pub(super) fn asserted(tokens: &[Token]) -> Option<Node> {
     if tokens.len() > LONGEST {
         return None;
     }
-    let tokens = without_boxes(inside_environment(&Parser::aligned(tokens)))?;
+    let tokens = without_boxes(Parser::aligned(tokens))?;
     let tokens = without_remarks(tokens);
-    // "7 when N is divided by 11", "4, attained when x = 1"
-    let is_place =
-        |text: &str| phrases("before a place").iter().any(|phrase| text.contains(phrase));
-    let divides = tokens.iter().any(|token| token.kind.word().is_some_and(is_place));
-    let takes_back = |word: &str| {
-        let word = word.to_lowercase();
-        // "attained when"
-        words::takes_back(&if divides { word.replacen("when", "", 1) } else { word })
-    };
-    if outside_labels(&tokens).any(|word| !is_conjunction(word) && takes_back(word)) {
+    if takes_back(&tokens) {
         return None;
     }
+    let mut beside_place = divides(&tokens);
     let conclusion = conclusion(tokens);
     let (label, value, tail) = sentence(&conclusion);
+    beside_place |= tail.first().is_some_and(|token| first_word(&token.kind) == Some("at"));
     let answer = Parser::new(value.to_vec()).answer();
     match (answer, label) {
         (Ok(Node::Words(_)) | Err(_), _) => {}
         // What is said beside an equation bounds it, but for the place of a value.
-        (Ok(Node::Chain { .. }), _) if tail.iter().any(relates) && !divides => return None,
+        (Ok(Node::Chain { .. }), _) if tail.iter().any(relates) && !beside_place => return None,
         (Ok(node @ Node::Chain { .. }), _) | (Ok(node), None) => return Some(node),
         (Ok(node), Some(label)) => {
             let sides = vec![Node::Words(label), node];
@@ -55,29 +47,29 @@ pub(super) fn asserted(tokens: &[Token]) -> Option<Node> {
     statements.filter(|statements| !statements.is_empty()).map(|items| list(' ', ' ', items))
 }
 
+/// Returns true if words beside labels set a condition, or take something back.
+pub(super) fn takes_back(tokens: &[Token]) -> bool {
+    let divides = divides(tokens);
+    let taken_back = |word: &str| {
+        let word = word.to_lowercase();
+        // "attained when"
+        words::takes_back(&if divides { word.replacen("when", "", 1) } else { word })
+    };
+    outside_labels(tokens).any(|word| !is_conjunction(word) && taken_back(word))
+}
+
+/// Returns true for "7 when N is divided by 11" and "4, attained when x = 1".
+fn divides(tokens: &[Token]) -> bool {
+    let is_place =
+        |text: &str| phrases("before a place").iter().any(|phrase| text.contains(phrase));
+    tokens.iter().any(|token| token.kind.word().is_some_and(is_place))
+}
+
 /// Removes marks of the end of a proof.
 pub(super) fn without_closing_mark(tokens: &mut Vec<Token>) {
     let is_mark =
         |token: &Token| token.kind.is_any("✓✔✅■□∎◼.", "blacksquare square Box checkmark qed");
     while tokens.len() > 1 && tokens.pop_if(|token| is_mark(token)).is_some() {}
-}
-
-/// Returns the rows of an aligned derivation, without its marks of alignment.
-fn inside_environment(tokens: &[Token]) -> Vec<Token> {
-    const DERIVATIONS: &str = "aligned align gathered split eqnarray";
-    let kind = |position: usize| tokens.get(position).map(|token| &token.kind);
-    let name = match (kind(0), kind(2)) {
-        (Some(Kind::Command(begin)), Some(Kind::Word(name))) if begin == "begin" => name,
-        _ => return tokens.to_vec(),
-    };
-    let starred = usize::from(kind(3).is_some_and(|kind| kind.is_symbol('*')));
-    let (start, end) = (4 + starred, tokens.len().saturating_sub(4 + starred));
-    let closes = kind(end).is_some_and(|kind| kind.is_command("end"));
-    if !lists(DERIVATIONS, name) || !closes || start > end {
-        return tokens.to_vec();
-    }
-    let rows = tokens[start..end].iter();
-    rows.filter(|token| !token.kind.is_symbol('&')).cloned().collect()
 }
 
 /// Removes boxes around a statement or its value; `None` for a box within a calculation.
@@ -110,13 +102,16 @@ fn without_remarks(mut tokens: Vec<Token>) -> Vec<Token> {
     let remark = |tokens: &[Token]| {
         (1..tokens.len()).find_map(|at| {
             let begins = tokens[at].kind.is_symbol('(')
-                && tokens.get(at + 1).is_some_and(|next| next.kind.word().is_some());
+                && tokens
+                    .get(at + 1)
+                    .is_some_and(|next| next.kind.word().is_some() || relates(next));
             let apart = tokens[at].spaced || tokens[at - 1].kind.word().is_some();
             // `\text{ (the root } t = -1 \text{ is rejected)}`
             let holds =
                 |at: usize, sign| tokens[at].kind.word().is_some_and(|text| text.contains(sign));
             let close = if tokens[at].kind.word().is_some_and(|text| text.starts_with('(')) {
-                (at..tokens.len()).find(|at| holds(*at, ')'))?
+                let closes = |at: &usize| holds(*at, ')') || tokens[*at].kind.is_symbol(')');
+                (at..tokens.len()).find(closes)?
             } else {
                 closing(tokens, at)
                     .filter(|close| apart && (begins || rejects(&tokens[at..=*close])))?
@@ -173,8 +168,10 @@ fn sentence(tokens: &[Token]) -> (Option<String>, &[Token], &[Token]) {
     };
     let verb = places.iter().rposition(|&at| {
         let labels = |verb| is_copula(verb) && at > 0 && word(at - 1).is_some();
-        let states = word(at)
-            .is_some_and(|verb| phrases("verb of a sentence").contains(&verb) || labels(verb));
+        let states = word(at).is_some_and(|verb| {
+            let verbs = phrases("verb of a sentence");
+            verbs.contains(&verb) || labels(verb) || verb.trim_end().ends_with(['为', '是'])
+        });
         states && at + 1 < tokens.len() && word(at + 1).is_none()
     });
     // What comes before is one statement, or circumstances.
@@ -202,12 +199,6 @@ fn relates(token: &Token) -> bool {
 
 /// Returns the tokens behind the last sign or word of conclusion, and before a reason.
 fn conclusion(mut tokens: Vec<Token>) -> Vec<Token> {
-    // A row that begins with a relation goes on with the row before.
-    let goes_on: Vec<bool> = (0..tokens.len())
-        .map(|row| tokens[row].kind.is_command("\\") && begins_with_relation(&tokens[row + 1..]))
-        .collect();
-    let mut goes_on = goes_on.into_iter();
-    tokens.retain(|_| goes_on.next() != Some(true));
     let reason = tokens.iter().position(|token| {
         token.kind.is_any("", "because Leftarrow")
             || token.kind.word().is_some_and(|text| {
@@ -218,11 +209,6 @@ fn conclusion(mut tokens: Vec<Token>) -> Vec<Token> {
         tokens.truncate(reason);
     }
     split(&tokens, concludes).pop().unwrap_or_default().to_vec()
-}
-
-fn begins_with_relation(tokens: &[Token]) -> bool {
-    let ahead = tokens.len().min(3);
-    Parser::new(tokens[..ahead].to_vec()).relation().is_some()
 }
 
 fn first_word(kind: &Kind) -> Option<&str> {
@@ -237,7 +223,7 @@ fn concludes(kind: &Kind) -> bool {
 }
 
 fn separates(kind: &Kind) -> bool {
-    kind.is_any(",;", "\\") || kind.word().is_some_and(is_conjunction)
+    kind.is_any(",;", "") || kind.word().is_some_and(is_conjunction)
 }
 
 /// Splits at tokens outside of all brackets and environments.

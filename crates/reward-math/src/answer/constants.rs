@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Answer, Node};
+use super::{Answer, Node, same_set};
 use crate::expression::{Assignments, Expression};
 
 /// Most constants that are exchanged.
@@ -16,7 +16,9 @@ impl Answer {
     pub(crate) fn with_parameter_of(&self, other: &Self) -> Option<Vec<Node>> {
         let readings = self.readings.as_deref().ok()?;
         let (from, to) = match (&self.parameter, &other.parameter) {
-            (Some((from, set)), Some((to, other))) if set == other => (from.clone(), to.clone()),
+            (Some((from, set)), Some((to, other))) if same_set(set, other) => {
+                (from.clone(), to.clone())
+            }
             (None, Some((to, set))) if set == "Z" => (self.integer()?, to.clone()),
             (None, Some((to, set))) if set == "R" || set == "C" => {
                 (self.only_constant(to)?, to.clone())

@@ -91,7 +91,7 @@ impl Parser {
 
     pub(super) fn item(&mut self) -> Result<Node> {
         let mut sides = Vec::new();
-        let mut relations = Vec::new();
+        let (mut relations, mut signed) = (Vec::new(), false);
         // "≈ 3.14": a relation without a left side.
         if matches!(self.relation(), Some((Relation::Approximately | Relation::Equal, _))) {
             self.eat_relation();
@@ -127,15 +127,17 @@ impl Parser {
                 relations.push(Relation::Equal);
                 continue;
             }
+            signed |= relations.is_empty() && self.at_symbol('=');
             match self.eat_relation() {
                 Some(relation) => relations.push(relation),
                 None => break,
             }
         }
         self.around.congruence = false;
-        // "The equation is y = 2x": the words before an equation are no side of it.
-        if sides.len() > 2 && matches!(sides[0], Node::Words(_)) && relations[0] == Relation::Equal
-        {
+        // "The equation is y = 2x": the words before an equation are no side of it, as they are in
+        // `\text{Area} = \pi r^2 = 4\pi`.
+        let introduced = !signed && sides.len() > 2;
+        if introduced && matches!(sides[0], Node::Words(_)) && relations[0] == Relation::Equal {
             sides.remove(0);
             relations.remove(0);
         }
@@ -249,7 +251,7 @@ impl Parser {
     }
 
     pub(super) fn operand(&mut self) -> Result<Node> {
-        let before = self.position;
+        let (before, replaced) = (self.position, self.replacements());
         if let Some(structure) = self.structure()? {
             // `(1, 2) + t(3, 4)`
             let removes = self.at_symbol('-') && self.command_at(1, "{");
@@ -258,6 +260,7 @@ impl Parser {
                 return Ok(structure);
             }
             self.position = before;
+            self.put_back(replaced);
         }
         let currency = self.currency();
         if currency.is_none()

@@ -168,6 +168,10 @@ impl Parser {
         if words::qualifies(&unit) {
             return Err(self.unexpected("a unit"));
         }
+        // 29是素数: a sentence.
+        if unit.contains(['是', '不']) {
+            return Err(self.unexpected("a unit"));
+        }
         Ok(words::unit(&unit))
     }
 

@@ -132,10 +132,25 @@ pub(super) fn without_domain(folded: &str) -> &str {
 pub(super) fn declared_parameter(folded: &str) -> Option<(String, String)> {
     let declaration = pattern!(
         r"(?x)(?:^|[\s{},;()$.:]) ([A-Za-z]) [\s{},;()$.:]* \\in
-        (?:[\s{},;()$.:]|\\math(?:bb|bf|rm)|\\text)* \\?([ZNRC]) (?:[\s{},;()$.:^_*+]|$)"
+        (?:[\s{},;()$.:]|\\math(?:bb|bf|rm)|\\text)* \\?([ZNRC])
+        (?: \}*[_^]\{?\s*([+*0]|(?:>|\\geq?|\\geqslant)\s*[01]) | [\s{},;()$.:^_*+] | $)"
     );
-    let name = folded.contains("\\in").then(|| declaration.captures(folded)).flatten();
-    name.map(|name| (name[1].to_owned(), name[2].to_owned()))
+    let parts = folded.contains("\\in").then(|| declaration.captures(folded)).flatten()?;
+    let bound = parts.get(3).map_or("", |bound| bound.as_str());
+    let set = match (&parts[2], bound.chars().next(), bound.chars().last()) {
+        ("Z" | "N", Some('+' | '*'), _)
+        | ("Z" | "N", Some('>'), Some('0'))
+        | ("Z" | "N", Some('\\'), Some('1')) => "positive",
+        ("Z" | "N", Some('\\'), Some('0')) | ("N", Some('0'), _) => "from 0",
+        (set, ..) => set,
+    };
+    Some((parts[1].to_owned(), set.to_owned()))
+}
+
+/// Returns true if a number of one set is one of the other: `\mathbb{N}` may begin with 0 or with 1.
+pub(crate) fn same_set(a: &str, b: &str) -> bool {
+    let natural = |a: &str, b: &str| a == "N" && matches!(b, "positive" | "from 0");
+    a == b || natural(a, b) || natural(b, a)
 }
 
 /// Returns the names of several constants: `a, b \in \mathbb{R}`.
@@ -176,21 +191,39 @@ pub(super) fn parameter_in_words(folded: &str) -> Option<(&str, (String, String)
         ((?:some|any|all|every|each|an?|arbitrary)\x20+)? ((?:(?:positive|non-?negative|real|integers?|rational|complex|arbitrary
         |fixed|constants?|numbers?|parameter|values?|of) \x20*)*) \}? \x20* \$? ([A-Za-z]) \$? \}? $"
     );
+    // `t \text{ is a positive integer}`
+    let behind = pattern!(
+        r"(?xs)^(.*?\S) (?:[,;\x20]|\\q?quad|\\,|where|\\text\{\x20*where\x20*\})+ (\$?) ([A-Za-z]) \$? \s* (?:\\text\{)? \s*
+        (?:is\x20|being\x20|any\x20|an?\x20|arbitrary\x20)+
+        ((?:positive|non-?negative|real|integer|rational|complex|constant|number|parameter|\x20)+?) \s* \}? $"
+    );
+    if let Some(parts) = behind.captures(folded) {
+        let rest = parts.get(1)?.as_str();
+        return rest
+            .contains(&parts[3])
+            .then(|| (rest, (parts[3].to_owned(), set_in_words(&parts[4]).to_owned())));
+    }
     let parts = declaration.captures(folded)?;
     if parts.get(2).is_none() && parts[3].is_empty() {
         return None;
     }
-    let set = match &parts[3] {
-        words if words.contains("integer") && words.contains("itive") => "N",
+    let set = set_in_words(&parts[3]);
+    Some((parts.get(1)?.as_str(), (parts[4].to_owned(), set.to_owned())))
+}
+
+fn set_in_words(words: &str) -> &'static str {
+    match words {
+        words if words.contains("integer") && words.contains("negative") => "from 0",
+        words if words.contains("integer") && words.contains("positive") => "positive",
         words if words.contains("integer") => "Z",
         _ => "R",
-    };
-    Some((parts.get(1)?.as_str(), (parts[4].to_owned(), set.to_owned())))
+    }
 }
 
 /// Returns the text after "the point", "approximately" and other words before the value.
 pub(super) fn behind_label(folded: &str) -> Option<&str> {
-    let inner = folded.strip_prefix("\\text{").or_else(|| folded.strip_prefix("\\text {"));
+    let style = pattern!(r"^\\(?:text|math)(?:bf|rm)? ?\{").find(folded);
+    let inner = style.map(|style| &folded[style.end()..]);
     let text = inner.unwrap_or(folded);
     let starts = |label: &&&str| starts_with_ignoring_case(text, label);
     let label = phrases("label").iter().filter(starts).max_by_key(|label| label.len())?;
@@ -199,6 +232,7 @@ pub(super) fn behind_label(folded: &str) -> Option<&str> {
         return None;
     }
     let mut rest = rest.trim_start_matches([' ', ':', ',', '=']);
+    rest = rest.strip_prefix("\\ ").unwrap_or(rest);
     if inner.is_some() {
         rest = rest.strip_prefix('}').or_else(|| rest.strip_suffix('}'))?;
     }
@@ -248,7 +282,7 @@ pub(super) fn in_base(folded: &str) -> Option<Rational> {
     }
     let plain = pattern!(r"\\text(?:bf)?|\\mathrm|[{} ]").replace_all(folded, "");
     let parts = pattern!(
-        r"^(?:([0-9A-Z]+)|\(([0-9A-Za-f]+)\))(?:_\(?(?:base)?|\(?(?:in)?base[-_(]*)([0-9a-z]+)\)*$"
+        r"^(?:([0-9A-Z]+|[0-9][0-9a-f]*)|\(([0-9A-Za-f]+)\))(?:_\(?(?:base)?|\(?(?:in)?base[-_(]*)([0-9a-z]+)\)*$"
     )
     .captures(&plain)?;
     let digits = parts.get(1).or(parts.get(2))?.as_str();

@@ -41,8 +41,12 @@ pub(super) fn as_products(response: &[Node], gold: &[Node]) -> Option<(Vec<Node>
     let all = |nodes: &[Node], names: &BTreeSet<String>| -> Vec<Node> {
         let product = |node: &Expression| match node {
             Expression::Function(name, arguments) if names.contains(name) => match &**arguments {
-                // `f(t + 1)` is a value of a function.
-                [sum @ Expression::Sum(_)] if name != "f" && !sum.variables().iter().any(usual) => {
+                // `f(t + 1)` is a value of a function, `V(1 - e^{-t})` of a quantity is none.
+                [sum @ Expression::Sum(_)]
+                    if name != "f"
+                        && (name.starts_with(char::is_uppercase)
+                            || !sum.variables().iter().any(usual)) =>
+                {
                     Some(Expression::Product(vec![Expression::symbol(name), sum.clone()]))
                 }
                 _ => None,

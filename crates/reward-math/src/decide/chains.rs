@@ -69,7 +69,7 @@ impl Comparison {
         let Some(Assertion { value, label: Some(label), members, rounded: None }) =
             relation::asserted(chain)
         else {
-            return Ok(None);
+            return Ok(without_substituted(chain));
         };
         for member in &members {
             if !self.compare(member, value)?.0 {
@@ -105,10 +105,26 @@ impl Comparison {
             let equations = relations.all(|relation| *relation == Relation::Equal);
             return if equations { self.one_multiple(a, b) } else { Ok(false) };
         };
+        // `b = 2A/h` is not `h = 2A/b`, but `x = y/2` is the line `y = 2x`.
+        let solved_for = |node: &Node| {
+            let (label, _) = relation::labelled(node)?;
+            relation::symbol(label)
+                .filter(|name| !matches!(*name, "x" | "y" | "z"))
+                .map(str::to_owned)
+        };
+        if let (Some(name), Some(other)) = (solved_for(left), solved_for(right))
+            && name != other
+        {
+            return Ok(false);
+        }
         let (Some(p), Some(q)) = (self.difference(&a[0], &a[1])?, self.difference(&b[0], &b[1])?)
         else {
             return Ok(false);
         };
+        // What holds for all values says nothing of them.
+        if p.numerator.is_zero() && q.numerator.is_zero() {
+            return Ok(false);
+        }
         if relation::proportional(&mut self.algebra, (&p, *a_relation), (&q, *b_relation))? {
             return Ok(true);
         }
@@ -235,58 +251,6 @@ impl Comparison {
         Ok(equal.then(|| last.clone().into()))
     }
 
-    /// Returns the value of the last of several equations, if the others lead to it: `m = 3, n = 4, m + n = 7`, and
-    /// `2x + 1 = 7, x = 3`. In `x = 3, y = 4` they do not.
-    pub(super) fn derived(&mut self, items: &[Node]) -> Result<Option<Node>> {
-        let Some((last, before)) = items.split_last() else { return Ok(None) };
-        let Node::Chain { sides, relations } = last else { return Ok(None) };
-        let Some(assertion) = relation::asserted(last) else { return Ok(None) };
-        let (first, value) = (&sides[0], assertion.value);
-        if before.is_empty() || !relations.iter().all(|relation| *relation == Relation::Equal) {
-            return Ok(None);
-        }
-        let holds = match relation::assignments(before) {
-            Some(known)
-                if relation::symbol(first).is_none()
-                    && !first.substituted(&known).has_variable() =>
-            {
-                self.compare(&first.substituted(&known), value)?.0
-            }
-            // `p = \frac{m}{n} = \frac{7}{16}, m + n = 7 + 16 = 23`
-            _ if relation::symbol(first).is_none() && sides.len() > 2 => {
-                let known: BTreeSet<String> = before.iter().flat_map(Node::names).collect();
-                let names = first.names();
-                !names.is_empty()
-                    && names.is_subset(&known)
-                    && self.compare(&sides[sides.len() - 2], value)?.0
-            }
-            _ => match relation::assignments(std::slice::from_ref(last)) {
-                Some(known) => self.all_hold(before, &known)?,
-                None => false,
-            },
-        };
-        Ok(holds.then(|| value.clone()))
-    }
-
-    /// Returns true if each equation holds variables, and is true with their values.
-    fn all_hold(&mut self, equations: &[Node], known: &Assignments<'_>) -> Result<bool> {
-        for equation in equations {
-            let Node::Chain { sides, relations } = equation.substituted(known) else {
-                return Ok(false);
-            };
-            let closed = equation.has_variable() && !sides.iter().any(Node::has_variable);
-            if !closed || !relations.iter().all(|relation| *relation == Relation::Equal) {
-                return Ok(false);
-            }
-            for pair in sides.windows(2) {
-                if !self.compare(&pair[0], &pair[1])?.0 {
-                    return Ok(false);
-                }
-            }
-        }
-        Ok(true)
-    }
-
     /// Returns true if the other side is the decimal behind `≈`, and the exact value rounds to it.
     fn rounds(&mut self, exact: &Node, rounded: &Node, other: &Node) -> Result<bool> {
         let (Node::Value { expression, .. }, Node::Value { .. }) = (rounded, other) else {
@@ -298,6 +262,19 @@ impl Comparison {
         let half = super::last_place(places) / Rational::from(2);
         Ok(self.compare(rounded, other)?.0 && self.rounds_to(exact, decimal, &half))
     }
+}
+
+/// Returns `y^2 = 8x` for `y^2 = 2px = 8x`: what the sides between are cannot be said, as they hold other names.
+fn without_substituted(chain: &Node) -> Option<Node> {
+    let Node::Chain { sides, relations } = chain else { return None };
+    let [first, between @ .., last] = sides.as_slice() else { return None };
+    let known: BTreeSet<String> = first.names().union(&last.names()).cloned().collect();
+    let substituted = |side: &Node| !side.names().is_subset(&known);
+    let equations = relations.iter().all(|relation| *relation == Relation::Equal);
+    (equations && !between.is_empty() && between.iter().all(substituted)).then(|| Node::Chain {
+        sides: vec![first.clone(), last.clone()],
+        relations: vec![Relation::Equal],
+    })
 }
 
 /// Returns the number of decimal places of a number, up to ten.

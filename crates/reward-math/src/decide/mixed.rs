@@ -22,11 +22,6 @@ impl Comparison {
 
     /// Compares sets of words, "no solution" and the empty set, and unions of inequalities.
     pub(super) fn mixed(&mut self, left: &Node, right: &Node) -> Result<Finding> {
-        if let (Node::List { open: ' ', items, .. }, Node::Value { .. }) = (left, right)
-            && let Some(value) = self.derived(items)?
-        {
-            return Ok((self.compare(&value, right)?.0, Rung::Relation));
-        }
         if let Some(found) = self.mixed_in_order(left, right)? {
             return Ok(found);
         }

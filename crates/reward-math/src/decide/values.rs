@@ -6,6 +6,7 @@ use super::difference::Difference;
 use super::member::letters_as_unit;
 use super::{Comparison, Finding, Result};
 use crate::answer::{Node, orders};
+use crate::calculus::calculated;
 use crate::expression::Expression;
 use crate::numeric;
 use crate::table::lists;
@@ -118,9 +119,11 @@ impl Comparison {
             let mut rest = terms.clone();
             rest.remove(place);
             let rest = Expression::sum(rest);
-            let mut names = rest.variables().into_iter();
-            let only = names.next().filter(|only| names.next().is_none() && *only != "C")?;
-            Some((rest, only))
+            let names = rest.variables();
+            let usual =
+                names.iter().find(|name| names.len() == 1 || matches!(name.as_str(), "x" | "t"));
+            let name = usual.filter(|name| *name != "C")?.clone();
+            Some((rest, name))
         };
         let bars = |side: &Expression| side.any(&|node| node.arguments_of("abs").is_some());
         if bars(left) != bars(right) {
@@ -157,6 +160,12 @@ impl Comparison {
         };
         if decided {
             return finding;
+        }
+        // `\lim_{x \to 0} \frac{\sin x}{x}`, `\frac{d}{dx} x^2`
+        let values = [a, b].map(|side| calculated(side, &mut self.enclosure_fuel));
+        if values.iter().any(Option::is_some) {
+            let [first, second] = values;
+            return self.expressions(first.as_ref().unwrap_or(a), second.as_ref().unwrap_or(b));
         }
         match numeric::compare(a, b, &mut self.enclosure_fuel) {
             numeric::EnclosureComparison::Equal => Ok((true, Rung::Enclosure)),

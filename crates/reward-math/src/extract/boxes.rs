@@ -112,6 +112,35 @@ fn all_marked(paragraph: &str, count: usize) -> Option<String> {
         .then(|| contents(paragraph, &marked).join(", "))
 }
 
+/// Returns the values of a list at the end of a text without boxes, in the order of their labels: "(b) The mean is 3".
+///
+/// With labels if `labelled`; `None` if there are not so many items.
+pub(crate) fn listed_values(response: &str, count: usize, labelled: bool) -> Option<String> {
+    let item =
+        pattern!(r"^\s*(?:[-*•]\s+)?(?:\*\*)?(?:\(?([a-h])\))?(?:\*\*)?:?\s+(\S.*?)[.。;]?\s*$");
+    let value = pattern!(
+        r"(?s)(?:^|.*(?:\*\*|\$|=|：|\b(?:is|are|es|ist|est)\b))\s*([^*$=]*?[^*$=\s])\s*(?:\*\*|\$)?$"
+    );
+    let lines = response.trim_end().lines().rev().filter(|line| !line.trim().is_empty());
+    let marked = |line: &&str| pattern!(r"^\s*(?:[-*•]\s|\*{0,2}\(?[a-h]\))").is_match(line);
+    let mut items: Vec<(Option<String>, String)> = Vec::new();
+    for line in lines.take_while(marked).take(MAX_BOXES) {
+        let parts = item.captures(line)?;
+        let label = parts.get(1).map(|label| label.as_str().to_owned());
+        items.push((label, value.captures(&parts[2])?[1].to_owned()));
+    }
+    items.reverse();
+    items.sort_by(|a, b| a.0.cmp(&b.0));
+    if items.len() != count || labelled && items.iter().any(|(label, _)| label.is_none()) {
+        return None;
+    }
+    let text = |(label, value): &(Option<String>, String)| match label {
+        Some(label) if labelled => format!("({label}) {value} "),
+        _ => format!("{value}, "),
+    };
+    Some(items.iter().map(text).collect())
+}
+
 /// Returns the last box of each part of a response in parts, with its label: `(a) 39 (b) 210`.
 ///
 /// A part begins with its label on a line; `None` if there is only one, or one has no box.

@@ -19,7 +19,14 @@ pub(super) fn find(response: &str) -> Option<(Range<usize>, Rule)> {
     let gives_up = phrases("gives up").iter().any(|phrase| end.contains(phrase))
         || pattern!(r"[0-9][^0-9]*[.!?]\s+[^0-9]{40,}[a-z]\s*$").is_match(&end);
     let number = || {
-        let numbers = [(last_formula as _, Rule::LastNumber), (last_number as _, Rule::LastNumber)];
+        let numbers = [
+            (listed as _, Rule::LastNumber),
+            (stated as _, Rule::LastNumber),
+            (last_formula as _, Rule::LastNumber),
+            (last_structure as _, Rule::LastNumber),
+            (last_number as _, Rule::LastNumber),
+            (last_clause as _, Rule::LastNumber),
+        ];
         first_of(response, &numbers).filter(|_| !gives_up)
     };
     first_of(response, &[(entire, Rule::Whole), (last_letter, Rule::LastLetter)])
@@ -63,7 +70,7 @@ struct Found {
 /// Returns all numbers of a text from a place on, in order.
 fn numbers(text: &str, from: usize) -> Vec<Found> {
     let number = pattern!(
-        r"\.?[0-9]+(?:[.,/:][0-9]+)*(?:[eE][-+]?[0-9]+)?%?(?: (?:thousand|million|billion|trillion)\b)?"
+        r"\.?[0-9]+(?:[.,/:][0-9]+)*(?: ?[AP]M\b)?(?:[eE][-+]?[0-9]+)?(?: ?[×x] ?10(?:\^\{?[-−]?[0-9]+\}?|[⁻⁺]?[⁰¹²³⁴-⁹]+))?%?(?: (?:thousand|million|billion|trillion)\b)?"
     );
     let numbers = number.find_iter(&text[from..]).filter_map(|number| {
         let (start, end) = (from + number.start(), from + number.end());
@@ -72,12 +79,19 @@ fn numbers(text: &str, from: usize) -> Vec<Found> {
             return None;
         }
         // `-$40`
-        let unsigned = before.strip_suffix('$').unwrap_or(before).strip_suffix('-');
+        let unsigned = before.strip_suffix('$').unwrap_or(before).strip_suffix(['-', '−']);
         let unsigned = unsigned.filter(|left| !left.ends_with(|c: char| c.is_ascii_alphanumeric()));
         let before = unsigned.unwrap_or(before);
+        // "1 in 292"
+        let odds = before.strip_suffix(" 1 in ").map(|rest| rest.len() + 1);
+        // "the ratio is 3 to 5"
+        let near = before.ceil_char_boundary(before.len().saturating_sub(80));
+        let ratio = pattern!(r"\bratio\b[^.\n]* ([0-9.]+) to $").captures(&before[near..]);
+        let ratio = ratio.and_then(|parts| Some(near + parts.get(1)?.start()));
+        let odds = odds.or(ratio).unwrap_or(before.len());
         let currency = ['$', '€', '£'];
         Some(Found {
-            span: before.len()..end,
+            span: odds..end,
             currency: before.trim_end().ends_with(currency)
                 || text[end..].trim_start().starts_with(currency),
         })
@@ -98,7 +112,48 @@ fn is_in_formula(response: &str, number: &Range<usize>) -> bool {
     product
         || before.ends_with(['+', '/', '^', '×', '÷', '·', '√'])
         || last_word.starts_with('\\') && !last_word.ends_with('=')
-        || behind.starts_with(['+', '^', '\\', '×', '÷', '·', '√']) && !closes
+        || behind.starts_with(['+', '^', '/', '\\', '×', '÷', '·', '√']) && !closes
+}
+
+/// Returns the list of "the solutions are x = 1 and x = 4", in the last sentence or the one before it.
+fn listed(response: &str) -> Option<Range<usize>> {
+    let list = pattern!(
+        r"(?i)\b(?:solutions|roots|zeros|values|soluciones|raíces|lösungen|nullstellen|racines)\b[^.\n$]{0,40}? (?:are|son|sind|sont):? ([^\n$]*?[0-9][^\n$]*?)\.?(?:\s[^.\n0-9]*\.)?\s*$"
+    );
+    let text = list.captures(response)?.get(1)?;
+    let several = pattern!(r" (?:and|or|y|o|und|oder|et|ou) ").is_match(text.as_str());
+    several.then(|| text.range())
+}
+
+/// Returns the value behind the verb of the last sentence, before an explanation with other numbers: "the minimum is −3,
+/// attained at x = 1".
+fn stated(response: &str) -> Option<Range<usize>> {
+    let value = pattern!(
+        r"(?i)(?:^|[.!?\n]\s*)[^.!?\n]*?\b(?:is|are|equals|ist|sind|beträgt|est|vaut|es|son|vale|равна|равен|равно) (?:exactly |somit |also |donc |thus )*(?:[a-z](?:\([^()]*\))? = )?([-−]?(?:[0-9]|[({\[]\s*[-−]?[0-9])[^;\n]*?)(?:; (?:el valor|the value|the root)|,? (?:attained|achieved|reached|soit|то есть|that is|i\.e\.|because|since|and not|porque)\b| \((?:das|that|which|or|i\.e\.)\b)(?:[^\n.!?]|\.[0-9])*[0-9](?:[^\n.!?]|\.[0-9])*[.!]?$"
+    );
+    let text = value.captures(response.trim_end())?.get(1)?;
+    // "is 5 and the other is 7; together 12"
+    let one = !pattern!(r"[a-z]{4,}.*[0-9]").is_match(text.as_str());
+    one.then(|| text.range())
+}
+
+/// Returns the interval, point or set at the end: "in interval notation: [−1, 5]".
+fn last_structure(response: &str) -> Option<Range<usize>> {
+    let structure = pattern!(
+        r"(?:: |\b(?:is|are|interval|point|set) )([\[({][^()\[\]{}\n]*[,;][^()\[\]{}\n]*[\])}])\.?\s*$"
+    );
+    let text = structure.captures(response)?.get(1)?;
+    let words = pattern!(r"[a-zA-Z]{3}").is_match(text.as_str());
+    (!words).then(|| text.range())
+}
+
+/// Returns the formula behind the last verb: "the maximum is f(2) = 4/e²".
+fn last_clause(response: &str) -> Option<Range<usize>> {
+    let clause = pattern!(r"\b(?:is|equals|beträgt|vaut|es|равна) ([^\n$]{1,80}?)\.?\s*$")
+        .captures(response)?;
+    let text = clause.get(1)?;
+    let value = Answer::parse(text.as_str()).is_ok_and(|answer| !answer.is_words());
+    (value && !is_remark(&response[..text.start()])).then(|| text.range())
 }
 
 /// Length of the end of a text in which its last number is searched first, in bytes.
@@ -110,7 +165,21 @@ fn last_number(response: &str) -> Option<Range<usize>> {
     let tail = response.ceil_char_boundary(response.len().saturating_sub(TAIL));
     let space = response[tail..].find(char::is_whitespace);
     let tail = space.map_or(0, |space| tail + space);
-    let number = numbers(response, tail).pop().or_else(|| numbers(response, 0).pop())?;
+    // "1/2, and not 2": what is denied is no answer.
+    let denied = |number: &Found| {
+        let before = &response[..number.span.start];
+        let near = before.ceil_char_boundary(before.len().saturating_sub(24));
+        pattern!(r"(?i)\b(?:and not|, not|rather than|instead of)[ $]*$").is_match(&before[near..])
+    };
+    // "So there are 15 ways to put 4 balls in 3 boxes."
+    let counted = pattern!(
+        r"(?:^|[.!?\n] *)[^.!?\n]*?\bthere (?:are|is) (?:exactly |only |a total of |in total )?([0-9][0-9,]*) [a-z][^.!?\n]*[.!]?\s*$"
+    );
+    if let Some(count) = counted.captures(&response[tail..]).and_then(|parts| parts.get(1)) {
+        return Some(tail + count.start()..tail + count.end());
+    }
+    let last = |from| numbers(response, from).into_iter().rev().find(|number| !denied(number));
+    let number = last(tail).or_else(|| last(0))?;
     let line = response[..number.span.start].rfind('\n').map_or(0, |end| end + 1);
     let before = response[line..number.span.start].trim_end_matches(['*', '$']);
     if is_in_formula(response, &number.span) || is_remark(before) {
@@ -151,6 +220,12 @@ fn last_sentence(response: &str) -> Option<Range<usize>> {
 
 /// Returns the last `$…$`, `\\(…\\)` or `\\[…\\]` with no digit after it.
 fn last_formula(response: &str) -> Option<Range<usize>> {
+    // A display without marks: `\begin{align*} … \end{align*}`.
+    let display = pattern!(r"\\end\{(align|gather)(\*?)\}\s*$").captures(response);
+    if let Some(display) = display {
+        let opening = format!("\\begin{{{}{}}}", &display[1], &display[2]);
+        return some_text(response, response.rfind(&opening)?..response.len());
+    }
     let (close, end) = ["$$", "$", "\\)", "\\]"]
         .into_iter()
         .filter_map(|close| response.rfind(close).map(|at| (close, at)))
@@ -168,12 +243,14 @@ fn last_formula(response: &str) -> Option<Range<usize>> {
         return None;
     }
     let inner = some_text(response, start..end)?;
-    if first < last {
+    if first < last || response[inner.clone()].contains("\\begin") {
         return Some(inner);
     }
     // The last side of a calculation is its result.
     let text = &response[inner.clone()];
     let cut = text.rfind('=').filter(|_| text.contains(|c: char| c.is_ascii_digit()));
+    // `\sum_{n=1}`
+    let cut = cut.filter(|at| text[*at..].matches('{').count() == text[*at..].matches('}').count());
     let side = cut.map_or(inner.start, |at| inner.start + at + 1);
     let keep_label =
         text.matches('=').count() == 1 && text.trim_start().find('=').is_some_and(|at| at <= 3);
@@ -186,7 +263,8 @@ fn formulas_before(response: &str, start: usize, open: &str, close: &str) -> usi
     let mut first = start;
     for _ in 0..MOST {
         let before = response[..first].trim_end();
-        let joined = ["and", "or", ","].iter().find_map(|word| before.strip_suffix(word));
+        let joined =
+            ["and", "or", ",", "或", "和"].iter().find_map(|word| before.strip_suffix(word));
         let Some(inner) = joined
             .map(|before| before.trim_end().trim_end_matches(','))
             .and_then(|before| before.strip_suffix(close))

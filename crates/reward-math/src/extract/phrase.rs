@@ -48,16 +48,6 @@ pub(crate) fn letter_behind(behind: &str) -> Option<&str> {
 ///
 /// Words count behind "final answer" alone: "the answer is in simplest form" names none.
 pub(super) fn correction(behind: &str, several: bool) -> Option<Range<usize>> {
-    let takes_back = pattern!(
-        r"(?i)\b(?:hold on|wait|oops|correction|actually|mistake|scratch that|korrektur|corrección)\b"
-    );
-    let should_be = pattern!(
-        r"(?i)\b(?:should (?:be|read)|lautet|(?:right|correct|actual|true) (?:\w+ )?is(?: therefore| thus| actually| really)?)[: ]+(\S[^.\n,;]*)"
-    );
-    let corrected = takes_back.find(behind).and_then(|mark| {
-        let value = should_be.captures_iter(&behind[mark.end()..]).last()?.get(1)?;
-        content(behind, mark.end() + value.start())
-    });
     let announced = || {
         let place = last_phrase(behind)?;
         let text = &behind[place.clone()];
@@ -75,7 +65,41 @@ pub(super) fn correction(behind: &str, several: bool) -> Option<Range<usize>> {
         let value = only.captures(behind).filter(|_| several)?.get(1)?;
         content(behind, value.start())
     };
-    corrected.or_else(announced).or_else(only)
+    corrected(behind).or_else(announced).or_else(only)
+}
+
+/// Returns the value behind words that take an answer back: "Hold on, … it should be 63".
+pub(super) fn corrected(behind: &str) -> Option<Range<usize>> {
+    let takes_back = pattern!(
+        r"(?i)\b(?:hold on|wait|oops|hmm|correction|actually|mistake|scra(?:tch|p) that|(?:that|this|which)(?: is|'s| was) (?:wrong|incorrect)|korrektur|corrección|halt, das)\b"
+    );
+    let should_be = pattern!(
+        r"(?i)\b(?:should (?:be|read)|so it(?:'s| is)|lautet|(?:right|correct|actual|true) (?:\w+ )?is(?: therefore| thus| actually| really)?|richtige antwort(?: ist)?)[: *]+(\S[^.\n,;]*)"
+    );
+    let mark = takes_back.find(behind)?;
+    let value = should_be.captures_iter(&behind[mark.end()..]).last()?.get(1)?;
+    content(behind, mark.end() + value.start())
+}
+
+/// Returns false for an answer that is withdrawn, or holds in one of several cases: "if they differ, 49".
+pub(super) fn stands(response: &str, span: &Range<usize>) -> bool {
+    let withdrawn = pattern!(r"(?i)\bi (?:withdraw|take (?:this|that|it) back|retract)\b");
+    let (before, behind) = (&response[..span.start], &response[span.end..]);
+    let sentence = pattern!(r"[.!?](?:\s|$)|\n");
+    let start = sentence.find_iter(before).last().map_or(0, |end| end.end());
+    let end = sentence.find(behind).map_or(behind.len(), |end| end.start());
+    let cases =
+        pattern!(r"(?i)\b(?:if|provided|assuming)\b.*(?:; (?:if|otherwise)|, otherwise it)\b");
+    // "If the order matters, the answer is 120. If it does not matter, it is 20."
+    let two =
+        pattern!(r"(?i)(?:^|[.\n])\s*if [^.]{0,160}[0-9][^.]*\. if [^.]*(?:\bnot\b|n't\b)[^.]*$");
+    let readings = pattern!(r"(?im)^\W*(?:interpretation|reading) [0-9A-C]\b");
+    let line = before.rfind('\n').map_or(0, |end| end + 1);
+    let one_of_several = cases.is_match(&format!("{}_{}", &before[start..], &behind[..end]))
+        && !pattern!(r"\b(?:if|otherwise|even|odd)\b").is_match(&response[span.clone()])
+        || two.is_match(&before[line..])
+        || readings.is_match(&before[line..]) && readings.find_iter(before).count() > 1;
+    !one_of_several && !withdrawn.is_match(behind)
 }
 
 /// Returns the answer after the last phrase that announces one.
@@ -132,6 +156,13 @@ fn content(response: &str, start: usize) -> Option<Range<usize>> {
     let rest = &response[start..];
     let skipped =
         rest.find(|c: char| !c.is_whitespace() && !matches!(c, '*' | ':' | '：' | '"'))?;
+    // "Final answer: the train covers **150 km**"
+    let bold =
+        pattern!(r"^[^*$\\=0-9\n]+\*\*([^*\n:]+)\*\*[^*\n]*(?:\n|$)").captures(&rest[skipped..]);
+    if let Some(bold) = bold.and_then(|parts| parts.get(1)) {
+        let start = start + skipped;
+        return some_text(response, start + bold.start()..start + bold.end());
+    }
     // "The answer is therefore **(D)**"
     let adverb = pattern!(
         r"^(?:(?i:therefore|thus|then|hence|so|clearly|simply|indeed|donc)[ ,:]+[*$]*|选[ *]*)"

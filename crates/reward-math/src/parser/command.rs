@@ -231,8 +231,14 @@ impl Parser {
                         Expression::Product(vec![Expression::symbol("i"), apply("sin")]);
                     Expression::Sum(vec![apply("cos"), imaginary])
                 }
-                ("arcsec" | "arccsc", Ok([argument])) => {
-                    let name = if name == "arcsec" { "arccos" } else { "arcsin" };
+                ("arcsec" | "arccsc" | "arcoth" | "arsech" | "arcsch", Ok([argument])) => {
+                    let name = match name {
+                        "arcsec" => "arccos",
+                        "arccsc" => "arcsin",
+                        "arcoth" => "artanh",
+                        "arsech" => "arcosh",
+                        _ => "arsinh",
+                    };
                     let inverse = Expression::quotient(Expression::integer(1), argument);
                     Expression::function(name, [inverse])
                 }

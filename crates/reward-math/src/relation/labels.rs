@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{is_constant_value, labelled, symbol};
+use super::{is_constant_value, is_name, labelled, symbol};
 use crate::answer::{Node, Relation};
 use crate::expression::Expression;
 
@@ -15,13 +15,7 @@ fn all_labelled(items: &[Node]) -> Option<Vec<(&Node, &Node)>> {
 
 /// Returns the values of a list if every item is labelled, in the order written.
 pub(crate) fn values_of_labelled(items: &[Node]) -> Option<Vec<Node>> {
-    // `a = b = 2` among others
-    let single = |item: &Node| match shared(item) {
-        Some(Node::List { items, .. }) => items,
-        _ => vec![item.clone()],
-    };
-    let items: Vec<Node> = items.iter().flat_map(single).collect();
-    Some(all_labelled(&items)?.into_iter().map(|(_, value)| value.clone()).collect())
+    Some(all_labelled(items)?.into_iter().map(|(_, value)| value.clone()).collect())
 }
 
 /// Returns the points of `x = 0, y = 5` or `x = 5, y = 0`: the coordinates of each in the order of their names.
@@ -73,7 +67,7 @@ pub(crate) fn shared(chain: &Node) -> Option<Node> {
     let (value, names) = sides.split_last()?;
     let is_shared = names.len() > 1
         && is_constant_value(value)
-        && names.iter().all(|name| symbol(name).is_some())
+        && names.iter().all(|name| name.plain().is_some_and(is_name))
         && relations.iter().all(|relation| *relation == Relation::Equal);
     let equation = |name: &Node| Node::Chain {
         sides: vec![name.clone(), value.clone()],
@@ -84,6 +78,20 @@ pub(crate) fn shared(chain: &Node) -> Option<Node> {
         close: ' ',
         items: names.iter().map(equation).collect(),
     })
+}
+
+/// Returns a list with `a = b = 2` among others written out; `None` if there is none in it.
+pub(crate) fn spread(list: &Node) -> Option<Node> {
+    let Node::List { open: ' ', close, items } = list else { return None };
+    if !items.iter().any(|item| shared(item).is_some()) {
+        return None;
+    }
+    let single = |item: &Node| match shared(item) {
+        Some(Node::List { items, .. }) => items,
+        _ => vec![item.clone()],
+    };
+    let items = items.iter().flat_map(single).collect();
+    Some(Node::List { open: ' ', close: *close, items })
 }
 
 /// Returns the values of `x = 1, y = 2` in the order of their names, if all are labelled and differ.

@@ -3,6 +3,7 @@
 use dashu::Rational;
 
 use crate::language::{paired, phrases};
+use crate::table::pattern;
 
 fn denominator(part: &str) -> Option<u64> {
     paired("part", part)?.parse().ok()
@@ -10,25 +11,35 @@ fn denominator(part: &str) -> Option<u64> {
 
 /// The only number in a sentence without digits: "there are exactly fifteen such integers", "two thirds of the wall".
 pub(crate) fn only_number(words: &str) -> Option<Rational> {
+    // 一共有二十四种: 一 alone may be no number.
+    let signs = pattern!("[零一二三四五六七八九十百千两]+(?:分之[零一二三四五六七八九十百千]+)?");
+    let mut signs = signs.find_iter(words).map(|sign| sign.as_str()).filter(|sign| *sign != "一");
+    if let (Some(only), None) = (signs.next(), signs.next()) {
+        return english_or_chinese(only).filter(|_| !words.contains(|c: char| c.is_ascii_digit()));
+    }
     let spaced = words.replace('-', " ");
     let words: Vec<&str> = spaced.split_whitespace().collect();
     // "due to symmetry" holds no Italian number.
     let named = |word: &&str| *word != "and" && english_or_chinese(word).is_some();
     let start = words.iter().position(named)?;
+    // "exactly twelve ways to seat the four guests"
+    let exact = start > 0 && words[start - 1] == "exactly";
     let length = words[start..].iter().take_while(|word| named(word) || **word == "and").count();
     let behind = &words[start + length..];
     let plain = words.iter().all(|word| !word.contains(|c: char| c.is_ascii_digit()));
     let value = english_or_chinese(&words[start..start + length].join(" "))?;
     // "one" may be a pronoun, "third" an ordinal.
     let counts = value > Rational::ONE || value < Rational::ONE && start == 0 && length > 1;
-    (plain && counts && !behind.iter().any(named)).then_some(value)
+    (plain && counts && (exact || !behind.iter().any(named))).then_some(value)
 }
 
 /// The number that the words say, all of them.
 pub(crate) fn number(words: &str) -> Option<Rational> {
+    // "vingt-quatre"
+    let joined = words.replace(' ', "-");
     let foreign = ["de", "es", "fr", "it", "ru"].iter().find_map(|language| {
         let names = phrases(&format!("number in {language}"));
-        names.iter().position(|names| names.split(' ').any(|name| name == words))
+        names.iter().position(|names| names.split(' ').any(|name| name == joined))
     });
     foreign.map(Rational::from).or_else(|| english_or_chinese(words))
 }
@@ -44,6 +55,13 @@ fn english_or_chinese(words: &str) -> Option<Rational> {
     let spaced = words.replace('-', " ");
     let words: Vec<&str> = spaced.split_whitespace().filter(|word| *word != "and").collect();
     let (last, before) = words.split_last()?;
+    if *last == "dozen" {
+        return match before {
+            ["half", ..] => Some(6.into()),
+            [] => Some(12.into()),
+            _ => None,
+        };
+    }
     let singular = last.strip_suffix('s').unwrap_or(last);
     if let Some(bottom) = denominator(singular) {
         let top = if before.is_empty() { 1 } else { whole(before)? };

@@ -43,6 +43,27 @@ pub(crate) fn matrices() -> Vec<String> {
     ]
 }
 
+/// Derivatives and limits that grow with each rule, and derivations of many rows.
+pub(crate) fn calculus() -> Vec<String> {
+    let product = joined(1..200, "", |n| format!(r"\sin(x^{{{n}}})"));
+    let tower = nested(r"\sin(x\cdot ", ")", 28);
+    vec![
+        format!(r"\frac{{d}}{{dx}}({product})"),
+        format!(r"{}({}){}", r"\frac{d}{dx}(".repeat(12), "x^x", ")".repeat(12)),
+        format!(r"\lim_{{x\to 0}}\frac{{{product}}}{{{product}}}"),
+        format!(r"\lim_{{x\to 0}}\frac{{{tower}}}{{{tower}}}"),
+        format!(r"\lim_{{x\to\infty}}\left(1+{tower}\right)^{{x^9}}"),
+        joined(0..300, "+", |n| format!(r"\lim_{{x\to 0}}\frac{{\sin {n}x}}{{x}}")),
+        joined(0..2000, ", ", |n| format!("x_{n} = {n}")),
+        joined(0..32, r"\\", |n| format!("x_{{{n}}} = {}", joined(0..40, "+", |k| k.to_string()))),
+        joined(0..2000, r"\Rightarrow ", |n| format!("x = {n}")),
+        format!(
+            r"\begin{{aligned}}{}\end{{aligned}}",
+            joined(0..31, r"\\", |n| format!("x^{n}&=(x+y)^{{99}}"))
+        ),
+    ]
+}
+
 /// Powers, factorials, sums and polynomials whose values are far too large.
 #[expect(clippy::too_many_lines, reason = "one list")]
 pub(crate) fn towers() -> Vec<String> {

@@ -8,7 +8,7 @@
 mod answers;
 
 use allocation_counter::measure;
-use answers::{lengths, matrices, nests, texts, towers};
+use answers::{calculus, lengths, matrices, nests, texts, towers};
 use reward_math::{Gold, Options, ParseError, Verdict, verify};
 
 /// Most memory that one verification may hold, in bytes.
@@ -63,6 +63,11 @@ fn check(bombs: &[String]) {
 #[test]
 fn towers_and_expansions_are_bounded() {
     check(&towers());
+}
+
+#[test]
+fn derivatives_limits_and_derivations_are_bounded() {
+    check(&calculus());
 }
 
 #[test]

@@ -1,0 +1,157 @@
+//! Derivations: the last step is the answer, unless the steps before it are parts of one.
+
+mod rows;
+
+use std::collections::BTreeSet;
+
+use super::{Node, Relation};
+use crate::parser::Parser;
+use crate::relation;
+use crate::table::pattern;
+use crate::token::tokenize;
+use crate::words;
+use rows::{equations, rows};
+
+/// Most rows of a derivation that is read.
+const MOST_ROWS: usize = 32;
+
+/// Texts of the steps of a derivation that count.
+pub(super) struct Steps {
+    /// The last step, which is the answer.
+    pub(super) last: String,
+    /// True if the steps stand in rows or behind signs of conclusion, false for a list of equations.
+    pub(super) in_rows: bool,
+    /// Steps that are statements of the kind of the last one, which must be right too.
+    pub(super) alike: Vec<String>,
+}
+
+/// A row, and the statements in it; none if it is not read.
+struct Row {
+    text: String,
+    items: Vec<Node>,
+}
+
+/// Reads a text in rows; `None` if it is not in rows, or sets a condition.
+pub(super) fn steps(folded: &str) -> Option<Steps> {
+    let in_rows = rows(folded);
+    let in_line = in_rows.is_none();
+    let texts = in_rows.or_else(|| equations(folded))?;
+    // "attained when x = 1" sets no condition.
+    let place = pattern!(r"(?:attained|achieved|reached|occurs?) (?:when|if)|(?:is|are) given")
+        .replace_all(folded, "");
+    if texts.len() > MOST_ROWS || words::is_conditional(&place.to_lowercase()) {
+        return None;
+    }
+    let row = |text: String| {
+        let node = tokenize(&text, true).and_then(|tokens| Parser::new(tokens).answer());
+        let items = node.map_or(Vec::new(), items);
+        Row { text, items }
+    };
+    let mut rows: Vec<Row> = texts.into_iter().map(row).collect();
+    // `x = 1`, before `y = 2`: parts of one answer.
+    let mut last = vec![rows.pop()?];
+    while rows.last().is_some_and(|row| is_part(row, &last, in_line)) {
+        last.extend(rows.pop());
+    }
+    last.reverse();
+    let answer = last.iter().map(|row| row.text.as_str()).collect::<Vec<_>>().join(", ");
+    let last: Vec<Node> = last.into_iter().flat_map(|row| row.items).collect();
+    if in_line && rows.iter().any(|row| is_open(row, &rows, &last)) {
+        return None;
+    }
+    // `x = -1` or `x = 4`, before `x = 4`, is a step.
+    let is_alike = |row: &&Row| row.items.len() == 1 && says_the_same(&row.items[0], &last);
+    let alike = rows.iter().filter(is_alike).map(|row| row.text.clone()).collect();
+    Some(Steps { last: answer, alike, in_rows: !in_line })
+}
+
+/// Returns the text behind the last equals sign, if no bracket stands open there.
+pub(super) fn last_side(step: &str) -> Option<&str> {
+    let (_, side) = step.rsplit_once('=')?;
+    let closed = side.matches(['{', '(']).count() == side.matches(['}', ')']).count()
+        && side.matches("\\begin").count() == side.matches("\\end").count();
+    closed.then_some(side)
+}
+
+fn items(node: Node) -> Vec<Node> {
+    match node {
+        Node::List { open: ' ', items, .. } => items,
+        other => vec![other],
+    }
+}
+
+/// Returns the names in the labels of a row whose statements all give a value, in rows a value of a letter.
+fn assigned(row: &Row, in_line: bool) -> Option<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    for item in &row.items {
+        let (label, value) = named(item)?;
+        // A discriminant is no part of an answer, nor is `x_{1,2}` before `x_1` and `x_2`.
+        let part = |name: &str| name != "\\Delta" && !name.contains(',');
+        let letter = relation::symbol(label).is_some_and(part);
+        if value.has_variable() || !in_line && !letter {
+            return None;
+        }
+        names.extend(label.names());
+    }
+    (!row.items.is_empty()).then_some(names)
+}
+
+/// Returns true if a row and those below give labels their values, and those below do not use the names of the row.
+fn is_part(row: &Row, below: &[Row], in_line: bool) -> bool {
+    let Some(names) = assigned(row, in_line) else { return false };
+    // `\bar z` is a name that uses `z`.
+    let uses = |used: String| {
+        let last = used.split(' ').next_back();
+        names.iter().any(|name| used == *name || last == Some(name.as_str()))
+    };
+    below.iter().all(|other| {
+        assigned(other, in_line).is_some() && !other.items.iter().flat_map(Node::names).any(uses)
+    })
+}
+
+/// Returns true if a row holds a name whose value stays open: `x + y = 15`, before `x = 7`.
+fn is_open(row: &Row, rows: &[Row], last: &[Node]) -> bool {
+    let known: BTreeSet<String> =
+        rows.iter().filter_map(|row| assigned(row, false)).flatten().collect();
+    let of_last = |name: &String| last.iter().any(|node| node.names().contains(name));
+    let mut names = row.items.iter().flat_map(Node::names);
+    last.iter().all(|node| named(node).is_some_and(|(_, value)| !value.has_variable()))
+        && names.any(|name| !known.contains(&name) && !of_last(&name))
+}
+
+/// Returns true if a step states what the last one should state in another form: of the same name, of the same curve.
+fn says_the_same(step: &Node, last: &[Node]) -> bool {
+    match named(step) {
+        _ if is_inequality(step) => {
+            let known = !relation::holds_unknown(step);
+            let same = |node: &Node| is_inequality(node) && node.names() == step.names();
+            known && last.iter().any(same)
+        }
+        Some((label, value)) => {
+            let below = last.iter().filter_map(named).find(|(other, _)| *other == label);
+            // Residues of several moduli lead to one, a general solution to one of known constants.
+            !value.is_residue()
+                && below.is_some_and(|(_, other)| value.names().is_subset(&other.names()))
+        }
+        None => {
+            let curve = |node: &Node| {
+                matches!(node, Node::Chain { .. }) && named(node).is_none() && node.has_variable()
+            };
+            let same = |node: &Node| curve(node) && node.names() == step.names();
+            curve(step) && !last.is_empty() && last.iter().all(same)
+        }
+    }
+}
+
+/// Returns label and value of a chain that gives one its value.
+fn named(chain: &Node) -> Option<(&Node, &Node)> {
+    let assertion = relation::asserted(chain)?;
+    Some((assertion.label?, assertion.value))
+}
+
+fn is_inequality(node: &Node) -> bool {
+    let equal = |relation: &Relation| {
+        matches!(relation, Relation::Equal | Relation::Approximately | Relation::In)
+    };
+    matches!(node, Node::Chain { relations, .. } if !relations.iter().all(equal))
+}

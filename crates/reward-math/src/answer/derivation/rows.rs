@@ -1,0 +1,140 @@
+//! Splitting of a text into the steps of a derivation.
+
+use crate::language::phrases;
+use crate::table::{lists, pattern};
+
+/// Signs behind which the next step stands.
+const CONCLUSIONS: &str = "\\implies \\Rightarrow \\Longrightarrow \\iff \\Leftrightarrow \\Longleftrightarrow \\therefore";
+
+/// A step that says nothing.
+const UNREAD: &str = "\\Rightarrow";
+
+/// Splits a text into rows, and takes what stands behind the last sign of conclusion in each; a row that begins with a
+/// relation goes on with the row before.
+///
+/// An environment around all of the text is left out. `None` if there is one row without such a sign, and no environment.
+pub(super) fn rows(folded: &str) -> Option<Vec<String>> {
+    let environment = pattern!(
+        r"(?s)^\\begin\{((?:aligned|align|gathered|gather|split|eqnarray|array)\*?)\}(?:\{[lrc|]*\})?(.*)\\end\{((?:aligned|align|gathered|gather|split|eqnarray|array)\*?)\}$"
+    );
+    let inside = environment.captures(folded).filter(|parts| parts[1] == parts[3]);
+    let text = inside.as_ref().and_then(|parts| parts.get(2)).map_or(folded, |text| text.as_str());
+    let check = pattern!(r"\\q?quad\s*(\\text\{\s*(?i:check|verif|probe|kontrolle))");
+    let text = &check.replace_all(text, r"\\$1");
+    let pieces = pattern!(
+        r"(?s)\\begin|\\end|\\left|\\right|\\tag\{[^{}]*\}|\\\\(?:\[[0-9.]+(?:pt|e[mx]|mm)\])?|\\[A-Za-z]+|\\.|."
+    );
+    let (mut rows, mut row, mut depth) = (Vec::new(), String::new(), 0_i32);
+    let (mut concludes, mut cut) = (false, false);
+    for piece in pieces.find_iter(text).map(|piece| piece.as_str()) {
+        depth += i32::from(matches!(piece, "{" | "\\begin" | "\\left"));
+        depth -= i32::from(matches!(piece, "}" | "\\end" | "\\right"));
+        match piece {
+            piece if depth == 0 && piece.starts_with("\\\\") => {
+                // What follows within a row leads to others.
+                let step = if cut { UNREAD.to_owned() } else { std::mem::take(&mut row) };
+                rows.push(step);
+                (row, cut) = (String::new(), false);
+            }
+            piece if depth == 0 && lists(CONCLUSIONS, piece) => {
+                concludes = true;
+                cut |= row.contains(char::is_alphanumeric);
+                row.clear();
+            }
+            "&" if depth == 0 => row.push(' '),
+            piece if piece.starts_with("\\tag") => {}
+            piece => row.push_str(piece),
+        }
+    }
+    rows.push(row);
+    (rows.len() > 1 || inside.is_some() || concludes).then(|| merged(&rows))
+}
+
+fn merged(rows: &[String]) -> Vec<String> {
+    let goes_on =
+        pattern!(r"^(?:[=<>≤≥≈]|\\(?:leq?|geq?|neq?|lt|gt|approx|equiv|in|simeq)(?:[^A-Za-z]|$))");
+    let opening = pattern!(
+        r"^(?:\s|[A-Z]:|\\[,;:\x20]|\\q?quad\b|\\text\{\s*(?:i\.e\.|that is|所以选|故选|选)[ ,:：]*\})+"
+    );
+    // `\text{tangent at } (3, 4): 3x + 4y = 25`
+    let label = pattern!(
+        r"^[^:]*(?:\\text\{[^{}:]*\}|[<>=]|\\(?:in|[lg]eq?)[^a-z])[^:]*:([^0-9].*)$|^\\text\{[^{}:]*:\s*\}(.+)$"
+    );
+    let mut merged: Vec<String> = Vec::new();
+    for row in rows {
+        let row = row.replace("\\left(", "(").replace("\\right)", ")");
+        let row = opening.replace(&row, "");
+        let bare = without_remark(without_end(&row));
+        let behind = label.captures(bare).and_then(|parts| parts.get(1).or(parts.get(2)));
+        let row = behind.map_or(bare, |behind| behind.as_str().trim());
+        match merged.last_mut() {
+            Some(before) if goes_on.is_match(row) => {
+                before.push(' ');
+                before.push_str(row);
+            }
+            _ if row.is_empty() || is_remark(bare) => {}
+            _ => merged.push(row.to_owned()),
+        }
+    }
+    merged
+}
+
+fn without_end(row: &str) -> &str {
+    let end = pattern!(r"(?:[,;.\s]|\\[,;\x20]|\\q?quad)+$").find(row);
+    end.map_or(row, |end| &row[..end.start()])
+}
+
+/// Removes a remark or bound in brackets from the end: `n = 7 \quad (n > 0)`. A domain of a letter stays, and so does what
+/// is rejected.
+fn without_remark(row: &str) -> &str {
+    // `x = 7 \text{ (check: } 21 + 8 = 29)`
+    let words = pattern!(r"(?s)^(.*[^\s\\])(?:\s|\\[,;\x20]|\\q?quad)*\\text\s*\{\s*\((.*)\)\}?$")
+        .captures(row);
+    if let Some(parts) = words
+        && !phrases("rejects a value").iter().any(|phrase| parts[2].contains(phrase))
+    {
+        return parts.get(1).map_or(row, |before| without_end(before.as_str()));
+    }
+    let Some(inner) = row.strip_suffix(')') else { return row };
+    let mut depth = 1_i32;
+    let open = inner.char_indices().rev().find(|(_, character)| {
+        depth += i32::from(*character == ')') - i32::from(*character == '(');
+        depth == 0
+    });
+    let Some((open, _)) = open.filter(|(open, _)| *open > 0) else { return row };
+    let (before, inside) = (&row[..open], &row[open + 1..row.len() - 1]);
+    let rejects = phrases("rejects a value").iter().any(|phrase| inside.contains(phrase));
+    let apart = pattern!(r"(?:\s|\\[,;]|\\q?quad)$").is_match(before);
+    let bounds =
+        apart && pattern!(r"[=<>]|\\(?:neq?|geq?|leq?|text)(?:[^A-Za-z]|$)").is_match(inside);
+    let remark = bounds || inside.starts_with("\\text{");
+    let keeps =
+        rejects || inside.contains("\\math") || !before.contains(|c: char| c.is_alphanumeric());
+    // `x = 7 \text{ or } x = 2\ (\text{rejected})`
+    let alternative = pattern!(r"(?s)^(.*)(?:\\text\s*\{\s*or\s*\}|,)");
+    match alternative.captures(before).and_then(|parts| parts.get(1)) {
+        Some(other) if rejects && inside.starts_with("\\text{") => without_end(other.as_str()),
+        _ if remark && !keeps => without_end(before),
+        _ => row,
+    }
+}
+
+/// Returns true for a row that only checks, or gives a reason: `\text{Check: } 2 \cdot 4 = 8`.
+fn is_remark(row: &str) -> bool {
+    let opening = pattern!(r"^(?:\\text\{)?[\s(]*(\w+)").captures(row);
+    let word = opening.map(|opening| opening[1].to_lowercase());
+    let bracketed = pattern!(r"^(?:\\text\s*\{\s*\(|\(\s*\\text).*\)\}?$").is_match(row);
+    bracketed || word.is_some_and(|word| phrases("row that remarks").contains(&word.as_str()))
+}
+
+/// Splits `m = 3, n = 4, m + n = 7`; `None` if something stands between commas that is no equation.
+pub(super) fn equations(folded: &str) -> Option<Vec<String>> {
+    let text = pattern!(r"\\text\{\s*and\s*\}").replace_all(folded, ",");
+    let mut depth = 0_i32;
+    let separates = |character: char| {
+        depth += i32::from("([{".contains(character)) - i32::from(")]}".contains(character));
+        depth == 0 && matches!(character, ',' | ';')
+    };
+    let parts: Vec<String> = text.split(separates).map(str::to_owned).collect();
+    (parts.len() > 1 && parts.iter().all(|part| part.contains('='))).then_some(parts)
+}

@@ -1,0 +1,329 @@
+//! Derivatives by the rules, and limits by l'Hôpital's rule.
+
+use dashu::Rational;
+
+use crate::algebra::{Algebra, constant};
+use crate::expression::{Assignments, Expression};
+use crate::numeric::{self, EnclosureComparison};
+use crate::relation::is_plain_function;
+
+/// Most nodes of a derivative, which grows with each product.
+const MOST_NODES: usize = 10_000;
+/// Most times that top and bottom of a quotient are differentiated.
+const MOST_ORDERS: usize = 5;
+
+/// Most limits and derivatives of one expression.
+const MOST_PLACES: usize = 8;
+
+/// Returns an expression with its limits and its derivatives of formulas calculated; `None` if it has none, too many, or
+/// some that cannot be.
+pub(crate) fn calculated(expression: &Expression, fuel: &mut u64) -> Option<Expression> {
+    let mut value = None;
+    for _ in 0..MOST_PLACES {
+        let current = value.as_ref().unwrap_or(expression);
+        let mut node = None;
+        first(current, &mut node);
+        let Some(node) = node else { return value };
+        let known = value_of(node, fuel)?;
+        value = Some(current.replaced(&|other| (other == node).then(|| known.clone())));
+    }
+    None
+}
+
+fn value_of(node: &Expression, fuel: &mut u64) -> Option<Expression> {
+    let Expression::Function(name, parts) = node else { return None };
+    match parts.as_slice() {
+        [Expression::Symbol(variable), end, body] => limit(variable, end, body, fuel),
+        [body] => {
+            let variable = name.strip_prefix("\\frac{d}{d ")?.strip_suffix('}')?;
+            // `y` may be a function of `x`.
+            let implicit = variable != "y" && body.variables().contains("y");
+            derivative(body, variable).filter(|_| !implicit)
+        }
+        _ => None,
+    }
+}
+
+/// Finds an innermost limit or derivative.
+fn first<'a>(expression: &'a Expression, found: &mut Option<&'a Expression>) {
+    expression.any_part(&mut |part| {
+        first(part, found);
+        found.is_some()
+    });
+    let calculus = matches!(expression, Expression::Function(name, _)
+        if name == "lim" || name.starts_with("\\frac{d}"));
+    if found.is_none() && calculus {
+        *found = Some(expression);
+    }
+}
+
+/// Returns the derivative, with `f'` for an unknown function `f`; `None` if a rule is missing, or it grows too long.
+pub(crate) fn derivative(expression: &Expression, name: &str) -> Option<Expression> {
+    let mut nodes = MOST_NODES;
+    differentiate(expression, name, &mut nodes)
+}
+
+fn differentiate(expression: &Expression, name: &str, nodes: &mut usize) -> Option<Expression> {
+    let terms = if let Expression::Product(factors) = expression { factors.len() } else { 1 };
+    *nodes = nodes.checked_sub(terms * size(expression))?;
+    let number = Expression::integer;
+    let times = |a: Expression, b: Expression| product(vec![a, b]);
+    let mut inner = |part: &Expression| differentiate(part, name, nodes);
+    if !expression.any(&|node| node.is_symbol(name)) {
+        return Some(number(0));
+    }
+    Some(match expression {
+        // The variable itself.
+        Expression::Number(_) | Expression::Symbol(_) => number(1),
+        Expression::Sum(terms) => sum(terms.iter().map(inner).collect::<Option<Vec<_>>>()?),
+        Expression::Negative(part) => Expression::negative(inner(part)?),
+        Expression::Product(factors) => {
+            let mut terms = Vec::new();
+            for (place, factor) in factors.iter().enumerate() {
+                let mut term = factors.clone();
+                term[place] = inner(factor)?;
+                terms.push(product(term));
+            }
+            sum(terms)
+        }
+        Expression::Quotient(top, bottom) => {
+            let (above, below) = (inner(top)?, inner(bottom)?);
+            let rise = Expression::Sum(vec![
+                times(above, (**bottom).clone()),
+                Expression::negative(times((**top).clone(), below)),
+            ]);
+            Expression::quotient(rise, Expression::power((**bottom).clone(), number(2)))
+        }
+        Expression::Root(part, index) => {
+            let slope = inner(part)?;
+            let less = i64::from(*index) - 1;
+            let root = Expression::power(expression.clone(), number(less));
+            Expression::quotient(slope, times(number(less + 1), root))
+        }
+        Expression::Power(base, exponent)
+            if exponent.literal().is_some_and(|n| n == Rational::from(2)) =>
+        {
+            product(vec![number(2), (**base).clone(), inner(base)?])
+        }
+        // (u^v)' = u^v (v' ln u + v u'/u)
+        Expression::Power(base, exponent) => {
+            let (rise, growth) = (inner(base)?, inner(exponent)?);
+            let logarithm = Expression::function("ln", [(**base).clone()]);
+            let below = match exponent.literal() {
+                Some(exponent) => Expression::Number(exponent - Rational::ONE),
+                None => Expression::Sum(vec![(**exponent).clone(), number(-1)]),
+            };
+            let power = Expression::power((**base).clone(), below);
+            let polynomial = product(vec![(**exponent).clone(), power, rise]);
+            if growth == number(0) {
+                polynomial
+            } else {
+                sum(vec![product(vec![expression.clone(), logarithm, growth]), polynomial])
+            }
+        }
+        Expression::Function(function, parts) if parts.len() == 1 => {
+            times(outer(function, &parts[0])?, inner(&parts[0])?)
+        }
+        Expression::Function(..) => return None,
+    })
+}
+
+/// Returns the derivative of a function at its argument.
+fn outer(function: &str, argument: &Expression) -> Option<Expression> {
+    let call = |name: &str| Expression::function(name, [argument.clone()]);
+    let one = || Expression::integer(1);
+    let square = |value| Expression::power(value, Expression::integer(2));
+    let over = |bottom| Expression::quotient(one(), bottom);
+    let plus = |value| Expression::Sum(vec![one(), value]);
+    Some(match function {
+        "sin" => call("cos"),
+        "cos" => Expression::negative(call("sin")),
+        "tan" => over(square(call("cos"))),
+        "cot" => Expression::negative(over(square(call("sin")))),
+        "exp" => call("exp"),
+        "ln" => over(argument.clone()),
+        "sinh" => call("cosh"),
+        "cosh" => call("sinh"),
+        "arctan" => over(plus(square(argument.clone()))),
+        "arcsin" => over(Expression::root(plus(Expression::negative(square(argument.clone()))), 2)),
+        "arccos" => Expression::negative(outer("arcsin", argument)?),
+        "sec" => Expression::Product(vec![call("sec"), call("tan")]),
+        name if is_plain_function(name) => call(&format!("{name}'")),
+        _ => return None,
+    })
+}
+
+/// Returns the product without factors of 1; 0 if one of them is 0.
+fn product(factors: Vec<Expression>) -> Expression {
+    let is = |factor: &Expression, value: i64| *factor == Expression::integer(value);
+    if factors.iter().any(|factor| is(factor, 0)) {
+        return Expression::integer(0);
+    }
+    Expression::product(factors.into_iter().filter(|factor| !is(factor, 1)).collect())
+}
+
+/// Returns the sum without terms of 0.
+fn sum(terms: Vec<Expression>) -> Expression {
+    let zero = Expression::integer(0);
+    let terms: Vec<_> = terms.into_iter().filter(|term| *term != zero).collect();
+    if terms.is_empty() { zero } else { Expression::sum(terms) }
+}
+
+fn size(expression: &Expression) -> usize {
+    let mut nodes = 1;
+    expression.any_part(&mut |part| {
+        nodes += size(part);
+        false
+    });
+    nodes
+}
+
+/// Returns the limit of an expression in one variable; `None` where a function may jump.
+fn limit(name: &str, end: &Expression, body: &Expression, fuel: &mut u64) -> Option<Expression> {
+    let jumps = |node: &Expression| match node {
+        Expression::Function(function, parts) => {
+            is_plain_function(function) || parts.len() != 1 || outer(function, &parts[0]).is_none()
+        }
+        _ => false,
+    };
+    if body.any(&jumps) {
+        return None;
+    }
+    let zero = Expression::integer(0);
+    let inverse = Expression::quotient(Expression::integer(1), Expression::symbol(name));
+    // At infinity, of 1/x at 0.
+    let (body, end) = match end {
+        end if end.is_symbol("\\infty") => (plain(&replaced(body, name, &inverse)), &zero),
+        Expression::Negative(inner) if inner.is_symbol("\\infty") => {
+            (plain(&replaced(body, name, &Expression::negative(inverse))), &zero)
+        }
+        end => (body.clone(), end),
+    };
+    // u^v = e^{v ln u}
+    if let Expression::Power(base, exponent) = &body
+        && exponent.any(&|node| node.is_symbol(name))
+        && base.any(&|node| node.is_symbol(name))
+    {
+        let logarithm = Expression::function("ln", [(**base).clone()]);
+        let exponent = Expression::Product(vec![(**exponent).clone(), logarithm]);
+        let exponent = of_quotient(name, end, &exponent, fuel)?;
+        return Some(Expression::power(Expression::symbol("e"), exponent));
+    }
+    of_quotient(name, end, &body, fuel)
+}
+
+fn of_quotient(
+    name: &str,
+    end: &Expression,
+    body: &Expression,
+    fuel: &mut u64,
+) -> Option<Expression> {
+    let (mut top, mut bottom) = as_quotient(body);
+    for _ in 0..MOST_ORDERS {
+        let at_end = |side: &Expression| replaced(side, name, end);
+        if !vanishes(&at_end(&bottom), fuel)? {
+            return Some(Expression::quotient(at_end(&top), at_end(&bottom)));
+        }
+        if !vanishes(&at_end(&top), fuel)? {
+            return None;
+        }
+        (top, bottom) = (derivative(&top, name)?, derivative(&bottom, name)?);
+    }
+    None
+}
+
+/// Returns an expression with the arguments of functions and the bases of powers as one quotient each.
+fn plain(expression: &Expression) -> Expression {
+    let quotient = |part: &Expression| {
+        let (top, bottom) = as_quotient(part);
+        Expression::quotient(top, bottom)
+    };
+    expression.replaced(&|node| match node {
+        Expression::Function(name, parts) => {
+            Some(Expression::Function(name.clone(), parts.iter().map(quotient).collect()))
+        }
+        Expression::Power(base, exponent) if exponent.literal().is_none() => {
+            Some(Expression::power(quotient(base), (**exponent).clone()))
+        }
+        Expression::Root(part, index) => Some(Expression::root(quotient(part), *index)),
+        _ => None,
+    })
+}
+
+fn replaced(expression: &Expression, name: &str, value: &Expression) -> Expression {
+    expression.with(&Assignments::from([(name, value)]))
+}
+
+/// Returns true if a constant is 0; `None` if it is not known.
+fn vanishes(value: &Expression, fuel: &mut u64) -> Option<bool> {
+    const FUEL: u64 = 2000;
+    let exact = value.replaced(&|node| match node {
+        Expression::Function(name, parts) => at_zero(name, parts.first()?),
+        _ => None,
+    });
+    if let Ok(exact) = Algebra::new(FUEL).normalise(&exact)
+        && exact.as_constant().is_some()
+    {
+        return Some(exact.numerator.is_zero());
+    }
+    match numeric::compare(value, &Expression::integer(0), fuel) {
+        EnclosureComparison::Equal => Some(true),
+        EnclosureComparison::Different(_) => Some(false),
+        EnclosureComparison::Unknown => None,
+    }
+}
+
+/// Returns the value of a function at 0, of `ln` at 1 and e.
+fn at_zero(name: &str, argument: &Expression) -> Option<Expression> {
+    if name == "ln" && argument.is_symbol("e") {
+        return Some(Expression::integer(1));
+    }
+    let argument = constant(argument)?;
+    let value = match name {
+        "sin" | "tan" | "sinh" | "arctan" | "arcsin" if argument.is_zero() => 0,
+        "cos" | "cosh" | "sec" | "exp" if argument.is_zero() => 1,
+        "ln" if argument.is_one() => 0,
+        _ => return None,
+    };
+    Some(Expression::integer(value))
+}
+
+/// Returns top and bottom of an expression as one quotient.
+fn as_quotient(expression: &Expression) -> (Expression, Expression) {
+    let one = || Expression::integer(1);
+    let times = |a: Expression, b: Expression| product(vec![a, b]);
+    match expression {
+        Expression::Negative(inner) => {
+            let (top, bottom) = as_quotient(inner);
+            (Expression::negative(top), bottom)
+        }
+        Expression::Quotient(top, bottom) => {
+            let ((a, b), (c, d)) = (as_quotient(top), as_quotient(bottom));
+            (times(a, d), times(b, c))
+        }
+        Expression::Product(factors) => {
+            let (tops, bottoms) = factors.iter().map(as_quotient).unzip();
+            (product(tops), product(bottoms))
+        }
+        Expression::Sum(terms) => {
+            let quotients: Vec<_> = terms.iter().map(as_quotient).collect();
+            let term = |place: usize| {
+                let factor = |(other, (top, bottom)): (usize, &(Expression, Expression))| {
+                    if other == place { top.clone() } else { bottom.clone() }
+                };
+                product(quotients.iter().enumerate().map(factor).collect())
+            };
+            let bottoms = quotients.iter().map(|(_, bottom)| bottom.clone());
+            (sum((0..terms.len()).map(term).collect()), product(bottoms.collect()))
+        }
+        Expression::Power(base, exponent) => match exponent.literal() {
+            Some(power) if power.is_int() => {
+                let (top, bottom) = as_quotient(base);
+                let raised = |side| Expression::power(side, (**exponent).clone());
+                (raised(top), raised(bottom))
+            }
+            _ => (expression.clone(), one()),
+        },
+        other => (other.clone(), one()),
+    }
+}
