@@ -45,6 +45,9 @@ pub(crate) fn number(words: &str) -> Option<Rational> {
 }
 
 fn english_or_chinese(words: &str) -> Option<Rational> {
+    if let Some(positive) = words.strip_prefix('负') {
+        return english_or_chinese(positive).map(|value| -value);
+    }
     // 三分之二 is two of three parts.
     let (parts, count) = words.split_once("分之").unwrap_or(("一", words));
     if let (Some(parts), Some(count)) = (chinese(parts), chinese(count))
