@@ -11,7 +11,6 @@ use crate::relation::is_plain_function;
 const MOST_NODES: usize = 10_000;
 /// Most times that top and bottom of a quotient are differentiated.
 const MOST_ORDERS: usize = 5;
-
 /// Most limits and derivatives of one expression.
 const MOST_PLACES: usize = 8;
 
@@ -58,7 +57,7 @@ fn first<'a>(expression: &'a Expression, found: &mut Option<&'a Expression>) {
 }
 
 /// Returns the derivative, with `f'` for an unknown function `f`; `None` if a rule is missing, or it grows too long.
-pub(crate) fn derivative(expression: &Expression, name: &str) -> Option<Expression> {
+fn derivative(expression: &Expression, name: &str) -> Option<Expression> {
     let mut nodes = MOST_NODES;
     differentiate(expression, name, &mut nodes)
 }

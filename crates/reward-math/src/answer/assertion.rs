@@ -48,7 +48,7 @@ pub(super) fn asserted(tokens: &[Token]) -> Option<Node> {
 }
 
 /// Returns true if words beside labels set a condition, or take something back.
-pub(super) fn takes_back(tokens: &[Token]) -> bool {
+fn takes_back(tokens: &[Token]) -> bool {
     let divides = divides(tokens);
     let taken_back = |word: &str| {
         let word = word.to_lowercase();

@@ -5,6 +5,7 @@ use std::ops::Range;
 use regex::Match;
 
 use super::extracted::{Extracted, Rule};
+use crate::language::phrases;
 use crate::table::pattern;
 
 /// Most neighbouring boxes that form one answer.
@@ -119,7 +120,12 @@ pub(crate) fn listed_values(response: &str, count: usize, labelled: bool) -> Opt
     let item =
         pattern!(r"^\s*(?:[-*•]\s+)?(?:\*\*)?(?:\(?([a-h])\))?(?:\*\*)?:?\s+(\S.*?)[.。;]?\s*$");
     let value = pattern!(
-        r"(?s)(?:^|.*(?:\*\*|\$|=|：|\b(?:is|are|es|ist|est)\b))\s*([^*$=]*?[^*$=\s])\s*(?:\*\*|\$)?$"
+        &[
+            r"(?s)(?:^|.*(?:\*\*|\$|=|：|\b(?:",
+            &phrases("verb of a value").join("|"),
+            r")\b))\s*([^*$=]*?[^*$=\s])\s*(?:\*\*|\$)?$",
+        ]
+        .concat()
     );
     let lines = response.trim_end().lines().rev().filter(|line| !line.trim().is_empty());
     let marked = |line: &&str| pattern!(r"^\s*(?:[-*•]\s|\*{0,2}\(?[a-h]\))").is_match(line);

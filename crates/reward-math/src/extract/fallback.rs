@@ -129,7 +129,12 @@ fn listed(response: &str) -> Option<Range<usize>> {
 /// attained at x = 1".
 fn stated(response: &str) -> Option<Range<usize>> {
     let value = pattern!(
-        r"(?i)(?:^|[.!?\n]\s*)[^.!?\n]*?\b(?:is|are|equals|ist|sind|beträgt|est|vaut|es|son|vale|равна|равен|равно) (?:exactly |somit |also |donc |thus )*(?:[a-z](?:\([^()]*\))? = )?([-−]?(?:[0-9]|[({\[]\s*[-−]?[0-9])[^;\n]*?)(?:; (?:el valor|the value|the root)|,? (?:attained|achieved|reached|soit|то есть|that is|i\.e\.|because|since|and not|porque)\b| \((?:das|that|which|or|i\.e\.)\b)(?:[^\n.!?]|\.[0-9])*[0-9](?:[^\n.!?]|\.[0-9])*[.!]?$"
+        &[
+            r"(?i)(?:^|[.!?\n]\s*)[^.!?\n]*?\b(?:",
+            &phrases("verb of a value").join("|"),
+            r") (?:exactly |somit |also |donc |thus )*(?:[a-z](?:\([^()]*\))? = )?([-−]?(?:[0-9]|[({\[]\s*[-−]?[0-9])[^;\n]*?)(?:; (?:el valor|the value|the root)|,? (?:attained|achieved|reached|soit|то есть|that is|i\.e\.|because|since|and not|porque)\b| \((?:das|that|which|or|i\.e\.)\b)(?:[^\n.!?]|\.[0-9])*[0-9](?:[^\n.!?]|\.[0-9])*[.!]?$"
+        ]
+        .concat()
     );
     let text = value.captures(response.trim_end())?.get(1)?;
     // "is 5 and the other is 7; together 12"
@@ -149,8 +154,10 @@ fn last_structure(response: &str) -> Option<Range<usize>> {
 
 /// Returns the formula behind the last verb: "the maximum is f(2) = 4/e²".
 fn last_clause(response: &str) -> Option<Range<usize>> {
-    let clause = pattern!(r"\b(?:is|equals|beträgt|vaut|es|равна) ([^\n$]{1,80}?)\.?\s*$")
-        .captures(response)?;
+    let clause = pattern!(
+        &[r"\b(?:", &phrases("verb of a value").join("|"), r") ([^\n$]{1,80}?)\.?\s*$"].concat()
+    )
+    .captures(response)?;
     let text = clause.get(1)?;
     let value = Answer::parse(text.as_str()).is_ok_and(|answer| !answer.is_words());
     (value && !is_remark(&response[..text.start()])).then(|| text.range())

@@ -1,4 +1,4 @@
-//! Parser of integrals, limits and derivatives: values that are equal only where their parts are.
+//! Parser of integrals, limits and derivatives.
 
 use dashu::Rational;
 

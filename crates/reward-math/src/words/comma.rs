@@ -16,9 +16,12 @@ static LANGUAGES: LazyLock<HashMap<&str, Vec<usize>>> = LazyLock::new(|| {
     languages
 });
 
-/// Returns true if a text holds three words of a language that writes decimals with a comma.
+/// Returns true if a text holds three words of a language that writes decimals with a comma, or a number such as `1.250,50`.
 pub(crate) fn writes_decimal_commas(text: &str) -> bool {
     const ENOUGH: usize = 3;
+    if pattern!(r"[0-9]\.[0-9]{3}(?:,|\{,\})[0-9]{1,2}(?:[^0-9]|$)").is_match(text) {
+        return true;
+    }
     let lower = text.to_lowercase();
     let mut counts: HashMap<usize, usize> = HashMap::new();
     let words = lower.split(|c: char| !c.is_alphabetic());

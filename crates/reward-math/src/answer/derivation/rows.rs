@@ -6,6 +6,9 @@ use crate::table::{lists, pattern};
 /// Signs behind which the next step stands.
 const CONCLUSIONS: &str = "\\implies \\Rightarrow \\Longrightarrow \\iff \\Leftrightarrow \\Longleftrightarrow \\therefore";
 
+/// Environments whose rows are steps.
+const ENVIRONMENTS: &str = "aligned align gathered gather split eqnarray array";
+
 /// A step that says nothing.
 const UNREAD: &str = "\\Rightarrow";
 
@@ -14,10 +17,10 @@ const UNREAD: &str = "\\Rightarrow";
 ///
 /// An environment around all of the text is left out. `None` if there is one row without such a sign, and no environment.
 pub(super) fn rows(folded: &str) -> Option<Vec<String>> {
-    let environment = pattern!(
-        r"(?s)^\\begin\{((?:aligned|align|gathered|gather|split|eqnarray|array)\*?)\}(?:\{[lrc|]*\})?(.*)\\end\{((?:aligned|align|gathered|gather|split|eqnarray|array)\*?)\}$"
-    );
-    let inside = environment.captures(folded).filter(|parts| parts[1] == parts[3]);
+    let environment =
+        pattern!(r"(?s)^\\begin\{([a-z]+)\*?\}(?:\{[lrc|]*\})?(.*)\\end\{([a-z]+)\*?\}$");
+    let inside = environment.captures(folded);
+    let inside = inside.filter(|parts| parts[1] == parts[3] && lists(ENVIRONMENTS, &parts[1]));
     let text = inside.as_ref().and_then(|parts| parts.get(2)).map_or(folded, |text| text.as_str());
     let check = pattern!(r"\\q?quad\s*(\\text\{\s*(?i:check|verif|probe|kontrolle))");
     let text = &check.replace_all(text, r"\\$1");
