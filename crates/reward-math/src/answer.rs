@@ -6,6 +6,7 @@ mod derivation;
 mod environment;
 mod expansion;
 mod item;
+mod logic;
 mod matrix;
 mod measure;
 mod node;
@@ -88,7 +89,8 @@ impl Derivation {
         let alike = steps.alike.iter().map(|step| answer(step)).collect::<Option<_>>()?;
         let last = answer(&steps.last)?;
         // What is not read before the last equals sign cannot contradict.
-        let side = last_side(&steps.last).filter(|_| last.readings.is_err());
+        let unread = last.readings.is_err() || last.unread.is_some();
+        let side = last_side(&steps.last).filter(|_| unread);
         let last = if let Some(side) = side { answer(side)? } else { last };
         Some(Self { last, in_rows: steps.in_rows, alike })
     }
@@ -122,7 +124,7 @@ impl Answer {
 
     /// Parses an answer, as the last of several steps too if wanted.
     fn parse_with(text: &str, stepwise: bool) -> std::result::Result<Self, ParseError> {
-        let text = without_box(text.trim());
+        let text = without_box(without_signs(text.trim()));
         let text = &*with_formulas(text);
         if text.is_empty() {
             return Err(ParseError::Empty);
@@ -144,6 +146,7 @@ impl Answer {
         if folded.is_empty() {
             return Err(ParseError::Empty);
         }
+        let stepwise = stepwise && logic::statement(folded).is_none();
         let derivation = stepwise.then(|| Derivation::parse(folded)).flatten().map(Box::new);
         let in_rows = derivation.as_ref().is_some_and(|derivation| derivation.in_rows);
         let (mut parameter, declares) =
@@ -223,12 +226,16 @@ fn readings(
             return Ok(vec![Node::List { open: '(', close: ')', items }]);
         }
     }
+    if let Some(table) = logic::statement(folded).or_else(|| logic::cycles(folded)) {
+        return Ok(vec![Node::Words(table)]);
+    }
     let rewritten = spelling::rewritten(folded);
+    let rewritten = logic::events(&rewritten);
     let mut tokens = tokenize(&rewritten, true)?;
     assertion::without_closing_mark(&mut tokens);
     let grouped =
         tokens.iter().any(|token| matches!(token.kind, Kind::Number { grouped: true, .. }));
-    let mut readings = match parse(tokens.clone()) {
+    let mut readings = match parse(tokens.clone()).or_else(|why| apart(&rewritten).ok_or(why)) {
         Ok(first) => vec![first],
         Err(why @ (ParseError::Syntax { .. } | ParseError::Undefined { .. })) => {
             match words::normalise(folded) {
@@ -241,6 +248,15 @@ fn readings(
         }
         Err(why) => return Err(why),
     };
+    // `44.8 L`: a product, or a measure.
+    let measure = pattern!(
+        r"^(-?[0-9][0-9.,]*(?:\s*(?:\\times|\\cdot)\s*10\^\{?-?[0-9]+\}?)?) ([mghsNJWVKLA])$"
+    );
+    if let Some(parts) = measure.captures(folded)
+        && let Ok(second) = read(&format!("{}\\text{{ {}}}", &parts[1], &parts[2]), true)
+    {
+        readings.push(second);
+    }
     if grouped && let Ok(second) = read(&rewritten, false) {
         readings.push(second);
     }
@@ -253,6 +269,14 @@ fn readings(
         readings.remove(0);
     }
     Ok(readings)
+}
+
+/// Returns the list of `x = 1 \qquad y = 2`.
+fn apart(text: &str) -> Option<Node> {
+    let separated = pattern!(r"\\q?quad(?-u:\b)").replace_all(text, ", ");
+    let node = matches!(separated, Cow::Owned(_)).then(|| read(&separated, true).ok())??;
+    let states = |item: &Node| matches!(item, Node::Chain { .. });
+    matches!(&node, Node::List { open: ' ', items, .. } if items.iter().all(states)).then_some(node)
 }
 
 /// Returns what an answer in words says otherwise: a number in words, the value behind a label, what it asserts, and the
@@ -291,7 +315,7 @@ fn beside_words(readings: &[Node], folded: &str, in_rows: bool, tokens: &[Token]
 
 /// Returns the number of decimal places, if there are ten or more: such a value is taken as rounded.
 fn rounded_to(folded: &str) -> Option<u32> {
-    let places = pattern!(r"^-?[0-9]*\.([0-9]{10,})$").captures(folded)?;
+    let places = pattern!(r"^(?:\\approx\s*)?-?[0-9]*\.([0-9]{10,})$").captures(folded)?;
     u32::try_from(places[1].len()).ok()
 }
 
@@ -317,6 +341,14 @@ fn without_mark(folded: &str) -> String {
     let mark = pattern!(r"^([^()\[\]]*[0-9])\)$").captures(folded).and_then(|mark| mark.get(1));
     let folded = mark.map_or(folded, |inner| inner.as_str());
     folded.replace(".]", "]").replace(".)", ")")
+}
+
+/// Returns the formula of `\(…\)` or `\[…\]`.
+fn without_signs(text: &str) -> &str {
+    let signs = pattern!(r"(?s)^\\[(\[](.*)\\[)\]]\.?$").captures(text);
+    let inner = signs.and_then(|parts| parts.get(1)).map_or(text, |inner| inner.as_str().trim());
+    // `\(a\) or \(b\)`
+    if inner.contains("\\(") { text } else { inner }
 }
 
 /// Returns the content of a box around all of the text.
@@ -364,7 +396,8 @@ fn split_bounds(folded: &str) -> Option<(&str, String, String)> {
         r"(?xs)^((?:[a-zA-Z](?:\([a-z]\))?\s*=)?[^=<>]*?\S) (?:\x20|\\q?quad|\\[,;\x20])* , (?:\x20|\\q?quad|\\[,;\x20])*
         ((?:[-+0-9./\\{}frac\s]+(?:<|\\(?:leq?|lt)\s)\s*)?\|?([a-zA-Z])\|?\s*(?:[<>]|\\(?:geq?|leq?|neq?|lt|gt)[^A-Za-z])[^,]*)$"
     );
-    let parts = bounds.captures(folded).or_else(|| {
+    // In `cases` the bounds are those of a row.
+    let parts = bounds.captures(folded).filter(|_| !folded.ends_with('}')).or_else(|| {
         let parts = behind_comma.captures(folded)?;
         let bounded =
             pattern!(r"\\(?:geq?|leq?|neq?|lt|gt|cup|cap|in)(?:[^A-Za-z]|$)").is_match(&parts[1]);

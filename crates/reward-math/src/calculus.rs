@@ -6,6 +6,7 @@ use crate::algebra::{Algebra, constant};
 use crate::expression::{Assignments, Expression};
 use crate::numeric::{self, EnclosureComparison};
 use crate::relation::is_plain_function;
+use crate::table::pattern;
 
 /// Most nodes of a derivative, which grows with each product.
 const MOST_NODES: usize = 10_000;
@@ -34,10 +35,16 @@ fn value_of(node: &Expression, fuel: &mut u64) -> Option<Expression> {
     match parts.as_slice() {
         [Expression::Symbol(variable), end, body] => limit(variable, end, body, fuel),
         [body] => {
-            let variable = name.strip_prefix("\\frac{d}{d ")?.strip_suffix('}')?;
+            let operator = pattern!(
+                r"^\\frac\{(d|\\partial)(?:\^([1-9]))?\}\{(?:d|\\partial) ([^ ^]+?)(?:\^[1-9])?\}$"
+            );
+            let parts = operator.captures(name)?;
+            let (partial, variable) = (&parts[1] != "d", &parts[3]);
+            let orders = parts.get(2).map_or(Ok(1), |order| order.as_str().parse()).ok()?;
             // `y` may be a function of `x`.
-            let implicit = variable != "y" && body.variables().contains("y");
-            derivative(body, variable).filter(|_| !implicit)
+            let implicit = !partial && variable != "y" && body.variables().contains("y");
+            let again = |body: Expression, _| derivative(&body, variable);
+            (0..orders).try_fold(body.clone(), again).filter(|_| !implicit)
         }
         _ => None,
     }
@@ -50,7 +57,7 @@ fn first<'a>(expression: &'a Expression, found: &mut Option<&'a Expression>) {
         found.is_some()
     });
     let calculus = matches!(expression, Expression::Function(name, _)
-        if name == "lim" || name.starts_with("\\frac{d}"));
+        if name == "lim" || name.starts_with("\\frac{d") || name.starts_with("\\frac{\\partial"));
     if found.is_none() && calculus {
         *found = Some(expression);
     }
@@ -185,7 +192,9 @@ fn limit(name: &str, end: &Expression, body: &Expression, fuel: &mut u64) -> Opt
         }
         _ => false,
     };
-    if body.any(&jumps) {
+    // `f` may depend on `x`.
+    let hidden = body.has_variable() && !body.any(&|node| node.is_symbol(name));
+    if hidden || body.any(&jumps) {
         return None;
     }
     let zero = Expression::integer(0);

@@ -180,7 +180,9 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64) -> Decision {
             }
         }
     }
-    let families = response.parameter.is_some()
+    let parity = |words: &String| words.ends_with("even") || words.ends_with("odd");
+    let families = response.words.as_ref().or(gold.words.as_ref()).is_some_and(parity)
+        || response.parameter.is_some()
         || gold.parameter.is_some()
         || [readings, gold_readings].into_iter().any(|nodes| nodes.iter().any(Node::is_residue));
     if families && comparison.same_families(response, gold) == Ok(true) {

@@ -9,6 +9,7 @@ use crate::table::pattern;
 use crate::words;
 
 mod boxes;
+mod conclusion;
 mod echo;
 mod extracted;
 mod fallback;
@@ -24,8 +25,9 @@ pub(crate) use phrase::letter_behind;
 use span::{first_of, only, some_text, trimmed};
 
 /// Marks of an answer other than a box, in their order.
-const MARKED: [span::Finder; 6] = [
+const MARKED: [span::Finder; 7] = [
     (tag, Rule::Tag),
+    (json, Rule::Tag),
     (hash_marks, Rule::HashMarks),
     (phrase::letter_at_the_end, Rule::Phrase),
     (phrase::last_phrase, Rule::Phrase),
@@ -114,6 +116,17 @@ fn tag(response: &str) -> Option<Range<usize>> {
     let end = response.rfind("</answer>")?;
     let start = response[..end].rfind("<answer>")? + "<answer>".len();
     Some(trimmed(response, start..end))
+}
+
+/// Returns the value of the last `"answer":` of an object in JSON: a text, a number, the items of a list, an object.
+fn json(response: &str) -> Option<Range<usize>> {
+    let key = pattern!(r#""(?:final_|correct_)?answer"\s*:\s*"#).find_iter(response).last()?.end();
+    let value = pattern!(
+        r#"^(?:"((?:[^"\\]|\\.)*)"|\[((?:\s*"[^"]*"\s*,?)+)\]|(\[[^\[\]{}]*\]|\{[^{}]*\})|(-?[0-9][^,}\s]*))"#
+    );
+    let parts = value.captures(&response[key..])?;
+    let inner = (1..=4).find_map(|place| parts.get(place))?;
+    some_text(response, key + inner.start()..key + inner.end())
 }
 
 fn hash_marks(response: &str) -> Option<Range<usize>> {

@@ -80,6 +80,7 @@ impl Gold {
             self.parts(response, &extracted),
             self.letter(response, &extracted),
             with_domain(response, &extracted),
+            without_remark(&extracted),
             self.number(&extracted),
             self.words_at_the_end(response, &extracted),
         ];
@@ -139,18 +140,28 @@ impl Gold {
         let Ok([Node::Value { unit: Some(_), .. }, ..]) = self.answer.readings.as_deref() else {
             return None;
         };
-        let behind =
-            pattern!(r"^\s?([a-zA-Zµμ]{1,3}[²³]?|[千厘毫分]?米|公里|千克|公斤)(?:[。.,，]|\s*$)");
+        let behind = pattern!(
+            r"^\s?([a-zA-Zµμ]{1,3}[²³]?(?:/[a-z]{1,3}[²³]?)?|[a-z]{3,}|[千厘毫分]?米|公里|千克|公斤)(?:[。.,，]|\s*$|\s\()"
+        );
         let unit = behind.captures(&response[extracted.span.end..])?.get(1)?.as_str();
         let measured = extracted.rule == Rule::LastNumber && words::is_measure(unit);
         measured.then(|| format!("{}\\text{{ {unit}}}", extracted.text))
     }
 
-    /// Returns D for `\boxed{12}`, "which is choice (D)".
+    /// Returns D for `\boxed{12}`, "which is choice (D)", and for "That matches option (D)." at the end.
     fn letter(&self, response: &str, extracted: &Extracted) -> Option<String> {
-        let choice = extracted.rule == Rule::Box && self.answer.is_choice();
-        let behind = choice.then(|| &response[extracted.span.end..])?;
-        letter_behind(behind).map(str::to_owned)
+        let last = response.trim_end();
+        let place = match extracted.rule {
+            Rule::Box => extracted.span.end,
+            Rule::LastNumber => last.rfind(['.', '!', '?', '\n']).map_or(0, |stop| {
+                last[..stop]
+                    .rfind(['.', '!', '?', '\n'])
+                    .filter(|_| stop + 1 == last.len())
+                    .unwrap_or(stop)
+            }),
+            _ => return None,
+        };
+        self.answer.is_choice().then(|| letter_behind(&response[place..]))?.map(str::to_owned)
     }
 
     /// Returns the only number of a sentence, if the ground truth is one: "Jane started growing it 3 hours ago"; also that
@@ -180,7 +191,7 @@ impl Gold {
         let sentence = last[start..].trim();
         let ends = sentence.match_indices(' ').map(|(at, _)| sentence.split_at(at + 1));
         let says = |(before, tail): (&str, &str)| {
-            let verb = pattern!(r"\b(?:has|have|series|sequence|integral|is|are) $");
+            let verb = pattern!(r"\b(?:has|have|series|sequence|integral|is|are|facing|called) $");
             verb.is_match(before)
                 && !words::takes_back(&before.to_lowercase().replace("the given ", ""))
                 && words::normalise(tail).as_deref() == Some(gold)
@@ -228,6 +239,17 @@ fn quoted(text: &str) -> Cow<'_, str> {
         }
         None => Cow::Borrowed(text),
     }
+}
+
+/// Returns the text before a second form of the answer in brackets: "15:45 (3:45 PM)", "one half (½) of the pizza".
+fn without_remark(extracted: &Extracted) -> Option<String> {
+    let remark = pattern!(r"^([^()$\\]*[^()$\\\s])\s+\(([^()]*)\)(?: of [a-z ]+)?$")
+        .captures(&extracted.text)?;
+    let inside = remark[2].to_lowercase();
+    let other =
+        pattern!(r"^(?:or|and|mod|not|rejected|twice|double|multiplicity)\b").is_match(&inside);
+    (!other && !words::takes_back(&inside) && extracted.rule != Rule::Box)
+        .then(|| remark[1].to_owned())
 }
 
 /// Returns a boxed answer with the domain of its parameter behind the box: `\boxed{x = 2k\pi}, k \in \mathbb{Z}`.

@@ -10,6 +10,7 @@ mod name;
 mod sum;
 
 pub(crate) use base::{MAX_DIGITS as MAX_DIGITS_IN_BASE, in_base};
+pub(crate) use dots::begins_with;
 pub(crate) use function::{function_name, is_greek};
 
 use crate::token::{Kind, Token};

@@ -152,9 +152,16 @@ fn is_label(label: &Node) -> bool {
         Node::Words(words) => !words::sets_condition(words),
         Node::Value { expression, .. } => match expression {
             Expression::Function(name, arguments) if is_plain_function(name) => {
-                arguments.iter().all(|part| is_symbol_or_number(part) || is_value_of(part))
+                let plain = |part: &Expression| {
+                    is_symbol_or_number(part) || is_value_of(part) || !part.has_variable()
+                };
+                arguments.iter().all(plain)
             }
-            Expression::Function(name, _) if name == "int" || name.starts_with("\\frac{d") => true,
+            Expression::Function(name, _)
+                if lists("int lim", name) || name.starts_with("\\frac{d") =>
+            {
+                true
+            }
             // `V_o(s)/V_i(s)`
             Expression::Quotient(top, bottom) if is_value_of(top) && is_value_of(bottom) => true,
             other => is_name(other),
@@ -165,6 +172,10 @@ fn is_label(label: &Node) -> bool {
         }
         _ => false,
     }
+}
+
+fn is_unknown(expression: &Expression) -> bool {
+    matches!(expression, Expression::Function(name, _) if is_plain_function(name))
 }
 
 fn is_value_of(expression: &Expression) -> bool {
@@ -202,7 +213,7 @@ fn is_name(expression: &Expression) -> bool {
 pub(crate) fn holds_unknown(node: &Node) -> bool {
     match node {
         Node::Value { expression, .. } => expression
-            .any(&|node| is_value_of(node) || matches!(node.arguments_of("int"), Some([_, _]))),
+            .any(&|node| is_unknown(node) || matches!(node.arguments_of("int"), Some([_, _]))),
         Node::Chain { sides, .. } => sides.iter().any(holds_unknown),
         _ => false,
     }

@@ -44,6 +44,12 @@ pub(crate) fn normalise(folded: &str) -> Option<String> {
             .collect()
     };
     let mut words = words;
+    // "14th of March"
+    if let [day, "of", month] = words.as_slice()
+        && MONTHS.name(month).is_some()
+    {
+        words = vec![*day, *month];
+    }
     // "4 July" as "July 4".
     if let [day, month, ..] = words.as_mut_slice()
         && MONTHS.name(month).is_some()
@@ -78,7 +84,8 @@ pub(crate) fn same(left: &str, right: &str) -> bool {
             .trim_end_matches(" only")
             .trim_end_matches(" from given information")
             .trim_start_matches("all ")
-            .replace(" has winning strategy", " win");
+            .replace(" has winning strategy", " win")
+            .replace("one or more", "at least one");
         let mut parts: Vec<String> = text.split(" and ").map(str::to_owned).collect();
         parts.sort_unstable();
         parts
@@ -97,6 +104,15 @@ pub(crate) fn stated(folded: &str) -> Option<String> {
     if let Some(named) = named.filter(|_| !takes_back(&folded.to_lowercase())).filter(plain) {
         let named = named[1].trim_end();
         return stated(named).or_else(|| normalise(named));
+    }
+    // `K_{3,3}\text{ is not planar}`
+    let of_formula = pattern!(
+        r"^[^A-Za-z]?[^{}]*(?:\{[^{}]*\}[^{}]*)*\\text\s*\{\s*(?:(?:is|are) (?:an? )?([a-zA-Z -]+)|(diverges|converges))\s*\}$"
+    );
+    if let Some(parts) =
+        of_formula.captures(folded).filter(|_| folded.matches("\\text").count() == 1)
+    {
+        return normalise(parts.get(1).or(parts.get(2))?.as_str());
     }
     let (plain, formula) = without_commands(folded);
     let plain = plain.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -206,6 +222,7 @@ pub(crate) fn choices(folded: &str) -> Vec<char> {
 
 /// Returns the accepted letters between separators, sorted; `None` if there is anything else.
 fn letters(text: &str, accepts: impl Fn(char) -> bool) -> Option<Vec<char>> {
+    let text = pattern!(r"\\(?:[,;:!]|q?quad(?-u:\b))").replace_all(text, " ");
     let parts = text.trim_end_matches('}').split([',', ';', ' ', '&']);
     let letters: Option<Vec<char>> = parts
         .map(|part| part.trim_matches(['(', ')', '.', '$', '{', '}']))
@@ -261,7 +278,13 @@ fn undecorated(folded: &str) -> &str {
 
 /// Returns the text after the letter of a choice: `12` in `\textbf{(B)}\ 12`, `(B) 12` and `B. 12`.
 pub(crate) fn behind_choice(folded: &str) -> Option<&str> {
-    let (_, behind) = choice(undecorated(folded))?;
+    let text = undecorated(folded);
+    if let Some(small) =
+        pattern!(r"^\([a-e]\) +([^()\s][^()]*)$").captures(text).and_then(|parts| parts.get(1))
+    {
+        return Some(small.as_str());
+    }
+    let (_, behind) = choice(text)?;
     // `(B)(x + 1)` may be a product.
     let space = pattern!(r"^(?:[} ~]|\\[ ,;]|\\q?quad)+").find(behind)?;
     Some(&behind[space.end()..]).filter(|rest| !rest.is_empty())
@@ -272,7 +295,8 @@ fn choice(text: &str) -> Option<(char, &str)> {
     if !text.starts_with(|c: char| c == '(' || is_choice(c)) {
         return None;
     }
-    let label = pattern!(r"^(?:\(([A-J①-⑨])[ }]*\)|([A-J①-⑨])[ }]*(?:[).:]|$))").captures(text)?;
+    let label = pattern!(r"^(?:\(([A-J①-⑨])[ }]*\)|([A-J①-⑨])[ }]*(?:[).:]|$|\\text\{ *\())")
+        .captures(text)?;
     let letter = label.get(1).or(label.get(2))?.as_str().chars().next()?;
     let behind = &text[label[0].len()..];
     // "A) and D)" are two choices.

@@ -4,13 +4,16 @@ mod rows;
 
 use std::collections::BTreeSet;
 
+use dashu::Rational;
+
 use super::{Node, Relation};
+use crate::expression::Expression;
 use crate::parser::Parser;
 use crate::relation;
 use crate::table::pattern;
 use crate::token::tokenize;
 use crate::words;
-use rows::{equations, rows};
+use rows::{bound, equations, rows, without_equality};
 
 /// Most rows of a derivation that is read.
 const MOST_ROWS: usize = 32;
@@ -33,7 +36,16 @@ struct Row {
 
 /// Reads a text in rows; `None` if it is not in rows, or sets a condition.
 pub(super) fn steps(folded: &str) -> Option<Steps> {
-    let in_rows = rows(folded);
+    // The value of an inequality that holds with equality is its bound.
+    let extremum = without_equality(folded);
+    let folded = extremum.as_deref().unwrap_or(folded);
+    let mut in_rows = rows(folded);
+    if extremum.is_some() {
+        let mut all = in_rows.unwrap_or_else(|| vec![folded.to_owned()]);
+        let last = all.pop()?;
+        all.push(bound(&last).to_owned());
+        in_rows = Some(all);
+    }
     let in_line = in_rows.is_none();
     let texts = in_rows.or_else(|| equations(folded))?;
     // "attained when x = 1" sets no condition.
@@ -104,9 +116,28 @@ fn is_part(row: &Row, below: &[Row], in_line: bool) -> bool {
         let last = used.split(' ').next_back();
         names.iter().any(|name| used == *name || last == Some(name.as_str()))
     };
+    let mut items = below.iter().flat_map(|other| &other.items);
+    let calculated = row.items.iter().filter_map(named).any(|(_, value)| {
+        expression(value).is_some_and(|value| items.any(|item| calculates_with(item, value)))
+    });
     below.iter().all(|other| {
         assigned(other, in_line).is_some() && !other.items.iter().flat_map(Node::names).any(uses)
-    })
+    }) && !calculated
+}
+
+fn expression(node: &Node) -> Option<&Expression> {
+    match node {
+        Node::Value { expression, .. } => Some(expression),
+        _ => None,
+    }
+}
+
+/// Returns true if a value stands between the sides of `t = \frac{400}{20} = 20`, and hardly by chance.
+fn calculates_with(item: &Node, value: &Expression) -> bool {
+    let Node::Chain { sides, .. } = item else { return false };
+    let small = value.literal().is_some_and(|value| value.is_int() && value <= Rational::from(9));
+    let holds = |side: &Node| expression(side).is_some_and(|side| side.any(&|part| part == value));
+    sides.len() > 2 && !small && sides[1..sides.len() - 1].iter().any(holds)
 }
 
 /// Returns true if a row holds a name whose value stays open: `x + y = 15`, before `x = 7`.

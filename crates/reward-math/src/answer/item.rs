@@ -3,7 +3,7 @@
 use super::measure::{in_degrees, is_copula};
 use super::{Combination, Node, Relation, list, matrix};
 use crate::expression::Expression;
-use crate::language::paired;
+use crate::language::{paired, phrases};
 use crate::parser::{Parser, Result};
 use crate::table::lists;
 use crate::token::Kind;
@@ -108,9 +108,13 @@ impl Parser {
         // `\text{max } 5`
         let extreme = self.peek_word().map(|word| word.trim().to_lowercase());
         let sign = usize::from(self.symbol_at(1, '-'));
-        if let Some(extreme) = extreme.filter(|word| lists("max min maximum minimum", word))
-            && matches!(self.peek_at(1 + sign), Some(Kind::Number { .. }))
-        {
+        let behind = self.peek_at(1 + sign);
+        let number = matches!(behind, Some(Kind::Number { .. }));
+        let value = number || behind.is_some_and(|kind| kind.is_any("(", "frac dfrac sqrt"));
+        if let Some(extreme) = extreme.filter(|word| {
+            number && lists("max min maximum minimum", word)
+                || value && phrases("quantity").contains(&word.as_str())
+        }) {
             self.advance();
             sides.push(Node::Words(extreme));
             relations.push(Relation::Equal);

@@ -57,11 +57,13 @@ pub(crate) enum Relation {
     Approximately,
     Perpendicular,
     Parallel,
+    Similar,
+    Congruent,
 }
 
 impl Relation {
     /// Signs of each relation, the usual one first.
-    const SIGNS: [(Self, &str); 10] = [
+    const SIGNS: [(Self, &str); 12] = [
         (Self::Equal, r"= == \equiv \triangleq"),
         (Self::NotEqual, r"\ne \neq != \not="),
         (Self::Less, r"< \lt"),
@@ -72,6 +74,8 @@ impl Relation {
         (Self::Approximately, r"\approx \simeq \thickapprox \doteq"),
         (Self::Perpendicular, r"\perp \bot"),
         (Self::Parallel, r"\parallel"),
+        (Self::Similar, r"\sim"),
+        (Self::Congruent, r"\cong"),
     ];
 
     /// Returns the relation of a sign.

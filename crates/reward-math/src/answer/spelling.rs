@@ -13,7 +13,7 @@ use crate::words;
 
 /// Removes spaces and decoration, for the first rung.
 pub(super) fn spelling(folded: &str) -> String {
-    let text = pattern!(r"\\left|\\right|\\!|\$").replace_all(folded, "");
+    let text = pattern!(r"\\(?:left|right)(?-u:\b)|\\!|\$").replace_all(folded, "");
     let text = pattern!(r"\\[dt]frac")
         .replace_all(&text, r"\frac")
         .replace("\\,", " ")
@@ -29,8 +29,21 @@ pub(super) fn spelling(folded: &str) -> String {
     formula_of_substance(&spelled).unwrap_or(spelled)
 }
 
-/// Returns `H2SO4` for `\mathrm{H_2SO_4}`, `\text{H}_2\text{SO}_4` and `\ce{H2SO4}`.
+/// Returns `H2SO4` for `\mathrm{H_2SO_4}`, `\text{H}_2\text{SO}_4` and `\ce{H2SO4}`, and an equation of such formulas.
 fn formula_of_substance(spelled: &str) -> Option<String> {
+    // `2H_2 + O_2 \rightarrow 2H_2O`
+    if ["rightarrow", "\\to", "->"].iter().any(|arrow| spelled.contains(arrow)) {
+        let plain = without(spelled, &["\\mathrm", "\\text", "\\ce", "{", "}", "_", " "]);
+        let plain = pattern!(r"\\(?:long)?rightarrow|\\to").replace_all(&plain, "->").into_owned();
+        let sides = pattern!(r"^[0-9]*(?:(?:\+[0-9]*|->[0-9]*)?\(?[A-Z][a-z]?\)?[0-9]*)+$");
+        let sorted = |side: &str| {
+            let mut summands: Vec<&str> = side.split('+').collect();
+            summands.sort_unstable();
+            summands.join("+")
+        };
+        let text = || plain.split("->").map(sorted).collect::<Vec<_>>().join("->");
+        return sides.is_match(&plain).then(text);
+    }
     let upright = ["\\mathrm", "\\text", "\\ce"].iter().any(|name| spelled.starts_with(name));
     let plain =
         upright.then(|| without(spelled, &["\\mathrm", "\\text", "\\ce", "{", "}", "_"]))?;
@@ -94,7 +107,7 @@ pub(super) fn without_reason(folded: &str) -> Cow<'_, str> {
 pub(super) fn without_domain(folded: &str) -> &str {
     let domain = pattern!(
         r"(?xs)^(.*?\S) (?:[\s,;]|\\q?quad|\\left|\\,|\\\x20)*
-        (?:(\()|[,;]|\\quad|\\text\{\x20?(?:where|for|with)[a-z\x20]*\}|where|with|\x20for) (?:\s|\\[,;:]?)*
+        (?:(\()|[,;]|\\q?quad|\\text\{\x20?(?:where|for|with)[a-z\x20]*\}|where|with|\x20for) (?:\s|\\[,;:]?)*
         (?-u:\b)(?:[A-Za-z]\s*,\s*)*[A-Za-z0-9_]{1,3} \s* \\in (?:[\s{}^_$]|\\math(?:bb|bf|rm)|\\text)*
         \\?[ZNRQ] (?:[\s{}^_$*+.]|_\{\s*(?:>|\\geq?)\s*0\s*\})* (\)[\s)}{$*+.]*)?$"
     );

@@ -130,7 +130,9 @@ impl Comparison {
                         Relation::In
                         | Relation::Approximately
                         | Relation::Perpendicular
-                        | Relation::Parallel => return None,
+                        | Relation::Parallel
+                        | Relation::Similar
+                        | Relation::Congruent => return None,
                     };
                     if !holds {
                         return Some(false);

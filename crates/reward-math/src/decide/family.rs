@@ -11,6 +11,8 @@ use crate::table::pattern;
 /// A first value, and the step to the next.
 struct Family {
     label: Option<Node>,
+    /// Brackets of a point or an interval, spaces for a value.
+    brackets: (char, char),
     /// Coordinates of a point, or one value.
     offset: Vec<Expression>,
     step: Vec<Expression>,
@@ -45,7 +47,8 @@ impl Comparison {
 
     fn same_family(&mut self, a: &Family, b: &Family) -> Result<bool> {
         let labels = a.label.as_ref().zip(b.label.as_ref());
-        if labels.is_some_and(|(a, b)| a != b) || a.step.len() != b.step.len() {
+        let kinds = a.brackets != b.brackets || a.step.len() != b.step.len();
+        if labels.is_some_and(|(a, b)| a != b) || kinds {
             return Ok(false);
         }
         let opposite: Vec<_> = b.step.iter().cloned().map(Expression::negative).collect();
@@ -120,14 +123,22 @@ impl Comparison {
             Some((label, value)) => (Some(label.clone()), value),
             None => (None, item),
         };
-        let coordinates = match value {
-            Node::List { open: '(', items, .. } => items.iter().map(Node::plain).collect(),
-            value => value.plain().map(|value| vec![value]),
+        if let Node::Words(words) = value {
+            return Ok(described(words)
+                .into_iter()
+                .map(|all| Family { label: label.clone(), ..all })
+                .collect());
+        }
+        let (coordinates, brackets) = match value {
+            Node::List { open: open @ ('(' | '['), close, items } => {
+                (items.iter().map(Node::plain).collect(), (*open, *close))
+            }
+            value => (value.plain().map(|value| vec![value]), (' ', ' ')),
         };
         let Some(coordinates) = coordinates else { return Ok(Vec::new()) };
         if let Some([residue, modulus]) = coordinates[0].arguments_of("pmod") {
             let (offset, step) = (vec![residue.clone()], vec![modulus.clone()]);
-            return Ok(vec![Family { label, offset, step }]);
+            return Ok(vec![Family { label, brackets, offset, step }]);
         }
         let Some(name) = integer else { return Ok(Vec::new()) };
         for starts in [&[0_i64][..], &[0, 1]] {
@@ -145,7 +156,7 @@ impl Comparison {
                 let (step, next) = (steps(&points[0], &points[1]), steps(&points[1], &points[2]));
                 if self.all_equal(&step, &next)? && !step.iter().any(Expression::has_variable) {
                     let [offset, ..] = points;
-                    families.push(Family { label: label.clone(), offset, step });
+                    families.push(Family { label: label.clone(), brackets, offset, step });
                 }
             }
             if families.len() == starts.len() {
@@ -159,7 +170,7 @@ impl Comparison {
 /// Returns the family of "all odd integers n" and "multiples of 6".
 fn described(words: &str) -> Option<Family> {
     let kind = pattern!(
-        r"^(?:all |every )?(?:(odd|even)(?: integer| number)?|(?:integer )?(?:multiple of|divisible by) ([0-9]{1,9}))(?: [a-z])?$"
+        r"^(?:[a-z] )?(?:all |every )?(?:(odd|even)(?: integer| number)?|(?:integer )?(?:multiple of|divisible by) ([0-9]{1,9}))(?: [a-z])?$"
     );
     let parts = kind.captures(words)?;
     let number = |value: i64| vec![Expression::integer(value)];
@@ -167,7 +178,8 @@ fn described(words: &str) -> Option<Family> {
         Some(step) => (0, step.as_str().parse().ok()?),
         None => (i64::from(&parts[1] == "odd"), 2),
     };
-    Some(Family { label: None, offset: number(offset), step: number(step) })
+    let brackets = (' ', ' ');
+    Some(Family { label: None, brackets, offset: number(offset), step: number(step) })
 }
 
 /// Splits each family so that there are as many as wanted, if their number divides that.
@@ -185,7 +197,8 @@ fn in_parts(families: Vec<Family>, wanted: usize) -> Vec<Family> {
         let moved =
             moved.map(|(start, step)| Expression::Sum(vec![start.clone(), times(step, place)]));
         let step = family.step.iter().map(|step| times(step, parts)).collect();
-        Family { label: family.label.clone(), offset: moved.collect(), step }
+        let (label, offset) = (family.label.clone(), moved.collect());
+        Family { label, brackets: family.brackets, offset, step }
     };
     families
         .iter()

@@ -102,7 +102,9 @@ impl Region {
             Relation::In
             | Relation::Approximately
             | Relation::Perpendicular
-            | Relation::Parallel => return Err(Failure::NoPart),
+            | Relation::Parallel
+            | Relation::Similar
+            | Relation::Congruent => return Err(Failure::NoPart),
         };
         Ok(Self { cuts, variable: None })
     }

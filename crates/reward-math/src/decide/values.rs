@@ -1,5 +1,7 @@
 //! Comparison of numbers and expressions: units, percent signs, exact values, normal forms.
 
+use std::borrow::Cow;
+
 use dashu::{Integer, Rational};
 
 use super::difference::Difference;
@@ -7,8 +9,9 @@ use super::member::letters_as_unit;
 use super::{Comparison, Finding, Result};
 use crate::answer::{Node, orders};
 use crate::calculus::calculated;
-use crate::expression::Expression;
+use crate::expression::{Assignments, Expression};
 use crate::numeric;
+use crate::parser::begins_with;
 use crate::table::lists;
 use crate::verdict::{ParseError, Rung};
 use crate::words;
@@ -67,7 +70,7 @@ impl Comparison {
                 return Ok(renamed);
             }
         }
-        if self.differ_by_constant(&first, &second)? {
+        if self.differ_by_constant(&first, &second)? || self.rescaled(&first, &second)? {
             return Ok((true, Rung::Enclosure));
         }
         finding
@@ -115,7 +118,10 @@ impl Comparison {
         let split = |side: &Expression| {
             let Expression::Sum(terms) = side else { return None };
             // A small letter may be a number of the problem.
-            let place = terms.iter().position(|term| term.is_symbol("C"))?;
+            let constant = |term: &Expression| {
+                term.is_symbol("C") || term.is_symbol("K") || term.is_symbol("k")
+            };
+            let place = terms.iter().position(constant)?;
             let mut rest = terms.clone();
             rest.remove(place);
             let rest = Expression::sum(rest);
@@ -140,9 +146,50 @@ impl Comparison {
         Ok(name == other && self.expressions(&rise(&left), &rise(&right))?.0)
     }
 
+    /// Returns true for `\frac{Ce^{3x} - 1}{3}` and `Ce^{3x} - \frac13`: a multiple of a constant of integration is one.
+    fn rescaled(&mut self, left: &Expression, right: &Expression) -> Result<bool> {
+        const FACTORS: [i64; 12] = [1, -1, 2, -2, 3, -3, 4, -4, 6, -6, 8, -8];
+        let names = left.variables();
+        let usual = |name: &&String| matches!(name.as_str(), "x" | "t");
+        let constant = names.iter().find(|name| matches!(name.as_str(), "C" | "c" | "C_1" | "K"));
+        let Some(name) = constant.filter(|_| names.len() == 2 && names.iter().any(|n| usual(&n)))
+        else {
+            return Ok(false);
+        };
+        if names != right.variables() || left.is_rational_function() {
+            return Ok(false);
+        }
+        for factor in FACTORS {
+            let (factor, symbol) = (Expression::integer(factor), Expression::symbol(name));
+            let multiple = Expression::Product(vec![factor.clone(), symbol.clone()]);
+            for scaled in [multiple, Expression::quotient(symbol, factor)] {
+                let scaled = left.substituted(&|other| (other == name).then(|| scaled.clone()));
+                if self.expressions(&scaled, right)?.0 {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
     /// Compares two expressions without units: by normal forms, then by enclosures if these do not decide.
     pub(super) fn expressions(&mut self, a: &Expression, b: &Expression) -> Result<Finding> {
         self.algebra.spend(4)?;
+        if [(a, b), (b, a)].into_iter().any(|(series, terms)| begins_with(series, terms)) {
+            return Ok((true, Rung::NormalForm));
+        }
+        let counts = |side: &Expression| {
+            side.any(
+                &|node| matches!(node, Expression::Function(name, _) if lists("sum prod", name)),
+            )
+        };
+        if counts(a)
+            && counts(b)
+            && let (a, b) = (from_one(a), from_one(b))
+            && (matches!(a, Cow::Owned(_)) || matches!(b, Cow::Owned(_)))
+        {
+            return self.expressions(&a, &b);
+        }
         let finding = self.normal_forms(a, b);
         // What the dots stand for is not said.
         let dots = |side: &Expression| side.any(&|node| node.is_symbol("\\ldots"));
@@ -333,6 +380,41 @@ fn with_same_constants(left: &Expression, right: &Expression) -> Vec<Expression>
     // All orders of four would cost too much.
     let orders = if to.len() < MOST { orders(&to) } else { vec![to.clone()] };
     orders.into_iter().map(renamed).collect()
+}
+
+/// Returns sums and products with indices of one name that begin at 1: `\sum_{i=2}^{n} \frac{1}{i - 1}` as
+/// `\sum_{\#1=1}^{n-1} \frac{1}{\#1}`.
+fn from_one(expression: &Expression) -> Cow<'_, Expression> {
+    // An inner sum has an index of its own.
+    fn nested(node: &Expression) -> usize {
+        let mut inside = 0;
+        node.any_part(&mut |part| {
+            inside = inside.max(nested(part));
+            false
+        });
+        inside
+            + usize::from(matches!(node, Expression::Function(name, _) if lists("sum prod", name)))
+    }
+    let changed = |node: &Expression| {
+        let Expression::Function(name, parts) = node else { return None };
+        let [Expression::Symbol(index), low, high, body] = parts.as_slice() else { return None };
+        let before =
+            low.literal().filter(|low| low.is_int() && lists("sum prod", name))? - Rational::ONE;
+        let new = Expression::Symbol(format!("\\#{}", nested(node)));
+        if before.is_zero() && new.is_symbol(index) {
+            return None;
+        }
+        let moved = Expression::sum(vec![new.clone(), Expression::Number(before.clone())]);
+        let body = body.with(&Assignments::from([(index.as_str(), &moved)]));
+        let endless = high.is_symbol("\\infty") || before.is_zero();
+        let last = Expression::Sum(vec![high.clone(), Expression::Number(-before)]);
+        let high = if endless { high.clone() } else { last };
+        Some(Expression::function(name, [new, Expression::integer(1), high, body]))
+    };
+    if !expression.any(&|node| changed(node).is_some()) {
+        return Cow::Borrowed(expression);
+    }
+    Cow::Owned(expression.replaced(&changed))
 }
 
 /// Returns true for a summand, as integration leaves it.

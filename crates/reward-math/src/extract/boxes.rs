@@ -117,8 +117,9 @@ fn all_marked(paragraph: &str, count: usize) -> Option<String> {
 ///
 /// With labels if `labelled`; `None` if there are not so many items.
 pub(crate) fn listed_values(response: &str, count: usize, labelled: bool) -> Option<String> {
-    let item =
-        pattern!(r"^\s*(?:[-*•]\s+)?(?:\*\*)?(?:\(?([a-h])\))?(?:\*\*)?:?\s+(\S.*?)[.。;]?\s*$");
+    let item = pattern!(
+        r"^\s*(?:[-*•]\s+|[0-9][.)]\s+)?(?:\*\*)?(?:\(?([a-h])\))?(?:\*\*)?:?\s*(\S.*?)[.。;]?\s*$"
+    );
     let value = pattern!(
         &[
             r"(?s)(?:^|.*(?:\*\*|\$|=|：|\b(?:",
@@ -128,7 +129,8 @@ pub(crate) fn listed_values(response: &str, count: usize, labelled: bool) -> Opt
         .concat()
     );
     let lines = response.trim_end().lines().rev().filter(|line| !line.trim().is_empty());
-    let marked = |line: &&str| pattern!(r"^\s*(?:[-*•]\s|\*{0,2}\(?[a-h]\))").is_match(line);
+    let marked =
+        |line: &&str| pattern!(r"^\s*(?:[-*•]\s|[0-9][.)]\s|\*{0,2}\(?[a-h]\))").is_match(line);
     let mut items: Vec<(Option<String>, String)> = Vec::new();
     for line in lines.take_while(marked).take(MAX_BOXES) {
         let parts = item.captures(line)?;

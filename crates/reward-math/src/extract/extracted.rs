@@ -22,7 +22,7 @@ pub struct Extracted {
 pub enum Rule {
     /// `\boxed{…}` or `\fbox{…}`, or `\boxed 7`; the last one that is closed.
     Box,
-    /// `<answer>…</answer>`.
+    /// `<answer>…</answer>`, or `"answer": …` of an object in JSON.
     Tag,
     /// `#### …` (GSM8K).
     HashMarks,

@@ -2,12 +2,13 @@
 
 use std::ops::Range;
 
+use super::conclusion;
 use super::extracted::Rule;
 use super::phrase::is_remark;
 use super::span::{first_of, some_text};
 use crate::answer::Answer;
 use crate::language::phrases;
-use crate::table::pattern;
+use crate::table::{lists, pattern};
 
 /// Bytes at the end of a text that may say that it ends without an answer.
 const LAST_WORDS: usize = 256;
@@ -17,17 +18,22 @@ pub(super) fn find(response: &str) -> Option<(Range<usize>, Rule)> {
     let end = response.ceil_char_boundary(response.len().saturating_sub(LAST_WORDS));
     let end = response[end..].to_lowercase();
     let gives_up = phrases("gives up").iter().any(|phrase| end.contains(phrase))
-        || pattern!(r"[0-9][^0-9]*[.!?]\s+[^0-9]{40,}[a-z]\s*$").is_match(&end);
+        || pattern!(r"[0-9][^0-9]*[.!?]\s+(?:[^0-9]{40,}[a-z]|[^0-9]*\b(?:we|the|an?|of|to|is|are|and|with|by|so|then|which|because|gives))\s*$").is_match(&end);
+    let concluded = &response[..conclusion::end(response)];
     let number = || {
+        if let Some(place) = conclusion::in_words(concluded) {
+            return Some((place, Rule::LastSentence)).filter(|_| !gives_up);
+        }
         let numbers = [
             (listed as _, Rule::LastNumber),
             (stated as _, Rule::LastNumber),
+            (inequality as _, Rule::LastNumber),
             (last_formula as _, Rule::LastNumber),
             (last_structure as _, Rule::LastNumber),
             (last_number as _, Rule::LastNumber),
             (last_clause as _, Rule::LastNumber),
         ];
-        first_of(response, &numbers).filter(|_| !gives_up)
+        first_of(concluded, &numbers).filter(|_| !gives_up)
     };
     first_of(response, &[(entire, Rule::Whole), (last_letter, Rule::LastLetter)])
         .or_else(number)
@@ -118,8 +124,15 @@ fn is_in_formula(response: &str, number: &Range<usize>) -> bool {
 /// Returns the list of "the solutions are x = 1 and x = 4", in the last sentence or the one before it.
 fn listed(response: &str) -> Option<Range<usize>> {
     let list = pattern!(
-        r"(?i)\b(?:solutions|roots|zeros|values|soluciones|raíces|lösungen|nullstellen|racines)\b[^.\n$]{0,40}? (?:are|son|sind|sont):? ([^\n$]*?[0-9][^\n$]*?)\.?(?:\s[^.\n0-9]*\.)?\s*$"
+        r"(?i)\b(?:solutions|roots|zeros|values|numbers|soluciones|raíces|lösungen|nullstellen|racines)\b[^.\n$]{0,40}?(?: (?:are|son|sind|sont):?| ?:) ([^\n$]*?[0-9][^\n$]*?)\.?(?:\s[^.\n0-9]*\.)?\s*$"
     );
+    // "So the list is: 2, 3, 5, and 7."
+    let written = pattern!(
+        r"(?:: |\b(?:is|are) )((?:[-−]?[0-9][0-9./]*, ){2,}(?:and |or )?[-−]?[0-9][0-9./]*)\.?\s*$"
+    );
+    if let Some(text) = written.captures(response).and_then(|parts| parts.get(1)) {
+        return Some(text.range());
+    }
     let text = list.captures(response)?.get(1)?;
     let several = pattern!(r" (?:and|or|y|o|und|oder|et|ou) ").is_match(text.as_str());
     several.then(|| text.range())
@@ -142,10 +155,18 @@ fn stated(response: &str) -> Option<Range<usize>> {
     one.then(|| text.range())
 }
 
+/// Returns the inequality at the end: "precisely when 2 ≤ x < 5".
+fn inequality(response: &str) -> Option<Range<usize>> {
+    let text = pattern!(
+        r"(?:^|[ (])((?:[-−]?[0-9][0-9./]* ?[<≤] ?)?[a-z] ?[<>≤≥] ?[-−]?[0-9][0-9./]*)\.?\s*$"
+    );
+    Some(text.captures(response)?.get(1)?.range())
+}
+
 /// Returns the interval, point or set at the end: "in interval notation: [−1, 5]".
 fn last_structure(response: &str) -> Option<Range<usize>> {
     let structure = pattern!(
-        r"(?:: |\b(?:is|are|interval|point|set) )([\[({][^()\[\]{}\n]*[,;][^()\[\]{}\n]*[\])}])\.?\s*$"
+        r"(?:: |\bi\.e\.,? |\bthat is,? |\b(?:is|are|interval|point|set) )([\[({][^()\[\]{}\n]*[,;][^()\[\]{}\n]*[\])}])\.?\s*$"
     );
     let text = structure.captures(response)?.get(1)?;
     let words = pattern!(r"[a-zA-Z]{3}").is_match(text.as_str());
@@ -197,7 +218,10 @@ fn last_number(response: &str) -> Option<Range<usize>> {
     // "2x" and "4th" are no numbers; "99m²" is one.
     let unit = phrases("unit without a space");
     let plain = suffix.trim_end_matches(['²', '³']);
-    (plain.is_empty() || !plain.is_ascii() || unit.contains(&plain)).then_some(number.span)
+    // "the 12th grade"
+    let ordinal = lists("st nd rd th", plain);
+    let alone = plain.is_empty() || !plain.is_ascii();
+    (alone || ordinal || unit.contains(&plain)).then_some(number.span)
 }
 
 /// Returns the only number of a short text, or the only one that is an amount of money.
@@ -271,7 +295,7 @@ fn formulas_before(response: &str, start: usize, open: &str, close: &str) -> usi
     for _ in 0..MOST {
         let before = response[..first].trim_end();
         let joined =
-            ["and", "or", ",", "或", "和"].iter().find_map(|word| before.strip_suffix(word));
+            [","].iter().chain(phrases("conjunction")).find_map(|word| before.strip_suffix(word));
         let Some(inner) = joined
             .map(|before| before.trim_end().trim_end_matches(','))
             .and_then(|before| before.strip_suffix(close))

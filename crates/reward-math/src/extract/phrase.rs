@@ -36,8 +36,9 @@ pub(super) fn letter_at_the_end(response: &str) -> Option<Range<usize>> {
 
 /// Returns the letter of "…, which is choice (D)" behind a box.
 pub(crate) fn letter_behind(behind: &str) -> Option<&str> {
-    let named =
-        pattern!(r"(?i:\b(?:option|choice|answer)(?: is)?) \**\(?([A-J])\)?\**(?:[.,; $]|$)");
+    let named = pattern!(
+        r"(?i:\b(?:option|choice|answer|choose|pick|select)(?: is)?) \**\(?([A-J])\)?\**(?:[.,; $]|$)"
+    );
     let letters = named.captures_iter(behind).filter_map(|named| named.get(1));
     let mut letters = letters.map(|letter| letter.as_str());
     let only = letters.next()?;
@@ -83,7 +84,9 @@ pub(super) fn corrected(behind: &str) -> Option<Range<usize>> {
 
 /// Returns false for an answer that is withdrawn, or holds in one of several cases: "if they differ, 49".
 pub(super) fn stands(response: &str, span: &Range<usize>) -> bool {
-    let withdrawn = pattern!(r"(?i)\bi (?:withdraw|take (?:this|that|it) back|retract)\b");
+    let withdrawn = pattern!(
+        r"(?i)\bi (?:withdraw|take (?:this|that|it) back|retract)\b|\b(?:wait|hmm|hold on|on second thought)\b[^\n]*\b(?:(?:this|that|it) (?:is|must be) (?:wrong|incorrect)|recount|start (?:again|over))\b"
+    );
     let (before, behind) = (&response[..span.start], &response[span.end..]);
     let sentence = pattern!(r"[.!?](?:\s|$)|\n");
     let start = sentence.find_iter(before).last().map_or(0, |end| end.end());
@@ -156,6 +159,10 @@ fn content(response: &str, start: usize) -> Option<Range<usize>> {
     let rest = &response[start..];
     let skipped =
         rest.find(|c: char| !c.is_whitespace() && !matches!(c, '*' | ':' | '：' | '"'))?;
+    // 【答案】, before all of the calculation.
+    if pattern!(r"^[^$\n]*[:：]\s*\n").is_match(&rest[skipped..]) {
+        return None;
+    }
     // "Final answer: the train covers **150 km**"
     let bold =
         pattern!(r"^[^*$\\=0-9\n]+\*\*([^*\n:]+)\*\*[^*\n]*(?:\n|$)").captures(&rest[skipped..]);
@@ -226,6 +233,10 @@ fn formula_at(response: &str, start: usize) -> Option<Range<usize>> {
         if response[start..].starts_with(open) {
             let from = start + open.len();
             let length = response[from..].find(close)?;
+            // "$75" and, in a later line, "$12.50".
+            if open == "$" && response[from..from + length].contains('\n') {
+                return None;
+            }
             return Some(from..joined_end(response, from + length, open, close));
         }
     }

@@ -266,7 +266,8 @@ impl Arithmetic {
 
     pub(super) fn add(&mut self, a: &Real, b: &Real) -> Result<Real> {
         self.spend(1)?;
-        if !a.is_exactly(0) && !b.is_exactly(0) {
+        // Around 0 no bit leads, and what cancelled there was counted.
+        if !a.holds_zero() && !b.holds_zero() {
             self.spread = self.spread.max(a.size().abs_diff(b.size()));
         }
         between(self.down.add(&a.low, &b.low), self.up.add(&a.high, &b.high))

@@ -1,13 +1,18 @@
 //! Parser of LaTeX commands and named functions with their arguments.
 
-use dashu::{Integer, Rational};
+use dashu::base::Signed;
+use dashu::{Integer, Natural, Rational};
 
 use super::function::{
     function_name, inverse_name, is_fraction, is_letter_command, starts_primary,
 };
 use super::{Parser, Result};
+use crate::algebra::constant;
 use crate::expression::Expression;
 use crate::token::Kind;
+
+/// Largest half of an odd number of which the Gamma function is written out.
+const LARGEST_HALF: i32 = 64;
 
 impl Parser {
     #[expect(clippy::too_many_lines, reason = "one arm a kind of expression")]
@@ -34,6 +39,22 @@ impl Parser {
             "ldots" => {
                 self.advance();
                 Ok(Expression::symbol("\\ldots"))
+            }
+            "zeta" if self.symbol_at(1, '(') => {
+                self.advance();
+                let arguments = self.deeper(Self::arguments)?;
+                Ok(match <[Expression; 1]>::try_from(arguments) {
+                    Ok([argument]) => zeta(argument),
+                    Err(arguments) => Expression::Function("\\zeta".to_owned(), arguments),
+                })
+            }
+            "Gamma" if self.symbol_at(1, '(') => {
+                self.advance();
+                let arguments = self.deeper(Self::arguments)?;
+                Ok(match <[Expression; 1]>::try_from(arguments) {
+                    Ok([argument]) => gamma(&argument),
+                    Err(arguments) => Expression::Function("\\Gamma".to_owned(), arguments),
+                })
             }
             "angle" | "triangle" | "measuredangle" => Ok(self.figure(name)),
             "sum" | "prod" => {
@@ -143,7 +164,9 @@ impl Parser {
             None if closed && self.eat_symbol('^') => self.exponent()?,
             _ => return Err(self.unexpected("the upper end of the sum or product")),
         };
+        let negative = self.eat_signs();
         let body = self.term()?;
+        let body = if negative { Expression::negative(body) } else { body };
         Ok(Expression::function(name, [index, low, high, body]))
     }
 
@@ -296,6 +319,38 @@ fn arrow(ends: Vec<Expression>) -> Expression {
     let (first, second) = if from < to { (from, to) } else { (to, from) };
     let vector = Expression::Symbol(format!("\\vec {first}{second}"));
     if from > to { Expression::negative(vector) } else { vector }
+}
+
+/// Returns `(z - 1)!` for the Gamma function of `z`, and `\frac34 \sqrt\pi` for that of `5/2`.
+fn gamma(argument: &Expression) -> Expression {
+    let before = Expression::sum(vec![argument.clone(), Expression::integer(-1)]);
+    let largest = Rational::from(LARGEST_HALF);
+    let half = constant(argument).filter(|value| {
+        value.denominator() == &Natural::from(2_u8) && value.is_positive() && *value < largest
+    });
+    let Some(mut factor) = half else { return Expression::function("factorial", [before]) };
+    let mut product = Rational::ONE;
+    factor -= Rational::ONE;
+    while factor.is_positive() {
+        product *= &factor;
+        factor -= Rational::ONE;
+    }
+    let root = Expression::root(Expression::symbol("\\pi"), 2);
+    Expression::Product(vec![Expression::Number(product), root])
+}
+
+/// Returns the series of the zeta function of a number above 1, another as it is.
+fn zeta(argument: Expression) -> Expression {
+    let converges = constant(&argument).is_some_and(|value| value > Rational::ONE);
+    if !converges {
+        return Expression::Function("\\zeta".to_owned(), vec![argument]);
+    }
+    let index = Expression::symbol("n");
+    let power = Expression::power(index.clone(), argument);
+    let body = Expression::quotient(Expression::integer(1), power);
+    let ends = [Expression::integer(1), Expression::symbol("\\infty")];
+    let [low, high] = ends;
+    Expression::function("sum", [index, low, high, body])
 }
 
 /// Returns the matrix with these entries on its diagonal.

@@ -52,6 +52,24 @@ pub(super) fn written_out(name: &str, terms: &[Expression]) -> Option<Expression
         .then(|| series(name, index, (0, number(count)), linear))
 }
 
+/// Returns true for `\sum_{n=0}^\infty \frac{x^n}{n!}` and `1 + x + \frac{x^2}{2!} + \cdots`: the terms begin the series.
+pub(crate) fn begins_with(series: &Expression, terms: &Expression) -> bool {
+    const FEWEST: usize = 3;
+    let (Some([Expression::Symbol(index), low, end, body]), Expression::Sum(terms)) =
+        (series.arguments_of("sum"), terms)
+    else {
+        return false;
+    };
+    let low =
+        low.literal().filter(Rational::is_int).and_then(|low| i64::try_from(low.numerator()).ok());
+    let (Some(low), [before @ .., dots]) = (low, terms.as_slice()) else { return false };
+    end.is_symbol("\\infty")
+        && dots.is_symbol("\\ldots")
+        && (FEWEST..=MOST).contains(&before.len())
+        && !before.iter().any(holds_dots)
+        && follows((index, body), before, low)
+}
+
 fn series(name: &str, index: &str, ends: (i64, Expression), term: Expression) -> Expression {
     let low = Expression::integer(ends.0);
     Expression::function(name, [Expression::symbol(index), low, ends.1, term])

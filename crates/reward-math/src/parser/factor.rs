@@ -153,6 +153,17 @@ impl Parser {
             }
             Some(Kind::Symbol('{')) => self.enclosed('{', '}'),
             Some(kind) if kind.is_any("(", "langle") && self.at_vector() => self.vector(),
+            // `(101)_2`
+            Some(Kind::Symbol('(')) if self.symbol_at(2, ')') && self.symbol_at(3, '_') => {
+                match self.peek_at(1) {
+                    Some(Kind::Number { digits, .. }) => {
+                        let digits = digits.clone();
+                        self.position += 3;
+                        self.number_in_base(&digits)
+                    }
+                    _ => self.enclosed('(', ')'),
+                }
+            }
             Some(Kind::Symbol('(')) => self.enclosed('(', ')'),
             Some(Kind::Symbol('[')) => self.enclosed('[', ']'),
             Some(Kind::Symbol('|')) => self.bars(|parser| parser.eat_symbol('|')),
@@ -162,6 +173,10 @@ impl Parser {
                 "sqrt" => self.command("surd"),
                 "pi" | "cbrt" => self.command(&name),
                 greek if is_greek(greek) => self.command(greek),
+                letter if letter.len() == 1 => {
+                    self.advance();
+                    self.variable(name)
+                }
                 _ => match function_name(&name) {
                     Some(function) => self.application(function),
                     None => Err(self.unexpected(primary)),

@@ -6,6 +6,7 @@ use dashu::base::Signed;
 use super::function::is_greek;
 use super::{Parser, Result};
 use crate::expression::Expression;
+use crate::table::lists;
 use crate::token::Kind;
 
 impl Parser {
@@ -38,7 +39,7 @@ impl Parser {
         let braced = self.at_braced_argument();
         self.position += usize::from(braced);
         let applies = braced
-            || matches!(letter, "f" | "g" | "h" | "F" | "G" | "P")
+            || matches!(letter, "f" | "g" | "h" | "F" | "G" | "P" | "O" | "\\Theta" | "\\Omega")
             || plain.ends_with("^{-1}")
             || (name.starts_with(char::is_uppercase) && (self.at_argument() || self.at_tuple()))
             || (self.at_argument()
@@ -55,7 +56,11 @@ impl Parser {
                 if braced {
                     parser.expect('}')?;
                 }
-                Ok(Expression::Function(name, arguments))
+                let orders = matches!(name.as_str(), "O" | "\\Theta" | "\\Omega");
+                let arguments = arguments
+                    .iter()
+                    .map(|part| if orders { in_one_base(part) } else { part.clone() });
+                Ok(Expression::Function(name, arguments.collect()))
             });
         }
         Ok(Expression::Symbol(name))
@@ -182,6 +187,16 @@ impl Parser {
             Ok(counted(&name, n, k))
         })
     }
+}
+
+/// Returns an order of growth with natural logarithms: the base is a constant factor.
+fn in_one_base(order: &Expression) -> Expression {
+    order.replaced(&|node| match node {
+        Expression::Function(name, inner) if lists("log logarithm", name) => {
+            Some(Expression::function("ln", [in_one_base(inner.last()?)]))
+        }
+        _ => None,
+    })
 }
 
 /// Returns the number of combinations, or for another letter of arrangements `n! / (n - k)!`.

@@ -29,7 +29,8 @@ pub(crate) fn only_number(words: &str) -> Option<Rational> {
     let plain = words.iter().all(|word| !word.contains(|c: char| c.is_ascii_digit()));
     let value = english_or_chinese(&words[start..start + length].join(" "))?;
     // "one" may be a pronoun, "third" an ordinal.
-    let counts = value > Rational::ONE || value < Rational::ONE && start == 0 && length > 1;
+    let counts =
+        value > Rational::ONE || exact || value < Rational::ONE && start == 0 && length > 1;
     (plain && counts && (exact || !behind.iter().any(named))).then_some(value)
 }
 
@@ -45,7 +46,8 @@ pub(crate) fn number(words: &str) -> Option<Rational> {
 }
 
 fn english_or_chinese(words: &str) -> Option<Rational> {
-    if let Some(positive) = words.strip_prefix('负') {
+    let minus = ["负", "minus ", "negative "];
+    if let Some(positive) = minus.into_iter().find_map(|sign| words.strip_prefix(sign)) {
         return english_or_chinese(positive).map(|value| -value);
     }
     // 三分之二 is two of three parts.

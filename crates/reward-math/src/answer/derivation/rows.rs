@@ -1,5 +1,9 @@
 //! Splitting of a text into the steps of a derivation.
 
+use std::borrow::Cow;
+
+use regex::Captures;
+
 use crate::language::phrases;
 use crate::table::{lists, pattern};
 
@@ -12,18 +16,52 @@ const ENVIRONMENTS: &str = "aligned align gathered gather split eqnarray array";
 /// A step that says nothing.
 const UNREAD: &str = "\\Rightarrow";
 
+/// Removes from `x + \frac1x \ge 2, \text{ equality iff } x = 1` the remark, up to the end; `None` if there is none.
+pub(super) fn without_equality(folded: &str) -> Option<String> {
+    let remark = pattern!(
+        r"(?s)(?:[,;(\s&]|\\q?quad|\\[,;\x20\\])*\\text\s*\{[^{}]*(?:equality|iff|等号).*?((?:\\end\{[a-z]+\*?\}\s*)?)$"
+    );
+    // What it concludes is the answer.
+    let place = remark.find(folded)?;
+    if pattern!(r"(?i)\b(?:hence|so|thus|therefore)\b|所以|故|\\(?:min|max)")
+        .is_match(place.as_str())
+    {
+        return None;
+    }
+    let rest = remark.replace(folded, "$1");
+    (matches!(rest, Cow::Owned(_)) && rest.contains(|c: char| c.is_ascii_digit()))
+        .then(|| rest.into_owned())
+}
+
+/// Returns the bound of an inequality, with what it equals: `3\sqrt[3]{1} = 3` of `a + b + c \ge 3\sqrt[3]{1} = 3`.
+pub(super) fn bound(row: &str) -> &str {
+    let last = pattern!(r"(?s)^.*(?:\\[lg]eq?(?:slant)?(?-u:\b)|[<>])(.*)$").captures(row);
+    last.and_then(|parts| parts.get(1)).map_or(row, |bound| bound.as_str().trim())
+}
+
 /// Splits a text into rows, and takes what stands behind the last sign of conclusion in each; a row that begins with a
 /// relation goes on with the row before.
 ///
 /// An environment around all of the text is left out. `None` if there is one row without such a sign, and no environment.
 pub(super) fn rows(folded: &str) -> Option<Vec<String>> {
+    let spaces = pattern!(r"^(?:\s|\\[,;:!\x20])+|(?:\s|\\[,;:!\x20])+$");
+    let folded = &*spaces.replace_all(folded, "");
     let environment =
         pattern!(r"(?s)^\\begin\{([a-z]+)\*?\}(?:\{[lrc|]*\})?(.*)\\end\{([a-z]+)\*?\}$");
     let inside = environment.captures(folded);
     let inside = inside.filter(|parts| parts[1] == parts[3] && lists(ENVIRONMENTS, &parts[1]));
     let text = inside.as_ref().and_then(|parts| parts.get(2)).map_or(folded, |text| text.as_str());
-    let check = pattern!(r"\\q?quad\s*(\\text\{\s*(?i:check|verif|probe|kontrolle))");
-    let text = &check.replace_all(text, r"\\$1");
+    let check = pattern!(
+        r"(\\q?quad|[^\\]\\[,;\x20]|\.)\s*(\\text\{\s*(?i:check|verif|probe|kontrolle|note|remark))"
+    );
+    let text = &check.replace_all(text, |parts: &Captures<'_>| {
+        let kept = parts[1].chars().next().filter(|c| *c != '\\');
+        format!("{}\\\\{}", kept.map_or(String::new(), String::from), &parts[2])
+    });
+    let conclusion = pattern!(
+        r"([^(\s]\s*)\\text\{\s*,?\s*(?i:so|hence|thus|therefore|donc|also|daher|luego|因此|所以|故)\s*,?\s*\}|\\(?:overset|stackrel)\{[^{}]*\}\{\s*\\(?:Rightarrow|implies)\s*\}|\\xRightarrow\{[^{}]*\}"
+    );
+    let text = &conclusion.replace_all(text, r"$1\so ");
     let pieces = pattern!(
         r"(?s)\\begin|\\end|\\left|\\right|\\tag\{[^{}]*\}|\\\\(?:\[[0-9.]+(?:pt|e[mx]|mm)\])?|\\[A-Za-z]+|\\.|."
     );
@@ -39,13 +77,19 @@ pub(super) fn rows(folded: &str) -> Option<Vec<String>> {
                 rows.push(step);
                 (row, cut) = (String::new(), false);
             }
+            // What stands before "so" is no part of the answer.
+            "\\so" if depth == 0 => {
+                concludes = true;
+                rows.push(UNREAD.to_owned());
+                row.clear();
+            }
             piece if depth == 0 && lists(CONCLUSIONS, piece) => {
                 concludes = true;
                 cut |= row.contains(char::is_alphanumeric);
                 row.clear();
             }
             "&" if depth == 0 => row.push(' '),
-            piece if piece.starts_with("\\tag") => {}
+            piece if piece.starts_with("\\tag") || piece == "\\hline" => {}
             piece => row.push_str(piece),
         }
     }
@@ -132,7 +176,7 @@ fn is_remark(row: &str) -> bool {
 
 /// Splits `m = 3, n = 4, m + n = 7`; `None` if something stands between commas that is no equation.
 pub(super) fn equations(folded: &str) -> Option<Vec<String>> {
-    let text = pattern!(r"\\text\{\s*and\s*\}").replace_all(folded, ",");
+    let text = pattern!(r"\\text\{\s*and\s*\}").replace_all(folded, ",").replace("\\,", " ");
     let mut depth = 0_i32;
     let separates = |character: char| {
         depth += i32::from("([{".contains(character)) - i32::from(")]}".contains(character));

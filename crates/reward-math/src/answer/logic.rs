@@ -1,0 +1,194 @@
+//! Statements of logic and sets over letters, `p \to q` and `A \cap B^c`, by their truth tables, and permutations in cycles.
+
+use std::borrow::Cow;
+
+use regex::Captures;
+
+use crate::table::{lists, pattern};
+
+/// Longest statement that is read, in bytes.
+const LONGEST: usize = 256;
+/// Most letters of a statement.
+const MOST_LETTERS: usize = 5;
+
+/// Returns the letters and truth table of a statement with a sign of logic between letters; `None` for another text.
+pub(super) fn statement(text: &str) -> Option<String> {
+    let is_joined = pattern!(
+        r"\\(?:cap|cup|wedge|vee|land|lor|neg|lnot|setminus|to|rightarrow|implies|Rightarrow|Longrightarrow|iff|leftrightarrow|Leftrightarrow|oplus|veebar)(?-u:\b)"
+    );
+    let short = text.len() <= LONGEST && is_joined.is_match(text);
+    short.then(|| table(text, false)).flatten()
+}
+
+/// Replaces events by a name for each truth table, in `P(A \cap B)`, `P(AB)` and `P(A' \mid B \cup C)`.
+pub(super) fn events(text: &str) -> Cow<'_, str> {
+    let probability = pattern!(
+        r"(?:P|\\Pr|\\mathbb\s*\{?P\}?)\s*(?:\\left)?\(((?:[A-Z'|^{}\s]|\\[A-Za-z,;]+|\([^()]*\))*)(?:\\right)?\)"
+    );
+    probability.replace_all(text, |parts: &Captures<'_>| {
+        let given = pattern!(r"\\(?:mid|vert|,|;)(?-u:\b)|\|");
+        let event = |event: &str| {
+            let table = table(event, true)?;
+            let (letters, values) = table.split_once(',')?;
+            Some(if values == "01" { letters.to_owned() } else { format!("E_{{{table}}}") })
+        };
+        let events: Option<Vec<String>> = given.split(&parts[1]).map(event).collect();
+        match events.as_deref() {
+            Some([event]) => format!("P({event})"),
+            Some([event, given]) => format!("P_{{given}}({event}, {given})"),
+            _ => parts[0].to_owned(),
+        }
+    })
+}
+
+/// Returns the letters that matter, and the values of the statement for each choice of theirs.
+fn table(text: &str, beside: bool) -> Option<String> {
+    let signs: Vec<&str> =
+        pattern!(r"\\[A-Za-z]+|\S").find_iter(text).map(|sign| sign.as_str()).collect();
+    let skipped = |sign: &&str| !lists("\\left \\right \\, \\; \\! \\quad", sign);
+    let signs: Vec<&str> = signs.into_iter().filter(skipped).collect();
+    let is_letter =
+        |sign: &&str| sign.len() == 1 && sign.starts_with(|c: char| c.is_ascii_alphabetic());
+    let mut letters: Vec<&str> = signs.iter().copied().filter(is_letter).collect();
+    letters.sort_unstable();
+    letters.dedup();
+    let mut reader = Reader { signs: &signs, at: 0, letters: &letters, beside };
+    if letters.len() > MOST_LETTERS {
+        return None;
+    }
+    let value = reader.level(0)?;
+    let everything = reader.at == signs.len();
+    everything.then(|| canonical(value, &letters))
+}
+
+/// The values of a statement: bit `i` for the choice in which letter `k` holds if bit `k` of `i` is set.
+type Values = u32;
+
+/// Returns the letters on which the values depend, and the values for each choice of these.
+fn canonical(values: Values, letters: &[&str]) -> String {
+    let choices = 0..1_u32 << letters.len();
+    let holds = |choice: u32| values >> choice & 1 == 1;
+    let matters =
+        |letter: &usize| choices.clone().any(|choice| holds(choice) != holds(choice ^ 1 << letter));
+    let used: Vec<usize> = (0..letters.len()).filter(matters).collect();
+    let chosen = choices.filter(|choice| {
+        (0..letters.len()).all(|letter| used.contains(&letter) || choice >> letter & 1 == 0)
+    });
+    let bits = chosen.map(|choice| if holds(choice) { '1' } else { '0' });
+    used.iter().map(|letter| letters[*letter]).chain(std::iter::once(",")).collect::<String>()
+        + &bits.collect::<String>()
+}
+
+struct Reader<'a> {
+    signs: &'a [&'a str],
+    at: usize,
+    letters: &'a [&'a str],
+    /// True if letters side by side stand for all of their events.
+    beside: bool,
+}
+
+/// Signs between statements, from the loosest to the tightest.
+const JOINED: [&str; 4] = [
+    "\\iff \\leftrightarrow \\Leftrightarrow \\Longleftrightarrow \\equiv",
+    "\\to \\rightarrow \\implies \\Rightarrow \\Longrightarrow",
+    "\\cup \\vee \\lor \\oplus \\veebar",
+    "\\cap \\wedge \\land \\setminus \\backslash",
+];
+
+impl Reader<'_> {
+    fn eat(&mut self, signs: &str) -> Option<&str> {
+        let sign = *self.signs.get(self.at)?;
+        lists(signs, sign).then(|| self.at += 1).map(|()| sign)
+    }
+
+    fn level(&mut self, level: usize) -> Option<Values> {
+        let Some(signs) = JOINED.get(level) else { return self.factor() };
+        let mut left = self.level(level + 1)?;
+        while let Some(sign) = self.eat(signs).map(str::to_owned) {
+            // `p \to q \to r` is `p \to (q \to r)`.
+            let right = self.level(if level == 1 { 1 } else { level + 1 })?;
+            left = match sign.as_str() {
+                "\\oplus" | "\\veebar" => left ^ right,
+                "\\setminus" | "\\backslash" => left & !right,
+                _ if level == 0 => !(left ^ right),
+                _ if level == 1 => !left | right,
+                _ if level == 2 => left | right,
+                _ => left & right,
+            };
+        }
+        Some(left)
+    }
+
+    fn factor(&mut self) -> Option<Values> {
+        let mut value = self.primary()?;
+        loop {
+            if self.eat("' ^").is_some() {
+                if self.signs[self.at - 1] == "^" {
+                    let braced = self.eat("{").is_some();
+                    self.eat("c C \\complement \\prime")?;
+                    if braced {
+                        self.eat("}")?;
+                    }
+                }
+                value = !value;
+            } else if self.beside && self.at_primary() {
+                value &= self.primary()?;
+            } else {
+                return Some(value);
+            }
+        }
+    }
+
+    fn at_primary(&self) -> bool {
+        let begins = |sign: &&str| self.letters.contains(sign) || lists("\\overline \\bar", sign);
+        self.signs.get(self.at).is_some_and(begins)
+    }
+
+    fn primary(&mut self) -> Option<Values> {
+        if self.eat("\\neg \\lnot \\sim \\overline \\bar \\complement").is_some() {
+            let denied =
+                if self.signs.get(self.at) == Some(&"{") { self.primary() } else { self.factor() };
+            return denied.map(|value| !value);
+        }
+        for [open, close] in [["(", ")"], ["{", "}"]] {
+            if self.eat(open).is_some() {
+                let inner = self.level(0)?;
+                return self.eat(close).map(|_| inner);
+            }
+        }
+        let sign = *self.signs.get(self.at)?;
+        let letter = self.letters.iter().position(|letter| *letter == sign)?;
+        self.at += 1;
+        let choices = 0..1_u32 << self.letters.len();
+        Some(choices.filter(|choice| choice >> letter & 1 == 1).map(|choice| 1 << choice).sum())
+    }
+}
+
+/// Returns a permutation in cycles, `(1\ 2\ 3)(4\ 5)`: each from its least number on, in the order of these.
+///
+/// `None` if the cycles share a number, or the text may mean something else.
+pub(super) fn cycles(text: &str) -> Option<String> {
+    let plain = pattern!(r"\\(?:left|right)(?-u:\b)|\\[,;: ]|\\q?quad").replace_all(text, " ");
+    let all = pattern!(r"^(?:\s*\(\s*[0-9]+(?:\s+[0-9]+)*\s*\))+\s*$");
+    if text.len() > LONGEST || !plain.contains(' ') || !all.is_match(&plain) {
+        return None;
+    }
+    let cycle = |cycle: &str| {
+        let mut numbers: Vec<u32> =
+            cycle.split_whitespace().map(|number| number.parse().ok()).collect::<Option<_>>()?;
+        let least = numbers.iter().enumerate().min_by_key(|(_, number)| **number)?.0;
+        numbers.rotate_left(least);
+        Some(numbers)
+    };
+    let inner = plain.split(['(', ')']).filter(|part| !part.trim().is_empty());
+    let mut cycles: Vec<Vec<u32>> = inner.map(cycle).collect::<Option<_>>()?;
+    // Of one number each, these are no cycles.
+    let moves = cycles.iter().any(|cycle| cycle.len() > 1);
+    cycles.retain(|cycle| cycle.len() > 1);
+    cycles.sort_unstable();
+    let mut numbers: Vec<&u32> = cycles.iter().flatten().collect();
+    let count = numbers.len();
+    numbers.sort_unstable();
+    numbers.dedup();
+    (moves && numbers.len() == count).then(|| format!("cycles {cycles:?}"))
+}

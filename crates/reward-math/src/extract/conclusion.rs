@@ -1,0 +1,172 @@
+//! The end of what a text concludes: before the remarks, reasons and comparisons behind its last value.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use crate::language::phrases;
+use crate::table::{lists, pattern};
+use crate::words;
+
+/// Most sentences at the end that may be remarks.
+const MOST_REMARKS: usize = 4;
+/// Most words of a number in words.
+const LONGEST_NUMBER: usize = 8;
+/// Length of the end of a text in which its last sentence begins, in bytes.
+const TAIL: usize = 1024;
+
+/// Returns the end of the main clause of the last sentence that is no remark.
+pub(super) fn end(response: &str) -> usize {
+    let mut end = response.trim_end().len();
+    for _ in 0..MOST_REMARKS {
+        let start = sentence(&response[..end]);
+        if !is_remark(&response[start..end]) && !is_aside(&response[..end], start) {
+            return start + clause(&response[start..end]);
+        }
+        end = response[..start].trim_end().len();
+    }
+    response.len()
+}
+
+/// Returns the place of the only number in words of a last sentence without digits and formulas, "they need four vans", or
+/// of what it says in place of one, "does not exist".
+pub(super) fn in_words(text: &str) -> Option<Range<usize>> {
+    let start = sentence(text);
+    let said = &text[start..];
+    let plain = !said.contains(|c: char| c.is_ascii_digit() || matches!(c, '$' | '\\' | '='));
+    // "As these differ, the limit does not exist."
+    let none = pattern!(
+        r"(?i)\b(does not exist|do not exist|undefined|diverges|no (?:real |such )?(?:solutions?|roots?|integers?|numbers?))[.!*]*$"
+    );
+    if let Some(none) = none.captures(said).and_then(|parts| parts.get(1)).filter(|_| plain) {
+        return Some(start + none.start()..start + none.end());
+    }
+    let normalised = words::normalise(said).filter(|_| plain)?;
+    words::only_number(&normalised)?;
+    let word = pattern!(r"[\p{Alphabetic}-]+").find_iter(said).map(|word| word.range());
+    let words: Vec<Range<usize>> = word.collect();
+    let reads = |from: usize, to: usize| {
+        let text = said[words[from].start..words[to].end].to_lowercase();
+        words::number(&text).is_some()
+    };
+    let runs = (0..words.len()).flat_map(|from| (from..words.len()).map(move |to| (from, to)));
+    let longest = runs.filter(|(from, to)| to - from < LONGEST_NUMBER && reads(*from, *to));
+    let (from, to) = longest.max_by_key(|(from, to)| (to - from, Reverse(*from)))?;
+    // "minus seven"
+    let sign = from
+        .checked_sub(1)
+        .filter(|before| lists("minus negative", &said[words[*before].clone()].to_lowercase()));
+    Some(start + words[sign.unwrap_or(from)].start..start + words[to].end)
+}
+
+/// Returns the start of the last sentence.
+fn sentence(text: &str) -> usize {
+    let tail = text.ceil_char_boundary(text.len().saturating_sub(TAIL));
+    let near = text[tail..].trim_end_matches(['.', '!', '*', ')', '"']);
+    let stops = pattern!(r#"[.!?]["*)]*\s+|[。！？]["*)）]*\s*|\n\s*"#).find_iter(near);
+    let abbreviated =
+        pattern!(r"\b(?i:i\.e|e\.g|[ap]\.m|approx|resp|vs|ca|bzw|z\.B|d\.h|[(\s][dzue])$");
+    let ends = stops.filter(|stop| !abbreviated.is_match(&near[..stop.start()]));
+    tail + ends.last().map_or(0, |stop| stop.end())
+}
+
+/// Returns true for "(Probe: 2 · 2,5 = 5.)", "Note: …", "This is valid for all x" and the mark of the end of a proof.
+fn is_remark(sentence: &str) -> bool {
+    let text = sentence.trim_matches(['*', '_', ' ']);
+    let bracketed = pattern!(r"^[(\[][^()]*(?:\([^()]*\)[^()]*)*[)\]]?[.!]?$").is_match(text);
+    let in_words =
+        pattern!(r"\p{Alphabetic}{3,}[^\p{Alphabetic}]+\p{Alphabetic}{2,}").is_match(text);
+    let lower = text.trim_start_matches('(').to_lowercase();
+    let opens = |opening: &&&str| {
+        let rest = lower.strip_prefix(**opening);
+        rest.is_some_and(|rest| !rest.starts_with(char::is_alphabetic))
+    };
+    let mark = pattern!(r"^(?:\$?\\?(?:blacksquare|square|qed)\$?|[∎■□✓✔✅]|\s)*$").is_match(text);
+    mark || bracketed && in_words
+        || phrases("sentence that remarks").iter().any(|word| opens(&word))
+}
+
+/// Returns true for "At $x = 0$ it would equal 6.", behind a sentence that concludes with a value.
+fn is_aside(text: &str, start: usize) -> bool {
+    let (before, last) = (text[..start].trim_end(), &text[start..]);
+    let aside = pattern!(
+        r"(?i)\b(?:would|could still|isn't asked|not asked|by then)\b|^(?:it is|this is|that is) (?:smaller|larger|less|greater|more) than|^the complement\b"
+    );
+    if last.contains('=') && !last.contains('$') || !aside.is_match(last) {
+        return false;
+    }
+    let concludes =
+        pattern!(r"(?i)^\W*(?:so|thus|hence|therefore|the answer|in lowest terms|after)\b");
+    let previous = &before[sentence(before)..];
+    concludes.is_match(previous) && has_value(previous) && !concludes.is_match(last)
+}
+
+/// Returns the length of the main clause: up to a reason, a denial or a comparison with another value.
+fn clause(sentence: &str) -> usize {
+    // "(not 42, since the six are not on the trays)"
+    let bracket =
+        pattern!(r"\s\((?:\p{Alphabetic}+[^()]*|[^()]*\p{Alphabetic}{3,}\s[^()]*)\)[.!*]*$");
+    let bracket = bracket.find(sentence).filter(|remark| {
+        !pattern!(r"multiplicity|double|repeated|twice|mod\b|reject|extraneous")
+            .is_match(remark.as_str())
+    });
+    let bracket = bracket.map(|remark| remark.start());
+    let length = bracket.filter(|at| has_value(&sentence[..*at])).unwrap_or(sentence.len());
+    let sentence = &sentence[..length];
+    let aside = pattern!(
+        r"(?xi),\s(?:since|because|as|not|and\snot|rather\sthan|instead\sof|in\sother\swords|compared\s(?:with|to)|half\s(?:of|as)|twice|double|triple|who|whose
+        |whereas|for\sinstance|for\sexample|e\.g\.|such\sas|but|denn|weil|car|porque|а\sне|the\s(?:supplement|complement|square|opposite|double|half)\sof
+        |which\s[^,]*\b(?:than|half|twice|not|under|over|above|below|as\sa\s(?:decimal|percentage))\b|i\.e\.\s[^,]*\b(?:more|less|fewer)\sthan
+        |an?\s[a-z\x20]{1,30}(?:after|before)|or\s[^,]{1,24}\sif|[\w-]+\sof\s(?:which|whom|them))\b
+        |,?\s(?:because|rather\sthan|instead\sof|and\snot|y\sno|et\snon|und\snicht|и\sне|\x{2014}|\x{2013})\s|[，,]而不是|\sfor\sall\s(?:real\s)?\$|;\s[^;=]*\b(?:would|must|while|stays)\b"
+    );
+    // "**36** integers are divisible by neither 4 nor 5."
+    let mut bold = pattern!(r"\*\*[^*]*[0-9][^*:]*\*\*").find_iter(sentence);
+    if let (Some(only), None) = (bold.next(), bold.next())
+        && !pattern!(r";|\b(?:is|are|equals)\b").is_match(&sentence[only.end()..])
+    {
+        return only.end();
+    }
+    // "whereas the range, which is the question, is $"
+    let asked = pattern!(r"(?i)\b(?:question|answer|asked for|sought|so|hence|therefore|thus)\b");
+    let strong = aside
+        .find_iter(sentence)
+        .find(|cut| has_value(&sentence[..cut.start()]) && !asked.is_match(&sentence[cut.end()..]));
+    let length = strong.map_or(length, |cut| cut.start());
+    let sentence = &sentence[..length];
+    let place = pattern!(
+        r" (?:than|after|from|before|when|while|between|out of|of the original|in|to|with|for|that) "
+    );
+    let goes_on = pattern!(
+        r"(?i)=|\$|\b(?:so|thus|therefore|hence|total|altogether|is|are|equals|gives?|giving|leav(?:es|ing)|mak(?:es|ing)|which|and|or)\b"
+    );
+    let weak = place
+        .find_iter(sentence)
+        .find(|cut| counts(&sentence[..cut.start()]) && !goes_on.is_match(&sentence[cut.end()..]));
+    weak.map_or(length, |cut| cut.start())
+}
+
+fn has_value(text: &str) -> bool {
+    text.contains(|c: char| c.is_ascii_digit() || c == '$')
+        || words::normalise(text).is_some_and(|words| words::only_number(&words).is_some())
+}
+
+/// Returns true for a clause that ends in a counted noun behind its verb: "The farmer has 17 hens left", "16 people think".
+fn counts(clause: &str) -> bool {
+    let counted = pattern!(
+        &[
+            r"(?i)(?:\b(?:",
+            &[phrases("verb of a sentence"), phrases("verb of a value")].concat().join("|"),
+            r")(?: [a-z]+){0,2} |^\W*(?:(?:so|thus|therefore|hence|then),? )?)\**[$€£]?([0-9][0-9.,]*|[a-z]+)%?\**((?: [a-z]+\**){1,6})$",
+        ]
+        .concat()
+    );
+    let Some(parts) = counted.captures(clause) else { return false };
+    let value = parts[1].to_lowercase();
+    let number = value.contains(|c: char| c.is_ascii_digit())
+        || words::number(&value).is_some_and(|number| number > 1.into());
+    // "20 divided by 4 is equal", before "to 5"
+    let calculates = pattern!(
+        r"(?i)\b(?:is|are|was|equals?|equivalent|times|plus|minus|divided|multiplied|percent|of|more|less|than)\b"
+    );
+    number && !calculates.is_match(&parts[2])
+}
