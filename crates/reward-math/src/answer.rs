@@ -76,6 +76,8 @@ pub(crate) struct Answer {
 #[derive(Debug, Clone)]
 pub(crate) struct Derivation {
     pub(crate) last: Answer,
+    /// All values of letters that the steps give, if several.
+    pub(crate) together: Option<Answer>,
     /// True if the steps stand in rows or behind signs of conclusion.
     in_rows: bool,
     /// Steps that must be right too.
@@ -92,7 +94,8 @@ impl Derivation {
         let unread = last.readings.is_err() || last.unread.is_some();
         let side = last_side(&steps.last).filter(|_| unread);
         let last = if let Some(side) = side { answer(side)? } else { last };
-        Some(Self { last, in_rows: steps.in_rows, alike })
+        let together = steps.together.as_deref().and_then(answer);
+        Some(Self { last, together, in_rows: steps.in_rows, alike })
     }
 }
 
@@ -142,7 +145,7 @@ impl Answer {
         let folded = undecorated(&folded);
         let folded = folded.strip_suffix('.').filter(|rest| !rest.ends_with('.')).unwrap_or(folded);
         let folded = folded.trim_end_matches([',', ';', ' ']);
-        let folded = &without_mark(folded);
+        let folded = &with_unit_fractions(&without_mark(folded));
         if folded.is_empty() {
             return Err(ParseError::Empty);
         }
@@ -334,6 +337,14 @@ fn with_formulas(text: &str) -> Cow<'_, str> {
         Some(_) => pattern!(r"\$([^$]*)\$").replace_all(text, "} $1 \\text{"),
         None => Cow::Borrowed(text),
     }
+}
+
+/// Returns `25\text{ m/s}` for `25\,\frac{\text m}{\text s}`.
+fn with_unit_fractions(folded: &str) -> String {
+    let fraction = pattern!(
+        r"([0-9}]\s*(?:\\[,;\x20]\s*)*)\\frac\s*\{\s*\\(?:text|mathrm)\s*\{?\s*([a-zA-Z]+)\s*\}+\s*\{\s*\\(?:text|mathrm)\s*\{?\s*([a-zA-Z]+)\s*\}+($|[^\^_])"
+    );
+    fraction.replace_all(folded, r"$1\text{ $2/$3}$4").into_owned()
 }
 
 /// Removes the mark of a list behind `2)`, and full stops left inside a bracket.

@@ -66,6 +66,14 @@ pub(crate) fn decide_with_witness(
         if of_last.is_right() && derivation.alike.iter().all(agrees) {
             return (of_last, None);
         }
+        // `\Rightarrow x = 2 \Rightarrow y = x - 3 = -1` against `(2, -1)`.
+        let several = matches!(gold.readings.as_deref(), Ok([Node::List { .. }, ..]));
+        let together = derivation.together.as_ref().filter(|_| several);
+        if let Some(together) = together.map(|together| decide(together, gold, options))
+            && together.is_right()
+        {
+            return (together, None);
+        }
     }
     if options.normal_forms
         && let Verdict::Right { how } | Verdict::Wrong { how } = &mut verdict

@@ -76,7 +76,14 @@ pub(crate) fn own_turn(response: &str) -> &str {
 }
 
 fn find(response: &str, options: &Options) -> Option<Extracted> {
-    found(response, options).filter(|extracted| phrase::stands(response, &extracted.span))
+    let extracted = found(response, options)?;
+    if phrase::stands(response, &extracted.span) {
+        return Some(extracted);
+    }
+    // "I withdraw this. There are 10."
+    let behind = phrase::withdrawal(&response[extracted.span.end..])? + extracted.span.end;
+    let later = only(response, behind..response.len(), &[]);
+    found(&later, options).filter(|extracted| phrase::stands(&later, &extracted.span))
 }
 
 fn found(response: &str, options: &Options) -> Option<Extracted> {

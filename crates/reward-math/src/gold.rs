@@ -64,7 +64,11 @@ impl Gold {
     /// Compares a response with this ground truth.
     pub fn verify(&self, response: &str) -> Verdict {
         let Some(extracted) = self.extract(response) else {
-            return Verdict::Unparsed { which: Side::Response, why: ParseError::NoAnswer };
+            let words = self
+                .words_at_the_end(response)
+                .filter(|_| self.options.last_number && !self.options.strict);
+            let nothing = Verdict::Unparsed { which: Side::Response, why: ParseError::NoAnswer };
+            return words.map_or(nothing, |words| self.verify_answer(&words));
         };
         let mut verdict = self.verify_answer(&extracted.text);
         if let Some(measured) = self.with_unit(response, &extracted) {
@@ -76,13 +80,14 @@ impl Gold {
         if let Some(right) = self.with_decimal_commas(response, &extracted.text) {
             return right;
         }
+        let unmarked = matches!(extracted.rule, Rule::LastNumber | Rule::LastSentence);
         let others = [
             self.parts(response, &extracted),
             self.letter(response, &extracted),
             with_domain(response, &extracted),
             without_remark(&extracted),
             self.number(&extracted),
-            self.words_at_the_end(response, &extracted),
+            self.words_at_the_end(response).filter(|_| unmarked),
         ];
         let verdicts = others.into_iter().flatten().map(|answer| self.verify_answer(&answer));
         verdicts.into_iter().find(Verdict::is_right).unwrap_or(verdict)
@@ -141,11 +146,17 @@ impl Gold {
             return None;
         };
         let behind = pattern!(
-            r"^\s?([a-zA-Zµμ]{1,3}[²³]?(?:/[a-z]{1,3}[²³]?)?|[a-z]{3,}|[千厘毫分]?米|公里|千克|公斤)(?:[。.,，]|\s*$|\s\()"
+            r"^\s?([a-zA-Zµμ]{1,3}[²³]?(?:/[a-z]{1,3}[²³]?)?|[a-z]{3,}|[千厘毫分]?米|公里|千克|公斤)(?:[。.,，]|\s|$)"
         );
         let unit = behind.captures(&response[extracted.span.end..])?.get(1)?.as_str();
         let measured = extracted.rule == Rule::LastNumber && words::is_measure(unit);
-        measured.then(|| format!("{}\\text{{ {unit}}}", extracted.text))
+        // "2 hours and 30 minutes"
+        let larger = pattern!(r"(-?[0-9.]+) ([a-z]{3,})(?: and|,)? $")
+            .captures(&response[..extracted.span.start])
+            .filter(|parts| words::is_measure(&parts[2]));
+        let larger =
+            larger.map_or(String::new(), |parts| format!("{}\\text{{ {} }}", &parts[1], &parts[2]));
+        measured.then(|| format!("{larger}{}\\text{{ {unit}}}", extracted.text))
     }
 
     /// Returns D for `\boxed{12}`, "which is choice (D)", and for "That matches option (D)." at the end.
@@ -179,25 +190,34 @@ impl Gold {
             && !self.answer.is_words()
             && !words::takes_back(&extracted.text.to_lowercase());
         let number = only_number(&extracted.text).filter(|_| in_words)?;
-        Some(extracted.text[number].to_owned())
+        // "Speed: 90 m/s" is no 90 km/h.
+        let unit = pattern!(r"^ ?([a-zA-Zµμ]{1,3}[²³]?(?:/[a-z]{1,3}[²³]?)?)$");
+        let behind = unit.captures(&extracted.text[number.end..]).and_then(|unit| unit.get(1));
+        let measured = behind.filter(|unit| words::is_measure(unit.as_str()));
+        let number = &extracted.text[number];
+        Some(match measured {
+            Some(unit) => format!("{number}\\text{{ {}}}", unit.as_str()),
+            None => number.to_owned(),
+        })
     }
 
     /// Returns the words of the ground truth, if the last sentence ends in them: "the equation has no real solutions".
-    fn words_at_the_end(&self, response: &str, extracted: &Extracted) -> Option<String> {
+    fn words_at_the_end(&self, response: &str) -> Option<String> {
         let gold = self.answer.words.as_deref().filter(|_| self.answer.is_words())?;
-        let unmarked = matches!(extracted.rule, Rule::LastNumber | Rule::LastSentence);
         let last = own_turn(response).trim_end().trim_end_matches(['.', '!']);
         let start = last.rfind(['.', '!', '?', '\n', ',', ':']).map_or(0, |end| end + 1);
         let sentence = last[start..].trim();
         let ends = sentence.match_indices(' ').map(|(at, _)| sentence.split_at(at + 1));
         let says = |(before, tail): (&str, &str)| {
-            let verb = pattern!(r"\b(?:has|have|series|sequence|integral|is|are|facing|called) $");
+            let verb = pattern!(
+                r"\b(?:has|have|series|sequence|integral|is|are|be an?|be|facing|called) $"
+            );
             verb.is_match(before)
                 && !words::takes_back(&before.to_lowercase().replace("the given ", ""))
                 && words::normalise(tail).as_deref() == Some(gold)
         };
         let many = gold == "infinitely many" && last.contains("there are infinitely many");
-        (unmarked && (many || ends.into_iter().any(says))).then(|| gold.to_owned())
+        (many || ends.into_iter().any(says)).then(|| gold.to_owned())
     }
 
     /// Compares with commas as decimal points, in a response in a language that writes them; `None` if not right.

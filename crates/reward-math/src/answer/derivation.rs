@@ -24,6 +24,8 @@ pub(super) struct Steps {
     pub(super) last: String,
     /// True if the steps stand in rows or behind signs of conclusion, false for a list of equations.
     pub(super) in_rows: bool,
+    /// All values that the steps give to letters, if to several.
+    pub(super) together: Option<String>,
     /// Steps that are statements of the kind of the last one, which must be right too.
     pub(super) alike: Vec<String>,
 }
@@ -60,12 +62,17 @@ pub(super) fn steps(folded: &str) -> Option<Steps> {
         Row { text, items }
     };
     let mut rows: Vec<Row> = texts.into_iter().map(row).collect();
+    // `\Rightarrow n = 30;\quad S = \frac{30 \cdot 31}{2} = 465`: steps in one row.
+    if let Some(list) = rows.pop_if(|row| !in_line && holds_steps(row)) {
+        rows.extend(equations(&list.text).unwrap_or_else(|| vec![list.text]).into_iter().map(row));
+    }
     // `x = 1`, before `y = 2`: parts of one answer.
     let mut last = vec![rows.pop()?];
     while rows.last().is_some_and(|row| is_part(row, &last, in_line)) {
         last.extend(rows.pop());
     }
     last.reverse();
+    let together = together(rows.iter().chain(&last));
     let answer = last.iter().map(|row| row.text.as_str()).collect::<Vec<_>>().join(", ");
     let last: Vec<Node> = last.into_iter().flat_map(|row| row.items).collect();
     if in_line && rows.iter().any(|row| is_open(row, &rows, &last)) {
@@ -74,7 +81,7 @@ pub(super) fn steps(folded: &str) -> Option<Steps> {
     // `x = -1` or `x = 4`, before `x = 4`, is a step.
     let is_alike = |row: &&Row| row.items.len() == 1 && says_the_same(&row.items[0], &last);
     let alike = rows.iter().filter(is_alike).map(|row| row.text.clone()).collect();
-    Some(Steps { last: answer, alike, in_rows: !in_line })
+    Some(Steps { last: answer, together, alike, in_rows: !in_line })
 }
 
 /// Returns the text behind the last equals sign, if no bracket stands open there.
@@ -130,6 +137,26 @@ fn expression(node: &Node) -> Option<&Expression> {
         Node::Value { expression, .. } => Some(expression),
         _ => None,
     }
+}
+
+/// Returns the values of letters in all rows, if there are several and each letter has one.
+fn together<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<String> {
+    let values: Vec<(&Row, BTreeSet<String>)> =
+        rows.filter_map(|row| Some((row, assigned(row, false)?))).collect();
+    let letters: BTreeSet<&String> = values.iter().flat_map(|(_, names)| names).collect();
+    let items: usize = values.iter().map(|(row, _)| row.items.len()).sum();
+    let texts = || values.iter().map(|(row, _)| row.text.as_str()).collect::<Vec<_>>().join(", ");
+    (values.len() > 1 && items == letters.len()).then(texts)
+}
+
+/// Returns true for a row in which a value is calculated from another.
+fn holds_steps(row: &Row) -> bool {
+    let values =
+        row.items.iter().enumerate().filter_map(|(place, item)| Some((place, named(item)?.1)));
+    let mut values = values.filter_map(|(place, value)| Some((place, expression(value)?)));
+    values.any(|(place, value)| {
+        row.items[place + 1..].iter().any(|item| calculates_with(item, value))
+    })
 }
 
 /// Returns true if a value stands between the sides of `t = \frac{400}{20} = 20`, and hardly by chance.

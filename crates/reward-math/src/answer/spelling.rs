@@ -124,7 +124,7 @@ pub(super) fn without_domain(folded: &str) -> &str {
     }
     // `x + 1 \quad (x \ne 1)`
     let excepted = pattern!(
-        r"(?s)^([^<>]*\S)(?:[\s,]|\\q?quad|\\[,;\x20])+\(\s*\|?\s*[a-z]\s*\|?\s*(?:<|\\neq?(?-u:\b))[^()]*\)$"
+        r"(?s)^([^<>]*\S)(?:[\s,]|\\q?quad|\\[,;\x20])+\(\s*\|?\s*[a-z]\s*\|?\s*(?:<|\\neq?(?:[^A-Za-z()]))[^()]*\)$"
     );
     if folded.ends_with(')')
         && let Some(parts) = excepted.captures(folded)

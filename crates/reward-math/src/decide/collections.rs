@@ -10,6 +10,7 @@ use crate::answer::{Node, Piece, Relation};
 use crate::expression::Expression;
 use crate::normal_form;
 use crate::relation;
+use crate::table::lists;
 use crate::verdict::{ParseError, Rung, Side};
 
 impl Comparison {
@@ -167,8 +168,11 @@ impl Comparison {
     ///
     /// This takes at most `n · m` comparisons, all paid for.
     fn matched(&mut self, left: &[Node], right: &[Node], repetitions: bool) -> Result<Finding> {
-        // "1, 2, …, n" must be in the order written.
-        if left.iter().chain(right).any(is_ellipsis) {
+        // "1, 2, …, n" must be in the order written, and so must truth values.
+        let verdict =
+            |item: &Node| matches!(item, Node::Words(words) if lists("true false yes no", words));
+        let mut all = left.iter().chain(right);
+        if all.clone().any(is_ellipsis) || all.all(verdict) {
             return self.ordered(left, right);
         }
         // Lists hold thousands of numbers.

@@ -31,21 +31,29 @@ pub(super) fn end(response: &str) -> usize {
 /// of what it says in place of one, "does not exist".
 pub(super) fn in_words(text: &str) -> Option<Range<usize>> {
     let start = sentence(text);
-    let said = &text[start..];
-    let plain = !said.contains(|c: char| c.is_ascii_digit() || matches!(c, '$' | '\\' | '='));
+    let last = &text[start..];
+    let plain = !last.contains(|c: char| c.is_ascii_digit() || matches!(c, '$' | '\\' | '='));
     // "As these differ, the limit does not exist."
     let none = pattern!(
-        r"(?i)\b(does not exist|do not exist|undefined|diverges|no (?:real |such )?(?:solutions?|roots?|integers?|numbers?))[.!*]*$"
+        r"(?i)\b(does not exist|do not exist|undefined|diverges|(?:does not|doesn.t) have any (?:real )?solutions?|no (?:real |such )?(?:solutions?|roots?|integers?|numbers?))[.!*]*$"
     );
-    if let Some(none) = none.captures(said).and_then(|parts| parts.get(1)).filter(|_| plain) {
+    if let Some(none) = none.captures(last).and_then(|parts| parts.get(1)).filter(|_| plain) {
         return Some(start + none.start()..start + none.end());
     }
-    let normalised = words::normalise(said).filter(|_| plain)?;
+    // "Yes, it is."
+    if let Some(verdict) = pattern!(r"^(Yes|No)\b[,.!]")
+        .captures(last)
+        .and_then(|parts| parts.get(1))
+        .filter(|_| plain)
+    {
+        return Some(start + verdict.start()..start + verdict.end());
+    }
+    let normalised = words::normalise(last).filter(|_| plain)?;
     words::only_number(&normalised)?;
-    let word = pattern!(r"[\p{Alphabetic}-]+").find_iter(said).map(|word| word.range());
+    let word = pattern!(r"[\p{Alphabetic}-]+").find_iter(last).map(|word| word.range());
     let words: Vec<Range<usize>> = word.collect();
     let reads = |from: usize, to: usize| {
-        let text = said[words[from].start..words[to].end].to_lowercase();
+        let text = last[words[from].start..words[to].end].to_lowercase();
         words::number(&text).is_some()
     };
     let runs = (0..words.len()).flat_map(|from| (from..words.len()).map(move |to| (from, to)));
@@ -54,7 +62,7 @@ pub(super) fn in_words(text: &str) -> Option<Range<usize>> {
     // "minus seven"
     let sign = from
         .checked_sub(1)
-        .filter(|before| lists("minus negative", &said[words[*before].clone()].to_lowercase()));
+        .filter(|before| lists("minus negative", &last[words[*before].clone()].to_lowercase()));
     Some(start + words[sign.unwrap_or(from)].start..start + words[to].end)
 }
 
@@ -116,7 +124,7 @@ fn clause(sentence: &str) -> usize {
         r"(?xi),\s(?:since|because|as|not|and\snot|rather\sthan|instead\sof|in\sother\swords|compared\s(?:with|to)|half\s(?:of|as)|twice|double|triple|who|whose
         |whereas|for\sinstance|for\sexample|e\.g\.|such\sas|but|denn|weil|car|porque|а\sне|the\s(?:supplement|complement|square|opposite|double|half)\sof
         |which\s[^,]*\b(?:than|half|twice|not|under|over|above|below|as\sa\s(?:decimal|percentage))\b|i\.e\.\s[^,]*\b(?:more|less|fewer)\sthan
-        |an?\s[a-z\x20]{1,30}(?:after|before)|or\s[^,]{1,24}\sif|[\w-]+\sof\s(?:which|whom|them))\b
+        |an?\s[a-z\x20]{1,30}(?:after|before)|or\s[^,]{1,24}\sif|or\sequivalently|and\sthe\s(?:term|number|value|factor)|(?:he|she|it|they)\s(?:does|do|did|is|are)\snot|[\w-]+\sof\s(?:which|whom|them))\b
         |,?\s(?:because|rather\sthan|instead\sof|and\snot|y\sno|et\snon|und\snicht|и\sне|\x{2014}|\x{2013})\s|[，,]而不是|\sfor\sall\s(?:real\s)?\$|;\s[^;=]*\b(?:would|must|while|stays)\b"
     );
     // "**36** integers are divisible by neither 4 nor 5."

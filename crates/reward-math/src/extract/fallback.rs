@@ -27,6 +27,7 @@ pub(super) fn find(response: &str) -> Option<(Range<usize>, Rule)> {
         let numbers = [
             (listed as _, Rule::LastNumber),
             (stated as _, Rule::LastNumber),
+            (assignments as _, Rule::LastNumber),
             (inequality as _, Rule::LastNumber),
             (last_formula as _, Rule::LastNumber),
             (last_structure as _, Rule::LastNumber),
@@ -115,7 +116,12 @@ fn is_in_formula(response: &str, number: &Range<usize>) -> bool {
     let product = before.ends_with(" *") || behind.starts_with("* ");
     let closes =
         ["\\)", "\\]", "\\$", "\\%", "\\text"].iter().any(|close| behind.starts_with(close));
+    // `2x − 15`
+    let minus = before.strip_suffix(['-', '−']).and_then(|before| before.strip_suffix(' '));
+    let subtracted = minus
+        .is_some_and(|before| pattern!(r"(?:[0-9)²³]|(?:^|[^a-zA-Z])[a-zA-Z])$").is_match(before));
     product
+        || subtracted
         || before.ends_with(['+', '/', '^', '×', '÷', '·', '√'])
         || last_word.starts_with('\\') && !last_word.ends_with('=')
         || behind.starts_with(['+', '^', '/', '\\', '×', '÷', '·', '√']) && !closes
@@ -155,6 +161,16 @@ fn stated(response: &str) -> Option<Range<usize>> {
     one.then(|| text.range())
 }
 
+/// Returns "x = 3, y = −1", and the exact value of "√2 ≈ 1.414", at the end.
+fn assignments(response: &str) -> Option<Range<usize>> {
+    let assigned = pattern!(
+        r"(?:^|[ (])((?:[a-z] ?= ?[-−]?[0-9][0-9./]*(?:, (?:and )?| and )){1,4}[a-z] ?= ?[-−]?[0-9][0-9./]*)\.?\s*$"
+    );
+    let exact = pattern!(r" ([^\s=]*[√π][^\s=]*) ≈ [0-9.]+[0-9]\.?\s*$");
+    let text = assigned.captures(response).or_else(|| exact.captures(response))?;
+    Some(text.get(1)?.range())
+}
+
 /// Returns the inequality at the end: "precisely when 2 ≤ x < 5".
 fn inequality(response: &str) -> Option<Range<usize>> {
     let text = pattern!(
@@ -176,7 +192,12 @@ fn last_structure(response: &str) -> Option<Range<usize>> {
 /// Returns the formula behind the last verb: "the maximum is f(2) = 4/e²".
 fn last_clause(response: &str) -> Option<Range<usize>> {
     let clause = pattern!(
-        &[r"\b(?:", &phrases("verb of a value").join("|"), r") ([^\n$]{1,80}?)\.?\s*$"].concat()
+        &[
+            r"(?:^|.*)(?:\b(?:",
+            &phrases("verb of a value").join("|"),
+            r")|=) ([^\n$=]{1,80}?(?: = [^\n$=]{1,80}?)?)\.?\s*$",
+        ]
+        .concat()
     )
     .captures(response)?;
     let text = clause.get(1)?;
@@ -197,7 +218,8 @@ fn last_number(response: &str) -> Option<Range<usize>> {
     let denied = |number: &Found| {
         let before = &response[..number.span.start];
         let near = before.ceil_char_boundary(before.len().saturating_sub(24));
-        pattern!(r"(?i)\b(?:and not|, not|rather than|instead of)[ $]*$").is_match(&before[near..])
+        pattern!(r"(?i)\b(?:and not|, not|not have|isn.t|is not|rather than|instead of)[ $]*$")
+            .is_match(&before[near..])
     };
     // "So there are 15 ways to put 4 balls in 3 boxes."
     let counted = pattern!(
@@ -279,7 +301,11 @@ fn last_formula(response: &str) -> Option<Range<usize>> {
     }
     // The last side of a calculation is its result.
     let text = &response[inner.clone()];
-    let cut = text.rfind('=').filter(|_| text.contains(|c: char| c.is_ascii_digit()));
+    let several = pattern!(
+        r"\\(?:q?quad|leadsto|implies|iff|therefore|(?:Long)?(?:left)?[rR]ightarrow|Leftrightarrow)(?-u:\b)"
+    );
+    let one = !several.is_match(text);
+    let cut = text.rfind('=').filter(|_| one && text.contains(|c: char| c.is_ascii_digit()));
     // `\sum_{n=1}`
     let cut = cut.filter(|at| text[*at..].matches('{').count() == text[*at..].matches('}').count());
     let side = cut.map_or(inner.start, |at| inner.start + at + 1);

@@ -10,7 +10,13 @@ use crate::table::{pattern, starts_with_ignoring_case};
 /// Returns the letter of the choice that the text calls right: "option B is correct", "(B) is the answer".
 pub(super) fn letter_said_right(response: &str) -> Option<Range<usize>> {
     let claims = phrases("calls a choice right").iter();
-    let claim_start = claims.filter_map(|claim| response.rfind(claim)).max()?;
+    // "A is the answer that a quick reading suggests."
+    let says = |claim: &&str| {
+        let at = response.rfind(*claim)?;
+        let behind = &response[at + claim.len()..];
+        (!behind.starts_with(" that") && !behind.starts_with(" which")).then_some(at)
+    };
+    let claim_start = claims.filter_map(says).max()?;
     let before = response[..claim_start].trim_end_matches([')', '*', '$', '}', ' ']);
     let letter = before.chars().next_back().filter(|c| ('A'..='J').contains(c))?;
     let start = before.len() - letter.len_utf8();
@@ -72,14 +78,21 @@ pub(super) fn correction(behind: &str, several: bool) -> Option<Range<usize>> {
 /// Returns the value behind words that take an answer back: "Hold on, … it should be 63".
 pub(super) fn corrected(behind: &str) -> Option<Range<usize>> {
     let takes_back = pattern!(
-        r"(?i)\b(?:hold on|wait|oops|hmm|correction|actually|mistake|scra(?:tch|p) that|(?:that|this|which)(?: is|'s| was) (?:wrong|incorrect)|korrektur|corrección|halt, das)\b"
+        r"(?i)\b(?:hold on|wait|oops|hmm|correction|actually|mistake|misread|scra(?:tch|p) that|(?:that|this|which)(?: is|'s| was) (?:wrong|incorrect)|korrektur|corrección|halt, das)\b"
     );
     let should_be = pattern!(
-        r"(?i)\b(?:should (?:be|read)|so it(?:'s| is)|lautet|(?:right|correct|actual|true) (?:\w+ )?is(?: therefore| thus| actually| really)?|richtige antwort(?: ist)?)[: *]+(\S[^.\n,;]*)"
+        r"(?i)\b(?:should (?:be(?: replaced by| amended to| corrected to)?|read)|so it(?:'s| is)|lautet|(?:right|correct|actual|true) (?:\w+ )?is(?: therefore| thus| actually| really)?|richtige antwort(?: ist)?)[: *]+(\S[^.\n,;]*)"
     );
     let mark = takes_back.find(behind)?;
     let value = should_be.captures_iter(&behind[mark.end()..]).last()?.get(1)?;
     content(behind, mark.end() + value.start())
+}
+
+/// Returns the end of the sentence that withdraws an answer.
+pub(super) fn withdrawal(behind: &str) -> Option<usize> {
+    let withdrawn =
+        pattern!(r"(?i)\bi (?:withdraw|take (?:this|that|it) back|retract)\b[^.\n]*[.\n]");
+    Some(withdrawn.find_iter(behind).last()?.end())
 }
 
 /// Returns false for an answer that is withdrawn, or holds in one of several cases: "if they differ, 49".

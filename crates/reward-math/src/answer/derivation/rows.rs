@@ -8,7 +8,7 @@ use crate::language::phrases;
 use crate::table::{lists, pattern};
 
 /// Signs behind which the next step stands.
-const CONCLUSIONS: &str = "\\implies \\Rightarrow \\Longrightarrow \\iff \\Leftrightarrow \\Longleftrightarrow \\therefore";
+const CONCLUSIONS: &str = "\\to \\rightarrow \\longrightarrow \\leadsto \\implies \\Rightarrow \\Longrightarrow \\iff \\Leftrightarrow \\Longleftrightarrow \\therefore";
 
 /// Environments whose rows are steps.
 const ENVIRONMENTS: &str = "aligned align gathered gather split eqnarray array";
@@ -19,7 +19,7 @@ const UNREAD: &str = "\\Rightarrow";
 /// Removes from `x + \frac1x \ge 2, \text{ equality iff } x = 1` the remark, up to the end; `None` if there is none.
 pub(super) fn without_equality(folded: &str) -> Option<String> {
     let remark = pattern!(
-        r"(?s)(?:[,;(\s&]|\\q?quad|\\[,;\x20\\])*\\text\s*\{[^{}]*(?:equality|iff|等号).*?((?:\\end\{[a-z]+\*?\}\s*)?)$"
+        r"(?s)(?:[,;(\s&]|\\q?quad|\\[,;\x20\\])*\\text\s*\{(?:\s*=\s*\}|[^{}]*(?:equality|iff|等号)).*?((?:\\end\{[a-z]+\*?\}\s*)?)$"
     );
     // What it concludes is the answer.
     let place = remark.find(folded)?;
@@ -59,7 +59,7 @@ pub(super) fn rows(folded: &str) -> Option<Vec<String>> {
         format!("{}\\\\{}", kept.map_or(String::new(), String::from), &parts[2])
     });
     let conclusion = pattern!(
-        r"([^(\s]\s*)\\text\{\s*,?\s*(?i:so|hence|thus|therefore|donc|also|daher|luego|因此|所以|故)\s*,?\s*\}|\\(?:overset|stackrel)\{[^{}]*\}\{\s*\\(?:Rightarrow|implies)\s*\}|\\xRightarrow\{[^{}]*\}"
+        r"([^(\s]\s*)\\text\{\s*,?\s*(?i:so|hence|thus|therefore|donc|also|daher|luego|因此|所以|故)\s*,?\s*\}|\\(?:overset|stackrel)\{[^{}]*\}\{\s*\\(?:Rightarrow|implies)\s*\}|\\x[Rr]ightarrow\{[^{}]*\}"
     );
     let text = &conclusion.replace_all(text, r"$1\so ");
     let pieces = pattern!(
