@@ -377,6 +377,9 @@ fn without_box(text: &str) -> &str {
 /// Splits "for all x in …" off an answer that has text before it, or a bound with the name that it bounds.
 fn split_condition(folded: &str) -> (&str, Option<String>, Option<(String, String)>) {
     let cut = phrases("for all").iter().filter_map(|opening| folded.find(opening)).min();
+    // "2 for all n >= 3, 1 for n = 2": a value in each case.
+    let cases = pattern!(r"(?:,|\\q?quad)(?:\s|\\[,;\x20])*-?[0-9][^,]*(?:for|if|when|\()");
+    let cut = cut.filter(|at| !cases.is_match(&folded[*at..]));
     match cut {
         Some(at) if at > 0 => {
             let condition = spelling(&folded[at..]);
@@ -412,7 +415,9 @@ fn split_bounds(folded: &str) -> Option<(&str, String, String)> {
         let parts = behind_comma.captures(folded)?;
         let bounded =
             pattern!(r"\\(?:geq?|leq?|neq?|lt|gt|cup|cap|in)(?:[^A-Za-z]|$)").is_match(&parts[1]);
-        (!bounded && !parts[1].ends_with('\\')).then_some(parts)
+        let concludes = pattern!(r"\\(?:therefore|implies|iff|[A-Za-z]*[rR]ightarrow)(?-u:\b)")
+            .is_match(&parts[2]);
+        (!bounded && !concludes && !parts[1].ends_with('\\')).then_some(parts)
     })?;
     let rest = parts.get(1)?.as_str();
     let bound = spelling(&parts[2]).replace("\\geq", "\\ge").replace("\\leq", "\\le");

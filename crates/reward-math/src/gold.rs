@@ -142,11 +142,13 @@ impl Gold {
 
     /// Returns a last number with the unit behind it, if the ground truth has one: "120 米" is no `120\text{千米}`.
     fn with_unit(&self, response: &str, extracted: &Extracted) -> Option<String> {
-        let Ok([Node::Value { unit: Some(_), .. }, ..]) = self.answer.readings.as_deref() else {
+        let measure = |node: &Node| matches!(node, Node::Value { unit: Some(_), .. });
+        let readings = self.answer.readings.as_deref().ok()?;
+        if !readings.iter().any(measure) {
             return None;
-        };
+        }
         let behind = pattern!(
-            r"^\s?([a-zA-Zµμ]{1,3}[²³]?(?:/[a-z]{1,3}[²³]?)?|[a-z]{3,}|[千厘毫分]?米|公里|千克|公斤)(?:[。.,，]|\s|$)"
+            r"^\s?([a-zA-Zµμ]{1,3}[²³]?(?:/[a-z]{1,3}[²³]?)?|[a-z]{3,}(?: per [a-z]{3,})?|[千厘毫分]?米|公里|千克|公斤)(?:[。.,，]|\s|$)"
         );
         let unit = behind.captures(&response[extracted.span.end..])?.get(1)?.as_str();
         let measured = extracted.rule == Rule::LastNumber && words::is_measure(unit);

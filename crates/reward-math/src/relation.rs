@@ -10,7 +10,7 @@ use crate::table::lists;
 use crate::words;
 
 pub(crate) use labels::{
-    named_values, names_differ, points, roots_of_one, shared, spread, values_of_labelled,
+    by_name, named_values, names_differ, points, roots_of_one, shared, spread, values_of_labelled,
 };
 pub(crate) use multiple::{cleared, proportional};
 
@@ -283,8 +283,8 @@ pub(crate) fn same_label(left: &Node, right: &Node) -> bool {
     let is_name = |node: &Node, other: &Node| {
         let name = node.symbol();
         name == Some("y")
-            || matches!(other, Node::Value { expression: Expression::Function(of, _), .. }
-            if name == Some(of))
+            || matches!(other, Node::Value { expression: Expression::Function(of, parts), .. }
+            if name == Some(of) && !parts.iter().any(|part| part.any(&|inner| inner.is_symbol(of))))
     };
     (is_function(left) && is_name(right, left)) || (is_name(left, right) && is_function(right))
 }

@@ -206,7 +206,13 @@ fn conclusion(mut tokens: Vec<Token>) -> Vec<Token> {
             })
     });
     if let Some(reason) = reason.filter(|reason| *reason > 0) {
-        tokens.truncate(reason);
+        // "24 orders; since it is a circle, $3! = 6$": the reason of what follows.
+        let leads = tokens[reason].kind.word().is_some_and(|text| text.trim_end().ends_with(','));
+        if leads && reason + 1 < tokens.len() {
+            tokens.drain(..=reason);
+        } else {
+            tokens.truncate(reason);
+        }
     }
     split(&tokens, concludes).pop().unwrap_or_default().to_vec()
 }

@@ -72,7 +72,8 @@ pub(super) fn steps(folded: &str) -> Option<Steps> {
         last.extend(rows.pop());
     }
     last.reverse();
-    let together = together(rows.iter().chain(&last));
+    let gives_values = !in_line && last.iter().all(|row| assigned(row, false).is_some());
+    let together = gives_values.then(|| together(folded, row)).flatten();
     let answer = last.iter().map(|row| row.text.as_str()).collect::<Vec<_>>().join(", ");
     let last: Vec<Node> = last.into_iter().flat_map(|row| row.items).collect();
     if in_line && rows.iter().any(|row| is_open(row, &rows, &last)) {
@@ -123,6 +124,10 @@ fn is_part(row: &Row, below: &[Row], in_line: bool) -> bool {
         let last = used.split(' ').next_back();
         names.iter().any(|name| used == *name || last == Some(name.as_str()))
     };
+    // `r = 3, T_4 = 20 \cdot 8 \cdot (-1) = -160`
+    if row.items.iter().all(is_place) && below.iter().flat_map(|other| &other.items).all(is_term) {
+        return false;
+    }
     let mut items = below.iter().flat_map(|other| &other.items);
     let calculated = row.items.iter().filter_map(named).any(|(_, value)| {
         expression(value).is_some_and(|value| items.any(|item| calculates_with(item, value)))
@@ -132,6 +137,18 @@ fn is_part(row: &Row, below: &[Row], in_line: bool) -> bool {
     }) && !calculated
 }
 
+/// Returns true for `r = 3`, the place of a term.
+fn is_place(item: &Node) -> bool {
+    let small = |name: &str| name.len() == 1 && name.starts_with(char::is_lowercase);
+    matches!(item, Node::Chain { sides, .. } if sides.len() == 2 && sides[0].symbol().is_some_and(small))
+}
+
+/// Returns true for `T_4 = 20 \cdot 8 = 160`, a term that is calculated.
+fn is_term(item: &Node) -> bool {
+    let term = |name: &str| name.contains('_') && name.starts_with(char::is_uppercase);
+    matches!(item, Node::Chain { sides, .. } if sides.len() > 2 && sides[0].symbol().is_some_and(term))
+}
+
 fn expression(node: &Node) -> Option<&Expression> {
     match node {
         Node::Value { expression, .. } => Some(expression),
@@ -139,10 +156,17 @@ fn expression(node: &Node) -> Option<&Expression> {
     }
 }
 
-/// Returns the values of letters in all rows, if there are several and each letter has one.
-fn together<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<String> {
-    let values: Vec<(&Row, BTreeSet<String>)> =
-        rows.filter_map(|row| Some((row, assigned(row, false)?))).collect();
+/// Returns the values of letters in all steps, if there are several and each letter has one.
+fn together(folded: &str, row: impl Fn(String) -> Row) -> Option<String> {
+    let layout = pattern!(r"\\(?:begin|end)\{[a-z]+\*?\}(?:\{[lrc|]*\})?|\\[,:;!]|&")
+        .replace_all(folded, " ");
+    let between = pattern!(
+        r"\\(?:q?quad|implies|iff|therefore|to|(?:Long)?[rR]ightarrow|Leftrightarrow)(?-u:\b)|\\\\|[,;]"
+    );
+    let steps = between.split(&layout).filter(|step| step.contains('=')).take(MOST_ROWS);
+    let values = steps.map(|step| row(step.trim().to_owned()));
+    let values: Vec<(Row, BTreeSet<String>)> =
+        values.filter_map(|row| assigned(&row, false).map(|names| (row, names))).collect();
     let letters: BTreeSet<&String> = values.iter().flat_map(|(_, names)| names).collect();
     let items: usize = values.iter().map(|(row, _)| row.items.len()).sum();
     let texts = || values.iter().map(|(row, _)| row.text.as_str()).collect::<Vec<_>>().join(", ");
@@ -151,6 +175,13 @@ fn together<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<String> {
 
 /// Returns true for a row in which a value is calculated from another.
 fn holds_steps(row: &Row) -> bool {
+    if let [before @ .., last] = row.items.as_slice()
+        && !before.is_empty()
+        && before.iter().all(is_place)
+        && is_term(last)
+    {
+        return true;
+    }
     let values =
         row.items.iter().enumerate().filter_map(|(place, item)| Some((place, named(item)?.1)));
     let mut values = values.filter_map(|(place, value)| Some((place, expression(value)?)));

@@ -229,6 +229,7 @@ fn set_in_words(words: &str) -> &'static str {
         words if words.contains("integer") && words.contains("negative") => "from 0",
         words if words.contains("integer") && words.contains("positive") => "positive",
         words if words.contains("integer") => "Z",
+        words if words.contains("positive") => "positive real",
         _ => "R",
     }
 }

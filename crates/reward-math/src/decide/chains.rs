@@ -215,14 +215,29 @@ impl Comparison {
         if let found @ (true, _) = self.shared_with(chain, other)? {
             return Ok(found);
         }
+        // `(n, k) = (3, 2)` and `k = 2, n = 3`.
+        if let (Some(list), Node::List { open: ' ', items, .. }) = (relation::by_name(chain), other)
+            && relation::values_of_labelled(items).is_some()
+        {
+            return Ok((self.compare(&list, other)?.0, Rung::Relation));
+        }
         let Some(assertion) = relation::asserted(chain) else {
             return match self.identity(chain)? {
                 Some(value) => Ok((self.compare(&value, other)?.0, Rung::Relation)),
                 None => self.shapes(Rung::Kind, kind(chain), kind(other)),
             };
         };
+        // `4.2 \times 10^3 \times 100 = 4.2 \times 10^5\text{ J} = 420\text{ kJ}`: the first is in joules.
+        let measured = |node: &&&Node| matches!(node, Node::Value { unit: Some(_), .. });
+        let others: Vec<&Node> = assertion.members.iter().filter(measured).copied().collect();
         for member in &assertion.members {
-            if !assertion.value.is_residue() && !self.compare(member, assertion.value)?.0 {
+            let alike =
+                |comparison: &mut Self, other: &Node| Ok(comparison.compare(member, other)?.0);
+            let mut agrees = assertion.value.is_residue() || alike(self, assertion.value)?;
+            for other in others.iter().filter(|_| !measured(&member)) {
+                agrees = agrees || alike(self, other)?;
+            }
+            if !agrees {
                 return Ok((false, Rung::Relation));
             }
         }

@@ -41,7 +41,7 @@ pub(super) fn in_words(text: &str) -> Option<Range<usize>> {
         return Some(start + none.start()..start + none.end());
     }
     // "Yes, it is."
-    if let Some(verdict) = pattern!(r"^(Yes|No)\b[,.!]")
+    if let Some(verdict) = pattern!(r"^(?:So )?([Yy]es|[Nn]o)\b[,.!]")
         .captures(last)
         .and_then(|parts| parts.get(1))
         .filter(|_| plain)
@@ -96,6 +96,10 @@ fn is_remark(sentence: &str) -> bool {
 /// Returns true for "At $x = 0$ it would equal 6.", behind a sentence that concludes with a value.
 fn is_aside(text: &str, start: usize) -> bool {
     let (before, last) = (text[..start].trim_end(), &text[start..]);
+    // "How many multiples of 4 are there? (24.)"
+    if before.ends_with('?') && last.starts_with('(') {
+        return true;
+    }
     let aside = pattern!(
         r"(?i)\b(?:would|could still|isn't asked|not asked|by then)\b|^(?:it is|this is|that is) (?:smaller|larger|less|greater|more) than|^the complement\b"
     );
@@ -125,7 +129,7 @@ fn clause(sentence: &str) -> usize {
         |whereas|for\sinstance|for\sexample|e\.g\.|such\sas|but|denn|weil|car|porque|а\sне|the\s(?:supplement|complement|square|opposite|double|half)\sof
         |which\s[^,]*\b(?:than|half|twice|not|under|over|above|below|as\sa\s(?:decimal|percentage))\b|i\.e\.\s[^,]*\b(?:more|less|fewer)\sthan
         |an?\s[a-z\x20]{1,30}(?:after|before)|or\s[^,]{1,24}\sif|or\sequivalently|and\sthe\s(?:term|number|value|factor)|(?:he|she|it|they)\s(?:does|do|did|is|are)\snot|[\w-]+\sof\s(?:which|whom|them))\b
-        |,?\s(?:because|rather\sthan|instead\sof|and\snot|y\sno|et\snon|und\snicht|и\sне|\x{2014}|\x{2013})\s|[，,]而不是|\sfor\sall\s(?:real\s)?\$|;\s[^;=]*\b(?:would|must|while|stays)\b"
+        |,?\s(?:because|rather\sthan|instead\sof|and\snot|y\sno|et\snon|und\snicht|и\sне|\x{2014}|\x{2013})\s|[，,]而不是|\sfor\sall\s(?:real\s)?\$|;\s[^;=]*\b(?:would|must|while|stays|not)\b"
     );
     // "**36** integers are divisible by neither 4 nor 5."
     let mut bold = pattern!(r"\*\*[^*]*[0-9][^*:]*\*\*").find_iter(sentence);
@@ -136,9 +140,12 @@ fn clause(sentence: &str) -> usize {
     }
     // "whereas the range, which is the question, is $"
     let asked = pattern!(r"(?i)\b(?:question|answer|asked for|sought|so|hence|therefore|thus)\b");
-    let strong = aside
-        .find_iter(sentence)
-        .find(|cut| has_value(&sentence[..cut.start()]) && !asked.is_match(&sentence[cut.end()..]));
+    let strong = aside.find_iter(sentence).find(|cut| {
+        // "Anna, whose age we want, is 10"
+        let tail = &sentence[cut.end()..];
+        let inserted = pattern!(r"^[^,]*, (?:is|are|has|equals|=) ").is_match(tail);
+        has_value(&sentence[..cut.start()]) && !inserted && !asked.is_match(tail)
+    });
     let length = strong.map_or(length, |cut| cut.start());
     let sentence = &sentence[..length];
     let place = pattern!(

@@ -164,7 +164,7 @@ fn stated(response: &str) -> Option<Range<usize>> {
 /// Returns "x = 3, y = −1", and the exact value of "√2 ≈ 1.414", at the end.
 fn assignments(response: &str) -> Option<Range<usize>> {
     let assigned = pattern!(
-        r"(?:^|[ (])((?:[a-z] ?= ?[-−]?[0-9][0-9./]*(?:, (?:and )?| and )){1,4}[a-z] ?= ?[-−]?[0-9][0-9./]*)\.?\s*$"
+        r"(?:^|[ (])((?:[a-zλ][₁₂₃]? ?= ?[-−]?[0-9][0-9./]*(?:, (?:and )?| and )){1,4}[a-zλ][₁₂₃]? ?= ?[-−]?[0-9][0-9./]*)\.?\s*$"
     );
     let exact = pattern!(r" ([^\s=]*[√π][^\s=]*) ≈ [0-9.]+[0-9]\.?\s*$");
     let text = assigned.captures(response).or_else(|| exact.captures(response))?;
@@ -182,7 +182,7 @@ fn inequality(response: &str) -> Option<Range<usize>> {
 /// Returns the interval, point or set at the end: "in interval notation: [−1, 5]".
 fn last_structure(response: &str) -> Option<Range<usize>> {
     let structure = pattern!(
-        r"(?:: |\bi\.e\.,? |\bthat is,? |\b(?:is|are|interval|point|set) )([\[({][^()\[\]{}\n]*[,;][^()\[\]{}\n]*[\])}])\.?\s*$"
+        r"(?:: |\bi\.e\.,? |\bthat is,? |\b(?:is|are|interval|point|set) )([\[({][^()\[\]{}\n]*[,;][^()\[\]{}\n]*[\])}])(?: in interval notation)?\.?\s*$"
     );
     let text = structure.captures(response)?.get(1)?;
     let words = pattern!(r"[a-zA-Z]{3}").is_match(text.as_str());
@@ -195,7 +195,7 @@ fn last_clause(response: &str) -> Option<Range<usize>> {
         &[
             r"(?:^|.*)(?:\b(?:",
             &phrases("verb of a value").join("|"),
-            r")|=) ([^\n$=]{1,80}?(?: = [^\n$=]{1,80}?)?)\.?\s*$",
+            r"|factors as|simplifies to|becomes|amounts to)(?:,)?|=) ([^\n$=]{1,80}?(?: = [^\n$=]{1,80}?)?)\.?\s*$",
         ]
         .concat()
     )

@@ -12,9 +12,9 @@ pub(super) fn letter_said_right(response: &str) -> Option<Range<usize>> {
     let claims = phrases("calls a choice right").iter();
     // "A is the answer that a quick reading suggests."
     let says = |claim: &&str| {
-        let at = response.rfind(*claim)?;
-        let behind = &response[at + claim.len()..];
-        (!behind.starts_with(" that") && !behind.starts_with(" which")).then_some(at)
+        let place = response.rfind(*claim)?;
+        let behind = &response[place + claim.len()..];
+        (!behind.starts_with(" that") && !behind.starts_with(" which")).then_some(place)
     };
     let claim_start = claims.filter_map(says).max()?;
     let before = response[..claim_start].trim_end_matches([')', '*', '$', '}', ' ']);
@@ -115,7 +115,14 @@ pub(super) fn stands(response: &str, span: &Range<usize>) -> bool {
         && !pattern!(r"\b(?:if|otherwise|even|odd)\b").is_match(&response[span.clone()])
         || two.is_match(&before[line..])
         || readings.is_match(&before[line..]) && readings.find_iter(before).count() > 1;
-    !one_of_several && !withdrawn.is_match(behind)
+    // "\boxed{… = 10}. Therefore the number of handshakes is 20."
+    let other = pattern!(
+        r"(?:^|[.\n]\s*)(?:Therefore|Thus|Hence|So),? the (?:number|total|answer|value)[^.\n]* is \$?(-?[0-9]+)\$?[.\s]*$"
+    );
+    let value = pattern!(r"= ?(-?[0-9]+)$").captures(&response[span.clone()]);
+    let contradicts =
+        value.zip(other.captures(behind)).is_some_and(|(value, other)| value[1] != other[1]);
+    !one_of_several && !contradicts && !withdrawn.is_match(behind)
 }
 
 /// Returns the answer after the last phrase that announces one.

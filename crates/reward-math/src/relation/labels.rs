@@ -80,6 +80,22 @@ pub(crate) fn shared(chain: &Node) -> Option<Node> {
     })
 }
 
+/// Expands `(n, k) = (3, 2)` to `n = 3, k = 2`.
+pub(crate) fn by_name(chain: &Node) -> Option<Node> {
+    let (Node::List { open: '(', items: names, .. }, Node::List { open: '(', items: values, .. }) =
+        labelled(chain)?
+    else {
+        return None;
+    };
+    let equation = |(name, value): (&Node, &Node)| Node::Chain {
+        sides: vec![name.clone(), value.clone()],
+        relations: vec![Relation::Equal],
+    };
+    let pairs = names.len() == values.len() && names.iter().all(|name| symbol(name).is_some());
+    let items = || names.iter().zip(values).map(equation).collect();
+    pairs.then(|| Node::List { open: ' ', close: ' ', items: items() })
+}
+
 /// Returns a list with `a = b = 2` among others written out; `None` if there is none in it.
 pub(crate) fn spread(list: &Node) -> Option<Node> {
     let Node::List { open: ' ', close, items } = list else { return None };

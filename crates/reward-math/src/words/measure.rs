@@ -239,6 +239,9 @@ pub(crate) fn contradict(left: &str, right: &str) -> bool {
     if left == right || pairs("one measure", left, right) || pairs("one measure", right, left) {
         return false;
     }
+    if pairs("opposite", left, right) || pairs("opposite", right, left) {
+        return true;
+    }
     match (measures(left), measures(right)) {
         (Some(a), Some(b)) => {
             let vague = |side: &[(&str, i32)]| side.iter().all(|(name, _)| *name == "unit");

@@ -52,26 +52,30 @@ pub(super) fn rows(folded: &str) -> Option<Vec<String>> {
     let inside = inside.filter(|parts| parts[1] == parts[3] && lists(ENVIRONMENTS, &parts[1]));
     let text = inside.as_ref().and_then(|parts| parts.get(2)).map_or(folded, |text| text.as_str());
     let check = pattern!(
-        r"(\\q?quad|[^\\]\\[,;\x20]|\.)\s*(\\text\{\s*(?i:check|verif|probe|kontrolle|note|remark))"
+        r"(\\q?quad|[^\\]\\[,;\x20]|\.)\s*(\\text\{\s*\(?(?i:check|verif|probe|kontrolle|note|remark))"
     );
     let text = &check.replace_all(text, |parts: &Captures<'_>| {
         let kept = parts[1].chars().next().filter(|c| *c != '\\');
         format!("{}\\\\{}", kept.map_or(String::new(), String::from), &parts[2])
     });
     let conclusion = pattern!(
-        r"([^(\s]\s*)\\text\{\s*,?\s*(?i:so|hence|thus|therefore|donc|also|daher|luego|因此|所以|故)\s*,?\s*\}|\\(?:overset|stackrel)\{[^{}]*\}\{\s*\\(?:Rightarrow|implies)\s*\}|\\x[Rr]ightarrow\{[^{}]*\}"
+        r"([^(\s]\s*)\\text\{\s*,?\s*(?i:so|hence|thus|therefore|donc|also|daher|luego|因此|所以|故)(?:\s*,?|\s(?:the|an?|its|their)\s[a-z ]*\b(?:is|are|equals|in|on|at))\s*\}|\\(?:overset|stackrel)\{[^{}]*\}\{\s*\\(?:Rightarrow|implies)\s*\}|\\x[Rr]ightarrow\{[^{}]*\}"
     );
     let text = &conclusion.replace_all(text, r"$1\so ");
     let pieces = pattern!(
         r"(?s)\\begin|\\end|\\left|\\right|\\tag\{[^{}]*\}|\\\\(?:\[[0-9.]+(?:pt|e[mx]|mm)\])?|\\[A-Za-z]+|\\.|."
     );
-    let (mut rows, mut row, mut depth) = (Vec::new(), String::new(), 0_i32);
+    let (mut rows, mut row, mut depth, mut brackets) = (Vec::new(), String::new(), 0_i32, 0_i32);
     let (mut concludes, mut cut) = (false, false);
     for piece in pieces.find_iter(text).map(|piece| piece.as_str()) {
         depth += i32::from(matches!(piece, "{" | "\\begin" | "\\left"));
         depth -= i32::from(matches!(piece, "}" | "\\end" | "\\right"));
+        // A remark in brackets leads to nothing.
+        brackets += i32::from(matches!(piece, "(" | "["));
+        brackets = (brackets - i32::from(matches!(piece, ")" | "]"))).max(0);
         match piece {
             piece if depth == 0 && piece.starts_with("\\\\") => {
+                brackets = 0;
                 // What follows within a row leads to others.
                 let step = if cut { UNREAD.to_owned() } else { std::mem::take(&mut row) };
                 rows.push(step);
@@ -83,7 +87,7 @@ pub(super) fn rows(folded: &str) -> Option<Vec<String>> {
                 rows.push(UNREAD.to_owned());
                 row.clear();
             }
-            piece if depth == 0 && lists(CONCLUSIONS, piece) => {
+            piece if depth == 0 && brackets == 0 && lists(CONCLUSIONS, piece) => {
                 concludes = true;
                 cut |= row.contains(char::is_alphanumeric);
                 row.clear();
@@ -119,11 +123,17 @@ fn merged(rows: &[String]) -> Vec<String> {
                 before.push(' ');
                 before.push_str(row);
             }
-            _ if row.is_empty() || is_remark(bare) => {}
+            _ if row.is_empty() || is_remark(bare) && !(behind.is_some() && gives_reason(bare)) => {
+            }
             _ => merged.push(row.to_owned()),
         }
     }
     merged
+}
+
+/// Returns true for `\text{Since } a < 0: a = -3`: what stands behind the reason is said.
+fn gives_reason(row: &str) -> bool {
+    pattern!(r"^\\text\{\s*(?i:since|because|as)\b").is_match(row)
 }
 
 fn without_end(row: &str) -> &str {
@@ -137,8 +147,15 @@ fn without_remark(row: &str) -> &str {
     // `x = 7 \text{ (check: } 21 + 8 = 29)`
     let words = pattern!(r"(?s)^(.*[^\s\\])(?:\s|\\[,;\x20]|\\q?quad)*\\text\s*\{\s*\((.*)\)\}?$")
         .captures(row);
+    let rejects =
+        |text: &str| phrases("rejects a value").iter().any(|phrase| text.contains(phrase));
+    // What `x = 5 \text{ (} x = 0 \text{ is extraneous)}` rejects is not in the row.
+    let named = pattern!(r"= ?(-?[0-9]+)");
+    let elsewhere = |parts: &Captures<'_>| {
+        named.captures(&parts[2]).is_some_and(|value| !parts[1].contains(&value[1]))
+    };
     if let Some(parts) = words
-        && !phrases("rejects a value").iter().any(|phrase| parts[2].contains(phrase))
+        && (!rejects(&parts[2]) || elsewhere(&parts))
     {
         return parts.get(1).map_or(row, |before| without_end(before.as_str()));
     }

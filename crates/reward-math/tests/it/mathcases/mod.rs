@@ -17,6 +17,9 @@ const WHOLE_FLOOR: f64 = 0.99;
 /// Least fraction of the rows that independent examiners wrote.
 const EXAMINED_FLOOR: f64 = 0.97;
 
+/// Least fraction of those of the third file, a half of it derivations in a box and prose without one.
+const EXAMINED_3_FLOOR: f64 = 0.965;
+
 #[derive(Default)]
 struct Tally {
     rows: usize,
@@ -92,9 +95,13 @@ fn tally(path: &Path) -> Tally {
     tally
 }
 
+fn tally_of(file: &str) -> Tally {
+    tally(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(file))
+}
+
 /// Fails if a file of the tests has too few rows, a false positive, or too small a fraction that agrees.
 fn reaches(file: &str, rows: usize, floor: f64) {
-    let tally = tally(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(file));
+    let tally = tally_of(file);
     assert!(tally.rows > rows, "only {} rows", tally.rows);
     assert!(tally.false_positives.is_empty(), "{}", tally.false_positives.join("\n"));
     let share = tally.agreed as f64 / tally.rows as f64;
@@ -142,4 +149,13 @@ fn every_asserted_value_agrees() {
 fn rows_of_independent_examiners_reach_the_floor() {
     reaches("examined.jsonl", 2100, EXAMINED_FLOOR);
     reaches("examined_2.jsonl", 2800, EXAMINED_FLOOR);
+    reaches("examined_3.jsonl", 3100, EXAMINED_3_FLOOR);
+}
+
+/// Prose without marks, with decoys: each text holds other numbers, which a grader that takes the last one would take.
+#[test]
+fn rows_with_decoys_reach_the_floor() {
+    let tally = tally_of("examined_decoys.jsonl");
+    assert!(tally.rows == 300 && tally.agreed >= 253, "{} agree", tally.agreed);
+    assert!(tally.false_positives.len() <= 9, "{}", tally.false_positives.join("\n"));
 }
