@@ -62,6 +62,7 @@ fn bombs(criterion: &mut Criterion, options: &Options) {
     for (kind, bombs) in [
         ("towers", answers::towers()),
         ("calculus", answers::calculus()),
+        ("statements", answers::statements()),
         ("matrices", answers::matrices()),
         ("nests", answers::nests()),
         ("lengths", answers::lengths()),

@@ -128,8 +128,8 @@ fn is_part(row: &Row, below: &[Row], in_line: bool) -> bool {
     if row.items.iter().all(is_place) && below.iter().flat_map(|other| &other.items).all(is_term) {
         return false;
     }
-    let mut items = below.iter().flat_map(|other| &other.items);
     let calculated = row.items.iter().filter_map(named).any(|(_, value)| {
+        let mut items = below.iter().flat_map(|other| &other.items);
         expression(value).is_some_and(|value| items.any(|item| calculates_with(item, value)))
     });
     below.iter().all(|other| {

@@ -16,8 +16,7 @@ pub(super) fn statement(text: &str) -> Option<String> {
     let is_joined = pattern!(
         r"\\(?:cap|cup|wedge|vee|land|lor|neg|lnot|setminus|to|rightarrow|implies|Rightarrow|Longrightarrow|iff|leftrightarrow|Leftrightarrow|oplus|veebar)(?-u:\b)"
     );
-    let short = text.len() <= LONGEST && is_joined.is_match(text);
-    short.then(|| table(text, false)).flatten()
+    is_joined.is_match(text).then(|| table(text, false)).flatten()
 }
 
 /// Replaces events by a name for each truth table, in `P(A \cap B)`, `P(AB)` and `P(A' \mid B \cup C)`.
@@ -43,6 +42,9 @@ pub(super) fn events(text: &str) -> Cow<'_, str> {
 
 /// Returns the letters that matter, and the values of the statement for each choice of theirs.
 fn table(text: &str, beside: bool) -> Option<String> {
+    if text.len() > LONGEST {
+        return None;
+    }
     let signs: Vec<&str> =
         pattern!(r"\\[A-Za-z]+|\S").find_iter(text).map(|sign| sign.as_str()).collect();
     let skipped = |sign: &&str| !lists("\\left \\right \\, \\; \\! \\quad", sign);

@@ -17,7 +17,13 @@ const LAST_WORDS: usize = 256;
 pub(super) fn find(response: &str) -> Option<(Range<usize>, Rule)> {
     let end = response.ceil_char_boundary(response.len().saturating_sub(LAST_WORDS));
     let end = response[end..].to_lowercase();
-    let gives_up = phrases("gives up").iter().any(|phrase| end.contains(phrase))
+    // "Let me recount. So there are 7 apples."
+    let goes_on = pattern!(r"\b(?:so|thus|hence|therefore|answer)\b[^.]*[0-9]");
+    let ends = |phrase: &&str| {
+        let place = end.rfind(*phrase);
+        place.is_some_and(|place| !goes_on.is_match(&end[place + phrase.len()..]))
+    };
+    let gives_up = phrases("gives up").iter().any(ends)
         || pattern!(r"[0-9][^0-9]*[.!?]\s+(?:[^0-9]{40,}[a-z]|[^0-9]*\b(?:we|the|an?|of|to|is|are|and|with|by|so|then|which|because|gives))\s*$").is_match(&end);
     let concluded = &response[..conclusion::end(response)];
     let number = || {

@@ -64,6 +64,33 @@ pub(crate) fn calculus() -> Vec<String> {
     ]
 }
 
+/// Logic, cycles, special functions, sums in sums, steps and prose of many parts.
+pub(crate) fn statements() -> Vec<String> {
+    let sums = joined(0..40, " ", |n| format!(r"\sum_{{k_{{{n}}}=2}}^{{9}}"));
+    let sentences =
+        joined(0..500, " ", |n| format!("It is smaller than {n}, not twice {n} (or so)."));
+    vec![
+        format!("P({}A{})", "{".repeat(8000), "}".repeat(8000)),
+        format!("P({})", vec![r"A\cap B'"; 2000].join(r"\cup ")),
+        vec![r"P(A\mid B)"; 2000].join("+"),
+        nested(r"\neg(", ")", 4000).replace('1', "p"),
+        joined(0..5000, r"\ ", |n| n.to_string()).replacen('0', "(0", 1) + ")",
+        r"\zeta(10^{100000})".to_owned(),
+        format!(r"\Gamma({}.5)", "9".repeat(5000)),
+        r"\Gamma(10^{20})".to_owned(),
+        format!("{sums} k_{{0}}"),
+        vec![format!("{sums} k_{{1}}"); 20].join("+"),
+        format!(r"\Theta({})", nested(r"\log(", ")", 60).replace('1', "n")),
+        joined(0..2000, r"\Rightarrow ", |n| format!("x_{{{n}}}=10+10=20")),
+        joined(0..32, r",\quad ", |n| format!("x_{{{n}}}=400+{n}={}", 400 + n)),
+        format!(r"x\ge 2{}", r"\text{ equality iff }x=1".repeat(1000)),
+        format!("{sentences} So there are {} of them.", "four and ".repeat(400)),
+        vec!["twenty-one"; 3000].join(" "),
+        format!("{{\"answer\": {}", "[\"1\",".repeat(4000)),
+        r"25\,\frac{\text m}{\text s}".repeat(1500),
+    ]
+}
+
 /// Powers, factorials, sums and polynomials whose values are far too large.
 #[expect(clippy::too_many_lines, reason = "one list")]
 pub(crate) fn towers() -> Vec<String> {

@@ -8,7 +8,7 @@
 mod answers;
 
 use allocation_counter::measure;
-use answers::{calculus, lengths, matrices, nests, texts, towers};
+use answers::{calculus, lengths, matrices, nests, statements, texts, towers};
 use reward_math::{Gold, Options, ParseError, Verdict, verify};
 
 /// Most memory that one verification may hold, in bytes.
@@ -68,6 +68,11 @@ fn towers_and_expansions_are_bounded() {
 #[test]
 fn derivatives_limits_and_derivations_are_bounded() {
     check(&calculus());
+}
+
+#[test]
+fn statements_special_functions_and_prose_are_bounded() {
+    check(&statements());
 }
 
 #[test]
