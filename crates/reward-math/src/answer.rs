@@ -145,7 +145,7 @@ impl Answer {
         let folded = undecorated(&folded);
         let folded = folded.strip_suffix('.').filter(|rest| !rest.ends_with('.')).unwrap_or(folded);
         let folded = folded.trim_end_matches([',', ';', ' ']);
-        let folded = &with_unit_fractions(&without_mark(folded));
+        let folded = &with_unit_fractions(without_mark(folded));
         if folded.is_empty() {
             return Err(ParseError::Empty);
         }
@@ -340,11 +340,14 @@ fn with_formulas(text: &str) -> Cow<'_, str> {
 }
 
 /// Returns `25\text{ m/s}` for `25\,\frac{\text m}{\text s}`.
-fn with_unit_fractions(folded: &str) -> String {
+fn with_unit_fractions(folded: String) -> String {
     let fraction = pattern!(
         r"([0-9}]\s*(?:\\[,;\x20]\s*)*)\\frac\s*\{\s*\\(?:text|mathrm)\s*\{?\s*([a-zA-Z]+)\s*\}+\s*\{\s*\\(?:text|mathrm)\s*\{?\s*([a-zA-Z]+)\s*\}+($|[^\^_])"
     );
-    fraction.replace_all(folded, r"$1\text{ $2/$3}$4").into_owned()
+    let Cow::Owned(text) = fraction.replace_all(&folded, r"$1\text{ $2/$3}$4") else {
+        return folded;
+    };
+    text
 }
 
 /// Removes the mark of a list behind `2)`, and full stops left inside a bracket.

@@ -348,8 +348,7 @@ fn zeta(argument: Expression) -> Expression {
     let index = Expression::symbol("n");
     let power = Expression::power(index.clone(), argument);
     let body = Expression::quotient(Expression::integer(1), power);
-    let ends = [Expression::integer(1), Expression::symbol("\\infty")];
-    let [low, high] = ends;
+    let (low, high) = (Expression::integer(1), Expression::symbol("\\infty"));
     Expression::function("sum", [index, low, high, body])
 }
 
