@@ -27,7 +27,7 @@ use crate::table::{lists, pattern};
 use crate::token::{Kind, Token, tokenize};
 use crate::verdict::ParseError;
 use crate::words;
-use derivation::{last_side, steps};
+use derivation::{last_side, steps, tail};
 pub(crate) use expansion::orders;
 pub(crate) use node::{Combination, Node, Piece, Relation};
 use sign::{expand, list};
@@ -56,6 +56,8 @@ pub(crate) struct Answer {
     pub(crate) content: Option<Box<Answer>>,
     /// The last of several steps in rows.
     pub(crate) derivation: Option<Box<Derivation>>,
+    /// The last statement of a text that is not read as a whole.
+    pub(crate) tail: Option<Box<Answer>>,
     /// Name of the number that numbers a family of answers, and the letter of its set: `Z`, `R` or `C`.
     pub(crate) parameter: Option<(String, String)>,
     /// Names of several constants that the answer declares: `a, b \in \mathbb{R}`.
@@ -76,8 +78,8 @@ pub(crate) struct Answer {
 #[derive(Debug, Clone)]
 pub(crate) struct Derivation {
     pub(crate) last: Answer,
-    /// All values of letters that the steps give, if several.
-    pub(crate) together: Option<Answer>,
+    /// The text of the last step.
+    text: String,
     /// True if the steps stand in rows or behind signs of conclusion.
     in_rows: bool,
     /// Steps that must be right too.
@@ -90,12 +92,7 @@ impl Derivation {
         let answer = |text: &str| Answer::parse_with(text, false).ok();
         let alike = steps.alike.iter().map(|step| answer(step)).collect::<Option<_>>()?;
         let last = answer(&steps.last)?;
-        // What is not read before the last equals sign cannot contradict.
-        let unread = last.readings.is_err() || last.unread.is_some();
-        let side = last_side(&steps.last).filter(|_| unread);
-        let last = if let Some(side) = side { answer(side)? } else { last };
-        let together = steps.together.as_deref().and_then(answer);
-        Some(Self { last, together, in_rows: steps.in_rows, alike })
+        Some(Self { last, text: steps.last, in_rows: steps.in_rows, alike })
     }
 }
 
@@ -149,13 +146,18 @@ impl Answer {
         if folded.is_empty() {
             return Err(ParseError::Empty);
         }
+        Ok(Self::read(folded, stepwise))
+    }
+
+    /// Reads a text without decoration.
+    fn read(whole: &str, stepwise: bool) -> Self {
+        let mut folded = whole;
         let stepwise = stepwise && logic::statement(folded).is_none();
         let derivation = stepwise.then(|| Derivation::parse(folded)).flatten().map(Box::new);
         let in_rows = derivation.as_ref().is_some_and(|derivation| derivation.in_rows);
         let (mut parameter, declares) =
             (spelling::declared_parameter(folded), folded.contains("\\in"));
         let constants = spelling::declared_constants(folded);
-        let mut folded = folded.as_str();
         if let Some((rest, declared)) = spelling::parameter_in_words(folded) {
             (folded, parameter) = (rest, parameter.or(Some(declared)));
         }
@@ -166,11 +168,14 @@ impl Answer {
         let folded = spelling::without_domain(folded);
         if let Some(clock) = words::clock(folded) {
             let readings = Ok(vec![Node::Words(clock)]);
-            return Ok(Self { condition, ..Self::of(spelling(folded), readings) });
+            return Self { condition, ..Self::of(spelling(folded), readings) };
         }
         let mut unread = None;
         let readings = readings(folded, in_rows, &mut unread);
-        Ok(Self {
+        let is_unread = unread.is_some() || readings.is_err() || in_rows;
+        let tail = (stepwise && is_unread).then(|| Self::of_tail(whole, derivation.as_deref()));
+        Self {
+            tail: tail.flatten(),
             choices: words::choices(folded),
             words: Some(folded).filter(|text| text.len() <= MAX_WORDS).and_then(words::normalise),
             // Only one label: the rest is parsed without looking for another.
@@ -186,7 +191,18 @@ impl Answer {
             rounded_to: rounded_to(folded),
             unread,
             ..Self::of(spelling(folded), readings)
-        })
+        }
+    }
+
+    /// Reads the last statement of a text, or what stands behind its last equals sign; `None` unless that is read.
+    fn of_tail(folded: &str, derivation: Option<&Derivation>) -> Option<Box<Self>> {
+        let read = |text: &str| {
+            let answer = Self::parse_with(text, false).ok()?;
+            (answer.unread.is_none() && answer.readings.is_ok()).then(|| Box::new(answer))
+        };
+        let tail = tail(folded, derivation.map_or(folded, |derivation| &derivation.text))?;
+        // What is not read before the last equals sign cannot contradict.
+        read(&tail).or_else(|| read(last_side(&tail)?))
     }
 
     fn of(spelling: String, readings: std::result::Result<Vec<Node>, ParseError>) -> Self {
@@ -196,6 +212,7 @@ impl Answer {
             choices: Vec::new(),
             content: None,
             derivation: None,
+            tail: None,
             parameter: None,
             constants: Vec::new(),
             declares: false,
@@ -253,10 +270,12 @@ fn readings(
     };
     // `44.8 L`: a product, or a measure.
     let measure = pattern!(
-        r"^(-?[0-9][0-9.,]*(?:\s*(?:\\times|\\cdot)\s*10\^\{?-?[0-9]+\}?)?) ([mghsNJWVKLA])$"
+        r"^(-?[0-9][0-9.,]*(?:\s*(?:\\times|\\cdot|\*)\s*10\^\{?-?[0-9]+\}?)?) ([mghsNJWVKLA]|[A-Za-zμΩ](?:[A-Za-zμΩ*/() ]|\\cdot |\^\{?-?[0-9]\}?){1,24})$"
     );
     if let Some(parts) = measure.captures(folded)
-        && let Ok(second) = read(&format!("{}\\text{{ {}}}", &parts[1], &parts[2]), true)
+        && let unit = parts[2].replace("\\cdot", " ").replace('*', " ")
+        && words::is_measure(&unit)
+        && let Ok(second) = read(&format!("{}\\text{{ {unit}}}", &parts[1]), true)
     {
         readings.push(second);
     }

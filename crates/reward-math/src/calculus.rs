@@ -2,7 +2,6 @@
 
 use dashu::Rational;
 
-use crate::algebra::{Algebra, constant};
 use crate::expression::{Assignments, Expression};
 use crate::numeric::{self, EnclosureComparison};
 use crate::relation::is_plain_function;
@@ -264,16 +263,6 @@ fn replaced(expression: &Expression, name: &str, value: &Expression) -> Expressi
 
 /// Returns true if a constant is 0; `None` if it is not known.
 fn vanishes(value: &Expression, fuel: &mut u64) -> Option<bool> {
-    const FUEL: u64 = 2000;
-    let exact = value.replaced(&|node| match node {
-        Expression::Function(name, parts) => at_zero(name, parts.first()?),
-        _ => None,
-    });
-    if let Ok(exact) = Algebra::new(FUEL).normalise(&exact)
-        && exact.as_constant().is_some()
-    {
-        return Some(exact.numerator.is_zero());
-    }
     match numeric::compare(value, &Expression::integer(0), fuel) {
         EnclosureComparison::Equal => Some(true),
         EnclosureComparison::Different(_) => Some(false),
@@ -281,30 +270,11 @@ fn vanishes(value: &Expression, fuel: &mut u64) -> Option<bool> {
     }
 }
 
-/// Returns the value of a function at 0, of `ln` at 1 and e.
-fn at_zero(name: &str, argument: &Expression) -> Option<Expression> {
-    if name == "ln" && argument.is_symbol("e") {
-        return Some(Expression::integer(1));
-    }
-    let argument = constant(argument)?;
-    let value = match name {
-        "sin" | "tan" | "sinh" | "arctan" | "arcsin" if argument.is_zero() => 0,
-        "cos" | "cosh" | "sec" | "exp" if argument.is_zero() => 1,
-        "ln" if argument.is_one() => 0,
-        _ => return None,
-    };
-    Some(Expression::integer(value))
-}
-
 /// Returns top and bottom of an expression as one quotient.
 fn as_quotient(expression: &Expression) -> (Expression, Expression) {
     let one = || Expression::integer(1);
     let times = |a: Expression, b: Expression| product(vec![a, b]);
     match expression {
-        Expression::Negative(inner) => {
-            let (top, bottom) = as_quotient(inner);
-            (Expression::negative(top), bottom)
-        }
         Expression::Quotient(top, bottom) => {
             let ((a, b), (c, d)) = (as_quotient(top), as_quotient(bottom));
             (times(a, d), times(b, c))
@@ -324,14 +294,6 @@ fn as_quotient(expression: &Expression) -> (Expression, Expression) {
             let bottoms = quotients.iter().map(|(_, bottom)| bottom.clone());
             (sum((0..terms.len()).map(term).collect()), product(bottoms.collect()))
         }
-        Expression::Power(base, exponent) => match exponent.literal() {
-            Some(power) if power.is_int() => {
-                let (top, bottom) = as_quotient(base);
-                let raised = |side| Expression::power(side, (**exponent).clone());
-                (raised(top), raised(bottom))
-            }
-            _ => (expression.clone(), one()),
-        },
         other => (other.clone(), one()),
     }
 }

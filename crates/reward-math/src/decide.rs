@@ -66,13 +66,13 @@ pub(crate) fn decide_with_witness(
         if of_last.is_right() && derivation.alike.iter().all(agrees) {
             return (of_last, None);
         }
-        // `\Rightarrow x = 2 \Rightarrow y = x - 3 = -1` against `(2, -1)`.
-        let several = matches!(gold.readings.as_deref(), Ok([Node::List { .. }, ..]));
-        let together = derivation.together.as_ref().filter(|_| several);
-        if let Some(together) = together.map(|together| decide(together, gold, options))
-            && together.is_right()
-        {
-            return (together, None);
+    }
+    if let Some(tail) = response.tail.as_deref().filter(|_| !verdict.is_right()) {
+        let agrees = |step: &Answer| decide(step, gold, options).is_right();
+        let alike = response.derivation.as_ref().map_or(&[][..], |steps| &steps.alike);
+        let of_tail = decide(tail, gold, options);
+        if of_tail.is_right() && alike.iter().all(agrees) {
+            return (of_tail, None);
         }
     }
     if options.normal_forms

@@ -84,6 +84,15 @@ impl Algebra {
         if base.numerator.is_zero() {
             return Err(undefined("zero to a symbolic power"));
         }
+        // `2^{n+1}` is `2 \cdot 2^n`.
+        let whole = exponent.as_polynomial().filter(|_| base.as_constant().is_some());
+        let whole = whole.and_then(|sum| sum.terms().find(|(powers, _)| powers.is_empty()));
+        if let Some(whole) = whole.map(|(_, whole)| whole.clone()).filter(Rational::is_int) {
+            let first = self.rational_exponent(base, &whole)?;
+            let rest = self.subtract(exponent, &Fraction::constant(whole))?;
+            let rest = self.value_of("power", vec![base.clone(), rest]);
+            return self.multiply(&first, &rest);
+        }
         Ok(self.value_of("power", vec![base.clone(), exponent.clone()]))
     }
 

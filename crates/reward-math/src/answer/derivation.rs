@@ -1,6 +1,7 @@
 //! Derivations: the last step is the answer, unless the steps before it are parts of one.
 
 mod rows;
+mod tail;
 
 use std::collections::BTreeSet;
 
@@ -14,6 +15,7 @@ use crate::table::pattern;
 use crate::token::tokenize;
 use crate::words;
 use rows::{bound, equations, rows, without_equality};
+pub(super) use tail::{last_side, tail};
 
 /// Most rows of a derivation that is read.
 const MOST_ROWS: usize = 32;
@@ -24,8 +26,6 @@ pub(super) struct Steps {
     pub(super) last: String,
     /// True if the steps stand in rows or behind signs of conclusion, false for a list of equations.
     pub(super) in_rows: bool,
-    /// All values that the steps give to letters, if to several.
-    pub(super) together: Option<String>,
     /// Steps that are statements of the kind of the last one, which must be right too.
     pub(super) alike: Vec<String>,
 }
@@ -72,8 +72,6 @@ pub(super) fn steps(folded: &str) -> Option<Steps> {
         last.extend(rows.pop());
     }
     last.reverse();
-    let gives_values = !in_line && last.iter().all(|row| assigned(row, false).is_some());
-    let together = gives_values.then(|| together(folded, row)).flatten();
     let answer = last.iter().map(|row| row.text.as_str()).collect::<Vec<_>>().join(", ");
     let last: Vec<Node> = last.into_iter().flat_map(|row| row.items).collect();
     if in_line && rows.iter().any(|row| is_open(row, &rows, &last)) {
@@ -82,15 +80,7 @@ pub(super) fn steps(folded: &str) -> Option<Steps> {
     // `x = -1` or `x = 4`, before `x = 4`, is a step.
     let is_alike = |row: &&Row| row.items.len() == 1 && says_the_same(&row.items[0], &last);
     let alike = rows.iter().filter(is_alike).map(|row| row.text.clone()).collect();
-    Some(Steps { last: answer, together, alike, in_rows: !in_line })
-}
-
-/// Returns the text behind the last equals sign, if no bracket stands open there.
-pub(super) fn last_side(step: &str) -> Option<&str> {
-    let (_, side) = step.rsplit_once('=')?;
-    let closed = side.matches(['{', '(']).count() == side.matches(['}', ')']).count()
-        && side.matches("\\begin").count() == side.matches("\\end").count();
-    closed.then_some(side)
+    Some(Steps { last: answer, alike, in_rows: !in_line })
 }
 
 fn items(node: Node) -> Vec<Node> {
@@ -124,10 +114,6 @@ fn is_part(row: &Row, below: &[Row], in_line: bool) -> bool {
         let last = used.split(' ').next_back();
         names.iter().any(|name| used == *name || last == Some(name.as_str()))
     };
-    // `r = 3, T_4 = 20 \cdot 8 \cdot (-1) = -160`
-    if row.items.iter().all(is_place) && below.iter().flat_map(|other| &other.items).all(is_term) {
-        return false;
-    }
     let calculated = row.items.iter().filter_map(named).any(|(_, value)| {
         let mut items = below.iter().flat_map(|other| &other.items);
         expression(value).is_some_and(|value| items.any(|item| calculates_with(item, value)))
@@ -137,18 +123,6 @@ fn is_part(row: &Row, below: &[Row], in_line: bool) -> bool {
     }) && !calculated
 }
 
-/// Returns true for `r = 3`, the place of a term.
-fn is_place(item: &Node) -> bool {
-    let small = |name: &str| name.len() == 1 && name.starts_with(char::is_lowercase);
-    matches!(item, Node::Chain { sides, .. } if sides.len() == 2 && sides[0].symbol().is_some_and(small))
-}
-
-/// Returns true for `T_4 = 20 \cdot 8 = 160`, a term that is calculated.
-fn is_term(item: &Node) -> bool {
-    let term = |name: &str| name.contains('_') && name.starts_with(char::is_uppercase);
-    matches!(item, Node::Chain { sides, .. } if sides.len() > 2 && sides[0].symbol().is_some_and(term))
-}
-
 fn expression(node: &Node) -> Option<&Expression> {
     match node {
         Node::Value { expression, .. } => Some(expression),
@@ -156,32 +130,8 @@ fn expression(node: &Node) -> Option<&Expression> {
     }
 }
 
-/// Returns the values of letters in all steps, if there are several and each letter has one.
-fn together(folded: &str, row: impl Fn(String) -> Row) -> Option<String> {
-    let layout = pattern!(r"\\(?:begin|end)\{[a-z]+\*?\}(?:\{[lrc|]*\})?|\\[,:;!]|&")
-        .replace_all(folded, " ");
-    let between = pattern!(
-        r"\\(?:q?quad|implies|iff|therefore|to|(?:Long)?[rR]ightarrow|Leftrightarrow)(?-u:\b)|\\\\|[,;]"
-    );
-    let steps = between.split(&layout).filter(|step| step.contains('=')).take(MOST_ROWS);
-    let values = steps.map(|step| row(step.trim().to_owned()));
-    let values: Vec<(Row, BTreeSet<String>)> =
-        values.filter_map(|row| assigned(&row, false).map(|names| (row, names))).collect();
-    let letters: BTreeSet<&String> = values.iter().flat_map(|(_, names)| names).collect();
-    let items: usize = values.iter().map(|(row, _)| row.items.len()).sum();
-    let texts = || values.iter().map(|(row, _)| row.text.as_str()).collect::<Vec<_>>().join(", ");
-    (values.len() > 1 && items == letters.len()).then(texts)
-}
-
 /// Returns true for a row in which a value is calculated from another.
 fn holds_steps(row: &Row) -> bool {
-    if let [before @ .., last] = row.items.as_slice()
-        && !before.is_empty()
-        && before.iter().all(is_place)
-        && is_term(last)
-    {
-        return true;
-    }
     let values =
         row.items.iter().enumerate().filter_map(|(place, item)| Some((place, named(item)?.1)));
     let mut values = values.filter_map(|(place, value)| Some((place, expression(value)?)));

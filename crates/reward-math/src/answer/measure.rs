@@ -23,7 +23,7 @@ impl Parser {
         self.peek_word().filter(|word| !self.is_name(word))?;
         let mut text = Vec::new();
         while let Some(word) = self.peek_word() {
-            if is_conjunction(word) || (is_copula(word) && self.value_follows()) {
+            if is_conjunction(word) || is_copula(word) {
                 break;
             }
             text.push(word.to_owned());
@@ -38,11 +38,6 @@ impl Parser {
         // "alpha particle" is no letter with a unit.
         let greek = is_greek(word) && self.peek_at(1).is_none_or(|next| next.word().is_none());
         greek || (constant || function_name(word).is_some()) && !self.symbol_at(1, '=')
-    }
-
-    /// Returns true if the next token begins a value.
-    fn value_follows(&self) -> bool {
-        self.peek_at(1).is_some_and(|kind| kind.word().is_none())
     }
 
     /// Parses a currency sign or code before the number, or after its sign.
@@ -122,9 +117,7 @@ impl Parser {
                     unit.push_str(word);
                 }
                 // `m/s`, `kcal m^{-2}`
-                Some(Kind::Letter(letter))
-                    if unit.ends_with(['/', '*']) || spaced && is_product(&unit, *letter) =>
-                {
+                Some(Kind::Letter(letter)) if unit.ends_with(['/', '*']) => {
                     unit.extend([' ', *letter]);
                 }
                 Some(sign) if currency_name(sign).is_some() => {
@@ -157,8 +150,10 @@ impl Parser {
                     unit.push_str(&self.unit_power()?);
                     continue;
                 }
-                // `cm2`
-                Some(Kind::Number { digits, .. }) if !unit.is_empty() && !spaced => {
+                // `cm2`, but 3元5角
+                Some(Kind::Number { digits, .. })
+                    if unit.ends_with(|c: char| c.is_ascii()) && !spaced =>
+                {
                     unit.push_str(digits);
                 }
                 _ => break,
@@ -244,11 +239,6 @@ impl Parser {
         let total = Expression::Sum(vec![scaled, count]);
         self.with_smaller_unit(total, smaller)
     }
-}
-
-/// Returns true if a measure and a letter behind it are both units.
-fn is_product(unit: &str, letter: char) -> bool {
-    words::is_measure(unit) && words::is_measure(letter.encode_utf8(&mut [0; 4]))
 }
 
 /// Returns true if the word joins a label to its value.

@@ -1,7 +1,5 @@
 //! Equations, inequalities and labels.
 
-use std::collections::BTreeSet;
-
 use dashu::Rational;
 
 use super::difference::{Difference, kind};
@@ -69,7 +67,7 @@ impl Comparison {
         let Some(Assertion { value, label: Some(label), members, rounded: None }) =
             relation::asserted(chain)
         else {
-            return Ok(without_substituted(chain));
+            return Ok(None);
         };
         for member in &members {
             if !self.compare(member, value)?.0 {
@@ -277,19 +275,6 @@ impl Comparison {
         let half = super::last_place(places) / Rational::from(2);
         Ok(self.compare(rounded, other)?.0 && self.rounds_to(exact, decimal, &half))
     }
-}
-
-/// Returns `y^2 = 8x` for `y^2 = 2px = 8x`: what the sides between are cannot be said, as they hold other names.
-fn without_substituted(chain: &Node) -> Option<Node> {
-    let Node::Chain { sides, relations } = chain else { return None };
-    let [first, between @ .., last] = sides.as_slice() else { return None };
-    let known: BTreeSet<String> = first.names().union(&last.names()).cloned().collect();
-    let substituted = |side: &Node| !side.names().is_subset(&known);
-    let equations = relations.iter().all(|relation| *relation == Relation::Equal);
-    (equations && !between.is_empty() && between.iter().all(substituted)).then(|| Node::Chain {
-        sides: vec![first.clone(), last.clone()],
-        relations: vec![Relation::Equal],
-    })
 }
 
 /// Returns the number of decimal places of a number, up to ten.

@@ -1,7 +1,5 @@
 //! Comparison of one value in two notations: letters that are units, residues, unit vectors.
 
-use dashu::Rational;
-
 use super::{Comparison, Finding, Result};
 use crate::answer::Node;
 use crate::expression::Expression;
@@ -57,13 +55,6 @@ impl Comparison {
                 if !moduli.0 {
                     return Ok(Some(moduli));
                 }
-                if let (Some(a), Some(b), Some(modulus)) =
-                    (a.literal(), b.literal(), modulus.literal())
-                    && !modulus.is_zero()
-                {
-                    let equal = ((&a - &b) / modulus).is_int();
-                    return self.numbers(&a, &b, equal).map(Some);
-                }
                 self.expressions(a, b).map(Some)
             }
             _ => Ok(None),
@@ -71,31 +62,14 @@ impl Comparison {
     }
 }
 
-/// Reads `5m` as 5 with the unit "m", `5m/s^2` likewise: the value, and the unit that its last letters may be.
+/// Reads `5m` as 5 with the unit that its last letters may be.
 pub(super) fn letters_as_unit(expression: &Expression) -> Option<(Expression, String)> {
-    let (value, phrase) = match expression {
-        Expression::Negative(inner) => {
-            let (value, unit) = letters_as_unit(inner)?;
-            return Some((Expression::negative(value), unit));
-        }
-        Expression::Product(_) => split_letters(expression)?,
-        Expression::Quotient(top, bottom) => {
-            let (value, above) = split_letters(top)?;
-            (value, format!("{above}/{}", letter(bottom)?))
-        }
-        _ => return None,
-    };
-    Some((value, words::unit(&phrase)?))
-}
-
-/// Splits the value from the letters at the end of a product: `9.8 m s^{-2}`.
-fn split_letters(expression: &Expression) -> Option<(Expression, String)> {
     let Expression::Product(factors) = expression else { return None };
     let letters = factors.iter().rev().take_while(|factor| letter(factor).is_some()).count();
     let (before, letters) = factors.split_at(factors.len() - letters.min(factors.len() - 1));
     let phrase: Vec<String> = letters.iter().filter_map(letter).collect();
     let value = Expression::product(before.to_vec());
-    (!phrase.is_empty()).then(|| (value, phrase.join(" ")))
+    Some((value, words::unit(&phrase.join(" "))?))
 }
 
 /// Returns a single letter with its integer power, in the notation of units.
@@ -107,11 +81,6 @@ fn letter(expression: &Expression) -> Option<String> {
                 && !matches!(name.as_str(), "n" | "j" | "v" | "w" | "a" | "k" | "c") =>
         {
             Some(name.clone())
-        }
-        Expression::Power(base, exponent) => {
-            let exponent = exponent.literal().filter(Rational::is_int)?;
-            let small = exponent < Rational::from(10) && exponent > Rational::from(-10);
-            small.then(|| letter(base).map(|base| format!("{base}^{exponent}")))?
         }
         _ => None,
     }

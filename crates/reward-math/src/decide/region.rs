@@ -125,12 +125,18 @@ impl Comparison {
     }
 
     fn are_same(&mut self, left: &Node, right: &Node) -> std::result::Result<bool, Failure> {
+        let equation = |node: &Node| matches!(node, Node::Chain { relations, .. } if relations == &[Relation::Equal]);
+        let equations = equation(left) && equation(right);
         let (left, right) = (self.region(left)?, self.region(right)?);
         if let (Some(a), Some(b)) = (&left.variable, &right.variable)
             && a != b
         {
             self.difference = None;
             return Ok(false);
+        }
+        // `x^2 = -1` and `x^2 = -4` have no real solution, and say different things.
+        if left.cuts.is_empty() && right.cuts.is_empty() && equations {
+            return Err(Failure::NoPart);
         }
         if left.cuts.len() != right.cuts.len() {
             let ends = |region: &Region| format!("a region with {} ends", region.cuts.len());

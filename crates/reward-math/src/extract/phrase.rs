@@ -213,7 +213,7 @@ fn content(response: &str, start: usize) -> Option<Range<usize>> {
     if let Some(letter) = leading_choice(&response[start..end]) {
         return some_text(response, start..start + letter);
     }
-    some_text(response, behind_copula(response, start..end))
+    some_text(response, start..end)
 }
 
 /// Returns the length of "option" or "choice" before the letter, in bytes.
@@ -226,25 +226,6 @@ fn leading_choice(text: &str) -> Option<usize> {
     let remark = pattern!(r"^[A-J](?:[。，．）]|[, ]\s*[a-z]{2})").is_match(text);
     let listed = pattern!(r"^.[, ]\s*(?:and|or) ").is_match(text);
     (remark && !listed).then_some(1)
-}
-
-/// Returns the text after the only "is" or 是 of the sentence: "The value is 7".
-fn behind_copula(response: &str, span: Range<usize>) -> Range<usize> {
-    let text = &response[span.clone()];
-    // "(B) The sum is even": the letter belongs to the answer.
-    if matches!(text.as_bytes(), [b'(', b'A'..=b'J', b')', ..]) {
-        return span;
-    }
-    for copula in [" is ", " are ", "是"] {
-        if let Some(at) = text.find(copula)
-            && text.rfind(copula) == Some(at)
-            && text[..at].chars().any(char::is_alphabetic)
-            && !text[..at].contains(['=', '\\'])
-        {
-            return span.start + at + copula.len()..span.end;
-        }
-    }
-    span
 }
 
 /// Returns the content of the formula at `start`.

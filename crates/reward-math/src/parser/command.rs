@@ -184,17 +184,23 @@ impl Parser {
         }
     }
 
-    /// Parses the base of a logarithm: an argument, but all digits of `\log_10 100`, as no base is 1.
-    fn base_of_logarithm(&mut self) -> Result<Expression> {
-        match self.peek() {
+    /// Parses the base of a logarithm: an argument, but all digits of `\log_10 100`, as no base is 1; 10 of `log10(100)`.
+    fn base_of_logarithm(&mut self, name: &str) -> Result<Option<Expression>> {
+        let ten = matches!(self.peek(), Some(Kind::Number { digits, .. }) if digits == "10");
+        let joined = ten && !self.spaced() && self.symbol_at(1, '(');
+        if name != "log" || !joined && !self.eat_symbol('_') {
+            return Ok(None);
+        }
+        let base = match self.peek() {
             Some(Kind::Number { digits, value, .. })
                 if digits.starts_with('1') && value.is_int() =>
             {
                 let count = digits.bytes().take_while(u8::is_ascii_digit).count();
-                Ok(self.first_digits(count))
+                self.first_digits(count)
             }
-            _ => self.argument(),
-        }
+            _ => self.argument()?,
+        };
+        Ok(Some(base))
     }
 
     /// Parses the first digits of the number here; the others remain.
@@ -219,13 +225,11 @@ impl Parser {
             return Ok(Expression::symbol(name));
         }
         self.deeper(|parser| {
-            let base = if name == "log" && parser.eat_symbol('_') {
-                Some(parser.base_of_logarithm()?)
-            } else {
-                None
-            };
+            let mut base = parser.base_of_logarithm(name)?;
             let mut exponent =
                 if parser.eat_symbol('^') { Some(parser.deeper(Self::exponent)?) } else { None };
+            // `\log^2_2 x`
+            base = base.or(parser.base_of_logarithm(name)?);
             let mut name = name;
             let minus_one = Rational::NEG_ONE;
             if exponent.as_ref().and_then(Expression::literal) == Some(minus_one)

@@ -73,9 +73,13 @@ pub(crate) fn unit(phrase: &str) -> Option<String> {
     let mut factors: Vec<(&str, i32)> = Vec::new();
     let mut words: Vec<String> = Vec::new();
     let (mut power, mut inverse, mut known) = (1, false, true);
+    // `J/(kg·K)`
+    let mut bracketed = false;
     for piece in pieces(&lower) {
         match piece {
             "/" | "per" => inverse = true,
+            "(" => bracketed = inverse,
+            ")" => (bracketed, inverse) = (false, false),
             "*" | "a" | "an" | "of" => {}
             "square" | "sq" => power = 2,
             "cubic" | "cu" => power = 3,
@@ -98,7 +102,7 @@ pub(crate) fn unit(phrase: &str) -> Option<String> {
                     continue;
                 }
                 let sign = if inverse { -1 } else { 1 };
-                inverse = false;
+                inverse &= bracketed;
                 match paired("compound", word).and_then(measures) {
                     Some(parts) => {
                         factors.extend(parts.into_iter().map(|(name, power)| (name, power * sign)));
@@ -163,7 +167,7 @@ pub(crate) fn is_measure(phrase: &str) -> bool {
 
 /// Splits a phrase into words, signs and powers.
 fn pieces(lower: &str) -> Vec<&str> {
-    let piece = pattern!(r"[\p{Alphabetic}¢€£₹℃]+|-?[0-9]+|[/-]");
+    let piece = pattern!(r"[\p{Alphabetic}¢€£₹℃]+|-?[0-9]+|[/()-]");
     piece.find_iter(lower).map(|piece| piece.as_str()).collect()
 }
 

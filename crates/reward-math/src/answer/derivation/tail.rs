@@ -1,0 +1,76 @@
+//! The last statement of a derivation that is not read as a whole.
+
+use crate::language::phrases;
+use crate::table::pattern;
+use crate::words;
+
+/// Returns the last statement of a derivation's last step, behind separators and words.
+///
+/// `None` if that is all of the derivation, or if its words take something back or name alternatives.
+pub(in crate::answer) fn tail(folded: &str, last: &str) -> Option<String> {
+    let text = pattern!(r"\\text(?:bf|it)?\s*\{([^{}]*)\}");
+    if text.captures_iter(folded).any(|words| takes_back(&words[1].to_lowercase())) {
+        return None;
+    }
+    let pieces = pattern!(
+        r"(?s)\\text(?:bf|it)?\s*\{[^{}]*\}|\\begin|\\end|\\left|\\right|\\[A-Za-z]+|\\.|\.\s|."
+    );
+    let mut signs = last.match_indices('=').map(|(place, _)| place).rev();
+    let chain = signs.nth(1).unwrap_or(0);
+    let bounds = pattern!(r"[<>]|\\(?:[lg]eq?(?:slant)?|in|neq?)(?-u:\b)");
+    let bounds = bounds.find_iter(last).last().map_or(0, |sign| sign.start());
+    let (mut start, mut behind_words, mut depth) = (0, None, 0_i32);
+    for piece in pieces.find_iter(last) {
+        let (piece, end) = (piece.as_str(), piece.end());
+        depth += i32::from(matches!(piece, "{" | "(" | "[" | "\\begin" | "\\left"));
+        depth -= i32::from(matches!(piece, "}" | ")" | "]" | "\\end" | "\\right"));
+        if depth != 0 {
+            continue;
+        }
+        match piece {
+            // `, \quad 0 < x < 2` is a domain.
+            ";" | "\\quad" | "\\qquad" | ". " if end > bounds => {
+                (start, behind_words) = (end, None);
+            }
+            // `x = 0, x = 5` are alternatives, and `S = 2 \cdot 3 = 6` is calculated.
+            "," if end <= chain => (start, behind_words) = (end, None),
+            "\\," | "\\;" | "\\ " | "\\:" | "\\!" | "," | "." | ":" => {}
+            "=" | "+" | "\\times" | "\\cdot" => behind_words = None,
+            piece if piece.trim().is_empty() => {}
+            piece => match text.captures(piece).map(|words| words[1].to_lowercase()) {
+                Some(words) if is_aside(&words) => return None,
+                Some(words) if words::is_conjunction(&words) => {}
+                Some(_) => behind_words = Some(end),
+                None => start = behind_words.take().unwrap_or(start),
+            },
+        }
+    }
+    let around = pattern!(r"^(?:[\s,.:=&]|\\[,;:!\x20])+|(?:[\s,.]|\\[,;:!\x20])+$");
+    let statement = around.replace_all(&last[start..], "");
+    (!statement.is_empty() && statement != folded).then(|| statement.into_owned())
+}
+
+/// Returns the text behind the last equals sign, if no bracket stands open there.
+pub(in crate::answer) fn last_side(step: &str) -> Option<&str> {
+    let (_, side) = step.rsplit_once('=')?;
+    let closed = side.matches(['{', '(']).count() == side.matches(['}', ')']).count()
+        && side.matches("\\begin").count() == side.matches("\\end").count();
+    closed.then_some(side)
+}
+
+fn takes_back(words: &str) -> bool {
+    let mut each = words.split(|c: char| !c.is_alphanumeric());
+    let alternatives = phrases("names alternatives");
+    // "Given $m = 2$" sets no condition.
+    words::takes_back(&words.replace("given", ""))
+        || each.any(|word| alternatives.contains(&word))
+        || phrases("rejects a value").iter().any(|phrase| words.contains(phrase))
+}
+
+/// Returns true for words behind which no answer stands: "equality at", "where".
+fn is_aside(words: &str) -> bool {
+    let mut each = words.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let first = each.next().unwrap_or_default();
+    first == "for"
+        || ["circumstance", "row that remarks"].iter().any(|list| phrases(list).contains(&first))
+}
