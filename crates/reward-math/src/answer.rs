@@ -146,7 +146,7 @@ impl Answer {
         if folded.is_empty() {
             return Err(ParseError::Empty);
         }
-        Ok(Self::read(folded, stepwise))
+        Ok(Self::read(&spelling::without_rejected(folded), stepwise))
     }
 
     /// Reads a text without decoration.
@@ -433,13 +433,15 @@ fn split_bounds(folded: &str) -> Option<(&str, String, String)> {
         ((?:[-+0-9./\\{}frac\s]+(?:<|\\(?:leq?|lt)\s)\s*)?\|?([a-zA-Z])\|?\s*(?:[<>]|\\(?:geq?|leq?|neq?|lt|gt)[^A-Za-z])[^,]*)$"
     );
     // In `cases` the bounds are those of a row.
-    let parts = bounds.captures(folded).filter(|_| !folded.ends_with('}')).or_else(|| {
+    let concludes = pattern!(
+        r"\\(?:therefore|implies|iff|[A-Za-z]*[rR]ightarrow)(?-u:\b)|\b(?:whence|hence|thus|so|therefore|value|answer)\b"
+    );
+    let bound = |parts: &Captures<'_>| !folded.ends_with('}') && !concludes.is_match(&parts[2]);
+    let parts = bounds.captures(folded).filter(bound).or_else(|| {
         let parts = behind_comma.captures(folded)?;
         let bounded =
             pattern!(r"\\(?:geq?|leq?|neq?|lt|gt|cup|cap|in)(?:[^A-Za-z]|$)").is_match(&parts[1]);
-        let concludes = pattern!(r"\\(?:therefore|implies|iff|[A-Za-z]*[rR]ightarrow)(?-u:\b)")
-            .is_match(&parts[2]);
-        (!bounded && !concludes && !parts[1].ends_with('\\')).then_some(parts)
+        (!bounded && !concludes.is_match(&parts[2]) && !parts[1].ends_with('\\')).then_some(parts)
     })?;
     let rest = parts.get(1)?.as_str();
     let bound = spelling(&parts[2]).replace("\\geq", "\\ge").replace("\\leq", "\\le");

@@ -137,7 +137,10 @@ fn json(response: &str) -> Option<Range<usize>> {
 }
 
 fn hash_marks(response: &str) -> Option<Range<usize>> {
-    let start = response.rfind("####")? + "####".len();
+    let mark = response.rfind("####")? + "####".len();
+    // "#### Answer" is a heading.
+    let heading = pattern!(r"^[ *]*(?i:(?:final )?answer|答案)[ *:：]*\n+").find(&response[mark..]);
+    let start = mark + heading.map_or(0, |heading| heading.end());
     let end = response[start..].find('\n').map_or(response.len(), |length| start + length);
     some_text(response, start..end)
 }

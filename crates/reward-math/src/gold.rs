@@ -12,7 +12,7 @@ use crate::extract::{
     letter_behind, listed_values, only_number, own_turn,
 };
 use crate::options::Options;
-use crate::table::pattern;
+use crate::table::{lists, pattern};
 use crate::verdict::{ParseError, Side, Verdict};
 use crate::witness::Witness;
 use crate::words;
@@ -70,7 +70,9 @@ impl Gold {
             let nothing = Verdict::Unparsed { which: Side::Response, why: ParseError::NoAnswer };
             return words.map_or(nothing, |words| self.verify_answer(&words));
         };
-        let mut verdict = self.verify_answer(&extracted.text);
+        let money = words::without_points(&extracted.text)
+            .filter(|_| words::writes_decimal_commas(response));
+        let mut verdict = self.verify_answer(money.as_ref().unwrap_or(&extracted.text));
         if let Some(measured) = self.with_unit(response, &extracted) {
             verdict = self.verify_answer(&measured);
         }
@@ -219,7 +221,14 @@ impl Gold {
                 && words::normalise(tail).as_deref() == Some(gold)
         };
         let many = gold == "infinitely many" && last.contains("there are infinitely many");
-        (many || ends.into_iter().any(says)).then(|| gold.to_owned())
+        // "Yes, it is possible. For instance, take 1, 4 and 9."
+        let response = own_turn(response).trim_start().to_lowercase();
+        let doubts = pattern!(r"\b(?:no|not|yes|but|however|if|unless|only)\b|n't\b");
+        let opens = lists("yes no", gold)
+            && response
+                .strip_prefix(gold)
+                .is_some_and(|rest| rest.starts_with([',', '.']) && !doubts.is_match(rest));
+        (many || opens || ends.into_iter().any(says)).then(|| gold.to_owned())
     }
 
     /// Compares with commas as decimal points, in a response in a language that writes them; `None` if not right.

@@ -4,7 +4,7 @@ mod comma;
 mod measure;
 mod number;
 
-pub(crate) use comma::{with_decimal_point, writes_decimal_commas};
+pub(crate) use comma::{with_decimal_point, without_points, writes_decimal_commas};
 pub(crate) use measure::{contradict, conversion, is_measure, parts, qualifies, unit};
 pub(crate) use number::{magnitude, number, only_number, part};
 
@@ -86,7 +86,9 @@ pub(crate) fn same(left: &str, right: &str) -> bool {
             .trim_start_matches("all ")
             .replace(" has winning strategy", " win")
             .replace("one or more", "at least one");
-        let mut parts: Vec<String> = text.split(" and ").map(str::to_owned).collect();
+        // "an isosceles right triangle"
+        let between = if text.ends_with(" triangle") { " " } else { " and " };
+        let mut parts: Vec<String> = text.split(between).map(str::to_owned).collect();
         parts.sort_unstable();
         parts
     };

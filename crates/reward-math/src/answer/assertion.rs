@@ -4,6 +4,7 @@ use super::measure::is_copula;
 use super::{Node, Relation, list};
 use crate::language::phrases;
 use crate::parser::Parser;
+use crate::table::pattern;
 use crate::token::{Kind, Token};
 use crate::words::{self, is_conjunction};
 
@@ -117,7 +118,7 @@ fn without_remarks(mut tokens: Vec<Token>) -> Vec<Token> {
                     .filter(|close| apart && (begins || rejects(&tokens[at..=*close])))?
             };
             let mut words = tokens[at..=close].iter().filter_map(|token| token.kind.word());
-            let keeps = words.any(|word| words::takes_back(&word.to_lowercase()));
+            let keeps = words.any(|word| objects(word) || words::takes_back(&word.to_lowercase()));
             let rejected = rejects(&tokens[at..=close]);
             let drops = if rejected { !named(tokens, &(at..=close)) } else { !keeps };
             drops.then_some(at..=close)
@@ -127,6 +128,11 @@ fn without_remarks(mut tokens: Vec<Token>) -> Vec<Token> {
         tokens.drain(place);
     }
     tokens
+}
+
+/// Returns true for a remark against what is said: "(but with replacement, as here, it is".
+pub(super) fn objects(remark: &str) -> bool {
+    pattern!(r"(?i)^[\s(]*(?:but|however|correction|actually)\b").is_match(remark)
 }
 
 /// Returns true if words among the tokens reject a value.
@@ -223,7 +229,7 @@ fn first_word(kind: &Kind) -> Option<&str> {
 
 /// Returns true for `\Rightarrow`, "so" and the like.
 fn concludes(kind: &Kind) -> bool {
-    const SIGNS: &str = "implies Rightarrow Longrightarrow rightarrow longrightarrow to iff Leftrightarrow \
+    const SIGNS: &str = "implies Rightarrow Longrightarrow rightarrow longrightarrow to rightsquigarrow iff Leftrightarrow \
                          Longleftrightarrow therefore";
     kind.is_any("", SIGNS) || kind.word().is_some_and(words::concludes)
 }
@@ -307,7 +313,9 @@ fn label(side: &[Token]) -> Option<String> {
         outside.contains(at) || !token.kind.word().is_some_and(words::takes_back)
     };
     let names = side.iter().enumerate().filter(is_name);
-    let text: Vec<String> =
-        names.map(|(_, token)| token.kind.describe().replace('`', "")).collect();
-    Some(text.join(" "))
+    let name = |token: &Token| match token.kind.word() {
+        Some(word) => word.to_lowercase(),
+        None => token.kind.describe().replace('`', ""),
+    };
+    Some(names.map(|(_, token)| name(token)).collect::<Vec<_>>().join(" "))
 }

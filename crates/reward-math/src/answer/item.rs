@@ -80,6 +80,7 @@ impl Parser {
                     self.alternatives |= lists("or oder ou 或", &word.replace(", ", ""));
                     word.ends_with("and") || matches!(word.as_str(), "und" | "et" | "且")
                 }
+                Some(Kind::Letter('и')) => true,
                 Some(kind) if kind.is_any("", "land wedge cap") => true,
                 Some(kind) if kind.is_any(",;", "lor vee cup") => false,
                 _ => return both,

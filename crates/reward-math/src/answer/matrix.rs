@@ -211,7 +211,8 @@ fn size(name: &str, rows: &Matrix, budget: &mut usize) -> Result<Expression> {
             let order = order(rows)?;
             Ok(Expression::Sum((0..order).map(|place| rows[place][place].clone()).collect()))
         }
-        _ => determinant(rows, budget),
+        // No literal: `\det A = 7` is a calculation.
+        _ => Ok(Expression::Sum(vec![determinant(rows, budget)?])),
     }
 }
 

@@ -76,7 +76,12 @@ impl Parser {
     /// Parses "million", "tenths" and the like after a number, as a factor.
     pub(super) fn magnitude(&mut self) -> Option<Rational> {
         let text = self.peek_word()?;
-        let (first, rest) = text.trim_start().split_once(' ').unwrap_or((text.trim(), ""));
+        let text = text.trim();
+        // 3.6万元
+        let (first, rest) = match text.chars().next() {
+            Some(sign @ ('万' | '亿')) => text.split_at(sign.len_utf8()),
+            _ => text.split_once(' ').unwrap_or((text, "")),
+        };
         let factor = match words::magnitude(first) {
             Some(factor) => Rational::from(factor),
             None => Rational::from_parts(1.into(), words::part(first)?.into()),

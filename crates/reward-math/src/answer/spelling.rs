@@ -29,6 +29,21 @@ pub(super) fn spelling(folded: &str) -> String {
     formula_of_substance(&spelled).unwrap_or(spelled)
 }
 
+/// Removes the values that a list rejects: `x = 3` of `x = 3, x = -1 \text{ (rejected)}`.
+pub(super) fn without_rejected(folded: &str) -> Cow<'_, str> {
+    let between = pattern!(r"[,;]|\\text\s*\{\s*(?:and|or)\s*\}|\b(?:and|or)\b");
+    let rejected = pattern!(
+        r"(?x)^[^(]*(?:\\text\s*\{\s*\(|\(\s*\\text\s*\{|\()\s* (?:reject|extraneous|discard|excluded|舍) [^(){}=0-9]* [)}\s]+$"
+    );
+    let values: Vec<&str> = between.split(folded).collect();
+    let kept: Vec<&str> =
+        values.iter().copied().filter(|value| !rejected.is_match(value)).collect();
+    match kept.len() {
+        count if count == 0 || count == values.len() => Cow::Borrowed(folded),
+        _ => Cow::Owned(kept.join(",").trim().to_owned()),
+    }
+}
+
 /// Returns `H2SO4` for `\mathrm{H_2SO_4}`, `\text{H}_2\text{SO}_4` and `\ce{H2SO4}`, and an equation of such formulas.
 fn formula_of_substance(spelled: &str) -> Option<String> {
     // `2H_2 + O_2 \rightarrow 2H_2O`
@@ -260,6 +275,9 @@ pub(super) fn labelled_parts(folded: &str) -> Option<Vec<String>> {
     if !folded.starts_with(['(', '{', '\\']) {
         return None;
     }
+    // `\text{(i) True, (ii) False}`
+    let sentence = pattern!(r"^\\text\s*\{([^{}]*)\}$").captures(folded);
+    let folded = sentence.and_then(|text| text.get(1)).map_or(folded, |inner| inner.as_str());
     // `\text{(c) No}`
     let folded = &pattern!(r"(\\text\{\([a-h]\)) +([^{}]+\})").replace_all(folded, r"$1}\text{$2");
     // Without a group around it, a label that no space follows is a factor in brackets.

@@ -59,6 +59,14 @@ impl Comparison {
                 return Ok((self.compare(&list, value)?.0, Rung::Relation));
             }
         }
+        // `S = \sum_{k=1}^{9} \sqrt k` and `\sum_{k=1}^{9} \sqrt k \approx 19.3`.
+        for (chain, other) in [(left, right), (right, left)] {
+            if let Some(Assertion { value, label: None, rounded: Some(_), .. }) =
+                relation::asserted(other)
+            {
+                return self.chain_with(chain, value);
+            }
+        }
         self.differ(Rung::Relation, Difference::Relations(left.clone(), right.clone()))
     }
 
@@ -114,6 +122,11 @@ impl Comparison {
             && name != other
         {
             return Ok(false);
+        }
+        // `x^2 + y^2 = C`: a multiple of a free constant is one.
+        let free = |sides: &[Node]| sides[1].symbol() == Some("C");
+        if free(a) && free(b) && (*a_relation, *b_relation) == (Relation::Equal, Relation::Equal) {
+            return self.one_multiple(&a[..1], &b[..1]);
         }
         let (Some(p), Some(q)) = (self.difference(&a[0], &a[1])?, self.difference(&b[0], &b[1])?)
         else {

@@ -12,6 +12,7 @@ use crate::calculus::calculated;
 use crate::expression::{Assignments, Expression};
 use crate::numeric;
 use crate::parser::begins_with;
+use crate::relation;
 use crate::table::lists;
 use crate::verdict::{ParseError, Rung};
 use crate::words;
@@ -178,6 +179,15 @@ impl Comparison {
         if [(a, b), (b, a)].into_iter().any(|(series, terms)| begins_with(series, terms)) {
             return Ok((true, Rung::NormalForm));
         }
+        if (inverts_product(a) || inverts_product(b))
+            && let (Some(first), Some(second)) = (factors_in_order(a), factors_in_order(b))
+        {
+            if first == second {
+                return Ok((true, Rung::NormalForm));
+            }
+            let order = |factors: &[Factor<'_>]| format!("{factors:?}");
+            return self.shapes(Rung::NormalForm, order(&first), order(&second));
+        }
         let counts = |side: &Expression| {
             side.any(
                 &|node| matches!(node, Expression::Function(name, _) if lists("sum prod", name)),
@@ -228,11 +238,11 @@ impl Comparison {
 
     /// Returns true if an exact value equals a decimal up to a unit.
     pub(super) fn rounds_to(&mut self, response: &[Node], gold: &[Node], unit: &Rational) -> bool {
-        let ([Node::Value { expression, .. }], [Node::Value { expression: decimal, .. }]) =
-            (response, gold)
-        else {
+        let ([response], [Node::Value { expression: decimal, .. }]) = (response, gold) else {
             return false;
         };
+        let asserted = relation::asserted(response).map(|assertion| assertion.value);
+        let Node::Value { expression, .. } = asserted.unwrap_or(response) else { return false };
         decimal.literal().is_some_and(|decimal| {
             numeric::is_within(expression, &decimal, unit, &mut self.enclosure_fuel)
         })
@@ -415,6 +425,33 @@ fn from_one(expression: &Expression) -> Cow<'_, Expression> {
         return Cow::Borrowed(expression);
     }
     Cow::Owned(expression.replaced(&changed))
+}
+
+/// A capital letter, and whether it is inverted.
+type Factor<'a> = (&'a str, bool);
+
+/// Returns true for `(AB)^{-1}`, as matrices are written.
+fn inverts_product(expression: &Expression) -> bool {
+    matches!(expression, Expression::Power(base, exponent)
+        if matches!(**base, Expression::Product(_)) && exponent.literal() == Some(Rational::NEG_ONE))
+}
+
+/// Returns the factors of a product of matrices in their order: `B^{-1}A^{-1}` of `(AB)^{-1}`.
+fn factors_in_order(expression: &Expression) -> Option<Vec<Factor<'_>>> {
+    match expression {
+        Expression::Symbol(name) if name.len() == 1 && name.starts_with(char::is_uppercase) => {
+            Some(vec![(name, false)])
+        }
+        Expression::Power(base, exponent) if exponent.literal() == Some(Rational::NEG_ONE) => {
+            let inner = factors_in_order(base)?.into_iter().rev();
+            Some(inner.map(|(name, inverted)| (name, !inverted)).collect())
+        }
+        Expression::Product(factors) => {
+            let factors: Option<Vec<_>> = factors.iter().map(factors_in_order).collect();
+            Some(factors?.concat())
+        }
+        _ => None,
+    }
 }
 
 /// Returns true for a summand, as integration leaves it.

@@ -64,7 +64,8 @@ pub(super) fn correction(behind: &str, several: bool) -> Option<Range<usize>> {
         let is_value = Answer::parse(text).is_ok_and(|answer| !answer.is_words()) && !letter;
         let line = behind[..place.start].rfind('\n').map_or(0, |end| end + 1);
         let is_final = pattern!(r"(?i)final answer[:*\s]*$").is_match(&behind[line..place.start]);
-        Some(place).filter(|_| is_value || is_final && !letter)
+        // "see above"
+        Some(place).filter(|_| (is_value || is_final && !letter) && !text.starts_with("see "))
     };
     // Behind several boxes: "so the only extremum is at $x=3$".
     let only = || {

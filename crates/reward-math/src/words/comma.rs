@@ -19,7 +19,7 @@ static LANGUAGES: LazyLock<HashMap<&str, Vec<usize>>> = LazyLock::new(|| {
 /// Returns true if a text holds three words of a language that writes decimals with a comma, or a number such as `1.250,50`.
 pub(crate) fn writes_decimal_commas(text: &str) -> bool {
     const ENOUGH: usize = 3;
-    if pattern!(r"[0-9]\.[0-9]{3}(?:,|\{,\})[0-9]{1,2}(?:[^0-9]|$)").is_match(text) {
+    if pattern!(r"[0-9][. ][0-9]{3}(?:,|\{,\})[0-9]{1,2}(?:[^0-9]|$)").is_match(text) {
         return true;
     }
     let lower = text.to_lowercase();
@@ -40,9 +40,16 @@ pub(crate) fn with_decimal_point(text: &str) -> Option<String> {
     if pattern!(r"^[0-9]{1,3}(?:\.[0-9]{3})+$").is_match(&text) {
         return Some(text.replace('.', ""));
     }
+    let text = pattern!(r"([0-9])[ \u{a0}\u{202f}]([0-9]{3})").replace_all(&text, "$1$2");
     let (before, behind) = text.split_once(',')?;
     let digit = |c: char| c.is_ascii_digit();
     let bracketed = before.contains(['(', '[', '{']);
     let decimal = before.ends_with(digit) && behind.starts_with(digit) && !behind.contains(',');
     (decimal && !bracketed).then(|| format!("{}.{behind}", before.replace('.', "")))
+}
+
+/// Returns `1250 €` of `1.250 €`, as languages with decimal commas write money.
+pub(crate) fn without_points(text: &str) -> Option<String> {
+    let money = pattern!(r"^[0-9]{1,3}(?:\.[0-9]{3})+\s*(?:€|EUR|Euro)").is_match(text);
+    money.then(|| text.replace('.', ""))
 }

@@ -4,11 +4,12 @@ use std::borrow::Cow;
 
 use regex::Captures;
 
+use crate::answer::assertion::objects;
 use crate::language::phrases;
 use crate::table::{lists, pattern};
 
 /// Signs behind which the next step stands.
-const CONCLUSIONS: &str = "\\to \\rightarrow \\longrightarrow \\leadsto \\implies \\Rightarrow \\Longrightarrow \\iff \\Leftrightarrow \\Longleftrightarrow \\therefore";
+const CONCLUSIONS: &str = "\\to \\rightarrow \\longrightarrow \\leadsto \\rightsquigarrow \\implies \\Rightarrow \\Longrightarrow \\iff \\Leftrightarrow \\Longleftrightarrow \\therefore";
 
 /// Environments whose rows are steps.
 const ENVIRONMENTS: &str = "aligned align gathered gather split eqnarray array";
@@ -155,6 +156,7 @@ fn without_remark(row: &str) -> &str {
         named.captures(&parts[2]).is_some_and(|value| !parts[1].contains(&value[1]))
     };
     if let Some(parts) = words
+        && !objects(&parts[2])
         && (!rejects(&parts[2]) || elsewhere(&parts))
     {
         return parts.get(1).map_or(row, |before| without_end(before.as_str()));
@@ -172,8 +174,10 @@ fn without_remark(row: &str) -> &str {
     let bounds =
         apart && pattern!(r"[=<>]|\\(?:neq?|geq?|leq?|text)(?:[^A-Za-z]|$)").is_match(inside);
     let remark = bounds || inside.starts_with("\\text{");
-    let keeps =
-        rejects || inside.contains("\\math") || !before.contains(|c: char| c.is_alphanumeric());
+    let keeps = rejects
+        || objects(inside.trim_start_matches("\\text{"))
+        || inside.contains("\\math")
+        || !before.contains(|c: char| c.is_alphanumeric());
     // `x = 7 \text{ or } x = 2\ (\text{rejected})`
     let alternative = pattern!(r"(?s)^(.*)(?:\\text\s*\{\s*or\s*\}|,)");
     match alternative.captures(before).and_then(|parts| parts.get(1)) {

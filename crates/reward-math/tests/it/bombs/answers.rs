@@ -88,6 +88,11 @@ pub(crate) fn statements() -> Vec<String> {
         vec!["twenty-one"; 3000].join(" "),
         format!("{{\"answer\": {}", "[\"1\",".repeat(4000)),
         r"25\,\frac{\text m}{\text s}".repeat(1500),
+        format!(r"{}=1=1", r"\mid\text{so } x=1; y=2=2, ".repeat(1200)),
+        format!(r"{}x=1", r"x=2\text{ (rejected)}, ".repeat(1200)),
+        format!("{}{}", "(A".repeat(60), "B)^{-1}".repeat(60)),
+        format!("{} = 1", vec!["(AB)^{-1}"; 3000].join("")),
+        format!("5 {}", "J/(kg*K)".repeat(3000)),
     ]
 }
 

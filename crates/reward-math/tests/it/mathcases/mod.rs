@@ -152,6 +152,15 @@ fn rows_of_independent_examiners_reach_the_floor() {
     reaches("examined_3.jsonl", 3100, EXAMINED_3_FLOOR);
 }
 
+/// Of the fourth file, more than a half derivations in a box; four false positives are known: `CO` for `Co`, two orders, and
+/// which of two roots is the double one.
+#[test]
+fn rows_of_the_latest_examiners_reach_the_floor() {
+    let tally = tally_of("examined_4.jsonl");
+    assert!(tally.rows == 1620 && tally.agreed >= 1552, "{} agree", tally.agreed);
+    assert!(tally.false_positives.len() <= 4, "{}", tally.false_positives.join("\n"));
+}
+
 /// Prose without marks, with decoys: each text holds other numbers, which a grader that takes the last one would take.
 #[test]
 fn rows_with_decoys_reach_the_floor() {
