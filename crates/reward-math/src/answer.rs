@@ -432,10 +432,10 @@ fn split_bounds(folded: &str) -> Option<(&str, String, String)> {
         r"(?xs)^((?:[a-zA-Z](?:\([a-z]\))?\s*=)?[^=<>]*?\S) (?:\x20|\\q?quad|\\[,;\x20])* , (?:\x20|\\q?quad|\\[,;\x20])*
         ((?:[-+0-9./\\{}frac\s]+(?:<|\\(?:leq?|lt)\s)\s*)?\|?([a-zA-Z])\|?\s*(?:[<>]|\\(?:geq?|leq?|neq?|lt|gt)[^A-Za-z])[^,]*)$"
     );
-    // In `cases` the bounds are those of a row.
     let concludes = pattern!(
         r"\\(?:therefore|implies|iff|[A-Za-z]*[rR]ightarrow)(?-u:\b)|\b(?:whence|hence|thus|so|therefore|value|answer)\b"
     );
+    // In `cases` the bounds are those of a row.
     let bound = |parts: &Captures<'_>| !folded.ends_with('}') && !concludes.is_match(&parts[2]);
     let parts = bounds.captures(folded).filter(bound).or_else(|| {
         let parts = behind_comma.captures(folded)?;

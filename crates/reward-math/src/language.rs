@@ -13,6 +13,11 @@ pub(crate) fn paired(name: &str, phrase: &str) -> Option<&'static str> {
     phrases(name).chunks_exact(2).find(|pair| pair[0] == phrase).map(|pair| pair[1])
 }
 
+/// Returns a pattern for any phrase of a list.
+pub(crate) fn any_of(name: &str) -> String {
+    phrases(name).iter().map(|phrase| regex::escape(phrase)).collect::<Vec<_>>().join("|")
+}
+
 /// Returns the phrases of a list.
 pub(crate) fn phrases(name: &str) -> &'static [&'static str] {
     LISTS.get(name).map_or(&[], Vec::as_slice)

@@ -85,11 +85,11 @@ impl Algebra {
             return Err(undefined("zero to a symbolic power"));
         }
         // `2^{n+1}` is `2 \cdot 2^n`.
-        let whole = exponent.as_polynomial().filter(|_| base.as_constant().is_some());
-        let whole = whole.and_then(|sum| sum.terms().find(|(powers, _)| powers.is_empty()));
-        if let Some(whole) = whole.map(|(_, whole)| whole.clone()).filter(Rational::is_int) {
-            let first = self.rational_exponent(base, &whole)?;
-            let rest = self.subtract(exponent, &Fraction::constant(whole))?;
+        let sum = exponent.as_polynomial().filter(|_| base.as_constant().is_some());
+        let constant = sum.and_then(|sum| sum.terms().find(|(powers, _)| powers.is_empty()));
+        if let Some(steps) = constant.map(|(_, value)| value.clone()).filter(Rational::is_int) {
+            let first = self.rational_exponent(base, &steps)?;
+            let rest = self.subtract(exponent, &Fraction::constant(steps))?;
             let rest = self.value_of("power", vec![base.clone(), rest]);
             return self.multiply(&first, &rest);
         }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use regex::Match;
 
 use super::extracted::{Extracted, Rule};
-use crate::language::phrases;
+use crate::language::any_of;
 use crate::table::pattern;
 
 /// Most neighbouring boxes that form one answer.
@@ -123,7 +123,7 @@ pub(crate) fn listed_values(response: &str, count: usize, labelled: bool) -> Opt
     let value = pattern!(
         &[
             r"(?s)(?:^|.*(?:\*\*|\$|=|：|\b(?:",
-            &phrases("verb of a value").join("|"),
+            &any_of("verb of a value"),
             r")\b))\s*([^*$=]*?[^*$=\s])\s*(?:\*\*|\$)?$",
         ]
         .concat()

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use crate::language::phrases;
+use crate::language::{any_of, phrases};
 use crate::table::{lists, pattern};
 use crate::words;
 
@@ -106,8 +106,7 @@ fn is_aside(text: &str, start: usize) -> bool {
     if last.contains('=') && !last.contains('$') || !aside.is_match(last) {
         return false;
     }
-    let concludes =
-        pattern!(r"(?i)^\W*(?:so|thus|hence|therefore|the answer|in lowest terms|after)\b");
+    let concludes = pattern!(&format!(r"(?i)^\W*(?:{})\b", any_of("opens a conclusion")));
     let previous = &before[sentence(before)..];
     concludes.is_match(previous) && has_value(previous) && !concludes.is_match(last)
 }
@@ -125,11 +124,17 @@ fn clause(sentence: &str) -> usize {
     let length = bracket.filter(|at| has_value(&sentence[..*at])).unwrap_or(sentence.len());
     let sentence = &sentence[..length];
     let aside = pattern!(
-        r"(?xi),\s(?:since|because|as|not|and\snot|rather\sthan|instead\sof|in\sother\swords|compared\s(?:with|to)|half\s(?:of|as)|twice|double|triple|who|whose
-        |whereas|for\sinstance|for\sexample|e\.g\.|such\sas|but|denn|weil|car|porque|а\sне|the\s(?:supplement|complement|square|opposite|double|half)\sof
-        |which\s[^,]*\b(?:than|half|twice|not|under|over|above|below|as\sa\s(?:decimal|percentage))\b|i\.e\.\s[^,]*\b(?:more|less|fewer)\sthan
-        |an?\s[a-z\x20]{1,30}(?:after|before)|or\s[^,]{1,24}\sif|or\sequivalently|and\sthe\s(?:term|number|value|factor)|(?:he|she|it|they)\s(?:does|do|did|is|are)\snot|[\w-]+\sof\s(?:which|whom|them))\b
-        |,?\s(?:because|rather\sthan|instead\sof|and\snot|y\sno|et\snon|und\snicht|и\sне|\x{2014}|\x{2013})\s|[，,]而不是|\sfor\sall\s(?:real\s)?\$|;\s[^;=]*\b(?:would|must|while|stays|not)\b"
+        &[
+            r"(?i), (?:",
+            &any_of("opens an aside"),
+            r"|which [^,]*\b(?:",
+            &any_of("compares in an aside"),
+            r")|i\.e\. [^,]*\b(?:more|less|fewer) than|an? [a-z ]{1,30}(?:after|before)|or [^,]{1,24} if|(?:he|she|it|they) (?:does|do|did|is|are) not",
+            r"|[\w-]+ of (?:which|whom|them))\b|,? (?:",
+            &any_of("breaks a clause"),
+            r") |[，,]而不是| for all (?:real )?\$|; [^;=]*\b(?:would|must|while|stays|not)\b",
+        ]
+        .concat()
     );
     // "**36** integers are divisible by neither 4 nor 5."
     let mut bold = pattern!(r"\*\*[^*]*[0-9][^*:]*\*\*").find_iter(sentence);
@@ -139,7 +144,7 @@ fn clause(sentence: &str) -> usize {
         return only.end();
     }
     // "whereas the range, which is the question, is $"
-    let asked = pattern!(r"(?i)\b(?:question|answer|asked for|sought|so|hence|therefore|thus)\b");
+    let asked = pattern!(&format!(r"(?i)\b(?:{})\b", any_of("names what is asked")));
     let strong = aside.find_iter(sentence).find(|cut| {
         // "Anna, whose age we want, is 10"
         let tail = &sentence[cut.end()..];
@@ -148,12 +153,8 @@ fn clause(sentence: &str) -> usize {
     });
     let length = strong.map_or(length, |cut| cut.start());
     let sentence = &sentence[..length];
-    let place = pattern!(
-        r" (?:than|after|from|before|when|while|between|out of|of the original|in|to|with|for|that) "
-    );
-    let goes_on = pattern!(
-        r"(?i)=|\$|\b(?:so|thus|therefore|hence|total|altogether|is|are|equals|gives?|giving|leav(?:es|ing)|mak(?:es|ing)|which|and|or)\b"
-    );
+    let place = pattern!(&format!(" (?:{}) ", any_of("behind a counted noun")));
+    let goes_on = pattern!(&format!(r"(?i)=|\$|\b(?:{})\b", any_of("continues a clause")));
     let weak = place
         .find_iter(sentence)
         .find(|cut| counts(&sentence[..cut.start()]) && !goes_on.is_match(&sentence[cut.end()..]));
@@ -170,7 +171,7 @@ fn counts(clause: &str) -> bool {
     let counted = pattern!(
         &[
             r"(?i)(?:\b(?:",
-            &[phrases("verb of a sentence"), phrases("verb of a value")].concat().join("|"),
+            &[any_of("verb of a sentence"), any_of("verb of a value")].join("|"),
             r")(?: [a-z]+){0,2} |^\W*(?:(?:so|thus|therefore|hence|then),? )?)\**[$€£]?([0-9][0-9.,]*|[a-z]+)%?\**((?: [a-z]+\**){1,6})$",
         ]
         .concat()
@@ -180,8 +181,6 @@ fn counts(clause: &str) -> bool {
     let number = value.contains(|c: char| c.is_ascii_digit())
         || words::number(&value).is_some_and(|number| number > 1.into());
     // "20 divided by 4 is equal", before "to 5"
-    let calculates = pattern!(
-        r"(?i)\b(?:is|are|was|equals?|equivalent|times|plus|minus|divided|multiplied|percent|of|more|less|than)\b"
-    );
+    let calculates = pattern!(&format!(r"(?i)\b(?:{})\b", any_of("calculates")));
     number && !calculates.is_match(&parts[2])
 }

@@ -7,7 +7,7 @@ use super::extracted::Rule;
 use super::phrase::is_remark;
 use super::span::{first_of, some_text};
 use crate::answer::Answer;
-use crate::language::phrases;
+use crate::language::{any_of, phrases};
 use crate::table::{lists, pattern};
 
 /// Bytes at the end of a text that may say that it ends without an answer.
@@ -156,7 +156,7 @@ fn stated(response: &str) -> Option<Range<usize>> {
     let value = pattern!(
         &[
             r"(?i)(?:^|[.!?\n]\s*)[^.!?\n]*?\b(?:",
-            &phrases("verb of a value").join("|"),
+            &any_of("verb of a value"),
             r") (?:exactly |somit |also |donc |thus )*(?:[a-z](?:\([^()]*\))? = )?([-−]?(?:[0-9]|[({\[]\s*[-−]?[0-9])[^;\n]*?)(?:; (?:el valor|the value|the root)|,? (?:attained|achieved|reached|soit|то есть|that is|i\.e\.|because|since|and not|porque)\b| \((?:das|that|which|or|i\.e\.)\b)(?:[^\n.!?]|\.[0-9])*[0-9](?:[^\n.!?]|\.[0-9])*[.!]?$"
         ]
         .concat()
@@ -200,7 +200,7 @@ fn last_clause(response: &str) -> Option<Range<usize>> {
     let clause = pattern!(
         &[
             r"(?:^|.*)(?:\b(?:",
-            &phrases("verb of a value").join("|"),
+            &any_of("verb of a value"),
             r"|factors as|simplifies to|becomes|amounts to)(?:,)?|=) ([^\n$=]{1,80}?(?: = [^\n$=]{1,80}?)?)\.?\s*$",
         ]
         .concat()

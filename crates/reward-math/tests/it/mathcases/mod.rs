@@ -152,7 +152,7 @@ fn rows_of_independent_examiners_reach_the_floor() {
     reaches("examined_3.jsonl", 3100, EXAMINED_3_FLOOR);
 }
 
-/// Of the fourth file, more than a half derivations in a box; four false positives are known: `CO` for `Co`, two orders, and
+/// The fourth file holds derivations in a box and hostile rows. Four false positives are known: `CO` for `Co`, two orders, and
 /// which of two roots is the double one.
 #[test]
 fn rows_of_the_latest_examiners_reach_the_floor() {
