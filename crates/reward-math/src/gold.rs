@@ -12,7 +12,7 @@ use crate::extract::{
     letter_behind, listed_values, only_number, own_turn,
 };
 use crate::options::Options;
-use crate::table::{lists, pattern};
+use crate::table::{lists, pattern, starts_with_ignoring_case};
 use crate::verdict::{ParseError, Side, Verdict};
 use crate::witness::Witness;
 use crate::words;
@@ -222,12 +222,12 @@ impl Gold {
         };
         let many = gold == "infinitely many" && last.contains("there are infinitely many");
         // "Yes, it is possible. For instance, take 1, 4 and 9."
-        let response = own_turn(response).trim_start().to_lowercase();
-        let doubts = pattern!(r"\b(?:no|not|yes|but|however|if|unless|only)\b|n't\b");
+        let doubts = pattern!(r"(?i)\b(?:no|not|yes|but|however|if|unless|only)\b|n't\b");
+        let opening = own_turn(response).trim_start();
         let opens = lists("yes no", gold)
-            && response
-                .strip_prefix(gold)
-                .is_some_and(|rest| rest.starts_with([',', '.']) && !doubts.is_match(rest));
+            && starts_with_ignoring_case(opening, gold)
+            && opening[gold.len()..].starts_with([',', '.'])
+            && !doubts.is_match(&opening[gold.len()..]);
         (many || opens || ends.into_iter().any(says)).then(|| gold.to_owned())
     }
 

@@ -228,8 +228,10 @@ impl Parser {
             let mut base = parser.base_of_logarithm(name)?;
             let mut exponent =
                 if parser.eat_symbol('^') { Some(parser.deeper(Self::exponent)?) } else { None };
-            // `\log^2_2 x`
-            base = base.or(parser.base_of_logarithm(name)?);
+            // `\log^{2}_{3} x`
+            if base.is_none() && parser.at_symbol('_') {
+                base = parser.base_of_logarithm(name)?;
+            }
             let mut name = name;
             let minus_one = Rational::NEG_ONE;
             if exponent.as_ref().and_then(Expression::literal) == Some(minus_one)
