@@ -10,7 +10,9 @@ mod logic;
 mod matrix;
 mod measure;
 mod node;
+mod notation;
 mod piecewise;
+mod readings;
 mod sign;
 mod spelling;
 mod structure;
@@ -19,17 +21,15 @@ use std::borrow::Cow;
 
 use regex::Captures;
 
-use crate::expression::Expression;
 use crate::fold::{fold, undecorated};
 use crate::language::phrases;
-use crate::parser::{Parser, Result};
 use crate::table::{lists, pattern};
-use crate::token::{Kind, Token, tokenize};
 use crate::verdict::ParseError;
 use crate::words;
-use derivation::{last_side, steps, tail};
+use derivation::{Steps, last_side, steps, tail};
 pub(crate) use expansion::orders;
 pub(crate) use node::{Combination, Node, Piece, Relation};
+use readings::readings;
 use sign::{expand, list};
 pub(crate) use spelling::same_set;
 use spelling::spelling;
@@ -39,9 +39,6 @@ const MAX_BYTES: usize = 32 * 1024;
 
 /// Longest answer that may be plain language, in bytes.
 const MAX_WORDS: usize = 2048;
-
-/// Longest formula that is written out for each value of its index, in bytes.
-const MAX_WRITTEN_OUT: usize = 1024;
 
 /// An answer with all possible readings of its text.
 #[derive(Debug, Clone)]
@@ -56,7 +53,7 @@ pub(crate) struct Answer {
     pub(crate) content: Option<Box<Answer>>,
     /// The last of several steps in rows.
     pub(crate) derivation: Option<Box<Derivation>>,
-    /// The last statement of a text that is not read as a whole.
+    /// The last statement of a text that is not read as a whole, or that calculates with the others.
     pub(crate) tail: Option<Box<Answer>>,
     /// Name of the number that numbers a family of answers, and the letter of its set: `Z`, `R` or `C`.
     pub(crate) parameter: Option<(String, String)>,
@@ -80,6 +77,8 @@ pub(crate) struct Derivation {
     pub(crate) last: Answer,
     /// The text of the last step.
     text: String,
+    /// The end of the last step, if it calculates with all that stands before it there.
+    calculated: Option<String>,
     /// True if the steps stand in rows or behind signs of conclusion.
     in_rows: bool,
     /// Steps that must be right too.
@@ -92,7 +91,8 @@ impl Derivation {
         let answer = |text: &str| Answer::parse_with(text, false).ok();
         let alike = steps.alike.iter().map(|step| answer(step)).collect::<Option<_>>()?;
         let last = answer(&steps.last)?;
-        Some(Self { last, text: steps.last, in_rows: steps.in_rows, alike })
+        let Steps { last: text, calculated, in_rows, .. } = steps;
+        Some(Self { last, text, calculated, in_rows, alike })
     }
 }
 
@@ -135,7 +135,7 @@ impl Answer {
         if text.len() > MAX_BYTES {
             return Ok(too_long(text.len(), MAX_BYTES));
         }
-        let folded = fold(&with_single_backslashes(text));
+        let folded = fold(&with_single_backslashes(&logic::from_keyboard(text)));
         if folded.len() > 2 * MAX_BYTES {
             return Ok(too_long(folded.len(), 2 * MAX_BYTES));
         }
@@ -171,11 +171,20 @@ impl Answer {
             return Self { condition, ..Self::of(spelling(folded), readings) };
         }
         let mut unread = None;
-        let readings = readings(folded, in_rows, &mut unread);
+        let mut readings = readings(folded, in_rows, &mut unread);
+        if let (Some((name, set)), Ok(all)) = (&parameter, &mut readings) {
+            all.extend(all.first().and_then(|first| node::all_of(first, name, set)));
+        }
         let is_unread = unread.is_some() || readings.is_err() || in_rows;
-        let tail = (stepwise && is_unread).then(|| Self::of_tail(whole, derivation.as_deref()));
+        let tail = match derivation.as_deref() {
+            Some(Derivation { calculated: Some(end), .. }) => Self::statement(end),
+            derivation => {
+                let unread = stepwise && is_unread;
+                unread.then(|| Self::of_tail(whole, derivation)).flatten()
+            }
+        };
         Self {
-            tail: tail.flatten(),
+            tail,
             choices: words::choices(folded),
             words: Some(folded).filter(|text| text.len() <= MAX_WORDS).and_then(words::normalise),
             // Only one label: the rest is parsed without looking for another.
@@ -196,13 +205,14 @@ impl Answer {
 
     /// Reads the last statement of a text, or what stands behind its last equals sign; `None` unless that is read.
     fn of_tail(folded: &str, derivation: Option<&Derivation>) -> Option<Box<Self>> {
-        let read = |text: &str| {
-            let answer = Self::parse_with(text, false).ok()?;
-            (answer.unread.is_none() && answer.readings.is_ok()).then(|| Box::new(answer))
-        };
         let tail = tail(folded, derivation.map_or(folded, |derivation| &derivation.text))?;
         // What is not read before the last equals sign cannot contradict.
-        read(&tail).or_else(|| read(last_side(&tail)?))
+        Self::statement(&tail).or_else(|| Self::statement(last_side(&tail)?))
+    }
+
+    fn statement(text: &str) -> Option<Box<Self>> {
+        let answer = Self::parse_with(text, false).ok()?;
+        (answer.unread.is_none() && answer.readings.is_ok()).then(|| Box::new(answer))
     }
 
     fn of(spelling: String, readings: std::result::Result<Vec<Node>, ParseError>) -> Self {
@@ -221,117 +231,6 @@ impl Answer {
             unread: None,
             readings,
         }
-    }
-}
-
-/// Returns all readings of the text: first the plain one, then those by rarer conventions.
-fn readings(
-    folded: &str,
-    in_rows: bool,
-    unread: &mut Option<ParseError>,
-) -> std::result::Result<Vec<Node>, ParseError> {
-    if let Some(number) = spelling::in_base(folded) {
-        return Ok(vec![Expression::Number(number).into()]);
-    }
-    // An order of points or people: a product of as many variables would be equal in any order.
-    if folded.len() >= 3 && folded.bytes().all(|byte| byte.is_ascii_uppercase()) {
-        return Ok(vec![Node::Words(folded.to_lowercase())]);
-    }
-    if let Some(node) = expansion::permutations(folded) {
-        return Ok(vec![node]);
-    }
-    if let Some(parts) = spelling::labelled_parts(folded) {
-        let items: Result<Vec<Node>> = parts.iter().map(|part| read(part, true)).collect();
-        if let Ok(items) = items {
-            return Ok(vec![Node::List { open: '(', close: ')', items }]);
-        }
-    }
-    if let Some(table) = logic::statement(folded).or_else(|| logic::cycles(folded)) {
-        return Ok(vec![Node::Words(table)]);
-    }
-    let rewritten = spelling::rewritten(folded);
-    let rewritten = logic::events(&rewritten);
-    let mut tokens = tokenize(&rewritten, true)?;
-    assertion::without_closing_mark(&mut tokens);
-    let grouped =
-        tokens.iter().any(|token| matches!(token.kind, Kind::Number { grouped: true, .. }));
-    let mut readings = match parse(tokens.clone()).or_else(|why| apart(&rewritten).ok_or(why)) {
-        Ok(first) => vec![first],
-        Err(why @ (ParseError::Syntax { .. } | ParseError::Undefined { .. })) => {
-            match words::normalise(folded) {
-                Some(words) => {
-                    *unread = Some(why).filter(|_| words::holds_formula(folded));
-                    vec![Node::Words(words)]
-                }
-                None => return Err(why),
-            }
-        }
-        Err(why) => return Err(why),
-    };
-    // `44.8 L`: a product, or a measure.
-    let measure = pattern!(
-        r"^(-?[0-9][0-9.,]*(?:\s*(?:\\times|\\cdot|\*)\s*10\^\{?-?[0-9]+\}?)?) ([mghsNJWVKLA]|[A-Za-zμΩ](?:[A-Za-zμΩ*/() ]|\\cdot |\^\{?-?[0-9]\}?){1,24})$"
-    );
-    if let Some(parts) = measure.captures(folded)
-        && let unit = parts[2].replace("\\cdot", " ").replace('*', " ")
-        && words::is_measure(&unit)
-        && let Ok(second) = read(&format!("{}\\text{{ {unit}}}", &parts[1]), true)
-    {
-        readings.push(second);
-    }
-    if grouped && let Ok(second) = read(&rewritten, false) {
-        readings.push(second);
-    }
-    readings.extend(beside_words(&readings, folded, in_rows, &tokens));
-    if folded.len() <= MAX_WRITTEN_OUT {
-        readings.extend(expansion::members(&readings[0]));
-    }
-    if readings.len() > 1 && unread.take().is_some() {
-        // The value that a text with formulas asserts, not its words.
-        readings.remove(0);
-    }
-    Ok(readings)
-}
-
-/// Returns the list of `x = 1 \qquad y = 2`.
-fn apart(text: &str) -> Option<Node> {
-    let separated = pattern!(r"\\q?quad(?-u:\b)").replace_all(text, ", ");
-    let node = matches!(separated, Cow::Owned(_)).then(|| read(&separated, true).ok())??;
-    let states = |item: &Node| matches!(item, Node::Chain { .. });
-    matches!(&node, Node::List { open: ' ', items, .. } if items.iter().all(states)).then_some(node)
-}
-
-/// Returns what an answer in words says otherwise: a number in words, the value behind a label, what it asserts, and the
-/// "no" of "No, there is none".
-fn beside_words(readings: &[Node], folded: &str, in_rows: bool, tokens: &[Token]) -> Vec<Node> {
-    let number = |words: &str| words::number(words).map(|number| Expression::Number(number).into());
-    match readings {
-        [Node::Words(words)] => {
-            if let Some(number) = number(words) {
-                return vec![number];
-            }
-            let labelled = spelling::behind_label(folded).and_then(|rest| read(rest, true).ok());
-            let asserted = || assertion::asserted(tokens).filter(|_| !in_rows);
-            let value = labelled.filter(|node| !matches!(node, Node::Words(_))).or_else(asserted);
-            let verdict = pattern!(r"^(?i:\\text\{)?(?i:(yes|no|true|false))[,.;:] ");
-            let verdict = verdict.captures(folded).map(|verdict| verdict[1].to_lowercase());
-            let verdict = verdict.filter(|_| !words::is_conditional(&folded.to_lowercase()));
-            let counted = words::only_number(words);
-            let counted = counted.filter(|_| !words::takes_back(&folded.to_lowercase()));
-            let counted = counted.map(|number| Expression::Number(number).into());
-            value
-                .or(counted)
-                .into_iter()
-                .chain(verdict.or_else(|| words::stated(folded)).map(Node::Words))
-                .collect()
-        }
-        // "one hundred and five"
-        [Node::List { open: ' ', items, .. }]
-            if items.iter().all(|item| matches!(item, Node::Words(_))) =>
-        {
-            words::normalise(folded).and_then(|words| number(&words)).into_iter().collect()
-        }
-        _ => Vec::new(),
     }
 }
 
@@ -449,12 +348,4 @@ fn split_bounds(folded: &str) -> Option<(&str, String, String)> {
         if word[0] == parts[3] { "_".to_owned() } else { word[0].to_owned() }
     });
     rest.contains(&parts[3]).then(|| (rest, parts[3].to_owned(), bound.replace(' ', "")))
-}
-
-fn read(folded: &str, grouping: bool) -> Result<Node> {
-    parse(tokenize(folded, grouping)?)
-}
-
-fn parse(tokens: Vec<Token>) -> Result<Node> {
-    Parser::new(tokens).answer()
 }

@@ -89,6 +89,7 @@ impl Gold {
             with_domain(response, &extracted),
             without_remark(&extracted),
             self.number(&extracted),
+            self.time(&extracted),
             self.words_at_the_end(response).filter(|_| unmarked),
         ];
         let verdicts = others.into_iter().flatten().map(|answer| self.verify_answer(&answer));
@@ -205,6 +206,16 @@ impl Gold {
         })
     }
 
+    /// Returns the only time of a sentence, if the ground truth is one: "The train arrives at 3:40 PM."
+    fn time(&self, extracted: &Extracted) -> Option<String> {
+        let is_time = matches!(self.answer.readings.as_deref(),
+            Ok([Node::Words(words)]) if words.starts_with("clock "));
+        let time = pattern!(r"\b[0-9]{1,2}(?::[0-9]{2})? ?[AaPp]\.?[Mm]\b");
+        let mut times = time.find_iter(&extracted.text).filter(|_| is_time);
+        let only = times.next().filter(|_| times.next().is_none())?;
+        (!words::takes_back(&extracted.text.to_lowercase())).then(|| only.as_str().to_owned())
+    }
+
     /// Returns the words of the ground truth, if the last sentence ends in them: "the equation has no real solutions".
     fn words_at_the_end(&self, response: &str) -> Option<String> {
         let gold = self.answer.words.as_deref().filter(|_| self.answer.is_words())?;
@@ -220,6 +231,10 @@ impl Gold {
                 && !words::takes_back(&before.to_lowercase().replace("the given ", ""))
                 && words::normalise(tail).as_deref() == Some(gold)
         };
+        // "Therefore, the second player has a winning strategy"
+        let winner = pattern!(r"^(?:the )?(.+?) (?:has a winning strategy|wins|can always win)$");
+        let wins = winner.captures(sentence).filter(|_| !words::takes_back(sentence));
+        let wins = wins.is_some_and(|parts| words::normalise(&parts[1]).as_deref() == Some(gold));
         let many = gold == "infinitely many" && last.contains("there are infinitely many");
         // "Yes, it is possible. For instance, take 1, 4 and 9."
         let doubts = pattern!(r"(?i)\b(?:no|not|yes|but|however|if|unless|only)\b|n't\b");
@@ -228,7 +243,7 @@ impl Gold {
             && starts_with_ignoring_case(opening, gold)
             && opening[gold.len()..].starts_with([',', '.'])
             && !doubts.is_match(&opening[gold.len()..]);
-        (many || opens || ends.into_iter().any(says)).then(|| gold.to_owned())
+        (many || opens || wins || ends.into_iter().any(says)).then(|| gold.to_owned())
     }
 
     /// Compares with commas as decimal points, in a response in a language that writes them; `None` if not right.

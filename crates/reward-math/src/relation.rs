@@ -10,7 +10,8 @@ use crate::table::lists;
 use crate::words;
 
 pub(crate) use labels::{
-    by_name, named_values, names_differ, points, roots_of_one, shared, spread, values_of_labelled,
+    by_name, named_values, names_differ, points, roots_of_one, shared, spread, tuples_of_one,
+    values_of_labelled,
 };
 pub(crate) use multiple::{cleared, proportional};
 
@@ -122,6 +123,12 @@ fn names(side: &Node, value: &Node) -> bool {
             {
                 true
             }
+            // The stationary distribution.
+            (Node::Value { expression, .. }, Node::List { .. } | Node::Matrix(_))
+                if expression.is_symbol("\\pi") =>
+            {
+                true
+            }
             (Node::Matrix(rows), Node::Matrix(_)) => rows.iter().flatten().all(is_variable),
             // `y^s = 100p`: a name with a superscript.
             (
@@ -135,15 +142,24 @@ fn names(side: &Node, value: &Node) -> bool {
             (Node::Value { expression, .. }, Node::Value { expression: value, .. }) => {
                 !value.has_variable()
                     && (expression.variables().len() > 1
-                        || expression.has_variable()
-                            && matches!(expression, Expression::Function(name, _)
-                                if !lists(OPERATIONS, name)))
+                        || expression.has_variable() && is_of_values(expression))
             }
             (Node::Value { expression, .. }, _) => expression.has_variable(),
             (Node::Joined(_, sets), _) => sets.iter().all(is_label),
             (Node::Builder { .. }, Node::List { .. }) => true,
             _ => false,
         }
+}
+
+/// Returns true for `\sin A + \cos A`: a quantity in which the variable stands in functions alone.
+fn is_of_values(expression: &Expression) -> bool {
+    match expression {
+        Expression::Function(name, _) => !lists(OPERATIONS, name),
+        Expression::Sum(parts) | Expression::Product(parts) => {
+            parts.iter().all(|part| !part.has_variable() || is_of_values(part))
+        }
+        _ => false,
+    }
 }
 
 /// Returns true if the node is a label whatever its value.
@@ -209,6 +225,11 @@ fn is_name(expression: &Expression) -> bool {
     }
 }
 
+/// Returns true for the name of a variable or of a value of a function.
+pub(crate) fn is_definable(label: &Node) -> bool {
+    label.plain().is_some_and(|label| is_variable(label) || is_value_of(label))
+}
+
 /// Returns true if a value of a function stands in it: `1 - P(0)`.
 pub(crate) fn holds_unknown(node: &Node) -> bool {
     match node {
@@ -230,7 +251,10 @@ pub(crate) fn with_same_argument(left: &Node, right: &Node) -> Option<Node> {
             if is_plain_function(name) =>
         {
             match arguments.as_slice() {
-                [Expression::Symbol(argument)] => Some((name.clone(), argument.clone())),
+                // `P(A)` and `P(B)` are two values.
+                [Expression::Symbol(argument)] if !argument.starts_with(char::is_uppercase) => {
+                    Some((name.clone(), argument.clone()))
+                }
                 _ => None,
             }
         }

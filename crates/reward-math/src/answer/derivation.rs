@@ -14,7 +14,7 @@ use crate::relation;
 use crate::table::pattern;
 use crate::token::tokenize;
 use crate::words;
-use rows::{bound, equations, rows, without_equality};
+use rows::{bound, equations, rows, without_check, without_equality};
 pub(super) use tail::{last_side, tail};
 
 /// Most rows of a derivation that is read.
@@ -24,6 +24,8 @@ const MOST_ROWS: usize = 32;
 pub(super) struct Steps {
     /// The last step, which is the answer.
     pub(super) last: String,
+    /// The end of the last step, if it calculates with all that stands before it there.
+    pub(super) calculated: Option<String>,
     /// True if the steps stand in rows or behind signs of conclusion, false for a list of equations.
     pub(super) in_rows: bool,
     /// Steps that are statements of the kind of the last one, which must be right too.
@@ -41,7 +43,9 @@ pub(super) fn steps(folded: &str) -> Option<Steps> {
     // The value of an inequality that holds with equality is its bound.
     let extremum = without_equality(folded);
     let folded = extremum.as_deref().unwrap_or(folded);
-    let mut in_rows = rows(folded);
+    let unchecked = without_check(folded);
+    let folded = unchecked.unwrap_or(folded);
+    let mut in_rows = rows(folded).or_else(|| unchecked.map(|kept| vec![kept.to_owned()]));
     if extremum.is_some() {
         let mut all = in_rows.unwrap_or_else(|| vec![folded.to_owned()]);
         let last = all.pop()?;
@@ -72,6 +76,12 @@ pub(super) fn steps(folded: &str) -> Option<Steps> {
         last.extend(rows.pop());
     }
     last.reverse();
+    let calculated = last.split_last().filter(|(row, parts)| {
+        let mut values = parts.iter().flat_map(|part| &part.items).filter_map(named);
+        let uses = |value| row.items.iter().any(|item| calculates(item, value));
+        !parts.is_empty() && values.all(|(_, value)| expression(value).is_some_and(uses))
+    });
+    let calculated = calculated.map(|(row, _)| row.text.clone());
     let answer = last.iter().map(|row| row.text.as_str()).collect::<Vec<_>>().join(", ");
     let last: Vec<Node> = last.into_iter().flat_map(|row| row.items).collect();
     if in_line && rows.iter().any(|row| is_open(row, &rows, &last)) {
@@ -80,7 +90,7 @@ pub(super) fn steps(folded: &str) -> Option<Steps> {
     // `x = -1` or `x = 4`, before `x = 4`, is a step.
     let is_alike = |row: &&Row| row.items.len() == 1 && says_the_same(&row.items[0], &last);
     let alike = rows.iter().filter(is_alike).map(|row| row.text.clone()).collect();
-    Some(Steps { last: answer, alike, in_rows: !in_line })
+    Some(Steps { last: answer, calculated, alike, in_rows: !in_line })
 }
 
 fn items(node: Node) -> Vec<Node> {
@@ -142,18 +152,32 @@ fn holds_steps(row: &Row) -> bool {
 
 /// Returns true if a value stands between the sides of `t = \frac{400}{20} = 20`, and hardly by chance.
 fn calculates_with(item: &Node, value: &Expression) -> bool {
-    let Node::Chain { sides, .. } = item else { return false };
     let small = value.literal().is_some_and(|value| value.is_int() && value <= Rational::from(9));
+    !small && calculates(item, value)
+}
+
+/// Returns true if a value stands between the sides.
+fn calculates(item: &Node, value: &Expression) -> bool {
+    let Node::Chain { sides, .. } = item else { return false };
     let holds = |side: &Node| expression(side).is_some_and(|side| side.any(&|part| part == value));
-    sides.len() > 2 && !small && sides[1..sides.len() - 1].iter().any(holds)
+    sides.len() > 2 && sides[1..sides.len() - 1].iter().any(holds)
 }
 
 /// Returns true if a row holds a name whose value stays open: `x + y = 15`, before `x = 7`.
 fn is_open(row: &Row, rows: &[Row], last: &[Node]) -> bool {
+    // `a_5 = a_1 + 4d = 2 + 4 \cdot 3 = 14`
+    if assigned(row, false).is_some() {
+        return false;
+    }
     let known: BTreeSet<String> =
         rows.iter().filter_map(|row| assigned(row, false)).flatten().collect();
     let of_last = |name: &String| last.iter().any(|node| node.names().contains(name));
-    let mut names = row.items.iter().flat_map(Node::names);
+    // A label is defined, and so is its argument: `f(x) = 3x + 1`.
+    let undefined = |item: &Node| match named(item) {
+        Some((label, value)) if relation::is_definable(label) => &value.names() - &label.names(),
+        _ => item.names(),
+    };
+    let mut names = row.items.iter().flat_map(undefined);
     last.iter().all(|node| named(node).is_some_and(|(_, value)| !value.has_variable()))
         && names.any(|name| !known.contains(&name) && !of_last(&name))
 }

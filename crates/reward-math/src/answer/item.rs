@@ -1,6 +1,7 @@
 //! Parser of items between separators, of their sides, relations and operands.
 
 use super::measure::{in_degrees, is_copula};
+use super::structure::pairs;
 use super::{Combination, Node, Relation, list, matrix};
 use crate::expression::Expression;
 use crate::language::{paired, phrases};
@@ -212,6 +213,10 @@ impl Parser {
                 || self.eat_sign_before_brace()
             {
                 Combination::Difference
+            } else if self.at_command("times") && self.command_at(1, "{") {
+                self.advance();
+                side = pairs(&side, &self.operand()?).ok_or_else(|| self.unexpected("a set"))?;
+                continue;
             } else {
                 return Ok(side);
             };
@@ -259,6 +264,7 @@ impl Parser {
         let (before, replaced) = (self.position, self.replacements());
         if let Some(structure) = self.structure()? {
             // `(1, 2) + t(3, 4)`
+            let structure = self.with_measure(structure)?;
             let removes = self.at_symbol('-') && self.command_at(1, "{");
             let continues = self.at_symbol('+') || self.at_symbol('-') && !removes;
             if !continues || !matches!(structure, Node::List { open: '(', .. }) {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use regex::Captures;
 
+use crate::expression::Expression;
 use crate::table::{lists, pattern};
 
 /// Longest statement that is read, in bytes.
@@ -19,14 +20,34 @@ pub(super) fn statement(text: &str) -> Option<String> {
     is_joined.is_match(text).then(|| table(text, false)).flatten()
 }
 
+/// Returns `~(A & B)` with the commands of LaTeX.
+pub(super) fn from_keyboard(text: &str) -> Cow<'_, str> {
+    let letters = pattern!(r"^[A-Z~&|() ]*(?:[A-Z)] ?[&|] ?[~(A-Z]|~ ?[(A-Z])[A-Z~&|() ]*$");
+    if !letters.is_match(text) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.replace('~', "\\lnot ").replace('&', "\\land ").replace('|', "\\lor "))
+}
+
+/// Returns the letters and truth table of `\overline{A} + \overline{B}`, which may be a circuit.
+pub(super) fn circuit(text: &str) -> Option<String> {
+    let signs = pattern!(r"^(?:[A-Z{}()+\s]|\\(?:overline|cdot|left|right|[,;!])(?-u:\b))*$");
+    (text.contains("\\overline") && signs.is_match(text)).then(|| table(text, true)).flatten()
+}
+
 /// Replaces events by a name for each truth table, in `P(A \cap B)`, `P(AB)` and `P(A' \mid B \cup C)`.
 pub(super) fn events(text: &str) -> Cow<'_, str> {
     let probability = pattern!(
-        r"(?:P|\\Pr|\\mathbb\s*\{?P\}?)\s*(?:\\left)?\(((?:[A-Z'|^{}\s]|\\[A-Za-z,;]+|\([^()]*\))*)(?:\\right)?\)"
+        r"(?:P|\\Pr|\\mathbb\s*\{?P\}?)\s*(?:\\left)?\(((?:\\text\s*\{[^{}]*\}|[A-Z'|^{}\s]|\\[A-Za-z,;]+|\([^()]*\))*)(?:\\right)?\)"
     );
     probability.replace_all(text, |parts: &Captures<'_>| {
         let given = pattern!(r"\\(?:mid|vert|,|;)(?-u:\b)|\|");
+        let in_words = pattern!(r"^\s*\\text\s*\{([^{}]*)\}\s*$");
         let event = |event: &str| {
+            if let Some(words) = in_words.captures(event) {
+                let name: String = words[1].chars().filter(|c| c.is_alphanumeric()).collect();
+                return Some(format!("E_{{{name}}}"));
+            }
             let table = table(event, true)?;
             let (letters, values) = table.split_once(',')?;
             Some(if values == "01" { letters.to_owned() } else { format!("E_{{{table}}}") })
@@ -93,8 +114,8 @@ struct Reader<'a> {
 const JOINED: [&str; 4] = [
     "\\iff \\leftrightarrow \\Leftrightarrow \\Longleftrightarrow \\equiv",
     "\\to \\rightarrow \\implies \\Rightarrow \\Longrightarrow",
-    "\\cup \\vee \\lor \\oplus \\veebar",
-    "\\cap \\wedge \\land \\setminus \\backslash",
+    "\\cup \\vee \\lor \\oplus \\veebar +",
+    "\\cdot \\cap \\wedge \\land \\setminus \\backslash",
 ];
 
 impl Reader<'_> {
@@ -164,6 +185,31 @@ impl Reader<'_> {
         let choices = 0..1_u32 << self.letters.len();
         Some(choices.filter(|choice| choice >> letter & 1 == 1).map(|choice| 1 << choice).sum())
     }
+}
+
+/// Returns the cycles of a permutation in two rows.
+pub(super) fn permutation(rows: &[Vec<Expression>]) -> Option<String> {
+    let number = |entry: &Expression| entry.literal()?.numerator().try_into().ok();
+    let [from, to] = rows else { return None };
+    let from: Vec<usize> = from.iter().map(number).collect::<Option<_>>()?;
+    let to: Vec<usize> = to.iter().map(number).collect::<Option<_>>()?;
+    let mut sorted = to.clone();
+    sorted.sort_unstable();
+    if !from.iter().copied().eq(1..=to.len()) || sorted != from {
+        return None;
+    }
+    let mut seen = vec![false; to.len()];
+    let mut text = String::new();
+    for start in 1..=to.len() {
+        let mut place = start;
+        while !std::mem::replace(&mut seen[place - 1], true) {
+            text += if place == start { "(" } else { " " };
+            text += &place.to_string();
+            place = to[place - 1];
+        }
+        text += if text.ends_with(')') { "" } else { ")" };
+    }
+    cycles(&text)
 }
 
 /// Returns a permutation in cycles, `(1\ 2\ 3)(4\ 5)`: each from its least number on, in the order of these.

@@ -115,6 +115,17 @@ pub(crate) struct Piece {
     pub(crate) region: Option<Node>,
 }
 
+/// Returns the set of the points `(t, 2t)` for all `t` of a set; `None` for other answers.
+pub(super) fn all_of(point: &Node, name: &str, set: &str) -> Option<Node> {
+    let Node::List { open: '(', .. } = point else { return None };
+    let sides = vec![
+        Expression::symbol(name).into(),
+        Expression::symbol(&format!("\\mathbb {set}")).into(),
+    ];
+    let conditions = vec![Node::Chain { sides, relations: vec![Relation::In] }];
+    Some(Node::Builder { head: Box::new(point.clone()), conditions })
+}
+
 impl Node {
     /// Returns the name, if the node is a symbol, with a unit or without.
     pub(crate) fn symbol(&self) -> Option<&str> {

@@ -26,7 +26,7 @@ pub(super) fn spelling(folded: &str) -> String {
         }
         spelled.push_str(word);
     }
-    formula_of_substance(&spelled).unwrap_or(spelled)
+    nuclide(&spelled).or_else(|| formula_of_substance(&spelled)).unwrap_or(spelled)
 }
 
 /// Removes the values that a list rejects: `x = 3` of `x = 3, x = -1 \text{ (rejected)}`.
@@ -42,6 +42,16 @@ pub(super) fn without_rejected(folded: &str) -> Cow<'_, str> {
         count if count == 0 || count == values.len() => Cow::Borrowed(folded),
         _ => Cow::Owned(kept.join(",").trim().to_owned()),
     }
+}
+
+/// Returns `^14_7N` for `{}^{14}_{7}\mathrm{N}`.
+fn nuclide(spelled: &str) -> Option<String> {
+    let notation = pattern!(
+        r"^(?:\{\})?(?:\^\{?([0-9]+)\}?_\{?([0-9]+)\}?|_\{?([0-9]+)\}?\^\{?([0-9]+)\}?)(?:\\(?:mathrm|text))?\{?([A-Z][a-z]?)\}?$"
+    );
+    let parts = notation.captures(spelled)?;
+    let (mass, charge) = (parts.get(1).or(parts.get(4))?, parts.get(2).or(parts.get(3))?);
+    Some(format!("^{}_{}{}", mass.as_str(), charge.as_str(), &parts[5]))
 }
 
 /// Returns `H2SO4` for `\mathrm{H_2SO_4}`, `\text{H}_2\text{SO}_4` and `\ce{H2SO4}`, and an equation of such formulas.
@@ -309,6 +319,13 @@ pub(super) fn labelled_parts(folded: &str) -> Option<Vec<String>> {
 ///
 /// Returns `None` if the text may mean something else.
 pub(super) fn in_base(folded: &str) -> Option<Rational> {
+    // `0xFF`
+    if let Some(digits) = folded.strip_prefix("0x")
+        && (1..=MAX_DIGITS_IN_BASE).contains(&digits.len())
+        && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+    {
+        return parser::in_base(&digits.to_uppercase(), 16);
+    }
     if !folded.contains(['_', 'b']) {
         return None;
     }

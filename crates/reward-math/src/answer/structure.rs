@@ -4,6 +4,7 @@ use super::sign::counted;
 use super::{Node, Relation, expand};
 use crate::parser::{Parser, Result};
 use crate::token::Kind;
+use crate::words;
 
 impl Parser {
     /// A bracketed list, a set or a matrix that fills the whole operand.
@@ -73,6 +74,23 @@ impl Parser {
         })
     }
 
+    /// Gives the unit behind `(3, 4)\text{ m}` to each coordinate.
+    pub(super) fn with_measure(&mut self, structure: Node) -> Result<Node> {
+        let measured = self.peek_word().is_some_and(words::is_measure);
+        let Node::List { open: open @ ('(' | '['), close, mut items } = structure else {
+            return Ok(structure);
+        };
+        if measured {
+            let measure = self.unit(0)?;
+            for item in &mut items {
+                if let Node::Value { unit: unit @ None, .. } = item {
+                    unit.clone_from(&measure);
+                }
+            }
+        }
+        Ok(Node::List { open, close, items })
+    }
+
     /// Returns true before braces around all of round or square brackets with commas.
     fn at_group_of_brackets(&self) -> bool {
         let inner = self.peek_at(1).is_some_and(|kind| kind.is_any("([", ""));
@@ -122,4 +140,25 @@ impl Parser {
 
 fn is_bar(kind: &Kind) -> bool {
     kind.is_any("|:", "mid")
+}
+
+/// Returns the pairs of `\{1, 2\} \times \{3\}`, if there are not too many.
+pub(super) fn pairs(first: &Node, second: &Node) -> Option<Node> {
+    const MOST: usize = 256;
+    let members = |set: &Node| match set {
+        Node::List { open: '{', items, .. } => Some(items.clone()),
+        _ => None,
+    };
+    let (first, second) = (members(first)?, members(second)?);
+    let pair = |a: &Node, b: &Node| Node::List {
+        open: '(',
+        close: ')',
+        items: vec![a.clone(), b.clone()],
+    };
+    let all = first.iter().flat_map(|a| second.iter().map(move |b| pair(a, b)));
+    (first.len() * second.len() <= MOST).then(|| Node::List {
+        open: '{',
+        close: '}',
+        items: all.collect(),
+    })
 }

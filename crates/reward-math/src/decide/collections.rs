@@ -86,6 +86,7 @@ impl Comparison {
             let tuples = |items: &[Node]| {
                 items.iter().all(|item| matches!(item, Node::List { open: '(', .. }))
             };
+            let (a, b) = (&*relation::tuples_of_one(a), &*relation::tuples_of_one(b));
             match (relation::points(a), relation::points(b)) {
                 (Some(points), None) if tuples(b) => return self.matched(&points, b, bare),
                 (None, Some(points)) if tuples(a) => return self.matched(a, &points, bare),
@@ -186,10 +187,13 @@ impl Comparison {
             (self.distinct(left)?, self.distinct(right)?)
         };
         // "5 red and 3 blue": the number of each.
-        let counted = units(&left).len() > 1 && units(&left) == units(&right);
+        let (nouns, others) = (units(&left), units(&right));
+        let one_of = |noun: &&str| others.iter().any(|other| same_noun(noun, other));
+        let counted = nouns.len() > 1 && nouns.len() == others.len() && nouns.iter().all(one_of);
         let equal = |comparison: &mut Self, a: &Node, b: &Node| {
-            let same = !counted || units(std::slice::from_ref(a)) == units(std::slice::from_ref(b));
-            Ok(same && comparison.compare(a, b)?.0)
+            let nouns = unit(a).zip(unit(b));
+            let other = counted && nouns.is_some_and(|(a, b)| !same_noun(a, b));
+            Ok(!other && comparison.compare(a, b)?.0)
         };
         let lone = |item: &Node, others: Vec<&Node>| Difference::Member {
             side: Side::Response,
@@ -288,11 +292,20 @@ fn numbers(items: &[Node], repetitions: bool) -> Option<Vec<&Rational>> {
 
 /// Returns the different units of values.
 fn units(items: &[Node]) -> BTreeSet<&str> {
-    let mut units = BTreeSet::new();
-    for item in items {
-        if let Node::Value { unit: Some(unit), .. } = item {
-            units.insert(unit.as_str());
-        }
+    items.iter().filter_map(unit).collect()
+}
+
+fn unit(item: &Node) -> Option<&str> {
+    match item {
+        Node::Value { unit, .. } => unit.as_deref(),
+        _ => None,
     }
-    units
+}
+
+/// Returns true for "blue" and "blue marble".
+fn same_noun(left: &str, right: &str) -> bool {
+    let begins = |long: &str, short| {
+        long.strip_prefix(short).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    };
+    begins(left, right) || begins(right, left)
 }

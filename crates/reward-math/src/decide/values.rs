@@ -40,6 +40,14 @@ impl Comparison {
         if same_number_set(a, b) {
             return Ok((true, Rung::NormalForm));
         }
+        // `\Theta(4^n)` and `\Theta(2^{2n})`
+        if let (Expression::Function(name, inner), Expression::Function(other, others)) = (a, b)
+            && name == other
+            && lists("O \\Theta \\Omega", name)
+            && let ([inner], [other]) = (inner.as_slice(), others.as_slice())
+        {
+            return self.expressions(inner, other);
+        }
         // "5 m" against a side that spells the unit out.
         if let Some(value) = in_letters(a, a_unit, b_unit) {
             return self.expressions(&value, b);
@@ -102,6 +110,10 @@ impl Comparison {
         if let (Some(from), Some(to)) = (a_unit, b_unit)
             && from != to
         {
+            if let (Some(first), Some(second)) = (in_kelvins(a, from), in_kelvins(b, to)) {
+                let (equal, _) = self.expressions(&first, &second)?;
+                return Ok(Some((equal, Rung::Unit)));
+            }
             if let Some(factor) = words::conversion(from, to) {
                 let (equal, _) = self.expressions(&scaled(a, factor), b)?;
                 return Ok(Some((equal, Rung::Unit)));
@@ -306,6 +318,21 @@ fn is_time(parts: &[Expression]) -> bool {
             within(hours, 0, 24) && within(minutes, 0, 59) && within(seconds, 0, 0)
         }
         _ => false,
+    }
+}
+
+/// Returns a temperature in kelvins.
+fn in_kelvins(value: &Expression, scale: &str) -> Option<Expression> {
+    let hundredths =
+        |value: i64| Expression::quotient(Expression::integer(value), Expression::integer(100));
+    match scale {
+        "kelvin" => Some(value.clone()),
+        "celsius" => Some(Expression::Sum(vec![value.clone(), hundredths(27_315)])),
+        "fahrenheit" => {
+            let shifted = Expression::Sum(vec![value.clone(), hundredths(45_967)]);
+            Some(scaled(&shifted, Rational::from_parts(5.into(), 9_u8.into())))
+        }
+        _ => None,
     }
 }
 

@@ -149,24 +149,34 @@ pub(crate) fn listed_values(response: &str, count: usize, labelled: bool) -> Opt
     Some(items.iter().map(text).collect())
 }
 
-/// Returns the last box of each part of a response in parts, with its label: `(a) 39 (b) 210`.
+/// Returns the last box of each part of a response in parts, with its label, `(a) 39 (b) 210`, and those of "First
+/// solution: …" without.
 ///
 /// A part begins with its label on a line; `None` if there is only one, or one has no box.
 pub(crate) fn by_parts(response: &str) -> Option<String> {
-    let labels = pattern!(r"(?m)^[\s*#>-]*(?:[Pp]art\s*)?\(([a-h])\)").captures_iter(response);
-    let labels = labels.filter_map(|label| Some((label.get(1)?.as_str(), label.get(0)?.start())));
+    let labels = pattern!(
+        r"(?m)^[\s*#>-]*(?:(?:[Pp]art\s*)?\(([a-h1-8])\)|Part ([1-8])\b|(First|Second|Third) [a-z]+:)"
+    );
+    let labels = labels.captures_iter(response).filter_map(|label| {
+        let name = label.get(1).or(label.get(2)).or(label.get(3))?;
+        Some((name.as_str(), label.get(0)?.start()))
+    });
     let labels: Vec<(&str, usize)> = labels.collect();
-    let expected = ["a", "b", "c", "d", "e", "f", "g", "h"];
-    let in_order = labels.iter().zip(expected).all(|((label, _), expected)| *label == expected);
-    if labels.len() < 2 || labels.len() > expected.len() || !in_order {
+    let in_order =
+        ["a b c d e f g h", "1 2 3 4 5 6 7 8", "First Second Third"].iter().any(|names| {
+            labels.iter().map(|(label, _)| *label).eq(names.split(' ').take(labels.len()))
+        });
+    if labels.len() < 2 || !in_order {
         return None;
     }
     let ends = labels.iter().skip(1).map(|(_, start)| *start).chain([response.len()]);
+    let ordered = !labels[0].0.starts_with('F');
     let part = |((label, start), end): (&(&str, usize), usize)| {
-        Some(format!("({label}) {}", last_boxes(&response[*start..end])?.text))
+        let value = last_boxes(&response[*start..end])?.text;
+        Some(if ordered { format!("({label}) {value}") } else { value })
     };
     let parts: Option<Vec<String>> = labels.iter().zip(ends).map(part).collect();
-    Some(parts?.join(" "))
+    Some(parts?.join(if ordered { " " } else { ", " }))
 }
 
 /// Returns true if the text around a box says that it is not the answer: "the answer is **not** $", "$ is wrong".

@@ -170,7 +170,7 @@ fn stated(response: &str) -> Option<Range<usize>> {
 /// Returns "x = 3, y = −1", and the exact value of "√2 ≈ 1.414", at the end.
 fn assignments(response: &str) -> Option<Range<usize>> {
     let assigned = pattern!(
-        r"(?:^|[ (])((?:[a-zλ][₁₂₃]? ?= ?[-−]?[0-9][0-9./]*(?:, (?:and )?| and )){1,4}[a-zλ][₁₂₃]? ?= ?[-−]?[0-9][0-9./]*)\.?\s*$"
+        r"(?:^|[ (])((?:[a-zλ][₁₂₃]? ?= ?[-−]?[0-9][0-9./]*(?:, (?:and |or )?| and | or )){1,4}[a-zλ][₁₂₃]? ?= ?[-−]?[0-9][0-9./]*)\.?\s*$"
     );
     let exact = pattern!(r" ([^\s=]*[√π][^\s=]*) ≈ [0-9.]+[0-9]\.?\s*$");
     let text = assigned.captures(response).or_else(|| exact.captures(response))?;
@@ -298,7 +298,9 @@ fn last_formula(response: &str) -> Option<Range<usize>> {
     let first = formulas_before(response, last, open, close);
     let start = first + open.len();
     let after = &response[end + close.len()..];
-    if after.contains(|c: char| c.is_ascii_digit()) {
+    // "Divide by $a$, which gives t = v/a."
+    let goes_on = pattern!(r"\b(?:gives|get|so|thus|hence) [a-zA-Z] = ").is_match(after);
+    if goes_on || after.contains(|c: char| c.is_ascii_digit()) {
         return None;
     }
     let inner = some_text(response, start..end)?;

@@ -195,6 +195,13 @@ fn in_one_base(order: &Expression) -> Expression {
         Expression::Function(name, inner) if lists("log logarithm", name) => {
             Some(Expression::function("ln", [in_one_base(inner.last()?)]))
         }
+        // `O(|V| + |E|)`: the numbers of vertices and edges.
+        Expression::Function(name, inner) if name == "abs" => match inner.first()? {
+            set @ Expression::Symbol(name) if name.starts_with(char::is_uppercase) => {
+                Some(set.clone())
+            }
+            _ => None,
+        },
         _ => None,
     })
 }

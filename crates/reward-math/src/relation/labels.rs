@@ -1,5 +1,6 @@
 //! Lists of labelled values: `x = 1, y = 2`.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::{is_constant_value, is_name, labelled, symbol};
@@ -16,6 +17,18 @@ fn all_labelled(items: &[Node]) -> Option<Vec<(&Node, &Node)>> {
 /// Returns the values of a list if every item is labelled, in the order written.
 pub(crate) fn values_of_labelled(items: &[Node]) -> Option<Vec<Node>> {
     Some(all_labelled(items)?.into_iter().map(|(_, value)| value.clone()).collect())
+}
+
+/// Returns the tuples of `(x, y) = (2, 3), (3, 2)`; other lists as they are.
+pub(crate) fn tuples_of_one(items: &[Node]) -> Cow<'_, [Node]> {
+    let tuple = |node: &Node| matches!(node, Node::List { open: '(', .. });
+    let Some((name, first)) = items.first().and_then(labelled) else { return Cow::Borrowed(items) };
+    let value = |item| match labelled(item) {
+        Some((label, value)) => (label == name && tuple(value)).then(|| value.clone()),
+        None => tuple(item).then(|| item.clone()),
+    };
+    let values: Option<Vec<Node>> = items.iter().map(value).collect();
+    values.filter(|_| tuple(name) && tuple(first)).map_or(Cow::Borrowed(items), Cow::Owned)
 }
 
 /// Returns the points of `x = 0, y = 5` or `x = 5, y = 0`: the coordinates of each in the order of their names.

@@ -22,7 +22,7 @@ pub(super) fn is_word(run: &str) -> bool {
     let capitalised = characters.next().is_some_and(char::is_uppercase)
         && run.chars().count() >= 3
         && characters.all(char::is_lowercase);
-    run.chars().count() >= 4
+    run.chars().count() >= 4 && !is_product(run)
         || capitalised
         || !run.is_ascii()
         || run == "Rs"
@@ -30,6 +30,17 @@ pub(super) fn is_word(run: &str) -> bool {
             // `dM`, `mM`: a differential, two masses.
             kind != "unit" || !run.ends_with('M')
         })
+}
+
+/// Returns true for `mghR`: letters of both cases without a vowel, and no unit such as `mmHg`.
+fn is_product(run: &str) -> bool {
+    let capitals = run.chars().skip(1).any(|c| c.is_ascii_uppercase());
+    let small = run.chars().any(|c| c.is_ascii_lowercase());
+    capitals
+        && small
+        && run.is_ascii()
+        && !run.contains(['a', 'e', 'i', 'o', 'u', 'y'])
+        && run != "mmHg"
 }
 
 /// Returns true for an abbreviation of a unit, which is one only after a number: `mg\sin\theta` is a product.

@@ -13,7 +13,10 @@ fn denominator(part: &str) -> Option<u64> {
 pub(crate) fn only_number(words: &str) -> Option<Rational> {
     // 一共有二十四种: 一 alone may be no number.
     let signs = pattern!("[零一二三四五六七八九十百千两]+(?:分之[零一二三四五六七八九十百千]+)?");
-    let mut signs = signs.find_iter(words).map(|sign| sign.as_str()).filter(|sign| *sign != "一");
+    // 三角形 and 二次函数 count nothing.
+    let figures = pattern!("[一二三四五六七八九十]+(?:角|边形|棱|次|元|项式|面体|象限)");
+    let plain = figures.replace_all(words, "");
+    let mut signs = signs.find_iter(&plain).map(|sign| sign.as_str()).filter(|sign| *sign != "一");
     if let (Some(only), None) = (signs.next(), signs.next()) {
         return english_or_chinese(only).filter(|_| !words.contains(|c: char| c.is_ascii_digit()));
     }

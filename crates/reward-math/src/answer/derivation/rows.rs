@@ -34,6 +34,17 @@ pub(super) fn without_equality(folded: &str) -> Option<String> {
         .then(|| rest.into_owned())
 }
 
+/// Removes the calculation that a tick marks as a check: `n = 18, \quad 14 + 18 = 32 \checkmark`; `None` if there is none.
+pub(super) fn without_check(folded: &str) -> Option<&str> {
+    let check = pattern!(
+        r"(?xs)^(.*?[^\s:,;\\=<>+*/^({-]) (?:\s|\\[,;\x20])* (?:[:,;]|\\q?quad) (?:[\s:,;]|\\q?quad|\\[,;\x20])*
+        [-(0-9] (?:[-0-9+*/=^(){}.,;:\s|<>!]|\\(?:cdot|times|mid|[dt]?frac|sqrt|q?quad|checkmark|[lg]eq?|[,;!\x20]))*
+        (?:=|\\mid) (?:[-0-9+*/=^(){}.,;:\s|<>!]|\\(?:cdot|times|mid|[dt]?frac|sqrt|q?quad|checkmark|[lg]eq?|[,;!\x20]))*
+        \\checkmark (?:[\s.,)]|\\[,;\x20]|\\blacksquare|\\square)*$"
+    );
+    Some(folded.contains("\\checkmark").then(|| check.captures(folded)).flatten()?.get(1)?.as_str())
+}
+
 /// Returns the bound of an inequality, with what it equals: `3\sqrt[3]{1} = 3` of `a + b + c \ge 3\sqrt[3]{1} = 3`.
 pub(super) fn bound(row: &str) -> &str {
     let last = pattern!(r"(?s)^.*(?:\\[lg]eq?(?:slant)?(?-u:\b)|[<>])(.*)$").captures(row);
@@ -53,11 +64,11 @@ pub(super) fn rows(folded: &str) -> Option<Vec<String>> {
     let inside = inside.filter(|parts| parts[1] == parts[3] && lists(ENVIRONMENTS, &parts[1]));
     let text = inside.as_ref().and_then(|parts| parts.get(2)).map_or(folded, |text| text.as_str());
     let check = pattern!(
-        r"(\\q?quad|[^\\]\\[,;\x20]|\.)\s*(\\text\{\s*\(?(?i:check|verif|probe|kontrolle|note|remark))"
+        r"(\\q?quad|[^\\]\\[,;\x20]|\.)\s*(\[?\\text\{\s*\(?(?i:check|verif|probe|kontrolle|note|remark|where|wobei|avec|où|donde|其中|где))"
     );
     let text = &check.replace_all(text, |parts: &Captures<'_>| {
         let kept = parts[1].chars().next().filter(|c| *c != '\\');
-        format!("{}\\\\{}", kept.map_or(String::new(), String::from), &parts[2])
+        format!("{}\\check {}", kept.map_or(String::new(), String::from), &parts[2])
     });
     let conclusion = pattern!(
         r"([^(\s]\s*)\\text\{\s*,?\s*(?i:so|hence|thus|therefore|donc|also|daher|luego|因此|所以|故)(?:\s*,?|\s(?:the|an?|its|their)\s[a-z ]*\b(?:is|are|equals|in|on|at))\s*\}|\\(?:overset|stackrel)\{[^{}]*\}\{\s*\\(?:Rightarrow|implies)\s*\}|\\x[Rr]ightarrow\{[^{}]*\}"
@@ -81,6 +92,11 @@ pub(super) fn rows(folded: &str) -> Option<Vec<String>> {
                 let step = if cut { UNREAD.to_owned() } else { std::mem::take(&mut row) };
                 rows.push(step);
                 (row, cut) = (String::new(), false);
+            }
+            // A check follows.
+            "\\check" if depth == 0 => {
+                rows.push(std::mem::take(&mut row));
+                cut = false;
             }
             // What stands before "so" is no part of the answer.
             "\\so" if depth == 0 => {
@@ -189,7 +205,7 @@ fn without_remark(row: &str) -> &str {
 
 /// Returns true for a row that only checks, or gives a reason: `\text{Check: } 2 \cdot 4 = 8`.
 fn is_remark(row: &str) -> bool {
-    let opening = pattern!(r"^(?:\\text\{)?[\s(]*(\w+)").captures(row);
+    let opening = pattern!(r"^\[?(?:\\text\{)?[\s(]*(\w+)").captures(row);
     let word = opening.map(|opening| opening[1].to_lowercase());
     let bracketed = pattern!(r"^(?:\\text\s*\{\s*\(|\(\s*\\text).*\)\}?$").is_match(row);
     bracketed || word.is_some_and(|word| phrases("row that remarks").contains(&word.as_str()))

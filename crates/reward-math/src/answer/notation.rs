@@ -1,0 +1,118 @@
+//! Notations with a value of their own: continued fractions, spans, permutations in two rows, decisions of a test.
+
+use dashu::{Integer, Rational};
+
+use super::Node;
+use crate::expression::Expression;
+use crate::table::pattern;
+
+/// Most partial quotients of a continued fraction, rows and columns of a span.
+const MOST: usize = 16;
+
+/// Returns the value of `[1; 2, 3]`, `[1; \\overline{2, 3}]` and `[1; 2, 2, 2, \\ldots]`.
+pub(super) fn continued_fraction(folded: &str) -> Option<Expression> {
+    let notation = pattern!(
+        r"^\[\s*(-?[0-9]{1,9})\s*;\s*((?:[0-9]{1,9}\s*,\s*)*)(?:\\overline\s*\{([0-9,\s]{1,64})\}|([0-9]{1,9})|(\\[lc]?dots))\s*\]$"
+    );
+    let plain = pattern!(r"\\(?:left|right|[,;!\x20])").replace_all(folded, "");
+    let parts = notation.captures(plain.trim())?;
+    let numbers = |text: &str| -> Option<Vec<Integer>> {
+        let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+        parts.map(|part| part.parse().ok()).collect()
+    };
+    let mut first = vec![parts[1].parse::<Integer>().ok()?];
+    first.extend(numbers(&parts[2])?);
+    let mut period = parts.get(3).map_or(Some(Vec::new()), |period| numbers(period.as_str()))?;
+    if parts.get(5).is_some() {
+        // `2, 2, 2, \\ldots`
+        let last = first.get(1)?.clone();
+        let repeats = first.len() > 3 && first[1..].iter().all(|number| *number == last);
+        first.truncate(1);
+        period = repeats.then(|| vec![last])?;
+    }
+    first.extend(parts.get(4).and_then(|last| last.as_str().parse().ok()));
+    // `[1; 2]` may be an interval.
+    if first.len() + period.len() > MOST || period.is_empty() && first.len() < 3 {
+        return None;
+    }
+    // `[a, b, c, d]`: the value is `(a t + b) / (c t + d)`, where `t` is the rest.
+    let convergents = |numbers: &[Integer]| {
+        let start = [1, 0, 0, 1].map(Integer::from);
+        numbers.iter().fold(start, |[a, b, c, d], n| [&a * n + b, a, &c * n + d, c])
+    };
+    let before = convergents(&first);
+    let number = |value: Integer| Expression::Number(Rational::from(value));
+    if period.is_empty() {
+        let [top, _, bottom, _] = before;
+        return Some(Expression::Number(Rational::from_parts_signed(top, bottom)));
+    }
+    // `t = (a t + b) / (c t + d)`
+    let [a, b, c, d] = convergents(&period);
+    let spread = d - a;
+    let root = Expression::root(number(&spread * &spread + Integer::from(4) * &c * b), 2);
+    let top = Expression::Sum(vec![number(-spread), root]);
+    let rest = Expression::quotient(top, number(Integer::from(2) * c));
+    let line = |slope, start| {
+        Expression::Sum(vec![Expression::Product(vec![number(slope), rest.clone()]), number(start)])
+    };
+    let [top, top_start, bottom, bottom_start] = before;
+    Some(Expression::quotient(line(top, top_start), line(bottom, bottom_start)))
+}
+
+/// Returns the reduced basis of `\\operatorname{span}\\{(1, -2)\\}` in words, from the vectors behind its name.
+pub(super) fn span(vectors: &Node) -> Option<String> {
+    let vectors = match vectors {
+        Node::List { open: '{', items, .. } => items.as_slice(),
+        one => std::slice::from_ref(one),
+    };
+    let number = |entry: &Expression| entry.literal();
+    let vector = |vector: &Node| -> Option<Vec<Rational>> {
+        match vector {
+            Node::List { open: '(' | '[', items, .. } => {
+                items.iter().map(|item| number(item.plain()?)).collect()
+            }
+            Node::Matrix(rows) => rows.iter().flatten().map(number).collect(),
+            _ => None,
+        }
+    };
+    let mut rows: Vec<Vec<Rational>> = vectors.iter().map(vector).collect::<Option<_>>()?;
+    let width = rows.first()?.len();
+    if rows.len() > MOST || width > MOST || rows.iter().any(|row| row.len() != width) {
+        return None;
+    }
+    let mut rank = 0;
+    for column in 0..width {
+        let Some(pivot) = (rank..rows.len()).find(|row| rows[*row][column] != Rational::ZERO)
+        else {
+            continue;
+        };
+        rows.swap(rank, pivot);
+        let leading = rows[rank][column].clone();
+        let reduced: Vec<Rational> = rows[rank].iter().map(|entry| entry / &leading).collect();
+        for (place, row) in rows.iter_mut().enumerate() {
+            let factor = row[column].clone();
+            if place == rank {
+                row.clone_from(&reduced);
+            } else {
+                row.iter_mut().zip(&reduced).for_each(|(entry, part)| *entry -= &factor * part);
+            }
+        }
+        rank += 1;
+    }
+    rows.truncate(rank);
+    let row =
+        |row: &Vec<Rational>| row.iter().map(Rational::to_string).collect::<Vec<_>>().join(" ");
+    Some(format!("span {}", rows.iter().map(row).collect::<Vec<_>>().join(", ")))
+}
+
+/// Returns the decision of a test, "reject" or "not reject", in "we fail to reject the null hypothesis" and the like.
+pub(super) fn decision(folded: &str) -> Option<&'static str> {
+    let plain =
+        pattern!(r"\\text(?:bf|it)?|\\[,;\x20]|[{}$_.]").replace_all(folded, " ").to_lowercase();
+    let plain = plain.split_whitespace().collect::<Vec<_>>().join(" ");
+    let decision = pattern!(
+        r"^(?:we |so we |therefore,? we )?(fail to |do not |don't |cannot |can't |not )?reject(?:ed)?(?: the)?(?: null hypothesis| h ?0| null)?(?: h ?0)?$"
+    );
+    let parts = decision.captures(&plain)?;
+    Some(if parts.get(1).is_some() { "not reject" } else { "reject" })
+}

@@ -1,0 +1,186 @@
+//! Readings of an answer's text: the plain one, and those by rarer conventions.
+
+use std::borrow::Cow;
+
+use super::{Node, Relation, assertion, expansion, logic, notation, spelling};
+use crate::expression::{Assignments, Expression};
+use crate::parser::{Parser, Result};
+use crate::table::pattern;
+use crate::token::{Kind, Token, tokenize};
+use crate::verdict::ParseError;
+use crate::words;
+
+/// Longest formula that is written out for each value of its index, in bytes.
+const MAX_WRITTEN_OUT: usize = 1024;
+
+/// Returns all readings of the text: first the plain one, then those by rarer conventions.
+pub(super) fn readings(
+    folded: &str,
+    in_rows: bool,
+    unread: &mut Option<ParseError>,
+) -> std::result::Result<Vec<Node>, ParseError> {
+    if let Some(all) = notations(folded) {
+        return Ok(vec![all]);
+    }
+    let rewritten = spelling::rewritten(folded);
+    let rewritten = logic::events(&rewritten);
+    let mut tokens = tokenize(&rewritten, true)?;
+    assertion::without_closing_mark(&mut tokens);
+    let grouped =
+        tokens.iter().any(|token| matches!(token.kind, Kind::Number { grouped: true, .. }));
+    let mut readings = match parse(tokens.clone()).or_else(|why| apart(&rewritten).ok_or(why)) {
+        Ok(first) => vec![first],
+        Err(why @ (ParseError::Syntax { .. } | ParseError::Undefined { .. })) => {
+            match words::normalise(folded) {
+                Some(words) => {
+                    *unread = Some(why).filter(|_| words::holds_formula(folded));
+                    vec![Node::Words(words)]
+                }
+                None => return Err(why),
+            }
+        }
+        Err(why) => return Err(why),
+    };
+    let others = others(folded, &readings[0]);
+    readings.extend(others);
+    if grouped && let Ok(second) = read(&rewritten, false) {
+        readings.push(second);
+    }
+    // `\overline{AB}` is a segment first.
+    if let Some(circuit) = logic::circuit(folded).map(Node::Words) {
+        readings.insert(usize::from(!folded.contains('+')), circuit);
+    }
+    readings.extend(beside_words(&readings, folded, in_rows, &tokens));
+    if folded.len() <= MAX_WRITTEN_OUT {
+        readings.extend(expansion::members(&readings[0]));
+    }
+    if readings.len() > 1 && unread.take().is_some() {
+        // The value that a text with formulas asserts, not its words.
+        readings.remove(0);
+    }
+    Ok(readings)
+}
+
+/// Returns what a notation that is read alone says: an order, parts with labels, logic, a span.
+fn notations(folded: &str) -> Option<Node> {
+    if let Some(number) = spelling::in_base(folded) {
+        return Some(Expression::Number(number).into());
+    }
+    // An order of points or people: a product of as many variables would be equal in any order.
+    if folded.len() >= 3 && folded.bytes().all(|byte| byte.is_ascii_uppercase()) {
+        return Some(Node::Words(folded.to_lowercase()));
+    }
+    if let Some(node) = expansion::permutations(folded) {
+        return Some(node);
+    }
+    if let Some(parts) = spelling::labelled_parts(folded) {
+        let items: Result<Vec<Node>> = parts.iter().map(|part| read(part, true)).collect();
+        if let Ok(items) = items {
+            return Some(Node::List { open: '(', close: ')', items });
+        }
+    }
+    let words = logic::statement(folded)
+        .or_else(|| logic::cycles(folded))
+        .or_else(|| notation::decision(folded).map(str::to_owned));
+    let spanned = pattern!(
+        r"^\\?(?:operatorname|text|mathrm)\s*\{\s*[sS]pan\s*\}(?:_\{?\\mathbb\s*\{?R\}*)?\s*(.+)$"
+    );
+    let span = || notation::span(&read(&spanned.captures(folded)?[1], true).ok()?);
+    words.or_else(span).map(Node::Words)
+}
+
+/// Returns the readings of a text that may be a measure, a continued fraction, a permutation or an interval.
+fn others(folded: &str, first: &Node) -> Vec<Node> {
+    // `44.8 L`: a product, or a measure.
+    let measure = pattern!(
+        r"^(-?[0-9][0-9.,]*(?:\s*(?:\\times|\\cdot|\*)\s*10\^\{?-?[0-9]+\}?)?) ([mghsNJWVKLA]|[A-Za-zμΩ](?:[A-Za-zμΩ*/() ]|\\cdot |\^\{?-?[0-9]\}?){1,24})$"
+    );
+    let measured = measure.captures(folded).and_then(|parts| {
+        let unit = parts[2].replace("\\cdot", " ").replace('*', " ");
+        let text = || format!("{}\\text{{ {unit}}}", &parts[1]);
+        words::is_measure(&unit).then(|| read(&text(), true).ok())?
+    });
+    let permutation = match first {
+        Node::Matrix(rows) => logic::permutation(rows).map(Node::Words),
+        _ => None,
+    };
+    let fraction = notation::continued_fraction(folded).map(Node::from);
+    let other = defined(first).or_else(|| ends(folded, first));
+    [measured, fraction, permutation, other].into_iter().flatten().collect()
+}
+
+/// Returns `a = 2\varphi` with the value of the letter that stands behind it: `, \varphi = \frac{1 + \sqrt5}{2}`.
+fn defined(reading: &Node) -> Option<Node> {
+    let Node::List { open: ' ', items, .. } = reading else { return None };
+    let [item, Node::Chain { sides, relations }] = items.as_slice() else { return None };
+    let ([name, value], [Relation::Equal]) = (sides.as_slice(), relations.as_slice()) else {
+        return None;
+    };
+    let name =
+        name.symbol().filter(|name| name.starts_with('\\') && item.names().contains(*name))?;
+    let value = value.plain().filter(|value| !value.has_variable())?;
+    Some(item.substituted(&Assignments::from([(name, value)])))
+}
+
+/// Returns the ends of `13.2 \pm 1.1` as an interval.
+fn ends(folded: &str, reading: &Node) -> Option<Node> {
+    let Node::List { open: ' ', items, .. } = reading else { return None };
+    let [high, low] = items.as_slice() else { return None };
+    let plain = |end: &Node| end.plain().is_some_and(|end| !end.has_variable());
+    let items = vec![low.clone(), high.clone()];
+    (folded.contains("\\pm") && plain(high) && plain(low)).then_some(Node::List {
+        open: '(',
+        close: ')',
+        items,
+    })
+}
+
+/// Returns the list of `x = 1 \qquad y = 2`.
+fn apart(text: &str) -> Option<Node> {
+    let separated = pattern!(r"\\q?quad(?-u:\b)").replace_all(text, ", ");
+    let node = matches!(separated, Cow::Owned(_)).then(|| read(&separated, true).ok())??;
+    let states = |item: &Node| matches!(item, Node::Chain { .. });
+    matches!(&node, Node::List { open: ' ', items, .. } if items.iter().all(states)).then_some(node)
+}
+
+/// Returns what an answer in words says otherwise: a number in words, the value behind a label, what it asserts, and the
+/// "no" of "No, there is none".
+fn beside_words(readings: &[Node], folded: &str, in_rows: bool, tokens: &[Token]) -> Vec<Node> {
+    let number = |words: &str| words::number(words).map(|number| Expression::Number(number).into());
+    match readings {
+        [Node::Words(words)] => {
+            if let Some(number) = number(words) {
+                return vec![number];
+            }
+            let labelled = spelling::behind_label(folded).and_then(|rest| read(rest, true).ok());
+            let asserted = || assertion::asserted(tokens).filter(|_| !in_rows);
+            let value = labelled.filter(|node| !matches!(node, Node::Words(_))).or_else(asserted);
+            let verdict = pattern!(r"^(?i:\\text\{)?(?i:(yes|no|true|false))[,.;:] ");
+            let verdict = verdict.captures(folded).map(|verdict| verdict[1].to_lowercase());
+            let verdict = verdict.filter(|_| !words::is_conditional(&folded.to_lowercase()));
+            let counted = words::only_number(words);
+            let counted = counted.filter(|_| !words::takes_back(&folded.to_lowercase()));
+            let counted = counted.map(|number| Expression::Number(number).into());
+            value
+                .or(counted)
+                .into_iter()
+                .chain(verdict.or_else(|| words::stated(folded)).map(Node::Words))
+                .collect()
+        }
+        // "one hundred and five"
+        [Node::List { open: ' ', items, .. }]
+            if items.iter().all(|item| matches!(item, Node::Words(_))) =>
+        {
+            words::normalise(folded).and_then(|words| number(&words)).into_iter().collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn read(folded: &str, grouping: bool) -> Result<Node> {
+    parse(tokenize(folded, grouping)?)
+}
+
+fn parse(tokens: Vec<Token>) -> Result<Node> {
+    Parser::new(tokens).answer()
+}
