@@ -335,7 +335,11 @@ fn split_bounds(folded: &str) -> Option<(&str, String, String)> {
         r"\\(?:therefore|implies|iff|[A-Za-z]*[rR]ightarrow)(?-u:\b)|\b(?:whence|hence|thus|so|therefore|value|answer)\b"
     );
     // In `cases` the bounds are those of a row.
-    let bound = |parts: &Captures<'_>| !folded.ends_with('}') && !concludes.is_match(&parts[2]);
+    // `x^2 for x < 0 and 2x for x \ge 0` has two values.
+    let another = pattern!(r"\b(?:for|if|when)\b|[^<>!]=");
+    let bound = |parts: &Captures<'_>| {
+        !folded.ends_with('}') && !concludes.is_match(&parts[2]) && !another.is_match(&parts[2])
+    };
     let parts = bounds.captures(folded).filter(bound).or_else(|| {
         let parts = behind_comma.captures(folded)?;
         let bounded =

@@ -6,6 +6,7 @@ mod bare;
 mod cases;
 mod chains;
 mod collections;
+mod constants;
 mod difference;
 mod evidence;
 mod family;

@@ -152,7 +152,17 @@ pub(crate) fn is_conditional(text: &str) -> bool {
 /// Returns true for a label that [`takes_back`], or that begins with "for" or "at", as a condition does.
 pub(crate) fn sets_condition(label: &str) -> bool {
     let first = label.split(' ').next().unwrap_or_default();
-    SENTENCE.name(first) == Some("setting") || takes_back(label)
+    SENTENCE.name(first) == Some("setting") || takes_back(&without_event(label))
+}
+
+/// Removes the bounds of "the probability that the sum is at least 10", which bound no probability.
+pub(crate) fn without_event(text: &str) -> String {
+    let start = text.trim_start();
+    if !start.trim_start_matches("the ").starts_with("probability ") {
+        return text.to_owned();
+    }
+    let bounds = pattern!(r"at (?:least|most)|(?:more|less|fewer|greater) than|between|\bnot?\b");
+    bounds.replace_all(text, "").into_owned()
 }
 
 /// Returns true if the text begins with a word of conclusion: "so", "hence".

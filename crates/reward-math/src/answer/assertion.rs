@@ -52,7 +52,7 @@ pub(super) fn asserted(tokens: &[Token]) -> Option<Node> {
 fn takes_back(tokens: &[Token]) -> bool {
     let divides = divides(tokens);
     let taken_back = |word: &str| {
-        let word = word.to_lowercase();
+        let word = words::without_event(&word.to_lowercase());
         // "attained when"
         words::takes_back(&if divides { word.replacen("when", "", 1) } else { word })
     };

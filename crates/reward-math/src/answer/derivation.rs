@@ -101,14 +101,21 @@ fn items(node: Node) -> Vec<Node> {
 }
 
 /// Returns the names in the labels of a row whose statements all give a value, in rows a value of a letter.
-fn assigned(row: &Row, in_line: bool) -> Option<BTreeSet<String>> {
+fn assigned(row: &Row, in_line: bool, below: &[Row]) -> Option<BTreeSet<String>> {
+    let plain = |name: &str| name.replace(['{', '}'], "");
+    let covered = |name: &str| {
+        let first = name.split_once(',').map(|(first, _)| plain(first));
+        let mut labels = below.iter().flat_map(|row| &row.items).filter_map(named);
+        first.is_some() && labels.any(|(label, _)| label.symbol().map(plain) == first)
+    };
     let mut names = BTreeSet::new();
     for item in &row.items {
         let (label, value) = named(item)?;
-        // A discriminant is no part of an answer, nor is `x_{1,2}` before `x_1` and `x_2`.
-        let part = |name: &str| name != "\\Delta" && !name.contains(',');
+        // A discriminant or derivative is no part of an answer, nor is `x_{1,2}` before `x_1` and `x_2`.
+        let part = |name: &str| name != "\\Delta" && !name.ends_with('\'') && !covered(name);
         let letter = relation::symbol(label).is_some_and(part);
-        if value.has_variable() || !in_line && !letter {
+        let derivative = label.symbol().is_some_and(|name| name.ends_with('\''));
+        if value.has_variable() || derivative || !in_line && !letter {
             return None;
         }
         names.extend(label.names());
@@ -118,18 +125,29 @@ fn assigned(row: &Row, in_line: bool) -> Option<BTreeSet<String>> {
 
 /// Returns true if a row and those below give labels their values, and those below do not use the names of the row.
 fn is_part(row: &Row, below: &[Row], in_line: bool) -> bool {
-    let Some(names) = assigned(row, in_line) else { return false };
+    let Some(names) = assigned(row, in_line, below) else { return false };
     // `\bar z` is a name that uses `z`.
     let uses = |used: String| {
         let last = used.split(' ').next_back();
         names.iter().any(|name| used == *name || last == Some(name.as_str()))
     };
+    // `P = \frac mn = \frac37`, before `m + n = 10`
+    let explained = below.iter().flat_map(|other| &other.items).filter_map(named).any(|(label, _)| {
+        let names = label.names();
+        names.len() > 1 && row.items.iter().any(|item| {
+            matches!(item, Node::Chain { sides, .. } if sides[1..].iter().any(|side| !side.names().is_disjoint(&names)))
+        })
+    });
+    if explained {
+        return false;
+    }
     let calculated = row.items.iter().filter_map(named).any(|(_, value)| {
         let mut items = below.iter().flat_map(|other| &other.items);
         expression(value).is_some_and(|value| items.any(|item| calculates_with(item, value)))
     });
     below.iter().all(|other| {
-        assigned(other, in_line).is_some() && !other.items.iter().flat_map(Node::names).any(uses)
+        assigned(other, in_line, &[]).is_some()
+            && !other.items.iter().flat_map(Node::names).any(uses)
     }) && !calculated
 }
 
@@ -166,11 +184,11 @@ fn calculates(item: &Node, value: &Expression) -> bool {
 /// Returns true if a row holds a name whose value stays open: `x + y = 15`, before `x = 7`.
 fn is_open(row: &Row, rows: &[Row], last: &[Node]) -> bool {
     // `a_5 = a_1 + 4d = 2 + 4 \cdot 3 = 14`
-    if assigned(row, false).is_some() {
+    if assigned(row, false, &[]).is_some() {
         return false;
     }
     let known: BTreeSet<String> =
-        rows.iter().filter_map(|row| assigned(row, false)).flatten().collect();
+        rows.iter().filter_map(|row| assigned(row, false, &[])).flatten().collect();
     let of_last = |name: &String| last.iter().any(|node| node.names().contains(name));
     // A label is defined, and so is its argument: `f(x) = 3x + 1`.
     let undefined = |item: &Node| match named(item) {

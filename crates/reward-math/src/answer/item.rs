@@ -114,8 +114,9 @@ impl Parser {
         let number = matches!(behind, Some(Kind::Number { .. }));
         let value = number || behind.is_some_and(|kind| kind.is_any("(", "frac dfrac sqrt"));
         if let Some(extreme) = extreme.filter(|word| {
-            number && lists("max min maximum minimum", word)
-                || value && phrases("quantity").contains(&word.as_str())
+            value
+                && (lists("max min maximum minimum", word)
+                    || phrases("quantity").contains(&word.as_str()))
         }) {
             self.advance();
             sides.push(Node::Words(extreme));

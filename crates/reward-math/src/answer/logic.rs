@@ -23,7 +23,7 @@ pub(super) fn statement(text: &str) -> Option<String> {
 /// Returns `~(A & B)` with the commands of LaTeX.
 pub(super) fn from_keyboard(text: &str) -> Cow<'_, str> {
     let letters = pattern!(r"^[A-Z~&|() ]*(?:[A-Z)] ?[&|] ?[~(A-Z]|~ ?[(A-Z])[A-Z~&|() ]*$");
-    if !letters.is_match(text) {
+    if !text.contains(['&', '|', '~']) || !letters.is_match(text) {
         return Cow::Borrowed(text);
     }
     Cow::Owned(text.replace('~', "\\lnot ").replace('&', "\\land ").replace('|', "\\lor "))

@@ -169,7 +169,7 @@ impl Parser {
             return Err(self.unexpected("a unit"));
         }
         // 29是素数: a sentence.
-        if unit.contains(['是', '不']) {
+        if unit.replace("不同", "").contains(['是', '不']) {
             return Err(self.unexpected("a unit"));
         }
         Ok(words::unit(&unit))

@@ -14,6 +14,9 @@ pub(super) fn continued_fraction(folded: &str) -> Option<Expression> {
     let notation = pattern!(
         r"^\[\s*(-?[0-9]{1,9})\s*;\s*((?:[0-9]{1,9}\s*,\s*)*)(?:\\overline\s*\{([0-9,\s]{1,64})\}|([0-9]{1,9})|(\\[lc]?dots))\s*\]$"
     );
+    if !folded.contains('[') || !folded.contains(';') {
+        return None;
+    }
     let plain = pattern!(r"\\(?:left|right|[,;!\x20])").replace_all(folded, "");
     let parts = notation.captures(plain.trim())?;
     let numbers = |text: &str| -> Option<Vec<Integer>> {
@@ -65,7 +68,14 @@ pub(super) fn span(vectors: &Node) -> Option<String> {
         Node::List { open: '{', items, .. } => items.as_slice(),
         one => std::slice::from_ref(one),
     };
-    let number = |entry: &Expression| entry.literal();
+    // Small ones: elimination multiplies their lengths.
+    let number = |entry: &Expression| {
+        let small = |value: &Rational| {
+            i32::try_from(value.numerator()).is_ok()
+                && i32::try_from(value.denominator().clone()).is_ok()
+        };
+        entry.literal().filter(small)
+    };
     let vector = |vector: &Node| -> Option<Vec<Rational>> {
         match vector {
             Node::List { open: '(' | '[', items, .. } => {
@@ -107,6 +117,9 @@ pub(super) fn span(vectors: &Node) -> Option<String> {
 
 /// Returns the decision of a test, "reject" or "not reject", in "we fail to reject the null hypothesis" and the like.
 pub(super) fn decision(folded: &str) -> Option<&'static str> {
+    if !folded.contains("eject") {
+        return None;
+    }
     let plain =
         pattern!(r"\\text(?:bf|it)?|\\[,;\x20]|[{}$_.]").replace_all(folded, " ").to_lowercase();
     let plain = plain.split_whitespace().collect::<Vec<_>>().join(" ");

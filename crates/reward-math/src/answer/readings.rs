@@ -79,14 +79,42 @@ fn notations(folded: &str) -> Option<Node> {
             return Some(Node::List { open: '(', close: ')', items });
         }
     }
+    if let Some(items) = named(folded) {
+        return Some(Node::List { open: ' ', close: ' ', items });
+    }
     let words = logic::statement(folded)
         .or_else(|| logic::cycles(folded))
         .or_else(|| notation::decision(folded).map(str::to_owned));
     let spanned = pattern!(
         r"^\\?(?:operatorname|text|mathrm)\s*\{\s*[sS]pan\s*\}(?:_\{?\\mathbb\s*\{?R\}*)?\s*(.+)$"
     );
-    let span = || notation::span(&read(&spanned.captures(folded)?[1], true).ok()?);
+    let spanned = folded.contains("pan").then(|| spanned.captures(folded)).flatten();
+    let span = || notation::span(&read(&spanned?[1], true).ok()?);
     words.or_else(span).map(Node::Words)
+}
+
+/// Returns the equations of `\text{Ana: } 12, \text{Ben: } 15`: two or more names, each with its value.
+fn named(folded: &str) -> Option<Vec<Node>> {
+    let signs = folded.matches(':').count().max(folded.matches(" is ").count());
+    if signs < 2 || folded.contains('=') {
+        return None;
+    }
+    let plain = pattern!(r"\\(?:text|mathrm|textbf)\s*\{([^{}]*)\}").replace_all(folded, "$1");
+    let plain = pattern!(r"\\[,;\x20]|\\q?quad(?-u:\b)").replace_all(&plain, " ");
+    let pair = pattern!(
+        r"^\s*(?:(\p{Alphabetic}[\p{Alphabetic}\x20]*?)\s*:\s*(\S.*?)|([A-Z][a-z]+) is ([0-9].*?))\s*$"
+    );
+    let equation = |text: &str| {
+        let parts = pair.captures(text)?;
+        let (name, value) = (parts.get(1).or(parts.get(3))?, parts.get(2).or(parts.get(4))?);
+        let label = match name.as_str() {
+            letter if letter.chars().count() == 1 => Expression::symbol(letter).into(),
+            name => Node::Words(words::normalise(name)?),
+        };
+        let sides = vec![label, read(value.as_str(), true).ok()?];
+        Some(Node::Chain { sides, relations: vec![Relation::Equal] })
+    };
+    pattern!(r"[,;]|\band\b").split(&plain).map(equation).collect()
 }
 
 /// Returns the readings of a text that may be a measure, a continued fraction, a permutation or an interval.
@@ -105,7 +133,8 @@ fn others(folded: &str, first: &Node) -> Vec<Node> {
         _ => None,
     };
     let fraction = notation::continued_fraction(folded).map(Node::from);
-    let other = defined(first).or_else(|| ends(folded, first));
+    let short = folded.len() <= MAX_WRITTEN_OUT;
+    let other = short.then(|| defined(first)).flatten().or_else(|| ends(folded, first));
     [measured, fraction, permutation, other].into_iter().flatten().collect()
 }
 

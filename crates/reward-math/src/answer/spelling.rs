@@ -18,6 +18,7 @@ pub(super) fn spelling(folded: &str) -> String {
         .replace_all(&text, r"\frac")
         .replace("\\,", " ")
         .replace("\\;", " ");
+    let text = if text.contains("\\\\") { text } else { text.replace("\\ ", " ") };
     // A space ends a command (`\pi r`) and separates digits; all other spaces are ignored.
     let mut spelled = String::with_capacity(text.len());
     for word in text.split(' ') {
@@ -49,7 +50,7 @@ fn nuclide(spelled: &str) -> Option<String> {
     let notation = pattern!(
         r"^(?:\{\})?(?:\^\{?([0-9]+)\}?_\{?([0-9]+)\}?|_\{?([0-9]+)\}?\^\{?([0-9]+)\}?)(?:\\(?:mathrm|text))?\{?([A-Z][a-z]?)\}?$"
     );
-    let parts = notation.captures(spelled)?;
+    let parts = spelled.contains('_').then(|| notation.captures(spelled)).flatten()?;
     let (mass, charge) = (parts.get(1).or(parts.get(4))?, parts.get(2).or(parts.get(3))?);
     Some(format!("^{}_{}{}", mass.as_str(), charge.as_str(), &parts[5]))
 }
@@ -110,11 +111,25 @@ pub(super) fn rewritten(folded: &str) -> Cow<'_, str> {
 
 /// Removes "(since …", ", because …" and ", which …" from the end.
 pub(super) fn without_reason(folded: &str) -> Cow<'_, str> {
+    // `x = 2 \checkmark, x = 3 \checkmark`
+    if folded.contains("\\checkmark") {
+        let ticks = pattern!(
+            r"\\checkmark((?:\s|\\[,;\x20]|\\q?quad)*(?:[,;]|\\text\s*\{\s*(?:,|and|or|und|et|y)\b))"
+        );
+        if let Cow::Owned(unticked) = ticks.replace_all(folded, "$1") {
+            return Cow::Owned(without_reason(&unticked).into_owned());
+        }
+    }
     // `\frac1e (\approx 0.37)`
     // `\frac18 (12.5\%)`
     let rounded =
         pattern!(r"(?:(?:\s|\\[;,])*\(\s*\\approx[^()]*|(?:\s|\\[;,\x20])+\(\s*[0-9.]+\s*\\?%)\)$")
             .find(folded);
+    // `7.5\quad (\text{the mean is larger})`
+    let remark = pattern!(
+        r"(?s)\\q?quad\s*\(\\text\{\s*(?:the|which|this|that|it|here|using|by|from)\b.*\)$"
+    );
+    let rounded = rounded.or_else(|| remark.find(folded));
     let rounded = rounded.filter(|rounded| rounded.start() > 0);
     let folded = rounded.map_or(folded, |rounded| &folded[..rounded.start()]);
     let cut = phrases("reason").iter().filter_map(|reason| folded.find(reason)).min();
@@ -282,6 +297,14 @@ pub(super) fn behind_label(folded: &str) -> Option<&str> {
 /// Returns the texts behind the labels of an answer in parts: `(a) 5 (b) 6`, `(i) x (ii) y`, `(1) yes; (2) no`.
 pub(super) fn labelled_parts(folded: &str) -> Option<Vec<String>> {
     const LABELS: [&str; 3] = ["a b c d e f g h", "i ii iii iv v vi vii viii", "1 2 3 4 5 6 7 8"];
+    // Rows, each with its label.
+    let environment = pattern!(
+        r"(?s)^\\begin\{(?:aligned|array|gathered|split)\*?\}(?:\{[lrc|]*\})?\s*(?:&\s*)?(\\text(?:bf)?\s*\{\s*\([a1]\).*|\([a1]\).*)\\end\{[a-z]+\*?\}$"
+    );
+    if let Some(rows) = environment.captures(folded) {
+        let line = pattern!(r"\\\\|&|\\displaystyle|\\q?quad(?-u:\b)").replace_all(&rows[1], " ");
+        return labelled_parts(line.trim()).filter(|parts| parts.len() > 1);
+    }
     if !folded.starts_with(['(', '{', '\\']) {
         return None;
     }
@@ -320,9 +343,9 @@ pub(super) fn labelled_parts(folded: &str) -> Option<Vec<String>> {
 /// Returns `None` if the text may mean something else.
 pub(super) fn in_base(folded: &str) -> Option<Rational> {
     // `0xFF`
-    if let Some(digits) = folded.strip_prefix("0x")
+    let hexadecimal = pattern!(r"^(?:\\text\{)?0x([0-9A-Fa-f]+)\}?$").captures(folded);
+    if let Some(digits) = hexadecimal.and_then(|parts| Some(parts.get(1)?.as_str()))
         && (1..=MAX_DIGITS_IN_BASE).contains(&digits.len())
-        && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
     {
         return parser::in_base(&digits.to_uppercase(), 16);
     }

@@ -144,7 +144,7 @@ fn is_bar(kind: &Kind) -> bool {
 
 /// Returns the pairs of `\{1, 2\} \times \{3\}`, if there are not too many.
 pub(super) fn pairs(first: &Node, second: &Node) -> Option<Node> {
-    const MOST: usize = 256;
+    const MOST: usize = 64;
     let members = |set: &Node| match set {
         Node::List { open: '{', items, .. } => Some(items.clone()),
         _ => None,

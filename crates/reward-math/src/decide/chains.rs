@@ -215,6 +215,15 @@ impl Comparison {
 
     /// `x = y = 2` against the values of both.
     pub(super) fn shared_with(&mut self, chain: &Node, other: &Node) -> Result<Finding> {
+        // `-2 < 0 < 1` and `-2, 0, 1`: from least to greatest.
+        if let (Node::Chain { sides, relations }, Node::List { open: ' ' | '(', items, .. }) =
+            (chain, other)
+            && sides.len() > 2
+            && relations.iter().all(|sign| *sign == Relation::Less)
+            && !chain.has_variable()
+        {
+            return self.ordered(sides, items);
+        }
         match (relation::shared(chain), other) {
             (Some(list), Node::List { .. }) => self.compare(&list, other),
             _ => self.shapes(Rung::Kind, kind(chain), kind(other)),
@@ -238,6 +247,14 @@ impl Comparison {
                 None => self.shapes(Rung::Kind, kind(chain), kind(other)),
             };
         };
+        // `24\sqrt3 \approx 41.57\text{ cm}^2`: the exact value has that unit.
+        let mut measured_value = assertion.value.clone();
+        if let (Node::Value { unit: unit @ None, .. }, Some(Node::Value { unit: of_rounded, .. })) =
+            (&mut measured_value, assertion.rounded)
+            && of_rounded.as_deref() != Some("degree")
+        {
+            unit.clone_from(of_rounded);
+        }
         // `4.2 \times 10^3 \times 100 = 4.2 \times 10^5\text{ J} = 420\text{ kJ}`: the first is in joules.
         let measured = |node: &&&Node| matches!(node, Node::Value { unit: Some(_), .. });
         let others: Vec<&Node> = assertion.members.iter().filter(measured).copied().collect();
@@ -253,7 +270,7 @@ impl Comparison {
             }
         }
         let renamed = relation::in_argument_of(assertion.label, other);
-        let equal = self.compare(assertion.value, renamed.as_ref().unwrap_or(other))?.0;
+        let equal = self.compare(&measured_value, renamed.as_ref().unwrap_or(other))?.0;
         let rounded = match assertion.rounded {
             Some(rounded) if !equal => self.rounds(assertion.value, rounded, other)?,
             _ => false,

@@ -74,7 +74,7 @@ impl Comparison {
         Ok(steps.is_some())
     }
 
-    fn all_equal(&mut self, a: &[Expression], b: &[Expression]) -> Result<bool> {
+    pub(super) fn all_equal(&mut self, a: &[Expression], b: &[Expression]) -> Result<bool> {
         for (a, b) in a.iter().zip(b) {
             if !self.expressions(a, b)?.0 {
                 return Ok(false);

@@ -14,7 +14,13 @@ impl Comparison {
         items: &[Node],
     ) -> Result<Option<Finding>> {
         const NAMES: [&str; 3] = ["\\vec i", "\\vec j", "\\vec k"];
-        let names = expression.variables();
+        // `2\hat{x} + 5\hat{z}`
+        let with_letters = expression.substituted(&|name| {
+            let place =
+                ["\\hat x", "\\hat y", "\\hat z"].iter().position(|known| *known == name)?;
+            Some(Expression::symbol(NAMES[place]))
+        });
+        let (expression, names) = (&with_letters, with_letters.variables());
         let known = names.iter().any(|name| NAMES.contains(&name.as_str()));
         if !known || !(2..=3).contains(&items.len()) {
             return Ok(None);

@@ -4,10 +4,11 @@ use std::borrow::Cow;
 
 use dashu::{Integer, Rational};
 
+use super::constants::with_same_constants;
 use super::difference::Difference;
 use super::member::letters_as_unit;
 use super::{Comparison, Finding, Result};
-use crate::answer::{Node, orders};
+use crate::answer::Node;
 use crate::calculus::calculated;
 use crate::expression::{Assignments, Expression};
 use crate::numeric;
@@ -40,13 +41,8 @@ impl Comparison {
         if same_number_set(a, b) {
             return Ok((true, Rung::NormalForm));
         }
-        // `\Theta(4^n)` and `\Theta(2^{2n})`
-        if let (Expression::Function(name, inner), Expression::Function(other, others)) = (a, b)
-            && name == other
-            && lists("O \\Theta \\Omega", name)
-            && let ([inner], [other]) = (inner.as_slice(), others.as_slice())
-        {
-            return self.expressions(inner, other);
+        if self.same_arguments(a, b)? {
+            return Ok((true, Rung::NormalForm));
         }
         // "5 m" against a side that spells the unit out.
         if let Some(value) = in_letters(a, a_unit, b_unit) {
@@ -83,6 +79,17 @@ impl Comparison {
             return Ok((true, Rung::Enclosure));
         }
         finding
+    }
+
+    /// Returns true for `\Theta(4^n)` and `\Theta(2^{2n})`, `N(0, 4)` and `N(0, 2^2)`.
+    fn same_arguments(&mut self, a: &Expression, b: &Expression) -> Result<bool> {
+        match (a, b) {
+            (Expression::Function(name, parts), Expression::Function(other, others)) => {
+                let alike = name == other && parts.len() == others.len();
+                Ok(alike && relation::is_plain_function(name) && self.all_equal(parts, others)?)
+            }
+            _ => Ok(false),
+        }
     }
 
     /// Compares values whose units differ: converted ones, contradicting ones, dozens.
@@ -123,66 +130,6 @@ impl Comparison {
             }
         }
         Ok(None)
-    }
-
-    /// Returns true for `-\cos^2 x + C` and `\sin^2 x + C`: the constant may hold any number.
-    fn differ_by_constant(&mut self, left: &Expression, right: &Expression) -> Result<bool> {
-        // The terms beside the constant, and their only variable.
-        let split = |side: &Expression| {
-            let Expression::Sum(terms) = side else { return None };
-            // A small letter may be a number of the problem.
-            let constant = |term: &Expression| {
-                term.is_symbol("C") || term.is_symbol("K") || term.is_symbol("k")
-            };
-            let place = terms.iter().position(constant)?;
-            let mut rest = terms.clone();
-            rest.remove(place);
-            let rest = Expression::sum(rest);
-            let names = rest.variables();
-            let usual =
-                names.iter().find(|name| names.len() == 1 || matches!(name.as_str(), "x" | "t"));
-            let name = usual.filter(|name| *name != "C")?.clone();
-            Some((rest, name))
-        };
-        let bars = |side: &Expression| side.any(&|node| node.arguments_of("abs").is_some());
-        if bars(left) != bars(right) {
-            return Ok(false);
-        }
-        let (Some((left, name)), Some((right, other))) = (split(left), split(right)) else {
-            return Ok(false);
-        };
-        let here = Expression::Number(Rational::from_parts(Integer::from(3), 7_u8.into()));
-        let rise = |side: &Expression| {
-            let start = side.substituted(&|symbol| (symbol == name).then(|| here.clone()));
-            Expression::Sum(vec![side.clone(), Expression::negative(start)])
-        };
-        Ok(name == other && self.expressions(&rise(&left), &rise(&right))?.0)
-    }
-
-    /// Returns true for `\frac{Ce^{3x} - 1}{3}` and `Ce^{3x} - \frac13`: a multiple of a constant of integration is one.
-    fn rescaled(&mut self, left: &Expression, right: &Expression) -> Result<bool> {
-        const FACTORS: [i64; 12] = [1, -1, 2, -2, 3, -3, 4, -4, 6, -6, 8, -8];
-        let names = left.variables();
-        let usual = |name: &&String| matches!(name.as_str(), "x" | "t");
-        let constant = names.iter().find(|name| matches!(name.as_str(), "C" | "c" | "C_1" | "K"));
-        let Some(name) = constant.filter(|_| names.len() == 2 && names.iter().any(|n| usual(&n)))
-        else {
-            return Ok(false);
-        };
-        if names != right.variables() || left.is_rational_function() {
-            return Ok(false);
-        }
-        for factor in FACTORS {
-            let (factor, symbol) = (Expression::integer(factor), Expression::symbol(name));
-            let multiple = Expression::Product(vec![factor.clone(), symbol.clone()]);
-            for scaled in [multiple, Expression::quotient(symbol, factor)] {
-                let scaled = left.substituted(&|other| (other == name).then(|| scaled.clone()));
-                if self.expressions(&scaled, right)?.0 {
-                    return Ok(true);
-                }
-            }
-        }
-        Ok(false)
     }
 
     /// Compares two expressions without units: by normal forms, then by enclosures if these do not decide.
@@ -372,53 +319,6 @@ fn scaled(expression: &Expression, factor: Rational) -> Expression {
     Expression::Product(vec![Expression::Number(factor), expression.clone()])
 }
 
-/// Renames the constants of integration of the left side as on the right, in each order, if only their names differ.
-fn with_same_constants(left: &Expression, right: &Expression) -> Vec<Expression> {
-    const MOST: usize = 4;
-    let (left_names, right_names) = (left.variables(), right.variables());
-    let is_constant = |name: &&String| {
-        let (letter, index) = name.split_once('_').unwrap_or((name, "0"));
-        matches!(letter, "C" | "K" | "c" | "k" | "A" | "B" | "D")
-            && index.bytes().all(|byte| byte.is_ascii_digit())
-    };
-    let mut from: Vec<&String> = left_names.difference(&right_names).collect();
-    let mut to: Vec<&String> = right_names.difference(&left_names).collect();
-    // `C_1` and `C_2` in exchanged places.
-    let exchanged = from.is_empty() && to.is_empty();
-    if exchanged {
-        from =
-            left_names.iter().filter(|name| name.starts_with("C_")).filter(is_constant).collect();
-        to.clone_from(&from);
-    }
-    let numbered = |names: &[&String]| names.iter().all(|name| name.contains('_'));
-    // `A\cos x + B\sin x`: a general solution has functions of a variable.
-    let general = left_names.len() > from.len() && !left.is_rational_function();
-    let fits = match (from.as_slice(), to.as_slice()) {
-        ([from], [to]) => {
-            left_names.len() > 1
-                && (is_added(left, from) && is_added(right, to)
-                    || general && !numbered(&[*from, *to]))
-        }
-        (from, to) => {
-            from.len() == to.len()
-                && from.len() <= MOST
-                && (general || !exchanged && (numbered(from) || numbered(to)))
-        }
-    };
-    if from.is_empty() || !fits || !from.iter().chain(&to).all(is_constant) {
-        return Vec::new();
-    }
-    let renamed = |order: Vec<&String>| {
-        left.substituted(&|name| {
-            let position = from.iter().position(|known| *known == name)?;
-            Some(Expression::Symbol(order[position].clone()))
-        })
-    };
-    // All orders of four would cost too much.
-    let orders = if to.len() < MOST { orders(&to) } else { vec![to.clone()] };
-    orders.into_iter().map(renamed).collect()
-}
-
 /// Returns sums and products with indices of one name that begin at 1: `\sum_{i=2}^{n} \frac{1}{i - 1}` as
 /// `\sum_{\#1=1}^{n-1} \frac{1}{\#1}`.
 fn from_one(expression: &Expression) -> Cow<'_, Expression> {
@@ -479,11 +379,6 @@ fn factors_in_order(expression: &Expression) -> Option<Vec<Factor<'_>>> {
         }
         _ => None,
     }
-}
-
-/// Returns true for a summand, as integration leaves it.
-fn is_added(expression: &Expression, name: &str) -> bool {
-    matches!(expression, Expression::Sum(items) if items.iter().any(|item| item.is_symbol(name)))
 }
 
 /// Returns true if both sides are one set of numbers, as `R` and `\mathbb{R}`.

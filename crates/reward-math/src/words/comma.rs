@@ -16,9 +16,10 @@ static LANGUAGES: LazyLock<HashMap<&str, Vec<usize>>> = LazyLock::new(|| {
     languages
 });
 
-/// Returns true if a text holds three words of a language that writes decimals with a comma, or a number such as `1.250,50`.
+/// Returns true if a text holds three words of a language (two in Cyrillic) that writes decimals with a comma, or a number such as `1.250,50`.
 pub(crate) fn writes_decimal_commas(text: &str) -> bool {
-    const ENOUGH: usize = 3;
+    // Cyrillic letters are evidence of their own.
+    let enough = if text.contains(|c| ('а'..='я').contains(&c)) { 2 } else { 3 };
     if pattern!(r"[0-9][. ][0-9]{3}(?:,|\{,\})[0-9]{1,2}(?:[^0-9]|$)").is_match(text) {
         return true;
     }
@@ -28,7 +29,7 @@ pub(crate) fn writes_decimal_commas(text: &str) -> bool {
     words.filter_map(|word| LANGUAGES.get(word)).flatten().any(|language| {
         let count = counts.entry(*language).or_default();
         *count += 1;
-        *count >= ENOUGH
+        *count >= enough
     })
 }
 

@@ -69,7 +69,8 @@ pub(crate) fn unit(phrase: &str) -> Option<String> {
     }
     // MW and mW
     let mega = pattern!(r"\bM(W|V|J|N|Pa|Hz|Ω|A)\b").replace_all(phrase.trim(), "mega$1");
-    let lower = mega.to_lowercase();
+    let tesla = pattern!(r"\b([mμµn]?)T\b").replace_all(&mega, "${1}tesla");
+    let lower = tesla.to_lowercase();
     let mut factors: Vec<(&str, i32)> = Vec::new();
     let mut words: Vec<String> = Vec::new();
     let (mut power, mut inverse, mut known) = (1, false, true);

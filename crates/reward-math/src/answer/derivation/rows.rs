@@ -37,7 +37,7 @@ pub(super) fn without_equality(folded: &str) -> Option<String> {
 /// Removes the calculation that a tick marks as a check: `n = 18, \quad 14 + 18 = 32 \checkmark`; `None` if there is none.
 pub(super) fn without_check(folded: &str) -> Option<&str> {
     let check = pattern!(
-        r"(?xs)^(.*?[^\s:,;\\=<>+*/^({-]) (?:\s|\\[,;\x20])* (?:[:,;]|\\q?quad) (?:[\s:,;]|\\q?quad|\\[,;\x20])*
+        r"(?xs)^(.*?[^\s:,;\\=<>+*/^({-]) (?:[\s,]|\\[,;\x20])* (?:[:;]|\\q?quad) (?:[\s:,;]|\\q?quad|\\[,;\x20])*
         [-(0-9] (?:[-0-9+*/=^(){}.,;:\s|<>!]|\\(?:cdot|times|mid|[dt]?frac|sqrt|q?quad|checkmark|[lg]eq?|[,;!\x20]))*
         (?:=|\\mid) (?:[-0-9+*/=^(){}.,;:\s|<>!]|\\(?:cdot|times|mid|[dt]?frac|sqrt|q?quad|checkmark|[lg]eq?|[,;!\x20]))*
         \\checkmark (?:[\s.,)]|\\[,;\x20]|\\blacksquare|\\square)*$"
@@ -58,6 +58,10 @@ pub(super) fn bound(row: &str) -> &str {
 pub(super) fn rows(folded: &str) -> Option<Vec<String>> {
     let spaces = pattern!(r"^(?:\s|\\[,;:!\x20])+|(?:\s|\\[,;:!\x20])+$");
     let folded = &*spaces.replace_all(folded, "");
+    let checked = pattern!(
+        r"(?s)(\\end\{[a-z]+\*?\})(?:\s|\\q?quad|\\[,;\x20])*\\text\{\s*\(?\s*(?i:check|verif|probe|kontrolle).*$"
+    );
+    let folded = &*checked.replace(folded, "$1");
     let environment =
         pattern!(r"(?s)^\\begin\{([a-z]+)\*?\}(?:\{[lrc|]*\})?(.*)\\end\{([a-z]+)\*?\}$");
     let inside = environment.captures(folded);
@@ -213,12 +217,14 @@ fn is_remark(row: &str) -> bool {
 
 /// Splits `m = 3, n = 4, m + n = 7`; `None` if something stands between commas that is no equation.
 pub(super) fn equations(folded: &str) -> Option<Vec<String>> {
-    let text = pattern!(r"\\text\{\s*and\s*\}").replace_all(folded, ",").replace("\\,", " ");
+    let sign = pattern!(r"\\text\{\s*and\s*\}|:\s*\\q?quad(?-u:\b)");
+    let text = sign.replace_all(folded, ",").replace("\\,", " ");
     let mut depth = 0_i32;
     let separates = |character: char| {
         depth += i32::from("([{".contains(character)) - i32::from(")]}".contains(character));
         depth == 0 && matches!(character, ',' | ';')
     };
-    let parts: Vec<String> = text.split(separates).map(str::to_owned).collect();
+    let parts = text.split(separates).map(|part| without_remark(without_end(part)).to_owned());
+    let parts: Vec<String> = parts.collect();
     (parts.len() > 1 && parts.iter().all(|part| part.contains('='))).then_some(parts)
 }

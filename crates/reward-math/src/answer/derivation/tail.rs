@@ -6,7 +6,8 @@ use crate::words;
 
 /// Returns the last statement of a derivation's last step, behind separators and words.
 ///
-/// `None` if that is all of the derivation, or if its words take something back or name alternatives.
+/// `None` if that is all of the derivation and no chain of equations, or if its words take something back or name
+/// alternatives.
 pub(in crate::answer) fn tail(folded: &str, last: &str) -> Option<String> {
     let text = pattern!(r"\\text(?:bf|it)?\s*\{([^{}]*)\}");
     if text.captures_iter(folded).any(|words| takes_back(&words[1].to_lowercase())) {
@@ -35,7 +36,7 @@ pub(in crate::answer) fn tail(folded: &str, last: &str) -> Option<String> {
             // `x = 0, x = 5` are alternatives, and `S = 2 \cdot 3 = 6` is calculated.
             "," if end <= chain => (start, behind_words) = (end, None),
             "\\," | "\\;" | "\\ " | "\\:" | "\\!" | "," | "." | ":" => {}
-            "=" | "+" | "\\times" | "\\cdot" => behind_words = None,
+            "=" | "+" | "^" | "\\times" | "\\cdot" => behind_words = None,
             piece if piece.trim().is_empty() => {}
             piece => match text.captures(piece).map(|words| words[1].to_lowercase()) {
                 Some(words) if is_aside(&words) => return None,
@@ -47,7 +48,16 @@ pub(in crate::answer) fn tail(folded: &str, last: &str) -> Option<String> {
     }
     let around = pattern!(r"^(?:[\s,.:=&]|\\[,;:!\x20])+|(?:[\s,.]|\\[,;:!\x20])+$");
     let statement = around.replace_all(&last[start..], "");
-    (!statement.is_empty() && statement != folded).then(|| statement.into_owned())
+    let is_read = !statement.is_empty() && (statement != folded || is_chain(folded));
+    is_read.then(|| statement.into_owned())
+}
+
+/// Returns true for `\text{Area} = \text{base} \times \text{height} = 12`: equations alone.
+fn is_chain(text: &str) -> bool {
+    let other = pattern!(
+        r"[<>,;:]|\\(?:n[A-Z]|not|mid|neq?(?-u:\b)|to(?-u:\b)|[lg]eq?|sim|[A-Za-z]*arrow)"
+    );
+    text.matches('=').count() > 1 && !other.is_match(&text.replace("\\,", " "))
 }
 
 /// Returns the text behind the last equals sign, if no bracket stands open there.

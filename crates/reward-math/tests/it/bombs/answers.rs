@@ -93,6 +93,35 @@ pub(crate) fn statements() -> Vec<String> {
         format!("{}{}", "(A".repeat(60), "B)^{-1}".repeat(60)),
         format!("{} = 1", vec!["(AB)^{-1}"; 3000].join("")),
         format!("5 {}", "J/(kg*K)".repeat(3000)),
+        format!(
+            r"{}, \varphi=\sqrt{{{}}}",
+            vec![r"\varphi"; 4000].join("+"),
+            "2+".repeat(4000) + "1"
+        ),
+        format!(r"{}, \varphi=\sqrt{{{}}}", vec![r"\varphi"; 80].join("+"), "2+".repeat(80) + "1"),
+        format!(
+            r"\operatorname{{span}}\{{{}\}}",
+            vec![format!("({}1)", "2147483647/3,".repeat(15)); 16].join(",")
+        ),
+        format!(r"\operatorname{{span}}\{{({}1)\}}", format!("{}/7,", "9".repeat(2000)).repeat(15)),
+        format!(
+            r"\{{{}\}}\times\{{{}\}}",
+            joined(0..64, ",", |n| n.to_string()),
+            nested("(", ")", 60)
+        ),
+        vec![format!(r"\{{{}\}}", joined(0..8, ",", |n| n.to_string())); 8].join(r"\times"),
+        format!("[1; {}2]", "2, ".repeat(3000)),
+        format!(r"[999999999; \overline{{{}}}]", ["999999999"; 6].join(",")),
+        format!(r"{}\overline{{A}}", r"\overline{A}+".repeat(2000)),
+        format!("{} A", "~A & B | ".repeat(2000)),
+        format!("{}Zoe: 1", "Ana: 12, Ben: 15, ".repeat(1500)),
+        format!(
+            r"\begin{{pmatrix}}{}\\{}\end{{pmatrix}}",
+            joined(1..2000, "&", |n| n.to_string()),
+            joined(1..2000, "&", |n| (2000 - n).to_string())
+        ),
+        format!(r"\text{{largest}}=3,\quad {}2=2 \checkmark", "1+1=2, ".repeat(3000)),
+        format!(r"\text{{Area}}=\text{{base}}{}=12", r"\times\text{height}=3".repeat(1500)),
     ]
 }
 

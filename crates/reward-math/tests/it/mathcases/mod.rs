@@ -150,14 +150,15 @@ fn rows_of_independent_examiners_reach_the_floor() {
     reaches("examined.jsonl", 2100, EXAMINED_FLOOR);
     reaches("examined_2.jsonl", 2800, EXAMINED_FLOOR);
     reaches("examined_3.jsonl", 3100, EXAMINED_3_FLOOR);
+    reaches("examined_5.jsonl", 1900, EXAMINED_FLOOR);
 }
 
 /// The fourth file holds derivations in a box and hostile rows. Four false positives are known: `CO` for `Co`, two orders, and
 /// which of two roots is the double one.
 #[test]
-fn rows_of_the_latest_examiners_reach_the_floor() {
+fn rows_with_known_false_positives_reach_the_floor() {
     let tally = tally_of("examined_4.jsonl");
-    assert!(tally.rows == 1620 && tally.agreed >= 1552, "{} agree", tally.agreed);
+    assert!(tally.rows == 1620 && tally.agreed >= 1569, "{} agree", tally.agreed);
     assert!(tally.false_positives.len() <= 4, "{}", tally.false_positives.join("\n"));
 }
 
@@ -165,6 +166,6 @@ fn rows_of_the_latest_examiners_reach_the_floor() {
 #[test]
 fn rows_with_decoys_reach_the_floor() {
     let tally = tally_of("examined_decoys.jsonl");
-    assert!(tally.rows == 300 && tally.agreed >= 253, "{} agree", tally.agreed);
+    assert!(tally.rows == 300 && tally.agreed >= 254, "{} agree", tally.agreed);
     assert!(tally.false_positives.len() <= 9, "{}", tally.false_positives.join("\n"));
 }

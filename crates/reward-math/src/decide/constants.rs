@@ -1,0 +1,145 @@
+//! Constants of integration: other names, multiples, sums and differences of them.
+
+use dashu::{Integer, Rational};
+
+use super::{Comparison, Result};
+use crate::answer::orders;
+use crate::expression::Expression;
+
+impl Comparison {
+    /// Returns true for `-\cos^2 x + C` and `\sin^2 x + C`: the constant may hold any number.
+    pub(super) fn differ_by_constant(
+        &mut self,
+        left: &Expression,
+        right: &Expression,
+    ) -> Result<bool> {
+        // The terms beside the constant, and their only variable.
+        let split = |side: &Expression| {
+            let Expression::Sum(terms) = side else { return None };
+            // A small letter may be a number of the problem.
+            let constant = |term: &Expression| {
+                term.is_symbol("C") || term.is_symbol("K") || term.is_symbol("k")
+            };
+            let place = terms.iter().position(constant)?;
+            let mut rest = terms.clone();
+            rest.remove(place);
+            let rest = Expression::sum(rest);
+            let names = rest.variables();
+            let usual =
+                names.iter().find(|name| names.len() == 1 || matches!(name.as_str(), "x" | "t"));
+            let name = usual.filter(|name| *name != "C")?.clone();
+            Some((rest, name))
+        };
+        let bars = |side: &Expression| side.any(&|node| node.arguments_of("abs").is_some());
+        if bars(left) != bars(right) {
+            return Ok(false);
+        }
+        let (Some((left, name)), Some((right, other))) = (split(left), split(right)) else {
+            return Ok(false);
+        };
+        let here = Expression::Number(Rational::from_parts(Integer::from(3), 7_u8.into()));
+        let rise = |side: &Expression| {
+            let start = side.substituted(&|symbol| (symbol == name).then(|| here.clone()));
+            Expression::Sum(vec![side.clone(), Expression::negative(start)])
+        };
+        Ok(name == other && self.expressions(&rise(&left), &rise(&right))?.0)
+    }
+
+    /// Returns true for `\frac{Ce^{3x} - 1}{3}` and `Ce^{3x} - \frac13`: a multiple of a constant of integration is one.
+    pub(super) fn rescaled(&mut self, left: &Expression, right: &Expression) -> Result<bool> {
+        const FACTORS: [i64; 12] = [1, -1, 2, -2, 3, -3, 4, -4, 6, -6, 8, -8];
+        let names = left.variables();
+        let usual = |name: &&String| matches!(name.as_str(), "x" | "t");
+        let constant = names.iter().find(|name| matches!(name.as_str(), "C" | "c" | "C_1" | "K"));
+        let Some(name) = constant.filter(|_| names.len() == 2 && names.iter().any(|n| usual(&n)))
+        else {
+            return Ok(false);
+        };
+        if names != right.variables() || left.is_rational_function() {
+            return Ok(false);
+        }
+        for factor in FACTORS {
+            let (factor, symbol) = (Expression::integer(factor), Expression::symbol(name));
+            let multiple = Expression::Product(vec![factor.clone(), symbol.clone()]);
+            for scaled in [multiple, Expression::quotient(symbol, factor)] {
+                let scaled = left.substituted(&|other| (other == name).then(|| scaled.clone()));
+                if self.expressions(&scaled, right)?.0 {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Renames the constants of integration of the left side as on the right, in each order, if only their names differ.
+pub(super) fn with_same_constants(left: &Expression, right: &Expression) -> Vec<Expression> {
+    const MOST: usize = 4;
+    let (left_names, right_names) = (left.variables(), right.variables());
+    let is_constant = |name: &&String| {
+        let (letter, index) = name.split_once('_').unwrap_or((name, "0"));
+        matches!(letter, "C" | "K" | "c" | "k" | "A" | "B" | "D")
+            && index.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let mut from: Vec<&String> = left_names.difference(&right_names).collect();
+    let mut to: Vec<&String> = right_names.difference(&left_names).collect();
+    // `C_1` and `C_2` in exchanged places.
+    let exchanged = from.is_empty() && to.is_empty();
+    if exchanged {
+        from =
+            left_names.iter().filter(|name| name.starts_with("C_")).filter(is_constant).collect();
+        to.clone_from(&from);
+    }
+    let numbered = |names: &[&String]| names.iter().all(|name| name.contains('_'));
+    // `A\cos x + B\sin x`: a general solution has functions of a variable.
+    let general = left_names.len() > from.len() && !left.is_rational_function();
+    let fits = match (from.as_slice(), to.as_slice()) {
+        ([from], [to]) => {
+            left_names.len() > 1
+                && (is_added(left, from) && is_added(right, to)
+                    || general && !numbered(&[*from, *to]))
+        }
+        (from, to) => {
+            from.len() == to.len()
+                && from.len() <= MOST
+                && (general || !exchanged && (numbered(from) || numbered(to)))
+        }
+    };
+    if from.is_empty() || !fits || !from.iter().chain(&to).all(is_constant) {
+        return Vec::new();
+    }
+    let renamed = |order: Vec<&String>| {
+        left.substituted(&|name| {
+            let position = from.iter().position(|known| *known == name)?;
+            Some(Expression::Symbol(order[position].clone()))
+        })
+    };
+    // All orders of four would cost too much.
+    let orders = if to.len() < MOST { orders(&to) } else { vec![to.clone()] };
+    let mut all: Vec<Expression> = orders.into_iter().map(renamed).collect();
+    // `A\cosh x + B\sinh x` and `C_1 e^x + C_2 e^{-x}`: their sum and difference, or halves of these.
+    if let ([first, second], [a, b]) = (from.as_slice(), to.as_slice())
+        && general
+    {
+        let [a, b] = [a, b].map(|name| Expression::symbol(name));
+        let sum = Expression::Sum(vec![a.clone(), b.clone()]);
+        let differences = [(&a, &b), (&b, &a)]
+            .map(|(a, b)| Expression::Sum(vec![a.clone(), Expression::negative(b.clone())]));
+        for (difference, parts) in differences.iter().flat_map(|one| [(one, 1), (one, 2)]) {
+            let part = |whole: &Expression| {
+                Expression::quotient(whole.clone(), Expression::integer(parts))
+            };
+            all.push(left.substituted(&|name| match name {
+                name if name == *first => Some(part(&sum)),
+                name if name == *second => Some(part(difference)),
+                _ => None,
+            }));
+        }
+    }
+    all
+}
+
+/// Returns true for a summand, as integration leaves it.
+fn is_added(expression: &Expression, name: &str) -> bool {
+    matches!(expression, Expression::Sum(items) if items.iter().any(|item| item.is_symbol(name)))
+}
