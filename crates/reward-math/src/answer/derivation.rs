@@ -100,7 +100,8 @@ fn items(node: Node) -> Vec<Node> {
     }
 }
 
-/// Returns the names in the labels of a row whose statements all give a value, in rows a value of a letter.
+/// Returns the names in the labels of a row whose statements all give a value, in rows a value of a letter; `x_{1,2}` only
+/// if nothing below names `x_1`.
 fn assigned(row: &Row, in_line: bool, below: &[Row]) -> Option<BTreeSet<String>> {
     let plain = |name: &str| name.replace(['{', '}'], "");
     let covered = |name: &str| {
@@ -111,7 +112,7 @@ fn assigned(row: &Row, in_line: bool, below: &[Row]) -> Option<BTreeSet<String>>
     let mut names = BTreeSet::new();
     for item in &row.items {
         let (label, value) = named(item)?;
-        // A discriminant or derivative is no part of an answer, nor is `x_{1,2}` before `x_1` and `x_2`.
+        // A discriminant or derivative is no part of an answer.
         let part = |name: &str| name != "\\Delta" && !name.ends_with('\'') && !covered(name);
         let letter = relation::symbol(label).is_some_and(part);
         let derivative = label.symbol().is_some_and(|name| name.ends_with('\''));
@@ -131,14 +132,7 @@ fn is_part(row: &Row, below: &[Row], in_line: bool) -> bool {
         let last = used.split(' ').next_back();
         names.iter().any(|name| used == *name || last == Some(name.as_str()))
     };
-    // `P = \frac mn = \frac37`, before `m + n = 10`
-    let explained = below.iter().flat_map(|other| &other.items).filter_map(named).any(|(label, _)| {
-        let names = label.names();
-        names.len() > 1 && row.items.iter().any(|item| {
-            matches!(item, Node::Chain { sides, .. } if sides[1..].iter().any(|side| !side.names().is_disjoint(&names)))
-        })
-    });
-    if explained {
+    if explains(row, below) {
         return false;
     }
     let calculated = row.items.iter().filter_map(named).any(|(_, value)| {
@@ -149,6 +143,18 @@ fn is_part(row: &Row, below: &[Row], in_line: bool) -> bool {
         assigned(other, in_line, &[]).is_some()
             && !other.items.iter().flat_map(Node::names).any(uses)
     }) && !calculated
+}
+
+/// Returns true if a row says what a sum below consists of: `P = \frac mn = \frac37`, before `m + n = 10`.
+fn explains(row: &Row, below: &[Row]) -> bool {
+    let mut labels = below.iter().flat_map(|other| &other.items).filter_map(named);
+    labels.any(|(label, _)| {
+        let names = label.names();
+        let holds = |side: &Node| !side.names().is_disjoint(&names);
+        let chain =
+            |item: &Node| matches!(item, Node::Chain { sides, .. } if sides[1..].iter().any(holds));
+        names.len() > 1 && row.items.iter().any(chain)
+    })
 }
 
 fn expression(node: &Node) -> Option<&Expression> {

@@ -133,6 +133,12 @@ pub(super) fn without_reason(folded: &str) -> Cow<'_, str> {
     let rounded = rounded.filter(|rounded| rounded.start() > 0);
     let folded = rounded.map_or(folded, |rounded| &folded[..rounded.start()]);
     let cut = phrases("reason").iter().filter_map(|reason| folded.find(reason)).min();
+    // `11 \text{, not } 10`, where `x > 0 \text{, not } 10` leaves a value out.
+    let contrast = phrases("contrast").iter().filter_map(|contrast| folded.find(contrast)).min();
+    let of_value = contrast.filter(|at| {
+        !pattern!(r"[<>]|\\(?:[lg]eq?|in|mathbb|cup|neq?)(?-u:\b)").is_match(&folded[..*at])
+    });
+    let cut = cut.into_iter().chain(of_value).min();
     match cut {
         Some(at) if !folded[..at].trim().is_empty() => {
             let rest = folded[..at].trim_end();

@@ -1,4 +1,4 @@
-//! Lines: `\\frac{x-1}{2} = y + 3 = z`, `(1, -3, 0) + t(2, 1, 1)` and `x = 1 + 2t, y = -3 + t, z = t`.
+//! Lines: `\frac{x-1}{2} = y + 3 = z`, `(1, -3, 0) + t(2, 1, 1)` and `x = 1 + 2t, y = -3 + t, z = t`.
 
 use dashu::Rational;
 
@@ -89,7 +89,7 @@ impl Comparison {
         Ok(Some(points))
     }
 
-    /// Returns two points of `\\frac{x-1}{2} = y = z`: those where all sides are 0 and 1.
+    /// Returns two points of `\frac{x-1}{2} = y = z`: those where all sides are 0 and 1.
     fn symmetric(&mut self, sides: &[Node]) -> Result<Option<[Vec<Rational>; 2]>> {
         let mut points = [Vec::new(), Vec::new()];
         for name in COORDINATES {
