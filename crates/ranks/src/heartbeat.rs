@@ -175,9 +175,8 @@ impl Shared {
     /// Prints to standard error the ranks that this rank waits for.
     fn name_stragglers(&self, own: &Status, waited: Duration) {
         let observations = self.observations();
-        let late = observations.peers.iter().filter(|peer| peer.is_known);
-        let late = late.filter(|peer| peer.status.operations < own.operations);
-        let late: Vec<String> = late.map(|peer| format!("  {}", peer.status)).collect();
+        let late = self.stragglers(&observations, own);
+        let late: Vec<String> = late.iter().map(|peer| format!("  {}", peer.status)).collect();
         if !late.is_empty() {
             eprintln!(
                 "{own} for {:.0} s; not there yet:\n{}",

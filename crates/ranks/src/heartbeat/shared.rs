@@ -102,6 +102,20 @@ impl Shared {
         observations.is_lost || (observations.outbox.is_none() && told >= awaited)
     }
 
+    /// Ranks that are behind a rank, and those that fell silent, maybe in the midst of the same operation.
+    pub(super) fn stragglers<'a>(
+        &self,
+        observations: &'a Observations,
+        own: &Status,
+    ) -> Vec<&'a Peer> {
+        let patience = self.beat * MISSED;
+        let is_late = |peer: &&Peer| {
+            let is_silent = observations.answered.duration_since(peer.heard) > patience;
+            peer.is_known && (is_silent || peer.status.operations < own.operations)
+        };
+        observations.peers.iter().filter(is_late).collect()
+    }
+
     /// The first rank that was silent for `patience` until `now`.
     pub(super) fn silent(
         &self,

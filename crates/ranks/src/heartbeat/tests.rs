@@ -70,6 +70,32 @@ fn silence_is_counted_from_the_last_beat_to_the_last_answer() {
 }
 
 #[test]
+fn stragglers_are_behind_or_silent() {
+    let ranks = ranks(3);
+    for rank in &ranks {
+        rank.monitor.stop();
+    }
+    let shared = &ranks[0].monitor.shared;
+    let now = Instant::now();
+    let mut observations = shared.observations();
+    observations.answered = now;
+    let first = Status { operations: 5, ..Status::default() };
+    let mut stragglers = |beats_missed: [u32; 3], operations: [u64; 3]| -> Vec<usize> {
+        for ((peer, missed), operations) in
+            observations.peers.iter_mut().zip(beats_missed).zip(operations)
+        {
+            (peer.heard, peer.is_known) = (now.checked_sub(shared.beat * missed).unwrap(), true);
+            peer.status.operations = operations;
+        }
+        shared.stragglers(&observations, &first).iter().map(|peer| peer.status.rank).collect()
+    };
+    assert_eq!(stragglers([0, 1, 1], [5, 5, 5]), [0; 0]);
+    assert_eq!(stragglers([0, 1, 1], [5, 5, 4]), [2]);
+    // Stopped after it began the operation that the others are in.
+    assert_eq!(stragglers([0, MISSED + 1, 1], [5, 5, 5]), [1]);
+}
+
+#[test]
 fn ranks_that_beat_are_left_alone() {
     let ranks = ranks(3);
     for peer in [1, 2] {
