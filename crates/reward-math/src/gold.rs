@@ -232,9 +232,7 @@ impl Gold {
                 && words::normalise(tail).as_deref() == Some(gold)
         };
         // "Therefore, the second player has a winning strategy"
-        let winner = pattern!(r"^(?:the )?(.+?) (?:has a winning strategy|wins|can always win)$");
-        let wins = winner.captures(sentence).filter(|_| !words::takes_back(sentence));
-        let wins = wins.is_some_and(|parts| words::normalise(&parts[1]).as_deref() == Some(gold));
+        let wins = sentence.contains("win") && words::stated(sentence).as_deref() == Some(gold);
         let many = gold == "infinitely many" && last.contains("there are infinitely many");
         // "Yes, it is possible. For instance, take 1, 4 and 9."
         let doubts = pattern!(r"(?i)\b(?:no|not|yes|but|however|if|unless|only)\b|n't\b");

@@ -1,4 +1,4 @@
-//! Notations with a value of their own: continued fractions, spans, permutations in two rows, decisions of a test.
+//! Notations with a value of their own: continued fractions, spans, decisions of a test.
 
 use dashu::{Integer, Rational};
 
@@ -9,7 +9,7 @@ use crate::table::pattern;
 /// Most partial quotients of a continued fraction, rows and columns of a span.
 const MOST: usize = 16;
 
-/// Returns the value of `[1; 2, 3]`, `[1; \\overline{2, 3}]` and `[1; 2, 2, 2, \\ldots]`.
+/// Returns the value of `[1; 2, 3]`, `[1; \overline{2, 3}]` and `[1; 2, 2, 2, \ldots]`.
 pub(super) fn continued_fraction(folded: &str) -> Option<Expression> {
     let notation = pattern!(
         r"^\[\s*(-?[0-9]{1,9})\s*;\s*((?:[0-9]{1,9}\s*,\s*)*)(?:\\overline\s*\{([0-9,\s]{1,64})\}|([0-9]{1,9})|(\\[lc]?dots))\s*\]$"
@@ -27,15 +27,16 @@ pub(super) fn continued_fraction(folded: &str) -> Option<Expression> {
     first.extend(numbers(&parts[2])?);
     let mut period = parts.get(3).map_or(Some(Vec::new()), |period| numbers(period.as_str()))?;
     if parts.get(5).is_some() {
-        // `2, 2, 2, \\ldots`
+        // `2, 2, 2, \ldots`
         let last = first.get(1)?.clone();
         let repeats = first.len() > 3 && first[1..].iter().all(|number| *number == last);
         first.truncate(1);
         period = repeats.then(|| vec![last])?;
     }
     first.extend(parts.get(4).and_then(|last| last.as_str().parse().ok()));
-    // `[1; 2]` may be an interval.
-    if first.len() + period.len() > MOST || period.is_empty() && first.len() < 3 {
+    // `[1; 2]` may be an interval. A quotient of 0 may lead to a denominator of 0.
+    let positive = first[1..].iter().chain(&period).all(|number| *number > Integer::ZERO);
+    if !positive || first.len() + period.len() > MOST || period.is_empty() && first.len() < 3 {
         return None;
     }
     // `[a, b, c, d]`: the value is `(a t + b) / (c t + d)`, where `t` is the rest.
@@ -62,7 +63,7 @@ pub(super) fn continued_fraction(folded: &str) -> Option<Expression> {
     Some(Expression::quotient(line(top, top_start), line(bottom, bottom_start)))
 }
 
-/// Returns the reduced basis of `\\operatorname{span}\\{(1, -2)\\}` in words, from the vectors behind its name.
+/// Returns the reduced basis of `\operatorname{span}\{(1, -2)\}` in words, from the vectors behind its name.
 pub(super) fn span(vectors: &Node) -> Option<String> {
     let vectors = match vectors {
         Node::List { open: '{', items, .. } => items.as_slice(),

@@ -114,7 +114,7 @@ pub(super) fn without_reason(folded: &str) -> Cow<'_, str> {
     // `x = 2 \checkmark, x = 3 \checkmark`
     if folded.contains("\\checkmark") {
         let ticks = pattern!(
-            r"\\checkmark((?:\s|\\[,;\x20]|\\q?quad)*(?:[,;]|\\text\s*\{\s*(?:,|and|or|und|et|y)\b))"
+            r"(?:\\checkmark(?:\s|\\[,;\x20]|\\q?quad)*)+([,;]|\\text\s*\{\s*(?:,|and|or|und|et|y)\b)"
         );
         if let Cow::Owned(unticked) = ticks.replace_all(folded, "$1") {
             return Cow::Owned(without_reason(&unticked).into_owned());
@@ -349,8 +349,10 @@ pub(super) fn labelled_parts(folded: &str) -> Option<Vec<String>> {
 /// Returns `None` if the text may mean something else.
 pub(super) fn in_base(folded: &str) -> Option<Rational> {
     // `0xFF`
-    let hexadecimal = pattern!(r"^(?:\\text\{)?0x([0-9A-Fa-f]+)\}?$").captures(folded);
-    if let Some(digits) = hexadecimal.and_then(|parts| Some(parts.get(1)?.as_str()))
+    let hexadecimal = pattern!(r"^(?:\\text\{)?0x([0-9A-Fa-f]+)\}?$");
+    if folded.contains("0x")
+        && let Some(digits) = hexadecimal.captures(folded).and_then(|parts| parts.get(1))
+        && let digits = digits.as_str()
         && (1..=MAX_DIGITS_IN_BASE).contains(&digits.len())
     {
         return parser::in_base(&digits.to_uppercase(), 16);

@@ -16,7 +16,8 @@ static LANGUAGES: LazyLock<HashMap<&str, Vec<usize>>> = LazyLock::new(|| {
     languages
 });
 
-/// Returns true if a text holds three words of a language (two in Cyrillic) that writes decimals with a comma, or a number such as `1.250,50`.
+/// Returns true if a text holds three words of a language that writes decimals with a comma (two in Cyrillic), or a number
+/// such as `1.250,50`.
 pub(crate) fn writes_decimal_commas(text: &str) -> bool {
     // Cyrillic letters are evidence of their own.
     let enough = if text.contains(|c| ('а'..='я').contains(&c)) { 2 } else { 3 };

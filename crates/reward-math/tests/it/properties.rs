@@ -50,64 +50,18 @@ fn arithmetic() -> impl Strategy<Value = String> {
     })
 }
 
+/// Pieces of answers, with bars between.
+const FRAGMENTS: [&str; 4] = [
+    r"\frac¦\sqrt¦\boxed¦{¦}¦(¦)¦[¦]¦^¦_¦!¦1¦23¦4.5¦,¦x¦y¦\pi¦+¦-¦*¦/¦=¦<¦\le¦|¦\text{cm}¦\{",
+    r"\}¦%¦$¦\cup¦[1; ¦0¦\overline{2¦\checkmark¦\operatorname{span}¦\angle¦0x¦\pm¦\quad",
+    r"\Rightarrow¦\times\{¦~A¦\begin{pmatrix}¦\end{pmatrix}¦&¦\\¦\sin¦\log_¦\binom¦^\circ¦…",
+    "①¦####¦answer is¦e¦i¦ ¦\n¦²¦½¦:¦9999999999",
+];
+
 /// Generates pieces of LaTeX in any order: mostly unreadable.
 fn fragments() -> impl Strategy<Value = String> {
-    let piece = prop::sample::select(vec![
-        r"\frac",
-        r"\sqrt",
-        r"\boxed",
-        "{",
-        "}",
-        "(",
-        ")",
-        "[",
-        "]",
-        "^",
-        "_",
-        "!",
-        "1",
-        "23",
-        "4.5",
-        ",",
-        "x",
-        "y",
-        r"\pi",
-        "+",
-        "-",
-        "*",
-        "/",
-        "=",
-        "<",
-        r"\le",
-        "|",
-        r"\text{cm}",
-        r"\{",
-        r"\}",
-        "%",
-        "$",
-        r"\cup",
-        r"\begin{pmatrix}",
-        r"\end{pmatrix}",
-        "&",
-        r"\\",
-        r"\sin",
-        r"\log_",
-        r"\binom",
-        "^\\circ",
-        "…",
-        "①",
-        r"\pm",
-        "####",
-        "answer is",
-        "e",
-        "i",
-        " ",
-        "\n",
-        "²",
-        "½",
-        ":",
-        "9999999999",
-    ]);
+    let pieces = FRAGMENTS.iter().flat_map(|row| row.split('¦'));
+    let piece = prop::sample::select(pieces.collect::<Vec<_>>());
     prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
 }
 
@@ -132,6 +86,22 @@ proptest! {
     fn fragments_of_latex_get_a_verdict(response in fragments(), gold in fragments()) {
         let _ = verify(&response, &gold, &Options::lenient());
         let _ = equal(&response, &gold);
+    }
+
+    /// A continued fraction is the fraction that it abbreviates; a partial quotient of 0 makes it none.
+    #[test]
+    fn continued_fractions_are_the_fractions(
+        whole in 0..20_u32,
+        parts in prop::collection::vec(0..9_u32, 2..8),
+    ) {
+        let list = parts.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        let nested = parts.iter().rev().fold(String::new(), |rest, part| match rest.as_str() {
+            "" => part.to_string(),
+            rest => format!(r"{part}+\frac{{1}}{{{rest}}}"),
+        });
+        let written = format!("[{whole}; {list}]");
+        let verdict = equal(&written, &format!(r"{whole}+\frac{{1}}{{{nested}}}"));
+        prop_assert!(parts.contains(&0) || verdict, "{written}");
     }
 
     /// A readable answer is right against itself, with any fuel.

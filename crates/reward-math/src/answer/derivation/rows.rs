@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use regex::Captures;
 
 use crate::answer::assertion::objects;
-use crate::language::phrases;
+use crate::language::{any_of, phrases};
 use crate::table::{lists, pattern};
 
 /// Signs behind which the next step stands.
@@ -59,7 +59,12 @@ pub(super) fn rows(folded: &str) -> Option<Vec<String>> {
     let spaces = pattern!(r"^(?:\s|\\[,;:!\x20])+|(?:\s|\\[,;:!\x20])+$");
     let folded = &*spaces.replace_all(folded, "");
     let checked = pattern!(
-        r"(?s)(\\end\{[a-z]+\*?\})(?:\s|\\q?quad|\\[,;\x20])*\\text\{\s*\(?\s*(?i:check|verif|probe|kontrolle).*$"
+        &[
+            r"(?s)(\\end\{[a-z]+\*?\})(?:\s|\\q?quad|\\[,;\x20])*\\text\{\s*\(?\s*(?i:",
+            &any_of("opens a check"),
+            ").*$",
+        ]
+        .concat()
     );
     let folded = &*checked.replace(folded, "$1");
     let environment =
@@ -67,17 +72,7 @@ pub(super) fn rows(folded: &str) -> Option<Vec<String>> {
     let inside = environment.captures(folded);
     let inside = inside.filter(|parts| parts[1] == parts[3] && lists(ENVIRONMENTS, &parts[1]));
     let text = inside.as_ref().and_then(|parts| parts.get(2)).map_or(folded, |text| text.as_str());
-    let check = pattern!(
-        r"(\\q?quad|[^\\]\\[,;\x20]|\.)\s*(\[?\\text\{\s*\(?(?i:check|verif|probe|kontrolle|note|remark|where|wobei|avec|où|donde|其中|где))"
-    );
-    let text = &check.replace_all(text, |parts: &Captures<'_>| {
-        let kept = parts[1].chars().next().filter(|c| *c != '\\');
-        format!("{}\\check {}", kept.map_or(String::new(), String::from), &parts[2])
-    });
-    let conclusion = pattern!(
-        r"([^(\s]\s*)\\text\{\s*,?\s*(?i:so|hence|thus|therefore|donc|also|daher|luego|因此|所以|故)(?:\s*,?|\s(?:the|an?|its|their)\s[a-z ]*\b(?:is|are|equals|in|on|at))\s*\}|\\(?:overset|stackrel)\{[^{}]*\}\{\s*\\(?:Rightarrow|implies)\s*\}|\\x[Rr]ightarrow\{[^{}]*\}"
-    );
-    let text = &conclusion.replace_all(text, r"$1\so ");
+    let text = &marked(text);
     let pieces = pattern!(
         r"(?s)\\begin|\\end|\\left|\\right|\\tag\{[^{}]*\}|\\\\(?:\[[0-9.]+(?:pt|e[mx]|mm)\])?|\\[A-Za-z]+|\\.|."
     );
@@ -97,8 +92,7 @@ pub(super) fn rows(folded: &str) -> Option<Vec<String>> {
                 rows.push(step);
                 (row, cut) = (String::new(), false);
             }
-            // A check follows.
-            "\\check" if depth == 0 => {
+            "\\aside" if depth == 0 => {
                 rows.push(std::mem::take(&mut row));
                 cut = false;
             }
@@ -120,6 +114,26 @@ pub(super) fn rows(folded: &str) -> Option<Vec<String>> {
     }
     rows.push(row);
     (rows.len() > 1 || inside.is_some() || concludes).then(|| merged(&rows))
+}
+
+/// Marks the places before checks and remarks by `\aside`, and words of conclusion by `\so`.
+fn marked(text: &str) -> String {
+    let check = pattern!(
+        &[
+            r"(\\q?quad|[^\\]\\[,;\x20]|\.)\s*(\[?\\text\{\s*\(?(?i:",
+            &[any_of("opens a check"), any_of("opens a remark")].join("|"),
+            "))",
+        ]
+        .concat()
+    );
+    let text = check.replace_all(text, |parts: &Captures<'_>| {
+        let kept = parts[1].chars().next().filter(|c| *c != '\\');
+        format!("{}\\aside {}", kept.map_or(String::new(), String::from), &parts[2])
+    });
+    let conclusion = pattern!(
+        r"([^(\s]\s*)\\text\{\s*,?\s*(?i:so|hence|thus|therefore|donc|also|daher|luego|因此|所以|故)(?:\s*,?|\s(?:the|an?|its|their)\s[a-z ]*\b(?:is|are|equals|in|on|at))\s*\}|\\(?:overset|stackrel)\{[^{}]*\}\{\s*\\(?:Rightarrow|implies)\s*\}|\\x[Rr]ightarrow\{[^{}]*\}"
+    );
+    conclusion.replace_all(&text, r"$1\so ").into_owned()
 }
 
 fn merged(rows: &[String]) -> Vec<String> {
@@ -212,7 +226,9 @@ fn is_remark(row: &str) -> bool {
     let opening = pattern!(r"^\[?(?:\\text\{)?[\s(]*(\w+)").captures(row);
     let word = opening.map(|opening| opening[1].to_lowercase());
     let bracketed = pattern!(r"^(?:\\text\s*\{\s*\(|\(\s*\\text).*\)\}?$").is_match(row);
-    bracketed || word.is_some_and(|word| phrases("row that remarks").contains(&word.as_str()))
+    let lists = ["row that remarks", "opens a remark"];
+    let remarks = |word: String| lists.iter().any(|list| phrases(list).contains(&word.as_str()));
+    bracketed || word.is_some_and(remarks)
 }
 
 /// Splits `m = 3, n = 4, m + n = 7`; `None` if something stands between commas that is no equation.

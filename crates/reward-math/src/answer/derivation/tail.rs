@@ -81,6 +81,6 @@ fn takes_back(words: &str) -> bool {
 fn is_aside(words: &str) -> bool {
     let mut each = words.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     let first = each.next().unwrap_or_default();
-    first == "for"
-        || ["circumstance", "row that remarks"].iter().any(|list| phrases(list).contains(&first))
+    let lists = ["circumstance", "row that remarks", "opens a remark"];
+    first == "for" || lists.iter().any(|list| phrases(list).contains(&first))
 }

@@ -111,6 +111,8 @@ pub(crate) fn statements() -> Vec<String> {
         ),
         vec![format!(r"\{{{}\}}", joined(0..8, ",", |n| n.to_string())); 8].join(r"\times"),
         format!("[1; {}2]", "2, ".repeat(3000)),
+        "[1; 0, 0, 0]".to_owned(),
+        format!(r"5{}, 6", r"\checkmark".repeat(2900)),
         format!(r"[999999999; \overline{{{}}}]", ["999999999"; 6].join(",")),
         format!(r"{}\overline{{A}}", r"\overline{A}+".repeat(2000)),
         format!("{} A", "~A & B | ".repeat(2000)),
