@@ -181,7 +181,8 @@ impl Ranks {
     /// The place of this rank among those of its machine.
     pub fn local(&self) -> LocalRank {
         let Some(group) = &self.group else { return LocalRank::ALONE };
-        LocalRank { index: group.local_rank(), count: group.local_world_size() }
+        let placement = group.placement();
+        LocalRank { index: placement.local_rank, count: placement.local_world_size }
     }
 
     /// Returns true for rank 0, which writes files.

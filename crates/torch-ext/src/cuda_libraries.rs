@@ -66,25 +66,22 @@ pub(crate) fn library_folders(libtorch: Option<&Path>) -> Vec<PathBuf> {
 mod tests {
     use std::collections::BTreeSet;
 
+    use workspace_tests::files::folder;
+
     use super::*;
 
     #[test]
     fn a_library_is_missing_until_a_folder_holds_it() {
-        let packages = std::env::temp_dir().join(format!("cuda-libraries-{}", std::process::id()));
-        let (torch, wheel) = (packages.join("torch/lib"), packages.join("nvidia/cudnn/lib"));
-        for folder in [&torch, &wheel] {
-            std::fs::create_dir_all(folder).unwrap();
-        }
+        let packages =
+            folder(&[("torch/lib/libnccl.so.2", ""), ("nvidia/cudnn/lib/libcudnn.so.9", "")]);
+        let torch = packages.path().join("torch/lib");
         let is_missing = |name: &str| {
             let missing = missing_from(&library_folders(Some(&torch)));
             missing.iter().any(|library| library.name == name)
         };
         let everywhere = missing_from(&[]);
-        std::fs::write(wheel.join("libcudnn.so.9"), "").unwrap();
-        std::fs::write(torch.join("libnccl.so.2"), "").unwrap();
-        let missing = ["libcudnn.so.9", "libnccl.so.2"].map(is_missing);
-        std::fs::remove_dir_all(&packages).unwrap();
-        assert_eq!(missing, [false, false]);
+        assert_eq!(["libcudnn.so.9", "libnccl.so.2"].map(is_missing), [false, false]);
+        drop(packages);
         // A machine may have some of them where its loader looks.
         let is_here = |name| !everywhere.iter().any(|library| library.name == name);
         assert_eq!(

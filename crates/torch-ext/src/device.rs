@@ -72,14 +72,17 @@ pub(crate) fn library_folder() -> Option<PathBuf> {
     Some(Path::new(&path).canonicalize().ok()?.parent()?.to_owned())
 }
 
+fn index(device: usize) -> Result<c_int, TorchError> {
+    c_int::try_from(device).map_err(|_| TorchError::new(format!("no CUDA device {device}")))
+}
+
 /// Most bytes that libtorch's caching allocator ever reserved on CUDA device `device`.
 ///
 /// # Errors
 ///
 /// [`TorchError`] if there is no such device.
 pub fn cuda_peak_reserved_bytes(device: usize) -> Result<i64, TorchError> {
-    let device =
-        c_int::try_from(device).map_err(|_| TorchError::new(format!("no CUDA device {device}")))?;
+    let device = index(device)?;
     let mut bytes = 0;
     // SAFETY: `bytes` has room for the number that is written.
     if unsafe { torch_ext_cuda_peak_reserved_bytes(device, &raw mut bytes) } != 0 {
@@ -94,8 +97,7 @@ pub fn cuda_peak_reserved_bytes(device: usize) -> Result<i64, TorchError> {
 ///
 /// [`TorchError`] if there is no such device.
 pub fn cuda_memory_info(device: usize) -> Result<(u64, u64), TorchError> {
-    let device =
-        c_int::try_from(device).map_err(|_| TorchError::new(format!("no CUDA device {device}")))?;
+    let device = index(device)?;
     let mut out = [0; 2];
     // SAFETY: `out` has room for the two numbers that are written.
     if unsafe { torch_ext_cuda_memory_info(device, out.as_mut_ptr()) } != 0 {

@@ -3,7 +3,7 @@
 //! compiled at run time, access to a tensor's numbers in place, and collectives over several processes.
 //!
 //! This is the only crate of the workspace with `unsafe`; each block says why it is sound. A libtorch exception becomes
-//! [`TorchError`], never an abort.
+//! [`TorchError`], never an abort. What allocates tensors panics if the device has too little memory.
 
 mod autograd;
 mod cuda_libraries;

@@ -49,8 +49,8 @@ impl ProcessGroup {
                 tensor.size(),
                 tensor.stride()
             )),
-            Ok(_) if tensor.device() != Device::Cpu && tensor.device() != self.options().device => {
-                let (actual, expected) = (tensor.device(), self.options().device);
+            Ok(_) if tensor.device() != Device::Cpu && tensor.device() != self.options.device => {
+                let (actual, expected) = (tensor.device(), self.options.device);
                 Some(format!("tensor on {actual:?}, expected Cpu or the group's {expected:?}"))
             }
             Ok(_) => None,

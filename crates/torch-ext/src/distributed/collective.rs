@@ -1,6 +1,6 @@
 //! The collective operations: every rank of a group calls the same ones in the same order.
 
-use tch::{Device, Tensor};
+use tch::{Device, Kind, Tensor};
 
 use super::argument;
 use super::connection::Code;
@@ -66,6 +66,30 @@ impl ProcessGroup {
             return Ok(Work::done(call));
         }
         self.start(Code::AllGather, call, output, Some(input), 0, LastStep::None)
+    }
+
+    /// Gathers the bytes of every rank of the group, in rank order; lengths may differ. Goes over the CPU's back-end.
+    ///
+    /// Every rank receives, from each rank, as many bytes as the longest has.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Self::all_gather`].
+    pub fn all_gather_bytes(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, GroupError> {
+        let lengths = Tensor::zeros([extent(self.world_size())], (Kind::Int64, Device::Cpu));
+        self.all_gather(&Tensor::from_slice(&[extent(bytes.len())]), &lengths)?;
+        let length = |rank| usize::try_from(lengths.int64_value(&[rank])).unwrap_or(0);
+        let lengths: Vec<usize> = (0..extent(self.world_size())).map(length).collect();
+        let longest = lengths.iter().copied().max().unwrap_or(0);
+        let mut padded = bytes.to_vec();
+        padded.resize(longest, 0);
+        let mut all = vec![0; longest * lengths.len()];
+        let output = Tensor::zeros([extent(all.len())], (Kind::Uint8, Device::Cpu));
+        self.all_gather(&Tensor::from_slice(&padded), &output)?;
+        let count = all.len();
+        output.copy_data(&mut all, count);
+        let part = |(rank, &length): (usize, &usize)| all[rank * longest..][..length].to_vec();
+        Ok(lengths.iter().enumerate().map(part).collect())
     }
 
     /// Starts to reduce `input`, `[world_size × elements]`, over all ranks; this rank's part is `output`, `[elements]`. On the CPU the

@@ -11,9 +11,8 @@ use torch_sys::C_tensor;
 use super::store::{RawStore, Store};
 use super::values::{c_rank, milliseconds};
 
-/// `Work` of `collectives.cpp`.
 #[repr(C)]
-pub(super) struct RawWork {
+struct RawWork {
     _opaque: [u8; 0],
 }
 
@@ -41,6 +40,8 @@ unsafe extern "C" {
         input: *const C_tensor,
         argument: c_int,
     ) -> *mut RawWork;
+    fn torch_ext_work_wait(work: *mut RawWork) -> c_int;
+    fn torch_ext_work_free(work: *mut RawWork);
 }
 
 /// `Operation` of `collectives.cpp`.
@@ -91,17 +92,17 @@ impl Connection {
         NonNull::new(raw).map(Self)
     }
 
-    /// Starts an operation; null if it could not be started, with libtorch's error waiting to be taken.
+    /// Starts an operation; `None` if it could not be started, with libtorch's error waiting to be taken.
     pub(super) fn start(
         &self,
         code: Code,
         output: &Tensor,
         input: Option<&Tensor>,
         argument: c_int,
-    ) -> *mut RawWork {
+    ) -> Option<Operation> {
         // SAFETY: the group is live, the output is live, the input null or live, and the work counts its own references to their
         // memory, so it outlives what goes on in the background.
-        unsafe {
+        let raw = unsafe {
             torch_ext_group_start(
                 self.0.as_ptr(),
                 code as c_int,
@@ -109,7 +110,8 @@ impl Connection {
                 input.map_or(std::ptr::null(), Tensor::as_ptr),
                 argument,
             )
-        }
+        };
+        NonNull::new(raw).map(Operation)
     }
 
     /// Closes the connections: every operation in progress with this rank fails on the other ranks, and so does every later one
@@ -124,5 +126,27 @@ impl Drop for Connection {
     fn drop(&mut self) {
         // SAFETY: from `new`, freed once; works that are under way hold references of their own.
         unsafe { torch_ext_group_free(self.0.as_ptr()) };
+    }
+}
+
+/// An operation in progress: `Work` of `collectives.cpp`.
+#[derive(Debug)]
+pub(super) struct Operation(NonNull<RawWork>);
+
+// SAFETY: the C++ object holds counted pointers with atomic counts, and c10d lets any thread wait for a work.
+unsafe impl Send for Operation {}
+
+impl Operation {
+    /// Waits for the end; returns false if it failed, with libtorch's error waiting to be taken.
+    pub(super) fn wait(&self) -> bool {
+        // SAFETY: the work is live.
+        unsafe { torch_ext_work_wait(self.0.as_ptr()) == 0 }
+    }
+}
+
+impl Drop for Operation {
+    fn drop(&mut self) {
+        // SAFETY: from `start`, freed once. What is under way holds references of its own to its tensors and connections.
+        unsafe { torch_ext_work_free(self.0.as_ptr()) };
     }
 }

@@ -1,7 +1,5 @@
 //! The place of this process in its run, as the launcher's environment defines it.
 
-use std::env::VarError;
-
 use super::placement::{Coordinator, MOST_RANKS, Placement, PlacementError, Variables};
 use super::slurm;
 
@@ -12,11 +10,7 @@ impl Placement {
     ///
     /// The errors of [`Self::from_lookup`]; a variable that is not Unicode is an error too.
     pub fn from_env() -> Result<Self, PlacementError> {
-        Self::from_lookup(|variable| match std::env::var(variable) {
-            Ok(value) => Some(value),
-            Err(VarError::NotPresent) => None,
-            Err(VarError::NotUnicode(value)) => Some(value.to_string_lossy().into_owned()),
-        })
+        Self::from_lookup(|variable| Some(std::env::var_os(variable)?.to_string_lossy().into()))
     }
 
     /// Reads torchrun's variables if `RANK` or `WORLD_SIZE` is set, else Slurm's if `SLURM_PROCID` is set. Otherwise the run
@@ -63,6 +57,15 @@ fn from_torchrun(variables: &Variables<'_>) -> Result<Placement, PlacementError>
     Ok(Placement { rank, world_size, local_rank, local_world_size, coordinator })
 }
 
+/// The placement by these variables; the last entry of a variable counts, "unset" for none.
+#[cfg(test)]
+pub(super) fn placement(variables: &[(&str, &str)]) -> Result<Placement, PlacementError> {
+    Placement::from_lookup(|name| {
+        let entry = variables.iter().rev().find(|(variable, _)| *variable == name)?;
+        (entry.1 != "unset").then(|| entry.1.to_owned())
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -75,13 +78,6 @@ mod tests {
         ("MASTER_ADDR", "node1"),
         ("MASTER_PORT", "29500"),
     ];
-
-    fn placement(variables: &[(&str, &str)]) -> Result<Placement, PlacementError> {
-        Placement::from_lookup(|name| {
-            let entry = variables.iter().rev().find(|(variable, _)| *variable == name)?;
-            (entry.1 != "unset").then(|| entry.1.to_owned())
-        })
-    }
 
     /// torchrun's variables with some of them changed.
     fn changed(changes: &[(&'static str, &'static str)]) -> Result<Placement, PlacementError> {
@@ -161,16 +157,15 @@ mod tests {
 
     #[test]
     fn a_value_out_of_range_is_shown_beside_the_range() {
-        assert_eq!(message(&[("RANK", "8")]), "RANK is \"8\", expected a whole number in 0..=7");
-        assert_eq!(message(&[("RANK", "-1")]), "RANK is \"-1\", expected a whole number in 0..=7");
-        assert_eq!(
-            message(&[("LOCAL_RANK", "4")]),
-            "LOCAL_RANK is \"4\", expected a whole number in 0..=3"
-        );
-        assert_eq!(
-            message(&[("LOCAL_WORLD_SIZE", "9")]),
-            "LOCAL_WORLD_SIZE is \"9\", expected a whole number in 1..=8"
-        );
+        for (variable, value, range) in [
+            ("RANK", "8", "0..=7"),
+            ("RANK", "-1", "0..=7"),
+            ("LOCAL_RANK", "4", "0..=3"),
+            ("LOCAL_WORLD_SIZE", "9", "1..=8"),
+        ] {
+            let text = format!("{variable} is {value:?}, expected a whole number in {range}");
+            assert_eq!(message(&[(variable, value)]), text);
+        }
         for (variable, value) in [
             ("WORLD_SIZE", "0"),
             ("WORLD_SIZE", "eight"),

@@ -20,7 +20,7 @@ use super::store::{LogLevel, Store};
 use super::traffic::{Counters, Traffic, bytes_sent};
 use super::values::one_line;
 use super::witness::Witness;
-use super::work::{LastStep, Work};
+use super::work::{LastStep, Running, Work, lost};
 use crate::TorchError;
 
 /// Settings of a group.
@@ -67,7 +67,7 @@ pub struct ProcessGroup {
     placement: Placement,
     name: String,
     store: Store,
-    options: GroupOptions,
+    pub(super) options: GroupOptions,
     /// Address at which Gloo listens; `None` leaves it to Gloo.
     address: Option<IpAddr>,
     /// Failure reports of the whole run; `None` for one process.
@@ -112,10 +112,9 @@ impl ProcessGroup {
             nccl::require(device)?;
         }
         let &Placement { rank, world_size, .. } = placement;
-        let missing = || PlacementError::Missing {
-            variable: "MASTER_ADDR",
-            expected: "the host of rank 0".to_owned(),
-            because: format!("WORLD_SIZE is {world_size}"),
+        let missing = || {
+            let because = format!("WORLD_SIZE is {world_size}");
+            PlacementError::missing("MASTER_ADDR", "the host of rank 0", &because)
         };
         let coordinator = placement.coordinator.as_ref().ok_or_else(missing)?;
         let store = store_of(coordinator, placement, options)?;
@@ -154,13 +153,10 @@ impl ProcessGroup {
     ///
     /// # Errors
     ///
-    /// [`GroupError::SubGroup`] if the list is invalid; otherwise the errors of [`Self::join`].
+    /// [`GroupError::Formation`] if the list is invalid; otherwise the errors of [`Self::join`].
     pub fn sub_group(&self, ranks: &[usize]) -> Result<Self, GroupError> {
-        let refuse = |problem: String| GroupError::SubGroup {
-            rank: self.placement.rank,
-            world_size: self.placement.world_size,
-            ranks: ranks.to_vec(),
-            problem,
+        let refuse = |problem: String| {
+            formation(&self.placement, format!(": no sub-group of ranks {ranks:?}: {problem}"))
         };
         if let Some(rank) = ranks.iter().find(|&&rank| rank >= self.world_size()) {
             return Err(refuse(format!(
@@ -221,11 +217,10 @@ impl ProcessGroup {
             &self.name,
             self.address,
         );
-        let failed = || GroupError::Connect {
-            rank: self.placement.rank,
-            world_size: self.placement.world_size,
-            members: ranks.clone(),
-            message: one_line(&TorchError::take()),
+        let failed = || {
+            let message = one_line(&TorchError::take());
+            let problem = format!(" could not connect to ranks {ranks:?}: {message}");
+            formation(&self.placement, problem)
         };
         let connection = Some(Arc::new(made.ok_or_else(failed)?));
         Ok(Self { connection, ..self })
@@ -241,33 +236,19 @@ impl ProcessGroup {
         self.ranks.len()
     }
 
-    /// Rank of this process on its host, `0..local_world_size`, also in a sub-group.
-    pub fn local_rank(&self) -> usize {
-        self.placement.local_rank
-    }
-
-    /// Number of processes of the run on this host, also in a sub-group.
-    pub fn local_world_size(&self) -> usize {
-        self.placement.local_world_size
-    }
-
     /// Ranks of the run that are in the group; the index in the list is the rank in the group.
     pub fn ranks(&self) -> &[usize] {
         &self.ranks
     }
 
-    /// Place of this process in its run.
+    /// Place of this process in its run, also in a sub-group.
     pub fn placement(&self) -> &Placement {
         &self.placement
     }
 
-    pub(super) fn options(&self) -> &GroupOptions {
-        &self.options
-    }
-
     /// Traffic of this process so far, by operation, summed over the whole run's group and all its sub-groups.
     pub fn traffic(&self) -> Vec<(GroupOperation, Traffic)> {
-        GroupOperation::ALL.map(|operation| (operation, self.counters.read(operation))).to_vec()
+        GroupOperation::ALL.into_iter().zip(*self.counters.lock()).collect()
     }
 
     /// Returns true if every operation is the identity.
@@ -290,17 +271,24 @@ impl ProcessGroup {
         argument: c_int,
         last_step: LastStep,
     ) -> Result<Work, GroupError> {
-        let Some(connection) = &self.connection else { return Ok(Work::done(call)) };
+        let (Some(connection), Some(witness)) = (&self.connection, &self.witness) else {
+            return Ok(Work::done(call));
+        };
         let size = |tensor: &Tensor| tensor.numel() * tensor.kind().elt_size_in_bytes();
         let bytes = bytes_sent(code, self.world_size(), size(output), input.map_or(0, size));
         self.counters.started(call.operation, bytes);
-        let raw = connection.start(code, output, input, argument);
-        let (witness, connection) = (self.witness.clone(), Some(Arc::clone(connection)));
-        let counters = Some(Arc::clone(&self.counters));
-        // SAFETY: null or a work that nothing else owns.
-        let work = unsafe { Work::adopt(raw, call, last_step, witness, connection) };
-        work.map(|work| work.counted(counters))
+        let Some(operation) = connection.start(code, output, input, argument) else {
+            return Err(lost(call, one_line(&TorchError::take()), witness, connection));
+        };
+        let (connection, witness) = (Arc::clone(connection), Arc::clone(witness));
+        let running =
+            Running { operation, connection, witness, counters: Arc::clone(&self.counters) };
+        Ok(Work { call, last_step, running: Some(running) })
     }
+}
+
+fn formation(&Placement { rank, world_size, .. }: &Placement, problem: String) -> GroupError {
+    GroupError::Formation { rank, world_size, problem }
 }
 
 /// Serves the store of the run, or connects to it.
@@ -340,7 +328,8 @@ fn meet(
     let &Placement { rank, world_size, .. } = placement;
     let key = |rank: usize| format!("here/{rank}");
     if store.add(&key(rank), 1)? > 1 {
-        return Err(GroupError::Twice { rank, world_size });
+        let problem = " has joined already, expected one process a rank";
+        return Err(formation(placement, problem.to_owned()));
     }
     let deadline = Instant::now() + timeout.min(Duration::from_hours(168));
     for &other in ranks {

@@ -5,7 +5,6 @@
 
 mod address;
 mod argument;
-mod bytes;
 mod collective;
 mod connection;
 mod environment;

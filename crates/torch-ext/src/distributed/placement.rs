@@ -36,28 +36,24 @@ pub struct Coordinator {
 
 /// An environment variable that prevents a placement.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum PlacementError {
+#[error("{variable} is {found}")]
+pub struct PlacementError {
+    /// Name of the variable.
+    variable: &'static str,
+    /// Its value, or that it is not set, and the expected value.
+    found: String,
+}
+
+impl PlacementError {
     /// The variable is set to an invalid value.
-    #[error("{variable} is {value:?}, expected {expected}")]
-    Value {
-        /// Name of the variable.
-        variable: &'static str,
-        /// Its value.
-        value: String,
-        /// The expected value.
-        expected: String,
-    },
+    pub(super) fn value(variable: &'static str, value: &str, expected: &str) -> Self {
+        Self { variable, found: format!("{value:?}, expected {expected}") }
+    }
+
     /// The variable is not set, but another one that needs it is.
-    #[error("{variable} is not set, expected {expected}, as {because}")]
-    Missing {
-        /// Name of the variable.
-        variable: &'static str,
-        /// The expected value.
-        expected: String,
-        /// Reason why the variable is needed.
-        because: String,
-    },
+    pub(super) fn missing(variable: &'static str, expected: &str, because: &str) -> Self {
+        Self { variable, found: format!("not set, expected {expected}, as {because}") }
+    }
 }
 
 impl Placement {
@@ -91,14 +87,10 @@ impl Variables<'_> {
         expected: &str,
         because: impl Fn() -> String,
     ) -> Result<String, PlacementError> {
-        let missing = || PlacementError::Missing {
-            variable,
-            expected: expected.to_owned(),
-            because: because(),
-        };
+        let missing = || PlacementError::missing(variable, expected, &because());
         let value = (self.lookup)(variable).ok_or_else(missing)?;
         if value.trim().is_empty() {
-            return Err(PlacementError::Value { variable, value, expected: expected.to_owned() });
+            return Err(PlacementError::value(variable, &value, expected));
         }
         Ok(value.trim().to_owned())
     }
@@ -114,7 +106,7 @@ impl Variables<'_> {
         let value = self.text(variable, &expected, because)?;
         match value.parse() {
             Ok(number) if range.contains(&number) => Ok(number),
-            _ => Err(PlacementError::Value { variable, value, expected }),
+            _ => Err(PlacementError::value(variable, &value, &expected)),
         }
     }
 
@@ -134,10 +126,7 @@ impl Variables<'_> {
         match value.trim().to_ascii_lowercase().as_str() {
             "true" | "1" => Ok(true),
             "false" | "0" | "" => Ok(false),
-            _ => {
-                let expected = "True or False".to_owned();
-                Err(PlacementError::Value { variable, value, expected })
-            }
+            _ => Err(PlacementError::value(variable, &value, "True or False")),
         }
     }
 }

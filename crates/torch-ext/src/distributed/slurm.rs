@@ -38,7 +38,7 @@ fn local_world_size(variables: &Variables<'_>, world_size: usize) -> Result<usiz
             _ => {
                 let expected =
                     format!("counts as 4(x2),3 with one in 1..={world_size} for node {node}");
-                Err(PlacementError::Value { variable, value, expected })
+                Err(PlacementError::value(variable, &value, &expected))
             }
         };
     }
@@ -66,9 +66,7 @@ fn host(
         "SLURM_JOB_NODELIST"
     };
     let value = variables.text(variable, expected, because)?;
-    let invalid =
-        || PlacementError::Value { variable, value: value.clone(), expected: expected.to_owned() };
-    first_host(&value).ok_or_else(invalid)
+    first_host(&value).ok_or_else(|| PlacementError::value(variable, &value, expected))
 }
 
 fn port(
@@ -86,6 +84,7 @@ fn port(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::distributed::environment;
 
     /// Task 5 of 7 on the second of three nodes, 3 + 3 + 1.
     const STEP: &[(&str, &str)] = &[
@@ -100,11 +99,7 @@ mod tests {
     ];
 
     fn changed(changes: &[(&'static str, &'static str)]) -> Result<Placement, PlacementError> {
-        let variables = [STEP, changes].concat();
-        Placement::from_lookup(|name| {
-            let entry = variables.iter().rev().find(|(variable, _)| *variable == name)?;
-            (entry.1 != "unset").then(|| entry.1.to_owned())
-        })
+        environment::placement(&[STEP, changes].concat())
     }
 
     fn coordinator(changes: &[(&'static str, &'static str)]) -> (String, u16) {
@@ -149,27 +144,31 @@ mod tests {
 
     #[test]
     fn errors_name_the_variable_its_value_and_what_was_expected() {
-        let message = |changes| changed(changes).unwrap_err().to_string();
-        assert_eq!(
-            message(&[("SLURM_NTASKS", "unset")]),
-            "SLURM_NTASKS is not set, expected a whole number in 1..=2147483647, as SLURM_PROCID is set"
-        );
-        assert_eq!(
-            message(&[("SLURM_LOCALID", "3")]),
-            "SLURM_LOCALID is \"3\", expected a whole number in 0..=2"
-        );
-        assert_eq!(
-            message(&[("SLURM_STEP_NODELIST", "node[3")]),
-            "SLURM_STEP_NODELIST is \"node[3\", expected a list of hosts as node[003-007,9]"
-        );
-        assert_eq!(
-            message(&[("SLURM_STEP_TASKS_PER_NODE", "3")]),
-            "SLURM_STEP_TASKS_PER_NODE is \"3\", expected counts as 4(x2),3 with one in 1..=7 for node 1"
-        );
-        assert_eq!(
-            message(&[("SLURM_JOB_ID", "unset")]),
-            "SLURM_JOB_ID is not set, expected a whole number in 0..=18446744073709551615, as \
-             SLURM_NTASKS is 7"
-        );
+        for (variable, value, text) in [
+            (
+                "SLURM_NTASKS",
+                "unset",
+                "not set, expected a whole number in 1..=2147483647, as SLURM_PROCID is set",
+            ),
+            ("SLURM_LOCALID", "3", "\"3\", expected a whole number in 0..=2"),
+            (
+                "SLURM_STEP_NODELIST",
+                "node[3",
+                "\"node[3\", expected a list of hosts as node[003-007,9]",
+            ),
+            (
+                "SLURM_STEP_TASKS_PER_NODE",
+                "3",
+                "\"3\", expected counts as 4(x2),3 with one in 1..=7 for node 1",
+            ),
+            (
+                "SLURM_JOB_ID",
+                "unset",
+                "not set, expected a whole number in 0..=18446744073709551615, as SLURM_NTASKS is 7",
+            ),
+        ] {
+            let message = changed(&[(variable, value)]).unwrap_err().to_string();
+            assert_eq!(message, format!("{variable} is {text}"));
+        }
     }
 }

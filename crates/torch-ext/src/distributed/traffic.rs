@@ -1,6 +1,6 @@
 //! Counts the bytes that a process sends and the time that it waits.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::connection::Code;
@@ -19,34 +19,21 @@ pub struct Traffic {
 
 /// The counters of a run: its group, and all sub-groups.
 #[derive(Debug, Default)]
-pub(super) struct Counters([Counter; GroupOperation::ALL.len()]);
-
-#[derive(Debug, Default)]
-struct Counter {
-    bytes_sent: AtomicU64,
-    nanoseconds: AtomicU64,
-}
+pub(super) struct Counters(Mutex<[Traffic; GroupOperation::ALL.len()]>);
 
 impl Counters {
+    /// The traffic of each operation so far.
+    pub(super) fn lock(&self) -> MutexGuard<'_, [Traffic; GroupOperation::ALL.len()]> {
+        // Whoever panicked has left whole numbers.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(super) fn started(&self, operation: GroupOperation, bytes_sent: u64) {
-        self.of(operation).bytes_sent.fetch_add(bytes_sent, Ordering::Relaxed);
+        self.lock()[operation as usize].bytes_sent += bytes_sent;
     }
 
     pub(super) fn waited(&self, operation: GroupOperation, time: Duration) {
-        let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        self.of(operation).nanoseconds.fetch_add(nanoseconds, Ordering::Relaxed);
-    }
-
-    pub(super) fn read(&self, operation: GroupOperation) -> Traffic {
-        let counter = self.of(operation);
-        Traffic {
-            bytes_sent: counter.bytes_sent.load(Ordering::Relaxed),
-            waited: Duration::from_nanos(counter.nanoseconds.load(Ordering::Relaxed)),
-        }
-    }
-
-    fn of(&self, operation: GroupOperation) -> &Counter {
-        &self.0[operation as usize]
+        self.lock()[operation as usize].waited += time;
     }
 }
 

@@ -1,6 +1,5 @@
 //! Finds the ranks that did not report a failure: those are the ones to look at.
 
-use std::fmt;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -18,6 +17,7 @@ const SLACK: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Reports a rank's failed operation in the store of the run.
+#[derive(Debug)]
 pub(super) struct Witness {
     store: Store,
     rank: usize,
@@ -86,10 +86,4 @@ impl Witness {
 
 fn key(rank: usize) -> String {
     format!("failed/{rank}")
-}
-
-impl fmt::Debug for Witness {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Witness").field("rank", &self.rank).finish_non_exhaustive()
-    }
 }

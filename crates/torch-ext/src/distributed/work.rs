@@ -1,24 +1,17 @@
 //! An operation that runs while the process does something else.
 
-use std::ffi::c_int;
-use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Instant;
 
 use tch::{TchError, Tensor};
 
-use super::connection::{Connection, RawWork};
+use super::connection::{Connection, Operation};
 use super::error::GroupError;
 use super::operation::{Call, ReduceOp};
 use super::traffic::Counters;
 use super::values::one_line;
 use super::witness::Witness;
 use crate::TorchError;
-
-unsafe extern "C" {
-    fn torch_ext_work_wait(work: *mut RawWork) -> c_int;
-    fn torch_ext_work_free(work: *mut RawWork);
-}
 
 /// An operation in progress. Its tensors hold their results after [`Self::wait`], and anything before.
 ///
@@ -27,12 +20,19 @@ unsafe extern "C" {
 #[derive(Debug)]
 #[must_use = "the tensors hold no result before `wait`"]
 pub struct Work {
-    handle: Option<Handle>,
-    call: Call,
-    last_step: LastStep,
-    witness: Option<Arc<Witness>>,
-    connection: Option<Arc<Connection>>,
-    counters: Option<Arc<Counters>>,
+    pub(super) call: Call,
+    pub(super) last_step: LastStep,
+    /// `None` if nothing has to be sent.
+    pub(super) running: Option<Running>,
+}
+
+/// The part of an operation that other ranks take part in.
+#[derive(Debug)]
+pub(super) struct Running {
+    pub(super) operation: Operation,
+    pub(super) connection: Arc<Connection>,
+    pub(super) witness: Arc<Witness>,
+    pub(super) counters: Arc<Counters>,
 }
 
 /// The last step of an operation in this process, after the back-end's part.
@@ -46,52 +46,10 @@ pub(super) enum LastStep {
     Reduce { parts: Tensor, op: ReduceOp, into: Tensor },
 }
 
-#[derive(Debug)]
-struct Handle(NonNull<RawWork>);
-
-// SAFETY: the C++ object holds counted pointers with atomic counts, and c10d lets any thread wait for a work.
-unsafe impl Send for Handle {}
-
-impl Drop for Handle {
-    fn drop(&mut self) {
-        // SAFETY: from `new`, freed once. What is under way holds references of its own to its tensors and connections.
-        unsafe { torch_ext_work_free(self.0.as_ptr()) };
-    }
-}
-
 impl Work {
     /// A finished operation.
     pub(super) fn done(call: Call) -> Self {
-        let (witness, connection) = (None, None);
-        let last_step = LastStep::None;
-        let counters = None;
-        Self { handle: None, call, last_step, witness, connection, counters }
-    }
-
-    /// Adopts the result of `torch_ext_group_start`; null is an error.
-    ///
-    /// # Safety
-    ///
-    /// `raw` is null or a work from there that nothing else owns.
-    pub(super) unsafe fn adopt(
-        raw: *mut RawWork,
-        call: Call,
-        last_step: LastStep,
-        witness: Option<Arc<Witness>>,
-        connection: Option<Arc<Connection>>,
-    ) -> Result<Self, GroupError> {
-        let Some(raw) = NonNull::new(raw) else {
-            let message = one_line(&TorchError::take());
-            return Err(lost(call, message, witness.as_ref(), connection.as_ref()));
-        };
-        let (handle, counters) = (Some(Handle(raw)), None);
-        Ok(Self { handle, call, last_step, witness, connection, counters })
-    }
-
-    /// Counts the time that this operation waits.
-    pub(super) fn counted(mut self, counters: Option<Arc<Counters>>) -> Self {
-        self.counters = counters;
-        self
+        Self { call, last_step: LastStep::None, running: None }
     }
 
     /// Waits until the tensors hold their results; on CUDA, until the current stream is ordered after that.
@@ -99,23 +57,21 @@ impl Work {
     /// # Errors
     ///
     /// [`GroupError::Failed`] if a rank died, did not call within the time-out, or called something else.
-    pub fn wait(mut self) -> Result<(), GroupError> {
-        let Some(handle) = self.handle.take() else { return Ok(()) };
+    pub fn wait(self) -> Result<(), GroupError> {
+        let Self { call, last_step, running } = self;
+        let Some(Running { operation, connection, witness, counters }) = running else {
+            return Ok(());
+        };
         let began = Instant::now();
-        // SAFETY: the handle is live until the end of this function.
-        let status = unsafe { torch_ext_work_wait(handle.0.as_ptr()) };
-        if status != 0 {
+        if !operation.wait() {
             let message = one_line(&TorchError::take());
-            // The handle keeps connections alive, which are about to be closed.
-            drop(handle);
-            let (witness, connection) = (self.witness.as_ref(), self.connection.as_ref());
-            return Err(lost(self.call, message, witness, connection));
+            // It keeps connections alive, which are about to be closed.
+            drop(operation);
+            return Err(lost(call, message, &witness, &connection));
         }
-        let outcome = self.last_step.take();
-        if let Some(counters) = &self.counters {
-            counters.waited(self.call.operation, began.elapsed());
-        }
-        outcome.map_err(|error| failed(self.call, error.to_string()))
+        let outcome = last_step.take();
+        counters.waited(call.operation, began.elapsed());
+        outcome.map_err(|error| failed(call, error.to_string()))
     }
 }
 
@@ -167,15 +123,12 @@ pub(super) fn failed(call: Call, message: String) -> GroupError {
 }
 
 /// The error of a call with other ranks: this rank reports it and asks for their reports.
-fn lost(
+pub(super) fn lost(
     call: Call,
     message: String,
-    witness: Option<&Arc<Witness>>,
-    connection: Option<&Arc<Connection>>,
+    witness: &Arc<Witness>,
+    connection: &Arc<Connection>,
 ) -> GroupError {
-    let silent = match (witness, connection) {
-        (Some(witness), Some(connection)) => witness.silent(&call, &message, connection),
-        _ => Vec::new(),
-    };
+    let silent = witness.silent(&call, &message, connection);
     GroupError::Failed { call: Box::new(call), message, silent }
 }

@@ -88,10 +88,6 @@ impl CudaKernels {
     /// # Errors
     ///
     /// [`KernelError`] if a tensor is not as described, or the kernel cannot be launched.
-    ///
-    /// # Panics
-    ///
-    /// If the device has too little memory.
     pub fn sums_of_squares(&self, gradients: &[Tensor]) -> Result<Tensor, KernelError> {
         let blocks = |gradient: &Tensor| {
             let count = i64::try_from(gradient.numel()).unwrap_or(i64::MAX);

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use super::error::KernelError;
 use super::library::{Library, functions};
 use super::nvrtc;
-use super::source::{Kernel, Launch, SOURCE};
+use super::source::{Launch, NAMES, SOURCE};
 use crate::TorchError;
 
 /// File name of the driver's library.
@@ -67,8 +67,7 @@ pub fn cuda_driver() -> Result<CudaDriver, KernelError> {
     // SAFETY: there is room for the number; the driver need not be started.
     let status = unsafe { (about.version)(&raw mut version) };
     if status != 0 {
-        let (call, problem) = ("cuDriverGetVersion".to_owned(), format!("answers {status}"));
-        return Err(KernelError::Launch { call, problem });
+        return Err(KernelError::Refused(format!("cuDriverGetVersion: answers {status}")));
     }
     let refusal = Driver::get().err().map(|error| error.to_string());
     Ok(CudaDriver { cuda_version: (version / 1000, version % 1000 / 10), refusal })
@@ -104,8 +103,7 @@ impl Driver {
         } else {
             "an error without a description".to_owned()
         };
-        let problem = format!("{words} ({status})");
-        Err(KernelError::Launch { call: call.to_owned(), problem })
+        Err(KernelError::Refused(format!("{call}: {words} ({status})")))
     }
 
     /// Runs `work` with `context` as this thread's CUDA context, then restores the previous one.
@@ -130,8 +128,8 @@ pub(super) struct Module {
     driver: &'static Driver,
     index: c_int,
     context: *mut c_void,
-    /// Function handles, in the order of [`Kernel::ALL`].
-    functions: [*mut c_void; Kernel::ALL.len()],
+    /// Function handles, in the order of [`NAMES`].
+    functions: [*mut c_void; NAMES.len()],
 }
 
 // SAFETY: handles of the driver, which may be used from any thread, are never given back, and are not changed here.
@@ -143,9 +141,8 @@ impl Module {
     /// Compiles and loads the kernels for CUDA device `index`.
     pub(super) fn load(index: usize) -> Result<Self, KernelError> {
         let driver = Driver::get()?;
-        let device = c_int::try_from(index).map_err(|_| KernelError::Launch {
-            call: "cuDeviceGet".to_owned(),
-            problem: format!("{index} is no number of a device"),
+        let device = c_int::try_from(index).map_err(|_| {
+            KernelError::Refused(format!("cuDeviceGet: {index} is no number of a device"))
         })?;
         let (mut handle, mut capability) = (0, [0; 2]);
         // SAFETY: there is room for the handle.
@@ -165,10 +162,10 @@ impl Module {
             // SAFETY: the code is a whole image from NVRTC, and is copied.
             let status = unsafe { (driver.load)(&raw mut module, code.as_ptr().cast()) };
             driver.check("cuModuleLoadData", status)?;
-            let mut functions = [std::ptr::null_mut(); Kernel::ALL.len()];
-            for (function, kernel) in functions.iter_mut().zip(Kernel::ALL) {
+            let mut functions = [std::ptr::null_mut(); NAMES.len()];
+            for (function, name) in functions.iter_mut().zip(NAMES) {
                 // SAFETY: the module was loaded, and the name ends in a NUL.
-                let status = unsafe { (driver.function)(function, module, kernel.name().as_ptr()) };
+                let status = unsafe { (driver.function)(function, module, name.as_ptr()) };
                 driver.check("cuModuleGetFunction", status)?;
             }
             Ok(functions)

@@ -1,9 +1,12 @@
 //! Runs the kernels on the CPU for tests without a GPU, compiled by the host's C++ compiler.
 
-use std::ffi::{CStr, CString, OsStr, c_char, c_uint, c_void};
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::{CStr, OsStr, c_char, c_uint, c_void};
+use std::fmt::Display;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::error::KernelError;
 use super::library::Library;
@@ -28,7 +31,7 @@ pub(super) struct Emulation {
 impl Emulation {
     /// Compiles the kernels by `$CXX`, or `c++`.
     pub(super) fn compile() -> Result<Self, KernelError> {
-        let folder = Folder::new().map_err(|error| failed(error.to_string()))?;
+        let folder = Folder::new().map_err(failed)?;
         let library = compile(&folder.0)?;
         // SAFETY: the library was compiled just now from sources of this crate, in a folder that no other user can write to; its only
         // initialisers are those of empty containers.
@@ -57,8 +60,9 @@ impl Emulation {
             return Ok(());
         }
         // SAFETY: not null, and a string literal of emulation.cpp.
-        let problem = unsafe { CStr::from_ptr(problem) }.to_string_lossy().into_owned();
-        Err(KernelError::Launch { call: kernel.name().to_string_lossy().into_owned(), problem })
+        let problem = unsafe { CStr::from_ptr(problem) }.to_string_lossy();
+        let name = kernel.name().to_string_lossy();
+        Err(KernelError::Refused(format!("{name}: {problem}")))
     }
 }
 
@@ -66,26 +70,27 @@ fn compiler() -> std::ffi::OsString {
     std::env::var_os("CXX").unwrap_or_else(|| "c++".into())
 }
 
-fn failed(problem: String) -> KernelError {
-    KernelError::Compiler { compiler: compiler().to_string_lossy().into_owned(), problem }
+fn failed(problem: impl Display) -> KernelError {
+    let compiler = compiler().to_string_lossy().into_owned();
+    KernelError::Refused(format!("{compiler} does not compile the kernels: {problem}"))
 }
 
 /// Builds a library in `folder` and returns its path.
 fn compile(folder: &Path) -> Result<PathBuf, KernelError> {
     let (source, library) = (folder.join("kernels.cpp"), folder.join("kernels.so"));
     let text = [file!("emulation.h"), SOURCE, file!("emulation.cpp")].concat();
-    std::fs::write(&source, text).map_err(|error| failed(error.to_string()))?;
+    std::fs::write(&source, text).map_err(failed)?;
     let output = Command::new(compiler())
         .args(["-std=c++17", "-O1", "-fPIC", "-shared", "-fvisibility=hidden"])
         // Products and sums are rounded separately, as on the device; jumps to another stack are intended.
         .args(["-ffp-contract=off", "-U_FORTIFY_SOURCE"])
         .args([OsStr::new("-o"), library.as_os_str(), source.as_os_str()])
         .output()
-        .map_err(|error| failed(error.to_string()))?;
+        .map_err(failed)?;
     if output.status.success() {
         Ok(library)
     } else {
-        Err(failed(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
+        Err(failed(String::from_utf8_lossy(&output.stderr).trim()))
     }
 }
 
@@ -94,14 +99,10 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new() -> std::io::Result<Self> {
-        let template = std::env::temp_dir().join("kernels-XXXXXX");
-        let template = CString::new(template.as_os_str().as_bytes())?.into_raw();
-        // SAFETY: a NUL-terminated string that ends in six X and is ours to write to; its length stays.
-        let made = unsafe { !libc::mkdtemp(template).is_null() };
-        let error = std::io::Error::last_os_error();
-        // SAFETY: from `into_raw`, taken back once.
-        let path = unsafe { CString::from_raw(template) };
-        if made { Ok(Self(OsStr::from_bytes(path.as_bytes()).into())) } else { Err(error) }
+        let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+        let path = std::env::temp_dir().join(format!("kernels-{}-{time}", std::process::id()));
+        DirBuilder::new().mode(0o700).create(&path)?;
+        Ok(Self(path))
     }
 }
 

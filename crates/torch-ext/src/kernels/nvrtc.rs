@@ -59,9 +59,9 @@ fn compile_by(
 ) -> Result<Vec<u8>, KernelError> {
     // Products and sums are rounded separately, as by libtorch's operators and the host.
     let options = [format!("--gpu-architecture=sm_{major}{minor}"), "--fmad=false".to_owned()];
-    let failed = |problem: String| KernelError::Compiler {
-        compiler: format!("NVRTC for sm_{major}{minor}"),
-        problem,
+    let failed = |problem: String| {
+        let compiler = format!("NVRTC for sm_{major}{minor}");
+        KernelError::Refused(format!("{compiler} does not compile the kernels: {problem}"))
     };
     let c_string = |text: &str| CString::new(text).map_err(|error| failed(error.to_string()));
     let (text, name) = (c_string(source)?, c_string("kernels.cu")?);
@@ -145,6 +145,8 @@ fn builtins_beside(nvrtc: &Path) -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use workspace_tests::files::folder;
+
     use super::*;
     use crate::kernels::source::SOURCE;
 
@@ -184,11 +186,9 @@ int nvrtcDestroyProgram(void **p) { return 0; }
     /// Like NVIDIA's wheel: two libraries in a folder that the loader does not search.
     #[test]
     fn the_half_that_nvrtc_asks_for_by_name_is_found_beside_it() {
-        let packages = std::env::temp_dir().join(format!("nvrtc-halves-{}", std::process::id()));
-        let (torch, wheel) = (packages.join("torch/lib"), packages.join("nvidia/cu13/lib"));
-        for folder in [&torch, &wheel] {
-            std::fs::create_dir_all(folder).unwrap();
-        }
+        let packages = folder(&[("torch/lib/none", ""), ("nvidia/cu13/lib/none", "")]);
+        let [torch, wheel] =
+            ["torch/lib", "nvidia/cu13/lib"].map(|name| packages.path().join(name));
         let build = |source: &str, name: &str| {
             let path = wheel.join(name).with_extension("c");
             std::fs::write(&path, source).unwrap();
@@ -201,22 +201,15 @@ int nvrtcDestroyProgram(void **p) { return 0; }
         let alone = compile_by(&open(Some(&torch)).unwrap(), "", (9, 0)).unwrap_err().to_string();
         build("int builtins;", "libnvrtc-builtins.so.0.test");
         let complete = compile_by(&open(Some(&torch)).unwrap(), "", (9, 0));
-        std::fs::remove_dir_all(&packages).unwrap();
         assert!(alone.contains("nvrtcCompileProgram answers 7"), "{alone}");
         assert_eq!(complete.unwrap(), b"bin");
     }
 
     #[test]
     fn nvrtc_is_looked_for_beside_libtorch_and_in_the_wheels() {
-        let packages = std::env::temp_dir().join(format!("nvrtc-paths-{}", std::process::id()));
-        let (torch, wheel) = (packages.join("torch/lib"), packages.join("nvidia/cu13/lib"));
-        for folder in [&torch, &wheel] {
-            std::fs::create_dir_all(folder).unwrap();
-        }
-        std::fs::write(wheel.join("libnvrtc.so.13"), "").unwrap();
-        let candidates = paths(Some(&torch));
-        std::fs::remove_dir_all(&packages).unwrap();
-        assert_eq!(candidates[0], wheel.join("libnvrtc.so.13"));
+        let packages = folder(&[("torch/lib/none", ""), ("nvidia/cu13/lib/libnvrtc.so.13", "")]);
+        let candidates = paths(Some(&packages.path().join("torch/lib")));
+        assert_eq!(candidates[0], packages.path().join("nvidia/cu13/lib/libnvrtc.so.13"));
         assert_eq!(candidates[1..], NAMES.map(PathBuf::from));
         assert_eq!(paths(None), NAMES.map(PathBuf::from));
     }

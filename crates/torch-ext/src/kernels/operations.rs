@@ -22,10 +22,6 @@ impl CudaKernels {
     /// # Errors
     ///
     /// [`KernelError`] if a tensor is not as described, or the kernel cannot be launched.
-    ///
-    /// # Panics
-    ///
-    /// If the device has too little memory.
     pub fn rotate_and_store(
         &self,
         product: &Tensor,
@@ -38,7 +34,7 @@ impl CudaKernels {
         let queries = all - 2 * shared;
         if queries < 0 || width % 4 != 0 {
             let expected = format!("at least {} heads of a multiple of 4 numbers", 2 * shared);
-            return Err(argument("product", product, expected));
+            return Err(argument("product", product, &expected));
         }
         let query = Tensor::empty([rows, queries, width], (Kind::BFloat16, self.device));
         let quarter = width / 4;
@@ -67,10 +63,6 @@ impl CudaKernels {
     /// # Errors
     ///
     /// [`KernelError`] if a tensor is not as described, or the kernel cannot be launched; `x` is then unchanged.
-    ///
-    /// # Panics
-    ///
-    /// If the device has too little memory.
     pub fn add_and_normalise(
         &self,
         x: &mut Tensor,
@@ -88,7 +80,7 @@ impl CudaKernels {
             epsilon.to_bits(),
         ];
         // SAFETY: the arguments are the kernel's, looked at above.
-        unsafe { self.by_row(Kernel::AddAndNormalise, rows, &arguments)? };
+        unsafe { self.on_grid(Kernel::AddAndNormalise, [rows, 1], THREADS_OF_ROW, &arguments)? };
         Ok(normed)
     }
 
@@ -98,10 +90,6 @@ impl CudaKernels {
     /// # Errors
     ///
     /// [`KernelError`] if the tensor is not as described, or the kernel cannot be launched.
-    ///
-    /// # Panics
-    ///
-    /// If the device has too little memory.
     pub fn gate(&self, both: &Tensor) -> Result<Tensor, KernelError> {
         let (size, [rows, columns]) = matrix("gate and up", both, 4)?;
         let width = columns / 2;
@@ -132,7 +120,7 @@ impl CudaKernels {
     ///
     /// # Panics
     ///
-    /// If the device has too little memory, or the temperature is below 0 or not finite.
+    /// If the temperature is below 0 or not finite.
     pub fn draw(
         &self,
         logits: &Tensor,
@@ -152,7 +140,7 @@ impl CudaKernels {
             temperature.to_bits(),
         ];
         // SAFETY: the arguments are the kernel's, looked at above.
-        unsafe { self.by_row(Kernel::Draw, rows, &arguments)? };
+        unsafe { self.on_grid(Kernel::Draw, [rows, 1], THREADS_OF_ROW, &arguments)? };
         Ok([tokens, log_prob])
     }
 
@@ -169,7 +157,7 @@ impl CudaKernels {
     ///
     /// # Panics
     ///
-    /// If the device has too little memory, or the temperature is not above 0 and finite.
+    /// If the temperature is not above 0 and finite.
     pub fn head(
         &self,
         logits: &mut Tensor,
@@ -197,7 +185,7 @@ impl CudaKernels {
             temperature.to_bits(),
         ];
         // SAFETY: the arguments are the kernel's, looked at above.
-        unsafe { self.by_row(Kernel::Head, rows, &arguments)? };
+        unsafe { self.on_grid(Kernel::Head, [rows, 1], THREADS_OF_ROW, &arguments)? };
         Ok(statistics)
     }
 
@@ -212,7 +200,7 @@ impl CudaKernels {
         if address.is_multiple_of(4) {
             Ok(address)
         } else {
-            Err(argument(what, tensor, "a first number at an address that 4 divides".to_owned()))
+            Err(argument(what, tensor, "a first number at an address that 4 divides"))
         }
     }
 
@@ -233,22 +221,7 @@ impl CudaKernels {
             return Ok(address);
         }
         let expected = format!("{kind:?} {shape:?} on {:?}, in one piece", self.device);
-        Err(argument(what, tensor, expected))
-    }
-
-    /// Launches one block per row.
-    ///
-    /// # Safety
-    ///
-    /// The conditions of [`CudaKernels::launch`].
-    unsafe fn by_row(
-        &self,
-        kernel: Kernel,
-        rows: i64,
-        arguments: &[u64],
-    ) -> Result<(), KernelError> {
-        // SAFETY: by the contract.
-        unsafe { self.on_grid(kernel, [rows, 1], THREADS_OF_ROW, arguments) }
+        Err(argument(what, tensor, &expected))
     }
 
     /// Launches one thread per word, for rows of `words` words.
@@ -281,9 +254,9 @@ impl CudaKernels {
             return Ok(());
         }
         let (Ok(columns), Ok(rows)) = (u32::try_from(blocks[0]), u16::try_from(blocks[1])) else {
-            let call = kernel.name().to_string_lossy().into_owned();
-            let problem = format!("{blocks:?} blocks, expected below 2^32 and 2^16");
-            return Err(KernelError::Launch { call, problem });
+            let name = kernel.name().to_string_lossy();
+            let problem = format!("{name}: {blocks:?} blocks, expected below 2^32 and 2^16");
+            return Err(KernelError::Refused(problem));
         };
         let blocks = [columns, rows.into()];
         // SAFETY: by the contract.
@@ -303,19 +276,20 @@ pub(super) fn matrix(
             let rows = rest.iter().product();
             Ok((size, [rows, columns]))
         }
-        _ => Err(argument(what, tensor, format!("columns, a multiple of {step}"))),
+        _ => Err(argument(what, tensor, &format!("columns, a multiple of {step}"))),
     }
 }
 
 /// Size of a tensor of heads, `[.., heads, head_dim]`.
 pub(super) fn heads(what: &'static str, tensor: &Tensor) -> Result<[i64; 3], KernelError> {
     let size = tensor.size();
-    size.try_into().map_err(|_| argument(what, tensor, "three dimensions".to_owned()))
+    size.try_into().map_err(|_| argument(what, tensor, "three dimensions"))
 }
 
-pub(super) fn argument(what: &'static str, tensor: &Tensor, expected: String) -> KernelError {
-    let actual = format!("{:?} {:?} on {:?}", tensor.kind(), tensor.size(), tensor.device());
-    KernelError::Argument { what, found: actual, expected }
+/// The error of a tensor that a kernel does not take.
+pub(super) fn argument(what: &str, tensor: &Tensor, expected: &str) -> KernelError {
+    let (kind, size, device) = (tensor.kind(), tensor.size(), tensor.device());
+    KernelError::Refused(format!("{what} is {kind:?} {size:?} on {device:?}, expected {expected}"))
 }
 
 pub(super) fn bits(number: i64) -> u64 {

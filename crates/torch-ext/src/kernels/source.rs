@@ -1,5 +1,7 @@
 //! The source of the kernels, as text.
 
+use std::ffi::CStr;
+
 /// Includes a file so that compiler messages name it.
 macro_rules! file {
     ($name:literal) => {
@@ -22,7 +24,7 @@ pub(super) const SOURCE: &str = concat!(
 );
 
 /// A kernel of [`SOURCE`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(super) enum Kernel {
     Rotate,
     RotateAndStore,
@@ -35,33 +37,23 @@ pub(super) enum Kernel {
     Squares,
 }
 
-impl Kernel {
-    /// All kernels, in the order of their declaration.
-    pub(super) const ALL: [Self; 9] = [
-        Self::Rotate,
-        Self::RotateAndStore,
-        Self::AddAndNormalise,
-        Self::Gate,
-        Self::GateBackward,
-        Self::Draw,
-        Self::Head,
-        Self::Adamw,
-        Self::Squares,
-    ];
+/// Names of the kernels in the source, in the order of [`Kernel`].
+pub(super) const NAMES: [&CStr; 9] = [
+    c"rotate",
+    c"rotate_and_store",
+    c"add_and_normalise",
+    c"gate",
+    c"gate_backward",
+    c"draw",
+    c"head",
+    c"adamw",
+    c"squares",
+];
 
+impl Kernel {
     /// Name of the kernel in the source.
-    pub(super) fn name(self) -> &'static std::ffi::CStr {
-        match self {
-            Self::Rotate => c"rotate",
-            Self::RotateAndStore => c"rotate_and_store",
-            Self::AddAndNormalise => c"add_and_normalise",
-            Self::Gate => c"gate",
-            Self::GateBackward => c"gate_backward",
-            Self::Draw => c"draw",
-            Self::Head => c"head",
-            Self::Adamw => c"adamw",
-            Self::Squares => c"squares",
-        }
+    pub(super) fn name(self) -> &'static CStr {
+        NAMES[self as usize]
     }
 }
 

@@ -13,10 +13,6 @@ impl CudaKernels {
     /// # Errors
     ///
     /// [`KernelError`] if a tensor is not as described, or the kernel cannot be launched.
-    ///
-    /// # Panics
-    ///
-    /// If the device has too little memory.
     pub fn gate_backward(&self, both: &Tensor, cotangent: &Tensor) -> Result<Tensor, KernelError> {
         let (size, [rows, columns]) = matrix("gate and up", both, 4)?;
         let mut narrow = size.clone();
@@ -42,10 +38,6 @@ impl CudaKernels {
     /// # Errors
     ///
     /// [`KernelError`] if a tensor is not as described, or the kernel cannot be launched.
-    ///
-    /// # Panics
-    ///
-    /// If the device has too little memory.
     pub fn rotate(
         &self,
         x: &Tensor,
@@ -68,7 +60,7 @@ impl CudaKernels {
                 "BFloat16 on {:?}, at least {rotated} heads of a multiple of 4 numbers, each in one piece at an even place",
                 self.device
             );
-            return Err(argument("x", x, expected));
+            return Err(argument("x", x, &expected));
         }
         let turned = Tensor::empty([positions, heads, width], (Kind::BFloat16, self.device));
         let arguments = [

@@ -27,7 +27,7 @@ pub(crate) fn scenario(world: &ProcessGroup) {
     }
     assert_eq!((rows.rank(), rows.world_size()), (rank % 2, 2));
     assert_eq!((columns.rank(), columns.ranks()), (rank / 2, &column[..]));
-    assert_eq!((rows.local_rank(), rows.local_world_size()), (rank, 4));
+    assert_eq!((rows.placement().local_rank, rows.placement().local_world_size), (rank, 4));
 
     // The given order is the order of ranks; the same ranks a second time are another group.
     let turned: Vec<usize> = row.iter().rev().copied().collect();
