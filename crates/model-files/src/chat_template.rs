@@ -32,23 +32,15 @@ const LIBRARY_FAILED: &str = "the template's library has failed, expected anothe
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ChatTemplateError {
-    /// The file holds no template that this crate can read.
-    #[error("{}: {}", path.display(), shown(problem, LONGEST_PROBLEM))]
-    Malformed {
-        /// The file.
-        path: PathBuf,
-        /// Problem, and the expected value.
-        problem: String,
-    },
     /// A file beside the template cannot be read.
     #[error(transparent)]
     File(#[from] TokenizerError),
-    /// The template failed or refused the conversation.
+    /// The file holds no template that this crate can read, or the template failed or refused the conversation.
     #[error("{}: {}", path.display(), shown(problem, LONGEST_PROBLEM))]
-    Render {
-        /// The file the template came from.
+    Template {
+        /// The file of the template.
         path: PathBuf,
-        /// The template's message.
+        /// Problem and the expected value, or the template's message.
         problem: String,
     },
 }
@@ -107,22 +99,12 @@ impl ChatTemplate {
                     Ok(None) => return Ok(None),
                     Ok(Some(source)) => (config_path, source.to_owned()),
                     Err(problem) => {
-                        return Err(ChatTemplateError::Malformed { path: config_path, problem });
+                        return Err(ChatTemplateError::Template { path: config_path, problem });
                     }
                 }
             }
             Err(source) => return Err(TokenizerError::Read { path: jinja_path, source }.into()),
         };
-        let token = |name: &str| token_text(&config[name]).unwrap_or_default().to_owned();
-        Self::new(path, source, token("bos_token"), token("eos_token")).map(Some)
-    }
-
-    fn new(
-        path: PathBuf,
-        source: String,
-        bos_token: String,
-        eos_token: String,
-    ) -> Result<Self, ChatTemplateError> {
         let mut environment = Environment::new();
         environment.set_debug(false);
         environment.set_recursion_limit(DEEPEST_CALLS);
@@ -141,18 +123,20 @@ impl ChatTemplate {
         });
         let program = caught(|| Program::compile(source))
             .unwrap_or_else(|| Err(LIBRARY_FAILED.to_owned()))
-            .map_err(|problem| ChatTemplateError::Malformed {
+            .map_err(|problem| ChatTemplateError::Template {
                 path: path.clone(),
                 problem: format!("not a Jinja template: {problem}"),
             })?;
-        Ok(Self { environment, program, path, bos_token, eos_token })
+        let token = |name: &str| token_text(&config[name]).unwrap_or_default().to_owned();
+        let [bos_token, eos_token] = ["bos_token", "eos_token"].map(token);
+        Ok(Some(Self { environment, program, path, bos_token, eos_token }))
     }
 
     /// Returns the text of a conversation; `add_generation_prompt` opens the assistant's turn at its end.
     ///
     /// # Errors
     ///
-    /// [`ChatTemplateError::Render`], with the message that the template passes to `raise_exception`.
+    /// [`ChatTemplateError::Template`], with the message that the template passes to `raise_exception`.
     pub fn render(
         &self,
         messages: &[Message],
@@ -189,7 +173,7 @@ impl ChatTemplate {
             bos_token => self.bos_token,
             eos_token => self.eos_token,
         };
-        let failed = |problem: String| ChatTemplateError::Render {
+        let failed = |problem: String| ChatTemplateError::Template {
             path: self.path.clone(),
             problem: format!("chat template: {problem}"),
         };

@@ -10,7 +10,7 @@ mod rope_scaling;
 mod write;
 
 use std::ops::Deref;
-use std::path::PathBuf;
+use std::path::Path;
 
 pub use self::architecture::{
     Activation, Architecture, AttentionOptions, BlockOptions, SlidingWindow,
@@ -80,16 +80,17 @@ impl ModelConfig {
     ///
     /// # Errors
     ///
-    /// [`ModelConfigError::Field`] for the first field that is out of range; the error names the file `config.json`.
+    /// [`ModelConfigError::Malformed`] for the first field that is out of range; the error names the file `config.json`.
     pub fn new(shape: ModelShape) -> Result<Self, ModelConfigError> {
+        Self::checked(shape, Path::new("config.json"))
+    }
+
+    fn checked(shape: ModelShape, path: &Path) -> Result<Self, ModelConfigError> {
         match shape.first_fault() {
             None => Ok(Self(shape)),
-            Some((field, found, expected)) => Err(ModelConfigError::Field {
-                path: PathBuf::from("config.json"),
-                field,
-                found,
-                expected: expected.to_owned(),
-            }),
+            Some((field, found, expected)) => {
+                Err(ModelConfigError::field(path, field, &found, expected))
+            }
         }
     }
 

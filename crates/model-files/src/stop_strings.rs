@@ -86,14 +86,14 @@ impl StopStrings {
         // split.
         let mut wanted = self.longest_bytes + 8;
         loop {
-            let end = self.end(token_ids, wanted);
-            let text = self.tokenizer.decode(&end.ids)?;
+            let (ids, is_whole) = self.end(token_ids, wanted);
+            let text = self.tokenizer.decode(&ids)?;
             if self.find(&text).is_some() {
                 // The end may decode otherwise alone than within the whole response.
                 return Ok(self.find(&self.tokenizer.decode(token_ids)?).is_some());
             }
             // Some tokens have no text.
-            if end.is_whole || text.len() >= wanted {
+            if is_whole || text.len() >= wanted {
                 return Ok(false);
             }
             wanted *= 2;
@@ -118,25 +118,11 @@ impl StopStrings {
         self.texts.iter().filter_map(|stop| text.find(stop.as_str())).min()
     }
 
-    /// Returns the last `count` tokens that have a text.
-    fn end(&self, token_ids: &[u32], count: usize) -> End {
-        let mut ids: Vec<u32> = Vec::with_capacity(count);
-        let mut is_whole = true;
-        for id in token_ids.iter().rev().filter(|id| !self.special.contains(id)) {
-            if ids.len() == count {
-                is_whole = false;
-                break;
-            }
-            ids.push(*id);
-        }
+    /// Returns the last `count` tokens that have a text, and true if there are no others.
+    fn end(&self, token_ids: &[u32], count: usize) -> (Vec<u32>, bool) {
+        let mut with_text = token_ids.iter().rev().filter(|id| !self.special.contains(id));
+        let mut ids: Vec<u32> = with_text.by_ref().take(count).copied().collect();
         ids.reverse();
-        End { ids, is_whole }
+        (ids, with_text.next().is_none())
     }
-}
-
-/// The end of a response.
-struct End {
-    ids: Vec<u32>,
-    /// True if the response has no other tokens with a text.
-    is_whole: bool,
 }

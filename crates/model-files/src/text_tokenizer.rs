@@ -27,7 +27,7 @@ pub enum TokenizerError {
         /// The system's error.
         source: std::io::Error,
     },
-    /// The file is no valid tokenizer.
+    /// The file is no valid tokenizer, or does not fit the model.
     #[error("{}: {problem}", path.display())]
     Malformed {
         /// The file.
@@ -48,19 +48,6 @@ pub enum TokenizerError {
     Decode {
         /// The tokenizer's message.
         problem: String,
-    },
-    /// The tokenizer has more tokens than the model has rows of the embedding.
-    #[error(
-        "{}: token id {largest} is outside the model's vocabulary, expected ids below vocab_size = {vocabulary}",
-        path.display()
-    )]
-    Vocabulary {
-        /// The tokenizer's file.
-        path: PathBuf,
-        /// The largest id the tokenizer can give.
-        largest: u32,
-        /// The `vocab_size` of `config.json`.
-        vocabulary: usize,
     },
 }
 
@@ -87,19 +74,15 @@ impl TextTokenizer {
         let (mut tokenizer, growth) = parse(&bytes).map_err(malformed)?;
         // A file may hold the padding and truncation of the run that saved it; here every token counts.
         tokenizer.with_padding(None);
-        tokenizer.with_truncation(None).map_err(|error| TokenizerError::Malformed {
-            path: path.clone(),
-            problem: format!("cannot switch truncation off: {error}"),
-        })?;
+        tokenizer
+            .with_truncation(None)
+            .map_err(|error| malformed(format!("cannot switch truncation off: {error}")))?;
         let tokens = tokenizer.get_vocab(true).into_keys().map(|token| token.len());
         let longest_token_bytes = tokens.max().unwrap_or(0);
         if longest_token_bytes > LONGEST_TOKEN_BYTES {
-            return Err(TokenizerError::Malformed {
-                path,
-                problem: format!(
-                    "a token has {longest_token_bytes} bytes, expected at most {LONGEST_TOKEN_BYTES}"
-                ),
-            });
+            return Err(malformed(format!(
+                "a token has {longest_token_bytes} bytes, expected at most {LONGEST_TOKEN_BYTES}"
+            )));
         }
         Ok(Self { tokenizer, growth, longest_token_bytes, path })
     }
@@ -209,14 +192,16 @@ impl TextTokenizer {
     ///
     /// # Errors
     ///
-    /// [`TokenizerError::Vocabulary`], naming the file and both numbers.
+    /// [`TokenizerError::Malformed`], naming the file and both numbers.
     pub fn check_vocabulary(&self, model_vocab_size: usize) -> Result<(), TokenizerError> {
         let largest = self.tokenizer.get_vocab(true).into_values().max().unwrap_or(0);
         if (largest as usize) < model_vocab_size {
             return Ok(());
         }
-        let path = self.path.clone();
-        Err(TokenizerError::Vocabulary { path, largest, vocabulary: model_vocab_size })
+        let problem = format!(
+            "token id {largest} is outside the model's vocabulary, expected ids below vocab_size = {model_vocab_size}"
+        );
+        Err(TokenizerError::Malformed { path: self.path.clone(), problem })
     }
 
     /// Returns the ids that end a response, ascending: all those of `generation_config.json`, else of `config.json`,
@@ -272,10 +257,8 @@ fn called<T>(call: impl FnOnce() -> tokenizers::Result<T>) -> Result<T, String> 
 /// Parses a `tokenizer.json`.
 fn parse(bytes: &[u8]) -> Result<(Tokenizer, Growth), String> {
     let growth = Growth::of(bytes)?;
-    match called(|| Tokenizer::from_bytes(bytes)) {
-        Ok(tokenizer) => Ok((tokenizer, growth)),
-        Err(error) => Err(format!("not a tokenizer: {error}")),
-    }
+    let tokenizer = called(|| Tokenizer::from_bytes(bytes));
+    Ok((tokenizer.map_err(|error| format!("not a tokenizer: {error}"))?, growth))
 }
 
 /// Reads a JSON file; `None` if it does not exist.

@@ -101,11 +101,7 @@ impl Fields<'_> {
     }
 
     pub(super) fn fault(&self, field: &'static str, expected: &str) -> ModelConfigError {
-        ModelConfigError::Field {
-            path: self.path.to_owned(),
-            field,
-            found: self.object.get(field).map_or_else(|| "missing".to_owned(), Value::to_string),
-            expected: expected.to_owned(),
-        }
+        let value = self.object.get(field).map_or_else(|| "missing".to_owned(), Value::to_string);
+        ModelConfigError::field(self.path, field, &value, expected)
     }
 }

@@ -1,12 +1,14 @@
 //! Scaling of the rotary frequencies for long contexts.
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::error::ModelConfigError;
 use super::fields::Fields;
 
-/// Scaling of the rotary frequencies for long contexts.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// Scaling of the rotary frequencies for long contexts; serialised as transformers reads it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(tag = "rope_type", rename_all = "lowercase")]
 pub enum RopeScaling {
     /// Piecewise scaling of Llama 3.1: short wavelengths stay, long ones grow by `factor`, with a smooth transition.
     Llama3 {
@@ -26,8 +28,6 @@ pub enum RopeScaling {
     Yarn {
         /// Factor of the long wavelengths.
         factor: f64,
-        /// Factor of cosine and sine, if the file names one; otherwise `0.1 ln factor + 1`.
-        attention_factor: Option<f64>,
         /// Turns within the context from which a frequency stays.
         beta_fast: f64,
         /// Turns within the context up to which a frequency is scaled fully.
@@ -36,6 +36,9 @@ pub enum RopeScaling {
         truncate: bool,
         /// Context length before scaling, in tokens.
         original_max_position_embeddings: usize,
+        /// Factor of cosine and sine, if the file names one; otherwise `0.1 ln factor + 1`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        attention_factor: Option<f64>,
     },
 }
 
@@ -105,44 +108,6 @@ impl RopeScaling {
             original_max_position_embeddings: present("original_max_position_embeddings")
                 .map_or(Some(positions), count)?,
         })
-    }
-
-    pub(super) fn to_json(self) -> Value {
-        match self {
-            Self::Llama3 {
-                factor,
-                low_freq_factor,
-                high_freq_factor,
-                original_max_position_embeddings,
-            } => json!({
-                "rope_type": "llama3",
-                "factor": factor,
-                "low_freq_factor": low_freq_factor,
-                "high_freq_factor": high_freq_factor,
-                "original_max_position_embeddings": original_max_position_embeddings,
-            }),
-            Self::Yarn {
-                factor,
-                attention_factor,
-                beta_fast,
-                beta_slow,
-                truncate,
-                original_max_position_embeddings,
-            } => {
-                let mut object = json!({
-                    "rope_type": "yarn",
-                    "factor": factor,
-                    "beta_fast": beta_fast,
-                    "beta_slow": beta_slow,
-                    "truncate": truncate,
-                    "original_max_position_embeddings": original_max_position_embeddings,
-                });
-                if let Some(attention_factor) = attention_factor {
-                    object["attention_factor"] = attention_factor.into();
-                }
-                object
-            }
-        }
     }
 
     /// Returns the expected values, if these are invalid.

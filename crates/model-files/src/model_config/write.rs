@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{ModelConfig, RopeScaling};
+use super::ModelConfig;
 
 impl ModelConfig {
     /// The content of `config.json` as transformers reads it.
@@ -22,7 +22,7 @@ impl ModelConfig {
             "num_hidden_layers": self.num_hidden_layers,
             "num_key_value_heads": self.num_key_value_heads,
             "rms_norm_eps": self.rms_norm_eps,
-            "rope_scaling": self.rope_scaling.map(RopeScaling::to_json),
+            "rope_scaling": self.rope_scaling,
             "rope_theta": self.rope_theta,
             "tie_word_embeddings": self.tie_word_embeddings,
             "torch_dtype": torch_dtype,
@@ -48,22 +48,16 @@ impl ModelConfig {
     }
 
     fn special_tokens(&self) -> Map<String, Value> {
-        let mut fields = Map::new();
-        if let Some(id) = self.bos_token_id {
-            fields.insert("bos_token_id".into(), id.into());
-        }
-        match self.eos_token_ids.as_slice() {
-            [] => {}
-            [id] => {
-                fields.insert("eos_token_id".into(), (*id).into());
-            }
-            ids => {
-                fields.insert("eos_token_id".into(), ids.into());
-            }
-        }
-        if let Some(id) = self.pad_token_id {
-            fields.insert("pad_token_id".into(), id.into());
-        }
-        fields
+        let eos = match self.eos_token_ids.as_slice() {
+            [] => None,
+            [id] => Some(Value::from(*id)),
+            ids => Some(ids.into()),
+        };
+        let tokens = [
+            ("bos_token_id", self.bos_token_id.map(Value::from)),
+            ("eos_token_id", eos),
+            ("pad_token_id", self.pad_token_id.map(Value::from)),
+        ];
+        tokens.into_iter().filter_map(|(name, id)| Some((name.to_owned(), id?))).collect()
     }
 }

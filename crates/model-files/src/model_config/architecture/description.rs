@@ -97,6 +97,15 @@ impl AttentionOptions {
         sliding_window: None,
     };
 
+    /// Attention with norms of heads.
+    pub(super) const WITH_HEAD_NORMS: Self = Self { query_key_norm: true, ..Self::PLAIN };
+
+    /// Reads `attention_bias`: biases on all four projections, or none.
+    pub(super) fn with_biases(self, fields: &Fields<'_>) -> Result<Self, ModelConfigError> {
+        let bias = fields.flag("attention_bias", false)?;
+        Ok(Self { query_key_value_bias: bias, output_bias: bias, ..self })
+    }
+
     /// The window of block `index`, in tokens; `None` if it attends to all tokens.
     pub fn window_of(&self, index: usize) -> Option<usize> {
         let window = self.sliding_window.filter(|window| window.stands_in(index))?;

@@ -6,9 +6,6 @@ use super::description::{Activation, AttentionOptions, BlockOptions, Description
 use crate::model_config::error::ModelConfigError;
 use crate::model_config::fields::Fields;
 
-const ATTENTION: AttentionOptions =
-    AttentionOptions { query_key_norm: true, ..AttentionOptions::PLAIN };
-
 pub(super) const DESCRIPTION: Description = Description {
     class_name: "Gemma3ForCausalLM",
     model_type: "gemma3_text",
@@ -21,20 +18,15 @@ pub(super) const DESCRIPTION: Description = Description {
         output_norms: true,
         scaled_embedding: true,
     },
-    attention: ATTENTION,
+    attention: AttentionOptions::WITH_HEAD_NORMS,
     read: |fields| {
         fields.only("attn_logit_softcapping", &Value::Null)?;
         fields.only("final_logit_softcapping", &Value::Null)?;
         fields.only("use_bidirectional_attention", &false.into())?;
         let head_dim = fields.count_or("head_dim", 256)?;
         fields.only("query_pre_attn_scalar", &head_dim.into())?;
-        let bias = fields.flag("attention_bias", false)?;
-        Ok(AttentionOptions {
-            query_key_value_bias: bias,
-            output_bias: bias,
-            sliding_window: Some(read_window(fields)?),
-            ..ATTENTION
-        })
+        let attention = AttentionOptions::WITH_HEAD_NORMS.with_biases(fields)?;
+        Ok(AttentionOptions { sliding_window: Some(read_window(fields)?), ..attention })
     },
     write,
     experts: None,

@@ -12,12 +12,7 @@ pub(super) const DESCRIPTION: Description = Description {
     attention: AttentionOptions::PLAIN,
     read: |fields| {
         fields.only("use_sliding_window", &false.into())?;
-        let bias = fields.flag("attention_bias", false)?;
-        Ok(AttentionOptions {
-            query_key_value_bias: bias,
-            output_bias: bias,
-            ..AttentionOptions::PLAIN
-        })
+        AttentionOptions::PLAIN.with_biases(fields)
     },
     write: |attention, object| {
         object["attention_bias"] = attention.query_key_value_bias.into();

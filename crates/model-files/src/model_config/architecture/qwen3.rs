@@ -3,9 +3,6 @@
 use super::description::{AttentionOptions, BlockOptions, Description};
 use super::qwen2::{read_window, write_window};
 
-const ATTENTION: AttentionOptions =
-    AttentionOptions { query_key_norm: true, ..AttentionOptions::PLAIN };
-
 pub(super) const DESCRIPTION: Description = Description {
     class_name: "Qwen3ForCausalLM",
     model_type: "qwen3",
@@ -13,15 +10,10 @@ pub(super) const DESCRIPTION: Description = Description {
     rope_theta: 10_000.0,
     tied: false,
     block: BlockOptions::PLAIN,
-    attention: ATTENTION,
+    attention: AttentionOptions::WITH_HEAD_NORMS,
     read: |fields| {
-        let bias = fields.flag("attention_bias", false)?;
-        Ok(AttentionOptions {
-            query_key_value_bias: bias,
-            output_bias: bias,
-            sliding_window: read_window(fields)?,
-            ..ATTENTION
-        })
+        let attention = AttentionOptions::WITH_HEAD_NORMS.with_biases(fields)?;
+        Ok(AttentionOptions { sliding_window: read_window(fields)?, ..attention })
     },
     write: |attention, object| {
         object["attention_bias"] = attention.output_bias.into();

@@ -7,9 +7,6 @@ use crate::model_config::error::ModelConfigError;
 use crate::model_config::experts::ExpertOptions;
 use crate::model_config::fields::Fields;
 
-const ATTENTION: AttentionOptions =
-    AttentionOptions { query_key_norm: true, ..AttentionOptions::PLAIN };
-
 pub(super) const DESCRIPTION: Description = Description {
     class_name: "Qwen3MoeForCausalLM",
     model_type: "qwen3_moe",
@@ -17,11 +14,10 @@ pub(super) const DESCRIPTION: Description = Description {
     rope_theta: 10_000.0,
     tied: false,
     block: BlockOptions::PLAIN,
-    attention: ATTENTION,
+    attention: AttentionOptions::WITH_HEAD_NORMS,
     read: |fields| {
         fields.only("use_sliding_window", &false.into())?;
-        let bias = fields.flag("attention_bias", false)?;
-        Ok(AttentionOptions { query_key_value_bias: bias, output_bias: bias, ..ATTENTION })
+        AttentionOptions::WITH_HEAD_NORMS.with_biases(fields)
     },
     write: |attention, object| object["attention_bias"] = attention.output_bias.into(),
     experts: Some(ExpertFields { read: read_experts, write: write_experts }),
