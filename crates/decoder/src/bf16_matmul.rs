@@ -126,14 +126,8 @@ fn wide(x: &Tensor) -> Tensor {
 
 #[cfg(test)]
 mod tests {
-    use torch_ext::vector_jacobian_product;
-
     use super::*;
-
-    fn wave(shape: &[i64], step: f64, kind: Kind) -> Tensor {
-        let count = shape.iter().product::<i64>();
-        (Tensor::arange(count, (Kind::Double, Device::Cpu)) * step).sin().view(shape).to_kind(kind)
-    }
+    use crate::kernel_self_test::{largest_off, value_and_gradients, wave, wide_wave};
 
     /// Returns value and gradients of a linear map of `x`, weight and bias.
     fn pulled(
@@ -143,19 +137,17 @@ mod tests {
     ) -> Vec<Tensor> {
         let [x, weight, bias] = inputs.each_ref().map(|x| x.detach().set_requires_grad(true));
         let value = linear(&x, &weight, Some(&bias));
-        let vjps = vector_jacobian_product(&[&value], &[cotangent], &[&x, &weight, &bias]);
-        let gradients = vjps.unwrap().into_iter().map(|gradient| gradient.unwrap());
-        std::iter::once(value.detach()).chain(gradients).collect()
+        value_and_gradients(&value, cotangent, &[&x, &weight, &bias])
     }
 
     /// In f32, the result equals libtorch's; in bf16, that of the same numbers in f64, rounded once.
     #[test]
     fn a_widened_product_and_its_gradients_are_rounded_once() {
-        let inputs_of =
-            |kind| [wave(&[3, 5, 24], 0.3, kind), wave(&[7, 24], 1.1, kind), wave(&[7], 0.9, kind)];
+        let wide = [wide_wave(&[3, 5, 24], 0.3), wide_wave(&[7, 24], 1.1), wide_wave(&[7], 0.9)];
         let plain = |x: &Tensor, weight: &Tensor, bias: Option<&Tensor>| x.linear(weight, bias);
         for kind in [Kind::Float, Kind::BFloat16] {
-            let (inputs, cotangent) = (inputs_of(kind), wave(&[3, 5, 7], 0.7, kind));
+            let inputs = wide.each_ref().map(|x| x.to_kind(kind));
+            let cotangent = wide_wave(&[3, 5, 7], 0.7).to_kind(kind);
             let exact = inputs.each_ref().map(|x| x.to_kind(Kind::Double));
             let exact = pulled(plain, &exact, &cotangent.to_kind(Kind::Double));
             for (computed, exact) in pulled(widened_linear, &inputs, &cotangent).iter().zip(exact) {
@@ -171,30 +163,26 @@ mod tests {
 
     #[test]
     fn what_is_not_learned_gets_no_gradient() {
-        let x = wave(&[2, 4], 0.3, Kind::BFloat16).set_requires_grad(true);
-        let weight = wave(&[3, 4], 1.1, Kind::BFloat16);
+        let x = wave(&[2, 4], 0.3).set_requires_grad(true);
+        let weight = wave(&[3, 4], 1.1);
         let value = widened_linear(&x, &weight, None);
-        let computed =
-            vector_jacobian_product(&[&value], &[&value.ones_like()], &[&x]).unwrap().remove(0);
+        let computed = value_and_gradients(&value, &value.ones_like(), &[&x]).remove(1);
         let exact = weight.to_kind(Kind::Double).sum_dim_intlist([0i64].as_slice(), true, None);
-        let off = (computed.unwrap().to_kind(Kind::Double) - exact).abs().max().double_value(&[]);
+        let off = largest_off(&computed, &exact);
         assert!(off < 2f64.powi(-8), "{off}");
     }
 
     #[test]
     fn what_is_widened_is_the_same_product() {
-        let (hidden, weight) =
-            (wave(&[40, 24], 0.3, Kind::BFloat16), wave(&[24, 50], 1.1, Kind::BFloat16));
+        let (hidden, weight) = (wave(&[40, 24], 0.3), wave(&[24, 50], 1.1));
         let exact = hidden.to_kind(Kind::Double).matmul(&weight.to_kind(Kind::Double));
         for rows in [1, 7, 8, 40] {
             let computed = matmul(&hidden.narrow(0, 0, rows), &weight);
             assert_eq!(computed.kind(), Kind::BFloat16);
             let exact = exact.narrow(0, 0, rows);
-            let off = (computed.to_kind(Kind::Double) - &exact).abs().max().double_value(&[]);
-            assert!(
-                off < exact.abs().max().double_value(&[]) * 2f64.powi(-8),
-                "{rows} rows: {off}"
-            );
+            let off = largest_off(&computed, &exact);
+            let largest = exact.abs().max().double_value(&[]);
+            assert!(off < largest * 2f64.powi(-8), "{rows} rows: {off}");
         }
     }
 

@@ -11,7 +11,7 @@ use pulp::Arch;
 use rayon::prelude::*;
 use tch::{Device, Kind, Tensor};
 
-use crate::model::{BlockTensors, Decoder};
+use crate::model::{Block, Decoder, Projection};
 use ranks::device::memory_bytes;
 
 /// Models with fewer bytes of weights stay in the processor's caches from token to token, so packing gains nothing.
@@ -75,30 +75,31 @@ impl CpuDecoder {
     ///
     /// `packs` allows a packed copy of large bf16 weights if the system has the memory; see [`packing_pays`].
     pub(crate) fn new(decoder: &Decoder, packs: bool) -> Option<Self> {
-        if !Self::serves(decoder) {
+        if !Self::serves(decoder) || decoder.full_head().group.is_some() {
             return None;
         }
+        let _no_grad = tch::no_grad_guard();
         let config = decoder.config();
         let threads = usize::try_from(tch::get_num_threads()).unwrap_or(1).max(1);
-        let tensors = decoder.tensors()?;
+        let weight = |table: &Tensor| Matrix::new(std::slice::from_ref(table));
         let mut cpu_decoder = Self {
             arch: Arch::new(),
             threads: rayon::ThreadPoolBuilder::new().num_threads(threads).build().ok()?,
             rounds: decoder.kind() == Kind::BFloat16,
-            embedding: Matrix::new(&[tensors.embedding]),
-            head: tensors.untied_head.map(|head| Matrix::new(&[head])),
-            blocks: (tensors.blocks.into_iter().enumerate())
-                .map(|(index, tensors)| CpuBlock::new(tensors, config.attention.window_of(index)))
-                .collect(),
-            final_norm: numbers(&tensors.final_norm),
+            embedding: weight(&decoder.embedding),
+            head: decoder.untied_head.as_ref().map(weight),
+            blocks: (decoder.blocks.iter().enumerate())
+                .map(|(index, block)| CpuBlock::new(block, config.attention.window_of(index)))
+                .collect::<Option<_>>()?,
+            final_norm: numbers(&decoder.final_norm.weight),
             eps: config.rms_norm_eps,
             heads: Heads {
                 queries: config.num_attention_heads,
                 keys: config.num_key_value_heads,
                 width: config.head_dim,
             },
-            frequency: numbers(&tensors.frequency),
-            attention_factor: narrowed(tensors.attention_factor.unwrap_or(1.0)),
+            frequency: numbers(&decoder.rope.frequency),
+            attention_factor: narrowed(decoder.rope.attention_factor.unwrap_or(1.0)),
         };
         if packs && cpu_decoder.rounds && packing_fits(decoder) {
             cpu_decoder.pack();
@@ -324,20 +325,24 @@ fn narrowed(value: f64) -> f32 {
 }
 
 impl CpuBlock {
-    fn new(tensors: BlockTensors, window: Option<usize>) -> Self {
-        let bias = tensors.query_key_value_bias.map(|bias| numbers(&Tensor::cat(&bias, 0)));
-        Self {
-            attention_norm: numbers(&tensors.attention_norm),
-            query_key_value: Matrix::new(&tensors.query_key_value),
-            query_key_value_bias: bias,
-            head_norms: tensors.head_norms.map(|norms| norms.each_ref().map(numbers)),
+    /// Takes a block's weights, corrections of an adapter added; `None` for a block with experts.
+    fn new(block: &Block, window: Option<usize>) -> Option<Self> {
+        let (attention, mlp) = (&block.attention, block.feed_forward.mlp()?);
+        let three = [&attention.query, &attention.key, &attention.value];
+        let biases: Option<Vec<&Tensor>> = three.iter().map(|own| own.bias.as_ref()).collect();
+        let norms = attention.head_norms.as_ref();
+        Some(Self {
+            attention_norm: numbers(&block.attention_norm.weight),
+            query_key_value: Matrix::new(&three.map(Projection::merged_weight)),
+            query_key_value_bias: biases.map(|biases| numbers(&Tensor::cat(&biases, 0))),
+            head_norms: norms.map(|norms| norms.each_ref().map(|norm| numbers(&norm.weight))),
             window,
-            output: Matrix::new(&[tensors.output]),
-            output_bias: tensors.output_bias.as_ref().map(numbers),
-            mlp_norm: numbers(&tensors.mlp_norm),
-            gate_up: Matrix::new(&tensors.gate_up),
-            down: Matrix::new(&[tensors.down]),
-        }
+            output: Matrix::new(&[attention.output.merged_weight()]),
+            output_bias: attention.output.bias.as_ref().map(numbers),
+            mlp_norm: numbers(&block.mlp_norm.weight),
+            gate_up: Matrix::new(&[&mlp.gate, &mlp.up].map(Projection::merged_weight)),
+            down: Matrix::new(&[mlp.down.merged_weight()]),
+        })
     }
 }
 
@@ -349,31 +354,23 @@ pub(crate) fn numbers(tensor: &Tensor) -> Vec<f32> {
 
 #[cfg(test)]
 mod tests {
-    use model_files::model_config::{Architecture, ModelConfig, ModelShape};
+    use model_files::model_config::{ModelConfig, ModelShape};
 
     use super::*;
+    use crate::kernel_self_test::tiny_config;
 
     fn model(tie_word_embeddings: bool) -> Decoder {
         let shape = ModelShape {
-            architecture: Architecture::Qwen2,
             hidden_size: 96,
             intermediate_size: 160,
-            num_hidden_layers: 2,
             num_attention_heads: 3,
             num_key_value_heads: 1,
             head_dim: 32,
-            rms_norm_eps: 1e-6,
-            rope_theta: 1e4,
-            rope_scaling: None,
             vocab_size: 203,
-            max_position_embeddings: 64,
             tie_word_embeddings,
-            attention: Architecture::Qwen2.attention(),
-            experts: None,
             initializer_range: 0.05,
-            bos_token_id: None,
-            eos_token_ids: Vec::new(),
             pad_token_id: None,
+            ..(*tiny_config()).clone()
         };
         let config = ModelConfig::new(shape).unwrap();
         Decoder::initialise(config, 7, Device::Cpu, Kind::BFloat16)

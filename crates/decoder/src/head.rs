@@ -89,24 +89,6 @@ pub struct TokenStatistics {
     pub squared_score: Option<Tensor>,
 }
 
-impl TokenStatistics {
-    /// Joins the statistics of consecutive chunks; for none, columns that `empty` makes.
-    fn joined(chunks: Vec<Self>, with_squared_scores: bool, empty: impl Fn() -> Tensor) -> Self {
-        let (mut log_probs, mut entropies, mut squared_scores) = (vec![], vec![], vec![]);
-        for Self { log_prob, entropy, squared_score } in chunks {
-            log_probs.push(log_prob);
-            entropies.push(entropy);
-            squared_scores.extend(squared_score);
-        }
-        let join = |parts: &[Tensor]| join(parts, &empty);
-        Self {
-            log_prob: join(&log_probs),
-            entropy: join(&entropies),
-            squared_score: with_squared_scores.then(|| join(&squared_scores)),
-        }
-    }
-}
-
 /// Gradients of `Σ_t (d_log_prob_t · log π(y_t) + d_entropy_t · H_t)`.
 #[derive(Debug)]
 pub struct HeadGradient {
@@ -134,22 +116,20 @@ pub fn token_statistics<'a>(
     let (head, targets) = (head.into(), targets.into());
     let with_squared_scores = targets.with_squared_scores;
     let fused = fused_head(hidden, head, targets, temperature);
-    let statistics = chunks(targets.ids.size()[0], rows(fused.as_ref(), head))
-        .map(|(start, length)| {
-            let by_kernel = fused.as_ref().and_then(|fused| fused.statistics(start, length));
-            if let Some([log_prob, entropy, squared_score]) = by_kernel {
-                return TokenStatistics { log_prob, entropy, squared_score: Some(squared_score) };
-            }
-            let chunk = Chunk::new(hidden, head, targets, temperature, start, length);
-            TokenStatistics {
-                log_prob: chunk.target_log_prob(),
-                entropy: chunk.entropy(),
-                squared_score: with_squared_scores.then(|| chunk.squared_score(head.group)),
-            }
-        })
-        .collect();
     let empty = || Tensor::zeros([0], (statistics_kind(hidden), hidden.device()));
-    TokenStatistics::joined(statistics, with_squared_scores, empty)
+    let mut columns: [Vec<Tensor>; 3] = Default::default();
+    for (start, length) in chunks(targets.ids.size()[0], rows(fused.as_ref(), head)) {
+        let by_kernel = fused.as_ref().and_then(|fused| fused.statistics(start, length));
+        let statistics = by_kernel.unwrap_or_else(|| {
+            let chunk = Chunk::new(hidden, head, targets, temperature, start, length);
+            let (log_prob, entropy) = (chunk.target_log_prob(), chunk.entropy());
+            let squares = with_squared_scores.then(|| chunk.squared_score(head.group));
+            [log_prob, entropy, squares.unwrap_or_else(empty)]
+        });
+        columns.iter_mut().zip(statistics).for_each(|(column, part)| column.push(part));
+    }
+    let [log_prob, entropy, squares] = columns.each_ref().map(|parts| join(parts, empty));
+    TokenStatistics { log_prob, entropy, squared_score: with_squared_scores.then_some(squares) }
 }
 
 /// Backward pass: from cotangents of log-probability and entropy to gradients of hidden states and weight.

@@ -36,21 +36,11 @@ impl<K: PartialEq, V: Clone> OutcomeCache<K, V> {
 }
 
 /// A ragged attention kernel: [`torch_ext::ragged_flash_attention`], or a stand-in in tests.
-pub(crate) trait RaggedKernel:
-    FnOnce([&Tensor; 3], Ragged<'_>, Ragged<'_>, Option<&Tensor>) -> Result<Tensor, TorchError>
-{
-}
+pub(crate) type RaggedKernel =
+    fn([&Tensor; 3], Ragged<'_>, Ragged<'_>, Option<&Tensor>) -> Result<Tensor, TorchError>;
 
-impl<F> RaggedKernel for F where
-    F: FnOnce([&Tensor; 3], Ragged<'_>, Ragged<'_>, Option<&Tensor>) -> Result<Tensor, TorchError>
-{
-}
-
-/// Returns the largest difference between `found` in bf16 and `exact`, relative to the largest number of each pair.
-///
-/// # Errors
-///
-/// If it exceeds bf16 rounding.
+/// Returns the largest difference between `found` in bf16 and `exact`, relative to the largest number of each pair. Fails if it exceeds
+/// bf16 rounding.
 pub(crate) fn largest_difference(
     pairs: impl IntoIterator<Item = (Tensor, Tensor)>,
 ) -> Result<f64, String> {
@@ -84,11 +74,8 @@ pub fn on_host(found: &Tensor) -> Result<Tensor, String> {
     Ok(computed)
 }
 
-/// Returns the largest relative error of `found`, in bf16, against `exact`, in f64 on the host.
-///
-/// # Errors
-///
-/// If it exceeds `roundings` consecutive roundings to bf16.
+/// Returns the largest relative error of `found`, in bf16, against `exact`, in f64 on the host. Fails if it exceeds `roundings`
+/// consecutive roundings to bf16.
 pub(crate) fn largest_error(found: &Tensor, exact: &Tensor, roundings: f64) -> Result<f64, String> {
     /// Relative rounding error of bf16: half a unit in the last of 8 bits.
     const ROUNDING: f64 = 1.0 / 256.0;
@@ -107,9 +94,32 @@ pub(crate) fn largest_error(found: &Tensor, exact: &Tensor, roundings: f64) -> R
 
 /// Returns numbers between -1 and 1 in bf16, without a pattern.
 pub(crate) fn wave(shape: &[i64], step: f64) -> Tensor {
+    wide_wave(shape, step).to_kind(Kind::BFloat16)
+}
+
+/// Returns numbers between -1 and 1 in f64, without a pattern.
+pub(crate) fn wide_wave(shape: &[i64], step: f64) -> Tensor {
     let count = shape.iter().product::<i64>();
-    let numbers = Tensor::arange(count, (Kind::Double, Device::Cpu)) * step;
-    numbers.sin().view(shape).to_kind(Kind::BFloat16)
+    (Tensor::arange(count, (Kind::Double, Device::Cpu)) * step).sin().view(shape)
+}
+
+/// Returns `value`, then the gradients of `inputs` for a cotangent of it.
+#[cfg(test)]
+pub(crate) fn value_and_gradients(
+    value: &Tensor,
+    cotangent: &Tensor,
+    inputs: &[&Tensor],
+) -> Vec<Tensor> {
+    let vjps = torch_ext::vector_jacobian_product(&[value], &[cotangent], inputs);
+    let gradients = vjps.expect("a graph").into_iter().map(|own| own.expect("a gradient"));
+    std::iter::once(value.detach()).chain(gradients).collect()
+}
+
+/// Returns the largest absolute difference, computed in f64.
+#[cfg(test)]
+pub(crate) fn largest_off(computed: &Tensor, exact: &Tensor) -> f64 {
+    let [computed, exact] = [computed, exact].map(|x| x.to_kind(Kind::Double));
+    (computed - exact).abs().max().double_value(&[])
 }
 
 /// Reference attention, sequence by sequence and pair by pair, in the kind of its arguments.
@@ -155,13 +165,14 @@ pub(crate) fn reference(
 /// The sizes of a tiny model.
 #[cfg(test)]
 pub(crate) fn tiny_config() -> model_files::model_config::ModelConfig {
-    let tiny = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../llm-trainer/tests/fixtures/tiny_qwen2_tied/config.json"
-    );
-    let config = model_files::model_config::ModelConfig::read(std::path::Path::new(tiny));
-    config.expect("a fixture")
+    let config = std::path::Path::new(TINY).join("config.json");
+    model_files::model_config::ModelConfig::read(&config).expect("a fixture")
 }
+
+/// The directory of a tiny model.
+#[cfg(test)]
+pub(crate) const TINY: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../llm-trainer/tests/fixtures/tiny_qwen2_tied");
 
 #[cfg(test)]
 mod tests {

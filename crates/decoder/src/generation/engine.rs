@@ -49,19 +49,13 @@ fn one_thread_for(logits: usize) -> Option<OneThread> {
     (logits < WORTH_MORE_THREADS).then(OneThread::new)
 }
 
-/// Implementation of the matrix products on the CPU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Products {
-    /// libtorch.
-    Torch,
-    /// The project's own kernels, where supported; `packs` as in [`CpuDecoder::new`].
-    Own { packs: bool },
-}
-
 /// Kernels that an engine may use where it can.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Kernels {
-    pub(super) products: Products,
+    /// On the CPU: the project's own products, where supported, in place of libtorch's.
+    pub(super) cpu: bool,
+    /// See [`CpuDecoder::new`].
+    pub(super) packs: bool,
     /// On CUDA: one attention kernel for all rows, and the project's own kernels.
     pub(super) cuda: bool,
 }
@@ -112,22 +106,12 @@ impl<'a> Engine<'a> {
         decoder: &'a Decoder,
         slots: usize,
         capacity: usize,
-        Kernels { products, cuda }: Kernels,
+        Kernels { cpu, packs, cuda }: Kernels,
         records: bool,
     ) -> Self {
-        let cpu_decoder = match products {
-            Products::Own { packs } => CpuDecoder::new(decoder, packs),
-            Products::Torch => None,
-        };
-        if let Some(cpu_decoder) = cpu_decoder {
-            let boxed = Box::new(cpu_decoder);
-            return Self::Cpu {
-                decoder,
-                own: boxed,
-                rows: Vec::new(),
-                hidden: Vec::new(),
-                capacity,
-            };
+        if cpu && let Some(own) = CpuDecoder::new(decoder, packs) {
+            let (own, rows, hidden) = (Box::new(own), Vec::new(), Vec::new());
+            return Self::Cpu { decoder, own, rows, hidden, capacity };
         }
         let cuda = cuda && may_use_kernels();
         let fused = if cuda {
@@ -302,12 +286,11 @@ mod tests {
     use torch_ext::CudaKernels;
 
     use super::*;
+    use crate::kernel_self_test::{TINY, largest_off};
     use crate::model::KernelOperation;
 
     fn decoder() -> Decoder {
-        let tiny =
-            concat!(env!("CARGO_MANIFEST_DIR"), "/../llm-trainer/tests/fixtures/tiny_qwen2_tied");
-        Decoder::load(Path::new(tiny), Device::Cpu, Kind::BFloat16).unwrap()
+        Decoder::load(Path::new(TINY), Device::Cpu, Kind::BFloat16).unwrap()
     }
 
     fn fused(right: &[KernelOperation]) -> FusedOperations {
@@ -355,7 +338,7 @@ mod tests {
         }
         // A norm may be rounded to the other side, as its squares are summed in another order.
         for (computed, plain) in logits(&decoder, fused(&KernelOperation::ALL)).iter().zip(&plain) {
-            let off = (computed - plain).abs().max().double_value(&[]);
+            let off = largest_off(computed, plain);
             assert!(off <= 0.02 * plain.abs().max().double_value(&[]), "{off}");
         }
     }

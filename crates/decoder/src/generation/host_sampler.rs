@@ -15,10 +15,7 @@ use super::sampler::Drawn;
 ///
 /// Runs on the threads of the calling pool; a row's bits depend neither on their number nor on other rows.
 /// Truncation and entropy bands of `options` are ignored.
-///
-/// # Errors
-///
-/// If the logits of a row define no distribution.
+/// Fails if the logits of a row define no distribution.
 pub(super) fn draw_on_host(
     logits: &[f32],
     uniforms: &[f64],

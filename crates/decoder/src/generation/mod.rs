@@ -22,8 +22,7 @@ mod vocabulary_parallel_sampler;
 use crate::model::Decoder;
 use error::check;
 
-pub use custom_kernels::kernels_left_out;
-pub use custom_kernels::test_custom_kernels;
+pub use custom_kernels::{kernels_left_out, test_custom_kernels};
 pub use error::GenerationError;
 pub use request::{GenerationOptions, PromptRequest, SamplingKey};
 pub use response::{Finish, Generated, Listener, Tally, TokenEntropy};
@@ -64,10 +63,6 @@ pub fn generate(
 /// # Errors
 ///
 /// [`GenerationError`] if an option or a prompt is out of range, or if logits define no distribution.
-///
-/// # Panics
-///
-/// If the device has too little memory.
 pub fn generate_each(
     decoder: &Decoder,
     prompts: &[PromptRequest<'_>],

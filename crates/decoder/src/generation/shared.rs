@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tch::{Kind, Tensor};
 
-use super::engine::{Engine, Kernels, Prefilled, Products};
+use super::engine::{Engine, Kernels, Prefilled};
 use super::error::{GenerationError, check};
 use super::request::{GenerationOptions, PromptRequest, SamplingKey};
 use super::response::Finish;
@@ -63,8 +63,7 @@ impl<'a> SharedBatch<'a> {
     /// Makes room for `slots` responses at a time of at most `capacity` tokens, prompt included.
     pub fn new(decoder: &'a Decoder, slots: usize, capacity: usize, cpu_kernels: bool) -> Self {
         // Whatever there is room for, a server mostly has a few requests at a time, and lasts.
-        let products = if cpu_kernels { Products::Own { packs: true } } else { Products::Torch };
-        let kernels = Kernels { products, cuda: true };
+        let kernels = Kernels { cpu: cpu_kernels, packs: true, cuda: true };
         Self {
             decoder,
             engine: Engine::new(decoder, slots, capacity, kernels, false),

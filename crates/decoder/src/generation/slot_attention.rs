@@ -3,7 +3,7 @@
 use tch::{Device, Kind, Tensor};
 use torch_ext::{Ragged, TorchError, ragged_flash_attention};
 
-use crate::kernel_self_test::{OutcomeCache, RaggedKernel, largest_difference};
+use crate::kernel_self_test::{OutcomeCache, RaggedKernel, largest_difference, wave};
 
 /// Tokens that the rows of a step attend to. Slots follow each other in a tensor `[slots · capacity, kv_heads, head_dim]`; the first
 /// are in use.
@@ -69,10 +69,6 @@ impl AttendedSlots {
 
     /// Attends with queries `[rows, heads, 1, head_dim]` over keys and values `[slots · capacity, kv_heads, head_dim]`, the last `window`
     /// of each row. The kernel has no window.
-    ///
-    /// # Panics
-    ///
-    /// If the device has too little memory.
     pub(super) fn attend(&self, three: [&Tensor; 3], window: Option<i64>) -> Tensor {
         if let Some(window) = window.filter(|&window| window < self.longest) {
             return self.attend_plainly(three, Some(&mask(&self.positions, self.longest, window)));
@@ -83,7 +79,7 @@ impl AttendedSlots {
 
     fn attend_by(
         &self,
-        kernel: impl RaggedKernel,
+        kernel: RaggedKernel,
         [query, keys, values]: [&Tensor; 3],
     ) -> Result<Tensor, TorchError> {
         match &self.how {
@@ -147,20 +143,16 @@ pub fn test_fused_decoding(device: Device, heads: [i64; 3]) -> Result<f64, Strin
 fn test_kernel(
     device: Device,
     [query_heads, heads, width]: [i64; 3],
-    kernel: impl RaggedKernel,
+    kernel: RaggedKernel,
 ) -> Result<f64, String> {
     /// A full slot, one of a single token, and several blocks of what the kernel reads at a time.
     const LENGTHS: [i64; 5] = [700, 1, 19, 300, 128];
     const CAPACITY: i64 = 700;
     let rows = 5;
     // A slot more than is in use, and numbers behind the end of each, which nobody may see.
-    let wave = |count: i64, heads: i64, step: f64| {
-        let numbers = Tensor::arange(count * heads * width, (Kind::Double, Device::Cpu)) * step;
-        numbers.sin().view([count, heads, width]).to_kind(Kind::BFloat16)
-    };
-    let (keys, values) =
-        (wave((rows + 1) * CAPACITY, heads, 0.73), wave((rows + 1) * CAPACITY, heads, 1.31));
-    let query = wave(rows, query_heads, 0.37).unsqueeze(2);
+    let [keys, values] =
+        [0.73, 1.31].map(|step| wave(&[(rows + 1) * CAPACITY, heads, width], step));
+    let query = wave(&[rows, query_heads, 1, width], 0.37);
     let positions = Tensor::from_slice(&LENGTHS) - 1;
     let counts = Tensor::arange(rows + 2, (Kind::Int, device));
     let there = [&query, &keys, &values].map(|x| x.to_device(device));
@@ -177,7 +169,7 @@ fn test_kernel(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel_self_test::reference;
+    use crate::kernel_self_test::{largest_off, reference, wide_wave};
 
     const HEADS: [i64; 3] = [6, 2, 16];
 
@@ -207,17 +199,12 @@ mod tests {
     /// In f64 the two differ in the order of sums only, however many rows are in use.
     #[test]
     fn both_ways_see_the_same() {
-        let wave = |count: i64, heads: i64, step: f64| {
-            (Tensor::arange(count * heads * 4, (Kind::Double, Device::Cpu)) * step)
-                .sin()
-                .view([count, heads, 4])
-        };
         let (slots, capacity) = (4, 9);
         let counts = Tensor::arange(slots + 1, (Kind::Int, Device::Cpu));
-        let (keys, values) = (wave(slots * capacity, 2, 0.7), wave(slots * capacity, 2, 1.3));
+        let [keys, values] = [0.7, 1.3].map(|step| wide_wave(&[slots * capacity, 2, 4], step));
         for lengths in [vec![9, 1, 5, 3], vec![4, 4, 4], vec![2, 7], vec![1]] {
             let rows = i64::try_from(lengths.len()).unwrap();
-            let query = wave(rows, 6, 0.3).unsqueeze(2);
+            let query = wide_wave(&[rows, 6, 1, 4], 0.3);
             let positions = Tensor::from_slice(&lengths) - 1;
             let three = [&query, &keys, &values];
             let fused = AttendedSlots::fused(&lengths, &positions, capacity, &counts);
@@ -226,7 +213,7 @@ mod tests {
                 (fused.attend_by(reference, three), plain.attend_by(reference, three));
             let (fused, plain) = (fused.unwrap(), plain.unwrap());
             assert_eq!(fused.size(), query.size());
-            assert!((fused - &plain).abs().max().double_value(&[]) < 1e-14, "{lengths:?}");
+            assert!(largest_off(&fused, &plain) < 1e-14, "{lengths:?}");
             let reaches_all = AttendedSlots::plain(&lengths, &positions, capacity);
             assert!(reaches_all.attend(three, Some(9)).equal(&plain));
             let windowed = AttendedSlots::fused(&lengths, &positions, capacity, &counts);
@@ -238,8 +225,8 @@ mod tests {
                 let cut = |all: &Tensor| all.narrow(0, first, seen);
                 let alone = AttendedSlots::plain(&[seen], &Tensor::from_slice(&[seen - 1]), seen)
                     .attend([&query.narrow(0, row, 1), &cut(&keys), &cut(&values)], None);
-                let difference = windowed.as_ref().unwrap().get(row) - alone.get(0);
-                assert!(difference.abs().max().double_value(&[]) < 1e-14, "{lengths:?}");
+                let off = largest_off(&windowed.as_ref().unwrap().get(row), &alone.get(0));
+                assert!(off < 1e-14, "{lengths:?}");
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use counter_rng::{NoiseKey, uniform};
 
-use super::engine::{Engine, Kernels, Prefilled, Products};
+use super::engine::{Engine, Kernels, Prefilled};
 use super::error::GenerationError;
 use super::request::{GenerationOptions, PromptRequest, SamplingKey};
 use super::response::{Finish, Generated, Listener, Tally, TokenEntropy};
@@ -29,11 +29,6 @@ pub(super) struct Row {
 }
 
 /// Generates all responses, or as many as `listener` wants, and tells it of each as it ends.
-///
-/// # Errors
-///
-/// [`GenerationError::Text`] if drawn tokens have no text, [`GenerationError::Logits`] if the model gives no numbers,
-/// [`GenerationError::Ranks`] if a rank that holds a part of the model is lost.
 pub(super) fn run(
     decoder: &Decoder,
     prompts: &[PromptRequest<'_>],
@@ -103,13 +98,9 @@ fn engine<'a>(
 ) -> Engine<'a> {
     let total = prompts.len() * options.samples;
     let longest = prompts.iter().map(|prompt| prompt.token_ids.len()).max().unwrap_or(0);
-    let products = if options.cpu_kernels {
-        let steps = total.div_ceil(slots.max(1)) * options.max_new_tokens;
-        Products::Own { packs: packing_pays(slots, steps) }
-    } else {
-        Products::Torch
-    };
-    let kernels = Kernels { products, cuda: options.cuda_kernels };
+    let steps = total.div_ceil(slots.max(1)) * options.max_new_tokens;
+    let (cpu, cuda) = (options.cpu_kernels, options.cuda_kernels);
+    let kernels = Kernels { cpu, packs: packing_pays(slots, steps), cuda };
     let capacity = longest + options.max_new_tokens;
     Engine::new(decoder, slots, capacity, kernels, options.record_routes)
 }

@@ -13,10 +13,6 @@ use super::sampler::{Drawn, draw, drawn};
 use crate::model::TensorGroup;
 
 /// Draws as [`draw`] does, from this rank's shard of the logits, `[rows, local tokens]`; every rank of the group gets the same tokens.
-///
-/// # Errors
-///
-/// Those of [`draw`].
 pub(super) fn draw_from_shards(
     group: &TensorGroup,
     logits: &Tensor,

@@ -8,12 +8,12 @@ use torch_ext::CudaKernels;
 use super::fused::FusedHead;
 use super::{Targets, TokenCotangent, WeightGradient, token_statistics, token_statistics_backward};
 use crate::bf16_matmul::matmul;
+use crate::kernel_self_test::{largest_off, wide_wave};
 
 const CPU: Device = Device::Cpu;
 
 fn wave(rows: i64, columns: i64, step: f64) -> Tensor {
-    let numbers = (Tensor::arange(rows * columns, (Kind::Double, CPU)) * step).sin();
-    (numbers.view([rows, columns]) * 2).to_kind(Kind::BFloat16)
+    (wide_wave(&[rows, columns], step) * 2).to_kind(Kind::BFloat16)
 }
 
 /// The two paths round the same logits to bf16; the rest agrees to the rounding of the gradient.
@@ -45,7 +45,7 @@ fn the_kernel_computes_what_plain_operators_do() {
         for (start, length) in [(0, 7), (2, 3)] {
             let part = |x: &Tensor| x.narrow(0, start, length);
             let near = |computed: &Tensor, exact: &Tensor, bound: f64| {
-                let off = (computed.to_kind(Kind::Double) - exact).abs().max().double_value(&[]);
+                let off = largest_off(computed, exact);
                 assert!(off < bound, "{off}");
             };
             let [log_prob, entropy, own_score] = head.statistics(start, length).unwrap();

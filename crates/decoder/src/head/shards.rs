@@ -85,6 +85,7 @@ mod tests {
     use crate::head::{
         Head, Targets, TokenCotangent, WeightGradient, token_statistics, token_statistics_backward,
     };
+    use crate::kernel_self_test::{largest_off, tiny_config};
     use crate::sampling_mask::SamplingMask;
     use ranks::Ranks;
 
@@ -93,19 +94,10 @@ mod tests {
         Tensor::randn(shape, (Kind::Double, tch::Device::Cpu)) * 3.0
     }
 
-    fn distance(left: &Tensor, right: &Tensor) -> f64 {
-        (left - right).abs().max().double_value(&[])
-    }
-
     /// The reduced sums equal `log_softmax` of the full vocabulary; several processes are compared in `tests/trainer/ranks`.
     #[test]
     fn one_shard_agrees_with_the_full_vocabulary() {
-        let config = concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../llm-trainer/tests/fixtures/tiny_qwen2_tied/config.json"
-        );
-        let config = model_files::model_config::ModelConfig::read(std::path::Path::new(config));
-        let group = TensorGroup::new(&Ranks::single(), &config.unwrap()).unwrap();
+        let group = TensorGroup::new(&Ranks::single(), &tiny_config()).unwrap();
         let (hidden, weight) = (draw([5, 4], 1), draw([9, 4], 2));
         let targets = Tensor::from_slice(&[0i64, 8, 3, 3, 7]);
         let lists = vec![vec![], vec![2, 8], vec![3], vec![], vec![0, 5, 6, 7]];
@@ -116,10 +108,10 @@ mod tests {
             let heads = [None, Some(&group)].map(|group| Head { weight: &weight, group });
             let [unsharded, sharded] =
                 heads.map(|head| token_statistics(&hidden, head, targets, temperature));
-            assert!(distance(&unsharded.log_prob, &sharded.log_prob) < 1e-13);
-            assert!(distance(&unsharded.entropy, &sharded.entropy) < 1e-13);
+            assert!(largest_off(&unsharded.log_prob, &sharded.log_prob) < 1e-13);
+            assert!(largest_off(&unsharded.entropy, &sharded.entropy) < 1e-13);
             let squares = [unsharded, sharded].map(|computed| computed.squared_score.unwrap());
-            assert!(distance(&squares[0], &squares[1]) < 1e-13);
+            assert!(largest_off(&squares[0], &squares[1]) < 1e-13);
             let [unsharded, sharded] = heads.map(|head| {
                 let d_weight = weight.zeros_like();
                 let mut sum = WeightGradient::over(&d_weight);
@@ -129,8 +121,8 @@ mod tests {
                     token_statistics_backward(&hidden, head, targets, temperature, cotangent, sum);
                 (gradient.hidden, d_weight)
             });
-            assert!(distance(&unsharded.0, &sharded.0) < 1e-12);
-            assert!(distance(&unsharded.1, &sharded.1) < 1e-12);
+            assert!(largest_off(&unsharded.0, &sharded.0) < 1e-12);
+            assert!(largest_off(&unsharded.1, &sharded.1) < 1e-12);
         }
     }
 }

@@ -19,13 +19,8 @@ pub fn statistics_kind(hidden: &Tensor) -> Kind {
 /// For a bf16 model the sum is in `f32`, twice as wide as its other gradients. So the first product stays in its own kind until there
 /// is a second, which a small mini-batch does not have.
 #[derive(Debug)]
-pub struct WeightGradient {
-    state: State,
-}
-
-#[derive(Debug)]
-enum State {
-    /// Nothing yet.
+pub enum WeightGradient {
+    /// Nothing yet, for a model in a narrow kind.
     Empty,
     /// One product, in the model's kind.
     One(Tensor),
@@ -34,32 +29,27 @@ enum State {
 }
 
 impl WeightGradient {
-    /// An empty sum for a model in a narrow kind.
-    pub(crate) fn empty() -> Self {
-        Self { state: State::Empty }
-    }
-
     /// A sum in the memory of `sum`.
     pub fn over(sum: &Tensor) -> Self {
-        Self { state: State::Sum(sum.shallow_clone()) }
+        Self::Sum(sum.shallow_clone())
     }
 
     /// Returns the sum in the kind of the sum or of the one product; `None` if nothing was added.
     pub(crate) fn into_tensor(self) -> Option<Tensor> {
-        match self.state {
-            State::Empty => None,
-            State::One(own) | State::Sum(own) => Some(own),
+        match self {
+            Self::Empty => None,
+            Self::One(own) | Self::Sum(own) => Some(own),
         }
     }
 
     /// Adds `d_logitsᵀ · hidden`.
     fn add(&mut self, d_logits: &Tensor, hidden: &Tensor) {
-        match &mut self.state {
-            State::Sum(sum) if sum.kind() == hidden.kind() => {
+        match self {
+            Self::Sum(sum) if sum.kind() == hidden.kind() => {
                 let _same = sum.addmm_(&d_logits.tr(), hidden);
             }
-            State::Empty if hidden.device().is_cuda() => {
-                self.state = State::One(d_logits.tr().matmul(hidden));
+            Self::Empty if hidden.device().is_cuda() => {
+                *self = Self::One(d_logits.tr().matmul(hidden));
             }
             _ => self.add_widened(d_logits, hidden),
         }
@@ -68,15 +58,14 @@ impl WeightGradient {
     /// Adds the product of a narrow model.
     fn add_widened(&mut self, d_logits: &Tensor, hidden: &Tensor) {
         let shape = [d_logits.size()[1], hidden.size()[1]];
-        let state = std::mem::replace(&mut self.state, State::Empty);
-        let (mut into, is_first) = match state {
-            State::Empty => (Tensor::empty(shape, (hidden.kind(), hidden.device())), true),
-            State::One(first) => (first.to_kind(statistics_kind(hidden)), false),
-            State::Sum(sum) => (sum, false),
+        let (mut into, is_first) = match std::mem::replace(self, Self::Empty) {
+            Self::Empty => (Tensor::empty(shape, (hidden.kind(), hidden.device())), true),
+            Self::One(first) => (first.to_kind(statistics_kind(hidden)), false),
+            Self::Sum(sum) => (sum, false),
         };
         // CUDA adds the product as it is; elsewhere it is rounded first.
         if hidden.device().is_cuda() && add_product(&mut into, [&d_logits.tr(), hidden]).is_ok() {
-            self.state = State::Sum(into);
+            *self = Self::Sum(into);
             return;
         }
         let rows = into.split(WIDENED_ROWS, 0).into_iter();
@@ -88,7 +77,7 @@ impl WeightGradient {
                 into += product.to_kind(into.kind());
             }
         }
-        self.state = if is_first { State::One(into) } else { State::Sum(into) };
+        *self = if is_first { Self::One(into) } else { Self::Sum(into) };
     }
 }
 
@@ -127,7 +116,7 @@ impl<'a> WeightSum<'a> {
         [room, vocab]: [i64; 2],
     ) -> Self {
         let shape = [room.min(hidden.size()[0]), vocab];
-        let is_own = matches!(&gradient.state, State::Sum(sum) if sum.kind() == hidden.kind());
+        let is_own = matches!(gradient, WeightGradient::Sum(sum) if sum.kind() == hidden.kind());
         let waiting = (!is_own).then(|| Tensor::empty(shape, (hidden.kind(), hidden.device())));
         Self { gradient, hidden, waiting, count: 0, summed: 0 }
     }
@@ -171,11 +160,7 @@ mod tests {
     use tch::Device;
 
     use super::*;
-
-    fn wave(rows: i64, columns: i64, step: f64, kind: Kind) -> Tensor {
-        let numbers = Tensor::arange(rows * columns, (Kind::Double, Device::Cpu)) * step;
-        numbers.sin().view([rows, columns]).to_kind(kind)
-    }
+    use crate::kernel_self_test::{largest_off, wave, wide_wave};
 
     /// Compared with the product of the rounded numbers in f64, the error is the rounding of each product to bf16 alone, however the
     /// tokens arrive and wait.
@@ -183,9 +168,9 @@ mod tests {
     fn gradients_of_the_weight_are_summed_whatever_waits() {
         const TOKENS: i64 = 11;
         for kind in [Kind::Double, Kind::BFloat16] {
-            let hidden = wave(TOKENS, 6, 0.7, kind);
-            let d_logits = wave(TOKENS, 19, 0.3, kind);
-            let before = wave(19, 6, 0.2, statistics_kind(&hidden));
+            let hidden = wide_wave(&[TOKENS, 6], 0.7).to_kind(kind);
+            let d_logits = wide_wave(&[TOKENS, 19], 0.3).to_kind(kind);
+            let before = wide_wave(&[19, 6], 0.2).to_kind(statistics_kind(&hidden));
             let product = d_logits.to_kind(Kind::Double).tr().matmul(&hidden.to_kind(Kind::Double));
             let expected = before.to_kind(Kind::Double) + &product;
             let tolerance = if kind == Kind::Double { 1e-12 } else { 0.03 };
@@ -195,7 +180,7 @@ mod tests {
                 let mut adding = WeightSum::with_room(&mut gradient, &hidden, [room, 19]);
                 d_logits.split(at_once, 0).iter().for_each(|chunk| adding.add(chunk));
                 adding.finish();
-                let off = (&sum - &expected).abs().max().double_value(&[]);
+                let off = largest_off(&sum, &expected);
                 assert!(off < tolerance, "{kind:?}, room {room}, {at_once} at once: {off}");
             }
             assert!(product.abs().max().double_value(&[]) > 1.0, "there is something to sum");
@@ -205,22 +190,21 @@ mod tests {
     /// One product is rounded as in a sum of its own kind; two are summed in f32.
     #[test]
     fn a_first_product_waits_in_its_own_kind() {
-        let hidden = wave(6, 4, 0.7, Kind::BFloat16);
-        let d_logits = wave(6, 19, 0.3, Kind::BFloat16);
+        let (hidden, d_logits) = (wave(&[6, 4], 0.7), wave(&[6, 19], 0.3));
         let sum = Tensor::zeros([19, 4], (Kind::Float, Device::Cpu));
-        let (mut wide, mut narrow) = (WeightGradient::over(&sum), WeightGradient::empty());
+        let (mut wide, mut narrow) = (WeightGradient::over(&sum), WeightGradient::Empty);
         for (count, kind) in [(1, Kind::BFloat16), (2, Kind::Float)] {
             for gradient in [&mut wide, &mut narrow] {
                 let mut adding = WeightSum::new(gradient, &hidden, 19);
                 adding.add(&d_logits);
                 adding.finish();
             }
-            let (State::One(stored) | State::Sum(stored)) = &narrow.state else {
+            let (WeightGradient::One(stored) | WeightGradient::Sum(stored)) = &narrow else {
                 panic!("{count} products were added");
             };
             assert_eq!(stored.kind(), kind);
             assert!(stored.to_kind(Kind::Float).equal(&sum));
         }
-        assert!(WeightGradient::empty().into_tensor().is_none());
+        assert!(WeightGradient::Empty.into_tensor().is_none());
     }
 }

@@ -1,5 +1,6 @@
 //! A low-rank adapter of a decoder: made, read, written and merged in the layout of PEFT.
 
+use std::convert::Infallible;
 use std::path::Path;
 
 use model_files::lora::{LoraSection, LoraTarget};
@@ -29,14 +30,11 @@ impl Decoder {
         settings.targets.sort_unstable();
         let draw = Draw { seed, standard_deviation: 0.0, norm: 1.0 };
         let mut stream = 0;
-        let made = self.attach(&settings, |_, (rank, input, output)| {
+        let Ok(()) = self.attach(&settings, |_, (rank, input, output)| {
             stream += 1;
             let up = Tensor::zeros([output, rank], (Kind::Float, tch::Device::Cpu));
-            Ok::<_, std::convert::Infallible>((draw.uniform(rank, input, stream), up))
+            Ok::<_, Infallible>((draw.uniform(rank, input, stream), up))
         });
-        match made {
-            Ok(()) => {}
-        }
     }
 
     /// Reads the adapter of a PEFT directory.
@@ -52,7 +50,7 @@ impl Decoder {
     pub fn load_adapter(&mut self, directory: &Path) -> Result<(), DecoderError> {
         let settings = read_settings(directory)?;
         if let Some(problem) = settings.problem_with(self.config().experts.as_ref()) {
-            return Err(DecoderError::Adapter { directory: directory.to_owned(), problem });
+            return Err(TensorFileError::malformed(directory, problem.to_string()).into());
         }
         let file = TensorFile::open(&directory.join(WEIGHTS))?;
         let (kind, mut wanted) = (self.kind(), Vec::new());
@@ -68,11 +66,11 @@ impl Decoder {
         })?;
         match file.names().find(|name| !wanted.iter().any(|wanted| wanted == name)) {
             None => Ok(()),
-            Some(name) => Err(DecoderError::Weights(TensorFileError::Unexpected {
-                path: file.path().to_owned(),
-                tensor: name.to_owned(),
-                whole: format!("an adapter of this {CONFIG} for this model"),
-            })),
+            Some(name) => {
+                let whole = format!("an adapter of this {CONFIG} for this model");
+                let problem = format!("tensor `{name}` has no place in {whole}");
+                Err(TensorFileError::malformed(file.path(), problem).into())
+            }
         }
     }
 
@@ -84,11 +82,7 @@ impl Decoder {
             let (name, matrix) = matrices.next().expect("two at every target");
             whole(&name, matrix)
         };
-        let taken =
-            self.attach(settings, |_, _| Ok::<_, std::convert::Infallible>((next(), next())));
-        match taken {
-            Ok(()) => {}
-        }
+        let Ok(()) = self.attach(settings, |_, _| Ok::<_, Infallible>((next(), next())));
     }
 
     /// Puts a correction at every target; `make(name, (rank, in, out))` gives its two matrices, of which this process keeps its part
@@ -103,26 +97,22 @@ impl Decoder {
         let (device, kind) = (self.device(), self.kind());
         let placement = self.placement.clone();
         let place = |name: String, full| place(&placement.local(&name, full), device, kind);
-        let mut corrections = Vec::with_capacity(self.block_count());
+        let mut corrections = Vec::new();
         for index in 0..self.block_count() {
-            let mut of_block = Vec::with_capacity(settings.targets.len());
             for &target in &settings.targets {
                 let (output, input) = shape(self.config(), target);
                 let name = name(index, target);
                 let (down, up) = make(&name, (rank, input, output))?;
                 let down = place(format!("{name}.lora_A.weight"), down);
                 let up = place(format!("{name}.lora_B.weight"), up);
-                of_block.push((target, LowRank { down, up, scale: settings.scale() }));
+                corrections.push((index, target, LowRank { down, up, scale: settings.scale() }));
             }
-            corrections.push(of_block);
         }
-        let mut corrections = corrections.into_iter();
-        self.set_adapter(Some(settings.clone()), |_, block| {
-            for (target, correction) in corrections.next().into_iter().flatten() {
-                let projection = block.projection_mut(target).expect("a target that takes one");
-                projection.correction = Some(correction);
-            }
-        });
+        for (index, target, correction) in corrections {
+            let projection = self.blocks[index].projection_mut(target);
+            projection.expect("a target that takes one").correction = Some(correction);
+        }
+        self.adapter = Some(settings.clone());
         Ok(())
     }
 
@@ -130,7 +120,7 @@ impl Decoder {
     pub fn adapter_parameters(&self) -> Vec<(String, &Tensor)> {
         let Some(settings) = self.adapter_settings() else { return Vec::new() };
         let mut named = Vec::new();
-        for (index, block) in self.blocks().iter().enumerate() {
+        for (index, block) in self.blocks.iter().enumerate() {
             for &target in &settings.targets {
                 let correction = block.projection(target).and_then(|own| own.correction.as_ref());
                 let Some(LowRank { down, up, .. }) = correction else { continue };
@@ -147,14 +137,15 @@ impl Decoder {
     /// The weights get memory of their own: a [`base`](Self::base) taken before keeps the old ones.
     pub fn merge_adapter(&mut self) {
         let _no_grad = tch::no_grad_guard();
-        self.set_adapter(None, |_, block| {
+        for block in &mut self.blocks {
             for target in LoraTarget::ALL {
                 let Some(projection) = block.projection_mut(target) else { continue };
                 projection.weight = projection.merged_weight();
                 projection.correction = None;
             }
             block.stack();
-        });
+        }
+        self.adapter = None;
     }
 
     /// Writes `adapter_config.json` and `adapter_model.safetensors`.
@@ -163,7 +154,7 @@ impl Decoder {
         folder: &Path,
         settings: &LoraSection,
     ) -> Result<(), WriteError> {
-        write_json(&folder.join(CONFIG), &config_json(settings, self.source()))?;
+        write_json(&folder.join(CONFIG), &config_json(settings, self.source.as_deref()))?;
         write_tensors(&folder.join(WEIGHTS), &self.adapter_parameters())
     }
 }

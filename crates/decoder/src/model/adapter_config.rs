@@ -67,23 +67,17 @@ impl ConfigFile {
         let path = directory.join(CONFIG);
         let bytes = read_at_most(&path, LONGEST_TEXT_BYTES)
             .map_err(|source| TensorFileError::Io { path: path.clone(), source })?;
-        match serde_json::from_slice(&bytes) {
-            Ok(object) => Ok(Self { path, object }),
-            Err(error) => Err(TensorFileError::Malformed {
-                path,
-                found: format!("not JSON: {error}"),
-                expected: "the settings of a PEFT adapter".to_owned(),
-            }),
-        }
+        let object = serde_json::from_slice(&bytes).map_err(|error| {
+            let problem = format!("not JSON: {error}, expected the settings of a PEFT adapter");
+            TensorFileError::malformed(&path, problem)
+        })?;
+        Ok(Self { path, object })
     }
 
     fn fault(&self, field: &str, found: &Value, expected: &str) -> TensorFileError {
         let shown: String = found.to_string().chars().take(120).collect();
-        TensorFileError::Malformed {
-            path: self.path.clone(),
-            found: format!("`{field}` is {shown}"),
-            expected: expected.to_owned(),
-        }
+        let problem = format!("`{field}` is {shown}, expected {expected}");
+        TensorFileError::malformed(&self.path, problem)
     }
 
     fn settings(&self) -> Result<LoraSection, TensorFileError> {
@@ -122,10 +116,9 @@ impl ConfigFile {
     }
 
     fn targets(&self, found: &Value) -> Result<Vec<LoraTarget>, TensorFileError> {
-        let names: Option<Option<Vec<LoraTarget>>> = found.as_array().map(|names| {
-            names.iter().map(|name| name.as_str().and_then(LoraTarget::of_name)).collect()
-        });
-        let Some(Some(mut targets)) = names else {
+        let target = |name: &Value| LoraTarget::of_name(name.as_str()?);
+        let named = found.as_array().and_then(|names| names.iter().map(target).collect());
+        let Some::<Vec<LoraTarget>>(mut targets) = named else {
             let known: Vec<&str> = LoraTarget::ALL.iter().map(|target| target.name()).collect();
             let expected = format!("a list of {}", known.join(", "));
             return Err(self.fault("target_modules", found, &expected));

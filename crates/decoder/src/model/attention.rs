@@ -13,13 +13,13 @@ const SMALLEST_PART: i64 = 1024;
 
 /// The four projections of an attention layer.
 #[derive(Debug)]
-pub(super) struct Attention {
-    pub(super) query: Projection,
-    pub(super) key: Projection,
-    pub(super) value: Projection,
-    pub(super) output: Projection,
+pub(crate) struct Attention {
+    pub(crate) query: Projection,
+    pub(crate) key: Projection,
+    pub(crate) value: Projection,
+    pub(crate) output: Projection,
     /// Norms of a head's queries and keys, `[head_dim]`, if the model has them.
-    pub(super) head_norms: Option<[RmsNorm; 2]>,
+    pub(crate) head_norms: Option<[RmsNorm; 2]>,
     pub(super) head_dim: i64,
     /// Tokens that a token attends to, itself included; `None` for all.
     pub(super) window: Option<i64>,
@@ -128,23 +128,18 @@ mod tests {
     use tch::Device;
 
     use super::*;
-    use torch_ext::vector_jacobian_product;
+    use crate::kernel_self_test::{largest_off, value_and_gradients, wide_wave};
 
     /// Compares values and gradients with scores that are masked in full, whatever the parts.
     #[test]
     fn a_window_hides_what_is_further_back() {
         let wave = |heads: i64, step: f64| {
-            let numbers = Tensor::arange(2 * heads * 11 * 4, (Kind::Double, Device::Cpu)) * step;
-            (numbers.sin() * 2).view([2, heads, 11, 4]).set_requires_grad(true)
+            (wide_wave(&[2, heads, 11, 4], step) * 2).set_requires_grad(true)
         };
         let inputs = [wave(6, 0.3), wave(2, 0.7), wave(2, 1.1)];
         let three = inputs.each_ref();
         let cotangent = wave(6, 0.2).detach();
-        let with_gradients = |mixed: Tensor| {
-            let gradients = vector_jacobian_product(&[&mixed], &[&cotangent], &three).unwrap();
-            let gradients = gradients.into_iter().map(Option::unwrap);
-            std::iter::once(mixed.detach()).chain(gradients).collect::<Vec<_>>()
-        };
+        let with_gradients = |mixed: Tensor| value_and_gradients(&mixed, &cotangent, &three);
         let plain = |window: i64| {
             let [query, key, value] = three;
             let [key, value] = [key, value].map(|x| x.repeat_interleave_self_int(3, 1, None));
@@ -159,7 +154,7 @@ mod tests {
             let parts = [1, 4, 11, 20].map(|part| windowed(three, window, part));
             for mixed in parts.into_iter().chain([causal_attention(three, Some(window))]) {
                 for (computed, exact) in with_gradients(mixed).iter().zip(&exact) {
-                    assert!((computed - exact).abs().max().double_value(&[]) < 1e-13, "{window}");
+                    assert!(largest_off(computed, exact) < 1e-13, "{window}");
                 }
             }
         }

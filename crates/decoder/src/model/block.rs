@@ -1,6 +1,7 @@
 //! One pre-norm residual block.
 
-use std::borrow::Cow;
+use std::collections::HashMap;
+use std::convert::Infallible;
 
 use model_files::lora::LoraTarget;
 use model_files::model_config::ModelConfig;
@@ -22,11 +23,11 @@ use super::tensor_group::TensorGroup;
 
 /// A block: `x + attention(norm(x))`, then `x + feed_forward(norm(x))`, where each addend may pass another norm.
 #[derive(Debug)]
-pub(super) struct Block {
-    pub(super) attention_norm: RmsNorm,
-    pub(super) attention: Attention,
-    pub(super) mlp_norm: RmsNorm,
-    pub(super) feed_forward: FeedForward,
+pub(crate) struct Block {
+    pub(crate) attention_norm: RmsNorm,
+    pub(crate) attention: Attention,
+    pub(crate) mlp_norm: RmsNorm,
+    pub(crate) feed_forward: FeedForward,
     /// Norms of the results of attention and feed-forward layer, if the model has them.
     output_norms: Option<[RmsNorm; 2]>,
 }
@@ -90,7 +91,6 @@ impl Block {
         if has_output_norms {
             block.output_norms = Some([norm(behind_attention, hidden)?, norm(behind_mlp, hidden)?]);
         }
-        block.stack();
         Ok(block)
     }
 
@@ -221,33 +221,25 @@ impl Block {
     }
 
     /// Parameters with their names in a checkpoint, without the `model.layers.N.` prefix.
-    pub(super) fn named_parameters(&self) -> Vec<(Cow<'static, str>, &Tensor)> {
-        let attention = &self.attention;
-        let plain = |(name, tensor): (&'static str, _)| (Cow::from(name), tensor);
-        let projections = [
-            ("self_attn.q_proj.weight", &attention.query.weight),
-            ("self_attn.k_proj.weight", &attention.key.weight),
-            ("self_attn.v_proj.weight", &attention.value.weight),
-            ("self_attn.o_proj.weight", &attention.output.weight),
-        ];
-        let of_norms = norm_names(self.output_norms.is_some());
+    pub(super) fn named_parameters(&self) -> Vec<(String, &Tensor)> {
+        let Attention { query, key, value, output, head_norms, .. } = &self.attention;
+        let projections = [("q", query), ("k", key), ("v", value), ("o", output)];
+        let name = |part: &str, tensor: &str| format!("self_attn.{part}_proj.{tensor}");
+        let mut named =
+            Vec::from(projections.map(|(part, own)| (name(part, "weight"), &own.weight)));
+        named.extend(self.feed_forward.named_parameters());
         let norms = [&self.attention_norm, &self.mlp_norm].into_iter();
         let norms = norms.chain(self.output_norms.iter().flatten());
-        let norms = of_norms.into_iter().zip(norms.map(|norm| &norm.weight));
-        let mut named: Vec<_> = projections.into_iter().map(plain).collect();
-        named.extend(self.feed_forward.named_parameters());
-        named.extend(norms.map(plain));
-        let biases = [
-            ("self_attn.q_proj.bias", &attention.query.bias),
-            ("self_attn.k_proj.bias", &attention.key.bias),
-            ("self_attn.v_proj.bias", &attention.value.bias),
-            ("self_attn.o_proj.bias", &attention.output.bias),
-        ];
-        let biases = biases.into_iter().filter_map(|(name, bias)| Some((name, bias.as_ref()?)));
-        named.extend(biases.map(plain));
-        let norms = attention.head_norms.iter().flatten().map(|norm| &norm.weight);
-        let of_heads = ["self_attn.q_norm.weight", "self_attn.k_norm.weight"];
-        named.extend(of_heads.into_iter().zip(norms).map(plain));
+        let norms = norm_names(self.output_norms.is_some()).into_iter().zip(norms);
+        named.extend(norms.map(|(name, norm)| (name.to_owned(), &norm.weight)));
+        let biases = projections.into_iter();
+        named.extend(
+            biases.filter_map(|(part, own)| Some((name(part, "bias"), own.bias.as_ref()?))),
+        );
+        let of_heads = ["q", "k"].into_iter().zip(head_norms.iter().flatten());
+        named.extend(
+            of_heads.map(|(part, norm)| (format!("self_attn.{part}_norm.weight"), &norm.weight)),
+        );
         named
     }
 
@@ -292,27 +284,13 @@ impl Block {
         })
     }
 
-    /// The block without its low-rank corrections, sharing memory.
-    pub(super) fn base(&self) -> Self {
-        let Attention { query, key, value, output, head_norms, head_dim, window } = &self.attention;
-        let copies = |norms: &Option<[RmsNorm; 2]>| {
-            norms.as_ref().map(|norms| norms.each_ref().map(RmsNorm::shallow_clone))
-        };
-        Self {
-            attention_norm: self.attention_norm.shallow_clone(),
-            attention: Attention {
-                query: query.base(),
-                key: key.base(),
-                value: value.base(),
-                output: output.base(),
-                head_norms: copies(head_norms),
-                head_dim: *head_dim,
-                window: *window,
-            },
-            mlp_norm: self.mlp_norm.shallow_clone(),
-            feed_forward: self.feed_forward.base(),
-            output_norms: copies(&self.output_norms),
-        }
+    /// Block `index` of a model of this config without its low-rank corrections, sharing memory.
+    pub(super) fn base(&self, config: &ModelConfig, index: usize) -> Self {
+        let parameters: HashMap<_, _> = self.named_parameters().into_iter().collect();
+        let Ok(base) = Self::assemble(config, index, |name, _| {
+            Ok::<_, Infallible>(parameters[name].shallow_clone())
+        });
+        base
     }
 }
 
@@ -324,11 +302,12 @@ mod tests {
     use tch::{Device, Kind};
 
     use super::*;
+    use crate::kernel_self_test::TINY;
     use crate::model::Decoder;
     use crate::model::stacked::stacked;
 
     fn assert_stacked(decoder: &Decoder, when: &str) {
-        for block in decoder.blocks() {
+        for block in &decoder.blocks {
             let (attention, mlp) = (&block.attention, block.feed_forward.mlp().unwrap());
             let three = [&attention.query, &attention.key, &attention.value];
             assert!(stacked(&three.map(|own| &own.weight)).is_some(), "{when}");
@@ -339,11 +318,7 @@ mod tests {
 
     #[test]
     fn what_reads_the_same_input_is_stacked_however_a_model_came_about() {
-        let directory = Path::new(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../llm-trainer/tests/fixtures/tiny_qwen2_tied"
-        ));
-        let mut decoder = Decoder::load(directory, Device::Cpu, Kind::Float).unwrap();
+        let mut decoder = Decoder::load(Path::new(TINY), Device::Cpu, Kind::Float).unwrap();
         assert_stacked(&decoder, "read");
         let before: Vec<Tensor> =
             decoder.named_parameters().iter().map(|(_, own)| own.copy()).collect();

@@ -61,7 +61,7 @@ impl BlockBackward<'_> {
             Ok(input.grad())
         };
         if let Some(group) = &model.placement.group {
-            let block = &model.blocks()[*index];
+            let block = &model.blocks[*index];
             let mix = |heads: Heads| heads.mix(angles, attend);
             return block.vjp(input, mix, routing, cotangent, group, pull);
         }

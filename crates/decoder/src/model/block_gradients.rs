@@ -102,11 +102,8 @@ impl BlockGradients {
         }
     }
 
-    /// Returns this rank's shard of the gradient of block `index`; 0 if none was reduced.
-    ///
-    /// # Errors
-    ///
-    /// If a rank failed in this exchange or an earlier one.
+    /// Returns this rank's shard of the gradient of block `index`; 0 if none was reduced. Fails if a rank failed in this exchange or an
+    /// earlier one.
     pub(super) fn take(&self, index: usize) -> Result<Tensor, RankError> {
         let mut state = self.state.borrow_mut();
         self.land(&mut state);

@@ -1,5 +1,6 @@
 //! The full model: `embed → blocks → final_norm → head`.
 
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 
 use model_files::lora::LoraSection;
@@ -7,12 +8,14 @@ use model_files::model_config::ModelConfig;
 use tch::{Device, Kind, Tensor};
 
 use super::adapter_config::base_of;
-use super::attention::causal_attention;
+use super::attention::{Heads, causal_attention};
 use super::block::Block;
 use super::draw::Draw;
 use super::error::DecoderError;
 use super::experts::Routing;
+use super::fused::FusedOperations;
 use super::placement::Placement;
+use super::residual::Residual;
 use super::rms_norm::RmsNorm;
 use super::rope::{Angles, Rope};
 use super::shape::{place, size};
@@ -30,18 +33,19 @@ pub(super) const HEAD: &str = "lm_head.weight";
 pub struct Decoder {
     config: ModelConfig,
     /// `[vocab, hidden]`.
-    embedding: Tensor,
-    blocks: Vec<Block>,
-    final_norm: RmsNorm,
+    pub(crate) embedding: Tensor,
+    pub(crate) blocks: Vec<Block>,
+    /// The norm before the head.
+    pub(crate) final_norm: RmsNorm,
     /// `[vocab, hidden]`; `None` for a head tied to the embedding.
-    untied_head: Option<Tensor>,
-    rope: Rope,
+    pub(crate) untied_head: Option<Tensor>,
+    pub(crate) rope: Rope,
     device: Device,
     kind: Kind,
     /// Directory that the weights were read from.
     pub(super) source: Option<PathBuf>,
     /// Settings of the adapter that is trained in place of the weights, if there is one.
-    adapter: Option<LoraSection>,
+    pub(super) adapter: Option<LoraSection>,
     /// Placement of the parameters.
     pub(super) placement: Placement,
 }
@@ -55,54 +59,47 @@ impl Decoder {
     /// # Errors
     ///
     /// [`DecoderError`]: names the file, the field or tensor, the expected and the actual value.
-    ///
-    /// # Panics
-    ///
-    /// If the device has too little memory.
     pub fn load(directory: &Path, device: Device, kind: Kind) -> Result<Self, DecoderError> {
         Self::load_sharded(directory, device, kind, &Ranks::single())
     }
 
     /// A new model: weights normal with the config's `initializer_range`, biases 0, norms 1. Depends on `seed` alone.
-    ///
-    /// # Panics
-    ///
-    /// If the device has too little memory.
     pub fn initialise(config: ModelConfig, seed: u64, device: Device, kind: Kind) -> Self {
         let (standard_deviation, norm) = (config.initializer_range, RmsNorm::fresh_weight(&config));
         let draw = Draw { seed, standard_deviation, norm };
         let mut stream = 0;
-        let decoder: Result<Self, std::convert::Infallible> =
-            Self::assemble(config, device, kind, |name, shape| {
-                stream += 1;
-                Ok(place(&draw.tensor(name, shape, stream), device, kind))
-            });
-        match decoder {
-            Ok(decoder) => decoder,
-        }
+        Self::assemble_made(config, device, kind, |name, shape| {
+            stream += 1;
+            place(&draw.tensor(name, shape, stream), device, kind)
+        })
     }
 
     /// Initialises as [`initialise`](Self::initialise) does, with numbers from libtorch's generator on the device: fast enough for
     /// measurements of large models.
-    ///
-    /// # Panics
-    ///
-    /// If the device has too little memory.
     pub fn random(config: ModelConfig, device: Device, kind: Kind) -> Self {
         let (range, norm) = (config.initializer_range, RmsNorm::fresh_weight(&config));
         let options = (kind, device);
-        let decoder: Result<Self, std::convert::Infallible> =
-            Self::assemble(config, device, kind, |name, shape| {
-                let _no_grad = tch::no_grad_guard();
-                Ok(match name {
-                    _ if name.ends_with("norm.weight") => Tensor::full(shape, norm, options),
-                    _ if name.ends_with("bias") => Tensor::zeros(shape, options),
-                    _ => Tensor::randn(shape, options).g_mul_scalar_(range),
-                })
-            });
-        match decoder {
-            Ok(decoder) => decoder,
-        }
+        Self::assemble_made(config, device, kind, |name, shape| {
+            let _no_grad = tch::no_grad_guard();
+            match name {
+                _ if name.ends_with("norm.weight") => Tensor::full(shape, norm, options),
+                _ if name.ends_with("bias") => Tensor::zeros(shape, options),
+                _ => Tensor::randn(shape, options).g_mul_scalar_(range),
+            }
+        })
+    }
+
+    /// Assembles a model of tensors that `tensor` makes for a name and a shape.
+    pub(super) fn assemble_made(
+        config: ModelConfig,
+        device: Device,
+        kind: Kind,
+        mut tensor: impl FnMut(&str, &[i64]) -> Tensor,
+    ) -> Self {
+        let Ok(decoder) = Self::assemble(config, device, kind, |name, shape| {
+            Ok::<_, Infallible>(tensor(name, shape))
+        });
+        decoder
     }
 
     pub(super) fn assemble<E>(
@@ -115,9 +112,11 @@ impl Decoder {
         let embedding = tensor(EMBEDDING, &[vocab, hidden])?;
         let blocks = (0..config.num_hidden_layers)
             .map(|index| {
-                Block::assemble(&config, index, |name, shape| {
+                let mut block = Block::assemble(&config, index, |name, shape| {
                     tensor(&format!("model.layers.{index}.{name}"), shape)
-                })
+                })?;
+                block.stack();
+                Ok(block)
             })
             .collect::<Result<_, _>>()?;
         let final_norm = RmsNorm::of(&config, tensor("model.norm.weight", &[hidden])?);
@@ -146,10 +145,12 @@ impl Decoder {
         Self {
             config: self.config.clone(),
             embedding: self.embedding.shallow_clone(),
-            blocks: self.blocks.iter().map(Block::base).collect(),
+            blocks: (self.blocks.iter().enumerate())
+                .map(|(index, block)| block.base(&self.config, index))
+                .collect(),
             final_norm: self.final_norm.shallow_clone(),
             untied_head: self.untied_head.as_ref().map(Tensor::shallow_clone),
-            rope: self.rope.shallow_clone(),
+            rope: Rope::new(&self.config, self.device),
             device: self.device,
             kind: self.kind,
             source: self.source.clone(),
@@ -180,11 +181,7 @@ impl Decoder {
     /// [`DecoderError::Weights`] if the files cannot be read or hold no embedding.
     pub fn stored_kind(directory: &Path) -> Result<Kind, DecoderError> {
         let files = WeightFiles::open(directory)?;
-        let missing = || TensorFileError::Missing {
-            path: directory.to_owned(),
-            tensor: EMBEDDING.to_owned(),
-            expected: Vec::new(),
-        };
+        let missing = || TensorFileError::missing(directory, EMBEDDING, &[]);
         Ok(files.kind(EMBEDDING).ok_or_else(missing)?)
     }
 
@@ -197,48 +194,9 @@ impl Decoder {
         Ok(base_of(directory)?)
     }
 
-    /// Returns true if an adapter is trained in place of the weights.
-    pub fn has_adapter(&self) -> bool {
-        self.adapter.is_some()
-    }
-
     /// Settings of the adapter, if there is one.
     pub fn adapter_settings(&self) -> Option<&LoraSection> {
         self.adapter.as_ref()
-    }
-
-    /// The directory that the weights came from.
-    pub(super) fn source(&self) -> Option<&Path> {
-        self.source.as_deref()
-    }
-
-    pub(super) fn blocks(&self) -> &[Block] {
-        &self.blocks
-    }
-
-    /// `[vocab, hidden]`.
-    pub(super) fn embedding(&self) -> &Tensor {
-        &self.embedding
-    }
-
-    /// The norm before the head.
-    pub(super) fn last_norm(&self) -> &RmsNorm {
-        &self.final_norm
-    }
-
-    /// The rotary embedding.
-    pub(super) fn rope(&self) -> &Rope {
-        &self.rope
-    }
-
-    /// Takes the low-rank corrections of the blocks as an adapter with these settings; `None` removes them.
-    pub(super) fn set_adapter(
-        &mut self,
-        adapter: Option<LoraSection>,
-        mut change: impl FnMut(usize, &mut Block),
-    ) {
-        self.blocks.iter_mut().enumerate().for_each(|(index, block)| change(index, block));
-        self.adapter = adapter;
     }
 
     /// The checked content of `config.json`.
@@ -298,7 +256,7 @@ impl Decoder {
     ///
     /// # Panics
     ///
-    /// If a token id is not below the vocabulary's size, or the device has too little memory.
+    /// If a token id is not below the vocabulary's size.
     pub fn forward(&self, token_ids: &Tensor) -> Tensor {
         let angles = self.angles(&self.positions(token_ids.size()[1]));
         let mut x = self.embed(token_ids);
@@ -319,16 +277,6 @@ impl Decoder {
             None => embedded,
             Some(scale) => embedded * scale,
         }
-    }
-
-    /// Returns true if the embedding is trained.
-    pub(crate) fn trains_embedding(&self) -> bool {
-        self.embedding.requires_grad()
-    }
-
-    /// The gradient of the embedding table, undefined if there is none.
-    pub fn embedding_gradient(&self) -> Tensor {
-        self.embedding.grad()
     }
 
     /// Rotary angles of `positions`, i64 `[rows, len]` or `[1, len]`.
@@ -357,6 +305,24 @@ impl Decoder {
         routing: &mut Routing,
     ) -> Tensor {
         self.blocks[index].forward(x, angles, attend, routing, self.placement.group.as_deref())
+    }
+
+    /// Block `index` applied to a stream that nobody else reads, without a graph; `attend` as in [`Block::advance`].
+    pub(crate) fn advance(
+        &self,
+        index: usize,
+        residual: &mut Residual,
+        fused: &FusedOperations,
+        attend: impl FnOnce(Heads) -> Tensor,
+        routing: &mut Routing,
+    ) {
+        let group = self.placement.group.as_deref();
+        self.blocks[index].advance(residual, fused, attend, routing, group);
+    }
+
+    /// The norm before the head of what a stream has come to.
+    pub(crate) fn end(&self, mut residual: Residual, fused: &FusedOperations) -> Tensor {
+        residual.normalised(&self.final_norm, fused).into_value()
     }
 
     /// Applies the norm before the head, `[.., hidden]` to the same shape.

@@ -15,7 +15,7 @@ use crate::bf16_matmul::linear;
 ///
 /// No loss balances the experts: the auxiliary loss is for pretraining.
 #[derive(Debug)]
-pub(super) struct Experts {
+pub(crate) struct Experts {
     /// `[experts, hidden]`.
     pub(super) router: Tensor,
     pub(super) mlps: Vec<Mlp>,
@@ -95,14 +95,5 @@ impl Experts {
             mlp.down.forward(&mlp.gate_up(&Operand::plain(part), &FusedOperations::default()))
         });
         Tensor::cat(&rows.collect::<Vec<_>>(), 0)
-    }
-
-    /// The experts without low-rank corrections, sharing memory.
-    pub(super) fn base(&self) -> Self {
-        Self {
-            router: self.router.shallow_clone(),
-            mlps: self.mlps.iter().map(Mlp::base).collect(),
-            ..*self
-        }
     }
 }

@@ -1,7 +1,5 @@
 //! The second half of a block: one MLP, or a mixture of experts.
 
-use std::borrow::Cow;
-
 use model_files::model_config::{Activation, ModelConfig};
 use tch::Tensor;
 
@@ -15,7 +13,7 @@ use super::stacked::stack;
 
 /// The feed-forward layer of a block.
 #[derive(Debug)]
-pub(super) enum FeedForward {
+pub(crate) enum FeedForward {
     Dense(Mlp),
     Routed(Experts),
 }
@@ -58,7 +56,7 @@ impl FeedForward {
     }
 
     /// The MLP; `None` for a mixture of experts.
-    pub(super) fn mlp(&self) -> Option<&Mlp> {
+    pub(crate) fn mlp(&self) -> Option<&Mlp> {
         match self {
             Self::Dense(mlp) => Some(mlp),
             Self::Routed(_) => None,
@@ -75,28 +73,24 @@ impl FeedForward {
 
     /// Concatenates in memory the weights of each MLP that share an input.
     pub(super) fn stack(&mut self) {
-        for mlp in self.mlps_mut() {
+        for mlp in self.parts_mut().1 {
             stack(&mut [&mut mlp.gate.weight, &mut mlp.up.weight]);
         }
     }
 
     /// Parameters with their names in a checkpoint, without the `model.layers.N.` prefix.
-    pub(super) fn named_parameters(&self) -> Vec<(Cow<'static, str>, &Tensor)> {
-        let experts = match self {
-            Self::Dense(Mlp { gate, up, down, .. }) => {
-                return vec![
-                    ("mlp.gate_proj.weight".into(), &gate.weight),
-                    ("mlp.up_proj.weight".into(), &up.weight),
-                    ("mlp.down_proj.weight".into(), &down.weight),
-                ];
+    pub(super) fn named_parameters(&self) -> Vec<(String, &Tensor)> {
+        let (mut named, mlps) = match self {
+            Self::Dense(mlp) => (Vec::new(), vec![("mlp".to_owned(), mlp)]),
+            Self::Routed(experts) => {
+                let name = |(index, mlp)| (format!("mlp.experts.{index}"), mlp);
+                let mlps = experts.mlps.iter().enumerate().map(name).collect();
+                (vec![("mlp.gate.weight".to_owned(), &experts.router)], mlps)
             }
-            Self::Routed(experts) => experts,
         };
-        let mut named = vec![("mlp.gate.weight".into(), &experts.router)];
-        for (index, Mlp { gate, up, down, .. }) in experts.mlps.iter().enumerate() {
+        for (name, Mlp { gate, up, down, .. }) in mlps {
             for (part, projection) in [("gate", gate), ("up", up), ("down", down)] {
-                let name = format!("mlp.experts.{index}.{part}_proj.weight");
-                named.push((name.into(), &projection.weight));
+                named.push((format!("{name}.{part}_proj.weight"), &projection.weight));
             }
         }
         named
@@ -104,27 +98,17 @@ impl FeedForward {
 
     /// All tensors, low-rank corrections included.
     pub(super) fn tensors_mut(&mut self) -> impl Iterator<Item = &mut Tensor> {
-        let (router, mlps) = match self {
-            Self::Dense(mlp) => (None, std::slice::from_mut(mlp)),
-            Self::Routed(experts) => (Some(&mut experts.router), experts.mlps.as_mut_slice()),
-        };
+        let (router, mlps) = self.parts_mut();
         let projections =
             mlps.iter_mut().flat_map(|mlp| [&mut mlp.gate, &mut mlp.up, &mut mlp.down]);
         router.into_iter().chain(projections.flat_map(Projection::tensors_mut))
     }
 
-    /// The layer without low-rank corrections, sharing memory.
-    pub(super) fn base(&self) -> Self {
+    /// The router, if there is one, and all MLPs.
+    fn parts_mut(&mut self) -> (Option<&mut Tensor>, &mut [Mlp]) {
         match self {
-            Self::Dense(mlp) => Self::Dense(mlp.base()),
-            Self::Routed(experts) => Self::Routed(experts.base()),
-        }
-    }
-
-    fn mlps_mut(&mut self) -> &mut [Mlp] {
-        match self {
-            Self::Dense(mlp) => std::slice::from_mut(mlp),
-            Self::Routed(experts) => &mut experts.mlps,
+            Self::Dense(mlp) => (None, std::slice::from_mut(mlp)),
+            Self::Routed(experts) => (Some(&mut experts.router), &mut experts.mlps),
         }
     }
 }

@@ -83,25 +83,22 @@ fn halves(both: &Tensor) -> [Tensor; 2] {
 
 #[cfg(test)]
 mod tests {
-    use tch::{Device, Kind};
-    use torch_ext::vector_jacobian_product;
+    use tch::Kind;
 
     use super::*;
+    use crate::kernel_self_test::{value_and_gradients, wide_wave};
 
     /// The value has the operators' bits; the gradient is that of the same numbers in f64, rounded once.
     #[test]
     fn kernels_gate_as_autograd_does() {
         let wave = |columns: i64, step: f64| {
-            let numbers = Tensor::arange(3 * 5 * columns, (Kind::Double, Device::Cpu)) * step;
-            (numbers.sin() * 3).view([3, 5, columns]).to_kind(Kind::BFloat16)
+            (wide_wave(&[3, 5, columns], step) * 3).to_kind(Kind::BFloat16)
         };
         let cotangent = wave(70, 0.7);
         let pulled = |both: Tensor, kernels: Option<Arc<CudaKernels>>| {
             let both = both.set_requires_grad(true);
             let value = gated_by(kernels, &both, Activation::Silu);
-            let cotangent = cotangent.to_kind(both.kind());
-            let gradients = vector_jacobian_product(&[&value], &[&cotangent], &[&both]).unwrap();
-            [value.detach(), gradients.into_iter().next().flatten().unwrap()]
+            value_and_gradients(&value, &cotangent.to_kind(both.kind()), &[&both])
         };
         let both = wave(140, 0.3);
         let kernels = CudaKernels::emulated().expect("a C++ compiler, which built torch-ext");
@@ -117,22 +114,15 @@ mod tests {
 
     #[test]
     fn gating_and_its_gradient_are_those_of_autograd() {
-        let wave = |columns: i64, step: f64| {
-            (Tensor::arange(3 * 5 * columns, (Kind::Double, Device::Cpu)) * step).sin() * 3
-        };
-        let cotangent = wave(4, 0.7).view([3, 5, 4]);
-        let both = wave(8, 0.3).view([3, 5, 8]).set_requires_grad(true);
-        let gradient = |value: &Tensor| {
-            let gradients = vector_jacobian_product(&[value], &[&cotangent], &[&both]).unwrap();
-            gradients.into_iter().next().flatten().unwrap()
-        };
+        let cotangent = wide_wave(&[3, 5, 4], 0.7) * 3;
+        let both = (wide_wave(&[3, 5, 8], 0.3) * 3).set_requires_grad(true);
         let [gate, up] = halves(&both);
         for (activation, plain) in
             [(Activation::Silu, gate.silu()), (Activation::GeluTanh, gate.gelu("tanh"))]
         {
-            let (exact, computed) = (plain * &up, gated(&both, activation));
-            assert!(computed.detach().equal(&exact.detach()));
-            assert!(gradient(&computed).equal(&gradient(&exact)));
+            let [exact, computed] = [plain * &up, gated(&both, activation)]
+                .map(|value| value_and_gradients(&value, &cotangent, &[&both]));
+            assert!(computed.iter().zip(&exact).all(|(computed, exact)| computed.equal(exact)));
         }
     }
 }

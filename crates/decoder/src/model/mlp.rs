@@ -8,27 +8,17 @@ use super::projection::Projection;
 
 /// The gated MLP `down(activation(gate(x)) · up(x))`, without biases.
 #[derive(Debug)]
-pub(super) struct Mlp {
+pub(crate) struct Mlp {
     /// Weight `[intermediate, hidden]`.
-    pub(super) gate: Projection,
+    pub(crate) gate: Projection,
     /// Weight `[intermediate, hidden]`.
-    pub(super) up: Projection,
+    pub(crate) up: Projection,
     /// Weight `[hidden, intermediate]`.
-    pub(super) down: Projection,
+    pub(crate) down: Projection,
     pub(super) activation: Activation,
 }
 
 impl Mlp {
-    /// The MLP without low-rank corrections, sharing memory.
-    pub(super) fn base(&self) -> Self {
-        Self {
-            gate: self.gate.base(),
-            up: self.up.base(),
-            down: self.down.base(),
-            activation: self.activation,
-        }
-    }
-
     /// Gate-up projection and activation, the input of the down projection: `[.., hidden]` to `[.., intermediate]`.
     pub(super) fn gate_up(&self, x: &Operand, fused: &FusedOperations) -> Operand {
         let both = Projection::forward_all(&[&self.gate, &self.up], x);
@@ -39,25 +29,19 @@ impl Mlp {
 
 #[cfg(test)]
 mod tests {
-    use tch::{Device, Kind, Tensor};
-
     use super::*;
+    use crate::kernel_self_test::wave;
 
     #[test]
     fn a_kernel_takes_gate_and_up_as_their_product_leaves_them() {
-        let wave = |rows: i64, columns: i64, step: f64| {
-            let numbers =
-                (Tensor::arange(rows * columns, (Kind::Double, Device::Cpu)) * step).sin();
-            numbers.view([rows, columns]).to_kind(Kind::BFloat16)
-        };
-        let projection = |rows, columns, step| Projection::new(wave(rows, columns, step), None);
+        let projection = |rows, columns, step| Projection::new(wave(&[rows, columns], step), None);
         let mlp = Mlp {
             gate: projection(6, 8, 0.3),
             up: projection(6, 8, 0.7),
             down: projection(8, 6, 0.2),
             activation: Activation::Silu,
         };
-        let x = Operand::plain(wave(3, 8, 1.1).unsqueeze(1));
+        let x = Operand::plain(wave(&[3, 1, 8], 1.1));
         let kernels = torch_ext::CudaKernels::emulated().unwrap();
         let fused = FusedOperations::new(kernels, vec![crate::model::KernelOperation::Gate]);
         let both = Projection::forward_all(&[&mlp.gate, &mlp.up], &x);

@@ -7,7 +7,7 @@ use tch::Tensor;
 
 use super::block_gradients::BlockGradients;
 use super::error::DecoderError;
-use super::sharded_blocks::{OpenBlocks, ShardedBlocks};
+use super::sharded_blocks::ShardedBlocks;
 use super::tensor_group::TensorGroup;
 use super::tensor_shard::TensorShard;
 use ranks::{RankError, Ranks};
@@ -25,10 +25,6 @@ pub struct Placement {
 
 impl Placement {
     /// A model of this shape, split over ranks if there are several; all of them must call it.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`TensorGroup::new`].
     pub(super) fn split_over(ranks: &Ranks, config: &ModelConfig) -> Result<Self, DecoderError> {
         let group = (ranks.count() > 1).then(|| TensorGroup::new(ranks, config)).transpose()?;
         Ok(Self { group: group.map(Rc::new), ..Self::default() })
@@ -94,21 +90,5 @@ impl Placement {
     /// [`RankError`] if a rank failed in this reduction or an earlier one.
     pub fn take_gradient_of_unit(&self, unit: usize) -> Result<Option<Tensor>, RankError> {
         self.gradients.as_ref().map(|gradients| gradients.take(unit)).transpose()
-    }
-
-    /// Gathers a unit for the lifetime of the guard, and prefetches `next`.
-    pub(super) fn open(&self, unit: usize, next: Option<usize>) -> OpenBlocks<'_> {
-        self.blocks.as_ref().map_or_else(OpenBlocks::always, |blocks| blocks.open(unit, next))
-    }
-
-    /// Gathers all units.
-    pub(super) fn open_all(&self) -> OpenBlocks<'_> {
-        self.blocks.as_ref().map_or_else(OpenBlocks::always, |blocks| blocks.open_all())
-    }
-
-    /// Fails if a gather or a tensor-parallel sum since the last call has failed.
-    pub(super) fn check(&self) -> Result<(), RankError> {
-        self.group.as_ref().map_or(Ok(()), |group| group.check())?;
-        self.blocks.as_ref().map_or(Ok(()), |blocks| blocks.check())
     }
 }

@@ -8,11 +8,11 @@ use crate::bf16_matmul::linear;
 
 /// A linear map with an optional bias and an optional low-rank correction.
 #[derive(Debug)]
-pub(super) struct Projection {
+pub(crate) struct Projection {
     /// `[out, in]`.
     pub(super) weight: Tensor,
     /// `[out]`.
-    pub(super) bias: Option<Tensor>,
+    pub(crate) bias: Option<Tensor>,
     /// Low-rank correction, trained in place of `weight`.
     pub(super) correction: Option<LowRank>,
 }
@@ -48,7 +48,10 @@ impl Projection {
                 let widths: Vec<i64> = projections.iter().map(|own| own.weight.size()[0]).collect();
                 all.split_with_sizes(widths, -1)
             }
-            None => projections.iter().map(|own| own.base().forward(x)).collect(),
+            None => {
+                let part = |own: &&Self| x.linear(&own.weight, own.bias.as_ref());
+                projections.iter().map(part).collect()
+            }
         };
         let corrected = projections.iter().zip(parts).map(|(own, part)| own.corrected(x, part));
         Tensor::cat(&corrected.collect::<Vec<_>>(), -1)
@@ -88,7 +91,7 @@ impl Projection {
     }
 
     /// The weight with its correction added, `[out, in]`, in the kind of the weight.
-    pub(super) fn merged_weight(&self) -> Tensor {
+    pub(crate) fn merged_weight(&self) -> Tensor {
         match &self.correction {
             None => self.weight.shallow_clone(),
             Some(LowRank { down, up, scale }) => &self.weight + up.matmul(down) * *scale,
@@ -100,25 +103,13 @@ impl Projection {
         let correction = self.correction.iter_mut().flat_map(|low| [&mut low.down, &mut low.up]);
         [&mut self.weight].into_iter().chain(&mut self.bias).chain(correction)
     }
-
-    /// The map without its correction, sharing memory.
-    pub(super) fn base(&self) -> Self {
-        let bias = self.bias.as_ref().map(Tensor::shallow_clone);
-        Self::new(self.weight.shallow_clone(), bias)
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use tch::{Device, Kind};
-
     use super::*;
+    use crate::kernel_self_test::{largest_off, wide_wave as wave};
     use crate::model::stacked::stack;
-
-    fn wave(shape: &[i64], step: f64) -> Tensor {
-        let count = shape.iter().product::<i64>();
-        (Tensor::arange(count, (Kind::Double, Device::Cpu)) * step).sin().view(shape)
-    }
 
     /// Returns three maps with five inputs and with biases.
     fn three() -> [Projection; 3] {
@@ -153,7 +144,7 @@ mod tests {
     fn assert_same(found: &[Tensor], exact: &[Tensor]) {
         assert_eq!(found.len(), exact.len());
         for (computed, exact) in found.iter().zip(exact) {
-            assert!((computed - exact).abs().max().double_value(&[]) < 1e-14);
+            assert!(largest_off(computed, exact) < 1e-14);
         }
     }
 
@@ -177,7 +168,7 @@ mod tests {
         let mut plain = forward_and_gradients(three()).remove(0).narrow(-1, 4, 2);
         let narrow = wave(&[2, 3, 5], 0.9).matmul(&wave(&[2, 5], 0.4).tr());
         plain += narrow.matmul(&wave(&[2, 2], 0.8).tr()) * 0.5;
-        assert!((all[0].narrow(-1, 4, 2) - plain).abs().max().double_value(&[]) < 1e-14);
+        assert!(largest_off(&all[0].narrow(-1, 4, 2), &plain) < 1e-14);
     }
 
     #[test]

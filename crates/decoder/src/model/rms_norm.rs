@@ -5,9 +5,9 @@ use tch::{Kind, Tensor};
 
 /// The norm `x / sqrt(mean(x²) + eps) · weight` over the last dimension.
 #[derive(Debug)]
-pub(super) struct RmsNorm {
+pub(crate) struct RmsNorm {
     /// `[width]`.
-    pub(super) weight: Tensor,
+    pub(crate) weight: Tensor,
     pub(super) eps: f64,
     /// True if the norm multiplies by `1 + weight`.
     pub(super) from_one: bool,

@@ -10,11 +10,11 @@ use super::training_kernels::training_kernels;
 
 /// The frequencies of the rotary embedding.
 #[derive(Debug)]
-pub(super) struct Rope {
+pub(crate) struct Rope {
     /// Radians per position, `[head_dim / 2]` f32.
-    pub(super) frequency: Tensor,
+    pub(crate) frequency: Tensor,
     /// Factor of cosine and sine, if they are scaled.
-    pub(super) attention_factor: Option<f64>,
+    pub(crate) attention_factor: Option<f64>,
     /// Radians per position in blocks with a sliding window, if they are others; not scaled.
     windowed: Option<Tensor>,
 }
@@ -38,16 +38,6 @@ impl Rope {
             frequency: placed(frequencies(config)),
             attention_factor: config.rope_scaling.map(RopeScaling::attention_factor),
             windowed: windowed.map(|theta| placed(powers(theta, config.head_dim).collect())),
-        }
-    }
-
-    /// Returns a copy of the frequencies that shares memory.
-    pub(super) fn shallow_clone(&self) -> Self {
-        let Self { frequency, attention_factor, windowed } = self;
-        Self {
-            frequency: frequency.shallow_clone(),
-            attention_factor: *attention_factor,
-            windowed: windowed.as_ref().map(Tensor::shallow_clone),
         }
     }
 
@@ -123,13 +113,10 @@ fn turn(
         let turned = kernels.rotate(&x.squeeze_dim(0), heads, [&cosine, &sine], is_back).ok()?;
         Some(turned.unsqueeze(0))
     });
-    let [cosine, sine] = angles;
     by_kernel.unwrap_or_else(|| {
-        if is_back {
-            turn_plainly(x, heads, [cosine, &-sine])
-        } else {
-            turn_plainly(x, heads, [cosine, sine])
-        }
+        let [cosine, sine] = angles;
+        let sine = if is_back { &-sine } else { sine };
+        turn_plainly(x, heads, [cosine, sine])
     })
 }
 
@@ -212,50 +199,26 @@ fn frequencies(config: &ModelConfig) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model_files::model_config::{Architecture, ModelShape};
+    use crate::kernel_self_test::{largest_off, tiny_config, value_and_gradients, wide_wave};
+    use model_files::model_config::ModelShape;
 
     fn config(rope_scaling: Option<RopeScaling>) -> ModelConfig {
-        ModelConfig::new(ModelShape {
-            architecture: Architecture::Llama,
-            hidden_size: 128,
-            intermediate_size: 8,
-            num_hidden_layers: 1,
-            num_attention_heads: 2,
-            num_key_value_heads: 1,
-            head_dim: 64,
-            rms_norm_eps: 1e-5,
-            rope_theta: 500_000.0,
-            rope_scaling,
-            vocab_size: 8,
-            max_position_embeddings: 131_072,
-            tie_word_embeddings: true,
-            attention: Architecture::Llama.attention(),
-            experts: None,
-            initializer_range: 0.02,
-            bos_token_id: None,
-            eos_token_ids: vec![],
-            pad_token_id: None,
-        })
-        .expect("a valid shape")
+        let tiny = (*tiny_config()).clone();
+        ModelConfig::new(ModelShape { head_dim: 64, rope_theta: 500_000.0, rope_scaling, ..tiny })
+            .expect("a valid shape")
     }
 
     /// The kernel has the operators' bits, also for a cotangent that lies head by head.
     #[test]
     fn a_kernel_turns_as_plain_operators_do() {
-        let numbers = |shape: &[i64], step: f64| {
-            let count = shape.iter().product::<i64>();
-            let numbers = Tensor::arange(count, (Kind::Double, Device::Cpu)) * step;
-            (numbers.sin() * 3).view(shape).to_kind(Kind::BFloat16)
-        };
+        let numbers =
+            |shape: &[i64], step: f64| (wide_wave(shape, step) * 3).to_kind(Kind::BFloat16);
         let positions = Tensor::from_slice(&[0i64, 1, 2, 0, 700]).unsqueeze(0);
         let angles = Rope::new(&config(None), Device::Cpu).angles(&positions);
         let cotangent = numbers(&[1, 4, 5, 64], 0.73).transpose(1, 2);
         let pulled = |kernels: Option<Arc<CudaKernels>>| {
             let x = numbers(&[1, 5, 4, 64], 0.37).set_requires_grad(true);
-            let turned = rotate_by(kernels, &x, 3, &angles.all);
-            let gradients =
-                torch_ext::vector_jacobian_product(&[&turned], &[&cotangent], &[&x]).unwrap();
-            [turned.detach(), gradients.into_iter().next().flatten().unwrap()]
+            value_and_gradients(&rotate_by(kernels, &x, 3, &angles.all), &cotangent, &[&x])
         };
         let kernels = CudaKernels::emulated().expect("a C++ compiler, which built torch-ext");
         let x = numbers(&[1, 5, 4, 64], 0.37).squeeze_dim(0);
@@ -285,34 +248,6 @@ mod tests {
                 assert!((ratio - 32.0).abs() < 1e-9, "{index}: {ratio}");
             } else {
                 assert!(ratio > 1.0 && ratio < 32.0, "{index}: {ratio}");
-            }
-        }
-    }
-
-    /// The rotation of a pair by its angle is a multiplication of complex numbers.
-    #[test]
-    fn rotation_is_complex_multiplication() {
-        let config = config(None);
-        let rope = Rope::new(&config, Device::Cpu);
-        let angles = rope.angles(&Tensor::from_slice(&[0i64, 3, 1000]).unsqueeze(0));
-        let x = Tensor::arange(3 * 64, (Kind::Float, Device::Cpu)).sin().view([1, 3, 1, 64]);
-        let y = angles.rotate(&x, 1, None);
-        for (row, position) in [0.0, 3.0, 1000.0].into_iter().enumerate() {
-            for pair in 0..32 {
-                let element = |tensor: &Tensor, dim: usize| {
-                    tensor.double_value(&[
-                        0,
-                        i64::try_from(row).unwrap(),
-                        0,
-                        i64::try_from(dim).unwrap(),
-                    ])
-                };
-                let angle = position * 500_000f64.powf(-(pair as f64) / 32.0);
-                let (a, b) = (element(&x, pair), element(&x, pair + 32));
-                assert!((element(&y, pair) - (a * angle.cos() - b * angle.sin())).abs() < 2e-4);
-                assert!(
-                    (element(&y, pair + 32) - (b * angle.cos() + a * angle.sin())).abs() < 2e-4
-                );
             }
         }
     }
@@ -356,10 +291,7 @@ mod tests {
     fn some_heads_turn_and_the_gradient_turns_back() {
         let rope = Rope::new(&config(None), Device::Cpu);
         let angles = rope.angles(&Tensor::from_slice(&[0i64, 3, 7, 2]).view([2, 2]));
-        let wave = |step: f64| {
-            let numbers = Tensor::arange(2 * 2 * 3 * 64, (Kind::Double, Device::Cpu)) * step;
-            numbers.sin().view([2, 2, 3, 64])
-        };
+        let wave = |step: f64| wide_wave(&[2, 2, 3, 64], step);
         let (x, cotangent) = (wave(0.3).set_requires_grad(true), wave(0.7));
         let plain = || {
             let (turning, still) = (x.narrow(2, 0, 2), x.narrow(2, 2, 1));
@@ -368,14 +300,10 @@ mod tests {
             let turned = [&first * cosine - &second * sine, &second * cosine + &first * sine];
             Tensor::cat(&[Tensor::cat(&turned, 3), still], 2)
         };
-        let gradient = |value: &Tensor| {
-            let vjps = torch_ext::vector_jacobian_product(&[value], &[&cotangent], &[&x]);
-            vjps.unwrap().into_iter().next().flatten().unwrap()
-        };
-        let (rotated, exact) = (angles.rotate(&x, 2, None), plain());
-        assert!(rotated.detach().equal(&exact.detach()));
-        let difference = gradient(&rotated) - gradient(&exact);
-        assert!(difference.abs().max().double_value(&[]) < 1e-15);
+        let [rotated, exact] = [angles.rotate(&x, 2, None), plain()]
+            .map(|value| value_and_gradients(&value, &cotangent, &[&x]));
+        assert!(rotated[0].equal(&exact[0]));
+        assert!(largest_off(&rotated[1], &exact[1]) < 1e-15);
         let narrow = angles.rotate(&x.to_kind(Kind::BFloat16), 2, None);
         let exact = tch::no_grad(|| {
             angles.rotate(&x.to_kind(Kind::BFloat16).to_kind(Kind::Float), 2, None)

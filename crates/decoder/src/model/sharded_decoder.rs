@@ -14,20 +14,16 @@ use ranks::{RankError, Ranks};
 impl Decoder {
     /// Shards the blocks over ranks, with embedding and head as further blocks; each is gathered only while it is
     /// `open`. `keep` may return a tensor of the same kind and values to use as the shard of a block that is trained.
-    ///
-    /// # Panics
-    ///
-    /// If the device has too little memory.
     pub fn shard_blocks(&mut self, ranks: &Ranks, mut keep: impl FnMut(usize) -> Option<Tensor>) {
         // Nobody steps the weights below an adapter.
-        let has_adapter = self.has_adapter();
+        let has_adapter = self.adapter.is_some();
         let keep = |block| keep(block).filter(|_| !has_adapter);
         let parameters = |block: &Block| {
             let named = block.named_parameters();
             named.into_iter().map(|(_, parameter)| parameter.shallow_clone()).collect()
         };
-        let mut blocks: Vec<Vec<Tensor>> = self.blocks().iter().map(parameters).collect();
-        blocks.push(vec![self.embedding().shallow_clone()]);
+        let mut blocks: Vec<Vec<Tensor>> = self.blocks.iter().map(parameters).collect();
+        blocks.push(vec![self.embedding.shallow_clone()]);
         if self.head_unit() > self.embedding_unit() {
             blocks.push(vec![self.head().shallow_clone()]);
         }
@@ -36,7 +32,7 @@ impl Decoder {
 
     /// Placement of the trained parameters.
     pub fn placement(&self) -> Placement {
-        let blocks = self.placement.blocks.clone().filter(|_| !self.has_adapter());
+        let blocks = self.placement.blocks.clone().filter(|_| self.adapter.is_none());
         Placement { blocks, ..self.placement.clone() }
     }
 
@@ -48,7 +44,8 @@ impl Decoder {
     /// Gathers block `index` for the lifetime of the guard, and prefetches `next`. Every rank must make the same calls
     /// in the same order; failures are reported by [`check_blocks`](Self::check_blocks).
     pub fn open_block(&self, index: usize, next: Option<usize>) -> OpenBlocks<'_> {
-        self.placement.open(index, next)
+        let blocks = self.placement.blocks.as_ref();
+        blocks.map_or_else(OpenBlocks::always, |blocks| blocks.open(index, next))
     }
 
     /// Gathers the embedding, and prefetches the first block.
@@ -68,7 +65,8 @@ impl Decoder {
 
     /// Gathers all blocks.
     pub fn open_blocks(&self) -> OpenBlocks<'_> {
-        self.placement.open_all()
+        let blocks = self.placement.blocks.as_ref();
+        blocks.map_or_else(OpenBlocks::always, |blocks| blocks.open_all())
     }
 
     /// Checks that every gather and every tensor-parallel sum since the last call succeeded; otherwise nothing computed since
@@ -78,7 +76,9 @@ impl Decoder {
     ///
     /// The first [`RankError`].
     pub fn check_blocks(&self) -> Result<(), RankError> {
-        self.placement.check()
+        let Placement { group, blocks, .. } = &self.placement;
+        group.as_ref().map_or(Ok(()), |group| group.check())?;
+        blocks.as_ref().map_or(Ok(()), |blocks| blocks.check())
     }
 
     /// From now on reduces gradients of blocks, embedding and head to the shards of `ranks` during the backward

@@ -51,18 +51,11 @@ fn end_of(part: &Tensor) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use tch::{Device, Kind};
-
     use super::*;
-
-    fn wave(rows: i64, columns: i64, step: f64) -> Tensor {
-        (Tensor::arange(rows * columns, (Kind::Double, Device::Cpu)) * step)
-            .sin()
-            .view([rows, columns])
-    }
+    use crate::kernel_self_test::wide_wave;
 
     fn three() -> [Tensor; 3] {
-        [wave(4, 5, 0.3), wave(2, 5, 0.7), wave(3, 5, 1.1)]
+        [(4, 0.3), (2, 0.7), (3, 1.1)].map(|(rows, step)| wide_wave(&[rows, 5], step))
     }
 
     fn stacked_three() -> [Tensor; 3] {
@@ -87,23 +80,6 @@ mod tests {
         assert_eq!(again.each_ref().map(Tensor::data_ptr), addresses, "nothing moves twice");
     }
 
-    /// One product gives each part the gradient of a product of its own.
-    #[test]
-    fn gradients_arrive_at_the_parts() {
-        let cotangent = wave(6, 9, 0.2);
-        let gradients = |parts: [Tensor; 3], whole: &dyn Fn([&Tensor; 3]) -> Tensor| {
-            let parts = parts.map(|part| part.set_requires_grad(true));
-            let product = wave(6, 5, 0.9).linear(&whole(parts.each_ref()), None::<&Tensor>);
-            torch_ext::backward(&[&product], &[&cotangent]).unwrap();
-            parts.map(|part| part.grad())
-        };
-        let computed = gradients(stacked_three(), &|parts| stacked(&parts).unwrap());
-        let exact = gradients(three(), &|parts| Tensor::cat(&parts, 0));
-        for (computed, exact) in computed.iter().zip(&exact) {
-            assert!((computed - exact).abs().max().double_value(&[]) < 1e-14);
-        }
-    }
-
     #[test]
     fn what_does_not_lie_one_after_another_is_not_one() {
         let parts = stacked_three();
@@ -119,7 +95,7 @@ mod tests {
     /// Parameters sharded over ranks get their memory this way.
     #[test]
     fn views_that_data_was_set_to_are_one() {
-        let memory = wave(9, 5, 0.4).view([-1]);
+        let memory = wide_wave(&[45], 0.4);
         let mut parts = three().map(|part| part.set_requires_grad(true));
         let mut first = 0;
         for (part, rows) in parts.iter_mut().zip([4, 2, 3]) {

@@ -34,7 +34,7 @@ impl HeadSum {
         }
         let kind = statistics_kind(weight);
         if weight.kind() != kind {
-            return Ok(Some(Self { sum: WeightGradient::empty(), in_place: false }));
+            return Ok(Some(Self { sum: WeightGradient::Empty, in_place: false }));
         }
         let gradient = weight.grad();
         if gradient.defined() {
@@ -86,7 +86,7 @@ pub struct EmbeddingSum<'a> {
 impl<'a> EmbeddingSum<'a> {
     /// Starts from the head's sum `left`, see [`HeadSum::finish`]; `None` if the embedding is not trained.
     pub fn of(model: &'a Decoder, left: Option<Tensor>) -> Option<Self> {
-        if !model.trains_embedding() {
+        if !model.embedding.requires_grad() {
             return None;
         }
         let table = match (left, &model.placement.gradients) {
@@ -95,7 +95,7 @@ impl<'a> EmbeddingSum<'a> {
                 let width = size(model.config().hidden_size);
                 blocks.zeros(model.embedding_unit()).remove(0).view([-1, width])
             }
-            (None, None) => model.embedding_gradient(),
+            (None, None) => model.embedding.grad(),
         };
         Some(Self { model, table })
     }

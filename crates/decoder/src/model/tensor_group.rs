@@ -31,12 +31,7 @@ pub(crate) struct TensorGroup {
 }
 
 impl TensorGroup {
-    /// Makes a group for models of this shape; all its ranks must call it.
-    ///
-    /// # Errors
-    ///
-    /// [`DecoderError::NotDivisible`] if a count of the model is not divisible by the number of ranks, and
-    /// [`DecoderError::Ranks`] if a rank does not take part.
+    /// Makes a group for models of this shape; all its ranks must call it. Fails if a count of the model is not divisible by their number.
     pub(crate) fn new(ranks: &Ranks, config: &ModelConfig) -> Result<Self, DecoderError> {
         let shards = ranks.count();
         config.divisible_counts().check(shards)?;
@@ -171,14 +166,11 @@ fn integer(count: usize) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel_self_test::tiny_config;
 
     #[test]
     fn an_id_is_of_one_part() {
-        let config = ModelConfig::read(std::path::Path::new(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../llm-trainer/tests/fixtures/tiny_qwen2_tied/config.json"
-        )));
-        let group = TensorGroup::new(&Ranks::single(), &config.unwrap()).unwrap();
+        let group = TensorGroup::new(&Ranks::single(), &tiny_config()).unwrap();
         let (local_ids, here) = group.local_ids(&Tensor::from_slice(&[0i64, 7, 8]), 8);
         assert_eq!(Vec::<i64>::try_from(&local_ids).unwrap(), [0, 7, 7]);
         assert_eq!(Vec::<bool>::try_from(&here).unwrap(), [true, true, false]);

@@ -43,10 +43,6 @@ impl Decoder {
     /// # Errors
     ///
     /// Those of [`load`](Self::load); also if the model cannot be split over so many ranks.
-    ///
-    /// # Panics
-    ///
-    /// If the device has too little memory.
     pub fn load_sharded(
         directory: &Path,
         device: Device,
@@ -97,11 +93,10 @@ impl Decoder {
             let full = self.placement.full(name, shard);
             if keeps { place(&full, Device::Cpu, self.kind()) } else { nothing() }
         };
-        let gathered: Result<Self, std::convert::Infallible> =
-            Self::assemble(self.config().clone(), Device::Cpu, self.kind(), |name, _| {
-                Ok(shards.get(name).map_or_else(nothing, |shard| gathered_or_empty(name, shard)))
-            });
-        let Ok(mut gathered) = gathered;
+        let config = self.config().clone();
+        let mut gathered = Self::assemble_made(config, Device::Cpu, self.kind(), |name, _| {
+            shards.get(name).map_or_else(nothing, |shard| gathered_or_empty(name, shard))
+        });
         gathered.take_adapter(self, gathered_or_empty);
         self.check_blocks()?;
         gathered.source.clone_from(&self.source);
@@ -178,13 +173,13 @@ impl Decoder {
         // As transformers: looking up the padding token teaches its row nothing; -1 is none.
         let padding = self.config().pad_token_id.map_or(-1, i64::from);
         let Some(group) = &self.placement.group else {
-            return Tensor::embedding(self.embedding(), token_ids, padding, false, false);
+            return Tensor::embedding(&self.embedding, token_ids, padding, false, false);
         };
         let tokens = self.local_tokens();
         let (ids, here) = group.local_ids(token_ids, tokens);
         let padding = padding - group.index() * tokens;
         let padding = if (0..tokens).contains(&padding) { padding } else { -1 };
-        let rows = Tensor::embedding(self.embedding(), &ids, padding, false, false);
+        let rows = Tensor::embedding(&self.embedding, &ids, padding, false, false);
         rows * here.unsqueeze(-1).to_kind(self.kind())
     }
 

@@ -90,42 +90,39 @@ impl TensorShard {
 mod tests {
     use super::*;
 
-    #[test]
-    fn matrices_are_cut_and_norms_are_not() {
-        let dimension_of = |name| ShardSpec::of(&format!("model.layers.3.{name}")).dimension;
-        assert_eq!(dimension_of("self_attn.q_proj.bias"), Some(0));
-        assert_eq!(dimension_of("mlp.up_proj.weight"), Some(0));
-        assert_eq!(dimension_of("self_attn.o_proj.weight"), Some(1));
-        assert_eq!(dimension_of("self_attn.o_proj.bias"), None);
-        assert_eq!(dimension_of("mlp.down_proj.weight"), Some(1));
-        assert_eq!(dimension_of("input_layernorm.weight"), None);
-        let spec = ShardSpec::of("model.layers.3.self_attn.k_norm.weight");
-        assert_eq!(
-            (spec.dimension, spec.by_key_heads, spec.has_partial_gradient),
-            (None, false, true)
-        );
-        let spec = ShardSpec::of("model.layers.3.mlp.gate.weight");
-        assert_eq!((spec.dimension, spec.has_partial_gradient), (None, true));
-        assert_eq!(dimension_of("mlp.experts.7.down_proj.weight"), Some(1));
-        let dimension_of = |name| ShardSpec::of(name).dimension;
-        assert_eq!(dimension_of("model.embed_tokens.weight"), Some(0));
-        assert_eq!(dimension_of("lm_head.weight"), Some(0));
-        assert_eq!(dimension_of("model.norm.weight"), None);
-    }
-
     /// The replicated factor of a low-rank correction has a partial gradient where the other factor is split by rows.
     #[test]
-    fn one_factor_of_a_correction_is_cut() {
-        let spec_of = |name| {
-            let spec = ShardSpec::of(&format!("base_model.model.model.layers.3.{name}.weight"));
-            (spec.dimension, spec.by_key_heads, spec.has_partial_gradient)
-        };
-        assert_eq!(spec_of("mlp.gate_proj.lora_A"), (None, false, true));
-        assert_eq!(spec_of("mlp.gate_proj.lora_B"), (Some(0), false, false));
-        assert_eq!(spec_of("self_attn.v_proj.lora_A"), (None, false, true));
-        assert_eq!(spec_of("self_attn.v_proj.lora_B"), (Some(0), true, false));
-        assert_eq!(spec_of("self_attn.o_proj.lora_A"), (Some(1), false, false));
-        assert_eq!(spec_of("self_attn.o_proj.lora_B"), (None, false, true));
+    fn matrices_and_one_factor_of_a_correction_are_cut_and_norms_are_not() {
+        let replicated = (None, false, false);
+        let partial = (None, false, true);
+        let [rows, columns] = [0, 1].map(|dimension| (Some(dimension), false, false));
+        for (name, expected) in [
+            ("model.layers.3.self_attn.q_proj.bias", rows),
+            ("model.layers.3.mlp.up_proj.weight", rows),
+            ("model.layers.3.self_attn.o_proj.weight", columns),
+            ("model.layers.3.self_attn.o_proj.bias", replicated),
+            ("model.layers.3.mlp.down_proj.weight", columns),
+            ("model.layers.3.input_layernorm.weight", replicated),
+            ("model.layers.3.self_attn.k_norm.weight", partial),
+            ("model.layers.3.mlp.gate.weight", partial),
+            ("model.layers.3.mlp.experts.7.down_proj.weight", columns),
+            ("model.embed_tokens.weight", rows),
+            ("lm_head.weight", rows),
+            ("model.norm.weight", replicated),
+            ("base_model.model.model.layers.3.mlp.gate_proj.lora_A.weight", partial),
+            ("base_model.model.model.layers.3.mlp.gate_proj.lora_B.weight", rows),
+            ("base_model.model.model.layers.3.self_attn.v_proj.lora_A.weight", partial),
+            (
+                "base_model.model.model.layers.3.self_attn.v_proj.lora_B.weight",
+                (Some(0), true, false),
+            ),
+            ("base_model.model.model.layers.3.self_attn.o_proj.lora_A.weight", columns),
+            ("base_model.model.model.layers.3.self_attn.o_proj.lora_B.weight", partial),
+        ] {
+            let spec = ShardSpec::of(name);
+            let properties = (spec.dimension, spec.by_key_heads, spec.has_partial_gradient);
+            assert_eq!(properties, expected, "{name}");
+        }
     }
 
     #[test]

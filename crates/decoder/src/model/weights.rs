@@ -38,7 +38,8 @@ impl WeightFiles {
         } else if index.exists() {
             shard_paths(directory, &index)?
         } else {
-            return Err(TensorFileError::NoFile { directory: directory.to_owned() });
+            let problem = format!("no weights found, expected {SINGLE} or {INDEX}");
+            return Err(TensorFileError::malformed(directory, problem));
         };
         let files: Vec<TensorFile> =
             paths.iter().map(|path| TensorFile::open(path)).collect::<Result<_, _>>()?;
@@ -46,16 +47,11 @@ impl WeightFiles {
         for (number, file) in files.iter().enumerate() {
             for name in file.names() {
                 if let Some(other) = place.insert(name.to_owned(), number) {
-                    let other: &TensorFile = &files[other];
-                    return Err(TensorFileError::Malformed {
-                        path: file.path().to_owned(),
-                        found: format!(
-                            "tensor `{}` is in {} too",
-                            shown(name, LONGEST_NAME),
-                            other.path().display()
-                        ),
-                        expected: "each tensor in one shard".to_owned(),
-                    });
+                    let (name, other) = (shown(name, LONGEST_NAME), files[other].path().display());
+                    let problem = format!(
+                        "tensor `{name}` is in {other} too, expected each tensor in one shard"
+                    );
+                    return Err(TensorFileError::malformed(file.path(), problem));
                 }
             }
         }
@@ -71,14 +67,13 @@ impl WeightFiles {
     ) -> Result<Tensor, TensorFileError> {
         match self.place.get(name) {
             Some(&number) => self.files[number].tensor(name, shape, weight_kinds(kind)),
-            None => Err(TensorFileError::Missing {
-                path: match self.files.as_slice() {
-                    [only] => only.path().to_owned(),
-                    _ => self.directory.clone(),
-                },
-                tensor: name.to_owned(),
-                expected: shape.to_vec(),
-            }),
+            None => {
+                let path = match self.files.as_slice() {
+                    [only] => only.path(),
+                    _ => &self.directory,
+                };
+                Err(TensorFileError::missing(path, name, shape))
+            }
         }
     }
 
@@ -95,11 +90,12 @@ impl WeightFiles {
         let wanted: BTreeSet<&String> = wanted.iter().collect();
         match self.place.iter().find(|(name, _)| !wanted.contains(*name) && !harmless(name)) {
             None => Ok(()),
-            Some((name, &number)) => Err(TensorFileError::Unexpected {
-                path: self.files[number].path().to_owned(),
-                tensor: shown(name, LONGEST_NAME),
-                whole: "a model of this config.json".to_owned(),
-            }),
+            Some((name, &number)) => {
+                let name = shown(name, LONGEST_NAME);
+                let problem =
+                    format!("tensor `{name}` has no place in a model of this config.json");
+                Err(TensorFileError::malformed(self.files[number].path(), problem))
+            }
         }
     }
 }
@@ -112,10 +108,9 @@ struct Index {
 /// The distinct files of an index, sorted; none may be outside the directory.
 fn shard_paths(directory: &Path, index: &Path) -> Result<Vec<PathBuf>, TensorFileError> {
     let system = |source| TensorFileError::Io { path: index.to_owned(), source };
-    let malformed = |found: String| TensorFileError::Malformed {
-        path: index.to_owned(),
-        found,
-        expected: "an object with `weight_map` from tensor to a file of this directory".to_owned(),
+    let malformed = |found: String| {
+        let expected = "an object with `weight_map` from tensor to a file of this directory";
+        TensorFileError::malformed(index, format!("{found}, expected {expected}"))
     };
     let text = read_at_most(index, LONGEST_INDEX_BYTES).map_err(system)?;
     let Index { weight_map } = serde_json::from_slice(&text)

@@ -1,7 +1,6 @@
 //! The header of a safetensors file: a length, and as many bytes of JSON.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map;
 use std::fmt;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -24,14 +23,12 @@ const MOST_DIMENSIONS: usize = 16;
 pub(crate) const LONGEST_NAME: usize = 120;
 
 /// Dtype, shape and byte range of a tensor.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Deserialize)]
 pub(super) struct Entry {
     pub(super) dtype: Dtype,
     pub(super) shape: Vec<u64>,
-    /// First byte, counted after the header.
-    pub(super) first: u64,
-    /// Byte after the last, counted after the header.
-    pub(super) end: u64,
+    /// First byte, and the byte after the last, counted after the header.
+    pub(super) data_offsets: [u64; 2],
 }
 
 /// Reads and checks the entries of a file of `length` bytes; also returns the offset of their data.
@@ -41,10 +38,8 @@ pub(super) fn read_entries(
     length: u64,
 ) -> Result<(BTreeMap<String, Entry>, u64), TensorFileError> {
     let system = |source| TensorFileError::Io { path: path.to_owned(), source };
-    let malformed = |found: String, expected: &str| TensorFileError::Malformed {
-        path: path.to_owned(),
-        found,
-        expected: expected.to_owned(),
+    let malformed = |found: String, expected: &str| {
+        TensorFileError::malformed(path, format!("{found}, expected {expected}"))
     };
     if length < 8 {
         return Err(malformed(format!("{length} bytes long"), "at least 8"));
@@ -69,12 +64,12 @@ pub(super) fn read_entries(
     }
     let end = data_start.saturating_add(last_end(&entries).map_or(0, |(_, end)| end));
     match last_end(&entries) {
-        Some((tensor, _)) if end > length => Err(TensorFileError::Truncated {
-            path: path.to_owned(),
-            tensor: shown(tensor, LONGEST_NAME),
-            expected: end,
-            found: length,
-        }),
+        Some((tensor, _)) if end > length => {
+            let tensor = shown(tensor, LONGEST_NAME);
+            let problem =
+                format!("truncated: tensor `{tensor}` ends at byte {end}, the file at {length}");
+            Err(TensorFileError::malformed(path, problem))
+        }
         _ if end < length => {
             Err(malformed(format!("{} bytes after the last tensor", length - end), "none"))
         }
@@ -83,15 +78,16 @@ pub(super) fn read_entries(
 }
 
 fn last_end(entries: &BTreeMap<String, Entry>) -> Option<(&str, u64)> {
-    entries.iter().map(|(name, entry)| (name.as_str(), entry.end)).max_by_key(|&(_, end)| end)
+    let ends = entries.iter().map(|(name, entry)| (name.as_str(), entry.data_offsets[1]));
+    ends.max_by_key(|&(_, end)| end)
 }
 
 /// Returns the first fault of dtypes, shapes and byte ranges, and what was expected.
 fn first_fault(entries: &BTreeMap<String, Entry>) -> Option<(String, String)> {
     let mut by_place: Vec<(&String, &Entry)> = entries.iter().collect();
-    by_place.sort_by_key(|(_, entry)| (entry.first, entry.end));
+    by_place.sort_by_key(|(_, entry)| entry.data_offsets);
     let mut next = 0;
-    for (name, Entry { dtype, shape, first, end }) in by_place {
+    for (name, Entry { dtype, shape, data_offsets: [first, end] }) in by_place {
         let name = shown(name, LONGEST_NAME);
         if *first != next {
             let problem = format!("tensor `{name}` begins at byte {first} of the data");
@@ -119,13 +115,6 @@ fn first_fault(entries: &BTreeMap<String, Entry>) -> Option<(String, String)> {
 /// The tensors of a header; other entries are skipped.
 struct Header(BTreeMap<String, Entry>);
 
-#[derive(Deserialize)]
-struct Written {
-    dtype: Dtype,
-    shape: Vec<u64>,
-    data_offsets: [u64; 2],
-}
-
 impl<'de> Deserialize<'de> for Header {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         from.deserialize_map(HeaderVisitor)
@@ -148,19 +137,14 @@ impl<'de> Visitor<'de> for HeaderVisitor {
                 map.next_value::<IgnoredAny>()?;
                 continue;
             }
-            let Written { dtype, shape, data_offsets: [first, end] } =
-                map.next_value().map_err(|error| {
-                    A::Error::custom(format!("tensor `{}`: {error}", shown(&name, LONGEST_NAME)))
-                })?;
-            match entries.entry(name) {
-                btree_map::Entry::Vacant(place) => {
-                    place.insert(Entry { dtype, shape, first, end });
-                }
-                btree_map::Entry::Occupied(place) => {
-                    let name = shown(place.key(), LONGEST_NAME);
-                    return Err(A::Error::custom(format!("tensor `{name}` stands there twice")));
-                }
+            let refused = |problem: String| {
+                A::Error::custom(format!("tensor `{}`{problem}", shown(&name, LONGEST_NAME)))
+            };
+            let entry = map.next_value().map_err(|error| refused(format!(": {error}")))?;
+            if entries.contains_key(&name) {
+                return Err(refused(" stands there twice".to_owned()));
             }
+            entries.insert(name, entry);
         }
         Ok(Header(entries))
     }

@@ -49,11 +49,7 @@ impl TensorFile {
         let system = |source| TensorFileError::Io { path: path.to_owned(), source };
         // Before it is opened: a named pipe would wait for ever.
         if !std::fs::metadata(path).map_err(system)?.is_file() {
-            return Err(TensorFileError::Malformed {
-                path: path.to_owned(),
-                found: "not a file".to_owned(),
-                expected: "safetensors".to_owned(),
-            });
+            return Err(TensorFileError::malformed(path, "not a file, expected safetensors"));
         }
         let file = File::open(path).map_err(system)?;
         let length = file.metadata().map_err(system)?.len();
@@ -96,34 +92,32 @@ impl TensorFile {
         shape: &[i64],
         kinds: &[Kind],
     ) -> Result<Tensor, TensorFileError> {
-        let (path, tensor) = (self.path.clone(), name.to_owned());
-        let Some(entry) = self.entries.get(name) else {
-            return Err(TensorFileError::Missing { path, tensor, expected: shape.to_vec() });
+        let malformed = |problem: String| {
+            TensorFileError::malformed(&self.path, format!("tensor `{name}` {problem}"))
+        };
+        let Some(Entry { dtype, shape: stored, data_offsets: [first, end] }) =
+            self.entries.get(name)
+        else {
+            return Err(TensorFileError::missing(&self.path, name, shape));
         };
         let same = |(&found, &wanted): (&u64, &i64)| i64::try_from(found) == Ok(wanted);
-        if entry.shape.len() != shape.len() || !entry.shape.iter().zip(shape).all(same) {
-            let (stored, expected) = (entry.shape.clone(), shape.to_vec());
-            return Err(TensorFileError::Shape { path, tensor, found: stored, expected });
+        if stored.len() != shape.len() || !stored.iter().zip(shape).all(same) {
+            return Err(malformed(format!("has shape {stored:?}, expected {shape:?}")));
         }
-        let Some(kind) = kind_of(entry.dtype).filter(|kind| kinds.contains(kind)) else {
-            let stored = format!("{:?}", entry.dtype);
-            return Err(TensorFileError::Kind {
-                path,
-                tensor,
-                found: stored,
-                expected: names_of(kinds),
-            });
+        let Some(kind) = kind_of(*dtype).filter(|kind| kinds.contains(kind)) else {
+            return Err(malformed(format!("is {dtype:?}, expected {}", names_of(kinds))));
         };
-        let length = usize::try_from(entry.end - entry.first).expect("within a file");
-        let mut bytes = vec![0; length];
+        let mut bytes = vec![0; usize::try_from(end - first).expect("within a file")];
         self.file
-            .read_exact_at(&mut bytes, self.data_start + entry.first)
+            .read_exact_at(&mut bytes, self.data_start + first)
             .map_err(|source| TensorFileError::Io { path: self.path.clone(), source })?;
         let values = Tensor::from_data_size(&bytes, shape, kind);
         drop(bytes);
         match not_finite(&values) {
             0 => Ok(values),
-            count => Err(TensorFileError::NotFinite { path, tensor, count }),
+            count => {
+                Err(malformed(format!("has {count} values that are not finite, expected none")))
+            }
         }
     }
 }

@@ -11,10 +11,6 @@ use whole_file::WriteError;
 use super::dtype_name;
 
 /// Names the file that could not be written.
-///
-/// # Errors
-///
-/// That of `result`.
 pub(crate) fn at<T>(path: &Path, result: io::Result<T>) -> Result<T, WriteError> {
     result.map_err(|source| WriteError { path: path.to_owned(), action: "write", source })
 }
@@ -55,14 +51,6 @@ pub fn write_tensors(path: &Path, named: &[(String, &Tensor)]) -> Result<(), Wri
 }
 
 /// Writes a JSON file for people to read.
-///
-/// # Errors
-///
-/// If the file cannot be written.
-///
-/// # Panics
-///
-/// Never: a JSON value can always be written.
 pub(crate) fn write_json(path: &Path, value: &Value) -> Result<(), WriteError> {
     let text = serde_json::to_string_pretty(value).expect("a JSON value is always writable");
     at(path, fs::write(path, text + "\n"))

@@ -146,7 +146,7 @@ impl From<GenerationError> for ApiError {
                 param: Some("max_tokens".to_owned()),
                 ..Self::body(error.to_string())
             },
-            GenerationError::EmptyPrompt { .. } | GenerationError::TokenId { .. } => {
+            GenerationError::Prompt { .. } => {
                 Self { param: Some("prompt".to_owned()), ..Self::body(error.to_string()) }
             }
             _ => Self::engine(error.to_string()),

@@ -166,10 +166,8 @@ impl AdamW {
             expected += written.into_iter().filter(|column| has(column)).count();
         }
         let count = file.names().count();
-        let malformed = |found: String, expected: String| TensorFileError::Malformed {
-            path: path.to_owned(),
-            found,
-            expected,
+        let malformed = |found: String, expected: String| {
+            TensorFileError::malformed(path, format!("{found}, expected {expected}"))
         };
         if count != expected {
             return Err(malformed(

@@ -124,14 +124,10 @@ impl SavedState {
             let place = written.map_or(parameter.shallow_clone(), |shard| shard.within(&parameter));
             place.shallow_clone().copy_(&values.view(shard_shape.as_slice()));
         }
-        let missing = |count: i64| TensorFileError::Missing {
-            path: self.folder.clone(),
-            tensor: format!("{key}, of which {} of {count} parts are there", written.len()),
-            expected: shape.to_vec(),
-        };
         let count = written[0].map_or(1, |shard| shard.count);
         if usize::try_from(count).ok() != Some(written.len()) {
-            return Err(missing(count));
+            let parts = format!("{key}, of which {} of {count} parts are there", written.len());
+            return Err(TensorFileError::missing(&self.folder, &parts, shape));
         }
         let values = shard.map_or(parameter.shallow_clone(), |shard| shard.of(&parameter));
         Ok(values.reshape(-1).narrow(0, piece.start, piece.length))
@@ -165,11 +161,8 @@ impl SavedState {
             next = until;
         }
         if next < end {
-            return Err(TensorFileError::Missing {
-                path: self.folder.clone(),
-                tensor: format!("{key}, elements {next} to {end}"),
-                expected: shape.to_vec(),
-            });
+            let elements = format!("{key}, elements {next} to {end}");
+            return Err(TensorFileError::missing(&self.folder, &elements, shape));
         }
         Ok(Tensor::cat(&pieces, 0))
     }
@@ -181,11 +174,7 @@ impl SavedState {
         let run = shards.and_then(|runs| runs.values().next());
         match run {
             Some(run) => self.files[run.file].tensor(&run.key, &[], &[Kind::Float]),
-            None => Err(TensorFileError::Missing {
-                path: self.folder.clone(),
-                tensor: key,
-                expected: Vec::new(),
-            }),
+            None => Err(TensorFileError::missing(&self.folder, &key, &[])),
         }
     }
 }
@@ -209,10 +198,8 @@ fn shard_files(folder: &Path) -> std::io::Result<Vec<(String, usize)>> {
 fn shards(folder: &Path) -> Result<Vec<PathBuf>, TensorFileError> {
     let system = |source| TensorFileError::Io { path: folder.to_owned(), source };
     let files = shard_files(folder).map_err(system)?;
-    let malformed = |found: String, expected: String| TensorFileError::Malformed {
-        path: folder.to_owned(),
-        found,
-        expected,
+    let malformed = |found: String, expected: String| {
+        TensorFileError::malformed(folder, format!("{found}, expected {expected}"))
     };
     let Some(&(_, total)) = files.first() else {
         return Err(malformed("no state of an optimiser".to_owned(), format!("{WHOLE} or shards")));
