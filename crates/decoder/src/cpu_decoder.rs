@@ -11,7 +11,7 @@ use pulp::Arch;
 use rayon::prelude::*;
 use tch::{Device, Kind, Tensor};
 
-use crate::model::{Block, Decoder, Projection};
+use crate::model::{Block, Decoder, Projection, narrowed, size};
 use ranks::device::memory_bytes;
 
 /// Models with fewer bytes of weights stay in the processor's caches from token to token, so packing gains nothing.
@@ -147,8 +147,7 @@ impl CpuDecoder {
             self.round(&mut logits, head.outputs());
             logits
         });
-        let columns = i64::try_from(head.outputs()).expect("a vocabulary");
-        Tensor::from_slice(&logits).view([-1, columns])
+        Tensor::from_slice(&logits).view([-1, size(head.outputs())])
     }
 
     /// Reads one token per row and returns the final-normed hidden states, `[rows, hidden]`.
@@ -316,12 +315,6 @@ fn packing_fits(decoder: &Decoder) -> bool {
     let packed = u64::try_from(bytes / 4 * 3).unwrap_or(u64::MAX);
     let fits = |(_, available)| packed < available / 2;
     bytes >= LEAVES_CACHES && memory_bytes().is_some_and(fits)
-}
-
-/// Rounds to f32: statistics are taken in f64, and activations are f32.
-#[expect(clippy::cast_possible_truncation, reason = "rounding is what it is for")]
-fn narrowed(value: f64) -> f32 {
-    value as f32
 }
 
 impl CpuBlock {

@@ -4,6 +4,8 @@ use model_files::model_config::ModelShape;
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
+use crate::model::size;
+
 /// Experts of the first tokens of a sequence, in each block that has experts.
 ///
 /// A pass that replays them computes with the experts that sampled, weighted by the router as it is now. Tokens behind the recorded ones
@@ -93,9 +95,7 @@ impl Routes {
             let numbers = recorded.iter().map(|&expert| i32::from(expert));
             all.extend(numbers.chain(std::iter::repeat(-1)).take(length * shape.width()));
         }
-        let [blocks, per_token] = [shape.blocks, shape.per_token]
-            .map(|count| i64::try_from(count).expect("a checked config"));
-        Tensor::from_slice(&all).view([-1, blocks, per_token])
+        Tensor::from_slice(&all).view([-1, size(shape.blocks), size(shape.per_token)])
     }
 
     /// The fault of routes that were read from a file, for a sequence of `tokens` tokens; `None` if there is none.

@@ -262,7 +262,7 @@ fn torch_step(
     let step = cache.advance();
     let token_ids: Vec<i64> = token_ids.iter().map(|&id| i64::from(id)).collect();
     let token_ids = Tensor::from_slice(&token_ids).unsqueeze(1).to_device(decoder.device());
-    let angles = decoder.angles(&step.positions());
+    let angles = decoder.angles(&step.positions);
     let (mut residual, mut used) = (Residual::new(decoder.embed(&token_ids)), Vec::new());
     for index in 0..decoder.block_count() {
         let mut routing = Routing::default();
@@ -352,7 +352,7 @@ mod tests {
             panic!("an engine of libtorch")
         };
         let step = cache.advance();
-        let angles = decoder.angles(&step.positions());
+        let angles = decoder.angles(&step.positions);
         let x = decoder.embed(&Tensor::from_slice(&[4_i64, 8, 15]).unsqueeze(1));
         let before = x.copy();
         let mut residual = Residual::new(x.shallow_clone());

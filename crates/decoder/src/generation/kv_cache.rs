@@ -3,7 +3,7 @@
 use tch::{Device, Kind, Tensor};
 
 use super::slot_attention::{AttendedSlots, is_fused};
-use crate::model::{Angles, Decoder, FusedOperations, Heads, by_position};
+use crate::model::{Angles, Decoder, FusedOperations, Heads, by_position, size};
 
 /// Preallocated keys and values, `[slots · capacity, kv_heads, head_dim]` for each block, slot after slot. The first slots are in
 /// use; their rows differ in length.
@@ -26,8 +26,8 @@ pub(super) struct KvCache {
 /// Cache position of each row's next token, and the tokens it may attend to.
 #[derive(Debug)]
 pub(super) struct Step {
-    /// Positions of the tokens within their rows, i64 `[rows]`.
-    positions: Tensor,
+    /// Positions of the tokens within their rows, i64 `[rows, 1]`.
+    pub(super) positions: Tensor,
     /// Indices of the tokens in the cache, i64 `[rows]`.
     places: Tensor,
     slots: AttendedSlots,
@@ -37,10 +37,9 @@ impl KvCache {
     /// Makes room for `slots` sequences of at most `capacity` tokens each, none in use. `fused` asks for one attention kernel, used if
     /// there is one that passed its test.
     pub(super) fn new(decoder: &Decoder, slots: usize, capacity: usize, fused: bool) -> Self {
-        let [slots, capacity] = [slots, capacity].map(whole);
+        let [slots, capacity] = [slots, capacity].map(size);
         let [query_heads, heads, width] =
-            [decoder.query_heads(), decoder.key_value_heads(), decoder.config().head_dim]
-                .map(whole);
+            [decoder.query_heads(), decoder.key_value_heads(), decoder.config().head_dim].map(size);
         let (shape, device) = ([slots * capacity, heads, width], decoder.device());
         // Zeros, as a mask cannot undo the NaN that fresh memory may hold.
         let room = || Tensor::zeros(shape, (decoder.kind(), device));
@@ -59,7 +58,7 @@ impl KvCache {
     /// Stores keys and values of a prompt, `[1, kv_heads, len, head_dim]` for each block, in the first slot that is
     /// free.
     pub(super) fn place(&mut self, prefilled: &[(Tensor, Tensor)]) {
-        let place = whole(self.lengths.len()) * self.capacity;
+        let place = size(self.lengths.len()) * self.capacity;
         let length = prefilled.first().map_or(0, |(key, _)| key.size()[2]);
         let caches = self.keys.iter().zip(&self.values);
         for ((keys, values), (key, value)) in caches.zip(prefilled) {
@@ -76,7 +75,7 @@ impl KvCache {
         let length = self.lengths[last];
         if place != last {
             for cache in self.keys.iter().chain(&self.values) {
-                let row = |index| cache.narrow(0, whole(index) * self.capacity, length);
+                let row = |index| cache.narrow(0, size(index) * self.capacity, length);
                 row(place).copy_(&row(last));
             }
         }
@@ -87,13 +86,13 @@ impl KvCache {
     pub(super) fn advance(&mut self) -> Step {
         let positions = Tensor::from_slice(&self.lengths).to_device(self.device);
         self.lengths.iter_mut().for_each(|length| *length += 1);
-        let rows = whole(self.lengths.len());
+        let rows = size(self.lengths.len());
         let starts = Tensor::arange(rows, (Kind::Int64, self.device)) * self.capacity;
         let slots = match &self.counts {
             Some(counts) => AttendedSlots::fused(&self.lengths, &positions, self.capacity, counts),
             None => AttendedSlots::plain(&self.lengths, &positions, self.capacity),
         };
-        Step { places: starts + &positions, positions, slots }
+        Step { positions: positions.unsqueeze(1), places: starts + positions, slots }
     }
 
     /// Rotates queries and keys, stores keys and values in block `block`, and attends over all tokens of each row. Returns the input of the
@@ -116,15 +115,4 @@ impl KvCache {
             step.slots.attend([query, keys, values], window)
         })
     }
-}
-
-impl Step {
-    /// Positions as i64 `[rows, 1]`, for [`Decoder::angles`](crate::model::Decoder::angles).
-    pub(super) fn positions(&self) -> Tensor {
-        self.positions.unsqueeze(1)
-    }
-}
-
-fn whole(count: usize) -> i64 {
-    i64::try_from(count).expect("sizes are far below 2^63")
 }

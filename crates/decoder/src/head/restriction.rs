@@ -2,6 +2,8 @@
 
 use tch::{Device, Tensor};
 
+use crate::model::size;
+
 /// Sampling masks of a chunk's tokens.
 pub(super) struct Restriction {
     /// Kept ids, padded with 0, i64 `[length, widest]`.
@@ -35,7 +37,7 @@ impl Lists {
             absent.extend((0..widest).map(|place| place >= list.len()));
         }
         let is_full: Vec<bool> = lists.iter().map(|list| list.is_empty()).collect();
-        let width = i64::try_from(widest).expect("a list of ids");
+        let width = size(widest);
         Self {
             ids: Tensor::from_slice(&ids).view([-1, width]).to_device(device),
             absent: Tensor::from_slice(&absent).view([-1, width]).to_device(device),

@@ -93,7 +93,7 @@ impl Decoder {
         mut make: impl FnMut(&str, (i64, i64, i64)) -> Result<(Tensor, Tensor), E>,
     ) -> Result<(), E> {
         assert!(self.adapter_settings().is_none(), "a model has one adapter");
-        let rank = i64::try_from(settings.rank).expect("a checked rank");
+        let rank = size(settings.rank);
         let (device, kind) = (self.device(), self.kind());
         let placement = self.placement.clone();
         let place = |name: String, full| place(&placement.local(&name, full), device, kind);

@@ -5,6 +5,7 @@ use tch::{Device, Kind, Tensor};
 use super::fused::FusedOperations;
 use super::mlp::Mlp;
 use super::operand::Operand;
+use super::shape::size;
 use crate::bf16_matmul::linear;
 
 /// Experts, of which each token goes to those that the router rates highest:
@@ -83,8 +84,7 @@ impl Experts {
 
     /// Applies each expert to its rows of `inputs`, `[tokens · per token, hidden]`, which are sorted by `experts`.
     fn apply(&self, inputs: &Tensor, experts: &Tensor) -> Tensor {
-        let count = i64::try_from(self.mlps.len()).expect("a checked config");
-        let counts = experts.bincount(None::<&Tensor>, count);
+        let counts = experts.bincount(None::<&Tensor>, size(self.mlps.len()));
         let counts = Vec::<i64>::try_from(counts.to_device(Device::Cpu));
         let counts = counts.expect("a one-dimensional tensor of i64");
         let parts = inputs.split_with_sizes(counts, 0);

@@ -53,6 +53,7 @@ pub use placement::Placement;
 pub(crate) use projection::Projection;
 pub(crate) use residual::Residual;
 pub use rope::Angles;
+pub(crate) use shape::{narrowed, size};
 pub use table_gradients::{EmbeddingSum, HeadSum};
 pub(crate) use tensor_group::TensorGroup;
 pub use tensor_parallel_decoder::FullModel;

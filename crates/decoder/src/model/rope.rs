@@ -6,6 +6,7 @@ use model_files::model_config::{ModelConfig, RopeScaling};
 use tch::{Device, Kind, Tensor};
 use torch_ext::{CudaKernels, autograd_function};
 
+use super::shape::narrowed;
 use super::training_kernels::training_kernels;
 
 /// The frequencies of the rotary embedding.
@@ -30,7 +31,7 @@ pub struct Angles {
 impl Rope {
     pub(super) fn new(config: &ModelConfig, device: Device) -> Self {
         let placed = |frequencies: Vec<f64>| {
-            let rounded: Vec<f32> = frequencies.into_iter().map(round_to_f32).collect();
+            let rounded: Vec<f32> = frequencies.into_iter().map(narrowed).collect();
             Tensor::from_slice(&rounded).to_device(device)
         };
         let windowed = config.attention.sliding_window.and_then(|window| window.rope_theta);
@@ -135,14 +136,6 @@ fn turn_plainly(x: &Tensor, heads: i64, [cosine, sine]: [&Tensor; 2]) -> Tensor 
         turned.narrow(2, heads, others).copy_(&x.narrow(2, heads, others));
     }
     turned
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "the frequencies are kept in f32, as the reference does"
-)]
-fn round_to_f32(value: f64) -> f32 {
-    value as f32
 }
 
 /// Returns `theta^(-2i / head_dim)`.

@@ -1,4 +1,4 @@
-//! Counts of a configuration as sizes of tensors, and new tensors in the model's kind.
+//! Numbers and tensors in the kinds that libtorch takes.
 
 use tch::{Device, Kind, Tensor};
 
@@ -7,7 +7,13 @@ pub(super) fn place(tensor: &Tensor, device: Device, kind: Kind) -> Tensor {
     tensor.to_kind(kind).to_device(device)
 }
 
-/// A count of a checked configuration as one of libtorch's sizes.
-pub(super) fn size(count: usize) -> i64 {
-    i64::try_from(count).expect("a checked config holds numbers up to 2^31")
+/// A count as one of libtorch's sizes.
+pub(crate) fn size(count: usize) -> i64 {
+    i64::try_from(count).expect("counts are far below 2^63")
+}
+
+/// Rounds to f32.
+#[expect(clippy::cast_possible_truncation, reason = "rounding is what it is for")]
+pub(crate) fn narrowed(value: f64) -> f32 {
+    value as f32
 }

@@ -11,6 +11,7 @@ use std::ops::Range;
 
 use tch::Tensor;
 
+use super::shape::size;
 use ranks::{Exchange, RankError, Ranks};
 
 /// The blocks of one decoder.
@@ -168,7 +169,7 @@ impl ShardedBlock {
     }
 
     fn zeros(&self, ranks: usize) -> Tensor {
-        let ranks = i64::try_from(ranks).expect("a number of processes");
-        Tensor::zeros([self.shard.size()[0] * ranks], (self.shard.kind(), self.shard.device()))
+        let elements = self.shard.size()[0] * size(ranks);
+        Tensor::zeros([elements], (self.shard.kind(), self.shard.device()))
     }
 }

@@ -15,6 +15,7 @@ use tch::Tensor;
 use torch_ext::ReduceOp;
 
 use super::error::DecoderError;
+use super::shape::size;
 use super::tensor_shard::{ShardSpec, TensorShard};
 use ranks::{RankError, Ranks};
 
@@ -44,12 +45,12 @@ impl TensorGroup {
 
     /// Index of this rank in the group, from 0.
     pub(crate) fn index(&self) -> i64 {
-        integer(self.ranks.rank())
+        size(self.ranks.rank())
     }
 
     /// Number of ranks in the group.
     pub(crate) fn count(&self) -> i64 {
-        integer(self.ranks.count())
+        size(self.ranks.count())
     }
 
     /// The ranks of the group.
@@ -65,7 +66,7 @@ impl TensorGroup {
     /// This rank's shard of parameter `name`; `None` if it is replicated.
     pub(crate) fn shard_of(&self, name: &str) -> Option<TensorShard> {
         let spec = ShardSpec::of(name);
-        let count = if spec.by_key_heads { integer(self.key_value_shards()) } else { self.count() };
+        let count = if spec.by_key_heads { size(self.key_value_shards()) } else { self.count() };
         let index = self.index() * count / self.count();
         (count > 1).then_some(TensorShard { dimension: spec.dimension?, index, count })
     }
@@ -157,10 +158,6 @@ impl TensorGroup {
     fn fail(&self, error: RankError) {
         self.failure.borrow_mut().get_or_insert(error);
     }
-}
-
-fn integer(count: usize) -> i64 {
-    i64::try_from(count).expect("a number of processes")
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use super::block_gradients::block_of;
 use super::decoder::{Decoder, EMBEDDING, HEAD};
 use super::error::DecoderError;
 use super::placement::Placement;
-use super::shape::place;
+use super::shape::{place, size};
 use super::sharded_blocks::OpenBlocks;
 use super::weights::WeightFiles;
 use crate::bf16_matmul::matmul;
@@ -126,7 +126,7 @@ impl Decoder {
     /// Number of vocabulary rows on this rank.
     fn local_tokens(&self) -> i64 {
         let parts = self.placement.group.as_ref().map_or(1, |group| group.count());
-        i64::try_from(self.config().vocab_size).expect("a checked config") / parts
+        size(self.config().vocab_size) / parts
     }
 
     /// Fingerprint of the trained parameters: SHA-256 over up to 64 numbers of each, evenly spaced. An update changes

@@ -16,7 +16,7 @@ use super::error::GroupError;
 use super::nccl;
 use super::operation::{Call, GroupOperation};
 use super::placement::{Coordinator, Placement, PlacementError};
-use super::store::{LogLevel, Store};
+use super::store::{ERRORS, Store, set_log_level};
 use super::traffic::{Counters, Traffic, bytes_sent};
 use super::values::one_line;
 use super::witness::Witness;
@@ -58,7 +58,7 @@ impl Default for GroupOptions {
 #[derive(Debug)]
 pub struct ProcessGroup {
     /// Connections to the other ranks; `None` for one process: every operation is the identity.
-    connection: Option<Arc<Connection>>,
+    pub(super) connection: Option<Arc<Connection>>,
     /// Rank of this process in the group.
     rank: usize,
     /// Ranks of the run that are in the group, in the group's order.
@@ -119,7 +119,7 @@ impl ProcessGroup {
         let coordinator = placement.coordinator.as_ref().ok_or_else(missing)?;
         let store = store_of(coordinator, placement, options)?;
         if options.device != Device::Cpu {
-            LogLevel::Errors.set();
+            set_log_level(ERRORS);
         }
         // A restarted run, or a process that joins again, must not meet keys of an earlier time.
         let time = JOINED.fetch_add(1, Ordering::Relaxed);
@@ -249,11 +249,6 @@ impl ProcessGroup {
     /// Traffic of this process so far, by operation, summed over the whole run's group and all its sub-groups.
     pub fn traffic(&self) -> Vec<(GroupOperation, Traffic)> {
         GroupOperation::ALL.into_iter().zip(*self.counters.lock()).collect()
-    }
-
-    /// Returns true if every operation is the identity.
-    pub(super) fn is_alone(&self) -> bool {
-        self.connection.is_none()
     }
 
     /// A map that all ranks of this group share.

@@ -117,7 +117,7 @@ impl Store {
         connect_timeout: Duration,
         timeout: Duration,
     ) -> Result<Self, GroupError> {
-        LogLevel::Silent.set();
+        set_log_level(SILENT);
         let c_host = c_string("connect", host)?;
         // SAFETY: the host is NUL-terminated and outlives the call.
         let raw = unsafe {
@@ -271,20 +271,16 @@ impl Store {
     }
 }
 
-/// Level of c10d's messages on standard error, unless `TORCH_CPP_LOG_LEVEL` sets it.
-#[derive(Clone, Copy)]
-pub(super) enum LogLevel {
-    /// Level with NCCL: its watchdog writes there before it ends the process.
-    Errors = 2,
-    /// Level without NCCL: failures are returned as values and need no stack trace.
-    Silent = 3,
-}
+/// Level of c10d's messages with NCCL: its watchdog writes there before it ends the process.
+pub(super) const ERRORS: c_int = 2;
 
-impl LogLevel {
-    pub(super) fn set(self) {
-        // SAFETY: sets a number in libtorch that is read where something is logged.
-        unsafe { torch_ext_set_log_level(self as c_int) };
-    }
+/// Level without NCCL: failures are returned as values and need no stack trace.
+const SILENT: c_int = 3;
+
+/// Sets the level of c10d's messages on standard error, unless `TORCH_CPP_LOG_LEVEL` sets it.
+pub(super) fn set_log_level(level: c_int) {
+    // SAFETY: sets a number in libtorch that is read where something is logged.
+    unsafe { torch_ext_set_log_level(level) };
 }
 
 impl Drop for Handle {

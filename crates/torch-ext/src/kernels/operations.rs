@@ -93,8 +93,7 @@ impl CudaKernels {
     pub fn gate(&self, both: &Tensor) -> Result<Tensor, KernelError> {
         let (size, [rows, columns]) = matrix("gate and up", both, 4)?;
         let width = columns / 2;
-        let mut narrow = size.clone();
-        *narrow.last_mut().expect("a matrix has columns") = width;
+        let narrow = [&size[..size.len() - 1], &[width]].concat();
         let gated = Tensor::empty(narrow.as_slice(), (Kind::BFloat16, self.device));
         let arguments = [
             self.words("gate and up", both, &size)?,

@@ -15,8 +15,7 @@ impl CudaKernels {
     /// [`KernelError`] if a tensor is not as described, or the kernel cannot be launched.
     pub fn gate_backward(&self, both: &Tensor, cotangent: &Tensor) -> Result<Tensor, KernelError> {
         let (size, [rows, columns]) = matrix("gate and up", both, 4)?;
-        let mut narrow = size.clone();
-        *narrow.last_mut().expect("a matrix has columns") = columns / 2;
+        let narrow = [&size[..size.len() - 1], &[columns / 2]].concat();
         let gradient = Tensor::empty(size.as_slice(), (Kind::BFloat16, self.device));
         let arguments = [
             self.words("gate and up", both, &size)?,
