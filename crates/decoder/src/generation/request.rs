@@ -7,7 +7,7 @@ use model_files::sampling::Sampling;
 use model_files::stop_strings::StopStrings;
 
 /// Key of the noise of one prompt's samples.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SamplingKey {
     /// Seed of the run.
     pub seed: u64,

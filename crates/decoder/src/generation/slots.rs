@@ -13,7 +13,7 @@ use crate::routes::Routes;
 use crate::sampling_mask::SamplingMask;
 
 /// A sequence in a slot.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Row {
     key: SamplingKey,
     /// Its place among all responses.
@@ -113,17 +113,7 @@ impl Row {
         options: &GenerationOptions,
     ) -> Self {
         let mask = options.truncates().then(SamplingMask::default);
-        Self {
-            key,
-            index,
-            sample,
-            token_ids: Vec::new(),
-            log_prob: Vec::new(),
-            entropy: Vec::new(),
-            mask,
-            routes: None,
-            finish: None,
-        }
+        Self { key, index, sample, mask, ..Self::default() }
     }
 
     pub(super) fn noise(&self) -> f64 {
