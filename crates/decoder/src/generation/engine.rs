@@ -109,9 +109,9 @@ impl<'a> Engine<'a> {
         Kernels { cpu, packs, cuda }: Kernels,
         records: bool,
     ) -> Self {
-        if cpu && let Some(own) = CpuDecoder::new(decoder, packs) {
-            let (own, rows, hidden) = (Box::new(own), Vec::new(), Vec::new());
-            return Self::Cpu { decoder, own, rows, hidden, capacity };
+        if cpu && let Some(cpu_decoder) = CpuDecoder::new(decoder, packs) {
+            let (boxed, rows, hidden) = (Box::new(cpu_decoder), Vec::new(), Vec::new());
+            return Self::Cpu { decoder, own: boxed, rows, hidden, capacity };
         }
         let cuda = cuda && may_use_kernels();
         let fused = if cuda {

@@ -67,8 +67,9 @@ impl Decoder {
         match file.names().find(|name| !wanted.iter().any(|wanted| wanted == name)) {
             None => Ok(()),
             Some(name) => {
-                let whole = format!("an adapter of this {CONFIG} for this model");
-                let problem = format!("tensor `{name}` has no place in {whole}");
+                let problem = format!(
+                    "tensor `{name}` has no place in an adapter of this {CONFIG} for this model"
+                );
                 Err(TensorFileError::malformed(file.path(), problem).into())
             }
         }
