@@ -201,7 +201,7 @@ fn train_on(
     if let Some(warning) = trainer.kernel_warning() {
         progress.say(&format!("warning: {warning}"));
     }
-    for note in trainer.notes() {
+    for note in &trainer.notes {
         progress.say(&format!("note: {note}"));
     }
     let requests = Requests { signals: Signals::listen()?, deadline };

@@ -35,19 +35,11 @@ const GPU_PIECE_ELEMENTS: i64 = 1 << 24;
 #[derive(Debug)]
 pub struct AdamW {
     /// The model's parameters, or the shards of them that this rank steps.
-    parameters: Vec<Tensor>,
-    /// Places of these tensors within the model.
-    places: Vec<Place>,
-    master_copies: Vec<MasterCopy>,
-    /// Gradients of this rank's shards for one step; empty where the model's own parameters are stepped.
-    gradients: Vec<Tensor>,
+    tensors: Vec<Stepped>,
     /// Placement of the model's parameters.
     placement: Placement,
     /// Layout of the state over data-parallel ranks, if each keeps a shard of it.
     sharding: Option<Box<Sharding>>,
-    first_moments: Vec<Tensor>,
-    second_moments: Vec<Tensor>,
-    steps: Vec<Tensor>,
     options: OptimizerSection,
     /// Memory in which master weights and moments are kept and stepped, apart from parameters on the device.
     memory: Memory,
@@ -55,10 +47,26 @@ pub struct AdamW {
     seed: u64,
     /// Number of steps applied.
     applied: u64,
-    /// Kernels that step the state; `steps` are then on the CPU.
+    /// Kernels that step the state; step counts are then on the CPU.
     kernels: Option<Arc<CudaKernels>>,
     /// The reason that no kernels step the state although they could.
     kernel_fault: Option<String>,
+}
+
+/// A tensor that is stepped, with its state.
+#[derive(Debug)]
+struct Stepped {
+    /// A parameter of the model, or this rank's shard of it.
+    parameter: Tensor,
+    /// Place of the tensor within the model.
+    place: Place,
+    /// Gradient of the shard for one step; `None` where the parameter's own is taken.
+    gradient: Option<Tensor>,
+    master_copy: MasterCopy,
+    /// First and second moment.
+    moments: [Tensor; 2],
+    /// Number of steps taken, a scalar.
+    steps: Tensor,
 }
 
 /// Master weight of a parameter.
@@ -70,6 +78,59 @@ enum MasterCopy {
     Full(Tensor),
     /// The lower half of the `f32` weight, as `i16`; the parameter is the upper half ([`split_weight`](super::split_weight)).
     LowerHalf(Tensor),
+}
+
+impl MasterCopy {
+    /// The master weight, or its lower half.
+    fn tensor(&self) -> Option<&Tensor> {
+        match self {
+            Self::None => None,
+            Self::Full(copy) | Self::LowerHalf(copy) => Some(copy),
+        }
+    }
+
+    /// [`tensor`](Self::tensor), for changes in place.
+    fn tensor_mut(&mut self) -> Option<&mut Tensor> {
+        match self {
+            Self::None => None,
+            Self::Full(copy) | Self::LowerHalf(copy) => Some(copy),
+        }
+    }
+}
+
+impl Stepped {
+    /// A parameter that has taken no step, with its state in `memory`.
+    fn new(memory: Memory, options: &OptimizerSection, place: Place, parameter: Tensor) -> Self {
+        let device = if memory.is_host() { Device::Cpu } else { parameter.device() };
+        let moment_kind = match options.moments {
+            Dtype::F32 | Dtype::F64 => wide_kind(&parameter),
+            Dtype::Bf16 => Kind::BFloat16,
+        };
+        // In the host's memory there are master weights of parameters of any kind.
+        let master_copy = match (memory, is_narrow(&parameter), options.master) {
+            (Memory::Host, true, _) | (_, true, MasterWeights::F32) => {
+                MasterCopy::Full(memory.settle(&parameter.detach().to_kind(Kind::Float)))
+            }
+            (Memory::Host, false, _) => MasterCopy::Full(memory.settle(&parameter)),
+            (Memory::Device, false, _) | (_, true, MasterWeights::None) => MasterCopy::None,
+            (Memory::Device, true, MasterWeights::Split) => {
+                MasterCopy::LowerHalf(Tensor::zeros(parameter.size(), (Kind::Int16, device)))
+            }
+        };
+        Self {
+            moments: [(); 2].map(|()| Tensor::zeros(parameter.size(), (moment_kind, device))),
+            steps: Tensor::zeros([0i64; 0], (Kind::Float, device)),
+            parameter,
+            place,
+            gradient: None,
+            master_copy,
+        }
+    }
+
+    /// The gradient as it is stepped; undefined if no backward pass has made one.
+    fn gradient(&self) -> Tensor {
+        self.gradient.as_ref().map_or_else(|| self.parameter.grad(), Tensor::shallow_clone)
+    }
 }
 
 /// Result of one optimiser step.
@@ -89,11 +150,9 @@ impl AdamW {
 
     /// Fresh state in `memory`. In the host's memory, steps run there piece by piece, and only parameters are on the device.
     pub fn new_in(memory: Memory, model: &Decoder, options: &OptimizerSection, seed: u64) -> Self {
-        let (placement, named) = (model.placement(), model.trained_parameters());
-        let trained = named.into_iter().map(|(name, parameter)| {
-            (Place::of(&placement, &name, parameter.size()), parameter.shallow_clone())
-        });
-        Self { placement: model.placement(), ..Self::of_in(memory, trained, options, seed) }
+        let named = model.trained_parameters().into_iter();
+        let named = named.map(|(name, parameter)| (name, parameter.shallow_clone()));
+        Self::of_named(memory, model.placement(), named, options, seed)
     }
 
     /// Fresh state for any parameters.
@@ -102,55 +161,37 @@ impl AdamW {
         options: &OptimizerSection,
         seed: u64,
     ) -> Self {
-        let placement = Placement::default();
-        let trained = trained
-            .into_iter()
-            .map(|(name, parameter)| (Place::of(&placement, &name, parameter.size()), parameter));
-        Self::of_in(Memory::Device, trained, options, seed)
+        Self::of_named(Memory::Device, Placement::default(), trained, options, seed)
     }
 
-    fn of_in(
+    fn of_named(
         memory: Memory,
-        trained: impl IntoIterator<Item = (Place, Tensor)>,
+        placement: Placement,
+        named: impl IntoIterator<Item = (String, Tensor)>,
         options: &OptimizerSection,
         seed: u64,
     ) -> Self {
-        let (places, parameters): (Vec<Place>, Vec<Tensor>) = trained.into_iter().unzip();
-        // In the host's memory there are master weights of parameters of any kind.
-        let master_copy = |p: &Tensor| match (memory, is_narrow(p), options.master) {
-            (Memory::Host, true, _) | (_, true, MasterWeights::F32) => {
-                MasterCopy::Full(memory.settle(&p.detach().to_kind(Kind::Float)))
-            }
-            (Memory::Host, false, _) => MasterCopy::Full(memory.settle(p)),
-            (Memory::Device, false, _) | (_, true, MasterWeights::None) => MasterCopy::None,
-            (Memory::Device, true, MasterWeights::Split) => {
-                MasterCopy::LowerHalf(Tensor::zeros(p.size(), (Kind::Int16, p.device())))
-            }
-        };
-        let device = |p: &Tensor| if memory.is_host() { Device::Cpu } else { p.device() };
-        let zeros = || {
-            let kind = |parameter: &Tensor| match options.moments {
-                Dtype::F32 | Dtype::F64 => wide_kind(parameter),
-                Dtype::Bf16 => Kind::BFloat16,
-            };
-            let moment = |p: &Tensor| Tensor::zeros(p.size(), (kind(p), device(p)));
-            parameters.iter().map(moment).collect()
-        };
+        let place = |name: &str, parameter: &Tensor| Place::of(&placement, name, parameter.size());
+        let named = named.into_iter();
+        let placed: Vec<(Place, Tensor)> =
+            named.map(|(name, parameter)| (place(&name, &parameter), parameter)).collect();
+        Self::of_placed(memory, placement, placed, options, seed)
+    }
+
+    fn of_placed(
+        memory: Memory,
+        placement: Placement,
+        placed: Vec<(Place, Tensor)>,
+        options: &OptimizerSection,
+        seed: u64,
+    ) -> Self {
+        let stepped = |(place, parameter)| Stepped::new(memory, options, place, parameter);
         let mut state = Self {
-            places,
-            first_moments: zeros(),
-            second_moments: zeros(),
-            steps: parameters
-                .iter()
-                .map(|p| Tensor::zeros([0i64; 0], (Kind::Float, device(p))))
-                .collect(),
-            memory,
-            placement: Placement::default(),
+            tensors: placed.into_iter().map(stepped).collect(),
+            placement,
             sharding: None,
-            master_copies: parameters.iter().map(master_copy).collect(),
-            gradients: Vec::new(),
-            parameters,
             options: options.clone(),
+            memory,
             seed,
             applied: 0,
             kernels: None,
@@ -177,30 +218,29 @@ impl AdamW {
             // Like torch's clip_grad_norm_: the 1e-6 keeps a norm at the bound from being scaled up.
             let scale = (gradient_norm > self.options.max_grad_norm)
                 .then(|| self.options.max_grad_norm / (gradient_norm + 1e-6));
-            for index in 0..self.parameters.len() {
+            for index in 0..self.tensors.len() {
                 self.step_one(index, scale, learning_rate)?;
             }
         }
-        self.gradients.clear();
-        // None rather than zeros: the memory is then free for the activations of the next forward pass.
-        for parameter in &self.parameters {
-            torch_ext::set_gradient(parameter, None)?;
+        for stepped in &mut self.tensors {
+            stepped.gradient = None;
+            // None rather than zeros: the memory is then free for the activations of the next forward pass.
+            torch_ext::set_gradient(&stepped.parameter, None)?;
         }
         Ok(StepOutcome { gradient_norm, applied })
     }
 
-    /// Sum of squares of the gradient over the chosen parameters, computed in f64 piece by piece.
-    fn gradient_square(&self, chosen: impl Fn(usize) -> bool) -> f64 {
+    /// Sum of squares of the gradient over the tensors that this rank counts, computed in f64 piece by piece.
+    fn gradient_square(&self) -> f64 {
         let _no_grad = tch::no_grad_guard();
-        if let Some(square) = self.square_by_kernels(&chosen) {
+        let counted = self.tensors.iter().filter(|stepped| stepped.place.is_owner);
+        let gradients: Vec<Tensor> =
+            counted.map(Stepped::gradient).filter(Tensor::defined).collect();
+        if let Some(square) = self.square_by_kernels(&gradients) {
             return square;
         }
         let mut sum: Option<Tensor> = None;
-        for index in (0..self.parameters.len()).filter(|index| chosen(*index)) {
-            let gradient = self.gradient(index);
-            if !gradient.defined() {
-                continue;
-            }
+        for gradient in &gradients {
             let flat = gradient.reshape(-1);
             for (start, count) in pieces(&flat, NORM_ELEMENTS) {
                 let piece = flat.narrow(0, start, count).to_kind(Kind::Double);
@@ -211,12 +251,6 @@ impl AdamW {
         sum.map_or(0.0, |sum| sum.double_value(&[]))
     }
 
-    /// The gradient of tensor `index` as it is stepped; undefined if no backward pass has made one.
-    fn gradient(&self, index: usize) -> Tensor {
-        let shard = self.gradients.get(index).map(Tensor::shallow_clone);
-        shard.unwrap_or_else(|| self.parameters[index].grad())
-    }
-
     /// Steps one parameter; its gradient is first scaled.
     fn step_one(
         &mut self,
@@ -224,18 +258,16 @@ impl AdamW {
         scale: Option<f64>,
         learning_rate: f64,
     ) -> Result<(), TorchError> {
-        let gradient = self.gradient(index);
+        let stepped = &mut self.tensors[index];
+        let gradient = stepped.gradient();
         let mut gradient =
-            if gradient.defined() { gradient } else { self.parameters[index].zeros_like() };
-        let _same = self.steps[index].g_add_scalar_(1.0);
+            if gradient.defined() { gradient } else { stepped.parameter.zeros_like() };
+        let _same = stepped.steps.g_add_scalar_(1.0);
         if self.step_by_kernel(index, &gradient, scale, learning_rate).is_some() {
             return Ok(());
         }
-        let parameter = &self.parameters[index];
-        let narrow_moments = match self.options.moments {
-            Dtype::F32 | Dtype::F64 => false,
-            Dtype::Bf16 => true,
-        };
+        let Stepped { parameter, moments, .. } = &self.tensors[index];
+        let narrow_moments = self.options.moments == Dtype::Bf16;
         if narrow_moments || is_narrow(parameter) || self.memory.is_host() {
             if self.step_on_host(index, &gradient, scale, learning_rate).is_some() {
                 return Ok(());
@@ -245,16 +277,16 @@ impl AdamW {
         if let Some(scale) = scale {
             let _same = gradient.g_mul_scalar_(scale);
         }
-        let moments = [&self.first_moments[index], &self.second_moments[index]];
-        self.apply(parameter, &gradient, moments, &self.steps[index], learning_rate)
+        self.apply(index, parameter, &gradient, moments.each_ref(), learning_rate)
     }
 
+    /// Applies libtorch's step of tensor `index` to its weight and moments, or to pieces of them.
     fn apply(
         &self,
+        index: usize,
         master: &Tensor,
         gradient: &Tensor,
         [first, second]: [&Tensor; 2],
-        step: &Tensor,
         learning_rate: f64,
     ) -> Result<(), TorchError> {
         let OptimizerSection { betas, weight_decay, epsilon, .. } = self.options;
@@ -263,7 +295,7 @@ impl AdamW {
             &[gradient],
             &[first],
             &[second],
-            &[&step.to_device(master.device())],
+            &[&self.tensors[index].steps.to_device(master.device())],
             learning_rate,
             betas,
             weight_decay,

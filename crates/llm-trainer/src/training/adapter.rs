@@ -7,10 +7,6 @@ use training_run::config::LoraSection;
 use decoder::model::Decoder;
 
 /// Adds an adapter to `model`: that of the PEFT directory `saved`, which must have these settings, or a fresh one.
-///
-/// # Errors
-///
-/// If `saved` cannot be read, holds an adapter of other settings, or a target takes no adapter.
 pub(super) fn adapted(
     mut model: Decoder,
     settings: &LoraSection,

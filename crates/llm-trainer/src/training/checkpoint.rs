@@ -1,20 +1,18 @@
 //! A checkpoint: a Hugging Face directory with the weights, and beside them the trainer's state.
 
-mod checksums;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Context;
 use messages::plain_words;
 use question_data::question_order::DataCursor;
+use serde::de::DeserializeOwned;
 use training_run::config::RunConfig;
 use training_run::dynamic_sampling::GroupSampler;
-use training_run::manifest::{FileSum, Manifest};
+use training_run::manifest::{self, Checked, FileSum, Manifest};
 use training_run::metrics::read_metrics;
 use training_run::retention::scores;
-use training_run::run_directory::RunDirectory;
-use training_run::run_directory::{STATE_FILE, TRAINER_FOLDER};
+use training_run::run_directory::{Checkpoint, RunDirectory, STATE_FILE, TRAINER_FOLDER};
 use whole_file::{DirectoryInProgress, LONGEST_TEXT_BYTES, read_at_most};
 
 use super::adamw::AdamW;
@@ -23,10 +21,7 @@ use super::rollout::QuestionGroup;
 use super::trainer_state::TrainerState;
 use decoder::model::Decoder;
 use decoder::routes::RouteShape;
-use ranks::DeviceMesh;
-
-pub(crate) use checksums::checked;
-use checksums::save_state;
+use ranks::{DeviceMesh, Ranks};
 
 /// Groups left over by dynamic sampling, within that folder; absent if there are none.
 const WAITING: &str = "waiting.json";
@@ -63,6 +58,37 @@ pub(super) fn save(
     mesh.run.agree("whether the checkpoint is written", begun.map_or(Ok(()), finish))
 }
 
+/// Writes the optimiser's state to `folder`, each rank its part. Waits for all ranks and returns the checksums of the files of all but
+/// the first.
+fn save_state(
+    mesh: &DeviceMesh,
+    optimizer: &AdamW,
+    folder: &Path,
+) -> anyhow::Result<BTreeMap<String, FileSum>> {
+    let write = |name: String| -> anyhow::Result<Option<(String, FileSum)>> {
+        let path = folder.join(&name);
+        optimizer.save(&path)?;
+        if mesh.run.is_first() {
+            return Ok(None);
+        }
+        let place = || path.display().to_string();
+        // The first rank cannot flush files that another machine has written.
+        std::fs::File::open(&path)?.sync_all().with_context(place)?;
+        let sum = FileSum::of(&path).with_context(place)?;
+        Ok(Some((format!("{TRAINER_FOLDER}/{name}"), sum)))
+    };
+    let written = optimizer.file_name(mesh).map_or(Ok(None), write);
+    let written = mesh.run.gather_ok("whether every shard is written", written)?;
+    Ok(written.into_iter().flatten().collect())
+}
+
+/// Checks that the files of a checkpoint are unchanged. Each rank reads its share of them; all ranks get the same result.
+pub(crate) fn checked(ranks: &Ranks, checkpoint: &Checkpoint) -> anyhow::Result<Checked> {
+    ranks.same("the checkpoint that is checked", &format!("that of step {}", checkpoint.step))?;
+    let report = manifest::check(&checkpoint.path, (ranks.rank(), ranks.count()));
+    Ok(Checked::together(ranks.gather("what is damaged of the checkpoint", report)?))
+}
+
 /// Begins a checkpoint's folder, which has not its name yet, with all files but the optimiser's state.
 fn begin(
     snapshot: Snapshot<'_>,
@@ -78,13 +104,14 @@ fn begin(
     if let Some(reward_model) = reward_model {
         reward_model.save(folder.path(), tokenizer_source)?;
     }
-    let text = serde_json::to_string_pretty(&TrainerState { has_manifest: true, ..state.clone() })?;
-    let path = trainer.join(STATE_FILE);
-    std::fs::write(&path, text).with_context(|| path.display().to_string())?;
+    let write = |name: &str, text: String| {
+        let path = trainer.join(name);
+        std::fs::write(&path, text).with_context(|| path.display().to_string())
+    };
+    let state = TrainerState { has_manifest: true, ..state.clone() };
+    write(STATE_FILE, serde_json::to_string_pretty(&state)?)?;
     if waiting.waiting_groups().next().is_some() {
-        let path = trainer.join(WAITING);
-        let text = serde_json::to_string(waiting)?;
-        std::fs::write(&path, text).with_context(|| path.display().to_string())?;
+        write(WAITING, serde_json::to_string(waiting)?)?;
     }
     Ok(folder)
 }
@@ -137,10 +164,7 @@ pub(super) fn restore(
     let trainer = checkpoint.join(TRAINER_FOLDER);
     optimizer.restore_from(&trainer)?;
     let path = trainer.join(STATE_FILE);
-    let text =
-        read_at_most(&path, LONGEST_TEXT_BYTES).with_context(|| path.display().to_string())?;
-    let state: TrainerState = serde_json::from_slice(&text)
-        .map_err(|error| unreadable(&path, "not a trainer state", &error))?;
+    let state: TrainerState = read(&path, LONGEST_TEXT_BYTES, "not a trainer state")?;
     if let Some(fault) = state.first_fault().or_else(|| bounds.fault_of_cursor(&state)) {
         anyhow::bail!("{}: {fault}", path.display());
     }
@@ -148,10 +172,8 @@ pub(super) fn restore(
     if !path.exists() {
         return Ok((state, GroupSampler::default()));
     }
-    let text =
-        read_at_most(&path, LONGEST_WAITING_BYTES).with_context(|| path.display().to_string())?;
-    let waiting: GroupSampler<QuestionGroup> = serde_json::from_slice(&text)
-        .map_err(|error| unreadable(&path, "not groups that wait", &error))?;
+    let waiting: GroupSampler<QuestionGroup> =
+        read(&path, LONGEST_WAITING_BYTES, "not groups that wait")?;
     for (index, group) in waiting.waiting_groups().enumerate() {
         if let Some(fault) = bounds.first_fault(&group.responses) {
             anyhow::bail!("{}: group {index}: {fault}", path.display());
@@ -160,9 +182,12 @@ pub(super) fn restore(
     Ok((state, waiting))
 }
 
-/// Names the file, what it should hold, and the parser's fault in plain words.
-fn unreadable(path: &Path, fault: &str, error: &serde_json::Error) -> anyhow::Error {
-    anyhow::anyhow!("{}: {fault}: {}", path.display(), plain_words(&error.to_string()))
+/// Reads a file of JSON; an error names the file, what it should hold, and the parser's fault in plain words.
+fn read<T: DeserializeOwned>(path: &Path, longest: u64, fault: &str) -> anyhow::Result<T> {
+    let text = read_at_most(path, longest).with_context(|| path.display().to_string())?;
+    serde_json::from_slice(&text).map_err(|error| {
+        anyhow::anyhow!("{}: {fault}: {}", path.display(), plain_words(&error.to_string()))
+    })
 }
 
 impl Bounds {

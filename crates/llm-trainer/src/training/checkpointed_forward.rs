@@ -8,7 +8,8 @@ use super::policy_pass::{Cotangent, PolicyPass, Sequence, Statistics, statistics
 use super::token_layout::TokenLayout;
 use crate::host_memory::{bring_back, send_away};
 use decoder::head::{TokenCotangent, token_statistics_backward};
-use decoder::model::{Decoder, EmbeddingSum, HeadSum};
+use decoder::model::{EmbeddingSum, HeadSum};
+use run_plan::plan::activation_bytes_per_token;
 
 /// A forward pass over a mini-batch.
 ///
@@ -40,37 +41,15 @@ struct BlockRun {
 impl<'a> PolicyPass<'a> {
     /// Runs a forward pass that can be differentiated.
     pub fn checkpointed_forward(&self, sequences: &[&Sequence]) -> CheckpointedForward<'a> {
+        let (pass, model) = (*self, self.model);
         let layout = TokenLayout::of(sequences.iter().copied());
-        CheckpointedForward::new(*self, self.micro_batches(sequences), layout)
-    }
-
-    /// Adds the gradient of `Σ_t cotangent_t · statistic_t` to `.grad` of every trainable parameter. Returns the
-    /// log-probabilities of the response tokens.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`CheckpointedForward::backward`].
-    ///
-    /// # Panics
-    ///
-    /// If a cotangent does not have one value per response token.
-    pub fn accumulate_gradient(
-        &self,
-        sequences: &[&Sequence],
-        cotangent: &Cotangent,
-    ) -> Result<Vec<f64>, TorchError> {
-        self.checkpointed_forward(sequences).backward(cotangent)
-    }
-}
-
-impl<'a> CheckpointedForward<'a> {
-    fn new(pass: PolicyPass<'a>, micro_batches: Vec<PackedSequences>, layout: TokenLayout) -> Self {
-        let model = pass.model;
-        let bytes_per_token = activation_bytes_per_token(model);
+        let micro_batches = self.micro_batches(sequences);
+        let scalar_bytes = model.kind().elt_size_in_bytes();
+        let bytes_per_token = activation_bytes_per_token(model.config(), scalar_bytes);
         let mut room = if model.is_local() { pass.activation_bytes } else { 0 };
         let mut last: Vec<Tensor> = {
             let _open = model.open_embedding();
-            micro_batches.iter().map(|part| tch::no_grad(|| part.embed(model))).collect()
+            micro_batches.iter().map(|part| tch::no_grad(|| model.embed(&part.token_ids))).collect()
         };
         let count = model.block_count();
         let mut blocks = Vec::with_capacity(count);
@@ -94,9 +73,24 @@ impl<'a> CheckpointedForward<'a> {
             };
             blocks.push(micro_batches.iter().zip(&mut last).map(run).collect());
         }
-        Self { pass, micro_batches, blocks, last, layout }
+        CheckpointedForward { pass, micro_batches, blocks, last, layout }
     }
 
+    /// [`CheckpointedForward::backward`] of a new [`checkpointed_forward`](Self::checkpointed_forward).
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`CheckpointedForward::backward`], whose panics it shares.
+    pub fn accumulate_gradient(
+        &self,
+        sequences: &[&Sequence],
+        cotangent: &Cotangent,
+    ) -> Result<Vec<f64>, TorchError> {
+        self.checkpointed_forward(sequences).backward(cotangent)
+    }
+}
+
+impl CheckpointedForward<'_> {
     /// Log-probability and entropy of every response token.
     pub fn statistics(&self) -> Statistics {
         statistics_of(&self.pass, &self.micro_batches, &self.last, &self.layout)
@@ -157,7 +151,7 @@ impl<'a> CheckpointedForward<'a> {
         }
         if let Some(sum) = EmbeddingSum::of(model, table) {
             for (part, gradient) in micro_batches.iter().zip(&gradients) {
-                part.embedding_backward(&sum, gradient)?;
+                sum.add(&part.token_ids, gradient)?;
             }
             sum.finish();
         }
@@ -167,8 +161,4 @@ impl<'a> CheckpointedForward<'a> {
 
 fn leaf(x: &Tensor) -> Tensor {
     x.detach().set_requires_grad(true)
-}
-
-fn activation_bytes_per_token(model: &Decoder) -> usize {
-    run_plan::plan::activation_bytes_per_token(model.config(), model.kind().elt_size_in_bytes())
 }

@@ -44,11 +44,7 @@ impl CustomReward {
         Self(Arc::new(reward))
     }
 
-    /// Computes the rewards of a batch.
-    ///
-    /// # Errors
-    ///
-    /// If the function fails, or does not return one finite number a response.
+    /// Computes the rewards of a batch. Fails unless the function returns one finite number a response.
     pub(super) fn of(&self, batch: &[RewardInput<'_>]) -> anyhow::Result<Vec<f64>> {
         let rewards = (self.0)(batch)?;
         let (count, expected) = (rewards.len(), batch.len());

@@ -18,7 +18,6 @@ use counter_rng::{Purpose, hash};
 use decoder::generation::{Ask, GenerationError, GenerationOptions, SamplingKey, SharedBatch};
 use decoder::model::Decoder;
 use model_files::chat_template::ChatTemplate;
-use model_files::sampling::Sampling;
 use model_files::text_tokenizer::TextTokenizer;
 use question_data::prompt::Prompt;
 use training_run::config::{EnvironmentSection, RunConfig};
@@ -45,7 +44,7 @@ pub struct Environment {
     /// Key of requests, which nobody else on the machine knows.
     api_key: String,
     rollouts: Arc<Rollouts>,
-    harnesses: Mutex<Harnesses>,
+    harnesses: Harnesses,
     events: Sender<Event>,
     heard: Mutex<Receiver<Event>>,
 }
@@ -63,12 +62,8 @@ pub(super) struct Numbering {
 struct Play<'a> {
     environment: &'a Environment,
     prompts: &'a [&'a Prompt],
-    group_size: usize,
-    key: StepKey,
-    first_prompt: u64,
-    sampling: Sampling,
-    /// Begin of the rollouts' ids.
-    prefix: &'static str,
+    numbering: Numbering,
+    options: &'a GenerationOptions,
     /// The next rollout to begin.
     next: usize,
     /// Requests of each rollout that waits for the policy.
@@ -80,10 +75,6 @@ struct Play<'a> {
 
 impl Environment {
     /// Opens the address; harnesses start with their first rollout.
-    ///
-    /// # Errors
-    ///
-    /// If the chat template cannot be used, or no port or thread is to be had.
     pub(super) fn start(
         section: &EnvironmentSection,
         config: &RunConfig,
@@ -133,44 +124,34 @@ impl Environment {
                 }
             }
         })?;
-        let harnesses = Mutex::new(Harnesses::new(section));
+        let harnesses = Harnesses::new(section);
         let (section, heard) = (section.clone(), Mutex::new(heard));
         Ok(Self { section, address, api_key, rollouts, harnesses, events, heard })
     }
 
     /// Plays `options.samples` rollouts of each prompt's question; of a rollout that failed, the reason.
-    ///
-    /// # Errors
-    ///
-    /// If no harness can be started, or generation fails.
     pub(super) fn play(
         &self,
         decoder: &Decoder,
         prompts: &[&Prompt],
-        Numbering { key, first_prompt, evaluates }: Numbering,
+        numbering: Numbering,
         options: &GenerationOptions,
         tell: &dyn Fn(&str),
     ) -> anyhow::Result<Vec<Result<Played, String>>> {
-        let mut harnesses =
-            self.harnesses.lock().map_err(|_| anyhow::anyhow!("a play panicked"))?;
         let heard = self.heard.lock().map_err(|_| anyhow::anyhow!("a play panicked"))?;
-        let group_size = options.samples;
         let mut play = Play {
             environment: self,
             prompts,
-            group_size,
-            key,
-            first_prompt,
-            sampling: options.sampling,
-            prefix: if evaluates { "evaluation-" } else { "" },
+            numbering,
+            options,
             next: 0,
             waiting: BTreeMap::new(),
             playing: BTreeMap::new(),
             ended: BTreeMap::new(),
         };
-        let total = prompts.len() * group_size;
+        let total = prompts.len() * options.samples;
         for harness in 0..self.section.workers.min(total) {
-            play.begin(harness, &mut harnesses)?;
+            play.begin(harness)?;
         }
         let rows = options.rows.min(self.section.workers);
         let mut batch =
@@ -183,7 +164,7 @@ impl Environment {
                         let count = play.ended.len();
                         tell(&format!("playing: {count} of {total} rollouts"));
                         if play.next < total {
-                            play.begin(harness, &mut harnesses)?;
+                            play.begin(harness)?;
                         }
                     }
                 }
@@ -198,15 +179,14 @@ impl Environment {
 
 impl Play<'_> {
     /// Gives the next rollout to a harness.
-    fn begin(&mut self, harness: usize, harnesses: &mut Harnesses) -> anyhow::Result<()> {
+    fn begin(&mut self, harness: usize) -> anyhow::Result<()> {
         let (environment, place) = (self.environment, self.next);
         self.next += 1;
-        let (prompt, member) = (place / self.group_size, place % self.group_size);
-        let index = self.first_prompt + prompt as u64;
-        let StepKey { seed, step } = self.key;
-        let id = self.id(place);
-        let (key, member) = (SamplingKey { seed, step, prompt: index }, member as u64);
-        let owner = Owner { place, key, member, sampling: self.sampling };
+        let (prompt, member) = (place / self.options.samples, place % self.options.samples);
+        let Numbering { key: StepKey { seed, step }, first_prompt, .. } = self.numbering;
+        let key = SamplingKey { seed, step, prompt: first_prompt + prompt as u64 };
+        let (id, sampling) = (self.id(place), self.options.sampling);
+        let owner = Owner { place, key, member: member as u64, sampling };
         environment.rollouts.begin(id.clone(), Recording::owned(owner));
         self.playing.insert(place, harness);
         let task = Task {
@@ -217,19 +197,21 @@ impl Play<'_> {
             question: &self.prompts[prompt].question,
             prompt_token_ids: &self.prompts[prompt].tokens,
         };
-        harnesses.play(harness, place, &task, &environment.events)
+        environment.harnesses.play(harness, place, &task, &environment.events)
     }
 
     fn id(&self, place: usize) -> String {
-        let (prompt, member) = (place / self.group_size, place % self.group_size);
-        let index = self.first_prompt + prompt as u64;
-        format!("{}{}-{index}-{member}", self.prefix, self.key.step)
+        let (prompt, member) = (place / self.options.samples, place % self.options.samples);
+        let Numbering { key, first_prompt, evaluates } = self.numbering;
+        let prefix = if evaluates { "evaluation-" } else { "" };
+        format!("{prefix}{}-{}-{member}", key.step, first_prompt + prompt as u64)
     }
 
     /// Takes a request to the policy; those of rollouts that have ended are dropped, which refuses them.
     fn ask(&mut self, work: Work) {
         let Some((owner, _)) = work.turn else { return };
-        let is_of_step = owner.key.step == self.key.step && owner.key.seed == self.key.seed;
+        let SamplingKey { seed, step, .. } = owner.key;
+        let is_of_step = StepKey { seed, step } == self.numbering.key;
         if is_of_step && self.playing.contains_key(&owner.place) {
             self.waiting.entry(owner.place).or_default().push(work);
         }

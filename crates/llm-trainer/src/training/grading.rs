@@ -3,12 +3,9 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use code_sandbox::SandboxError;
-use model_files::text_tokenizer::TokenizerError;
 use question_data::ground_truth::GroundTruth;
 use rayon::Scope;
 use reward_math::Verdict;
-use thiserror::Error;
 
 use super::judge::Judge;
 use decoder::generation::{Finish, Generated, Listener, Tally};
@@ -31,19 +28,8 @@ impl Graded {
     }
 }
 
-/// Reason why a response cannot be judged.
-#[derive(Debug, Error)]
-pub(super) enum GradingError {
-    /// The response's tokens have no text.
-    #[error(transparent)]
-    Text(#[from] TokenizerError),
-    /// The response's program cannot be run.
-    #[error(transparent)]
-    Sandbox(#[from] SandboxError),
-}
-
 /// One slot per response, filled by whichever thread judges it: order and content do not depend on the threads.
-pub(super) type Places = Vec<OnceLock<Result<Graded, GradingError>>>;
+pub(super) type Places = Vec<OnceLock<anyhow::Result<Graded>>>;
 
 /// Passes every finished response to the threads of a scope.
 pub(super) struct Grader<'a, 'scope> {
@@ -53,7 +39,11 @@ pub(super) struct Grader<'a, 'scope> {
     pub(super) truths: &'scope [GroundTruth],
     /// One slot per response, prompt after prompt.
     pub(super) places: &'scope Places,
-    pub(super) progress: RateOfProgress<'a>,
+    /// Takes progress messages, at intervals.
+    pub(super) tell: &'a dyn Fn(&str),
+    pub(super) started: Instant,
+    /// Time of the last message.
+    pub(super) told: Instant,
 }
 
 impl Listener for Grader<'_, '_> {
@@ -66,35 +56,16 @@ impl Listener for Grader<'_, '_> {
                 let verdict = truth.judge(&text, judge.sandbox)?;
                 Ok(Graded { response, text, verdict })
             };
-            let graded = grade();
             // Every response finishes once.
-            let _filled = places[index].set(graded);
+            let _filled = places[index].set(grade());
         });
     }
 
     fn progress(&mut self, tally: &Tally) {
-        self.progress.tell(tally);
-    }
-}
-
-/// Reports sampling progress at intervals.
-pub(super) struct RateOfProgress<'a> {
-    tell: &'a dyn Fn(&str),
-    started: Instant,
-    last: Instant,
-}
-
-impl<'a> RateOfProgress<'a> {
-    pub(super) fn new(tell: &'a dyn Fn(&str)) -> Self {
-        let now = Instant::now();
-        Self { tell, started: now, last: now }
-    }
-
-    fn tell(&mut self, tally: &Tally) {
-        if self.last.elapsed() < TELL_EVERY {
+        if self.told.elapsed() < TELL_EVERY {
             return;
         }
-        self.last = Instant::now();
+        self.told = Instant::now();
         let Tally { total, finished, truncated, tokens } = tally;
         let rate = *tokens as f64 / self.started.elapsed().as_secs_f64();
         (self.tell)(&format!(

@@ -37,10 +37,6 @@ pub struct Judge<'a> {
 
 impl Judge<'_> {
     /// Parses the known answer to a question.
-    ///
-    /// # Errors
-    ///
-    /// If the answer does not have the kind of its source.
     pub(super) fn truth(&self, question: &Question) -> anyhow::Result<GroundTruth> {
         let kind = self.kinds.of(&question.source);
         kind.read(&question.answer, self.options)
@@ -54,10 +50,6 @@ impl Judge<'_> {
     }
 
     /// Rewards of judged responses, in their order, in reward units.
-    ///
-    /// # Errors
-    ///
-    /// If a custom reward fails.
     pub(super) fn rewards(&self, judged: &[RewardInput<'_>]) -> anyhow::Result<Vec<Earned>> {
         let earned = match self.own {
             Some(own) => own.of(judged)?,

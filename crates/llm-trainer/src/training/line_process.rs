@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -28,10 +28,6 @@ pub(super) struct LineProcess {
 
 impl LineProcess {
     /// Starts a program.
-    ///
-    /// # Errors
-    ///
-    /// If it cannot be started.
     pub(super) fn start(words: &[String]) -> anyhow::Result<Self> {
         let (program, arguments) = words.split_first().context("no program")?;
         let mut child = Command::new(program)
@@ -47,9 +43,14 @@ impl LineProcess {
         let (sender, answers) = channel();
         std::thread::spawn(move || {
             let mut reader = BufReader::new(output);
-            while let Some(line) = next_line(&mut reader) {
-                let failed = line.is_err();
-                if sender.send(line).is_err() || failed {
+            loop {
+                let mut line = String::new();
+                let read = match reader.by_ref().take(LONGEST_LINE).read_line(&mut line) {
+                    Ok(0) => return,
+                    read => read.map(|_| line),
+                };
+                let failed = read.is_err();
+                if sender.send(read).is_err() || failed {
                     return;
                 }
             }
@@ -57,11 +58,7 @@ impl LineProcess {
         Ok(Self { child, input, answers })
     }
 
-    /// Writes lines and reads as many.
-    ///
-    /// # Errors
-    ///
-    /// If the program ends, or does not write them in this time.
+    /// Writes lines and reads as many. Fails if the program ends, or does not write them in this time.
     pub(super) fn answers(
         &mut self,
         lines: &[String],
@@ -74,7 +71,7 @@ impl LineProcess {
             bail!("{:?} answers no response: one line for each", line?.trim_end());
         }
         // It may write before it has read all: neither may wait for the other.
-        let heard = std::thread::scope(|scope| {
+        std::thread::scope(|scope| {
             let written = scope.spawn(move || {
                 lines.iter().try_for_each(|line| input.write_all(line.as_bytes()))?;
                 input.flush()
@@ -102,8 +99,7 @@ impl LineProcess {
             // Every answer is here: whether it has read all of the questions is its own affair.
             drop(written.join());
             Ok(heard)
-        })?;
-        Ok(heard)
+        })
     }
 }
 
@@ -111,15 +107,6 @@ impl Drop for LineProcess {
     fn drop(&mut self) {
         self.input = None;
         end_within(&mut self.child, FAREWELL);
-    }
-}
-
-fn next_line(reader: &mut BufReader<ChildStdout>) -> Option<std::io::Result<String>> {
-    let mut line = String::new();
-    match reader.by_ref().take(LONGEST_LINE).read_line(&mut line) {
-        Ok(0) => None,
-        Ok(_) => Some(Ok(line)),
-        Err(error) => Some(Err(error)),
     }
 }
 

@@ -1,14 +1,10 @@
 //! The sequences of a batch that this rank works on.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
-use rl_losses::{
-    Aggregation, Candidates, PlanError, PlanSummary, PolicyLoss, Share, StepPlan, TokenBatch,
-};
+use rl_losses::{Aggregation, PlanError, PlanSummary, PolicyLoss, Share, StepPlan, TokenBatch};
 use training_run::partition::{balanced_partition, sequence_cost};
 
-use super::policy_pass::Statistics;
 use super::sequence::Sequence;
 use super::token_layout::TokenLayout;
 use super::update_error::UpdateError;
@@ -17,18 +13,18 @@ use decoder::model::Decoder;
 use ranks::{RankError, Ranks};
 
 /// Difficulty buckets of the sequences.
-#[derive(Debug, Clone, Copy)]
-pub struct Buckets<'a> {
+#[derive(Debug, Clone)]
+pub struct Buckets {
     /// Bucket of each sequence, `[sequences]`.
-    pub buckets: &'a [usize],
+    pub buckets: Vec<usize>,
     /// Fraction of each bucket's tokens that the loss selects.
-    pub fractions: &'a [f64],
+    pub fractions: Vec<f64>,
 }
 
-impl Buckets<'_> {
+impl Buckets {
     /// The buckets of a range of the sequences.
-    pub(super) fn within(self, sequences: Range<usize>) -> Self {
-        Self { buckets: &self.buckets[sequences], ..self }
+    pub(super) fn within(&self, sequences: Range<usize>) -> Self {
+        Self { buckets: self.buckets[sequences].to_vec(), fractions: self.fractions.clone() }
     }
 }
 
@@ -70,22 +66,10 @@ impl<'a> LocalShard<'a> {
     }
 
     /// This rank's part of a column of the batch.
-    pub(super) fn column<'c>(&self, column: &'c [f64]) -> Cow<'c, [f64]> {
+    pub(super) fn column(&self, column: &[f64]) -> Vec<f64> {
         match &self.partition {
-            None => Cow::Borrowed(column),
-            Some(Partition { batch, shards }) => {
-                Cow::Owned(batch.select(column, &shards[self.ranks.rank()]))
-            }
-        }
-    }
-
-    /// This rank's part of the batch's statistics.
-    pub(super) fn statistics(&self, statistics: Statistics) -> Statistics {
-        match &self.partition {
-            None => statistics,
-            Some(Partition { batch, shards }) => {
-                statistics.select(batch, &shards[self.ranks.rank()])
-            }
+            None => column.to_vec(),
+            Some(Partition { batch, shards }) => batch.select(column, &shards[self.ranks.rank()]),
         }
     }
 
@@ -101,10 +85,6 @@ impl<'a> LocalShard<'a> {
     }
 
     /// Gathers the column of the whole batch from every rank's part; the same on every rank.
-    ///
-    /// # Errors
-    ///
-    /// [`RankError`] if a rank does not answer.
     pub(super) fn gather(
         &self,
         what: &'static str,
@@ -119,10 +99,6 @@ impl<'a> LocalShard<'a> {
     }
 
     /// Gathers the experts of the whole batch from every rank's part; the same on every rank.
-    ///
-    /// # Errors
-    ///
-    /// [`RankError`] if a rank does not answer.
     pub(super) fn gather_routes(&self, local: UsedRoutes) -> Result<UsedRoutes, RankError> {
         let Some(Partition { batch, shards }) = &self.partition else { return Ok(local) };
         let parts = self.ranks.gather("experts", local)?;
@@ -136,7 +112,7 @@ impl<'a> LocalShard<'a> {
         loss: &PolicyLoss,
         tokens: Result<TokenBatch<'t>, UpdateError>,
         aggregation: &Aggregation,
-        by_difficulty: Option<Buckets<'_>>,
+        by_difficulty: Option<&Buckets>,
         selection: &mut impl rand::Rng,
         plan_error: impl Fn(PlanError) -> UpdateError,
     ) -> Result<(TokenBatch<'t>, StepPlan), UpdateError> {
@@ -161,14 +137,11 @@ impl<'a> LocalShard<'a> {
             }
         };
         let seed = loss.draw_seed(selection);
+        let mut formed = None;
         let summarised = tokens.and_then(|tokens| {
             let summary = loss.summarise(&tokens).map_err(&plan_error)?;
-            Ok((tokens, summary))
-        });
-        let mut formed = None;
-        let summarised = summarised.map(|(tokens, summary)| {
             formed = Some(tokens);
-            summary
+            Ok(summary)
         });
         let summaries = ranks.gather_ok("sums of the plan", summarised)?;
         let tokens = formed.expect("formed a batch, as all ranks have gone on");
@@ -177,12 +150,12 @@ impl<'a> LocalShard<'a> {
             all
         });
         let candidates = loss.candidates(&tokens, &share, &summary, seed).map_err(&plan_error);
-        let mut all = ranks.gather_ok("candidates for selection", candidates)?.into_iter();
-        let first = all.next().expect("one of each rank");
-        let merged = all.fold(first, |mut all: Candidates, one| {
+        let candidates = ranks.gather_ok("candidates for selection", candidates)?.into_iter();
+        let merged = candidates.reduce(|mut all, one| {
             all.merge(one);
             all
         });
+        let merged = merged.expect("one of each rank");
         let plan =
             loss.finish(&tokens, &share, &summary, merged, aggregation).map_err(plan_error)?;
         Ok((tokens, plan))

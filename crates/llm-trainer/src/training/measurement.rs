@@ -141,7 +141,7 @@ pub(super) fn record_rollout(
         metric!("critic/advantages/min"),
     ];
     metrics.insert_spread(names, advantage.iter().copied());
-    metrics.insert(metric!("actor/entropy"), mean(&old.entropy));
+    metrics.insert(metric!("actor/entropy"), old.mean_entropy());
     if let Some(divergence) = scored.reference_kl() {
         metrics.insert(metric!("actor/reference_kl"), divergence);
     }
@@ -182,20 +182,13 @@ fn record_theory(metrics: &mut StepMetrics, advantage: &[f64], old: &Statistics)
     let columns = EntropyChangeColumns { log_prob, advantage, entropy, mean_score: None };
     // A policy whose statistics are not finite has no prediction; the update reports the error.
     let Ok(sums) = EntropyChangeSums::of(columns) else { return };
-    let predictions = [
-        (metric!("entropy/theorem1_batch"), sums.batch_centred(UpdateRule::PolicyGradient, 1.0)),
-        (metric!("entropy/theorem1_state"), sums.state_centred(UpdateRule::PolicyGradient, 1.0)),
-        (
-            metric!("entropy/theorem2_batch"),
-            sums.batch_centred(UpdateRule::NaturalPolicyGradient, 1.0),
-        ),
-        (
-            metric!("entropy/theorem2_state"),
-            sums.state_centred(UpdateRule::NaturalPolicyGradient, 1.0),
-        ),
-    ];
-    for (name, value) in predictions {
-        metrics.insert(name, value);
+    let theorem1 = [metric!("entropy/theorem1_batch"), metric!("entropy/theorem1_state")];
+    let theorem2 = [metric!("entropy/theorem2_batch"), metric!("entropy/theorem2_state")];
+    for (rule, [batch, state]) in
+        [(UpdateRule::PolicyGradient, theorem1), (UpdateRule::NaturalPolicyGradient, theorem2)]
+    {
+        metrics.insert(batch, sums.batch_centred(rule, 1.0));
+        metrics.insert(state, sums.state_centred(rule, 1.0));
     }
     let Ok(by_quadrant) = quadrants(log_prob, advantage, QuadrantCentre::State(entropy)) else {
         return;
@@ -357,7 +350,6 @@ fn mean(values: &[f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use reward_math::{How, Rung};
     use rl_losses::AdvantageEstimator;
 
     use super::super::rollout::Sample;
@@ -372,7 +364,7 @@ mod tests {
             generation_seconds: 4.0,
             judging_seconds: 1.0,
             retokenised: 3,
-            dropped: Vec::new(),
+            ..Rollout::default()
         };
         let mut timings = Timings { step: 9.0, ..Timings::default() };
         timings.add_drawn(&rollout, true);
@@ -386,13 +378,14 @@ mod tests {
     /// Groups of four responses of one token. Means -2 and 0: (3·1·1 + (-3)·(-3)) / 4 = 3, and its negative.
     #[test]
     fn prompts_that_are_solved_in_half_of_their_responses_are_easy() {
-        let how = || How { rung: Rung::Spelling, response: None, ground_truth: None };
         let sample = |right: bool| {
-            let wrong = Sample::wrong(vec![2]);
-            if right {
-                Sample { verdict: Verdict::Right { how: how() }, reward: 1.0, ..wrong }
-            } else {
-                wrong
+            let sample = Sample::wrong(vec![2]);
+            match &sample.verdict {
+                Verdict::Wrong { how } if right => {
+                    let verdict = Verdict::Right { how: how.clone() };
+                    Sample { verdict, reward: 1.0, ..sample }
+                }
+                _ => sample,
             }
         };
         let right = [true, true, false, false, true, false, false, false];

@@ -23,7 +23,7 @@ mod scored;
 mod sequence;
 mod split_weight;
 mod step_key;
-pub mod stochastic_rounding;
+mod stochastic_rounding;
 mod token_layout;
 mod trainer;
 mod trainer_state;

@@ -6,7 +6,7 @@ use training_run::packing::pack;
 
 use super::sequence::Sequence;
 use decoder::head::Targets;
-use decoder::model::{Angles, BlockBackward, Decoder, EmbeddingSum, PackedLengths, Routing};
+use decoder::model::{Angles, BlockBackward, Decoder, PackedLengths, Routing};
 use decoder::routes::{RouteShape, Routes};
 use decoder::sampling_mask::SamplingMask;
 
@@ -14,7 +14,7 @@ use decoder::sampling_mask::SamplingMask;
 #[derive(Debug)]
 pub(super) struct PackedSequences {
     /// Token ids, i64 `[1, tokens]`.
-    token_ids: Tensor,
+    pub(super) token_ids: Tensor,
     /// Lengths of the sequences' contexts.
     lengths: PackedLengths,
     /// Rotary angles of every token's position within its sequence.
@@ -56,8 +56,9 @@ impl PackedSequences {
         for &row in &rows {
             let Sequence { response, mask, .. } = sequences[row];
             if let Some(all) = &mut all_masks {
-                (0..response.len())
-                    .for_each(|t| all.push(mask.as_ref().map_or(&[], |mask| mask.of(t))));
+                for token in 0..response.len() {
+                    all.push(mask.as_ref().map_or(&[], |mask| mask.of(token)));
+                }
             }
             targets.extend(response.iter().map(|&token| i64::from(token)));
             for context in sequences[row].contexts() {
@@ -99,30 +100,8 @@ impl PackedSequences {
         usize::try_from(self.lengths.tokens()).expect("lengths are positive")
     }
 
-    /// Embedding vectors, `[1, tokens, hidden]`.
-    pub(super) fn embed(&self, model: &Decoder) -> Tensor {
-        model.embed(&self.token_ids)
-    }
-
-    /// Adds the gradient of the embedding vectors, `[1, tokens, hidden]`, to that of the table.
-    ///
-    /// # Errors
-    ///
-    /// [`TorchError`] if libtorch refuses.
-    pub(super) fn embedding_backward(
-        &self,
-        sum: &EmbeddingSum<'_>,
-        gradient: &Tensor,
-    ) -> Result<(), TorchError> {
-        sum.add(&self.token_ids, gradient)
-    }
-
     /// Backward pass of a block: maps the cotangent of its output to that of its `input`, both `[1, tokens, hidden]`. See
     /// [`BlockBackward::vjp`].
-    ///
-    /// # Errors
-    ///
-    /// [`TorchError`] if libtorch refuses.
     pub(super) fn block_backward(
         &self,
         block: &mut BlockBackward<'_>,

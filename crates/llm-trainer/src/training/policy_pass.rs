@@ -1,7 +1,5 @@
 //! Forward and backward passes of the policy over sequences: per-token statistics and their gradients.
 
-use std::ops::Range;
-
 use tch::{Device, Kind, Tensor};
 use training_run::config::RunConfig;
 
@@ -25,29 +23,17 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// The statistics of a range of tokens.
-    #[must_use]
-    pub fn of_tokens(&self, tokens: Range<usize>) -> Self {
-        Self {
-            log_prob: self.log_prob[tokens.clone()].to_vec(),
-            entropy: self.entropy[tokens.clone()].to_vec(),
-            squared_score: self.squared_score.as_ref().map(|column| column[tokens].to_vec()),
-        }
-    }
-
     /// Mean entropy of the tokens, in nats.
     pub fn mean_entropy(&self) -> f64 {
         self.entropy.iter().sum::<f64>() / self.entropy.len() as f64
     }
 
-    /// The statistics of the `chosen` sequences, in their order.
-    #[must_use]
-    pub fn select(&self, layout: &TokenLayout, chosen: &[usize]) -> Self {
-        let select = |column: &[f64]| layout.select(column, chosen);
+    /// The `part` of each column.
+    pub(super) fn map(&self, part: impl Fn(&[f64]) -> Vec<f64>) -> Self {
         Self {
-            log_prob: select(&self.log_prob),
-            entropy: select(&self.entropy),
-            squared_score: self.squared_score.as_deref().map(select),
+            log_prob: part(&self.log_prob),
+            entropy: part(&self.entropy),
+            squared_score: self.squared_score.as_deref().map(part),
         }
     }
 }
@@ -154,7 +140,7 @@ impl<'a> PolicyPass<'a> {
         let micro_batches = self.micro_batches(sequences);
         let mut states: Vec<Tensor> = {
             let _open = self.model.open_embedding();
-            micro_batches.iter().map(|part| part.embed(self.model)).collect()
+            micro_batches.iter().map(|part| self.model.embed(&part.token_ids)).collect()
         };
         for index in 0..self.model.block_count() {
             let _open = self.model.open_block(index, Some(self.model.after_block(index)));

@@ -11,8 +11,6 @@ use rl_losses::{
     outcome_cross_entropy,
 };
 use tch::{Device, Kind};
-use thiserror::Error;
-use torch_ext::TorchError;
 use training_run::config::{RewardModelSection, RewardModelUpdate, Run, RunConfig};
 use training_run::run_directory::TRAINER_FOLDER;
 use training_run::schedule::Schedule;
@@ -27,31 +25,6 @@ use super::update_error::UpdateError;
 use crate::host_memory::Memory;
 use decoder::model::Decoder;
 use ranks::{RankError, Ranks};
-
-/// Reason why a reward model could not learn.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum RewardModelError {
-    /// Its log-probabilities, or the reference's, are not finite.
-    #[error("reward model, mini-batch {mini_batch} of step {step}: {source}")]
-    Outcomes {
-        /// Training step.
-        step: u64,
-        /// Mini-batch within the step.
-        mini_batch: usize,
-        /// The error in the columns.
-        source: ColumnError,
-    },
-    /// libtorch refused.
-    #[error(transparent)]
-    Torch(#[from] TorchError),
-    /// The ranks cannot go on together.
-    #[error("{0}")]
-    Ranks(#[from] RankError),
-    /// An optimiser step failed.
-    #[error(transparent)]
-    Update(#[from] UpdateError),
-}
 
 /// Responses of one step with their outcomes.
 #[derive(Debug, Clone, Copy)]
@@ -90,7 +63,7 @@ pub struct Learnt {
 ///
 /// # Errors
 ///
-/// [`RewardModelError`], on every rank if on one: a log-probability is not finite, or libtorch refuses.
+/// [`UpdateError`], on every rank if on one: a log-probability is not finite, or libtorch refuses.
 pub fn learn_outcomes(
     ranks: &Ranks,
     pass: &PolicyPass<'_>,
@@ -99,7 +72,7 @@ pub fn learn_outcomes(
     batch: OutcomeBatch<'_>,
     step: u64,
     learning_rate: impl Fn(usize) -> f64,
-) -> Result<Learnt, RewardModelError> {
+) -> Result<Learnt, UpdateError> {
     let mut learnt = Learnt::default();
     let size = batch.mini_batch_sequences;
     for (sequences, outcomes) in batch.sequences.chunks(size).zip(batch.outcomes.chunks(size)) {
@@ -110,16 +83,14 @@ pub fn learn_outcomes(
         let first = learnt.log_ratio.len();
         let reference = &batch.reference_log_prob[first..first + log_prob.len()];
         let log_ratio = log_ratios(&log_prob, reference);
-        let loss = cross_entropy(&log_ratio, sequences, outcomes, beta).map_err(|source| {
-            RewardModelError::Outcomes { step, mini_batch: learnt.updates, source }
-        })?;
+        let loss = cross_entropy(&log_ratio, sequences, outcomes, beta)
+            .map_err(|source| UpdateError::Outcomes { step, mini_batch: learnt.updates, source })?;
         learnt.loss += loss.value * sequences.len() as f64;
         learnt.rewards.extend(loss.rewards);
         let has_tokens = !log_ratio.is_empty();
         learnt.log_ratio.extend(log_ratio);
         if has_tokens {
-            let slopes = &loss.grad_log_prob;
-            let log_prob = shard.column(slopes).into_owned();
+            let log_prob = shard.column(&loss.grad_log_prob);
             forward.backward(&Cotangent { log_prob, entropy: None })?;
             let outcome = optimizer.step(ranks, learning_rate(learnt.updates))?;
             learnt.updates += 1;
@@ -166,8 +137,8 @@ pub(super) struct RewardModel {
     optimizer: Option<AdamW>,
     schedule: Schedule,
     section: RewardModelSection,
-    /// Reward per nat.
-    beta: f64,
+    /// `β`: reward per nat.
+    pub(super) beta: f64,
 }
 
 /// Folder of the reward model within a checkpoint, beside the policy's files.
@@ -181,10 +152,6 @@ pub(super) type Frozen<'a> = [(&'a Path, &'a Decoder)];
 
 impl RewardModel {
     /// The reward model that a run configures, restored from `checkpoint` if it has learnt before.
-    ///
-    /// # Errors
-    ///
-    /// If a model or the state of the optimiser cannot be read, or a vocabulary is smaller than the policy's.
     pub(super) fn start(
         run: &Run,
         checkpoint: Option<&Path>,
@@ -242,16 +209,7 @@ impl RewardModel {
         self.optimizer.is_some()
     }
 
-    /// `β`: reward per nat.
-    pub(super) fn beta(&self) -> f64 {
-        self.beta
-    }
-
     /// Adds its model, as a Hugging Face directory, and its optimiser to a checkpoint, if it learns.
-    ///
-    /// # Errors
-    ///
-    /// If a write fails.
     pub(super) fn save(&self, checkpoint: &Path, tokenizer_source: &Path) -> anyhow::Result<()> {
         let Some(optimizer) = &self.optimizer else { return Ok(()) };
         self.model.save(&checkpoint.join(FOLDER), tokenizer_source)?;
@@ -260,10 +218,6 @@ impl RewardModel {
 
     /// Judges the responses of a step, in groups of equal size, and learns from their outcomes as configured. `done` is the
     /// number of its optimiser steps so far. It reads the whole vocabulary, whatever the sampling masks.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`learn_outcomes`].
     pub(super) fn judge(
         &mut self,
         ranks: &Ranks,

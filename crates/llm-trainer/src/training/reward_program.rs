@@ -42,10 +42,6 @@ struct Line<'a> {
 }
 
 /// Starts what `reward.custom` names; `None` if it names nothing.
-///
-/// # Errors
-///
-/// If the program cannot be started.
 pub(super) fn custom_reward(section: &RewardSection) -> anyhow::Result<Option<CustomReward>> {
     let Some(program) = &section.custom else { return Ok(None) };
     let wait = Duration::from_secs_f64(section.custom_timeout_seconds);

@@ -15,7 +15,7 @@ use super::custom_reward::RewardInput;
 use super::engine::{Drawn, ExternalEngine, ReplyDecoding};
 pub use super::environment::Environment;
 use super::environment::{Numbering, Played};
-use super::grading::{Graded, Grader, Places, RateOfProgress};
+use super::grading::{Graded, Grader, Places};
 use super::judge::Earned;
 pub use super::judge::Judge;
 use super::sequence::Sequence;
@@ -92,7 +92,7 @@ pub struct QuestionGroup {
 }
 
 /// All responses of one rollout, group after group.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Rollout {
     /// The responses.
     pub samples: Vec<Sample>,
@@ -210,8 +210,8 @@ impl SamplingPass<'_> {
             std::iter::repeat_with(OnceLock::new).take(prompts.len() * options.samples).collect();
         let (mut generation_seconds, mut drawn) = (0.0, Drawn::default());
         in_scope(judge.pool, |scope| {
-            let progress = RateOfProgress::new(tell);
-            let mut grader = Grader { scope, judge, truths: &truths, places: &places, progress };
+            let (truths, places, started) = (&truths, &places, Instant::now());
+            let mut grader = Grader { scope, judge, truths, places, tell, started, told: started };
             let outcome = match self.engine {
                 Engine::Own(model) | Engine::Played { model, .. } => {
                     generate_each(model, &requests, options, &mut grader)
@@ -230,13 +230,8 @@ impl SamplingPass<'_> {
             sample.versions = versions;
         }
         let retokenised = drawn.retokenised;
-        Ok(Rollout {
-            samples,
-            generation_seconds,
-            judging_seconds,
-            retokenised,
-            dropped: Vec::new(),
-        })
+        let dropped = Vec::new();
+        Ok(Rollout { samples, generation_seconds, judging_seconds, retokenised, dropped })
     }
 
     /// The rollouts that harnesses have played, each with the verdict on its last turn.
@@ -271,7 +266,7 @@ impl SamplingPass<'_> {
         let graded = places
             .into_iter()
             .map(|place| place.into_inner().expect("every response ends and is judged"))
-            .collect::<Result<Vec<Graded>, _>>()?;
+            .collect::<anyhow::Result<Vec<Graded>>>()?;
         let prompt = |index: usize| prompts[index / self.options.samples];
         let judged: Vec<RewardInput<'_>> = graded
             .iter()
@@ -293,11 +288,9 @@ impl SamplingPass<'_> {
                 reward: earned.reward,
                 length_reward: earned.length,
                 sequence: Sequence {
-                    prompt: prompt(index).tokens.clone(),
-                    response: response.token_ids,
                     mask: response.mask,
                     routes: response.routes,
-                    given: Vec::new(),
+                    ..Sequence::new(prompt(index).tokens.clone(), response.token_ids)
                 },
                 rollout_log_prob: response.log_prob,
                 text,
@@ -333,8 +326,10 @@ pub(super) fn asked_share(mesh: &DeviceMesh, count: usize) -> Range<usize> {
 }
 
 /// Gathers the responses of all ranks; an error of one is an error of all.
-pub(super) fn gather(mesh: &DeviceMesh, local: anyhow::Result<Rollout>) -> anyhow::Result<Rollout> {
-    let mut local = local;
+pub(super) fn gather(
+    mesh: &DeviceMesh,
+    mut local: anyhow::Result<Rollout>,
+) -> anyhow::Result<Rollout> {
     match &mut local {
         // Communication between the ranks has failed: they cannot gather any more.
         Err(error) if between_ranks(error).is_some() => return local,
@@ -345,13 +340,7 @@ pub(super) fn gather(mesh: &DeviceMesh, local: anyhow::Result<Rollout>) -> anyho
         }
         _ => {}
     }
-    let mut all = Rollout {
-        samples: Vec::new(),
-        generation_seconds: 0.0,
-        judging_seconds: 0.0,
-        retokenised: 0,
-        dropped: Vec::new(),
-    };
+    let mut all = Rollout::default();
     for part in mesh.run.gather_ok("responses", local)? {
         all.samples.extend(part.samples);
         all.generation_seconds = all.generation_seconds.max(part.generation_seconds);

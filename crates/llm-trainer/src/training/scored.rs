@@ -58,10 +58,6 @@ fn advantages(
 
 impl ScoredRollout {
     /// Turns rewards into advantages; first subtracts the divergence from the reference if it is placed in the reward.
-    ///
-    /// # Errors
-    ///
-    /// If a column is not finite.
     pub(super) fn new(
         samples: Vec<Sample>,
         groups: usize,
@@ -128,10 +124,6 @@ impl ScoredRollout {
     }
 
     /// Weights the tokens by how far the sampling engine is from the policy.
-    ///
-    /// # Errors
-    ///
-    /// If a log-probability is not finite.
     pub(super) fn with_correction(
         mut self,
         correction: Option<RolloutCorrection>,
@@ -182,10 +174,6 @@ impl ScoredRollout {
     }
 
     /// Updates the coefficient of the divergence from the measured divergence.
-    ///
-    /// # Errors
-    ///
-    /// If the divergence is not finite.
     pub(super) fn move_coefficient(
         &self,
         settings: ReferenceKl,

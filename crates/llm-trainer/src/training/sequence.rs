@@ -86,20 +86,14 @@ impl Sequence {
 
     /// The sequence without its experts, for a model that did not draw it.
     pub(super) fn without_routes(&self) -> Self {
-        let Self { prompt, response, mask, given, .. } = self.clone();
-        Self { prompt, response, mask, routes: None, given }
+        Self { routes: None, ..self.clone() }
     }
 
     /// The sequence up to its first `count` response tokens, without the sampling mask and the experts.
     pub(super) fn until(&self, count: usize) -> Self {
         let given = self.given.iter().filter(|given| given.before < count);
-        Self {
-            prompt: self.prompt.clone(),
-            response: self.response[..count].to_vec(),
-            mask: None,
-            routes: None,
-            given: given.cloned().collect(),
-        }
+        let given = given.cloned().collect();
+        Self { given, ..Self::new(self.prompt.clone(), self.response[..count].to_vec()) }
     }
 
     /// The fault of a sequence that was read from a file, for a model of so many tokens with `routes`; `None` if it has none.

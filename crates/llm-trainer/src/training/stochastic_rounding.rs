@@ -22,7 +22,7 @@ const LARGEST_F32: f32 = f32::from_bits(0x7f7f_0000);
 
 /// 32 random bits for each of a run of elements: enough for two roundings.
 #[derive(Debug)]
-pub struct RoundingNoise {
+pub(super) struct RoundingNoise {
     /// Random bits, i32 `[elements]`.
     bits: Tensor,
 }
@@ -36,7 +36,7 @@ impl RoundingNoise {
     /// ```
     ///
     /// with the 32-bit finaliser "lowbias32" of Wellons 2018 (*Prospecting for hash functions*).
-    pub fn new(key: [u32; 2], first: i64, count: i64, device: Device) -> Self {
+    pub(super) fn new(key: [u32; 2], first: i64, count: i64, device: Device) -> Self {
         let mut bits =
             Tensor::arange_start(first, first + count, (Kind::Int64, device)).to_kind(Kind::Int);
         for word in key {
@@ -46,24 +46,10 @@ impl RoundingNoise {
         Self { bits }
     }
 
-    /// The lower 16 bits.
-    fn low(&self) -> Tensor {
-        self.bits.bitwise_and(0xffff)
-    }
-
-    /// The upper 16 bits.
-    fn high(&self) -> Tensor {
-        self.bits.bitwise_right_shift_tensor_scalar(16).bitwise_and_(0xffff)
-    }
-
-    /// Rounds a tensor `[elements]`.
-    pub fn round_one(&self, values: &Tensor) -> Tensor {
-        round_up_at(values, &self.low())
-    }
-
-    /// Rounds two tensors `[elements]` with independent noise.
-    pub fn round(&self, first: &Tensor, second: &Tensor) -> (Tensor, Tensor) {
-        (round_up_at(first, &self.low()), round_up_at(second, &self.high()))
+    /// Rounds a tensor `[elements]` by 16 bits of each element's noise, starting at bit `shift`: 0 or 16, which are independent.
+    pub(super) fn round(&self, values: &Tensor, shift: i64) -> Tensor {
+        let noise = self.bits.bitwise_right_shift_tensor_scalar(shift).bitwise_and_(0xffff);
+        round_up_at(values, &noise)
     }
 }
 
@@ -143,8 +129,7 @@ mod tests {
         for value in [1.0 + 1e-4, 1.996, 3.3e-30, -0.123_456_7, 1e-40] {
             let values = Tensor::full([draws], value, (Kind::Float, Device::Cpu));
             let exact = values.get(0).double_value(&[]);
-            let (first, second) = noise.round(&values, &values);
-            for rounded in [first, second] {
+            for rounded in [0, 16].map(|shift| noise.round(&values, shift)) {
                 assert_eq!(rounded.kind(), Kind::BFloat16);
                 let rounded = rounded.to_kind(Kind::Double);
                 let (low, high) =
@@ -162,12 +147,13 @@ mod tests {
     fn what_bf16_holds_stays_and_the_largest_stays_finite() {
         let exact = [0.0, -0.0, 1.0, -2.5, 1.5 * 2f64.powi(-126), LARGEST];
         let values = Tensor::from_slice(&exact).to_kind(Kind::Float);
-        let (rounded, _) = noise([3, 4], 0, 6).round(&values, &values);
+        let rounded = noise([3, 4], 0, 6).round(&values, 0);
         assert!(rounded.to_kind(Kind::Float).equal(&values));
         let huge = Tensor::from_slice(&[f32::MAX; 1000]);
-        let (rounded, other) = noise([3, 4], 0, 1000).round(&huge, &-&huge);
-        assert!(rounded.isfinite().all().int64_value(&[]) == 1);
-        assert!(other.isfinite().all().int64_value(&[]) == 1);
+        for (values, shift) in [(&huge, 0), (&-&huge, 16)] {
+            let rounded = noise([3, 4], 0, 1000).round(values, shift);
+            assert!(rounded.isfinite().all().int64_value(&[]) == 1);
+        }
     }
 
     /// The hash of two words and an index has a scalar and a tensor version; the two must not drift apart.
@@ -180,7 +166,7 @@ mod tests {
             .filter(|value| !value.is_nan())
             .collect();
         let noise = noise(key, 0, i64::try_from(values.len()).unwrap());
-        let all = noise.round_one(&Tensor::from_slice(&values)).to_kind(Kind::Float);
+        let all = noise.round(&Tensor::from_slice(&values), 0).to_kind(Kind::Float);
         for ((index, value), all) in (0..).zip(&values).zip(Vec::<f32>::try_from(&all).unwrap()) {
             let bits = round_bits_up_at(*value, noise_bits(key, index) & 0xffff);
             assert_eq!(u32::from(bits) << 16, all.to_bits(), "{value}");
@@ -193,11 +179,12 @@ mod tests {
         let values = Tensor::arange(count, (Kind::Float, Device::Cpu)) * 1e-3;
         let rounded = |threads| {
             tch::set_num_threads(threads);
-            let (first, second) = noise([5, 6], 0, count).round(&values, &values.square());
+            let noise = noise([5, 6], 0, count);
+            let both = [noise.round(&values, 0), noise.round(&values.square(), 16)];
             tch::set_num_threads(1);
-            (first, second)
+            both
         };
         let (one, two) = (rounded(1), rounded(2));
-        assert!(one.0.equal(&two.0) && one.1.equal(&two.1));
+        assert!(one[0].equal(&two[0]) && one[1].equal(&two[1]));
     }
 }

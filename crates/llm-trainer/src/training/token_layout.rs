@@ -6,7 +6,7 @@ use super::sequence::Sequence;
 
 /// Maps sequences to ranges of the columns that hold one value for each of their response tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TokenLayout {
+pub(super) struct TokenLayout {
     /// Number of response tokens of each sequence, `[sequences]`.
     lengths: Vec<usize>,
     /// First token of each sequence, then the number of all tokens, `[sequences + 1]`.
@@ -15,12 +15,12 @@ pub struct TokenLayout {
 
 impl TokenLayout {
     /// The layout of columns over the response tokens of `sequences`.
-    pub fn of<'a>(sequences: impl IntoIterator<Item = &'a Sequence>) -> Self {
+    pub(super) fn of<'a>(sequences: impl IntoIterator<Item = &'a Sequence>) -> Self {
         Self::new(sequences.into_iter().map(|sequence| sequence.response.len()).collect())
     }
 
     /// The layout of sequences with these numbers of response tokens, `[sequences]`.
-    pub fn new(lengths: Vec<usize>) -> Self {
+    pub(super) fn new(lengths: Vec<usize>) -> Self {
         let ends = lengths.iter().scan(0, |end, length| {
             *end += length;
             Some(*end)
@@ -30,42 +30,42 @@ impl TokenLayout {
     }
 
     /// Number of response tokens of each sequence, `[sequences]`.
-    pub fn lengths(&self) -> &[usize] {
+    pub(super) fn lengths(&self) -> &[usize] {
         &self.lengths
     }
 
     /// Number of response tokens of all sequences.
-    pub fn tokens(&self) -> usize {
+    pub(super) fn tokens(&self) -> usize {
         self.bounds[self.lengths.len()]
     }
 
     /// Column range of one sequence.
-    pub fn range(&self, sequence: usize) -> Range<usize> {
+    pub(super) fn range(&self, sequence: usize) -> Range<usize> {
         self.span(sequence..sequence + 1)
     }
 
     /// Column range of neighbouring sequences.
-    pub fn span(&self, sequences: Range<usize>) -> Range<usize> {
+    pub(super) fn span(&self, sequences: Range<usize>) -> Range<usize> {
         self.bounds[sequences.start]..self.bounds[sequences.end]
     }
 
     /// Index of the sequence to which a token belongs.
-    pub fn sequence_of(&self, token: usize) -> usize {
+    pub(super) fn sequence_of(&self, token: usize) -> usize {
         self.bounds.partition_point(|&first| first <= token) - 1
     }
 
     /// Splits a column into the parts of each sequence, in order.
-    pub fn split<'c>(&self, column: &'c [f64]) -> impl Iterator<Item = &'c [f64]> {
+    pub(super) fn split<'c>(&self, column: &'c [f64]) -> impl Iterator<Item = &'c [f64]> {
         self.bounds.windows(2).map(|bounds| &column[bounds[0]..bounds[1]])
     }
 
     /// The sum of a column over each sequence, `[sequences]`.
-    pub fn sums(&self, column: &[f64]) -> Vec<f64> {
+    pub(super) fn sums(&self, column: &[f64]) -> Vec<f64> {
         self.split(column).map(|of_sequence| of_sequence.iter().sum()).collect()
     }
 
     /// The parts of a column that belong to the `chosen` sequences, in their order.
-    pub fn select(&self, column: &[f64], chosen: &[usize]) -> Vec<f64> {
+    pub(super) fn select(&self, column: &[f64], chosen: &[usize]) -> Vec<f64> {
         chosen.iter().flat_map(|&index| column[self.range(index)].iter().copied()).collect()
     }
 
@@ -74,7 +74,7 @@ impl TokenLayout {
     /// # Panics
     ///
     /// If the number of values is not the number of tokens of the chosen sequences.
-    pub fn scatter(&self, values: &[f64], chosen: &[usize], column: &mut [f64]) {
+    pub(super) fn scatter(&self, values: &[f64], chosen: &[usize], column: &mut [f64]) {
         let mut rest = values;
         for &index in chosen {
             let (of_sequence, after) = rest.split_at(self.lengths[index]);

@@ -63,7 +63,8 @@ pub struct Trainer {
     state: TrainerState,
     /// Loss in place of the configured one.
     custom_loss: Option<CustomLoss>,
-    notes: Vec<String>,
+    /// Notes for the user about the data before the first step, one sentence each.
+    pub(crate) notes: Vec<String>,
 }
 
 /// Results of one step.
@@ -124,11 +125,6 @@ impl Trainer {
         self.state.step
     }
 
-    /// Notes for the user about the data before the first step, one sentence each.
-    pub fn notes(&self) -> &[String] {
-        &self.notes
-    }
-
     /// Operations that run as plain operators on CUDA although a kernel of this crate would be faster, with the reason.
     pub fn kernel_warning(&self) -> Option<String> {
         let is_sampling = self.sampler.drawer.engine.is_none();
@@ -152,7 +148,8 @@ impl Trainer {
 
         // Sample a group of responses to each question.
         phase("sampling responses");
-        let groups = self.sample(&mut record, &phase)?;
+        let updates = self.state.updates;
+        let groups = self.sampler.sample(&self.policy, updates, &mut record, &phase)?;
 
         // Reward each response, compare it with its group, and compute log-probabilities before any update.
         // Servers may sample those of a later step while this one updates.
@@ -162,7 +159,8 @@ impl Trainer {
 
         // Plan: the loss, the responses that take part, and the weight of each of their tokens.
         phase("updating the policy");
-        let plan = self.plan(&scored)?;
+        let mut plan = UpdatePlan::new(self.config(), &self.state, &scored)?;
+        plan.objective.custom_loss = self.custom_loss.clone();
 
         // Update by mini-batches: forward pass, loss and its gradient by each token's log-probability, backward pass, optimiser
         // step.
@@ -185,14 +183,6 @@ impl Trainer {
         }
         record.timings.generation += began.elapsed().as_secs_f64();
         Ok(())
-    }
-
-    fn sample(
-        &mut self,
-        record: &mut StepRecord,
-        phase: &dyn Fn(&str),
-    ) -> anyhow::Result<Vec<SampledGroup<QuestionGroup>>> {
-        self.sampler.sample(&self.policy, self.state.updates, record, phase)
     }
 
     /// Computes rewards, statistics and advantages of the responses. Writes them at once, so that responses that make an update
@@ -234,11 +224,6 @@ impl Trainer {
         let tokenizer = &self.sampler.drawer.rewarder.text.tokenizer;
         self.recorder.write_tokens(step, tokenizer, &scored, None)?;
         Ok(scored)
-    }
-
-    fn plan<'a>(&self, scored: &'a ScoredRollout) -> anyhow::Result<UpdatePlan<'a>> {
-        let plan = UpdatePlan::new(self.config(), &self.state, scored)?;
-        Ok(plan.with_loss(self.custom_loss.as_ref()))
     }
 
     /// Updates by every mini-batch of every epoch, and measures how this changes the entropy of some states.
@@ -305,7 +290,8 @@ impl Trainer {
         let StepRecord { mut metrics, mut warnings, .. } = record;
         let note = self.recorder.fit_law(&mut metrics);
         self.recorder.write_metrics(&metrics, scored.layout.lengths())?;
-        warnings.extend(self.recorder.feed.as_mut().and_then(MetricsFeed::warning));
+        let feed = self.recorder.files.as_mut().and_then(|files| files.feed.as_mut());
+        warnings.extend(feed.and_then(MetricsFeed::warning));
         if run.saves_at(step) {
             self.save_checkpoint()?;
         }

@@ -51,41 +51,28 @@ pub(super) struct TrainerState {
 impl TrainerState {
     /// The state with fresh controllers wherever the run has one that the state lacks, or has with other settings. The latter
     /// happens when a run branches off another.
-    ///
-    /// # Errors
-    ///
-    /// If a controller cannot be made from its settings; a checked configuration has none such.
     pub(super) fn with_controllers(self, algorithm: &AlgorithmSection) -> anyhow::Result<Self> {
-        let kl = match algorithm.reference_kl {
-            Some(settings) => Some(kept_or(
-                self.kl,
-                KlController::new(settings.coefficient)?,
-                &settings.coefficient,
-            )),
-            None => None,
-        };
+        let kl = algorithm.reference_kl.map(|reference| {
+            let fresh = KlController::new(reference.coefficient)?;
+            anyhow::Ok(kept_or(self.kl, fresh, &reference.coefficient))
+        });
         let (mut thermostat, mut by_difficulty) = (None, None);
         if let Some(section) = &algorithm.thermostat {
             let settings = section.settings(&algorithm.policy_loss)?;
             if let Some(settings) = section.by_difficulty(&algorithm.policy_loss)? {
                 let kept = self.by_difficulty.filter(|kept| kept.has_settings(&settings));
-                by_difficulty = Some(match kept {
-                    Some(kept) => kept,
-                    None => DifficultyThermostat::new(&settings)?,
-                });
+                by_difficulty =
+                    Some(kept.map_or_else(|| DifficultyThermostat::new(&settings), Ok)?);
             } else {
                 let fresh = Thermostat::new(settings)?;
                 thermostat = Some(kept_or(self.thermostat, fresh, &settings));
             }
         }
-        let adaptive_entropy = match algorithm.adaptive_entropy {
-            Some(settings) => Some(kept_or(
-                self.adaptive_entropy,
-                AdaptiveEntropyController::new(settings)?,
-                &settings,
-            )),
-            None => None,
-        };
+        let adaptive_entropy = algorithm.adaptive_entropy.map(|settings| {
+            let fresh = AdaptiveEntropyController::new(settings)?;
+            anyhow::Ok(kept_or(self.adaptive_entropy, fresh, &settings))
+        });
+        let (kl, adaptive_entropy) = (kl.transpose()?, adaptive_entropy.transpose()?);
         Ok(Self { kl, thermostat, by_difficulty, adaptive_entropy, ..self })
     }
 

@@ -1,14 +1,13 @@
 //! The update: mini-batches of a rollout batch, each planned over all its tokens before its backward pass.
 
-use std::borrow::Cow;
-use std::ops::Range;
+use std::error::Error;
 use std::time::Instant;
 
 use counter_rng::{Purpose, step_rng};
 use rayon::prelude::*;
 use rl_losses::{
-    Aggregation, BatchError, CustomLoss, KlEstimator, LossOutput, LossSums, PolicyLoss, Threads,
-    TokenBatch, TokenColumns, entropy_bonus, kl_loss,
+    Aggregation, BatchError, CustomLoss, KlEstimator, LossOutput, LossSums, PlanError, PolicyLoss,
+    Threads, TokenBatch, TokenColumns, entropy_bonus, kl_loss,
 };
 
 use super::adamw::{AdamW, StepOutcome};
@@ -21,26 +20,48 @@ pub use super::update_error::UpdateError;
 use ranks::Ranks;
 
 /// One rollout batch as the update sees it, group after group.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct UpdateBatch<'a> {
     /// All sequences.
-    pub sequences: &'a [&'a Sequence],
-    /// Advantage of every response token.
-    pub advantage: &'a [f64],
-    /// Log-probability of every response token as sampled, in nats.
-    pub rollout_log_prob: &'a [f64],
-    /// Log-probability of every response token under the reference, in nats, if there is one.
-    pub reference_log_prob: Option<&'a [f64]>,
-    /// Statistics before the first update, for all tokens.
-    pub old: &'a Statistics,
-    /// Log-probability of every response token that its ratio is taken to, in nats, if that is not `old`.
-    pub sampled_log_prob: Option<&'a [f64]>,
-    /// Factor of every response token's weight; `None` means 1.
-    pub token_weights: Option<&'a [f64]>,
+    pub sequences: Vec<&'a Sequence>,
+    /// Columns of their response tokens.
+    pub columns: UpdateColumns,
     /// Fraction of tokens that the policy loss selects in each difficulty bucket, in place of its single fraction.
-    pub by_difficulty: Option<Buckets<'a>>,
+    pub by_difficulty: Option<Buckets>,
     /// Number of sequences per mini-batch.
     pub mini_batch_sequences: usize,
+}
+
+/// Columns that an update reads: one value for every response token.
+#[derive(Debug, Clone, Default)]
+pub struct UpdateColumns {
+    /// Statistics before the first update.
+    pub old: Statistics,
+    /// Advantage.
+    pub advantage: Vec<f64>,
+    /// Log-probability as sampled, in nats.
+    pub rollout_log_prob: Vec<f64>,
+    /// Log-probability under the reference, in nats, if there is one.
+    pub reference_log_prob: Option<Vec<f64>>,
+    /// Log-probability that the ratio is taken to, in nats, if that is not `old`.
+    pub sampled_log_prob: Option<Vec<f64>>,
+    /// Factor of the token's weight; `None` means 1.
+    pub token_weights: Option<Vec<f64>>,
+}
+
+impl UpdateColumns {
+    /// The `part` of each column.
+    fn map(&self, part: impl Fn(&[f64]) -> Vec<f64>) -> Self {
+        let optional = |column: &Option<Vec<f64>>| column.as_deref().map(&part);
+        Self {
+            old: self.old.map(&part),
+            advantage: part(&self.advantage),
+            rollout_log_prob: part(&self.rollout_log_prob),
+            reference_log_prob: optional(&self.reference_log_prob),
+            sampled_log_prob: optional(&self.sampled_log_prob),
+            token_weights: optional(&self.token_weights),
+        }
+    }
 }
 
 /// Objective that a step's updates minimise.
@@ -96,7 +117,7 @@ pub fn update(
     pass: &PolicyPass<'_>,
     optimizer: &mut AdamW,
     objective: &Objective,
-    batch: UpdateBatch<'_>,
+    batch: &UpdateBatch<'_>,
     StepKey { seed, step }: StepKey,
     learning_rate: impl Fn(usize) -> f64,
 ) -> Result<UpdateSums, UpdateError> {
@@ -114,17 +135,20 @@ pub fn update(
             }
             let shard = LocalShard::of(pass.model, sequences, ranks);
             let forward = pass.checkpointed_forward(&shard.sequences);
+            let columns = batch.columns.map(|column| shard.column(&column[tokens.clone()]));
             // Before the first update the current policy is bit-identical to the old one.
-            let current = if sums.updates == 0 {
-                shard.statistics(batch.old.of_tokens(tokens.clone()))
-            } else {
-                forward.statistics()
-            };
+            let current =
+                if sums.updates == 0 { columns.old.clone() } else { forward.statistics() };
             pass.model.check_blocks()?;
-            let place = Place { step, mini_batch: sums.updates };
-            let by_difficulty = batch.by_difficulty.map(|buckets| buckets.within(of_batch));
-            let part = UpdateBatch { by_difficulty, ..batch };
-            let mini_batch = MiniBatch::of(part, &tokens, &shard, &current, place);
+            let by_difficulty = batch.by_difficulty.as_ref();
+            let mini_batch = MiniBatch {
+                shard: &shard,
+                current,
+                columns,
+                by_difficulty: by_difficulty.map(|buckets| buckets.within(of_batch)),
+                step,
+                number: sums.updates,
+            };
             let descent = mini_batch.descent(objective, &mut selection)?;
             forward.backward(&descent.cotangent)?;
             pass.model.check_blocks()?;
@@ -171,27 +195,17 @@ impl UpdateSums {
     }
 }
 
-/// A mini-batch of the run, for error messages.
-#[derive(Debug, Clone, Copy)]
-struct Place {
-    /// Training step.
-    step: u64,
-    /// Mini-batch within the step, counted over all epochs.
-    mini_batch: usize,
-}
-
-/// The columns of this rank's shard of one mini-batch.
+/// This rank's shard of one mini-batch.
 struct MiniBatch<'a> {
     shard: &'a LocalShard<'a>,
-    current: &'a Statistics,
-    old_log_prob: Cow<'a, [f64]>,
-    old_entropy: Cow<'a, [f64]>,
-    advantage: Cow<'a, [f64]>,
-    rollout_log_prob: Cow<'a, [f64]>,
-    reference_log_prob: Option<Cow<'a, [f64]>>,
-    token_weights: Option<Cow<'a, [f64]>>,
-    by_difficulty: Option<Buckets<'a>>,
-    place: Place,
+    /// Statistics of the policy now.
+    current: Statistics,
+    columns: UpdateColumns,
+    by_difficulty: Option<Buckets>,
+    /// Training step, for error messages.
+    step: u64,
+    /// Mini-batch within the step, counted over all epochs.
+    number: usize,
 }
 
 /// Loss of a mini-batch, with its gradient with respect to the statistics of this rank's tokens.
@@ -208,30 +222,7 @@ struct Descent {
     selected: Vec<usize>,
 }
 
-impl<'a> MiniBatch<'a> {
-    /// The columns of `shard`; `tokens` is the range of the mini-batch within `batch`.
-    fn of(
-        batch: UpdateBatch<'a>,
-        tokens: &Range<usize>,
-        shard: &'a LocalShard<'a>,
-        current: &'a Statistics,
-        place: Place,
-    ) -> Self {
-        let column = |column: &'a [f64]| shard.column(&column[tokens.clone()]);
-        Self {
-            shard,
-            current,
-            old_log_prob: column(batch.sampled_log_prob.unwrap_or(&batch.old.log_prob)),
-            old_entropy: column(&batch.old.entropy),
-            advantage: column(batch.advantage),
-            rollout_log_prob: column(batch.rollout_log_prob),
-            reference_log_prob: batch.reference_log_prob.map(column),
-            token_weights: batch.token_weights.map(column),
-            by_difficulty: batch.by_difficulty,
-            place,
-        }
-    }
-
+impl MiniBatch<'_> {
     /// Plans over all tokens, evaluates the policy loss, and adds the divergence from the reference and the entropy
     /// bonus.
     fn descent(
@@ -239,17 +230,21 @@ impl<'a> MiniBatch<'a> {
         objective: &Objective,
         selection: &mut impl rand::Rng,
     ) -> Result<Descent, UpdateError> {
-        let Place { step, mini_batch } = self.place;
-        let tokens =
-            self.columns().map_err(|source| UpdateError::Batch { step, mini_batch, source });
+        let (step, mini_batch) = (self.step, self.number);
+        let fault = |source: Box<dyn Error + Send + Sync>| UpdateError::MiniBatch {
+            step,
+            mini_batch,
+            source,
+        };
+        let tokens = self.tokens().map_err(|error| fault(error.into()));
+        let plan_error = |error: PlanError| fault(error.into());
         let loss = &objective.policy_loss;
-        let plan_error = |source| UpdateError::Plan { step, mini_batch, source };
         let began = Instant::now();
-        let (by_difficulty, aggregation) = (self.by_difficulty, &objective.aggregation);
+        let (by_difficulty, aggregation) = (self.by_difficulty.as_ref(), &objective.aggregation);
         let (tokens, mut plan) =
             self.shard.plan(loss, tokens, aggregation, by_difficulty, selection, plan_error)?;
         let plan_seconds = began.elapsed().as_secs_f64();
-        if let Some(weights) = &self.token_weights {
+        if let Some(weights) = &self.columns.token_weights {
             plan.reweight(weights);
         }
         let all_tokens = plan.part(0..tokens.len());
@@ -260,7 +255,7 @@ impl<'a> MiniBatch<'a> {
         let weights = plan.weights();
         let mut divergence = 0.0;
         if let (Some((estimator, coefficient)), Some(reference)) =
-            (objective.reference_kl, &self.reference_log_prob)
+            (objective.reference_kl, &self.columns.reference_log_prob)
         {
             let (value, slopes) =
                 kl_loss(estimator, 1.0, &self.current.log_prob, reference, &weights)
@@ -278,18 +273,19 @@ impl<'a> MiniBatch<'a> {
         Ok(Descent { cotangent, loss: value, divergence, sums, plan_seconds, selected })
     }
 
-    fn columns(&self) -> Result<TokenBatch<'_>, BatchError> {
+    fn tokens(&self) -> Result<TokenBatch<'_>, BatchError> {
+        let UpdateColumns { old, advantage, rollout_log_prob, .. } = &self.columns;
         let columns = TokenColumns {
             log_prob: &self.current.log_prob,
-            old_log_prob: &self.old_log_prob,
-            advantage: &self.advantage,
+            old_log_prob: self.columns.sampled_log_prob.as_deref().unwrap_or(&old.log_prob),
+            advantage,
         };
         let batch = TokenBatch::new(columns, self.shard.layout.lengths())?
             .with_entropy(&self.current.entropy)?
-            .with_old_entropy(&self.old_entropy)?
-            .with_rollout_log_prob(&self.rollout_log_prob)?
+            .with_old_entropy(&old.entropy)?
+            .with_rollout_log_prob(rollout_log_prob)?
             .with_threads(Threads::new(rayon::current_num_threads(), in_parallel));
-        match &self.reference_log_prob {
+        match &self.columns.reference_log_prob {
             Some(reference) => batch.with_reference_log_prob(reference),
             None => Ok(batch),
         }

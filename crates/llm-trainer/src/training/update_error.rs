@@ -1,6 +1,8 @@
 //! Errors of an update.
 
-use rl_losses::{BatchError, ColumnError, PlanError};
+use std::error::Error as StdError;
+
+use rl_losses::ColumnError;
 use thiserror::Error;
 use torch_ext::TorchError;
 
@@ -10,25 +12,16 @@ use ranks::RankError;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum UpdateError {
-    /// The statistics of a mini-batch do not form a batch, because the model's output is not finite.
+    /// The statistics of a mini-batch do not form a batch, because the model's output is not finite, or the loss cannot be planned
+    /// over it.
     #[error("mini-batch {mini_batch} of step {step}: {source}")]
-    Batch {
+    MiniBatch {
         /// Training step.
         step: u64,
         /// Mini-batch within the step, counted over all epochs.
         mini_batch: usize,
-        /// The error in the batch.
-        source: BatchError,
-    },
-    /// The loss cannot be planned over a mini-batch.
-    #[error("mini-batch {mini_batch} of step {step}: {source}")]
-    Plan {
-        /// Training step.
-        step: u64,
-        /// Mini-batch within the step, counted over all epochs.
-        mini_batch: usize,
-        /// The error of the plan.
-        source: PlanError,
+        /// The error in the batch, or of the plan.
+        source: Box<dyn StdError + Send + Sync>,
     },
     /// The divergence from the reference cannot be computed.
     #[error("mini-batch {mini_batch} of step {step}: divergence from the reference: {source}")]
@@ -36,6 +29,16 @@ pub enum UpdateError {
         /// Training step.
         step: u64,
         /// Mini-batch within the step, counted over all epochs.
+        mini_batch: usize,
+        /// The error in the columns.
+        source: ColumnError,
+    },
+    /// Log-probabilities of the reward model, or of its reference, are not finite.
+    #[error("reward model, mini-batch {mini_batch} of step {step}: {source}")]
+    Outcomes {
+        /// Training step.
+        step: u64,
+        /// Mini-batch within the step.
         mini_batch: usize,
         /// The error in the columns.
         source: ColumnError,

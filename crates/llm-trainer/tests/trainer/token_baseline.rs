@@ -2,7 +2,7 @@
 
 use llm_trainer::training::adamw::AdamW;
 use llm_trainer::training::policy_pass::{PolicyPass, Sequence};
-use llm_trainer::training::update::{Objective, UpdateBatch, update};
+use llm_trainer::training::update::{Objective, UpdateBatch, UpdateColumns, update};
 use ranks::Ranks;
 use rl_losses::{AdvantageEstimator, Aggregation, PolicyLoss, RolloutColumns};
 use tch::{Kind, Tensor};
@@ -84,19 +84,19 @@ fn an_update_with_the_optimal_token_baseline_equals_plain_autograd() {
             epochs: 2,
         };
         let batch = UpdateBatch {
-            sequences: &sequences,
-            advantage: &advantage,
-            rollout_log_prob: &old.log_prob,
-            reference_log_prob: None,
-            old: &old,
-            sampled_log_prob: None,
-            token_weights: None,
+            sequences: sequences.clone(),
+            columns: UpdateColumns {
+                rollout_log_prob: old.log_prob.clone(),
+                old,
+                advantage,
+                ..UpdateColumns::default()
+            },
             by_difficulty: None,
             mini_batch_sequences: GROUP,
         };
         let mut optimizer = AdamW::new(&trained, &options, 0);
         let (one, rate) = (Ranks::single(), |_| options.learning_rate);
-        update(&one, &pass, &mut optimizer, &objective, batch, KEY, rate).unwrap();
+        update(&one, &pass, &mut optimizer, &objective, &batch, KEY, rate).unwrap();
         for ((name, a), (_, b)) in
             expected.named_parameters().iter().zip(trained.named_parameters())
         {

@@ -5,7 +5,7 @@ use llm_trainer::host_memory::Memory;
 use llm_trainer::training::StepKey;
 use llm_trainer::training::adamw::AdamW;
 use llm_trainer::training::policy_pass::{Cotangent, PolicyPass, Sequence, Statistics};
-use llm_trainer::training::update::{Objective, UpdateBatch, update};
+use llm_trainer::training::update::{Objective, UpdateBatch, UpdateColumns, update};
 use model_files::model_config::{ModelConfig, ModelShape};
 use ranks::Ranks;
 use rl_losses::{Aggregation, CustomLoss, KlEstimator, PolicyLoss, PpoClip};
@@ -143,20 +143,21 @@ fn updates_equal_plain_autograd_for_every_method_and_any_micro_batch() {
                     epochs: 2,
                 };
                 let batch = UpdateBatch {
-                    sequences: &sequences,
-                    advantage: &tokens_of(&sequences, &ADVANTAGES),
-                    rollout_log_prob: &rollout,
-                    reference_log_prob: has_reference.then_some(reference.as_slice()),
-                    old: &old,
-                    sampled_log_prob: None,
-                    token_weights: None,
+                    sequences: sequences.clone(),
+                    columns: UpdateColumns {
+                        old,
+                        advantage: tokens_of(&sequences, &ADVANTAGES),
+                        rollout_log_prob: rollout,
+                        reference_log_prob: has_reference.then_some(reference),
+                        ..UpdateColumns::default()
+                    },
                     by_difficulty: None,
                     mini_batch_sequences: 4,
                 };
                 let mut optimizer = AdamW::new(&trained, &options, 0);
                 let (one, rate) = (Ranks::single(), |_| options.learning_rate);
                 let sums =
-                    update(&one, &pass, &mut optimizer, &objective, batch, KEY, rate).unwrap();
+                    update(&one, &pass, &mut optimizer, &objective, &batch, KEY, rate).unwrap();
                 assert_eq!((sums.updates, sums.skipped), (4, 0));
                 let plain = method.name() == "reinforce";
                 assert!(plain || sums.policy.altered > 0, "{method:?} did nothing");
@@ -297,18 +298,18 @@ fn a_recording_has_the_statistics_of_a_pass_without_a_graph() {
 
 /// One mini-batch of all sequences, as sampled by the policy of `old`.
 fn plain_batch<'a>(
-    sequences: &'a [&'a Sequence],
-    advantage: &'a [f64],
-    old: &'a Statistics,
+    sequences: &[&'a Sequence],
+    advantage: Vec<f64>,
+    old: Statistics,
 ) -> UpdateBatch<'a> {
     UpdateBatch {
-        sequences,
-        advantage,
-        rollout_log_prob: &old.log_prob,
-        reference_log_prob: None,
-        old,
-        sampled_log_prob: None,
-        token_weights: None,
+        sequences: sequences.to_vec(),
+        columns: UpdateColumns {
+            rollout_log_prob: old.log_prob.clone(),
+            old,
+            advantage,
+            ..UpdateColumns::default()
+        },
         by_difficulty: None,
         mini_batch_sequences: sequences.len(),
     }
@@ -333,7 +334,7 @@ fn a_gradient_that_is_not_finite_moves_nothing_and_is_counted() {
     let mut advantages = ADVANTAGES;
     advantages[2] = 1e308;
     let advantage = tokens_of(&sequences, &advantages);
-    let batch = plain_batch(&sequences, &advantage, &old);
+    let batch = plain_batch(&sequences, advantage, old);
     let mut optimizer = AdamW::new(&model, &OptimizerSection::default(), 0);
     let objective = Objective {
         custom_loss: None,
@@ -344,7 +345,7 @@ fn a_gradient_that_is_not_finite_moves_nothing_and_is_counted() {
         epochs: 1,
     };
     let one = Ranks::single();
-    let sums = update(&one, &pass, &mut optimizer, &objective, batch, KEY, |_| 1e-3).unwrap();
+    let sums = update(&one, &pass, &mut optimizer, &objective, &batch, KEY, |_| 1e-3).unwrap();
     assert_eq!((sums.updates, sums.skipped, sums.skipped_in_a_row), (1, 1, 1));
     for (before, (name, after)) in before.iter().zip(model.named_parameters()) {
         assert!(distance(before, after) <= 0.0, "{name} moved");
@@ -361,7 +362,7 @@ fn a_custom_loss_takes_the_place_of_the_registered_one() {
         let model = model(true);
         let pass = pass(&model, 100, 0);
         let old = pass.statistics(&sequences);
-        let batch = plain_batch(&sequences, &advantage, &old);
+        let batch = plain_batch(&sequences, advantage.clone(), old);
         let mut optimizer = AdamW::new(&model, &OptimizerSection::default(), 0);
         let objective = Objective {
             custom_loss,
@@ -372,7 +373,7 @@ fn a_custom_loss_takes_the_place_of_the_registered_one() {
             epochs,
         };
         let one = Ranks::single();
-        update(&one, &pass, &mut optimizer, &objective, batch, KEY, |_| 1e-2).unwrap();
+        update(&one, &pass, &mut optimizer, &objective, &batch, KEY, |_| 1e-2).unwrap();
         pass.statistics(&sequences).log_prob
     };
     let furthest = |epochs: usize| {

@@ -4,26 +4,23 @@ use std::sync::Arc;
 
 use decoder::kernel_self_test::{may_use_kernels, on_host};
 use tch::{Device, Kind, Tensor};
-use torch_ext::{AdamwFactors, AdamwTensors, CudaKernels};
+use torch_ext::{AdamwTensors, CudaKernels};
 use training_run::config::{Dtype, MasterWeights, OptimizerSection};
 
-use super::host_step::Factors;
 use super::precision::is_narrow;
-use super::{AdamW, MasterCopy};
+use super::{AdamW, MasterCopy, Stepped};
 
 impl AdamW {
-    /// The kernels for this state; `None` if it does not take any. They are for one CUDA device, and for something in bf16.
-    ///
-    /// # Errors
-    ///
-    /// The reason that they are not used: they are missing, or fail their test.
+    /// The kernels for this state; `None` if it does not take any. They are for one CUDA device, and for something in bf16. An error
+    /// is the reason that they are not used: they are missing, or fail their test.
     pub(super) fn tested_kernels(&self) -> Result<Option<Arc<CudaKernels>>, String> {
-        let Some(device) = self.parameters.first().map(Tensor::device) else { return Ok(None) };
+        let mut parameters = self.tensors.iter().map(|stepped| &stepped.parameter);
+        let Some(device) = parameters.clone().next().map(Tensor::device) else { return Ok(None) };
         let fits =
             |p: &Tensor| p.device() == device && matches!(p.kind(), Kind::BFloat16 | Kind::Float);
-        let narrow = self.options.moments == Dtype::Bf16 || self.parameters.iter().any(is_narrow);
+        let narrow = self.options.moments == Dtype::Bf16 || parameters.clone().any(is_narrow);
         let may_use = device.is_cuda() && !self.memory.is_host() && narrow && may_use_kernels();
-        if !may_use || !self.parameters.iter().all(fits) {
+        if !may_use || !parameters.all(fits) {
             return Ok(None);
         }
         let kernels = CudaKernels::on(device).map_err(|error| error.to_string())?;
@@ -38,8 +35,8 @@ impl AdamW {
 
     /// From now on `kernels` step the state. Step counts move to the CPU, where each launch reads them.
     pub(super) fn use_kernels(&mut self, kernels: Arc<CudaKernels>) {
-        for step in &mut self.steps {
-            *step = step.to_device(Device::Cpu);
+        for stepped in &mut self.tensors {
+            stepped.steps = stepped.steps.to_device(Device::Cpu);
         }
         self.kernels = Some(kernels);
     }
@@ -53,51 +50,25 @@ impl AdamW {
         learning_rate: f64,
     ) -> Option<()> {
         let kernels = Arc::clone(self.kernels.as_ref()?);
-        let factors = device_factors(self.factors(index, scale, learning_rate));
-        let mut parameter = self.parameters[index].detach();
-        let copy = match &mut self.master_copies[index] {
-            MasterCopy::None => None,
-            MasterCopy::Full(copy) | MasterCopy::LowerHalf(copy) => Some(copy),
-        };
+        let factors = self.factors(index, scale, learning_rate);
+        let Stepped { parameter, place, master_copy, moments, .. } = &mut self.tensors[index];
         let tensors = AdamwTensors {
             gradient: &gradient.contiguous(),
-            parameter: &mut parameter,
-            copy,
-            moments: [&mut self.first_moments[index], &mut self.second_moments[index]],
-            start: self.places[index].start(),
+            parameter: &mut parameter.detach(),
+            copy: master_copy.tensor_mut(),
+            moments: moments.each_mut(),
+            start: place.start(),
         };
         kernels.adamw(tensors, &factors).ok()
     }
 
-    /// Sum of squares of the chosen gradients by one launch a tensor; `None` without kernels, or if they do not take the tensors.
-    pub(super) fn square_by_kernels(&self, chosen: impl Fn(usize) -> bool) -> Option<f64> {
+    /// Sum of squares of gradients by one launch a tensor; `None` without kernels, or if they do not take the tensors.
+    pub(super) fn square_by_kernels(&self, gradients: &[Tensor]) -> Option<f64> {
         let kernels = self.kernels.as_ref()?;
-        let gradients: Vec<Tensor> = (0..self.parameters.len())
-            .filter(|index| chosen(*index))
-            .map(|index| self.gradient(index))
-            .filter(Tensor::defined)
-            .map(|gradient| gradient.contiguous())
-            .collect();
+        let gradients: Vec<Tensor> = gradients.iter().map(Tensor::contiguous).collect();
         let sums = kernels.sums_of_squares(&gradients).ok()?;
         Some(sums.sum(Kind::Double).double_value(&[]))
     }
-}
-
-fn device_factors(factors: Factors) -> AdamwFactors {
-    let Factors {
-        gradient,
-        decay,
-        first,
-        second_kept,
-        second,
-        root_correction,
-        epsilon,
-        step_size,
-        keys,
-    } = factors;
-    let numbers =
-        [gradient, decay, first, second_kept, second, root_correction, epsilon, step_size];
-    AdamwFactors { numbers, keys }
 }
 
 /// Tests the optimiser's kernels on a CUDA device; returns the largest relative error of a sum of squares. Steps have none.
@@ -161,10 +132,11 @@ fn wave(step: f64, decades: f64) -> Tensor {
 fn example(options: &OptimizerSection) -> AdamW {
     let parameter = wave(0.37, 2.0).to_kind(Kind::BFloat16);
     let mut state = AdamW::of([("w".to_owned(), parameter)], options, 5);
-    state.first_moments[0].copy_(&wave(0.91, 3.0));
-    state.second_moments[0].copy_(&wave(1.13, 3.0).square());
-    state.places[0].run = Some(3);
-    match &mut state.master_copies[0] {
+    let Stepped { place, master_copy, moments: [first, second], .. } = &mut state.tensors[0];
+    first.copy_(&wave(0.91, 3.0));
+    second.copy_(&wave(1.13, 3.0).square());
+    place.run = Some(3);
+    match master_copy {
         MasterCopy::None => {}
         MasterCopy::Full(master) => {
             *master += wave(0.59, 0.0) * 1e-4;
@@ -175,14 +147,13 @@ fn example(options: &OptimizerSection) -> AdamW {
 }
 
 fn take_steps(state: &mut AdamW) -> Result<(), String> {
-    let device = state.parameters[0].device();
+    let device = state.tensors[0].parameter.device();
     for (step, scale) in [(0.73, Some(0.3)), (1.31, None)] {
         state.applied += 1;
         // Beyond f32's squares, so that a second moment is clipped.
         let gradient = wave(step, 22.0).to_kind(Kind::BFloat16).to_device(device);
-        state.gradients = vec![gradient.shallow_clone()];
         let by_kernel = state.kernels.is_some();
-        let _same = state.steps[0].g_add_scalar_(1.0);
+        let _same = state.tensors[0].steps.g_add_scalar_(1.0);
         let taken = if by_kernel {
             state.step_by_kernel(0, &gradient, scale, 1e-2)
         } else {
@@ -193,31 +164,28 @@ fn take_steps(state: &mut AdamW) -> Result<(), String> {
     Ok(())
 }
 
+/// The first parameter with its state, by name.
+fn named(state: &AdamW) -> [(&'static str, Option<&Tensor>); 4] {
+    let Stepped { parameter, master_copy, moments: [first, second], .. } = &state.tensors[0];
+    [
+        ("a parameter", Some(parameter)),
+        ("a first moment", Some(first)),
+        ("a second moment", Some(second)),
+        ("a master weight", master_copy.tensor()),
+    ]
+}
+
 /// Names a tensor of `there` whose bits are not those of `host`; `None` if there is none.
 fn differing(host: &AdamW, there: &AdamW) -> Option<&'static str> {
-    let copies = |state: &AdamW| match &state.master_copies[0] {
-        MasterCopy::None => None,
-        MasterCopy::Full(copy) | MasterCopy::LowerHalf(copy) => Some(copy.shallow_clone()),
-    };
-    let tensors = |state: &AdamW| {
-        let [first, second] = [&state.first_moments[0], &state.second_moments[0]];
-        [
-            ("a parameter", Some(state.parameters[0].shallow_clone())),
-            ("a first moment", Some(first.shallow_clone())),
-            ("a second moment", Some(second.shallow_clone())),
-            ("a master weight", copies(state)),
-        ]
-    };
-    let equal = |(expected, actual): (Option<Tensor>, Option<Tensor>)| match (expected, actual) {
+    let equal = |expected: Option<&Tensor>, actual: Option<&Tensor>| match (expected, actual) {
         (Some(expected), Some(actual)) => {
-            bits(&expected).equal(&bits(&actual.to_device(Device::Cpu)))
+            bits(expected).equal(&bits(&actual.to_device(Device::Cpu)))
         }
         (expected, actual) => expected.is_none() && actual.is_none(),
     };
-    let pairs = tensors(host).into_iter().zip(tensors(there));
-    let mut wrong = pairs
-        .filter_map(|((name, expected), (_, actual))| (!equal((expected, actual))).then_some(name));
-    wrong.next()
+    let mut pairs = named(host).into_iter().zip(named(there));
+    let wrong = pairs.find(|((_, expected), (_, actual))| !equal(*expected, *actual));
+    wrong.map(|((name, _), _)| name)
 }
 
 /// The numbers as integers, so that 0 differs from -0.
@@ -231,13 +199,9 @@ fn bits(numbers: &Tensor) -> Tensor {
 impl AdamW {
     /// Moves the first parameter with its state to `device`, in memory of its own.
     fn move_to(&mut self, device: Device) {
-        let moved = |tensor: &mut Tensor| *tensor = tensor.to_device(device);
-        moved(&mut self.parameters[0]);
-        moved(&mut self.first_moments[0]);
-        moved(&mut self.second_moments[0]);
-        match &mut self.master_copies[0] {
-            MasterCopy::None => {}
-            MasterCopy::Full(copy) | MasterCopy::LowerHalf(copy) => moved(copy),
+        let Stepped { parameter, master_copy, moments, .. } = &mut self.tensors[0];
+        for tensor in [parameter].into_iter().chain(moments).chain(master_copy.tensor_mut()) {
+            *tensor = tensor.to_device(device);
         }
     }
 }
@@ -262,24 +226,11 @@ mod tests {
         let states = || [(); 2].map(|()| example(&options));
         let [host, there] = states();
         assert_eq!(differing(&host, &there), None);
-        let flip = |tensor: &Tensor| {
-            let _same = bits(tensor).get(7).bitwise_xor_(1);
-        };
-        let master = |state: &AdamW| match &state.master_copies[0] {
-            MasterCopy::Full(copy) | MasterCopy::LowerHalf(copy) => copy.shallow_clone(),
-            MasterCopy::None => panic!("a master weight is the default"),
-        };
-        for (index, name) in ["a parameter", "a first moment", "a second moment", "a master weight"]
-            .into_iter()
-            .enumerate()
-        {
+        for index in 0..4 {
             let [host, there] = states();
-            flip(&match index {
-                0 => there.parameters[0].shallow_clone(),
-                1 => there.first_moments[0].shallow_clone(),
-                2 => there.second_moments[0].shallow_clone(),
-                _ => master(&there),
-            });
+            let (name, tensor) = named(&there)[index];
+            let _same =
+                bits(tensor.expect("a master weight is the default")).get(7).bitwise_xor_(1);
             assert_eq!(differing(&host, &there), Some(name));
         }
     }
@@ -302,12 +253,15 @@ mod tests {
             ("w".to_owned(), numbers.to_kind(Kind::BFloat16))
         });
         let mut state = AdamW::of(parameters, &OptimizerSection::default(), 5);
-        state.gradients = state.parameters.iter().map(|p| p.to_kind(Kind::Float) * 3).collect();
+        for stepped in &mut state.tensors {
+            stepped.gradient = Some(stepped.parameter.to_kind(Kind::Float) * 3);
+        }
         let plain = state.gradient_norm().unwrap();
         state.use_kernels(kernels());
-        let by_kernels = state.square_by_kernels(|_| true).unwrap().sqrt();
+        let gradients: Vec<Tensor> = state.tensors.iter().map(Stepped::gradient).collect();
+        let by_kernels = state.square_by_kernels(&gradients).unwrap().sqrt();
         assert!((by_kernels / plain - 1.0).abs() < 1e-14, "{by_kernels} {plain}");
-        let first = state.square_by_kernels(|index| index == 1).unwrap();
+        let first = state.square_by_kernels(&gradients[1..2]).unwrap();
         let expected = 9.0 * (0.37_f64.sin().powi(2) + 0.74_f64.sin().powi(2));
         assert!((first / expected - 1.0).abs() < 1e-2, "{first} {expected}");
     }

@@ -8,7 +8,7 @@ use torch_ext::CudaKernels;
 use training_run::config::{Dtype, MasterWeights, OptimizerSection};
 
 use super::precision::is_narrow;
-use super::{AdamW, MasterCopy};
+use super::{AdamW, MasterCopy, Stepped};
 use crate::training::split_weight::{joined, nearest, split};
 
 /// Enough for two threads, and no multiple of any block.
@@ -49,7 +49,7 @@ fn state(options: &OptimizerSection) -> AdamW {
     let weights = weights();
     let (upper, lower) = split(&weights);
     let mut state = AdamW::of([("w".to_owned(), upper)], options, 5);
-    match &mut state.master_copies[0] {
+    match &mut state.tensors[0].master_copy {
         MasterCopy::None => {}
         MasterCopy::Full(master) => master.copy_(&weights),
         MasterCopy::LowerHalf(half) => half.copy_(&lower),
@@ -72,17 +72,31 @@ fn loops_leave_a_gradient_in_f64_to_the_operators() {
 }
 
 fn step(state: &mut AdamW, slope: Tensor) {
-    state.gradients = vec![slope];
+    state.tensors[0].gradient = Some(slope);
     assert!(state.step(&Ranks::single(), 3e-3).unwrap().applied);
 }
 
 /// The master weight in f32, or the parameter if there is none.
 fn whole(state: &AdamW) -> Tensor {
-    match &state.master_copies[0] {
-        MasterCopy::None => state.parameters[0].to_kind(Kind::Float),
+    let Stepped { parameter, master_copy, .. } = &state.tensors[0];
+    match master_copy {
+        MasterCopy::None => parameter.to_kind(Kind::Float),
         MasterCopy::Full(master) => master.shallow_clone(),
-        MasterCopy::LowerHalf(lower) => joined(&state.parameters[0], lower),
+        MasterCopy::LowerHalf(lower) => joined(parameter, lower),
     }
+}
+
+/// Tensors of two states, side by side.
+fn pairs(one: &AdamW, other: &AdamW) -> [(&'static str, [Tensor; 2]); 4] {
+    let pair = |tensor: fn(&Stepped) -> &Tensor| {
+        [one, other].map(|state| tensor(&state.tensors[0]).shallow_clone())
+    };
+    [
+        ("master weight", [whole(one), whole(other)]),
+        ("parameter", pair(|stepped| &stepped.parameter)),
+        ("first moment", pair(|stepped| &stepped.moments[0])),
+        ("second moment", pair(|stepped| &stepped.moments[1])),
+    ]
 }
 
 fn bits(values: &Tensor) -> Tensor {
@@ -91,13 +105,8 @@ fn bits(values: &Tensor) -> Tensor {
 }
 
 fn assert_same(one: &AdamW, other: &AdamW, step_number: i64) {
-    assert!(bits(&whole(one)).equal(&bits(&whole(other))), "master weight, step {step_number}");
-    for (what, [one, other]) in [
-        ("parameter", [&one.parameters[0], &other.parameters[0]]),
-        ("first moment", [&one.first_moments[0], &other.first_moments[0]]),
-        ("second moment", [&one.second_moments[0], &other.second_moments[0]]),
-    ] {
-        assert!(bits(one).equal(&bits(other)), "{what}, step {step_number}");
+    for (what, [one, other]) in pairs(one, other) {
+        assert!(bits(&one).equal(&bits(&other)), "{what}, step {step_number}");
     }
 }
 
@@ -115,7 +124,7 @@ fn a_split_master_weight_takes_the_steps_of_a_whole_one() {
                 step(&mut whole_one, for_path(slopes(step_number, kind), loops));
                 step(&mut halves, for_path(slopes(step_number, kind), loops));
                 assert_same(&whole_one, &halves, step_number);
-                assert!(nearest(&whole(&halves)).equal(&halves.parameters[0]));
+                assert!(nearest(&whole(&halves)).equal(&halves.tensors[0].parameter));
             }
             let crossed = (start.sign() * whole(&halves).sign()).lt(0.0).sum(Kind::Int64);
             assert!(crossed.int64_value(&[]) > 1000, "signs change");
@@ -136,20 +145,12 @@ fn loops_take_the_steps_of_the_operators() {
                 step(&mut looped, slopes());
                 step(&mut operators, for_path(slopes(), false));
             }
-            let mut pairs = vec![
-                [&looped.parameters[0], &operators.parameters[0]],
-                [&looped.first_moments[0], &operators.first_moments[0]],
-                [&looped.second_moments[0], &operators.second_moments[0]],
-            ];
-            let masters = [whole(&looped), whole(&operators)];
-            if master != MasterWeights::None {
-                pairs.push(masters.each_ref());
-            }
-            for [looped, operators] in pairs {
+            let masters = usize::from(master == MasterWeights::None);
+            for (_, [looped, operators]) in pairs(&looped, &operators).into_iter().skip(masters) {
                 let (actual, expected) =
                     (looped.to_kind(Kind::Double), operators.to_kind(Kind::Double));
                 let away = (&actual - &expected).abs();
-                if is_narrow(looped) {
+                if is_narrow(&looped) {
                     let share = away.gt(0.0).to_kind(Kind::Double).mean(Kind::Double);
                     unequal = share.double_value(&[]).max(unequal);
                     let bound = expected.abs() * 0.02 + 3e-8;
@@ -193,18 +194,13 @@ fn a_kernel_takes_the_steps_of_the_loops() {
                 let kind = if step_number % 2 == 0 { Kind::Float } else { Kind::BFloat16 };
                 let make = if step_number < 3 { slopes } else { extreme_slopes };
                 for state in [&mut looped, &mut by_kernel] {
-                    state.gradients = vec![make(step_number, kind)];
+                    state.tensors[0].gradient = Some(make(step_number, kind));
                     // The norm is above the bound, so that gradients are scaled.
                     assert!(state.clip_and_step(47.0, 3e-3).unwrap().applied);
                 }
-                for (what, [one, other]) in [
-                    ("master weight", [&whole(&looped), &whole(&by_kernel)]),
-                    ("parameter", [&looped.parameters[0], &by_kernel.parameters[0]]),
-                    ("first moment", [&looped.first_moments[0], &by_kernel.first_moments[0]]),
-                    ("second moment", [&looped.second_moments[0], &by_kernel.second_moments[0]]),
-                ] {
+                for (what, [one, other]) in pairs(&looped, &by_kernel) {
                     let what = format!("{what}, {master:?}, {moments:?}, step {step_number}");
-                    assert_same_numbers(one, other, &what);
+                    assert_same_numbers(&one, &other, &what);
                     let finite = one.isfinite().to_kind(Kind::Double).mean(Kind::Double);
                     assert!(
                         finite.double_value(&[]) > 0.5,
@@ -226,7 +222,7 @@ fn a_kernel_steps_wide_parameters_too() {
     by_kernel.use_kernels(kernels);
     for step_number in 1..=3 {
         for state in [&mut looped, &mut by_kernel] {
-            state.gradients = vec![slopes(step_number, Kind::Float)];
+            state.tensors[0].gradient = Some(slopes(step_number, Kind::Float));
             assert!(state.clip_and_step(1.0, 3e-3).unwrap().applied);
         }
         assert_same(&looped, &by_kernel, step_number);
@@ -243,16 +239,13 @@ fn neither_threads_nor_parts_change_a_bit() {
             let (start, length) = range;
             let part = |tensor: &Tensor| tensor.narrow(0, start, length).copy();
             let mut state = state(&options);
-            state.parameters[0] = part(&state.parameters[0]);
-            match &mut state.master_copies[0] {
-                MasterCopy::None => {}
-                MasterCopy::Full(tensor) | MasterCopy::LowerHalf(tensor) => *tensor = part(tensor),
+            let Stepped { parameter, place, master_copy, moments, .. } = &mut state.tensors[0];
+            for tensor in [parameter].into_iter().chain(moments).chain(master_copy.tensor_mut()) {
+                *tensor = part(tensor);
             }
-            state.first_moments[0] = part(&state.first_moments[0]);
-            state.second_moments[0] = part(&state.second_moments[0]);
-            state.places[0].run = Some(start);
+            place.run = Some(start);
             for step_number in 1..=3 {
-                state.gradients = vec![part(&slopes(step_number, Kind::Float))];
+                state.tensors[0].gradient = Some(part(&slopes(step_number, Kind::Float)));
                 // The norm is that of all shards, which no shard knows.
                 assert!(state.clip_and_step(1.0, 3e-3).unwrap().applied);
             }
@@ -264,15 +257,9 @@ fn neither_threads_nor_parts_change_a_bit() {
         assert_same(&one, &two, 3);
         for (start, length) in [(0, 777), (777, 70_000), (70_777, all - 70_777)] {
             let part = run(1, (start, length));
-            for (what, [actual, all]) in [
-                ("parameter", [&part.parameters[0], &one.parameters[0]]),
-                ("first moment", [&part.first_moments[0], &one.first_moments[0]]),
-                ("second moment", [&part.second_moments[0], &one.second_moments[0]]),
-            ] {
-                assert!(
-                    bits(actual).equal(&bits(&all.narrow(0, start, length))),
-                    "{master:?} {what}"
-                );
+            for (what, [actual, all]) in pairs(&part, &one) {
+                let expected = all.narrow(0, start, length);
+                assert!(bits(&actual).equal(&bits(&expected)), "{master:?} {what}");
             }
         }
     }
@@ -293,10 +280,10 @@ fn without_a_master_weight_the_mean_still_moves_by_the_steps() {
         let mut state = AdamW::of([("w".to_owned(), ones)], &options, 7);
         for _ in 0..steps {
             let slope = Tensor::full([elements], 0.25, (Kind::Float, Device::Cpu));
-            state.gradients = vec![for_path(slope, loops)];
+            state.tensors[0].gradient = Some(for_path(slope, loops));
             assert!(state.step(&Ranks::single(), learning_rate).unwrap().applied);
         }
-        let parameters = state.parameters[0].to_kind(Kind::Double);
+        let parameters = state.tensors[0].parameter.to_kind(Kind::Double);
         let (mean, deviation) = (
             parameters.mean(Kind::Double).double_value(&[]),
             parameters.std(true).double_value(&[]),
@@ -314,12 +301,9 @@ fn without_a_master_weight_the_mean_still_moves_by_the_steps() {
 fn a_parameter_takes_ten_bytes_or_eight() {
     let bytes = |master, moments| {
         let state = state(&options(master, moments));
-        let elements = state.parameters[0].numel();
-        let masters = state.master_copies.iter().filter_map(|copy| match copy {
-            MasterCopy::None => None,
-            MasterCopy::Full(own) | MasterCopy::LowerHalf(own) => Some(own),
-        });
-        let kept = masters.chain(&state.first_moments).chain(&state.second_moments);
+        let Stepped { parameter, master_copy, moments, .. } = &state.tensors[0];
+        let elements = parameter.numel();
+        let kept = master_copy.tensor().into_iter().chain(moments);
         let kept: usize =
             kept.map(|tensor| tensor.numel() * tensor.kind().elt_size_in_bytes()).sum();
         (4 * elements + kept) / elements
@@ -343,15 +327,15 @@ fn a_whole_master_weight_goes_on_in_halves_and_back() {
         step(&mut straight, slopes(step_number, Kind::Float));
         step(&mut changing, slopes(step_number, Kind::Float));
         changing.save(&path).unwrap();
-        let parameter = changing.parameters[0].copy();
+        let parameter = changing.tensors[0].parameter.copy();
         changing = AdamW::of([("w".to_owned(), parameter)], &with(master), 5);
         changing.restore(&path).unwrap();
         assert_same(&straight, &changing, step_number);
     }
-    let parameter = changing.parameters[0].copy();
+    let parameter = changing.tensors[0].parameter.copy();
     let mut none = AdamW::of([("w".to_owned(), parameter)], &with(MasterWeights::None), 5);
     none.restore(&path).unwrap();
-    assert!(none.parameters[0].equal(&straight.parameters[0]));
+    assert!(none.tensors[0].parameter.equal(&straight.tensors[0].parameter));
     none.save(&path).unwrap();
     let message = changing.restore(&path).unwrap_err().to_string();
     assert!(message.contains("tensor `master/w` is missing"), "{message}");

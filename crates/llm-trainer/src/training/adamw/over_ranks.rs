@@ -7,7 +7,7 @@ use super::place::Place;
 use super::precision::is_narrow;
 use super::saved::file_name;
 use super::sharding::{Sharding, UnitShard, size, views};
-use super::{AdamW, StepOutcome, layout};
+use super::{AdamW, StepOutcome, Stepped, layout};
 use crate::host_memory::Memory;
 use crate::training::update_error::UpdateError;
 use decoder::model::Decoder;
@@ -51,15 +51,19 @@ impl AdamW {
             let of_model = model.unit_of(&names[unit.parameters.start]);
             units.push(UnitShard { parameters: unit.parameters, of_model, lengths, shard });
         }
-        let state = Self::of_in(Memory::Device, stepped, options, seed);
+        let state = Self::of_placed(Memory::Device, placement, stepped, options, seed);
         let sharding = Sharding { ranks: ranks.clone(), parameters, units, memory };
-        Self { placement, sharding: Some(Box::new(sharding)), ..state }
+        Self { sharding: Some(Box::new(sharding)), ..state }
     }
 
     /// The stepped values of this rank's shard of a unit of the model, `[elements]`. `None` unless they have the parameters'
     /// kind and are on the device.
     pub fn shard_of_unit(&self, unit: usize) -> Option<Tensor> {
-        self.sharding.as_ref()?.shard_of_unit(unit)
+        let Sharding { units, parameters, memory, .. } = &**self.sharding.as_ref()?;
+        let UnitShard { parameters: indices, shard, .. } =
+            units.iter().find(|other| other.of_model == Some(unit))?;
+        let is_stored = shard.kind() == parameters[indices.start].kind();
+        (is_stored && !memory.is_host()).then(|| shard.shallow_clone())
     }
 
     /// Uses the model's own block gradients and block shards, where `model` shards its blocks.
@@ -74,10 +78,15 @@ impl AdamW {
     /// [`UpdateError`] if libtorch refuses, or a rank does not answer.
     pub fn step(&mut self, ranks: &Ranks, learning_rate: f64) -> Result<StepOutcome, UpdateError> {
         match &self.sharding {
-            Some(sharding) => self.gradients = sharding.take_gradients(&self.placement)?,
+            Some(sharding) => {
+                let gradients = sharding.take_gradients(&self.placement)?;
+                for (stepped, gradient) in self.tensors.iter_mut().zip(gradients) {
+                    stepped.gradient = Some(gradient);
+                }
+            }
             None if ranks.count() > 1 => {
-                let gradients =
-                    self.parameters.iter().map(gradient_of).collect::<Result<Vec<_>, _>>()?;
+                let parameters = self.tensors.iter().map(|stepped| &stepped.parameter);
+                let gradients = parameters.map(gradient_of).collect::<Result<Vec<_>, _>>()?;
                 ranks.sum("sum of gradients", &gradients)?;
             }
             None => {}
@@ -100,11 +109,11 @@ impl AdamW {
     /// Sums the gradients that are partial sums on each rank of the model.
     fn sum_partial_gradients(&self) -> Result<(), UpdateError> {
         let mut partial: Vec<(&Ranks, Vec<Tensor>)> = Vec::new();
-        for (index, place) in self.places.iter().enumerate() {
+        for Stepped { parameter, place, gradient, .. } in &self.tensors {
             let Some(ranks) = self.placement.partial_sum(&place.name) else { continue };
-            let gradient = match self.gradients.get(index) {
+            let gradient = match gradient {
                 Some(gradient) => gradient.shallow_clone(),
-                None => gradient_of(&self.parameters[index])?,
+                None => gradient_of(parameter)?,
             };
             match partial.iter_mut().find(|(other, _)| other.count() == ranks.count()) {
                 Some((_, gradients)) => gradients.push(gradient),
@@ -121,7 +130,7 @@ impl AdamW {
     /// includes the shards of all ranks if the state is sharded.
     pub(super) fn gradient_norm(&self) -> Result<f64, RankError> {
         const WHAT: &str = "norm of the gradient";
-        let square = self.gradient_square(|index| self.places[index].is_owner);
+        let square = self.gradient_square();
         let square = match &self.sharding {
             Some(sharding) => sharding.ranks.total(WHAT, square)?,
             None => square,

@@ -11,12 +11,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use tch::{Device, Kind, Tensor};
 
-use super::layout::Piece;
-use super::place::split_shard;
+use super::place::{Place, split_shard};
 use decoder::model::TensorShard;
 use decoder::tensor_file::{TensorFile, TensorFileError};
 
@@ -69,16 +69,10 @@ impl SavedState {
             for key in opened.names() {
                 let run = |length| Run { file, key: key.to_owned(), length };
                 let at_start = key.rsplit_once('@').and_then(|(stem, start)| {
-                    Some((
-                        stem,
-                        start.parse::<i64>().ok()?,
-                        opened.shape(key)?.first().copied().unwrap_or(1),
-                    ))
+                    let length = opened.shape(key)?.first().copied().unwrap_or(1);
+                    Some((stem, start.parse().ok()?, run(i64::try_from(length).ok())))
                 });
-                let (stem, start, run) = match at_start {
-                    Some((stem, start, length)) => (stem, start, run(i64::try_from(length).ok())),
-                    None => (key, 0, run(None)),
-                };
+                let (stem, start, run) = at_start.unwrap_or_else(|| (key, 0, run(None)));
                 let (stem, shard) = split_shard(stem);
                 let runs = shards.entry(stem.to_owned()).or_default().entry(shard).or_default();
                 runs.insert(start, run);
@@ -97,40 +91,45 @@ impl SavedState {
         self.shards.contains_key(&format!("{column}/{name}"))
     }
 
-    /// Elements of a column for `shard` of parameter `name`, in the shard's memory order. `shape` is that of the complete
-    /// parameter.
+    /// `length` elements of a column from the start of `place` on, in the memory order of its shard.
     pub(super) fn elements(
         &self,
         column: &str,
-        name: &str,
-        shape: &[i64],
-        shard: Option<TensorShard>,
-        piece: Piece,
+        place: &Place,
+        length: i64,
         kind: Kind,
     ) -> Result<Tensor, TensorFileError> {
-        let key = format!("{column}/{name}");
+        let key = format!("{column}/{}", place.name);
+        let elements = place.start()..place.start() + length;
         let written = self.shards.get(&key).into_iter().flat_map(BTreeMap::keys).copied();
         let written: Vec<Option<TensorShard>> = written.collect();
-        if written.is_empty() || written == [shard] {
-            let shape = shard.map_or(shape.to_vec(), |shard| shard.shape(shape));
-            return self.elements_of_shard(&key, shard, &shape, piece, kind);
+        if written.is_empty() || written == [place.shard] {
+            return self.elements_of_shard(&key, place.shard, &place.shape, elements, kind);
         }
         // Split in another way: assemble the parameter, then take the part.
-        let parameter = Tensor::zeros(shape, (kind, Device::Cpu));
+        let shape = place.full_shape();
+        let parameter = Tensor::zeros(&shape, (kind, Device::Cpu));
         for &written in &written {
-            let shard_shape = written.map_or(shape.to_vec(), |shard| shard.shape(shape));
-            let all = Piece { start: 0, length: shard_shape.iter().product(), ..piece };
+            let shard_shape = written.map_or(shape.clone(), |shard| shard.shape(&shape));
+            let all = 0..shard_shape.iter().product();
             let values = self.elements_of_shard(&key, written, &shard_shape, all, kind)?;
-            let place = written.map_or(parameter.shallow_clone(), |shard| shard.within(&parameter));
-            place.shallow_clone().copy_(&values.view(shard_shape.as_slice()));
+            let mut part =
+                written.map_or(parameter.shallow_clone(), |shard| shard.within(&parameter));
+            part.copy_(&values.view(shard_shape.as_slice()));
         }
         let count = written[0].map_or(1, |shard| shard.count);
         if usize::try_from(count).ok() != Some(written.len()) {
-            let parts = format!("{key}, of which {} of {count} parts are there", written.len());
-            return Err(TensorFileError::missing(&self.folder, &parts, shape));
+            let there = written.len();
+            return Err(
+                self.missing(format!("{key}, of which {there} of {count} parts are there"), &shape)
+            );
         }
-        let values = shard.map_or(parameter.shallow_clone(), |shard| shard.of(&parameter));
-        Ok(values.reshape(-1).narrow(0, piece.start, piece.length))
+        let values = place.shard.map_or(parameter.shallow_clone(), |shard| shard.of(&parameter));
+        Ok(values.reshape(-1).narrow(0, elements.start, length))
+    }
+
+    fn missing(&self, tensor: String, expected: &[i64]) -> TensorFileError {
+        TensorFileError::missing(&self.folder, &tensor, expected)
     }
 
     /// Elements of a part that was written as such; `shape` is the part's.
@@ -139,13 +138,11 @@ impl SavedState {
         key: &str,
         shard: Option<TensorShard>,
         shape: &[i64],
-        piece: Piece,
+        Range { start: mut next, end }: Range<i64>,
         kind: Kind,
     ) -> Result<Tensor, TensorFileError> {
-        let (first, end) = (piece.start, piece.start + piece.length);
         let runs = self.shards.get(key).and_then(|shards| shards.get(&shard));
         let mut pieces = Vec::new();
-        let mut next = first;
         for (&start, run) in runs.into_iter().flatten() {
             let length = run.length.unwrap_or_else(|| shape.iter().product());
             if start > next || next >= end {
@@ -161,8 +158,7 @@ impl SavedState {
             next = until;
         }
         if next < end {
-            let elements = format!("{key}, elements {next} to {end}");
-            return Err(TensorFileError::missing(&self.folder, &elements, shape));
+            return Err(self.missing(format!("{key}, elements {next} to {end}"), shape));
         }
         Ok(Tensor::cat(&pieces, 0))
     }
@@ -170,11 +166,10 @@ impl SavedState {
     /// Number of optimiser steps that parameter `name` has taken, as a scalar tensor.
     pub(super) fn step(&self, name: &str) -> Result<Tensor, TensorFileError> {
         let key = format!("step/{name}");
-        let shards = self.shards.get(&key).and_then(|shards| shards.values().next());
-        let run = shards.and_then(|runs| runs.values().next());
-        match run {
+        let runs = self.shards.get(&key).and_then(|shards| shards.values().next());
+        match runs.and_then(|runs| runs.values().next()) {
             Some(run) => self.files[run.file].tensor(&run.key, &[], &[Kind::Float]),
-            None => Err(TensorFileError::missing(&self.folder, &key, &[])),
+            None => Err(self.missing(key, &[])),
         }
     }
 }
@@ -227,10 +222,14 @@ mod tests {
         write_tensors(path, &named).unwrap();
     }
 
+    fn place(shape: Vec<i64>, shard: Option<TensorShard>, start: i64) -> Place {
+        Place { name: "w".to_owned(), shape, shard, is_owner: true, run: Some(start) }
+    }
+
     fn read(folder: &Path, start: i64, length: i64) -> Result<Vec<f64>, TensorFileError> {
-        let piece = Piece { parameter: 0, start, length };
         let state = SavedState::open(folder)?;
-        let tensor = state.elements("master", "w", &[2, 3], None, piece, Kind::Float)?;
+        let tensor =
+            state.elements("master", &place(vec![2, 3], None, start), length, Kind::Float)?;
         Ok(Vec::try_from(tensor.to_kind(Kind::Double)).unwrap())
     }
 
@@ -271,8 +270,8 @@ mod tests {
         }
         let state = SavedState::open(folder.path()).unwrap();
         let read = |shard: Option<TensorShard>, start: i64, length: i64| {
-            let piece = Piece { parameter: 0, start, length };
-            state.elements("master", "w", &[4, 6], shard, piece, Kind::Float).unwrap()
+            let shape = shard.map_or(vec![4, 6], |shard| shard.shape(&[4, 6]));
+            state.elements("master", &place(shape, shard, start), length, Kind::Float).unwrap()
         };
         assert!(read(None, 5, 9).equal(&matrix.reshape(-1).narrow(0, 5, 9)));
         for shard in shards(1, 2).chain(shards(1, 3)).chain(shards(0, 4)) {

@@ -40,14 +40,6 @@ pub(super) struct UnitShard {
 }
 
 impl Sharding {
-    /// See [`AdamW::shard_of_unit`](super::AdamW::shard_of_unit).
-    pub(super) fn shard_of_unit(&self, unit: usize) -> Option<Tensor> {
-        let UnitShard { parameters, shard, .. } =
-            self.units.iter().find(|other| other.of_model == Some(unit))?;
-        let is_own = shard.kind() == self.parameters[parameters.start].kind();
-        (is_own && !self.memory.is_host()).then(|| shard.shallow_clone())
-    }
-
     /// This rank's pieces of the sum of all gradients, in the memory of the state; the parameters' own are cleared.
     pub(super) fn take_gradients(&self, placement: &Placement) -> Result<Vec<Tensor>, UpdateError> {
         let mut pieces = Vec::new();

@@ -110,28 +110,17 @@ fn a_state_that_no_run_leaves_is_refused_by_field() {
     let saved = Saved::new();
     restore(saved.0.path(), &mut optimizer(), BOUNDS).unwrap();
     let state = serde_json::to_value(TrainerState::default()).unwrap();
-    for (field, value, expected) in [
-        ("step", json!(u64::MAX), "`step` is 18446744073709551615, expected at most"),
-        ("updates", json!(u64::MAX), "`updates` is 18446744073709551615, expected at most"),
-        (
-            "reward_model_updates",
-            json!(u64::MAX),
-            "`reward_model_updates` is 18446744073709551615, expected at most",
-        ),
+    let counts =
+        ["step", "updates", "reward_model_updates", "skipped_in_a_row", "mismatched_in_a_row"];
+    let refused = |field| format!("`{field}` is 18446744073709551615, expected at most");
+    let counts = counts.map(|field| (field, json!(u64::MAX), refused(field)));
+    let others = [
         ("back_offs", json!(1000), "`back_offs` is 1000, expected at most 20"),
-        (
-            "skipped_in_a_row",
-            json!(u64::MAX),
-            "`skipped_in_a_row` is 18446744073709551615, expected at most",
-        ),
-        (
-            "mismatched_in_a_row",
-            json!(u64::MAX),
-            "`mismatched_in_a_row` is 18446744073709551615, expected at most",
-        ),
         ("step", json!("two"), "not a trainer state: invalid type: string \"two\""),
         ("more", json!(1), "not a trainer state: unknown field `more`"),
-    ] {
+    ];
+    let others = others.map(|(field, value, expected)| (field, value, expected.to_owned()));
+    for (field, value, expected) in counts.into_iter().chain(others) {
         let mut changed = state.clone();
         changed[field] = value;
         saved.write(STATE_FILE, &changed);

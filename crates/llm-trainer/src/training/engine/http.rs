@@ -1,6 +1,6 @@
 //! One request to a server, without a retry.
 
-use std::fmt::Display;
+use std::fmt::{Debug, Display};
 use std::io::{BufRead, BufReader, Read};
 use std::time::Duration;
 
@@ -38,8 +38,8 @@ pub(super) enum Failure {
     Lasting(anyhow::Error),
 }
 
-fn passing(error: &dyn Display) -> Failure {
-    Failure::Passing(anyhow!("{error}"))
+fn passing(error: impl Display + Debug + Send + Sync + 'static) -> Failure {
+    Failure::Passing(anyhow::Error::msg(error))
 }
 
 /// A client for servers of the local network.
@@ -62,7 +62,7 @@ impl Client {
     /// Sends a request; text that is no JSON is returned as a string.
     pub(super) fn send(&self, url: &str, request: &Request) -> Result<Value, Failure> {
         let mut text = String::new();
-        self.body(url, request)?.read_to_string(&mut text).map_err(|error| passing(&error))?;
+        self.body(url, request)?.read_to_string(&mut text).map_err(passing)?;
         Ok(serde_json::from_str(&text).unwrap_or(Value::String(text)))
     }
 
@@ -74,21 +74,20 @@ impl Client {
         mut tell: impl FnMut(Value),
     ) -> Result<(), Failure> {
         for line in BufReader::new(self.body(url, request)?).lines() {
-            let line = line.map_err(|error| passing(&error))?;
+            let line = line.map_err(passing)?;
             match line.strip_prefix("data: ") {
                 None => {}
                 Some("[DONE]") => return Ok(()),
                 Some(event) => {
-                    let event: Value =
-                        serde_json::from_str(event).map_err(|error| passing(&error))?;
+                    let event: Value = serde_json::from_str(event).map_err(passing)?;
                     if let Some(error) = event.get("error") {
-                        return Err(passing(error));
+                        return Err(passing(error.to_string()));
                     }
                     tell(event);
                 }
             }
         }
-        Err(passing(&"the answer breaks off"))
+        Err(passing("the answer breaks off"))
     }
 
     /// The body of the answer to a request.
@@ -98,14 +97,14 @@ impl Client {
             None => self.0.get(&url).call(),
             Some(body) => self.0.post(&url).content_type("application/json").send(body.to_string()),
         };
-        let response = sent.map_err(|error| passing(&error))?;
+        let response = sent.map_err(passing)?;
         let status = response.status();
         let mut body = response.into_body().into_reader().take(LONGEST_ANSWER);
         if status.is_success() {
             return Ok(body);
         }
         let mut text = String::new();
-        body.read_to_string(&mut text).map_err(|error| passing(&error))?;
+        body.read_to_string(&mut text).map_err(passing)?;
         let excerpt: String = text.chars().take(300).collect();
         let error = anyhow!("status {status}: {excerpt}");
         Err(match status.as_u16() {

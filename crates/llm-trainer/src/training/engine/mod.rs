@@ -30,7 +30,7 @@ use servers::Servers;
 /// A rollout engine whose servers have been reached.
 #[derive(Debug)]
 pub struct ExternalEngine {
-    settings: EngineServers,
+    pub(super) settings: EngineServers,
     servers: Servers,
     requests: Requests,
     /// Folder of the written weights, with one subfolder for each version that is sent.
@@ -102,11 +102,6 @@ impl ExternalEngine {
     /// Takes the sentences for the user about servers since the last call.
     pub fn news(&self) -> Vec<String> {
         self.servers.news()
-    }
-
-    /// Returns true if the servers sample evaluations too.
-    pub fn evaluates(&self) -> bool {
-        self.settings.evaluations
     }
 
     /// Sends the weights of the pass's model, unless `version` is what the servers received last, and checks that each uses them. The
@@ -186,13 +181,7 @@ impl ExternalEngine {
         let Some(request) = request.filter(|_| mesh.run.is_first()) else { return Ok(()) };
         let lost = self.servers.lost().into_iter().enumerate();
         for (index, _) in lost.filter(|(_, is_lost)| !is_lost) {
-            match self.servers.ask_one(index, &request) {
-                Ok(_) => {}
-                Err(Failure::Lasting(error)) => return Err(error),
-                Err(Failure::Passing(error) | Failure::Full(error)) => {
-                    self.servers.lose(index, &error);
-                }
-            }
+            let _heard = self.servers.answered(index, self.servers.ask_one(index, &request))?;
         }
         Ok(())
     }
@@ -227,15 +216,10 @@ impl ExternalEngine {
         let directory = folder.display().to_string();
         let mut reason = None;
         for index in 0..self.servers.count() {
-            match self.load_one(index, &directory) {
+            let loaded = self.servers.answered(index, self.load_one(index, &directory));
+            match loaded.with_context(|| format!("the engine does not load {directory}"))? {
                 Ok(()) => self.servers.take_back(index),
-                Err(Failure::Lasting(error)) => {
-                    return Err(error.context(format!("the engine does not load {directory}")));
-                }
-                Err(Failure::Passing(error) | Failure::Full(error)) => {
-                    self.servers.lose(index, &error);
-                    reason = Some(error);
-                }
+                Err(error) => reason = Some(error),
             }
         }
         if let (Some(error), false) = (reason, self.servers.lost().contains(&false)) {
@@ -277,14 +261,10 @@ impl ExternalEngine {
                 continue;
             }
             let url = self.servers.url(index).to_owned();
-            let answer = match self.servers.ask_one(index, &request) {
-                Ok(answer) => answer,
-                Err(Failure::Lasting(error)) => return Err(error),
-                Err(Failure::Passing(error) | Failure::Full(error)) => {
-                    readings[index] = None;
-                    self.servers.lose(index, &error);
-                    continue;
-                }
+            let answer = self.servers.ask_one(index, &request);
+            let Ok(answer) = self.servers.answered(index, answer)? else {
+                readings[index] = None;
+                continue;
             };
             let server = prompt_log_probs(&answer, tokens.len()).with_context(|| url.clone())?;
             let now = Reading { trainer: trainer.to_vec(), server };
@@ -335,10 +315,11 @@ impl ExternalEngine {
             drop(sender);
             let heard = answers.into_iter().try_for_each(|(index, answer)| {
                 let (responses, versions) = answer?;
-                for (sample, (response, is_guess)) in responses.into_iter().enumerate() {
-                    let place = index * options.samples + sample;
+                let first = index * options.samples;
+                let responses = (first..).zip(responses.into_iter().zip(versions));
+                for (place, ((response, is_guess), versions)) in responses {
                     drawn.retokenised += usize::from(is_guess);
-                    drawn.versions[place] = versions.of(sample, response.token_ids.len());
+                    drawn.versions[place] = versions;
                     tally.finished += 1;
                     tally.truncated += usize::from(response.finish == Finish::Length);
                     tally.tokens += response.token_ids.len();
@@ -354,38 +335,25 @@ impl ExternalEngine {
         Ok(drawn)
     }
 
-    /// The responses to one prompt, each with a flag: true if its tokens had to be guessed.
+    /// The responses to one prompt, each with a flag: true if its tokens had to be guessed. Also the versions of the weights that
+    /// drew each token of each response.
     fn respond(
         &self,
         prompt: PromptRequest<'_>,
         options: &GenerationOptions,
         decoding: ReplyDecoding<'_>,
-    ) -> anyhow::Result<(Vec<(Generated, bool)>, Versions)> {
+    ) -> anyhow::Result<(Vec<(Generated, bool)>, Vec<Vec<u64>>)> {
         let request = self.requests.responses(prompt, options, decoding.stop);
-        let (answer, versions) = if self.requests.streams {
+        let read = |answer: &Value| self.requests.read_responses(answer, options, decoding);
+        if self.requests.streams {
             let (answer, versions) = assembled(&self.servers.ask_for_stream(&request)?)?;
-            (answer, Versions::EachToken(versions))
-        } else {
-            let (answer, version) = self.servers.ask(&request)?;
-            (answer, Versions::One(version))
-        };
-        Ok((self.requests.read_responses(&answer, options, decoding)?, versions))
-    }
-}
-
-/// Versions of the weights that drew the responses to a prompt.
-enum Versions {
-    One(u64),
-    EachToken(Vec<Vec<u64>>),
-}
-
-impl Versions {
-    /// Those of each token of a response of `count` tokens.
-    fn of(&self, sample: usize, count: usize) -> Vec<u64> {
-        match self {
-            Self::One(version) => vec![*version; count],
-            Self::EachToken(all) => all[sample].clone(),
+            return Ok((read(&answer)?, versions));
         }
+        let (answer, version) = self.servers.ask(&request)?;
+        let responses = read(&answer)?;
+        let count = |(response, _): &(Generated, bool)| response.token_ids.len();
+        let versions = responses.iter().map(|one| vec![version; count(one)]).collect();
+        Ok((responses, versions))
     }
 }
 
@@ -393,16 +361,13 @@ impl Versions {
 fn first_model(servers: &Servers, wanted: &str) -> anyhow::Result<String> {
     let (mut model, mut reason) = (None, None);
     for index in 0..servers.count() {
-        match servers.ask_one(index, &Request::get("/v1/models")) {
+        let answer = servers.ask_one(index, &Request::get("/v1/models"));
+        match servers.answered(index, answer)? {
             Ok(models) => {
                 let name = model_name(&models, wanted);
                 model = Some(name.with_context(|| servers.url(index).to_owned())?);
             }
-            Err(Failure::Lasting(error)) => return Err(error),
-            Err(Failure::Full(error) | Failure::Passing(error)) => {
-                servers.lose(index, &error);
-                reason = Some(error);
-            }
+            Err(error) => reason = Some(error),
         }
     }
     model.ok_or_else(|| reason.unwrap_or_else(|| anyhow!("rollout.servers.urls names no server")))

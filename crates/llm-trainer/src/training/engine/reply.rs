@@ -52,10 +52,19 @@ pub(super) fn completions(
     options: &GenerationOptions,
     decoding: ReplyDecoding<'_>,
 ) -> anyhow::Result<Vec<(Generated, bool)>> {
-    let mut choices =
-        Answer::deserialize(answer).context("the engine's answer is no completion")?.choices;
+    let answer = Answer::deserialize(answer).context("the engine's answer is no completion")?;
+    responses(answer.choices, options, decoding)
+}
+
+/// Converts the choices of an answer to responses, in the order of their indices.
+fn responses(
+    mut choices: Vec<Choice>,
+    options: &GenerationOptions,
+    decoding: ReplyDecoding<'_>,
+) -> anyhow::Result<Vec<(Generated, bool)>> {
+    let (count, expected) = (choices.len(), options.samples);
+    ensure!(count == expected, "{count} responses, expected {expected}");
     choices.sort_by_key(|choice| choice.index);
-    check_count(choices.len(), options)?;
     if let Some((expected, choice)) =
         choices.iter().enumerate().find(|(expected, choice)| choice.index != *expected)
     {
@@ -132,32 +141,21 @@ pub(super) fn generations(
     let list = if answer.is_array() { answer.clone() } else { Value::from(vec![answer.clone()]) };
     let list =
         Vec::<Generation>::deserialize(list).context("the engine's answer is no generation")?;
-    check_count(list.len(), options)?;
     let choice = |(index, one): (usize, Generation)| {
         let (token_logprobs, ids) =
             one.meta_info.output_token_logprobs.into_iter().map(|(log, id, _)| (log, id)).unzip();
-        let choice = Choice {
+        Choice {
             index,
             text: one.text,
             finish_reason: one.meta_info.finish_reason.map(|end| end.kind),
             logprobs: Some(LogProbs { token_logprobs }),
             token_ids: Some(ids),
-        };
-        generated(choice, options, decoding)
+        }
     };
-    list.into_iter().enumerate().map(choice).collect()
-}
-
-fn check_count(count: usize, options: &GenerationOptions) -> anyhow::Result<()> {
-    ensure!(count == options.samples, "{count} responses, expected {}", options.samples);
-    Ok(())
+    responses(list.into_iter().enumerate().map(choice).collect(), options, decoding)
 }
 
 /// Log-probabilities of all but the first of a prompt's `tokens`, in nats, from an answer that scores it.
-///
-/// # Errors
-///
-/// If the answer has not one finite number for each of them.
 pub(super) fn prompt_log_probs(answer: &Value, tokens: usize) -> anyhow::Result<Vec<f64>> {
     let completion = answer["choices"][0]["logprobs"]["token_logprobs"].as_array();
     let generation = answer["meta_info"]["input_token_logprobs"].as_array();
@@ -190,28 +188,25 @@ fn generated(
             format!("a log-probability is missing or out of range, expected {LEAST_LOG_PROB} to 0")
         })?;
     let is_told = token_ids.is_some();
-    let token_ids = if let Some(token_ids) = token_ids {
-        token_ids
-    } else {
+    let encode = || {
         let longest = options.max_new_tokens.saturating_mul(LONGEST_TOKEN_BYTES);
         let bytes = text.len();
         ensure!(bytes <= longest, "a text of {bytes} bytes, expected at most {longest}");
-        decoding.tokenizer.encode(&text)?
+        anyhow::Ok(decoding.tokenizer.encode(&text)?)
     };
+    let token_ids = token_ids.map_or_else(encode, Ok)?;
     let (count, most) = (token_ids.len(), options.max_new_tokens);
     ensure!((1..=most).contains(&count), "a response of {count} tokens, expected 1 to {most}");
     ensure!(!log_prob.is_empty(), "no log-probabilities for a response of {count} tokens");
-    let is_guess = token_ids.len() != log_prob.len();
+    let told = log_prob.len();
+    let is_guess = count != told;
     ensure!(
         !(is_guess && is_told),
-        "{} tokens with {} log-probabilities, expected as many",
-        token_ids.len(),
-        log_prob.len()
+        "{count} tokens with {told} log-probabilities, expected as many"
     );
     if is_guess {
         // The text as a whole keeps its log-probability, whatever its tokens.
-        let mean = log_prob.iter().sum::<f64>() / count as f64;
-        log_prob = vec![mean; token_ids.len()];
+        log_prob = vec![log_prob.iter().sum::<f64>() / count as f64; count];
     }
     if let Some(id) = token_ids.iter().find(|id| **id as usize >= decoding.vocab_size) {
         bail!("token {id}, expected ids below vocab_size = {}", decoding.vocab_size);
@@ -362,27 +357,29 @@ mod tests {
         assembled(&[(json!({"choices": [{}]}), 0)]).unwrap_err();
     }
 
-    /// Fields as SGLang 0.5 documents them: `input_ids` in, pairs of log-probability and token out.
-    #[test]
-    fn generations_tell_tokens_and_prompts_tell_log_probabilities() {
-        let one = |kind: &str| {
-            json!({"text": "a", "output_ids": [7, 0], "meta_info": {"id": "x",
-            "finish_reason": {"type": kind, "matched": 0},
+    /// A response with the fields that SGLang 0.5 documents: pairs of log-probability and token.
+    fn generation(end: &str) -> Value {
+        json!({"text": "a", "output_ids": [7, 0], "meta_info": {"id": "x",
+            "finish_reason": {"type": end, "matched": 0},
             "output_token_logprobs": [[-0.5, 7, null], [-0.25, 0, null]],
             "input_token_logprobs": [[null, 3, null], [-1.5, 4, null], [-2.5, 5, null]]}})
-        };
+    }
+
+    #[test]
+    fn generations_tell_tokens_and_prompts_tell_log_probabilities() {
+        let one = generation;
         let stops = GenerationOptions { stop_ids: vec![0], ..options(2) };
-        let answer = json!([one("stop"), one("length")]);
+        let answer = json!([generation("stop"), generation("length")]);
         let told = generations(&answer, &stops, decoding()).unwrap();
         for ((response, is_guess), finish) in told.iter().zip([Finish::Stop, Finish::Length]) {
             assert_eq!((&response.token_ids[..], response.finish), (&[7, 0][..], finish));
             assert_eq!((&response.log_prob[..], *is_guess), (&[-0.5, -0.25][..], false));
         }
         let single = GenerationOptions { stop_ids: vec![0], ..options(1) };
-        assert_eq!(generations(&one("stop"), &single, decoding()).unwrap()[0], told[0]);
-        let few = generations(&one("stop"), &stops, decoding()).unwrap_err();
+        assert_eq!(generations(&generation("stop"), &single, decoding()).unwrap()[0], told[0]);
+        let few = generations(&generation("stop"), &stops, decoding()).unwrap_err();
         assert_eq!(few.to_string(), "1 responses, expected 2");
-        assert_eq!(prompt_log_probs(&one("stop"), 3).unwrap(), [-1.5, -2.5]);
+        assert_eq!(prompt_log_probs(&generation("stop"), 3).unwrap(), [-1.5, -2.5]);
         let scored = json!({"choices": [{"logprobs": {"token_logprobs": [null, -1.5, -2.5]}}]});
         assert_eq!(prompt_log_probs(&scored, 3).unwrap(), [-1.5, -2.5]);
         let short = prompt_log_probs(&scored, 4).unwrap_err();
@@ -410,9 +407,7 @@ mod tests {
         let text = json!({"index": 1, "text": "abc", "finish_reason": "stop",
             "logprobs": {"token_logprobs": [-0.5, -1.5, -1e-3]}});
         let answer = json!({"id": "a", "choices": [choice(&[1, 2], &[-0.5, -0.25]), text]});
-        let one = json!({"text": "ab", "meta_info": {"finish_reason": {"type": "stop", "matched": 0},
-            "output_token_logprobs": [[-0.5, 1, null], [-0.25, 0, null]],
-            "input_token_logprobs": [[null, 3, null], [-1.5, 4, null]]}});
+        let one = generation("stop");
         [answer, json!([one, one])].map(|answer| answer.to_string().into_bytes()).into()
     }
 }

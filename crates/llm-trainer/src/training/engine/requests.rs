@@ -42,7 +42,7 @@ impl Requests {
     ) -> Request {
         if self.engine == RolloutEngine::Sglang {
             // Its seeds are those of single responses and hold only in its deterministic mode.
-            let mut body = json!({
+            return self.generate(json!({
                 "input_ids": prompt.token_ids,
                 "sampling_params": {
                     "n": options.samples,
@@ -52,11 +52,7 @@ impl Requests {
                     "stop_token_ids": options.stop_ids,
                 },
                 "return_logprob": true,
-            });
-            if self.has_adapter {
-                body["lora_path"] = ADAPTER.into();
-            }
-            return Request::post("/generate", body);
+            }));
         }
         // Other makes may take 0 for none.
         let log_probs = usize::from(self.engine == RolloutEngine::Openai);
@@ -77,10 +73,6 @@ impl Requests {
     }
 
     /// Reads the answer to [`responses`](Self::responses): each response with a flag, true if its tokens had to be guessed.
-    ///
-    /// # Errors
-    ///
-    /// If the answer is malformed, or no policy draws it.
     pub(super) fn read_responses(
         &self,
         answer: &Value,
@@ -97,18 +89,12 @@ impl Requests {
     pub(super) fn score(&self, tokens: &[u32]) -> Option<Request> {
         match self.engine {
             RolloutEngine::Own | RolloutEngine::Openai => None,
-            RolloutEngine::Sglang => {
-                let mut body = json!({
-                    "input_ids": tokens,
-                    "sampling_params": { "max_new_tokens": 1, "temperature": 1.0 },
-                    "return_logprob": true,
-                    "logprob_start_len": 0,
-                });
-                if self.has_adapter {
-                    body["lora_path"] = ADAPTER.into();
-                }
-                Some(Request::post("/generate", body))
-            }
+            RolloutEngine::Sglang => Some(self.generate(json!({
+                "input_ids": tokens,
+                "sampling_params": { "max_new_tokens": 1, "temperature": 1.0 },
+                "return_logprob": true,
+                "logprob_start_len": 0,
+            }))),
             RolloutEngine::Vllm | RolloutEngine::LlmTrainer => {
                 let body = json!({
                     "model": self.served_model(),
@@ -157,11 +143,8 @@ impl Requests {
                 vec![load, step(cache, json!({}), Some("success"))]
             }
             (RolloutEngine::Sglang, false) => {
-                vec![step(
-                    "/update_weights_from_disk",
-                    json!({ "model_path": directory }),
-                    Some("success"),
-                )]
+                let body = json!({ "model_path": directory });
+                vec![step("/update_weights_from_disk", body, Some("success"))]
             }
             (RolloutEngine::Sglang, true) => {
                 let unload = step("/unload_lora_adapter", json!({ "lora_name": ADAPTER }), None);
@@ -199,6 +182,14 @@ impl Requests {
             RolloutEngine::Sglang => Request::post("/resume_memory_occupation", json!({})),
             _ => Request::post("/wake_up", json!({})),
         }
+    }
+
+    /// Asks SGLang to generate.
+    fn generate(&self, mut body: Value) -> Request {
+        if self.has_adapter {
+            body["lora_path"] = ADAPTER.into();
+        }
+        Request::post("/generate", body)
     }
 
     fn served_model(&self) -> &str {

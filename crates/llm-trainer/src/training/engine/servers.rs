@@ -87,11 +87,7 @@ impl Servers {
     }
 
     /// Sends a request to the server with the fewest in flight; if that one does not answer, it is left out and another is asked.
-    /// Returns the answer, and the version of the weights when it was asked.
-    ///
-    /// # Errors
-    ///
-    /// If the request is refused, or no server is left.
+    /// Returns the answer, and the version of the weights when it was asked. Fails if the request is refused, or no server is left.
     pub(super) fn ask(&self, request: &Request) -> anyhow::Result<(Value, u64)> {
         self.dealt(|index| {
             let version = self.version.load(Ordering::Relaxed);
@@ -100,10 +96,6 @@ impl Servers {
     }
 
     /// Sends a request for a stream as [`ask`](Self::ask) does. Returns each event with the version of the weights when it arrived.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`ask`](Self::ask).
     pub(super) fn ask_for_stream(&self, request: &Request) -> anyhow::Result<Vec<(Value, u64)>> {
         self.dealt(|index| {
             self.tried(index, &request.path, |client, url| {
@@ -146,13 +138,29 @@ impl Servers {
     }
 
     /// Leaves a server out and says so once.
-    pub(super) fn lose(&self, index: usize, error: &anyhow::Error) {
+    fn lose(&self, index: usize, error: &anyhow::Error) {
         let server = &self.all[index];
         if !server.is_lost.swap(true, Ordering::Relaxed) {
             let url = &server.url;
             self.tell(format!(
                 "{url} is left out until it answers; others are asked instead: {error:#}"
             ));
+        }
+    }
+
+    /// The answer of a server, or the reason for which it gives none: it is then left out. Fails where a retry does not help.
+    pub(super) fn answered<T>(
+        &self,
+        index: usize,
+        answer: Result<T, Failure>,
+    ) -> anyhow::Result<Result<T, anyhow::Error>> {
+        match answer {
+            Ok(answer) => Ok(Ok(answer)),
+            Err(Failure::Lasting(error)) => Err(error),
+            Err(Failure::Passing(error) | Failure::Full(error)) => {
+                self.lose(index, &error);
+                Ok(Err(error))
+            }
         }
     }
 

@@ -52,12 +52,8 @@ impl Harnesses {
     }
 
     /// Gives a rollout to a process that has none; a thread waits for the answer.
-    ///
-    /// # Errors
-    ///
-    /// If the program cannot be started, or no thread.
     pub(super) fn play(
-        &mut self,
+        &self,
         harness: usize,
         place: usize,
         task: &Task<'_>,

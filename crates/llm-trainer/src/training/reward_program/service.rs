@@ -35,11 +35,7 @@ impl Service {
         &self.url
     }
 
-    /// Posts lines of JSON and reads the answer: lines, or one array.
-    ///
-    /// # Errors
-    ///
-    /// If there is no answer of status 200 after all tries.
+    /// Posts lines of JSON and reads the answer: lines, or one array. Fails if there is no answer of status 200 after all tries.
     pub(super) fn answers(&self, lines: &str) -> anyhow::Result<Vec<String>> {
         let mut tried = 1;
         loop {

@@ -25,10 +25,6 @@ pub(super) struct RolloutAhead {
 
 impl RolloutAhead {
     /// Asks the servers for responses to the `chosen` questions.
-    ///
-    /// # Errors
-    ///
-    /// If the system starts no thread.
     pub(super) fn begin(
         drawer: &Arc<Drawer>,
         mesh: &DeviceMesh,
@@ -49,11 +45,7 @@ impl RolloutAhead {
         Ok(Self { key, asked_at, chosen, thread })
     }
 
-    /// Waits for the responses of all ranks. Returns them with their questions.
-    ///
-    /// # Errors
-    ///
-    /// If sampling has failed; on every rank if on one.
+    /// Waits for the responses of all ranks. Returns them with their questions. A failure of one rank is one of all.
     pub(super) fn finish(self, mesh: &DeviceMesh) -> anyhow::Result<(Vec<usize>, Rollout)> {
         let drawn = self.thread.join().unwrap_or_else(|_| Err(anyhow!("its thread has panicked")));
         Ok((self.chosen, gather(mesh, drawn)?))

@@ -14,15 +14,11 @@ use training_run::run_directory::RunDirectory;
 use whole_file::FolderLock;
 
 use super::metrics_feed::MetricsFeed;
-use super::recorder::Recorder;
+use super::recorder::{OpenFiles, Recorder};
 
 impl Recorder {
     /// The files of a run from `step` on; that is its checkpoint's step if the run `is_resumed`. Every rank calls it; the
     /// first, which has the lock, writes.
-    ///
-    /// # Errors
-    ///
-    /// If a file cannot be read or written.
     pub(super) fn begin(
         run: &Arc<Run>,
         (directory, lock): (RunDirectory, Option<FolderLock>),
@@ -30,24 +26,16 @@ impl Recorder {
         step: u64,
     ) -> anyhow::Result<Self> {
         let run = Arc::clone(run);
-        if lock.is_none() {
-            let law = RunLaw::default();
-            return Ok(Self {
-                run,
-                directory,
-                _lock: None,
-                metrics: None,
-                events: None,
-                feed: None,
-                law,
-            });
-        }
-        let (file, history) = begin_metrics(&directory, is_resumed, step)?;
+        let Some(lock) = lock else {
+            return Ok(Self { run, directory, files: None, law: RunLaw::default() });
+        };
+        let (metrics, history) = begin_metrics(&directory, is_resumed, step)?;
         directory.forget_samples_after(step)?;
         let events = begin_events(&directory, run.config(), &history)?;
         let law = RunLaw::of(&history);
         let feed = MetricsFeed::start(&run, &directory, history.len())?;
-        Ok(Self { run, directory, _lock: lock, metrics: Some(file), events, feed, law })
+        let files = Some(OpenFiles { _lock: lock, metrics, events, feed });
+        Ok(Self { run, directory, files, law })
     }
 }
 

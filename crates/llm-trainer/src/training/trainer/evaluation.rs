@@ -26,10 +26,6 @@ impl Sampler {
 
     /// Measures a policy on the held-out questions, if there are any, after the step of `metrics` and `updates` optimiser steps. Returns a
     /// warning where questions are left out as their harness failed.
-    ///
-    /// # Errors
-    ///
-    /// If generation fails, or every harness.
     pub(super) fn evaluate(
         &self,
         policy: &Policy,
@@ -40,7 +36,7 @@ impl Sampler {
         let drawer = &self.drawer;
         let Some(held_out) = &drawer.questions.held_out else { return Ok(None) };
         let config = drawer.run.config();
-        let external = drawer.engine.as_ref().filter(|engine| engine.evaluates());
+        let external = drawer.engine.as_ref().filter(|engine| engine.settings.evaluations);
         if let Some(engine) = external {
             engine.send_weights(&policy.pass(), &self.mesh, &config.model.path, updates)?;
         }

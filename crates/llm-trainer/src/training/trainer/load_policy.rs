@@ -20,10 +20,6 @@ use ranks::{DeviceMesh, Ranks};
 
 impl Policy {
     /// The policy `model`, with its reference and a fresh optimiser; no reward model yet.
-    ///
-    /// # Errors
-    ///
-    /// If the reference cannot be loaded.
     pub(super) fn over(model: Decoder, run: &Arc<Run>, mesh: &DeviceMesh) -> anyhow::Result<Self> {
         let config = run.config();
         model.set_trainable(true);
@@ -44,10 +40,6 @@ impl Policy {
     }
 
     /// Starts the reward model that the run configures, restored from `saved` if it has learnt before.
-    ///
-    /// # Errors
-    ///
-    /// If it cannot be loaded or does not fit the policy.
     pub(super) fn start_reward_model(
         &mut self,
         saved: Option<&Path>,

@@ -40,10 +40,6 @@ pub(super) struct MetricsFeed {
 
 impl MetricsFeed {
     /// Starts the program of the configuration, if it names one; the file of metrics has `rows` rows already.
-    ///
-    /// # Errors
-    ///
-    /// If the program cannot be started.
     pub(super) fn start(
         run: &Run,
         directory: &RunDirectory,

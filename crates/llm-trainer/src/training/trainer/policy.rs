@@ -133,7 +133,7 @@ impl Policy {
 
         let responses = samples.len() as f64;
         let learnt = &judged.learnt;
-        let process = implicit_process_rewards(&judged.log_ratio, reward_model.beta());
+        let process = implicit_process_rewards(&judged.log_ratio, reward_model.beta);
         let metrics = &mut record.metrics;
         metrics.insert(metric!("reward_model/loss"), learnt.loss / responses);
         metrics.insert(metric!("reward_model/accuracy"), judged.agreement.accuracy());
@@ -172,7 +172,7 @@ impl Policy {
         // Not `self.pass()`: the optimiser is borrowed mutably at the same time.
         let pass = PolicyPass::of_run(&self.model, self.run.config());
         let (ranks, optimizer) = (&self.ranks, &mut self.optimizer);
-        let sums = update(ranks, &pass, optimizer, &plan.objective, plan.batch(), key, rate)?;
+        let sums = update(ranks, &pass, optimizer, &plan.objective, &plan.batch, key, rate)?;
         Ok(sums)
     }
 

@@ -20,11 +20,7 @@ pub(super) struct RunQuestions {
 }
 
 impl RunQuestions {
-    /// Reads the questions that `config` names.
-    ///
-    /// # Errors
-    ///
-    /// If a file, a row or a known answer cannot be used, or a prompt is too long; each is named.
+    /// Reads the questions that `config` names. An error names the file, row, answer or prompt.
     pub(super) fn load(config: &RunConfig, tokenizer: &TextTokenizer) -> anyhow::Result<Self> {
         let (data, kinds) = (&config.data, config.reward.kinds());
         let chat_template = ChatTemplate::load(&config.model.path)?;

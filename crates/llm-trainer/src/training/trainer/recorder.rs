@@ -23,31 +23,33 @@ use crate::training::scored::ScoredRollout;
 pub(super) struct Recorder {
     pub(super) run: Arc<Run>,
     pub(super) directory: RunDirectory,
-    /// Lock of the folder, on the first rank: one process trains a run.
-    pub(super) _lock: Option<FolderLock>,
-    /// Metrics file, on the first rank.
-    pub(super) metrics: Option<MetricsWriter>,
-    /// Event files, on the first rank, if configured.
-    pub(super) events: Option<EventWriter>,
-    /// Program that is fed the metrics, on the first rank, if configured.
-    pub(super) feed: Option<MetricsFeed>,
+    /// Open files, on the first rank.
+    pub(super) files: Option<OpenFiles>,
     /// Entropy and reward so far.
     pub(super) law: RunLaw,
 }
 
+/// The files that every step adds to.
+#[derive(Debug)]
+pub(super) struct OpenFiles {
+    /// Lock of the folder: one process trains a run.
+    pub(super) _lock: FolderLock,
+    pub(super) metrics: MetricsWriter,
+    /// Event files, if configured.
+    pub(super) events: Option<EventWriter>,
+    /// Program that is fed the metrics, if configured.
+    pub(super) feed: Option<MetricsFeed>,
+}
+
 impl Recorder {
     /// Writes the responses of a step; `prompts` has one prompt per group.
-    ///
-    /// # Errors
-    ///
-    /// If a write fails.
     pub(super) fn write_samples(
         &self,
         step: u64,
         prompts: &[&Prompt],
         scored: &ScoredRollout,
     ) -> anyhow::Result<()> {
-        if self.metrics.is_some() {
+        if self.files.is_some() {
             let lines = describe_samples(prompts, scored)?;
             write_atomically(&self.directory.step_samples(step), lines.as_bytes())?;
         }
@@ -56,10 +58,6 @@ impl Recorder {
 
     /// Writes the tokens of the configured groups. After the update, `selected` has the tokens that the loss selected among
     /// those of the sequences that took part.
-    ///
-    /// # Errors
-    ///
-    /// If decoding or a write fails.
     pub(super) fn write_tokens(
         &self,
         step: u64,
@@ -68,7 +66,7 @@ impl Recorder {
         selected: Option<Selected<'_>>,
     ) -> anyhow::Result<()> {
         let count = self.run.config().metrics.token_groups;
-        if count == 0 || self.metrics.is_none() {
+        if count == 0 || self.files.is_none() {
             return Ok(());
         }
         let ScoredRollout { samples, layout, old, advantage, informative, .. } = scored;
@@ -102,24 +100,19 @@ impl Recorder {
     }
 
     /// Writes the metrics of a step, and the distribution of `lengths`, its response lengths in tokens.
-    ///
-    /// # Errors
-    ///
-    /// If a write fails.
     pub(super) fn write_metrics(
         &mut self,
         metrics: &StepMetrics,
         lengths: &[usize],
     ) -> anyhow::Result<()> {
-        if let Some(file) = &mut self.metrics {
-            file.append(metrics)?;
-        }
-        if let Some(events) = &mut self.events {
+        let Some(files) = &mut self.files else { return Ok(()) };
+        files.metrics.append(metrics)?;
+        if let Some(events) = &mut files.events {
             let lengths = histogram(lengths.iter().map(|&length| length as f64))
                 .map(|lengths| ("response_length/distribution", lengths));
             events.append(metrics, lengths.as_slice(), SystemTime::now())?;
         }
-        if let Some(feed) = &mut self.feed {
+        if let Some(feed) = &mut files.feed {
             feed.row_added();
         }
         Ok(())

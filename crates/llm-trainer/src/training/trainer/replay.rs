@@ -67,18 +67,11 @@ pub(super) fn fault_of(
             "another prompt than that of question {number}, {id}: the data or its prompts were others"
         ));
     }
-    group.samples.iter().find_map(|sample| fault_of_sample(sample, vocab_size, routes))
-}
-
-fn fault_of_sample(
-    sample: &Sample,
-    vocab_size: usize,
-    routes: Option<RouteShape>,
-) -> Option<String> {
-    let (response, log_prob) = (&sample.sequence.response, &sample.rollout_log_prob);
-    if response.len() != log_prob.len() {
-        let (tokens, count) = (response.len(), log_prob.len());
-        return Some(format!("{count} log-probabilities for {tokens} tokens"));
-    }
-    sample.sequence.fault(vocab_size, routes)
+    group.samples.iter().find_map(|Sample { sequence, rollout_log_prob, .. }| {
+        let (tokens, count) = (sequence.response.len(), rollout_log_prob.len());
+        if tokens != count {
+            return Some(format!("{count} log-probabilities for {tokens} tokens"));
+        }
+        sequence.fault(vocab_size, routes)
+    })
 }

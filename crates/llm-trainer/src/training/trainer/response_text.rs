@@ -23,10 +23,6 @@ pub(super) struct ResponseText {
 
 impl ResponseText {
     /// Loads the tokenizer and stop settings from the model's directory and the configuration.
-    ///
-    /// # Errors
-    ///
-    /// If a file cannot be used; it is named.
     pub(super) fn load(config: &RunConfig) -> anyhow::Result<Self> {
         let tokenizer = TextTokenizer::load(&config.model.path)?;
         let end_ids = tokenizer.eos_ids(&config.model.path)?;

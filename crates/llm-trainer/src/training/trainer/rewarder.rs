@@ -24,10 +24,6 @@ pub(super) struct Rewarder {
 
 impl Rewarder {
     /// Starts the verifiers that `config` names.
-    ///
-    /// # Errors
-    ///
-    /// If programs in responses are to be run and cannot be, or no thread or custom reward can be started.
     pub(super) fn start(config: &RunConfig, text: ResponseText) -> anyhow::Result<Self> {
         let kinds = config.reward.kinds();
         let sandbox = if kinds.run_programs() {
@@ -45,11 +41,7 @@ impl Rewarder {
         self.sandbox.iter().flat_map(Sandbox::notes)
     }
 
-    /// The judge of responses that `config` describes.
-    ///
-    /// # Errors
-    ///
-    /// If the settings of the length penalty are invalid; a checked configuration has none such.
+    /// The judge of responses that `config` describes. Fails only for a length penalty that no checked configuration has.
     pub(super) fn judge<'a>(&'a self, config: &'a RunConfig) -> anyhow::Result<Judge<'a>> {
         Ok(Judge {
             tokenizer: &self.text.tokenizer,

@@ -36,11 +36,7 @@ pub(super) struct Sampler {
 
 impl Sampler {
     /// Samples or replays the groups of a step; adds a warning if replayed ones were sampled with other weights. `updates` is
-    /// the number of the policy's optimiser steps so far.
-    ///
-    /// # Errors
-    ///
-    /// If generation fails, or replayed groups do not belong to this run.
+    /// the number of the policy's optimiser steps so far. Fails if replayed groups do not belong to this run.
     pub(super) fn sample(
         &mut self,
         policy: &Policy,
@@ -137,10 +133,6 @@ impl Sampler {
     }
 
     /// Begins to sample the responses of later steps, with the weights that the servers have now, up to `rollout.staleness` steps ahead.
-    ///
-    /// # Errors
-    ///
-    /// If the system starts no thread.
     pub(super) fn begin_ahead(&mut self, step: u64) -> anyhow::Result<()> {
         let config = self.drawer.run.config();
         if matches!(self.source, RolloutSource::Replayed(_)) {
@@ -159,11 +151,7 @@ impl Sampler {
     }
 
     /// Waits for the responses of the steps up to `last`, and of all if requests end before weights are sent. Returns them as they
-    /// were sampled.
-    ///
-    /// # Errors
-    ///
-    /// If sampling has failed; on every rank if on one.
+    /// were sampled. A failure of one rank is one of all.
     pub(super) fn finish_ahead(&mut self, last: u64) -> anyhow::Result<Vec<Rollout>> {
         let continues = self.drawer.run.config().rollout.servers.in_flight == InFlight::Continue;
         let mut rollouts = Vec::new();

@@ -1,16 +1,14 @@
 //! The objective of a step's updates, and the tokens that they use.
 
-use rl_losses::{CustomLoss, PolicyLoss};
+use rl_losses::PolicyLoss;
 use training_run::config::{KlPlacement, RatioTo, RunConfig};
 use training_run::overlong::mini_batch_size;
 
-use crate::training::local_shard::Buckets;
-use crate::training::policy_pass::{Sequence, Statistics};
 use crate::training::scored::ScoredRollout;
 use crate::training::trainer_state::TrainerState;
-use crate::training::update::{Objective, UpdateBatch};
+use crate::training::update::{Buckets, Objective, UpdateBatch, UpdateColumns};
 
-/// The objective of a step, and the columns of the sequences that take part. Each loss plans over every mini-batch of them.
+/// The objective of a step, and the sequences that take part. Each loss plans over every mini-batch of them.
 #[derive(Debug)]
 pub(super) struct UpdatePlan<'a> {
     pub(super) objective: Objective,
@@ -18,15 +16,7 @@ pub(super) struct UpdatePlan<'a> {
     pub(super) peak_rate: f64,
     /// Indices, within the rollout, of the sequences that take part.
     pub(super) chosen: Vec<usize>,
-    sequences: Vec<&'a Sequence>,
-    advantage: Vec<f64>,
-    rollout_log_prob: Vec<f64>,
-    reference_log_prob: Option<Vec<f64>>,
-    sampled_log_prob: Option<Vec<f64>>,
-    token_weights: Option<Vec<f64>>,
-    by_difficulty: Option<(Vec<usize>, Vec<f64>)>,
-    old: Statistics,
-    mini_batch_sequences: usize,
+    pub(super) batch: UpdateBatch<'a>,
 }
 
 impl<'a> UpdatePlan<'a> {
@@ -49,48 +39,26 @@ impl<'a> UpdatePlan<'a> {
             RatioTo::Old => scored.sampled_log_prob.as_deref().map(select),
             RatioTo::Rollout => Some(rollout_log_prob.clone()),
         };
-        let sequences: Vec<&Sequence> = chosen.iter().map(|&i| &samples[i].sequence).collect();
-        Ok(Self {
-            objective: objective(config, state)?,
-            peak_rate: config.optimizer.learning_rate * state.rate_factor(),
+        let columns = UpdateColumns {
+            old: scored.old.map(select),
             advantage: select(&scored.advantage),
             rollout_log_prob,
             reference_log_prob: scored.reference_log_prob.as_deref().map(select),
             sampled_log_prob,
             token_weights: scored.correction.as_ref().map(|correction| select(&correction.weights)),
-            by_difficulty: state.by_difficulty.as_ref().map(|thermostats| {
-                let buckets = scored.buckets(thermostats);
-                (chosen.iter().map(|&i| buckets[i]).collect(), thermostats.knobs())
-            }),
-            old: scored.old.select(layout, &chosen),
-            mini_batch_sequences,
-            sequences,
+        };
+        let by_difficulty = state.by_difficulty.as_ref().map(|thermostats| {
+            let buckets = scored.buckets(thermostats);
+            let buckets = chosen.iter().map(|&i| buckets[i]).collect();
+            Buckets { buckets, fractions: thermostats.knobs() }
+        });
+        let sequences = chosen.iter().map(|&i| &samples[i].sequence).collect();
+        Ok(Self {
+            objective: objective(config, state)?,
+            peak_rate: config.optimizer.learning_rate * state.rate_factor(),
+            batch: UpdateBatch { sequences, columns, by_difficulty, mini_batch_sequences },
             chosen,
         })
-    }
-
-    /// Evaluates this loss, if it is one, in place of the configured one.
-    pub(super) fn with_loss(mut self, loss: Option<&CustomLoss>) -> Self {
-        self.objective.custom_loss = loss.cloned();
-        self
-    }
-
-    /// The columns as an update takes them.
-    pub(super) fn batch(&self) -> UpdateBatch<'_> {
-        UpdateBatch {
-            sequences: &self.sequences,
-            advantage: &self.advantage,
-            rollout_log_prob: &self.rollout_log_prob,
-            reference_log_prob: self.reference_log_prob.as_deref(),
-            sampled_log_prob: self.sampled_log_prob.as_deref(),
-            token_weights: self.token_weights.as_deref(),
-            by_difficulty: self
-                .by_difficulty
-                .as_ref()
-                .map(|(buckets, fractions)| Buckets { buckets, fractions }),
-            old: &self.old,
-            mini_batch_sequences: self.mini_batch_sequences,
-        }
     }
 }
 
