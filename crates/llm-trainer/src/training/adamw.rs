@@ -1,6 +1,6 @@
 //! `AdamW` over the parameters of a decoder, with global-norm clipping.
 
-pub mod device_step;
+pub(crate) mod device_step;
 mod files;
 #[cfg(test)]
 mod formats;
@@ -9,7 +9,6 @@ mod layout;
 mod narrow_step;
 mod over_ranks;
 mod place;
-mod precision;
 mod saved;
 mod sharding;
 
@@ -20,8 +19,8 @@ use torch_ext::{CudaKernels, TorchError, fused_adamw};
 use training_run::config::{Dtype, MasterWeights, OptimizerSection};
 
 use self::place::Place;
-use self::precision::{is_narrow, wide_kind};
 use self::sharding::Sharding;
+use super::split_weight::{is_narrow, wide_kind};
 use crate::host_memory::Memory;
 use decoder::model::{Decoder, Placement};
 
@@ -36,7 +35,6 @@ const GPU_PIECE_ELEMENTS: i64 = 1 << 24;
 pub struct AdamW {
     /// The model's parameters, or the shards of them that this rank steps.
     tensors: Vec<Stepped>,
-    /// Placement of the model's parameters.
     placement: Placement,
     /// Layout of the state over data-parallel ranks, if each keeps a shard of it.
     sharding: Option<Box<Sharding>>,
@@ -45,7 +43,6 @@ pub struct AdamW {
     memory: Memory,
     /// Seed of the noise for rounding moments.
     seed: u64,
-    /// Number of steps applied.
     applied: u64,
     /// Kernels that step the state; step counts are then on the CPU.
     kernels: Option<Arc<CudaKernels>>,

@@ -38,7 +38,7 @@ const BODY_BYTES: usize = 64 << 20;
 
 /// The harnesses of a run, and the address at which they meet the policy.
 #[derive(Debug)]
-pub struct Environment {
+pub(crate) struct Environment {
     section: EnvironmentSection,
     address: SocketAddr,
     /// Key of requests, which nobody else on the machine knows.

@@ -1,4 +1,7 @@
-//! Decodes, judges and rewards a response.
+//! Decodes, judges and rewards responses; judges on other threads while the rest are still sampled.
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use code_sandbox::Sandbox;
@@ -6,33 +9,35 @@ use model_files::stop_strings::StopStrings;
 use model_files::text_tokenizer::{TextTokenizer, TokenizerError};
 use question_data::dataset::Question;
 use question_data::ground_truth::{GroundTruth, RewardKinds};
-use rayon::ThreadPool;
-use reward_math::{Options, Reward};
+use rayon::{Scope, ThreadPool};
+use reward_math::{Options, Reward, Verdict};
 use rl_losses::OverlongPenalty;
 
 use super::custom_reward::{CustomReward, RewardInput};
+use decoder::generation::{Finish, Generated, Listener, Tally};
+
+/// Interval between progress messages.
+const TELL_EVERY: Duration = Duration::from_millis(500);
 
 /// Settings for judging responses.
 #[derive(Debug, Clone, Copy)]
-pub struct Judge<'a> {
+pub(crate) struct Judge<'a> {
     /// Decodes tokens to the text that is judged.
-    pub tokenizer: &'a TextTokenizer,
+    pub(crate) tokenizer: &'a TextTokenizer,
     /// Texts that end a response and are not judged.
-    pub stop_strings: Option<&'a StopStrings>,
+    pub(crate) stop_strings: Option<&'a StopStrings>,
     /// Settings for finding and comparing an answer.
-    pub options: &'a Options,
+    pub(crate) options: &'a Options,
     /// Kind of comparison for each source of questions.
-    pub kinds: &'a RewardKinds,
+    pub(crate) kinds: &'a RewardKinds,
     /// Sandbox for programs, if any are run.
-    pub sandbox: Option<&'a Sandbox>,
+    pub(crate) sandbox: Option<&'a Sandbox>,
     /// Thread pool for judging; `None` for that of the process.
-    pub pool: Option<&'a ThreadPool>,
-    /// Reward of each verdict.
-    pub reward: Reward,
+    pub(crate) pool: Option<&'a ThreadPool>,
+    pub(crate) reward: Reward,
     /// Custom reward of a response, in place of `reward`.
-    pub own: Option<&'a CustomReward>,
-    /// Penalty for long responses.
-    pub overlong: Option<OverlongPenalty>,
+    pub(crate) own: Option<&'a CustomReward>,
+    pub(crate) overlong: Option<OverlongPenalty>,
 }
 
 impl Judge<'_> {
@@ -71,4 +76,65 @@ pub(super) struct Earned {
     pub(super) reward: f64,
     /// Reward of its length alone, at most 0.
     pub(super) length: f64,
+}
+
+/// A response with its verdict.
+#[derive(Debug)]
+pub(super) struct Graded {
+    pub(super) response: Generated,
+    pub(super) text: String,
+    pub(super) verdict: Verdict,
+}
+
+impl Graded {
+    /// Returns true if the response was truncated at the length limit.
+    pub(super) fn truncated(&self) -> bool {
+        self.response.finish == Finish::Length
+    }
+}
+
+/// One slot per response, filled by whichever thread judges it: order and content do not depend on the threads.
+pub(super) type Places = Vec<OnceLock<anyhow::Result<Graded>>>;
+
+/// Passes every finished response to the threads of a scope.
+pub(super) struct Grader<'a, 'scope> {
+    pub(super) scope: &'a Scope<'scope>,
+    pub(super) judge: Judge<'scope>,
+    /// One ground truth per prompt.
+    pub(super) truths: &'scope [GroundTruth],
+    /// One slot per response, prompt after prompt.
+    pub(super) places: &'scope Places,
+    /// Takes progress messages, at intervals.
+    pub(super) tell: &'a dyn Fn(&str),
+    pub(super) started: Instant,
+    /// Time of the last message.
+    pub(super) told: Instant,
+}
+
+impl Listener for Grader<'_, '_> {
+    fn finished(&mut self, index: usize, response: Generated) {
+        let (judge, places) = (self.judge, self.places);
+        let truth = &self.truths[index / (places.len() / self.truths.len())];
+        self.scope.spawn(move |_| {
+            let grade = || {
+                let text = judge.text(&response.token_ids)?;
+                let verdict = truth.judge(&text, judge.sandbox)?;
+                Ok(Graded { response, text, verdict })
+            };
+            // Every response finishes once.
+            let _filled = places[index].set(grade());
+        });
+    }
+
+    fn progress(&mut self, tally: &Tally) {
+        if self.told.elapsed() < TELL_EVERY {
+            return;
+        }
+        self.told = Instant::now();
+        let Tally { total, finished, truncated, tokens } = tally;
+        let rate = *tokens as f64 / self.started.elapsed().as_secs_f64();
+        (self.tell)(&format!(
+            "sampling: {finished} of {total} responses, {truncated} truncated, {rate:.0} tokens/s"
+        ));
+    }
 }

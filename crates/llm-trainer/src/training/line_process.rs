@@ -27,7 +27,6 @@ pub(super) struct LineProcess {
 }
 
 impl LineProcess {
-    /// Starts a program.
     pub(super) fn start(words: &[String]) -> anyhow::Result<Self> {
         let (program, arguments) = words.split_first().context("no program")?;
         let mut child = Command::new(program)

@@ -1,10 +1,11 @@
-//! The sequences of a batch that this rank works on.
+//! The sequences of a batch that this rank works on, and passes over those of all ranks.
 
 use std::ops::Range;
 
 use rl_losses::{Aggregation, PlanError, PlanSummary, PolicyLoss, Share, StepPlan, TokenBatch};
 use training_run::partition::{balanced_partition, sequence_cost};
 
+use super::policy_pass::{PolicyPass, Statistics};
 use super::sequence::Sequence;
 use super::token_layout::TokenLayout;
 use super::update_error::UpdateError;
@@ -28,81 +29,66 @@ impl Buckets {
     }
 }
 
-/// This rank's sequences of a batch: all of them where there is one process.
+/// This rank's sequences of a batch.
 #[derive(Debug)]
 pub(super) struct LocalShard<'a> {
     /// This rank's sequences, in the order of the batch.
     pub(super) sequences: Vec<&'a Sequence>,
     /// Maps these sequences to ranges of this rank's columns.
     pub(super) layout: TokenLayout,
-    ranks: &'a Ranks,
-    /// Partition of the batch over ranks; `None` with a single process.
-    partition: Option<Partition>,
-}
-
-/// Partition of a batch's sequences over ranks.
-#[derive(Debug)]
-struct Partition {
     /// Maps the batch's sequences to ranges of its columns.
     batch: TokenLayout,
     /// Sequences of each rank, ascending.
     shards: Vec<Vec<usize>>,
+    ranks: Ranks,
 }
 
 impl<'a> LocalShard<'a> {
     /// Partitions `batch` so that a pass of `model` costs each rank about the same.
-    pub(super) fn of(model: &Decoder, batch: &[&'a Sequence], ranks: &'a Ranks) -> Self {
-        let layout = TokenLayout::of(batch.iter().copied());
-        if ranks.count() == 1 {
-            return Self { sequences: batch.to_vec(), layout, ranks, partition: None };
-        }
+    pub(super) fn of(model: &Decoder, batch: &[&'a Sequence], ranks: &Ranks) -> Self {
+        // A rank alone has nobody to exchange with.
+        let ranks = if ranks.count() == 1 { Ranks::single() } else { ranks.clone() };
         let costs: Vec<u128> = batch.iter().map(|sequence| cost(model, sequence)).collect();
         let shards = balanced_partition(&costs, ranks.count());
         let sequences: Vec<&Sequence> =
             shards[ranks.rank()].iter().map(|&index| batch[index]).collect();
-        let local = TokenLayout::of(sequences.iter().copied());
-        let partition = Some(Partition { batch: layout, shards });
-        Self { sequences, layout: local, ranks, partition }
+        let layout = TokenLayout::of(sequences.iter().copied());
+        Self { sequences, layout, batch: TokenLayout::of(batch.iter().copied()), shards, ranks }
+    }
+
+    /// Indices of this rank's sequences in the batch, ascending.
+    fn rows(&self) -> &[usize] {
+        &self.shards[self.ranks.rank()]
     }
 
     /// This rank's part of a column of the batch.
     pub(super) fn column(&self, column: &[f64]) -> Vec<f64> {
-        match &self.partition {
-            None => column.to_vec(),
-            Some(Partition { batch, shards }) => batch.select(column, &shards[self.ranks.rank()]),
-        }
+        self.batch.select(column, self.rows())
     }
 
     /// Maps this rank's tokens, ascending, to those of the batch.
     pub(super) fn positions(&self, local: &[usize]) -> Vec<usize> {
-        let Some(Partition { batch, shards }) = &self.partition else { return local.to_vec() };
-        let shard = &shards[self.ranks.rank()];
+        let rows = self.rows();
         let position = |&token: &usize| {
             let sequence = self.layout.sequence_of(token);
-            batch.range(shard[sequence]).start + token - self.layout.range(sequence).start
+            self.batch.range(rows[sequence]).start + token - self.layout.range(sequence).start
         };
         local.iter().map(position).collect()
     }
 
     /// Gathers the column of the whole batch from every rank's part; the same on every rank.
-    pub(super) fn gather(
-        &self,
-        what: &'static str,
-        local: Vec<f64>,
-    ) -> Result<Vec<f64>, RankError> {
-        let Some(Partition { batch, shards }) = &self.partition else { return Ok(local) };
-        let mut column = vec![0.0; batch.tokens()];
-        for (part, shard) in self.ranks.gather_column(what, &local)?.iter().zip(shards) {
-            batch.scatter(part, shard, &mut column);
+    pub(super) fn gather(&self, what: &'static str, local: &[f64]) -> Result<Vec<f64>, RankError> {
+        let mut column = vec![0.0; self.batch.tokens()];
+        for (part, shard) in self.ranks.gather_column(what, local)?.iter().zip(&self.shards) {
+            self.batch.scatter(part, shard, &mut column);
         }
         Ok(column)
     }
 
     /// Gathers the experts of the whole batch from every rank's part; the same on every rank.
     pub(super) fn gather_routes(&self, local: UsedRoutes) -> Result<UsedRoutes, RankError> {
-        let Some(Partition { batch, shards }) = &self.partition else { return Ok(local) };
         let parts = self.ranks.gather("experts", local)?;
-        Ok(UsedRoutes::joined(parts, shards, batch.lengths().len()))
+        Ok(UsedRoutes::joined(parts, &self.shards, self.batch.lengths().len()))
     }
 
     /// Plans the loss over the whole batch and returns this rank's tokens with their part of the plan. If the tokens of any
@@ -116,24 +102,11 @@ impl<'a> LocalShard<'a> {
         selection: &mut impl rand::Rng,
         plan_error: impl Fn(PlanError) -> UpdateError,
     ) -> Result<(TokenBatch<'t>, StepPlan), UpdateError> {
-        let Some(Partition { batch, shards }) = &self.partition else {
-            let tokens = tokens?;
-            let plan = match by_difficulty {
-                None => loss.plan(&tokens, aggregation, selection),
-                Some(Buckets { buckets, fractions }) => {
-                    loss.plan_by_bucket(&tokens, buckets, fractions, aggregation, selection)
-                }
-            };
-            let plan = plan.map_err(plan_error)?;
-            return Ok((tokens, plan));
-        };
-        let ranks = self.ranks;
-        let local = &shards[ranks.rank()];
+        let (lengths, rows) = (self.batch.lengths(), self.rows());
         let share = match by_difficulty {
-            None => Share::of(batch.lengths(), local),
+            None => Share::of(lengths, rows),
             Some(Buckets { buckets, fractions }) => {
-                Share::of_buckets(batch.lengths(), local, buckets, fractions)
-                    .map_err(&plan_error)?
+                Share::of_buckets(lengths, rows, buckets, fractions).map_err(&plan_error)?
             }
         };
         let seed = loss.draw_seed(selection);
@@ -143,14 +116,14 @@ impl<'a> LocalShard<'a> {
             formed = Some(tokens);
             Ok(summary)
         });
-        let summaries = ranks.gather_ok("sums of the plan", summarised)?;
+        let summaries = self.ranks.gather_ok("sums of the plan", summarised)?;
         let tokens = formed.expect("formed a batch, as all ranks have gone on");
         let summary = summaries.iter().fold(PlanSummary::default(), |mut all, one| {
             all.merge(one);
             all
         });
         let candidates = loss.candidates(&tokens, &share, &summary, seed).map_err(&plan_error);
-        let candidates = ranks.gather_ok("candidates for selection", candidates)?.into_iter();
+        let candidates = self.ranks.gather_ok("candidates for selection", candidates)?.into_iter();
         let merged = candidates.reduce(|mut all, one| {
             all.merge(one);
             all
@@ -173,4 +146,60 @@ fn cost(model: &Decoder, sequence: &Sequence) -> u128 {
     let block = hidden * (projections + 3 * config.active_intermediate_size());
     let head = sequence.response.len() as u128 * (config.vocab_size * hidden) as u128;
     sequence_cost(sequence.len(), block, heads) + head / config.num_hidden_layers.max(1) as u128
+}
+
+/// A [`PolicyPass`] over all ranks; every rank gets the result of a single process.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct DistributedPass<'a> {
+    pub(super) pass: PolicyPass<'a>,
+    pub(super) ranks: &'a Ranks,
+}
+
+impl DistributedPass<'_> {
+    /// Statistics of every response token.
+    pub(super) fn statistics(&self, sequences: &[&Sequence]) -> Result<Statistics, RankError> {
+        let shard = LocalShard::of(self.pass.model, sequences, self.ranks);
+        self.gathered(&shard, &self.pass.statistics(&shard.sequences))
+    }
+
+    /// Computes [`statistics`](Self::statistics); also returns the experts used.
+    pub(super) fn statistics_and_routes(
+        &self,
+        sequences: &[&Sequence],
+    ) -> Result<(Statistics, UsedRoutes), RankError> {
+        let shard = LocalShard::of(self.pass.model, sequences, self.ranks);
+        let (local, routes) = self.pass.statistics_and_routes(&shard.sequences);
+        Ok((self.gathered(&shard, &local)?, shard.gather_routes(routes)?))
+    }
+
+    fn gathered(
+        &self,
+        shard: &LocalShard<'_>,
+        local: &Statistics,
+    ) -> Result<Statistics, RankError> {
+        self.pass.model.check_blocks()?;
+        let squared_score = local.squared_score.as_deref();
+        let squared_score =
+            squared_score.map(|column| shard.gather("squared scores", column)).transpose()?;
+        Ok(Statistics {
+            log_prob: shard.gather("log-probabilities", &local.log_prob)?,
+            entropy: shard.gather("entropies", &local.entropy)?,
+            squared_score,
+        })
+    }
+
+    /// Mean entropy at temperature 1, in nats per token. It is read from `own`, the statistics at the pass's temperature, if
+    /// that is 1; otherwise it takes one more pass.
+    pub(super) fn mean_entropy_at_temperature_1(
+        &self,
+        sequences: &[&Sequence],
+        own: &Statistics,
+    ) -> Result<f64, RankError> {
+        if (self.pass.temperature - 1.0).abs() > 0.0 {
+            let pass = PolicyPass { temperature: 1.0, ..self.pass };
+            Ok(DistributedPass { pass, ..*self }.statistics(sequences)?.mean_entropy())
+        } else {
+            Ok(own.mean_entropy())
+        }
+    }
 }

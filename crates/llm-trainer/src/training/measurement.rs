@@ -3,7 +3,7 @@
 use entropy_core::{CovarianceSummary, Quadrant, UpdateRule, token_covariances};
 use question_data::prompt::Prompt;
 use reward_math::Verdict;
-use rl_losses::{Correction, EntropyChangeColumns, EntropyChangeSums, QuadrantCentre, quadrants};
+use rl_losses::{EntropyChangeColumns, EntropyChangeSums, QuadrantCentre, quadrants};
 use serde::Serialize;
 use torch_ext::distributed::{GroupOperation, Traffic};
 use training_run::config::RunConfig;
@@ -13,7 +13,7 @@ use training_run::metrics::StepMetrics;
 use super::policy_pass::{Sequence, Statistics};
 use super::rollout::Rollout;
 use super::scored::ScoredRollout;
-use super::update::UpdateSums;
+use super::update::{UpdateColumns, UpdateSums};
 
 /// Wall times of one step, in seconds.
 #[derive(Debug, Clone, Copy, Default)]
@@ -27,8 +27,6 @@ pub(super) struct Timings {
     pub(super) drawn_tokens: usize,
     /// Responses sampled in the step, and those whose tokens had to be guessed.
     pub(super) retokenised: Option<(usize, usize)>,
-    pub(super) old_log_prob: f64,
-    pub(super) update: f64,
     /// Measuring the entropy's change.
     pub(super) probe: f64,
     pub(super) step: f64,
@@ -64,8 +62,6 @@ impl Timings {
         let tokens: usize = sequences.iter().map(|sequence| sequence.len()).sum();
         metrics.insert(metric!("timing_s/gen"), self.generation);
         metrics.insert(metric!("timing_s/reward"), self.judging);
-        metrics.insert(metric!("timing_s/old_log_prob"), self.old_log_prob);
-        metrics.insert(metric!("timing_s/update_actor"), self.update);
         metrics.insert(metric!("timing_s/probe"), self.probe);
         metrics.insert(metric!("timing_s/step"), self.step);
         metrics.insert(metric!("perf/total_num_tokens"), tokens as f64);
@@ -90,7 +86,8 @@ pub(super) fn record_rollout(
     scored: &ScoredRollout,
     config: &RunConfig,
 ) {
-    let ScoredRollout { samples, old, advantage, informative, .. } = scored;
+    let ScoredRollout { samples, columns, informative, .. } = scored;
+    let UpdateColumns { old, advantage, .. } = columns;
     let share = |count: usize| count as f64 / samples.len() as f64;
     let right = samples.iter().filter(|sample| sample.verdict.is_right()).count();
     metrics.insert(metric!("critic/score/mean"), share(right));
@@ -113,19 +110,18 @@ pub(super) fn record_rollout(
     );
     // KL(sampled ‖ other) per token, by its plain estimate.
     let divergence = |other: &[f64]| {
-        let sampled = samples.iter().flat_map(|sample| &sample.rollout_log_prob);
+        let sampled = columns.rollout_log_prob.iter();
         sampled.zip(other).map(|(sampled, other)| sampled - other).sum::<f64>() / other.len() as f64
     };
     if config.rollout.staleness > 0 {
         metrics.insert(metric!("rollout/staleness_kl"), divergence(&old.log_prob));
     }
     // The policy has moved since groups that waited were sampled: that is no mismatch between sampling and training.
-    let sampled = scored.sampled_log_prob.as_ref().unwrap_or(&old.log_prob);
-    metrics.insert(metric!("rollout/mismatch_kl"), divergence(sampled));
+    metrics.insert(metric!("rollout/mismatch_kl"), divergence(columns.old_log_prob()));
     if let Some(fraction) = scored.rerouted_fraction {
         metrics.insert(metric!("rollout/rerouted_fraction"), fraction);
     }
-    if let Some(Correction { sums, .. }) = &scored.correction {
+    if let Some(sums) = &scored.correction {
         metrics.insert(metric!("rollout/mismatch_k3"), sums.mismatch_k3());
         metrics.insert(metric!("rollout/correction_weight"), sums.mean_weight());
         let effective = sums.effective_fraction();
@@ -150,7 +146,6 @@ pub(super) fn record_rollout(
     record_theory(metrics, advantage, old);
 }
 
-/// Records the rollouts of harnesses.
 pub(super) fn record_played(metrics: &mut StepMetrics, scored: &ScoredRollout, dropped: usize) {
     let sequences = scored.sequences();
     let splits: usize = sequences.iter().map(|sequence| sequence.splits()).sum();
@@ -236,7 +231,8 @@ fn record_covariances_by_difficulty(metrics: &mut StepMetrics, scored: &ScoredRo
         if span.is_empty() {
             continue;
         }
-        let (advantage, log_prob) = (&scored.advantage[span.clone()], &scored.old.log_prob[span]);
+        let UpdateColumns { advantage, old, .. } = &scored.columns;
+        let (advantage, log_prob) = (&advantage[span.clone()], &old.log_prob[span]);
         let covariance = mean(&token_covariances(advantage, log_prob));
         let right = samples.iter().filter(|sample| sample.verdict.is_right()).count();
         if 2 * right >= samples.len() { easy.push(covariance) } else { hard.push(covariance) }
@@ -323,7 +319,7 @@ pub(super) fn describe_samples(
 ) -> serde_json::Result<String> {
     let group_size = scored.group_size();
     let mut lines = String::new();
-    let advantages = scored.layout.split(&scored.advantage);
+    let advantages = scored.layout.split(&scored.columns.advantage);
     for (index, (sample, advantage)) in scored.samples.iter().zip(advantages).enumerate() {
         let question = &prompts[index / group_size].question;
         let line = SampleLine {
@@ -395,7 +391,7 @@ mod tests {
         let samples = right.map(sample).to_vec();
         let estimator = AdvantageEstimator::default();
         let mut scored = ScoredRollout::new(samples, 2, old, None, None, &estimator).unwrap();
-        scored.advantage = vec![1.0, 1.0, 1.0, -3.0, 3.0, -1.0, -1.0, -1.0];
+        scored.columns.advantage = vec![1.0, 1.0, 1.0, -3.0, 3.0, -1.0, -1.0, -1.0];
         let mut metrics = StepMetrics::new(1);
         record_covariances_by_difficulty(&mut metrics, &scored);
         assert_eq!(metrics.get("cov/easy_prompts"), Some(3.0));

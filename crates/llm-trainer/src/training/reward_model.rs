@@ -17,8 +17,7 @@ use training_run::schedule::Schedule;
 
 use super::adamw::AdamW;
 use super::adapter::adapted;
-use super::distributed_pass::DistributedPass;
-use super::local_shard::LocalShard;
+use super::local_shard::{DistributedPass, LocalShard};
 use super::policy_pass::{Cotangent, PolicyPass, Sequence};
 use super::token_layout::TokenLayout;
 use super::update_error::UpdateError;
@@ -79,7 +78,7 @@ pub fn learn_outcomes(
         let shard = LocalShard::of(pass.model, sequences, ranks);
         let forward = pass.checkpointed_forward(&shard.sequences);
         let local = forward.statistics().log_prob;
-        let log_prob = shard.gather("outcome log-probabilities", local)?;
+        let log_prob = shard.gather("outcome log-probabilities", &local)?;
         let first = learnt.log_ratio.len();
         let reference = &batch.reference_log_prob[first..first + log_prob.len()];
         let log_ratio = log_ratios(&log_prob, reference);

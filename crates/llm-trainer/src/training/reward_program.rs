@@ -2,22 +2,26 @@
 //!
 //! Each response is a line of JSON, [`Line`]; each reward a line too, a number or an object with the field `reward`.
 
-mod service;
-
 use std::sync::Mutex;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use reward_math::Verdict;
 use serde::Serialize;
+use serde_json::Value;
 use training_run::config::{RewardProgram, RewardSection};
 
 use super::custom_reward::{CustomReward, RewardInput};
 use super::line_process::{LineProcess, reward};
-use service::Service;
 
 /// Gathers a batch and calls a function with its rows.
 const PYTHON: &str = include_str!("reward_program/function.py");
+
+/// Largest answer that is read, in bytes.
+const LONGEST_ANSWER: u64 = 64 << 20;
+
+/// Tries of a request, 0.5, 1, 2, … seconds apart.
+const TRIES: u32 = 4;
 
 /// A response, as one line.
 #[derive(Serialize)]
@@ -54,7 +58,7 @@ pub(super) fn custom_reward(section: &RewardSection) -> anyhow::Result<Option<Cu
         RewardProgram::Http(url) => {
             let service = Service::new(url, wait);
             CustomReward::of_batches(move |batch| {
-                let field = || format!("reward.custom.http: {}", service.url());
+                let field = || format!("reward.custom.http: {}", service.url);
                 let text = lines(batch)?.concat();
                 rewards(&service.answers(&text).with_context(field)?, batch).with_context(field)
             })
@@ -110,4 +114,74 @@ fn rewards(answers: &[String], batch: &[RewardInput<'_>]) -> anyhow::Result<Vec<
             })
         })
         .collect()
+}
+
+/// A service that is posted responses and answers with rewards.
+#[derive(Debug)]
+struct Service {
+    url: String,
+    agent: ureq::Agent,
+}
+
+impl Service {
+    fn new(url: &str, wait: Duration) -> Self {
+        let agent = ureq::Agent::config_builder()
+            .timeout_global(Some(wait))
+            .http_status_as_error(false)
+            // Responses are for the service that was named, not for another or for a proxy of the environment.
+            .max_redirects(0)
+            .proxy(None)
+            .build()
+            .into();
+        Self { url: url.to_owned(), agent }
+    }
+
+    /// Posts lines of JSON and reads the answer: lines, or one array. Fails if there is no answer of status 200 after all tries.
+    fn answers(&self, lines: &str) -> anyhow::Result<Vec<String>> {
+        let mut tried = 1;
+        loop {
+            let failure = match self.post(lines) {
+                Ok((200, text)) => return Ok(parts(&text)),
+                Ok((status, text)) if status < 500 && status != 429 => {
+                    bail!("status {status}: {}", text.chars().take(200).collect::<String>())
+                }
+                Ok((status, _)) => anyhow::anyhow!("status {status}"),
+                Err(error) => error,
+            };
+            if tried == TRIES {
+                return Err(failure.context(format!("no rewards in {TRIES} tries")));
+            }
+            std::thread::sleep(Duration::from_millis(500) * 2_u32.pow(tried - 1));
+            tried += 1;
+        }
+    }
+
+    fn post(&self, lines: &str) -> anyhow::Result<(u16, String)> {
+        let request = self.agent.post(&self.url).header("Content-Type", "application/x-ndjson");
+        let mut answer = request.send(lines)?;
+        let body = answer.body_mut().with_config().limit(LONGEST_ANSWER);
+        let text = body.read_to_string().context("the answer is cut")?;
+        Ok((answer.status().as_u16(), text))
+    }
+}
+
+/// The elements of an array, or the lines that are not empty.
+fn parts(text: &str) -> Vec<String> {
+    match serde_json::from_str(text) {
+        Ok(Value::Array(values)) => values.iter().map(Value::to_string).collect(),
+        _ => text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_an_array_or_lines() {
+        assert_eq!(parts("[1, {\"reward\": 2}]\n"), ["1", "{\"reward\":2}"]);
+        assert_eq!(parts("1\n\n0.5\n"), ["1", "0.5"]);
+        assert_eq!(parts("0.5"), ["0.5"]);
+        assert!(parts("").is_empty());
+    }
 }

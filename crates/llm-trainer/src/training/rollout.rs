@@ -13,11 +13,10 @@ use training_run::partition::run_of;
 
 use super::custom_reward::RewardInput;
 use super::engine::{Drawn, ExternalEngine, ReplyDecoding};
-pub use super::environment::Environment;
+pub(crate) use super::environment::Environment;
 use super::environment::{Numbering, Played};
-use super::grading::{Graded, Grader, Places};
-use super::judge::Earned;
-pub use super::judge::Judge;
+pub(crate) use super::judge::Judge;
+use super::judge::{Earned, Graded, Grader, Places};
 use super::sequence::Sequence;
 use super::step_key::StepKey;
 use decoder::generation::{GenerationOptions, PromptRequest, SamplingKey, generate_each};
@@ -26,25 +25,23 @@ use ranks::{DeviceMesh, between_ranks};
 
 /// One sampled response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Sample {
+pub(crate) struct Sample {
     /// Prompt and response tokens.
-    pub sequence: Sequence,
+    pub(crate) sequence: Sequence,
     /// `log π(y_t)` as sampled, in nats; over the sampling mask [`Sequence::mask`] if there is one.
-    pub rollout_log_prob: Vec<f64>,
+    pub(crate) rollout_log_prob: Vec<f64>,
     /// True if the response was truncated at the length limit.
-    pub truncated: bool,
+    pub(crate) truncated: bool,
     /// The response as text, up to a stop string.
-    pub text: String,
-    /// The verifier's verdict.
-    pub verdict: Verdict,
-    /// Reward of the response.
-    pub reward: f64,
+    pub(crate) text: String,
+    pub(crate) verdict: Verdict,
+    pub(crate) reward: f64,
     /// Part of it that is the reward of its length, at most 0.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub length_reward: f64,
+    pub(crate) length_reward: f64,
     /// Number of optimiser steps of the weights that drew each token, where servers drew them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub versions: Vec<u64>,
+    pub(crate) versions: Vec<u64>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
@@ -54,7 +51,7 @@ fn is_zero(value: &f64) -> bool {
 
 impl Sample {
     /// Returns true if no answer was found in the response.
-    pub fn is_unparsed(&self) -> bool {
+    pub(crate) fn is_unparsed(&self) -> bool {
         matches!(self.verdict, Verdict::Unparsed { which: Side::Response, .. })
     }
 }
@@ -84,40 +81,36 @@ impl Sample {
 /// The responses to one question, waiting for a step or being trained on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct QuestionGroup {
+pub(crate) struct QuestionGroup {
     /// Index among the questions of the run.
-    pub question: usize,
-    /// Responses of the question's group.
-    pub samples: Vec<Sample>,
+    pub(crate) question: usize,
+    pub(crate) samples: Vec<Sample>,
 }
 
 /// All responses of one rollout, group after group.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Rollout {
-    /// The responses.
-    pub samples: Vec<Sample>,
+pub(crate) struct Rollout {
+    pub(crate) samples: Vec<Sample>,
     /// Wall time of sampling, in seconds.
-    pub generation_seconds: f64,
+    pub(crate) generation_seconds: f64,
     /// Wall time of judging after the last response had finished, in seconds.
-    pub judging_seconds: f64,
+    pub(crate) judging_seconds: f64,
     /// Number of responses whose tokens had to be guessed from their text.
-    pub retokenised: usize,
+    pub(crate) retokenised: usize,
     /// Prompts whose group is left out, with the reason: a harness has failed.
-    pub dropped: Vec<(usize, String)>,
+    pub(crate) dropped: Vec<(usize, String)>,
 }
 
 /// Engine that samples the responses.
 #[derive(Debug, Clone, Copy)]
-pub enum Engine<'a> {
+pub(crate) enum Engine<'a> {
     /// The policy in this process.
     Own(&'a Decoder),
     /// Another process, with the texts that end a response.
     External(&'a ExternalEngine, ReplyDecoding<'a>),
     /// The policy in this process, with harnesses that play.
     Played {
-        /// The policy.
         model: &'a Decoder,
-        /// The harnesses.
         environment: &'a Environment,
         /// True if the policy is measured, false if it is trained.
         evaluates: bool,
@@ -126,13 +119,11 @@ pub enum Engine<'a> {
 
 /// Settings for answering the prompts of a rollout: engine, sampling options and judge.
 #[derive(Debug, Clone, Copy)]
-pub struct SamplingPass<'a> {
-    /// Engine that samples the responses.
-    pub engine: Engine<'a>,
+pub(crate) struct SamplingPass<'a> {
+    pub(crate) engine: Engine<'a>,
     /// Sampling options; `samples` responses to each prompt.
-    pub options: &'a GenerationOptions,
-    /// Judge of the responses.
-    pub judge: Judge<'a>,
+    pub(crate) options: &'a GenerationOptions,
+    pub(crate) judge: Judge<'a>,
 }
 
 impl SamplingPass<'_> {
@@ -141,15 +132,8 @@ impl SamplingPass<'_> {
     /// `key` keys the sampling noise, together with the index of the prompt in `prompts`, counted from `first_prompt`. `tell`
     /// receives progress messages. The outcome does not depend on the number of threads. Each copy of the model samples a run
     /// of the prompts; every rank gets all responses, and the longest times.
-    ///
-    /// # Errors
-    ///
-    /// If generation or decoding fails, or the answer to a question cannot be read; on every rank if on one.
-    ///
-    /// # Panics
-    ///
-    /// If the device has too little memory.
-    pub fn roll_out(
+    /// A failure of one rank is one of all.
+    pub(crate) fn roll_out(
         &self,
         mesh: &DeviceMesh,
         prompts: &[&Prompt],

@@ -1,14 +1,15 @@
 //! A rollout with all columns of its tokens that are known before the update.
 
 use rl_losses::{
-    AdvantageError, AdvantageEstimator, Correction, DifficultyThermostat, KlController,
-    RolloutColumns, RolloutCorrection, informative_groups, kl_rewards, kl_sums,
+    AdvantageError, AdvantageEstimator, Correction, CorrectionSums, DifficultyThermostat,
+    KlController, RolloutColumns, RolloutCorrection, informative_groups, kl_rewards, kl_sums,
 };
 use training_run::config::{KlPlacement, ReferenceKl};
 
 use super::policy_pass::{Sequence, Statistics};
 use super::rollout::Sample;
 use super::token_layout::TokenLayout;
+use super::update::UpdateColumns;
 
 /// The columns of one rollout batch.
 #[derive(Debug)]
@@ -17,19 +18,13 @@ pub(super) struct ScoredRollout {
     pub(super) samples: Vec<Sample>,
     /// Maps responses to ranges of the columns.
     pub(super) layout: TokenLayout,
-    /// Statistics of the policy that sampled, for all response tokens.
-    pub(super) old: Statistics,
-    /// Log-probability of every response token under the reference, in nats.
-    pub(super) reference_log_prob: Option<Vec<f64>>,
-    /// Advantage of every response token.
-    pub(super) advantage: Vec<f64>,
+    /// Columns of all response tokens. The log-probabilities that the ratio is taken to are those under the policy that sampled each
+    /// token, if some groups waited since an earlier step.
+    pub(super) columns: UpdateColumns,
     /// True for each group whose rewards differ, `[groups]`.
     pub(super) informative: Vec<bool>,
-    /// Log-probability of every response token under the policy that sampled it, if some groups waited since an earlier step.
-    /// `None` if that is `old`.
-    pub(super) sampled_log_prob: Option<Vec<f64>>,
-    /// Importance weight of every response token, if another process has sampled.
-    pub(super) correction: Option<Correction>,
+    /// Sums of the tokens' importance weights, if another process has sampled.
+    pub(super) correction: Option<CorrectionSums>,
     /// Fraction of the experts recorded in sampling that the policy's router would not have chosen, if some were recorded.
     pub(super) rerouted_fraction: Option<f64>,
 }
@@ -94,14 +89,19 @@ impl ScoredRollout {
             }
             _ => advantages(estimator, plain, &lengths)?,
         };
+        let drawn = samples.iter().flat_map(|sample| sample.rollout_log_prob.iter().copied());
+        let rollout_log_prob = drawn.collect();
         Ok(Self {
             informative: informative_groups(&verified, &group_sizes),
-            advantage,
-            reference_log_prob: reference.map(|reference| reference.log_prob),
-            old,
+            columns: UpdateColumns {
+                advantage,
+                rollout_log_prob,
+                reference_log_prob: reference.map(|reference| reference.log_prob),
+                old,
+                ..UpdateColumns::default()
+            },
             layout,
             samples,
-            sampled_log_prob: None,
             correction: None,
             rerouted_fraction: None,
         })
@@ -113,13 +113,13 @@ impl ScoredRollout {
             return self;
         }
         let group_size = self.samples.len() / sampled_at.len();
-        let mut log_prob = self.old.log_prob.clone();
+        let mut log_prob = self.columns.old.log_prob.clone();
         for (index, sample) in self.samples.iter().enumerate() {
             if sampled_at[index / group_size] < step {
                 log_prob[self.layout.range(index)].copy_from_slice(&sample.rollout_log_prob);
             }
         }
-        self.sampled_log_prob = Some(log_prob);
+        self.columns.sampled_log_prob = Some(log_prob);
         self
     }
 
@@ -130,9 +130,11 @@ impl ScoredRollout {
     ) -> anyhow::Result<Self> {
         if let Some(correction) = correction {
             // For groups that waited, the loss's own ratio covers the policy's change since.
-            let policy = self.sampled_log_prob.as_ref().unwrap_or(&self.old.log_prob);
-            let drawn = self.rollout_log_prob();
-            self.correction = Some(correction.weights(policy, &drawn, self.layout.lengths())?);
+            let (policy, drawn) = (self.columns.old_log_prob(), &self.columns.rollout_log_prob);
+            let Correction { weights, sums } =
+                correction.weights(policy, drawn, self.layout.lengths())?;
+            self.columns.token_weights = Some(weights);
+            self.correction = Some(sums);
         }
         Ok(self)
     }
@@ -140,11 +142,6 @@ impl ScoredRollout {
     /// Prompts and responses as token ids.
     pub(super) fn sequences(&self) -> Vec<&Sequence> {
         self.samples.iter().map(|sample| &sample.sequence).collect()
-    }
-
-    /// Log-probability of every response token as sampled, in nats.
-    pub(super) fn rollout_log_prob(&self) -> Vec<f64> {
-        self.samples.iter().flat_map(|sample| sample.rollout_log_prob.iter().copied()).collect()
     }
 
     /// Difficulty bucket of each response, by the fraction of its group that is correct.
@@ -168,8 +165,9 @@ impl ScoredRollout {
 
     /// Mean of `log π - log π_ref` over the response tokens, in nats; `None` without a reference.
     pub(super) fn reference_kl(&self) -> Option<f64> {
-        let reference = self.reference_log_prob.as_ref()?;
-        let sum: f64 = self.old.log_prob.iter().zip(reference).map(|(old, r)| old - r).sum();
+        let UpdateColumns { old, reference_log_prob, .. } = &self.columns;
+        let reference = reference_log_prob.as_ref()?;
+        let sum: f64 = old.log_prob.iter().zip(reference).map(|(old, r)| old - r).sum();
         Some(sum / reference.len() as f64)
     }
 
@@ -179,9 +177,10 @@ impl ScoredRollout {
         settings: ReferenceKl,
         controller: &mut KlController,
     ) -> anyhow::Result<()> {
-        let Some(reference) = &self.reference_log_prob else { return Ok(()) };
+        let UpdateColumns { old, reference_log_prob, .. } = &self.columns;
+        let Some(reference) = reference_log_prob else { return Ok(()) };
         let lengths = self.layout.lengths();
-        let sums = kl_sums(settings.estimator, &self.old.log_prob, reference, lengths)?;
+        let sums = kl_sums(settings.estimator, &old.log_prob, reference, lengths)?;
         Ok(controller.update(sums.sequence_mean(), self.samples.len())?)
     }
 }
@@ -204,7 +203,9 @@ mod tests {
         };
         let estimator = AdvantageEstimator::OptimalTokenBaseline;
         let scored = ScoredRollout::new(samples, 1, old, None, None, &estimator).unwrap();
-        for (computed, expected) in std::iter::zip(scored.advantage, [2.0 / 3.0, 1.0, -1.0 / 3.0]) {
+        for (computed, expected) in
+            std::iter::zip(scored.columns.advantage, [2.0 / 3.0, 1.0, -1.0 / 3.0])
+        {
             assert!((computed - expected).abs() < 1e-8, "{computed} {expected}");
         }
     }
@@ -226,7 +227,8 @@ mod tests {
                 log_prob: vec![-1.0; 4],
                 ..Statistics::default()
             };
-            ScoredRollout::new(samples, 2, old, None, None, &estimator).unwrap().advantage
+            let scored = ScoredRollout::new(samples, 2, old, None, None, &estimator);
+            scored.unwrap().columns.advantage
         };
         let gdpo = advantage(AdvantageEstimator::Gdpo(Gdpo::default()));
         // Standard scores of ±√½ each, summed, whitened over four tokens: ±√2 over √(4/3) of mean square.

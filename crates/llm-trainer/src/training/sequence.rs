@@ -38,7 +38,6 @@ pub struct Given {
 /// Tokens that attend to each other.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Context {
-    /// Token ids, `[tokens]`.
     pub(super) token_ids: Vec<u32>,
     /// Indices of the drawn ones, ascending; never 0.
     pub(super) drawn: Vec<usize>,

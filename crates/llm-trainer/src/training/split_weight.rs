@@ -1,4 +1,4 @@
-//! An `f32` split in two halves: the `bf16` nearest to it, and the remaining 16 bits.
+//! Kinds of weights, and an `f32` split in two halves: the `bf16` nearest to it, and the remaining 16 bits.
 //!
 //! ```text
 //! upper = (bits + 2^15) >> 16          the nearest bf16; of two equally near the one farther from zero
@@ -53,6 +53,16 @@ pub(super) fn split_bits(value: f32) -> (u16, u16) {
 pub(super) fn joined_bits(upper: u16, lower: u16) -> f32 {
     let lower = i32::from(lower.cast_signed()).cast_unsigned();
     f32::from_bits((u32::from(upper) << 16).wrapping_add(lower))
+}
+
+/// Returns true for kinds too coarse for small steps.
+pub(super) fn is_narrow(tensor: &Tensor) -> bool {
+    tensor.kind() == Kind::BFloat16
+}
+
+/// The kind that a parameter's step is computed in.
+pub(super) fn wide_kind(parameter: &Tensor) -> Kind {
+    if parameter.kind() == Kind::Double { Kind::Double } else { Kind::Float }
 }
 
 #[cfg(test)]

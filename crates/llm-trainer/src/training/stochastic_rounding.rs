@@ -15,45 +15,36 @@
 use tch::{Device, Kind, Tensor};
 
 /// The largest finite `bf16`; larger finite values round to it.
-const LARGEST: f64 = 3.389_531_389_251_535_5e38;
-
-/// The largest finite `bf16`, as `f32`.
 const LARGEST_F32: f32 = f32::from_bits(0x7f7f_0000);
+const LARGEST: f64 = LARGEST_F32 as f64;
 
-/// 32 random bits for each of a run of elements: enough for two roundings.
-#[derive(Debug)]
-pub(super) struct RoundingNoise {
-    /// Random bits, i32 `[elements]`.
-    bits: Tensor,
+/// 32 random bits for each element `first..first + count` of the parameter to which `key` belongs
+/// ([`rounding_key`](counter_rng::rounding_key)), i32 `[elements]`. Elements `2^32` apart share their bits.
+///
+/// ```text
+/// bits_i = mix(mix(i ⊕ key_0) ⊕ key_1)
+/// ```
+///
+/// with the 32-bit finaliser "lowbias32" of Wellons 2018 (*Prospecting for hash functions*).
+pub(super) fn rounding_noise(key: [u32; 2], first: i64, count: i64, device: Device) -> Tensor {
+    let mut bits =
+        Tensor::arange_start(first, first + count, (Kind::Int64, device)).to_kind(Kind::Int);
+    for word in key {
+        let _same = bits.bitwise_xor_(i64::from(word.cast_signed()));
+        bits = mix(bits);
+    }
+    bits
 }
 
-impl RoundingNoise {
-    /// The noise of elements `first..first + count` of the parameter to which `key` belongs
-    /// ([`rounding_key`](counter_rng::rounding_key)). Elements `2^32` apart share their noise.
-    ///
-    /// ```text
-    /// bits_i = mix(mix(i ⊕ key_0) ⊕ key_1)
-    /// ```
-    ///
-    /// with the 32-bit finaliser "lowbias32" of Wellons 2018 (*Prospecting for hash functions*).
-    pub(super) fn new(key: [u32; 2], first: i64, count: i64, device: Device) -> Self {
-        let mut bits =
-            Tensor::arange_start(first, first + count, (Kind::Int64, device)).to_kind(Kind::Int);
-        for word in key {
-            let _same = bits.bitwise_xor_(i64::from(word.cast_signed()));
-            bits = mix(bits);
-        }
-        Self { bits }
-    }
-
-    /// Rounds a tensor `[elements]` by 16 bits of each element's noise, starting at bit `shift`: 0 or 16, which are independent.
-    pub(super) fn round(&self, values: &Tensor, shift: i64) -> Tensor {
-        let noise = self.bits.bitwise_right_shift_tensor_scalar(shift).bitwise_and_(0xffff);
-        round_up_at(values, &noise)
-    }
+/// Rounds a tensor `[elements]` by 16 bits of each element's noise, starting at bit `shift`: 0 or 16, which are independent.
+pub(super) fn round_up(values: &Tensor, noise: &Tensor, shift: i64) -> Tensor {
+    let noise = noise.bitwise_right_shift_tensor_scalar(shift).bitwise_and_(0xffff);
+    let bits = values.to_kind(Kind::Float).clamp(-LARGEST, LARGEST).view_dtype(Kind::Int);
+    // The mask truncates, so the conversion that follows is exact.
+    (bits + noise).bitwise_and_(!0xffff_i64).view_dtype(Kind::Float).to_kind(Kind::BFloat16)
 }
 
-/// The bits that [`RoundingNoise::new`] gives one element.
+/// The bits that [`rounding_noise`] gives one element.
 #[inline(always)]
 pub(super) fn noise_bits(key: [u32; 2], element: u32) -> u32 {
     let mix = |mut x: u32| {
@@ -85,19 +76,12 @@ fn mix(mut x: Tensor) -> Tensor {
     x.bitwise_xor_tensor_(&shifted)
 }
 
-/// Rounds `values` to `bf16`; `noise` is i32 in `0..2^16`.
-fn round_up_at(values: &Tensor, noise: &Tensor) -> Tensor {
-    let bits = values.to_kind(Kind::Float).clamp(-LARGEST, LARGEST).view_dtype(Kind::Int);
-    // The mask truncates, so the conversion that follows is exact.
-    (bits + noise).bitwise_and_(!0xffff_i64).view_dtype(Kind::Float).to_kind(Kind::BFloat16)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn noise(key: [u32; 2], first: i64, count: i64) -> RoundingNoise {
-        RoundingNoise::new(key, first, count, Device::Cpu)
+    fn noise(key: [u32; 2], first: i64, count: i64) -> Tensor {
+        rounding_noise(key, first, count, Device::Cpu)
     }
 
     fn to_u32(bits: &Tensor) -> Vec<u32> {
@@ -107,16 +91,16 @@ mod tests {
     #[test]
     fn noise_is_the_recorded_function_of_key_and_element_whatever_the_pieces() {
         let key = [0xdead_beef, 0x0123_4567];
-        let all = to_u32(&noise(key, 0, 3000).bits);
+        let all = to_u32(&noise(key, 0, 3000));
         for (element, bits) in (0..).zip(&all) {
             assert_eq!(*bits, noise_bits(key, element), "{element}");
         }
         let pieces: Vec<u32> = [(0, 7), (7, 1993), (2000, 1000)]
             .into_iter()
-            .flat_map(|(first, count)| to_u32(&noise(key, first, count).bits))
+            .flat_map(|(first, count)| to_u32(&noise(key, first, count)))
             .collect();
         assert_eq!(all, pieces);
-        let far = to_u32(&noise(key, 4_000_000_000, 3).bits);
+        let far = to_u32(&noise(key, 4_000_000_000, 3));
         assert_eq!(far[2], noise_bits(key, 4_000_000_002));
     }
 
@@ -129,7 +113,7 @@ mod tests {
         for value in [1.0 + 1e-4, 1.996, 3.3e-30, -0.123_456_7, 1e-40] {
             let values = Tensor::full([draws], value, (Kind::Float, Device::Cpu));
             let exact = values.get(0).double_value(&[]);
-            for rounded in [0, 16].map(|shift| noise.round(&values, shift)) {
+            for rounded in [0, 16].map(|shift| round_up(&values, &noise, shift)) {
                 assert_eq!(rounded.kind(), Kind::BFloat16);
                 let rounded = rounded.to_kind(Kind::Double);
                 let (low, high) =
@@ -147,11 +131,11 @@ mod tests {
     fn what_bf16_holds_stays_and_the_largest_stays_finite() {
         let exact = [0.0, -0.0, 1.0, -2.5, 1.5 * 2f64.powi(-126), LARGEST];
         let values = Tensor::from_slice(&exact).to_kind(Kind::Float);
-        let rounded = noise([3, 4], 0, 6).round(&values, 0);
+        let rounded = round_up(&values, &noise([3, 4], 0, 6), 0);
         assert!(rounded.to_kind(Kind::Float).equal(&values));
         let huge = Tensor::from_slice(&[f32::MAX; 1000]);
         for (values, shift) in [(&huge, 0), (&-&huge, 16)] {
-            let rounded = noise([3, 4], 0, 1000).round(values, shift);
+            let rounded = round_up(values, &noise([3, 4], 0, 1000), shift);
             assert!(rounded.isfinite().all().int64_value(&[]) == 1);
         }
     }
@@ -166,7 +150,7 @@ mod tests {
             .filter(|value| !value.is_nan())
             .collect();
         let noise = noise(key, 0, i64::try_from(values.len()).unwrap());
-        let all = noise.round(&Tensor::from_slice(&values), 0).to_kind(Kind::Float);
+        let all = round_up(&Tensor::from_slice(&values), &noise, 0).to_kind(Kind::Float);
         for ((index, value), all) in (0..).zip(&values).zip(Vec::<f32>::try_from(&all).unwrap()) {
             let bits = round_bits_up_at(*value, noise_bits(key, index) & 0xffff);
             assert_eq!(u32::from(bits) << 16, all.to_bits(), "{value}");
@@ -180,7 +164,7 @@ mod tests {
         let rounded = |threads| {
             tch::set_num_threads(threads);
             let noise = noise([5, 6], 0, count);
-            let both = [noise.round(&values, 0), noise.round(&values.square(), 16)];
+            let both = [round_up(&values, &noise, 0), round_up(&values.square(), &noise, 16)];
             tch::set_num_threads(1);
             both
         };

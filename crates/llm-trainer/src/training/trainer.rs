@@ -1,18 +1,14 @@
 //! The training loop of one run.
 
-mod ahead;
-mod begin_files;
 mod control;
 mod drawer;
 mod evaluation;
-mod load_policy;
 mod metrics_feed;
 mod policy;
 mod preflight;
 mod questions;
 mod recorder;
 mod replay;
-mod response_text;
 mod rewarder;
 mod sampler;
 mod start;
@@ -49,8 +45,8 @@ use sampler::Sampler;
 use step_record::StepRecord;
 use update_plan::UpdatePlan;
 
-pub use preflight::preflight;
-pub use replay::RolloutSource;
+pub(crate) use preflight::preflight;
+pub(crate) use replay::RolloutSource;
 
 /// A run in progress.
 #[derive(Debug)]
@@ -105,17 +101,13 @@ impl Trainer {
 
     /// Takes the run's responses from `source`.
     #[must_use]
-    pub fn with_rollouts(mut self, source: RolloutSource) -> Self {
+    pub(crate) fn with_rollouts(mut self, source: RolloutSource) -> Self {
         self.sampler.source = source;
         self
     }
 
     /// Records the changes with which the run resumes in its folder; `resolved` is its configuration now.
-    ///
-    /// # Errors
-    ///
-    /// If a write fails.
-    pub fn record_changes(&self, changes: &[Change], resolved: &str) -> anyhow::Result<()> {
+    pub(crate) fn record_changes(&self, changes: &[Change], resolved: &str) -> anyhow::Result<()> {
         let directory = &self.recorder.directory;
         Ok(directory.record_changes(self.state.step, changes, resolved, &*self.run)?)
     }
@@ -126,7 +118,7 @@ impl Trainer {
     }
 
     /// Operations that run as plain operators on CUDA although a kernel of this crate would be faster, with the reason.
-    pub fn kernel_warning(&self) -> Option<String> {
+    pub(crate) fn kernel_warning(&self) -> Option<String> {
         let is_sampling = self.sampler.drawer.engine.is_none();
         let sampling = is_sampling.then(|| kernels_left_out(&self.policy.model)).flatten();
         sampling.or_else(|| self.policy.optimizer.kernel_warning())
@@ -212,7 +204,7 @@ impl Trainer {
             record.metrics.insert(metric!("rollout/staleness"), mean);
         }
         let entropy_at_1 = self.policy.entropy_at_temperature_1(&scored)?;
-        record.timings.old_log_prob = began.elapsed().as_secs_f64();
+        record.metrics.insert(metric!("timing_s/old_log_prob"), began.elapsed().as_secs_f64());
         record.metrics.insert(metric!("entropy/at_temperature_1"), entropy_at_1);
         record_rollout(&mut record.metrics, &scored, self.config());
         if self.sampler.drawer.environment.is_some() {
@@ -243,7 +235,7 @@ impl Trainer {
         let key = StepKey { seed: config.seed, step: record.step };
         let sums = self.policy.update(plan, key, self.state.updates)?;
         self.policy.model.check_copies("the weights after the update", &self.mesh.data)?;
-        record.timings.update = began.elapsed().as_secs_f64();
+        record.metrics.insert(metric!("timing_s/update_actor"), began.elapsed().as_secs_f64());
         self.state.updates += sums.updates as u64;
         let factor = self.policy.schedule.factor(self.state.updates.saturating_sub(1));
         let metrics = &mut record.metrics;
@@ -317,12 +309,9 @@ impl Trainer {
         Ok(warning)
     }
 
-    /// Writes a checkpoint of the current state, unless there is one already or nothing to save.
-    ///
-    /// # Errors
-    ///
-    /// If a write fails; the latest checkpoint is then the previous one.
-    pub fn save_now(&mut self) -> anyhow::Result<()> {
+    /// Writes a checkpoint of the current state, unless there is one already or nothing to save. If a write fails, the latest
+    /// checkpoint is the previous one.
+    pub(crate) fn save_now(&mut self) -> anyhow::Result<()> {
         self.sampler.finish_ahead(u64::MAX)?;
         let latest = self.recorder.directory.latest_checkpoint()?;
         let latest = latest.map_or(0, |checkpoint| checkpoint.step);

@@ -184,14 +184,11 @@ mod tests {
         UpdateSums { updates, skipped, skipped_in_a_row, ..UpdateSums::default() }
     }
 
-    fn guarded(action: GuardAction) -> GuardSection {
-        GuardSection { entropy_min: 0.5, action, ..GuardSection::default() }
-    }
-
     #[test]
     fn backing_off_halves_and_doubles_back() {
         let mut state = TrainerState::default();
-        let guard = guarded(GuardAction::BackOff);
+        let action = GuardAction::BackOff;
+        let guard = GuardSection { entropy_min: 0.5, action, ..GuardSection::default() };
         let mut take = |entropy| {
             let (warnings, stop) = state.guard(&guard, entropy, &sums(1, 0, 0), Path::new("s"));
             assert_eq!(stop, None);
@@ -201,16 +198,6 @@ mod tests {
             [take(0.4), take(0.3), take(0.6), take(0.6), take(0.6)],
             [(1, 1), (2, 1), (1, 0), (0, 0), (0, 0)]
         );
-    }
-
-    #[test]
-    fn a_collapsed_policy_stops_the_run_where_that_is_asked_for() {
-        let mut state = TrainerState::default();
-        let (warnings, stop) =
-            state.guard(&guarded(GuardAction::Stop), 0.4, &sums(1, 0, 0), Path::new("s"));
-        assert!(warnings.is_empty());
-        assert!(stop.unwrap().contains("below guard.entropy_min = 0.5"));
-        assert_eq!(state.back_offs, 0);
     }
 
     #[test]

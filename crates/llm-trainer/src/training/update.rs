@@ -50,8 +50,13 @@ pub struct UpdateColumns {
 }
 
 impl UpdateColumns {
+    /// Log-probability that the ratio is taken to, in nats.
+    pub(super) fn old_log_prob(&self) -> &[f64] {
+        self.sampled_log_prob.as_ref().unwrap_or(&self.old.log_prob)
+    }
+
     /// The `part` of each column.
-    fn map(&self, part: impl Fn(&[f64]) -> Vec<f64>) -> Self {
+    pub(super) fn map(&self, part: impl Fn(&[f64]) -> Vec<f64>) -> Self {
         let optional = |column: &Option<Vec<f64>>| column.as_deref().map(&part);
         Self {
             old: self.old.map(&part),
@@ -149,31 +154,26 @@ pub fn update(
                 step,
                 number: sums.updates,
             };
-            let descent = mini_batch.descent(objective, &mut selection)?;
-            forward.backward(&descent.cotangent)?;
+            let (cotangent, selected) = mini_batch.descent(objective, &mut selection, &mut sums)?;
+            forward.backward(&cotangent)?;
             pass.model.check_blocks()?;
             let outcome = optimizer.step(ranks, learning_rate(sums.updates))?;
             if epoch == 0 {
-                let selected = shard.positions(&descent.selected);
+                let selected = shard.positions(&selected);
                 sums.selected.extend(selected.iter().map(|token| tokens.start + token));
             }
-            sums.add(&descent, outcome);
+            sums.add(outcome);
         }
     }
     sums.over(ranks)
 }
 
 impl UpdateSums {
-    /// Adds one optimiser step.
-    fn add(&mut self, descent: &Descent, outcome: StepOutcome) {
+    fn add(&mut self, outcome: StepOutcome) {
         self.updates += 1;
         self.skipped += usize::from(!outcome.applied);
         self.skipped_in_a_row = if outcome.applied { 0 } else { self.skipped_in_a_row + 1 };
-        self.loss += descent.loss;
-        self.kl_loss += descent.divergence;
         self.gradient_norm += outcome.gradient_norm;
-        self.policy += descent.sums;
-        self.plan_seconds += descent.plan_seconds;
     }
 
     /// Sums the token sums over all ranks; the other fields are already equal on each.
@@ -208,28 +208,16 @@ struct MiniBatch<'a> {
     number: usize,
 }
 
-/// Loss of a mini-batch, with its gradient with respect to the statistics of this rank's tokens.
-struct Descent {
-    cotangent: Cotangent,
-    /// Value of the policy loss.
-    loss: f64,
-    /// Divergence from the reference, before its coefficient, in nats.
-    divergence: f64,
-    sums: LossSums,
-    /// Wall time of planning, in seconds.
-    plan_seconds: f64,
-    /// Positions of the tokens that the loss selected, among this rank's.
-    selected: Vec<usize>,
-}
-
 impl MiniBatch<'_> {
-    /// Plans over all tokens, evaluates the policy loss, and adds the divergence from the reference and the entropy
-    /// bonus.
+    /// Plans over all tokens, evaluates the policy loss, and adds the divergence from the reference and the entropy bonus. Returns
+    /// the gradient with respect to the statistics of this rank's tokens, and the positions of those that the loss selected. The
+    /// values go to `all_sums`.
     fn descent(
         &self,
         objective: &Objective,
         selection: &mut impl rand::Rng,
-    ) -> Result<Descent, UpdateError> {
+        all_sums: &mut UpdateSums,
+    ) -> Result<(Cotangent, Vec<usize>), UpdateError> {
         let (step, mini_batch) = (self.step, self.number);
         let fault = |source: Box<dyn Error + Send + Sync>| UpdateError::MiniBatch {
             step,
@@ -243,7 +231,7 @@ impl MiniBatch<'_> {
         let (by_difficulty, aggregation) = (self.by_difficulty.as_ref(), &objective.aggregation);
         let (tokens, mut plan) =
             self.shard.plan(loss, tokens, aggregation, by_difficulty, selection, plan_error)?;
-        let plan_seconds = began.elapsed().as_secs_f64();
+        all_sums.plan_seconds += began.elapsed().as_secs_f64();
         if let Some(weights) = &self.columns.token_weights {
             plan.reweight(weights);
         }
@@ -252,15 +240,16 @@ impl MiniBatch<'_> {
             Some(custom) => custom.evaluate(&tokens, all_tokens),
             None => loss.evaluate(&tokens, all_tokens),
         };
+        all_sums.loss += value;
+        all_sums.policy += sums;
         let weights = plan.weights();
-        let mut divergence = 0.0;
         if let (Some((estimator, coefficient)), Some(reference)) =
             (objective.reference_kl, &self.columns.reference_log_prob)
         {
             let (value, slopes) =
                 kl_loss(estimator, 1.0, &self.current.log_prob, reference, &weights)
                     .map_err(|source| UpdateError::Reference { step, mini_batch, source })?;
-            divergence = value;
+            all_sums.kl_loss += value;
             for (total, slope) in grad_log_prob.iter_mut().zip(slopes) {
                 *total += coefficient * slope;
             }
@@ -269,15 +258,14 @@ impl MiniBatch<'_> {
         let (_bonus, grad_entropy) = entropy_bonus(coefficient, &self.current.entropy, &weights);
         let entropy = (coefficient.abs() > 0.0).then_some(grad_entropy);
         let cotangent = Cotangent { log_prob: grad_log_prob, entropy };
-        let selected = plan.selected_tokens().to_vec();
-        Ok(Descent { cotangent, loss: value, divergence, sums, plan_seconds, selected })
+        Ok((cotangent, plan.selected_tokens().to_vec()))
     }
 
     fn tokens(&self) -> Result<TokenBatch<'_>, BatchError> {
         let UpdateColumns { old, advantage, rollout_log_prob, .. } = &self.columns;
         let columns = TokenColumns {
             log_prob: &self.current.log_prob,
-            old_log_prob: self.columns.sampled_log_prob.as_deref().unwrap_or(&old.log_prob),
+            old_log_prob: self.columns.old_log_prob(),
             advantage,
         };
         let batch = TokenBatch::new(columns, self.shard.layout.lengths())?

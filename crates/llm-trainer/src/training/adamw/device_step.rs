@@ -7,8 +7,8 @@ use tch::{Device, Kind, Tensor};
 use torch_ext::{AdamwTensors, CudaKernels};
 use training_run::config::{Dtype, MasterWeights, OptimizerSection};
 
-use super::precision::is_narrow;
 use super::{AdamW, MasterCopy, Stepped};
+use crate::training::split_weight::is_narrow;
 
 impl AdamW {
     /// The kernels for this state; `None` if it does not take any. They are for one CUDA device, and for something in bf16. An error
@@ -72,11 +72,7 @@ impl AdamW {
 }
 
 /// Tests the optimiser's kernels on a CUDA device; returns the largest relative error of a sum of squares. Steps have none.
-///
-/// # Errors
-///
-/// The reason that they are not used: they are missing, or differ from the host's loops.
-pub fn test_step_kernels(device: Device) -> Result<f64, String> {
+pub(crate) fn test_step_kernels(device: Device) -> Result<f64, String> {
     let kernels = CudaKernels::on(device).map_err(|error| error.to_string())?;
     test_kernels(&kernels, device)
 }

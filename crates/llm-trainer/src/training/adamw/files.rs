@@ -6,10 +6,9 @@ use tch::{Kind, Tensor};
 use whole_file::WriteError;
 
 use super::place::Place;
-use super::precision::{is_narrow, wide_kind};
 use super::saved::{SavedState, WHOLE};
 use super::{AdamW, MasterCopy, Stepped};
-use crate::training::split_weight::{joined, nearest, split};
+use crate::training::split_weight::{is_narrow, joined, nearest, split, wide_kind};
 use decoder::tensor_file::{TensorFile, TensorFileError, write_tensors};
 
 /// Column of the weights that are stepped, in `f32` at least.
@@ -42,11 +41,7 @@ impl AdamW {
 
     /// Restores the state of the same model from the folder it was saved to, by any number of ranks, with `master` as `"f32"`
     /// or `"split"`. The parameters must be those that were saved with it.
-    ///
-    /// # Errors
-    ///
-    /// If the files cannot be read, their tensors are not those of this model, or a rank does not answer.
-    pub fn restore_from(&mut self, folder: &Path) -> anyhow::Result<()> {
+    pub(crate) fn restore_from(&mut self, folder: &Path) -> anyhow::Result<()> {
         let has_all = self.sharding.is_none()
             && self.tensors.iter().all(|stepped| stepped.place.shard.is_none());
         if has_all && !SavedState::is_sharded(folder) {

@@ -7,9 +7,8 @@ use tch::{Device, Kind, Tensor};
 use torch_ext::CudaKernels;
 use training_run::config::{Dtype, MasterWeights, OptimizerSection};
 
-use super::precision::is_narrow;
 use super::{AdamW, MasterCopy, Stepped};
-use crate::training::split_weight::{joined, nearest, split};
+use crate::training::split_weight::{is_narrow, joined, nearest, split};
 
 /// Enough for two threads, and no multiple of any block.
 const ELEMENTS: i64 = 140_003;
@@ -175,12 +174,6 @@ fn extreme_slopes(step: i64, kind: Kind) -> Tensor {
     ends.where_self(&chosen, &(slopes(step, Kind::Double) * sizes)).to_kind(kind)
 }
 
-/// Numbers that are not NaN have the same bits; a device writes other bits for NaN.
-fn assert_same_numbers(one: &Tensor, other: &Tensor, what: &str) {
-    let known = |x: &Tensor| bits(&x.masked_fill(&x.isnan(), 7.0));
-    assert!(known(one).equal(&known(other)), "{what}");
-}
-
 /// Bit-identical in every format, over sign changes, ties, subnormals and numbers that overflow.
 #[test]
 fn a_kernel_takes_the_steps_of_the_loops() {
@@ -200,7 +193,9 @@ fn a_kernel_takes_the_steps_of_the_loops() {
                 }
                 for (what, [one, other]) in pairs(&looped, &by_kernel) {
                     let what = format!("{what}, {master:?}, {moments:?}, step {step_number}");
-                    assert_same_numbers(&one, &other, &what);
+                    // A device writes other bits for NaN.
+                    let known = |x: &Tensor| bits(&x.masked_fill(&x.isnan(), 7.0));
+                    assert!(known(&one).equal(&known(&other)), "{what}");
                     let finite = one.isfinite().to_kind(Kind::Double).mean(Kind::Double);
                     assert!(
                         finite.double_value(&[]) > 0.5,

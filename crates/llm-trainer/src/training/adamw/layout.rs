@@ -10,7 +10,6 @@ use decoder::model::block_of;
 /// Parameters that are exchanged together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Unit {
-    /// Indices of the parameters.
     pub(super) parameters: Range<usize>,
     /// Number of elements of all of them.
     pub(super) elements: i64,
@@ -21,11 +20,9 @@ pub(super) struct Unit {
 /// A run of elements of one parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// Index of the parameter.
     pub(super) parameter: usize,
     /// First element, in the parameter's memory order.
     pub(super) start: i64,
-    /// Number of elements.
     pub(super) length: i64,
 }
 

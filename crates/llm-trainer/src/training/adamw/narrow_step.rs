@@ -5,10 +5,9 @@ use tch::{Device, Tensor};
 use torch_ext::{AdamwFactors, NumbersMut, TorchError, change_numbers};
 
 use super::host_step::Run;
-use super::precision::{is_narrow, wide_kind};
 use super::{AdamW, MasterCopy, Stepped, pieces};
-use crate::training::split_weight::{joined, nearest, split};
-use crate::training::stochastic_rounding::RoundingNoise;
+use crate::training::split_weight::{is_narrow, joined, nearest, split, wide_kind};
+use crate::training::stochastic_rounding::{round_up, rounding_noise};
 
 /// Elements that libtorch's operators widen at a time on the CPU, to fit its caches.
 const PIECE_ELEMENTS: i64 = 1 << 17;
@@ -98,7 +97,7 @@ impl AdamW {
             let piece = |tensor: &Tensor| tensor.narrow(0, start, count);
             // Wide tensors share this memory.
             let wide = |tensor: &Tensor| piece(tensor).to_kind(kind);
-            let noise = |key| RoundingNoise::new(key, place.start() + start, count, copy.device());
+            let noise = |key| rounding_noise(key, place.start() + start, count, copy.device());
             let mut gradient = self.memory.place(&piece(&gradient)).to_kind(kind);
             if let Some(scale) = scale {
                 let _same = gradient.g_mul_scalar_(scale);
@@ -111,12 +110,12 @@ impl AdamW {
             self.apply(index, &weight, &gradient, [&wide_first, &wide_second], learning_rate)?;
             if first.kind() != wide_first.kind() {
                 let noise = noise(of_moments);
-                piece(&first).copy_(&noise.round(&wide_first, 0));
-                piece(&second).copy_(&noise.round(&wide_second, 16));
+                piece(&first).copy_(&round_up(&wide_first, &noise, 0));
+                piece(&second).copy_(&round_up(&wide_second, &noise, 16));
             }
             match master_copy {
                 MasterCopy::None if is_narrow(&parameter) => {
-                    piece(&parameter).copy_(&noise(of_weight).round(&weight, 0));
+                    piece(&parameter).copy_(&round_up(&weight, &noise(of_weight), 0));
                 }
                 MasterCopy::None => {}
                 MasterCopy::Full(_) if is_narrow(&parameter) => {

@@ -4,11 +4,11 @@ use tch::{Kind, Tensor};
 use training_run::config::{MasterWeights, OptimizerSection};
 
 use super::place::Place;
-use super::precision::is_narrow;
 use super::saved::file_name;
 use super::sharding::{Sharding, UnitShard, size, views};
 use super::{AdamW, StepOutcome, Stepped, layout};
 use crate::host_memory::Memory;
+use crate::training::split_weight::is_narrow;
 use crate::training::update_error::UpdateError;
 use decoder::model::Decoder;
 use ranks::{DeviceMesh, RankError, Ranks};
@@ -16,11 +16,7 @@ use ranks::{DeviceMesh, RankError, Ranks};
 impl AdamW {
     /// Fresh state for this rank's shards of the trained parameters of `model`. With `memory` on the host, gradient shards are
     /// copied there, and updated parameters back.
-    ///
-    /// # Panics
-    ///
-    /// If there is too little memory.
-    pub fn sharded(
+    pub(crate) fn sharded(
         memory: Memory,
         model: &Decoder,
         options: &OptimizerSection,
@@ -58,7 +54,7 @@ impl AdamW {
 
     /// The stepped values of this rank's shard of a unit of the model, `[elements]`. `None` unless they have the parameters'
     /// kind and are on the device.
-    pub fn shard_of_unit(&self, unit: usize) -> Option<Tensor> {
+    pub(crate) fn shard_of_unit(&self, unit: usize) -> Option<Tensor> {
         let Sharding { units, parameters, memory, .. } = &**self.sharding.as_ref()?;
         let UnitShard { parameters: indices, shard, .. } =
             units.iter().find(|other| other.of_model == Some(unit))?;
@@ -67,7 +63,7 @@ impl AdamW {
     }
 
     /// Uses the model's own block gradients and block shards, where `model` shards its blocks.
-    pub fn hold_blocks(&mut self, model: &Decoder) {
+    pub(crate) fn hold_blocks(&mut self, model: &Decoder) {
         self.placement = model.placement();
     }
 

@@ -5,7 +5,6 @@ use decoder::model::{Placement, TensorShard};
 /// Place of one stepped tensor: a parameter, a tensor-parallel shard of it, or a run of elements of either.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
-    /// Name of the parameter.
     pub(super) name: String,
     /// Shape of the parameter on this rank.
     pub(super) shape: Vec<i64>,

@@ -81,7 +81,6 @@ impl SavedState {
         Ok(Self { folder: folder.to_owned(), files, shards })
     }
 
-    /// Number of parameters.
     pub(super) fn parameters(&self) -> usize {
         self.shards.keys().filter(|key| key.starts_with("step/")).count()
     }
@@ -285,20 +284,15 @@ mod tests {
     #[test]
     fn a_shard_that_is_missing_is_named() {
         let folder = tempfile::tempdir().unwrap();
-        let message = || read(folder.path(), 0, 6).unwrap_err().to_string();
-        assert!(
-            message().contains("no state of an optimiser, expected optimizer.safetensors or"),
-            "{}",
-            message()
-        );
+        let refused = |expected: &str| {
+            let message = read(folder.path(), 0, 6).unwrap_err().to_string();
+            assert!(message.contains(expected), "{message}");
+        };
+        refused("no state of an optimiser, expected optimizer.safetensors or");
         let values = Tensor::from_slice(&[0f32, 1.0]);
         write(&folder.path().join(file_name(1, 2)), &[("master/w@2", values.shallow_clone())]);
-        assert!(
-            message().contains("1 shards of an optimiser's state (optimizer-00002-of-00002"),
-            "{}",
-            message()
-        );
+        refused("1 shards of an optimiser's state (optimizer-00002-of-00002");
         write(&folder.path().join(file_name(0, 2)), &[("master/w@0", values)]);
-        assert!(message().contains("`master/w, elements 4 to 6` is missing"), "{}", message());
+        refused("`master/w, elements 4 to 6` is missing");
     }
 }

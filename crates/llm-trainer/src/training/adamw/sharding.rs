@@ -8,9 +8,8 @@ use std::ops::Range;
 
 use tch::{Kind, Tensor};
 
-use super::precision::is_narrow;
 use crate::host_memory::Memory;
-use crate::training::split_weight::nearest;
+use crate::training::split_weight::{is_narrow, nearest};
 use crate::training::update_error::UpdateError;
 use decoder::model::Placement;
 use ranks::{RankError, Ranks};

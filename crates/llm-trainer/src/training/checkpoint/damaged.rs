@@ -50,6 +50,11 @@ impl Saved {
         assert_eq!(message.lines().count(), 1, "{message}");
         message
     }
+
+    fn assert_refused(&self, file: &str, expected: &str) {
+        let message = self.said();
+        assert!(message.starts_with(&format!("DIR/trainer/{file}: {expected}")), "{message}");
+    }
 }
 
 /// Other questions than the run's next ones were asked, without a word.
@@ -77,8 +82,7 @@ fn a_place_in_the_data_that_the_run_cannot_have_reached_is_refused() {
         ),
     ] {
         state(step, epoch, position);
-        let message = saved.said();
-        assert!(message.starts_with(&format!("DIR/trainer/state.json: {expected}")), "{message}");
+        saved.assert_refused(STATE_FILE, expected);
         // A branch may have other data.
         let any = Bounds { asked_per_step: None, ..BOUNDS };
         restore(saved.0.path(), &mut optimizer(), any).unwrap();
@@ -89,20 +93,11 @@ fn a_place_in_the_data_that_the_run_cannot_have_reached_is_refused() {
 #[test]
 fn a_negative_second_moment_is_refused() {
     let saved = Saved::new();
-    let path = saved.file("optimizer.safetensors");
-    let bytes = fs::read(&path).unwrap();
-    let length = usize::try_from(u64::from_le_bytes(bytes[..8].try_into().unwrap())).unwrap();
-    let header: Value = serde_json::from_slice(&bytes[8..8 + length]).unwrap();
-    let offset = header["second_moment/w"]["data_offsets"][0].as_u64().unwrap();
-    let mut changed = bytes.clone();
-    let place = 8 + length + usize::try_from(offset).unwrap();
-    changed[place..place + 4].copy_from_slice(&(-1.0_f32).to_le_bytes());
-    fs::write(&path, changed).unwrap();
+    let moment = Tensor::from_slice(&[-1f32, 0.0, 0.0]);
+    damaged(&saved.file("optimizer.safetensors"), "second_moment/w", &moment);
     let message = saved.said();
-    assert!(
-        message.ends_with("tensor `second_moment/w` holds -1, expected none below 0"),
-        "{message}"
-    );
+    let expected = "tensor `second_moment/w` holds -1, expected none below 0";
+    assert!(message.ends_with(expected), "{message}");
 }
 
 #[test]
@@ -124,14 +119,13 @@ fn a_state_that_no_run_leaves_is_refused_by_field() {
         let mut changed = state.clone();
         changed[field] = value;
         saved.write(STATE_FILE, &changed);
-        let message = saved.said();
-        assert!(message.starts_with(&format!("DIR/trainer/state.json: {expected}")), "{message}");
+        saved.assert_refused(STATE_FILE, &expected);
     }
     let endless = fs::File::create(saved.file(STATE_FILE)).unwrap();
     endless.set_len(1 << 40).unwrap();
     assert_eq!(saved.said(), "DIR/trainer/state.json: longer than 8388608 bytes");
     fs::remove_file(saved.file(STATE_FILE)).unwrap();
-    assert!(saved.said().starts_with("DIR/trainer/state.json: No such file"));
+    saved.assert_refused(STATE_FILE, "No such file");
 }
 
 /// One waiting group, with the fields that a test changes.
@@ -169,8 +163,7 @@ fn groups_that_do_not_fit_the_run_are_refused() {
         (json!({ "waiting": 3 }), "not groups that wait"),
     ] {
         saved.write(WAITING, &value);
-        let message = saved.said();
-        assert!(message.starts_with(&format!("DIR/trainer/waiting.json: {expected}")), "{message}");
+        saved.assert_refused(WAITING, expected);
     }
 }
 

@@ -22,14 +22,14 @@ use super::policy_pass::PolicyPass;
 use super::sequence::Sequence;
 use http::{Failure, Request};
 use probe::Reading;
-pub use reply::ReplyDecoding;
-use reply::{assembled, prompt_log_probs};
+pub(crate) use reply::ReplyDecoding;
+use reply::{assembled, completions, generations, prompt_log_probs, responses};
 use requests::Requests;
 use servers::Servers;
 
 /// A rollout engine whose servers have been reached.
 #[derive(Debug)]
-pub struct ExternalEngine {
+pub(crate) struct ExternalEngine {
     pub(super) settings: EngineServers,
     servers: Servers,
     requests: Requests,
@@ -53,20 +53,16 @@ struct Served {
 
 /// Facts about drawn responses beside their tokens.
 #[derive(Debug, Clone, Default)]
-pub struct Drawn {
+pub(crate) struct Drawn {
     /// Number of responses without token ids whose text encodes to another number of tokens than was sampled.
-    pub retokenised: usize,
+    pub(crate) retokenised: usize,
     /// Version of the weights that drew each token, of each response in the order of prompts and samples.
-    pub versions: Vec<Vec<u64>>,
+    pub(crate) versions: Vec<Vec<u64>>,
 }
 
 impl ExternalEngine {
     /// Connects to the servers of `engine` and asks for their models. `probe` is a text of at least two tokens.
-    ///
-    /// # Errors
-    ///
-    /// If no server answers, or one does not have the model that the settings name.
-    pub fn connect(
+    pub(crate) fn connect(
         engine: RolloutEngine,
         settings: &EngineServers,
         run_directory: &Path,
@@ -100,17 +96,13 @@ impl ExternalEngine {
     }
 
     /// Takes the sentences for the user about servers since the last call.
-    pub fn news(&self) -> Vec<String> {
+    pub(crate) fn news(&self) -> Vec<String> {
         self.servers.news()
     }
 
     /// Sends the weights of the pass's model, unless `version` is what the servers received last, and checks that each uses them. The
-    /// first rank writes them once and tells all servers; every rank calls it.
-    ///
-    /// # Errors
-    ///
-    /// If the weights cannot be written, no server loads them, or one serves others; on every rank.
-    pub fn send_weights(
+    /// first rank writes them once and tells all servers; every rank calls it. A failure of one rank is one of all.
+    pub(crate) fn send_weights(
         &self,
         pass: &PolicyPass<'_>,
         mesh: &DeviceMesh,
@@ -125,30 +117,18 @@ impl ExternalEngine {
         if served.version == Some(version) {
             return Ok(());
         }
-        let model = pass.model;
         let is_first = mesh.run.is_first();
         let reading = PolicyPass { temperature: 1.0, ..*pass }.statistics(&[&self.probe]).log_prob;
-        let loaded = {
-            let full = model.full(is_first)?;
-            if is_first {
-                if served.version.is_none() {
-                    self.remove_leftovers()?;
-                }
-                self.write(&full, tokenizer_source, version)
-                    .and_then(|folder| {
-                        self.tell_all(mesh, self.requests.pause())?;
-                        let loaded = self.load(&folder, served.version);
-                        if loaded.is_err() {
-                            // The run ends by that error; the servers stay of use to others.
-                            let _resumed = self.tell_all(mesh, self.requests.resume());
-                        }
-                        loaded
-                    })
-                    .map(|()| self.servers.lost())
-            } else {
-                Ok(Vec::new())
+        let full = pass.model.full(is_first)?;
+        let loaded = if is_first {
+            if served.version.is_none() {
+                self.remove_leftovers()?;
             }
+            self.deliver(&full, mesh, tokenizer_source, version, served.version)
+        } else {
+            Ok(Vec::new())
         };
+        drop(full);
         let told = mesh.run.gather_ok("whether the servers have the weights", loaded)?;
         self.servers.set_lost(&told[0]);
         // Tokens that arrive from now on are drawn by these.
@@ -161,12 +141,9 @@ impl ExternalEngine {
         mesh.run.agree("whether the servers use the weights", checked)
     }
 
-    /// Makes the servers release their memory, if the settings say so; every rank calls it once all have their responses.
-    ///
-    /// # Errors
-    ///
-    /// If a server refuses; on every rank.
-    pub fn rest(&self, mesh: &DeviceMesh) -> anyhow::Result<()> {
+    /// Makes the servers release their memory, if the settings say so; every rank calls it once all have their responses. A failure
+    /// of one rank is one of all.
+    pub(crate) fn rest(&self, mesh: &DeviceMesh) -> anyhow::Result<()> {
         if !self.settings.sleeps {
             return Ok(());
         }
@@ -198,17 +175,26 @@ impl ExternalEngine {
         self.folder.join(format!("weights-{version}"))
     }
 
-    /// Writes weights for the servers.
-    fn write(
+    /// Writes weights and makes the servers load them in place of those of version `before`. Returns true for each server that is left
+    /// out.
+    fn deliver(
         &self,
         model: &Decoder,
+        mesh: &DeviceMesh,
         tokenizer_source: &Path,
         version: u64,
-    ) -> anyhow::Result<PathBuf> {
+        before: Option<u64>,
+    ) -> anyhow::Result<Vec<bool>> {
         let folder = self.place(version);
         std::fs::create_dir_all(&self.folder).with_context(|| self.folder.display().to_string())?;
         model.save(&folder, tokenizer_source)?;
-        Ok(folder)
+        self.tell_all(mesh, self.requests.pause())?;
+        let loaded = self.load(&folder, before);
+        if loaded.is_err() {
+            // The run ends by that error; the servers stay of use to others.
+            let _resumed = self.tell_all(mesh, self.requests.resume());
+        }
+        loaded.map(|()| self.servers.lost())
     }
 
     /// Makes every server load the weights in a folder; one that does not answer is left out. Removes the former weights.
@@ -255,21 +241,17 @@ impl ExternalEngine {
         tokens.extend(&self.probe.response);
         let Some(request) = self.requests.score(&tokens) else { return Ok(()) };
         for (index, is_lost) in self.servers.lost().into_iter().enumerate() {
+            // One that is left out comes back with the weights it was started with.
+            let before = readings[index].take();
             if is_lost {
-                // It comes back with the weights it was started with.
-                readings[index] = None;
                 continue;
             }
             let url = self.servers.url(index).to_owned();
             let answer = self.servers.ask_one(index, &request);
-            let Ok(answer) = self.servers.answered(index, answer)? else {
-                readings[index] = None;
-                continue;
-            };
+            let Ok(answer) = self.servers.answered(index, answer)? else { continue };
             let server = prompt_log_probs(&answer, tokens.len()).with_context(|| url.clone())?;
             let now = Reading { trainer: trainer.to_vec(), server };
-            let warning =
-                probe::check(readings[index].as_ref(), &now).with_context(|| url.clone())?;
+            let warning = probe::check(before.as_ref(), &now).with_context(|| url.clone())?;
             if let Some(warning) = warning {
                 self.servers.tell(format!("{url}: {warning}"));
             }
@@ -280,11 +262,7 @@ impl ExternalEngine {
 
     /// Samples responses like [`generate_each`](decoder::generation::generate_each), by the servers. Tokens that had
     /// to be guessed all get the mean log-probability.
-    ///
-    /// # Errors
-    ///
-    /// If a request is refused or no server is left, or an answer is malformed.
-    pub fn generate_each(
+    pub(crate) fn generate_each(
         &self,
         prompts: &[PromptRequest<'_>],
         options: &GenerationOptions,
@@ -344,13 +322,15 @@ impl ExternalEngine {
         decoding: ReplyDecoding<'_>,
     ) -> anyhow::Result<(Vec<(Generated, bool)>, Vec<Vec<u64>>)> {
         let request = self.requests.responses(prompt, options, decoding.stop);
-        let read = |answer: &Value| self.requests.read_responses(answer, options, decoding);
         if self.requests.streams {
-            let (answer, versions) = assembled(&self.servers.ask_for_stream(&request)?)?;
-            return Ok((read(&answer)?, versions));
+            let (choices, versions) = assembled(&self.servers.ask_for_stream(&request)?)?;
+            return Ok((responses(choices, options, decoding)?, versions));
         }
         let (answer, version) = self.servers.ask(&request)?;
-        let responses = read(&answer)?;
+        let responses = match self.requests.engine {
+            RolloutEngine::Sglang => generations(&answer, options, decoding)?,
+            _ => completions(&answer, options, decoding)?,
+        };
         let count = |(response, _): &(Generated, bool)| response.token_ids.len();
         let versions = responses.iter().map(|one| vec![version; count(one)]).collect();
         Ok((responses, versions))

@@ -4,7 +4,7 @@ use anyhow::{Context, bail, ensure};
 use decoder::generation::{Finish, Generated, GenerationOptions};
 use messages::shown;
 use model_files::text_tokenizer::TextTokenizer;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 
 /// Longest text of a token, in bytes: several times that of the vocabularies in use.
@@ -18,22 +18,22 @@ const ROUNDING: f64 = 1e-3;
 
 /// Conversion of the engine's text, and the texts that end a response.
 #[derive(Debug, Clone, Copy)]
-pub struct ReplyDecoding<'a> {
+pub(crate) struct ReplyDecoding<'a> {
     /// Turns text into tokens if the engine returns none.
-    pub tokenizer: &'a TextTokenizer,
+    pub(crate) tokenizer: &'a TextTokenizer,
     /// Texts that end a response.
-    pub stop: &'a [String],
-    /// Size of the model's vocabulary.
-    pub vocab_size: usize,
+    pub(crate) stop: &'a [String],
+    pub(crate) vocab_size: usize,
 }
 
-#[derive(Deserialize, Serialize)]
+#[derive(Deserialize)]
 struct Answer {
     choices: Vec<Choice>,
 }
 
-#[derive(Deserialize, Serialize)]
-struct Choice {
+/// One response of a completion.
+#[derive(Deserialize)]
+pub(super) struct Choice {
     index: usize,
     text: String,
     finish_reason: Option<String>,
@@ -41,7 +41,7 @@ struct Choice {
     token_ids: Option<Vec<u32>>,
 }
 
-#[derive(Deserialize, Serialize)]
+#[derive(Deserialize)]
 struct LogProbs {
     token_logprobs: Vec<Option<f64>>,
 }
@@ -57,7 +57,7 @@ pub(super) fn completions(
 }
 
 /// Converts the choices of an answer to responses, in the order of their indices.
-fn responses(
+pub(super) fn responses(
     mut choices: Vec<Choice>,
     options: &GenerationOptions,
     decoding: ReplyDecoding<'_>,
@@ -73,9 +73,9 @@ fn responses(
     choices.into_iter().map(|choice| generated(choice, options, decoding)).collect()
 }
 
-/// Puts the events of a stream together to the answer without one, with the version of the weights that drew each token of each
-/// choice.
-pub(super) fn assembled(events: &[(Value, u64)]) -> anyhow::Result<(Value, Vec<Vec<u64>>)> {
+/// Puts the events of a stream together to the choices of the answer without one, with the version of the weights that drew each
+/// token of each choice.
+pub(super) fn assembled(events: &[(Value, u64)]) -> anyhow::Result<(Vec<Choice>, Vec<Vec<u64>>)> {
     let mut choices: Vec<(Choice, Vec<u64>)> = Vec::new();
     for (event, version) in events {
         let told = Answer::deserialize(event).context("the engine's event is no completion")?;
@@ -92,8 +92,7 @@ pub(super) fn assembled(events: &[(Value, u64)]) -> anyhow::Result<(Value, Vec<V
         }
     }
     choices.sort_by_key(|(choice, _)| choice.index);
-    let (choices, versions): (Vec<Choice>, _) = choices.into_iter().unzip();
-    Ok((serde_json::to_value(Answer { choices })?, versions))
+    Ok(choices.into_iter().unzip())
 }
 
 impl Choice {
@@ -345,16 +344,16 @@ mod tests {
             (chunk(1, &[0], &[-0.125], Some("stop")), 3),
             (json!({"id": "c", "choices": [], "usage": {"total_tokens": 9}}), 5),
         ];
-        let (answer, versions) = assembled(&events).unwrap();
+        let (choices, versions) = assembled(&events).unwrap();
         let stops = GenerationOptions { stop_ids: vec![0], ..options(2) };
-        let told = completions(&answer, &stops, decoding()).unwrap();
+        let told = responses(choices, &stops, decoding()).unwrap();
         assert_eq!((&told[0].0.token_ids[..], told[0].0.finish), (&[5, 7, 8][..], Finish::Length));
         assert_eq!(
             (&told[1].0.log_prob[..], told[1].0.finish),
             (&[-1.5, -0.125][..], Finish::Stop)
         );
         assert_eq!(versions, [vec![3, 5, 5], vec![3, 3]]);
-        assembled(&[(json!({"choices": [{}]}), 0)]).unwrap_err();
+        assert!(assembled(&[(json!({"choices": [{}]}), 0)]).is_err());
     }
 
     /// A response with the fields that SGLang 0.5 documents: pairs of log-probability and token.
@@ -367,7 +366,6 @@ mod tests {
 
     #[test]
     fn generations_tell_tokens_and_prompts_tell_log_probabilities() {
-        let one = generation;
         let stops = GenerationOptions { stop_ids: vec![0], ..options(2) };
         let answer = json!([generation("stop"), generation("length")]);
         let told = generations(&answer, &stops, decoding()).unwrap();

@@ -1,12 +1,11 @@
 //! The requests that each engine understands: responses to a prompt, other weights, and log-probabilities of given tokens.
 
 use counter_rng::{NoiseKey, uniform};
-use decoder::generation::{Generated, GenerationOptions, PromptRequest};
+use decoder::generation::{GenerationOptions, PromptRequest};
 use serde_json::{Value, json};
 use training_run::config::{EngineServers, RolloutEngine};
 
 use super::http::Request;
-use super::reply::{ReplyDecoding, completions, generations};
 
 /// Name of the adapter that the trainer sends.
 const ADAPTER: &str = "policy";
@@ -15,7 +14,6 @@ const ADAPTER: &str = "policy";
 #[derive(Debug, Clone)]
 pub(super) struct Requests {
     pub(super) engine: RolloutEngine,
-    /// Name of the model in requests.
     pub(super) model: String,
     /// True if the weights that are sent are those of an adapter.
     pub(super) has_adapter: bool,
@@ -28,7 +26,6 @@ pub(super) struct ReloadRequest {
     pub(super) request: Request,
     /// Field of the answer that has to be true.
     pub(super) succeeds: Option<&'static str>,
-    /// True if it may be refused.
     pub(super) may_fail: bool,
 }
 
@@ -70,19 +67,6 @@ impl Requests {
             "stream": self.streams,
         });
         Request::post("/v1/completions", body)
-    }
-
-    /// Reads the answer to [`responses`](Self::responses): each response with a flag, true if its tokens had to be guessed.
-    pub(super) fn read_responses(
-        &self,
-        answer: &Value,
-        options: &GenerationOptions,
-        decoding: ReplyDecoding<'_>,
-    ) -> anyhow::Result<Vec<(Generated, bool)>> {
-        match self.engine {
-            RolloutEngine::Sglang => generations(answer, options, decoding),
-            _ => completions(answer, options, decoding),
-        }
     }
 
     /// Asks for the log-probability of each of `tokens` after those before it, at temperature 1; `None` if it is not known how.
@@ -222,39 +206,31 @@ mod tests {
     }
 
     /// Paths and bodies of a reload of `/w`.
-    fn reload(engine: RolloutEngine, has_adapter: bool) -> Vec<(String, String)> {
+    fn reload(engine: RolloutEngine, has_adapter: bool) -> Vec<String> {
         let steps = requests(engine, has_adapter).reload("/w", &EngineServers::default());
-        steps
-            .into_iter()
-            .map(|step| (step.request.path, step.request.body.unwrap_or_default().to_string()))
-            .collect()
+        let words = |Request { path, body }| format!("{path} {}", body.unwrap_or_default());
+        steps.into_iter().map(|step| words(step.request)).collect()
     }
 
     /// Requests that vLLM 0.32 answered with 200; those of SGLang are named in its `http_server.py`.
     #[test]
     fn each_engine_is_asked_in_its_own_words() {
-        let words = |steps: &[(&str, &str)]| -> Vec<(String, String)> {
-            steps.iter().map(|(path, body)| ((*path).to_owned(), (*body).to_owned())).collect()
-        };
-        let weights = r#"{"kwargs":{"weights_path":"/w"},"method":"reload_weights"}"#;
-        let adapter = r#"{"load_inplace":true,"lora_name":"policy","lora_path":"/w"}"#;
-        let cache = ("/reset_prefix_cache", "{}");
-        let vllm = RolloutEngine::Vllm;
-        assert_eq!(reload(vllm, false), words(&[("/collective_rpc", weights), cache]));
-        assert_eq!(reload(vllm, true), words(&[("/v1/load_lora_adapter", adapter), cache]));
-        let weights = r#"{"model_path":"/w"}"#;
-        let sglang = RolloutEngine::Sglang;
-        assert_eq!(reload(sglang, false), words(&[("/update_weights_from_disk", weights)]));
-        let (out, back) =
-            (r#"{"lora_name":"policy"}"#, r#"{"lora_name":"policy","lora_path":"/w"}"#);
-        assert_eq!(
-            reload(sglang, true),
-            words(&[("/unload_lora_adapter", out), ("/load_lora_adapter", back)])
-        );
+        let weights =
+            r#"/collective_rpc {"kwargs":{"weights_path":"/w"},"method":"reload_weights"}"#;
+        let adapter =
+            r#"/v1/load_lora_adapter {"load_inplace":true,"lora_name":"policy","lora_path":"/w"}"#;
+        let cache = "/reset_prefix_cache {}";
+        assert_eq!(reload(RolloutEngine::Vllm, false), [weights, cache]);
+        assert_eq!(reload(RolloutEngine::Vllm, true), [adapter, cache]);
+        let weights = r#"/update_weights_from_disk {"model_path":"/w"}"#;
+        assert_eq!(reload(RolloutEngine::Sglang, false), [weights]);
+        let out = r#"/unload_lora_adapter {"lora_name":"policy"}"#;
+        let back = r#"/load_lora_adapter {"lora_name":"policy","lora_path":"/w"}"#;
+        assert_eq!(reload(RolloutEngine::Sglang, true), [out, back]);
         for engine in [RolloutEngine::LlmTrainer, RolloutEngine::Openai] {
-            assert_eq!(reload(engine, false), words(&[("/v1/reload", r#"{"path":"/w"}"#)]));
+            assert_eq!(reload(engine, false), [r#"/v1/reload {"path":"/w"}"#]);
         }
-        assert_eq!(reload(RolloutEngine::Own, false), []);
+        assert!(reload(RolloutEngine::Own, false).is_empty());
     }
 
     #[test]

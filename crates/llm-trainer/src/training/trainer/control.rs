@@ -72,7 +72,7 @@ fn control_by_difficulty(
 ) -> anyhow::Result<()> {
     let knobs = thermostats.knobs();
     let (buckets, lengths) = (scored.buckets(thermostats), scored.layout.lengths());
-    let entropies = thermostats.entropies(&buckets, lengths, &scored.old.entropy);
+    let entropies = thermostats.entropies(&buckets, lengths, &scored.columns.old.entropy);
     let (hardest, easiest) = (0, knobs.len() - 1);
     metrics.insert(metric!("control/knob_hardest"), knobs[hardest]);
     metrics.insert(metric!("control/knob_easiest"), knobs[easiest]);

@@ -23,7 +23,6 @@ pub(super) struct Drawer {
     pub(super) engine: Option<ExternalEngine>,
     /// Harnesses that play with the policy.
     pub(super) environment: Option<Environment>,
-    /// Size of the model's vocabulary.
     pub(super) vocab_size: usize,
 }
 
@@ -46,7 +45,6 @@ impl Drawer {
         GenerationOptions { record_routes: section.routing_replay, ..options }
     }
 
-    /// The prompts of the `chosen` questions.
     pub(super) fn prompts(&self, chosen: &[usize]) -> Vec<&Prompt> {
         chosen.iter().map(|&index| &self.questions.questions.prompts[index]).collect()
     }

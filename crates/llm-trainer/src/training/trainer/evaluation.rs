@@ -19,7 +19,6 @@ use crate::training::rollout::{Rollout, Sample, SamplingPass};
 use crate::training::step_key::StepKey;
 
 impl Sampler {
-    /// Returns true if the run evaluates.
     pub(super) fn evaluates(&self) -> bool {
         self.drawer.questions.held_out.is_some() && self.drawer.run.config().evaluation.every > 0
     }

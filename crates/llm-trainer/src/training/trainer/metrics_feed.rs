@@ -49,7 +49,11 @@ impl MetricsFeed {
         let (program, arguments) = sink.command.split_first().context("no program")?;
         let root = directory.root();
         let log = root.join("logs/metrics-sink.log");
-        let output = log_file(&log).with_context(|| log.display().to_string())?;
+        let open_log = || {
+            create_dir_all(root.join("logs"))?;
+            OpenOptions::new().create(true).append(true).open(&log)
+        };
+        let output = open_log().with_context(|| log.display().to_string())?;
         let spawned = Command::new(program)
             .args(arguments)
             // Ctrl-C asks the trainer to end after its step, which the program is told, too.
@@ -120,13 +124,6 @@ impl Drop for MetricsFeed {
             );
         }
     }
-}
-
-fn log_file(path: &Path) -> io::Result<File> {
-    if let Some(folder) = path.parent() {
-        create_dir_all(folder)?;
-    }
-    OpenOptions::new().create(true).append(true).open(path)
 }
 
 /// Writes the header, then the lines of the file as they come, until the run has ended.

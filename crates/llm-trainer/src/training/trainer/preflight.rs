@@ -9,8 +9,7 @@ use run_plan::preflight::{ModelFacts, Preflight, PreflightGroup, PreflightSample
 use training_run::config::Run;
 
 use super::questions::RunQuestions;
-use super::response_text::ResponseText;
-use super::rewarder::Rewarder;
+use super::rewarder::{ResponseText, Rewarder};
 use crate::training::policy_pass::{PolicyPass, Sequence};
 use crate::training::rollout::{Engine, Sample, SamplingPass};
 use crate::training::step_key::StepKey;
@@ -20,17 +19,9 @@ use ranks::DeviceMesh;
 
 /// Asks the first `prompts` questions of a run, `group_size` responses each, and reports on the responses.
 ///
-/// The responses are those that the run's first step samples, unless its group size differs. `tell` receives the number of
-/// finished parts (responses, then entropies) and the current activity.
-///
-/// # Errors
-///
-/// If the model, the data or a setting cannot be used; the errors are those of the run.
-///
-/// # Panics
-///
-/// If the device has too little memory.
-pub fn preflight(
+/// The responses are those that the run's first step samples, unless its group size differs, and the errors are the run's. `tell`
+/// receives the number of finished parts (responses, then entropies) and the current activity.
+pub(crate) fn preflight(
     run: &Run,
     prompts: usize,
     group_size: usize,

@@ -1,15 +1,16 @@
-//! Writes the files of a run's steps: metrics, samples, tokens, and the law of entropy and reward.
+//! Opens and writes the files of a run's steps: metrics, samples, tokens, and the law of entropy and reward.
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{SystemTime, UNIX_EPOCH};
 
+use anyhow::Context;
 use entropy_core::token_covariances;
 use model_files::text_tokenizer::TextTokenizer;
 use question_data::prompt::Prompt;
 use run_report::run_law::{LawSource, RunLaw};
 use run_report::tensorboard::{EventWriter, histogram};
 use training_run::config::Run;
-use training_run::metrics::{MetricsWriter, StepMetrics};
+use training_run::metrics::{MetricsWriter, StepMetrics, read_metrics};
 use training_run::run_directory::RunDirectory;
 use training_run::token_record::{TokenRecord, recorded_groups, selected_by_sample, token_lines};
 use whole_file::{FolderLock, write_atomically};
@@ -17,11 +18,12 @@ use whole_file::{FolderLock, write_atomically};
 use super::metrics_feed::MetricsFeed;
 use crate::training::measurement::describe_samples;
 use crate::training::scored::ScoredRollout;
+use crate::training::update::UpdateColumns;
 
 /// The files of a run; only the first rank writes those of its steps.
 #[derive(Debug)]
 pub(super) struct Recorder {
-    pub(super) run: Arc<Run>,
+    run: Arc<Run>,
     pub(super) directory: RunDirectory,
     /// Open files, on the first rank.
     pub(super) files: Option<OpenFiles>,
@@ -33,15 +35,38 @@ pub(super) struct Recorder {
 #[derive(Debug)]
 pub(super) struct OpenFiles {
     /// Lock of the folder: one process trains a run.
-    pub(super) _lock: FolderLock,
-    pub(super) metrics: MetricsWriter,
+    _lock: FolderLock,
+    metrics: MetricsWriter,
     /// Event files, if configured.
-    pub(super) events: Option<EventWriter>,
+    events: Option<EventWriter>,
     /// Program that is fed the metrics, if configured.
     pub(super) feed: Option<MetricsFeed>,
 }
 
 impl Recorder {
+    /// The files of a run from `step` on; that is its checkpoint's step if the run `is_resumed`. Every rank calls it; the
+    /// first, which has the lock, writes.
+    pub(super) fn begin(
+        run: &Arc<Run>,
+        (directory, lock): (RunDirectory, Option<FolderLock>),
+        is_resumed: bool,
+        step: u64,
+    ) -> anyhow::Result<Self> {
+        let run = Arc::clone(run);
+        let Some(lock) = lock else {
+            return Ok(Self { run, directory, files: None, law: RunLaw::default() });
+        };
+        let (metrics, history) = begin_metrics(&directory, is_resumed, step)?;
+        directory.forget_samples_after(step)?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+        let begin_events = || EventWriter::begin(&directory.events(), &[], &history, now);
+        let events = run.config().metrics.tensorboard.then(begin_events).transpose()?;
+        let law = RunLaw::of(&history);
+        let feed = MetricsFeed::start(&run, &directory, history.len())?;
+        let files = Some(OpenFiles { _lock: lock, metrics, events, feed });
+        Ok(Self { run, directory, files, law })
+    }
+
     /// Writes the responses of a step; `prompts` has one prompt per group.
     pub(super) fn write_samples(
         &self,
@@ -69,7 +94,8 @@ impl Recorder {
         if count == 0 || self.files.is_none() {
             return Ok(());
         }
-        let ScoredRollout { samples, layout, old, advantage, informative, .. } = scored;
+        let ScoredRollout { samples, layout, columns, informative, .. } = scored;
+        let UpdateColumns { old, advantage, .. } = columns;
         let covariance = token_covariances(advantage, &old.log_prob);
         let mut selected = match selected {
             None => vec![None; samples.len()],
@@ -130,6 +156,24 @@ impl Recorder {
         };
         is_due.then(|| extrapolation.to_string())
     }
+}
+
+/// Opens the metrics file from `step` on, and returns it with the steps that it already has.
+fn begin_metrics(
+    directory: &RunDirectory,
+    is_resumed: bool,
+    step: u64,
+) -> anyhow::Result<(MetricsWriter, Vec<StepMetrics>)> {
+    let path = directory.metrics();
+    if is_resumed && path.exists() {
+        let file = MetricsWriter::resume(&path, step)?;
+        return Ok((file, read_metrics(&path)?));
+    }
+    // A run that was killed before its first checkpoint starts again.
+    if path.exists() {
+        std::fs::remove_file(&path).with_context(|| path.display().to_string())?;
+    }
+    Ok((MetricsWriter::create(&path)?, Vec::new()))
 }
 
 /// Tokens that the loss selected in an update.

@@ -11,7 +11,7 @@ use crate::training::rollout::{QuestionGroup, Sample};
 
 /// Source of a run's responses.
 #[derive(Debug, Clone, Default)]
-pub enum RolloutSource {
+pub(crate) enum RolloutSource {
     /// Responses are sampled.
     #[default]
     Sampled,
@@ -23,11 +23,7 @@ pub enum RolloutSource {
 
 impl RolloutSource {
     /// The source for the folders given on the command line; at most one is given.
-    ///
-    /// # Errors
-    ///
-    /// If a folder cannot be created or read, or the model's files cannot.
-    pub fn open(
+    pub(crate) fn open(
         config: &RunConfig,
         save: Option<&Path>,
         replay: Option<&Path>,

@@ -2,22 +2,20 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, anyhow, ensure};
 use question_data::question_order::QuestionOrder;
 use training_run::config::InFlight;
 use training_run::dynamic_sampling::{GroupSampler, NextBatch, SampledGroup, StepGroups};
 use training_run::saved_rollouts::{SavedRollouts, SavedStep};
 
-use super::ahead::RolloutAhead;
 use super::drawer::Drawer;
 use super::policy::Policy;
 use super::replay::{RolloutSource, fault_of};
 use super::step_record::StepRecord;
-use crate::training::rollout::{QuestionGroup, Rollout, SamplingPass};
+use crate::training::rollout::{Engine, QuestionGroup, Rollout, SamplingPass, asked_share, gather};
 use crate::training::step_key::StepKey;
-use decoder::generation::GenerationOptions;
-use decoder::model::Decoder;
 use decoder::routes::RouteShape;
 use ranks::DeviceMesh;
 
@@ -86,12 +84,17 @@ impl Sampler {
         }
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.begin_step(step, &demand);
+        let pass = SamplingPass {
+            engine: drawer.sampled_by(&policy.model, drawer.engine.as_ref(), false),
+            options: &options,
+            judge: drawer.rewarder.judge(config)?,
+        };
         let key = StepKey { seed: config.seed, step };
         let mut asked = waiting.add_ahead(&demand)? as u64;
         while let NextBatch::Ask(count) = waiting.next(&demand) {
             let chosen = self.order.next_batch(count);
-            let rollout = self
-                .roll_out(&policy.model, &chosen, &options, key, asked, phase)
+            let rollout = pass
+                .roll_out(&self.mesh, &drawer.prompts(&chosen), key, asked, phase)
                 .with_context(|| format!("rollout of step {step}"))?;
             asked += count as u64;
             record.timings.add_rollout(&rollout, drawer.engine.is_some());
@@ -113,23 +116,6 @@ impl Sampler {
             record.warnings.extend(engine.news());
         }
         Ok(step_groups)
-    }
-
-    /// Samples responses to the `chosen` questions; `asked` questions were asked in this step before.
-    fn roll_out(
-        &self,
-        model: &Decoder,
-        chosen: &[usize],
-        options: &GenerationOptions,
-        key: StepKey,
-        asked: u64,
-        phase: &dyn Fn(&str),
-    ) -> anyhow::Result<Rollout> {
-        let drawer = &self.drawer;
-        let engine = drawer.sampled_by(model, drawer.engine.as_ref(), false);
-        let judge = drawer.rewarder.judge(drawer.run.config())?;
-        let pass = SamplingPass { engine, options, judge };
-        pass.roll_out(&self.mesh, &drawer.prompts(chosen), key, asked, phase)
     }
 
     /// Begins to sample the responses of later steps, with the weights that the servers have now, up to `rollout.staleness` steps ahead.
@@ -201,5 +187,47 @@ impl Sampler {
             record.warnings.push(warning.to_owned());
         }
         Ok(StepGroups { groups: saved.groups, statistics: saved.statistics })
+    }
+}
+
+/// A rollout that a thread waits for.
+#[derive(Debug)]
+pub(super) struct RolloutAhead {
+    /// The later step.
+    pub(super) key: StepKey,
+    /// Step whose weights the servers had when they were asked.
+    pub(super) asked_at: u64,
+    /// Questions that were asked, over all ranks.
+    chosen: Vec<usize>,
+    /// Waits for this rank's responses.
+    thread: JoinHandle<anyhow::Result<Rollout>>,
+}
+
+impl RolloutAhead {
+    /// Asks the servers for responses to the `chosen` questions.
+    pub(super) fn begin(
+        drawer: &Arc<Drawer>,
+        mesh: &DeviceMesh,
+        chosen: Vec<usize>,
+        key: StepKey,
+        asked_at: u64,
+    ) -> anyhow::Result<Self> {
+        let share = asked_share(mesh, chosen.len());
+        let (drawer, asked) = (Arc::clone(drawer), chosen[share.clone()].to_vec());
+        let thread = std::thread::Builder::new().name(format!("rollout of step {}", key.step));
+        let thread = thread.spawn(move || {
+            let engine = drawer.engine.as_ref().context("no servers to ask ahead of a step")?;
+            let judge = drawer.rewarder.judge(drawer.run.config())?;
+            let engine = Engine::External(engine, drawer.decoding());
+            let pass = SamplingPass { engine, options: &drawer.options(), judge };
+            pass.answer(&drawer.prompts(&asked), key, share.start as u64, &|_| {})
+        })?;
+        Ok(Self { key, asked_at, chosen, thread })
+    }
+
+    /// Waits for the responses of all ranks. Returns them with their questions. A failure of one rank is one of all.
+    pub(super) fn finish(self, mesh: &DeviceMesh) -> anyhow::Result<(Vec<usize>, Rollout)> {
+        let drawn = self.thread.join().unwrap_or_else(|_| Err(anyhow!("its thread has panicked")));
+        Ok((self.chosen, gather(mesh, drawn)?))
     }
 }

@@ -1,9 +1,10 @@
 //! Builds a trainer from a checked configuration: model, data, and the state of a checkpoint.
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{bail, ensure};
+use anyhow::{Context, bail, ensure};
 use model_files::model_config::ModelConfig;
 use question_data::question_order::QuestionOrder;
 use training_run::config::{RolloutEngine, Run, RunConfig};
@@ -13,14 +14,11 @@ use training_run::run_directory::{Checkpoint, RunDirectory};
 use training_run::saved_rollouts::fingerprint;
 use whole_file::FolderLock;
 
-use super::begin_files::directory_of;
 use super::drawer::Drawer;
-use super::load_policy::load_policy;
-use super::policy::Policy;
+use super::policy::{Policy, load_policy};
 use super::questions::RunQuestions;
 use super::recorder::Recorder;
-use super::response_text::ResponseText;
-use super::rewarder::Rewarder;
+use super::rewarder::{ResponseText, Rewarder};
 use super::sampler::Sampler;
 use super::{RolloutSource, Trainer};
 use crate::training::checkpoint::{self, Bounds};
@@ -129,6 +127,34 @@ fn open_directory(
     Ok((RunDirectory::open(&root)?, None))
 }
 
+/// The folder of the run. A branch gets the metrics of the run that led to its checkpoint.
+fn directory_of(
+    origin: Origin,
+    create: impl FnOnce() -> anyhow::Result<RunDirectory>,
+) -> anyhow::Result<RunDirectory> {
+    Ok(match origin {
+        Origin::New => create()?,
+        Origin::GoOn(directory, checkpoint) => {
+            directory.check_latest(checkpoint.as_ref())?;
+            directory
+        }
+        Origin::Rewind(directory, checkpoint) => {
+            directory.point_latest_at(checkpoint.step)?;
+            directory
+        }
+        Origin::Branch(checkpoint) => {
+            let directory = create()?;
+            let run_of = checkpoint.path.parent().and_then(Path::parent);
+            let history = run_of.map(|root| root.join("metrics.jsonl"));
+            if let Some(history) = history.filter(|history| history.is_file()) {
+                std::fs::copy(&history, directory.metrics())
+                    .with_context(|| history.display().to_string())?;
+            }
+            directory
+        }
+    })
+}
+
 /// Connects to the engine that samples in place of the policy, if one is configured. Its servers are tried with the first question.
 fn reach_engine(
     config: &RunConfig,
@@ -194,10 +220,8 @@ fn check_step(state: &TrainerState, checkpoint: Option<&Checkpoint>) -> anyhow::
 
 /// Rejects stop token ids outside the model's vocabulary.
 fn check_stop_ids(config: &RunConfig, vocab_size: usize) -> anyhow::Result<()> {
-    match config.rollout.stop_token_ids.iter().find(|id| **id as usize >= vocab_size) {
-        Some(id) => {
-            bail!("rollout.stop_token_ids holds {id}, expected ids below vocab_size = {vocab_size}")
-        }
-        None => Ok(()),
+    if let Some(id) = config.rollout.stop_token_ids.iter().find(|id| **id as usize >= vocab_size) {
+        bail!("rollout.stop_token_ids holds {id}, expected ids below vocab_size = {vocab_size}");
     }
+    Ok(())
 }

@@ -6,13 +6,12 @@ use training_run::overlong::mini_batch_size;
 
 use crate::training::scored::ScoredRollout;
 use crate::training::trainer_state::TrainerState;
-use crate::training::update::{Buckets, Objective, UpdateBatch, UpdateColumns};
+use crate::training::update::{Buckets, Objective, UpdateBatch};
 
 /// The objective of a step, and the sequences that take part. Each loss plans over every mini-batch of them.
 #[derive(Debug)]
 pub(super) struct UpdatePlan<'a> {
     pub(super) objective: Objective,
-    /// Peak learning rate.
     pub(super) peak_rate: f64,
     /// Indices, within the rollout, of the sequences that take part.
     pub(super) chosen: Vec<usize>,
@@ -33,20 +32,10 @@ impl<'a> UpdatePlan<'a> {
         let chosen: Vec<usize> = taught.iter().copied().filter(takes_part).collect();
         let configured = config.algorithm.mini_batch_prompts * config.rollout.group_size;
         let mini_batch_sequences = mini_batch_size(configured, taught.len(), chosen.len());
-        let select = |column: &[f64]| layout.select(column, &chosen);
-        let rollout_log_prob = select(&scored.rollout_log_prob());
-        let sampled_log_prob = match config.algorithm.ratio_to {
-            RatioTo::Old => scored.sampled_log_prob.as_deref().map(select),
-            RatioTo::Rollout => Some(rollout_log_prob.clone()),
-        };
-        let columns = UpdateColumns {
-            old: scored.old.map(select),
-            advantage: select(&scored.advantage),
-            rollout_log_prob,
-            reference_log_prob: scored.reference_log_prob.as_deref().map(select),
-            sampled_log_prob,
-            token_weights: scored.correction.as_ref().map(|correction| select(&correction.weights)),
-        };
+        let mut columns = scored.columns.map(|column| layout.select(column, &chosen));
+        if config.algorithm.ratio_to == RatioTo::Rollout {
+            columns.sampled_log_prob = Some(columns.rollout_log_prob.clone());
+        }
         let by_difficulty = state.by_difficulty.as_ref().map(|thermostats| {
             let buckets = scored.buckets(thermostats);
             let buckets = chosen.iter().map(|&i| buckets[i]).collect();
