@@ -31,9 +31,9 @@ pub(super) struct Run<'a> {
     /// Index of the run's first element within the parameter, modulo `2^32`; it keys the noise.
     pub(super) first: u32,
     pub(super) gradient: Numbers<'a>,
-    /// In bf16 without a copy it is rounded stochastically.
+    /// A parameter in bf16 without a copy is rounded stochastically.
     pub(super) parameter: NumbersMut<'a>,
-    /// Of a parameter in bf16: the master weight in f32, to which it is the nearest value, or the lower half of one.
+    /// Master weight of a parameter in bf16, in f32 with the parameter as the nearest value, or its lower half.
     pub(super) copy: Option<NumbersMut<'a>>,
     /// Both of one format; in bf16 they are rounded stochastically.
     pub(super) moments: [NumbersMut<'a>; 2],
