@@ -187,19 +187,4 @@ impl DistributedPass<'_> {
             squared_score,
         })
     }
-
-    /// Mean entropy at temperature 1, in nats per token. It is read from `own`, the statistics at the pass's temperature, if
-    /// that is 1; otherwise it takes one more pass.
-    pub(super) fn mean_entropy_at_temperature_1(
-        &self,
-        sequences: &[&Sequence],
-        own: &Statistics,
-    ) -> Result<f64, RankError> {
-        if (self.pass.temperature - 1.0).abs() > 0.0 {
-            let pass = PolicyPass { temperature: 1.0, ..self.pass };
-            Ok(DistributedPass { pass, ..*self }.statistics(sequences)?.mean_entropy())
-        } else {
-            Ok(own.mean_entropy())
-        }
-    }
 }

@@ -185,12 +185,15 @@ impl Policy {
         Ok((old, rerouted_fraction))
     }
 
-    /// Mean entropy of a scored rollout at temperature 1, in nats per token.
+    /// Mean entropy of a scored rollout at temperature 1, in nats per token. It takes one more pass unless the run samples at 1.
     pub(super) fn entropy_at_temperature_1(&self, scored: &ScoredRollout) -> anyhow::Result<f64> {
-        let sequences = scored.sequences();
-        Ok(self
-            .distributed_pass()
-            .mean_entropy_at_temperature_1(&sequences, &scored.columns.old)?)
+        let distributed = self.distributed_pass();
+        if (distributed.pass.temperature - 1.0).abs() > 0.0 {
+            let pass = PolicyPass { temperature: 1.0, ..distributed.pass };
+            let at_1 = DistributedPass { pass, ..distributed };
+            return Ok(at_1.statistics(&scored.sequences())?.mean_entropy());
+        }
+        Ok(scored.columns.old.mean_entropy())
     }
 
     /// Log-ratio of every response token under the reward model to its reference, in nats; `None` without a reward model. The
