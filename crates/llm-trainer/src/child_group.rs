@@ -25,7 +25,5 @@ pub(crate) fn end_within(child: &mut Child, wait: Duration) -> bool {
 
 /// Kills a program with all that it has started: one of them may hold its input open.
 pub(crate) fn kill_all(child: &Child) {
-    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-        let _ = kill_process_group(group, Signal::KILL);
-    }
+    let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
 }

@@ -2,17 +2,17 @@
 
 mod child_group;
 pub mod command;
-pub mod evaluation;
+mod evaluation;
 pub mod host_memory;
 pub mod interruption;
-pub mod launch;
+mod launch;
 mod machine;
 mod memory_check;
 pub mod openmp;
 pub mod out_of_memory;
-pub mod progress;
-pub mod reproduce;
-pub mod serve;
+mod progress;
+mod reproduce;
+mod serve;
 mod signals;
 pub mod training;
-pub mod warmup;
+mod warmup;

@@ -5,7 +5,7 @@
 use std::io::{self, BufWriter};
 
 use command_pages::Watched;
-use llm_trainer::command::{Cli, Command};
+use llm_trainer::command::Cli;
 use llm_trainer::{openmp, out_of_memory};
 
 fn main() {
@@ -15,7 +15,7 @@ fn main() {
 /// Runs the command.
 fn exit_code() -> u8 {
     let cli: Cli = command_pages::parse();
-    if cli.command.computes() {
+    if cli.computes() {
         openmp::bound_spinning();
     }
     out_of_memory::quiet_panics();
@@ -23,9 +23,8 @@ fn exit_code() -> u8 {
     if std::env::var("LLM_TRAINER_KEEP_FREED_MEMORY").as_deref() != Ok("no") {
         let _kept = torch_ext::keep_freed_memory();
     }
-    // Must come before the first question about CUDA; a machine without it is no error here. The launcher asks none, and
-    // what becomes another program must have one thread.
-    if !matches!(cli.command, Command::Launch(_) | Command::Confined(_)) {
+    // Must come before the first question about CUDA; a machine without it is no error here.
+    if cli.may_use_cuda() {
         let _cuda = torch_ext::load_cuda();
     }
     // Not locked for good: the ranks that `launch` starts write by threads of their own.

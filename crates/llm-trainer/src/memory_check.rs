@@ -9,28 +9,12 @@ use run_plan::plan::{
     Setup,
 };
 use tch::Device;
-use thiserror::Error;
 use training_run::config::Run;
 
 use crate::machine::{MemoryInfo, host_memory, memory_of};
 use crate::out_of_memory::OutOfMemory;
 use decoder::bf16_matmul::widens_products;
 use ranks::Ranks;
-
-/// A run needs more memory than there is.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error(
-    "by the plan one rank needs {needed} at most, expected at most {limit} ({whose}): {advice}; --gpu-memory {enough} starts \
-     it all the same"
-)]
-pub(crate) struct TooLittleMemory {
-    needed: String,
-    /// Needed memory in whole mebibytes, rounded up.
-    enough: String,
-    limit: String,
-    whose: String,
-    advice: String,
-}
 
 /// Memory plan of a run, and the memory available to one rank.
 #[derive(Debug)]
@@ -71,15 +55,7 @@ impl MemoryCheck {
         let widens_products = widens_products(run.config().model.dtype, on_cpu);
         let setup = Setup { on_cpu, widens_products, reference, ..Setup::of_run(run, sizes) };
         let setup = setup.with_ranks(ranks.count() / of_node, of_node).ok()?;
-        let memory = MemoryPlan::new(&setup, setup.longest());
-        let mut check = Self {
-            setup,
-            memory,
-            limit: None,
-            free_bytes: None,
-            host_bytes: None,
-            warnings: Vec::new(),
-        };
+        let mut check = Self::of(setup);
         check.look_at_gpu(device);
         match given {
             Some(bytes) => check.limit = Some((bytes, "as --gpu-memory says".to_owned())),
@@ -87,6 +63,13 @@ impl MemoryCheck {
             None => check.look_at_offload(host_memory(), of_node as u64),
         }
         Some(check)
+    }
+
+    /// A check without limits.
+    fn of(setup: Setup) -> Self {
+        let memory = MemoryPlan::new(&setup, setup.longest());
+        let (limit, free_bytes, host_bytes) = (None, None, None);
+        Self { setup, memory, limit, free_bytes, host_bytes, warnings: Vec::new() }
     }
 
     fn look_at_host(&mut self, limit: Option<MemoryInfo>, ranks: u64) {
@@ -97,14 +80,11 @@ impl MemoryCheck {
     }
 
     fn look_at_gpu(&mut self, device: Device) {
-        if let Some(limit) = memory_of(device) {
-            let Device::Cuda(index) = device else { return };
-            // The device query has created the driver's context, for which the plan counts an assumed size as well.
-            let limit = limit.free_bytes + DRIVER_BYTES;
-            self.free_bytes = Some(limit);
-            self.limit =
-                Some((limit, format!("what is free on cuda:{index} and the driver's part")));
-        }
+        let (Device::Cuda(index), Some(memory)) = (device, memory_of(device)) else { return };
+        // The device query has created the driver's context, for which the plan counts an assumed size as well.
+        let limit = memory.free_bytes + DRIVER_BYTES;
+        self.free_bytes = Some(limit);
+        self.limit = Some((limit, format!("what is free on cuda:{index} and the driver's part")));
     }
 
     /// Compares the ranks' offloaded memory with that of their machine.
@@ -125,19 +105,16 @@ impl MemoryCheck {
         }
     }
 
-    /// Returns the warnings of a run that may start.
-    ///
-    /// # Errors
-    ///
-    /// [`TooLittleMemory`] if it may not.
-    pub(crate) fn admit(&self) -> Result<&[String], TooLittleMemory> {
+    /// Returns the warnings of a run that may start; fails if it may not.
+    pub(crate) fn admit(&self) -> anyhow::Result<&[String]> {
         let peak_bytes = self.memory.peak_bytes();
-        let refusal = |needed: String, limit: u64, whose: &str| TooLittleMemory {
-            needed,
-            enough: format!("{}MiB", peak_bytes.div_ceil(1 << 20)),
-            limit: ByteCount(limit).to_string(),
-            whose: whose.to_owned(),
-            advice: self.advice(self.limit.as_ref().map_or(u64::MAX, |(limit, _)| *limit)),
+        let refusal = |needed: String, limit: u64, whose: &str| {
+            let advice = self.advice(self.limit.as_ref().map_or(u64::MAX, |(limit, _)| *limit));
+            let (limit, enough) = (ByteCount(limit), peak_bytes.div_ceil(1 << 20));
+            anyhow::anyhow!(
+                "by the plan one rank needs {needed} at most, expected at most {limit} ({whose}): {advice}; \
+                 --gpu-memory {enough}MiB starts it all the same"
+            )
         };
         if let Some((limit, whose)) = &self.limit
             && peak_bytes > *limit
@@ -221,16 +198,8 @@ mod tests {
         let run = Run::from_preset("qwen2.5-7b-grpo", &settings.map(str::to_owned)).unwrap();
         let sizes = ModelSizes::of("7b", &preset_model("7b").unwrap());
         let setup = Setup::of_run(&run, sizes).with_ranks(1, 8).unwrap();
-        let memory = MemoryPlan::new(&setup, setup.longest());
         let limit = Some((1 << 50, "what is free".to_owned()));
-        MemoryCheck {
-            setup,
-            memory,
-            limit,
-            free_bytes: None,
-            host_bytes: None,
-            warnings: Vec::new(),
-        }
+        MemoryCheck { limit, ..MemoryCheck::of(setup) }
     }
 
     /// A run that `--gpu-memory` admitted is not told to do with more than was free.
@@ -255,7 +224,7 @@ mod tests {
         let mut check = offloaded();
         let needed = 8 * check.memory.host_bytes();
         check.look_at_offload(Some(MemoryInfo { total_bytes: needed, free_bytes: needed }), 8);
-        assert_eq!(check.admit(), Ok(&[][..]));
+        assert!(check.admit().unwrap().is_empty());
 
         check.look_at_offload(Some(MemoryInfo { total_bytes: needed, free_bytes: needed / 2 }), 8);
         let warnings = check.admit().unwrap();

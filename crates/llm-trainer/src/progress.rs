@@ -13,7 +13,7 @@ const LINE_EVERY: Duration = Duration::from_secs(10);
 
 /// Progress of one job of a known number of steps, on standard error or in a file.
 #[derive(Debug)]
-pub struct Progress {
+pub(crate) struct Progress {
     name: String,
     total: u64,
     bar: Option<ProgressBar>,
@@ -24,7 +24,7 @@ pub struct Progress {
 
 impl Progress {
     /// A job of `total` steps of which `done` are done.
-    pub fn new(name: &str, total: u64, done: u64) -> Self {
+    pub(crate) fn new(name: &str, total: u64, done: u64) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
             let style = style("{prefix} {bar:30} {pos}/{len} {msg} [{elapsed}, {eta} left]");
             let bar = ProgressBar::new(total).with_style(style).with_prefix(name.to_owned());
@@ -36,45 +36,43 @@ impl Progress {
     }
 
     /// A job that appends every line to a file, at once.
-    ///
-    /// # Errors
-    ///
-    /// If the file cannot be opened.
-    pub fn logged(name: &str, total: u64, path: &Path) -> std::io::Result<Self> {
+    pub(crate) fn logged(name: &str, total: u64, path: &Path) -> std::io::Result<Self> {
         let file = File::options().append(true).create(true).open(path)?;
         let (log, last_line) = (Some(file), Cell::new(None));
         Ok(Self { name: name.to_owned(), total, bar: None, log, last_line })
     }
 
     /// Records that `step` steps are done; `message` summarises them.
-    pub fn advance(&self, step: u64, message: &str) {
+    pub(crate) fn advance(&self, step: u64, message: &str) {
         if let Some(bar) = &self.bar {
             bar.set_message(message.to_owned());
             bar.set_position(step);
             return;
         }
-        let quiet = self.last_line.get().is_some_and(|last| last.elapsed() < LINE_EVERY);
-        if !quiet || step >= self.total || self.log.is_some() {
-            self.line(&format!("{} {step}/{} {message}", self.name, self.total));
-            self.last_line.set(Some(Instant::now()));
-        }
+        self.step_line(step, message, step >= self.total);
     }
 
     /// Records that `step` steps are done and a phase of the next begins; prints a line only after a silence.
-    pub fn phase(&self, step: u64, phase: &str) {
+    pub(crate) fn phase(&self, step: u64, phase: &str) {
         if let Some(bar) = &self.bar {
             bar.set_message(phase.to_owned());
             bar.tick();
-        } else if self.log.is_some()
-            || self.last_line.get().is_none_or(|last| last.elapsed() >= LINE_EVERY)
-        {
-            self.line(&format!("{} {step}/{} {phase}", self.name, self.total));
+        } else {
+            self.step_line(step, phase, false);
+        }
+    }
+
+    /// Prints a line of a step after a silence, and always into a log or if it `must` be printed.
+    fn step_line(&self, step: u64, text: &str, must: bool) {
+        let is_recent = self.last_line.get().is_some_and(|last| last.elapsed() < LINE_EVERY);
+        if !is_recent || must || self.log.is_some() {
+            self.line(&format!("{} {step}/{} {text}", self.name, self.total));
             self.last_line.set(Some(Instant::now()));
         }
     }
 
     /// Prints a line, above the bar if there is one.
-    pub fn say(&self, line: &str) {
+    pub(crate) fn say(&self, line: &str) {
         let line = format!("{}: {line}", self.name);
         match &self.bar {
             Some(bar) => bar.println(line),
@@ -91,14 +89,14 @@ impl Progress {
     }
 
     /// Ends the job.
-    pub fn finish(&self) {
+    pub(crate) fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish();
         }
     }
 
     /// Ends the job before its last step: the bar stays and no longer shows the remaining time.
-    pub fn interrupt(&self) {
+    pub(crate) fn interrupt(&self) {
         if let Some(bar) = &self.bar {
             bar.set_style(style("{prefix} {bar:30} {pos}/{len} {msg} [{elapsed}]"));
             bar.abandon();

@@ -18,7 +18,7 @@ Examples:
 /// Arguments of `config`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(super) struct Args {
     /// Show only fields whose path contains this text [default: all]
     key: Option<String>,
     /// Print the JSON schema of a configuration, with which editors complete and check a TOML file
@@ -27,11 +27,7 @@ pub struct Args {
 }
 
 /// Prints each field with its default and meaning, or the schema.
-///
-/// # Errors
-///
-/// If no field has the text in its path, or `out` cannot be written.
-pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
+pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     if args.schema {
         return Ok(writeln!(out, "{:#}", schema())?);
     }

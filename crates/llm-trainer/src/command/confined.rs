@@ -2,17 +2,13 @@
 
 /// Arguments of `confined`.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     /// Permissions of the program, in JSON
     confinement: String,
 }
 
-/// Restricts this process and becomes the program.
-///
-/// # Errors
-///
-/// If the program could not be started; the process then has its restrictions and ends.
-pub fn run(args: &Args) -> anyhow::Result<()> {
+/// Restricts this process and becomes the program. A process that cannot ends.
+pub(super) fn run(args: &Args) -> anyhow::Result<()> {
     #[cfg(target_os = "linux")]
     {
         let _refused = code_sandbox::confine::confine(&args.confinement);

@@ -24,7 +24,7 @@ Examples:
 /// Arguments of `data`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(super) struct Args {
     #[command(subcommand)]
     action: Action,
 }
@@ -79,13 +79,8 @@ struct CheckArgs {
     strict: bool,
 }
 
-/// Runs the command.
-///
-/// # Errors
-///
-/// A file or tokenizer that cannot be read, or a file that a run refuses; under `--strict`, one with defects. The report
-/// is printed all the same.
-pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
+/// Runs the command. The report is printed even of a file that is refused, or that under `--strict` has defects.
+pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     match &args.action {
         Action::Check(args) => check(args, out),
     }
@@ -112,8 +107,7 @@ fn check(args: &CheckArgs, out: &mut impl Write) -> anyhow::Result<()> {
     };
     let report = check_data(&file, options)?;
     if args.json {
-        serde_json::to_writer(&mut *out, &report)?;
-        writeln!(out)?;
+        writeln!(out, "{}", serde_json::to_string(&report)?)?;
     } else {
         write!(out, "{report}")?;
     }

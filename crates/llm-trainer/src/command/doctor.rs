@@ -30,14 +30,10 @@ Examples:
 /// Arguments of `doctor`: none.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {}
+pub(super) struct Args {}
 
 /// Prints libtorch, CUDA, driver, devices, threads and memory, then the outcome of a self-test on each device.
-///
-/// # Errors
-///
-/// A self-test that fails, or a GPU that cannot be used.
-pub fn run(_args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
+pub(super) fn run(_args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let machine = Machine::here();
     // Before any question about CUDA: libtorch keeps the first answer.
     let cuda = device::devices(&machine);

@@ -22,7 +22,7 @@ use self::subject::Subject;
 use super::hub_names;
 use super::model_options::{Placement, count_up_to};
 use super::sampling_options::{BandOptions, MaskOptions, help};
-use crate::evaluation::{Evaluation, EvaluationOutcome};
+use crate::evaluation::Evaluation;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -39,7 +39,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
-pub struct Args {
+pub(super) struct Args {
     #[command(subcommand)]
     action: Option<Action>,
     /// Hugging Face directory, checkpoint, folder of a run (its latest checkpoint), or name of the hub
@@ -116,15 +116,12 @@ enum Action {
     /// Ask tasks of lm-eval by their names, of a model that this process serves
     LmEval(harness::LmEvalArgs),
     /// Ask tasks of lighteval by their names, of a model that this process serves
-    Lighteval(harness::LightevalArgs),
+    #[command(after_help = harness::LIGHTEVAL_EXAMPLES)]
+    Lighteval(harness::Args),
 }
 
 /// Evaluates, compares, or asks tasks of lm-eval or lighteval; the table or the JSON goes to `out`.
-///
-/// # Errors
-///
-/// A model, set, option or folder that cannot be used.
-pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
+pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     match &args.action {
         Some(Action::Compare(args)) => return compare::run(args, out),
         Some(Action::LmEval(args)) => return harness::lm_eval(args, out),
@@ -143,7 +140,9 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     subject.fill_in(&mut file);
     args.sampling.fill_in(&mut file);
     for set in &mut file.sets {
-        hub_names::source(&mut set.questions)?;
+        if let DataSource::File(file) = &mut set.questions {
+            hub_names::questions(file)?;
+        }
     }
     let sets = file.resolve(&args.sampling.overrides()?)?;
     let decoder = args.placement.load(&subject.directory)?;
@@ -156,21 +155,14 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         !args.no_cpu_kernels,
     )?;
     let output = args.output.clone().unwrap_or_else(|| subject.output.clone());
-    let folder = ResultsFolder::begin(&output, evaluation.settings())?;
+    let folder = ResultsFolder::begin(&output, &evaluation.settings)?;
     let results = match folder.results()? {
         Some(results) => results,
-        None => match evaluation.run(&folder)? {
-            EvaluationOutcome::Finished(results) => {
-                folder.finish(&results, &page(&subject.name, &results))?;
-                results
-            }
-            EvaluationOutcome::Interrupted { by, done, problems } => {
-                eprintln!(
-                    "eval: {by} after {done} of {problems} problems, which are saved; the same command goes on"
-                );
-                return Err(by.into());
-            }
-        },
+        None => {
+            let results = evaluation.run(&folder)?;
+            folder.finish(&results, &page(&subject.name, &results))?;
+            results
+        }
     };
     print(&results, &subject.name, &folder, (!args.json).then_some(&file.grading), out)
 }
@@ -184,8 +176,7 @@ fn print(
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
     let Some(grading) = for_people else {
-        serde_json::to_writer_pretty(&mut *out, results)?;
-        return Ok(writeln!(out)?);
+        return Ok(writeln!(out, "{}", serde_json::to_string_pretty(results)?)?);
     };
     write!(out, "{}", page(name, results))?;
     let advice = if grading.strict {

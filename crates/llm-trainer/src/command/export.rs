@@ -22,7 +22,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 #[command(group = clap::ArgGroup::new("format").required(true).multiple(true))]
-pub struct Args {
+pub(super) struct Args {
     /// Folder of the run, such as `runs/NAME`
     run: PathBuf,
     /// Write one row per step and one column per metric to this file; - writes to standard output
@@ -34,11 +34,7 @@ pub struct Args {
 }
 
 /// Runs the command; what was written is printed, unless it goes to standard output itself.
-///
-/// # Errors
-///
-/// If the run cannot be read or a file cannot be written.
-pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
+pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let directory = RunDirectory::open(&args.run)?;
     let steps = read_metrics(&directory.metrics())?;
     if let Some(folder) = &args.tensorboard {

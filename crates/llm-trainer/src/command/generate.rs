@@ -32,7 +32,7 @@ const EXAMPLES: &str = r#"Examples:
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(super) struct Args {
     #[command(flatten)]
     model: ModelOptions,
     #[command(flatten)]
@@ -104,11 +104,7 @@ impl Source {
 }
 
 /// Writes one JSON object a line and response, or the same for people.
-///
-/// # Errors
-///
-/// A model, tokenizer, prompt or option that cannot be used.
-pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
+pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let mut texts = args.source.texts()?;
     let LoadedModel { directory, decoder, tokenizer } = args.model.load()?;
     if args.chat {
@@ -174,8 +170,7 @@ fn write(
         if args.readable {
             readable::write(&answer, tokenizer, out)?;
         } else {
-            serde_json::to_writer(&mut *out, &answer)?;
-            writeln!(out)?;
+            writeln!(out, "{}", serde_json::to_string(&answer)?)?;
         }
     }
     Ok(())

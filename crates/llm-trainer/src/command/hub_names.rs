@@ -4,14 +4,10 @@ use std::path::{Path, PathBuf};
 
 use hub_files::{Hub, ModelParts, Snapshot};
 use model_files::hub_name::HubName;
-use question_data::dataset::{DataSource, QuestionFile};
+use question_data::dataset::QuestionFile;
 use training_run::config::{Commits, HubFile, Located, Run};
 
 /// Replaces the names of a run; `recorded` are commits that it has to keep.
-///
-/// # Errors
-///
-/// A name that neither the cache nor the hub has.
 pub(super) fn of_run(run: Run, parts: ModelParts, recorded: &Commits) -> anyhow::Result<Run> {
     let hub = Hub::from_env();
     run.located(|file| {
@@ -25,10 +21,6 @@ pub(super) fn of_run(run: Run, parts: ModelParts, recorded: &Commits) -> anyhow:
 }
 
 /// Returns the directory of a model: the path itself, or that of a name in the hub's cache.
-///
-/// # Errors
-///
-/// See [`of_run`].
 pub(super) fn model(path: &Path, parts: ModelParts) -> anyhow::Result<PathBuf> {
     match name(path) {
         Some(name) => Ok(Hub::from_env().model(&name, None, parts, &say)?.folder),
@@ -41,23 +33,7 @@ pub(super) fn name(path: &Path) -> Option<HubName> {
     HubName::of_path(path, Path::new(""))
 }
 
-/// Locates the files of a source that is a data set of the hub.
-///
-/// # Errors
-///
-/// See [`of_run`].
-pub(super) fn source(source: &mut DataSource) -> anyhow::Result<()> {
-    match source {
-        DataSource::File(file) => questions(file),
-        DataSource::Arithmetic(_) => Ok(()),
-    }
-}
-
 /// Locates the files of a data set of the hub.
-///
-/// # Errors
-///
-/// See [`of_run`].
 pub(super) fn questions(file: &mut QuestionFile) -> anyhow::Result<()> {
     if let Some(name) = name(&file.path) {
         file.located = Hub::from_env().data_set(&name, None, &say)?.files;

@@ -20,7 +20,7 @@ Examples:
 /// Arguments of `import-gguf`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(super) struct Args {
     /// GGUF file of architecture qwen2, qwen3 or llama
     file: PathBuf,
     /// Directory to create: config.json, model.safetensors, tokenizer.json and the rest
@@ -57,12 +57,8 @@ enum Tie {
     Embedding,
 }
 
-/// Converts the file; prints what was written.
-///
-/// # Errors
-///
-/// A file that is damaged or of another architecture, or a directory that cannot be written; nothing is left behind.
-pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
+/// Converts the file; prints what was written. A failure leaves nothing behind.
+pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let options = ImportOptions {
         dtype: match args.dtype {
             Dtype::Bf16 => TensorDtype::Bf16,

@@ -16,7 +16,7 @@ Examples:
 /// Arguments of `inspect`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(super) struct Args {
     /// Folder of the run, such as `runs/NAME`; the run may be in progress
     run: PathBuf,
     /// Print a summary as plain text and stop, as without a terminal on standard input and output
@@ -25,11 +25,7 @@ pub struct Args {
 }
 
 /// Runs the command.
-///
-/// # Errors
-///
-/// If the run cannot be read.
-pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
+pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let view = RunView::open(&args.run)?;
     if args.once || !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
         out.write_all(summary(&view)?.as_bytes())?;

@@ -8,11 +8,8 @@ use messages::plain_words;
 use serde::de::DeserializeOwned;
 use whole_file::{LONGEST_LINE_BYTES, NumberedLine, NumberedLines, open_regular};
 
-/// Calls `each` with every object of `path`, `-` for standard input; blank lines are passed over.
-///
-/// # Errors
-///
-/// A line that is no object of type `T`, by file and line number, or the first error of `each`.
+/// Calls `each` with every object of `path`, `-` for standard input; blank lines are passed over. Errors name file and
+/// line.
 pub(super) fn for_each<T: DeserializeOwned>(
     path: &Path,
     mut each: impl FnMut(T) -> anyhow::Result<()>,

@@ -16,7 +16,7 @@ Examples:
 /// Arguments of `launch`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(super) struct Args {
     /// Number of ranks on this host; each gets torchrun's variables: its rank, the number of ranks, the address of the store
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     processes: u16,
@@ -77,11 +77,7 @@ impl Args {
 }
 
 /// Starts the processes and waits for them; their output goes straight to this process's own.
-///
-/// # Errors
-///
-/// [`crate::launch::RankFailed`] if one of them failed; else why nothing could be started.
-pub fn run(args: &Args) -> anyhow::Result<()> {
+pub(super) fn run(args: &Args) -> anyhow::Result<()> {
     launch(&LaunchOptions {
         processes: usize::from(args.processes),
         host: args.host()?,

@@ -19,7 +19,7 @@ Examples:
 /// Arguments of `merge`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(super) struct Args {
     /// Directory of a PEFT adapter, such as a checkpoint of a run with `[lora]`
     adapter: PathBuf,
     /// Directory to create: config, weights and tokenizer
@@ -44,11 +44,7 @@ enum StoredKind {
 }
 
 /// Merges on the CPU, in f32, and prints what was written.
-///
-/// # Errors
-///
-/// An adapter or a model that cannot be read, that do not belong together, or a directory that cannot be written.
-pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
+pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let named = match &args.model {
         Some(model) => Some(model.clone()),
         None => Decoder::base_directory(&args.adapter)?,

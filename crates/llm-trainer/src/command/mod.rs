@@ -1,30 +1,30 @@
 //! The command line: subcommands, one module each: `Args`, and `run(args, out)` that writes data to `out`.
 
-pub mod config;
-pub mod confined;
-pub mod data;
-pub mod doctor;
-pub mod eval;
-pub mod export;
-pub mod generate;
+mod config;
+mod confined;
+mod data;
+mod doctor;
+mod eval;
+mod export;
+mod generate;
 mod hub_names;
-pub mod import_gguf;
-pub mod inspect;
+mod import_gguf;
+mod inspect;
 mod json_lines;
-pub mod launch;
-pub mod merge;
-pub mod model_options;
-pub mod plan;
-pub mod plan_options;
-pub mod preflight;
-pub mod report;
-pub mod reproduce;
-pub mod run_source;
+mod launch;
+mod merge;
+mod model_options;
+mod plan;
+mod plan_options;
+mod preflight;
+mod report;
+mod reproduce;
+mod run_source;
 mod sampling_options;
-pub mod score;
-pub mod serve;
-pub mod train;
-pub mod warmup;
+mod score;
+mod serve;
+mod train;
+mod warmup;
 
 use std::io::Write;
 
@@ -42,12 +42,32 @@ use crate::out_of_memory;
 #[derive(Debug, Parser)]
 #[command(name = "llm-trainer", version)]
 pub struct Cli {
-    /// Subcommand to run.
     #[command(subcommand)]
-    pub command: Command,
+    command: Command,
 }
 
 impl Cli {
+    /// Returns true if the command computes a model in this process.
+    pub fn computes(&self) -> bool {
+        matches!(
+            self.command,
+            Command::Doctor(_)
+                | Command::Score(_)
+                | Command::Generate(_)
+                | Command::Eval(_)
+                | Command::Serve(_)
+                | Command::Warmup(_)
+                | Command::Train(_)
+                | Command::Preflight(_)
+        )
+    }
+
+    /// Returns true if the command may ask libtorch about CUDA. The launcher does not, and a process that becomes another program
+    /// must have one thread.
+    pub fn may_use_cuda(&self) -> bool {
+        !matches!(self.command, Command::Launch(_) | Command::Confined(_))
+    }
+
     /// Runs the subcommand and returns the exit code. Its data goes to `out`; an error becomes one line on `errors`.
     pub fn exit_code(&self, out: &mut Watched<impl Write>, errors: &mut impl Write) -> u8 {
         match out_of_memory::caught(|| self.command.run(out)).and_then(|()| Ok(out.flush()?)) {
@@ -76,7 +96,7 @@ fn report_error(error: &anyhow::Error, errors: &mut impl Write) -> u8 {
 
 /// A subcommand and its arguments.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+enum Command {
     /// Show libtorch, CUDA, threads and memory, and test the arithmetic
     Doctor(doctor::Args),
     /// Check a file of questions for defects before a run
@@ -125,39 +145,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Returns true if the command computes a model in this process.
-    pub fn computes(&self) -> bool {
-        match self {
-            Self::Doctor(_)
-            | Self::Score(_)
-            | Self::Generate(_)
-            | Self::Eval(_)
-            | Self::Serve(_)
-            | Self::Warmup(_)
-            | Self::Train(_)
-            | Self::Preflight(_) => true,
-            Self::Data(_)
-            | Self::Config(_)
-            | Self::Plan(_)
-            | Self::Launch(_)
-            | Self::Report(_)
-            | Self::Reproduce(_)
-            | Self::Inspect(_)
-            | Self::Export(_)
-            | Self::Merge(_)
-            | Self::ImportGguf(_)
-            | Self::Completions(_)
-            | Self::Man(_)
-            | Self::Confined(_) => false,
-        }
-    }
-
-    /// Runs the subcommand.
-    ///
-    /// # Errors
-    ///
-    /// The message for the user, as one line.
-    pub fn run(&self, out: &mut impl Write) -> anyhow::Result<()> {
+    fn run(&self, out: &mut impl Write) -> anyhow::Result<()> {
         match self {
             Self::Doctor(args) => doctor::run(args, out),
             Self::Data(args) => data::run(args, out),

@@ -16,28 +16,28 @@ use decoder::model::Decoder;
 
 /// Options shared by the commands that run a model.
 #[derive(Debug, Clone, Args)]
-pub struct ModelOptions {
+pub(super) struct ModelOptions {
     /// Hugging Face directory with config.json, safetensors and tokenizer.json, the folder of a run (its latest
     /// checkpoint), or a name of the hub such as Qwen/Qwen3-0.6B
     #[arg(long, value_name = "MODEL_OR_RUN")]
-    pub model: PathBuf,
+    pub(super) model: PathBuf,
     /// Device and precision of the model.
     #[command(flatten)]
-    pub placement: Placement,
+    pub(super) placement: Placement,
 }
 
 /// Device and precision of a model.
 #[derive(Debug, Clone, Args)]
-pub struct Placement {
+pub(super) struct Placement {
     /// Device: auto, cpu, cuda or cuda:N; auto is the first CUDA device, or the CPU without a GPU
-    #[arg(long, default_value = "auto", value_parser = parse_device)]
-    pub device: DeviceChoice,
+    #[arg(long, default_value = "auto", value_parser = |name: &str| DeviceChoice::try_from(name.to_owned()))]
+    pub(super) device: DeviceChoice,
     /// Number format of the weights in memory; auto is f32 on the CPU and bf16 on CUDA
     #[arg(long, value_enum, default_value_t = Precision::Auto)]
-    pub dtype: Precision,
+    pub(super) dtype: Precision,
     /// CPU threads of one operation [default: one per core]
     #[arg(long, value_name = "N")]
-    pub threads: Option<i32>,
+    pub(super) threads: Option<i32>,
 }
 
 /// Reads a count of 1 to `MOST`.
@@ -48,7 +48,7 @@ pub(super) fn count_up_to<const MOST: usize>(text: &str) -> Result<usize, String
 
 /// A kind of weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Precision {
+pub(super) enum Precision {
     /// f32 on the CPU, bf16 on CUDA.
     Auto,
     /// 32-bit floats.
@@ -69,11 +69,7 @@ impl Precision {
 
 impl Placement {
     /// Loads the model of a directory.
-    ///
-    /// # Errors
-    ///
-    /// An unknown device or number of threads, or what [`Decoder::load`] says.
-    pub fn load(&self, model: &Path) -> anyhow::Result<Decoder> {
+    pub(super) fn load(&self, model: &Path) -> anyhow::Result<Decoder> {
         if let Some(threads) = self.threads {
             if !(1..=1024).contains(&threads) {
                 bail!("--threads is {threads}, expected 1 to 1024");
@@ -88,23 +84,16 @@ impl Placement {
 }
 
 /// A loaded model, with its tokenizer.
-pub struct LoadedModel {
+pub(super) struct LoadedModel {
     /// Directory of the model; for a run that of its latest checkpoint.
-    pub directory: PathBuf,
-    /// The model.
-    pub decoder: Decoder,
-    /// Its tokenizer.
-    pub tokenizer: TextTokenizer,
+    pub(super) directory: PathBuf,
+    pub(super) decoder: Decoder,
+    pub(super) tokenizer: TextTokenizer,
 }
 
 impl ModelOptions {
     /// Loads the model, and the tokenizer, which must fit it.
-    ///
-    /// # Errors
-    ///
-    /// A run without a checkpoint, what [`Placement::load`] says, no readable `tokenizer.json`, or token ids beyond the
-    /// model's vocabulary.
-    pub fn load(&self) -> anyhow::Result<LoadedModel> {
+    pub(super) fn load(&self) -> anyhow::Result<LoadedModel> {
         let directory = model_directory(&self.model)?;
         let decoder = self.placement.load(&directory)?;
         let tokenizer = TextTokenizer::load(&directory)?;
@@ -128,8 +117,11 @@ pub(super) fn latest_checkpoint(run: &RunDirectory) -> anyhow::Result<PathBuf> {
     Ok(run.latest_checkpoint()?.with_context(none)?.path)
 }
 
-pub(super) fn parse_device(name: &str) -> Result<DeviceChoice, String> {
-    name.to_owned().try_into()
+/// The last part of a path after following symbolic links and dots.
+pub(super) fn last_name(path: &Path) -> String {
+    let canonical = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let name = canonical.file_name();
+    name.map_or_else(|| "model".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ Examples:
 /// Arguments of `plan`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(super) struct Args {
     /// Hugging Face directory, a name of the hub, a size of Qwen2.5 (0.5b, 1.5b, 3b, 7b, 14b, 32b, 72b), or of Qwen3: qwen3-0.6b, -1.7b,
     /// -4b, -8b, -14b, -32b, -30b-a3b [default: the run's]
     #[arg(long, value_name = "MODEL|SIZE", required_unless_present_any = ["config", "preset", "table"])]
@@ -88,12 +88,8 @@ enum Page {
     Scaling,
 }
 
-/// Runs the command.
-///
-/// # Errors
-///
-/// If the run or the model cannot be read, or the longest responses do not fit; the plan is printed all the same.
-pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
+/// Runs the command; a plan that does not fit is printed all the same.
+pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     if let Some(Page::Scaling) = args.table {
         write!(out, "{}", scaling_page())?;
         return Ok(());
@@ -125,8 +121,7 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     }
     let plan = args.options.plan(setup, assumptions)?;
     if args.json {
-        serde_json::to_writer(&mut *out, &plan)?;
-        writeln!(out)?;
+        writeln!(out, "{}", serde_json::to_string(&plan)?)?;
     } else {
         write!(out, "{plan}")?;
     }

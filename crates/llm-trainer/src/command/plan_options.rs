@@ -11,7 +11,7 @@ use ranks::device::kind_of;
 
 /// Devices and assumptions of a plan.
 #[derive(Debug, Clone, clap::Args)]
-pub struct PlanOptions {
+pub(super) struct PlanOptions {
     /// Devices to plan for: h200, h100 or a100 [default: the GPUs or the CPU that the run would use on this machine; h200 if
     /// model.device asks for a GPU that this machine lacks]
     #[arg(long, value_name = "NAME", help_heading = "Planning")]
@@ -37,38 +37,26 @@ pub struct PlanOptions {
 
 impl PlanOptions {
     /// Returns true if a run with this device setting is planned for a CPU.
-    pub fn is_on_cpu(&self, device: Device) -> bool {
+    pub(super) fn is_on_cpu(&self, device: Device) -> bool {
         let finds_no_gpu = || tch::Cuda::device_count() == 0;
         self.gpu.is_none() && (device == Device::Cpu || (device == Device::Auto && finds_no_gpu()))
     }
 
     /// Returns the given memory, in bytes.
-    ///
-    /// # Errors
-    ///
-    /// If the text is no amount of memory.
-    pub fn memory_bytes(&self) -> anyhow::Result<Option<u64>> {
+    pub(super) fn memory_bytes(&self) -> anyhow::Result<Option<u64>> {
         let parse = |text: &String| parse_bytes(text).context("--gpu-memory");
         self.gpu_memory.as_ref().map(parse).transpose()
     }
 
     /// Plans a setup for these devices.
-    ///
-    /// # Errors
-    ///
-    /// If an argument is out of range.
-    pub fn plan(&self, setup: Setup, assumptions: Assumptions) -> anyhow::Result<Plan> {
+    pub(super) fn plan(&self, setup: Setup, assumptions: Assumptions) -> anyhow::Result<Plan> {
         let setup = self.with_lengths(setup)?;
         let hardware = self.hardware(&setup)?;
         Ok(Plan::new(setup, hardware, assumptions))
     }
 
     /// Returns the fastest settings with which the setup fits these devices; `None` where none fits.
-    ///
-    /// # Errors
-    ///
-    /// If an argument is out of range.
-    pub fn choose(
+    pub(super) fn choose(
         &self,
         setup: Setup,
         assumptions: &Assumptions,
@@ -78,10 +66,6 @@ impl PlanOptions {
     }
 
     /// Returns the setup with the expected lengths.
-    ///
-    /// # Errors
-    ///
-    /// If an expected length exceeds the longest.
     fn with_lengths(&self, mut setup: Setup) -> anyhow::Result<Setup> {
         let lengths = [
             ("--mean-prompt-tokens", self.mean_prompt_tokens, setup.run.data.max_prompt_tokens),

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use hub_files::ModelParts;
+use training_run::config::Commits;
 
 use super::model_options::count_up_to;
 use super::run_source::RunSource;
@@ -19,7 +20,7 @@ Examples:
 /// Arguments of `preflight`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(super) struct Args {
     #[command(flatten)]
     run: RunSource,
     /// Number of questions to ask, from the first of the run
@@ -36,13 +37,9 @@ pub struct Args {
     json: bool,
 }
 
-/// Runs the command.
-///
-/// # Errors
-///
-/// If the run could not be started, or could not learn; what was seen is printed all the same.
-pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
-    let run = args.run.read(ModelParts::All)?;
+/// Runs the command; of a run that cannot learn, what was seen is printed all the same.
+pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
+    let run = args.run.read(ModelParts::All, |_| Ok(Commits::new()))?;
     run.check_files()?;
     let group_size = args.samples.unwrap_or(run.config().rollout.group_size);
     ranks::device::set_threads(run.config().model.threads)?;
@@ -54,8 +51,7 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let seen = preflight(&run, args.prompts, group_size, &|done, what| progress.phase(done, what))?;
     progress.finish();
     if args.json {
-        serde_json::to_writer(&mut *out, &seen)?;
-        writeln!(out)?;
+        writeln!(out, "{}", serde_json::to_string(&seen)?)?;
     } else {
         let mut text = String::new();
         seen.write(args.show, &mut text)?;

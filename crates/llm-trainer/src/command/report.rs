@@ -20,7 +20,7 @@ Examples:
 /// Arguments of `report`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(super) struct Args {
     /// Folders of the runs, such as `runs/NAME`
     #[arg(required = true)]
     runs: Vec<PathBuf>,
@@ -51,11 +51,7 @@ pub struct Args {
 }
 
 /// Runs the command; the path of the page is printed.
-///
-/// # Errors
-///
-/// If a run cannot be read or the page cannot be written.
-pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
+pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let size = PrintSize::new(args.width, args.font_size)?;
     let runs = args.runs.iter().map(|root| read_run(root)).collect::<anyhow::Result<Vec<_>>>()?;
     let verification = args.verification.as_deref().map(read_verification).transpose()?;

@@ -26,7 +26,7 @@ const FIRST_SEED: u64 = 41;
 /// Arguments of `reproduce`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(super) struct Args {
     /// Folder of runs, figures and report [default: runs/language-model, or runs/language-model-quick with --quick]
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
@@ -57,11 +57,7 @@ pub struct Args {
 }
 
 /// Runs what is missing and writes `report.html`, `reproduce.json` and `figures`.
-///
-/// # Errors
-///
-/// A part that failed, or a file that cannot be read or written.
-pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
+pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let seeds = args.seeds.unwrap_or(if args.quick { 2 } else { 5 });
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let folder = if args.quick { "runs/language-model-quick" } else { "runs/language-model" };

@@ -10,7 +10,7 @@ use super::hub_names;
 
 /// A run: a file or a published one, and what is changed in it.
 #[derive(Debug, Clone, clap::Args)]
-pub struct RunSource {
+pub(super) struct RunSource {
     /// TOML file of the run, with paths relative to its folder; `docs/configuration.md` lists every field
     #[arg(required_unless_present = "preset", conflicts_with = "preset")]
     config: Option<PathBuf>,
@@ -19,21 +19,9 @@ pub struct RunSource {
 }
 
 impl RunSource {
-    /// Reads the run, checks it, and locates the `parts` of models that are names of the hub.
-    ///
-    /// # Errors
-    ///
-    /// If the configuration is wrong, or neither the cache nor the hub has a name.
-    pub fn read(&self, parts: ModelParts) -> anyhow::Result<Run> {
-        self.read_resuming(parts, |_| Ok(Commits::new()))
-    }
-
-    /// Reads the run like [`RunSource::read`], with the names of the hub at the commits that `recorded` returns for it.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`RunSource::read`] and of `recorded`.
-    pub fn read_resuming(
+    /// Reads the run, checks it, and locates the `parts` of models that are names of the hub, at the commits that `recorded` returns
+    /// for the run.
+    pub(super) fn read(
         &self,
         parts: ModelParts,
         recorded: impl FnOnce(&Run) -> anyhow::Result<Commits>,
@@ -47,25 +35,25 @@ impl RunSource {
 
 /// A run as far as options say it.
 #[derive(Debug, Clone, clap::Args)]
-pub struct RunOptions {
+pub(super) struct RunOptions {
     /// Published run instead of a file, such as qwen2.5-7b-kl-cov; training needs --set model.path=DIR --set
     /// data.train=FILE too; without a name, list the published runs [default: none]
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
-    pub preset: Option<String>,
+    pub(super) preset: Option<String>,
     /// Set one field of the run, as in `--set training.steps=10`; a path given here is relative to the working directory;
     /// may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub overrides: Vec<String>,
+    pub(super) overrides: Vec<String>,
 }
 
 impl RunOptions {
     /// Reads the run of `config`, or the published one; to this one `defaults` are set before what the reader sets. `None` where
     /// neither is named.
-    ///
-    /// # Errors
-    ///
-    /// If the configuration is wrong.
-    pub fn read(&self, config: Option<&Path>, defaults: &[String]) -> anyhow::Result<Option<Run>> {
+    pub(super) fn read(
+        &self,
+        config: Option<&Path>,
+        defaults: &[String],
+    ) -> anyhow::Result<Option<Run>> {
         Ok(match (config, &self.preset) {
             (Some(path), _) => Some(Run::load(path, &self.overrides)?),
             (None, Some(name)) => {

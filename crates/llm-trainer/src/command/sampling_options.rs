@@ -48,10 +48,6 @@ pub(super) struct BandOptions {
 
 impl BandOptions {
     /// The band; `None` where neither bound is given.
-    ///
-    /// # Errors
-    ///
-    /// Bounds out of range.
     pub(super) fn band(self) -> Result<Option<EntropyBand>, InputError> {
         if self.entropy_floor.is_none() && self.entropy_ceiling.is_none() {
             return Ok(None);

@@ -22,7 +22,7 @@ const EXAMPLES: &str = r#"Examples:
 /// Arguments of `score`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(super) struct Args {
     #[command(flatten)]
     model: ModelOptions,
     /// JSON lines with `text` or `token_ids`; - reads standard input
@@ -51,19 +51,14 @@ struct Answer {
 }
 
 /// Writes one JSON object a line: `token_ids`, and `log_prob` and `entropy` of all tokens but the first.
-///
-/// # Errors
-///
-/// A model, tokenizer or line of input that cannot be used.
-pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
+pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     if !(Sampling::is_temperature(args.temperature) && args.temperature > 0.0) {
         bail!("--temperature is {}, expected at least 0.000001", args.temperature);
     }
     let LoadedModel { decoder, tokenizer, .. } = args.model.load()?;
     json_lines::for_each(&args.input, |request| {
         let answer = score(&decoder, &tokenizer, request, args.temperature)?;
-        serde_json::to_writer(&mut *out, &answer)?;
-        Ok(writeln!(out)?)
+        Ok(writeln!(out, "{}", serde_json::to_string(&answer)?)?)
     })
 }
 

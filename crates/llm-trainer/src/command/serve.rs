@@ -9,11 +9,10 @@ use std::time::Duration;
 use anyhow::{bail, ensure};
 use decoder::model::Decoder;
 use model_files::chat_template::ChatTemplate;
-use model_files::text_tokenizer::TextTokenizer;
 
 use super::hub_names;
-use super::model_options::{LoadedModel, ModelOptions, Placement, count_up_to};
-use crate::serve::{Admission, BatchCapacity, Listening, Rollouts, Settings, listen};
+use super::model_options::{LoadedModel, ModelOptions, Placement, count_up_to, last_name};
+use crate::serve::{Admission, BatchCapacity, Reader, Rollouts, Settings, listen, signalled};
 
 /// Default context in tokens (prompt and response), unless the user or the model's positions limit it further.
 const TOKENS: usize = 4096;
@@ -30,7 +29,7 @@ Examples:
 /// Arguments of `serve`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(super) struct Args {
     /// Hugging Face directory with config.json, safetensors and tokenizer.json, or the folder of a run (its latest
     /// checkpoint)
     #[arg(value_name = "MODEL_OR_RUN")]
@@ -86,11 +85,7 @@ pub struct Args {
 }
 
 /// Writes one line with the address once requests are taken, and serves until SIGTERM or SIGINT.
-///
-/// # Errors
-///
-/// A model, folder, address or option that cannot be used.
-pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
+pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     if !args.host.is_loopback() && !args.allow_remote {
         bail!(
             "--host is {}, expected an address of this machine such as 127.0.0.1 without --allow-remote",
@@ -108,13 +103,12 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let options = ModelOptions { model: args.model.clone(), placement: args.placement.clone() };
     let read_timeout = seconds("--read-seconds", args.read_seconds)?;
     let grace = seconds("--grace-seconds", args.grace_seconds)?;
-    let servable = Servable::load(&options, args.context)?;
-    let model_name = args.model_name.clone().unwrap_or_else(|| own_name(&args.model));
+    let name = args.model_name.clone().unwrap_or_else(|| own_name(&args.model));
+    let (decoder, reader) =
+        load(&options, name.clone(), args.context, args.rows, !args.no_cpu_kernels)?;
     let host = (!args.allow_remote).then_some(args.host);
     let settings = Settings {
-        model_name,
         admission: Admission { host, api_key: args.api_key.clone() },
-        capacity: servable.capacity(args.rows, !args.no_cpu_kernels),
         queue: args.queue,
         body_bytes: args.body_bytes,
         connections: args.connections,
@@ -125,69 +119,38 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         rollouts: (args.record_rollouts > 0)
             .then(|| Arc::new(Rollouts::keeping(args.record_rollouts))),
     };
-    let name = settings.model_name.clone();
-    let address = SocketAddr::new(args.host, args.port);
-    let listening = servable.listen(address, settings)?;
+    let listening = listen(SocketAddr::new(args.host, args.port), settings, decoder, reader)?;
     writeln!(out, "serving {name} at http://{}", listening.address()?)?;
     out.flush()?;
-    listening.serve()
+    listening.serve_until(signalled())
 }
 
-/// A loaded model with everything that requests are read against.
-pub(super) struct Servable {
-    decoder: Decoder,
-    tokenizer: TextTokenizer,
-    eos_ids: Vec<u32>,
-    template: Option<ChatTemplate>,
-    /// Most tokens of a prompt and its response.
-    tokens: usize,
-}
-
-impl Servable {
-    /// Loads a model; `context` is the option of that name.
-    ///
-    /// # Errors
-    ///
-    /// A model or context that cannot be used.
-    pub(super) fn load(options: &ModelOptions, context: Option<usize>) -> anyhow::Result<Self> {
-        let LoadedModel { directory, decoder, tokenizer } = options.load()?;
-        let eos_ids = tokenizer.eos_ids(&directory)?;
-        let template = ChatTemplate::load(&directory)?;
-        let positions = decoder.config().max_position_embeddings;
-        let tokens = context.unwrap_or(positions.min(TOKENS));
-        ensure!(
-            (2..=positions).contains(&tokens),
-            "--context is {tokens}, expected 2 to max_position_embeddings = {positions}"
-        );
-        Ok(Self { decoder, tokenizer, eos_ids, template, tokens })
-    }
-
-    /// A decoding batch for this model.
-    pub(super) fn capacity(&self, rows: usize, cpu_kernels: bool) -> BatchCapacity {
-        BatchCapacity { rows, tokens: self.tokens, cpu_kernels }
-    }
-
-    /// Takes the port.
-    ///
-    /// # Errors
-    ///
-    /// See [`listen`].
-    pub(super) fn listen(
-        self,
-        address: SocketAddr,
-        settings: Settings,
-    ) -> anyhow::Result<Listening> {
-        let Self { decoder, tokenizer, eos_ids, template, .. } = self;
-        listen(address, settings, decoder, tokenizer, eos_ids, template)
-    }
+/// Loads a model, and what its requests are read against; `context` is the option of that name.
+pub(super) fn load(
+    options: &ModelOptions,
+    model_name: String,
+    context: Option<usize>,
+    rows: usize,
+    cpu_kernels: bool,
+) -> anyhow::Result<(Decoder, Reader)> {
+    let LoadedModel { directory, decoder, tokenizer } = options.load()?;
+    let eos_ids = tokenizer.eos_ids(&directory)?;
+    let template = ChatTemplate::load(&directory)?;
+    let positions = decoder.config().max_position_embeddings;
+    let tokens = context.unwrap_or(positions.min(TOKENS));
+    ensure!(
+        (2..=positions).contains(&tokens),
+        "--context is {tokens}, expected 2 to max_position_embeddings = {positions}"
+    );
+    let capacity = BatchCapacity { rows, tokens, cpu_kernels };
+    let vocab_size = decoder.config().vocab_size;
+    Ok((decoder, Reader { tokenizer, template, model_name, vocab_size, eos_ids, capacity }))
 }
 
 /// Name of the hub, or of the directory.
 fn own_name(model: &Path) -> String {
-    if let Some(name) = hub_names::name(model) {
-        return name.to_string();
+    match hub_names::name(model) {
+        Some(name) => name.to_string(),
+        None => last_name(model),
     }
-    let path = model.canonicalize().ok();
-    let name = path.as_deref().and_then(Path::file_name);
-    name.map_or_else(|| "model".to_owned(), |name| name.to_string_lossy().into_owned())
 }

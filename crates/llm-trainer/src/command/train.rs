@@ -38,7 +38,7 @@ Examples:
 /// Arguments of `train`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(super) struct Args {
     #[command(flatten)]
     run: RunSource,
     /// Save and end before this time: `3h30m` from now, `2026-01-31T18:00:00Z`, or `@SECONDS` since 1970 [default: none]
@@ -70,16 +70,11 @@ pub struct Args {
     plan: PlanOptions,
 }
 
-/// Runs the command; the run's folder is printed at the end.
-///
-/// # Errors
-///
-/// If the configuration is wrong, or the run fails; what was saved stays. [`Interruption`] if it was told to end before its
-/// last step.
-pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
+/// Runs the command; the run's folder is printed at the end. After a failure what was saved stays. The error of a run that was told to
+/// end before its last step is [`Interruption`].
+pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let parts = if args.dry_run { ModelParts::Description } else { ModelParts::All };
-    let run =
-        args.run.read_resuming(parts, |run| Ok(resume::recorded_commits(run, &args.resume)?))?;
+    let run = args.run.read(parts, |run| Ok(resume::recorded_commits(run, &args.resume)?))?;
     let resolved = toml::to_string_pretty(run.written())?;
     if args.dry_run {
         let placement = Placement::from_env()?;
@@ -88,10 +83,8 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         return dry_run(args, &run, &resolved, placement.world_size, out);
     }
     run.check_files()?;
-    let deadline = match &args.deadline {
-        Some(text) => Some(Deadline::parse(text, SystemTime::now())?),
-        None => None,
-    };
+    let parse = |text| Deadline::parse(text, SystemTime::now());
+    let deadline = args.deadline.as_deref().map(parse).transpose()?;
     let given_memory = args.plan.memory_bytes()?;
     let parallel = &run.config().parallel;
     let (timeout, connect_timeout) = (parallel.timeout(), parallel.connect_timeout());
@@ -120,8 +113,7 @@ fn admit(ranks: &Ranks, run: &Run, given: Option<u64>) -> anyhow::Result<Option<
     if let (Err(_), Some(check)) = (&admitted, check.as_ref().filter(|_| ranks.is_first())) {
         eprint!("{}", check.changes());
     }
-    let warnings =
-        ranks.agree("whether memory is enough", admitted.map_err(anyhow::Error::from))?;
+    let warnings = ranks.agree("whether memory is enough", admitted)?;
     if ranks.is_first() {
         for warning in warnings {
             eprintln!("warning: {warning}");
@@ -204,8 +196,8 @@ fn train_on(
     for note in &trainer.notes {
         progress.say(&format!("note: {note}"));
     }
-    let requests = Requests { signals: Signals::listen()?, deadline };
-    let outcome = train(ranks, &mut trainer, &progress, &name, &requests);
+    let signals = Signals::listen()?;
+    let outcome = train(ranks, &mut trainer, &progress, &name, &signals, deadline);
     if let (Err(error), false) = (&outcome, ranks.is_first()) {
         progress.say(&format!("error: {}", one_line(error.as_ref())));
     }
@@ -264,19 +256,14 @@ fn begin(
     Ok((trainer.with_rollouts(rollouts), changes))
 }
 
-/// Requests to end a run before its last step.
-struct Requests {
-    signals: Signals,
-    deadline: Option<Deadline>,
-}
-
 /// Trains to the last step; told to end earlier, it saves a checkpoint first.
 fn train(
     ranks: &Ranks,
     trainer: &mut Trainer,
     progress: &Progress,
     name: &str,
-    Requests { signals, deadline }: &Requests,
+    signals: &Signals,
+    deadline: Option<Deadline>,
 ) -> anyhow::Result<Option<Interruption>> {
     let (mut longest_step, mut longest_save) = (0.0_f64, 0.0_f64);
     let enter = |done: u64, phase: &str| {

@@ -18,7 +18,7 @@ Examples:
 /// Arguments of `warmup`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub(super) struct Args {
     /// TOML file of the warm-up, such as configs/demo-warmup.toml
     config: PathBuf,
     /// Train even if the output of the same configuration exists
@@ -27,11 +27,7 @@ pub struct Args {
 }
 
 /// Runs the command.
-///
-/// # Errors
-///
-/// If the configuration is wrong, the target accuracy is missed, or a file cannot be written.
-pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
+pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let config = WarmupConfig::load(&args.config)?;
     let output = config.output.display();
     if let Some(record) = cached(&config).filter(|_| !args.again) {

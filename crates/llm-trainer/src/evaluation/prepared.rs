@@ -20,6 +20,8 @@ use run_report::evaluation::response::{GradedAnswer, Response, judge};
 use run_report::evaluation::settings::EvaluationSet;
 use serde_json::Value;
 
+use crate::progress::Progress;
+use crate::signals::Signals;
 use decoder::generation::{
     Finish, Generated, GenerationOptions, Listener, PromptRequest, SamplingKey, Tally,
     generate_each,
@@ -42,9 +44,13 @@ pub(super) struct PreparedSet {
     seed: u64,
 }
 
-/// Settings shared by all sets.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+/// Model and settings shared by all sets.
+pub(super) struct Place<'a> {
+    pub(super) tokenizer: &'a TextTokenizer,
+    pub(super) chat_template: Option<ChatTemplate>,
+    pub(super) eos: Vec<u32>,
+    pub(super) prompt: &'a PromptFormat,
+    pub(super) grading: &'a Options,
     pub(super) seed: u64,
     pub(super) rows: usize,
     pub(super) cpu_kernels: bool,
@@ -54,30 +60,17 @@ pub(super) struct Place {
     pub(super) positions: usize,
 }
 
-/// Returns the prompts of a set.
-pub(super) fn prompts(
-    set: &EvaluationSet,
-    format: &PromptFormat,
-    tokenizer: &TextTokenizer,
-    chat_template: Option<&ChatTemplate>,
-) -> anyhow::Result<Vec<Prompt>> {
-    let kinds = RewardKinds { otherwise: set.kind, ..RewardKinds::default() };
-    let questions = set.questions.load(Split::HeldOut, &kinds)?.questions;
-    // Whether they fit the model is a question of the longest response, too.
-    let prompts =
-        format.prompts(questions, tokenizer, chat_template, usize::MAX, OverLongPrompt::Error)?;
-    Ok(prompts.prompts)
-}
-
 impl PreparedSet {
-    pub(super) fn new(
-        set: EvaluationSet,
-        prompts: Vec<Prompt>,
-        grading: &Options,
-        tokenizer: &TextTokenizer,
-        eos: &[u32],
-        Place { seed, rows, cpu_kernels, rows_are_alone, positions }: Place,
-    ) -> anyhow::Result<Self> {
+    /// Reads the questions of a set and turns them into prompts.
+    pub(super) fn new(set: EvaluationSet, place: &Place<'_>) -> anyhow::Result<Self> {
+        let &Place { tokenizer, grading, rows, cpu_kernels, rows_are_alone, positions, .. } = place;
+        let kinds = RewardKinds { otherwise: set.kind, ..RewardKinds::default() };
+        let questions = set.questions.load(Split::HeldOut, &kinds)?.questions;
+        // Whether they fit the model is a question of the longest response, too.
+        let (template, any_length) = (place.chat_template.as_ref(), usize::MAX);
+        let too_long = OverLongPrompt::Error;
+        let prompts = place.prompt.prompts(questions, tokenizer, template, any_length, too_long)?;
+        let prompts = prompts.prompts;
         let read = |Prompt { question, .. }: &Prompt| {
             let truth = set.kind.read(&question.answer, grading);
             truth.with_context(|| format!("question {}: answer {:?}", question.id, question.answer))
@@ -98,7 +91,7 @@ impl PreparedSet {
             samples: sampling.samples,
             max_new_tokens: sampling.max_response_tokens,
             sampling: sampling.sampling(),
-            stop_ids: eos.iter().copied().chain(special).collect(),
+            stop_ids: place.eos.iter().copied().chain(special).collect(),
             stop_strings: stop_strings.map(Arc::new),
             rows,
             cpu_kernels,
@@ -107,7 +100,7 @@ impl PreparedSet {
             measure_entropy: true,
             record_routes: false,
         };
-        let seed = named_seed(seed, Purpose::Evaluation, &set.name);
+        let seed = named_seed(place.seed, Purpose::Evaluation, &set.name);
         Ok(Self { set, prompts, truths, options, rows_are_alone, seed })
     }
 
@@ -161,15 +154,15 @@ impl PreparedSet {
         Ok(kept)
     }
 
-    /// Samples and grades responses to the problems from `first` on and passes them to `client` in order.
+    /// Samples and grades responses to the problems from `first` on and passes them to `writer` in order.
     ///
-    /// It ends when the client wants no more; problems that are sampled together are always completed.
+    /// It ends when a signal asks for it; problems that are written together are always completed.
     pub(super) fn answer(
         &self,
         first: usize,
         decoder: &Decoder,
         tokenizer: &TextTokenizer,
-        client: &mut dyn Client,
+        writer: &mut ResponseWriter<'_>,
     ) -> anyhow::Result<()> {
         let problems = self.group(first);
         let requests: Vec<PromptRequest<'_>> = problems
@@ -182,7 +175,7 @@ impl PreparedSet {
         let generated = vec![None; requests.len() * self.samples()];
         let total = generated.len();
         let mut waiting =
-            Waiting { set: self, tokenizer, problems, generated, total, client, failed: None };
+            Waiting { set: self, tokenizer, problems, generated, total, writer, failed: None };
         generate_each(decoder, &requests, &self.options, &mut waiting)?;
         waiting.failed.map_or(Ok(()), Err)
     }
@@ -219,20 +212,32 @@ impl PreparedSet {
     }
 }
 
-/// A consumer of responses.
-pub(super) trait Client {
+/// The folder and the list that responses to a set go to, and the progress of the evaluation.
+pub(super) struct ResponseWriter<'a> {
+    pub(super) folder: &'a ResultsFolder,
+    pub(super) signals: &'a Signals,
+    pub(super) progress: &'a Progress,
+    /// Problems done, over all sets.
+    pub(super) done: &'a mut usize,
+    /// Responses to this set.
+    pub(super) responses: &'a mut Vec<Response>,
+}
+
+impl ResponseWriter<'_> {
     /// Takes all responses to the next problems.
-    fn take(&mut self, responses: Vec<Response>) -> anyhow::Result<()>;
-
-    /// Reports the progress of sampling.
-    fn tell(&self, text: &str);
-
-    /// Returns true while more responses are wanted.
-    fn goes_on(&self) -> bool;
+    fn take(&mut self, set: &PreparedSet, new: Vec<Response>) -> anyhow::Result<()> {
+        self.folder.append(set.name(), &new)?;
+        *self.done += new.len() / set.samples();
+        self.responses.extend(new);
+        let right = self.responses.iter().filter(|response| response.is_right()).count();
+        let share = right as f64 / self.responses.len() as f64;
+        self.progress.advance(*self.done as u64, &format!("{}: {share:.3} right", set.name()));
+        Ok(())
+    }
 }
 
 /// Finished responses that wait for those before them.
-struct Waiting<'a> {
+struct Waiting<'a, 'w> {
     set: &'a PreparedSet,
     tokenizer: &'a TextTokenizer,
     /// Problems of `generated`, not yet passed on.
@@ -240,11 +245,11 @@ struct Waiting<'a> {
     generated: Vec<Option<Generated>>,
     /// Requested responses in total.
     total: usize,
-    client: &'a mut dyn Client,
+    writer: &'a mut ResponseWriter<'w>,
     failed: Option<anyhow::Error>,
 }
 
-impl Waiting<'_> {
+impl Waiting<'_, '_> {
     /// Grades the problems at the front whose responses have all ended, and passes them on.
     fn hand_over(&mut self) -> anyhow::Result<()> {
         let samples = self.set.samples();
@@ -261,11 +266,11 @@ impl Waiting<'_> {
             let (problem, sample) = (first + place / samples, place % samples);
             self.set.response(problem, sample, &generated, self.tokenizer)
         });
-        self.client.take(judged.collect::<anyhow::Result<_>>()?)
+        self.writer.take(self.set, judged.collect::<anyhow::Result<_>>()?)
     }
 }
 
-impl Listener for Waiting<'_> {
+impl Listener for Waiting<'_, '_> {
     fn finished(&mut self, index: usize, response: Generated) {
         // Indices count from the first problem, and some responses have already been passed on.
         let gone = self.total - self.generated.len();
@@ -276,10 +281,12 @@ impl Listener for Waiting<'_> {
     }
 
     fn progress(&mut self, Tally { total, finished, truncated, .. }: &Tally) {
-        self.client.tell(&format!("{finished} of {total} responses, {truncated} truncated"));
+        let name = self.set.name();
+        let text = format!("{name}, {finished} of {total} responses, {truncated} truncated");
+        self.writer.progress.phase(*self.writer.done as u64, &text);
     }
 
     fn goes_on(&self) -> bool {
-        self.failed.is_none() && self.client.goes_on()
+        self.failed.is_none() && self.writer.signals.asked_to_end().is_none()
     }
 }

@@ -10,7 +10,7 @@ use crate::interruption::Interruption;
 
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub(crate) enum Ended {
     /// By itself, with this code.
     Code(i32),
     /// By this signal.
@@ -19,12 +19,12 @@ pub enum Ended {
 
 impl Ended {
     /// Returns true for exit code 0.
-    pub fn is_success(self) -> bool {
+    pub(crate) fn is_success(self) -> bool {
         self == Self::Code(0)
     }
 
     /// The request to end that the exit code reports as obeyed. Every rank then ends this way, each by itself.
-    pub fn interruption(self) -> Option<Interruption> {
+    pub(crate) fn interruption(self) -> Option<Interruption> {
         match self {
             Self::Code(code) => Interruption::of_exit_code(u8::try_from(code).ok()?),
             Self::Signal(_) => None,
@@ -32,7 +32,7 @@ impl Ended {
     }
 
     /// The exit code as a shell reports it: the code itself, or 128 plus the signal's number.
-    pub fn exit_code(self) -> u8 {
+    pub(crate) fn exit_code(self) -> u8 {
         let code = match self {
             Self::Code(code) => code,
             Self::Signal(signal) => 128 + signal,
@@ -56,16 +56,16 @@ impl fmt::Display for Ended {
 /// A program that this process started for its own work has failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{program} ended with {how}")]
-pub struct ProgramFailed {
+pub(crate) struct ProgramFailed {
     /// Name of the program.
-    pub program: String,
+    pub(crate) program: String,
     /// How it ended; its exit code is this process's.
-    pub how: Ended,
+    pub(crate) how: Ended,
 }
 
 /// The behaviour of a rank that made a run fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub(crate) enum Fault {
     /// The rank ended by itself.
     Ended(Ended),
     /// The rank did not end until it was told to or killed; others named it when they failed.
@@ -93,20 +93,20 @@ impl Fault {
 /// The rank that made the others fail, which is why all were ended.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("rank {rank} of {ranks} {}", .fault.before(.followers))]
-pub struct RankFailed {
+pub(crate) struct RankFailed {
     /// The rank that failed first, or the one that the first failed ranks named.
-    pub rank: usize,
+    pub(crate) rank: usize,
     /// Number of processes started.
-    pub ranks: usize,
+    pub(crate) ranks: usize,
     /// How it failed.
-    pub fault: Fault,
+    pub(crate) fault: Fault,
     /// Other ranks that failed before they were told to end, in that order. At least one where the rank itself did not fail.
-    pub followers: Vec<(usize, Ended)>,
+    pub(crate) followers: Vec<(usize, Ended)>,
 }
 
 impl RankFailed {
     /// How this rank ended, or else how the first rank that named it ended.
-    pub fn how(&self) -> Ended {
+    pub(crate) fn how(&self) -> Ended {
         match self.fault {
             Fault::Ended(how) => how,
             Fault::Silent | Fault::Elsewhere => {
@@ -116,24 +116,16 @@ impl RankFailed {
     }
 
     /// The request to end that the ranks have obeyed, or that ended them, as Ctrl-C does.
-    pub fn interruption(&self) -> Option<Interruption> {
+    pub(crate) fn interruption(&self) -> Option<Interruption> {
         let Fault::Ended(how) = self.fault else { return None };
         let ended_by = (how == Ended::Signal(SIGINT)).then_some(Interruption::Interrupt);
         how.interruption().or(ended_by)
     }
 
     /// The launcher's exit code.
-    pub fn exit_code(&self) -> u8 {
+    pub(crate) fn exit_code(&self) -> u8 {
         self.how().exit_code()
     }
-}
-
-/// A rank of another host failed first, or the first host is gone. The ranks of this host were ended.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{message}")]
-pub struct FailedOnOtherHost {
-    /// Which rank or host failed, and how, in words.
-    pub message: String,
 }
 
 /// Events that the launcher waits for.
@@ -161,13 +153,6 @@ mod tests {
              signal 6 (SIGABRT)"
         );
         assert_eq!(failed.exit_code(), 137);
-        failed.fault = Fault::Silent;
-        assert_eq!(
-            failed.to_string(),
-            "rank 1 of 4 stopped answering, then rank 0 ended with exit code 2, rank 3 with signal 6 \
-             (SIGABRT)"
-        );
-        assert_eq!(failed.exit_code(), 2);
     }
 
     #[test]

@@ -10,7 +10,6 @@ use anyhow::Context;
 use torch_ext::{GroupError, Store};
 
 use super::ended::LaunchEvent;
-use super::host::Host;
 
 /// Interval at which a launcher reads the messages of the others.
 const LOOK: Duration = Duration::from_millis(250);
@@ -20,6 +19,29 @@ const ANSWER: Duration = Duration::from_mins(10);
 const SILENCE: Duration = Duration::from_secs(30);
 /// Store key of the first failed launcher's message.
 const FAILURE: &str = "failure";
+
+/// One host of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Host {
+    /// Index of this host, from 0; host 0 serves the store.
+    pub(crate) index: usize,
+    /// Number of hosts, at least 1.
+    pub(crate) count: usize,
+    /// Name or address of host 0, under which all hosts reach it.
+    pub(crate) first: String,
+    /// TCP port of the store on host 0. With one host, 0 takes a free port.
+    pub(crate) port: u16,
+    /// Longest time that other hosts wait for host 0 to serve the store.
+    pub(crate) connect_timeout: Duration,
+}
+
+impl Host {
+    /// The only host of a run.
+    pub(crate) fn alone() -> Self {
+        let (first, connect_timeout) = ("127.0.0.1".to_owned(), Duration::from_mins(1));
+        Self { index: 0, count: 1, first, port: 0, connect_timeout }
+    }
+}
 
 /// The launchers of a run, once all that this one needs have joined.
 #[derive(Debug)]

@@ -6,13 +6,12 @@
 //! ranks start.
 
 mod ended;
-mod host;
 mod hosts;
 mod output;
 mod processes;
 mod supervision;
 mod variables;
 
-pub use ended::{Ended, FailedOnOtherHost, Fault, ProgramFailed, RankFailed};
-pub use host::Host;
-pub use processes::{LaunchOptions, launch};
+pub(crate) use ended::{Ended, ProgramFailed, RankFailed};
+pub(crate) use hosts::Host;
+pub(crate) use processes::{LaunchOptions, launch};

@@ -18,12 +18,12 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::flag;
 use tempfile::TempDir;
 
-use super::ended::{Ended, FailedOnOtherHost, LaunchEvent};
-use super::host::Host;
-use super::hosts::Hosts;
+use super::ended::{Ended, LaunchEvent, RankFailed};
+use super::hosts::{Host, Hosts};
 use super::output::copy_lines;
 use super::supervision::{Step, Supervision};
 use super::variables::{threads, variables};
+use crate::child_group::kill_all;
 use ranks::record::{self, Record};
 
 /// Interval at which the launcher checks for signals.
@@ -33,17 +33,17 @@ const LAST_LINES: Duration = Duration::from_secs(2);
 
 /// The command to start, and how to start it.
 #[derive(Debug, Clone)]
-pub struct LaunchOptions {
+pub(crate) struct LaunchOptions {
     /// Number of processes on this host, at least 1.
-    pub processes: usize,
+    pub(crate) processes: usize,
     /// This host; every host of the run starts the same number of processes.
-    pub host: Host,
+    pub(crate) host: Host,
     /// Time that the other ranks have to end after one has failed.
-    pub grace: Duration,
+    pub(crate) grace: Duration,
     /// Directory for each rank's output, `rank-0.log` and so on. Without it, output goes line by line to the launcher's own.
-    pub log_directory: Option<PathBuf>,
+    pub(crate) log_directory: Option<PathBuf>,
     /// The program and its arguments.
-    pub command: Vec<OsString>,
+    pub(crate) command: Vec<OsString>,
 }
 
 impl LaunchOptions {
@@ -62,17 +62,8 @@ impl LaunchOptions {
 ///
 /// Every rank leads its own process group. SIGTERM, SIGINT, SIGHUP and SIGUSR1 are passed on to all groups, SIGHUP as SIGTERM.
 /// When one rank fails, the others get SIGTERM, and SIGKILL after the grace. Launchers of other hosts hear of it through the
-/// store and do the same.
-///
-/// # Errors
-///
-/// [`super::RankFailed`] if a rank of this host failed, [`FailedOnOtherHost`] if one of another host did; otherwise the reason
-/// why nothing could be started.
-///
-/// # Panics
-///
-/// If there is no command, or no process to start.
-pub fn launch(options: &LaunchOptions) -> anyhow::Result<()> {
+/// store and do the same. The error of a rank of this host is [`RankFailed`].
+pub(crate) fn launch(options: &LaunchOptions) -> anyhow::Result<()> {
     assert!(options.processes > 0 && !options.command.is_empty(), "something to start");
     let (sender, events) = channel();
     // A signal still ends the launcher while it waits for other hosts.
@@ -98,21 +89,15 @@ pub fn launch(options: &LaunchOptions) -> anyhow::Result<()> {
     let is_well = outcome.is_ok() && elsewhere.is_none();
     let patience = (!is_well).then_some(options.grace);
     let first = hosts.wait_for_others(patience, || !requests.take().is_empty());
-    match (outcome, first.or(elsewhere).map(|message| FailedOnOtherHost { message })) {
-        (Ok(()), None) => Ok(()),
-        (Err(failed), None) => Err(failed.into()),
-        (Ok(()), Some(elsewhere)) => Err(elsewhere.into()),
-        (Err(failed), Some(elsewhere)) => Err(anyhow::Error::from(failed).context(elsewhere)),
+    match (outcome.map_err(anyhow::Error::from), first.or(elsewhere)) {
+        (outcome, None) => outcome,
+        (Ok(()), Some(elsewhere)) => Err(anyhow::Error::msg(elsewhere)),
+        (Err(failed), Some(elsewhere)) => Err(failed.context(elsewhere)),
     }
 }
 
-/// Signals that the launcher itself received.
-struct Requests {
-    terminate: Arc<AtomicBool>,
-    interrupt: Arc<AtomicBool>,
-    hang_up: Arc<AtomicBool>,
-    user: Arc<AtomicBool>,
-}
+/// Signals that the launcher itself may receive, each with what the ranks get for it.
+struct Requests([(Arc<AtomicBool>, Signal); 4]);
 
 impl Requests {
     fn listen() -> io::Result<Self> {
@@ -121,27 +106,18 @@ impl Requests {
             flag::register(signal, Arc::clone(&flag))?;
             Ok(flag)
         };
-        Ok(Self {
-            terminate: on(SIGTERM)?,
-            interrupt: on(SIGINT)?,
-            hang_up: on(SIGHUP)?,
-            user: on(SIGUSR1)?,
-        })
+        Ok(Self([
+            (on(SIGUSR1)?, Signal::USR1),
+            (on(SIGINT)?, Signal::INT),
+            (on(SIGTERM)?, Signal::TERM),
+            (on(SIGHUP)?, Signal::TERM),
+        ]))
     }
 
     /// Takes the signals to pass on: each once, however often it came since the last call.
     fn take(&self) -> Vec<Signal> {
-        let asked =
-            |flag: &AtomicBool, signal| flag.swap(false, Ordering::Relaxed).then_some(signal);
-        [
-            asked(&self.user, Signal::USR1),
-            asked(&self.interrupt, Signal::INT),
-            asked(&self.terminate, Signal::TERM),
-            asked(&self.hang_up, Signal::TERM),
-        ]
-        .into_iter()
-        .flatten()
-        .collect()
+        let asked = self.0.iter().filter(|(flag, _)| flag.swap(false, Ordering::Relaxed));
+        asked.map(|(_, signal)| *signal).collect()
     }
 }
 
@@ -190,7 +166,7 @@ impl Ranks {
         if let Some(from) = leader.stderr.take() {
             self.copies.push(std::thread::spawn(move || copy_lines(rank, from, io::stderr())));
         }
-        let (process, ended) = (id(&leader), ended.clone());
+        let (process, ended) = (Pid::from_child(&leader), ended.clone());
         self.leaders.push(leader);
         std::thread::spawn(move || {
             let how = wait_for_end(process);
@@ -209,7 +185,7 @@ impl Ranks {
         hosts: &Hosts,
         requests: &Requests,
         events: &Receiver<LaunchEvent>,
-    ) -> (Result<(), super::RankFailed>, Option<String>) {
+    ) -> (Result<(), RankFailed>, Option<String>) {
         let ranks = options.first()..options.first() + self.leaders.len();
         let mut supervision = Supervision::new(ranks, options.ranks(), options.grace);
         let mut elsewhere = None;
@@ -250,7 +226,7 @@ impl Ranks {
             }
         }
         if supervision.has_failed() {
-            self.kill_all();
+            self.kill();
         }
         (supervision.outcome(), elsewhere)
     }
@@ -281,15 +257,13 @@ impl Ranks {
     fn signal(&self, supervision: &Supervision, signal: Signal) {
         for index in supervision.running() {
             // The leader may end at this moment. It is not reaped yet, so no other process has its number.
-            let _ = kill_process_group(id(&self.leaders[index]), signal);
+            let _ = kill_process_group(Pid::from_child(&self.leaders[index]), signal);
         }
     }
 
     /// Kills every process group, with whatever processes the ranks left behind.
-    fn kill_all(&self) {
-        for leader in &self.leaders {
-            let _ = kill_process_group(id(leader), Signal::KILL);
-        }
+    fn kill(&self) {
+        self.leaders.iter().for_each(kill_all);
     }
 
     /// Reaps all ranks and waits briefly for their last lines.
@@ -310,15 +284,11 @@ impl Ranks {
 
 impl Drop for Ranks {
     fn drop(&mut self) {
-        self.kill_all();
+        self.kill();
         for leader in &mut self.leaders {
             let _ = leader.wait();
         }
     }
-}
-
-fn id(process: &Child) -> Pid {
-    Pid::from_child(process)
 }
 
 /// Waits for the end of a process without reaping it, so that its number is not reused.

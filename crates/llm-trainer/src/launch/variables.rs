@@ -1,6 +1,6 @@
 //! Environment variables that the launcher sets for its ranks, named as torchrun names them.
 
-use super::host::Host;
+use super::hosts::Host;
 
 /// The variables of process `index` out of `processes` on this host; all ranks meet at `port` of the first host.
 pub(super) fn variables(

@@ -10,27 +10,45 @@ use anyhow::Context;
 use run_report::study::method::{GRPO, Method};
 use toml::{Table, Value};
 
-use super::model::Model;
-
 const WARMUP: &str = include_str!("../../../../configs/demo-warmup.toml");
 const RUN: &str = include_str!("../../../../configs/demo.toml");
 const EVALUATION: &str = include_str!("../../../../configs/evaluation/demo.toml");
+
+/// A model of the study.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Model {
+    /// Name, by its number of parameters.
+    pub(crate) name: &'static str,
+    /// Width, width of the feed-forward layer, and blocks.
+    pub(crate) sizes: [i64; 3],
+    /// Learning rate of its runs: that of the demo, divided by how many times as wide the model is.
+    pub(crate) learning_rate: f64,
+}
+
+/// The models, smallest first. Every method runs on the first, those of [`Role::Main`](run_report::study::method::Role::Main) on the second, GRPO on all.
+pub(crate) const MODELS: [Model; 3] = [
+    Model { name: "0.1M", sizes: [64, 160, 2], learning_rate: 3e-4 },
+    Model { name: "0.3M", sizes: [96, 256, 3], learning_rate: 2e-4 },
+    Model { name: "0.8M", sizes: [128, 352, 4], learning_rate: 1.5e-4 },
+];
 
 /// The warm-up of a model with this seed.
 pub(super) fn warmup(model: Model, seed: u64, output: &Path) -> anyhow::Result<Table> {
     let mut table: Table = WARMUP.parse()?;
     let [width, feed_forward, blocks] = model.sizes;
+    let (seed, output) = (i64::try_from(seed)?, path(output)?);
     merge(
         &mut table,
         toml::toml! {
+            seed = seed
+            output = output
+
             [model]
             hidden_size = width
             intermediate_size = feed_forward
             num_hidden_layers = blocks
         },
     );
-    table.insert("seed".to_owned(), Value::Integer(seed.try_into()?));
-    table.insert("output".to_owned(), path(output)?);
     Ok(table)
 }
 
@@ -52,10 +70,19 @@ pub(super) fn run(
         algorithm.remove("policy_loss");
     }
     merge(&mut table, settings);
-    let (absolute, rate) = (std::path::absolute(warmup)?, model.learning_rate);
+    let (name, seed) = (format!("{}-{seed}", method.name), i64::try_from(seed)?);
+    let (start, output) = (path(&std::path::absolute(warmup)?)?, path(output)?);
+    let rate = model.learning_rate;
     merge(
         &mut table,
         toml::toml! {
+            name = name
+            seed = seed
+            output_directory = output
+
+            [model]
+            path = start
+
             [training]
             steps = steps
 
@@ -78,11 +105,6 @@ pub(super) fn run(
             },
         );
     }
-    let section = table.get_mut("model").and_then(Value::as_table_mut).context("no [model]")?;
-    section.insert("path".to_owned(), path(&absolute)?);
-    table.insert("name".to_owned(), Value::String(format!("{}-{seed}", method.name)));
-    table.insert("seed".to_owned(), Value::Integer(seed.try_into()?));
-    table.insert("output_directory".to_owned(), path(output)?);
     Ok(table)
 }
 
@@ -92,18 +114,19 @@ pub(super) fn evaluation() -> anyhow::Result<Table> {
     let of_run = |section: &str, key: &str| {
         run.get(section).and_then(|section| section.get(key)).cloned().context("the demo has it")
     };
-    let rest = [
-        ("grading", of_run("reward", "grading")?),
-        ("prompt", of_run("data", "prompt")?),
-        (
-            "sampling",
-            Value::Table(Table::from_iter([(
-                "max_response_tokens".to_owned(),
-                of_run("rollout", "max_response_tokens")?,
-            )])),
-        ),
-    ];
-    merge(&mut table, rest.map(|(name, value)| (name.to_owned(), value)).into_iter().collect());
+    let grading = of_run("reward", "grading")?;
+    let prompt = of_run("data", "prompt")?;
+    let longest = of_run("rollout", "max_response_tokens")?;
+    merge(
+        &mut table,
+        toml::toml! {
+            grading = grading
+            prompt = prompt
+
+            [sampling]
+            max_response_tokens = longest
+        },
+    );
     Ok(table)
 }
 
@@ -127,7 +150,6 @@ mod tests {
     use run_report::study::method::METHODS;
     use training_run::config::Run;
 
-    use super::super::model::MODELS;
     use super::*;
     use crate::warmup::WarmupConfig;
 

@@ -16,13 +16,13 @@ use crate::signals::Signals;
 /// Interval at which the processes are looked at.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// Commands that follow each other.
+/// Two commands, the second after the first.
 #[derive(Debug)]
 pub(super) struct Job {
     /// Name, also of its log.
     pub(super) name: String,
     /// Arguments of each command.
-    pub(super) commands: Vec<Vec<OsString>>,
+    pub(super) commands: [Vec<OsString>; 2],
 }
 
 /// Place and terms of all jobs.
@@ -47,11 +47,8 @@ struct Running<'a> {
 }
 
 impl Pool<'_> {
-    /// Runs all jobs, `done` of the whole being done before. After a failure or a signal nothing begins, and what runs ends.
-    ///
-    /// # Errors
-    ///
-    /// [`Interruption`] if this process was asked to end; a command that failed.
+    /// Runs all jobs, `done` of the whole being done before. After a failure or a signal nothing begins, and what runs ends. The error of a
+    /// signal is [`Interruption`].
     pub(super) fn run(&self, jobs: &[Job], mut done: u64) -> anyhow::Result<()> {
         let mut waiting = jobs.iter();
         let mut running: Vec<Running> = vec![];
@@ -133,7 +130,5 @@ fn pass_on(interruption: Interruption, child: &Child) {
         Interruption::Interrupt => Signal::INT,
         Interruption::Terminate | Interruption::Deadline => Signal::TERM,
     };
-    if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-        let _ = kill_process(pid, signal);
-    }
+    let _ = kill_process(Pid::from_child(child), signal);
 }

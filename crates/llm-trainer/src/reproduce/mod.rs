@@ -5,7 +5,6 @@
 
 mod configurations;
 mod jobs;
-mod model;
 
 use std::path::{Path, PathBuf};
 
@@ -15,25 +14,25 @@ use run_report::study::method::{GRPO, METHODS, Method, Role};
 
 use crate::progress::Progress;
 use crate::signals::Signals;
-use configurations::{evaluation, run, warmup};
+pub(crate) use configurations::MODELS;
+use configurations::{Model, evaluation, run, warmup};
 use jobs::{Job, Pool};
-pub use model::{MODELS, Model};
 
 /// Parts of a study, and their place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// Folder of everything.
-    pub output: PathBuf,
+    pub(crate) output: PathBuf,
     /// Seeds, each of a warm-up and of the runs on it.
-    pub seeds: Vec<u64>,
+    pub(crate) seeds: Vec<u64>,
     /// Number of models, from the smallest.
-    pub models: usize,
+    pub(crate) models: usize,
     /// Names of the methods to run; all if there are none.
-    pub methods: Vec<String>,
+    pub(crate) methods: Vec<String>,
     /// Steps of a run.
-    pub steps: i64,
+    pub(crate) steps: i64,
     /// Processes at a time, of one thread each.
-    pub processes: usize,
+    pub(crate) processes: usize,
 }
 
 impl Plan {
@@ -80,11 +79,7 @@ impl Plan {
     }
 
     /// Runs what is missing and reads everything.
-    ///
-    /// # Errors
-    ///
-    /// A process that failed, by its last line and its log; a file that cannot be read or written.
-    pub fn complete(&self) -> anyhow::Result<Study> {
+    pub(crate) fn complete(&self) -> anyhow::Result<Study> {
         let folder = self.output.join("configs");
         std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
         let questions = self.write("evaluation", &evaluation()?)?;
@@ -109,8 +104,7 @@ impl Plan {
                 let output = self.warmup(model, seed);
                 let config = self.write(&name, &warmup(model, seed, &output)?)?;
                 let evaluate = evaluate(&output, questions, &self.start(model, seed));
-                let train = vec!["warmup".into(), config.into()];
-                jobs.push(Job { name, commands: vec![train, evaluate] });
+                jobs.push(Job { name, commands: [vec!["warmup".into(), config.into()], evaluate] });
             }
         }
         Ok(jobs)
@@ -126,8 +120,7 @@ impl Plan {
                 let config =
                     self.write(&name, &run(model, method, seed, self.steps, &from, &to)?)?;
                 let evaluate = evaluate(&to, questions, &self.end(model, method, seed));
-                let train = vec!["train".into(), config.into()];
-                jobs.push(Job { name, commands: vec![train, evaluate] });
+                jobs.push(Job { name, commands: [vec!["train".into(), config.into()], evaluate] });
             }
         }
         Ok(jobs)

@@ -9,12 +9,12 @@ use super::error::ApiError;
 
 /// Names and key by which requests are let in.
 #[derive(Debug, Clone)]
-pub struct Admission {
+pub(crate) struct Admission {
     /// Address that the server listens on. A request must be to it, to `localhost` or to a loopback address: the page of
     /// another site can reach this machine by a name of its own (DNS rebinding). `None` takes any name.
-    pub host: Option<IpAddr>,
+    pub(crate) host: Option<IpAddr>,
     /// Key that requests carry as `Authorization: Bearer KEY`; `None` takes requests without.
-    pub api_key: Option<String>,
+    pub(crate) api_key: Option<String>,
 }
 
 impl Admission {

@@ -1,39 +1,36 @@
 //! The answer to a request: one object, or one for each token of a stream.
 
-use model_files::text_tokenizer::{TextTokenizer, TokenizerError};
-use serde_json::{Value, json};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::recording::TurnAnswer;
+use model_files::stop_strings::StopStrings;
+use model_files::text_tokenizer::{TextTokenizer, TokenizerError};
+use serde_json::{Map, Value, json};
+
+use super::recording::{TurnAnswer, finish_reason};
 use super::request::{RecordedRequest, Request, Style};
-use super::text::PartialText;
 use super::tool_calls::{ToolCall, tool_calls};
 use super::worker::RequestEvent;
 use decoder::generation::{Finish, GenerationError};
 
-/// Fields shared by all objects of an answer.
-#[derive(Debug, Clone)]
-pub(super) struct Head {
-    pub(super) id: String,
-    /// Seconds since 1970.
-    pub(super) created: u64,
-    pub(super) model: String,
-}
-
 /// A request in progress and its answer so far.
 #[derive(Debug)]
 pub(super) struct Answer {
-    head: Head,
+    id: String,
+    /// Seconds since 1970.
+    created: u64,
+    model: String,
     request: Request,
     choices: Vec<Choice>,
 }
 
-/// One response to one prompt.
+/// One response to one prompt; the columns have one entry per token.
 #[derive(Debug, Default)]
 struct Choice {
     prompt: usize,
-    so_far: PartialText,
     text: String,
-    tokens: Vec<Token>,
+    token_ids: Vec<u32>,
+    log_prob: Vec<f64>,
+    top: Vec<Vec<(u32, f64)>>,
     /// Log-probabilities of the prompt's tokens, if they are scored.
     prompt_log_prob: Vec<f64>,
     finish: Option<Finish>,
@@ -43,21 +40,39 @@ struct Choice {
     version: u64,
 }
 
-#[derive(Debug)]
-struct Token {
-    id: u32,
-    log_prob: f64,
-    top: Vec<(u32, f64)>,
+impl Choice {
+    /// Text that no later token can change and that was not told yet: complete characters, and nothing that may become one of
+    /// `stops`.
+    fn new_text(
+        &self,
+        tokenizer: &TextTokenizer,
+        stops: Option<&StopStrings>,
+    ) -> Result<String, TokenizerError> {
+        let decoded = tokenizer.decode(&self.token_ids)?;
+        let mut safe = stops.map_or(decoded.as_str(), |stops| stops.cut(&decoded));
+        if self.finish.is_none() {
+            // Bytes that are no character yet; then the beginnings of stop strings.
+            safe = safe.trim_end_matches(char::REPLACEMENT_CHARACTER);
+            safe = &safe[..safe.len() - stops.map_or(0, |stops| stops.begun_at_end(safe))];
+        }
+        Ok(safe.get(self.text.len()..).unwrap_or_default().to_owned())
+    }
 }
 
 impl Answer {
-    pub(super) fn new(head: Head, request: Request) -> Self {
+    /// Answers now, in the name of a model; `name` is unique among answers.
+    pub(super) fn new(name: &str, model: String, request: Request) -> Self {
+        let prefix = match request.style {
+            Style::Completion => "cmpl",
+            Style::Chat => "chatcmpl",
+        };
+        let created = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let choices = (0..request.prompts.len())
             .flat_map(|prompt| {
                 (0..request.options.samples).map(move |_| Choice { prompt, ..Choice::default() })
             })
             .collect();
-        Self { head, request, choices }
+        Self { id: format!("{prefix}-{name}"), created, model, request, choices }
     }
 
     /// Takes an event of the model; for a stream, returns the object to send, if any.
@@ -74,23 +89,22 @@ impl Answer {
                 }
                 Ok(None)
             }
-            RequestEvent::Drawn { prompt, sample, token_id, log_prob, top, finish, version } => {
-                let index = prompt * self.request.options.samples + sample;
-                let stops = self.request.options.stop_strings.clone();
+            RequestEvent::Drawn { prompt, drawing, version } => {
+                let index = prompt * self.request.options.samples + drawing.sample;
                 let choice = &mut self.choices[index];
-                let is_first = choice.tokens.is_empty();
+                choice.token_ids.push(drawing.token_id);
+                choice.log_prob.push(drawing.log_prob);
+                choice.top.push(drawing.top);
+                (choice.finish, choice.version) = (drawing.finish, version);
                 let new =
-                    choice.so_far.push(token_id, finish.is_some(), tokenizer, stops.as_deref())?;
+                    choice.new_text(tokenizer, self.request.options.stop_strings.as_deref())?;
                 choice.text.push_str(&new);
-                choice.tokens.push(Token { id: token_id, log_prob, top });
-                choice.finish = finish;
-                choice.version = version;
-                let is_read = finish.is_some() && self.request.calls_tools && !self.request.streams;
+                if self.request.streams {
+                    return Ok(Some(self.chunk(index, &new, tokenizer)?));
+                }
+                let is_read = choice.finish.is_some() && self.request.calls_tools;
                 if is_read && let Some((content, calls)) = tool_calls(&choice.text) {
                     (choice.text, choice.calls) = (content, calls);
-                }
-                if self.request.streams {
-                    return Ok(Some(self.chunk(index, is_first, &new, tokenizer)?));
                 }
                 Ok(None)
             }
@@ -108,7 +122,7 @@ impl Answer {
             (Style::Chat, false) => "chat.completion",
             (Style::Chat, true) => "chat.completion.chunk",
         };
-        let Head { id, created, model } = &self.head;
+        let Self { id, created, model, .. } = self;
         json!({"id": id, "object": object, "created": created, "model": model, "choices": choices})
     }
 
@@ -116,28 +130,23 @@ impl Answer {
     fn chunk(
         &self,
         index: usize,
-        is_first: bool,
         new: &str,
         tokenizer: &TextTokenizer,
     ) -> Result<Value, TokenizerError> {
         let choice = &self.choices[index];
-        let last = choice.tokens.len() - 1;
+        let last = choice.token_ids.len() - 1;
+        let (name, content) = match self.request.style {
+            Style::Completion => ("text", json!(new)),
+            Style::Chat if last == 0 => ("delta", json!({"content": new, "role": "assistant"})),
+            Style::Chat => ("delta", json!({"content": new})),
+        };
         let log_probs = self.log_probs(choice, last, tokenizer)?;
         let finish = choice.finish.map(finish_reason);
-        let mut told = match self.request.style {
-            Style::Completion => {
-                json!({"index": index, "text": new, "logprobs": log_probs, "finish_reason": finish})
-            }
-            Style::Chat => {
-                let mut delta = json!({"content": new});
-                if is_first {
-                    delta["role"] = json!("assistant");
-                }
-                json!({"index": index, "delta": delta, "logprobs": log_probs, "finish_reason": finish})
-            }
-        };
+        let mut told = json!({
+            "index": index, name: content, "logprobs": log_probs, "finish_reason": finish,
+        });
         if self.request.tells_token_ids {
-            told["token_ids"] = json!([choice.tokens[last].id]);
+            told["token_ids"] = json!([choice.token_ids[last]]);
         }
         Ok(self.object(true, &[told]))
     }
@@ -155,38 +164,25 @@ impl Answer {
     pub(super) fn whole(&self, tokenizer: &TextTokenizer) -> Result<Value, TokenizerError> {
         let mut choices = Vec::with_capacity(self.choices.len());
         for (index, choice) in self.choices.iter().enumerate() {
-            let log_probs = self.log_probs(choice, 0, tokenizer)?;
             let finish = match choice.finish {
                 Some(Finish::Stop | Finish::StopString) if !choice.calls.is_empty() => "tool_calls",
                 finish => finish.map_or("length", finish_reason),
             };
             let prompt = &self.request.prompts[choice.prompt];
-            let mut told = match self.request.style {
+            let (name, content) = match self.request.style {
                 Style::Completion => {
                     let before =
                         if self.request.echo { tokenizer.decode(prompt)? } else { String::new() };
-                    let text = before + &choice.text;
-                    json!({"index": index, "text": text, "logprobs": log_probs, "finish_reason": finish})
+                    ("text", json!(before + &choice.text))
                 }
-                Style::Chat => {
-                    let mut message =
-                        json!({"role": "assistant", "content": choice.text, "refusal": null});
-                    if !choice.calls.is_empty() {
-                        let id = &self.head.id;
-                        let calls = choice.calls.iter().enumerate();
-                        let told =
-                            calls.map(|(n, call)| call.told(&format!("call-{id}-{index}-{n}")));
-                        message["tool_calls"] = told.collect();
-                        if choice.text.is_empty() {
-                            message["content"] = Value::Null;
-                        }
-                    }
-                    json!({"index": index, "message": message, "logprobs": log_probs, "finish_reason": finish})
-                }
+                Style::Chat => ("message", self.message(index)),
             };
+            let log_probs = self.log_probs(choice, 0, tokenizer)?;
+            let mut told = json!({
+                "index": index, name: content, "logprobs": log_probs, "finish_reason": finish,
+            });
             if self.request.tells_token_ids {
-                let ids = choice.tokens.iter().map(|token| token.id);
-                told["token_ids"] = ids.collect();
+                told["token_ids"] = json!(choice.token_ids);
                 told["prompt_token_ids"] = json!(prompt);
             }
             choices.push(told);
@@ -196,12 +192,26 @@ impl Answer {
         Ok(object)
     }
 
+    /// The assistant's turn; its content is null if it only calls tools.
+    fn message(&self, index: usize) -> Value {
+        let Choice { text, calls, .. } = &self.choices[index];
+        let content = (calls.is_empty() || !text.is_empty()).then_some(text);
+        let mut message = json!({"role": "assistant", "content": content, "refusal": null});
+        if !calls.is_empty() {
+            let id = &self.id;
+            let told = calls.iter().enumerate();
+            message["tool_calls"] =
+                told.map(|(n, call)| call.told(&format!("call-{id}-{index}-{n}"))).collect();
+        }
+        message
+    }
+
     /// The request, and what is recorded of its only answer, if it is one of a rollout.
     pub(super) fn recorded(&self) -> Option<(&RecordedRequest, TurnAnswer<'_>)> {
         let (request, choice) = self.request.recorded.as_ref().zip(self.choices.first())?;
         let answer = TurnAnswer {
-            token_ids: choice.tokens.iter().map(|token| token.id).collect(),
-            log_prob: choice.tokens.iter().map(|token| token.log_prob).collect(),
+            token_ids: choice.token_ids.clone(),
+            log_prob: choice.log_prob.clone(),
             finish: choice.finish?,
             version: choice.version,
             content: &choice.text,
@@ -212,7 +222,7 @@ impl Answer {
 
     pub(super) fn usage(&self) -> Value {
         let prompt: usize = self.request.prompts.iter().map(Vec::len).sum();
-        let drawn: usize = self.choices.iter().map(|choice| choice.tokens.len()).sum();
+        let drawn: usize = self.choices.iter().map(|choice| choice.token_ids.len()).sum();
         json!({"prompt_tokens": prompt, "completion_tokens": drawn, "total_tokens": prompt + drawn})
     }
 
@@ -226,33 +236,29 @@ impl Answer {
         if self.request.log_probs.is_none() {
             return Ok(Value::Null);
         }
-        let tokens = &choice.tokens[first..];
-        match self.request.style {
-            Style::Chat => {
-                let one = |id: u32, log_prob: f64| -> Result<Value, TokenizerError> {
-                    let text = tokenizer.decode_raw(&[id])?;
-                    // Part of a character has bytes that its text does not say.
-                    let bytes = (!text.contains(char::REPLACEMENT_CHARACTER))
-                        .then(|| text.as_bytes().to_vec());
-                    Ok(json!({"token": text, "logprob": log_prob, "bytes": bytes}))
-                };
-                let content = tokens.iter().map(|token| {
-                    let mut told = one(token.id, token.log_prob)?;
-                    let top = token.top.iter().map(|&(id, log_prob)| one(id, log_prob));
-                    told["top_logprobs"] = top.collect::<Result<_, _>>()?;
-                    Ok(told)
-                });
-                Ok(json!({"content": content.collect::<Result<Vec<Value>, _>>()?, "refusal": null}))
-            }
-            Style::Completion => self.completion_log_probs(choice, tokens, first, tokenizer),
+        if self.request.style == Style::Completion {
+            return self.completion_log_probs(choice, first, tokenizer);
         }
+        let one = |id: u32, log_prob: f64| -> Result<Value, TokenizerError> {
+            let text = tokenizer.decode_raw(&[id])?;
+            // Part of a character has bytes that its text does not say.
+            let bytes =
+                (!text.contains(char::REPLACEMENT_CHARACTER)).then(|| text.as_bytes().to_vec());
+            Ok(json!({"token": text, "logprob": log_prob, "bytes": bytes}))
+        };
+        let content = (first..choice.token_ids.len()).map(|index| {
+            let mut told = one(choice.token_ids[index], choice.log_prob[index])?;
+            let top = choice.top[index].iter().map(|&(id, log_prob)| one(id, log_prob));
+            told["top_logprobs"] = top.collect::<Result<_, _>>()?;
+            Ok(told)
+        });
+        Ok(json!({"content": content.collect::<Result<Vec<Value>, _>>()?, "refusal": null}))
     }
 
     /// Builds four columns: tokens, log-probabilities, most likely alternatives, and offsets in the text.
     fn completion_log_probs(
         &self,
         choice: &Choice,
-        tokens: &[Token],
         first: usize,
         tokenizer: &TextTokenizer,
     ) -> Result<Value, TokenizerError> {
@@ -266,21 +272,17 @@ impl Answer {
                 tops.push(Value::Null);
             }
         }
-        for token in tokens {
-            texts.push(tokenizer.decode_raw(&[token.id])?);
-            log_probs.push(json!(token.log_prob));
-            let mut top = serde_json::Map::new();
-            for &(id, log_prob) in &token.top {
+        for index in first..choice.token_ids.len() {
+            texts.push(tokenizer.decode_raw(&[choice.token_ids[index]])?);
+            log_probs.push(json!(choice.log_prob[index]));
+            let mut top = Map::new();
+            for &(id, log_prob) in &choice.top[index] {
                 // Several tokens may have one text: the likeliest keeps it.
                 top.entry(tokenizer.decode_raw(&[id])?).or_insert(json!(log_prob));
             }
             tops.push(Value::Object(top));
         }
-        let mut offset: usize = 0;
-        if first > 0 {
-            let ids: Vec<u32> = choice.tokens[..first].iter().map(|token| token.id).collect();
-            offset = tokenizer.decode_raw(&ids)?.chars().count();
-        }
+        let mut offset = tokenizer.decode_raw(&choice.token_ids[..first])?.chars().count();
         let offsets: Vec<usize> = texts
             .iter()
             .map(|text| {
@@ -292,12 +294,5 @@ impl Answer {
         Ok(json!({
             "tokens": texts, "token_logprobs": log_probs, "top_logprobs": tops, "text_offset": offsets,
         }))
-    }
-}
-
-fn finish_reason(finish: Finish) -> &'static str {
-    match finish {
-        Finish::Stop | Finish::StopString => "stop",
-        Finish::Length => "length",
     }
 }

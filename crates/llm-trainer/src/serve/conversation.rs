@@ -6,8 +6,7 @@ use serde::Deserialize;
 use super::error::ApiError;
 use super::fields::Fields;
 use super::recording::Recording;
-use super::template_value::{elements, field, text};
-use super::tool_calls::ToolCall;
+use super::tool_calls::{ToolCall, elements, field, text};
 
 /// Turns and tools, in the order of their fields.
 #[derive(Debug)]

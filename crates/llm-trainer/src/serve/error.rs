@@ -23,14 +23,17 @@ impl ApiError {
         Self { status, message: message.into(), param: None, code: None }
     }
 
+    fn about(self, param: &str) -> Self {
+        Self { param: Some(param.to_owned()), ..self }
+    }
+
+    fn coded(self, code: &'static str) -> Self {
+        Self { code: Some(code), ..self }
+    }
+
     /// A field that cannot be used; the message names it, too.
     pub(super) fn field(name: &str, problem: &str) -> Self {
-        let message = format!("`{name}` {problem}");
-        Self {
-            param: Some(name.to_owned()),
-            code: Some("invalid_value"),
-            ..Self::new(StatusCode::BAD_REQUEST, message)
-        }
+        Self::body(format!("`{name}` {problem}")).about(name).coded("invalid_value")
     }
 
     pub(super) fn body(message: impl Into<String>) -> Self {
@@ -38,18 +41,12 @@ impl ApiError {
     }
 
     pub(super) fn too_long(name: &str, problem: &str) -> Self {
-        Self { code: Some("context_length_exceeded"), ..Self::field(name, problem) }
+        Self::field(name, problem).coded("context_length_exceeded")
     }
 
     pub(super) fn unknown_model(found: &str, expected: &str) -> Self {
-        Self {
-            param: Some("model".to_owned()),
-            code: Some("model_not_found"),
-            ..Self::new(
-                StatusCode::NOT_FOUND,
-                format!("`model` is {found:?}, expected {expected:?}"),
-            )
-        }
+        let message = format!("`model` is {found:?}, expected {expected:?}");
+        Self::new(StatusCode::NOT_FOUND, message).about("model").coded("model_not_found")
     }
 
     pub(super) fn body_too_large(limit: usize) -> Self {
@@ -69,8 +66,7 @@ impl ApiError {
     pub(super) fn unknown_path(path: &str) -> Self {
         let known = "/v1/models, /v1/completions, /v1/chat/completions, /v1/reload, /rollouts/ID, /health or /metrics";
         let path: String = path.chars().take(80).collect();
-        let message = format!("there is no {path:?}, expected {known}");
-        Self::new(StatusCode::NOT_FOUND, message)
+        Self::new(StatusCode::NOT_FOUND, format!("there is no {path:?}, expected {known}"))
     }
 
     pub(super) fn unknown_rollout(id: &str) -> Self {
@@ -84,14 +80,14 @@ impl ApiError {
     pub(super) fn many_rollouts(most: usize) -> Self {
         let message =
             format!("{most} rollouts are recorded, the most this server keeps; delete some");
-        Self { code: Some("rollouts_full"), ..Self::new(StatusCode::TOO_MANY_REQUESTS, message) }
+        Self::new(StatusCode::TOO_MANY_REQUESTS, message).coded("rollouts_full")
     }
 
     pub(super) fn many_turns(most: u64) -> Self {
         let message = format!(
             "the rollout has had {most} requests, the most of rollout.environment.max_turns"
         );
-        Self { code: Some("turns_used"), ..Self::new(StatusCode::FORBIDDEN, message) }
+        Self::forbidden(message).coded("turns_used")
     }
 
     pub(super) fn method(allowed: &str) -> Self {
@@ -102,17 +98,16 @@ impl ApiError {
     pub(super) fn full(queue: usize) -> Self {
         let message =
             format!("{queue} requests are waiting, the most this server queues; try again later");
-        Self { code: Some("queue_full"), ..Self::new(StatusCode::TOO_MANY_REQUESTS, message) }
+        Self::new(StatusCode::TOO_MANY_REQUESTS, message).coded("queue_full")
     }
 
-    pub(super) fn forbidden(message: &str) -> Self {
+    pub(super) fn forbidden(message: impl Into<String>) -> Self {
         Self::new(StatusCode::FORBIDDEN, message)
     }
 
     pub(super) fn unauthorized() -> Self {
         let message = "the key is missing or wrong, expected `Authorization: Bearer KEY`";
-        let code = Some("invalid_api_key");
-        Self { code, ..Self::new(StatusCode::UNAUTHORIZED, message) }
+        Self::new(StatusCode::UNAUTHORIZED, message).coded("invalid_api_key")
     }
 
     pub(super) fn ended() -> Self {
@@ -137,19 +132,16 @@ impl ApiError {
 
 impl From<GenerationError> for ApiError {
     fn from(error: GenerationError) -> Self {
-        match &error {
+        let message = error.to_string();
+        match error {
             GenerationError::Option { option, found, expected } => {
                 Self::field(option, &format!("is {found}, expected {expected}"))
             }
-            GenerationError::TooLong { .. } => Self {
-                code: Some("context_length_exceeded"),
-                param: Some("max_tokens".to_owned()),
-                ..Self::body(error.to_string())
-            },
-            GenerationError::Prompt { .. } => {
-                Self { param: Some("prompt".to_owned()), ..Self::body(error.to_string()) }
+            GenerationError::TooLong { .. } => {
+                Self::body(message).about("max_tokens").coded("context_length_exceeded")
             }
-            _ => Self::engine(error.to_string()),
+            GenerationError::Prompt { .. } => Self::body(message).about("prompt"),
+            _ => Self::engine(message),
         }
     }
 }

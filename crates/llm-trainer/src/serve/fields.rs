@@ -45,10 +45,10 @@ impl Fields {
         };
         match read(&value) {
             Some(found) => Ok(Some(found)),
-            None => Err(ApiError::field(
-                name,
-                &format!("is {}, expected {expected}", shown(&value.to_string(), MOST)),
-            )),
+            None => {
+                let value = shown(&value.to_string(), MOST);
+                Err(ApiError::field(name, &format!("is {value}, expected {expected}")))
+            }
         }
     }
 
@@ -60,6 +60,10 @@ impl Fields {
     ) -> Result<T, ApiError> {
         self.take(name, expected, read)?
             .ok_or_else(|| ApiError::field(name, &format!("is missing, expected {expected}")))
+    }
+
+    pub(super) fn text(&mut self, name: &str, expected: &str) -> Result<String, ApiError> {
+        self.required(name, expected, |value| value.as_str().map(str::to_owned))
     }
 
     pub(super) fn flag(&mut self, name: &str) -> Result<bool, ApiError> {

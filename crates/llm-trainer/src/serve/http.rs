@@ -7,13 +7,10 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
-use model_files::chat_template::ChatTemplate;
-use model_files::text_tokenizer::TextTokenizer;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
@@ -21,32 +18,25 @@ use tokio::sync::mpsc::{Receiver, channel};
 
 use super::Settings;
 use super::request::Reader;
-use super::response::Response;
 use super::server::Server;
 use super::worker::{ModelRequest, run};
 use decoder::model::Decoder;
 
 /// A server that has its port and its model, before its first request.
 #[derive(Debug)]
-pub struct Listening {
+pub(crate) struct Listening {
     listener: std::net::TcpListener,
     settings: Settings,
     decoder: Decoder,
     reader: Reader,
 }
 
-/// Takes the port, and everything that requests are read against.
-///
-/// # Errors
-///
-/// If the port cannot be had, or the folder that models may be loaded from is none.
-pub fn listen(
+/// Takes the port, and resolves the folder that models may be loaded from.
+pub(crate) fn listen(
     address: SocketAddr,
     mut settings: Settings,
     decoder: Decoder,
-    tokenizer: TextTokenizer,
-    eos_ids: Vec<u32>,
-    template: Option<ChatTemplate>,
+    reader: Reader,
 ) -> anyhow::Result<Listening> {
     let with_name = |what: String| move |error: io::Error| anyhow::anyhow!("{what}: {error}");
     let listener = std::net::TcpListener::bind(address).map_err(with_name(address.to_string()))?;
@@ -54,47 +44,22 @@ pub fn listen(
     if let Some(root) = &mut settings.reload_root {
         *root = root.canonicalize().map_err(with_name(root.display().to_string()))?;
     }
-    let reader = Reader {
-        tokenizer,
-        template,
-        model_name: settings.model_name.clone(),
-        vocab_size: decoder.config().vocab_size,
-        eos_ids,
-        capacity: settings.capacity,
-    };
     Ok(Listening { listener, settings, decoder, reader })
 }
 
 impl Listening {
     /// The address, with the assigned port if port 0 was requested.
-    ///
-    /// # Errors
-    ///
-    /// If the system does not say.
-    pub fn address(&self) -> io::Result<SocketAddr> {
+    pub(crate) fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Serves until SIGTERM or SIGINT; then takes no more connections, and ends what was begun.
-    ///
-    /// # Errors
-    ///
-    /// If threads cannot be had, or the model's has failed.
-    pub fn serve(self) -> anyhow::Result<()> {
-        self.serve_until(signalled())
-    }
-
-    /// Serves until this future ends; then takes no more connections, and ends what was begun.
-    ///
-    /// # Errors
-    ///
-    /// That of the future; or if threads cannot be had, or the model's has failed.
+    /// Serves until `ended` ends, such as [`signalled`]; then takes no more connections, and ends what was begun.
     pub(crate) fn serve_until(
         self,
         ended: impl Future<Output = io::Result<()>> + Send + 'static,
     ) -> anyhow::Result<()> {
         let Self { listener, settings, decoder, reader } = self;
-        let capacity = settings.capacity;
+        let capacity = reader.capacity;
         let (taken, network) = start_network(listener, settings, reader, ended)?;
         run(decoder, taken, capacity);
         network.join().map_err(|_| anyhow::anyhow!("the network's thread has failed"))?
@@ -102,10 +67,6 @@ impl Listening {
 }
 
 /// Serves in a thread until no one takes requests any more, or until `ended` ends.
-///
-/// # Errors
-///
-/// If the system starts no thread.
 fn start_network(
     listener: std::net::TcpListener,
     settings: Settings,
@@ -126,22 +87,13 @@ fn start_network(
 
 /// Serves a model that stays with the caller, on a free port of this machine: its address, and the requests to answer. It ends
 /// when no one takes these any more.
-///
-/// # Errors
-///
-/// If the port or a thread cannot be had.
 pub(crate) fn open(
     settings: Settings,
-    tokenizer: TextTokenizer,
-    vocab_size: usize,
-    eos_ids: Vec<u32>,
-    template: Option<ChatTemplate>,
+    reader: Reader,
 ) -> anyhow::Result<(SocketAddr, Receiver<ModelRequest>)> {
     let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
-    let (model_name, capacity) = (settings.model_name.clone(), settings.capacity);
-    let reader = Reader { tokenizer, template, model_name, vocab_size, eos_ids, capacity };
     let (requests, _network) = start_network(listener, settings, reader, std::future::pending())?;
     Ok((address, requests))
 }
@@ -182,8 +134,12 @@ async fn accept(
             }
             () = server.ended() => break,
         };
-        let connection = http.serve_connection(TokioIo::new(stream), service(&server, peer));
-        let connection = graceful.watch(connection);
+        let server = Arc::clone(&server);
+        let service = service_fn(move |request| {
+            let server = Arc::clone(&server);
+            async move { Ok::<_, Infallible>(server.answer_or_refuse(request, peer).await) }
+        });
+        let connection = graceful.watch(http.serve_connection(TokioIo::new(stream), service));
         tokio::spawn(async move {
             // The other side's faults are its own.
             let _ended = connection.await;
@@ -198,7 +154,7 @@ async fn accept(
 }
 
 /// Waits for SIGTERM or SIGINT.
-async fn signalled() -> io::Result<()> {
+pub(crate) async fn signalled() -> io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     tokio::select! {
@@ -206,20 +162,4 @@ async fn signalled() -> io::Result<()> {
         _ = interrupt.recv() => {},
     }
     Ok(())
-}
-
-fn service(
-    server: &Arc<Server>,
-    peer: SocketAddr,
-) -> impl hyper::service::Service<
-    hyper::Request<Incoming>,
-    Response = Response,
-    Error = Infallible,
-    Future = impl Future<Output = Result<Response, Infallible>> + use<>,
-> + use<> {
-    let server = Arc::clone(server);
-    service_fn(move |request| {
-        let server = Arc::clone(&server);
-        async move { Ok(server.answer_or_refuse(request, peer).await) }
-    })
 }

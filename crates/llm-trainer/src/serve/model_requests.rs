@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use hyper::StatusCode;
 use hyper::body::Bytes;
@@ -10,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
 
-use super::answer::{Answer, Head};
+use super::answer::Answer;
 use super::error::ApiError;
 use super::fields::Fields;
 use super::request::Style;
@@ -24,9 +23,9 @@ impl Server {
         self: &Arc<Self>,
         style: Style,
         body: &[u8],
-        rollout: Option<String>,
+        rollout: Option<&str>,
     ) -> Result<Response, ApiError> {
-        let request = self.read(style, body, rollout.as_deref())?;
+        let request = self.read(style, body, rollout)?;
         let turn = request.recorded.as_ref().map(|recorded| (recorded.owner, recorded.turn));
         let random = self.random();
         let (sender, mut events) = unbounded_channel();
@@ -41,34 +40,30 @@ impl Server {
             events: sender,
         }))?;
         // Answers of a deterministic harness's rollout are the same each time, ids included.
-        let name = match rollout.as_ref().zip(turn) {
+        let name = match rollout.zip(turn) {
             Some((rollout, (_, turn))) => format!("{rollout}-{turn}"),
             None => format!("{random:016x}"),
         };
-        let answer = Answer::new(self.head(style, &name), request.clone());
-        if request.streams {
-            return Ok(self.stream(answer, events, rollout));
+        let streams = request.streams;
+        let mut answer = Answer::new(&name, self.reader.model_name.clone(), request);
+        if streams {
+            return Ok(self.stream(answer, events, rollout.map(str::to_owned)));
         }
-        let mut answer = answer;
         while let Some(event) = events.recv().await {
             answer.on_event(event, &self.reader.tokenizer)?;
         }
-        if !answer.is_whole() {
-            return Err(ApiError::engine("the model has stopped before the answer was whole"));
-        }
-        self.count(&answer);
-        self.keep(&answer, rollout.as_deref())?;
+        self.complete(&answer, rollout)?;
         let told = answer.whole(&self.reader.tokenizer);
         Ok(whole(StatusCode::OK, &told.map_err(|error| ApiError::engine(error.to_string()))?))
     }
 
-    fn head(&self, style: Style, name: &str) -> Head {
-        let prefix = match style {
-            Style::Completion => "cmpl",
-            Style::Chat => "chatcmpl",
-        };
-        let created = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        Head { id: format!("{prefix}-{name}"), created, model: self.settings.model_name.clone() }
+    /// Counts and records an answer, before the client has it; fails if the model has not drawn all of it.
+    fn complete(&self, answer: &Answer, rollout: Option<&str>) -> Result<(), ApiError> {
+        if !answer.is_whole() {
+            return Err(ApiError::engine("the model has stopped before the answer was whole"));
+        }
+        self.count(answer);
+        self.record(answer, rollout)
     }
 
     /// Streams server-sent events, one per token, ended by `[DONE]`.
@@ -94,12 +89,7 @@ impl Server {
                     }
                 }
             }
-            if !answer.is_whole() {
-                say(&ApiError::engine("the model has stopped before the answer was whole").json());
-                return;
-            }
-            server.count(&answer);
-            if let Err(error) = server.keep(&answer, rollout.as_deref()) {
+            if let Err(error) = server.complete(&answer, rollout.as_deref()) {
                 say(&error.json());
                 return;
             }
@@ -117,13 +107,11 @@ impl Server {
             return Err(ApiError::forbidden("the server was started without --reload-root"));
         };
         let mut fields = Fields::read(body)?;
-        let path = fields.required("path", "the path of a model directory", |value| {
-            value.as_str().map(str::to_owned)
-        })?;
+        let path = fields.text("path", "the path of a model directory")?;
         fields.finish()?;
         let outside = || {
-            let expected = format!("is {path:?}, expected a folder below {}", root.display());
-            ApiError::field("path", &expected)
+            let root = root.display();
+            ApiError::field("path", &format!("is {path:?}, expected a folder below {root}"))
         };
         // Links and `..` resolved: what is loaded lies below the root.
         let folder = root.join(Path::new(&path)).canonicalize().map_err(|_| outside())?;
@@ -131,12 +119,10 @@ impl Server {
             return Err(outside());
         }
         let (sender, done) = oneshot::channel();
-        self.send_to_model(ModelRequest::Reload(folder.clone(), sender))?;
+        let path = folder.display().to_string();
+        self.send_to_model(ModelRequest::Reload(folder, sender))?;
         match done.await {
-            Ok(Ok(())) => Ok(whole(
-                StatusCode::OK,
-                &json!({"status": "ok", "path": folder.display().to_string()}),
-            )),
+            Ok(Ok(())) => Ok(whole(StatusCode::OK, &json!({"status": "ok", "path": path}))),
             Ok(Err(problem)) => {
                 Err(ApiError::field("path", &format!("cannot be loaded: {problem}")))
             }

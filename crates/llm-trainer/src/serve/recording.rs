@@ -144,10 +144,6 @@ impl Recording {
     }
 
     /// Records an answer, which ends at an end-of-sequence token where it has [`Finish::Stop`].
-    ///
-    /// # Errors
-    ///
-    /// If the tokens have no text.
     pub(super) fn record(
         &mut self,
         prompt: &TurnPrompt,
@@ -191,10 +187,9 @@ impl Recording {
             let mut mask = vec![0; sequence.token_ids.len()];
             let turns = sequence.turns.iter().map(|turn| {
                 mask[turn.start..turn.start + turn.log_prob.len()].fill(1);
-                let finish = if turn.finish == Finish::Length { "length" } else { "stop" };
                 json!({
-                    "start": turn.start, "log_probs": turn.log_prob, "finish_reason": finish,
-                    "weight_version": turn.version,
+                    "start": turn.start, "log_probs": turn.log_prob,
+                    "finish_reason": finish_reason(turn.finish), "weight_version": turn.version,
                 })
             });
             let turns: Vec<Value> = turns.collect();
@@ -202,5 +197,12 @@ impl Recording {
         });
         let sequences: Vec<Value> = sequences.collect();
         json!({"id": id, "reward": self.reward, "sequences": sequences})
+    }
+}
+
+pub(super) fn finish_reason(finish: Finish) -> &'static str {
+    match finish {
+        Finish::Stop | Finish::StopString => "stop",
+        Finish::Length => "length",
     }
 }

@@ -92,23 +92,21 @@ impl OfRollout<'_> {
     }
 }
 
-/// Model data that requests are checked against.
+/// The model that requests are checked against.
 #[derive(Debug)]
-pub(super) struct Reader {
-    pub(super) tokenizer: TextTokenizer,
-    pub(super) template: Option<ChatTemplate>,
-    pub(super) model_name: String,
-    pub(super) vocab_size: usize,
-    pub(super) eos_ids: Vec<u32>,
-    pub(super) capacity: BatchCapacity,
+pub(crate) struct Reader {
+    pub(crate) tokenizer: TextTokenizer,
+    pub(crate) template: Option<ChatTemplate>,
+    /// Name of the model in requests.
+    pub(crate) model_name: String,
+    pub(crate) vocab_size: usize,
+    pub(crate) eos_ids: Vec<u32>,
+    /// Responses that decode together, and tokens of prompt and response.
+    pub(crate) capacity: BatchCapacity,
 }
 
 impl Reader {
     /// Parses and checks the body of a request.
-    ///
-    /// # Errors
-    ///
-    /// [`ApiError`] that names the first invalid field, its value and what was expected.
     pub(super) fn read(
         &self,
         style: Style,
@@ -119,9 +117,7 @@ impl Reader {
         let recording = rollout.as_ref().map(|rollout| &*rollout.recording);
         let of_run = recording.and_then(Recording::sampling);
         let mut fields = Fields::read(body)?;
-        let model = fields.required("model", "the name of the model", |value| {
-            value.as_str().map(str::to_owned)
-        })?;
+        let model = fields.text("model", "the name of the model")?;
         if model != self.model_name {
             return Err(ApiError::unknown_model(&model, &self.model_name));
         }

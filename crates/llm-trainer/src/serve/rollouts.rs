@@ -19,27 +19,23 @@ pub(crate) struct Terms {
 
 /// Recorded rollouts.
 #[derive(Debug)]
-pub struct Rollouts {
+pub(crate) struct Rollouts {
     /// Most rollouts that clients may begin; further ones are refused until some are deleted.
     most: usize,
-    terms: Option<Terms>,
+    /// Bounds of the training run, if there is one.
+    pub(super) terms: Option<Terms>,
     by_id: Mutex<BTreeMap<String, Recording>>,
 }
 
 impl Rollouts {
     /// Keeps at most so many rollouts, each begun by its first request.
-    pub fn keeping(most: usize) -> Self {
+    pub(crate) fn keeping(most: usize) -> Self {
         Self { most, terms: None, by_id: Mutex::default() }
     }
 
     /// Records the rollouts of a training run, which begins them itself.
     pub(crate) fn of_run(terms: Terms) -> Self {
         Self { most: 0, terms: Some(terms), by_id: Mutex::default() }
-    }
-
-    /// Bounds of the training run, if there is one.
-    pub(super) fn terms(&self) -> Option<&Terms> {
-        self.terms.as_ref()
     }
 
     /// Begins a rollout of the training run.

@@ -79,47 +79,59 @@ impl Server {
         peer: SocketAddr,
     ) -> Result<Response, ApiError> {
         Counts::add(&self.counts.requests, 1);
-        let path = request.uri().path().to_owned();
         self.settings.admission.check(request.headers(), request.uri())?;
-        if let Some(path) = path.strip_prefix("/rollouts/") {
-            return self.answer_of_rollout(path, request).await;
+        let path = request.uri().path().to_owned();
+        let (rollout, route) = match path.strip_prefix("/rollouts/") {
+            Some(path) => {
+                let (id, route) = path.split_once('/').unwrap_or((path, ""));
+                (Some(id), route)
+            }
+            None => (None, path.strip_prefix('/').unwrap_or_default()),
+        };
+        let allowed = match (rollout, route) {
+            (_, "v1/models") | (None, "health" | "metrics") => "GET",
+            (_, "v1/completions" | "v1/chat/completions")
+            | (None, "v1/reload")
+            | (Some(_), "reward") => "POST",
+            (Some(_), "") => "GET or DELETE",
+            _ => {
+                let unknown = path.strip_prefix("/rollouts/").unwrap_or(&path);
+                return Err(ApiError::unknown_path(unknown));
+            }
+        };
+        if !allowed.split(" or ").any(|method| request.method() == method) {
+            return Err(ApiError::method(allowed));
         }
-        let (get, post) = (request.method() == Method::GET, request.method() == Method::POST);
-        match path.as_str() {
-            "/v1/models" if get => Ok(whole(StatusCode::OK, &self.models())),
-            "/health" if get && !self.model_requests.is_closed() => {
-                Ok(whole(StatusCode::OK, &json!({"status": "ok"})))
-            }
-            "/health" if get => Err(ApiError::ended()),
-            "/metrics" if get => Ok(self.metrics()),
-            "/v1/completions" if post => {
+        match (rollout, route) {
+            (_, "v1/models") => Ok(whole(StatusCode::OK, &self.models())),
+            (_, "v1/completions") => {
                 let body = self.body(request).await?;
-                self.generate(Style::Completion, &body, None).await
+                self.generate(Style::Completion, &body, rollout).await
             }
-            "/v1/chat/completions" if post => {
+            (_, "v1/chat/completions") => {
                 let body = self.body(request).await?;
-                self.generate(Style::Chat, &body, None).await
+                self.generate(Style::Chat, &body, rollout).await
             }
-            "/v1/reload" if post => {
-                if !peer.ip().to_canonical().is_loopback() {
-                    return Err(ApiError::forbidden("models are reloaded from this machine alone"));
-                }
+            (Some(id), "reward") => self.reward(id, &self.body(request).await?),
+            (Some(id), _) => self.rollout(id, request.method() == Method::DELETE),
+            (None, "health") if self.model_requests.is_closed() => Err(ApiError::ended()),
+            (None, "health") => Ok(whole(StatusCode::OK, &json!({"status": "ok"}))),
+            (None, "metrics") => Ok(self.metrics()),
+            (None, _) if !peer.ip().to_canonical().is_loopback() => {
+                Err(ApiError::forbidden("models are reloaded from this machine alone"))
+            }
+            (None, _) => {
                 let body = self.body(request).await?;
                 self.reload(&body).await
             }
-            "/v1/models" | "/health" | "/metrics" => Err(ApiError::method("GET")),
-            "/v1/completions" | "/v1/chat/completions" | "/v1/reload" => {
-                Err(ApiError::method("POST"))
-            }
-            other => Err(ApiError::unknown_path(other)),
         }
     }
 
     pub(super) fn models(&self) -> Value {
-        let name = &self.settings.model_name;
+        let name = &self.reader.model_name;
         json!({"object": "list", "data": [{
             "id": name, "object": "model", "created": 0, "owned_by": "llm-trainer",
-            "max_model_len": self.settings.capacity.tokens,
+            "max_model_len": self.reader.capacity.tokens,
         }]})
     }
 

@@ -1,9 +1,7 @@
 //! Calls of tools in a response, in the format of Hermes and Qwen: `<tool_call>{"name": …, "arguments": {…}}</tool_call>`.
 
-use model_files::chat_template::TemplateValue;
+use model_files::chat_template::{TemplateValue, ValueKind};
 use serde_json::{Value, json};
-
-use super::template_value::{field, text};
 
 const BEGIN: &str = "<tool_call>";
 const END: &str = "</tool_call>";
@@ -57,6 +55,22 @@ pub(super) fn tool_calls(response: &str) -> Option<(String, Vec<ToolCall>)> {
 fn arguments(function: &TemplateValue) -> Option<String> {
     let Some(arguments) = field(function, "arguments") else { return Some("{}".to_owned()) };
     serde_json::to_string(&arguments).ok()
+}
+
+/// Returns the field `name` of an object; `None` where it is absent or null.
+pub(super) fn field(value: &TemplateValue, name: &str) -> Option<TemplateValue> {
+    value.get_attr(name).ok().filter(|field| !field.is_undefined() && !field.is_none())
+}
+
+/// Returns the field `name` of an object, if it is a text.
+pub(super) fn text(value: &TemplateValue, name: &str) -> Option<String> {
+    field(value, name)?.as_str().map(str::to_owned)
+}
+
+/// Returns the elements of a list.
+pub(super) fn elements(value: &TemplateValue) -> Option<Vec<TemplateValue>> {
+    let list = (value.kind() == ValueKind::Seq).then_some(value)?;
+    list.try_iter().ok().map(Iterator::collect)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The thread that runs the model.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::mpsc::error::TryRecvError;
@@ -9,7 +9,7 @@ use tokio::sync::mpsc::{Receiver, UnboundedSender};
 use tokio::sync::oneshot;
 
 use decoder::generation::{
-    Ask, Finish, GenerationError, GenerationOptions, SamplingKey, SharedBatch,
+    Ask, Drawing, GenerationError, GenerationOptions, SamplingKey, SharedBatch,
 };
 use decoder::model::Decoder;
 use decoder::scoring::score;
@@ -18,13 +18,13 @@ use super::recording::Owner;
 
 /// Size of the decoding batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BatchCapacity {
+pub(crate) struct BatchCapacity {
     /// Responses that decode together.
-    pub rows: usize,
+    pub(crate) rows: usize,
     /// Tokens of one prompt and response.
-    pub tokens: usize,
+    pub(crate) tokens: usize,
     /// Decodes on the CPU, in f32 and bf16, by products made for few rows.
-    pub cpu_kernels: bool,
+    pub(crate) cpu_kernels: bool,
 }
 
 /// A request to the model thread, executed in sequence.
@@ -54,26 +54,14 @@ pub(crate) struct Work {
 pub(crate) enum RequestEvent {
     /// `log π(x_t | x_<t)` in nats of each token of a prompt but the first, at temperature 1.
     Scored { prompt: usize, log_prob: Vec<f64> },
-    /// One drawn token.
-    Drawn {
-        prompt: usize,
-        sample: usize,
-        token_id: u32,
-        log_prob: f64,
-        top: Vec<(u32, f64)>,
-        finish: Option<Finish>,
-        /// Number of reloads of the weights.
-        version: u64,
-    },
+    /// One drawn token, and the number of reloads of the weights that drew it.
+    Drawn { prompt: usize, drawing: Drawing, version: u64 },
     /// The request failed.
     Failed(GenerationError),
 }
 
-/// Reason that serving with these weights ends.
-enum End {
-    Closed,
-    Reload(PathBuf, oneshot::Sender<Result<(), String>>),
-}
+/// A directory with other weights, and the place for the outcome of loading them.
+type Reload = (PathBuf, oneshot::Sender<Result<(), String>>);
 
 /// Serves until no sender of requests is left.
 pub(super) fn run(
@@ -82,7 +70,7 @@ pub(super) fn run(
     capacity: BatchCapacity,
 ) {
     let mut version = 0;
-    while let End::Reload(path, reply) = serve(&decoder, &mut requests, capacity, version) {
+    while let Some((path, reply)) = serve(&decoder, &mut requests, capacity, version) {
         let outcome = load_like(&decoder, &path).map(|loaded| {
             decoder = loaded;
             version += 1;
@@ -93,7 +81,7 @@ pub(super) fn run(
 }
 
 /// Loads weights from another directory for the same model.
-fn load_like(decoder: &Decoder, path: &std::path::Path) -> Result<Decoder, String> {
+fn load_like(decoder: &Decoder, path: &Path) -> Result<Decoder, String> {
     let loaded = Decoder::load(path, decoder.device(), decoder.kind());
     let loaded = loaded.map_err(|error| error.to_string())?;
     if loaded.config() == decoder.config() {
@@ -103,20 +91,21 @@ fn load_like(decoder: &Decoder, path: &std::path::Path) -> Result<Decoder, Strin
     }
 }
 
+/// Serves with these weights until others are asked for, which are returned, or no sender of requests is left.
 fn serve(
     decoder: &Decoder,
     requests: &mut Receiver<ModelRequest>,
     capacity: BatchCapacity,
     version: u64,
-) -> End {
+) -> Option<Reload> {
     let new_batch =
         || SharedBatch::new(decoder, capacity.rows, capacity.tokens, capacity.cpu_kernels);
     let mut batch = new_batch();
     let mut listeners: HashMap<u64, (usize, UnboundedSender<RequestEvent>)> = HashMap::new();
     let mut next_id = 0;
-    let mut end = None;
+    let (mut is_open, mut reload) = (true, None);
     loop {
-        while end.is_none() && batch.has_room() {
+        while is_open && batch.has_room() {
             let request = if batch.is_idle() {
                 requests.blocking_recv()
             } else {
@@ -127,8 +116,10 @@ fn serve(
                 }
             };
             match request {
-                None => end = Some(End::Closed),
-                Some(ModelRequest::Reload(path, reply)) => end = Some(End::Reload(path, reply)),
+                None => is_open = false,
+                Some(ModelRequest::Reload(path, reply)) => {
+                    (is_open, reload) = (false, Some((path, reply)));
+                }
                 Some(ModelRequest::Generate(work)) => {
                     admit(decoder, work, &mut batch, &mut listeners, &mut next_id);
                 }
@@ -136,30 +127,20 @@ fn serve(
         }
         if batch.is_idle() {
             listeners.clear();
-            match end {
-                Some(end) => return end,
-                None => continue,
+            if is_open {
+                continue;
             }
+            return reload;
         }
         let step = batch.step(&mut |drawing| {
             let Some((prompt, events)) = listeners.get(&drawing.id) else { return false };
-            let is_heard = events.send(RequestEvent::Drawn {
-                prompt: *prompt,
-                sample: drawing.sample,
-                token_id: drawing.token_id,
-                log_prob: drawing.log_prob,
-                top: drawing.top,
-                finish: drawing.finish,
-                version,
-            });
-            is_heard.is_ok()
+            events.send(RequestEvent::Drawn { prompt: *prompt, drawing, version }).is_ok()
         });
         if let Err(error) = step {
             // It cannot be told whose tokens these were.
-            let words = error.to_string();
-            for (_, events) in listeners.drain().map(|(_, listener)| listener) {
-                let _heard =
-                    events.send(RequestEvent::Failed(GenerationError::GivenUp(words.clone())));
+            for (_, (_, events)) in listeners.drain() {
+                let given_up = GenerationError::GivenUp(error.to_string());
+                let _heard = events.send(RequestEvent::Failed(given_up));
             }
             batch = new_batch();
         }

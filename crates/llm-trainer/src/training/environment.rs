@@ -24,8 +24,8 @@ use training_run::config::{EnvironmentSection, RunConfig};
 
 use super::step_key::StepKey;
 use crate::serve::{
-    Admission, BatchCapacity, ModelRequest, Owner, Recording, RequestEvent, Rollouts, Settings,
-    Terms, Work, open,
+    Admission, BatchCapacity, ModelRequest, Owner, Reader, Recording, RequestEvent, Rollouts,
+    Settings, Terms, Work, open,
 };
 use harnesses::{Event, Harnesses, Task};
 pub(crate) use played::Played;
@@ -92,12 +92,10 @@ impl Environment {
         let api_key = format!("{:016x}{:016x}", seed.hash_one(0), seed.hash_one(1));
         let (rows, tokens) = (rollout.rows.min(section.workers), section.context_tokens);
         let settings = Settings {
-            model_name: MODEL_NAME.to_owned(),
             admission: Admission {
                 host: Some(std::net::Ipv4Addr::LOCALHOST.into()),
                 api_key: Some(api_key.clone()),
             },
-            capacity: BatchCapacity { rows, tokens, cpu_kernels: rollout.cpu_kernels },
             queue: 4 * section.workers,
             body_bytes: BODY_BYTES,
             connections: 8 * section.workers,
@@ -108,11 +106,15 @@ impl Environment {
             reload_root: None,
             rollouts: Some(Arc::clone(&rollouts)),
         };
-        let template = ChatTemplate::load(&config.model.path)?;
-        let eos_ids = options.stop_ids.clone();
-        let (address, mut requests) =
-            open(settings, tokenizer.clone(), vocab_size, eos_ids, template)
-                .context("rollout.environment")?;
+        let reader = Reader {
+            tokenizer: tokenizer.clone(),
+            template: ChatTemplate::load(&config.model.path)?,
+            model_name: MODEL_NAME.to_owned(),
+            vocab_size,
+            eos_ids: options.stop_ids.clone(),
+            capacity: BatchCapacity { rows, tokens, cpu_kernels: rollout.cpu_kernels },
+        };
+        let (address, mut requests) = open(settings, reader).context("rollout.environment")?;
         let (events, heard) = channel();
         let forwarded = events.clone();
         std::thread::Builder::new().name("requests".to_owned()).spawn(move || {
@@ -248,16 +250,9 @@ impl Play<'_> {
         }
         while !batch.is_idle() {
             batch.step(&mut |drawing| {
-                let event = RequestEvent::Drawn {
-                    prompt: 0,
-                    sample: drawing.sample,
-                    token_id: drawing.token_id,
-                    log_prob: drawing.log_prob,
-                    top: drawing.top,
-                    finish: drawing.finish,
-                    version: 0,
-                };
-                listeners.get(&drawing.id).is_some_and(|events| events.send(event).is_ok())
+                let events = listeners.get(&drawing.id);
+                let event = RequestEvent::Drawn { prompt: 0, drawing, version: 0 };
+                events.is_some_and(|events| events.send(event).is_ok())
             })?;
         }
         Ok(())

@@ -5,12 +5,12 @@ use serde_json::{Map, Value, json};
 /// Text of the end-of-text token.
 pub(super) const END_OF_TEXT: &str = "<|endoftext|>";
 /// Its id.
-pub const END_OF_TEXT_ID: u32 = 256;
+pub(super) const END_OF_TEXT_ID: u32 = 256;
 /// Tokens in all.
 pub(super) const VOCABULARY: usize = 257;
 
 /// The tokenizer in Hugging Face's format; the id of a byte is the byte.
-pub fn tokenizer_json() -> Value {
+pub(super) fn tokenizer_json() -> Value {
     let vocabulary: Map<String, Value> =
         (0..=u8::MAX).map(|byte| (spelling(byte).to_string(), json!(byte))).collect();
     let byte_level = json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false, "use_regex": false });

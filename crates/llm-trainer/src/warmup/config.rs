@@ -12,71 +12,67 @@ use super::teacher::Teacher;
 /// A supervised warm-up as its TOML file writes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct WarmupConfig {
+pub(crate) struct WarmupConfig {
     /// Seed of the initial weights, the order of questions and the teacher.
-    pub seed: u64,
+    pub(crate) seed: u64,
     /// Hugging Face directory to write the model to.
-    pub output: PathBuf,
+    pub(crate) output: PathBuf,
     /// Threads of libtorch; 0 keeps libtorch's default.
     #[serde(default)]
-    pub threads: usize,
+    pub(crate) threads: usize,
     /// Sizes of the Qwen2-architecture model.
-    pub model: ModelSizes,
+    pub(crate) model: ModelSizes,
     /// Questions to learn from; their held-out split measures the accuracy.
-    pub questions: ArithmeticTask,
+    pub(crate) questions: ArithmeticTask,
     /// Form of the answers.
-    pub teacher: Teacher,
+    pub(crate) teacher: Teacher,
     /// Length and learning rate of the training.
-    pub training: WarmupTraining,
+    pub(crate) training: WarmupTraining,
 }
 
 /// Sizes of a Qwen2-architecture model over bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ModelSizes {
+pub(crate) struct ModelSizes {
     /// Width of the residual stream.
-    pub hidden_size: usize,
+    pub(crate) hidden_size: usize,
     /// Width of the gated feed-forward layer.
-    pub intermediate_size: usize,
+    pub(crate) intermediate_size: usize,
     /// Blocks.
-    pub num_hidden_layers: usize,
+    pub(crate) num_hidden_layers: usize,
     /// Query heads of a block.
-    pub num_attention_heads: usize,
+    pub(crate) num_attention_heads: usize,
     /// Key and value heads of a block.
-    pub num_key_value_heads: usize,
+    pub(crate) num_key_value_heads: usize,
 }
 
 /// How a warm-up trains and when it stops.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct WarmupTraining {
+pub(crate) struct WarmupTraining {
     /// Peak learning rate of `AdamW`.
-    pub learning_rate: f64,
+    pub(crate) learning_rate: f64,
     /// Steps over which the learning rate rises from its first fraction to the peak.
-    pub warmup_steps: u64,
+    pub(crate) warmup_steps: u64,
     /// Sequences of one step.
-    pub sequences: usize,
+    pub(crate) sequences: usize,
     /// Steps after which a warm-up that has not reached its accuracy has failed.
-    pub max_steps: u64,
+    pub(crate) max_steps: u64,
     /// Steps between measurements of the accuracy.
-    pub evaluate_every: u64,
+    pub(crate) evaluate_every: u64,
     /// Held-out questions of a measurement.
-    pub evaluation_questions: usize,
+    pub(crate) evaluation_questions: usize,
     /// Accuracy to stop at, `[lowest, highest]`, fractions: sampled at temperature 1 on held-out questions.
-    pub target_accuracy: (f64, f64),
+    pub(crate) target_accuracy: (f64, f64),
     /// Longest answer that is sampled, in tokens.
-    pub max_response_tokens: usize,
+    pub(crate) max_response_tokens: usize,
     /// Most tokens of one forward pass, padding included.
-    pub micro_batch_tokens: usize,
+    pub(crate) micro_batch_tokens: usize,
 }
 
 impl WarmupConfig {
     /// Reads and checks a TOML file.
-    ///
-    /// # Errors
-    ///
-    /// Names the file, the field, its value and what was expected.
-    pub fn load(path: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn load(path: &Path) -> anyhow::Result<Self> {
         let text = whole_file::read_text_at_most(path, whole_file::LONGEST_TEXT_BYTES)
             .with_context(|| format!("{}: cannot read", path.display()))?;
         let config: Self = toml::from_str(&text).map_err(|error| {

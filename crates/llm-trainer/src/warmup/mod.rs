@@ -23,10 +23,11 @@ use training_run::config::{OptimizerSection, TrainingSection};
 use training_run::schedule::{Decay, Schedule};
 use whole_file::DirectoryInProgress;
 
-pub use byte_tokenizer::{END_OF_TEXT_ID, tokenizer_json};
-pub use config::{ModelSizes, WarmupConfig, WarmupTraining};
-pub use teacher::{Styles, Sum, Teacher};
+pub(crate) use config::WarmupConfig;
 
+use self::byte_tokenizer::{END_OF_TEXT_ID, tokenizer_json};
+use self::config::{ModelSizes, WarmupTraining};
+use self::teacher::Teacher;
 use crate::host_memory::Memory;
 use crate::training::StepKey;
 use crate::training::adamw::AdamW;
@@ -41,39 +42,39 @@ const RECORD: &str = "warmup.json";
 
 /// Outcome of a warm-up, stored beside the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct WarmupRecord {
+pub(crate) struct WarmupRecord {
     /// The configuration, its output path apart.
-    pub config: WarmupConfig,
+    pub(crate) config: WarmupConfig,
     /// Steps taken.
-    pub steps: u64,
+    pub(crate) steps: u64,
     /// Fraction of held-out questions answered correctly, sampled at temperature 1.
-    pub accuracy: f64,
+    pub(crate) accuracy: f64,
     /// Mean entropy of the sampled tokens, in nats.
-    pub entropy: f64,
+    pub(crate) entropy: f64,
 }
 
 /// One measurement or step, for progress reports.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct WarmupProgress {
+pub(crate) struct WarmupProgress {
     /// Steps taken.
-    pub step: u64,
+    pub(crate) step: u64,
     /// Mean negative log-likelihood of the last batch's answers, in nats per token.
-    pub loss: f64,
+    pub(crate) loss: f64,
     /// Latest measurement, if any.
-    pub measured: Option<Measurement>,
+    pub(crate) measured: Option<Measurement>,
 }
 
 /// Results on held-out questions at temperature 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Measurement {
+pub(crate) struct Measurement {
     /// Fraction of correct answers.
-    pub accuracy: f64,
+    pub(crate) accuracy: f64,
     /// Mean entropy of the sampled tokens, in nats.
-    pub entropy: f64,
+    pub(crate) entropy: f64,
 }
 
 /// Returns the record of an earlier warm-up at `config.output`, if it has the same configuration.
-pub fn cached(config: &WarmupConfig) -> Option<WarmupRecord> {
+pub(crate) fn cached(config: &WarmupConfig) -> Option<WarmupRecord> {
     let text =
         whole_file::read_text_at_most(&config.output.join(RECORD), whole_file::LONGEST_TEXT_BYTES)
             .ok()?;
@@ -82,12 +83,9 @@ pub fn cached(config: &WarmupConfig) -> Option<WarmupRecord> {
     (same && config.output.join("model.safetensors").exists()).then_some(record)
 }
 
-/// Trains until the accuracy is within the target, and writes the model.
-///
-/// # Errors
-///
-/// If the accuracy exceeds the target or never reaches it, or a file cannot be written; then nothing is written.
-pub fn warm_up(
+/// Trains until the accuracy is within the target, and writes the model; fails without writing if the accuracy exceeds the target or never
+/// reaches it.
+pub(crate) fn warm_up(
     config: &WarmupConfig,
     mut progress: impl FnMut(WarmupProgress),
 ) -> anyhow::Result<WarmupRecord> {

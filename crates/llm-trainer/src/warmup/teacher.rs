@@ -13,7 +13,7 @@ const OPENINGS: [&str; 6] = ["", "", "So ", "Well, ", "I see. ", "Hm, "];
 /// How the teacher answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Teacher {
+pub(crate) enum Teacher {
     /// Sums and differences in several styles, with honest slips. The model starts with entropy to lose: in the way it begins, in
     /// whether it works the answer out, and in the digits it is unsure of.
     Styles(Styles),
@@ -28,27 +28,27 @@ pub enum Teacher {
 /// Shares of the ways in which sums are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Styles {
+pub(crate) struct Styles {
     /// Share of answers that show the intermediate results, `0..=1`.
-    pub worked_fraction: f64,
+    pub(crate) worked_fraction: f64,
     /// Share of slips among answers given directly, `0..=1`.
-    pub direct_slip_fraction: f64,
+    pub(crate) direct_slip_fraction: f64,
     /// Share of slips among worked answers, `0..=1`.
-    pub worked_slip_fraction: f64,
+    pub(crate) worked_slip_fraction: f64,
 }
 
 /// A sum (`right` positive) or difference of two numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sum {
+pub(crate) struct Sum {
     /// First operand.
-    pub left: i64,
+    pub(crate) left: i64,
     /// Second operand, its sign the operation.
-    pub right: i64,
+    pub(crate) right: i64,
 }
 
 impl Sum {
     /// Reads the first `a + b` or `a - b` of a text, spaces or none.
-    pub fn find(text: &str) -> Option<Self> {
+    pub(crate) fn find(text: &str) -> Option<Self> {
         let mut numbers =
             text.split(|c: char| !c.is_ascii_digit() && c != '+' && c != '-').collect::<String>();
         let operator = numbers.find(['+', '-'])?;
@@ -92,11 +92,7 @@ impl Teacher {
     }
 
     /// Returns an answer to `question`, or nothing if it is not of the kind that the teacher answers.
-    ///
-    /// # Panics
-    ///
-    /// If a share is invalid.
-    pub fn answer(&self, question: &str, rng: &mut impl Rng) -> Option<String> {
+    pub(crate) fn answer(&self, question: &str, rng: &mut impl Rng) -> Option<String> {
         match self {
             Self::Styles(styles) => Some(styles.answer(Sum::find(question)?, rng)),
             Self::Guess { shares } => {

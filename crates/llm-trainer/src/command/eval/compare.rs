@@ -3,10 +3,12 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use run_report::evaluation::bootstrap::{Bootstrap, Estimate, Resampled};
 use run_report::evaluation::comparison::{SetComparison, SetResponses, compare};
 use run_report::evaluation::folder::{FolderError, Results, ResultsFolder};
+use run_report::evaluation::measures::SetResult;
+use run_report::evaluation::response::Response;
 use run_report::evaluation::table::{comparison_table, main_table};
 use serde::Serialize;
 
@@ -65,12 +67,12 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let (mut sets, mut differences, mut left_out) =
         (Vec::new(), Vec::<Resampled>::new(), Vec::new());
     for (stream, set) in (0..).zip(&first.sets) {
-        if second.set(&set.name).is_none() {
+        let Some(other) = second.set(&set.name) else {
             left_out.push(set.name.clone());
             continue;
-        }
-        let left = responses(&first_folder, &first, &set.name)?;
-        let right = responses(&second_folder, &second, &set.name)?;
+        };
+        let left = responses(&first_folder, set)?;
+        let right = responses(&second_folder, other)?;
         let sides = [&left, &right]
             .map(|(responses, samples)| SetResponses { responses, samples: *samples });
         let (comparison, resampled) =
@@ -89,8 +91,7 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     if args.json {
         let (first, second) = (args.first.clone(), args.second.clone());
         let comparison = Comparison { first, second, bootstrap, sets, plain_mean, left_out };
-        serde_json::to_writer_pretty(&mut *out, &comparison)?;
-        return Ok(writeln!(out)?);
+        return Ok(writeln!(out, "{}", serde_json::to_string_pretty(&comparison)?)?);
     }
     let names = [&args.first, &args.second].map(|path| path.display().to_string());
     let rows = [(names[0].as_str(), &first), (names[1].as_str(), &second)];
@@ -113,19 +114,10 @@ fn open(path: &Path) -> Result<(ResultsFolder, Results), FolderError> {
 /// The responses to a set, and how many to each problem.
 fn responses(
     folder: &ResultsFolder,
-    results: &Results,
-    set: &str,
-) -> anyhow::Result<(Vec<run_report::evaluation::response::Response>, usize)> {
-    let Some(set) = results.set(set) else { bail!("set `{set}` is not there") };
-    let responses = folder.responses(&set.name, set.samples, 1, set.problems)?;
-    if responses.len() != set.problems * set.samples {
-        let root = folder.root().display();
-        bail!(
-            "{root}: set `{}` has {} responses, expected {}",
-            set.name,
-            responses.len(),
-            set.problems * set.samples
-        );
-    }
-    Ok((responses, set.samples))
+    SetResult { name, samples, problems, .. }: &SetResult,
+) -> anyhow::Result<(Vec<Response>, usize)> {
+    let responses = folder.responses(name, *samples, 1, *problems)?;
+    let (root, count, expected) = (folder.root().display(), responses.len(), problems * samples);
+    ensure!(count == expected, "{root}: set `{name}` has {count} responses, expected {expected}");
+    Ok((responses, *samples))
 }

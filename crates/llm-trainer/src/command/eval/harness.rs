@@ -15,10 +15,10 @@ use tokio::sync::oneshot;
 use super::subject::Subject;
 use crate::child_group::end_within;
 use crate::command::model_options::{ModelOptions, Placement, count_up_to};
-use crate::command::serve::Servable;
+use crate::command::serve::load;
 use crate::evaluation::fingerprint;
 use crate::launch::{Ended, ProgramFailed};
-use crate::serve::{Admission, BatchCapacity, Listening, Settings};
+use crate::serve::{Admission, Listening, Settings, listen};
 use crate::signals::Signals;
 
 /// A free port of this machine.
@@ -34,7 +34,7 @@ Examples:
   # Ask by the model's chat template, and keep every response
   llm-trainer eval lm-eval models/SmolLM2-135M-Instruct --chat --tasks ifeval --output out/ifeval -- --log_samples";
 
-const LIGHTEVAL_EXAMPLES: &str = "\
+pub(super) const LIGHTEVAL_EXAMPLES: &str = "\
 Examples:
   # Ask a task, the first 100 questions of it
   llm-trainer eval lighteval runs/NAME --tasks gsm8k -- --max-samples 100";
@@ -50,17 +50,9 @@ pub(super) struct LmEvalArgs {
     chat: bool,
 }
 
-/// Arguments of `eval lighteval`, which asks by the model's chat template.
-#[derive(Debug, clap::Args)]
-#[command(after_help = LIGHTEVAL_EXAMPLES)]
-pub(super) struct LightevalArgs {
-    #[command(flatten)]
-    common: Args,
-}
-
 /// Arguments for every harness.
 #[derive(Debug, clap::Args)]
-struct Args {
+pub(super) struct Args {
     /// Hugging Face directory, checkpoint, folder of a run (its latest checkpoint), or name of the hub
     #[arg(value_name = "MODEL_OR_RUN")]
     model: PathBuf,
@@ -91,10 +83,6 @@ struct Args {
 }
 
 /// Asks tasks of lm-eval, and ends when it has.
-///
-/// # Errors
-///
-/// A model or option that cannot be used, an interruption, or [`ProgramFailed`].
 pub(super) fn lm_eval(args: &LmEvalArgs, out: &mut impl Write) -> anyhow::Result<()> {
     let common = &args.common;
     run(common, "lm-eval", "lm-eval[api]", out, |Served { name, address, tokens }, output| {
@@ -116,31 +104,18 @@ pub(super) fn lm_eval(args: &LmEvalArgs, out: &mut impl Write) -> anyhow::Result
     })
 }
 
-/// Asks tasks of lighteval, and ends when it has.
-///
-/// # Errors
-///
-/// Those of [`lm_eval`].
-pub(super) fn lighteval(args: &LightevalArgs, out: &mut impl Write) -> anyhow::Result<()> {
-    let common = &args.common;
-    run(
-        common,
-        "lighteval",
-        "lighteval[litellm]",
-        out,
-        |Served { name, address, tokens }, output| {
-            let rows = common.rows;
-            let model = format!(
-                "model_name=openai/{name},base_url=http://{address}/v1,api_key=none,max_model_length={tokens},\
+/// Asks tasks of lighteval by the model's chat template, and ends when it has.
+pub(super) fn lighteval(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
+    run(args, "lighteval", "lighteval[litellm]", out, |Served { name, address, tokens }, output| {
+        let rows = args.rows;
+        let model = format!(
+            "model_name=openai/{name},base_url=http://{address}/v1,api_key=none,max_model_length={tokens},\
              concurrent_requests={rows}"
-            );
-            let mut command = Command::new("lighteval");
-            command
-                .args(["endpoint", "litellm", &model, &common.tasks, "--output-dir"])
-                .arg(output);
-            command
-        },
-    )
+        );
+        let mut command = Command::new("lighteval");
+        command.args(["endpoint", "litellm", &model, &args.tasks, "--output-dir"]).arg(output);
+        command
+    })
 }
 
 /// A model that is served.
@@ -171,20 +146,19 @@ fn run(
     // A harness may keep answers by the model's name: other weights need another one.
     let name = format!("{}-{}", plain(&subject.name), &fingerprint(&subject.directory)?[..8]);
     let options = ModelOptions { model: subject.directory, placement: args.placement.clone() };
-    let servable = Servable::load(&options, args.context)?;
-    let capacity = servable.capacity(args.rows, !args.no_cpu_kernels);
-    let listening = servable.listen(ADDRESS, settings(name.clone(), capacity))?;
-    let served = Served { name, address: listening.address()?, tokens: capacity.tokens };
+    let (decoder, reader) =
+        load(&options, name.clone(), args.context, args.rows, !args.no_cpu_kernels)?;
+    let tokens = reader.capacity.tokens;
+    let listening = listen(ADDRESS, settings(), decoder, reader)?;
+    let served = Served { name, address: listening.address()?, tokens };
     out.flush()?;
     run_beside(command(served, &output).args(&args.more), listening)?;
     Ok(writeln!(out, "\nIn {}: the results of {program}", output.display())?)
 }
 
-fn settings(model_name: String, capacity: BatchCapacity) -> Settings {
+fn settings() -> Settings {
     Settings {
-        model_name,
         admission: Admission { host: Some(ADDRESS.ip()), api_key: None },
-        capacity,
         queue: 65_536,
         body_bytes: 64 << 20,
         connections: 65_536,

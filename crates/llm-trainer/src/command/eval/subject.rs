@@ -12,7 +12,7 @@ use training_run::run_directory::RunDirectory;
 use training_run::run_directory::TRAINER_FOLDER;
 
 use crate::command::hub_names;
-use crate::command::model_options::latest_checkpoint;
+use crate::command::model_options::{last_name, latest_checkpoint};
 
 /// A model to evaluate.
 #[derive(Debug)]
@@ -29,10 +29,6 @@ pub(super) struct Subject {
 
 impl Subject {
     /// Resolves `path`: a run to one of its checkpoints, a checkpoint of a run to itself, anything else to a model.
-    ///
-    /// # Errors
-    ///
-    /// If there is nothing of the kind, or the configuration of the run cannot be read.
     pub(super) fn find(path: &Path, step: Option<u64>) -> anyhow::Result<Self> {
         if let Some(name) = hub_names::name(path) {
             anyhow::ensure!(
@@ -90,12 +86,4 @@ impl Subject {
         let stops = run.rollout.stop.iter().cloned().map(Value::String).collect();
         file.sampling.entry("stop").or_insert(Value::Array(stops));
     }
-}
-
-/// Returns the last part of a path after following symbolic links and dots.
-fn last_name(path: &Path) -> String {
-    let canonical = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-    canonical
-        .file_name()
-        .map_or_else(|| "model".to_owned(), |name| name.to_string_lossy().into_owned())
 }
