@@ -6,12 +6,10 @@ use std::time::Instant;
 use run_plan::plan::Hardware;
 use tch::{Device, Kind, Tensor};
 
-/// Memory in bytes.
+/// All memory, and what is free of it now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MemoryInfo {
-    /// All memory.
     pub(crate) total_bytes: u64,
-    /// Memory that is free now.
     pub(crate) free_bytes: u64,
 }
 

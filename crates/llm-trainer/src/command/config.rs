@@ -15,7 +15,6 @@ Examples:
   # Write the schema for an editor
   llm-trainer config --schema > run.schema.json";
 
-/// Arguments of `config`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {

@@ -1,6 +1,5 @@
 //! `confined`: the command that `train` starts to run a program of a response, where the smaller helper is not installed beside it.
 
-/// Arguments of `confined`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Permissions of the program, in JSON

@@ -21,7 +21,6 @@ Examples:
   # Fail if there is a defect
   llm-trainer data check questions.jsonl --strict";
 
-/// Arguments of `data`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {

@@ -27,7 +27,6 @@ Examples:
   # Hide the GPUs, and test the CPU alone
   CUDA_VISIBLE_DEVICES= llm-trainer doctor";
 
-/// Arguments of `doctor`: none.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {}

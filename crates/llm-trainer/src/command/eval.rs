@@ -35,7 +35,6 @@ Examples:
   # Ask tasks of lm-eval
   llm-trainer eval lm-eval runs/demo/KL-Cov --tasks gsm8k,drop";
 
-/// Arguments of `eval`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -156,13 +155,12 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     )?;
     let output = args.output.clone().unwrap_or_else(|| subject.output.clone());
     let folder = ResultsFolder::begin(&output, &evaluation.settings)?;
-    let results = match folder.results()? {
-        Some(results) => results,
-        None => {
-            let results = evaluation.run(&folder)?;
-            folder.finish(&results, &page(&subject.name, &results))?;
-            results
-        }
+    let results = if let Some(results) = folder.results()? {
+        results
+    } else {
+        let results = evaluation.run(&folder)?;
+        folder.finish(&results, &page(&subject.name, &results))?;
+        results
     };
     print(&results, &subject.name, &folder, (!args.json).then_some(&file.grading), out)
 }

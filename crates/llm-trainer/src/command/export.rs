@@ -18,7 +18,6 @@ Examples:
   # Write event files for TensorBoard
   llm-trainer export runs/demo/GRPO --tensorboard exported";
 
-/// Arguments of `export`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 #[command(group = clap::ArgGroup::new("format").required(true).multiple(true))]

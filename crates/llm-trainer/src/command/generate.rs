@@ -28,7 +28,6 @@ const EXAMPLES: &str = r#"Examples:
   # Sample 8 responses to each prompt of a file, with the latest checkpoint of a run
   llm-trainer generate --model runs/NAME --input prompts.jsonl --samples 8"#;
 
-/// Arguments of `generate`.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

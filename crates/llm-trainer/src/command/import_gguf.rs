@@ -17,7 +17,6 @@ Examples:
   # Convert it to f32 weights
   llm-trainer import-gguf qwen2.5-0.5b-q8_0.gguf models/qwen2.5-0.5b --dtype f32";
 
-/// Arguments of `import-gguf`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {

@@ -13,7 +13,6 @@ Examples:
   # Print a summary, for a pipe or CI
   llm-trainer inspect runs/demo/KL-Cov --once";
 
-/// Arguments of `inspect`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
@@ -24,7 +23,6 @@ pub(super) struct Args {
     once: bool,
 }
 
-/// Runs the command.
 pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let view = RunView::open(&args.run)?;
     if args.once || !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {

@@ -13,7 +13,6 @@ Examples:
   # Train on two hosts; the second takes --node-rank 1
   llm-trainer launch -n 8 --nnodes 2 --node-rank 0 --master-addr node0 -- llm-trainer train run.toml";
 
-/// Arguments of `launch`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {

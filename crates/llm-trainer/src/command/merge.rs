@@ -16,7 +16,6 @@ Examples:
   # Write the weights in bf16
   llm-trainer merge runs/NAME/checkpoints/step-100 merged --dtype bf16";
 
-/// Arguments of `merge`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {

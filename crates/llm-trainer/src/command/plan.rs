@@ -30,7 +30,6 @@ Examples:
   # Plan a model size on four machines
   llm-trainer plan --model 32b --gpus 8 --nodes 4 --gpu h100 --zero 3 --tensor 2";
 
-/// Arguments of `plan`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {

@@ -17,7 +17,6 @@ Examples:
   # Ask eight questions with another grading, and show one response
   llm-trainer preflight configs/smollm2-sums.toml --set 'reward.grading={ strict = true }' --prompts 8 --show 1";
 
-/// Arguments of `preflight`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {

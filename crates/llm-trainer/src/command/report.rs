@@ -17,7 +17,6 @@ Examples:
   # Write the charts as PDF for a column of a paper, 8.5 cm wide, in letters of 8 points
   llm-trainer report runs/demo/KL-Cov --pdf --width 8.5 --font-size 8";
 
-/// Arguments of `report`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {

@@ -23,7 +23,6 @@ Examples:
 /// First seed of a study: the settings were chosen on seeds 1 to 25.
 const FIRST_SEED: u64 = 41;
 
-/// Arguments of `reproduce`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {

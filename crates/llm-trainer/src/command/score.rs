@@ -19,7 +19,6 @@ const EXAMPLES: &str = r#"Examples:
   # Score one text
   echo '{"text": "2 + 3 = 5"}' | llm-trainer score --model models/SmolLM2-135M-Instruct --input -"#;
 
-/// Arguments of `score`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {

@@ -26,7 +26,6 @@ Examples:
   # Sample for a training run that sends new weights
   llm-trainer serve models/SmolLM2-135M-Instruct --reload-root /shared/weights";
 
-/// Arguments of `serve`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {

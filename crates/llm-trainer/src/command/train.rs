@@ -35,7 +35,6 @@ Examples:
   # Train a published run on your model and questions
   llm-trainer train --preset qwen2.5-7b-kl-cov --set model.path=models/Qwen2.5-7B --set data.train=questions.jsonl";
 
-/// Arguments of `train`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
@@ -99,10 +98,7 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         Some(check) => check.advise(error),
         None => error,
     });
-    match ranks.conclude(outcome)? {
-        Some(interruption) => Err(interruption.into()),
-        None => Ok(()),
-    }
+    ranks.conclude(outcome)?.map_or(Ok(()), |interruption| Err(interruption.into()))
 }
 
 /// Refuses, on all ranks, a run that needs more memory than there is; the plan's suggested changes are printed first.

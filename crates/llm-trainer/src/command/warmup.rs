@@ -15,7 +15,6 @@ Examples:
   # Train it again
   llm-trainer warmup configs/demo-warmup.toml --again";
 
-/// Arguments of `warmup`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
@@ -26,7 +25,6 @@ pub(super) struct Args {
     again: bool,
 }
 
-/// Runs the command.
 pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let config = WarmupConfig::load(&args.config)?;
     let output = config.output.display();

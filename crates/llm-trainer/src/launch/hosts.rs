@@ -1,6 +1,5 @@
 //! The launchers of one run on several hosts, and the messages they exchange through the store.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -47,21 +46,17 @@ impl Host {
 #[derive(Debug)]
 pub(super) struct Hosts {
     index: usize,
-    port: u16,
+    /// TCP port of the store.
+    pub(super) port: u16,
     /// The store; its host keeps it open until all launchers are done with it.
     store: Store,
-    mailbox: Option<(Arc<Mailbox>, JoinHandle<()>)>,
+    mailbox: Option<(Arc<Mutex<Mailbox>>, JoinHandle<()>)>,
 }
 
 /// Messages between the launcher and the thread that talks to the store, which may take long to answer.
 #[derive(Debug, Default)]
 struct Mailbox {
-    is_leaving: AtomicBool,
-    failures: Mutex<Failures>,
-}
-
-#[derive(Debug, Default)]
-struct Failures {
+    is_leaving: bool,
     /// The failure of a rank of this host, not yet sent.
     own: Option<String>,
     /// The failure of a rank of another host, if that came first.
@@ -97,7 +92,7 @@ impl Hosts {
             launch_store.add(&format!("here/{index}"), 1)? == 1,
             "another launcher is host {index} already, expected one launcher a host"
         );
-        let mailbox = Arc::new(Mailbox::default());
+        let mailbox = Arc::<Mutex<Mailbox>>::default();
         let store_thread = StoreThread {
             store: launch_store,
             events,
@@ -105,22 +100,19 @@ impl Hosts {
             host: *index,
             has_told: false,
             is_first_to_fail: false,
-            others: (1..*count).map(Other::new).collect(),
+            others: (1..*count)
+                .map(|index| Other { index, beats: 0, heard: Instant::now() })
+                .collect(),
         };
         let thread = thread::Builder::new().name("hosts".to_owned());
         let thread = thread.spawn(move || store_thread.run()).context("cannot start a thread")?;
         Ok(Self { index: *index, port, store, mailbox: Some((mailbox, thread)) })
     }
 
-    /// TCP port of the store.
-    pub(super) fn port(&self) -> u16 {
-        self.port
-    }
-
     /// Reports to the other hosts that a rank of this host has failed; `failure` says how.
     pub(super) fn tell(&self, failure: &str) {
         if let Some((mailbox, thread)) = &self.mailbox {
-            mailbox.failures().own.get_or_insert_with(|| failure.to_owned());
+            open(mailbox).own.get_or_insert_with(|| failure.to_owned());
             thread.thread().unpark();
         }
     }
@@ -135,7 +127,7 @@ impl Hosts {
     ) -> Option<String> {
         let (mailbox, thread) = self.mailbox?;
         let patience = patience.unwrap_or(if self.index == 0 { Duration::MAX } else { SILENCE });
-        mailbox.is_leaving.store(true, Ordering::SeqCst);
+        open(&mailbox).is_leaving = true;
         thread.thread().unpark();
         let began = Instant::now();
         while !thread.is_finished() && began.elapsed() < patience && !is_asked_to_end() {
@@ -143,7 +135,7 @@ impl Hosts {
         }
         // Not earlier: dropping the store stops its server.
         drop(self.store);
-        mailbox.failures().others.take()
+        open(&mailbox).others.take()
     }
 }
 
@@ -168,10 +160,8 @@ fn not_reached(Host { first, port, .. }: &Host, error: GroupError) -> anyhow::Er
     )
 }
 
-impl Mailbox {
-    fn failures(&self) -> MutexGuard<'_, Failures> {
-        self.failures.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn open(mailbox: &Mutex<Mailbox>) -> MutexGuard<'_, Mailbox> {
+    mailbox.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The launcher of another host, as last heard from.
@@ -181,17 +171,11 @@ struct Other {
     heard: Instant,
 }
 
-impl Other {
-    fn new(index: usize) -> Self {
-        Self { index, beats: 0, heard: Instant::now() }
-    }
-}
-
 /// The thread that talks to the store.
 struct StoreThread {
     store: Store,
     events: Sender<LaunchEvent>,
-    mailbox: Arc<Mailbox>,
+    mailbox: Arc<Mutex<Mailbox>>,
     host: usize,
     has_told: bool,
     is_first_to_fail: bool,
@@ -203,7 +187,7 @@ impl StoreThread {
     fn run(mut self) {
         loop {
             // Read this flag before the messages: whatever was reported before leaving is still sent.
-            let is_leaving = self.mailbox.is_leaving.load(Ordering::SeqCst);
+            let is_leaving = open(&self.mailbox).is_leaving;
             match self.exchange(is_leaving) {
                 Ok(true) => return,
                 Ok(false) => thread::park_timeout(LOOK),
@@ -220,7 +204,7 @@ impl StoreThread {
     /// Sends the pending messages and reads those of the others. Returns true once there is nobody left to wait for.
     fn exchange(&mut self, is_leaving: bool) -> Result<bool, GroupError> {
         self.store.add(&format!("beat/{}", self.host), 1)?;
-        let failure = self.mailbox.failures().own.clone();
+        let failure = open(&self.mailbox).own.clone();
         if let Some(failure) = failure.filter(|_| !self.has_told) {
             self.has_told = true;
             if self.store.add("failures", 1)? == 1 {
@@ -254,9 +238,9 @@ impl StoreThread {
 
     /// Records the failure of another host; only the first one counts.
     fn heard(&self, failure: String) {
-        let mut failures = self.mailbox.failures();
-        if failures.others.is_none() {
-            failures.others = Some(failure.clone());
+        let mut mailbox = open(&self.mailbox);
+        if mailbox.others.is_none() {
+            mailbox.others = Some(failure.clone());
             // The launcher may no longer receive events.
             let _ = self.events.send(LaunchEvent::OtherHost(failure));
         }

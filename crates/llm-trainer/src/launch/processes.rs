@@ -77,7 +77,7 @@ pub(crate) fn launch(options: &LaunchOptions) -> anyhow::Result<()> {
     let records = tempfile::tempdir().ok();
     let mut ranks = Ranks { leaders: Vec::new(), copies: Vec::new(), records };
     for index in 0..options.processes {
-        if let Err(error) = ranks.start(index, options, hosts.port(), &sender) {
+        if let Err(error) = ranks.start(index, options, hosts.port, &sender) {
             hosts.tell(&format!("{error:#}"));
             drop(ranks);
             hosts.wait_for_others(Some(options.grace), || false);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::ended::{Ended, Fault, RankFailed};
 
 /// State of this host's ranks, indexed from 0, and the decisions that follow from it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Supervision {
     ended: Vec<Option<End>>,
     /// Rank of this host's first process; `world` is the number of ranks of the run.
@@ -48,18 +48,8 @@ pub(super) enum Step {
 impl Supervision {
     /// Supervises the ranks `ranks` of a run of `world` ranks.
     pub(super) fn new(ranks: Range<usize>, world: usize, grace: Duration) -> Self {
-        Self {
-            ended: vec![None; ranks.len()],
-            first: ranks.start,
-            world,
-            grace,
-            failed: Vec::new(),
-            told_to_end: false,
-            failed_elsewhere: false,
-            asked_to_end: 0,
-            deadline: None,
-            killed: false,
-        }
+        let (ended, first) = (vec![None; ranks.len()], ranks.start);
+        Self { ended, first, world, grace, ..Self::default() }
     }
 
     pub(super) fn running(&self) -> impl Iterator<Item = usize> + '_ {
@@ -228,30 +218,41 @@ mod tests {
         assert_eq!(failed.followers, [(0, Ended::Code(2))]);
     }
 
+    /// The failure after these ends, each with the rank that it blames; those of `after` come once all were told to end.
+    fn failure(
+        mut ranks: Supervision,
+        before: &[(usize, Ended, Option<usize>)],
+        after: &[(usize, Ended, Option<usize>)],
+    ) -> RankFailed {
+        for &(rank, how, culprit) in before {
+            ranks.on_end(rank, how, culprit, Instant::now());
+        }
+        if !after.is_empty() {
+            ranks.on_told_to_end();
+        }
+        for &(rank, how, culprit) in after {
+            assert_eq!(ranks.on_end(rank, how, culprit, Instant::now()), None);
+        }
+        ranks.outcome().unwrap_err()
+    }
+
     /// A stopped rank (SIGSTOP) ends only when it is killed.
     #[test]
     fn a_rank_that_others_name_is_to_blame() {
-        let (mut ranks, now) = three();
-        assert_eq!(ranks.on_end(0, Ended::Code(2), Some(1), now), Some(Step::Terminate));
+        let blames = |rank| (rank, Ended::Code(2), Some(1));
         assert_eq!(
-            ranks.outcome().unwrap_err().to_string(),
+            failure(three().0, &[blames(0)], &[]).to_string(),
             "rank 1 of 3 stopped answering, then rank 0 ended with exit code 2"
         );
-        assert_eq!(ranks.on_end(2, Ended::Code(2), Some(1), now), None);
-        ranks.on_told_to_end();
-        assert_eq!(ranks.on_end(1, Ended::Signal(9), None, now), None);
-        let failed = ranks.outcome().unwrap_err();
+        let killed = (1, Ended::Signal(9), None);
+        let failed = failure(three().0, &[blames(0), blames(2)], &[killed]);
         assert_eq!(
             failed.to_string(),
             "rank 1 of 3 stopped answering, then rank 0 ended with exit code 2, rank 2 with exit code 2"
         );
         assert_eq!((failed.exit_code(), failed.interruption()), (2, None));
         // A rank that obeys when told to end makes no request to end the run.
-        let (mut ranks, now) = three();
-        ranks.on_end(0, Ended::Code(2), Some(1), now);
-        ranks.on_told_to_end();
-        ranks.on_end(1, Ended::Code(143), None, now);
-        let failed = ranks.outcome().unwrap_err();
+        let failed = failure(three().0, &[blames(0)], &[(1, Ended::Code(143), None)]);
         assert_eq!((failed.fault, failed.exit_code()), (Fault::Silent, 2));
         assert_eq!(failed.interruption(), None);
     }
@@ -259,12 +260,8 @@ mod tests {
     /// A rank with a full disk tells the others, who may end before it.
     #[test]
     fn a_rank_that_ends_after_those_who_name_it_is_named_with_its_end() {
-        let (mut ranks, now) = three();
-        ranks.on_end(2, Ended::Code(2), Some(0), now);
-        ranks.on_told_to_end();
-        ranks.on_end(1, Ended::Code(2), Some(0), now);
-        ranks.on_end(0, Ended::Code(7), None, now);
-        let failed = ranks.outcome().unwrap_err();
+        let blames = |rank| (rank, Ended::Code(2), Some(0));
+        let failed = failure(three().0, &[blames(2)], &[blames(1), (0, Ended::Code(7), None)]);
         assert_eq!(
             failed.to_string(),
             "rank 0 of 3 ended with exit code 7, then rank 2 with exit code 2"
@@ -274,36 +271,26 @@ mod tests {
 
     #[test]
     fn whoever_is_named_by_the_one_that_is_named_is_to_blame() {
-        let (mut ranks, now) = three();
-        ranks.on_end(0, Ended::Code(2), Some(2), now);
-        ranks.on_end(2, Ended::Code(2), Some(1), now);
-        assert_eq!(ranks.outcome().unwrap_err().rank, 1);
-        // A cycle of blame.
-        let (mut ranks, now) = three();
-        ranks.on_end(0, Ended::Code(2), Some(1), now);
-        ranks.on_end(1, Ended::Code(3), Some(0), now);
+        let ends = [(0, Ended::Code(2), Some(2)), (2, Ended::Code(2), Some(1))];
+        assert_eq!(failure(three().0, &ends, &[]).rank, 1);
+        let cycle = [(0, Ended::Code(2), Some(1)), (1, Ended::Code(3), Some(0))];
         assert_eq!(
-            ranks.outcome().unwrap_err().to_string(),
+            failure(three().0, &cycle, &[]).to_string(),
             "rank 1 of 3 ended with exit code 3, then rank 0 with exit code 2"
         );
         // A rank that ended well is not to blame, nor one that does not exist.
         for blamed in [1, 3] {
-            let (mut ranks, now) = three();
-            ranks.on_end(1, Ended::Code(0), None, now);
-            ranks.on_end(0, Ended::Code(2), Some(blamed), now);
-            assert_eq!(
-                ranks.outcome().unwrap_err().to_string(),
-                "rank 0 of 3 ended with exit code 2"
-            );
+            let ends = [(1, Ended::Code(0), None), (0, Ended::Code(2), Some(blamed))];
+            let text = failure(three().0, &ends, &[]).to_string();
+            assert_eq!(text, "rank 0 of 3 ended with exit code 2");
         }
     }
 
     #[test]
     fn a_rank_of_another_host_may_be_to_blame() {
-        let (mut ranks, now) = (Supervision::new(2..4, 4, GRACE), Instant::now());
-        ranks.on_end(1, Ended::Code(2), Some(0), now);
+        let ranks = Supervision::new(2..4, 4, GRACE);
         assert_eq!(
-            ranks.outcome().unwrap_err().to_string(),
+            failure(ranks, &[(1, Ended::Code(2), Some(0))], &[]).to_string(),
             "rank 0 of 4 failed, then rank 3 ended with exit code 2"
         );
     }
@@ -320,10 +307,8 @@ mod tests {
     /// The third of three hosts with two ranks each.
     #[test]
     fn ranks_are_named_as_the_run_counts_them() {
-        let (mut ranks, now) = (Supervision::new(4..6, 6, GRACE), Instant::now());
-        ranks.on_end(1, Ended::Code(3), None, now);
-        ranks.on_end(0, Ended::Code(2), None, now);
-        let failed = ranks.outcome().unwrap_err();
+        let ends = [(1, Ended::Code(3), None), (0, Ended::Code(2), None)];
+        let failed = failure(Supervision::new(4..6, 6, GRACE), &ends, &[]);
         assert_eq!((failed.rank, failed.ranks), (5, 6));
         assert_eq!(failed.followers, [(4, Ended::Code(2))]);
     }

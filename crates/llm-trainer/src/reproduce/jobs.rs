@@ -28,13 +28,9 @@ pub(super) struct Job {
 /// Place and terms of all jobs.
 #[derive(Debug)]
 pub(super) struct Pool<'a> {
-    /// Processes at a time.
     pub(super) processes: usize,
-    /// Folder of the logs.
     pub(super) logs: &'a Path,
-    /// Signals to this process.
     pub(super) signals: &'a Signals,
-    /// Shows finished jobs.
     pub(super) progress: &'a Progress,
 }
 

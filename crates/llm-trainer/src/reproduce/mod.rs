@@ -21,7 +21,6 @@ use jobs::{Job, Pool};
 /// Parts of a study, and their place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Plan {
-    /// Folder of everything.
     pub(crate) output: PathBuf,
     /// Seeds, each of a warm-up and of the runs on it.
     pub(crate) seeds: Vec<u64>,
@@ -29,7 +28,6 @@ pub(crate) struct Plan {
     pub(crate) models: usize,
     /// Names of the methods to run; all if there are none.
     pub(crate) methods: Vec<String>,
-    /// Steps of a run.
     pub(crate) steps: i64,
     /// Processes at a time, of one thread each.
     pub(crate) processes: usize,

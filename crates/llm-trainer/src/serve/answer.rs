@@ -220,9 +220,15 @@ impl Answer {
         Some((request, answer))
     }
 
-    pub(super) fn usage(&self) -> Value {
+    /// Numbers of prompt tokens and of drawn ones.
+    pub(super) fn tokens(&self) -> [u64; 2] {
         let prompt: usize = self.request.prompts.iter().map(Vec::len).sum();
         let drawn: usize = self.choices.iter().map(|choice| choice.token_ids.len()).sum();
+        [prompt as u64, drawn as u64]
+    }
+
+    fn usage(&self) -> Value {
+        let [prompt, drawn] = self.tokens();
         json!({"prompt_tokens": prompt, "completion_tokens": drawn, "total_tokens": prompt + drawn})
     }
 

@@ -11,14 +11,14 @@ use super::tool_calls::{ToolCall, elements, field, text};
 /// Turns and tools, in the order of their fields.
 #[derive(Debug)]
 pub(super) struct Conversation {
-    messages: Vec<Turn>,
+    pub(super) messages: Vec<Turn>,
     tools: Vec<TemplateValue>,
     /// True if calls are looked for in the response.
     pub(super) calls_tools: bool,
 }
 
 #[derive(Debug)]
-struct Turn {
+pub(super) struct Turn {
     role: String,
     content: String,
     calls: Vec<ToolCall>,
@@ -59,11 +59,6 @@ impl Conversation {
         })?;
         let calls_tools = !tools.is_empty() && choice.as_deref() != Some("none");
         Ok(Self { messages, tools, calls_tools })
-    }
-
-    /// Number of turns.
-    pub(super) fn turns(&self) -> usize {
-        self.messages.len()
     }
 
     /// Renders the conversation with the assistant's turn opened; answers of `recording` stand as they were drawn.

@@ -43,13 +43,10 @@ impl Fields {
         let Some(value) = self.0.remove(name).filter(|value| !value.is_null()) else {
             return Ok(None);
         };
-        match read(&value) {
-            Some(found) => Ok(Some(found)),
-            None => {
-                let value = shown(&value.to_string(), MOST);
-                Err(ApiError::field(name, &format!("is {value}, expected {expected}")))
-            }
-        }
+        read(&value).map(Some).ok_or_else(|| {
+            let value = shown(&value.to_string(), MOST);
+            ApiError::field(name, &format!("is {value}, expected {expected}"))
+        })
     }
 
     pub(super) fn required<T>(

@@ -132,7 +132,8 @@ async fn accept(
                 outcome?;
                 break;
             }
-            () = server.ended() => break,
+            // The model thread takes no more requests.
+            () = server.model_requests.closed() => break,
         };
         let server = Arc::clone(&server);
         let service = service_fn(move |request| {

@@ -28,6 +28,7 @@ pub(crate) use rollouts::{Rollouts, Terms};
 pub(crate) use worker::BatchCapacity;
 pub(crate) use worker::{ModelRequest, RequestEvent, Work};
 
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,4 +54,21 @@ pub(crate) struct Settings {
     pub(crate) reload_root: Option<PathBuf>,
     /// Rollouts that are recorded under `/rollouts/`; `None` records none.
     pub(crate) rollouts: Option<Arc<Rollouts>>,
+}
+
+impl Settings {
+    /// Limits of a server for programs that this process itself starts, which ends with them.
+    pub(crate) fn of_own_programs() -> Self {
+        Self {
+            admission: Admission { host: Some(Ipv4Addr::LOCALHOST.into()), api_key: None },
+            queue: 65_536,
+            body_bytes: 64 << 20,
+            connections: 65_536,
+            keep_alive: true,
+            read_timeout: Duration::from_mins(1),
+            grace: Duration::ZERO,
+            reload_root: None,
+            rollouts: None,
+        }
+    }
 }

@@ -96,8 +96,9 @@ impl Reader {
                 "cannot be used: the model has no chat template, expected /v1/completions";
             return Err(ApiError::field("messages", problem));
         };
-        let prompt =
-            |text: String| self.text_prompt("messages", text, conversation.turns(), recording);
+        let prompt = |text: String| {
+            self.text_prompt("messages", text, conversation.messages.len(), recording)
+        };
         let mut rendered = prompt(conversation.render(template, recording)?)?;
         if recording.is_some() && rendered.continued.is_none() {
             // Nothing is continued: the conversation counts as the client has written it.

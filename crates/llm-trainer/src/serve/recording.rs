@@ -52,7 +52,7 @@ pub(crate) struct Recording {
     /// Number of requests.
     turns: u64,
     /// Place and noise in a training step.
-    owner: Option<Owner>,
+    pub(super) owner: Option<Owner>,
 }
 
 /// Place of a rollout in a training step.
@@ -96,11 +96,6 @@ impl Recording {
     /// An empty rollout of a training step.
     pub(crate) fn owned(owner: Owner) -> Self {
         Self { owner: Some(owner), ..Self::default() }
-    }
-
-    /// How tokens are drawn, if the rollout belongs to a training run.
-    pub(super) fn sampling(&self) -> Option<Sampling> {
-        self.owner.map(|owner| owner.sampling)
     }
 
     /// Begins a request: its number, from 0, and the rollout's place in a training step; `None` after `most` requests.

@@ -115,7 +115,7 @@ impl Reader {
     ) -> Result<Request, ApiError> {
         let terms = rollout.as_ref().and_then(|rollout| rollout.terms);
         let recording = rollout.as_ref().map(|rollout| &*rollout.recording);
-        let of_run = recording.and_then(Recording::sampling);
+        let of_run = recording.and_then(|recording| recording.owner).map(|owner| owner.sampling);
         let mut fields = Fields::read(body)?;
         let model = fields.text("model", "the name of the model")?;
         if model != self.model_name {

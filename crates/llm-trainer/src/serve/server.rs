@@ -26,7 +26,7 @@ use super::worker::ModelRequest;
 pub(super) struct Server {
     pub(super) settings: Settings,
     pub(super) reader: Reader,
-    model_requests: Sender<ModelRequest>,
+    pub(super) model_requests: Sender<ModelRequest>,
     /// Generator of seeds for requests without one.
     seeds: RandomState,
     counts: Counts,
@@ -54,11 +54,6 @@ impl Server {
     ) -> Self {
         let (seeds, counts) = (RandomState::new(), Counts::default());
         Self { settings, reader, model_requests, seeds, counts }
-    }
-
-    /// Waits until the model thread takes no more requests.
-    pub(super) async fn ended(&self) {
-        self.model_requests.closed().await;
     }
 
     /// Answers a request; errors become refusals.
@@ -196,9 +191,8 @@ impl Server {
     }
 
     pub(super) fn count(&self, answer: &Answer) {
-        let usage = answer.usage();
-        let count_of = |name: &str| usage[name].as_u64().unwrap_or(0);
-        Counts::add(&self.counts.prompt_tokens, count_of("prompt_tokens"));
-        Counts::add(&self.counts.drawn_tokens, count_of("completion_tokens"));
+        let [prompt, drawn] = answer.tokens();
+        Counts::add(&self.counts.prompt_tokens, prompt);
+        Counts::add(&self.counts.drawn_tokens, drawn);
     }
 }

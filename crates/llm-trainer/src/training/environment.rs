@@ -11,7 +11,6 @@ use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use anyhow::Context;
 use counter_rng::{Purpose, hash};
@@ -24,17 +23,14 @@ use training_run::config::{EnvironmentSection, RunConfig};
 
 use super::step_key::StepKey;
 use crate::serve::{
-    Admission, BatchCapacity, ModelRequest, Owner, Reader, Recording, RequestEvent, Rollouts,
-    Settings, Terms, Work, open,
+    BatchCapacity, ModelRequest, Owner, Reader, Recording, RequestEvent, Rollouts, Settings, Terms,
+    Work, open,
 };
 use harnesses::{Event, Harnesses, Task};
 pub(crate) use played::Played;
 
 /// Name of the policy in requests.
 const MODEL_NAME: &str = "policy";
-
-/// Longest body of a request, in bytes.
-const BODY_BYTES: usize = 64 << 20;
 
 /// The harnesses of a run, and the address at which they meet the policy.
 #[derive(Debug)]
@@ -91,21 +87,15 @@ impl Environment {
         let seed = RandomState::new();
         let api_key = format!("{:016x}{:016x}", seed.hash_one(0), seed.hash_one(1));
         let (rows, tokens) = (rollout.rows.min(section.workers), section.context_tokens);
-        let settings = Settings {
-            admission: Admission {
-                host: Some(std::net::Ipv4Addr::LOCALHOST.into()),
-                api_key: Some(api_key.clone()),
-            },
+        let mut settings = Settings {
             queue: 4 * section.workers,
-            body_bytes: BODY_BYTES,
             connections: 8 * section.workers,
             // Harnesses leave a client of each rollout open: its connection would take the place of a later one for a minute.
             keep_alive: false,
-            read_timeout: Duration::from_mins(1),
-            grace: Duration::ZERO,
-            reload_root: None,
             rollouts: Some(Arc::clone(&rollouts)),
+            ..Settings::of_own_programs()
         };
+        settings.admission.api_key = Some(api_key.clone());
         let reader = Reader {
             tokenizer: tokenizer.clone(),
             template: ChatTemplate::load(&config.model.path)?,

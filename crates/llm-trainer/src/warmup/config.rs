@@ -101,18 +101,15 @@ impl WarmupConfig {
             "`training.target_accuracy` is [{low}, {high}], expected two ascending fractions"
         );
         let counts = [
-            ("sequences", training.sequences),
-            ("evaluation_questions", training.evaluation_questions),
-            ("max_response_tokens", training.max_response_tokens),
-            ("micro_batch_tokens", training.micro_batch_tokens),
+            ("sequences", training.sequences as u64),
+            ("evaluation_questions", training.evaluation_questions as u64),
+            ("max_response_tokens", training.max_response_tokens as u64),
+            ("micro_batch_tokens", training.micro_batch_tokens as u64),
+            ("evaluate_every", training.evaluate_every),
         ];
         for (field, value) in counts {
             anyhow::ensure!(value > 0, "`training.{field}` is 0, expected at least 1");
         }
-        anyhow::ensure!(
-            training.evaluate_every > 0,
-            "`training.evaluate_every` is 0, expected at least 1"
-        );
         Ok(())
     }
 }

@@ -26,6 +26,7 @@ pub(crate) enum Teacher {
 }
 
 /// Shares of the ways in which sums are answered.
+#[expect(clippy::struct_field_names, reason = "the names in the file")]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Styles {

@@ -19,7 +19,6 @@ Examples:
   # Compare pass@4, as JSON
   llm-trainer eval compare out/grpo out/kl-cov --measure pass@4 --json";
 
-/// Arguments of `eval compare`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {

@@ -18,7 +18,7 @@ use crate::command::model_options::{ModelOptions, Placement, count_up_to};
 use crate::command::serve::load;
 use crate::evaluation::fingerprint;
 use crate::launch::{Ended, ProgramFailed};
-use crate::serve::{Admission, Listening, Settings, listen};
+use crate::serve::{Listening, Settings, listen};
 use crate::signals::Signals;
 
 /// A free port of this machine.
@@ -39,7 +39,6 @@ Examples:
   # Ask a task, the first 100 questions of it
   llm-trainer eval lighteval runs/NAME --tasks gsm8k -- --max-samples 100";
 
-/// Arguments of `eval lm-eval`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = LM_EVAL_EXAMPLES)]
 pub(super) struct LmEvalArgs {
@@ -149,25 +148,11 @@ fn run(
     let (decoder, reader) =
         load(&options, name.clone(), args.context, args.rows, !args.no_cpu_kernels)?;
     let tokens = reader.capacity.tokens;
-    let listening = listen(ADDRESS, settings(), decoder, reader)?;
+    let listening = listen(ADDRESS, Settings::of_own_programs(), decoder, reader)?;
     let served = Served { name, address: listening.address()?, tokens };
     out.flush()?;
     run_beside(command(served, &output).args(&args.more), listening)?;
     Ok(writeln!(out, "\nIn {}: the results of {program}", output.display())?)
-}
-
-fn settings() -> Settings {
-    Settings {
-        admission: Admission { host: Some(ADDRESS.ip()), api_key: None },
-        queue: 65_536,
-        body_bytes: 64 << 20,
-        connections: 65_536,
-        keep_alive: true,
-        read_timeout: Duration::from_mins(1),
-        grace: Duration::ZERO,
-        reload_root: None,
-        rollouts: None,
-    }
 }
 
 /// A name that can stand in a list of arguments and be that of a folder.
