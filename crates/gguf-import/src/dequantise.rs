@@ -36,7 +36,7 @@ pub enum BlockFormat {
 
 impl BlockFormat {
     /// Every format that can be read.
-    pub const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 8] = [
         Self::F32,
         Self::F16,
         Self::Bf16,
@@ -47,59 +47,38 @@ impl BlockFormat {
         Self::Q6K,
     ];
 
-    /// The `ggml_type` number in the file.
-    pub fn code(self) -> u32 {
+    /// `ggml_type` number in the file, name that GGUF tools print, elements and bytes of one block.
+    fn layout(self) -> (u32, &'static str, usize, usize) {
         match self {
-            Self::F32 => 0,
-            Self::F16 => 1,
-            Self::Q4_1 => 3,
-            Self::Q5_0 => 6,
-            Self::Q8_0 => 8,
-            Self::Q4K => 12,
-            Self::Q6K => 14,
-            Self::Bf16 => 30,
+            Self::F32 => (0, "F32", 1, 4),
+            Self::F16 => (1, "F16", 1, 2),
+            Self::Q4_1 => (3, "Q4_1", 32, 20),
+            Self::Q5_0 => (6, "Q5_0", 32, 22),
+            Self::Q8_0 => (8, "Q8_0", 32, 34),
+            Self::Q4K => (12, "Q4_K", 256, 144),
+            Self::Q6K => (14, "Q6_K", 256, 210),
+            Self::Bf16 => (30, "BF16", 1, 2),
         }
     }
 
     /// The format of a `ggml_type` number, if it can be read.
-    pub fn from_code(code: u32) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.code() == code)
+    pub(super) fn from_code(code: u32) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.layout().0 == code)
     }
 
     /// The name that GGUF tools print.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::F32 => "F32",
-            Self::F16 => "F16",
-            Self::Bf16 => "BF16",
-            Self::Q4_1 => "Q4_1",
-            Self::Q5_0 => "Q5_0",
-            Self::Q8_0 => "Q8_0",
-            Self::Q4K => "Q4_K",
-            Self::Q6K => "Q6_K",
-        }
+        self.layout().1
     }
 
     /// Elements of one block; the row length of a tensor is a multiple of it.
-    pub fn block_elements(self) -> usize {
-        match self {
-            Self::F32 | Self::F16 | Self::Bf16 => 1,
-            Self::Q4_1 | Self::Q5_0 | Self::Q8_0 => 32,
-            Self::Q4K | Self::Q6K => 256,
-        }
+    pub(super) fn block_elements(self) -> usize {
+        self.layout().2
     }
 
     /// Bytes of one block.
     pub fn block_bytes(self) -> usize {
-        match self {
-            Self::F32 => 4,
-            Self::F16 | Self::Bf16 => 2,
-            Self::Q4_1 => 20,
-            Self::Q5_0 => 22,
-            Self::Q8_0 => 34,
-            Self::Q4K => 144,
-            Self::Q6K => 210,
-        }
+        self.layout().3
     }
 
     /// Appends the elements of whole blocks to `out`.

@@ -26,38 +26,13 @@ pub enum GgufError {
         /// The system's error.
         source: std::io::Error,
     },
-    /// The bytes are not a whole GGUF file.
-    #[error(
-        "{}: byte {offset}: {}: {}",
-        path.display(), shown(field, NAME), shown(problem, PROBLEM)
-    )]
-    Malformed {
+    /// The bytes are not a whole GGUF file, or a metadata entry or tensor is missing or cannot be used.
+    #[error("{}: {place}: {}", path.display(), shown(problem, PROBLEM))]
+    File {
         /// The GGUF file.
         path: PathBuf,
-        /// Byte offset of the field in the file.
-        offset: u64,
-        /// The field, such as ``metadata `general.architecture` ``.
-        field: String,
-        /// Problem, and the expected value.
-        problem: String,
-    },
-    /// A metadata entry is missing or its value cannot be used.
-    #[error("{}: metadata `{}`: {}", path.display(), shown(key, NAME), shown(problem, PROBLEM))]
-    Metadata {
-        /// The GGUF file.
-        path: PathBuf,
-        /// The entry's key.
-        key: String,
-        /// Problem, and the expected value.
-        problem: String,
-    },
-    /// A tensor is missing, has the wrong shape or holds impossible values.
-    #[error("{}: tensor `{}`: {}", path.display(), shown(tensor, NAME), shown(problem, PROBLEM))]
-    Tensor {
-        /// The GGUF file.
-        path: PathBuf,
-        /// The tensor's name in the GGUF file.
-        tensor: String,
+        /// A field with its byte offset, a metadata entry or a tensor.
+        place: String,
         /// Problem, and the expected value.
         problem: String,
     },
@@ -78,11 +53,19 @@ impl GgufError {
         Self::Io { path, action, source }
     }
 
+    pub(super) fn field(path: &Path, offset: u64, field: &str, problem: impl Into<String>) -> Self {
+        Self::file(path, format!("byte {offset}: {}", shown(field, NAME)), problem)
+    }
+
     pub(super) fn metadata(path: &Path, key: &str, problem: impl Into<String>) -> Self {
-        Self::Metadata { path: path.to_owned(), key: key.to_owned(), problem: problem.into() }
+        Self::file(path, format!("metadata `{}`", shown(key, NAME)), problem)
     }
 
     pub(super) fn tensor(path: &Path, tensor: &str, problem: impl Into<String>) -> Self {
-        Self::Tensor { path: path.to_owned(), tensor: tensor.to_owned(), problem: problem.into() }
+        Self::file(path, format!("tensor `{}`", shown(tensor, NAME)), problem)
+    }
+
+    fn file(path: &Path, place: String, problem: impl Into<String>) -> Self {
+        Self::File { path: path.to_owned(), place, problem: problem.into() }
     }
 }

@@ -9,159 +9,98 @@ use super::error::GgufError;
 use super::reader::GgufFile;
 use super::tensor_dtype::TensorDtype;
 
-/// Everything about the model's shape that the metadata tells.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Hyperparameters {
-    /// Decoder family.
-    pub architecture: Architecture,
-    /// Rows of the embedding, padding included.
-    pub vocab_size: u64,
-    /// Width of the residual stream.
-    pub hidden_size: u64,
-    /// Width of the feed-forward layer.
-    pub intermediate_size: u64,
-    /// Number of decoder blocks.
-    pub layers: u64,
-    /// Number of query heads.
-    pub heads: u64,
-    /// Number of key and value heads.
-    pub key_value_heads: u64,
-    /// Width of one head.
-    pub head_dim: u64,
-    /// Longest sequence the model was trained on, in tokens.
-    pub context_tokens: u64,
-    /// Epsilon of the root-mean-square norms.
-    pub rms_norm_eps: f64,
-    /// Base of the rotary position angles.
-    pub rope_theta: f64,
-    /// First token of a text, if the tokenizer has one.
-    pub bos_token_id: Option<u32>,
-    /// Last token of a reply.
-    pub eos_token_id: Option<u32>,
-    /// Padding token.
-    pub pad_token_id: Option<u32>,
+/// Reads and cross-checks the metadata. The metadata does not tell if the model is tied: it is taken as such.
+pub(super) fn read(gguf: &GgufFile) -> Result<ModelShape, GgufError> {
+    let metadata = &gguf.metadata;
+    let architecture = match metadata.text("general.architecture")? {
+        "qwen2" => Architecture::Qwen2,
+        "qwen3" => Architecture::Qwen3,
+        "llama" => Architecture::Llama,
+        other => {
+            let problem = format!("is \"{other}\", expected \"qwen2\", \"qwen3\" or \"llama\"");
+            return Err(metadata.error("general.architecture", problem));
+        }
+    };
+    let key = |name: &str| format!("{}.{name}", architecture.model_type());
+    let count = |name: &str| metadata.count(&key(name)).map(|count| count as usize);
+
+    let embedding = gguf.tensor("token_embd.weight").ok_or_else(|| {
+        GgufError::tensor(&gguf.path, "token_embd.weight", "missing, expected the embedding")
+    })?;
+    let [vocab_size, hidden_size] = embedding.shape[..] else {
+        let problem = format!("has shape {:?}, expected [vocabulary, hidden]", embedding.shape);
+        return Err(GgufError::tensor(&gguf.path, "token_embd.weight", problem));
+    };
+    let declared = count("embedding_length")?;
+    if declared != hidden_size {
+        let problem = format!("is {declared}, expected {hidden_size} as in token_embd.weight");
+        return Err(metadata.error(&key("embedding_length"), problem));
+    }
+    let [heads, key_value_heads, head_dim] = heads(gguf, architecture, hidden_size)?;
+    let layers = count("block_count")?;
+    if layers > gguf.tensors().len() {
+        let problem = format!("is {layers}, but the file has {} tensors", gguf.tensors().len());
+        return Err(metadata.error(&key("block_count"), problem));
+    }
+    let token = |name: &str| {
+        let key = format!("tokenizer.ggml.{name}_token_id");
+        match metadata.optional_count(&key)? {
+            Some(id) if id as usize >= vocab_size => {
+                Err(metadata.error(&key, format!("is {id}, expected an id below {vocab_size}")))
+            }
+            id => Ok(id),
+        }
+    };
+    Ok(ModelShape {
+        architecture,
+        hidden_size,
+        intermediate_size: count("feed_forward_length")?,
+        num_hidden_layers: layers,
+        num_attention_heads: heads,
+        num_key_value_heads: key_value_heads,
+        head_dim,
+        max_position_embeddings: count("context_length")?,
+        rms_norm_eps: metadata.positive(&key("attention.layer_norm_rms_epsilon"))?,
+        rope_theta: metadata.optional_positive(&key("rope.freq_base"))?.unwrap_or(10_000.0),
+        rope_scaling: None,
+        vocab_size,
+        tie_word_embeddings: true,
+        attention: architecture.attention(),
+        experts: None,
+        initializer_range: 0.02,
+        bos_token_id: token("bos")?,
+        eos_token_ids: token("eos")?.into_iter().collect(),
+        pad_token_id: token("padding")?,
+    })
 }
 
-impl Hyperparameters {
-    /// Reads and cross-checks the metadata.
-    ///
-    /// # Errors
-    ///
-    /// [`GgufError::Metadata`] or [`GgufError::Tensor`], naming the entry and what was expected.
-    pub fn read(gguf: &GgufFile) -> Result<Self, GgufError> {
-        let metadata = gguf.metadata();
-        let architecture = match metadata.text("general.architecture")? {
-            "qwen2" => Architecture::Qwen2,
-            "qwen3" => Architecture::Qwen3,
-            "llama" => Architecture::Llama,
-            other => {
-                let problem = format!("is \"{other}\", expected \"qwen2\", \"qwen3\" or \"llama\"");
-                return Err(metadata.error("general.architecture", problem));
-            }
-        };
-        let key = |name: &str| format!("{}.{name}", architecture.model_type());
-        let count = |name: &str| metadata.count(&key(name)).map(u64::from);
+/// The model's `config.json`.
+pub(super) fn config_json(
+    gguf: &GgufFile,
+    model: &ModelShape,
+    dtype: TensorDtype,
+) -> Result<Value, GgufError> {
+    let key = model.architecture.model_type();
+    let config = ModelConfig::new(model.clone())
+        .map_err(|error| gguf.metadata.error(key, error.to_string()))?;
+    Ok(config.to_json(dtype.torch_name()))
+}
 
-        let embedding = gguf.tensor("token_embd.weight").ok_or_else(|| {
-            GgufError::tensor(gguf.path(), "token_embd.weight", "missing, expected the embedding")
-        })?;
-        let [vocab_size, hidden_size] = embedding.shape[..] else {
-            let problem = format!("has shape {:?}, expected [vocabulary, hidden]", embedding.shape);
-            return Err(GgufError::tensor(gguf.path(), "token_embd.weight", problem));
-        };
-        let declared = count("embedding_length")?;
-        if declared != hidden_size {
-            let problem = format!("is {declared}, expected {hidden_size} as in token_embd.weight");
-            return Err(metadata.error(&key("embedding_length"), problem));
-        }
-        let [heads, key_value_heads, head_dim] = heads(gguf, architecture, hidden_size)?;
-        let layers = count("block_count")?;
-        if layers > gguf.tensors().len() as u64 {
-            let problem = format!("is {layers}, but the file has {} tensors", gguf.tensors().len());
-            return Err(metadata.error(&key("block_count"), problem));
-        }
-        let token = |name: &str| {
-            let key = format!("tokenizer.ggml.{name}_token_id");
-            match metadata.optional_count(&key)? {
-                Some(id) if u64::from(id) >= vocab_size => {
-                    Err(metadata.error(&key, format!("is {id}, expected an id below {vocab_size}")))
-                }
-                id => Ok(id),
-            }
-        };
-        Ok(Self {
-            architecture,
-            vocab_size,
-            hidden_size,
-            intermediate_size: count("feed_forward_length")?,
-            layers,
-            heads,
-            key_value_heads,
-            head_dim,
-            context_tokens: count("context_length")?,
-            rms_norm_eps: metadata.positive(&key("attention.layer_norm_rms_epsilon"))?,
-            rope_theta: metadata.optional_positive(&key("rope.freq_base"))?.unwrap_or(10_000.0),
-            bos_token_id: token("bos")?,
-            eos_token_id: token("eos")?,
-            pad_token_id: token("padding")?,
-        })
-    }
-
-    /// The model's `config.json`.
-    ///
-    /// # Errors
-    ///
-    /// [`GgufError::Metadata`] if a size is out of range.
-    pub fn config_json(
-        &self,
-        gguf: &GgufFile,
-        tied: bool,
-        dtype: TensorDtype,
-    ) -> Result<Value, GgufError> {
-        let size = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
-        let shape = ModelShape {
-            architecture: self.architecture,
-            hidden_size: size(self.hidden_size),
-            intermediate_size: size(self.intermediate_size),
-            num_hidden_layers: size(self.layers),
-            num_attention_heads: size(self.heads),
-            num_key_value_heads: size(self.key_value_heads),
-            head_dim: size(self.head_dim),
-            rms_norm_eps: self.rms_norm_eps,
-            rope_theta: self.rope_theta,
-            rope_scaling: None,
-            vocab_size: size(self.vocab_size),
-            max_position_embeddings: size(self.context_tokens),
-            tie_word_embeddings: tied,
-            attention: self.architecture.attention(),
-            experts: None,
-            initializer_range: 0.02,
-            bos_token_id: self.bos_token_id,
-            eos_token_ids: self.eos_token_id.into_iter().collect(),
-            pad_token_id: self.pad_token_id,
-        };
-        let config = ModelConfig::new(shape).map_err(|error| {
-            gguf.metadata().error(self.architecture.model_type(), error.to_string())
-        })?;
-        Ok(config.to_json(dtype.torch_name()))
-    }
-
-    /// The model's `generation_config.json`. Qwen models stop at the padding token as well.
-    pub fn generation_config_json(&self) -> Value {
-        let stop = if is_qwen(self.architecture) {
-            let ids = [self.eos_token_id, self.pad_token_id].into_iter().flatten();
-            let ids = ids.collect::<BTreeSet<_>>();
-            json!(ids.into_iter().rev().collect::<Vec<_>>())
-        } else {
-            json!(self.eos_token_id)
-        };
-        json!({
-            "bos_token_id": self.bos_token_id,
-            "eos_token_id": stop,
-            "pad_token_id": self.pad_token_id,
-            "do_sample": false,
-        })
-    }
+/// The model's `generation_config.json`. Qwen models stop at the padding token as well.
+pub(super) fn generation_config_json(model: &ModelShape) -> Value {
+    let stop = if is_qwen(model.architecture) {
+        let ids = model.eos_token_ids.iter().chain(&model.pad_token_id);
+        let ids = ids.collect::<BTreeSet<_>>();
+        json!(ids.into_iter().rev().collect::<Vec<_>>())
+    } else {
+        json!(model.eos_token_ids.first())
+    };
+    json!({
+        "bos_token_id": model.bos_token_id,
+        "eos_token_id": stop,
+        "pad_token_id": model.pad_token_id,
+        "do_sample": false,
+    })
 }
 
 /// Returns true for models whose GGUF files have the tokenizer and stop tokens of Qwen.
@@ -173,12 +112,12 @@ pub(super) fn is_qwen(architecture: Architecture) -> bool {
 fn heads(
     gguf: &GgufFile,
     architecture: Architecture,
-    hidden_size: u64,
-) -> Result<[u64; 3], GgufError> {
-    let metadata = gguf.metadata();
+    hidden_size: usize,
+) -> Result<[usize; 3], GgufError> {
+    let metadata = &gguf.metadata;
     let key = |name: &str| format!("{}.{name}", architecture.model_type());
-    let optional = |name: &str| metadata.optional_count(&key(name)).map(|n| n.map(u64::from));
-    let heads = u64::from(metadata.count(&key("attention.head_count"))?);
+    let optional = |name: &str| metadata.optional_count(&key(name)).map(|n| n.map(|n| n as usize));
+    let heads = metadata.count(&key("attention.head_count"))? as usize;
     let key_value_heads = optional("attention.head_count_kv")?.unwrap_or(heads);
     if key_value_heads == 0 || !heads.is_multiple_of(key_value_heads) {
         let problem = format!("is {key_value_heads}, expected a divisor of {heads} heads");

@@ -3,10 +3,11 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
+use model_files::model_config::ModelShape;
 use whole_file::DirectoryInProgress;
 
 use super::error::GgufError;
-use super::hyperparameters::Hyperparameters;
+use super::hyperparameters::{self, config_json, generation_config_json};
 use super::names::{PlannedTensor, plan, unpermute};
 use super::reader::GgufFile;
 use super::safetensors_stream::{Entry, SafetensorsStream};
@@ -85,10 +86,11 @@ pub fn import(
     progress: &mut dyn FnMut(ImportProgress<'_>),
 ) -> Result<ImportSummary, GgufError> {
     let gguf = GgufFile::open(gguf)?;
-    let model = Hyperparameters::read(&gguf)?;
-    let files = tokenizer::build(gguf.metadata(), &model)?;
+    let mut model = hyperparameters::read(&gguf)?;
+    let files = tokenizer::build(&gguf.metadata, &model)?;
     let (embedding, tied, cosine) = choose_embedding(&gguf, &model, options.tie)?;
-    let planned = plan(&gguf, &model, embedding, tied)?;
+    model.tie_word_embeddings = tied;
+    let planned = plan(&gguf, &model, embedding)?;
 
     // A trailing `/` or `.` would hide the name; `file_name` looks past both.
     let Some(name) = directory.file_name() else {
@@ -103,8 +105,8 @@ pub fn import(
         fs::write(&path, contents).map_err(GgufError::io(&path, "write"))
     };
     let json = |value: &serde_json::Value| format!("{value:#}\n").into_bytes();
-    write("config.json", &json(&model.config_json(&gguf, tied, options.dtype)?))?;
-    write("generation_config.json", &json(&model.generation_config_json()))?;
+    write("config.json", &json(&config_json(&gguf, &model, options.dtype)?))?;
+    write("generation_config.json", &json(&generation_config_json(&model)))?;
     write("tokenizer.json", files.tokenizer.as_bytes())?;
     write("tokenizer_config.json", &json(&files.tokenizer_config))?;
 
@@ -140,7 +142,7 @@ fn refuse_occupied(target: &Path) -> Result<(), GgufError> {
 /// Returns the tensor that becomes the embedding, and whether the output shares it.
 fn choose_embedding(
     gguf: &GgufFile,
-    model: &Hyperparameters,
+    model: &ModelShape,
     tie: TiePolicy,
 ) -> Result<(&'static str, bool, Option<f64>), GgufError> {
     const EMBEDDING: &str = "token_embd.weight";
@@ -164,27 +166,21 @@ fn choose_embedding(
 }
 
 /// Cosine between about 4,096 evenly spaced rows of two `[vocabulary, hidden]` matrices.
-fn cosine(
-    gguf: &GgufFile,
-    model: &Hyperparameters,
-    left: &str,
-    right: &str,
-) -> Result<f64, GgufError> {
+fn cosine(gguf: &GgufFile, model: &ModelShape, left: &str, right: &str) -> Result<f64, GgufError> {
     let shape = [model.vocab_size, model.hidden_size];
     let matrix = |name: &str| match gguf.tensor(name) {
         Some(tensor) if tensor.shape == shape => Ok(tensor),
         found => {
             let shape_found = found.map(|tensor| tensor.shape.clone());
             let problem = format!("has shape {shape_found:?}, expected {shape:?}");
-            Err(GgufError::tensor(gguf.path(), name, problem))
+            Err(GgufError::tensor(&gguf.path, name, problem))
         }
     };
     let (left, right) = (matrix(left)?, matrix(right)?);
     let (mut a, mut b) = (Vec::new(), Vec::new());
     let (mut product, mut squares) = (0.0, [0.0, 0.0]);
     let step = (model.vocab_size / 4096).max(1);
-    let mut row = 0;
-    while row < model.vocab_size {
+    for row in (0..model.vocab_size).step_by(step) {
         gguf.read_run(left, row * model.hidden_size, model.hidden_size, &mut a)?;
         gguf.read_run(right, row * model.hidden_size, model.hidden_size, &mut b)?;
         for (a, b) in a.iter().zip(&b) {
@@ -193,7 +189,6 @@ fn cosine(
             squares[0] += a * a;
             squares[1] += b * b;
         }
-        row += step;
     }
     Ok(product / (squares[0] * squares[1]).sqrt())
 }
@@ -211,7 +206,7 @@ fn write_tensors(
         name: tensor.name.clone(),
         dtype: dtype.safetensors_name(),
         shape: tensor.source.shape.clone(),
-        bytes: tensor.source.elements() * dtype.element_bytes(),
+        bytes: tensor.source.elements() as u64 * dtype.element_bytes(),
     });
     let entries = entries.collect::<Vec<_>>();
     let total_bytes = entries.iter().map(|entry| entry.bytes).sum();
@@ -230,7 +225,7 @@ fn write_tensors(
                     elements[index],
                     dtype.torch_name()
                 );
-                GgufError::tensor(gguf.path(), &tensor.source.name, problem)
+                GgufError::tensor(&gguf.path, &tensor.source.name, problem)
             })?;
             before += elements.len();
             stream.write(&encoded).map_err(GgufError::io(path, "write"))

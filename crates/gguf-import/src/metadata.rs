@@ -7,7 +7,7 @@ use super::error::GgufError;
 
 /// One metadata value. Integers of every width are one kind, and so are both floats.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Value {
+pub(super) enum Value {
     /// `uint8` to `uint64`, `int8` to `int64`.
     Integer(i128),
     /// `float32`, kept as such: its shortest decimal is what was meant.
@@ -40,9 +40,9 @@ impl Value {
     }
 }
 
-/// All metadata of one file. Every getter names the key when it fails.
+/// All metadata of one file. A getter names the key if the entry is missing, of another type or out of range.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Metadata {
+pub(super) struct Metadata {
     path: PathBuf,
     values: BTreeMap<String, Value>,
 }
@@ -55,11 +55,6 @@ impl Metadata {
     /// Adds a value; `false` if the key was there already.
     pub(super) fn insert(&mut self, key: String, value: Value) -> bool {
         self.values.insert(key, value).is_none()
-    }
-
-    /// The value of `key`, if the file has it.
-    pub fn get(&self, key: &str) -> Option<&Value> {
-        self.values.get(key)
     }
 
     fn wrong(&self, key: &str, value: &Value, expected: &str) -> GgufError {
@@ -75,12 +70,8 @@ impl Metadata {
     }
 
     /// A string, if the key is there.
-    ///
-    /// # Errors
-    ///
-    /// [`GgufError::Metadata`] if the value is of another type.
-    pub fn optional_text(&self, key: &str) -> Result<Option<&str>, GgufError> {
-        match self.get(key) {
+    pub(super) fn optional_text(&self, key: &str) -> Result<Option<&str>, GgufError> {
+        match self.values.get(key) {
             None => Ok(None),
             Some(Value::Text(text)) => Ok(Some(text)),
             Some(other) => Err(self.wrong(key, other, "a string")),
@@ -88,21 +79,13 @@ impl Metadata {
     }
 
     /// A string.
-    ///
-    /// # Errors
-    ///
-    /// [`GgufError::Metadata`] if it is missing or of another type.
-    pub fn text(&self, key: &str) -> Result<&str, GgufError> {
+    pub(super) fn text(&self, key: &str) -> Result<&str, GgufError> {
         self.required(key, self.optional_text(key)?, "a string")
     }
 
     /// A count, size or token id below 2³², if the key is there.
-    ///
-    /// # Errors
-    ///
-    /// [`GgufError::Metadata`] if the value is of another type or out of range.
-    pub fn optional_count(&self, key: &str) -> Result<Option<u32>, GgufError> {
-        match self.get(key) {
+    pub(super) fn optional_count(&self, key: &str) -> Result<Option<u32>, GgufError> {
+        match self.values.get(key) {
             None => Ok(None),
             Some(Value::Integer(value)) => u32::try_from(*value).map(Some).map_err(|_| {
                 self.error(key, format!("is {value}, expected an integer in 0..4294967296"))
@@ -112,11 +95,7 @@ impl Metadata {
     }
 
     /// A count or size of at least 1.
-    ///
-    /// # Errors
-    ///
-    /// [`GgufError::Metadata`] if it is missing, of another type, zero or out of range.
-    pub fn count(&self, key: &str) -> Result<u32, GgufError> {
+    pub(super) fn count(&self, key: &str) -> Result<u32, GgufError> {
         match self.required(key, self.optional_count(key)?, "a positive integer")? {
             0 => Err(self.error(key, "is 0, expected a positive integer")),
             value => Ok(value),
@@ -125,12 +104,8 @@ impl Metadata {
 
     /// A positive finite number, if the key is there. A `float32` is read as its shortest decimal,
     /// so that 1e-6 stays 1e-6.
-    ///
-    /// # Errors
-    ///
-    /// [`GgufError::Metadata`] if the value is of another type or not positive and finite.
-    pub fn optional_positive(&self, key: &str) -> Result<Option<f64>, GgufError> {
-        let value = match self.get(key) {
+    pub(super) fn optional_positive(&self, key: &str) -> Result<Option<f64>, GgufError> {
+        let value = match self.values.get(key) {
             None => return Ok(None),
             Some(Value::Float32(value)) => value.to_string().parse().unwrap_or(f64::from(*value)),
             Some(Value::Float64(value)) => *value,
@@ -144,21 +119,13 @@ impl Metadata {
     }
 
     /// A positive finite number.
-    ///
-    /// # Errors
-    ///
-    /// [`GgufError::Metadata`] if it is missing, of another type or not positive and finite.
-    pub fn positive(&self, key: &str) -> Result<f64, GgufError> {
+    pub(super) fn positive(&self, key: &str) -> Result<f64, GgufError> {
         self.required(key, self.optional_positive(key)?, "a float")
     }
 
     /// A boolean, if the key is there.
-    ///
-    /// # Errors
-    ///
-    /// [`GgufError::Metadata`] if the value is of another type.
-    pub fn optional_bool(&self, key: &str) -> Result<Option<bool>, GgufError> {
-        match self.get(key) {
+    pub(super) fn optional_bool(&self, key: &str) -> Result<Option<bool>, GgufError> {
+        match self.values.get(key) {
             None => Ok(None),
             Some(Value::Bool(value)) => Ok(Some(*value)),
             Some(other) => Err(self.wrong(key, other, "a boolean")),
@@ -166,24 +133,16 @@ impl Metadata {
     }
 
     /// An array of strings.
-    ///
-    /// # Errors
-    ///
-    /// [`GgufError::Metadata`] if it is missing or of another type.
-    pub fn texts(&self, key: &str) -> Result<&[String], GgufError> {
-        match self.required(key, self.get(key), "an array of strings")? {
+    pub(super) fn texts(&self, key: &str) -> Result<&[String], GgufError> {
+        match self.required(key, self.values.get(key), "an array of strings")? {
             Value::Texts(texts) => Ok(texts),
             other => Err(self.wrong(key, other, "an array of strings")),
         }
     }
 
     /// An array of integers.
-    ///
-    /// # Errors
-    ///
-    /// [`GgufError::Metadata`] if it is missing or of another type.
-    pub fn integers(&self, key: &str) -> Result<&[i64], GgufError> {
-        match self.required(key, self.get(key), "an array of integers")? {
+    pub(super) fn integers(&self, key: &str) -> Result<&[i64], GgufError> {
+        match self.required(key, self.values.get(key), "an array of integers")? {
             Value::Integers(integers) => Ok(integers),
             other => Err(self.wrong(key, other, "an array of integers")),
         }

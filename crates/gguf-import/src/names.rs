@@ -2,21 +2,19 @@
 
 use std::collections::HashSet;
 
-use model_files::model_config::Architecture;
+use model_files::model_config::{Architecture, ModelShape};
 
 use super::error::GgufError;
-use super::hyperparameters::Hyperparameters;
-use super::reader::{GgufFile, TensorInfo, in_memory};
+use super::reader::{GgufFile, TensorInfo};
 
 /// One tensor to write.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlannedTensor {
+pub(super) struct PlannedTensor {
     /// Hugging Face name, such as `model.layers.0.self_attn.q_proj.weight`.
-    pub name: String,
+    pub(super) name: String,
     /// Tensor in the GGUF file that holds its elements.
-    pub source: TensorInfo,
+    pub(super) source: TensorInfo,
     /// Heads whose rows have to be put back in order, see [`unpermute`].
-    pub permuted_heads: Option<u64>,
+    pub(super) permuted_heads: Option<usize>,
 }
 
 /// Parts of a block: Hugging Face name, GGUF name, in the order they are written.
@@ -38,72 +36,59 @@ const BLOCK_PARTS: [(&str, &str); 11] = [
 ///
 /// `embedding` is the GGUF tensor written as `model.embed_tokens.weight`; a tied model has no
 /// `lm_head.weight`.
-///
-/// # Errors
-///
-/// [`GgufError::Tensor`] if a tensor is missing, of the wrong shape, or has no place in the model.
-pub fn plan(
+pub(super) fn plan(
     gguf: &GgufFile,
-    model: &Hyperparameters,
+    model: &ModelShape,
     embedding: &str,
-    tied: bool,
 ) -> Result<Vec<PlannedTensor>, GgufError> {
-    let find = |name: String, source: String, shape: &[u64], permuted_heads| {
-        let Some(tensor) = gguf.tensor(&source) else {
+    let find = |name: &str, source: &str, shape: &[usize], permuted_heads| {
+        let Some(tensor) = gguf.tensor(source) else {
             let problem = format!("missing, expected shape {shape:?} for `{name}`");
-            return Err(GgufError::tensor(gguf.path(), &source, problem));
+            return Err(GgufError::tensor(&gguf.path, source, problem));
         };
         if tensor.shape != shape {
             let problem = format!("has shape {:?}, expected {shape:?}", tensor.shape);
-            return Err(GgufError::tensor(gguf.path(), &source, problem));
+            return Err(GgufError::tensor(&gguf.path, source, problem));
         }
-        Ok(PlannedTensor { name, source: tensor.clone(), permuted_heads })
-    };
-    let find_plain = |name: &str, source: &str, shape: &[u64]| {
-        find(name.to_owned(), source.to_owned(), shape, None)
+        Ok(PlannedTensor { name: name.to_owned(), source: tensor.clone(), permuted_heads })
     };
     let matrix = [model.vocab_size, model.hidden_size];
-    let mut planned = vec![find_plain("model.embed_tokens.weight", embedding, &matrix)?];
-    for layer in 0..model.layers {
-        let has_norms_of_heads = model.architecture.attention().query_key_norm;
-        for (name, source) in &BLOCK_PARTS[..if has_norms_of_heads { 11 } else { 9 }] {
+    let mut planned = vec![find("model.embed_tokens.weight", embedding, &matrix, None)?];
+    for layer in 0..model.num_hidden_layers {
+        for (name, part) in &BLOCK_PARTS[..if model.attention.query_key_norm { 11 } else { 9 }] {
             let (name, source) =
-                (format!("model.layers.{layer}.{name}"), format!("blk.{layer}.{source}"));
-            let shape = part_shape(&source, model);
-            let permuted = permuted_heads(&source, model);
-            let weight = (format!("{name}.weight"), format!("{source}.weight"));
-            planned.push(find(weight.0, weight.1, &shape, permuted)?);
-            if needs_bias(&source, model) {
-                let bias = (format!("{name}.bias"), format!("{source}.bias"));
-                planned.push(find(bias.0, bias.1, &shape[..1], permuted)?);
+                (format!("model.layers.{layer}.{name}"), format!("blk.{layer}.{part}"));
+            let (shape, permuted) = (part_shape(part, model), permuted_heads(part, model));
+            let (weight, of_weight) = (format!("{name}.weight"), format!("{source}.weight"));
+            planned.push(find(&weight, &of_weight, &shape, permuted)?);
+            let is_projected = matches!(*part, "attn_q" | "attn_k" | "attn_v");
+            if model.attention.query_key_value_bias && is_projected {
+                let (bias, of_bias) = (format!("{name}.bias"), format!("{source}.bias"));
+                planned.push(find(&bias, &of_bias, &shape[..1], permuted)?);
             }
         }
     }
-    planned.push(find_plain("model.norm.weight", "output_norm.weight", &[model.hidden_size])?);
-    if !tied {
-        planned.push(find_plain("lm_head.weight", "output.weight", &matrix)?);
+    planned.push(find("model.norm.weight", "output_norm.weight", &[model.hidden_size], None)?);
+    if !model.tie_word_embeddings {
+        planned.push(find("lm_head.weight", "output.weight", &matrix, None)?);
     }
     let used = planned.iter().map(|tensor| tensor.source.name.as_str());
     let used = used.chain(["output.weight", "token_embd.weight"]).collect::<HashSet<_>>();
     match gguf.tensors().iter().find(|tensor| !used.contains(tensor.name.as_str())) {
         Some(left) => {
             let problem = format!("has no place in a {} model", model.architecture.model_type());
-            Err(GgufError::tensor(gguf.path(), &left.name, problem))
+            Err(GgufError::tensor(&gguf.path, &left.name, problem))
         }
         None => Ok(planned),
     }
 }
 
-fn part(source: &str) -> &str {
-    source.rsplit('.').next().unwrap_or(source)
-}
-
-fn part_shape(source: &str, model: &Hyperparameters) -> Vec<u64> {
+fn part_shape(part: &str, model: &ModelShape) -> Vec<usize> {
     let (hidden, inner) = (model.hidden_size, model.intermediate_size);
     // An absurd head count gives a shape that no tensor in the file has.
-    let queries = model.heads.saturating_mul(model.head_dim);
-    let keys = model.key_value_heads.saturating_mul(model.head_dim);
-    match part(source) {
+    let queries = model.num_attention_heads.saturating_mul(model.head_dim);
+    let keys = model.num_key_value_heads.saturating_mul(model.head_dim);
+    match part {
         "attn_q" => vec![queries, hidden],
         "attn_k" | "attn_v" => vec![keys, hidden],
         "attn_output" => vec![hidden, queries],
@@ -114,17 +99,12 @@ fn part_shape(source: &str, model: &Hyperparameters) -> Vec<u64> {
     }
 }
 
-fn permuted_heads(source: &str, model: &Hyperparameters) -> Option<u64> {
-    match (model.architecture, part(source)) {
-        (Architecture::Llama, "attn_q") => Some(model.heads),
-        (Architecture::Llama, "attn_k") => Some(model.key_value_heads),
+fn permuted_heads(part: &str, model: &ModelShape) -> Option<usize> {
+    match (model.architecture, part) {
+        (Architecture::Llama, "attn_q") => Some(model.num_attention_heads),
+        (Architecture::Llama, "attn_k") => Some(model.num_key_value_heads),
         _ => None,
     }
-}
-
-fn needs_bias(source: &str, model: &Hyperparameters) -> bool {
-    model.architecture.attention().query_key_value_bias
-        && matches!(part(source), "attn_q" | "attn_k" | "attn_v")
 }
 
 /// Puts the rows of a llama q or k matrix `[heads · width, columns]` back in Hugging Face order.
@@ -132,12 +112,7 @@ fn needs_bias(source: &str, model: &Hyperparameters) -> bool {
 /// llama.cpp rotates neighbouring elements of a head, Hugging Face element `i` with `i + width/2`;
 /// its converter therefore interleaved the two halves of each head's rows. Row `(h, half, i)` here
 /// is row `(h, i, half)` there.
-///
-/// # Panics
-///
-/// If `elements` is not `heads` heads of an even number of rows.
-pub fn unpermute(elements: &[f32], heads: u64, columns: u64) -> Vec<f32> {
-    let (heads, columns) = (in_memory(heads), in_memory(columns));
+pub(super) fn unpermute(elements: &[f32], heads: usize, columns: usize) -> Vec<f32> {
     let rows = elements.len() / columns;
     let width = rows / heads;
     assert!(rows * columns == elements.len() && width * heads == rows, "heads cut a row");

@@ -22,7 +22,7 @@ const MOST_ENTRIES: u64 = 1 << 17;
 /// Longest header: vocabularies have below 2²⁴ bytes.
 const LONGEST_HEADER_BYTES: u64 = 1 << 27;
 /// Elements dequantised at once: 4 MiB of `f32`, and a whole number of blocks of every format.
-const CHUNK_ELEMENTS: u64 = 1 << 20;
+const CHUNK_ELEMENTS: usize = 1 << 20;
 
 /// Converts a length that was checked against the file's size to an index.
 pub(super) fn in_memory(length: u64) -> usize {
@@ -37,17 +37,17 @@ pub struct TensorInfo {
     /// Storage format.
     pub format: BlockFormat,
     /// Row-major shape, slowest dimension first (the file lists it the other way round).
-    pub shape: Vec<u64>,
+    pub shape: Vec<usize>,
     /// First byte, from the start of the file.
-    pub offset: u64,
+    pub(super) offset: u64,
     /// Bytes in the file.
-    pub stored_bytes: u64,
+    pub(super) stored_bytes: u64,
 }
 
 impl TensorInfo {
     /// Number of elements.
-    pub fn elements(&self) -> u64 {
-        self.stored_bytes / self.format.block_bytes() as u64 * self.format.block_elements() as u64
+    pub(super) fn elements(&self) -> usize {
+        in_memory(self.stored_bytes) / self.format.block_bytes() * self.format.block_elements()
     }
 }
 
@@ -55,8 +55,8 @@ impl TensorInfo {
 #[derive(Debug)]
 pub struct GgufFile {
     file: File,
-    path: PathBuf,
-    metadata: Metadata,
+    pub(super) path: PathBuf,
+    pub(super) metadata: Metadata,
     tensors: Vec<TensorInfo>,
     index: HashMap<String, usize>,
 }
@@ -66,7 +66,7 @@ impl GgufFile {
     ///
     /// # Errors
     ///
-    /// [`GgufError::Io`] or [`GgufError::Malformed`], naming file, offset and field.
+    /// [`GgufError::Io`] or [`GgufError::File`], naming offset and field.
     pub fn open(path: &Path) -> Result<Self, GgufError> {
         let file = open_regular(path).map_err(GgufError::io(path, "open"))?;
         let length = file.metadata().map_err(GgufError::io(path, "read"))?.len();
@@ -82,23 +82,13 @@ impl GgufFile {
         Ok(Self { file, path: path.to_owned(), metadata, tensors, index })
     }
 
-    /// The file's path.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Key–value metadata of the file.
-    pub fn metadata(&self) -> &Metadata {
-        &self.metadata
-    }
-
     /// All tensors, in the file's order.
     pub fn tensors(&self) -> &[TensorInfo] {
         &self.tensors
     }
 
     /// The tensor called `name`, if there is one.
-    pub fn tensor(&self, name: &str) -> Option<&TensorInfo> {
+    pub(super) fn tensor(&self, name: &str) -> Option<&TensorInfo> {
         self.index.get(name).map(|index| &self.tensors[*index])
     }
 
@@ -125,28 +115,19 @@ impl GgufFile {
     }
 
     /// Replaces `out` with `count` elements from element `start` on; both in whole blocks.
-    ///
-    /// # Errors
-    ///
-    /// [`GgufError::Io`] if the file cannot be read.
-    ///
-    /// # Panics
-    ///
-    /// If the run exceeds the tensor or begins or ends within a block.
-    pub fn read_run(
+    pub(super) fn read_run(
         &self,
         tensor: &TensorInfo,
-        start: u64,
-        count: u64,
+        start: usize,
+        count: usize,
         out: &mut Vec<f32>,
     ) -> Result<(), GgufError> {
-        let (elements, bytes) =
-            (tensor.format.block_elements() as u64, tensor.format.block_bytes() as u64);
+        let (elements, bytes) = (tensor.format.block_elements(), tensor.format.block_bytes());
         assert!(start.is_multiple_of(elements) && count.is_multiple_of(elements), "a block is cut");
         assert!(start + count <= tensor.elements(), "the run leaves `{}`", tensor.name);
-        let mut blocks = vec![0; in_memory(count / elements * bytes)];
+        let mut blocks = vec![0; count / elements * bytes];
         self.file
-            .read_exact_at(&mut blocks, tensor.offset + start / elements * bytes)
+            .read_exact_at(&mut blocks, tensor.offset + (start / elements * bytes) as u64)
             .map_err(GgufError::io(&self.path, "read"))?;
         out.clear();
         tensor.format.dequantise(&blocks, out);
@@ -166,8 +147,7 @@ struct Cursor<'a> {
 
 impl Cursor<'_> {
     fn malformed(&self, offset: u64, field: &str, problem: impl Into<String>) -> GgufError {
-        let (path, field) = (self.path.to_owned(), field.to_owned());
-        GgufError::Malformed { path, offset, field, problem: problem.into() }
+        GgufError::field(self.path, offset, field, problem)
     }
 
     /// Fails unless `count` items of `each` bytes are left.
@@ -301,7 +281,7 @@ impl Cursor<'_> {
             let problem = format!("has {dimensions} dimensions, expected 1 to 4");
             return Err(self.malformed(start, &field, problem));
         }
-        let mut shape = (0..dimensions).map(|_| self.u64(&field)).collect::<Result<Vec<_>, _>>()?;
+        let shape = (0..dimensions).map(|_| self.u64(&field)).collect::<Result<Vec<_>, _>>()?;
         let code = self.u32(&field)?;
         let offset = self.u64(&field)?;
         let Some(format) = BlockFormat::from_code(code) else {
@@ -319,7 +299,7 @@ impl Cursor<'_> {
             elements.and_then(|all| (all / block).checked_mul(format.block_bytes() as u64));
         match stored_bytes {
             Some(stored_bytes) if (1..=self.length).contains(&stored_bytes) => {
-                shape.reverse();
+                let shape = shape.into_iter().rev().map(in_memory).collect();
                 Ok(TensorInfo { name, format, shape, offset, stored_bytes })
             }
             _ => {

@@ -14,14 +14,14 @@ pub(super) struct Entry {
     pub(super) name: String,
     pub(super) dtype: &'static str,
     /// Row-major, slowest dimension first.
-    pub(super) shape: Vec<u64>,
+    pub(super) shape: Vec<usize>,
     pub(super) bytes: u64,
 }
 
 #[derive(Serialize)]
 struct EntryJson<'a> {
     dtype: &'static str,
-    shape: &'a [u64],
+    shape: &'a [usize],
     data_offsets: [u64; 2],
 }
 

@@ -9,8 +9,10 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::{Value, json};
 
+use model_files::model_config::ModelShape;
+
 use super::error::GgufError;
-use super::hyperparameters::{Hyperparameters, is_qwen};
+use super::hyperparameters::is_qwen;
 use super::metadata::Metadata;
 
 /// The pattern of Qwen2's `tokenizer.json`.
@@ -33,12 +35,11 @@ const TYPES: &str = "tokenizer.ggml.token_type";
 const MERGES: &str = "tokenizer.ggml.merges";
 
 /// The two files of a tokenizer.
-#[derive(Debug, Clone)]
-pub struct TokenizerFiles {
+pub(super) struct TokenizerFiles {
     /// Contents of `tokenizer.json`.
-    pub tokenizer: String,
+    pub(super) tokenizer: String,
     /// Contents of `tokenizer_config.json`, the chat template included.
-    pub tokenizer_config: Value,
+    pub(super) tokenizer_config: Value,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,13 +102,8 @@ struct TokenizerJson<'a> {
     model: Bpe<'a>,
 }
 
-/// Builds both files.
-///
-/// # Errors
-///
-/// [`GgufError::Metadata`] if an entry is missing, inconsistent, or names a tokenizer that is not
-/// byte-level BPE of the Qwen2 or SmolLM kind.
-pub fn build(metadata: &Metadata, model: &Hyperparameters) -> Result<TokenizerFiles, GgufError> {
+/// Builds both files of a byte-level BPE of the Qwen2 or SmolLM kind.
+pub(super) fn build(metadata: &Metadata, model: &ModelShape) -> Result<TokenizerFiles, GgufError> {
     let kind = metadata.text("tokenizer.ggml.model")?;
     if kind != "gpt2" {
         let problem = format!("is \"{kind}\", expected \"gpt2\" (byte-level BPE)");
@@ -122,7 +118,7 @@ pub fn build(metadata: &Metadata, model: &Hyperparameters) -> Result<TokenizerFi
         }
     };
     let tokens = metadata.texts(TOKENS)?;
-    if tokens.len() as u64 > model.vocab_size {
+    if tokens.len() > model.vocab_size {
         let problem = format!("has {} tokens, expected at most {}", tokens.len(), model.vocab_size);
         return Err(metadata.error(TOKENS, problem));
     }
@@ -273,7 +269,7 @@ fn skeleton<'a>(
 
 fn config(
     metadata: &Metadata,
-    model: &Hyperparameters,
+    model: &ModelShape,
     tokens: &[String],
     added: &[AddedToken<'_>],
 ) -> Result<Value, GgufError> {
@@ -291,16 +287,9 @@ fn config(
         (spelled("bos")?, spelled("unknown")?, "GPT2Tokenizer")
     };
     let decoder = added.iter().map(|token| {
-        let AddedToken { id, content, single_word, lstrip, rstrip, normalized, special } = token;
-        let flags = json!({
-            "content": content,
-            "single_word": single_word,
-            "lstrip": lstrip,
-            "rstrip": rstrip,
-            "normalized": normalized,
-            "special": special,
-        });
-        (id.to_string(), flags)
+        let mut flags = json!(token);
+        flags.as_object_mut().and_then(|flags| flags.remove("id"));
+        (token.id.to_string(), flags)
     });
     Ok(json!({
         "add_bos_token": metadata.optional_bool("tokenizer.ggml.add_bos_token")?.unwrap_or(false),
@@ -312,7 +301,7 @@ fn config(
         "unk_token": unknown,
         "clean_up_tokenization_spaces": false,
         "chat_template": metadata.optional_text("tokenizer.chat_template")?,
-        "model_max_length": model.context_tokens,
+        "model_max_length": model.max_position_embeddings,
         "tokenizer_class": class,
     }))
 }
