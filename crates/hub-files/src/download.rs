@@ -17,10 +17,8 @@ const TRIES: u64 = 3;
 
 /// Reason why one try has failed.
 enum Fault {
-    /// The connection failed; further tries may succeed.
-    Connection(String),
-    /// The hub refuses the file.
-    Status(u16),
+    /// The connection failed, and further tries may succeed; or the hub refuses the file.
+    Hub(Failure),
     /// The content is not the listed one; `true` if a part of it was from an earlier try.
     Corrupt(String, bool),
     /// The cache cannot be written.
@@ -45,26 +43,29 @@ pub(crate) fn download(
     let partial = blob.with_extension("incomplete");
     let mut tried = 1;
     loop {
-        let named = || (name.to_owned(), file.name.clone());
+        let failed = |problem| {
+            let (name, file) = (name.to_owned(), file.name.clone());
+            Err(HubError::Download { name, file, problem })
+        };
         match attempt(client, path, file, &partial) {
             Ok(()) => return fs::rename(&partial, &blob).map_err(HubError::of(&blob)),
             Err(Fault::Cache(source)) => return Err(HubError::of(&partial)(source)),
-            Err(Fault::Status(status)) => {
+            Err(Fault::Hub(Failure::Status(status))) => {
                 return Err(HubError::Refused { name: format!("{name}: {}", file.name), status });
             }
             Err(Fault::Corrupt(problem, was_resumed)) => {
                 fs::remove_file(&partial).map_err(HubError::of(&partial))?;
                 if !was_resumed || tried >= TRIES {
-                    let (name, file) = named();
-                    return Err(HubError::Corrupt { name, file, problem });
+                    return failed(format!("{problem}; nothing of it is kept"));
                 }
             }
-            Err(Fault::Connection(problem)) if tried >= TRIES => {
+            Err(Fault::Hub(Failure::Unreachable(problem))) if tried >= TRIES => {
                 let bytes = fs::metadata(&partial).map_or(0, |data| data.len());
-                let (name, file) = named();
-                return Err(HubError::Interrupted { name, file, bytes, problem });
+                return failed(format!(
+                    "the download broke off after {bytes} bytes: {problem} (the next start resumes it)"
+                ));
             }
-            Err(Fault::Connection(_)) => std::thread::sleep(Duration::from_secs(tried)),
+            Err(Fault::Hub(_)) => std::thread::sleep(Duration::from_secs(tried)),
         }
         tried += 1;
     }
@@ -78,17 +79,14 @@ fn attempt(client: &Client, path: &str, file: &RemoteFile, partial: &Path) -> Re
     let kept = into.metadata().map_err(Fault::Cache)?.len();
     // A file without a checksum could not show that its beginning is the right one.
     let start = if file.sha256.is_some() && kept < file.bytes { kept } else { 0 };
-    let (start, mut from) =
-        client.open(path, start, file.bytes).map_err(|failure| match failure {
-            Failure::Status(status) => Fault::Status(status),
-            Failure::Unreachable(problem) => Fault::Connection(problem),
-        })?;
+    let (start, mut from) = client.open(path, start, file.bytes).map_err(Fault::Hub)?;
     let mut hash = Sha256::new();
     io::copy(&mut (&mut into).take(start), &mut hash).map_err(Fault::Cache)?;
     into.set_len(start).and_then(|()| into.seek(SeekFrom::Start(start))).map_err(Fault::Cache)?;
     let bytes = start + copy(&mut from, &mut into, &mut hash, file.bytes - start)?;
     if bytes < file.bytes {
-        return Err(Fault::Connection(format!("{bytes} of {} bytes arrived", file.bytes)));
+        let problem = format!("{bytes} of {} bytes arrived", file.bytes);
+        return Err(Fault::Hub(Failure::Unreachable(problem)));
     }
     if bytes > file.bytes {
         let problem =
@@ -112,7 +110,7 @@ fn copy(from: &mut impl Read, into: &mut File, hash: &mut Sha256, most: u64) -> 
             Ok(0) => break,
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(Fault::Connection(error.to_string())),
+            Err(error) => return Err(Fault::Hub(Failure::Unreachable(error.to_string()))),
         };
         into.write_all(&buffer[..count]).map_err(Fault::Cache)?;
         hash.update(&buffer[..count]);

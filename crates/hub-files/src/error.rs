@@ -45,15 +45,7 @@ pub enum HubError {
         /// Status of the answer.
         status: u16,
     },
-    /// The answer of the hub cannot be used.
-    #[error("{name}: the hub's answer {problem}")]
-    Answer {
-        /// The name.
-        name: String,
-        /// Problem, and the expected value.
-        problem: String,
-    },
-    /// The repository lacks the files that are needed, or has too many candidates.
+    /// The answer of the hub cannot be used, or the repository lacks the files that are needed, or has too many candidates.
     #[error("{name}: {problem}")]
     Files {
         /// The name.
@@ -61,28 +53,14 @@ pub enum HubError {
         /// Problem, and the expected value.
         problem: String,
     },
-    /// A download broke off, and so did further tries.
-    #[error(
-        "{name}: {file}: the download broke off after {bytes} bytes: {problem} (the next start resumes it)"
-    )]
-    Interrupted {
+    /// A download broke off, and so did further tries; or its file is not the one that the hub lists.
+    #[error("{name}: {file}: {problem}")]
+    Download {
         /// The name.
         name: String,
         /// The file.
         file: String,
-        /// Bytes kept for the next start.
-        bytes: u64,
-        /// The error of the connection.
-        problem: String,
-    },
-    /// A downloaded file is not the one that the hub lists.
-    #[error("{name}: {file}: {problem}; nothing of it is kept")]
-    Corrupt {
-        /// The name.
-        name: String,
-        /// The file.
-        file: String,
-        /// Value found, and the expected one.
+        /// Problem, and what is kept of the file.
         problem: String,
     },
     /// A file or directory of the cache cannot be read or written.

@@ -50,7 +50,10 @@ struct LargeFile {
 impl Listing {
     /// Reads the answer to `api/…/revision/…?blobs=true`.
     pub(crate) fn read(name: &str, text: &[u8]) -> Result<Self, HubError> {
-        let wrong = |problem: String| HubError::Answer { name: name.to_owned(), problem };
+        let wrong = |problem: String| {
+            let problem = format!("the hub's answer {problem}");
+            HubError::Files { name: name.to_owned(), problem }
+        };
         let answer: Answer = serde_json::from_slice(text)
             .map_err(|error| wrong(format!("is no listing of files: {error}")))?;
         if !is_commit(&answer.sha) {
