@@ -5,7 +5,7 @@
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
 use landlock::{
     ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr,
@@ -16,15 +16,9 @@ use rustix::process::{
 };
 use rustix::thread::set_no_new_privs;
 
+use super::confinement::{Confinement, Isolation, NAMESPACES, REFUSED};
 use super::namespaces::{separate_directory, separate_network};
 use super::system_calls;
-use super::{Confinement, Isolation};
-
-/// Exit code of a helper that could not start the program.
-pub const REFUSED: u8 = 120;
-
-/// Beginning of the message of a helper that gets no namespaces.
-pub(super) const NAMESPACES: &str = "namespaces";
 
 /// Most threads of a program, where they can be counted.
 const THREADS: u64 = 64;
@@ -38,10 +32,11 @@ const ENVIRONMENT: [(&str, &str); 5] = [
     ("PYTHONHASHSEED", "0"),
 ];
 
-/// Restricts this process to what `confinement`, in JSON, allows, and becomes its program; comes back only where that fails.
+/// Restricts this process to what `confinement`, in JSON, allows, and becomes its program; comes back, with the exit code, only
+/// where that fails.
 ///
 /// To be called by a process of one thread that has done nothing else.
-pub fn confine(confinement: &str) -> ExitCode {
+pub fn confine(confinement: &str) -> u8 {
     let confinement: Confinement = match serde_json::from_str(confinement) {
         Ok(confinement) => confinement,
         Err(error) => return refuse("", &format!("what is allowed cannot be read: {error}")),
@@ -50,17 +45,18 @@ pub fn confine(confinement: &str) -> ExitCode {
     refuse(&confinement.token, &why)
 }
 
-fn refuse(token: &str, why: &str) -> ExitCode {
+fn refuse(token: &str, why: &str) -> u8 {
     eprintln!("{token}{why}");
-    ExitCode::from(REFUSED)
+    REFUSED
 }
 
 fn enter(confinement: &Confinement) -> Result<std::convert::Infallible, String> {
-    let Confinement { interpreter, arguments, folder, limits, weak, isolation, .. } = confinement;
+    let Confinement { interpreter, arguments, folder, settings, isolation, .. } = confinement;
+    let weak = settings.allow_weak_sandbox;
     let missing = |what: &str, error: &dyn std::fmt::Display| format!("{what}: {error}");
     set_no_new_privs(true).map_err(|error| missing("no_new_privs", &error))?;
     match isolation {
-        Isolation::Directory => separate_directory(folder, limits.file_bytes),
+        Isolation::Directory => separate_directory(folder, settings.file_bytes),
         Isolation::Network => separate_network(),
         Isolation::Shared => Ok(()),
     }
@@ -75,9 +71,9 @@ fn enter(confinement: &Confinement) -> Result<std::convert::Infallible, String> 
             .map_err(|error| missing(&format!("limit of {resource:?}"), &error))
     };
     limit(Resource::Core, 0)?;
-    limit(Resource::Cpu, limits.cpu_seconds)?;
-    limit(Resource::Fsize, limits.file_bytes)?;
-    limit(Resource::Nofile, limits.open_files)?;
+    limit(Resource::Cpu, settings.cpu_seconds)?;
+    limit(Resource::Fsize, settings.file_bytes)?;
+    limit(Resource::Nofile, settings.open_files)?;
     if *isolation != Isolation::Shared {
         // Counted within the new namespace only.
         limit(Resource::Nproc, THREADS)?;
@@ -95,7 +91,7 @@ fn enter(confinement: &Confinement) -> Result<std::convert::Infallible, String> 
     for name in ["HOME", "TMPDIR"] {
         command.env(name, folder);
     }
-    limit(Resource::As, limits.memory_bytes)?;
+    limit(Resource::As, settings.memory_bytes)?;
     let filtered = filters.and_then(|filters| {
         let mut filters = filters.iter();
         filters.try_for_each(|filter| {

@@ -4,24 +4,18 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// Limits that the kernel enforces on one process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Limits {
-    /// Processor time, in seconds.
-    pub cpu_seconds: u64,
-    /// Address space, in bytes.
-    pub memory_bytes: u64,
-    /// Size of one file, in bytes.
-    pub file_bytes: u64,
-    /// Number of open files.
-    pub open_files: u64,
-}
+use super::CodeSection;
+
+/// Exit code of a helper that could not start the program.
+pub(super) const REFUSED: u8 = 120;
+
+/// Beginning of the message of a helper that gets no namespaces.
+pub(super) const NAMESPACES: &str = "namespaces";
 
 /// Separation of a program from the host, beside its permissions and limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Isolation {
+pub(super) enum Isolation {
     /// A user, a network and a file system in memory of its own: the kernel bounds the total size of its files.
     Directory,
     /// A user and a network of its own.
@@ -31,23 +25,20 @@ pub enum Isolation {
 }
 
 /// One program to be started, and its permissions.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Confinement {
+pub(super) struct Confinement {
     /// Path of the executable to start.
-    pub interpreter: PathBuf,
-    /// Arguments of the interpreter.
-    pub arguments: Vec<String>,
+    pub(super) interpreter: PathBuf,
+    pub(super) arguments: Vec<String>,
     /// Only directory that the program may write to.
-    pub folder: PathBuf,
+    pub(super) folder: PathBuf,
     /// Files and directories that the program may read; a directory includes all below it.
-    pub readable: Vec<PathBuf>,
-    /// Limits that the kernel enforces.
-    pub limits: Limits,
+    pub(super) readable: Vec<PathBuf>,
+    /// Limits that the kernel enforces; with `allow_weak_sandbox` the program starts even if a protection is missing.
+    pub(super) settings: CodeSection,
     /// Separation from the host; the helper fails if the host does not allow it.
-    pub isolation: Isolation,
-    /// Starts the program even if a protection is missing.
-    pub weak: bool,
+    pub(super) isolation: Isolation,
     /// Prefix of the helper's own messages, unknown to the program.
-    pub token: String,
+    pub(super) token: String,
 }

@@ -16,13 +16,10 @@ const SCRIPT: &str = include_str!("script.py");
 /// Longest excerpt of a program's output in a verdict, in characters.
 const MOST: usize = 300;
 
-/// Number of tests passed, and the failure of the first that did not pass.
-struct Finding {
+/// The first test that was not passed.
+struct Failure {
+    /// Number of tests passed before it.
     passed: usize,
-    fault: Option<Fault>,
-}
-
-struct Fault {
     what: String,
     expected: Option<String>,
 }
@@ -39,7 +36,7 @@ impl Sandbox {
         let Some(program) = program_of(response) else {
             return Ok(Verdict::Unparsed { which: Side::Response, why: ParseError::NoAnswer });
         };
-        let Finding { passed, fault } = match tests {
+        let failure = match tests {
             UnitTests::Streams(streams) => self.streams(program, streams)?,
             UnitTests::Statements(statements) => self.statements(program, statements)?,
             UnitTests::Calls { function, calls } => self.calls(program, function, calls)?,
@@ -50,9 +47,9 @@ impl Sandbox {
             response: Some(response),
             ground_truth,
         };
-        Ok(match fault {
+        Ok(match failure {
             None => Verdict::Right { how: how(format!("passed {count} of {count} tests"), None) },
-            Some(Fault { what, expected }) => {
+            Some(Failure { passed, what, expected }) => {
                 let what = shortened(&what);
                 let number = (passed + 1).min(count);
                 Verdict::Wrong { how: how(format!("test {number} of {count}: {what}"), expected) }
@@ -61,11 +58,11 @@ impl Sandbox {
     }
 
     /// Runs the streams in order, up to the first that fails.
-    fn streams(&self, program: &str, streams: &[Stream]) -> Result<Finding, SandboxError> {
+    fn streams(&self, program: &str, streams: &[Stream]) -> Result<Option<Failure>, SandboxError> {
         let until = self.deadline();
         for (passed, Stream { stdin, stdout }) in streams.iter().enumerate() {
-            let fault = if Instant::now() >= until {
-                self.words(Ended::WallTime, "")
+            let (what, expected) = if Instant::now() >= until {
+                (self.words(Ended::WallTime, ""), None)
             } else {
                 let input = stdin.clone().into_bytes();
                 let outcome = self.run((program, SCRIPT), input, until)?;
@@ -73,25 +70,21 @@ impl Sandbox {
                     Ended::Exit(0) if same_output(&outcome.stdout, stdout) => continue,
                     Ended::Exit(0) => {
                         let what = format!("printed {:?}", shortened(outcome.stdout.trim_end()));
-                        let expected = Some(shortened(stdout.trim_end()));
-                        return Ok(Finding { passed, fault: Some(Fault { what, expected }) });
+                        (what, Some(shortened(stdout.trim_end())))
                     }
-                    ended => self.words(ended, &outcome.stderr),
+                    ended => (self.words(ended, &outcome.stderr), None),
                 }
             };
-            return Ok(Finding { passed, fault: Some(Fault { what: fault, expected: None }) });
+            return Ok(Some(Failure { passed, what, expected }));
         }
-        Ok(Finding { passed: streams.len(), fault: None })
+        Ok(None)
     }
 
-    fn statements(&self, program: &str, tests: &[String]) -> Result<Finding, SandboxError> {
+    fn statements(&self, program: &str, tests: &[String]) -> Result<Option<Failure>, SandboxError> {
         let job = json!({"kind": "statements", "tests": tests});
         let (messages, outcome) = self.harness(program, job)?;
         let passed = messages.iter().filter(|line| line.get("passed").is_some()).count();
-        if passed == tests.len() {
-            return Ok(Finding { passed, fault: None });
-        }
-        Ok(Finding { passed, fault: Some(self.fault(&messages, &outcome)) })
+        Ok((passed != tests.len()).then(|| self.failure(passed, &messages, &outcome)))
     }
 
     fn calls(
@@ -99,21 +92,21 @@ impl Sandbox {
         program: &str,
         function: &str,
         calls: &[Call],
-    ) -> Result<Finding, SandboxError> {
+    ) -> Result<Option<Failure>, SandboxError> {
         let arguments: Vec<&[Value]> = calls.iter().map(|call| call.arguments.as_slice()).collect();
         let job = json!({"kind": "calls", "function": function, "calls": arguments});
         let (messages, outcome) = self.harness(program, job)?;
         for (passed, call) in calls.iter().enumerate() {
             let Some(result) = messages.get(passed).and_then(|line| line.get("result")) else {
-                return Ok(Finding { passed, fault: Some(self.fault(&messages, &outcome)) });
+                return Ok(Some(self.failure(passed, &messages, &outcome)));
             };
             if !same_result(result, &call.result) {
                 let what = format!("returned {}", shortened(&result.to_string()));
                 let expected = Some(shortened(&call.result.to_string()));
-                return Ok(Finding { passed, fault: Some(Fault { what, expected }) });
+                return Ok(Some(Failure { passed, what, expected }));
             }
         }
-        Ok(Finding { passed: calls.len(), fault: None })
+        Ok(None)
     }
 
     /// Returns the messages of the harness, and how its process ended.
@@ -135,7 +128,7 @@ impl Sandbox {
         Ok((messages, outcome))
     }
 
-    fn fault(&self, messages: &[Value], outcome: &ProcessOutcome) -> Fault {
+    fn failure(&self, passed: usize, messages: &[Value], outcome: &ProcessOutcome) -> Failure {
         let last = messages.last();
         let text = |name: &str| last.and_then(|line| line.get(name)).and_then(Value::as_str);
         let what = match (outcome.ended, text("broken"), text("failed")) {
@@ -143,7 +136,7 @@ impl Sandbox {
             (Ended::Exit(_), _, Some(why)) => why.to_owned(),
             _ => self.words(outcome.ended, &outcome.stderr),
         };
-        Fault { what, expected: None }
+        Failure { passed, what, expected: None }
     }
 
     /// Describes how a process ended, in words.

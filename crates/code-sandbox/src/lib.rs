@@ -21,9 +21,7 @@ mod settings;
 mod system_calls;
 mod unit_tests;
 
-pub use confinement::{Confinement, Isolation, Limits};
 pub use program::program_of;
-pub use run::{Ended, ProcessOutcome};
 pub use sandbox::{Helper, Sandbox, SandboxError};
 pub use settings::CodeSection;
 pub use unit_tests::{Call, Stream, UnitTests, UnitTestsError};

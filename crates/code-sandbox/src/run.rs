@@ -1,12 +1,15 @@
 //! One process, from its start to the end of its output.
 
 use std::io::{self, Read, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use super::scratch::Scratch;
 
@@ -19,7 +22,7 @@ const LAST_OUTPUT: Duration = Duration::from_secs(10);
 
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub(super) enum Ended {
     /// By itself, with this code.
     Exit(i32),
     /// By a signal: 9 and 24 if its processor time was used up, 25 if a file grew too large.
@@ -33,14 +36,10 @@ pub enum Ended {
 }
 
 /// End and output of a process.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProcessOutcome {
-    /// How the process ended.
-    pub ended: Ended,
-    /// Standard output, as text.
-    pub stdout: String,
-    /// Standard error, as text.
-    pub stderr: String,
+pub(super) struct ProcessOutcome {
+    pub(super) ended: Ended,
+    pub(super) stdout: String,
+    pub(super) stderr: String,
 }
 
 /// Limits that the parent process enforces.
@@ -59,8 +58,7 @@ pub(super) fn run(
     scratch: &Scratch,
     allowance: Allowance,
 ) -> io::Result<ProcessOutcome> {
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    own_group(command);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn()?;
     let stdin = child.stdin.take();
     thread::spawn(move || {
@@ -142,58 +140,27 @@ fn collect(
     receiver
 }
 
-#[cfg(unix)]
-fn own_group(command: &mut Command) {
-    std::os::unix::process::CommandExt::process_group(command, 0);
-}
-
 /// Checks for the end without reaping: until it is reaped, no other process or group can get its id.
-#[cfg(unix)]
 fn has_ended(child: &mut Child) -> io::Result<bool> {
-    use rustix::process::{WaitId, WaitIdOptions, waitid};
-
     let Some(pid) = pid_of(child) else { return Ok(child.try_wait()?.is_some()) };
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     Ok(waitid(WaitId::Pid(pid), options)?.is_some())
 }
 
-#[cfg(unix)]
-fn pid_of(child: &Child) -> Option<rustix::process::Pid> {
-    i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw)
+fn pid_of(child: &Child) -> Option<Pid> {
+    i32::try_from(child.id()).ok().and_then(Pid::from_raw)
 }
 
-#[cfg(unix)]
 fn kill_group(child: &mut Child) {
     if let Some(pid) = pid_of(child) {
         // It may have ended already.
-        let _gone = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
+        let _gone = kill_process_group(pid, Signal::KILL);
     }
 }
 
-#[cfg(unix)]
 fn ended(status: ExitStatus) -> Ended {
-    use std::os::unix::process::ExitStatusExt;
-
     match (status.code(), status.signal()) {
         (Some(code), _) => Ended::Exit(code),
         (None, signal) => Ended::Signal(signal.unwrap_or_default()),
     }
-}
-
-#[cfg(not(unix))]
-fn own_group(_: &mut Command) {}
-
-#[cfg(not(unix))]
-fn has_ended(child: &mut Child) -> io::Result<bool> {
-    Ok(child.try_wait()?.is_some())
-}
-
-#[cfg(not(unix))]
-fn kill_group(child: &mut Child) {
-    let _gone = child.kill();
-}
-
-#[cfg(not(unix))]
-fn ended(status: ExitStatus) -> Ended {
-    Ended::Exit(status.code().unwrap_or_default())
 }

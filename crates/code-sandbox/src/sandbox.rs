@@ -10,21 +10,10 @@ use rand::rngs::OsRng;
 use serde::Deserialize;
 use thiserror::Error;
 
+use super::CodeSection;
+use super::confinement::{Confinement, Isolation, NAMESPACES, REFUSED};
 use super::run::{Allowance, Ended, ProcessOutcome, run};
 use super::scratch::Scratch;
-use super::{CodeSection, Confinement, Isolation, Limits};
-
-/// Exit code of a helper that could not start the program.
-#[cfg(target_os = "linux")]
-const REFUSED: i32 = super::confine::REFUSED as i32;
-#[cfg(not(target_os = "linux"))]
-const REFUSED: i32 = 120;
-
-/// Beginning of the message of a helper that gets no namespaces.
-#[cfg(target_os = "linux")]
-const NAMESPACES: &str = super::confine::NAMESPACES;
-#[cfg(not(target_os = "linux"))]
-const NAMESPACES: &str = "namespaces";
 
 /// Name of the separate helper program, which starts faster than one that links libtorch.
 const HELPER: &str = "llm-trainer-sandbox";
@@ -86,15 +75,14 @@ pub enum SandboxError {
     },
     /// The interpreter does not run a script within the limits.
     #[error(
-        "{interpreter} does not run in the sandbox, expected one that needs no more than reward.code.memory_bytes = {}, \
-         cpu_seconds = {} and open_files = {}, and no files but the system's and its own: {why}",
-        limits.memory_bytes, limits.cpu_seconds, limits.open_files
+        "{interpreter} does not run in the sandbox, expected one that needs no more than {limits}, and no files but the \
+         system's and its own: {why}"
     )]
     Trial {
         /// Path of the interpreter.
         interpreter: String,
         /// Limits of its process.
-        limits: Limits,
+        limits: String,
         /// End of the process and its output.
         why: String,
     },
@@ -222,9 +210,8 @@ impl Sandbox {
             arguments: ["-s", "-B", "-X", "utf8", "-c", script].map(str::to_owned).into(),
             folder: scratch.path().to_owned(),
             readable: self.readable.clone(),
-            limits: self.settings.limits(),
+            settings: self.settings.clone(),
             isolation: self.isolation,
-            weak: self.settings.allow_weak_sandbox,
             token: token()?,
         };
         let told = serde_json::to_string(&confinement).map_err(io::Error::other)?;
@@ -241,17 +228,13 @@ impl Sandbox {
                 .then_some(self.settings.file_bytes),
         };
         let outcome = run(&mut command, input, &scratch, allowance)?;
-        if outcome.ended == Ended::Exit(REFUSED)
+        if outcome.ended == Ended::Exit(REFUSED.into())
             && let Some(why) = outcome.stderr.strip_prefix(&confinement.token)
         {
-            return Err(self.helper_error(why));
+            let helper = self.helper.program.display().to_string();
+            return Err(SandboxError::Helper { helper, why: why.trim().to_owned() });
         }
         Ok(outcome)
-    }
-
-    fn helper_error(&self, why: &str) -> SandboxError {
-        let helper = self.helper.program.display().to_string();
-        SandboxError::Helper { helper, why: why.trim().to_owned() }
     }
 
     /// Runs the trial script; returns the forbidden actions that succeeded, in words, empty if none did.
@@ -266,7 +249,10 @@ impl Sandbox {
             [only] if only.starts_with(&token) => Ok(only[token.len()..].to_owned()),
             _ => Err(SandboxError::Trial {
                 interpreter: self.interpreter.display().to_string(),
-                limits: self.settings.limits(),
+                limits: format!(
+                    "reward.code.memory_bytes = {}, cpu_seconds = {} and open_files = {}",
+                    self.settings.memory_bytes, self.settings.cpu_seconds, self.settings.open_files
+                ),
                 why: format!(
                     "it ended by {:?} and printed {:?} {:?}",
                     outcome.ended,

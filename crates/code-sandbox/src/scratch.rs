@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -96,16 +97,8 @@ fn deleted_bytes(_: u32, _: &Path, _: u64) -> u64 {
     0
 }
 
-#[cfg(unix)]
 fn open(folder: &Path) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-
     fs::set_permissions(folder, fs::Permissions::from_mode(0o700))
-}
-
-#[cfg(not(unix))]
-fn open(_: &Path) -> io::Result<()> {
-    Ok(())
 }
 
 #[cfg(test)]

@@ -4,8 +4,6 @@ use messages::Problem;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Limits;
-
 /// `[reward.code]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -54,16 +52,6 @@ impl Default for CodeSection {
 }
 
 impl CodeSection {
-    /// The limits of one process.
-    pub fn limits(&self) -> Limits {
-        Limits {
-            cpu_seconds: self.cpu_seconds,
-            memory_bytes: self.memory_bytes,
-            file_bytes: self.file_bytes,
-            open_files: self.open_files,
-        }
-    }
-
     /// The interpreter, if `is_needed` because a source has the kind `code` and none is named.
     pub fn problem(&self, is_needed: bool) -> Option<Problem> {
         (is_needed && self.interpreter.is_empty()).then(|| Problem {

@@ -5,8 +5,8 @@
 
 use libc::{c_long, pid_t};
 use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule, TargetArch,
+    BpfProgram, SeccompAction, SeccompCmpArgLen as Length, SeccompCmpOp, SeccompCondition,
+    SeccompFilter, SeccompRule, TargetArch,
 };
 
 /// Allowed with any arguments.
@@ -199,18 +199,19 @@ pub(super) fn filters() -> Result<[BpfProgram; 2], String> {
     let own_id = u64::from(std::process::id());
     let mut calls: Vec<(c_long, Vec<SeccompRule>)> =
         PLAIN.iter().chain(OLDER).map(|&call| (call, Vec::new())).collect();
-    let masked = |bits: u64| SeccompCmpOp::MaskedEq(bits);
+    // Pointers are compared with 64 bits, numbers with 32.
+    let null = |argument| rule(argument, Length::Qword, SeccompCmpOp::Eq, 0);
     let thread = bits(libc::CLONE_THREAD);
     calls.extend([
-        (libc::SYS_clone, vec![rule(&[(0, masked(thread), thread)])?]),
+        (libc::SYS_clone, rule(0, Length::Dword, SeccompCmpOp::MaskedEq(thread), thread)?),
         // The second filter answers this call.
         (libc::SYS_clone3, Vec::new()),
-        (libc::SYS_kill, vec![rule(&[(0, SeccompCmpOp::Eq, own_id)])?]),
-        (libc::SYS_tgkill, vec![rule(&[(0, SeccompCmpOp::Eq, own_id)])?]),
+        (libc::SYS_kill, any_of(0, &[own_id])?),
+        (libc::SYS_tgkill, any_of(0, &[own_id])?),
         // Limits may be read, never set.
-        (libc::SYS_prlimit64, vec![rule(&[(2, SeccompCmpOp::Eq, 0)])?]),
-        (libc::SYS_socketpair, vec![rule(&[(0, SeccompCmpOp::Eq, bits(libc::AF_UNIX))])?]),
-        (libc::SYS_sendto, vec![rule(&[(4, SeccompCmpOp::Eq, 0)])?]),
+        (libc::SYS_prlimit64, null(2)?),
+        (libc::SYS_socketpair, any_of(0, &[bits(libc::AF_UNIX)])?),
+        (libc::SYS_sendto, null(4)?),
         (libc::SYS_fcntl, any_of(1, &FCNTL.map(bits))?),
         (libc::SYS_ioctl, any_of(1, &IOCTL)?),
     ]);
@@ -232,26 +233,21 @@ fn filter(
     BpfProgram::try_from(filter.map_err(words)?).map_err(words)
 }
 
-/// Returns a rule whose conditions must all hold: (argument index, comparison, value).
-fn rule(conditions: &[(u8, SeccompCmpOp, u64)]) -> Result<SeccompRule, String> {
-    let conditions = conditions.iter().map(|(argument, comparison, value)| {
-        // Pointers are compared with 64 bits, numbers with 32.
-        let wide = *value == 0 && *argument != 0;
-        let length = if wide { SeccompCmpArgLen::Qword } else { SeccompCmpArgLen::Dword };
-        SeccompCondition::new(*argument, length, comparison.clone(), *value).map_err(words)
-    });
-    SeccompRule::new(conditions.collect::<Result<_, _>>()?).map_err(words)
+/// Returns the rule of one comparison of an argument.
+fn rule(
+    argument: u8,
+    length: Length,
+    comparison: SeccompCmpOp,
+    value: u64,
+) -> Result<Vec<SeccompRule>, String> {
+    let condition = SeccompCondition::new(argument, length, comparison, value).map_err(words)?;
+    Ok(vec![SeccompRule::new(vec![condition]).map_err(words)?])
 }
 
+/// Returns a rule for each value that a number may have.
 fn any_of(argument: u8, values: &[u64]) -> Result<Vec<SeccompRule>, String> {
-    values
-        .iter()
-        .map(|&value| {
-            let condition =
-                SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value);
-            SeccompRule::new(vec![condition.map_err(words)?]).map_err(words)
-        })
-        .collect()
+    let rules = values.iter().map(|&value| rule(argument, Length::Dword, SeccompCmpOp::Eq, value));
+    Ok(rules.collect::<Result<Vec<_>, _>>()?.concat())
 }
 
 fn bits(number: pid_t) -> u64 {

@@ -40,36 +40,11 @@ pub struct Call {
 
 /// Why a text holds no tests.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum UnitTestsError {
-    /// The text has none of the known layouts.
-    #[error(
-        "expected assert statements, pairs of `input` and `output`, or `inputs` and `outputs`, found {found}"
-    )]
-    Layout {
-        /// The beginning of the text.
-        found: String,
-    },
-    /// The list of tests is empty.
-    #[error("expected at least one test, found none")]
-    Empty,
-    /// The lists of inputs and outputs differ in length.
-    #[error("expected as many outputs as inputs, found {inputs} inputs and {outputs} outputs")]
-    Lengths {
-        /// Number of inputs.
-        inputs: usize,
-        /// Number of outputs.
-        outputs: usize,
-    },
-    /// One entry is not a valid test.
-    #[error("test {number}: {problem}")]
-    Test {
-        /// Number of the test, from 1.
-        number: usize,
-        /// Problem, and the expected form.
-        problem: String,
-    },
-}
+#[error("{0}")]
+pub struct UnitTestsError(String);
+
+/// Name of the function to call, if any, with input and output.
+type Test<'a> = (Option<&'a str>, &'a Value, &'a Value);
 
 impl UnitTests {
     /// Reads the tests of a row.
@@ -85,7 +60,7 @@ impl UnitTests {
     ///
     /// # Errors
     ///
-    /// [`UnitTestsError`]
+    /// [`UnitTestsError`], naming the test.
     pub fn read(text: &str) -> Result<Self, UnitTestsError> {
         let tests = match serde_json::from_str(text) {
             Ok(Value::String(inner)) => return Self::read_inner(&inner),
@@ -94,7 +69,10 @@ impl UnitTests {
             Ok(_) => return Err(layout(text)),
             Err(_) => return Self::read_plain(text),
         };
-        if tests.count() == 0 { Err(UnitTestsError::Empty) } else { Ok(tests) }
+        if tests.count() == 0 {
+            return Err(UnitTestsError("expected at least one test, found none".to_owned()));
+        }
+        Ok(tests)
     }
 
     fn read_inner(text: &str) -> Result<Self, UnitTestsError> {
@@ -117,42 +95,22 @@ impl UnitTests {
         if let Some(statements) = texts(list) {
             return Ok(Self::Statements(statements));
         }
-        let mut streams = Vec::new();
-        let (mut function, mut calls) = (None, Vec::new());
-        for (number, test) in (1..).zip(list) {
-            let fault =
-                |problem: &str| UnitTestsError::Test { number, problem: problem.to_owned() };
+        Self::of_tests((1..).zip(list).map(|(number, test)| {
             let Value::Object(test) = test else {
-                return Err(fault("expected an object with `input` and `output`"));
+                return Err(fault(number, "expected an object with `input` and `output`"));
             };
-            let (input, output) = test
-                .get("input")
-                .zip(test.get("output"))
-                .ok_or_else(|| fault("expected `input` and `output`"))?;
-            match name_of_function(test) {
-                Some(name) => {
-                    if function.get_or_insert(name) != &name {
-                        return Err(fault("names another function than the first"));
-                    }
-                    calls.push(Call::read(input, output).map_err(|problem| fault(&problem))?);
-                }
-                None if is_functional(test) => {
-                    return Err(fault("is a call, expected `fn_name` with the function's name"));
-                }
-                None => {
-                    let stream = Stream::read(input, output);
-                    streams.push(stream.ok_or_else(|| fault("expected texts"))?);
-                }
+            let (Some(input), Some(output)) = (test.get("input"), test.get("output")) else {
+                return Err(fault(number, "expected `input` and `output`"));
+            };
+            let name = name_of_function(test);
+            if name.is_none() && is_functional(test) {
+                return Err(fault(
+                    number,
+                    "is a call, expected `fn_name` with the function's name",
+                ));
             }
-        }
-        match (function, streams.is_empty()) {
-            (None, _) => Ok(Self::Streams(streams)),
-            (Some(name), true) => Ok(Self::Calls { function: name.to_owned(), calls }),
-            (Some(_), false) => {
-                let problem = "expected calls or streams, found both".to_owned();
-                Err(UnitTestsError::Test { number: 1, problem })
-            }
-        }
+            Ok((name, input, output))
+        }))
     }
 
     fn of_object(object: &Map<String, Value>) -> Result<Self, UnitTestsError> {
@@ -162,21 +120,38 @@ impl UnitTests {
         };
         if inputs.len() != outputs.len() {
             let (inputs, outputs) = (inputs.len(), outputs.len());
-            return Err(UnitTestsError::Lengths { inputs, outputs });
+            return Err(UnitTestsError(format!(
+                "expected as many outputs as inputs, found {inputs} inputs and {outputs} outputs"
+            )));
         }
-        let pairs = (1..).zip(inputs.iter().zip(outputs));
-        let fault = |number, problem| UnitTestsError::Test { number, problem };
-        if let Some(name) = name_of_function(object) {
-            let calls = pairs.map(|(number, (input, output))| {
-                Call::read(input, output).map_err(|problem| fault(number, problem))
-            });
-            let calls = calls.collect::<Result<_, _>>()?;
-            return Ok(Self::Calls { function: name.to_owned(), calls });
+        let name = name_of_function(object);
+        Self::of_tests(inputs.iter().zip(outputs).map(|(input, output)| Ok((name, input, output))))
+    }
+
+    /// Calls if the tests name one function, streams if they name none.
+    fn of_tests<'a>(
+        tests: impl Iterator<Item = Result<Test<'a>, UnitTestsError>>,
+    ) -> Result<Self, UnitTestsError> {
+        let (mut function, mut calls, mut streams) = (None, Vec::new(), Vec::new());
+        for (number, test) in (1..).zip(tests) {
+            let (name, input, output) = test?;
+            let Some(name) = name else {
+                let stream = Stream::read(input, output);
+                streams.push(stream.ok_or_else(|| fault(number, "expected texts"))?);
+                continue;
+            };
+            if function.get_or_insert(name) != &name {
+                return Err(fault(number, "names another function than the first"));
+            }
+            calls.push(Call::read(input, output).map_err(|problem| fault(number, &problem))?);
         }
-        let streams = pairs.map(|(number, (input, output))| {
-            Stream::read(input, output).ok_or_else(|| fault(number, "expected texts".to_owned()))
-        });
-        Ok(Self::Streams(streams.collect::<Result<_, _>>()?))
+        match function {
+            None => Ok(Self::Streams(streams)),
+            Some(name) if streams.is_empty() => {
+                Ok(Self::Calls { function: name.to_owned(), calls })
+            }
+            Some(_) => Err(fault(1, "expected calls or streams, found both")),
+        }
     }
 
     /// Number of tests.
@@ -242,7 +217,14 @@ fn is_functional(test: &Map<String, Value>) -> bool {
 }
 
 fn layout(text: &str) -> UnitTestsError {
-    UnitTestsError::Layout { found: format!("{:?}", text.chars().take(60).collect::<String>()) }
+    let beginning: String = text.chars().take(60).collect();
+    UnitTestsError(format!(
+        "expected assert statements, pairs of `input` and `output`, or `inputs` and `outputs`, found {beginning:?}"
+    ))
+}
+
+fn fault(number: usize, problem: &str) -> UnitTestsError {
+    UnitTestsError(format!("test {number}: {problem}"))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 #[cfg(target_os = "linux")]
 fn main() -> ExitCode {
     match std::env::args().nth(1) {
-        Some(confinement) => code_sandbox::confine::confine(&confinement),
+        Some(confinement) => code_sandbox::confine::confine(&confinement).into(),
         None => ExitCode::from(2),
     }
 }

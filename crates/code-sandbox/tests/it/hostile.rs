@@ -126,9 +126,9 @@ fn a_program_has_no_capabilities() {
     for isolation in ["directory", "network"] {
         let confinement = json!({
             "interpreter": "/bin/cat", "arguments": ["/proc/self/status"], "folder": folder.path(),
-            "readable": ["/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/proc"], "isolation": isolation, "weak": false,
+            "readable": ["/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/proc"], "isolation": isolation,
             "token": "",
-            "limits": {"cpu_seconds": 5, "memory_bytes": 1 << 28, "file_bytes": 4096, "open_files": 16},
+            "settings": {"cpu_seconds": 5, "memory_bytes": 1 << 28, "file_bytes": 4096, "open_files": 16},
         });
         let output = Command::new(env!("CARGO_BIN_EXE_llm-trainer-sandbox"))
             .arg(confinement.to_string())
@@ -370,8 +370,8 @@ fn a_program_dies_with_its_judge() {
     let folder = tempfile::tempdir().unwrap();
     let confinement = json!({
         "interpreter": "/bin/sleep", "arguments": ["71.25"], "folder": folder.path(),
-        "readable": ["/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache"], "isolation": "shared", "weak": false, "token": "",
-        "limits": {"cpu_seconds": 5, "memory_bytes": 1 << 28, "file_bytes": 4096, "open_files": 16},
+        "readable": ["/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache"], "isolation": "shared", "token": "",
+        "settings": {"cpu_seconds": 5, "memory_bytes": 1 << 28, "file_bytes": 4096, "open_files": 16},
     });
     // The judge is a shell here, which does not become its child.
     let mut judge = Command::new("/bin/sh")

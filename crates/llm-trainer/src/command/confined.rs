@@ -9,10 +9,7 @@ pub(super) struct Args {
 /// Restricts this process and becomes the program. A process that cannot ends.
 pub(super) fn run(args: &Args) -> anyhow::Result<()> {
     #[cfg(target_os = "linux")]
-    {
-        let _refused = code_sandbox::confine::confine(&args.confinement);
-        std::process::exit(i32::from(code_sandbox::confine::REFUSED));
-    }
+    std::process::exit(code_sandbox::confine::confine(&args.confinement).into());
     #[cfg(not(target_os = "linux"))]
     anyhow::bail!("programs of responses are run on Linux only, found {:?}", args.confinement.len())
 }
