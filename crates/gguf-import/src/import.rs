@@ -204,9 +204,9 @@ fn write_tensors(
 ) -> Result<(u64, String), GgufError> {
     let entries = planned.iter().map(|tensor| Entry {
         name: tensor.name.clone(),
-        dtype: dtype.safetensors_name(),
+        dtype: dtype.format().name(),
         shape: tensor.source.shape.clone(),
-        bytes: tensor.source.elements() as u64 * dtype.element_bytes(),
+        bytes: (tensor.source.elements() * dtype.format().block_bytes()) as u64,
     });
     let entries = entries.collect::<Vec<_>>();
     let total_bytes = entries.iter().map(|entry| entry.bytes).sum();

@@ -2,6 +2,8 @@
 
 use half::{bf16, f16};
 
+use super::dequantise::BlockFormat;
+
 /// Number format of the written weights; rounding is to nearest, ties to even.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TensorDtype {
@@ -24,18 +26,12 @@ impl TensorDtype {
         }
     }
 
-    pub(super) fn safetensors_name(self) -> &'static str {
+    /// The format as GGUF has it; safetensors files give it the same name.
+    pub(super) fn format(self) -> BlockFormat {
         match self {
-            Self::Bf16 => "BF16",
-            Self::F16 => "F16",
-            Self::F32 => "F32",
-        }
-    }
-
-    pub(super) fn element_bytes(self) -> u64 {
-        match self {
-            Self::Bf16 | Self::F16 => 2,
-            Self::F32 => 4,
+            Self::Bf16 => BlockFormat::Bf16,
+            Self::F16 => BlockFormat::F16,
+            Self::F32 => BlockFormat::F32,
         }
     }
 

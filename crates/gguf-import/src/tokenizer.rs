@@ -5,8 +5,7 @@
 
 use std::collections::HashMap;
 
-use serde::Serialize;
-use serde::ser::{SerializeMap, Serializer};
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use model_files::model_config::ModelShape;
@@ -65,11 +64,7 @@ struct Vocabulary<'a>(Vec<(&'a str, usize)>);
 
 impl Serialize for Vocabulary<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (token, id) in &self.0 {
-            map.serialize_entry(token, id)?;
-        }
-        map.end()
+        serializer.collect_map(self.0.iter().copied())
     }
 }
 
