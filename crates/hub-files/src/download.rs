@@ -43,15 +43,13 @@ pub(crate) fn download(
     let partial = blob.with_extension("incomplete");
     let mut tried = 1;
     loop {
-        let failed = |problem| {
-            let (name, file) = (name.to_owned(), file.name.clone());
-            Err(HubError::Download { name, file, problem })
-        };
+        let name = || format!("{name}: {}", file.name);
+        let failed = |problem| Err(HubError::Files { name: name(), problem });
         match attempt(client, path, file, &partial) {
             Ok(()) => return fs::rename(&partial, &blob).map_err(HubError::of(&blob)),
             Err(Fault::Cache(source)) => return Err(HubError::of(&partial)(source)),
             Err(Fault::Hub(Failure::Status(status))) => {
-                return Err(HubError::Refused { name: format!("{name}: {}", file.name), status });
+                return Err(HubError::Refused { name: name(), status });
             }
             Err(Fault::Corrupt(problem, was_resumed)) => {
                 fs::remove_file(&partial).map_err(HubError::of(&partial))?;

@@ -155,18 +155,21 @@ impl Hub {
         let commit = repository.cached.commit(repository.revision);
         let commit = commit.filter(|commit| repository.cached.snapshot(commit).is_dir());
         let Some(commit) = commit else {
-            return Err(HubError::Absent { name, cache: self.cache.clone(), because });
+            let problem = format!(
+                "no directory here, not in the hub's cache {}, and {because}; expected a directory, or a name of the hub \
+                 (`hf download {name}` fills the cache where there is a network)",
+                self.cache.display()
+            );
+            return Err(HubError::Files { name, problem });
         };
-        match repository.held(&commit) {
-            Ok((snapshot, None)) => Ok(snapshot),
+        let problem = match repository.held(&commit) {
+            Ok((snapshot, None)) => return Ok(snapshot),
             Ok((Snapshot { folder, .. }, Some(missing))) => {
-                Err(HubError::Incomplete { name, folder, missing, because })
+                format!("the hub's cache {} lacks {missing}, and {because}", folder.display())
             }
-            Err(problem) => {
-                let problem = format!("{problem} in the hub's cache, and {because}");
-                Err(HubError::Files { name, problem })
-            }
-        }
+            Err(problem) => format!("{problem} in the hub's cache, and {because}"),
+        };
+        Err(HubError::Files { name, problem })
     }
 }
 
