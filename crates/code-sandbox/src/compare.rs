@@ -10,22 +10,19 @@ const CLOSE: f64 = 1e-6;
 /// White space at line ends and empty lines at the end do not count. An expected word with a decimal point is compared
 /// by value, to one part in a million.
 pub(super) fn same_output(found: &str, expected: &str) -> bool {
-    let lines = |text: &'_ str| -> Vec<String> {
-        text.trim_end().lines().map(|line| line.trim_end().to_owned()).collect()
-    };
-    let (found_lines, expected_lines) = (lines(found), lines(expected));
-    found_lines.len() == expected_lines.len()
-        && found_lines.iter().zip(&expected_lines).all(|(f, e)| same_line(f, e))
+    let lines = [found, expected]
+        .map(|text| text.trim_end().lines().map(str::trim_end).collect::<Vec<_>>());
+    same_parts(&lines, same_line)
 }
 
 fn same_line(found: &str, expected: &str) -> bool {
-    if found == expected {
-        return true;
-    }
-    let words = |line: &'_ str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    let (found_words, expected_words) = (words(found), words(expected));
-    found_words.len() == expected_words.len()
-        && found_words.iter().zip(&expected_words).all(|(f, e)| same_word(f, e))
+    let words = [found, expected].map(|line| line.split_whitespace().collect::<Vec<_>>());
+    found == expected || same_parts(&words, same_word)
+}
+
+/// Returns true if there are equally many parts on both sides, and each is the same.
+fn same_parts([found, expected]: &[Vec<&str>; 2], same: fn(&str, &str) -> bool) -> bool {
+    found.len() == expected.len() && found.iter().zip(expected).all(|(f, e)| same(f, e))
 }
 
 fn same_word(found: &str, expected: &str) -> bool {
