@@ -1,48 +1,28 @@
 //! Parser messages without the names of Rust's types.
 
-/// Phrase of a parser after "expected", and its plain wording.
-const WORDS: [(&str, &str); 19] = [
-    ("u8", WHOLE),
-    ("u16", WHOLE),
-    ("u32", WHOLE),
-    ("u64", WHOLE),
-    ("usize", WHOLE),
-    ("i8", "a whole number"),
-    ("i16", "a whole number"),
-    ("i32", "a whole number"),
-    ("i64", "a whole number"),
-    ("isize", "a whole number"),
-    ("f32", "a number"),
-    ("f64", "a number"),
-    ("a boolean", "true or false"),
-    ("path string", "a path in quotes"),
-    ("a sequence", ARRAY),
-    ("a tuple of size", "an array of length"),
-    ("tuple with length", "an array of length"),
-    ("variant identifier", "a name"),
-    ("field identifier", "a name"),
+/// Phrases of a parser after "expected", and their plain wording.
+const WORDS: [(&[&str], &str); 8] = [
+    (&["u8", "u16", "u32", "u64", "usize"], "a whole number of at least 0"),
+    (&["i8", "i16", "i32", "i64", "isize"], "a whole number"),
+    (&["f32", "f64"], "a number"),
+    (&["a boolean"], "true or false"),
+    (&["path string"], "a path in quotes"),
+    (&["a sequence"], "an array"),
+    (&["a tuple of size", "tuple with length"], "an array of length"),
+    (&["variant identifier", "field identifier"], "a name"),
 ];
 
-/// Kind of Rust type that a parser puts before the type's name, and its plain wording; a longer kind before a shorter one
+/// Kinds of Rust type that a parser puts before the type's name, and their plain wording; a longer kind before a shorter one
 /// that begins it.
-const KINDS: [(&str, &str); 12] = [
-    ("struct variant", TABLE),
-    ("struct", TABLE),
-    ("tuple variant", ARRAY),
-    ("tuple struct", ARRAY),
-    ("newtype variant", "a table of one name and its settings"),
-    ("newtype struct", "a value"),
-    ("unit variant", "a name"),
-    ("unit struct", "nothing"),
-    ("unit", "nothing"),
-    ("internally tagged enum", TABLE),
-    ("adjacently tagged enum", TABLE),
-    ("enum", "a name, or a table of one name and its settings"),
+const KINDS: [(&[&str], &str); 7] = [
+    (&["struct variant", "struct", "internally tagged enum", "adjacently tagged enum"], "a table"),
+    (&["tuple variant", "tuple struct"], "an array"),
+    (&["newtype variant"], "a table of one name and its settings"),
+    (&["newtype struct"], "a value"),
+    (&["unit variant"], "a name"),
+    (&["unit struct", "unit"], "nothing"),
+    (&["enum"], "a name, or a table of one name and its settings"),
 ];
-
-const WHOLE: &str = "a whole number of at least 0";
-const TABLE: &str = "a table";
-const ARRAY: &str = "an array";
 
 /// Replaces the names of Rust's types in a parser's message: `expected u64` becomes `expected a whole number of at
 /// least 0`, `expected struct RolloutSection` becomes `expected a table`.
@@ -55,9 +35,10 @@ pub fn plain_words(message: &str) -> String {
     for part in parts {
         plain.push_str(EXPECTED);
         let ends = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
-        let leading = |phrases: &[(&str, &'static str)]| {
-            phrases.iter().find_map(|(phrase, wording)| {
-                part.strip_prefix(phrase).filter(|rest| ends(rest)).map(|rest| (*wording, rest))
+        let leading = |rows: &[(&[&str], &'static str)]| {
+            rows.iter().find_map(|(phrases, wording)| {
+                let mut rests = phrases.iter().filter_map(|phrase| part.strip_prefix(phrase));
+                Some((*wording, rests.find(|rest| ends(rest))?))
             })
         };
         let of_kind = || leading(&KINDS).map(|(wording, rest)| (wording, after_type_name(rest)));
