@@ -3,7 +3,7 @@
 use crate::number_format::{fixed, power_of_ten};
 
 /// Tick positions with their labels.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ticks {
     /// Positions, rising, inside the range asked for.
     pub positions: Vec<f64>,
@@ -36,7 +36,7 @@ impl Ticks {
 pub fn axis_ticks(low: f64, high: f64, target: usize) -> Ticks {
     let span = high - low;
     if !(span.is_finite() && span > 0.0) {
-        return Ticks { positions: vec![], labels: vec![], factor: String::new() };
+        return Ticks::default();
     }
     let step = nice_step(span / target.max(1) as f64);
     let slack = 1e-9 * step;
@@ -62,7 +62,7 @@ pub fn axis_ticks(low: f64, high: f64, target: usize) -> Ticks {
 /// No ticks if the range is empty, not finite or not positive.
 pub fn log_ticks(low: f64, high: f64, target: usize) -> Ticks {
     if !(low > 0.0 && high > low && high.is_finite()) {
-        return Ticks { positions: vec![], labels: vec![], factor: String::new() };
+        return Ticks::default();
     }
     let (first, last) = (order(low), order(high) + 1);
     let inside = |value: &f64| (low * (1.0 - 1e-9)..=high * (1.0 + 1e-9)).contains(value);

@@ -50,6 +50,19 @@ pub enum Scale {
     Log,
 }
 
+impl Chart {
+    /// A chart of `series`, with its file stem, title and description.
+    pub fn new(
+        [stem, title, description]: [&str; 3],
+        x: Axis,
+        y: Axis,
+        series: Vec<Series>,
+    ) -> Self {
+        let [stem, title, description] = [stem, title, description].map(str::to_owned);
+        Self { stem, title, description, x, y, series }
+    }
+}
+
 impl Axis {
     /// An axis that holds every finite value, and zero if asked for, with a little air.
     ///

@@ -30,27 +30,25 @@ pub fn absent(text: &str) -> String {
     format!("<p class=\"absent\">{}</p>\n", escape(text))
 }
 
-/// How a column of a [`Table`] is set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Column {
-    /// Text, to the left.
-    Text,
-    /// Numbers, to the right, digits of equal width.
-    Number,
-}
-
 /// A table under construction; the first cell of each row is its heading.
 #[derive(Debug, Clone)]
 pub struct Table {
     caption: String,
-    columns: Vec<(Column, String)>,
+    /// Heading of each column, and its class.
+    columns: Vec<(String, &'static str)>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// An empty table; headings are plain text.
-    pub fn new(caption: &str, columns: &[(Column, &str)]) -> Self {
-        let columns = columns.iter().map(|&(column, text)| (column, escape(text))).collect();
+    /// An empty table; headings are plain text. Columns of numbers stand to the right, with digits of equal width.
+    pub fn new(
+        caption: &str,
+        headings: &[impl AsRef<str>],
+        holds_numbers: impl Fn(usize) -> bool,
+    ) -> Self {
+        let class = |index| if holds_numbers(index) { " class=\"n\"" } else { "" };
+        let headings = headings.iter().map(|heading| escape(heading.as_ref())).enumerate();
+        let columns = headings.map(|(index, heading)| (heading, class(index))).collect();
         Self { caption: escape(caption), columns, rows: vec![] }
     }
 
@@ -71,16 +69,12 @@ impl Table {
 
     /// The table in a box that scrolls sideways on narrow screens.
     pub fn html(&self) -> String {
-        let class = |index: usize| match self.columns.get(index) {
-            Some((Column::Number, _)) => " class=\"n\"",
-            _ => "",
-        };
         let mut html = format!(
             "<div class=\"scroll\"><table>\n<caption><span>{}</span></caption>\n<thead><tr>",
             self.caption
         );
-        for (index, (_, heading)) in self.columns.iter().enumerate() {
-            html += &format!("<th scope=\"col\"{}>{heading}</th>", class(index));
+        for (heading, class) in &self.columns {
+            html += &format!("<th scope=\"col\"{class}>{heading}</th>");
         }
         html += "</tr></thead>\n<tbody>\n";
         for row in &self.rows {
@@ -88,7 +82,8 @@ impl Table {
             for (index, cell) in row.iter().enumerate() {
                 let (open, close) =
                     if index == 0 { ("th scope=\"row\"", "th") } else { ("td", "td") };
-                html += &format!("<{open}{}>{cell}</{close}>", class(index));
+                let class = self.columns.get(index).map_or("", |(_, class)| class);
+                html += &format!("<{open}{class}>{cell}</{close}>");
             }
             html += "</tr>\n";
         }

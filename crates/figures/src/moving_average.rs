@@ -19,6 +19,12 @@ pub fn moving_average(values: &[f64], window: usize) -> Vec<f64> {
         .collect()
 }
 
+/// Points `(x, y)` with `y` averaged over the [`window`] of their number.
+pub fn smoothed(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let (x, y): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
+    x.into_iter().zip(moving_average(&y, window(points.len()))).collect()
+}
+
 /// Arithmetic mean; NaN of nothing.
 pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
@@ -26,11 +32,6 @@ pub fn mean(values: &[f64]) -> f64 {
 
 /// Means over the first and the last tenth of the values (at least one value each); NaN of nothing.
 pub fn first_and_last_tenth(values: &[f64]) -> (f64, f64) {
-    let tenth = tenth(values.len()).min(values.len());
+    let tenth = (values.len() / 10).max(1).min(values.len());
     (mean(&values[..tenth]), mean(&values[values.len() - tenth..]))
-}
-
-/// How many values a tenth of `count` holds, at least 1.
-pub fn tenth(count: usize) -> usize {
-    (count / 10).max(1)
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
-use resvg::tiny_skia::{Path, PathSegment, Transform};
+use resvg::tiny_skia::{Path, PathSegment, Point, Transform};
 use resvg::usvg::{self, Color, FillRule, Group, LineCap, LineJoin, Node, Paint, Tree};
 
 /// Points of a pixel of CSS.
@@ -147,38 +147,25 @@ fn matrix(transform: Transform) -> String {
 
 /// The operators of a path; a quadratic curve is raised to a cubic one.
 fn outline(path: &Path) -> String {
-    let mut operators = String::new();
-    let (mut last_x, mut last_y) = (0.0, 0.0);
+    let (mut operators, mut last) = (String::new(), Point::zero());
     for segment in path.segments() {
-        let (text, end) = match segment {
-            PathSegment::MoveTo(to) => (format!("{:.3} {:.3} m\n", to.x, to.y), Some(to)),
-            PathSegment::LineTo(to) => (format!("{:.3} {:.3} l\n", to.x, to.y), Some(to)),
+        let (points, operator) = match segment {
+            PathSegment::MoveTo(to) => (vec![to], "m\n"),
+            PathSegment::LineTo(to) => (vec![to], "l\n"),
             PathSegment::QuadTo(by, to) => {
                 let third = |from: f32, by: f32| from + 2.0 / 3.0 * (by - from);
-                let text = format!(
-                    "{:.3} {:.3} {:.3} {:.3} {:.3} {:.3} c\n",
-                    third(last_x, by.x),
-                    third(last_y, by.y),
-                    third(to.x, by.x),
-                    third(to.y, by.y),
-                    to.x,
-                    to.y
-                );
-                (text, Some(to))
+                let towards =
+                    |from: Point| Point::from_xy(third(from.x, by.x), third(from.y, by.y));
+                (vec![towards(last), towards(to), to], "c\n")
             }
-            PathSegment::CubicTo(one, two, to) => {
-                let text = format!(
-                    "{:.3} {:.3} {:.3} {:.3} {:.3} {:.3} c\n",
-                    one.x, one.y, two.x, two.y, to.x, to.y
-                );
-                (text, Some(to))
-            }
-            PathSegment::Close => ("h\n".to_owned(), None),
+            PathSegment::CubicTo(one, two, to) => (vec![one, two, to], "c\n"),
+            PathSegment::Close => (vec![], "h\n"),
         };
-        operators += &text;
-        if let Some(end) = end {
-            (last_x, last_y) = (end.x, end.y);
+        for point in &points {
+            operators += &format!("{:.3} {:.3} ", point.x, point.y);
         }
+        operators += operator;
+        last = points.last().copied().unwrap_or(last);
     }
     operators
 }

@@ -6,12 +6,12 @@
 /// Made for the style sheet of this crate: flat rules whose last part is one class or element, one level of media queries,
 /// colours as `.sN { --c: … }`.
 pub(crate) fn with_attributes(svg: &str, css: &str) -> String {
-    let style = Style::of(css);
+    let rules = flat_rules(css);
     let (mut drawing, mut rest) = (String::with_capacity(2 * svg.len()), svg);
     while let Some((before, after)) = rest.split_once(" class=\"") {
         let Some((classes, after)) = after.split_once('"') else { break };
         let element = before.rsplit('<').next().unwrap_or_default();
-        let attributes = style.attributes(element, classes);
+        let attributes = attributes(&rules, element, classes);
         drawing += &format!("{before} class=\"{classes}\"{attributes}");
         rest = after;
     }
@@ -32,63 +32,47 @@ const ATTRIBUTES: [&str; 10] = [
     "font-weight",
 ];
 
-/// Rules of a style sheet for light screens, and its variables.
-struct Style<'a> {
-    rules: Vec<(&'a str, &'a str)>,
-    /// Name and value; the colour of a series, `--c`, has the class behind the name.
-    variables: Vec<(String, &'a str)>,
+/// Selector and body of a rule.
+type Rule<'a> = (&'a str, &'a str);
+
+/// The attributes of an element of these classes, as text.
+fn attributes(rules: &[Rule<'_>], element: &str, classes: &str) -> String {
+    let classes: Vec<&str> = classes.split(' ').collect();
+    let mut attributes: Vec<(&str, String)> = vec![];
+    for (selector, body) in rules.iter().filter(|(selector, _)| !selector.contains(':')) {
+        let last = selector.rsplit(' ').next().unwrap_or_default();
+        let class = last.strip_prefix('.');
+        if !class.map_or(last == element, |class| classes.contains(&class)) {
+            continue;
+        }
+        for (name, value) in declarations(body).filter(|(name, _)| ATTRIBUTES.contains(name)) {
+            attributes.retain(|(earlier, _)| *earlier != name);
+            attributes.push((name, resolved(rules, value, &classes)));
+        }
+    }
+    let written = attributes.iter().filter(|(_, value)| !value.is_empty());
+    let attribute = |(name, value): &(&str, String)| format!(" {name}=\"{value}\"");
+    written.map(attribute).collect()
 }
 
-impl<'a> Style<'a> {
-    fn of(css: &'a str) -> Self {
-        let rules = flat_rules(css);
-        let mut variables = vec![];
-        for &(selector, body) in &rules {
-            let class = selector.rsplit('.').next().unwrap_or_default();
-            for (name, value) in declarations(body).filter(|(name, _)| name.starts_with("--")) {
-                let name = if name == "--c" { format!("--c.{class}") } else { name.to_owned() };
-                variables.push((name, value));
-            }
-        }
-        Self { rules, variables }
-    }
-
-    fn attributes(&self, element: &str, classes: &str) -> String {
-        let classes: Vec<&str> = classes.split(' ').collect();
-        let mut attributes: Vec<(&str, String)> = vec![];
-        for (selector, body) in self.rules.iter().filter(|(selector, _)| !selector.contains(':')) {
-            let last = selector.rsplit(' ').next().unwrap_or_default();
-            let class = last.strip_prefix('.');
-            if !class.map_or(last == element, |class| classes.contains(&class)) {
-                continue;
-            }
-            for (name, value) in declarations(body).filter(|(name, _)| ATTRIBUTES.contains(name)) {
-                attributes.retain(|(earlier, _)| *earlier != name);
-                attributes.push((name, self.resolved(value, &classes)));
-            }
-        }
-        let written = attributes.iter().filter(|(_, value)| !value.is_empty());
-        let attribute = |(name, value): &(&str, String)| format!(" {name}=\"{value}\"");
-        written.map(attribute).collect()
-    }
-
-    /// `value` as an attribute has it, with its variable replaced by the variable's value.
-    fn resolved(&self, value: &str, classes: &[&str]) -> String {
-        let Some(name) = value.strip_prefix("var(").and_then(|rest| rest.strip_suffix(')')) else {
-            let plain = if value == "transparent" { "none" } else { value };
-            return plain.strip_suffix("px").unwrap_or(plain).replace('"', "'");
-        };
-        let is_named = |(variable, _): &&(String, &str)| match variable.strip_prefix("--c.") {
-            Some(class) => name == "--c" && classes.contains(&class),
-            None => variable == name,
-        };
-        let variable = self.variables.iter().find(is_named);
-        variable.map_or_else(String::new, |(_, value)| self.resolved(value, classes))
-    }
+/// `value` as an attribute has it, with its variable replaced by the variable's value. The colour of a series, `--c`, is that of
+/// its class.
+fn resolved(rules: &[Rule<'_>], value: &str, classes: &[&str]) -> String {
+    let Some(name) = value.strip_prefix("var(").and_then(|rest| rest.strip_suffix(')')) else {
+        let plain = if value == "transparent" { "none" } else { value };
+        return plain.strip_suffix("px").unwrap_or(plain).replace('"', "'");
+    };
+    let of_series = |selector: &str| {
+        let class = selector.rsplit('.').next().unwrap_or_default();
+        name != "--c" || classes.contains(&class)
+    };
+    let mut bodies = rules.iter().filter(|(selector, _)| of_series(selector));
+    let defined = bodies.find_map(|(_, body)| declarations(body).find(|(known, _)| *known == name));
+    defined.map_or_else(String::new, |(_, value)| resolved(rules, value, classes))
 }
 
 /// Selector and body of the rules outside of media queries.
-fn flat_rules(css: &str) -> Vec<(&str, &str)> {
+fn flat_rules(css: &str) -> Vec<Rule<'_>> {
     let (mut rules, mut rest) = (vec![], css);
     while let Some((selector, after)) = rest.split_once('{') {
         let selector = selector.trim();

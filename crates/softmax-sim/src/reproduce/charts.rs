@@ -3,14 +3,8 @@
 use figures::{Axis, Chart, Series};
 
 /// A chart of `series`, with its file stem, title and description.
-pub fn chart(
-    [stem, title, description]: [&str; 3],
-    x: Axis,
-    y: Axis,
-    series: Vec<Series>,
-) -> Chart {
-    let [stem, title, description] = [stem, title, description].map(str::to_owned);
-    Chart { stem, title, description, x, y, series }
+pub fn chart(texts: [&str; 3], x: Axis, y: Axis, series: Vec<Series>) -> Chart {
+    Chart::new(texts, x, y, series)
 }
 
 /// A vertical axis that holds all of `series`, and zero if asked for.

@@ -5,7 +5,7 @@ use super::run_cache::CachedShare;
 use super::{Cell, Measure, Scale, Setting, Table, Verdict};
 use crate::result_file::{FileError, write_whole};
 use figures::chart_svg::standalone_svg;
-use figures::html::{self, Column, escape, paragraph};
+use figures::html::{self, escape, paragraph};
 use figures::number_format::significant;
 use figures::{Block, Page, Section};
 use std::path::{Component, Path};
@@ -117,13 +117,8 @@ pub(super) fn options(setting: &Setting) -> String {
 }
 
 fn summary(finished: &[Finished]) -> Section {
-    let columns = [
-        (Column::Text, "Finding"),
-        (Column::Text, "Verdict"),
-        (Column::Text, "Why"),
-        (Column::Number, "Seconds"),
-    ];
-    let mut table = html::Table::new("", &columns);
+    let headings = ["Finding", "Verdict", "Why", "Seconds"];
+    let mut table = html::Table::new("", &headings, |column| column == 3);
     for one in finished {
         let (finding, record) = (one.finding, &one.record);
         table.html_row(vec![
@@ -243,14 +238,11 @@ fn theory_link(folder: &Path, anchor: &str) -> String {
 }
 
 fn measures(measures: &[Measure]) -> String {
-    let columns = [
-        (Column::Text, "Measured"),
-        (Column::Number, "Mean over seeds [0.95 interval]"),
-        (Column::Number, "Target"),
-        (Column::Text, "Met"),
-    ];
-    let mut table =
-        html::Table::new("What was measured, beside what was wanted of its mean.", &columns);
+    let mut table = html::Table::new(
+        "What was measured, beside what was wanted of its mean.",
+        &["Measured", "Mean over seeds [0.95 interval]", "Target", "Met"],
+        |column| matches!(column, 1 | 2),
+    );
     for measure in measures {
         let (class, met) = match measure.met {
             Some(true) => ("pass", format!("✓ yes{}", measure.seeds_text())),
@@ -272,18 +264,11 @@ fn measures(measures: &[Measure]) -> String {
 }
 
 fn table_html(table: &Table) -> String {
-    let kind = |index: usize| {
+    let holds_numbers = |index: usize| {
         let is_number = |row: &Vec<Cell>| matches!(row.get(index), Some(Cell::Number(_)));
-        let numbers = !table.rows.is_empty() && table.rows.iter().all(is_number);
-        if numbers { Column::Number } else { Column::Text }
+        !table.rows.is_empty() && table.rows.iter().all(is_number)
     };
-    let columns: Vec<(Column, &str)> = table
-        .columns
-        .iter()
-        .enumerate()
-        .map(|(index, name)| (kind(index), name.as_str()))
-        .collect();
-    let mut html = html::Table::new(&table.heading, &columns);
+    let mut html = html::Table::new(&table.heading, &table.columns, holds_numbers);
     for row in &table.rows {
         let cells: Vec<String> = row.iter().map(Cell::text).collect();
         html.row(&cells);
@@ -292,8 +277,8 @@ fn table_html(table: &Table) -> String {
 }
 
 fn words() -> Section {
-    let columns = [(Column::Text, "Word"), (Column::Text, "Meaning"), (Column::Text, "Unit")];
-    let mut table = html::Table::new("Words and units of this page.", &columns);
+    let headings = ["Word", "Meaning", "Unit"];
+    let mut table = html::Table::new("Words and units of this page.", &headings, |_| false);
     for (word, meaning, unit) in WORDS {
         let meaning = format!("<span class=\"wrap\">{}</span>", escape(meaning));
         table.html_row(vec![escape(word), meaning, escape(unit)]);
