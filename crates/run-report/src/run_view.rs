@@ -14,7 +14,7 @@ use thiserror::Error;
 use training_run::metrics::{MetricsError, StepMetrics, read_metrics};
 use training_run::run_directory::{RunDirectory, RunDirectoryError};
 use training_run::token_record::TokenRecord;
-use whole_file::{LONGEST_RECORD_BYTES, NumberedLine, NumberedLines, open_regular};
+use whole_file::{LONGEST_RECORD_BYTES, NumberedLine, NumberedLines, ReadError, open_regular};
 
 /// Why a run cannot be read.
 #[derive(Debug, Error)]
@@ -27,13 +27,8 @@ pub enum RunViewError {
     #[error(transparent)]
     Metrics(#[from] MetricsError),
     /// A file cannot be read.
-    #[error("{}: cannot read: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Error of the operating system.
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    Read(#[from] ReadError),
     /// A line of a file is malformed.
     #[error("{}:{line}: {problem}", path.display())]
     Line {
@@ -46,12 +41,16 @@ pub enum RunViewError {
     },
 }
 
-/// One response of a step.
-#[derive(Debug, Clone, Default, PartialEq)]
+/// One response of a step, a line of `samples/step-N.jsonl`; lines of older versions have fewer fields.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct ViewedSample {
     /// Index of its group within the step.
+    #[serde(skip)]
     pub group: usize,
+    #[serde(rename = "group")]
+    written_group: Option<usize>,
     /// Name of the question.
+    #[serde(default)]
     pub question: String,
     /// Text of the question.
     pub problem: String,
@@ -64,15 +63,28 @@ pub struct ViewedSample {
     /// Mean advantage of its tokens; `None` if it has none.
     pub advantage: Option<f64>,
     /// Length of the response.
+    #[serde(default)]
     pub response_tokens: usize,
     /// True if it was cut at the longest length.
+    #[serde(default)]
     pub truncated: bool,
     /// `right`, `wrong` or `unparsed`.
+    #[serde(default)]
     pub verdict: String,
-    /// Reason for the verdict.
-    pub reason: String,
+    #[serde(default)]
+    how: Value,
+    #[serde(default)]
+    why: Value,
     /// Tokens of the response, if they were recorded.
+    #[serde(skip)]
     pub tokens: Option<TokenRecord>,
+}
+
+impl ViewedSample {
+    /// Reason for the verdict.
+    pub fn reason(&self) -> String {
+        words(if self.why.is_null() { &self.how } else { &self.why })
+    }
 }
 
 /// The folder of a run and its metrics.
@@ -159,12 +171,12 @@ impl RunView {
     pub fn samples(&self, step: u64) -> Result<Vec<ViewedSample>, RunViewError> {
         let path = self.directory.step_samples(step);
         let mut samples: Vec<ViewedSample> = Vec::new();
-        for line in read_lines::<SampleLine>(&path)? {
-            let group = line.group.unwrap_or_else(|| match samples.last() {
+        for mut sample in read_lines::<ViewedSample>(&path)? {
+            sample.group = sample.written_group.unwrap_or_else(|| match samples.last() {
                 None => 0,
-                Some(last) => last.group + usize::from(last.question != line.question),
+                Some(last) => last.group + usize::from(last.question != sample.question),
             });
-            samples.push(line.viewed(group));
+            samples.push(sample);
         }
         let path = self.directory.step_tokens(step);
         for (index, record) in read_lines::<TokenRecord>(&path)?.into_iter().enumerate() {
@@ -182,15 +194,14 @@ impl RunView {
 
     fn sampled_steps(&self) -> Result<BTreeSet<u64>, RunViewError> {
         let folder = self.directory.root().join("samples");
-        let read_error = |source| RunViewError::Read { path: folder.clone(), source };
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => entries,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeSet::new()),
-            Err(error) => return Err(read_error(error)),
+            Err(error) => return Err(ReadError::of(&folder)(error).into()),
         };
         let mut steps = BTreeSet::new();
         for entry in entries {
-            let name = entry.map_err(read_error)?.file_name();
+            let name = entry.map_err(ReadError::of(&folder))?.file_name();
             let number =
                 name.to_str().and_then(|name| name.strip_prefix("step-")?.strip_suffix(".jsonl"));
             steps.extend(number.and_then(|number| number.parse::<u64>().ok()));
@@ -201,15 +212,14 @@ impl RunView {
 
 /// Reads the lines of a file; empty if the file is missing. A torn last line is left out.
 fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, RunViewError> {
-    let fault = |source| RunViewError::Read { path: path.to_path_buf(), source };
     let file = match open_regular(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(source) => return Err(fault(source)),
+        Err(error) => return Err(ReadError::of(path)(error).into()),
     };
     let mut values = Vec::new();
     for line in NumberedLines::new(BufReader::new(file), LONGEST_RECORD_BYTES) {
-        let NumberedLine { number, bytes, is_complete } = line.map_err(fault)?;
+        let NumberedLine { number, bytes, is_complete } = line.map_err(ReadError::of(path))?;
         match serde_json::from_slice(&bytes) {
             Ok(value) => values.push(value),
             Err(_) if !is_complete => break,
@@ -221,49 +231,6 @@ fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, RunViewError> 
         }
     }
     Ok(values)
-}
-
-/// A line of `samples/step-N.jsonl`, with the fields that are shown; lines of older versions have fewer.
-#[derive(Deserialize)]
-struct SampleLine {
-    group: Option<usize>,
-    #[serde(default)]
-    question: String,
-    problem: String,
-    answer: String,
-    response: String,
-    reward: f64,
-    advantage: Option<f64>,
-    #[serde(default)]
-    response_tokens: usize,
-    #[serde(default)]
-    truncated: bool,
-    #[serde(default)]
-    verdict: String,
-    #[serde(default)]
-    how: Value,
-    #[serde(default)]
-    why: Value,
-}
-
-impl SampleLine {
-    fn viewed(self, group: usize) -> ViewedSample {
-        let reason = if self.why.is_null() { words(&self.how) } else { words(&self.why) };
-        ViewedSample {
-            group,
-            question: self.question,
-            problem: self.problem,
-            answer: self.answer,
-            response: self.response,
-            reward: self.reward,
-            advantage: self.advantage,
-            response_tokens: self.response_tokens,
-            truncated: self.truncated,
-            verdict: self.verdict,
-            reason,
-            tokens: None,
-        }
-    }
 }
 
 /// Formats a small JSON value as words.

@@ -1,4 +1,4 @@
-//! Error of a file or directory that was not written.
+//! Errors of files and directories that were not written or read.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,5 +22,23 @@ impl WriteError {
     pub fn of(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();
         move |source| Self { path, action, source }
+    }
+}
+
+/// A file or directory that cannot be read.
+#[derive(Debug, Error)]
+#[error("{}: cannot read: {source}", path.display())]
+pub struct ReadError {
+    /// The file or directory.
+    pub path: PathBuf,
+    /// The system's error.
+    pub source: io::Error,
+}
+
+impl ReadError {
+    /// Returns a function that wraps the error of reading `path`.
+    pub fn of(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| Self { path, source }
     }
 }

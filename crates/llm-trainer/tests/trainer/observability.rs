@@ -15,8 +15,8 @@ use crate::training_run::{assert_success, train, train_by, train_process};
 fn events(folder: &Path) -> Vec<(i64, BTreeMap<String, f32>)> {
     let files = event_files(folder).expect("a folder of events");
     let events = files.iter().flat_map(|path| {
-        let (events, fault) = read_events(path).expect("readable files");
-        assert_eq!(fault, None, "whole files");
+        let (events, is_whole) = read_events(path).expect("readable files");
+        assert!(is_whole, "whole files");
         events
     });
     let summary = |event: run_report::tensorboard::Event| {

@@ -1,10 +1,11 @@
 //! Made-up but realistic runs.
 
+use std::collections::BTreeMap;
+
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use run_report::report::{
-    Report, ReportRun, SampleRecord, StepRecord, Verification, VerificationRow,
-};
+use run_report::report::{Report, ReportRun, SampleRecord, Verification, VerificationRow};
+use training_run::metrics::StepMetrics;
 use training_run::token_record::TokenRecord;
 
 /// Three runs, with everything that a report can hold.
@@ -39,9 +40,8 @@ fn run(name: &str, about: &str, seed: u64, decay: f64, floor: f64, selected: f64
         let change = -0.04 * decay * (entropy - floor) * (1.0 + noise(0.25)) + noise(0.001);
         let reward = 0.95 - 0.22 * f64::exp(entropy) + noise(0.025);
         let covariance = 2.0 * (-change) + noise(0.005);
-        let mut record = StepRecord::from(
+        let mut values = BTreeMap::from(
             [
-                ("step", f64::from(step)),
                 ("actor/entropy", entropy),
                 ("critic/rewards/mean", reward.clamp(0.0, 1.0)),
                 ("entropy/measured_change", change),
@@ -64,10 +64,10 @@ fn run(name: &str, about: &str, seed: u64, decay: f64, floor: f64, selected: f64
             .map(|(metric, value)| (metric.to_owned(), value)),
         );
         if step == 1 || step % 25 == 0 {
-            record
+            values
                 .insert("val-core/arithmetic/acc/mean@4".to_owned(), reward.clamp(0.0, 1.0) - 0.02);
         }
-        steps.push(record);
+        steps.push(StepMetrics::from_values(u64::from(step), values));
         entropy = (entropy + change).max(0.02);
     }
     let sample = |step, reward, response: &str| SampleRecord {

@@ -8,7 +8,7 @@
 //! ```
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use messages::plain_words;
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 use training_run::saved_rollouts::first_difference;
-use whole_file::{FolderLock, WriteError, write_atomically};
+use whole_file::{FolderLock, ReadError, WriteError, write_atomically};
 use whole_file::{LONGEST_RECORD_BYTES, LONGEST_TEXT_BYTES, open_regular, read_text_at_most};
 
 use super::bootstrap::Estimate;
@@ -30,48 +30,31 @@ const FORMAT: u32 = 1;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FolderError {
-    /// The folder holds an evaluation with other settings.
-    #[error(
-        "{}: holds an evaluation with other settings, expected the same (choose another --output, or remove the folder): {difference}",
-        path.display()
-    )]
-    OtherSettings {
-        /// The folder.
-        path: PathBuf,
-        /// The first field that differs.
-        difference: String,
-    },
-    /// Another process writes to the folder.
-    #[error("{}: another process evaluates into it, expected one at a time", path.display())]
-    InUse {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// The folder holds no finished evaluation.
-    #[error("{}: holds no finished evaluation, expected results.json", path.display())]
-    Unfinished {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// A file is malformed.
+    /// The folder has other settings, another writer or no results, or a file is malformed.
     #[error("{}: {problem}", path.display())]
-    Malformed {
-        /// The file.
+    Unusable {
+        /// The folder or file.
         path: PathBuf,
         /// Description of the fault and of what was expected.
         problem: String,
     },
     /// A file cannot be read.
-    #[error("{}: cannot read: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Error of the operating system.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Read(#[from] ReadError),
     /// A file cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
+}
+
+impl FolderError {
+    fn of(path: &Path, problem: impl Into<String>) -> Self {
+        Self::Unusable { path: path.to_path_buf(), problem: problem.into() }
+    }
+
+    /// The folder holds no finished evaluation.
+    pub(crate) fn unfinished(root: &Path) -> Self {
+        Self::of(root, "holds no finished evaluation, expected results.json")
+    }
 }
 
 /// A finished evaluation: `results.json`.
@@ -113,18 +96,23 @@ impl ResultsFolder {
     ///
     /// # Errors
     ///
-    /// [`FolderError::OtherSettings`], [`FolderError::InUse`], or a file that cannot be read or written.
+    /// [`FolderError`]: the settings are others, another process writes there, or a file cannot be read or written.
     pub fn begin(root: &Path, settings: &Value) -> Result<Self, FolderError> {
         let samples = root.join("samples");
         fs::create_dir_all(&samples).map_err(WriteError::of(&samples, "create the folder"))?;
-        let folder = Self { root: root.to_path_buf(), _lock: Some(lock(root)?) };
-        let path = folder.settings();
+        let lock = FolderLock::take(root).map_err(WriteError::of(root, "lock"))?;
+        let in_use = "another process evaluates into it, expected one at a time";
+        let lock = lock.ok_or_else(|| FolderError::of(root, in_use))?;
+        let folder = Self { root: root.to_path_buf(), _lock: Some(lock) };
+        let path = root.join("settings.json");
         if path.exists() {
             let earlier: Value = read_json(&path)?;
             return match first_difference("", &earlier, settings) {
                 None => Ok(folder),
                 Some(difference) => {
-                    Err(FolderError::OtherSettings { path: root.to_path_buf(), difference })
+                    let problem = "holds an evaluation with other settings, expected the same (choose another --output, or \
+                                   remove the folder)";
+                    Err(FolderError::of(root, format!("{problem}: {difference}")))
                 }
             };
         }
@@ -132,17 +120,18 @@ impl ResultsFolder {
         Ok(folder)
     }
 
-    /// Opens the folder of a finished evaluation.
+    /// Opens the folder of a finished evaluation, and reads its results.
     ///
     /// # Errors
     ///
-    /// [`FolderError::Unfinished`].
-    pub fn open(root: &Path) -> Result<Self, FolderError> {
+    /// [`FolderError`]: it is not finished, or the results cannot be read.
+    pub fn open(root: &Path) -> Result<(Self, Results), FolderError> {
         let folder = Self { root: root.to_path_buf(), _lock: None };
         if !folder.results_file().is_file() {
-            return Err(FolderError::Unfinished { path: root.to_path_buf() });
+            return Err(FolderError::unfinished(root));
         }
-        Ok(folder)
+        let results = folder.results()?.ok_or_else(|| FolderError::unfinished(root))?;
+        Ok((folder, results))
     }
 
     /// Path of the folder.
@@ -155,27 +144,19 @@ impl ResultsFolder {
         self.root.join("table.md")
     }
 
-    fn settings(&self) -> PathBuf {
-        self.root.join("settings.json")
-    }
-
     fn results_file(&self) -> PathBuf {
         self.root.join("results.json")
     }
 
-    fn samples(&self) -> PathBuf {
-        self.root.join("samples")
-    }
-
     fn set_file(&self, set: &str) -> PathBuf {
-        self.samples().join(format!("{set}.jsonl"))
+        self.root.join("samples").join(format!("{set}.jsonl"))
     }
 
     /// Reads the results; `None` if the evaluation is not finished.
     ///
     /// # Errors
     ///
-    /// [`FolderError::Read`] or [`FolderError::Malformed`].
+    /// [`FolderError`], naming the file.
     pub fn results(&self) -> Result<Option<Results>, FolderError> {
         let path = self.results_file();
         if !path.exists() {
@@ -184,7 +165,7 @@ impl ResultsFolder {
         let results: Results = read_json(&path)?;
         if results.format != FORMAT {
             let problem = format!("format is {}, expected {FORMAT}", results.format);
-            return Err(FolderError::Malformed { path, problem });
+            return Err(FolderError::of(&path, problem));
         }
         Ok(Some(results))
     }
@@ -195,8 +176,7 @@ impl ResultsFolder {
     ///
     /// # Errors
     ///
-    /// [`FolderError::Read`], [`FolderError::Write`], or [`FolderError::Malformed`] if the lines are not those of this
-    /// evaluation.
+    /// [`FolderError`], also if the lines are not those of this evaluation.
     pub fn responses(
         &self,
         set: &str,
@@ -252,36 +232,27 @@ impl ResultsFolder {
     }
 }
 
-/// Locks a folder against other processes.
-fn lock(root: &Path) -> Result<FolderLock, FolderError> {
-    let lock = FolderLock::take(root).map_err(WriteError::of(root, "lock"))?;
-    lock.ok_or_else(|| FolderError::InUse { path: root.to_path_buf() })
-}
-
 /// Reads the responses of a file and the offset at which each ends. A torn last line is left out; a missing file is empty.
 fn read_lines(path: &Path, samples: usize) -> Result<(Vec<Response>, Vec<u64>), FolderError> {
-    let fault = |source| FolderError::Read { path: path.to_path_buf(), source };
     let file = match open_regular(path) {
         Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
             return Ok((Vec::new(), Vec::new()));
         }
-        Err(error) => return Err(fault(error)),
+        Err(error) => return Err(ReadError::of(path)(error).into()),
     };
     let (mut reader, mut responses, mut ends) = (BufReader::new(file), Vec::new(), Vec::new());
     let (mut line, mut end) = (Vec::new(), 0);
     loop {
         line.clear();
         let mut rest = reader.by_ref().take(LONGEST_RECORD_BYTES as u64);
-        end += rest.read_until(b'\n', &mut line).map_err(fault)? as u64;
+        end += rest.read_until(b'\n', &mut line).map_err(ReadError::of(path))? as u64;
         if line.last() != Some(&b'\n') {
             return Ok((responses, ends));
         }
         let index = responses.len();
-        let malformed = |problem: String| {
-            let problem = format!("line {}: {problem}", index + 1);
-            FolderError::Malformed { path: path.to_path_buf(), problem }
-        };
+        let malformed =
+            |problem: String| FolderError::of(path, format!("line {}: {problem}", index + 1));
         let response: Response = serde_json::from_slice(&line)
             .map_err(|error| malformed(plain_words(&error.to_string())))?;
         let expected = (index / samples, index % samples);
@@ -300,12 +271,9 @@ fn length(path: &Path) -> u64 {
 }
 
 fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, FolderError> {
-    let text = read_text_at_most(path, LONGEST_TEXT_BYTES)
-        .map_err(|source| FolderError::Read { path: path.to_path_buf(), source })?;
-    serde_json::from_str(&text).map_err(|error| FolderError::Malformed {
-        path: path.to_path_buf(),
-        problem: plain_words(&error.to_string()),
-    })
+    let text = read_text_at_most(path, LONGEST_TEXT_BYTES).map_err(ReadError::of(path))?;
+    serde_json::from_str(&text)
+        .map_err(|error| FolderError::of(path, plain_words(&error.to_string())))
 }
 
 fn pretty(value: &impl Serialize) -> Vec<u8> {

@@ -4,33 +4,20 @@ use std::collections::BTreeMap;
 
 use rl_losses::share_of_sets;
 use serde::{Deserialize, Serialize};
+use training_run::metrics::Metric;
 
 use super::bootstrap::{Bootstrap, Estimate, Resampled};
 use super::diversity::{distinct_ngrams, self_bleu};
 use super::majority::majority_at_k;
 use super::response::Response;
 
-/// Name, unit and definition of a measure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MeasureDefinition {
-    /// Name; `n` stands for the number of responses to a problem, `k` for a number of them.
-    pub name: &'static str,
-    /// Unit; a `fraction` lies in 0..=1.
-    pub unit: &'static str,
-    /// Definition for one problem; a set's value is the mean over its problems.
-    pub definition: &'static str,
+const fn row(name: &'static str, unit: &'static str, definition: &'static str) -> Metric {
+    Metric { name, unit, definition }
 }
 
-const fn row(
-    name: &'static str,
-    unit: &'static str,
-    definition: &'static str,
-) -> MeasureDefinition {
-    MeasureDefinition { name, unit, definition }
-}
-
-/// Every measure.
-pub const MEASURES: &[MeasureDefinition] = &[
+/// Every measure, as defined for one problem; a set's value is the mean over its problems. In a name, `n` stands for the number
+/// of responses to a problem, `k` for a number of them.
+pub const MEASURES: &[Metric] = &[
     row("avg@n", "fraction", "Right responses among the n."),
     row(
         "pass@k",

@@ -15,13 +15,13 @@ use question_data::prompt::PromptFormat;
 use reward_math::Options;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
-use whole_file::{LONGEST_TEXT_BYTES, read_text_at_most};
+use whole_file::{LONGEST_TEXT_BYTES, ReadError, read_text_at_most};
 
 pub use error::SettingsError;
 pub use sampling::SetSampling;
 pub use set_entry::SetEntry;
 
-use error::fault;
+use error::in_set;
 
 use super::bootstrap::Bootstrap;
 
@@ -75,13 +75,12 @@ impl EvaluationFile {
     ///
     /// # Errors
     ///
-    /// [`SettingsError::Read`] or [`SettingsError::Toml`].
+    /// [`SettingsError`], naming the file.
     pub fn load(path: &Path) -> Result<Self, SettingsError> {
-        let text = read_text_at_most(path, LONGEST_TEXT_BYTES)
-            .map_err(|source| SettingsError::Read { path: path.to_path_buf(), source })?;
+        let text = read_text_at_most(path, LONGEST_TEXT_BYTES).map_err(ReadError::of(path))?;
         let wrong = |error: toml::de::Error| {
             let problem = plain_words(error.to_string().trim_end());
-            SettingsError::Toml { path: path.to_path_buf(), problem }
+            SettingsError::Fault(format!("{}: {problem}", path.display()))
         };
         let mut file: Self = toml::from_str(&text).map_err(wrong)?;
         let folder = path.parent().unwrap_or(Path::new(""));
@@ -103,7 +102,7 @@ impl EvaluationFile {
     pub fn resolve(&self, overrides: &Table) -> Result<Vec<EvaluationSet>, SettingsError> {
         check_names(&self.sets)?;
         if let Some(fault) = self.bootstrap.fault() {
-            return Err(SettingsError::Sets(fault));
+            return Err(SettingsError::Fault(fault));
         }
         let resolve = |entry: &SetEntry| {
             let mut fields = Table::new();
@@ -112,8 +111,7 @@ impl EvaluationFile {
             }
             let sampling: SetSampling =
                 Value::Table(fields).try_into().map_err(|error: toml::de::Error| {
-                    let problem = plain_words(error.message());
-                    SettingsError::Sampling { set: entry.name.clone(), problem }
+                    in_set(&entry.name, plain_words(error.message()))
                 })?;
             sampling.check(&entry.name)?;
             let SetEntry { name, questions, kind, .. } = entry.clone();
@@ -127,18 +125,18 @@ impl EvaluationFile {
 fn check_names(sets: &[SetEntry]) -> Result<(), SettingsError> {
     if sets.is_empty() {
         let problem = "no set, expected --set NAME=FILE or [[set]] in a file";
-        return Err(SettingsError::Sets(problem.to_owned()));
+        return Err(SettingsError::Fault(problem.to_owned()));
     }
     let mut seen = BTreeSet::new();
     for SetEntry { name, .. } in sets {
         let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
         if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
             let expected = "letters, digits, `.`, `_`, `-`, not beginning with a `.`";
-            return Err(fault(name, "name", format!("{name:?}"), expected));
+            return Err(in_set(name, format!("name is {name:?}, expected {expected}")));
         }
         if !seen.insert(name) {
             let problem = format!("two sets are named `{name}`, expected different names");
-            return Err(SettingsError::Sets(problem));
+            return Err(SettingsError::Fault(problem));
         }
     }
     Ok(())

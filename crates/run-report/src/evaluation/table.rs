@@ -1,5 +1,7 @@
 //! Tables of results in Markdown.
 
+use std::iter::once;
+
 use super::bootstrap::Estimate;
 use super::comparison::SetComparison;
 use super::folder::Results;
@@ -14,23 +16,23 @@ pub const PLAIN_MEAN: &str = "plain mean of the columns";
 /// Columns are the sets of the first evaluation; a set that another lacks is an empty cell.
 pub fn main_table(rows: &[(&str, &Results)]) -> String {
     let Some((_, first)) = rows.first() else { return String::new() };
-    let mut table = String::from("| model |");
-    for set in &first.sets {
-        table.extend([" ", &set.name, " (", &set.average_name(), ") |"]);
-    }
-    table.extend([" ", PLAIN_MEAN, " |\n|---|"]);
-    table.push_str(&"---|".repeat(first.sets.len() + 1));
-    table.push('\n');
-    for (name, results) in rows {
-        table.extend(["| ", name, " |"]);
-        for set in &first.sets {
+    let sets = first.sets.iter().map(|set| format!("{} ({})", set.name, set.average_name()));
+    let columns = once("model".to_owned()).chain(sets).chain([PLAIN_MEAN.to_owned()]);
+    let row = |&(name, results): &(&str, &Results)| {
+        let cells = first.sets.iter().map(|set| {
             let result = results.set(&set.name);
-            let cell = result.and_then(|set| set.get(&set.average_name())).map(cell);
-            table.extend([" ", &cell.unwrap_or_default(), " |"]);
-        }
-        table.extend([" ", &cell(results.plain_mean), " |\n"]);
-    }
-    table
+            result.and_then(|set| set.get(&set.average_name())).map(cell).unwrap_or_default()
+        });
+        once(name.to_owned()).chain(cells).chain([cell(results.plain_mean)]).collect()
+    };
+    markdown(columns.collect(), rows.iter().map(row))
+}
+
+/// Formats a table in Markdown.
+fn markdown(columns: Vec<String>, rows: impl Iterator<Item = Vec<String>>) -> String {
+    let rule = format!("|{}\n", "---|".repeat(columns.len()));
+    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    [line(columns), rule].into_iter().chain(rows.map(line)).collect()
 }
 
 /// Prints every measure of every set: one row per measure, one column per set.
@@ -43,19 +45,12 @@ pub fn all_measures(results: &Results) -> String {
     }
     // pass@32 of one set stands after pass@16 of another.
     names.sort_by_key(|name| place(name));
-    let mut table = String::from("| measure |");
-    for set in &results.sets {
-        table.extend([" ", &set.name, " |"]);
-    }
-    table.extend(["\n|---|", &"---|".repeat(results.sets.len()), "\n"]);
-    for name in names {
-        table.extend(["| ", name, " |"]);
-        for set in &results.sets {
-            table.extend([" ", &set.get(name).map(cell).unwrap_or_default(), " |"]);
-        }
-        table.push('\n');
-    }
-    table
+    let row = |name: &str| {
+        let cells = results.sets.iter().map(|set| set.get(name).map(cell).unwrap_or_default());
+        once(name.to_owned()).chain(cells).collect()
+    };
+    let sets = results.sets.iter().map(|set| set.name.clone());
+    markdown(once("measure".to_owned()).chain(sets).collect(), names.into_iter().map(row))
 }
 
 /// Prints the page of one evaluation: both tables, and a legend.

@@ -200,7 +200,7 @@ fn samples(frame: &mut Frame, area: Rect, inspector: &Inspector) {
     let lines = of_group.iter().map(row).collect();
     list(frame, rows, heading, lines, place, inspector.palette.muted());
     let text: Vec<Line<'_>> = std::iter::once(Line::styled(
-        format!("-- sample {}: {}", inspector.sample, plain(&chosen.reason)),
+        format!("-- sample {}: {}", inspector.sample, plain(&chosen.reason())),
         inspector.palette.muted(),
     ))
     .chain(chosen.response.lines().map(|line| Line::raw(plain(line))))
@@ -273,19 +273,15 @@ fn details(
     if inspector.measure == TokenMeasure::Selected {
         legend.push(Span::styled("selected", inspector.palette.token(3)));
     } else {
-        for (strength, threshold) in (1..).zip(thresholds) {
-            legend
-                .push(Span::styled(format!(">{threshold:.3}"), inspector.palette.token(strength)));
-            legend.push(Span::raw(" "));
-        }
+        let mut bounds: Vec<(i8, String)> =
+            (1..).zip(thresholds.map(|threshold| format!(">{threshold:.3}"))).collect();
         if matches!(inspector.measure, TokenMeasure::Covariance | TokenMeasure::Advantage) {
-            for (strength, threshold) in (1..).zip(thresholds) {
-                legend.push(Span::styled(
-                    format!("<{:.3}", -threshold),
-                    inspector.palette.token(-strength),
-                ));
-                legend.push(Span::raw(" "));
-            }
+            let negative = thresholds.map(|threshold| format!("<{:.3}", -threshold));
+            bounds.extend([-1, -2, -3].into_iter().zip(negative));
+        }
+        for (strength, bound) in bounds {
+            legend.push(Span::styled(bound, inspector.palette.token(strength)));
+            legend.push(Span::raw(" "));
         }
     }
     vec![Line::from(legend), Line::raw(TokenMeasure::describe(record, inspector.token))]

@@ -4,16 +4,13 @@ use crate::run_view::ViewedSample;
 
 /// Selects the samples that are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Filter {
-    /// All samples.
+pub(super) enum Filter {
     All,
-    /// Samples with the right answer.
     Right,
-    /// Samples with a wrong answer.
     Wrong,
-    /// Samples without an answer that can be read.
+    /// Without an answer that can be read.
     Unparsed,
-    /// Samples cut at the longest length.
+    /// Cut at the longest length.
     Truncated,
 }
 
@@ -21,8 +18,7 @@ impl Filter {
     pub(super) const ALL: [Self; 5] =
         [Self::All, Self::Right, Self::Wrong, Self::Unparsed, Self::Truncated];
 
-    /// Name of the filter.
-    pub fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::All => "all",
             Self::Right => "right",

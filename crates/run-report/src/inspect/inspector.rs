@@ -10,14 +10,10 @@ use crate::run_view::{RunView, ViewedSample};
 
 /// Depth of the view: from the run down to tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// The steps of the run.
+pub(super) enum Level {
     Steps,
-    /// The groups of a step.
     Groups,
-    /// The samples of a group.
     Samples,
-    /// The tokens of a sample.
     Tokens,
 }
 

@@ -6,7 +6,7 @@ use training_run::token_record::{TokenRecord, covariance_thresholds};
 
 /// A quantity of every token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TokenMeasure {
+pub(super) enum TokenMeasure {
     /// Product of centred advantage and centred log-probability, in nat·reward.
     Covariance,
     /// Entropy of the distribution the token was drawn from, in nats.
@@ -21,11 +21,11 @@ pub enum TokenMeasure {
 
 impl TokenMeasure {
     /// All measures, in the order in which the tab key cycles through them.
-    pub const ALL: [Self; 5] =
+    pub(super) const ALL: [Self; 5] =
         [Self::Covariance, Self::Entropy, Self::Surprise, Self::Advantage, Self::Selected];
 
     /// Key that switches to the measure.
-    pub fn key(self) -> char {
+    pub(super) fn key(self) -> char {
         match self {
             Self::Covariance => 'c',
             Self::Entropy => 'e',
@@ -36,7 +36,7 @@ impl TokenMeasure {
     }
 
     /// Name with its unit.
-    pub fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Covariance => "covariance (nat·reward)",
             Self::Entropy => "entropy (nat)",
@@ -47,7 +47,7 @@ impl TokenMeasure {
     }
 
     /// Value of a token.
-    pub fn of(self, record: &TokenRecord, position: usize) -> f64 {
+    pub(super) fn of(self, record: &TokenRecord, position: usize) -> f64 {
         match self {
             Self::Covariance => record.covariance[position],
             Self::Entropy => record.entropy[position],
@@ -59,7 +59,7 @@ impl TokenMeasure {
 
     /// Absolute values from which on a token is coloured weakly, clearly and strongly. They are fixed, so that steps compare. The
     /// covariance scales with the rewards: it has [`covariance_thresholds`] of the step.
-    pub fn thresholds(self, samples: &[ViewedSample]) -> [f64; 3] {
+    pub(super) fn thresholds(self, samples: &[ViewedSample]) -> [f64; 3] {
         match self {
             Self::Entropy => [0.1, 0.5, 1.5],
             Self::Surprise => [0.1, 1.0, 3.0],
@@ -72,7 +72,7 @@ impl TokenMeasure {
     }
 
     /// Describes one token in a line.
-    pub fn describe(record: &TokenRecord, position: usize) -> String {
+    pub(super) fn describe(record: &TokenRecord, position: usize) -> String {
         let selected = match &record.selected {
             None => "not in the update",
             Some(_) if record.is_selected(position) => "selected",

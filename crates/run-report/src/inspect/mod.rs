@@ -23,9 +23,7 @@ mod text_lines;
 mod token_text;
 
 pub use draw::draw;
-pub use filter::Filter;
-pub use inspector::{Inspector, Level};
-pub use measure::TokenMeasure;
+pub use inspector::Inspector;
 pub use palette::Palette;
 pub use summary::summary;
 pub use terminal::{InspectError, run};

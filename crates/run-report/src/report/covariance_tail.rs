@@ -1,14 +1,13 @@
 //! Concentration of the covariance in few tokens.
 
-use figures::html::{Column, Table, paragraph};
+use figures::html::{Table, paragraph};
 use figures::number_format::significant;
 use figures::{Block, Figure, Section};
 
 use super::Report;
 use super::curves::{Metric, not_recorded};
-use super::methods::{MethodRun, method_runs};
+use super::methods::{MethodRun, method_runs, name_cell};
 use super::metric::{COVARIANCE, series};
-use super::name_cell::name_cell;
 
 const TOPS: [(&str, &str); 6] = [
     ("cov/top_0.0002", "top 0.0002"),
@@ -19,30 +18,17 @@ const TOPS: [(&str, &str); 6] = [
     (COVARIANCE, "all"),
 ];
 
+const OF_COVARIANCE: &str = "Covariance (nat · reward)";
 const OF_TOKENS: &str = "Fraction of tokens";
 
-const SHARES: [Metric<'_>; 6] = [
-    Metric::new(
-        "cov/top_0.002",
-        "top-covariance",
-        "Top 0.002 of the tokens",
-        "Covariance (nat · reward)",
-    ),
-    Metric::new(
-        "cov/top_0.2",
-        "top-fifth-covariance",
-        "Top 0.2 of the tokens",
-        "Covariance (nat · reward)",
-    ),
-    Metric::new("quadrant/up_likely", "up-likely", "Likely, advantage above 0", OF_TOKENS),
-    Metric::new(
-        "quadrant/down_unlikely",
-        "down-unlikely",
-        "Unlikely, advantage below 0",
-        OF_TOKENS,
-    ),
-    Metric::new("quadrant/up_unlikely", "up-unlikely", "Unlikely, advantage above 0", OF_TOKENS),
-    Metric::new("quadrant/down_likely", "down-likely", "Likely, advantage below 0", OF_TOKENS),
+/// Metric, and stem, title and label of its chart.
+const SHARES: [(&str, &str, &str, &str); 6] = [
+    ("cov/top_0.002", "top-covariance", "Top 0.002 of the tokens", OF_COVARIANCE),
+    ("cov/top_0.2", "top-fifth-covariance", "Top 0.2 of the tokens", OF_COVARIANCE),
+    ("quadrant/up_likely", "up-likely", "Likely, advantage above 0", OF_TOKENS),
+    ("quadrant/down_unlikely", "down-unlikely", "Unlikely, advantage below 0", OF_TOKENS),
+    ("quadrant/up_unlikely", "up-unlikely", "Unlikely, advantage above 0", OF_TOKENS),
+    ("quadrant/down_likely", "down-likely", "Likely, advantage below 0", OF_TOKENS),
 ];
 
 /// Builds the table of mean covariances of the top fractions, at the first and the last step that recorded them.
@@ -50,9 +36,9 @@ pub(super) fn section(report: &Report) -> Section {
     let intro = "Mean covariance of the tokens with the largest one, by fraction of tokens, in nat · reward. A \
                  long tail is what Clip-Cov and KL-Cov act on: very few tokens carry most of the push \
                  towards low entropy.";
-    let mut columns = vec![(Column::Text, "Run"), (Column::Number, "Step")];
-    columns.extend(TOPS.map(|(_, heading)| (Column::Number, heading)));
-    let mut table = Table::new("Mean covariance in the top fraction of tokens.", &columns);
+    let headings = [&["Run", "Step"][..], &TOPS.map(|(_, heading)| heading)].concat();
+    let caption = "Mean covariance in the top fraction of tokens.";
+    let mut table = Table::new(caption, &headings, |column| column > 0);
     for MethodRun { colour, run, .. } in method_runs(&report.runs) {
         let tops = TOPS.map(|(name, _)| series(run, name));
         let steps = || tops[..5].iter().flatten().map(|&(step, _)| step);
@@ -73,8 +59,9 @@ pub(super) fn section(report: &Report) -> Section {
         paragraph(intro) + &table.html()
     };
     let mut blocks = vec![Block::Html(html)];
-    let figures: Vec<Figure> =
-        SHARES.iter().filter_map(|share| share.named_figure(report)).collect();
+    let figure =
+        |(name, stem, title, label)| Metric::new(name, stem, title, label).named_figure(report);
+    let figures: Vec<Figure> = SHARES.into_iter().filter_map(figure).collect();
     if !figures.is_empty() {
         let text = "Tokens by quadrant: likely ones with a positive advantage and unlikely ones with a negative \
                     advantage lower the entropy, the other two raise it.";

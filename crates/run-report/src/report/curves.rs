@@ -2,7 +2,8 @@
 
 use figures::chart::{Axis, Chart, Mark, Series};
 use figures::html::absent;
-use figures::moving_average::{moving_average, window};
+use figures::moving_average::{smoothed, window};
+use figures::number_format::significant;
 use figures::{Block, Figure, Section};
 
 use super::methods::{Method, mean_curve, methods};
@@ -130,12 +131,11 @@ pub(super) fn over_steps(report: &Report, metric: &Metric<'_>) -> Option<Figure>
     for Curve { colour, name, runs } in &curves {
         let mut averaged = vec![];
         for (_, points) in runs {
+            averaged.push(smoothed(points));
             let width = window(points.len());
-            let (steps, values): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
-            averaged.push(steps.into_iter().zip(moving_average(&values, width)).collect());
             widest = widest.max(width);
             if let ([_], true) = (runs.as_slice(), width > 1) {
-                raw_values.extend(values);
+                raw_values.extend(points.iter().map(|point| point.1));
                 faint.push(Series::new(name, *colour, Mark::Faint, points.clone()));
             }
         }
@@ -170,8 +170,8 @@ pub(super) fn over_steps(report: &Report, metric: &Metric<'_>) -> Option<Figure>
     let steps = faint.iter().chain(&smooth).flat_map(|one| one.points.iter().map(|point| point.0));
     let x = Axis::steps(steps, 0.0);
     faint.extend(smooth);
-    let (stem, title) = (metric.stem.to_owned(), metric.title.to_owned());
-    Some(Figure { chart: Chart { stem, title, description, x, y, series: faint }, caption })
+    let texts = [metric.stem, metric.title, &description];
+    Some(Figure { chart: Chart::new(texts, x, y, faint), caption })
 }
 
 /// Heights of the lines, and of their bands where these reach no further than half the range of the lines beyond them: two seeds
@@ -214,7 +214,6 @@ fn accuracy(report: &Report, metric: &Metric<'_>) -> Option<Figure> {
     steps().next()?;
     let x = Axis::steps(steps(), 0.02);
     let description = description(&series);
-    let (stem, title) = (metric.stem.to_owned(), metric.title.to_owned());
     let y = Axis::around(metric.label, heights(&series), true, 0.04);
     let y = Axis { high: y.high.min(1.0), ..y };
     let mut caption = metric.reading.to_owned();
@@ -224,7 +223,8 @@ fn accuracy(report: &Report, metric: &Metric<'_>) -> Option<Figure> {
     if of_seeds {
         caption += seeds_note(&series);
     }
-    Some(Figure { chart: Chart { stem, title, description, x, y, series }, caption })
+    let texts = [metric.stem, metric.title, &description];
+    Some(Figure { chart: Chart::new(texts, x, y, series), caption })
 }
 
 /// `(step, low, high)` of an accuracy, where a run logged its interval.
@@ -252,7 +252,6 @@ fn curves<'a>(report: &'a Report, metric: &Metric<'_>) -> Vec<Curve<'a>> {
 
 /// Describes the curves in words, by their first and last values.
 pub(crate) fn description(lines: &[Series]) -> String {
-    use figures::number_format::significant;
     let sentence = |line: &Series| {
         let (first, last) = (line.points.first()?.1, line.points.last()?.1);
         Some(format!(

@@ -1,15 +1,14 @@
 //! Table of differences between the first method and the others.
 
 use entropy_core::Interval;
-use figures::html::{Column, Table};
+use figures::html::Table;
 use figures::moving_average::{first_and_last_tenth, mean};
 use figures::number_format::significant;
 
-use super::methods::{methods, paired_differences};
+use super::methods::{methods, name_cell, paired_differences};
 use super::metric::{
     ENTROPY, REWARD, STEP_SECONDS, accuracies, accuracy_source, common_step, values,
 };
-use super::name_cell::name_cell;
 use super::{Report, ReportRun};
 use crate::run_law::CONFIDENCE;
 
@@ -33,9 +32,8 @@ pub(super) fn table(report: &Report) -> Option<String> {
         report.runs.iter().any(|run| last_tenth(run, name).is_finite())
     };
     columns.retain(shown);
-    let headings = columns.iter().map(|(heading, _)| (Column::Number, heading.as_str()));
-    let headings: Vec<(Column, &str)> =
-        std::iter::once((Column::Text, "Run")).chain(headings).collect();
+    let headings = columns.iter().map(|(heading, _)| heading.as_str());
+    let headings: Vec<&str> = std::iter::once("Run").chain(headings).collect();
     let mut caption = format!(
         "Last tenth of the steps up to {last:.0}: difference from {}, in the unit of the column.",
         first.name
@@ -44,7 +42,7 @@ pub(super) fn table(report: &Report) -> Option<String> {
         caption +=
             " Of several seeds: mean of the differences of equal seeds, with its 0.95 interval.";
     }
-    let mut table = Table::new(&caption, &headings);
+    let mut table = Table::new(&caption, &headings, |column| column > 0);
     for (index, method) in others.iter().enumerate() {
         let mut cells = vec![name_cell(index + 1, &method.name)];
         for (_, name) in &columns {

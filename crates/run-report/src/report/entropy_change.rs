@@ -2,15 +2,14 @@
 
 use entropy_core::PairedMoments;
 use figures::chart::{Axis, Chart, Mark, Series};
-use figures::html::{Column, Table, paragraph};
-use figures::moving_average::{moving_average, window};
+use figures::html::{Table, paragraph};
+use figures::moving_average::{moving_average, smoothed, window};
 use figures::number_format::{fixed, significant};
 use figures::{Block, Figure, Section};
 
 use super::curves::{Metric, drawn, not_recorded};
-use super::methods::{MethodRun, method_runs};
+use super::methods::{MethodRun, method_runs, name_cell};
 use super::metric::{COVARIANCE, MEASURED_CHANGE, PREDICTED_CHANGE, pairs, series};
-use super::name_cell::name_cell;
 use super::{Report, ReportRun};
 
 /// Most points of one run in a scatter; more are thinned evenly.
@@ -35,12 +34,8 @@ pub(super) fn lemma_1(report: &Report) -> Section {
     blocks.push(Block::Figures(figures));
     let mut table = Table::new(
         "Measured ΔH as a line in predicted ΔH, all steps.",
-        &[
-            (Column::Text, "Run"),
-            (Column::Number, "Steps"),
-            (Column::Number, "Pearson r"),
-            (Column::Number, "Slope"),
-        ],
+        &["Run", "Steps", "Pearson r", "Slope"],
+        |column| column > 0,
     );
     for (MethodRun { colour, run, .. }, points) in &columns {
         let (correlation, slope) = line(points).unwrap_or((f64::NAN, f64::NAN));
@@ -94,12 +89,8 @@ pub(super) fn theorem_2(report: &Report) -> Section {
 fn correlations(report: &Report) -> Option<Block> {
     let mut table = Table::new(
         "Pearson correlation of −Cov with measured ΔH.",
-        &[
-            (Column::Text, "Run"),
-            (Column::Number, "Steps"),
-            (Column::Number, "Step by step"),
-            (Column::Number, "Moving averages"),
-        ],
+        &["Run", "Steps", "Step by step", "Moving averages"],
+        |column| column > 0,
     );
     for (MethodRun { colour, run, .. }, points) in columns(report, COVARIANCE, MEASURED_CHANGE) {
         let (covariance, change): (Vec<f64>, Vec<f64>) =
@@ -164,35 +155,27 @@ fn scatter(columns: &[RunPoints<'_>]) -> Figure {
     }
     let caption =
         "One marker per step. Above the line: entropy fell less than predicted.".to_owned();
-    let title = "Predicted against measured change of entropy".to_owned();
-    let stem = "entropy-change".to_owned();
-    Figure { chart: Chart { stem, title, description, x, y, series }, caption }
+    let texts = ["entropy-change", "Predicted against measured change of entropy", &description];
+    Figure { chart: Chart::new(texts, x, y, series), caption }
 }
 
 fn both_over_steps(run: &ReportRun) -> Option<Figure> {
-    let smooth = |name| {
-        let (steps, values): (Vec<f64>, Vec<f64>) = series(run, name).into_iter().unzip();
-        let width = window(values.len());
-        let averages = moving_average(&values, width);
-        (width, steps.into_iter().zip(averages).collect::<Vec<_>>())
-    };
-    let (width, measured) = smooth(MEASURED_CHANGE);
-    let (_, predicted) = smooth(PREDICTED_CHANGE);
+    let [measured, predicted] =
+        [MEASURED_CHANGE, PREDICTED_CHANGE].map(|name| smoothed(&series(run, name)));
     let all = || measured.iter().chain(&predicted);
     all().next()?;
     let x = Axis::steps(all().map(|p| p.0), 0.0);
     let y = Axis::around("ΔH per step (nats per token)", all().map(|p| p.1), false, 0.05);
+    let width = window(measured.len());
     let caption = format!("{}, moving averages over {width} steps.", run.name);
-    let chart = Chart {
-        stem: "entropy-change-over-steps".to_owned(),
-        title: format!("Predicted and measured change of entropy over the steps of {}", run.name),
-        description: "The two curves lie on each other where Lemma 1 holds.".to_owned(),
-        x,
-        y,
-        series: vec![
-            Series::new("measured", 0, Mark::Line, measured),
-            Series::new("predicted (Lemma 1)", 1, Mark::Dashed, predicted),
-        ],
-    };
-    Some(Figure { chart, caption })
+    let texts = [
+        "entropy-change-over-steps",
+        &format!("Predicted and measured change of entropy over the steps of {}", run.name),
+        "The two curves lie on each other where Lemma 1 holds.",
+    ];
+    let series = vec![
+        Series::new("measured", 0, Mark::Line, measured),
+        Series::new("predicted (Lemma 1)", 1, Mark::Dashed, predicted),
+    ];
+    Some(Figure { chart: Chart::new(texts, x, y, series), caption })
 }

@@ -2,17 +2,15 @@
 
 use entropy_core::Forecast;
 use figures::chart::{Axis, Chart, Mark, Series};
-use figures::html::{Column, Table, escape, paragraph};
+use figures::html::{Table, escape, paragraph};
 use figures::number_format::{fixed, significant};
 use figures::{Block, Figure, Section};
-use training_run::metrics::StepMetrics;
 
+use super::Report;
 use super::curves::not_recorded;
 use super::entropy_change::thinned;
-use super::methods::{MethodRun, method_runs};
+use super::methods::{MethodRun, method_runs, name_cell};
 use super::metric::{ENTROPY, REWARD, pairs};
-use super::name_cell::name_cell;
-use super::{Report, ReportRun};
 use crate::run_law::{CONFIDENCE, LawExtrapolation, LawSource, RunLaw};
 
 /// Points along a fitted curve.
@@ -53,19 +51,9 @@ pub(super) fn section(report: &Report) -> Section {
 type ExtrapolatedRun<'a> = (MethodRun<'a>, Vec<(f64, f64)>, LawExtrapolation);
 
 fn extrapolated(one: MethodRun<'_>) -> Option<ExtrapolatedRun<'_>> {
-    let law = law_of(one.run);
+    let law = RunLaw::of(&one.run.steps);
     let extrapolation = law.extrapolation()?;
     Some((one, law.points(), extrapolation))
-}
-
-fn law_of(run: &ReportRun) -> RunLaw {
-    let mut law = RunLaw::default();
-    for (index, record) in run.steps.iter().enumerate() {
-        let finite = record.iter().filter(|(_, value)| value.is_finite());
-        let values = finite.map(|(name, value)| (name.clone(), *value)).collect();
-        law.push(&StepMetrics::from_values(index as u64, values));
-    }
-    law
 }
 
 fn continued(extrapolations: &[ExtrapolatedRun<'_>]) -> Figure {
@@ -100,14 +88,11 @@ fn continued(extrapolations: &[ExtrapolatedRun<'_>]) -> Figure {
         curve.spread = curve.spread.into_iter().map(within).collect();
         curve
     }));
-    let title = "The law continued to entropy 0".to_owned();
     let caption = "Markers: what was measured. Training moves from right to left; each curve \
                    ends on the left at its ceiling or at the largest possible reward."
         .to_owned();
-    Figure {
-        chart: Chart { stem: "forecast".to_owned(), title, description, x, y, series },
-        caption,
-    }
+    let texts = ["forecast", "The law continued to entropy 0", &description];
+    Figure { chart: Chart::new(texts, x, y, series), caption }
 }
 
 /// The fitted curve and its interval, up to the bound of the reward.
@@ -151,17 +136,18 @@ fn table(extrapolations: &[ExtrapolatedRun<'_>]) -> String {
         "Entropy and reward over the first and the last tenth of the points. AIC: that of a straight line less that of \
          the law; above 2 the points support the law, below −2 the line.",
         &[
-            (Column::Text, "Run"),
-            (Column::Text, "Points"),
-            (Column::Number, "Entropy spent (nat)"),
-            (Column::Number, "Gain"),
-            (Column::Number, "Ceiling"),
-            (Column::Number, "0.95 interval"),
-            (Column::Number, "Still to gain"),
-            (Column::Number, "R²"),
-            (Column::Number, "R² of the line"),
-            (Column::Number, "AIC"),
+            "Run",
+            "Points",
+            "Entropy spent (nat)",
+            "Gain",
+            "Ceiling",
+            "0.95 interval",
+            "Still to gain",
+            "R²",
+            "R² of the line",
+            "AIC",
         ],
+        |column| column > 1,
     );
     for (MethodRun { colour, run, .. }, _, extrapolation) in extrapolations {
         let law = &extrapolation.law;
@@ -193,15 +179,16 @@ fn foretold(report: &Report) -> Table {
     let mut table = Table::new(
         "Reward of the last step, foretold from the first share of the steps; 0.95 prediction interval.",
         &[
-            (Column::Text, "Run"),
-            (Column::Number, "Share"),
-            (Column::Number, "Steps"),
-            (Column::Number, "Foretold"),
-            (Column::Number, "Interval"),
-            (Column::Number, "Came"),
-            (Column::Number, "RMSE of the rest"),
-            (Column::Number, "RMSE of the line"),
+            "Run",
+            "Share",
+            "Steps",
+            "Foretold",
+            "Interval",
+            "Came",
+            "RMSE of the rest",
+            "RMSE of the line",
         ],
+        |column| column > 0,
     );
     for MethodRun { colour, run, .. } in method_runs(&report.runs) {
         let (entropy, reward): (Vec<f64>, Vec<f64>) =

@@ -1,6 +1,6 @@
 //! Symbols and units.
 
-use figures::html::{Column, Table};
+use figures::html::Table;
 use figures::{Block, Section};
 
 const ROWS: [(&str, &str, &str); 11] = [
@@ -27,8 +27,8 @@ const ROWS: [(&str, &str, &str); 11] = [
 
 /// The glossary.
 pub(super) fn section() -> Section {
-    let columns = [(Column::Text, "Symbol"), (Column::Text, "Meaning"), (Column::Text, "Unit")];
-    let mut table = Table::new("Symbols and units of this page.", &columns);
+    let headings = ["Symbol", "Meaning", "Unit"];
+    let mut table = Table::new("Symbols and units of this page.", &headings, |_| false);
     for (symbol, meaning, unit) in ROWS {
         table.html_row(vec![
             symbol.to_owned(),

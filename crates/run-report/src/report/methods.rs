@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use entropy_core::Interval;
+use figures::html::escape;
 use figures::moving_average::mean;
 
 use super::ReportRun;
@@ -19,6 +20,11 @@ pub(super) struct MethodRun<'a> {
     pub(super) colour: usize,
     pub(super) method: String,
     pub(super) run: &'a ReportRun,
+}
+
+/// Formats a run's name with its colour.
+pub(super) fn name_cell(colour: usize, name: &str) -> String {
+    format!("<span class=\"run c{}\">{}</span>", colour % 10, escape(name))
 }
 
 /// Settings that name a run, or that its seeds differ in.

@@ -1,8 +1,10 @@
 //! Metrics that the page reads, and their values over the steps.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use super::{ReportRun, StepRecord};
+use training_run::metrics::StepMetrics;
+
+use super::ReportRun;
 
 pub(crate) const ENTROPY: &str = "actor/entropy";
 pub(super) const REWARD: &str = "critic/rewards/mean";
@@ -13,11 +15,8 @@ pub(super) const STEP_SECONDS: &str = "timing_s/step";
 
 /// Finite values of a metric with their steps.
 pub(super) fn series(run: &ReportRun, name: &str) -> Vec<(f64, f64)> {
-    let value = |(index, record): (usize, &StepRecord)| {
-        let value = *record.get(name)?;
-        value.is_finite().then(|| (step(index, record), value))
-    };
-    run.steps.iter().enumerate().filter_map(value).collect()
+    let point = |step: &StepMetrics| Some((step.step() as f64, step.get(name)?));
+    run.steps.iter().filter_map(point).filter(|(_, value)| value.is_finite()).collect()
 }
 
 /// Finite values of a metric up to the step `last`, without the steps.
@@ -28,16 +27,17 @@ pub(super) fn values(run: &ReportRun, name: &str, last: f64) -> Vec<f64> {
 
 /// Steps at which both metrics are finite, as `(x, y)`.
 pub(super) fn pairs(run: &ReportRun, x: &str, y: &str) -> Vec<(f64, f64)> {
-    let pair = |record: &StepRecord| Some((*record.get(x)?, *record.get(y)?));
+    let pair = |step: &StepMetrics| Some((step.get(x)?, step.get(y)?));
     let finite = |&(x, y): &(f64, f64)| x.is_finite() && y.is_finite();
     run.steps.iter().filter_map(pair).filter(finite).collect()
 }
 
 /// Names of held-out accuracies, `val-core/SOURCE/acc/mean@N`, of all runs.
 pub(super) fn accuracies(runs: &[ReportRun]) -> Vec<String> {
-    let names = runs.iter().flat_map(|run| run.steps.iter().flat_map(BTreeMap::keys));
+    let steps = runs.iter().flat_map(|run| &run.steps);
+    let names = steps.flat_map(|step| step.iter().map(|(name, _)| name));
     let wanted = names.filter(|name| name.starts_with("val-core/") && name.contains("/acc/mean@"));
-    wanted.cloned().collect::<BTreeSet<_>>().into_iter().collect()
+    wanted.map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// `SOURCE (mean of N)` for `val-core/SOURCE/acc/mean@N`.
@@ -52,16 +52,10 @@ pub(super) fn accuracy_source(name: &str) -> String {
 
 /// The largest step of a run; 0 if it has none.
 pub(super) fn last_step(run: &ReportRun) -> f64 {
-    let steps = run.steps.iter().enumerate().map(|(index, record)| step(index, record));
-    steps.fold(0.0, f64::max)
+    run.steps.iter().map(|step| step.step() as f64).fold(0.0, f64::max)
 }
 
 /// The last step that every run with steps has.
 pub(super) fn common_step(runs: &[ReportRun]) -> f64 {
     runs.iter().map(last_step).filter(|&last| last > 0.0).fold(f64::INFINITY, f64::min)
-}
-
-fn step(index: usize, record: &StepRecord) -> f64 {
-    let written = record.get("step").copied().filter(|step| step.is_finite());
-    written.unwrap_or((index + 1) as f64)
 }

@@ -1,7 +1,7 @@
 //! One self-contained HTML page about one or several training runs.
 //!
 //! No script, no network: charts are inline SVG ([`figures`]), light and dark by CSS. Every number is
-//! computed here from the step records; where a metric was not recorded a sentence says so.
+//! computed here from the metrics of the steps; where a metric was not recorded a sentence says so.
 
 #![expect(
     clippy::format_push_string,
@@ -16,7 +16,6 @@ mod extrapolation;
 mod glossary;
 mod methods;
 mod metric;
-mod name_cell;
 mod page;
 mod read;
 mod record;
@@ -37,7 +36,7 @@ pub(crate) use curves::description;
 pub use figures::print_size::PrintSize;
 pub(crate) use methods::mean_curve;
 pub(crate) use metric::{COVARIANCE, ENTROPY, MEASURED_CHANGE, PREDICTED_CHANGE};
-pub use record::{Report, ReportRun, SampleRecord, StepRecord, Verification, VerificationRow};
+pub use record::{Report, ReportRun, SampleRecord, Verification, VerificationRow};
 
 /// A report that could not be written.
 #[derive(Debug, Error)]

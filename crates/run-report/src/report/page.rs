@@ -3,8 +3,7 @@
 use figures::html::escape;
 use figures::{Block, Page, Section};
 
-use super::methods::{MethodRun, method_runs};
-use super::name_cell::name_cell;
+use super::methods::{MethodRun, method_runs, name_cell};
 use super::summary::headline;
 use super::{
     Report, covariance_tail, curves, entropy_change, extrapolation, glossary, reward_entropy,

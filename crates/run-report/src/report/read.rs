@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use training_run::metrics::StepMetrics;
 use whole_file::{LONGEST_TEXT_BYTES, read_text_at_most};
 
-use super::{ReportRun, SampleRecord, StepRecord};
+use super::{ReportRun, SampleRecord};
 use crate::run_view::{RunView, RunViewError, ViewedSample};
 
 /// Most responses of the first and of the last step that has any.
@@ -19,11 +18,7 @@ impl ReportRun {
     /// [`RunViewError`], naming the folder, or file and line. Torn last lines, and files that are not there, are no errors.
     pub fn read(root: &Path) -> Result<Self, RunViewError> {
         let view = RunView::open(root)?;
-        let record = |step: &StepMetrics| -> StepRecord {
-            let values = step.iter().map(|(name, value)| (name.to_owned(), value));
-            values.chain([("step".to_owned(), step.step() as f64)]).collect()
-        };
-        let steps = view.metrics().iter().map(record).collect();
+        let steps = view.metrics().to_vec();
         let mut samples = Vec::new();
         let (first, last) = (view.steps().iter().copied(), view.steps().iter().rev().copied());
         let with_samples = |steps: &mut dyn Iterator<Item = u64>| {

@@ -1,15 +1,11 @@
 //! Contents of a report.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
+use training_run::metrics::StepMetrics;
 use training_run::token_record::TokenRecord;
 
-/// Metrics of one optimiser step: the key `step` and metric names, as in a line of `metrics.jsonl`.
-pub type StepRecord = BTreeMap<String, f64>;
-
 /// Contents of the page.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Report {
     /// Heading of the page, plain text.
     pub title: String,
@@ -24,14 +20,14 @@ pub struct Report {
 }
 
 /// One training run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReportRun {
     /// Short name: a method, such as `KL-Cov`.
     pub name: String,
     /// A sentence about it, plain text.
     pub description: String,
-    /// Records by rising step; steps without a `step` key are numbered from 1.
-    pub steps: Vec<StepRecord>,
+    /// Metrics by rising step.
+    pub steps: Vec<StepMetrics>,
     /// Responses that are shown.
     pub samples: Vec<SampleRecord>,
     /// The resolved configuration.
@@ -39,7 +35,7 @@ pub struct ReportRun {
 }
 
 /// One response of the policy.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct SampleRecord {
     /// Step at which it was sampled.
     pub step: u64,
@@ -52,7 +48,6 @@ pub struct SampleRecord {
     /// Reward of the response.
     pub reward: f64,
     /// Tokens of the response, if they were recorded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<TokenRecord>,
 }
 

@@ -1,7 +1,7 @@
 //! The law `R = −a exp(H) + b`, fitted per run.
 
 use figures::chart::{Axis, Chart, Mark, Series};
-use figures::html::{Column, Table, escape, paragraph};
+use figures::html::{Table, escape, paragraph};
 use figures::number_format::{fixed, significant};
 use figures::{Block, Figure, Section};
 
@@ -10,9 +10,8 @@ use entropy_core::PerformanceLaw;
 use super::Report;
 use super::curves::not_recorded;
 use super::entropy_change::thinned;
-use super::methods::{MethodRun, method_runs};
+use super::methods::{MethodRun, method_runs, name_cell};
 use super::metric::{ENTROPY, REWARD, pairs};
-use super::name_cell::name_cell;
 
 /// Points along a fitted curve.
 const CURVE_POINTS: usize = 41;
@@ -37,14 +36,8 @@ pub(super) fn section(report: &Report) -> Section {
     let (mut scatter, mut curves, mut description) = (vec![], vec![], String::new());
     let mut table = Table::new(
         "Least squares over all steps of a run; ± one standard error.",
-        &[
-            (Column::Text, "Run"),
-            (Column::Number, "a"),
-            (Column::Number, "b"),
-            (Column::Number, "R²"),
-            (Column::Number, "R² of a straight line"),
-            (Column::Number, "RMSE"),
-        ],
+        &["Run", "a", "b", "R²", "R² of a straight line", "RMSE"],
+        |column| column > 0,
     );
     for (MethodRun { colour, method, run }, points) in runs.iter().zip(&columns) {
         if points.is_empty() {
@@ -62,11 +55,10 @@ pub(super) fn section(report: &Report) -> Section {
         table.html_row([vec![name_cell(*colour, name)], constants].concat());
     }
     scatter.extend(curves);
-    let title = "Reward against entropy, with the fitted law".to_owned();
-    let stem = "reward-entropy".to_owned();
+    let texts = ["reward-entropy", "Reward against entropy, with the fitted law", &description];
     let caption = "One marker per step; curves: the fitted law of each run. Training moves from right to left."
         .to_owned();
-    let chart = Chart { stem, title, description, x, y, series: scatter };
+    let chart = Chart::new(texts, x, y, scatter);
     blocks.push(Block::Figures(vec![Figure { chart, caption }]));
     blocks.push(Block::Html(table.html()));
     Section::new(id, heading, blocks)

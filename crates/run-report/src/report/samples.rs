@@ -5,8 +5,7 @@ use figures::number_format::significant;
 use figures::{Block, Section};
 use training_run::token_record::{TokenRecord, covariance_thresholds, strength};
 
-use super::methods::{MethodRun, method_runs};
-use super::name_cell::name_cell;
+use super::methods::{MethodRun, method_runs, name_cell};
 use super::{Report, ReportRun, SampleRecord};
 
 /// Most characters and tokens of a response; a longer one ends in a note of what is cut.

@@ -1,15 +1,14 @@
 //! Headline of the page, and its table.
 
-use figures::html::{Column, Table, escape};
+use figures::html::{Table, escape};
 use figures::moving_average::{first_and_last_tenth, mean};
 use figures::number_format::significant;
 use figures::{Block, Section};
 
-use super::methods::{Method, MethodRun, method_runs, methods};
+use super::methods::{Method, MethodRun, method_runs, methods, name_cell};
 use super::metric::{
     ENTROPY, REWARD, STEP_SECONDS, accuracies, accuracy_source, common_step, last_step, values,
 };
-use super::name_cell::name_cell;
 use super::{Report, ReportRun};
 
 /// Means of a metric over the first and last tenth of the steps up to `last`; NaN where it was not recorded.
@@ -87,18 +86,10 @@ fn enumerate(parts: &[String]) -> String {
 /// Builds the table with one row per run.
 pub(super) fn section(report: &Report) -> Section {
     let accuracies = accuracies(&report.runs);
-    let mut columns = vec![
-        (Column::Text, "Run".to_owned()),
-        (Column::Number, "Steps".to_owned()),
-        (Column::Number, "Entropy (nat per token)".to_owned()),
-        (Column::Number, "Reward".to_owned()),
-    ];
-    for name in &accuracies {
-        columns.push((Column::Number, format!("Held out: {}", accuracy_source(name))));
-    }
-    columns.push((Column::Number, "Seconds per step".to_owned()));
-    let columns: Vec<(Column, &str)> =
-        columns.iter().map(|(column, heading)| (*column, heading.as_str())).collect();
+    let mut headings =
+        ["Run", "Steps", "Entropy (nat per token)", "Reward"].map(str::to_owned).to_vec();
+    let held_out = accuracies.iter().map(|name| format!("Held out: {}", accuracy_source(name)));
+    headings.extend(held_out.chain(["Seconds per step".to_owned()]));
     let last = common_step(&report.runs);
     let mut caption =
         "Entropy and reward are means over the first and the last tenth of the steps; \
@@ -108,7 +99,7 @@ pub(super) fn section(report: &Report) -> Section {
         caption += &format!(" All up to step {last:.0}, the last that every run has.");
     }
     let runs = method_runs(&report.runs);
-    let mut table = Table::new(&caption, &columns);
+    let mut table = Table::new(&caption, &headings, |column| column > 0);
     for &MethodRun { colour, run, .. } in &runs {
         let mut cells = vec![
             name_cell(colour, &run.name),
@@ -147,18 +138,17 @@ fn change_cell((first, last): (f64, f64)) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::StepRecord;
+    use training_run::metrics::StepMetrics;
+
     use super::*;
 
     fn run(name: &str, entropy: [f64; 3], reward: [f64; 3]) -> ReportRun {
-        let record = |index: usize| {
-            StepRecord::from([
-                ("step".to_owned(), (index + 1) as f64),
-                (ENTROPY.to_owned(), entropy[index]),
-                (REWARD.to_owned(), reward[index]),
-            ])
+        let step = |index: usize| {
+            let values = [(ENTROPY, entropy[index]), (REWARD, reward[index])];
+            let values = values.map(|(name, value)| (name.to_owned(), value)).into();
+            StepMetrics::from_values(index as u64 + 1, values)
         };
-        let steps = (0..3).map(record).collect();
+        let steps = (0..3).map(step).collect();
         ReportRun { name: name.to_owned(), steps, ..ReportRun::default() }
     }
 
@@ -184,10 +174,5 @@ mod tests {
             "After 3 steps GRPO keeps 0.12 of the 1.0 nat per token of entropy it began with; \
              its reward went from 0.25 to 0.75."
         );
-    }
-
-    #[test]
-    fn nothing_recorded_is_said() {
-        assert_eq!(headline(&Report::default()), "No step with an entropy was recorded yet.");
     }
 }

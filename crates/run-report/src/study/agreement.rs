@@ -1,5 +1,6 @@
 //! Comparison with a study of other seeds: differences that the seeds do not explain.
 
+use std::fmt::Display;
 use std::path::Path;
 
 use entropy_core::Interval;
@@ -21,26 +22,10 @@ struct RecordedFinding {
     measures: Vec<Measure>,
 }
 
-/// Why a recorded study cannot be read.
+/// Why a recorded study cannot be read; the text names the file.
 #[derive(Debug, Error)]
-pub enum RecordedError {
-    /// The file.
-    #[error("cannot read {path}: {source}")]
-    Read {
-        /// The file.
-        path: String,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// Its text.
-    #[error("{path}: {source}")]
-    Json {
-        /// The file.
-        path: String,
-        /// Why, with line and column.
-        source: serde_json::Error,
-    },
-}
+#[error("{0}")]
+pub struct RecordedError(String);
 
 impl Recorded {
     /// Reads `reproduce.json`.
@@ -49,10 +34,10 @@ impl Recorded {
     ///
     /// [`RecordedError`], naming the file.
     pub fn read(path: &Path) -> Result<Self, RecordedError> {
-        let name = || path.display().to_string();
+        let name = path.display();
         let text = std::fs::read_to_string(path)
-            .map_err(|source| RecordedError::Read { path: name(), source })?;
-        serde_json::from_str(&text).map_err(|source| RecordedError::Json { path: name(), source })
+            .map_err(|error| RecordedError(format!("cannot read {name}: {error}")))?;
+        serde_json::from_str(&text).map_err(|error| RecordedError(format!("{name}: {error}")))
     }
 }
 
@@ -113,15 +98,18 @@ impl Agreement {
             text += "The verdicts are the same.\n";
         } else {
             text += "A verdict asks that whole intervals meet its targets, so it may turn where quantities agree.\n";
-            text += "\n| finding | these seeds | other seeds |\n|---|---|---|\n";
-            let rows = self.verdicts.iter();
-            text.extend(rows.map(|(name, here, there)| format!("| {name} | {here} | {there} |\n")));
+            text += &table("finding", &self.verdicts);
         }
         if !self.different.is_empty() {
-            text += "\n| quantity | these seeds | other seeds |\n|---|---|---|\n";
-            let rows = self.different.iter();
-            text.extend(rows.map(|(name, here, there)| format!("| {name} | {here} | {there} |\n")));
+            text += &table("quantity", &self.different);
         }
         text
     }
+}
+
+/// Names with their values here and there.
+fn table<T: Display>(heading: &str, rows: &[(String, T, T)]) -> String {
+    let row = |(name, here, there): &(String, T, T)| format!("| {name} | {here} | {there} |\n");
+    let head = format!("\n| {heading} | these seeds | other seeds |\n|---|---|---|\n");
+    std::iter::once(head).chain(rows.iter().map(row)).collect()
 }

@@ -105,10 +105,8 @@ impl Scores {
     ///
     /// [`FolderError`], naming the folder or file.
     pub fn read(root: &Path) -> Result<Self, FolderError> {
-        let folder = ResultsFolder::open(root)?;
-        let unfinished = || FolderError::Unfinished { path: root.to_path_buf() };
-        let results = folder.results()?.ok_or_else(unfinished)?;
-        let set = results.sets.first().ok_or_else(unfinished)?;
+        let (folder, results) = ResultsFolder::open(root)?;
+        let set = results.sets.first().ok_or_else(|| FolderError::unfinished(root))?;
         let responses = folder.responses(&set.name, set.samples, set.problems, set.problems)?;
         let groups = responses.chunks(set.samples);
         let right = groups.map(|group| group.iter().filter(|one| one.is_right()).count()).collect();
@@ -152,48 +150,48 @@ impl SeedRun {
         self.metrics.last().map_or(0.0, |step| step.step() as f64)
     }
 
-    /// Values of a metric with their steps.
-    pub(super) fn series(&self, name: &str) -> Vec<(f64, f64)> {
-        let value = |step: &StepMetrics| Some((step.step() as f64, step.get(name)?));
-        self.metrics.iter().filter_map(value).collect()
+    /// Steps that have a value, with it.
+    fn over_steps(&self, value: impl Fn(&StepMetrics) -> Option<f64>) -> Vec<(f64, f64)> {
+        let point = |step: &StepMetrics| Some((step.step() as f64, value(step)?));
+        self.metrics.iter().filter_map(point).collect()
     }
 
-    /// Mean of a metric from one share of the run to another, both of 0..=1; NaN without any.
-    pub(super) fn mean(&self, name: &str, from: f64, to: f64) -> f64 {
-        let (from, to) = (from * self.steps(), to * self.steps());
-        mean_of(self.series(name).into_iter().filter(|(step, _)| (from..=to).contains(step)))
+    /// Values of a metric with their steps.
+    pub(super) fn series(&self, name: &str) -> Vec<(f64, f64)> {
+        self.over_steps(|step| step.get(name))
     }
 
     /// Held-out accuracy with its steps.
     pub(super) fn accuracy(&self) -> Vec<(f64, f64)> {
-        let value = |step: &StepMetrics| Some((step.step() as f64, mean_accuracy(step)?));
-        self.metrics.iter().filter_map(value).collect()
+        self.over_steps(mean_accuracy)
     }
 
     /// Held-out pass@k with its steps.
     pub(super) fn pass_at(&self, k: usize) -> Vec<(f64, f64)> {
         let suffix = format!("/acc/pass@{k}");
         let is_pass = |name: &str| name.starts_with("val-core/") && name.ends_with(&suffix);
-        let value = |step: &StepMetrics| {
-            let (_, value) = step.iter().find(|(name, _)| is_pass(name))?;
-            Some((step.step() as f64, value))
-        };
-        self.metrics.iter().filter_map(value).collect()
+        self.over_steps(|step| step.iter().find(|(name, _)| is_pass(name)).map(|(_, value)| value))
+    }
+
+    /// Mean of a metric from one share of the run to another, both of 0..=1; NaN without any.
+    pub(super) fn mean(&self, name: &str, from: f64, to: f64) -> f64 {
+        self.mean_within(&self.series(name), from, to)
     }
 
     /// Mean held-out accuracy from one share of the run to another; NaN without any.
     pub(super) fn mean_accuracy(&self, from: f64, to: f64) -> f64 {
+        self.mean_within(&self.accuracy(), from, to)
+    }
+
+    fn mean_within(&self, points: &[(f64, f64)], from: f64, to: f64) -> f64 {
         let (from, to) = (from * self.steps(), to * self.steps());
-        mean_of(self.accuracy().into_iter().filter(|(step, _)| (from..=to).contains(step)))
+        let within = points.iter().filter(|(step, _)| (from..=to).contains(step));
+        let (count, sum) = within.fold((0.0, 0.0), |(count, sum), (_, y)| (count + 1.0, sum + y));
+        sum / count
     }
 
     /// Entropy and held-out accuracy of each evaluated policy, as columns, in the order of training.
     pub(super) fn law_points(&self) -> (Vec<f64>, Vec<f64>) {
         RunLaw::of(&self.metrics).points().into_iter().unzip()
     }
-}
-
-fn mean_of(points: impl Iterator<Item = (f64, f64)>) -> f64 {
-    let (count, sum) = points.fold((0.0, 0.0), |(count, sum), (_, y)| (count + 1.0, sum + y));
-    sum / count
 }

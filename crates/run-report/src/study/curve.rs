@@ -2,7 +2,7 @@
 
 use figures::Figure;
 use figures::chart::{Axis, Chart, Mark, Series};
-use figures::moving_average::{moving_average, window};
+use figures::moving_average::smoothed;
 
 use super::cell::{SeedRun, Study};
 use crate::report::{description, mean_curve};
@@ -19,11 +19,7 @@ pub(super) fn chart(
 ) -> Figure {
     let line = |(colour, method): (usize, &&str)| {
         let runs = study.runs(model, method);
-        let smooth = runs.iter().map(|run| {
-            let (steps, values): (Vec<f64>, Vec<f64>) = of_run(run).into_iter().unzip();
-            let averaged = moving_average(&values, window(values.len()));
-            steps.into_iter().zip(averaged).collect()
-        });
+        let smooth = runs.iter().map(|run| smoothed(&of_run(run)));
         let (points, mut spread) = mean_curve(&smooth.collect::<Vec<_>>());
         // What is never negative has no interval below 0.
         if runs.iter().all(|run| of_run(run).iter().all(|point| point.1 >= 0.0)) {
@@ -47,9 +43,8 @@ pub(super) fn chart(
     let description = description(&series);
     let x = Axis::steps(series.iter().flat_map(|one| one.points.iter().map(|point| point.0)), 0.0);
     let y = Axis::around(label, series.iter().flat_map(Series::heights), true, 0.04);
-    let (stem, title) = (stem.to_owned(), title.to_owned());
     Figure {
-        chart: Chart { stem, title, description, x, y, series },
+        chart: Chart::new([stem, title, &description], x, y, series),
         caption: "Mean over the seeds in its 0.95 interval, each a moving average.".to_owned(),
     }
 }

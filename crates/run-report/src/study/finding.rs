@@ -1,6 +1,7 @@
 //! A finding of the paper, what was measured of it, and the verdict.
 
 use figures::Figure;
+use messages::counted;
 use serde::Serialize;
 
 use super::measure::Measure;
@@ -20,11 +21,10 @@ pub enum Verdict {
 impl Verdict {
     /// The verdict by these measures; `None` if nothing has a target.
     pub(super) fn of(measures: &[Measure]) -> Option<Self> {
-        let met: Vec<bool> = measures.iter().filter_map(Measure::met).collect();
-        match met.iter().filter(|&&met| met).count() {
-            _ if met.is_empty() => None,
-            count if count == met.len() => Some(Self::Reproduced),
-            0 => Some(Self::NotReproduced),
+        match targets(measures) {
+            (_, 0) => None,
+            (met, all) if met == all => Some(Self::Reproduced),
+            (0, _) => Some(Self::NotReproduced),
             _ => Some(Self::InPart),
         }
     }
@@ -37,6 +37,12 @@ impl Verdict {
             Self::NotReproduced => "not reproduced",
         }
     }
+}
+
+/// Numbers of targets that are met, and of all.
+fn targets(measures: &[Measure]) -> (usize, usize) {
+    let met = || measures.iter().filter_map(Measure::met);
+    (met().filter(|&met| met).count(), met().count())
 }
 
 /// A finding of the paper in these runs.
@@ -67,9 +73,7 @@ impl Finding {
 
     /// `3 of 4 targets met`.
     pub fn score(&self) -> String {
-        let met: Vec<bool> = self.measures.iter().filter_map(Measure::met).collect();
-        let count = met.iter().filter(|&&met| met).count();
-        let noun = if met.len() == 1 { "target" } else { "targets" };
-        format!("{count} of {} {noun} met", met.len())
+        let (met, all) = targets(&self.measures);
+        format!("{met} of {} met", counted(all, "target"))
     }
 }

@@ -221,18 +221,12 @@ fn scatter(study: &Study, stem: &str, methods: &[&str], law: Option<&Performance
     }
     let y = Axis::around("Held-out accuracy", series.iter().flat_map(Series::heights), false, 0.05);
     let y = Axis { high: y.high.min(1.0), ..y };
+    let description = match law {
+        Some(law) if law.a > 0.0 => "Accuracy rises as entropy falls.",
+        _ => "Accuracy does not rise as entropy falls.",
+    };
     Figure {
-        chart: Chart {
-            stem: stem.to_owned(),
-            title: "Entropy and held-out accuracy".to_owned(),
-            description: match law {
-                Some(law) if law.a > 0.0 => "Accuracy rises as entropy falls.".to_owned(),
-                _ => "Accuracy does not rise as entropy falls.".to_owned(),
-            },
-            x,
-            y,
-            series,
-        },
+        chart: Chart::new([stem, "Entropy and held-out accuracy", description], x, y, series),
         caption: "A point is an evaluation; training goes from right to left.".to_owned(),
     }
 }

@@ -1,6 +1,7 @@
 //! One number of a finding over the seeds, and its target.
 
 use entropy_core::Interval;
+use figures::moving_average::mean;
 use figures::number_format::significant;
 use serde::{Deserialize, Serialize};
 
@@ -61,7 +62,8 @@ impl Measure {
     /// A measure of values that are finite.
     pub fn new(quantity: &str, values: impl IntoIterator<Item = f64>, target: Target) -> Self {
         let values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
-        let (mean, interval) = (mean_of(&values), Interval::of_mean(&values, CONFIDENCE).ok());
+        let mean = (!values.is_empty()).then(|| mean(&values));
+        let interval = Interval::of_mean(&values, CONFIDENCE).ok();
         Self { quantity: quantity.to_owned(), values, mean, interval, target }
     }
 
@@ -112,8 +114,4 @@ impl Measure {
         };
         format!("{word}, {} of {}", self.seeds_met(), self.values.len())
     }
-}
-
-fn mean_of(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }

@@ -37,15 +37,6 @@ const fn method(name: &'static str, role: Role, settings: &'static str) -> Metho
     Method { name, role, settings }
 }
 
-const fn knob(
-    name: &'static str,
-    knob: &'static str,
-    value: f64,
-    settings: &'static str,
-) -> Method {
-    method(name, Role::Knob(knob, value), settings)
-}
-
 /// Share of the tokens that Clip-Cov drops.
 pub(super) const CLIP_SHARE: &str = "r of Clip-Cov";
 /// Share of the tokens that KL-Cov penalises.
@@ -53,29 +44,41 @@ pub(super) const KL_SHARE: &str = "k of KL-Cov";
 /// Weight of KL-Cov's penalty.
 pub(super) const KL_WEIGHT: &str = "β of KL-Cov";
 
+/// Settings of Clip-Cov: share of the tokens, and bounds of their covariance.
+macro_rules! clip_cov {
+    ($share:literal, $low:literal, $high:literal) => {
+        concat!(
+            "algorithm.policy_loss.clip-cov = { fraction = ",
+            $share,
+            ", covariance_low = ",
+            $low,
+            ", covariance_high = ",
+            $high,
+            ", semantics = \"verl\" }"
+        )
+    };
+}
+
+/// Settings of KL-Cov: share of the tokens, and weight of the penalty.
+macro_rules! kl_cov {
+    ($share:literal, $weight:literal) => {
+        concat!(
+            "algorithm.policy_loss.kl-cov = { fraction = ",
+            $share,
+            ", coefficient = ",
+            $weight,
+            ", semantics = \"verl\" }"
+        )
+    };
+}
+
 /// Every method.
 pub const METHODS: [Method; 19] = [
     method(GRPO, Role::Main, ""),
-    method(
-        CLIP_COV,
-        Role::Main,
-        "algorithm.policy_loss.clip-cov = { fraction = 0.04, covariance_low = 1.0, covariance_high = 5.0, semantics = \"verl\" }",
-    ),
-    method(
-        KL_COV,
-        Role::Main,
-        "algorithm.policy_loss.kl-cov = { fraction = 0.5, coefficient = 1.0, semantics = \"verl\" }",
-    ),
-    method(
-        "Clip-Cov-off",
-        Role::Off,
-        "algorithm.policy_loss.clip-cov = { fraction = 0.04, covariance_low = 1e8, covariance_high = 1e9, semantics = \"verl\" }",
-    ),
-    method(
-        "KL-Cov-off",
-        Role::Off,
-        "algorithm.policy_loss.kl-cov = { fraction = 0.5, coefficient = 0.0, semantics = \"verl\" }",
-    ),
+    method(CLIP_COV, Role::Main, clip_cov!("0.04", "1.0", "5.0")),
+    method(KL_COV, Role::Main, kl_cov!("0.5", "1.0")),
+    method("Clip-Cov-off", Role::Off, clip_cov!("0.04", "1e8", "1e9")),
+    method("KL-Cov-off", Role::Off, kl_cov!("0.5", "0.0")),
     method("RLOO", Role::Estimator, "algorithm.advantage = \"rloo\""),
     method("REINFORCE-plus-plus", Role::Estimator, "algorithm.advantage = \"reinforce-plus-plus\""),
     method(
@@ -94,42 +97,12 @@ pub const METHODS: [Method; 19] = [
         Role::Ablation,
         "algorithm.policy_loss.ppo-clip = { clip_ratio_high = 0.28 }",
     ),
-    knob(
-        "Clip-Cov-r0.02",
-        CLIP_SHARE,
-        0.02,
-        "algorithm.policy_loss.clip-cov = { fraction = 0.02, covariance_low = 1.0, covariance_high = 5.0, semantics = \"verl\" }",
-    ),
-    knob(
-        "Clip-Cov-r0.06",
-        CLIP_SHARE,
-        0.06,
-        "algorithm.policy_loss.clip-cov = { fraction = 0.06, covariance_low = 1.0, covariance_high = 5.0, semantics = \"verl\" }",
-    ),
-    knob(
-        "KL-Cov-k0.1",
-        KL_SHARE,
-        0.1,
-        "algorithm.policy_loss.kl-cov = { fraction = 0.1, coefficient = 1.0, semantics = \"verl\" }",
-    ),
-    knob(
-        "KL-Cov-k0.25",
-        KL_SHARE,
-        0.25,
-        "algorithm.policy_loss.kl-cov = { fraction = 0.25, coefficient = 1.0, semantics = \"verl\" }",
-    ),
-    knob(
-        "KL-Cov-b0.25",
-        KL_WEIGHT,
-        0.25,
-        "algorithm.policy_loss.kl-cov = { fraction = 0.5, coefficient = 0.25, semantics = \"verl\" }",
-    ),
-    knob(
-        "KL-Cov-b0.5",
-        KL_WEIGHT,
-        0.5,
-        "algorithm.policy_loss.kl-cov = { fraction = 0.5, coefficient = 0.5, semantics = \"verl\" }",
-    ),
+    method("Clip-Cov-r0.02", Role::Knob(CLIP_SHARE, 0.02), clip_cov!("0.02", "1.0", "5.0")),
+    method("Clip-Cov-r0.06", Role::Knob(CLIP_SHARE, 0.06), clip_cov!("0.06", "1.0", "5.0")),
+    method("KL-Cov-k0.1", Role::Knob(KL_SHARE, 0.1), kl_cov!("0.1", "1.0")),
+    method("KL-Cov-k0.25", Role::Knob(KL_SHARE, 0.25), kl_cov!("0.25", "1.0")),
+    method("KL-Cov-b0.25", Role::Knob(KL_WEIGHT, 0.25), kl_cov!("0.5", "0.25")),
+    method("KL-Cov-b0.5", Role::Knob(KL_WEIGHT, 0.5), kl_cov!("0.5", "0.5")),
 ];
 
 /// Methods of a knob with their values, ascending: `(value, name)`.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use figures::chart_svg::standalone_svg;
-use figures::html::{Column, Table, escape, paragraph};
+use figures::html::{Table, escape, paragraph};
 use figures::{Block, Figure, Page, Section};
 
 use super::agreement::Agreement;
@@ -60,13 +60,8 @@ fn html(findings: &[Finding], setting: &Setting) -> Page {
 }
 
 fn measures(measures: &[Measure], setting: &Setting) -> String {
-    let columns = [
-        (Column::Text, "Measured"),
-        (Column::Number, "Mean [0.95 interval]"),
-        (Column::Number, "Target"),
-        (Column::Text, "Met, by seeds"),
-    ];
-    let mut table = Table::new("", &columns);
+    let headings = ["Measured", "Mean [0.95 interval]", "Target", "Met, by seeds"];
+    let mut table = Table::new("", &headings, |column| matches!(column, 1 | 2));
     for measure in measures {
         let met = if setting.has_verdicts {
             measure.met_text().replace("**", "")

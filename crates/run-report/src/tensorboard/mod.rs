@@ -11,17 +11,15 @@ mod histogram;
 mod record;
 mod writer;
 
-use std::path::PathBuf;
-
 use thiserror::Error;
-use whole_file::WriteError;
+use whole_file::{ReadError, WriteError};
 
 pub use event::{
     Event, EventContent, HistogramProto, PluginData, SessionLog, Summary, SummaryMetadata, Value,
     ValueKind,
 };
 pub use histogram::histogram;
-pub use record::{RecordError, frame, read_records};
+pub use record::{frame, read_records};
 pub use writer::{EventWriter, event_files, read_events};
 
 /// Why events cannot be read or written.
@@ -29,13 +27,8 @@ pub use writer::{EventWriter, event_files, read_events};
 #[non_exhaustive]
 pub enum EventError {
     /// A file or folder cannot be read.
-    #[error("{}: cannot read: {source}", path.display())]
-    Read {
-        /// The file or folder.
-        path: PathBuf,
-        /// Error of the operating system.
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    Read(#[from] ReadError),
     /// The file cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),

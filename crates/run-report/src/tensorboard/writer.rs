@@ -8,14 +8,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use prost::Message;
 use training_run::metrics::{METRICS, StepMetrics};
-use whole_file::{WriteError, read_at_most};
+use whole_file::{ReadError, WriteError, read_at_most};
 
 use super::EventError;
 use super::event::{
     Event, EventContent, FILE_VERSION, HistogramProto, PluginData, SCALAR, SessionLog, Summary,
     SummaryMetadata, Value, ValueKind,
 };
-use super::record::{RecordError, frame, read_records};
+use super::record::{frame, read_records};
 
 /// Parts of the file name: the one by which TensorBoard finds event files, and the one of this program.
 const NAME: &str = "tfevents.";
@@ -198,15 +198,14 @@ fn file_name(older: &[PathBuf], end: f64) -> String {
 ///
 /// [`EventError::Read`]
 pub fn event_files(folder: &Path) -> Result<Vec<PathBuf>, EventError> {
-    let read_error = |source| EventError::Read { path: folder.to_path_buf(), source };
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(read_error(error)),
+        Err(error) => return Err(ReadError::of(folder)(error).into()),
     };
     let mut files = Vec::new();
     for entry in entries {
-        let path = entry.map_err(read_error)?.path();
+        let path = entry.map_err(ReadError::of(folder))?.path();
         let name = path.file_name().and_then(|name| name.to_str());
         if name.is_some_and(|name| name.contains(NAME) && name.contains(AUTHOR)) {
             files.push(path);
@@ -216,27 +215,18 @@ pub fn event_files(folder: &Path) -> Result<Vec<PathBuf>, EventError> {
     Ok(files)
 }
 
-/// Reads the events of a file up to the first record that is torn, damaged or no event; and that fault, if there is one.
+/// Reads the events of a file before the first record that is torn, damaged or no event; true if there is none such.
 ///
 /// # Errors
 ///
 /// [`EventError::Read`].
-pub fn read_events(path: &Path) -> Result<(Vec<Event>, Option<RecordError>), EventError> {
-    let bytes = read_at_most(path, LONGEST_EVENTS_BYTES)
-        .map_err(|source| EventError::Read { path: path.to_path_buf(), source })?;
-    let (contents, mut fault) = read_records(&bytes);
-    let (mut events, mut offset) = (Vec::with_capacity(contents.len()), 0);
-    for content in contents {
-        match Event::decode(content) {
-            Ok(event) => events.push(event),
-            Err(error) => {
-                fault = Some(RecordError { offset, problem: error.to_string() });
-                break;
-            }
-        }
-        offset += frame(content).len();
-    }
-    Ok((events, fault))
+pub fn read_events(path: &Path) -> Result<(Vec<Event>, bool), EventError> {
+    let bytes = read_at_most(path, LONGEST_EVENTS_BYTES).map_err(ReadError::of(path))?;
+    let (contents, is_whole) = read_records(&bytes);
+    let decoded = contents.iter().map_while(|content| Event::decode(*content).ok());
+    let events: Vec<Event> = decoded.collect();
+    let is_whole = is_whole && events.len() == contents.len();
+    Ok((events, is_whole))
 }
 
 /// Collects the summaries of a file by step; a later one replaces an earlier one of the same step.

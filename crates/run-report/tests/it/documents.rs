@@ -1,6 +1,7 @@
 //! The part of a documentation page that this crate prints.
 
-use run_report::evaluation::measures::{MEASURES, MeasureDefinition};
+use run_report::evaluation::measures::MEASURES;
+use training_run::metrics::Metric;
 use workspace_tests::book::{compare_page, root};
 
 /// The text between two marks of the page is printed from the code.
@@ -13,7 +14,7 @@ fn the_measures_of_an_evaluation_are_printed_from_their_table() {
     let (_, after) = rest.split_once(MARKS[1]).expect("the page has the second mark");
     let [start, end] = MARKS;
     let mut table = String::from("| measure | unit | definition |\n|---|---|---|\n");
-    for MeasureDefinition { name, unit, definition } in MEASURES {
+    for Metric { name, unit, definition } in MEASURES {
         table.extend(["| `", name, "` | ", unit, " | ", definition, " |\n"]);
     }
     compare_page("evaluation.md", &format!("{before}{start}{table}{end}{after}"));

@@ -235,7 +235,7 @@ fn finished_results_are_read_back_to_the_bit() {
     let written = Results::new(settings, vec![set], bootstrap.estimate(&resampled));
     assert_eq!(results.results().unwrap(), None);
     results.finish(&written, "# table\n").unwrap();
-    assert_eq!(ResultsFolder::open(folder.path()).unwrap().results().unwrap(), Some(written));
+    assert_eq!(ResultsFolder::open(folder.path()).unwrap().1, written);
     assert_eq!(fs::read_to_string(results.table()).unwrap(), "# table\n");
 }
 

@@ -1,10 +1,12 @@
 //! The report as a reader sees it: order, numbers, hostile text, empty runs, nothing from the network.
 
+use std::collections::BTreeMap;
 use std::fs;
 
 use run_report::report::{
-    Pictures, PrintSize, Report, ReportRun, SampleRecord, StepRecord, Verification, VerificationRow,
+    Pictures, PrintSize, Report, ReportRun, SampleRecord, Verification, VerificationRow,
 };
+use training_run::metrics::StepMetrics;
 use training_run::token_record::TokenRecord;
 
 const HOSTILE: &str = "</script><img src=x onerror=alert(1)>\"'&]]>\u{0}";
@@ -15,7 +17,6 @@ fn run(name: &str) -> ReportRun {
         let entropy = 1.0 - 0.02 * f64::from(index);
         let change = -0.02 - 0.001 * f64::from(index);
         let values = [
-            ("step", f64::from(index + 1)),
             ("actor/entropy", entropy),
             ("critic/rewards/mean", 0.9 - 0.2 * entropy.exp()),
             ("entropy/measured_change", change),
@@ -25,13 +26,21 @@ fn run(name: &str) -> ReportRun {
             ("val-core/made-up/acc/mean@4", 0.5),
             ("timing_s/step", 1.5),
         ];
-        values.map(|(metric, value)| (metric.to_owned(), value)).into()
+        let values = values.map(|(metric, value)| (metric.to_owned(), value)).into();
+        StepMetrics::from_values(u64::from(index + 1), values)
     };
     ReportRun {
         name: name.to_owned(),
         steps: (0..40).map(record).collect(),
         ..ReportRun::default()
     }
+}
+
+/// Changes the metrics of a step, whatever their names.
+fn edit(step: &mut StepMetrics, change: impl FnOnce(&mut BTreeMap<String, f64>)) {
+    let mut values = step.iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    change(&mut values);
+    *step = StepMetrics::from_values(step.step(), values);
 }
 
 fn report(runs: Vec<ReportRun>) -> Report {
@@ -106,7 +115,9 @@ fn hostile_text_cannot_leave_its_place() {
     let mut hostile = run(HOSTILE);
     hostile.description = HOSTILE.to_owned();
     hostile.config_toml = HOSTILE.to_owned();
-    hostile.steps[0].insert(format!("val-core/{HOSTILE}/acc/mean@1"), 0.5);
+    edit(&mut hostile.steps[0], |values| {
+        values.insert(format!("val-core/{HOSTILE}/acc/mean@1"), 0.5);
+    });
     hostile.samples = vec![SampleRecord {
         step: 1,
         problem: HOSTILE.to_owned(),
@@ -140,9 +151,9 @@ fn empty_and_not_finite_runs_are_said_not_drawn() {
     assert!(empty.contains("No step with an entropy was recorded yet"));
     assert!(report(vec![]).charts().is_empty());
 
-    let names = ["step", "actor/entropy", "critic/rewards/mean", "entropy/measured_change"];
+    let names = ["actor/entropy", "critic/rewards/mean", "entropy/measured_change"];
     for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-        let record: StepRecord = names.map(|name| (name.to_owned(), value)).into();
+        let record = StepMetrics::from_values(1, names.map(|name| (name.to_owned(), value)).into());
         let run =
             ReportRun { name: "A".to_owned(), steps: vec![record; 3], ..ReportRun::default() };
         let html = report(vec![run, ReportRun::default()]).render();
@@ -213,11 +224,15 @@ fn what_is_left_is_the_ceiling_of_the_law_and_the_beginning_foretells_the_end() 
     for index in 0..40_u32 {
         let record = &mut evaluated.steps[index as usize];
         let after = 1.0 - 0.02 * f64::from(index + 1);
-        record.insert("val-core/made-up/acc/mean@4".to_owned(), 0.8 - 0.1 * after.exp());
+        edit(record, |values| {
+            values.insert("val-core/made-up/acc/mean@4".to_owned(), 0.8 - 0.1 * after.exp());
+        });
     }
     let mut plain = run("GRPO");
     for record in &mut plain.steps {
-        record.remove("val-core/made-up/acc/mean@4");
+        edit(record, |values| {
+            values.remove("val-core/made-up/acc/mean@4");
+        });
     }
     let html = report(vec![plain, evaluated]).render();
     let of_rewards = row(&html, "forecast", "GRPO");
@@ -239,8 +254,10 @@ fn what_is_left_is_the_ceiling_of_the_law_and_the_beginning_foretells_the_end() 
 fn runs_are_compared_with_the_first_number_by_number() {
     let mut longer = run("KL-Cov");
     for record in &mut longer.steps {
-        *record.get_mut("timing_s/step").unwrap() += 0.25;
-        *record.get_mut("critic/rewards/mean").unwrap() -= 0.125;
+        edit(record, |values| {
+            *values.get_mut("timing_s/step").unwrap() += 0.25;
+            *values.get_mut("critic/rewards/mean").unwrap() -= 0.125;
+        });
     }
     let html = report(vec![run("GRPO"), longer]).render();
     let table =
@@ -256,8 +273,10 @@ fn runs_are_compared_with_the_first_number_by_number() {
 fn an_accuracy_has_its_interval_where_it_was_logged() {
     let mut with_interval = run("GRPO");
     for record in &mut with_interval.steps {
-        record.insert("val-aux/made-up/acc/mean@4/low".to_owned(), 0.25);
-        record.insert("val-aux/made-up/acc/mean@4/high".to_owned(), 0.75);
+        edit(record, |values| {
+            values.insert("val-aux/made-up/acc/mean@4/low".to_owned(), 0.25);
+            values.insert("val-aux/made-up/acc/mean@4/high".to_owned(), 0.75);
+        });
     }
     assert!(report(vec![with_interval]).render().contains("the 0.95 interval over the questions"));
     assert!(!report(vec![run("GRPO")]).render().contains("the 0.95 interval over the questions"));
@@ -308,8 +327,10 @@ fn a_run_that_goes_on_and_one_that_was_cut_off_are_read() {
 fn seed(name: &str, seed: u32, steps: usize, clip: f64, lift: f64) -> ReportRun {
     let mut run = run(name);
     run.steps.truncate(steps);
-    for record in &mut run.steps {
-        *record.get_mut("critic/rewards/mean").expect("every step has a reward") += lift;
+    for step in &mut run.steps {
+        edit(step, |values| {
+            *values.get_mut("critic/rewards/mean").expect("every step has a reward") += lift;
+        });
     }
     run.config_toml = format!("name = \"{name}\"\nseed = {seed}\n[loss]\nclip = {clip:?}\n");
     run
@@ -349,7 +370,9 @@ fn a_ceiling_above_the_largest_accuracy_is_not_reported() {
         let after = 1.0 - 0.02 * f64::from(index + 1);
         let noise = if index % 2 == 0 { 1e-3 } else { -1e-3 };
         let accuracy = 1.3 - 0.2 * after.exp() + noise;
-        record.insert("val-core/made-up/acc/mean@4".to_owned(), accuracy);
+        edit(record, |values| {
+            values.insert("val-core/made-up/acc/mean@4".to_owned(), accuracy);
+        });
     }
     let report = report(vec![promising]);
     let html = report.render();

@@ -35,8 +35,8 @@ fn latest(folder: &Path) -> PathBuf {
 
 /// The events of a file without a fault.
 fn whole(path: &Path) -> Vec<Event> {
-    let (events, fault) = read_events(path).expect("a readable file");
-    assert_eq!(fault, None);
+    let (events, is_whole) = read_events(path).expect("a readable file");
+    assert!(is_whole);
     events
 }
 
@@ -97,10 +97,9 @@ fn a_torn_end_costs_the_torn_step_alone() {
     let path = latest(folder.path());
     let bytes = fs::read(&path).unwrap();
     fs::write(&path, &bytes[..bytes.len() - 3]).unwrap();
-    let (events, fault) = read_events(&path).unwrap();
+    let (events, is_whole) = read_events(&path).unwrap();
     assert_eq!(events.last().map(|event| event.step), Some(1));
-    let fault = fault.expect("a torn end").to_string();
-    assert!(fault.ends_with("the file ends within a record"), "{fault}");
+    assert!(!is_whole, "a torn end");
     begin(folder.path(), &[step(1, 1.0), step(2, 0.5)], 2_000.0);
     // Step 2 comes from the metrics, with the time of the new start.
     assert_eq!(entropies(folder.path()), [(1, 1_000.0, 1.0), (2, 2_000.0, 0.5)]);

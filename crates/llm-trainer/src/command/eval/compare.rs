@@ -1,12 +1,12 @@
 //! `eval compare`: two evaluations, problem by problem.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{bail, ensure};
 use run_report::evaluation::bootstrap::{Bootstrap, Estimate, Resampled};
 use run_report::evaluation::comparison::{SetComparison, SetResponses, compare};
-use run_report::evaluation::folder::{FolderError, Results, ResultsFolder};
+use run_report::evaluation::folder::{Results, ResultsFolder};
 use run_report::evaluation::measures::SetResult;
 use run_report::evaluation::response::Response;
 use run_report::evaluation::table::{comparison_table, main_table};
@@ -61,8 +61,8 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     if let Some(fault) = bootstrap.fault() {
         bail!("{}", fault.replace("bootstrap.", "--"));
     }
-    let (first_folder, first) = open(&args.first)?;
-    let (second_folder, second) = open(&args.second)?;
+    let (first_folder, first) = ResultsFolder::open(&args.first)?;
+    let (second_folder, second) = ResultsFolder::open(&args.second)?;
     let (mut sets, mut differences, mut left_out) =
         (Vec::new(), Vec::<Resampled>::new(), Vec::new());
     for (stream, set) in (0..).zip(&first.sets) {
@@ -100,14 +100,6 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         writeln!(out, "\nOnly one of the two has: {}", left_out.join(", "))?;
     }
     Ok(())
-}
-
-fn open(path: &Path) -> Result<(ResultsFolder, Results), FolderError> {
-    let folder = ResultsFolder::open(path)?;
-    match folder.results()? {
-        Some(results) => Ok((folder, results)),
-        None => Err(FolderError::Unfinished { path: path.to_path_buf() }),
-    }
 }
 
 /// The responses to a set, and how many to each problem.

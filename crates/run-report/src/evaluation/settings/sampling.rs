@@ -4,7 +4,7 @@ use entropy_core::{EntropyBand, InputError};
 use model_files::sampling::{RangeCheck, Sampling};
 use serde::{Deserialize, Serialize};
 
-use super::error::{SettingsError, fault};
+use super::error::{SettingsError, in_set};
 use crate::evaluation::majority::MOST_SAMPLES;
 
 /// Settings for sampling the responses to a set.
@@ -70,40 +70,29 @@ impl SetSampling {
 
     /// Checks the fields of set `set`, and reports the first that is out of range.
     pub(super) fn check(&self, set: &str) -> Result<(), SettingsError> {
-        let &Self { samples, temperature, max_response_tokens, .. } = self;
+        let &Self { samples, temperature, .. } = self;
         let drawn = |holds, expected: String| ("temperature", temperature, holds, expected);
         let range = |RangeCheck { field, value, holds, expected }: RangeCheck| {
             (field, value, holds, expected.to_owned())
         };
-        let band = self.band().map_err(|error| SettingsError::Sampling {
-            set: set.to_owned(),
-            problem: error.to_string(),
-        });
+        let band = self.band().map_err(|error| in_set(set, error));
         let banded = !matches!(band, Ok(None));
         let [is_temperature, is_top_p, is_min_p] = self.sampling().checks().map(range);
         let identical = format!("above 0 with {samples} samples, which would all be the same");
+        let (count, tokens) = (samples as f64, self.max_response_tokens as f64);
+        let is_count = (1..=MOST_SAMPLES).contains(&samples);
         let checks = [
-            (
-                "samples",
-                samples as f64,
-                (1..=MOST_SAMPLES).contains(&samples),
-                format!("1 to {MOST_SAMPLES}"),
-            ),
+            ("samples", count, is_count, format!("1 to {MOST_SAMPLES}")),
             is_temperature,
             drawn(samples == 1 || temperature > 0.0, identical),
             drawn(!banded || temperature > 0.0, "above 0 with an entropy band".to_owned()),
             is_top_p,
             is_min_p,
-            (
-                "max_response_tokens",
-                max_response_tokens as f64,
-                max_response_tokens > 0,
-                "at least 1".to_owned(),
-            ),
+            ("max_response_tokens", tokens, tokens > 0.0, "at least 1".to_owned()),
         ];
         match checks.into_iter().find(|(_, _, holds, _)| !holds) {
             Some((field, found, _, expected)) => {
-                Err(fault(set, field, found.to_string(), &expected))
+                Err(in_set(set, format!("{field} is {found}, expected {expected}")))
             }
             None => band.map(drop),
         }
