@@ -69,9 +69,9 @@ pub(super) fn run(
     let most = allowance.output_bytes;
     let stdout = child.stdout.take().map(|pipe| collect(pipe, most, &full));
     let stderr = child.stderr.take().map(|pipe| collect(pipe, most, &full));
-    let status = wait(&mut child, scratch, allowance, &full);
-    // Also after an error: no process of the group may survive.
-    kill_group(&mut child);
+    let status = wait(&child, scratch, allowance, &full);
+    // Also after an error: no process of the group may survive. It may have ended already.
+    let _gone = kill_process_group(Pid::from_child(&child), Signal::KILL);
     let reaped = child.wait();
     let ended = match (status?, reaped?) {
         (Some(killed), _) => killed,
@@ -90,7 +90,7 @@ pub(super) fn run(
 
 /// Waits for the end of the process; returns the limit it exceeded, or `None` if it ended by itself.
 fn wait(
-    child: &mut Child,
+    child: &Child,
     scratch: &Scratch,
     allowance: Allowance,
     full: &AtomicBool,
@@ -141,21 +141,9 @@ fn collect(
 }
 
 /// Checks for the end without reaping: until it is reaped, no other process or group can get its id.
-fn has_ended(child: &mut Child) -> io::Result<bool> {
-    let Some(pid) = pid_of(child) else { return Ok(child.try_wait()?.is_some()) };
+fn has_ended(child: &Child) -> io::Result<bool> {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    Ok(waitid(WaitId::Pid(pid), options)?.is_some())
-}
-
-fn pid_of(child: &Child) -> Option<Pid> {
-    i32::try_from(child.id()).ok().and_then(Pid::from_raw)
-}
-
-fn kill_group(child: &mut Child) {
-    if let Some(pid) = pid_of(child) {
-        // It may have ended already.
-        let _gone = kill_process_group(pid, Signal::KILL);
-    }
+    Ok(waitid(WaitId::Pid(Pid::from_child(child)), options)?.is_some())
 }
 
 fn ended(status: ExitStatus) -> Ended {

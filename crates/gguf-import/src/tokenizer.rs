@@ -47,7 +47,7 @@ enum PreTokenizer {
     SmolLm,
 }
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 #[expect(clippy::struct_excessive_bools, reason = "the flags of the file format")]
 struct AddedToken<'a> {
     id: usize,
@@ -60,6 +60,7 @@ struct AddedToken<'a> {
 }
 
 /// The vocabulary as a JSON object in the order of ids.
+#[derive(Default)]
 struct Vocabulary<'a>(Vec<(&'a str, usize)>);
 
 impl Serialize for Vocabulary<'_> {
@@ -68,8 +69,8 @@ impl Serialize for Vocabulary<'_> {
     }
 }
 
-/// The `model` part of `tokenizer.json`.
-#[derive(Serialize)]
+/// The `model` part of `tokenizer.json`; what is neither vocabulary nor merges is off.
+#[derive(Default, Serialize)]
 struct Bpe<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
@@ -84,7 +85,7 @@ struct Bpe<'a> {
     merges: &'a [String],
 }
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct TokenizerJson<'a> {
     version: &'static str,
     truncation: Option<Value>,
@@ -146,15 +147,8 @@ fn sort_tokens<'a>(
             3 | 4 => {
                 let demoted =
                     pre == PreTokenizer::Qwen2 && QWEN2_NOT_SPECIAL.contains(&token.as_str());
-                added.push(AddedToken {
-                    id,
-                    content: token,
-                    single_word: false,
-                    lstrip: false,
-                    rstrip: false,
-                    normalized: false,
-                    special: *kind == 3 && !demoted,
-                });
+                let special = *kind == 3 && !demoted;
+                added.push(AddedToken { id, content: token, special, ..Default::default() });
                 // SmolLM2's file lists its special tokens in the vocabulary as well.
                 if pre == PreTokenizer::SmolLm {
                     vocabulary.push((token, id));
@@ -240,25 +234,12 @@ fn skeleton<'a>(
     };
     TokenizerJson {
         version: "1.0",
-        truncation: None,
-        padding: None,
-        added_tokens: Vec::new(),
         normalizer,
         pre_tokenizer: json!({"type": "Sequence", "pretokenizers": split}),
         post_processor,
         decoder,
-        model: Bpe {
-            kind: "BPE",
-            dropout: None,
-            unk_token: None,
-            continuing_subword_prefix: "",
-            end_of_word_suffix: "",
-            fuse_unk: false,
-            byte_fallback: false,
-            ignore_merges: false,
-            vocab,
-            merges,
-        },
+        model: Bpe { kind: "BPE", vocab, merges, ..Default::default() },
+        ..Default::default()
     }
 }
 
