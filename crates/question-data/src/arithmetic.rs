@@ -98,51 +98,31 @@ impl Default for ArithmeticTask {
 impl ArithmeticTask {
     /// Returns the invalid settings of the task, empty if there are none; `prefix` is the dotted path of the task.
     pub fn problems(&self, prefix: &str) -> Vec<Problem> {
-        let (fewest, most) = self.digits;
-        let checks = [
-            (
-                !self.operations.is_empty(),
-                "operations",
-                format!("{:?}", self.operations),
-                "at least one operation",
-            ),
-            (
-                1 <= fewest && fewest <= most && most <= 9,
-                "digits",
-                format!("[{fewest}, {most}]"),
-                "[fewest, most] with 1 ≤ fewest ≤ most ≤ 9",
-            ),
-            (
-                most > 9 || self.largest >= smallest(most),
-                "largest",
-                self.largest.to_string(),
-                "no less than the smallest number of the most digits",
-            ),
-            // Of 1 and 1 every operation has another value; of 0 and 0 none has.
-            (
-                !self.ask_operation || self.largest > 0,
-                "largest",
-                self.largest.to_string(),
-                "at least 1 where ask_operation is true",
-            ),
-            (
-                !(self.ask_operation && self.word_problems),
-                "ask_operation",
-                "true".to_owned(),
-                "false where word_problems is true",
-            ),
-            (
-                (1..=1_000_000).contains(&self.count),
-                "count",
-                self.count.to_string(),
-                "1 to 1,000,000",
-            ),
-        ];
-        let problem = |(good, field, value, expected): (bool, &str, String, &str)| {
-            let field = format!("{prefix}.arithmetic.{field}");
-            (!good).then(|| Problem { field, value, expected: expected.to_owned() })
+        let mut problems = Vec::new();
+        let mut require = |good: bool, field: &str, value: String, expected: &str| {
+            if !good {
+                let field = format!("{prefix}.arithmetic.{field}");
+                problems.push(Problem { field, value, expected: expected.to_owned() });
+            }
         };
-        checks.into_iter().filter_map(problem).collect()
+        let operations = format!("{:?}", self.operations);
+        require(!self.operations.is_empty(), "operations", operations, "at least one operation");
+        let (fewest, most) = self.digits;
+        let fits = 1 <= fewest && fewest <= most && most <= 9;
+        let expected = "[fewest, most] with 1 ≤ fewest ≤ most ≤ 9";
+        require(fits, "digits", format!("[{fewest}, {most}]"), expected);
+        let fits = most > 9 || self.largest >= smallest(most);
+        let expected = "no less than the smallest number of the most digits";
+        require(fits, "largest", self.largest.to_string(), expected);
+        // Of 1 and 1 every operation has another value; of 0 and 0 none has.
+        let fits = !self.ask_operation || self.largest > 0;
+        let expected = "at least 1 where ask_operation is true";
+        require(fits, "largest", self.largest.to_string(), expected);
+        let fits = !(self.ask_operation && self.word_problems);
+        require(fits, "ask_operation", "true".to_owned(), "false where word_problems is true");
+        let fits = (1..=1_000_000).contains(&self.count);
+        require(fits, "count", self.count.to_string(), "1 to 1,000,000");
+        problems
     }
 
     /// Returns `count` questions of a split, equal on every call for one task.
@@ -152,10 +132,10 @@ impl ArithmeticTask {
     ///
     /// # Errors
     ///
-    /// [`DatasetError::Arithmetic`] if [`ArithmeticTask::problems`] is not empty, or the split is.
+    /// [`DatasetError::Questions`] if [`ArithmeticTask::problems`] is not empty, or the split is.
     pub fn questions(&self, split: Split) -> Result<Vec<Question>, DatasetError> {
         if let Some(problem) = self.problems("data").first() {
-            return Err(DatasetError::Arithmetic { problem: problem.to_string() });
+            return Err(DatasetError::Questions(format!("arithmetic: {problem}")));
         }
         let mut seen = HashSet::new();
         let mut questions = Vec::new();
@@ -170,9 +150,9 @@ impl ArithmeticTask {
             }
         }
         if questions.is_empty() {
-            let problem =
-                format!("no {split:?} question among the family, expected larger `digits`");
-            return Err(DatasetError::Arithmetic { problem });
+            return Err(DatasetError::Questions(format!(
+                "arithmetic: no {split:?} question among the family, expected larger `digits`"
+            )));
         }
         Ok(questions)
     }

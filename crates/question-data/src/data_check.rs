@@ -17,7 +17,6 @@ mod phrases;
 mod placed;
 mod repeats;
 mod report;
-mod row_list;
 mod scripts;
 mod table;
 
@@ -31,7 +30,7 @@ pub use scripts::{Script, ScriptRows};
 
 use placed::Placed;
 
-use crate::dataset::{QuestionFile, ReadRow, ReadRows, RowProblem, read_rows};
+use crate::dataset::{Question, QuestionFile, ReadRow, ReadRows, RowPlace, RowProblem, read_rows};
 use crate::ground_truth::RewardKinds;
 #[cfg(doc)]
 use crate::question_key::{letters_key, symbols_key};
@@ -64,45 +63,46 @@ pub fn check_data(
     let kinds = options.kinds.unwrap_or(&mathematics);
     let ReadRows { layout, rows } = read_rows(file, kinds)?;
     let questions = placed(&rows);
-    let texts: Vec<String> = questions.iter().map(|placed| placed.question.text()).collect();
     let overlap = match options.against {
-        Some(against) => Some(overlap::overlap(&questions, &texts, against, kinds)?),
+        Some(against) => Some(overlap::overlap(&questions, against, kinds)?),
         None => None,
     };
     let (exact_duplicates, same_question, conflicts, signs_apart) =
-        repeats::repeats(&questions, &texts, kinds);
+        repeats::repeats(&questions, kinds);
     let findings = |wanted: fn(&RowProblem) -> bool| -> Vec<RowFinding> {
         rows.iter().filter_map(|row| finding(row, wanted)).collect()
     };
+    let texts = questions.iter().map(|placed| placed.text.as_str());
+    let broken = questions.iter().filter(|placed| has_broken_escape(&placed.text));
     Ok(DataReport {
         file: file.path.display().to_string(),
         layout: layout.to_string(),
         rows: rows.len(),
         questions: questions.len(),
-        unusable: findings(|problem| !is_answer(problem)),
-        unreadable_answers: findings(is_answer),
+        unusable: findings(|problem| matches!(problem, RowProblem::Row(_))),
+        unreadable_answers: findings(|problem| matches!(problem, RowProblem::Answer(_))),
         repeated_ids: repeated_ids(&questions),
-        lengths: lengths::lengths(&texts, options.unit, options.max_length)?,
+        lengths: lengths::lengths(texts, options.unit, options.max_length)?,
         answers: answers::answer_kinds(&questions),
         exact_duplicates,
         same_question,
         conflicts,
         signs_apart,
-        broken_escapes: questions
-            .iter()
-            .zip(&texts)
-            .filter(|(_, text)| has_broken_escape(text))
-            .map(|(placed, _)| placed.row)
-            .collect(),
-        scripts: scripts::scripts(&questions, &texts),
-        phrases: phrases::phrases(&questions, &texts),
+        broken_escapes: broken.map(|placed| placed.row).collect(),
+        scripts: scripts::scripts(&questions),
+        phrases: phrases::phrases(&questions),
         overlap,
     })
 }
 
-fn placed(rows: &[ReadRow]) -> Vec<Placed<'_>> {
+fn placed<'a>(rows: &'a [ReadRow]) -> Vec<Placed<'a>> {
     let good = rows.iter().filter_map(|row| Some((row.place, row.question.as_ref().ok()?)));
-    good.map(|(place, question)| Placed { row: place.number(), question }).collect()
+    let placed = |(place, question): (RowPlace, &'a Question)| Placed {
+        row: place.number(),
+        question,
+        text: question.text(),
+    };
+    good.map(placed).collect()
 }
 
 fn finding(row: &ReadRow, wanted: fn(&RowProblem) -> bool) -> Option<RowFinding> {
@@ -122,9 +122,4 @@ fn has_broken_escape(text: &str) -> bool {
 fn repeated_ids(questions: &[Placed<'_>]) -> usize {
     let mut seen = std::collections::HashSet::new();
     questions.iter().filter(|placed| !seen.insert(placed.question.id.as_str())).count()
-}
-
-/// Returns true if the row has an answer, but an unusable one.
-fn is_answer(problem: &RowProblem) -> bool {
-    matches!(problem, RowProblem::Answer { .. } | RowProblem::Tests { .. })
 }

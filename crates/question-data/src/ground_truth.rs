@@ -146,7 +146,8 @@ impl RewardKind {
             Self::MultipleChoice => {
                 let inner = extract(answer, &Options::strict());
                 let text = inner.as_ref().map_or(answer, |extracted| extracted.text.as_str());
-                let (_, gold) = letter(text).ok_or_else(|| not_a_letter(text))?;
+                let expected = "the letter of a choice, A to J";
+                let (_, gold) = letter(text).ok_or_else(|| unread(text.trim(), expected))?;
                 Kind::Choice(gold)
             }
             Self::ExactMatch(ExactMatch { normalisation }) => {
@@ -157,14 +158,8 @@ impl RewardKind {
                 Kind::Text { answer, normalisation }
             }
             Self::Code => {
-                let tests = UnitTests::read(answer).map_err(|error| {
-                    let start = answer.chars().take(40).collect();
-                    ParseError::Syntax {
-                        at: 0,
-                        found: start,
-                        expected: format!("unit tests: {error}"),
-                    }
-                })?;
+                let tests = UnitTests::read(answer)
+                    .map_err(|error| unread(answer, format!("unit tests: {error}")))?;
                 Kind::Code { text: answer.to_owned(), tests }
             }
         })
@@ -316,13 +311,9 @@ fn upper_case(answer: &str) -> String {
     if letters == 1 { answer.to_ascii_uppercase() } else { answer.to_owned() }
 }
 
-fn not_a_letter(found: &str) -> ParseError {
-    let start = found.trim().chars().take(40).collect();
-    ParseError::Syntax {
-        at: 0,
-        found: start,
-        expected: "the letter of a choice, A to J".to_owned(),
-    }
+fn unread(answer: &str, expected: impl Into<String>) -> ParseError {
+    let start = answer.chars().take(40).collect();
+    ParseError::Syntax { at: 0, found: start, expected: expected.into() }
 }
 
 #[cfg(test)]

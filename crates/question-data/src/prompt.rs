@@ -43,51 +43,9 @@ pub enum OverLongPrompt {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PromptError {
-    /// `chat = true`, but the model has no chat template.
-    #[error(
-        "prompt: chat is true, but the model directory has no chat template, expected chat_template.jinja or \
-         chat_template in tokenizer_config.json"
-    )]
-    NoChatTemplate,
-    /// Prompts are too long; the longest is named.
-    #[error(
-        "question `{id}`: prompt has {found} tokens, expected at most max_prompt_tokens = {most} (the longest of \
-         {count} such prompts; over_long_prompts = \"drop\" leaves them out, \"truncate-left\" shortens them)"
-    )]
-    TooLong {
-        /// Name of the question.
-        id: String,
-        /// Number of tokens of its prompt.
-        found: usize,
-        /// Largest number of tokens allowed.
-        most: usize,
-        /// Number of prompts that are too long.
-        count: usize,
-    },
-    /// A conversation does not fit the prompt's settings.
-    #[error("question `{id}`: {problem}")]
-    Conversation {
-        /// Name of the question.
-        id: String,
-        /// Problem, and the expected form.
-        problem: &'static str,
-    },
-    /// The prompt has no token at all.
-    #[error("question `{id}`: the prompt has no tokens, expected at least one")]
-    NoTokens {
-        /// Name of the question.
-        id: String,
-    },
-    /// Every question was dropped.
-    #[error(
-        "all {dropped} prompts are longer than max_prompt_tokens = {most}, expected one that fits"
-    )]
-    AllDropped {
-        /// Number of questions dropped.
-        dropped: usize,
-        /// Largest number of tokens allowed.
-        most: usize,
-    },
+    /// Questions or the model do not fit the settings of prompts; the message names the question.
+    #[error("{0}")]
+    Settings(String),
     /// The template failed.
     #[error(transparent)]
     Template(#[from] ChatTemplateError),
@@ -133,30 +91,34 @@ impl PromptFormat {
     ///
     /// # Errors
     ///
-    /// [`PromptError::NoChatTemplate`], or the template's error. [`PromptError::Conversation`] if there are earlier turns without a
-    /// chat template, or a second system message.
+    /// [`PromptError`]: the template's error, a missing template, earlier turns without one, or a second system message.
     pub fn question_text(
         &self,
         question: &Question,
         chat_template: Option<&ChatTemplate>,
     ) -> Result<String, PromptError> {
         let context = &question.context;
-        let refused = |problem| PromptError::Conversation { id: question.id.clone(), problem };
+        let refused =
+            |problem| Err(PromptError::Settings(format!("question `{}`: {problem}", question.id)));
         if !self.chat && !context.is_empty() {
-            return Err(refused(
+            return refused(
                 "has turns before the last, expected one turn where prompt.chat is false",
-            ));
+            );
         }
         if !self.system.is_empty() && context.iter().any(|turn| turn.role == "system") {
-            return Err(refused(
+            return refused(
                 "has a system message of its own, expected none where prompt.system is set",
-            ));
+            );
         }
         let last = self.template.replace("{problem}", &question.problem);
         if !self.chat {
             return Ok(last);
         }
-        let template = chat_template.ok_or(PromptError::NoChatTemplate)?;
+        let template = chat_template.ok_or_else(|| {
+            let problem = "prompt: chat is true, but the model directory has no chat template, expected chat_template.jinja or \
+                           chat_template in tokenizer_config.json";
+            PromptError::Settings(problem.to_owned())
+        })?;
         let mut messages = Vec::new();
         if !self.system.is_empty() {
             messages.push(Message::new("system", &self.system));
@@ -187,7 +149,10 @@ impl PromptFormat {
             let mut tokens = tokenizer.encode(&self.question_text(&question, chat_template)?)?;
             let length = tokens.len();
             if length == 0 {
-                return Err(PromptError::NoTokens { id: question.id });
+                return Err(PromptError::Settings(format!(
+                    "question `{}`: the prompt has no tokens, expected at least one",
+                    question.id
+                )));
             }
             if length > most {
                 over += 1;
@@ -195,10 +160,7 @@ impl PromptFormat {
                     OverLongPrompt::TruncateLeft => drop(tokens.drain(..length - most)),
                     OverLongPrompt::Drop => continue,
                     OverLongPrompt::Error => {
-                        if longest
-                            .as_ref()
-                            .is_none_or(|(longest_length, _)| length > *longest_length)
-                        {
+                        if longest.as_ref().is_none_or(|(most, _)| length > *most) {
                             longest = Some((length, question.id));
                         }
                         continue;
@@ -207,11 +169,16 @@ impl PromptFormat {
             }
             prompts.push(Prompt { question, tokens });
         }
-        if let Some((found, id)) = longest {
-            return Err(PromptError::TooLong { id, found, most, count: over });
+        if let Some((length, id)) = longest {
+            return Err(PromptError::Settings(format!(
+                "question `{id}`: prompt has {length} tokens, expected at most max_prompt_tokens = {most} (the longest of {over} \
+                 such prompts; over_long_prompts = \"drop\" leaves them out, \"truncate-left\" shortens them)"
+            )));
         }
         if prompts.is_empty() && over > 0 {
-            return Err(PromptError::AllDropped { dropped: over, most });
+            return Err(PromptError::Settings(format!(
+                "all {over} prompts are longer than max_prompt_tokens = {most}, expected one that fits"
+            )));
         }
         let (dropped, truncated) =
             if over_long == OverLongPrompt::Drop { (over, 0) } else { (0, over) };

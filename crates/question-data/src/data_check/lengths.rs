@@ -51,18 +51,18 @@ pub struct Lengths {
     pub over_limit: usize,
 }
 
-pub(super) fn lengths(
-    texts: &[String],
+pub(super) fn lengths<'a>(
+    texts: impl Iterator<Item = &'a str>,
     unit: LengthUnit<'_>,
     limit: usize,
 ) -> Result<Option<Lengths>, LengthError> {
-    let mut sorted = Vec::with_capacity(texts.len());
-    for text in texts {
-        sorted.push(match unit {
+    let length = |text: &str| {
+        Ok(match unit {
             LengthUnit::Characters => text.chars().count(),
             LengthUnit::Tokens(tokenizer) => tokenizer.encode(text)?.len(),
-        });
-    }
+        })
+    };
+    let mut sorted = texts.map(length).collect::<Result<Vec<usize>, LengthError>>()?;
     sorted.sort_unstable();
     let (Some(&min), Some(&max)) = (sorted.first(), sorted.last()) else { return Ok(None) };
     // The smallest length that at least `percent` hundredths of the questions do not exceed.
@@ -91,13 +91,17 @@ mod tests {
     #[test]
     fn quantiles_are_lengths_that_occur() {
         let texts: Vec<String> = (1..=200).rev().map(|n| "é".repeat(n)).collect();
-        let statistics = lengths(&texts, LengthUnit::Characters, 150).unwrap().unwrap();
+        let statistics_of = |count: usize, limit| {
+            let texts = texts[..count].iter().map(String::as_str);
+            lengths(texts, LengthUnit::Characters, limit).unwrap()
+        };
+        let statistics = statistics_of(200, 150).unwrap();
         assert_eq!(
             (statistics.min, statistics.median, statistics.p90, statistics.p99, statistics.max),
             (1, 100, 180, 198, 200)
         );
         assert_eq!((statistics.total, statistics.over_limit), (20_100, 50));
-        assert_eq!(lengths(&texts[..1], LengthUnit::Characters, 0).unwrap().unwrap().over_limit, 0);
-        assert_eq!(lengths(&[], LengthUnit::Characters, 9).unwrap(), None);
+        assert_eq!(statistics_of(1, 0).unwrap().over_limit, 0);
+        assert_eq!(statistics_of(0, 9), None);
     }
 }

@@ -62,15 +62,14 @@ pub struct OverlapPair {
 
 pub(super) fn overlap(
     training: &[Placed<'_>],
-    texts: &[String],
     against: &QuestionFile,
     kinds: &RewardKinds,
 ) -> Result<Overlap, LengthError> {
     let mut rows_of_key: HashMap<String, Vec<usize>> = HashMap::new();
     let mut rows_of_gram: HashMap<u64, Vec<usize>> = HashMap::new();
-    for (placed, text) in training.iter().zip(texts) {
-        rows_of_key.entry(letters_key(text)).or_default().push(placed.row);
-        for gram in grams(text) {
+    for placed in training {
+        rows_of_key.entry(letters_key(&placed.text)).or_default().push(placed.row);
+        for gram in grams(&placed.text) {
             let rows = rows_of_gram.entry(gram).or_default();
             if rows.last() != Some(&placed.row) {
                 rows.push(placed.row);

@@ -47,9 +47,9 @@ pub struct Phrase {
 ///
 /// Shared phrases are beginnings and endings of at least four words that at least 2 % of the questions share, in their
 /// longest form.
-pub(super) fn phrases(questions: &[Placed<'_>], texts: &[String]) -> Vec<Phrase> {
+pub(super) fn phrases(questions: &[Placed<'_>]) -> Vec<Phrase> {
     let words: Vec<Vec<&str>> =
-        texts.iter().map(|text| text.split_whitespace().collect()).collect();
+        questions.iter().map(|placed| placed.text.split_whitespace().collect()).collect();
     let backwards: Vec<Vec<&str>> =
         words.iter().map(|words| words.iter().rev().copied().collect()).collect();
     let mut phrases = Vec::new();
@@ -64,9 +64,8 @@ pub(super) fn phrases(questions: &[Placed<'_>], texts: &[String]) -> Vec<Phrase>
         }
     }
     for asking in ASKING {
-        let asks =
-            |(placed, text): (&Placed<'_>, &String)| text.contains(asking).then_some(placed.row);
-        let rows: Vec<usize> = questions.iter().zip(texts).filter_map(asks).collect();
+        let asks = |placed: &&Placed<'_>| placed.text.contains(asking);
+        let rows: Vec<usize> = questions.iter().filter(asks).map(|placed| placed.row).collect();
         if !rows.is_empty() {
             phrases.push(Phrase { text: asking.to_owned(), place: PhrasePlace::Anywhere, rows });
         }

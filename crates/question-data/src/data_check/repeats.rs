@@ -35,7 +35,6 @@ pub struct Conflict {
 /// Exact duplicates, same questions, conflicts among the latter, and questions that differ in signs alone.
 pub(super) fn repeats(
     questions: &[Placed<'_>],
-    texts: &[String],
     kinds: &RewardKinds,
 ) -> (Repeats, Repeats, Vec<Conflict>, Repeats) {
     let rows = |group: &Vec<usize>| group.iter().map(|&i| questions[i].row).collect();
@@ -45,7 +44,10 @@ pub(super) fn repeats(
         repeats.distinct = questions.len() - repeats.surplus_rows();
         repeats
     };
-    let symbols: Vec<String> = texts.iter().map(|text| symbols_key(text)).collect();
+    let keys = |key: fn(&str) -> String| -> Vec<String> {
+        questions.iter().map(|placed| key(&placed.text)).collect()
+    };
+    let symbols = keys(symbols_key);
     let same = equal_keys(&symbols);
     let differ = |group: &&Vec<usize>| {
         let first = questions[group[0]].question;
@@ -56,10 +58,11 @@ pub(super) fn repeats(
         answers: group.iter().map(|&i| questions[i].question.answer.clone()).collect(),
     };
     let conflicts = same.iter().filter(differ).map(conflict).collect();
-    let letters: Vec<String> = texts.iter().map(|text| letters_key(text)).collect();
+    let letters = keys(letters_key);
     let mut apart = equal_keys(&letters);
     let distinct = letters.len() - apart.iter().map(|group| group.len() - 1).sum::<usize>();
     apart.retain(|group| group.iter().any(|&i| symbols[i] != symbols[group[0]]));
     let signs_apart = Repeats { distinct, ..placed(&apart) };
-    (placed(&equal_keys(texts)), placed(&same), conflicts, signs_apart)
+    let texts: Vec<&str> = questions.iter().map(|placed| placed.text.as_str()).collect();
+    (placed(&equal_keys(&texts)), placed(&same), conflicts, signs_apart)
 }

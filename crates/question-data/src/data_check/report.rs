@@ -7,7 +7,6 @@ use super::lengths::Lengths;
 use super::overlap::Overlap;
 use super::phrases::Phrase;
 use super::repeats::{Conflict, Repeats};
-use super::row_list::{equal, some};
 use super::scripts::ScriptRows;
 use crate::dataset::{BadRows, Duplicates, QuestionFile};
 
@@ -105,4 +104,16 @@ impl DataReport {
             && self.broken_escapes.is_empty()
             && self.overlap.as_ref().is_none_or(|overlap| overlap.rows_to_drop.is_empty())
     }
+}
+
+/// Rows that hold the same.
+pub(super) fn equal(rows: &[usize]) -> String {
+    let rows: Vec<String> = rows.iter().map(usize::to_string).collect();
+    rows.join(" = ")
+}
+
+/// The first `most` of the rows.
+pub(super) fn some(rows: &[usize], most: usize) -> String {
+    let shown: Vec<String> = rows.iter().take(most).map(usize::to_string).collect();
+    shown.join(", ") + if rows.len() > most { ", …" } else { "" }
 }

@@ -49,10 +49,10 @@ pub struct ScriptRows {
 }
 
 /// Returns the scripts that occur, most rows first.
-pub(super) fn scripts(questions: &[Placed<'_>], texts: &[String]) -> Vec<ScriptRows> {
+pub(super) fn scripts(questions: &[Placed<'_>]) -> Vec<ScriptRows> {
     let mut rows_of_script: Vec<ScriptRows> = Vec::new();
-    for (placed, text) in questions.iter().zip(texts) {
-        for script in scripts_of(text) {
+    for placed in questions {
+        for script in scripts_of(&placed.text) {
             match rows_of_script.iter_mut().find(|rows| rows.script == script) {
                 Some(rows) => rows.rows.push(placed.row),
                 None => rows_of_script.push(ScriptRows { script, rows: vec![placed.row] }),

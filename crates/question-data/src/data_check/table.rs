@@ -5,8 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use messages::shown;
 
 use super::phrases::PhrasePlace;
-use super::report::{DataReport, RowFinding};
-use super::row_list::{equal, some};
+use super::report::{DataReport, RowFinding, equal, some};
 use crate::dataset::LONGEST_PROBLEM;
 
 /// Longest answer that is printed, in characters.
@@ -84,18 +83,15 @@ impl DataReport {
             let text = match groups.as_slice() {
                 [] => String::new(),
                 _ if name == "signs apart" => {
-                    format!(
-                        "pairs or more of mostly different questions, rows {}",
-                        groups.join(", ")
-                    )
+                    "pairs or more of mostly different questions, rows ".to_owned()
                 }
                 _ => format!(
-                    "questions stand there more than once ({} rows too many, {} distinct), rows {}",
+                    "questions stand there more than once ({} rows too many, {} distinct), rows ",
                     repeats.surplus_rows(),
-                    repeats.distinct,
-                    groups.join(", ")
+                    repeats.distinct
                 ),
             };
+            let text = text + &groups.join(", ");
             line(out, name, repeats.groups.len(), text)?;
         }
         Ok(())

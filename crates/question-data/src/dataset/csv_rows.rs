@@ -21,7 +21,7 @@ pub(super) fn csv_rows(path: &Path, file: File) -> Result<Rows, DatasetError> {
     let header = reader.byte_headers().map_err(|error| failed(error.into()))?;
     let names = column_names(header).map_err(|problem| {
         let row = BadRow { place: RowPlace::Line(1), problem };
-        DatasetError::Rows { path: path.to_path_buf(), rows: vec![row], of: 1 }
+        DatasetError::of_rows(path, &[row], 1)
     })?;
     Ok(Box::new(std::iter::from_fn(move || {
         let mut record = ByteRecord::new();
@@ -44,8 +44,7 @@ fn column_names(header: &ByteRecord) -> Result<Vec<String>, RowProblem> {
         if name.is_empty() || known.insert(name.clone()) {
             return Ok(name);
         }
-        let problem = "stands more than once in the header, expected once".to_owned();
-        Err(RowProblem::Field { field: name, problem })
+        Err(RowProblem::of_field(&name, "stands more than once in the header, expected once"))
     };
     header.iter().map(name).collect()
 }
@@ -62,7 +61,9 @@ fn line(record: &ByteRecord, file: &[u8]) -> usize {
 fn row(names: &[String], record: &ByteRecord) -> Result<Row, RowProblem> {
     let (cells, columns) = (record.len(), names.len());
     if cells != columns {
-        return Err(RowProblem::Cells { cells, columns });
+        let problem =
+            format!("the number of cells is {cells}, expected {columns} as in the header");
+        return Err(RowProblem::Row(problem));
     }
     let cell = |(name, cell): (&String, &[u8])| Ok((name.clone(), Value::from(utf8(cell)?)));
     names.iter().zip(record).map(cell).collect()

@@ -185,24 +185,20 @@ fn names(row: &Row) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
-fn field_problem(field: &str, problem: String) -> RowProblem {
-    RowProblem::Field { field: field.to_owned(), problem }
-}
-
 fn missing(field: &str, row: &Row) -> RowProblem {
-    field_problem(field, format!("is missing, the row has {}", names(row)))
+    RowProblem::of_field(field, format!("is missing, the row has {}", names(row)))
 }
 
 fn text(field: &str, value: &Value) -> Result<String, RowProblem> {
     match value {
         Value::String(text) if text.trim().is_empty() => {
-            Err(field_problem(field, "is empty, expected text".to_owned()))
+            Err(RowProblem::of_field(field, "is empty, expected text"))
         }
         Value::String(text) => Ok(text.clone()),
         Value::Number(number) => Ok(number.to_string()),
         other => {
             let value = shown(&other.to_string(), 80);
-            Err(field_problem(field, format!("is {value}, expected text or a number")))
+            Err(RowProblem::of_field(field, format!("is {value}, expected text or a number")))
         }
     }
 }
@@ -224,14 +220,14 @@ fn turns(field: &str, value: &Value) -> Result<Vec<Message>, RowProblem> {
         let inner = |key: &str| {
             let field = format!("{field}[{index}].{key}");
             let value = turn.get(key).filter(|value| !value.is_null());
-            text(&field, value.ok_or_else(|| field_problem(&field, "is missing".to_owned()))?)
+            text(&field, value.ok_or_else(|| RowProblem::of_field(&field, "is missing"))?)
         };
         let (role, content) = (inner("role")?, inner("content")?);
         if matches!(role.as_str(), "system" | "user" | "assistant") {
             return Ok(Message { role, content });
         }
         let problem = format!("is {role:?}, expected \"system\", \"user\" or \"assistant\"");
-        Err(field_problem(&format!("{field}[{index}].role"), problem))
+        Err(RowProblem::of_field(&format!("{field}[{index}].role"), problem))
     };
     list.iter().enumerate().map(turn).collect()
 }
@@ -241,7 +237,7 @@ fn ends_wrongly(field: &str, turns: &[Message], expected: &str) -> RowProblem {
         Some(turn) => format!("ends in a turn of {:?}", turn.role),
         None => "has no turn".to_owned(),
     };
-    field_problem(field, format!("{ending}, expected one of {expected:?} there"))
+    RowProblem::of_field(field, format!("{ending}, expected one of {expected:?} there"))
 }
 
 /// Returns the text after the last `####` of a worked solution, or all of a text without `####`.
@@ -253,7 +249,7 @@ fn final_answer(column: &AnswerColumn, answer: String) -> Result<String, RowProb
                 AnswerColumn::Column(column) => column,
                 AnswerColumn::LastTurn => "messages",
             };
-            Err(field_problem(field, "ends in ####, expected the answer after it".to_owned()))
+            Err(RowProblem::of_field(field, "ends in ####, expected the answer after it"))
         }
         None => Ok(answer),
     }

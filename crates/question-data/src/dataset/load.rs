@@ -4,8 +4,10 @@ use std::iter::once;
 use std::path::PathBuf;
 
 use code_sandbox::UnitTests;
+use messages::shown;
 use reward_math::Options;
 
+use super::error::LONGEST_PROBLEM;
 use super::row::RawRow;
 use super::rows::rows;
 use super::{
@@ -15,7 +17,7 @@ use crate::ground_truth::{RewardKind, RewardKinds, accepted};
 use crate::question_key::{equal_keys, symbols_key};
 
 /// Questions, and statistics of reading them.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct QuestionSet {
     /// Questions to ask.
     pub questions: Vec<Question>,
@@ -30,11 +32,6 @@ pub struct QuestionSet {
 }
 
 impl QuestionSet {
-    /// Makes a set of questions without bad or repeated rows.
-    pub(super) fn of(questions: Vec<Question>) -> Self {
-        Self { questions, bad_rows: Vec::new(), repeated: 0, conflicting: 0, dropped: 0 }
-    }
-
     /// Returns warnings about bad and repeated rows, one sentence each.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
@@ -96,7 +93,8 @@ pub fn read_rows(file: &QuestionFile, kinds: &RewardKinds) -> Result<ReadRows, D
             (Ok(row), Some(layout)) => layout.question(&row, place, &stem, kinds),
             (Ok(row), unknown) => {
                 let layout = Layout::recognise(file, &row).map_err(|problem| {
-                    DatasetError::Columns { path: path.clone(), place, problem }
+                    let problem = shown(&problem, LONGEST_PROBLEM);
+                    DatasetError::Questions(format!("{}{place}: {problem}", path.display()))
                 })?;
                 unknown.insert(layout).question(&row, place, &stem, kinds)
             }
@@ -107,12 +105,14 @@ pub fn read_rows(file: &QuestionFile, kinds: &RewardKinds) -> Result<ReadRows, D
     }
     match layout {
         Some(layout) => Ok(ReadRows { layout, rows: read }),
-        None if read.is_empty() => Err(DatasetError::Empty { path: path.clone() }),
-        None => Err(DatasetError::Rows {
-            path: path.clone(),
-            of: read.len(),
-            rows: read.into_iter().filter_map(bad_row).collect(),
-        }),
+        None if read.is_empty() => Err(DatasetError::empty(path)),
+        None => {
+            let count = read.len();
+            let bad =
+                |row: ReadRow| Some(BadRow { place: row.place, problem: row.question.err()? });
+            let rows: Vec<BadRow> = read.into_iter().filter_map(bad).collect();
+            Err(DatasetError::of_rows(path, &rows, count))
+        }
     }
 }
 
@@ -148,9 +148,9 @@ pub fn read_questions(
     kinds: &RewardKinds,
 ) -> Result<QuestionSet, DatasetError> {
     let ReadRows { rows, .. } = read_rows(file, kinds)?;
-    let (path, row_count) = (file.path.clone(), rows.len());
+    let (path, row_count) = (&file.path, rows.len());
     let mut places = Vec::with_capacity(row_count);
-    let mut set = QuestionSet::of(Vec::with_capacity(row_count));
+    let mut set = QuestionSet::default();
     for ReadRow { place, question } in rows {
         match question {
             Ok(question) => {
@@ -161,10 +161,10 @@ pub fn read_questions(
         }
     }
     if !set.bad_rows.is_empty() && file.bad_rows == BadRows::Error {
-        return Err(DatasetError::Rows { path, rows: set.bad_rows, of: row_count });
+        return Err(DatasetError::of_rows(path, &set.bad_rows, row_count));
     }
     if set.questions.is_empty() {
-        return Err(DatasetError::Empty { path });
+        return Err(DatasetError::empty(path));
     }
     let keys: Vec<String> =
         set.questions.iter().map(|question| symbols_key(&question.text())).collect();
@@ -182,8 +182,8 @@ pub fn read_questions(
         Duplicates::Error if repeated.is_empty() => {}
         Duplicates::Error => {
             let rows = |group: &Vec<usize>| group.iter().map(|&row| places[row]).collect();
-            let groups = repeated.iter().map(rows).collect();
-            return Err(DatasetError::Duplicates { path, groups });
+            let groups: Vec<Vec<RowPlace>> = repeated.iter().map(rows).collect();
+            return Err(DatasetError::of_duplicates(path, &groups));
         }
         Duplicates::Drop => {
             let mut kept = vec![true; set.questions.len()];
@@ -197,7 +197,7 @@ pub fn read_questions(
             set.questions.retain(|_| flags.next().unwrap_or(true));
             set.dropped = before - set.questions.len();
             if set.questions.is_empty() {
-                return Err(DatasetError::Empty { path });
+                return Err(DatasetError::empty(path));
             }
         }
     }
@@ -217,18 +217,15 @@ pub(crate) fn same_answer(left: &Question, right: &Question, kinds: &RewardKinds
 /// Refuses an answer that no response could match, or only its exact spelling.
 fn readable(question: Question, kinds: &RewardKinds) -> Result<Question, RowProblem> {
     let kind = kinds.of(&question.source);
-    if kind == RewardKind::Code {
-        return match UnitTests::read(&question.answer) {
-            Err(why) => Err(RowProblem::Tests { why }),
-            Ok(_) => Ok(question),
-        };
-    }
-    match kind.check(&question.answer) {
-        Err(why) => Err(RowProblem::Answer { answer: question.answer, why }),
-        Ok(()) => Ok(question),
-    }
-}
-
-fn bad_row(row: ReadRow) -> Option<BadRow> {
-    Some(BadRow { place: row.place, problem: row.question.err()? })
+    let answer = &question.answer;
+    let fault = if kind == RewardKind::Code {
+        UnitTests::read(answer).err().map(|why| format!("the tests cannot be read: {why}"))
+    } else {
+        kind.check(answer).err().map(|why| {
+            format!(
+                "answer {answer:?} cannot be read: {why}, expected one that reward-math can compare"
+            )
+        })
+    };
+    fault.map_or(Ok(question), |fault| Err(RowProblem::Answer(fault)))
 }

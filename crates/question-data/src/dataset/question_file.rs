@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A file of questions: JSON lines, a JSON list, or a table.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QuestionFile {
     /// File of questions: `.jsonl`, `.jsonl.zst`, a list in `.json`, or a table in `.csv` or
@@ -66,15 +66,7 @@ pub enum Duplicates {
 impl QuestionFile {
     /// Reads all of `path`; columns are recognised.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self {
-            path: path.into(),
-            located: Vec::new(),
-            problem_field: String::new(),
-            answer_field: String::new(),
-            limit: 0,
-            bad_rows: BadRows::default(),
-            duplicates: Duplicates::default(),
-        }
+        Self { path: path.into(), ..Self::default() }
     }
 
     /// The files with the rows, in order.

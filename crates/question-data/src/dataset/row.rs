@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Map, Value};
+use whole_file::WriteError;
 
 use super::{DatasetError, RowPlace, RowProblem};
 
@@ -15,14 +16,17 @@ pub(super) type RawRow = (RowPlace, Result<Row, RowProblem>);
 /// Rows of a file, in order. An outer error ends the file: the rest cannot be read.
 pub(super) type Rows = Box<dyn Iterator<Item = Result<RawRow, DatasetError>>>;
 
-/// Decodes the text of a line or cell.
+/// Decodes the text of a line or cell. Bytes that are not UTF-8 are most often those of a file in Latin-1.
 pub(super) fn utf8(bytes: &[u8]) -> Result<&str, RowProblem> {
     std::str::from_utf8(bytes).map_err(|error| {
         let index = error.valid_up_to();
-        RowProblem::NotUtf8 { place: index + 1, byte: bytes[index] }
+        let (place, byte) = (index + 1, bytes[index]);
+        RowProblem::Row(format!(
+            "byte {place} is 0x{byte:02X}, expected text in UTF-8 (`iconv -f latin1 -t utf-8` converts Latin-1)"
+        ))
     })
 }
 
 pub(super) fn read_error(path: &Path, source: std::io::Error) -> DatasetError {
-    DatasetError::Read { path: path.to_path_buf(), source }
+    WriteError::of(path, "read")(source).into()
 }

@@ -82,7 +82,9 @@ impl DataSource {
     pub fn load(&self, split: Split, kinds: &RewardKinds) -> Result<QuestionSet, DatasetError> {
         match self {
             Self::File(file) => read_questions(file, kinds),
-            Self::Arithmetic(task) => task.questions(split).map(QuestionSet::of),
+            Self::Arithmetic(task) => {
+                Ok(QuestionSet { questions: task.questions(split)?, ..QuestionSet::default() })
+            }
         }
     }
 }
