@@ -11,8 +11,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use thiserror::Error;
-use training_run::metrics::{MetricsError, StepMetrics, read_metrics};
-use training_run::run_directory::{RunDirectory, RunDirectoryError};
+use training_run::metrics::{StepMetrics, read_metrics};
+use training_run::run_directory::RunDirectory;
+use training_run::run_file::RunFileError;
 use training_run::token_record::TokenRecord;
 use whole_file::{LONGEST_RECORD_BYTES, NumberedLine, NumberedLines, ReadError, open_regular};
 
@@ -20,12 +21,9 @@ use whole_file::{LONGEST_RECORD_BYTES, NumberedLine, NumberedLines, ReadError, o
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RunViewError {
-    /// The folder holds no run, or cannot be read.
+    /// The folder holds no run, or it or its metrics cannot be read.
     #[error(transparent)]
-    Directory(#[from] RunDirectoryError),
-    /// The metrics cannot be read.
-    #[error(transparent)]
-    Metrics(#[from] MetricsError),
+    Run(#[from] RunFileError),
     /// A file cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),

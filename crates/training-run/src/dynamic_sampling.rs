@@ -35,44 +35,45 @@
 //! Source: DAPO, [arXiv:2503.14476](https://arxiv.org/abs/2503.14476), Sec. 3.2; all runs of arXiv:2505.22617.
 
 mod keep_rate;
-mod rounding;
 mod statistics;
 
 use std::collections::VecDeque;
 
-use messages::Problem;
 use rl_losses::informative_groups;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use keep_rate::KeepRate;
-use rounding::at_least;
+use keep_rate::{KeepRate, at_least};
 pub use statistics::SamplingStatistics;
 
-/// `[dynamic_sampling]`: filter of groups, and sampling of further ones.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct DynamicSampling {
-    /// Train only on groups whose rewards differ, and sample other groups to replace the rest.
-    pub enabled: bool,
-    /// Smallest share of correct responses in a kept group.
-    #[schemars(range(min = 0.0, max = 1.0))]
-    pub accuracy_low: f64,
-    /// Largest share of correct responses in a kept group, not below `accuracy_low`.
-    #[schemars(range(min = 0.0, max = 1.0))]
-    pub accuracy_high: f64,
-    /// Fewest prompts asked for each missing group. As many more are asked as the share of groups
-    /// kept so far needs, up to `max_batches` times those that a step without losses asks.
-    #[schemars(range(min = 1.0, max = 1000.0))]
-    pub oversampling: f64,
-    /// Most rollout batches of one step.
-    #[schemars(range(min = 1, max = 10_000))]
-    pub max_batches: usize,
-    /// Steps that a surplus group may wait for another step; 0 discards it.
-    pub carry_steps: u64,
-    /// Reaction to too few groups after `max_batches`: `"train"` on those, or `"stop"`.
-    pub when_short: WhenShort,
+use crate::config::Problems;
+use crate::section::section;
+
+section! {
+    /// `[dynamic_sampling]`: filter of groups, and sampling of further ones.
+    #[derive(Copy)]
+    pub struct DynamicSampling {
+        /// Train only on groups whose rewards differ, and sample other groups to replace the rest.
+        pub enabled: bool = false,
+        /// Smallest share of correct responses in a kept group.
+        #[schemars(range(min = 0.0, max = 1.0))]
+        pub accuracy_low: f64 = 0.0,
+        /// Largest share of correct responses in a kept group, not below `accuracy_low`.
+        #[schemars(range(min = 0.0, max = 1.0))]
+        pub accuracy_high: f64 = 1.0,
+        /// Fewest prompts asked for each missing group. As many more are asked as the share of groups
+        /// kept so far needs, up to `max_batches` times those that a step without losses asks.
+        #[schemars(range(min = 1.0, max = 1000.0))]
+        pub oversampling: f64 = 1.0,
+        /// Most rollout batches of one step.
+        #[schemars(range(min = 1, max = 10_000))]
+        pub max_batches: usize = 10,
+        /// Steps that a surplus group may wait for another step; 0 discards it.
+        pub carry_steps: u64 = 1,
+        /// Reaction to too few groups after `max_batches`: `"train"` on those, or `"stop"`.
+        pub when_short: WhenShort = WhenShort::default(),
+    }
 }
 
 /// Action of a step that has too few groups after its last rollout batch.
@@ -86,20 +87,6 @@ pub enum WhenShort {
     Stop,
 }
 
-impl Default for DynamicSampling {
-    fn default() -> Self {
-        Self {
-            enabled: false,
-            accuracy_low: 0.0,
-            accuracy_high: 1.0,
-            oversampling: 1.0,
-            max_batches: 10,
-            carry_steps: 1,
-            when_short: WhenShort::default(),
-        }
-    }
-}
-
 impl DynamicSampling {
     /// Most prompts sampled in a step of `groups` groups.
     pub fn most_prompts_asked(&self, groups: usize) -> usize {
@@ -109,14 +96,12 @@ impl DynamicSampling {
         at_least(groups, groups as f64 * self.oversampling).saturating_mul(self.max_batches)
     }
 
-    /// The upper bound, if it lies below the lower one.
-    pub(crate) fn problem(&self) -> Option<Problem> {
+    /// Adds the upper bound, if it lies below the lower one.
+    pub(crate) fn check(&self, problems: &mut Problems) {
         let Self { accuracy_low: low, accuracy_high: high, .. } = *self;
-        ((0.0..=1.0).contains(&low) && high < low).then(|| Problem {
-            field: "dynamic_sampling.accuracy_high".to_owned(),
-            value: format!("{high:?}"),
-            expected: format!("at least dynamic_sampling.accuracy_low = {low:?}"),
-        })
+        let is_below = (0.0..=1.0).contains(&low) && high < low;
+        let expected = format!("at least dynamic_sampling.accuracy_low = {low:?}");
+        problems.require(!is_below, "dynamic_sampling.accuracy_high", high, &expected);
     }
 }
 
@@ -143,44 +128,12 @@ pub enum NextBatch {
     Done,
 }
 
-/// Error that stops a step.
-#[derive(Debug, Clone, PartialEq, Error)]
-#[non_exhaustive]
-pub enum SamplingError {
-    /// Too few groups teach something, and [`WhenShort::Stop`] is set.
-    #[error(
-        "step {step}: {kept} of {wanted} groups have rewards that differ after {batches} rollout batches ({asked} \
-         prompts asked, {too_low} groups too hard, {too_high} too easy), all that dynamic_sampling.max_batches allows; \
-         expected easier or harder questions, more batches, or when_short = \"train\""
-    )]
-    Short {
-        /// The step.
-        step: u64,
-        /// Groups with rewards that differ.
-        kept: usize,
-        /// Groups of a step.
-        wanted: usize,
-        /// Number of rollout batches.
-        batches: usize,
-        /// Number of prompts sampled.
-        asked: usize,
-        /// Groups left out with at most half of their responses right.
-        too_low: usize,
-        /// Other groups left out.
-        too_high: usize,
-    },
-    /// A group is malformed.
-    #[error("step {step}: a group of {found} rewards ({why}), expected {expected} finite ones")]
-    Group {
-        /// The step.
-        step: u64,
-        /// Number of rewards in the group.
-        found: usize,
-        /// Number of responses of a group.
-        expected: usize,
-        /// Description of the fault.
-        why: String,
-    },
+/// Error that stops a step: too few groups teach something under [`WhenShort::Stop`], or a group is malformed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("step {step}: {problem}")]
+pub struct SamplingError {
+    step: u64,
+    problem: String,
 }
 
 /// Groups of one step, with their statistics.
@@ -309,7 +262,7 @@ impl<T> GroupSampler<T> {
     ///
     /// # Errors
     ///
-    /// [`SamplingError::Group`] if a group has another size or a reward that is not finite; then nothing is added.
+    /// [`SamplingError`] if a group has another size or a reward that is not finite; then nothing is added.
     pub fn add(
         &mut self,
         batch: Vec<SampledGroup<T>>,
@@ -339,7 +292,7 @@ impl<T> GroupSampler<T> {
     ///
     /// # Errors
     ///
-    /// [`SamplingError::Short`] under [`WhenShort::Stop`].
+    /// [`SamplingError`] if there are too few, under [`WhenShort::Stop`].
     pub fn finish_step(&mut self, demand: &Demand) -> Result<StepGroups<T>, SamplingError> {
         let taken = self.waiting.len().min(demand.groups);
         let mut statistics = std::mem::take(&mut self.statistics);
@@ -347,16 +300,13 @@ impl<T> GroupSampler<T> {
         let settings = &demand.settings;
         if settings.enabled && statistics.missing > 0 && settings.when_short == WhenShort::Stop {
             let SamplingStatistics { batches, asked, too_low, too_high, .. } = statistics;
-            let (step, wanted) = (self.step, demand.groups);
-            return Err(SamplingError::Short {
-                step,
-                kept: taken,
-                wanted,
-                batches,
-                asked,
-                too_low,
-                too_high,
-            });
+            let wanted = demand.groups;
+            let problem = format!(
+                "{taken} of {wanted} groups have rewards that differ after {batches} rollout batches ({asked} prompts asked, \
+                 {too_low} groups too hard, {too_high} too easy), all that dynamic_sampling.max_batches allows; expected \
+                 easier or harder questions, more batches, or when_short = \"train\""
+            );
+            return Err(SamplingError { step: self.step, problem });
         }
         let groups = self.waiting.drain(..taken).collect();
         if settings.carry_steps == 0 {
@@ -374,20 +324,20 @@ impl<T> GroupSampler<T> {
 
     fn is_kept(&self, group: &SampledGroup<T>, demand: &Demand) -> Result<bool, SamplingError> {
         let (rewards, right) = (&group.rewards, group.right);
-        let refused = |why: String| SamplingError::Group {
-            step: self.step,
-            found: rewards.len(),
-            expected: demand.group_size,
-            why,
+        let refused = |why: &str| {
+            let (count, expected) = (rewards.len(), demand.group_size);
+            let problem =
+                format!("a group of {count} rewards ({why}), expected {expected} finite ones");
+            SamplingError { step: self.step, problem }
         };
         if rewards.len() != demand.group_size {
-            return Err(refused("another number".to_owned()));
+            return Err(refused("another number"));
         }
         if right > rewards.len() {
-            return Err(refused(format!("{right} are right")));
+            return Err(refused(&format!("{right} are right")));
         }
         if let Some(reward) = rewards.iter().find(|reward| !reward.is_finite()) {
-            return Err(refused(format!("one is {reward}")));
+            return Err(refused(&format!("one is {reward}")));
         }
         let DynamicSampling { enabled, accuracy_low, accuracy_high, .. } = demand.settings;
         let accuracy = right as f64 / rewards.len() as f64;

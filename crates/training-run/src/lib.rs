@@ -6,7 +6,7 @@
 //! | [`schedule`], [`packing`], [`partition`] | the learning rate, micro-batches, and the partition over ranks |
 //! | [`dynamic_sampling`], [`overlong`] | the responses that a step trains on |
 //! | [`metrics`], [`token_record`] | metrics of a step, and values of each token |
-//! | [`run_directory`], [`saved_rollouts`] | the folder of a run, and its rollouts on disk |
+//! | [`run_directory`], [`saved_rollouts`], [`run_file`] | the folder of a run, its rollouts on disk, and errors |
 //! | [`manifest`], [`resume`], [`retention`], [`deadline`] | checkpoints: checksums, resuming, deletion, and the deadline |
 
 pub mod config;
@@ -20,6 +20,8 @@ pub mod partition;
 pub mod resume;
 pub mod retention;
 pub mod run_directory;
+pub mod run_file;
 pub mod saved_rollouts;
 pub mod schedule;
+mod section;
 pub mod token_record;

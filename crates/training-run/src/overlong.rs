@@ -1,9 +1,11 @@
 //! Treatment of responses that reach the length limit.
 
-use messages::Problem;
 use rl_losses::{OverlongPenalty, ParameterError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::config::Problems;
+use crate::section::section;
 
 /// Treatment of responses that reach `rollout.max_response_tokens`.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -19,19 +21,14 @@ pub enum Overlong {
     SoftBuffer(SoftBuffer),
 }
 
-/// A penalty that grows over the last tokens before the limit.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct SoftBuffer {
-    /// Tokens before the limit over which the reward falls; at most `rollout.max_response_tokens`.
-    pub buffer_tokens: usize,
-    /// Reward taken off a response of full length, at least 0.
-    pub penalty_factor: f64,
-}
-
-impl Default for SoftBuffer {
-    fn default() -> Self {
-        Self { buffer_tokens: 4096, penalty_factor: 1.0 }
+section! {
+    /// A penalty that grows over the last tokens before the limit.
+    #[derive(Copy)]
+    pub struct SoftBuffer {
+        /// Tokens before the limit over which the reward falls; at most `rollout.max_response_tokens`.
+        pub buffer_tokens: usize = 4096,
+        /// Reward taken off a response of full length, at least 0.
+        pub penalty_factor: f64 = 1.0,
     }
 }
 
@@ -53,27 +50,16 @@ impl Overlong {
         }
     }
 
-    /// Lists the fields that are out of range.
-    pub(crate) fn problems(self, max_response_tokens: usize) -> Vec<Problem> {
-        let Self::SoftBuffer(soft) = self else { return Vec::new() };
-        let problem = |field: &str, value: String, expected: String| {
-            let field = format!("reward.overlong.soft-buffer.{field}");
-            Problem { field, value, expected }
-        };
-        let mut problems = Vec::new();
-        if soft.buffer_tokens > max_response_tokens {
-            let expected = format!("at most rollout.max_response_tokens = {max_response_tokens}");
-            problems.push(problem("buffer_tokens", soft.buffer_tokens.to_string(), expected));
-        }
-        if !(soft.penalty_factor.is_finite() && soft.penalty_factor >= 0.0) {
-            let expected = "a finite number of at least 0".to_owned();
-            problems.push(problem(
-                "penalty_factor",
-                format!("{:?}", soft.penalty_factor),
-                expected,
-            ));
-        }
-        problems
+    /// Adds the fields that are out of range.
+    pub(crate) fn check(self, max_response_tokens: usize, problems: &mut Problems) {
+        let Self::SoftBuffer(SoftBuffer { buffer_tokens, penalty_factor }) = self else { return };
+        let field = |name: &str| format!("reward.overlong.soft-buffer.{name}");
+        let expected = format!("at most rollout.max_response_tokens = {max_response_tokens}");
+        let fits = buffer_tokens <= max_response_tokens;
+        problems.require(fits, &field("buffer_tokens"), buffer_tokens, &expected);
+        let fits = penalty_factor.is_finite() && penalty_factor >= 0.0;
+        let expected = "a finite number of at least 0";
+        problems.require(fits, &field("penalty_factor"), penalty_factor, expected);
     }
 
     /// Returns true if a response takes part in the update; `truncated` if it reached the limit.

@@ -1,24 +1,21 @@
 //! Decides where a run starts: anew, after its latest checkpoint, or after a given one.
 
 mod changes;
-mod commits;
 
 use std::fmt::{self, Display, Formatter};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use thiserror::Error;
-use whole_file::{LONGEST_TEXT_BYTES, read_at_most, read_text_at_most};
+use whole_file::{LONGEST_TEXT_BYTES, WriteError, read_at_most, read_text_at_most};
 
+use crate::config::{Commits, Run};
 use crate::manifest::Checked;
-use crate::metrics::{MetricsError, StepMetrics, read_metrics};
-use crate::run_directory::{
-    Checkpoint, RunDirectory, RunDirectoryError, STATE_FILE, TRAINER_FOLDER,
-};
+use crate::metrics::{StepMetrics, read_metrics};
+use crate::run_directory::{Checkpoint, RunDirectory, STATE_FILE, TRAINER_FOLDER};
+use crate::run_file::RunFileError;
 
 pub use changes::Change;
-pub use commits::recorded_commits;
 
 /// Value of `--resume`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -89,125 +86,14 @@ pub struct Start {
     pub changes: Vec<Change>,
 }
 
-/// Why a run cannot start as requested.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum ResumeError {
-    /// The folder holds a run where a new one is requested.
-    #[error(
-        "{}: holds a run{}, expected none with --resume {asked} (remove the folder, or choose another `name`)",
-        root.display(),
-        .latest.map_or_else(String::new, |step| format!(" with a checkpoint of step {step}"))
-    )]
-    Occupied {
-        /// The run's folder.
-        root: PathBuf,
-        /// Step of its latest checkpoint.
-        latest: Option<u64>,
-        /// Value of `--resume`.
-        asked: Resume,
-    },
-    /// The folder holds a run of another configuration.
-    #[error(
-        "{}: holds a run with another configuration: `{}` is {} there, {} now{}; expected the same one (a copy may have \
-         another: choose another `name`, with --resume {})",
-        root.display(), first.field, first.before, first.now, also(*more), root.display()
-    )]
-    OtherConfiguration {
-        /// The run's folder.
-        root: PathBuf,
-        /// The first field that may not change.
-        first: Change,
-        /// Number of further fields that may not change.
-        more: usize,
-    },
-    /// The configuration of the run in the folder, or the one given, is not TOML.
-    #[error("{}: {problem}, expected the configuration of a run", path.display())]
-    Configuration {
-        /// The file.
-        path: PathBuf,
-        /// Description of the fault.
-        problem: String,
-    },
-    /// The requested checkpoint is damaged.
-    #[error(
-        "{}: damaged: {}; expected the files as they were written (--resume auto takes the newest checkpoint of a run that is whole)",
-        path.display(), damage.join("; ")
-    )]
-    Damaged {
-        /// The checkpoint.
-        path: PathBuf,
-        /// Damaged files, each with its fault.
-        damage: Vec<String>,
-    },
-    /// Rows of the metrics were lost.
-    #[error(
-        "{}: ends with step {ends}, before the checkpoint of step {step}; expected a row for every step (--resume takes \
-         an earlier checkpoint, or this one under another `name`)",
-        path.display()
-    )]
-    LostRows {
-        /// The metrics.
-        path: PathBuf,
-        /// Their last step; 0 without any.
-        ends: u64,
-        /// Step of the checkpoint.
-        step: u64,
-    },
-    /// The metrics of the run cannot be read.
-    #[error(transparent)]
-    Metrics(#[from] MetricsError),
-    /// Every checkpoint of the run is damaged.
-    #[error(
-        "{}: no checkpoint is whole: {}; expected one (remove the folder to begin again)",
-        root.display(), damage.join("; ")
-    )]
-    NoneWhole {
-        /// The run's folder.
-        root: PathBuf,
-        /// Checkpoints, each with its fault.
-        damage: Vec<String>,
-    },
-    /// The path of `--resume` is no checkpoint.
-    #[error(
-        "--resume {}: {found}, expected a checkpoint (a folder step-N that holds {TRAINER_FOLDER}/{STATE_FILE}) or the folder of a run",
-        path.display()
-    )]
-    NoCheckpoint {
-        /// Path as given.
-        path: PathBuf,
-        /// Description of what is there.
-        found: String,
-    },
-    /// The state of a checkpoint lacks its step.
-    #[error("{}: {found}, expected an object with `step`", path.display())]
-    State {
-        /// The file.
-        path: PathBuf,
-        /// Description of the fault.
-        found: String,
-    },
-    /// A run's folder cannot be used.
-    #[error(transparent)]
-    Directory(#[from] RunDirectoryError),
-}
-
-fn also(more: usize) -> String {
-    match more {
-        0 => String::new(),
-        1 => " (and another field)".to_owned(),
-        more => format!(" (and {more} other fields)"),
-    }
-}
-
 /// Decides where a run of folder `root` and configuration `resolved` (the text of its `config.toml`) starts. Among the run's own
 /// checkpoints it takes the newest undamaged one, verified by `check`: [`manifest::check`](crate::manifest::check), or several processes share that work. A
 /// checkpoint that is named is taken, or refused if it is damaged.
 ///
 /// # Errors
 ///
-/// [`ResumeError`], which describes the fault, or the error of `check`.
-pub fn origin<E: From<ResumeError>>(
+/// [`RunFileError`], which describes the fault, or the error of `check`.
+pub fn origin<E: From<RunFileError>>(
     root: &Path,
     resolved: &str,
     resume: &Resume,
@@ -220,12 +106,17 @@ pub fn origin<E: From<ResumeError>>(
         Resume::Auto | Resume::Never => None,
     };
     let directory = if begun {
-        let directory = RunDirectory::open(root).map_err(ResumeError::from)?;
+        let directory = RunDirectory::open(root)?;
         let is_own = |named: &Checkpoint| lies_in(&named.path, root);
         if *resume == Resume::Never || named.as_ref().is_some_and(|named| !is_own(named)) {
-            let latest = directory.latest_checkpoint().ok().flatten().map(|latest| latest.step);
-            let (root, asked) = (root.to_path_buf(), resume.clone());
-            return Err(ResumeError::Occupied { root, latest, asked }.into());
+            let latest = directory.latest_checkpoint().ok().flatten();
+            let checkpoint = latest.map_or_else(String::new, |latest| {
+                format!(" with a checkpoint of step {}", latest.step)
+            });
+            let problem = format!(
+                "holds a run{checkpoint}, expected none with --resume {resume} (remove the folder, or choose another `name`)"
+            );
+            return Err(RunFileError::of(root, problem).into());
         }
         changes = changes_of(&directory, resolved)?;
         Some(directory)
@@ -238,7 +129,12 @@ pub fn origin<E: From<ResumeError>>(
         (directory, Some(named)) => {
             match check(&named)? {
                 Checked::Damaged(damage) => {
-                    return Err(ResumeError::Damaged { path: named.path, damage }.into());
+                    let problem = format!(
+                        "damaged: {}; expected the files as they were written (--resume auto takes the newest checkpoint of a \
+                         run that is whole)",
+                        damage.join("; ")
+                    );
+                    return Err(RunFileError::of(&named.path, problem).into());
                 }
                 Checked::Unknown => notes.push(unchecked(&named)),
                 Checked::Whole => {}
@@ -257,25 +153,49 @@ pub fn origin<E: From<ResumeError>>(
     Ok(Start { origin, notes, changes })
 }
 
+/// Returns the commits with which the run in the folder of `run` started, or the run whose checkpoint `resume` names; none of a
+/// new run.
+///
+/// # Errors
+///
+/// A record that cannot be read.
+pub fn recorded_commits(run: &Run, resume: &Resume) -> Result<Commits, RunFileError> {
+    let root = run.output_directory();
+    if root.join("config.toml").exists() {
+        return RunDirectory::recorded_commits(&root);
+    }
+    let Resume::From(path) = resume else { return Ok(Commits::new()) };
+    let of_checkpoint = path.parent().and_then(Path::parent);
+    let is_run = |root: &&Path| root.join("config.toml").exists();
+    match [Some(path.as_path()), of_checkpoint].into_iter().flatten().find(is_run) {
+        Some(root) => RunDirectory::recorded_commits(root),
+        None => Ok(Commits::new()),
+    }
+}
+
 /// Refuses metrics that end before `step`: a second process wrote them, or an edit cut them.
-fn check_rows(path: &Path, step: u64) -> Result<(), ResumeError> {
+fn check_rows(path: &Path, step: u64) -> Result<(), RunFileError> {
     if !path.exists() {
         return Ok(());
     }
     let ends = read_metrics(path)?.last().map_or(0, StepMetrics::step);
     if ends < step {
-        return Err(ResumeError::LostRows { path: path.to_path_buf(), ends, step });
+        let problem = format!(
+            "ends with step {ends}, before the checkpoint of step {step}; expected a row for every step (--resume takes an \
+             earlier checkpoint, or this one under another `name`)"
+        );
+        return Err(RunFileError::of(path, problem));
     }
     Ok(())
 }
 
 /// Returns the run in its folder, from the newest undamaged checkpoint.
-fn newest_complete<E: From<ResumeError>>(
+fn newest_complete<E: From<RunFileError>>(
     directory: RunDirectory,
     notes: &mut Vec<String>,
     mut check: impl FnMut(&Checkpoint) -> Result<Checked, E>,
 ) -> Result<Origin, E> {
-    let (checkpoints, fault) = directory.resumable().map_err(ResumeError::from)?;
+    let (checkpoints, fault) = directory.resumable()?;
     let latest = directory.latest_checkpoint().ok().flatten();
     let had_any = !checkpoints.is_empty() || fault.is_some();
     notes.extend(fault.map(|fault| fault.to_string()));
@@ -296,8 +216,11 @@ fn newest_complete<E: From<ResumeError>>(
         });
     }
     if had_any {
-        let (root, damage) = (directory.root().to_path_buf(), std::mem::take(notes));
-        return Err(ResumeError::NoneWhole { root, damage }.into());
+        let damage = notes.join("; ");
+        let problem = format!(
+            "no checkpoint is whole: {damage}; expected one (remove the folder to begin again)"
+        );
+        return Err(RunFileError::of(directory.root(), problem).into());
     }
     Ok(Origin::GoOn(directory, None))
 }
@@ -308,25 +231,31 @@ fn unchecked(checkpoint: &Checkpoint) -> String {
 }
 
 /// Lists the fields that change for the run in the folder.
-fn changes_of(directory: &RunDirectory, resolved: &str) -> Result<Vec<Change>, ResumeError> {
+fn changes_of(directory: &RunDirectory, resolved: &str) -> Result<Vec<Change>, RunFileError> {
     let path = directory.config();
-    let read = |source| RunDirectoryError::Read { path: path.clone(), source };
     let table = |text: &str| {
-        text.parse::<toml::Table>().map_err(|error| ResumeError::Configuration {
-            path: path.clone(),
-            problem: error.message().to_owned(),
+        text.parse::<toml::Table>().map_err(|error| {
+            let problem = format!("{}, expected the configuration of a run", error.message());
+            RunFileError::of(&path, problem)
         })
     };
-    let before = table(&read_text_at_most(&path, LONGEST_TEXT_BYTES).map_err(read)?)?;
+    let text = read_text_at_most(&path, LONGEST_TEXT_BYTES);
+    let before = table(&text.map_err(WriteError::of(&path, "read"))?)?;
     let (changes, refused) = changes::changes(&before, &table(resolved)?);
-    let more = refused.len().saturating_sub(1);
-    match refused.into_iter().next() {
-        None => Ok(changes),
-        Some(first) => {
-            let root = directory.root().to_path_buf();
-            Err(ResumeError::OtherConfiguration { root, first, more })
-        }
-    }
+    let [Change { field, before, now }, others @ ..] = refused.as_slice() else {
+        return Ok(changes);
+    };
+    let also = match others.len() {
+        0 => String::new(),
+        1 => " (and another field)".to_owned(),
+        more => format!(" (and {more} other fields)"),
+    };
+    let root = directory.root().display();
+    let problem = format!(
+        "holds a run with another configuration: `{field}` is {before} there, {now} now{also}; expected the same one (a copy may \
+         have another: choose another `name`, with --resume {root})"
+    );
+    Err(RunFileError::of(directory.root(), problem))
 }
 
 fn lies_in(path: &Path, root: &Path) -> bool {
@@ -337,12 +266,17 @@ fn lies_in(path: &Path, root: &Path) -> bool {
 }
 
 /// Finds the checkpoint that a path names: the path itself, or the latest of a run's folder.
-fn find_checkpoint(path: &Path) -> Result<Checkpoint, ResumeError> {
+fn find_checkpoint(path: &Path) -> Result<Checkpoint, RunFileError> {
     let state = path.join(TRAINER_FOLDER).join(STATE_FILE);
     if state.is_file() {
         return Ok(Checkpoint { step: step_of(&state)?, path: path.to_path_buf() });
     }
-    let absent = |found: String| ResumeError::NoCheckpoint { path: path.to_path_buf(), found };
+    let absent = |fault: String| RunFileError::Content {
+        place: format!("--resume {}", path.display()),
+        problem: format!(
+            "{fault}, expected a checkpoint (a folder step-N that holds {TRAINER_FOLDER}/{STATE_FILE}) or the folder of a run"
+        ),
+    };
     if path.join("checkpoints").is_dir() {
         let latest = RunDirectory::open(path)?.latest_checkpoint()?;
         return latest.ok_or_else(|| absent("a run without a checkpoint".to_owned()));
@@ -350,8 +284,9 @@ fn find_checkpoint(path: &Path) -> Result<Checkpoint, ResumeError> {
     Err(absent(describe(path)))
 }
 
-fn step_of(state: &Path) -> Result<u64, ResumeError> {
-    let fault = |found: String| ResumeError::State { path: state.to_path_buf(), found };
+fn step_of(state: &Path) -> Result<u64, RunFileError> {
+    let fault =
+        |fault: String| RunFileError::of(state, format!("{fault}, expected an object with `step`"));
     let bytes =
         read_at_most(state, LONGEST_TEXT_BYTES).map_err(|error| fault(error.to_string()))?;
     let value: serde_json::Value =

@@ -11,83 +11,29 @@
 //! changes.jsonl     fields that the run went on with otherwise than before
 //! ```
 
-mod hub_commits;
 mod resuming;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use thiserror::Error;
 use whole_file::{
-    DirectoryInProgress, FolderLock, LONGEST_TEXT_BYTES, WriteError, read_text_at_most,
-    write_atomically,
+    DirectoryInProgress, FolderLock, LONGEST_TEXT_BYTES, WriteError, read_at_most,
+    read_text_at_most, write_atomically,
 };
 
+use crate::config::Commits;
 use crate::retention::{Retention, ScoredCheckpoint};
-
-/// Why a run directory cannot be used.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum RunDirectoryError {
-    /// The folder holds a run already.
-    #[error(
-        "{}: already holds a run, expected an empty or new folder (resume it, or choose another name)",
-        path.display()
-    )]
-    Occupied {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// The folder holds no run.
-    #[error("{}: holds no run, expected a folder with config.toml and checkpoints", path.display())]
-    NoRun {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// `checkpoints/latest` names a missing checkpoint.
-    #[error("{}: is {found:?}, expected the name of a folder beside it, step-N", path.display())]
-    Latest {
-        /// The file `latest`.
-        path: PathBuf,
-        /// Its content.
-        found: String,
-    },
-    /// Another process trains the run.
-    #[error("{}: another process trains this run, expected one at a time", root.display())]
-    InUse {
-        /// The folder.
-        root: PathBuf,
-    },
-    /// The run went on after it was decided where to start.
-    #[error(
-        "{}: another process trained this run meanwhile, up to {}; expected it as it was (start again)",
-        root.display(), .latest.map_or_else(|| "no checkpoint".to_owned(), |step| format!("step {step}"))
-    )]
-    Moved {
-        /// The folder.
-        root: PathBuf,
-        /// Step of its latest checkpoint now.
-        latest: Option<u64>,
-    },
-    /// A file or folder cannot be read.
-    #[error("{}: cannot read: {source}", path.display())]
-    Read {
-        /// The file or folder.
-        path: PathBuf,
-        /// Error of the operating system.
-        source: std::io::Error,
-    },
-    /// A file or folder cannot be written.
-    #[error(transparent)]
-    Write(#[from] WriteError),
-}
+use crate::run_file::{RunFileError, entries, if_there};
 
 /// Folder of the trainer's own files within a checkpoint.
 pub const TRAINER_FOLDER: &str = "trainer";
 
 /// Name of the file, within [`TRAINER_FOLDER`], that makes a folder a checkpoint of a run.
 pub const STATE_FILE: &str = "state.json";
+
+/// Name of the record of the hub's commits.
+const HUB_FILE: &str = "hub.json";
 
 /// A checkpoint on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,14 +55,15 @@ impl RunDirectory {
     ///
     /// # Errors
     ///
-    /// [`RunDirectoryError::Occupied`] if it holds metrics or checkpoints already, or a write that failed.
-    pub fn create(root: &Path) -> Result<Self, RunDirectoryError> {
+    /// [`RunFileError`] if it holds metrics or checkpoints already, or a write that failed.
+    pub fn create(root: &Path) -> Result<Self, RunFileError> {
         let directory = Self { root: root.to_path_buf() };
         // A run that was killed before its configuration was written leaves empty folders.
         let has_checkpoints =
             fs::read_dir(directory.checkpoints()).is_ok_and(|mut found| found.next().is_some());
         if directory.metrics().exists() || has_checkpoints {
-            return Err(RunDirectoryError::Occupied { path: root.to_path_buf() });
+            let problem = "already holds a run, expected an empty or new folder (resume it, or choose another name)";
+            return Err(RunFileError::of(root, problem));
         }
         for folder in [directory.samples(), directory.checkpoints()] {
             fs::create_dir_all(&folder).map_err(WriteError::of(&folder, "create the folder"))?;
@@ -128,53 +75,51 @@ impl RunDirectory {
     ///
     /// # Errors
     ///
-    /// [`RunDirectoryError::NoRun`].
-    pub fn open(root: &Path) -> Result<Self, RunDirectoryError> {
+    /// [`RunFileError`] if it holds none.
+    pub fn open(root: &Path) -> Result<Self, RunFileError> {
         let directory = Self { root: root.to_path_buf() };
-        if directory.checkpoints().is_dir() {
-            Ok(directory)
-        } else {
-            Err(RunDirectoryError::NoRun { path: root.to_path_buf() })
-        }
+        if directory.checkpoints().is_dir() { Ok(directory) } else { Err(no_run(root)) }
     }
 
     /// Locks the folder for the one process that trains the run; creates it if it does not exist.
     ///
     /// # Errors
     ///
-    /// [`RunDirectoryError::InUse`], or a folder or file that cannot be created.
-    pub fn lock(root: &Path) -> Result<FolderLock, RunDirectoryError> {
+    /// [`RunFileError`] if another process trains it, or a folder or file cannot be created.
+    pub fn lock(root: &Path) -> Result<FolderLock, RunFileError> {
         fs::create_dir_all(root).map_err(WriteError::of(root, "create the folder"))?;
         let lock = FolderLock::take(root).map_err(WriteError::of(root, "lock"))?;
-        lock.ok_or_else(|| RunDirectoryError::InUse { root: root.to_path_buf() })
+        let problem = "another process trains this run, expected one at a time";
+        lock.ok_or_else(|| RunFileError::of(root, problem))
     }
 
     /// Checks that `latest` is still the newest checkpoint.
     ///
     /// # Errors
     ///
-    /// [`RunDirectoryError::Moved`], or a file `latest` that cannot be read.
-    pub fn check_latest(&self, latest: Option<&Checkpoint>) -> Result<(), RunDirectoryError> {
+    /// [`RunFileError`] if it is not, or a file `latest` that cannot be read.
+    pub fn check_latest(&self, latest: Option<&Checkpoint>) -> Result<(), RunFileError> {
         let now = self.latest_checkpoint()?;
         if now.as_ref() == latest {
             return Ok(());
         }
-        let latest = now.map(|checkpoint| checkpoint.step);
-        Err(RunDirectoryError::Moved { root: self.root.clone(), latest })
+        let latest =
+            now.map_or_else(|| "no checkpoint".to_owned(), |now| format!("step {}", now.step));
+        let problem = format!(
+            "another process trained this run meanwhile, up to {latest}; expected it as it was (start again)"
+        );
+        Err(RunFileError::of(&self.root, problem))
     }
 
     /// Opens the folder of a run for reading alone: metrics suffice, without checkpoints.
     ///
     /// # Errors
     ///
-    /// [`RunDirectoryError::NoRun`].
-    pub fn view(root: &Path) -> Result<Self, RunDirectoryError> {
+    /// [`RunFileError`] if it holds none.
+    pub fn view(root: &Path) -> Result<Self, RunFileError> {
         let directory = Self { root: root.to_path_buf() };
-        if directory.metrics().is_file() || directory.checkpoints().is_dir() {
-            Ok(directory)
-        } else {
-            Err(RunDirectoryError::NoRun { path: root.to_path_buf() })
-        }
+        let is_run = directory.metrics().is_file() || directory.checkpoints().is_dir();
+        if is_run { Ok(directory) } else { Err(no_run(root)) }
     }
 
     /// Path of the folder.
@@ -232,7 +177,7 @@ impl RunDirectory {
     /// # Errors
     ///
     /// A folder that cannot be created.
-    pub fn rank_log(&self, rank: usize) -> Result<PathBuf, RunDirectoryError> {
+    pub fn rank_log(&self, rank: usize) -> Result<PathBuf, RunFileError> {
         let folder = self.root.join("logs");
         fs::create_dir_all(&folder).map_err(WriteError::of(&folder, "create the folder"))?;
         Ok(folder.join(format!("rank-{rank}.log")))
@@ -264,11 +209,37 @@ impl RunDirectory {
         config_text: &str,
         resolved: &impl Serialize,
         environment: &impl Serialize,
-    ) -> Result<(), RunDirectoryError> {
+    ) -> Result<(), RunFileError> {
         write_atomically(&self.config(), config_text.as_bytes())?;
         write_atomically(&self.resolved(), &pretty_json(resolved))?;
         write_atomically(&self.environment(), &pretty_json(environment))?;
         Ok(())
+    }
+
+    /// Writes the commits, if there are any.
+    ///
+    /// # Errors
+    ///
+    /// A write that failed.
+    pub fn write_commits(&self, commits: &Commits) -> Result<(), RunFileError> {
+        if commits.is_empty() {
+            return Ok(());
+        }
+        Ok(write_atomically(&self.root.join(HUB_FILE), &pretty_json(commits))?)
+    }
+
+    /// Reads the commits that a folder's run started with; none if it has no names of the hub, or is no run.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read.
+    pub fn recorded_commits(root: &Path) -> Result<Commits, RunFileError> {
+        let path = root.join(HUB_FILE);
+        let Some(bytes) = if_there(&path, read_at_most(&path, LONGEST_TEXT_BYTES))? else {
+            return Ok(Commits::new());
+        };
+        let fault = |error: serde_json::Error| WriteError::of(&path, "read")(error.into());
+        Ok(serde_json::from_slice(&bytes).map_err(fault)?)
     }
 
     /// Starts the checkpoint after `step` steps; fill the folder, then pass it to [`RunDirectory::finish_checkpoint`].
@@ -276,7 +247,7 @@ impl RunDirectory {
     /// # Errors
     ///
     /// A write that failed.
-    pub fn begin_checkpoint(&self, step: u64) -> Result<DirectoryInProgress, RunDirectoryError> {
+    pub fn begin_checkpoint(&self, step: u64) -> Result<DirectoryInProgress, RunFileError> {
         Ok(DirectoryInProgress::begin(&self.checkpoint(step))?)
     }
 
@@ -292,7 +263,7 @@ impl RunDirectory {
         folder: DirectoryInProgress,
         retention: Retention,
         score: impl Fn(u64) -> Option<f64>,
-    ) -> Result<(), RunDirectoryError> {
+    ) -> Result<(), RunFileError> {
         folder.commit()?;
         self.point_latest_at(step)?;
         let mut others = self.list_checkpoints()?;
@@ -314,19 +285,24 @@ impl RunDirectory {
     /// # Errors
     ///
     /// A file `latest` that cannot be read or names no checkpoint.
-    pub fn latest_checkpoint(&self) -> Result<Option<Checkpoint>, RunDirectoryError> {
-        let pointer = self.latest();
-        let text = match read_text_at_most(&pointer, LONGEST_TEXT_BYTES) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(source) => return Err(RunDirectoryError::Read { path: pointer, source }),
-        };
-        let name = text.trim();
-        let path = self.checkpoints().join(name);
-        match step_of(name) {
+    pub fn latest_checkpoint(&self) -> Result<Option<Checkpoint>, RunFileError> {
+        let Some(name) = self.latest_name()? else { return Ok(None) };
+        let path = self.checkpoints().join(&name);
+        match step_of(&name) {
             Some(step) if path.is_dir() => Ok(Some(Checkpoint { step, path })),
-            _ => Err(RunDirectoryError::Latest { path: pointer, found: name.to_owned() }),
+            _ => {
+                let problem =
+                    format!("is {name:?}, expected the name of a folder beside it, step-N");
+                Err(RunFileError::of(&self.latest(), problem))
+            }
         }
+    }
+
+    /// The name that `latest` holds; `None` before the first checkpoint.
+    fn latest_name(&self) -> Result<Option<String>, RunFileError> {
+        let pointer = self.latest();
+        let text = if_there(&pointer, read_text_at_most(&pointer, LONGEST_TEXT_BYTES))?;
+        Ok(text.map(|text| text.trim().to_owned()))
     }
 
     /// Points `latest` at an earlier checkpoint.
@@ -334,7 +310,7 @@ impl RunDirectory {
     /// # Errors
     ///
     /// A write that failed.
-    pub fn point_latest_at(&self, step: u64) -> Result<(), RunDirectoryError> {
+    pub fn point_latest_at(&self, step: u64) -> Result<(), RunFileError> {
         Ok(write_atomically(&self.latest(), format!("step-{step}\n").as_bytes())?)
     }
 
@@ -343,17 +319,11 @@ impl RunDirectory {
     /// # Errors
     ///
     /// A folder that cannot be read.
-    pub fn list_checkpoints(&self) -> Result<Vec<Checkpoint>, RunDirectoryError> {
-        let folder = self.checkpoints();
-        let read_error = |source| RunDirectoryError::Read { path: folder.clone(), source };
-        let mut checkpoints = Vec::new();
-        for entry in fs::read_dir(&folder).map_err(read_error)? {
-            let path = entry.map_err(read_error)?.path();
-            let step = path.file_name().and_then(|name| name.to_str()).and_then(step_of);
-            if let Some(step) = step {
-                checkpoints.push(Checkpoint { step, path });
-            }
-        }
+    pub fn list_checkpoints(&self) -> Result<Vec<Checkpoint>, RunFileError> {
+        let checkpoint =
+            |path: PathBuf| Some(Checkpoint { step: step_of(file_name(&path))?, path });
+        let mut checkpoints: Vec<Checkpoint> =
+            entries(&self.checkpoints())?.into_iter().filter_map(checkpoint).collect();
         checkpoints.sort_by_key(|checkpoint| checkpoint.step);
         Ok(checkpoints)
     }
@@ -361,6 +331,15 @@ impl RunDirectory {
 
 fn step_of(name: &str) -> Option<u64> {
     name.strip_prefix("step-")?.parse().ok()
+}
+
+/// Name of a file or folder; empty if it is not UTF-8.
+fn file_name(path: &Path) -> &str {
+    path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+}
+
+fn no_run(root: &Path) -> RunFileError {
+    RunFileError::of(root, "holds no run, expected a folder with config.toml and checkpoints")
 }
 
 fn pretty_json(value: &impl Serialize) -> Vec<u8> {

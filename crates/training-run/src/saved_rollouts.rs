@@ -3,7 +3,6 @@
 //! One file per step, `step-N.jsonl`: a header, the groups that wait for a later step, then one group per line. It is written
 //! atomically.
 
-mod error;
 mod origin;
 
 use std::fs::{self, File};
@@ -19,10 +18,10 @@ use whole_file::{
     write_atomically_with,
 };
 
-pub use error::SavedRolloutError;
 pub use origin::{RolloutOrigin, fingerprint, first_difference, weight_files};
 
 use crate::dynamic_sampling::{GroupSampler, SampledGroup, SamplingStatistics};
+use crate::run_file::{RunFileError, entries, if_there};
 
 /// Everything that one step sampled.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,8 +63,8 @@ impl SavedRollouts {
     ///
     /// # Errors
     ///
-    /// [`SavedRolloutError::Write`]
-    pub fn create(directory: &Path, origin: RolloutOrigin) -> Result<Self, SavedRolloutError> {
+    /// A folder that cannot be created.
+    pub fn create(directory: &Path, origin: RolloutOrigin) -> Result<Self, RunFileError> {
         fs::create_dir_all(directory).map_err(WriteError::of(directory, "create the folder"))?;
         Ok(Self { directory: directory.to_path_buf(), origin })
     }
@@ -74,8 +73,8 @@ impl SavedRollouts {
     ///
     /// # Errors
     ///
-    /// [`SavedRolloutError::Read`] if there is none.
-    pub fn open(directory: &Path, origin: RolloutOrigin) -> Result<Self, SavedRolloutError> {
+    /// A folder that cannot be read.
+    pub fn open(directory: &Path, origin: RolloutOrigin) -> Result<Self, RunFileError> {
         let files = Self { directory: directory.to_path_buf(), origin };
         files.steps()?;
         Ok(files)
@@ -90,8 +89,8 @@ impl SavedRollouts {
     ///
     /// # Errors
     ///
-    /// [`SavedRolloutError::Write`]
-    pub fn write<T: Serialize>(&self, saved: &SavedStep<T>) -> Result<(), SavedRolloutError> {
+    /// A write that failed.
+    pub fn write<T: Serialize>(&self, saved: &SavedStep<T>) -> Result<(), WriteError> {
         let header = Header {
             origin: self.origin.clone(),
             step: saved.step,
@@ -108,24 +107,18 @@ impl SavedRollouts {
                 write_line(&mut out, group)?;
             }
             out.flush()
-        })?;
-        Ok(())
+        })
     }
 
     /// Reads a step; its model, tokenizer and settings must be those of this run.
     ///
     /// # Errors
     ///
-    /// [`SavedRolloutError`], naming the file, and what is wrong with it.
-    pub fn read<T: DeserializeOwned>(&self, step: u64) -> Result<SavedStep<T>, SavedRolloutError> {
+    /// [`RunFileError`], naming the file, and what is wrong with it.
+    pub fn read<T: DeserializeOwned>(&self, step: u64) -> Result<SavedStep<T>, RunFileError> {
         let path = self.path(step);
-        let file = match open_regular(&path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let directory = self.directory.clone();
-                return Err(SavedRolloutError::Missing { directory, step, saved: self.steps()? });
-            }
-            Err(source) => return Err(SavedRolloutError::Read { path, source }),
+        let Some(file) = if_there(&path, open_regular(&path))? else {
+            return Err(RunFileError::of(&self.directory, missing(step, &self.steps()?)));
         };
         let mut lines = Lines {
             path: &path,
@@ -134,7 +127,7 @@ impl SavedRollouts {
         };
         let header: Header = lines.next()?;
         if let Some(difference) = header.origin.difference(&self.origin) {
-            return Err(SavedRolloutError::Origin { path, difference });
+            return Err(RunFileError::of(&path, format!("sampled by another run: {difference}")));
         }
         if header.step != step {
             return Err(lines.fault(format!("step {}, expected {step}", header.step)));
@@ -149,18 +142,27 @@ impl SavedRollouts {
     }
 
     /// Lists the steps in the folder, ascending.
-    fn steps(&self) -> Result<Vec<u64>, SavedRolloutError> {
-        let fault = |source| SavedRolloutError::Read { path: self.directory.clone(), source };
-        let mut steps = Vec::new();
-        for entry in fs::read_dir(&self.directory).map_err(fault)? {
-            let name = entry.map_err(fault)?.file_name();
-            let number =
-                name.to_str().and_then(|name| name.strip_prefix("step-")?.strip_suffix(".jsonl"));
-            steps.extend(number.and_then(|number| number.parse::<u64>().ok()));
-        }
+    fn steps(&self) -> Result<Vec<u64>, RunFileError> {
+        let number = |path: &PathBuf| -> Option<u64> {
+            path.file_name()?.to_str()?.strip_prefix("step-")?.strip_suffix(".jsonl")?.parse().ok()
+        };
+        let mut steps: Vec<u64> = entries(&self.directory)?.iter().filter_map(number).collect();
         steps.sort_unstable();
         Ok(steps)
     }
+}
+
+/// The lack of a step, and the steps that are there, ascending.
+fn missing(step: u64, saved: &[u64]) -> String {
+    let others = match saved {
+        [] => "nor of any other".to_owned(),
+        [one] => format!("only of step {one}"),
+        [first, .., last] => {
+            let count = saved.len();
+            format!("expected one of the {count} from step {first} to step {last}")
+        }
+    };
+    format!("no rollout of step {step}, {others}")
 }
 
 fn write_line(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
@@ -175,22 +177,20 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    fn next<T: DeserializeOwned>(&mut self) -> Result<T, SavedRolloutError> {
+    fn next<T: DeserializeOwned>(&mut self) -> Result<T, RunFileError> {
         self.number += 1;
         let text = match self.rest.next() {
             Some(Ok(NumberedLine { number, bytes, .. })) => {
                 self.number = number;
                 bytes
             }
-            Some(Err(source)) => {
-                return Err(SavedRolloutError::Read { path: self.path.to_path_buf(), source });
-            }
+            Some(Err(error)) => return Err(WriteError::of(self.path, "read")(error).into()),
             None => return Err(self.fault("the file ends here, expected another line".to_owned())),
         };
         serde_json::from_slice(&text).map_err(|error| self.fault(plain_words(&error.to_string())))
     }
 
-    fn fault(&self, problem: String) -> SavedRolloutError {
-        SavedRolloutError::Malformed { path: self.path.to_path_buf(), line: self.number, problem }
+    fn fault(&self, problem: String) -> RunFileError {
+        RunFileError::of(self.path, format!("line {}: {problem}", self.number))
     }
 }

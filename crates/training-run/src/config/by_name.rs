@@ -1,18 +1,18 @@
-//! A choice with settings, written as its bare name: all its settings have their defaults.
+//! Losses, estimators and kinds of reward by name: a bare name gives all settings their defaults.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
 use question_data::ground_truth::RewardKind;
-use rl_losses::{AdvantageEstimator, PolicyLoss, estimators, method, registry};
+use rl_losses::{
+    AdvantageEstimator, Column, EstimatorEntry, PolicyLoss, estimators, method, registry,
+};
 use schemars::Schema;
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, json};
-
-use super::feedable::feedable;
 
 pub(super) fn policy_loss<'de, D: Deserializer<'de>>(from: D) -> Result<PolicyLoss, D::Error> {
     let with_defaults = |name: &str| method(name).map(|method| method.default);
@@ -89,6 +89,24 @@ impl<'de, T: Deserialize<'de>, F: Fn(&str) -> Option<T>> Visitor<'de> for NameOr
     fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<T, A::Error> {
         T::deserialize(MapAccessDeserializer::new(table))
     }
+}
+
+/// Lists the estimators that a trainer can feed.
+pub(super) fn feedable() -> impl Iterator<Item = EstimatorEntry> {
+    estimators().into_iter().filter(|entry| unfed_column_of_estimator(&entry.default).is_none())
+}
+
+/// The column that an estimator needs and the trainer does not have.
+pub(super) fn unfed_column_of_estimator(estimator: &AdvantageEstimator) -> Option<&'static str> {
+    // The trainer has the column of an implicit reward model, and the policy's own.
+    const FED: [&str; 2] = ["process_log_ratio", "squared_scores"];
+    estimator.required_column().filter(|column| !FED.contains(column))
+}
+
+/// The column that a loss needs and the trainer does not have.
+pub(super) fn unfed_column_of_loss(loss: &PolicyLoss, has_reference: bool) -> Option<Column> {
+    let unfed = |column: &Column| *column == Column::ReferenceLogProb && !has_reference;
+    loss.requirements().into_iter().find(unfed)
 }
 
 #[cfg(test)]

@@ -6,26 +6,27 @@ use model_files::sampling::Sampling;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::problems::Problems;
+use super::error::Problems;
+use crate::section::section;
 
-/// `[evaluation]`
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct EvaluationSection {
-    /// Evaluate on `data.evaluation` before training, after every so many steps and at the end; 0
-    /// is never.
-    pub every: u64,
-    /// Number of questions, from the first; 0 is all.
-    pub questions: usize,
-    /// Responses to each question; 1 if `temperature` is 0.
-    #[schemars(range(min = 1, max = 65_536))]
-    pub samples: usize,
-    /// Softmax temperature; 0 takes the likeliest token.
-    #[schemars(range(min = 0.0))]
-    pub temperature: f64,
-    /// Samples or temperature of some sources (`data_source` of a row) instead; none by default.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub by_source: BTreeMap<String, SourceEvaluation>,
+section! {
+    /// `[evaluation]`
+    pub struct EvaluationSection {
+        /// Evaluate on `data.evaluation` before training, after every so many steps and at the end; 0
+        /// is never.
+        pub every: u64 = 0,
+        /// Number of questions, from the first; 0 is all.
+        pub questions: usize = 0,
+        /// Responses to each question; 1 if `temperature` is 0.
+        #[schemars(range(min = 1, max = 65_536))]
+        pub samples: usize = 1,
+        /// Softmax temperature; 0 takes the likeliest token.
+        #[schemars(range(min = 0.0))]
+        pub temperature: f64 = Sampling::GREEDY.temperature,
+        /// Samples or temperature of some sources (`data_source` of a row) instead; none by default.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        pub by_source: BTreeMap<String, SourceEvaluation> = BTreeMap::new(),
+    }
 }
 
 /// Settings of one source of questions.
@@ -38,13 +39,6 @@ pub struct SourceEvaluation {
     /// Softmax temperature; if absent, that of all sources.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-}
-
-impl Default for EvaluationSection {
-    fn default() -> Self {
-        let temperature = Sampling::GREEDY.temperature;
-        Self { every: 0, questions: 0, samples: 1, temperature, by_source: BTreeMap::new() }
-    }
 }
 
 impl EvaluationSection {

@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
+use messages::Problem;
 use rl_losses::registry;
 use toml::{Table, Value};
 
-use super::defaults::{SHAPES, shaped};
-use super::feedable::feedable;
-use super::range::range;
-use super::schema;
+use super::by_name::feedable;
+use super::schema::{self, Range};
 use super::sections::RunConfig;
 
 /// One field.
@@ -27,6 +26,43 @@ pub struct Field {
 
 /// Settings that are one of several shapes: a field as a whole.
 const WHOLE: [&str; 6] = ["select", "treatment", "base", "correction", "custom", "by_source"];
+
+/// The least that every configuration says.
+const LEAST: &str = "name = \"x\"\nmodel.path = \"m\"\ntraining.steps = 1\n";
+
+/// Choices that have fields of their own, each beside what every configuration says; with the policy losses and the advantage estimators they
+/// hold every field.
+const SHAPES: [&str; 18] = [
+    "data = { train = { arithmetic = {} }, evaluation = { arithmetic = {} } }",
+    "data = { train = { file = { path = \"f\" } }, evaluation = { file = { path = \"f\" } } }",
+    "algorithm.aggregation.seq-mean-token-sum-norm.divisor = 7.0",
+    "rollout.max_response_tokens = 8192\nreward.overlong.soft-buffer = {}",
+    "reward.kind = \"exact-match\"",
+    "reward.custom.command = [\"./score\"]",
+    "rollout.correction = {}",
+    "rollout.environment = {}",
+    "lora = {}",
+    "model.revision = \"main\"\nmodel.reference = \"Qwen/Qwen3-4B\"",
+    "evaluation.by_source = { aime24 = { samples = 32, temperature = 0.6 } }",
+    "metrics.sink.command = [\"python3\", \"scripts/metrics-to-mlflow.py\"]",
+    "reward_model = {}\nalgorithm.advantage = \"prime\"",
+    "algorithm.reference_kl = {}",
+    "algorithm.reference_kl.coefficient.adaptive = {}",
+    "algorithm.adaptive_entropy = {}",
+    "algorithm.policy_loss = \"kl-cov\"\nalgorithm.annealing = {}",
+    "algorithm.policy_loss = \"kl-cov\"\nalgorithm.thermostat = { knob = \"fraction\", low = 1e-4, high = 0.2, \
+     target = { start = 1.0, end = 0.5, steps = 10 } }",
+];
+
+/// The configuration that makes `choice`, as one of [`SHAPES`], and no other.
+///
+/// # Panics
+///
+/// If it makes none.
+fn shaped(choice: &str) -> RunConfig {
+    let data = if choice.starts_with("data") { "" } else { "data.train = \"arithmetic\"\n" };
+    toml::from_str(&format!("{LEAST}{data}{choice}")).expect("a choice is a configuration")
+}
 
 /// Lists every field: section by section, then the settings of every policy loss and advantage estimator.
 pub fn fields() -> &'static [Field] {
@@ -82,9 +118,12 @@ fn field(path: String, value: &Value) -> Field {
         Value::Float(number) => format!("{number:?}"),
         other => other.to_string(),
     };
-    let default = (!schema::is_required(&path)).then_some(default);
-    let (range, meaning) = (range(&path), schema::meaning(&path));
-    Field { path, default, range, meaning }
+    let property = schema::find(&path);
+    let is_required = property.as_ref().is_some_and(|property| property.is_required);
+    let default = (!is_required).then_some(default);
+    let meaning = property.and_then(|property| property.description).unwrap_or_default();
+    let range = Range::of_field(&path).map(|range| range.words());
+    Field { path, default, range, meaning: meaning.replace('\n', " ") }
 }
 
 /// Dotted paths of all lines of a TOML text, headers of sections included, in its order.
@@ -96,8 +135,7 @@ fn paths(text: &str) -> Vec<String> {
             header.trim_end_matches(']').clone_into(&mut section);
             paths.push(section.clone());
         } else if let Some((key, _)) = line.split_once(" = ") {
-            let is_top = section.is_empty();
-            paths.push(if is_top { key.to_owned() } else { format!("{section}.{key}") });
+            paths.push(dotted(&section, key));
         }
     }
     paths
@@ -112,6 +150,28 @@ fn whole(path: String) -> String {
     }
 }
 
+/// The dotted path of `key` in a section, whose own path may be empty.
+pub(crate) fn dotted(section: &str, key: &str) -> String {
+    if section.is_empty() { key.to_owned() } else { format!("{section}.{key}") }
+}
+
+/// Every value of a table but tables that hold some, each with its dotted path.
+pub(crate) fn leaves(table: &Table) -> Vec<(String, &Value)> {
+    fn add<'a>(section: &str, table: &'a Table, leaves: &mut Vec<(String, &'a Value)>) {
+        for (key, value) in table {
+            match value {
+                Value::Table(inner) if !inner.is_empty() => {
+                    add(&dotted(section, key), inner, leaves);
+                }
+                value => leaves.push((dotted(section, key), value)),
+            }
+        }
+    }
+    let mut leaves = Vec::new();
+    add("", table, &mut leaves);
+    leaves
+}
+
 /// True if `path` leads to something within `outer`.
 pub(super) fn inside(path: &str, outer: &str) -> bool {
     path.strip_prefix(outer).is_some_and(|rest| rest.starts_with('.'))
@@ -123,6 +183,21 @@ pub(super) fn value_at<'a>(table: &'a Table, path: &str) -> Option<&'a Value> {
         Some((first, rest)) => value_at(table.get(first)?.as_table()?, rest),
         None => table.get(path),
     }
+}
+
+/// Lists the numbers outside the range that the attribute of their field gives, in the order of the fields.
+pub(super) fn out_of_range(config: &RunConfig) -> Vec<Problem> {
+    let table = Table::try_from(config).expect("a configuration is a table");
+    let problem = |path: &String| {
+        let (number, value) = match value_at(&table, path)? {
+            Value::Integer(count) => (*count as f64, count.to_string()),
+            Value::Float(number) => (*number, format!("{number:?}")),
+            _ => return None,
+        };
+        let range = Range::of_field(path).filter(|range| !range.contains(number))?;
+        Some(Problem { field: path.clone(), value, expected: range.words() })
+    };
+    fields().iter().filter_map(|field| problem(&field.path)).collect()
 }
 
 #[cfg(test)]

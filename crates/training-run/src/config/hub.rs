@@ -5,7 +5,6 @@ use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
 
 use model_files::hub_name::HubName;
-use question_data::dataset::DataSource;
 
 use super::sections::{ModelSection, RunConfig};
 
@@ -60,11 +59,7 @@ impl RunConfig {
         let mut commits = Commits::new();
         self.model.path = self.model.place();
         self.model.revision.clear();
-        let mut models = vec![&mut self.model.path, &mut self.model.reference];
-        if let Some(section) = &mut self.reward_model {
-            models.extend([&mut section.path, &mut section.reference]);
-        }
-        for path in models {
+        for (_, path) in self.models() {
             if let Some(name) = HubName::of_path(path, Path::new("")) {
                 let file = HubFile::Model(&name);
                 let Located { commit, folder, .. } = locate(file)?;
@@ -72,11 +67,8 @@ impl RunConfig {
                 *path = folder;
             }
         }
-        let sources = [Some(&mut self.data.train), self.data.evaluation.as_mut()];
-        for source in sources.into_iter().flatten() {
-            if let DataSource::File(file) = source
-                && let Some(name) = HubName::of_path(&file.path, Path::new(""))
-            {
+        for (_, file) in self.question_files() {
+            if let Some(name) = HubName::of_path(&file.path, Path::new("")) {
                 let named = HubFile::DataSet(&name);
                 let Located { commit, files, .. } = locate(named)?;
                 commits.insert(named.to_string(), commit);

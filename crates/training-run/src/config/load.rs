@@ -8,9 +8,9 @@ use messages::{nearest, plain_words};
 use model_files::hub_name::HubName;
 use question_data::dataset::DataSource;
 use toml::{Table, Value};
-use whole_file::{LONGEST_TEXT_BYTES, read_text_at_most};
+use whole_file::{LONGEST_TEXT_BYTES, WriteError, read_text_at_most};
 
-use super::field::inside;
+use super::field::{dotted, inside, leaves};
 use super::{ConfigError, Field, RunConfig, fields, schema, verl};
 
 /// Fields that a string may stand for, as [`DataSource::named`] reads it.
@@ -28,8 +28,8 @@ impl RunConfig {
     /// [`ConfigError`]: a syntax error, unknown key or wrong type with file, line and column; an override with
     /// the keys it may have meant.
     pub fn load(path: &Path, overrides: &[String]) -> Result<Self, ConfigError> {
-        let text = read_text_at_most(path, LONGEST_TEXT_BYTES)
-            .map_err(|source| ConfigError::Read { path: path.to_path_buf(), source })?;
+        let text =
+            read_text_at_most(path, LONGEST_TEXT_BYTES).map_err(WriteError::of(path, "read"))?;
         Self::parse(&text, path, overrides)
     }
 
@@ -41,7 +41,9 @@ impl RunConfig {
     pub fn parse(text: &str, path: &Path, overrides: &[String]) -> Result<Self, ConfigError> {
         let is_yaml = |extension: &OsStr| extension == "yaml" || extension == "yml";
         if path.extension().is_some_and(is_yaml) {
-            return Err(ConfigError::Yaml { path: path.to_path_buf() });
+            let message = "is YAML, expected TOML; docs/configuration.md has an example and, for verl's keys, the names here";
+            let (place, message) = (path.display().to_string(), message.to_owned());
+            return Err(ConfigError::Syntax { place, message });
         }
         let syntax = |error: &toml::de::Error| {
             let (line, column) = place(text, error.span());
@@ -49,7 +51,7 @@ impl RunConfig {
             if let Some(here) = verl_keys(text, error.message()) {
                 message = format!("{message}; {here}");
             }
-            ConfigError::Syntax { path: path.to_path_buf(), line, column, message }
+            ConfigError::Syntax { place: format!("{}:{line}:{column}", path.display()), message }
         };
         let written = toml::from_str::<Self>(text);
         let folder = path.parent().unwrap_or(Path::new(""));
@@ -64,7 +66,7 @@ impl RunConfig {
             // The file itself was wrong, and the overrides did not mend it.
             (Err(_), Err(error)) => Err(syntax(&error)),
             (Err(message), Ok(_)) => {
-                Err(ConfigError::Override { argument: overrides.join(" --set "), message })
+                Err(ConfigError::of_override(&overrides.join(" --set "), message))
             }
         }
     }
@@ -74,32 +76,16 @@ impl RunConfig {
         let keys = || overrides.iter().filter_map(|argument| argument.split('=').next());
         let overridden =
             |field: &str| keys().map(str::trim).any(|key| key == field || inside(field, key));
-        for (field, path) in self.paths() {
+        let relocate = |(field, path): (&str, &mut PathBuf)| {
             let is_name = HubName::of_path(path, folder).is_some();
             if !path.as_os_str().is_empty() && !overridden(field) && !is_name {
                 *path = folder.join(&path);
             }
-        }
+        };
+        self.models().into_iter().for_each(relocate);
+        let files = self.question_files().into_iter();
+        files.map(|(field, file)| (field, &mut file.path)).for_each(relocate);
         self
-    }
-
-    /// Every path of the configuration with the dotted path of its field.
-    fn paths(&mut self) -> Vec<(&'static str, &mut PathBuf)> {
-        let mut paths = vec![
-            ("model.path", &mut self.model.path),
-            ("model.reference", &mut self.model.reference),
-        ];
-        if let Some(reward_model) = &mut self.reward_model {
-            paths.push(("reward_model.path", &mut reward_model.path));
-            paths.push(("reward_model.reference", &mut reward_model.reference));
-        }
-        if let DataSource::File(file) = &mut self.data.train {
-            paths.push(("data.train.file.path", &mut file.path));
-        }
-        if let Some(DataSource::File(file)) = &mut self.data.evaluation {
-            paths.push(("data.evaluation.file.path", &mut file.path));
-        }
-        paths
     }
 }
 
@@ -114,8 +100,7 @@ pub(super) fn from_table(table: Table) -> Result<RunConfig, String> {
 /// Applies `key.path=value` overrides in order.
 pub(super) fn apply_all(table: &mut Table, overrides: &[String]) -> Result<(), ConfigError> {
     overrides.iter().try_for_each(|argument| {
-        apply(table, argument)
-            .map_err(|message| ConfigError::Override { argument: argument.clone(), message })
+        apply(table, argument).map_err(|message| ConfigError::of_override(argument, message))
     })
 }
 
@@ -129,7 +114,7 @@ fn apply(table: &mut Table, argument: &str) -> Result<(), String> {
     let mut inner = table;
     let mut walked = String::new();
     for key in keys {
-        walked = if walked.is_empty() { key.to_owned() } else { format!("{walked}.{key}") };
+        walked = dotted(&walked, key);
         let entry = inner.entry(key).or_insert_with(|| Value::Table(Table::new()));
         if let (Value::String(name), true) = (&*entry, SOURCES.contains(&walked.as_str())) {
             *entry = source_table(name);
@@ -233,20 +218,13 @@ fn explain(message: &str) -> String {
 /// Names our fields for keys of verl in a file, if one of them is the field that serde does not know.
 fn verl_keys(text: &str, message: &str) -> Option<String> {
     let unknown = message.split("unknown field `").nth(1)?.split('`').next()?;
-    let mut keys = Vec::new();
-    leaves(&toml::from_str(text).ok()?, "", &mut keys);
+    let table: Table = toml::from_str(text).ok()?;
+    let keys: Vec<String> = leaves(&table)
+        .into_iter()
+        .filter(|(_, value)| !value.is_table())
+        .map(|leaf| leaf.0)
+        .collect();
     verl::keys_here(keys.iter().map(String::as_str), unknown)
-}
-
-/// The dotted paths of all values of a table.
-fn leaves(table: &Table, prefix: &str, paths: &mut Vec<String>) {
-    for (key, value) in table {
-        let path = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
-        match value {
-            Value::Table(inner) => leaves(inner, &path, paths),
-            _ => paths.push(path),
-        }
-    }
 }
 
 fn one_line(message: &str) -> String {

@@ -2,61 +2,51 @@
 //!
 //! Every field with its default is listed in `docs/configuration.md`, printed from [`fields`] by the tests.
 
+mod algorithm;
 mod batch_arithmetic;
 mod by_name;
-mod control;
-mod defaults;
-mod engine;
-mod environment;
-mod environment_problems;
 mod error;
 mod evaluation;
-mod feedable;
 mod field;
+mod guard;
 mod hub;
 mod load;
-mod metrics_sink;
 mod optimizer;
-mod out_of_range;
 mod parallel;
 mod preset;
-mod problems;
-mod range;
-mod ratio;
 mod resolve;
+mod reward;
 mod reward_model;
-mod reward_program;
-mod run_preset;
-mod sampling_meanings;
+mod rollout;
+mod run;
 mod schema;
 mod sections;
 mod thermostat;
 mod verl;
 
+pub use algorithm::{AlgorithmSection, KlPlacement, RatioTo, ReferenceKl};
 pub use batch_arithmetic::BatchArithmetic;
-pub use control::{GuardAction, GuardSection, KlPlacement, ReferenceKl};
-pub use engine::{EngineServers, InFlight, RolloutEngine};
-pub use environment::EnvironmentSection;
 pub use error::ConfigError;
+pub(crate) use error::Problems;
 pub use evaluation::{EvaluationSection, SourceEvaluation};
 pub use field::{Field, fields};
+pub(crate) use field::{dotted, leaves};
+pub use guard::{GuardAction, GuardSection};
 pub use hub::{Commits, HubFile, Located};
-pub use metrics_sink::MetricsSink;
 pub use model_files::device::Device;
 pub use model_files::dtype::Dtype;
 pub use model_files::lora::{LoraSection, LoraTarget};
 pub use optimizer::{MasterWeights, OptimizerSection};
 pub use parallel::{ParallelSection, Zero};
-pub use preset::preset;
-pub use ratio::RatioTo;
-pub use resolve::Run;
+pub use preset::{RUN_PRESETS, RunPreset, SHARED_PRESET, preset};
+pub use reward::{RewardProgram, RewardSection};
 pub use reward_model::{RewardModelSection, RewardModelUpdate};
-pub use reward_program::RewardProgram;
-pub use run_preset::{RUN_PRESETS, RunPreset, SHARED_PRESET};
+pub use rollout::{EngineServers, EnvironmentSection, InFlight, RolloutEngine, RolloutSection};
+pub use run::Run;
 pub use schema::schema;
 pub use sections::{
-    AlgorithmSection, CheckpointSection, DataSection, MetricsSection, ModelSection, RewardSection,
-    RolloutSection, RunConfig, TrainingSection,
+    CheckpointSection, DataSection, MetricsSection, MetricsSink, ModelSection, RunConfig,
+    TrainingSection,
 };
 pub use thermostat::ThermostatSection;
 pub use verl::VERL_KEYS;

@@ -3,8 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::problems::Problems;
+use super::error::Problems;
 use crate::schedule::Decay;
+use crate::section::section;
 use model_files::dtype::Dtype;
 
 /// Master weight of a parameter that is too coarse for small steps.
@@ -43,53 +44,37 @@ impl MasterWeights {
     }
 }
 
-/// `[optimizer]`: `AdamW`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct OptimizerSection {
-    /// Peak learning rate of `AdamW`.
-    #[schemars(extend("exclusiveMinimum" = 0))]
-    pub learning_rate: f64,
-    /// Decoupled weight decay.
-    #[schemars(range(min = 0.0))]
-    pub weight_decay: f64,
-    /// Decay of the first and second moment, each at least 0 and below 1.
-    pub betas: (f64, f64),
-    /// Number added to the root of the second moment.
-    #[schemars(extend("exclusiveMinimum" = 0))]
-    pub epsilon: f64,
-    /// Master weight of a bf16 parameter: `"f32"` (4 bytes), `"split"` (2 bytes, the same bits) or
-    /// `"none"` (updates round stochastically). The last two need `model.dtype = "bf16"`, which
-    /// alone is too coarse for small steps. `"split"` is the lower half of the f32 whose upper half
-    /// the parameter is.
-    pub master: MasterWeights,
-    /// Number format of both moments: `"f32"`, 8 bytes per parameter, or `"bf16"`, 4 bytes, rounded
-    /// stochastically. The mean is exact. Seed, optimiser step, parameter and element determine the
-    /// noise. It is the same on any number of threads and after a resume.
-    pub moments: Dtype,
-    /// Largest L2 norm of the gradient; a larger one is scaled down to it.
-    #[schemars(extend("exclusiveMinimum" = 0))]
-    pub max_grad_norm: f64,
-    /// Optimiser steps of warm-up: step k runs at `(k + 1) / (warmup_steps + 1)` of the peak.
-    pub warmup_steps: u64,
-    /// Learning rate after the warm-up: `"constant"`, or down to 0 at the end by `"linear"` or
-    /// `"cosine"`.
-    pub schedule: Decay,
-}
-
-impl Default for OptimizerSection {
-    fn default() -> Self {
-        Self {
-            learning_rate: 1e-6,
-            weight_decay: 0.0,
-            betas: (0.9, 0.999),
-            epsilon: 1e-8,
-            master: MasterWeights::default(),
-            moments: Dtype::F32,
-            max_grad_norm: 1.0,
-            warmup_steps: 0,
-            schedule: Decay::default(),
-        }
+section! {
+    /// `[optimizer]`: `AdamW`.
+    pub struct OptimizerSection {
+        /// Peak learning rate of `AdamW`.
+        #[schemars(extend("exclusiveMinimum" = 0))]
+        pub learning_rate: f64 = 1e-6,
+        /// Decoupled weight decay.
+        #[schemars(range(min = 0.0))]
+        pub weight_decay: f64 = 0.0,
+        /// Decay of the first and second moment, each at least 0 and below 1.
+        pub betas: (f64, f64) = (0.9, 0.999),
+        /// Number added to the root of the second moment.
+        #[schemars(extend("exclusiveMinimum" = 0))]
+        pub epsilon: f64 = 1e-8,
+        /// Master weight of a bf16 parameter: `"f32"` (4 bytes), `"split"` (2 bytes, the same bits) or
+        /// `"none"` (updates round stochastically). The last two need `model.dtype = "bf16"`, which
+        /// alone is too coarse for small steps. `"split"` is the lower half of the f32 whose upper half
+        /// the parameter is.
+        pub master: MasterWeights = MasterWeights::default(),
+        /// Number format of both moments: `"f32"`, 8 bytes per parameter, or `"bf16"`, 4 bytes, rounded
+        /// stochastically. The mean is exact. Seed, optimiser step, parameter and element determine the
+        /// noise. It is the same on any number of threads and after a resume.
+        pub moments: Dtype = Dtype::F32,
+        /// Largest L2 norm of the gradient; a larger one is scaled down to it.
+        #[schemars(extend("exclusiveMinimum" = 0))]
+        pub max_grad_norm: f64 = 1.0,
+        /// Optimiser steps of warm-up: step k runs at `(k + 1) / (warmup_steps + 1)` of the peak.
+        pub warmup_steps: u64 = 0,
+        /// Learning rate after the warm-up: `"constant"`, or down to 0 at the end by `"linear"` or
+        /// `"cosine"`.
+        pub schedule: Decay = Decay::default(),
     }
 }
 

@@ -5,38 +5,42 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `[parallel]`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct ParallelSection {
-    /// Stage of `ZeRO`: 1 shards the optimiser's state over the processes, 2 also gradients, 3 also
-    /// parameters; 0 shards nothing. Stages 2 and 3 shard those of blocks, embedding and head
-    /// (arXiv:1910.02054). With 3 a block is whole only while it is computed, and all are while
-    /// responses are sampled. Changes memory, speed and rounding; a run may continue with another
-    /// stage.
-    pub zero: Zero,
-    /// Processes that hold one model together, each a shard of every large matrix (tensor
-    /// parallelism). It divides the number of processes, the model's heads, `intermediate_size` and
-    /// `vocab_size`. It divides the key/value heads or is a multiple of them. The other processes
-    /// are replicas, over which `zero` shards. A run may continue with another value.
-    #[schemars(range(min = 1, max = 1024))]
-    pub tensor: usize,
-    /// Exchange gradients and parameters of blocks while other blocks are computed; the numbers are
-    /// the same. `false` waits for each exchange, to measure the difference.
-    pub overlap: bool,
-    /// Keep f32 master weights (`optimizer.master`) and both moments in host memory, and step
-    /// there. The device keeps the parameters. The numbers are those of the CPU's optimiser.
-    pub offload_optimizer: bool,
-    /// Keep the inputs of blocks in host memory until the backward pass; the numbers are the same.
-    /// Those that `training.activation_bytes` covers are excepted.
-    pub offload_block_inputs: bool,
-    /// Longest wait of a rank for another; then the run ends on every rank (`docs/distributed.md`).
-    /// It names the missing rank, its host and the operation.
-    #[schemars(range(min = 1, max = 86_400))]
-    pub timeout_seconds: u64,
-    /// Longest wait of a rank for the store at its start; raise it if nodes start apart.
-    #[schemars(range(min = 1, max = 86_400))]
-    pub connect_seconds: u64,
+use crate::section::section;
+
+section! {
+    /// `[parallel]`
+    #[derive(Copy, Eq)]
+    pub struct ParallelSection {
+        /// Stage of `ZeRO`: 1 shards the optimiser's state over the processes, 2 also gradients, 3 also
+        /// parameters; 0 shards nothing. Stages 2 and 3 shard those of blocks, embedding and head
+        /// (arXiv:1910.02054). With 3 a block is whole only while it is computed, and all are while
+        /// responses are sampled. Changes memory, speed and rounding; a run may continue with another
+        /// stage.
+        pub zero: Zero = Zero::default(),
+        /// Processes that hold one model together, each a shard of every large matrix (tensor
+        /// parallelism). It divides the number of processes, the model's heads, `intermediate_size` and
+        /// `vocab_size`. It divides the key/value heads or is a multiple of them. The other processes
+        /// are replicas, over which `zero` shards. A run may continue with another value.
+        #[schemars(range(min = 1, max = 1024))]
+        pub tensor: usize = 1,
+        /// Exchange gradients and parameters of blocks while other blocks are computed; the numbers are
+        /// the same. `false` waits for each exchange, to measure the difference.
+        pub overlap: bool = true,
+        /// Keep f32 master weights (`optimizer.master`) and both moments in host memory, and step
+        /// there. The device keeps the parameters. The numbers are those of the CPU's optimiser.
+        pub offload_optimizer: bool = false,
+        /// Keep the inputs of blocks in host memory until the backward pass; the numbers are the same.
+        /// Those that `training.activation_bytes` covers are excepted.
+        pub offload_block_inputs: bool = false,
+        /// Longest wait of a rank for another; then the run ends on every rank (`docs/distributed.md`).
+        /// It names the missing rank, its host and the operation.
+        #[schemars(range(min = 1, max = 86_400))]
+        // That of torch's own process groups on the CPU.
+        pub timeout_seconds: u64 = 1800,
+        /// Longest wait of a rank for the store at its start; raise it if nodes start apart.
+        #[schemars(range(min = 1, max = 86_400))]
+        pub connect_seconds: u64 = 60,
+    }
 }
 
 impl ParallelSection {
@@ -73,24 +77,15 @@ impl TryFrom<u8> for Zero {
     type Error = String;
 
     fn try_from(stage: u8) -> Result<Self, String> {
-        match stage {
-            0 => Ok(Self::Nothing),
-            1 => Ok(Self::Optimizer),
-            2 => Ok(Self::Gradients),
-            3 => Ok(Self::Parameters),
-            other => Err(format!("zero is {other}, expected 0, 1, 2 or 3")),
-        }
+        let stages = [Self::Nothing, Self::Optimizer, Self::Gradients, Self::Parameters];
+        let known = stages.get(usize::from(stage)).copied();
+        known.ok_or_else(|| format!("zero is {stage}, expected 0, 1, 2 or 3"))
     }
 }
 
 impl From<Zero> for u8 {
     fn from(stage: Zero) -> Self {
-        match stage {
-            Zero::Nothing => 0,
-            Zero::Optimizer => 1,
-            Zero::Gradients => 2,
-            Zero::Parameters => 3,
-        }
+        stage as Self
     }
 }
 
@@ -108,21 +103,6 @@ impl Zero {
     /// True if the parameters of blocks, embedding and head are sharded.
     pub fn shards_parameters(self) -> bool {
         self == Self::Parameters
-    }
-}
-
-impl Default for ParallelSection {
-    fn default() -> Self {
-        // The time-out is that of torch's own process groups on the CPU.
-        Self {
-            zero: Zero::default(),
-            tensor: 1,
-            overlap: true,
-            offload_optimizer: false,
-            offload_block_inputs: false,
-            timeout_seconds: 1800,
-            connect_seconds: 60,
-        }
     }
 }
 

@@ -1,11 +1,69 @@
-//! A published run, by name.
+//! The published runs, by name: `configs/presets`, embedded.
 
 use messages::Problem;
-use toml::Table;
+use toml::{Table, Value};
 
+use super::field::value_at;
 use super::load::{apply_all, from_table};
-use super::run_preset::{RUN_PRESETS, RunPreset};
 use super::{ConfigError, Run, RunConfig};
+
+/// A published run: everything but the model and the questions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunPreset {
+    /// Its name, and that of the run.
+    pub name: &'static str,
+    /// Differences from [`SHARED_PRESET`] as TOML, each value with its source beside it.
+    pub text: &'static str,
+}
+
+/// Values that all presets share, as TOML, each value with its source beside it.
+pub const SHARED_PRESET: &str = include_str!("../../../../configs/presets/shared.toml");
+
+macro_rules! preset {
+    ($name:literal) => {
+        RunPreset {
+            name: $name,
+            text: include_str!(concat!("../../../../configs/presets/", $name, ".toml")),
+        }
+    };
+}
+
+/// Every published run.
+pub static RUN_PRESETS: [RunPreset; 8] = [
+    preset!("qwen2.5-7b-grpo"),
+    preset!("qwen2.5-7b-clip-higher"),
+    preset!("qwen2.5-7b-clip-cov"),
+    preset!("qwen2.5-7b-kl-cov"),
+    preset!("qwen2.5-32b-grpo"),
+    preset!("qwen2.5-32b-clip-higher"),
+    preset!("qwen2.5-32b-clip-cov"),
+    preset!("qwen2.5-32b-kl-cov"),
+];
+
+impl RunPreset {
+    /// Title of the published run: the first line of its file.
+    pub fn about(&self) -> &'static str {
+        let line = self.text.lines().next().unwrap_or_default();
+        line.trim_start_matches("# ").split(". ").next().unwrap_or_default()
+    }
+
+    /// Its values over the shared ones.
+    pub(super) fn table(&self) -> Table {
+        let parse = |text: &str| text.parse::<Table>().expect("every preset is tested to be TOML");
+        let mut table = parse(SHARED_PRESET);
+        overlay(&mut table, parse(self.text));
+        table
+    }
+}
+
+fn overlay(under: &mut Table, over: Table) {
+    for (key, value) in over {
+        match (under.get_mut(&key), value) {
+            (Some(Value::Table(under)), Value::Table(over)) => overlay(under, over),
+            (_, value) => drop(under.insert(key, value)),
+        }
+    }
+}
 
 /// Fields that a preset leaves open: what they are, and what stands in while everything else is checked.
 const OPEN: [(&str, &str, &str); 2] = [
@@ -17,15 +75,21 @@ const OPEN: [(&str, &str, &str); 2] = [
 ///
 /// # Errors
 ///
-/// [`ConfigError::UnknownPreset`], with those whose names begin so, or all.
+/// [`ConfigError`], with those whose names begin so, or all.
 pub fn preset(name: &str) -> Result<&'static RunPreset, ConfigError> {
-    static PRESETS: [RunPreset; 8] = RUN_PRESETS;
-    PRESETS.iter().find(|preset| preset.name == name).ok_or_else(|| {
-        let mut known: Vec<&RunPreset> = PRESETS.iter().collect();
-        if PRESETS.iter().any(|preset| preset.name.starts_with(name)) {
-            known.retain(|preset| preset.name.starts_with(name));
-        }
-        ConfigError::UnknownPreset { name: name.to_owned(), known }
+    RUN_PRESETS.iter().find(|preset| preset.name == name).ok_or_else(|| {
+        let is_near = |preset: &&RunPreset| preset.name.starts_with(name);
+        let all = !RUN_PRESETS.iter().any(|preset| is_near(&preset));
+        let known: String = RUN_PRESETS
+            .iter()
+            .filter(|preset| all || is_near(preset))
+            .map(|preset| format!("\n  {:24}{}", preset.name, preset.about()))
+            .collect();
+        let problem = match name {
+            "" => "--preset has no name".to_owned(),
+            name => format!("--preset {name}: there is no published run of that name"),
+        };
+        ConfigError::Preset(format!("{problem}, expected one of{known}"))
     })
 }
 
@@ -41,16 +105,14 @@ impl Run {
         apply_all(&mut table, overrides)?;
         let mut missing = Vec::new();
         for (field, expected, stand_in) in OPEN {
-            if !has(&table, field) {
+            if value_at(&table, field).is_none() {
                 let (field, expected) = (field.to_owned(), expected.to_owned());
                 missing.push(Problem { field, value: "missing".to_owned(), expected });
                 apply_all(&mut table, &[stand_in.to_owned()])?;
             }
         }
-        let config: RunConfig = from_table(table).map_err(|message| ConfigError::Override {
-            argument: overrides.join(" --set "),
-            message,
-        })?;
+        let config: RunConfig = from_table(table)
+            .map_err(|message| ConfigError::of_override(&overrides.join(" --set "), message))?;
         let origin = format!("--preset {name}");
         match config.resolve() {
             Ok(run) if missing.is_empty() => Ok(run),
@@ -62,10 +124,4 @@ impl Run {
             Err(other) => Err(other),
         }
     }
-}
-
-fn has(table: &Table, path: &str) -> bool {
-    let mut keys = path.split('.');
-    let first = keys.next().and_then(|key| table.get(key));
-    keys.fold(first, |value, key| value?.get(key)).is_some()
 }

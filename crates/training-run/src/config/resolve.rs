@@ -1,175 +1,29 @@
 //! Ranges and contradictions: [`RunConfig`] to [`Run`].
 
-use std::path::{Path, PathBuf};
-
 use model_files::hub_name::HubName;
-use model_files::model_place;
 use model_files::sampling::RangeCheck;
 use question_data::dataset::{DataSource, KINDS_OF_FILE};
 use rl_losses::{
     AdvantageEstimator, ControlError, DifficultyThermostat, KlController, Knob, RolloutCorrection,
     Scope, Thermostat,
 };
-use serde::Serialize;
 
-use super::feedable::{unfed_column_of_estimator, unfed_column_of_loss};
-use super::hub::{Commits, HubFile, Located};
-use super::out_of_range::out_of_range;
-use super::problems::Problems;
-use super::reward_program::RewardProgram;
+use super::by_name::{unfed_column_of_estimator, unfed_column_of_loss};
+use super::error::Problems;
+use super::field::out_of_range;
+use super::run::Run;
 use super::{
-    ConfigError, KlPlacement, LoraSection, MasterWeights, MetricsSink, RatioTo, ReferenceKl,
-    RewardModelSection, RolloutEngine, RunConfig,
+    ConfigError, KlPlacement, LoraSection, MasterWeights, RatioTo, ReferenceKl, RewardModelSection,
+    RolloutEngine, RunConfig,
 };
 use crate::metrics::METRICS;
-use crate::schedule::Schedule;
+use crate::overlong::Overlong;
 
 /// Most responses of one training step.
 const MOST_RESPONSES: usize = 1 << 20;
 
 /// Longest name of a run, in bytes; file systems take 255.
 const LONGEST_NAME: usize = 128;
-
-/// A checked configuration: the only thing a trainer starts from.
-///
-/// Paths are absolute or relative to the working directory, every value is in range.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(transparent)]
-pub struct Run {
-    config: RunConfig,
-    /// The configuration with its names of the hub, and their commits, where `config` has the cache's directories.
-    #[serde(skip)]
-    pub(super) named: Option<Box<(RunConfig, Commits)>>,
-}
-
-impl Run {
-    /// Reads, overrides and checks a file. Its paths are relative to its own folder, those of `overrides` to the working
-    /// directory.
-    ///
-    /// # Errors
-    ///
-    /// [`ConfigError`], naming the file.
-    pub fn load(path: &Path, overrides: &[String]) -> Result<Self, ConfigError> {
-        RunConfig::load(path, overrides)?.resolve().map_err(|error| match error {
-            ConfigError::Invalid { problems, .. } => {
-                ConfigError::Invalid { origin: path.display().to_string(), problems }
-            }
-            other => other,
-        })
-    }
-
-    /// The checked values.
-    pub fn config(&self) -> &RunConfig {
-        &self.config
-    }
-
-    /// The checked values with names of the hub, as a run's record keeps them.
-    pub fn written(&self) -> &RunConfig {
-        self.named.as_ref().map_or(&self.config, |named| &named.0)
-    }
-
-    /// Commits of the names of the hub, once they are located.
-    pub fn commits(&self) -> &Commits {
-        static NONE: Commits = Commits::new();
-        self.named.as_ref().map_or(&NONE, |named| &named.1)
-    }
-
-    /// Replaces names of the hub by their directories and files in its cache; `locate` finds or downloads them.
-    ///
-    /// # Errors
-    ///
-    /// Those of `locate`.
-    pub fn located<E>(
-        mut self,
-        locate: impl FnMut(HubFile<'_>) -> Result<Located, E>,
-    ) -> Result<Self, E> {
-        let written = self.config.clone();
-        let commits = self.config.locate(locate)?;
-        if !commits.is_empty() {
-            self.named = Some(Box::new((written, commits)));
-        }
-        Ok(self)
-    }
-
-    /// The folder of the run.
-    pub fn output_directory(&self) -> PathBuf {
-        PathBuf::from(self.config.output_directory.replace("{name}", &self.config.name))
-    }
-
-    /// Optimiser steps in one training step, where no group is dropped.
-    pub fn optimizer_steps_per_step(&self) -> u64 {
-        let mini_batches =
-            self.config.rollout.prompts_per_step / self.config.algorithm.mini_batch_prompts;
-        (mini_batches * self.config.algorithm.epochs) as u64
-    }
-
-    /// Factor on the learning rate of each optimiser step of the run.
-    pub fn schedule(&self) -> Schedule {
-        Schedule {
-            decay: self.config.optimizer.schedule,
-            warmup_steps: self.config.optimizer.warmup_steps,
-            total_steps: self.config.training.steps.saturating_mul(self.optimizer_steps_per_step()),
-        }
-    }
-
-    /// Factor on the learning rate of each optimiser step of the reward model, if there is one.
-    pub fn reward_model_schedule(&self) -> Option<Schedule> {
-        let section = self.config.reward_model.as_ref()?;
-        let steps = section.optimizer_steps_per_step(self.config.rollout.prompts_per_step) as u64;
-        Some(Schedule {
-            decay: section.optimizer.schedule,
-            warmup_steps: section.optimizer.warmup_steps,
-            total_steps: self.config.training.steps.saturating_mul(steps),
-        })
-    }
-
-    /// True if the run evaluates after `step` training steps (0: before the first).
-    pub fn evaluates_at(&self, step: u64) -> bool {
-        let every = self.config.evaluation.every;
-        every > 0 && (step.is_multiple_of(every) || step == self.config.training.steps)
-    }
-
-    /// True if the run saves after `step` training steps.
-    pub fn saves_at(&self, step: u64) -> bool {
-        let every = self.config.checkpoint.every;
-        step == self.config.training.steps || (every > 0 && step > 0 && step.is_multiple_of(every))
-    }
-
-    /// Checks that the model directory and the files of questions are there.
-    ///
-    /// # Errors
-    ///
-    /// [`ConfigError::Invalid`] with all that are not.
-    pub fn check_files(&self) -> Result<(), ConfigError> {
-        let mut problems = Problems::default();
-        let mut models = vec![("model.path", &*self.config.model.path)];
-        let reference = ("model.reference", self.config.model.reference_path());
-        models.extend(Some(reference).filter(|(_, path)| *path != self.config.model.path));
-        if let Some(RewardModelSection { path, reference, .. }) = &self.config.reward_model {
-            let others = [("reward_model.path", path), ("reward_model.reference", reference)];
-            let others = others.map(|(field, path)| (field, path.as_path()));
-            models.extend(others.into_iter().filter(|(_, path)| *path != self.config.model.path));
-        }
-        for (field, model) in models {
-            let is_there = model.join("config.json").is_file();
-            let advice = model_place::advice(model).map(|advice| format!("; {advice}"));
-            let expected = format!("{}{}", model_place::EXPECTED, advice.unwrap_or_default());
-            problems.add_unless(is_there, field, model.display().to_string(), &expected);
-        }
-        let data = &self.config.data;
-        let sources = [("train", Some(&data.train)), ("evaluation", data.evaluation.as_ref())];
-        for (name, source) in sources {
-            if let Some(DataSource::File(file)) = source
-                && !file.files().iter().all(|file| file.is_file())
-            {
-                let field = format!("data.{name}.file.path");
-                let expected = format!("a {KINDS_OF_FILE} file");
-                problems.add(&field, file.path.display().to_string(), &expected);
-            }
-        }
-        problems.finish(&self.config.name)
-    }
-}
 
 impl RunConfig {
     /// How tokens are weighed by importance, if they are: as given, or with servers by the default.
@@ -204,18 +58,19 @@ impl RunConfig {
             reward_model.check(&self.algorithm.advantage, policy, prompts, &mut problems);
         }
         self.evaluation.check(self.data.evaluation.is_some(), &mut problems);
-        problems.0.extend(self.dynamic_sampling.problem());
+        self.dynamic_sampling.check(&mut problems);
         self.check_offload(&mut problems);
         problems.0.extend(self.lora.iter().filter_map(LoraSection::problem));
-        let (rollout, has_adapter) = (&self.rollout, self.lora.is_some());
-        let truncates = rollout.sampling().truncates();
-        let (engine, staleness) = (rollout.engine, rollout.staleness);
-        problems.0.extend(rollout.servers.problems(engine, staleness, truncates, has_adapter));
+        self.rollout.check_servers(self.lora.is_some(), &mut problems);
         self.check_environment(&mut problems);
         problems.0.extend(self.reward.code.problem(self.reward.kinds().run_programs()));
-        problems.0.extend(self.reward.custom.iter().filter_map(RewardProgram::problem));
-        problems.0.extend(self.metrics.sink.iter().filter_map(MetricsSink::problem));
-        problems.0.extend(self.reward.overlong.problems(self.rollout.max_response_tokens));
+        if let Some(custom) = &self.reward.custom {
+            custom.check(&mut problems);
+        }
+        if let Some(sink) = &self.metrics.sink {
+            problems.require_program("metrics.sink.command", &sink.command);
+        }
+        self.reward.overlong.check(self.rollout.max_response_tokens, &mut problems);
         let metric = &self.checkpoint.best_metric;
         let known =
             metric.starts_with("val-core/") || METRICS.iter().any(|row| row.name == *metric);
@@ -263,33 +118,34 @@ impl RunConfig {
         problems.require(fits, "model.revision", revision, expected);
         let is_used =
             self.algorithm.reference_kl.is_some() || self.model.reference_path() == path.as_path();
-        let reference = self.model.reference.display().to_string();
+        let reference = self.model.reference.display();
         let expected = "absent unless algorithm.reference_kl is given";
         problems.add_unless(is_used, "model.reference", reference, expected);
     }
 
     fn check_data(&self, problems: &mut Problems) {
         let data = &self.data;
-        check_source("data.train", &data.train, problems);
-        if let Some(source) = &data.evaluation {
-            check_source("data.evaluation", source, problems);
+        let sources =
+            [("data.train", Some(&data.train)), ("data.evaluation", data.evaluation.as_ref())];
+        for (field, source) in sources {
+            match source {
+                Some(DataSource::File(file)) => {
+                    let given = !file.path.as_os_str().is_empty();
+                    let expected = format!("a {KINDS_OF_FILE} file");
+                    problems.require(given, &format!("{field}.file.path"), &file.path, &expected);
+                }
+                Some(DataSource::Arithmetic(task)) => problems.0.extend(task.problems(field)),
+                None => {}
+            }
         }
         let template = &data.prompt.template;
-        let has_problem = template.contains("{problem}");
-        problems.require(
-            has_problem,
-            "data.prompt.template",
-            template,
-            "a text with {problem} in it",
-        );
+        let fits = template.contains("{problem}");
+        let expected = "a text with {problem} in it";
+        problems.require(fits, "data.prompt.template", template, expected);
         let system = &data.prompt.system;
-        let heard = system.is_empty() || data.prompt.chat;
-        problems.require(
-            heard,
-            "data.prompt.system",
-            system,
-            "\"\" where data.prompt.chat is false",
-        );
+        let fits = system.is_empty() || data.prompt.chat;
+        let expected = "\"\" where data.prompt.chat is false";
+        problems.require(fits, "data.prompt.system", system, expected);
     }
 
     fn check_rollout(&self, problems: &mut Problems) {
@@ -338,6 +194,31 @@ impl RunConfig {
         problems.require(fuel > 0, "reward.grading.fuel", fuel, "at least 1");
     }
 
+    /// Checks the environment, if there is one, against the other settings.
+    fn check_environment(&self, problems: &mut Problems) {
+        let Some(environment) = &self.rollout.environment else { return };
+        problems.require_program("rollout.environment.command", &environment.command);
+        let engine = self.rollout.engine;
+        let expected = "\"own\" with rollout.environment: the trainer records what it draws";
+        let is_own = engine == RolloutEngine::Own;
+        problems.add_unless(is_own, "rollout.engine", engine.written(), expected);
+        let sampling = self.rollout.sampling();
+        let expected = "rollout.top_k, top_p and min_p at their defaults with rollout.environment";
+        problems.require(!sampling.truncates(), "rollout.top_p", sampling.top_p, expected);
+        let expected = "absent with rollout.environment, whose harness rewards";
+        let is_absent = self.reward.custom.is_none();
+        problems.add_unless(is_absent, "reward.custom", "given", expected);
+        let is_plain = !matches!(self.reward.overlong, Overlong::SoftBuffer(_));
+        let expected = "\"none\" or \"mask\" with rollout.environment, whose harness rewards";
+        problems.require(is_plain, "reward.overlong", "soft-buffer", expected);
+        let tensor = self.parallel.tensor;
+        let expected = "1 with rollout.environment: each process draws by itself";
+        problems.require(tensor == 1, "parallel.tensor", tensor, expected);
+        let (budget, longest) = (self.training.micro_batch_tokens, environment.context_tokens);
+        let expected = format!("at least rollout.environment.context_tokens = {longest}");
+        problems.require(budget >= longest, "training.micro_batch_tokens", budget, &expected);
+    }
+
     fn check_algorithm(&self, problems: &mut Problems) {
         let (algorithm, rollout) = (&self.algorithm, &self.rollout);
         let mini_batch = algorithm.mini_batch_prompts;
@@ -368,7 +249,7 @@ impl RunConfig {
         let name = estimator.name();
         if let Some(column) = unfed_column_of_estimator(estimator) {
             let expected = format!("an estimator without `{column}`, which the trainer lacks");
-            problems.add("algorithm.advantage", name.to_owned(), &expected);
+            problems.add("algorithm.advantage", name, &expected);
         }
         // A group of none is reported on its own.
         let smallest = estimator.smallest_group();
@@ -383,12 +264,12 @@ impl RunConfig {
         if let Some(column) = unfed_column_of_loss(loss, has_reference) {
             let expected =
                 format!("a loss without `{column}`, unless algorithm.reference_kl is given");
-            problems.add("algorithm.policy_loss", loss.name().to_owned(), &expected);
+            problems.add("algorithm.policy_loss", loss.name(), &expected);
         }
         if loss.scope() == Some(Scope::MicroBatch) {
             let field = format!("algorithm.policy_loss.{}.scope", loss.name());
             let expected = "\"mini-batch\": micro-batches only fit the work into memory";
-            problems.add(&field, "micro-batch".to_owned(), expected);
+            problems.add(&field, "micro-batch", expected);
         }
     }
 
@@ -414,7 +295,7 @@ impl RunConfig {
                 if by_difficulty.is_some() && !has_share {
                     let expected = "absent unless `knob` is \"fraction\", of a loss that selects over the mini-batch";
                     let field = "algorithm.thermostat.accuracy_edges";
-                    problems.add(field, "given".to_owned(), expected);
+                    problems.add(field, "given", expected);
                 }
             } else {
                 let expected = format!("a number that the loss `{}` has", loss.name());
@@ -430,11 +311,9 @@ impl RunConfig {
             let expected =
                 "absent where algorithm.adaptive_entropy is given: one of them holds the entropy";
             let alone = algorithm.thermostat.is_none();
-            problems.add_unless(alone, "algorithm.thermostat", "given".to_owned(), expected);
+            problems.add_unless(alone, "algorithm.thermostat", "given", expected);
         }
-        let guard = &self.guard;
-        let low = guard.entropy_min;
-        let high = guard.entropy_max;
+        let (low, high) = (self.guard.entropy_min, self.guard.entropy_max);
         let expected = format!("more than guard.entropy_min = {low}");
         problems.require(high > low, "guard.entropy_max", high, &expected);
     }
@@ -457,18 +336,6 @@ impl RunConfig {
         }
         let expected = "absent where algorithm.annealing is given: one of them moves the loss";
         let alone = algorithm.thermostat.is_none();
-        problems.add_unless(alone, "algorithm.thermostat", "given".to_owned(), expected);
-    }
-}
-
-fn check_source(field: &str, source: &DataSource, problems: &mut Problems) {
-    match source {
-        DataSource::File(file) => {
-            let named = |part: &str| format!("{field}.file.{part}");
-            let given = !file.path.as_os_str().is_empty();
-            let expected = format!("a {KINDS_OF_FILE} file");
-            problems.require(given, &named("path"), &file.path, &expected);
-        }
-        DataSource::Arithmetic(task) => problems.0.extend(task.problems(field)),
+        problems.add_unless(alone, "algorithm.thermostat", "given", expected);
     }
 }

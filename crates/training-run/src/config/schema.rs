@@ -1,4 +1,4 @@
-//! JSON schema of a configuration, and what it says of a field.
+//! JSON schema of a configuration, and what it says of a field: meaning, range, and where it stands.
 
 use std::sync::LazyLock;
 
@@ -12,17 +12,6 @@ pub fn schema() -> &'static Value {
     static SCHEMA: LazyLock<Value> =
         LazyLock::new(|| SchemaGenerator::default().into_root_schema_for::<RunConfig>().to_value());
     &SCHEMA
-}
-
-/// The doc comment of a field in one line; empty where there is none.
-pub(super) fn meaning(path: &str) -> String {
-    let text = find(path).and_then(|found| found.description);
-    text.unwrap_or_default().replace('\n', " ")
-}
-
-/// True if a field must be given where its section or choice is used.
-pub(super) fn is_required(path: &str) -> bool {
-    find(path).is_some_and(|found| found.is_required)
 }
 
 /// The schema of a field's value.
@@ -62,13 +51,16 @@ fn add_leaves(schema: &Value, prefix: &str, paths: &mut Vec<String>) {
 }
 
 /// A property of the schema.
-struct Property<'a> {
+pub(super) struct Property<'a> {
     schema: &'a Value,
-    description: Option<&'a str>,
-    is_required: bool,
+    /// The doc comment of the field.
+    pub(super) description: Option<&'a str>,
+    /// True if the field must be given where its section or choice is used.
+    pub(super) is_required: bool,
 }
 
-fn find(path: &str) -> Option<Property<'static>> {
+/// The property at a dotted path.
+pub(super) fn find(path: &str) -> Option<Property<'static>> {
     let root = Property { schema: schema(), description: None, is_required: false };
     path.split('.').try_fold(root, |parent, key| property(parent.schema, key))
 }
@@ -110,5 +102,51 @@ fn resolved(part: &Value) -> &Value {
     match reference.and_then(|reference| schema().pointer(reference.strip_prefix('#')?)) {
         Some(definition) => resolved(definition),
         None => part,
+    }
+}
+
+/// The numbers that a field takes.
+pub(super) struct Range {
+    is_count: bool,
+    least: Option<f64>,
+    above: Option<f64>,
+    most: Option<f64>,
+}
+
+impl Range {
+    /// The limits of a field, if an attribute gives any.
+    pub(super) fn of_field(path: &str) -> Option<Self> {
+        of_field(path).and_then(Self::of)
+    }
+
+    /// The limits that an attribute of the field gives; those of an unsigned type alone are none.
+    fn of(schema: &Value) -> Option<Self> {
+        let number = |key: &str| schema.get(key).and_then(Value::as_f64);
+        let is_count = schema.get("type").is_some_and(|kind| kind == "integer");
+        let least = number("minimum").filter(|least| !is_count || *least > 0.0);
+        let (above, most) = (number("exclusiveMinimum"), number("maximum"));
+        let is_limited = least.is_some() || above.is_some() || most.is_some();
+        is_limited.then_some(Self { is_count, least, above, most })
+    }
+
+    /// True for a finite number within the limits.
+    pub(super) fn contains(&self, number: f64) -> bool {
+        number.is_finite()
+            && self.least.is_none_or(|least| number >= least)
+            && self.above.is_none_or(|above| number > above)
+            && self.most.is_none_or(|most| number <= most)
+    }
+
+    /// The limits in words, as an error and the page say them.
+    pub(super) fn words(&self) -> String {
+        match (self.least, self.above, self.most) {
+            (Some(least), _, Some(most)) if self.is_count => format!("{least} to {most}"),
+            (Some(least), _, Some(most)) => format!("a number in {least}..={most}"),
+            (Some(least), _, None) if self.is_count => format!("at least {least}"),
+            (Some(least), _, None) => format!("a finite number of at least {least}"),
+            (None, Some(above), Some(most)) => format!("above {above} and at most {most}"),
+            (None, Some(above), None) => format!("a finite number above {above}"),
+            (None, None, most) => format!("at most {}", most.unwrap_or(f64::INFINITY)),
+        }
     }
 }

@@ -1,39 +1,26 @@
 //! The configuration as written: one struct a section, one default a field.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use code_sandbox::CodeSection;
-use model_files::sampling::Sampling;
-use question_data::dataset::DataSource;
-use question_data::ground_truth::{RewardKind, RewardKinds};
-use question_data::prompt::{OverLongPrompt, PromptFormat};
-use rl_losses::{
-    AdaptiveEntropy, AdvantageEstimator, Aggregation, Annealing, PolicyLoss, PpoClip,
-    RolloutCorrection,
-};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use super::by_name;
-use super::control::{GuardSection, ReferenceKl};
-use super::engine::{EngineServers, RolloutEngine};
-use super::environment::EnvironmentSection;
-use super::evaluation::EvaluationSection;
-use super::metrics_sink::MetricsSink;
-use super::optimizer::OptimizerSection;
-use super::parallel::ParallelSection;
-use super::ratio::RatioTo;
-use super::reward_model::RewardModelSection;
-use super::reward_program::RewardProgram;
-use super::sampling_meanings::with_sampling_meanings;
-use super::thermostat::ThermostatSection;
-use crate::dynamic_sampling::DynamicSampling;
-use crate::overlong::Overlong;
-use crate::retention::Retention;
 use model_files::device::Device;
 use model_files::dtype::Dtype;
 use model_files::lora::LoraSection;
+use question_data::dataset::{DataSource, QuestionFile};
+use question_data::prompt::{OverLongPrompt, PromptFormat};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::algorithm::AlgorithmSection;
+use super::evaluation::EvaluationSection;
+use super::guard::GuardSection;
+use super::optimizer::OptimizerSection;
+use super::parallel::ParallelSection;
+use super::reward::RewardSection;
+use super::reward_model::RewardModelSection;
+use super::rollout::RolloutSection;
+use crate::dynamic_sampling::DynamicSampling;
+use crate::retention::Retention;
+use crate::section::section;
 
 /// A run as the user wrote it, defaults filled in, nothing checked yet.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -89,6 +76,33 @@ pub struct RunConfig {
     /// When the run should not simply go on.
     #[serde(default)]
     pub guard: GuardSection,
+}
+
+impl RunConfig {
+    /// Directory or hub name of every model, each with its field.
+    pub(super) fn models(&mut self) -> Vec<(&'static str, &mut PathBuf)> {
+        let mut models = vec![
+            ("model.path", &mut self.model.path),
+            ("model.reference", &mut self.model.reference),
+        ];
+        if let Some(reward_model) = &mut self.reward_model {
+            models.push(("reward_model.path", &mut reward_model.path));
+            models.push(("reward_model.reference", &mut reward_model.reference));
+        }
+        models
+    }
+
+    /// Every file of questions, each with the field of its path.
+    pub(super) fn question_files(&mut self) -> Vec<(&'static str, &mut QuestionFile)> {
+        let mut files = Vec::new();
+        if let DataSource::File(file) = &mut self.data.train {
+            files.push(("data.train.file.path", file));
+        }
+        if let Some(DataSource::File(file)) = &mut self.data.evaluation {
+            files.push(("data.evaluation.file.path", file));
+        }
+        files
+    }
 }
 
 fn default_output_directory() -> String {
@@ -164,230 +178,6 @@ fn default_max_prompt_tokens() -> usize {
     1024
 }
 
-/// `[rollout]`
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-#[schemars(transform = with_sampling_meanings)]
-pub struct RolloutSection {
-    /// Questions of one training step.
-    #[schemars(range(min = 1, max = 1_048_576))]
-    pub prompts_per_step: usize,
-    /// Responses sampled to each question; at least 2 if the advantage compares them.
-    #[schemars(range(min = 1, max = 1_048_576))]
-    pub group_size: usize,
-    /// Longest response, in tokens, end-of-sequence token included.
-    #[schemars(range(min = 1, max = 16_777_216))]
-    pub max_response_tokens: usize,
-    /// Softmax temperature of sampling, log-probabilities and entropy.
-    #[schemars(range(min = Sampling::LEAST_TEMPERATURE))]
-    pub temperature: f64,
-    /// [`Sampling::top_k`] (`docs/rollout.md#truncated-sampling`). If sampling leaves tokens out,
-    /// all log-probabilities (current, old, reference) are taken over the tokens kept. The entropy
-    /// stays that of the whole vocabulary.
-    pub top_k: usize,
-    /// [`Sampling::top_p`].
-    pub top_p: f64,
-    /// [`Sampling::min_p`].
-    pub min_p: f64,
-    /// Texts that end a response, besides end-of-sequence tokens. The verifier reads the response
-    /// without them; their tokens stay and are trained on. They are found across token boundaries.
-    pub stop: Vec<String>,
-    /// Token ids that end a response, besides those of the model.
-    pub stop_token_ids: Vec<u32>,
-    /// Sequences that decode together; changes speed and memory, never the tokens drawn. When one
-    /// ends, the next takes its place. Each needs memory for the longest prompt and
-    /// `max_response_tokens`.
-    #[schemars(range(min = 1, max = 65_536))]
-    pub rows: usize,
-    /// Decode on the CPU by matrix products made for few rows. A row gives the same bits whatever
-    /// decodes beside it. With many rows it is faster or slower than libtorch, depending on the
-    /// processor.
-    pub cpu_kernels: bool,
-    /// Mixtures of experts: the policy's passes use the experts that drew each token, weighted by
-    /// the router as it is now (`docs/rollout.md#mixtures-of-experts`). Other engines and harnesses
-    /// do not return them; then the updates of a step use those of the pass before the first one.
-    pub routing_replay: bool,
-    /// Sampler: `"own"`, the trainer itself, or the servers of `"vllm"`, `"sglang"`, `"llm-trainer"`
-    /// or `"openai"` (`docs/rollout.md#other-engines`), which are sent the weights after each update.
-    pub engine: RolloutEngine,
-    /// The servers of an engine that is not the trainer.
-    pub servers: EngineServers,
-    /// Steps that sampling may be ahead of the policy: servers sample the responses of later steps
-    /// while a step updates. Those responses then enter the loss with their log-probabilities as
-    /// sampled. 0 with `"own"`.
-    #[schemars(range(max = 16))]
-    pub staleness: u64,
-    /// Importance correction of tokens, `old_log_prob` against the log-probability as sampled; none
-    /// with `"own"` unless given. `level` is `"token"`, `"sequence"` or `"geometric"`; `normalise`
-    /// divides by the mean.
-    ///
-    /// `bound` is `{ truncate = { low, high } }`, `{ mask = { low, high } }`, `{ reject = { low,
-    /// high } }` or `"off"`. A response with a token whose ratio is below `veto` weighs 0. `reject`
-    /// leaves tokens or responses out besides: `"off"`, `{ ratio = { level, low, high } }` or
-    /// `{ divergence = { estimator, over, high } }`, with the estimator `"k2"` or `"k3"` over
-    /// `"token"`, `"sum"`, `"mean"` or `"max"`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub correction: Option<RolloutCorrection>,
-    /// Harness that plays turns and tools with the policy, and rewards them; none by default
-    /// ([turns and tools](rollout.md#turns-and-tools)).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub environment: Option<EnvironmentSection>,
-}
-
-impl RolloutSection {
-    /// The distribution that tokens are drawn from.
-    pub fn sampling(&self) -> Sampling {
-        let &Self { temperature, top_k, top_p, min_p, .. } = self;
-        Sampling { temperature, top_k, top_p, min_p }
-    }
-}
-
-impl Default for RolloutSection {
-    fn default() -> Self {
-        let Sampling { temperature, top_k, top_p, min_p } = Sampling::DEFAULT;
-        Self {
-            prompts_per_step: 32,
-            group_size: 8,
-            max_response_tokens: 1024,
-            temperature,
-            top_k,
-            top_p,
-            min_p,
-            stop: Vec::new(),
-            stop_token_ids: Vec::new(),
-            rows: 64,
-            cpu_kernels: false,
-            routing_replay: true,
-            engine: RolloutEngine::Own,
-            servers: EngineServers::default(),
-            staleness: 0,
-            correction: None,
-            environment: None,
-        }
-    }
-}
-
-/// `[reward]`
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct RewardSection {
-    /// Comparison with the known answer: `"math"`, `"multiple-choice"` (A to J), `"exact-match"` or
-    /// `"code"` (unit tests, `docs/reward-math.md`). `"code"` runs the row's tests on the program
-    /// in the response; `reward.grading` finds the answer for all other kinds. A known answer that
-    /// is not of its kind is a bad row.
-    #[serde(deserialize_with = "by_name::reward_kind")]
-    #[schemars(transform = by_name::or_kind_name)]
-    pub kind: RewardKind,
-    /// Kinds by source (`data_source` of a row) instead of `kind`: `{ triviaqa = { exact-match = {
-    /// normalisation = "words" } } }`.
-    #[serde(deserialize_with = "by_name::reward_kinds")]
-    pub kind_by_source: BTreeMap<String, RewardKind>,
-    /// Threads that judge during sampling; 0 takes one per core. Changes speed, never a reward.
-    #[schemars(range(max = 1024))]
-    pub threads: usize,
-    /// Reward of each verdict.
-    pub values: reward_math::Reward,
-    /// Rewards instead of `values`, none by default, from a program (`{ command = ["./score"] }`), a service (`{ http =
-    /// "http://127.0.0.1:9000/score" }`) or a Python function (`{ python = "module:function" }`);
-    /// see [your own reward](reward-math.md#your-own-reward).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub custom: Option<RewardProgram>,
-    /// Longest wait for the rewards of one batch of responses.
-    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 86_400))]
-    pub custom_timeout_seconds: f64,
-    /// How an answer is found and read.
-    pub grading: reward_math::Options,
-    /// Treatment of responses that reach `rollout.max_response_tokens`: `"none"`, `"mask"` (out of
-    /// the update) or `soft-buffer`.
-    pub overlong: Overlong,
-    /// Sandbox that runs programs.
-    pub code: CodeSection,
-}
-
-impl Default for RewardSection {
-    fn default() -> Self {
-        Self {
-            kind: RewardKind::default(),
-            kind_by_source: BTreeMap::new(),
-            threads: 0,
-            values: reward_math::Reward::default(),
-            custom: None,
-            custom_timeout_seconds: 600.0,
-            grading: reward_math::Options::default(),
-            overlong: Overlong::default(),
-            code: CodeSection::default(),
-        }
-    }
-}
-
-impl RewardSection {
-    /// The kind of each source.
-    pub fn kinds(&self) -> RewardKinds {
-        RewardKinds { otherwise: self.kind, by_source: self.kind_by_source.clone() }
-    }
-}
-
-/// `[algorithm]`
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct AlgorithmSection {
-    /// [Advantage estimator](#advantage-estimators): a name, or a table with settings.
-    #[serde(deserialize_with = "by_name::advantage_estimator")]
-    #[schemars(transform = by_name::or_estimator_name)]
-    pub advantage: AdvantageEstimator,
-    /// Aggregation of token terms: `"token-mean"`, `"seq-mean-token-mean"`, `"seq-mean-token-sum"`
-    /// or `seq-mean-token-sum-norm`.
-    pub aggregation: Aggregation,
-    /// Policy loss: a name, or a table with settings; see [policy losses](#policy-losses).
-    #[serde(deserialize_with = "by_name::policy_loss")]
-    #[schemars(transform = by_name::or_loss_name)]
-    pub policy_loss: PolicyLoss,
-    /// Policy that ratios are taken to: `"old"`, as the trainer computes it before the first update, or
-    /// `"rollout"`, as sampled. The latter counts an engine's difference in the ratio and its clip, in
-    /// place of `rollout.correction` (verl's `bypass_mode`).
-    pub ratio_to: RatioTo,
-    /// Prompts of one optimiser step; divides `rollout.prompts_per_step`.
-    pub mini_batch_prompts: usize,
-    /// Passes over the responses of a step.
-    #[schemars(range(min = 1, max = 65_536))]
-    pub epochs: usize,
-    /// Weight of the entropy bonus in the loss, reward per nat.
-    pub entropy_coefficient: f64,
-    /// Leave out groups of equal rewards: they carry no gradient.
-    pub drop_uninformative_groups: bool,
-    /// The pull to the policy before the run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reference_kl: Option<ReferenceKl>,
-    /// Controller that holds an entropy trajectory.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub thermostat: Option<ThermostatSection>,
-    /// Number of the policy loss that moves on a straight line over `training.steps`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub annealing: Option<Annealing>,
-    /// Controller of the entropy bonus, in place of `entropy_coefficient`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub adaptive_entropy: Option<AdaptiveEntropy>,
-}
-
-impl Default for AlgorithmSection {
-    fn default() -> Self {
-        Self {
-            advantage: AdvantageEstimator::default(),
-            aggregation: Aggregation::default(),
-            policy_loss: PolicyLoss::PpoClip(PpoClip::default()),
-            ratio_to: RatioTo::Old,
-            mini_batch_prompts: 8,
-            epochs: 1,
-            entropy_coefficient: 0.0,
-            drop_uninformative_groups: false,
-            reference_kl: None,
-            thermostat: None,
-            annealing: None,
-            adaptive_entropy: None,
-        }
-    }
-}
-
 /// `[training]`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -423,20 +213,21 @@ fn default_micro_batch_tokens() -> usize {
     16_384
 }
 
-/// `[checkpoint]`
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct CheckpointSection {
-    /// Save after every so many steps; the last step is always saved.
-    pub every: u64,
-    /// Latest checkpoints that are kept; 0 keeps all.
-    pub keep: usize,
-    /// Keep also checkpoints whose step is a multiple of this; 0 keeps none.
-    pub keep_every: u64,
-    /// Keep also so many checkpoints of the best `best_metric`; 0 keeps none.
-    pub keep_best: usize,
-    /// Metric that orders checkpoints, higher is better: one of `docs/metrics.md`, or `val-core/…`.
-    pub best_metric: String,
+section! {
+    /// `[checkpoint]`
+    #[derive(Eq)]
+    pub struct CheckpointSection {
+        /// Save after every so many steps; the last step is always saved.
+        pub every: u64 = 0,
+        /// Latest checkpoints that are kept; 0 keeps all.
+        pub keep: usize = 2,
+        /// Keep also checkpoints whose step is a multiple of this; 0 keeps none.
+        pub keep_every: u64 = 0,
+        /// Keep also so many checkpoints of the best `best_metric`; 0 keeps none.
+        pub keep_best: usize = 0,
+        /// Metric that orders checkpoints, higher is better: one of `docs/metrics.md`, or `val-core/…`.
+        pub best_metric: String = "critic/rewards/mean".to_owned(),
+    }
 }
 
 impl CheckpointSection {
@@ -447,37 +238,36 @@ impl CheckpointSection {
     }
 }
 
-impl Default for CheckpointSection {
-    fn default() -> Self {
-        Self {
-            every: 0,
-            keep: 2,
-            keep_every: 0,
-            keep_best: 0,
-            best_metric: "critic/rewards/mean".to_owned(),
-        }
+section! {
+    /// `[metrics]`
+    pub struct MetricsSection {
+        /// Response tokens of each step, drawn at random, at which entropy change is measured and predicted; 0 is off.
+        pub probe_tokens: usize = 4096,
+        /// Write metrics and response lengths for TensorBoard too, to `events/`
+        /// (`docs/reading-results.md`).
+        pub tensorboard: bool = true,
+        /// Groups of each step recorded token by token for `llm-trainer inspect`, about 60 bytes a
+        /// token; 0 is none. Groups whose rewards differ come first.
+        pub token_groups: usize = 1,
+        /// Program that is fed the metrics while the run goes on; none by default.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub sink: Option<MetricsSink> = None,
     }
 }
 
-/// `[metrics]`
+/// A program that is fed the metrics as JSON lines (`docs/reading-results.md#weights--biases-and-mlflow`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct MetricsSection {
-    /// Response tokens of each step, drawn at random, at which entropy change is measured and predicted; 0 is off.
-    pub probe_tokens: usize,
-    /// Write metrics and response lengths for TensorBoard too, to `events/`
-    /// (`docs/reading-results.md`).
-    pub tensorboard: bool,
-    /// Groups of each step recorded token by token for `llm-trainer inspect`, about 60 bytes a
-    /// token; 0 is none. Groups whose rewards differ come first.
-    pub token_groups: usize,
-    /// Program that is fed the metrics while the run goes on; none by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sink: Option<MetricsSink>,
+#[serde(deny_unknown_fields)]
+pub struct MetricsSink {
+    /// Program with its arguments, such as `["python3", "scripts/metrics-to-mlflow.py"]`. Its first line names run, directory
+    /// and configuration; then come all lines of `metrics.jsonl`, from the first on, as they are written.
+    pub command: Vec<String>,
+    /// Longest wait for its end once the run has ended.
+    #[serde(default = "default_wait_seconds")]
+    #[schemars(range(min = 0.0, max = 86_400.0))]
+    pub wait_seconds: f64,
 }
 
-impl Default for MetricsSection {
-    fn default() -> Self {
-        Self { probe_tokens: 4096, tensorboard: true, token_groups: 1, sink: None }
-    }
+fn default_wait_seconds() -> f64 {
+    60.0
 }

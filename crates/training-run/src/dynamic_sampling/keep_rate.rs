@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::rounding::at_least;
-
 /// Sums over this step and those before it, each step weighing half of the next.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -38,6 +36,19 @@ impl KeepRate {
             (deviation + (deviation * deviation + 4.0 * rate * wanted).sqrt()) / (2.0 * rate);
         at_least(missing, root * root)
     }
+}
+
+/// The next integer, at least `count`; a rounding error adds none.
+pub(super) fn at_least(count: usize, number: f64) -> usize {
+    const HAIR: f64 = 1e-9;
+    let number = (number - HAIR).ceil().max(count as f64);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "at least `count`, and a float too large for an integer becomes its largest"
+    )]
+    let number = number as usize;
+    number
 }
 
 #[cfg(test)]

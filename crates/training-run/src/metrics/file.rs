@@ -6,37 +6,10 @@ use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use thiserror::Error;
 use whole_file::{LONGEST_LINE_BYTES, NumberedLines, WriteError, open_regular, write_atomically};
 
 use super::StepMetrics;
-
-/// Why metrics cannot be read or written.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum MetricsError {
-    /// The file cannot be read.
-    #[error("{}: cannot read: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Error of the operating system.
-        source: std::io::Error,
-    },
-    /// A line is not a step's metrics.
-    #[error("{}:{line}: {problem}, expected an object of numbers with `step`", path.display())]
-    Line {
-        /// The file.
-        path: PathBuf,
-        /// Number of the line, counted from 1.
-        line: usize,
-        /// Description of the fault.
-        problem: String,
-    },
-    /// The file cannot be written.
-    #[error(transparent)]
-    Write(#[from] WriteError),
-}
+use crate::run_file::RunFileError;
 
 /// Appends one line per step and flushes it to disk.
 #[derive(Debug)]
@@ -50,8 +23,8 @@ impl MetricsWriter {
     ///
     /// # Errors
     ///
-    /// [`MetricsError::Write`] if it exists already or cannot be created.
-    pub fn create(path: &Path) -> Result<Self, MetricsError> {
+    /// [`RunFileError`] if it exists already or cannot be created.
+    pub fn create(path: &Path) -> Result<Self, RunFileError> {
         let file = OpenOptions::new().append(true).create_new(true).open(path);
         let file = file.map_err(WriteError::of(path, "create"))?;
         Ok(Self { file, path: path.to_path_buf() })
@@ -62,8 +35,8 @@ impl MetricsWriter {
     ///
     /// # Errors
     ///
-    /// [`MetricsError`], naming file and line.
-    pub fn resume(path: &Path, last_step: u64) -> Result<Self, MetricsError> {
+    /// [`RunFileError`], naming file and line.
+    pub fn resume(path: &Path, last_step: u64) -> Result<Self, RunFileError> {
         let mut text = String::new();
         if path.exists() {
             for step in read_metrics(path)? {
@@ -82,13 +55,12 @@ impl MetricsWriter {
     ///
     /// # Errors
     ///
-    /// [`MetricsError::Write`]; the file may then end in a torn line, which every reader here skips.
-    pub fn append(&mut self, step: &StepMetrics) -> Result<(), MetricsError> {
+    /// A write that failed; the file may then end in a torn line, which every reader here skips.
+    pub fn append(&mut self, step: &StepMetrics) -> Result<(), WriteError> {
         self.file
             .write_all(step.to_json_line().as_bytes())
             .and_then(|()| self.file.sync_data())
-            .map_err(WriteError::of(&self.path, "append to"))?;
-        Ok(())
+            .map_err(WriteError::of(&self.path, "append to"))
     }
 }
 
@@ -96,20 +68,18 @@ impl MetricsWriter {
 ///
 /// # Errors
 ///
-/// [`MetricsError`], naming file and line.
-pub fn read_metrics(path: &Path) -> Result<Vec<StepMetrics>, MetricsError> {
-    let fault = |source| MetricsError::Read { path: path.to_path_buf(), source };
-    let reader = BufReader::new(open_regular(path).map_err(fault)?);
+/// [`RunFileError`], naming file and line.
+pub fn read_metrics(path: &Path) -> Result<Vec<StepMetrics>, RunFileError> {
+    let file = open_regular(path).map_err(WriteError::of(path, "read"))?;
     let mut steps = Vec::new();
-    for line in NumberedLines::new(reader, LONGEST_LINE_BYTES) {
-        let line = line.map_err(fault)?;
+    for line in NumberedLines::new(BufReader::new(file), LONGEST_LINE_BYTES) {
+        let line = line.map_err(WriteError::of(path, "read"))?;
         if !line.is_complete {
             break;
         }
-        let step = parse_line(&line.bytes).map_err(|problem| MetricsError::Line {
-            path: path.to_path_buf(),
-            line: line.number,
-            problem,
+        let step = parse_line(&line.bytes).map_err(|problem| RunFileError::Content {
+            place: format!("{}:{}", path.display(), line.number),
+            problem: format!("{problem}, expected an object of numbers with `step`"),
         })?;
         steps.push(step);
     }

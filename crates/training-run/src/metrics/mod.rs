@@ -8,7 +8,7 @@ mod step;
 mod table;
 mod validation;
 
-pub use file::{MetricsError, MetricsWriter, read_metrics};
+pub use file::{MetricsWriter, read_metrics};
 pub use step::{MetricName, StepMetrics};
 pub use table::{METRICS, Metric};
 pub use validation::Validation;

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use toml::{Table, Value};
+use toml::Table;
+
+use crate::config::leaves;
 
 /// Fields and whole sections that may change: they leave the results as they are, or change them by rounding alone
 /// (`docs/configuration.md`, section "Changing a run").
@@ -83,18 +85,7 @@ fn is_free(Change { field, before, now }: &Change, run: &BTreeMap<String, String
 
 /// Maps paths to values, for every value of a table.
 fn fields(table: &Table) -> BTreeMap<String, String> {
-    fn walk(prefix: &str, table: &Table, into: &mut BTreeMap<String, String>) {
-        for (name, value) in table {
-            let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
-            match value {
-                Value::Table(table) if !table.is_empty() => walk(&path, table, into),
-                value => drop(into.insert(path, value.to_string())),
-            }
-        }
-    }
-    let mut into = BTreeMap::new();
-    walk("", table, &mut into);
-    into
+    leaves(table).into_iter().map(|(path, value)| (path, value.to_string())).collect()
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ fn run(root: &Path, steps: &[u64]) {
     }
 }
 
-fn origin(root: &Path, resolved: &str, resume: &Resume) -> Result<Start, ResumeError> {
+fn origin(root: &Path, resolved: &str, resume: &Resume) -> Result<Start, RunFileError> {
     super::origin(root, resolved, resume, |checkpoint| {
         Ok(manifest::check(&checkpoint.path, (0, 1)))
     })

@@ -5,31 +5,20 @@ use std::fs;
 use serde::Serialize;
 use whole_file::{LONGEST_TEXT_BYTES, WriteError, read_at_most, write_atomically};
 
-use super::{Checkpoint, RunDirectory, RunDirectoryError, pretty_json, step_of};
+use super::{Checkpoint, RunDirectory, file_name, pretty_json, step_of};
 use crate::resume::Change;
+use crate::run_file::{RunFileError, entries, if_there};
 
 impl RunDirectory {
     /// Lists checkpoints from which a run may resume: the one that `latest` names, then those before it, newest first. If `latest`
     /// is missing or names no step, lists all of them, with the fault of `latest`.
-    ///
-    /// # Errors
-    ///
-    /// A folder that cannot be read.
-    pub fn resumable(
+    pub(crate) fn resumable(
         &self,
-    ) -> Result<(Vec<Checkpoint>, Option<RunDirectoryError>), RunDirectoryError> {
+    ) -> Result<(Vec<Checkpoint>, Option<RunFileError>), RunFileError> {
         let mut checkpoints = self.list_checkpoints()?;
         checkpoints.reverse();
-        let (last, fault) = match self.latest_checkpoint() {
-            Ok(latest) => (latest.map(|latest| latest.step), None),
-            Err(fault) => {
-                let last = match &fault {
-                    RunDirectoryError::Latest { found, .. } => step_of(found),
-                    _ => None,
-                };
-                (last, Some(fault))
-            }
-        };
+        let fault = self.latest_checkpoint().err();
+        let last = self.latest_name().ok().flatten().and_then(|name| step_of(&name));
         checkpoints.retain(|checkpoint| last.is_none_or(|last| checkpoint.step <= last));
         Ok((checkpoints, fault))
     }
@@ -49,17 +38,13 @@ impl RunDirectory {
         changes: &[Change],
         config_text: &str,
         resolved: &impl Serialize,
-    ) -> Result<(), RunDirectoryError> {
+    ) -> Result<(), RunFileError> {
         if changes.is_empty() {
             return Ok(());
         }
         let path = self.root.join("changes.jsonl");
-        let mut lines = match read_at_most(&path, LONGEST_TEXT_BYTES) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-            read => {
-                read.map_err(|source| RunDirectoryError::Read { path: path.clone(), source })?
-            }
-        };
+        let before = if_there(&path, read_at_most(&path, LONGEST_TEXT_BYTES))?;
+        let mut lines = before.unwrap_or_default();
         for Change { field, before, now } in changes {
             let line = serde_json::json!({
                 "after_step": step, "field": field, "before": before, "now": now,
@@ -76,15 +61,10 @@ impl RunDirectory {
     /// # Errors
     ///
     /// A folder that cannot be read, or a file that cannot be removed.
-    pub fn forget_samples_after(&self, step: u64) -> Result<(), RunDirectoryError> {
-        let folder = self.samples();
-        let read_error = |source| RunDirectoryError::Read { path: folder.clone(), source };
-        for entry in fs::read_dir(&folder).map_err(read_error)? {
-            let path = entry.map_err(read_error)?.path();
-            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            let is_later =
-                name.split('.').next().and_then(step_of).is_some_and(|number| number > step);
-            if is_later {
+    pub fn forget_samples_after(&self, step: u64) -> Result<(), RunFileError> {
+        for path in entries(&self.samples())? {
+            let number = file_name(&path).split('.').next().and_then(step_of);
+            if number.is_some_and(|number| number > step) {
                 fs::remove_file(&path).map_err(WriteError::of(&path, "remove"))?;
             }
         }

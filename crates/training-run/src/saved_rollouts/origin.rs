@@ -1,16 +1,15 @@
 //! Identity of the run that a rollout belongs to.
 
-use std::fs;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use whole_file::open_regular;
+use whole_file::{WriteError, open_regular};
 
-use super::error::SavedRolloutError;
-use crate::config::RunConfig;
+use crate::config::{RunConfig, dotted};
+use crate::run_file::entries;
 
 /// Version of the files.
 const FORMAT: u32 = 1;
@@ -39,8 +38,8 @@ impl RolloutOrigin {
     ///
     /// # Errors
     ///
-    /// [`SavedRolloutError::Read`] if the files of the model cannot be read.
-    pub fn of(config: &RunConfig) -> Result<Self, SavedRolloutError> {
+    /// A file of the model that cannot be read.
+    pub fn of(config: &RunConfig) -> Result<Self, WriteError> {
         let directory = &config.model.path;
         let mut model = vec![directory.join("config.json")];
         model.extend(weight_files(directory)?);
@@ -87,9 +86,6 @@ pub fn first_difference(path: &str, saved: &Value, now: &Value) -> Option<String
     if saved == now {
         return None;
     }
-    let inside = |key: &str| {
-        if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
-    };
     match (saved, now) {
         (Value::Object(own), Value::Object(other)) => {
             let absent = Value::Null;
@@ -97,13 +93,13 @@ pub fn first_difference(path: &str, saved: &Value, now: &Value) -> Option<String
                 let value = |object: &serde_json::Map<String, Value>| {
                     object.get(key).unwrap_or(&absent).clone()
                 };
-                first_difference(&inside(key), &value(own), &value(other))
+                first_difference(&dotted(path, key), &value(own), &value(other))
             })
         }
         (Value::Array(own), Value::Array(other)) if own.len() == other.len() => {
             let pairs = (0..).zip(own.iter().zip(other));
             let differ = |(index, (own, other)): (usize, (&Value, &Value))| {
-                first_difference(&inside(&index.to_string()), own, other)
+                first_difference(&dotted(path, &index.to_string()), own, other)
             };
             pairs.into_iter().find_map(differ)
         }
@@ -116,15 +112,10 @@ pub fn first_difference(path: &str, saved: &Value, now: &Value) -> Option<String
 /// # Errors
 ///
 /// A folder or file that cannot be read.
-pub fn weight_files(directory: &Path) -> Result<Vec<PathBuf>, SavedRolloutError> {
-    let fault = |source| SavedRolloutError::Read { path: directory.to_path_buf(), source };
-    let mut files = Vec::new();
-    for entry in fs::read_dir(directory).map_err(fault)? {
-        let path = entry.map_err(fault)?.path();
-        if path.extension().is_some_and(|extension| extension == "safetensors") {
-            files.push(path);
-        }
-    }
+pub fn weight_files(directory: &Path) -> Result<Vec<PathBuf>, WriteError> {
+    let is_weights =
+        |path: &PathBuf| path.extension().is_some_and(|extension| extension == "safetensors");
+    let mut files: Vec<PathBuf> = entries(directory)?.into_iter().filter(is_weights).collect();
     files.sort_unstable();
     Ok(files)
 }
@@ -134,11 +125,10 @@ pub fn weight_files(directory: &Path) -> Result<Vec<PathBuf>, SavedRolloutError>
 /// # Errors
 ///
 /// A folder or file that cannot be read.
-pub fn fingerprint(files: &[PathBuf]) -> Result<String, SavedRolloutError> {
+pub fn fingerprint(files: &[PathBuf]) -> Result<String, WriteError> {
     let mut hash = Sha256::new();
     for path in files {
-        add_file(&mut hash, path)
-            .map_err(|source| SavedRolloutError::Read { path: path.clone(), source })?;
+        add_file(&mut hash, path).map_err(WriteError::of(path, "read"))?;
     }
     Ok(format!("{:x}", hash.finalize()))
 }

@@ -66,7 +66,7 @@ impl Trainer {
         let mut policy = Policy::over(model, &run, &mesh)?;
         let (prompts, group_size) = (questions.questions.prompts.len(), config.rollout.group_size);
         let is_branch = matches!(origin, Origin::Branch(_));
-        let asked_per_step = (!is_branch).then(|| run.batch_arithmetic().most_prompts_asked);
+        let asked_per_step = (!is_branch).then(|| run.most_prompts_asked());
         let ahead = config.rollout.staleness;
         let bounds =
             Bounds { questions: prompts, group_size, vocab_size, routes, asked_per_step, ahead };

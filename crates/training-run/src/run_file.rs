@@ -1,0 +1,48 @@
+//! Files and folders of a run: their entries, and errors.
+
+use std::fmt::Display;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+use whole_file::WriteError;
+
+/// Why a file or folder of a run cannot be used.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RunFileError {
+    /// It cannot be read or written.
+    #[error(transparent)]
+    System(#[from] WriteError),
+    /// It is another than expected.
+    #[error("{place}: {problem}")]
+    Content {
+        /// The file or folder, with the number of the line where there is one.
+        place: String,
+        /// Description of the fault and of what was expected.
+        problem: String,
+    },
+}
+
+impl RunFileError {
+    /// A fault in the content of a file or folder.
+    pub(crate) fn of(path: &Path, problem: impl Display) -> Self {
+        Self::Content { place: path.display().to_string(), problem: problem.to_string() }
+    }
+}
+
+/// What was read of a file; `None` if there is no such file.
+pub(crate) fn if_there<T>(path: &Path, read: io::Result<T>) -> Result<Option<T>, WriteError> {
+    match read {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        read => read.map(Some).map_err(WriteError::of(path, "read")),
+    }
+}
+
+/// Lists the paths in a folder, in no order.
+pub(crate) fn entries(folder: &Path) -> Result<Vec<PathBuf>, WriteError> {
+    let entries = std::fs::read_dir(folder).and_then(|entries| {
+        entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<PathBuf>>>()
+    });
+    entries.map_err(WriteError::of(folder, "read"))
+}
