@@ -1,12 +1,11 @@
 //! Suggests changes where a setup does not fit, and uses for memory that is left.
 
 use serde::Serialize;
-use training_run::config::{Dtype, LoraSection, MasterWeights, Zero};
+use training_run::config::{Dtype, LoraSection, MasterWeights, RunConfig, Zero};
 
 use super::memory::MemoryPlan;
 use super::setup::Setup;
 use super::time::{Assumptions, Hardware, StepTime};
-use super::traffic::Traffic;
 
 /// One change, or several together.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -34,13 +33,23 @@ struct Step {
 }
 
 impl Step {
-    fn new(change: impl Into<String>, remark: &'static str, setup: Setup) -> Self {
-        Self { change: change.into(), remark, setup }
+    /// A change of `setup` by `change`, written as `setting`.
+    fn new(
+        setup: &Setup,
+        setting: impl Into<String>,
+        remark: &'static str,
+        change: impl FnOnce(&mut RunConfig),
+    ) -> Self {
+        Self { change: setting.into(), remark, setup: setup.with(change) }
     }
 
     /// A change that leaves the result of the run as it is but for rounding.
-    fn neutral(change: impl Into<String>, setup: Setup) -> Self {
-        Self::new(change, "", setup)
+    fn neutral(
+        setup: &Setup,
+        setting: impl Into<String>,
+        change: impl FnOnce(&mut RunConfig),
+    ) -> Self {
+        Self::new(setup, setting, "", change)
     }
 
     fn memory(&self) -> MemoryPlan {
@@ -68,15 +77,13 @@ pub fn alternatives(
     let evaluate = |step: &Step| {
         let memory = step.memory();
         let peak_bytes = memory.peak_bytes();
-        let traffic = Traffic::new(&step.setup);
-        let time = StepTime::new(&step.setup, hardware, assumptions, &traffic);
         Alternative {
             change: step.change.clone(),
             remark: step.remark.to_owned(),
             peak_bytes,
             fits: hardware.holds(&step.setup, &memory),
             host_bytes: memory.host_bytes(),
-            host_seconds: time.host_seconds,
+            host_seconds: StepTime::new(&step.setup, hardware, assumptions).host_seconds,
         }
     };
     let mut alone: Vec<Alternative> = single_steps(setup).iter().map(evaluate).collect();
@@ -86,13 +93,8 @@ pub fn alternatives(
             || (!host_holds && alternative.host_bytes < now.host_bytes())
     });
     alone.sort_by_key(|alternative| alternative.peak_bytes);
-    let together = neutral_steps(setup, hardware);
-    together
-        .iter()
-        .map(evaluate)
-        .chain(more_devices(setup, hardware).iter().map(evaluate))
-        .chain(alone)
-        .collect()
+    let wide = [neutral_steps(setup, hardware), more_devices(setup, hardware)];
+    wide.iter().flatten().map(evaluate).chain(alone).collect()
 }
 
 /// A larger `training.activation_bytes` and the time that it saves.
@@ -118,9 +120,7 @@ pub fn more_kept(
     let with =
         |gigabytes: usize| setup.with(|run| run.training.activation_bytes = gigabytes * GIGABYTE);
     let peak = |setup: &Setup| MemoryPlan::new(setup, setup.longest()).peak_bytes();
-    let seconds = |setup: &Setup| {
-        StepTime::new(setup, hardware, assumptions, &Traffic::new(setup)).step_seconds
-    };
+    let seconds = |setup: &Setup| StepTime::new(setup, hardware, assumptions).step_seconds;
     let (first, last) = (
         setup.run.training.activation_bytes / GIGABYTE + 1,
         usize::try_from(hardware.memory_bytes).unwrap_or(usize::MAX) / GIGABYTE,
@@ -203,19 +203,19 @@ fn cuts(setup: &Setup) -> Vec<Step> {
     let parallel = setup.run.parallel;
     let mut steps = Vec::new();
     if setup.data_ranks() > 1 && setup.run.lora.is_none() {
-        for stage in 1..=3u8 {
-            if let Ok(zero) = Zero::try_from(stage)
-                && stage > u8::from(parallel.zero)
-            {
-                let cut = setup.with(|run| run.parallel.zero = zero);
-                steps.push(Step::neutral(format!("parallel.zero = {stage}"), cut));
+        for zero in [Zero::Optimizer, Zero::Gradients, Zero::Parameters] {
+            let stage = u8::from(zero);
+            if stage > u8::from(parallel.zero) {
+                let setting = format!("parallel.zero = {stage}");
+                steps.push(Step::neutral(setup, setting, |run| run.parallel.zero = zero));
             }
         }
     }
     for tensor in [2, 4, 8].into_iter().filter(|&tensor| tensor > parallel.tensor) {
-        let wider = setup.with(|run| run.parallel.tensor = tensor);
-        if let Ok(wider) = wider.with_ranks(setup.nodes, setup.gpus_per_node) {
-            steps.push(Step::neutral(format!("parallel.tensor = {tensor}"), wider));
+        let setting = format!("parallel.tensor = {tensor}");
+        let step = Step::neutral(setup, setting, |run| run.parallel.tensor = tensor);
+        if let Ok(wider) = step.setup.with_ranks(setup.nodes, setup.gpus_per_node) {
+            steps.push(Step { setup: wider, ..step });
         }
     }
     steps
@@ -227,32 +227,32 @@ fn budgets(setup: &Setup) -> Vec<Step> {
     let mut steps = Vec::new();
     if run.rollout.rows > 1 {
         let rows = run.rollout.rows.div_ceil(2);
-        let fewer = setup.with(|run| run.rollout.rows = rows);
-        steps.push(Step::neutral(format!("rollout.rows = {rows}"), fewer));
+        let setting = format!("rollout.rows = {rows}");
+        steps.push(Step::neutral(setup, setting, |run| run.rollout.rows = rows));
     }
     let tokens = run.training.micro_batch_tokens;
     let fewer = (tokens / 2).max(setup.longest().sequence_tokens());
     if fewer < tokens {
-        let change = format!("training.micro_batch_tokens = {fewer}");
-        let smaller = setup.with(|run| run.training.micro_batch_tokens = fewer);
-        steps.push(Step::neutral(change, smaller));
+        let setting = format!("training.micro_batch_tokens = {fewer}");
+        steps.push(Step::neutral(setup, setting, |run| run.training.micro_batch_tokens = fewer));
     }
     if run.training.activation_bytes > 0 {
-        let none = setup.with(|run| run.training.activation_bytes = 0);
-        steps.push(Step::neutral("training.activation_bytes = 0", none));
+        let setting = "training.activation_bytes = 0";
+        steps.push(Step::neutral(setup, setting, |run| run.training.activation_bytes = 0));
     }
     if !setup.on_cpu {
         let offload = !run.parallel.offload_optimizer;
-        let other = setup.with(|run| run.parallel.offload_optimizer = offload);
-        steps.push(Step::neutral(format!("parallel.offload_optimizer = {offload}"), other));
+        let setting = format!("parallel.offload_optimizer = {offload}");
+        steps.push(Step::neutral(setup, setting, |run| run.parallel.offload_optimizer = offload));
         let offload = !run.parallel.offload_block_inputs;
-        let other = setup.with(|run| run.parallel.offload_block_inputs = offload);
-        steps.push(Step::neutral(format!("parallel.offload_block_inputs = {offload}"), other));
+        let setting = format!("parallel.offload_block_inputs = {offload}");
+        let change = |run: &mut RunConfig| run.parallel.offload_block_inputs = offload;
+        steps.push(Step::neutral(setup, setting, change));
     }
     if run.metrics.probe_tokens > 0 {
-        let remark = "the change of entropy is not measured";
-        let none = setup.with(|run| run.metrics.probe_tokens = 0);
-        steps.push(Step::new("metrics.probe_tokens = 0", remark, none));
+        let (setting, remark) =
+            ("metrics.probe_tokens = 0", "the change of entropy is not measured");
+        steps.push(Step::new(setup, setting, remark, |run| run.metrics.probe_tokens = 0));
     }
     steps
 }
@@ -260,26 +260,26 @@ fn budgets(setup: &Setup) -> Vec<Step> {
 /// Lists settings that store narrower numbers.
 fn number_formats(setup: &Setup) -> Vec<Step> {
     let run = &setup.run;
+    let is_narrow = run.model.dtype == Dtype::Bf16;
     let master = run.optimizer.master;
     let mut steps = Vec::new();
-    if run.optimizer.moments != Dtype::Bf16 {
-        let narrow = setup.with(|run| run.optimizer.moments = Dtype::Bf16);
-        let change = "optimizer.moments = \"bf16\"";
-        steps.push(Step::new(change, "rounded stochastically", narrow));
-    }
-    if run.model.dtype == Dtype::Bf16 && master == MasterWeights::F32 {
-        let split = setup.with(|run| run.optimizer.master = MasterWeights::Split);
-        steps.push(Step::neutral("optimizer.master = \"split\"", split));
-    }
-    if run.model.dtype == Dtype::Bf16 && master != MasterWeights::None {
-        let remark = "weights are rounded stochastically";
-        let none = setup.with(|run| run.optimizer.master = MasterWeights::None);
-        steps.push(Step::new("optimizer.master = \"none\"", remark, none));
-    }
-    if run.model.dtype != Dtype::Bf16 {
-        let narrow = setup.with(|run| run.model.dtype = Dtype::Bf16);
-        steps.push(Step::new("model.dtype = \"bf16\"", "master weights stay in f32", narrow));
-    }
+    let mut add = |fits: bool, setting: &str, remark, change: fn(&mut RunConfig)| {
+        steps.extend(fits.then(|| Step::new(setup, setting, remark, change)));
+    };
+    let fits = run.optimizer.moments != Dtype::Bf16;
+    let change: fn(&mut RunConfig) = |run| run.optimizer.moments = Dtype::Bf16;
+    add(fits, "optimizer.moments = \"bf16\"", "rounded stochastically", change);
+    let fits = is_narrow && master == MasterWeights::F32;
+    add(fits, "optimizer.master = \"split\"", "", |run| {
+        run.optimizer.master = MasterWeights::Split;
+    });
+    let fits = is_narrow && master != MasterWeights::None;
+    add(fits, "optimizer.master = \"none\"", "weights are rounded stochastically", |run| {
+        run.optimizer.master = MasterWeights::None;
+    });
+    add(!is_narrow, "model.dtype = \"bf16\"", "master weights stay in f32", |run| {
+        run.model.dtype = Dtype::Bf16;
+    });
     steps
 }
 
@@ -290,33 +290,32 @@ fn other_results(setup: &Setup) -> Vec<Step> {
     let prompts = run.algorithm.mini_batch_prompts;
     if prompts > 1 && prompts.is_multiple_of(2) {
         let half = prompts / 2;
+        let setting = format!("algorithm.mini_batch_prompts = {half}");
         let remark = "twice as many optimiser steps, each over half as much";
-        let smaller = setup.with(|run| run.algorithm.mini_batch_prompts = half);
-        let change = format!("algorithm.mini_batch_prompts = {half}");
-        steps.push(Step::new(change, remark, smaller));
+        let change = |run: &mut RunConfig| run.algorithm.mini_batch_prompts = half;
+        steps.push(Step::new(setup, setting, remark, change));
     }
     let shorter = run.rollout.max_response_tokens / 2;
     if shorter > 0 {
         let mean_response_tokens = setup.mean_response_tokens.min(shorter);
-        let change = format!("rollout.max_response_tokens = {shorter}");
-        let cut = setup.with(|run| run.rollout.max_response_tokens = shorter);
-        let cut = Setup { mean_response_tokens, ..cut };
-        steps.push(Step::new(change, "longer responses are cut", cut));
+        let setup = Setup { mean_response_tokens, ..setup.clone() };
+        let setting = format!("rollout.max_response_tokens = {shorter}");
+        let change = |run: &mut RunConfig| run.rollout.max_response_tokens = shorter;
+        steps.push(Step::new(&setup, setting, "longer responses are cut", change));
     }
     if run.lora.is_none() {
-        let adapted = setup.with(|run| {
+        let remark = "low-rank corrections are trained in place of the weights";
+        steps.push(Step::new(setup, "lora = {}", remark, |run| {
             run.lora = Some(LoraSection::default());
             if run.parallel.zero.shards_parameters() {
                 run.parallel.zero = Zero::Optimizer;
             }
-        });
-        let remark = "low-rank corrections are trained in place of the weights";
-        steps.push(Step::new("lora = {}", remark, adapted));
+        }));
     }
     if setup.holds_reference() {
-        let free = setup.with(|run| run.algorithm.reference_kl = None);
-        let remark = "no pull to the policy before the run";
-        steps.push(Step::new("algorithm.reference_kl absent", remark, free));
+        let (setting, remark) =
+            ("algorithm.reference_kl absent", "no pull to the policy before the run");
+        steps.push(Step::new(setup, setting, remark, |run| run.algorithm.reference_kl = None));
     }
     steps
 }

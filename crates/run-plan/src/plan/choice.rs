@@ -6,7 +6,6 @@ use training_run::config::{Dtype, MasterWeights, Zero};
 use super::memory::MemoryPlan;
 use super::setup::Setup;
 use super::time::{Assumptions, Hardware, StepTime};
-use super::traffic::Traffic;
 
 /// Values of `rollout.rows`, the sequences that decode together, that are tried.
 const ROWS: [usize; 8] = [256, 128, 64, 48, 32, 24, 16, 8];
@@ -49,7 +48,7 @@ pub fn settings_that_fit(
             let best = variants(&kept)
                 .into_iter()
                 .filter(|one| hardware.holds(one, &MemoryPlan::new(one, one.longest())))
-                .map(|one| (seconds(&one, hardware, assumptions), one))
+                .map(|one| (StepTime::new(&one, hardware, assumptions).step_seconds, one))
                 .min_by(|(a, _), (b, _)| a.total_cmp(b));
             if let Some((_, best)) = best {
                 let remark = if index > 0 { "moments are rounded at random to bf16" } else { "" };
@@ -64,16 +63,10 @@ pub fn settings_that_fit(
     None
 }
 
-fn seconds(setup: &Setup, hardware: &Hardware, assumptions: &Assumptions) -> f64 {
-    StepTime::new(setup, hardware, assumptions, &Traffic::new(setup)).step_seconds
-}
-
 /// Lists the setups to try; of equally fast ones the first is taken.
 fn variants(setup: &Setup) -> Vec<Setup> {
-    let ranks = setup.ranks();
-    let shards = ranks > 1 && setup.run.lora.is_none();
     let mut zeros = vec![setup.run.parallel.zero];
-    if shards {
+    if setup.ranks() > 1 && setup.run.lora.is_none() {
         zeros.extend([Zero::Parameters, Zero::Optimizer]);
     }
     let masters = match (setup.run.model.dtype, setup.run.optimizer.master) {

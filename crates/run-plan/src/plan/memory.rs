@@ -7,13 +7,12 @@ mod host;
 mod phases;
 mod update;
 
-use model_files::model_config::{BlockOptions, ModelConfig};
+use model_files::model_config::ModelConfig;
 use serde::Serialize;
 use training_run::config::Dtype;
 
 pub(super) use self::host::{BLOCK_INPUTS, PROBED_HEAD};
-use super::lengths::Lengths;
-use super::setup::{Setup, size_of};
+use super::setup::{Lengths, Setup, size_of};
 use super::sizes::ModelSizes;
 
 /// Memory assumed for driver and libtorch on a GPU, in bytes: context, kernels, workspaces and communication buffers.
@@ -71,93 +70,51 @@ fn item(name: &'static str, bytes: u64, because: impl Into<String>) -> Item {
     Item { name, bytes, because: because.into() }
 }
 
-/// Norms of a block, beside those before attention and MLP.
-enum Norms {
-    /// None.
-    Plain,
-    /// Queries and keys pass norms, whose inputs are views of the whole projection.
-    Heads,
-    /// So do the results of attention and MLP. Gemma's norms keep what they read and its quotient by the root, in four bytes at least;
-    /// where elements are narrower, the view of the projection is freed.
-    Results { widened: bool },
-}
-
-impl Norms {
-    fn of(heads: bool, block: BlockOptions, narrow: bool) -> Self {
-        match (block.output_norms, heads) {
-            (true, _) => Self::Results { widened: narrow },
-            (false, true) => Self::Heads,
-            (false, false) => Self::Plain,
-        }
-    }
-}
-
-/// Widths of one block, in elements of one token.
-struct Widths {
-    hidden: usize,
-    query: usize,
-    /// Width of the keys; the values have the same.
-    key: usize,
-    intermediate: usize,
-    norms: Norms,
-    /// Experts that a token goes to, if any.
-    routed: usize,
-}
-
-impl Widths {
-    /// Elements that autograd keeps of the block for one token, approximately: the residual between its halves; rotated queries,
-    /// keys and values, and attention's output; gate and up. Outputs of norms and gate are recomputed. Experts keep their inputs and
-    /// results, and these once more in the tokens' order, and the norm of the tokens.
-    fn kept_elements(&self) -> usize {
-        let Self { hidden, query, key, intermediate, norms, routed } = self;
-        let copies = if *routed > 0 { (3 * routed + 1) * hidden } else { 0 };
-        let read_by_norms = match norms {
-            Norms::Plain => 0,
-            Norms::Heads => query + 2 * key,
-            Norms::Results { widened: false } => 2 * (query + key + 2 * hidden) + key,
-            Norms::Results { widened: true } => 4 * (query + key + 2 * hidden),
-        };
-        hidden + 2 * (query + key) + read_by_norms + 2 * intermediate + copies
-    }
+/// Elements that autograd keeps of a block for one token on one of `tensor` ranks, approximately: the residual between its halves;
+/// rotated queries, keys and values, and attention's output; gate and up. Outputs of norms and gate are recomputed. Experts keep
+/// their inputs and results, and these once more in the tokens' order, and the norm of the tokens.
+fn kept_elements(
+    model: &ModelSizes,
+    element_bytes: usize,
+    (tensor, key_shards): (usize, usize),
+) -> usize {
+    let hidden = model.hidden;
+    let (query, key) = (model.query_width.div_ceil(tensor), model.key_width.div_ceil(key_shards));
+    let copies = match model.routed_copies() {
+        0 => 0,
+        routed => (3 * routed + 1) * hidden,
+    };
+    let results = 2 * (query + key + 2 * hidden);
+    let is_narrow = element_bytes < 4;
+    let read_by_norms = match (model.block.output_norms, model.attention.query_key_norm) {
+        // Gemma's norms keep what they read and its quotient by the root, in four bytes at least; where elements are
+        // narrower, the view of the projection is freed.
+        (true, _) if is_narrow => 2 * results,
+        (true, _) => results + key,
+        // Queries and keys pass norms, whose inputs are views of the whole projection.
+        (false, true) => query + 2 * key,
+        (false, false) => 0,
+    };
+    let gate_and_up = 2 * model.intermediate.div_ceil(tensor);
+    hidden + 2 * (query + key) + read_by_norms + gate_and_up + copies
 }
 
 /// Bytes that autograd keeps of an unsharded block for one token, at `element_bytes` per element.
 pub fn activation_bytes_per_token(config: &ModelConfig, element_bytes: usize) -> usize {
-    let widths = Widths {
-        hidden: config.hidden_size,
-        query: config.num_attention_heads * config.head_dim,
-        key: config.num_key_value_heads * config.head_dim,
-        intermediate: config.active_intermediate_size(),
-        norms: Norms::of(
-            config.attention.query_key_norm,
-            config.architecture.block(),
-            element_bytes < 4,
-        ),
-        routed: config.experts.as_ref().map_or(0, |experts| experts.per_token),
-    };
-    element_bytes * widths.kept_elements()
+    element_bytes * kept_elements(&ModelSizes::of("", config), element_bytes, (1, 1))
 }
 
 fn bytes_per_token(setup: &Setup) -> u64 {
-    let ModelSizes { hidden, query_width, key_width, intermediate, .. } = setup.model;
-    let element = size_of(setup.run.model.dtype);
-    let shared = |width: usize| width.div_ceil(setup.run.parallel.tensor);
-    let widths = Widths {
-        hidden,
-        query: shared(query_width),
-        key: key_width.div_ceil(setup.key_shards()),
-        intermediate: shared(intermediate),
-        norms: Norms::of(setup.model.attention.query_key_norm, setup.model.block, element < 4),
-        routed: setup.model.routed_copies(),
-    };
+    let (element, tensor) = (size_of(setup.run.model.dtype), setup.run.parallel.tensor);
     // With tensor parallelism, autograd also keeps the graphs of the two norms, whose intermediates are f32 where elements
     // are narrower.
-    let vectors = match setup.run.parallel.tensor {
+    let vectors = match tensor {
         1 => 0,
         _ if element < 4 => 9,
         _ => 4,
     };
-    element * (widths.kept_elements() + vectors * hidden) as u64
+    let kept = kept_elements(&setup.model, element as usize, (tensor, setup.key_shards()));
+    element * (kept + vectors * setup.model.hidden) as u64
 }
 
 /// Activation bytes that one rank keeps for backward in an optimiser step, and the bytes with which nothing is recomputed.
@@ -183,13 +140,12 @@ impl MemoryPlan {
         if setup.run.metrics.probe_tokens > 0 {
             phases.push(count.probe());
         }
-        for phase in &mut phases {
-            phase.items.retain(|item| item.bytes > 0);
+        let (mut resident, mut host) = (count.resident(), count.host());
+        for items in
+            phases.iter_mut().map(|phase| &mut phase.items).chain([&mut resident, &mut host])
+        {
+            items.retain(|item| item.bytes > 0);
         }
-        let mut resident = count.resident();
-        resident.retain(|item| item.bytes > 0);
-        let mut host = count.host();
-        host.retain(|item| item.bytes > 0);
         let largest_tensor_bytes = count.largest_tensor_bytes();
         Self { lengths, on_cpu: setup.on_cpu, resident, host, phases, largest_tensor_bytes }
     }
@@ -205,11 +161,7 @@ impl MemoryPlan {
     }
 
     /// The phase that takes most memory.
-    ///
-    /// # Panics
-    ///
-    /// Never: every plan has phases.
-    pub fn worst_phase(&self) -> &Phase {
+    pub(super) fn worst_phase(&self) -> &Phase {
         self.phases.iter().max_by_key(|phase| phase.bytes()).expect("every plan has phases")
     }
 
@@ -248,6 +200,8 @@ struct Counts<'a> {
     /// True if weights are in bf16, so that master weights can stand beside them.
     narrow: bool,
     data_ranks: u64,
+    /// Tensor-parallel ranks of one copy of the model.
+    tensor: usize,
     /// Parameters of all blocks on one rank, before they are sharded over data-parallel ranks.
     blocks: u64,
     /// Parameters of one block, likewise.
@@ -264,14 +218,15 @@ impl<'a> Counts<'a> {
     fn new(setup: &'a Setup, lengths: Lengths) -> Self {
         let ModelSizes { blocks, outer_parameters, .. } = setup.model;
         let held = |blocks: usize| setup.block_parameters_held(blocks) as u64;
-        let tensor = setup.run.parallel.tensor as u64;
-        let shared = |count: usize| (count as u64).div_ceil(tensor);
+        let tensor = setup.run.parallel.tensor;
+        let shared = |count: usize| count.div_ceil(tensor) as u64;
         Self {
             lengths,
             element: size_of(setup.run.model.dtype),
             wide: if setup.run.model.dtype == Dtype::F64 { 8 } else { 4 },
             narrow: setup.run.model.dtype == Dtype::Bf16,
             data_ranks: setup.data_ranks() as u64,
+            tensor,
             blocks: held(blocks),
             block: held(1),
             outer: shared(outer_parameters),
@@ -299,8 +254,7 @@ impl<'a> Counts<'a> {
     fn master(&self) -> Item {
         let run = &self.setup.run;
         let (master, dtype) = (run.optimizer.master, run.model.dtype);
-        let cuts = self.setup.cuts_optimizer();
-        let count = if cuts { self.shard(self.trained) } else { self.trained };
+        let (cuts, count) = (self.setup.cuts_optimizer(), self.shard_of(self.trained));
         if self.setup.run.parallel.offload_optimizer {
             let because = "beside the parameters on the device";
             return item("master weights", self.wide * count, because);
@@ -326,20 +280,19 @@ impl<'a> Counts<'a> {
             Dtype::Bf16 => 2,
             Dtype::F32 | Dtype::F64 => self.wide,
         };
-        let cuts = self.setup.cuts_optimizer();
-        let count = if cuts { self.shard(self.trained) } else { self.trained };
-        let because = if cuts { "two, of the rank's shard" } else { "two, of all that is trained" };
-        item("optimiser moments", 2 * size * count, because)
+        let because = if self.setup.cuts_optimizer() {
+            "two, of the rank's shard"
+        } else {
+            "two, of all that is trained"
+        };
+        item("optimiser moments", 2 * size * self.shard_of(self.trained), because)
     }
 
     /// Gradients that are not sharded: allocated as backward leaves each block, freed by the optimiser.
     fn whole_gradients(&self) -> Item {
         let count = if self.setup.cuts_gradients() { 0 } else { self.trained };
-        item(
-            "gradients",
-            self.element * count,
-            "of all that is trained, until the optimiser has stepped",
-        )
+        let because = "of all that is trained, until the optimiser has stepped";
+        item("gradients", self.element * count, because)
     }
 
     fn gradient_shards(&self) -> Item {
@@ -353,14 +306,11 @@ impl<'a> Counts<'a> {
             items.extend([self.master(), self.moments()]);
         }
         if self.setup.holds_reference() {
-            let tensor = self.setup.run.parallel.tensor;
-            let share = |model: &ModelSizes| model.parameters().div_ceil(tensor) as u64;
+            let share = |model: &ModelSizes| model.parameters().div_ceil(self.tensor) as u64;
             let parameters = self.setup.reference.as_ref().map_or(self.blocks + self.outer, share);
-            let mut bytes = self.element * parameters;
-            if self.setup.cuts_blocks() {
-                bytes = self.element * self.shard(parameters);
-            }
-            items.push(item("reference model", bytes, "frozen, cut as the policy is"));
+            let held = if self.setup.cuts_blocks() { self.shard(parameters) } else { parameters };
+            let because = "frozen, cut as the policy is";
+            items.push(item("reference model", self.element * held, because));
         }
         items.extend(self.reward_model());
         items
@@ -372,7 +322,7 @@ impl<'a> Counts<'a> {
         let all = self.setup.model.parameters() as u64;
         let trained = self.setup.trained_parameters() as u64;
         let lora = self.setup.run.lora.is_some();
-        let is_whole = !self.setup.cuts_blocks() && self.setup.run.parallel.tensor == 1;
+        let is_whole = !self.setup.cuts_blocks() && self.tensor == 1;
         let is_policy = self.setup.has_reference() && self.setup.reference.is_none();
         let shares_reference = (is_policy || lora) && is_whole;
         let reference = if shares_reference { 0 } else { self.element * all };

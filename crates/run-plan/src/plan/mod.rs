@@ -8,7 +8,6 @@
 mod advice;
 mod bytes;
 mod choice;
-mod lengths;
 mod memory;
 mod probe;
 mod run_time;
@@ -24,11 +23,10 @@ use serde::Serialize;
 pub use advice::{Alternative, MoreActivationMemory, alternatives, more_kept};
 pub use bytes::{ByteCount, ByteCountError, parse_bytes};
 pub use choice::{Choice, settings_that_fit};
-pub use lengths::Lengths;
 pub use memory::{DRIVER_BYTES, Item, MemoryPlan, Phase, activation_bytes_per_token};
 pub use run_time::RunTime;
 pub use scaling::scaling_page;
-pub use setup::{Setup, SetupError};
+pub use setup::{Lengths, Setup, SetupError};
 pub use sizes::{MODEL_PRESETS, ModelSizes, preset_model};
 pub use time::{Assumptions, HARDWARE, Hardware, StepTime};
 pub use traffic::{Collective, Traffic};
@@ -73,7 +71,7 @@ impl Plan {
             if fits { Vec::new() } else { alternatives(&setup, &hardware, &assumptions) };
         let more_kept = if fits { more_kept(&setup, &hardware, &assumptions) } else { None };
         let traffic = Traffic::new(&setup);
-        let time = StepTime::new(&setup, &hardware, &assumptions, &traffic);
+        let time = StepTime::new(&setup, &hardware, &assumptions);
         let whole_run = RunTime::new(&setup, &time);
         Self {
             setup,

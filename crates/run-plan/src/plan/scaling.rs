@@ -57,65 +57,32 @@ const FOOTER: &str = "\n---\n\n← [Hardware](hardware.md) · \
 
 fn assumed(page: &mut String, hardware: &Hardware, assumptions: Assumptions) -> std::fmt::Result {
     let Assumptions { matrix_fraction, decode_fraction, overlap_fraction, .. } = assumptions;
-    writeln!(page, "\n## What is assumed\n\n| what | value | source |\n|---|---|---|")?;
-    let rows = [
-        (
-            "bf16 operations of an H200",
-            format!("{:.0} TFLOP/s", hardware.matrix_flops_per_second / 1e12),
-            "NVIDIA's data sheet, dense",
-        ),
-        (
-            "of which passes over many tokens reach",
-            format!("{matrix_fraction}"),
-            "[measured](hardware.md#on-one-h100) on one H100 at 7B",
-        ),
-        (
-            "its memory",
-            format!(
-                "{}, {:.1} TB/s",
-                ByteCount(hardware.memory_bytes),
-                hardware.memory_bytes_per_second / 1e12
-            ),
-            "what a process can have of 141 GB; data sheet",
-        ),
-        (
-            "of whose roofline decoding reaches",
-            format!("{decode_fraction}"),
-            "[measured](hardware.md#on-one-h100) on one H100 at 7B; TensorRT-LLM, Llama-3.1-8B on H200: 0.7",
-        ),
-        (
-            "between the GPUs of a machine",
-            format!("{:.0} GB/s", hardware.link_bytes_per_second / 1e9),
-            "bus bandwidth of nccl-tests over NVLink 4, eight GPUs",
-        ),
-        (
-            "between machines",
-            "3200 or 400 Gbit/s, 0.9 of it".to_owned(),
-            "eight cards a machine, or one",
-        ),
-        (
-            "a hop, and the start of a collective",
-            "3.4 µs (NVLink), 14 µs (network), 8.4 µs".to_owned(),
-            "NCCL, `src/graph/tuning.cc`, rings of the Simple protocol",
-        ),
-        (
-            "hidden behind computation",
-            format!("{overlap_fraction} of it at most"),
-            "a guess; blocks and their gradients travel while their neighbours are computed",
-        ),
-        (
-            "lengths",
-            format!("512 tokens a prompt, {RESPONSE_TOKENS} a response, one of them 8192"),
-            "a quarter of the longest; the longest finishes alone",
-        ),
-        (
-            "dynamic sampling",
-            "nothing is sampled in vain".to_owned(),
-            "a run that drops half of its groups samples twice as long",
-        ),
-    ];
-    rows.into_iter()
-        .try_for_each(|(what, value, source)| writeln!(page, "| {what} | {value} | {source} |"))
+    writeln!(
+        page,
+        "
+## What is assumed
+
+| what | value | source |
+|---|---|---|
+| bf16 operations of an H200 | {:.0} TFLOP/s | NVIDIA's data sheet, dense |
+| of which passes over many tokens reach | {matrix_fraction} | [measured](hardware.md#on-one-h100) on one H100 at 7B |
+| its memory | {}, {:.1} TB/s | what a process can have of 141 GB; data sheet |
+| of whose roofline decoding reaches | {decode_fraction} | [measured](hardware.md#on-one-h100) on one H100 at 7B; TensorRT-LLM, \
+Llama-3.1-8B on H200: 0.7 |
+| between the GPUs of a machine | {:.0} GB/s | bus bandwidth of nccl-tests over NVLink 4, eight GPUs |
+| between machines | 3200 or 400 Gbit/s, 0.9 of it | eight cards a machine, or one |
+| a hop, and the start of a collective | 3.4 µs (NVLink), 14 µs (network), 8.4 µs | NCCL, `src/graph/tuning.cc`, rings of the \
+Simple protocol |
+| hidden behind computation | {overlap_fraction} of it at most | a guess; blocks and their gradients travel while their \
+neighbours are computed |
+| lengths | 512 tokens a prompt, {RESPONSE_TOKENS} a response, one of them 8192 | a quarter of the longest; the longest finishes \
+alone |
+| dynamic sampling | nothing is sampled in vain | a run that drops half of its groups samples twice as long |",
+        hardware.matrix_flops_per_second / 1e12,
+        ByteCount(hardware.memory_bytes),
+        hardware.memory_bytes_per_second / 1e12,
+        hardware.link_bytes_per_second / 1e9,
+    )
 }
 
 /// The published run with KL-Cov, with moments in bf16 and half a master weight beside each parameter.

@@ -1,13 +1,27 @@
 //! A run and the machines that it would run on.
 
-use messages::Problem;
-use model_files::model_config::{BlockOptions, NotDivisibleError};
+use model_files::model_config::BlockOptions;
 use serde::Serialize;
 use thiserror::Error;
-use training_run::config::{Device, Dtype, Run, RunConfig};
+use training_run::config::{Device, Dtype, LoraSection, Run, RunConfig};
 
-use super::lengths::Lengths;
 use super::sizes::ModelSizes;
+
+/// Length of every prompt and every response, in tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Lengths {
+    /// Length of a prompt.
+    pub prompt_tokens: usize,
+    /// Length of a response.
+    pub response_tokens: usize,
+}
+
+impl Lengths {
+    /// Length of prompt and response together.
+    pub fn sequence_tokens(self) -> usize {
+        self.prompt_tokens + self.response_tokens
+    }
+}
 
 /// A run and its model, and the machines that it would run on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -34,25 +48,8 @@ pub struct Setup {
 
 /// Why a setup cannot be planned.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum SetupError {
-    /// A count is 0 or does not divide another.
-    #[error("{what} is {found}, expected {expected}")]
-    Count {
-        /// Name of the count.
-        what: &'static str,
-        /// Its value.
-        found: usize,
-        /// Values that would have been accepted.
-        expected: String,
-    },
-    /// The model cannot be split over so many tensor-parallel ranks.
-    #[error(transparent)]
-    NotDivisible(#[from] NotDivisibleError),
-    /// The model takes no adapter at a target.
-    #[error("{0}")]
-    Targets(Problem),
-}
+#[error("{0}")]
+pub struct SetupError(String);
 
 impl Setup {
     /// The setup of a checked run for a model; one rank, unless [`with_ranks`](Self::with_ranks) says otherwise.
@@ -90,24 +87,23 @@ impl Setup {
     /// split over so many ranks, or a target of the adapter takes none.
     pub fn with_ranks(self, nodes: usize, gpus_per_node: usize) -> Result<Self, SetupError> {
         let tensor = self.run.parallel.tensor;
-        let fault = |what, found, expected: &str| {
-            Err(SetupError::Count { what, found, expected: expected.to_owned() })
-        };
         let counts = [("nodes", nodes), ("gpus", gpus_per_node), ("parallel.tensor", tensor)];
         for (what, count) in counts {
             if !(1..=1 << 20).contains(&count) {
-                return fault(what, count, "1 to 1048576");
+                return Err(SetupError(format!("{what} is {count}, expected 1 to 1048576")));
             }
         }
         if !gpus_per_node.is_multiple_of(tensor) {
-            let expected = format!("a divisor of the {gpus_per_node} devices of a node");
-            return fault("parallel.tensor", tensor, &expected);
+            return Err(SetupError(format!(
+                "parallel.tensor is {tensor}, expected a divisor of the {gpus_per_node} devices of a node"
+            )));
         }
-        self.model.divisible_counts.check(tensor)?;
+        let divisible = self.model.divisible_counts.check(tensor);
+        divisible.map_err(|error| SetupError(error.to_string()))?;
         if let Some(lora) = &self.run.lora
             && let Some(problem) = lora.problem_with(self.model.experts.as_ref())
         {
-            return Err(SetupError::Targets(problem));
+            return Err(SetupError(problem.to_string()));
         }
         Ok(Self { nodes, gpus_per_node, ..self })
     }
@@ -164,9 +160,10 @@ impl Setup {
 
     /// Lengths with every prompt and response as long as allowed.
     pub fn longest(&self) -> Lengths {
-        let (prompt, response) =
-            (self.run.data.max_prompt_tokens, self.run.rollout.max_response_tokens);
-        Lengths { prompt_tokens: prompt, response_tokens: response }
+        Lengths {
+            prompt_tokens: self.run.data.max_prompt_tokens,
+            response_tokens: self.run.rollout.max_response_tokens,
+        }
     }
 
     /// Lengths with every prompt and response as long as expected.
@@ -235,13 +232,17 @@ impl Setup {
         (blocks * self.model.block_parameters).div_ceil(self.run.parallel.tensor) + twice
     }
 
+    /// Adapter parameters on one tensor-parallel rank: of the factors that every rank has whole, and of its shards.
+    fn adapter_factors(&self, lora: &LoraSection) -> (usize, usize) {
+        self.model.adapter_factors(lora, (self.run.parallel.tensor, self.key_shards()))
+    }
+
     /// Trained parameters on one tensor-parallel rank.
     pub(super) fn trained_parameters_held(&self) -> usize {
         match &self.run.lora {
             Some(lora) => {
-                let factors =
-                    self.model.adapter_factors(lora, (self.run.parallel.tensor, self.key_shards()));
-                factors.whole + factors.cut
+                let (whole, cut) = self.adapter_factors(lora);
+                whole + cut
             }
             None => {
                 self.block_parameters_held(self.model.blocks)
@@ -255,12 +256,7 @@ impl Setup {
         let copies = self.run.parallel.tensor / self.key_shards();
         match &self.run.lora {
             _ if self.run.parallel.tensor == 1 => (0, 1),
-            Some(lora) => (
-                self.model
-                    .adapter_factors(lora, (self.run.parallel.tensor, self.key_shards()))
-                    .whole,
-                self.run.parallel.tensor,
-            ),
+            Some(lora) => (self.adapter_factors(lora).0, self.run.parallel.tensor),
             None if copies == 1 => (0, 1),
             None => (self.model.blocks * self.key_parameters() / self.key_shards(), copies),
         }

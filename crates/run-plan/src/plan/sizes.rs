@@ -142,41 +142,29 @@ impl ModelSizes {
 
     /// Parameters of an adapter in every block: `rank · (inputs + outputs)` for each target.
     pub(super) fn adapter_parameters(&self, lora: &LoraSection) -> usize {
-        let Factors { whole, cut } = self.adapter_factors(lora, (1, 1));
+        let (whole, cut) = self.adapter_factors(lora, (1, 1));
         whole + cut
     }
 
-    /// Adapter parameters on one of `tensor` tensor-parallel ranks, with keys and values in `key_shards` shards.
+    /// Adapter parameters on one of `tensor` tensor-parallel ranks, with keys and values in `key_shards` shards: of the factors that
+    /// every rank has whole, and of the rank's shards of the others.
     pub(super) fn adapter_factors(
         &self,
         lora: &LoraSection,
         (tensor, key_shards): (usize, usize),
-    ) -> Factors {
+    ) -> (usize, usize) {
         // One of inputs and outputs is the residual stream, which is not sharded.
-        let factors = |target: &LoraTarget| match target {
-            LoraTarget::QProj | LoraTarget::OProj => {
-                (self.hidden, self.query_width.div_ceil(tensor))
-            }
-            LoraTarget::KProj | LoraTarget::VProj => {
-                (self.hidden, self.key_width.div_ceil(key_shards))
-            }
+        let width = |target: &LoraTarget| match target {
+            LoraTarget::QProj | LoraTarget::OProj => self.query_width.div_ceil(tensor),
+            LoraTarget::KProj | LoraTarget::VProj => self.key_width.div_ceil(key_shards),
             LoraTarget::GateProj | LoraTarget::UpProj | LoraTarget::DownProj => {
-                (self.hidden, self.intermediate.div_ceil(tensor))
+                self.intermediate.div_ceil(tensor)
             }
         };
         let of_all = |count: usize| self.blocks * lora.rank * count;
-        let (replicated, cut): (Vec<usize>, Vec<usize>) = lora.targets.iter().map(factors).unzip();
-        Factors { whole: of_all(replicated.iter().sum()), cut: of_all(cut.iter().sum()) }
+        let cut: usize = lora.targets.iter().map(width).sum();
+        (of_all(lora.targets.len() * self.hidden), of_all(cut))
     }
-}
-
-/// Parameters of an adapter on one tensor-parallel rank.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Factors {
-    /// Parameters of the factors that every rank has whole.
-    pub(super) whole: usize,
-    /// Parameters of the rank's shards of the other factors.
-    pub(super) cut: usize,
 }
 
 /// Shapes that can be planned without their files: name, architecture, then hidden, intermediate, blocks, query heads, key heads,

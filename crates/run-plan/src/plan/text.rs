@@ -34,11 +34,7 @@ impl Display for Plan {
 
 impl Plan {
     /// Writes memory, what fits, and what to change: the plan without traffic and time.
-    ///
-    /// # Errors
-    ///
-    /// If `out` cannot be written.
-    pub fn write_memory(&self, out: &mut impl fmt::Write) -> fmt::Result {
+    fn write_memory(&self, out: &mut impl fmt::Write) -> fmt::Result {
         let (longest, expected) = (&self.memory, &self.expected_memory);
         writeln!(out, "memory of one rank                   longest  expected")?;
         let bytes_of = |memory: &MemoryPlan, name: &str| {
@@ -84,12 +80,8 @@ impl Plan {
             } else {
                 format!("of each of {} ranks of a machine", self.setup.gpus_per_node)
             };
-            row(
-                out,
-                "in the host's memory",
-                [longest.host_bytes(), expected.host_bytes()],
-                &because,
-            )?;
+            let bytes = [longest.host_bytes(), expected.host_bytes()];
+            row(out, "in the host's memory", bytes, &because)?;
         }
         Ok(())
     }

@@ -213,18 +213,13 @@ pub struct StepTime {
 
 impl StepTime {
     /// The time of a training step at its expected lengths.
-    pub fn new(
-        setup: &Setup,
-        hardware: &Hardware,
-        assumptions: &Assumptions,
-        traffic: &Traffic,
-    ) -> Self {
+    pub fn new(setup: &Setup, hardware: &Hardware, assumptions: &Assumptions) -> Self {
         let work = Work::of(setup);
         let rate = hardware.matrix_flops_per_second
             * assumptions.matrix_fraction
             * setup.run.parallel.tensor as f64;
-        let asked = Asked::of(setup, assumptions);
-        let sampling_seconds = asked.share * work.prompts / rate
+        let asked = asked(setup, assumptions);
+        let sampling_seconds = asked.0 * work.prompts / rate
             + decode_seconds(setup, hardware, asked) / assumptions.decode_fraction;
         let scoring_seconds = work.scoring / rate;
         let update_seconds = work.update / rate;
@@ -236,7 +231,7 @@ impl StepTime {
             on_device / (hardware.memory_bytes_per_second * assumptions.decode_fraction);
         let (mut communication_seconds, mut exposed) = (0.0, 0.0);
         let mut room = assumptions.overlap_fraction * (scoring_seconds + update_seconds);
-        for collective in &traffic.collectives {
+        for collective in &Traffic::new(setup).collectives {
             let seconds = hardware.seconds(setup, collective);
             communication_seconds += seconds;
             let hidden = if collective.overlapped { seconds.min(room) } else { 0.0 };
@@ -329,10 +324,10 @@ impl Work {
 }
 
 /// Seconds of decoding a rank's responses at the roofline. Slots are full until the last response begins; the longest goes on alone.
-fn decode_seconds(setup: &Setup, hardware: &Hardware, asked: Asked) -> f64 {
+fn decode_seconds(setup: &Setup, hardware: &Hardware, (share, rounds): (f64, f64)) -> f64 {
     let model = &setup.model;
     let element = size_of(setup.run.model.dtype) as f64;
-    let sequences = asked.share * setup.sequences_per_rank() as f64;
+    let sequences = share * setup.sequences_per_rank() as f64;
     let rows = (setup.run.rollout.rows as f64).min(sequences).max(1.0);
     let (prompt, response) = (setup.mean_prompt_tokens as f64, setup.mean_response_tokens as f64);
     let tensor = setup.run.parallel.tensor as f64;
@@ -346,26 +341,16 @@ fn decode_seconds(setup: &Setup, hardware: &Hardware, asked: Asked) -> f64 {
     };
     let tail = (setup.run.rollout.max_response_tokens as f64 - response).max(0.0);
     sequences * response / rows * step(rows, prompt + response / 2.0)
-        + asked.rounds * tail * step(1.0, prompt + response + tail / 2.0)
+        + rounds * tail * step(1.0, prompt + response + tail / 2.0)
 }
 
-/// The groups that a step asks for.
-#[derive(Clone, Copy)]
-struct Asked {
-    /// Groups asked for each group that is trained on.
-    share: f64,
-    /// Rounds of asking, each of which waits for its longest response.
-    rounds: f64,
-}
-
-impl Asked {
-    fn of(setup: &Setup, assumptions: &Assumptions) -> Self {
-        if !setup.run.dynamic_sampling.enabled || assumptions.kept_fraction >= 1.0 {
-            return Self { share: 1.0, rounds: 1.0 };
-        }
-        // A step asks for one standard deviation of kept groups more than it lacks, which is too few in 0.16 of the steps.
-        Self { share: 1.0 / assumptions.kept_fraction, rounds: 1.16 }
+/// Groups that a step asks for, for each group that is trained on, and rounds of asking, each of which waits for its longest response.
+fn asked(setup: &Setup, assumptions: &Assumptions) -> (f64, f64) {
+    if !setup.run.dynamic_sampling.enabled || assumptions.kept_fraction >= 1.0 {
+        return (1.0, 1.0);
     }
+    // A step asks for one standard deviation of kept groups more than it lacks, which is too few in 0.16 of the steps.
+    (1.0 / assumptions.kept_fraction, 1.16)
 }
 
 /// Bytes of one training step that offloading moves.

@@ -3,8 +3,7 @@
 use reward_math::Options;
 use training_run::config::RunConfig;
 
-use super::finding::Finding;
-use super::samples::Preflight;
+use super::samples::{Finding, Preflight};
 
 /// Facts about a model's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,15 +31,13 @@ const NOISE_FRACTION: f64 = 0.8;
 struct Findings(Vec<Finding>);
 
 impl Findings {
-    fn add(
-        &mut self,
-        fatal: bool,
-        seen: String,
-        settings: &[&'static str],
-        advice: impl Into<String>,
-    ) {
-        let (settings, advice) = (settings.to_vec(), advice.into());
+    fn add(&mut self, fatal: bool, seen: String, settings: &[&'static str], advice: &str) {
+        let (settings, advice) = (settings.to_vec(), advice.to_owned());
         self.0.push(Finding { fatal, seen, settings, advice });
+    }
+
+    fn warn(&mut self, seen: impl Into<String>, settings: &[&'static str], advice: &str) {
+        self.add(false, seen.into(), settings, advice);
     }
 }
 
@@ -67,25 +64,22 @@ fn none(fraction: f64) -> bool {
 fn prompts(seen: &Preflight, run: &RunConfig, model: ModelFacts, findings: &mut Findings) {
     let data = &run.data;
     if data.prompt.chat && !model.has_generation_prompt {
-        findings.add(
-            false,
-            "the chat template does not open the assistant's turn: it ignores add_generation_prompt".to_owned(),
+        findings.warn(
+            "the chat template does not open the assistant's turn: it ignores add_generation_prompt",
             &["data.prompt.chat", "model.path"],
             "mend chat_template in the model's directory, or write the turns in data.prompt.template with \
              data.prompt.chat = false",
         );
     }
     if !data.prompt.chat && model.has_chat_template {
-        findings.add(
-            false,
-            "the model has a chat template that is not used".to_owned(),
+        findings.warn(
+            "the model has a chat template that is not used",
             &["data.prompt.chat"],
             "true asks as the model was taught to be asked; right as it is for a base model",
         );
     }
     if seen.longest_prompt_tokens >= data.max_prompt_tokens {
-        findings.add(
-            false,
+        findings.warn(
             format!("a prompt has all of the {} tokens that it may have", data.max_prompt_tokens),
             &["data.max_prompt_tokens"],
             "longer ones are left out or shortened: raise it",
@@ -108,25 +102,22 @@ fn endings(seen: &Preflight, run: &RunConfig, findings: &mut Findings) {
                  chat template",
             );
         }
-        findings.add(fatal, format!("every response was cut at {longest} tokens"), &names, advice);
+        findings.add(fatal, format!("every response was cut at {longest} tokens"), &names, &advice);
     } else if seen.truncated_fraction >= MANY_CUT {
-        findings.add(
-            false,
+        findings.warn(
             format!("{:.2} of the responses were cut at {longest} tokens", seen.truncated_fraction),
             &["rollout.max_response_tokens", "reward.overlong"],
             "raise it until most responses end by themselves, or choose what becomes of those that are cut",
         );
     } else if none(seen.ended_by_token_fraction) && !has_stops {
-        findings.add(
-            false,
-            "no response ended by an end-of-sequence token".to_owned(),
+        findings.warn(
+            "no response ended by an end-of-sequence token",
             &["data.prompt.chat", "rollout.stop"],
             "a base model needs a text that stops it, an instructed one its chat template",
         );
     }
     if seen.length_quantiles[2] <= 2.0 && longest > 8 {
-        findings.add(
-            false,
+        findings.warn(
             format!("half of the responses have at most {} tokens", seen.length_quantiles[2]),
             &["data.prompt.chat", "data.prompt.template"],
             "the prompt may end the turn itself: look at it above",
@@ -153,12 +144,7 @@ fn answers(seen: &Preflight, grading: &Options, findings: &mut Findings) {
     }
     if seen.unparsed_fraction > MOST {
         let share = seen.unparsed_fraction;
-        findings.add(
-            false,
-            format!("no answer was found in {share:.2} of the responses"),
-            &names,
-            form,
-        );
+        findings.warn(format!("no answer was found in {share:.2} of the responses"), &names, form);
     }
     if none(seen.right_fraction) {
         findings.add(
@@ -192,8 +178,7 @@ fn groups(seen: &Preflight, run: &RunConfig, findings: &mut Findings) {
             "take larger groups, a higher temperature, or questions that are neither too easy nor too hard",
         );
     } else if share < 0.2 && mixed {
-        findings.add(
-            false,
+        findings.warn(
             format!(
                 "{share:.2} of the groups have rewards that differ, about {:.1} of the {} of a step",
                 share * run.rollout.prompts_per_step as f64,
@@ -204,8 +189,7 @@ fn groups(seen: &Preflight, run: &RunConfig, findings: &mut Findings) {
         );
     }
     if seen.repeated_group_fraction > MOST {
-        findings.add(
-            false,
+        findings.warn(
             format!(
                 "the responses of {:.2} of the groups are all the same text",
                 seen.repeated_group_fraction
@@ -219,18 +203,16 @@ fn groups(seen: &Preflight, run: &RunConfig, findings: &mut Findings) {
 fn entropy(seen: &Preflight, temperature: f64, vocabulary: usize, findings: &mut Findings) {
     let most = (vocabulary.max(2) as f64).ln();
     if seen.mean_entropy < FROZEN_NATS {
-        findings.add(
-            false,
+        findings.warn(
             format!(
                 "the entropy is {:.4} nats a token: there is hardly any left to spend",
                 seen.mean_entropy
             ),
             &["rollout.temperature", "model.path"],
-            format!("raise the temperature above {temperature}, or begin from an earlier model"),
+            &format!("raise the temperature above {temperature}, or begin from an earlier model"),
         );
     } else if seen.mean_entropy > NOISE_FRACTION * most {
-        findings.add(
-            false,
+        findings.warn(
             format!(
                 "the entropy is {:.2} nats a token of at most {most:.2}: the text is noise",
                 seen.mean_entropy

@@ -3,16 +3,14 @@
 //! [`Preflight`] counts over the samples; [`Finding`]s are problems and the settings to change. A finding is
 //! [fatal](Finding::fatal) where no step of the run could have a gradient.
 
-mod finding;
 mod findings;
 mod samples;
 mod text;
 
 use training_run::config::Run;
 
-pub use finding::Finding;
 pub use findings::{MOST, ModelFacts};
-pub use samples::{Preflight, PreflightGroup, PreflightSample, QUANTILES, SampleGrade};
+pub use samples::{Finding, Preflight, PreflightGroup, PreflightSample, QUANTILES, SampleGrade};
 
 impl Preflight {
     /// Counts and judges the samples of a run; every group has the same number of responses.

@@ -2,8 +2,6 @@
 
 use serde::Serialize;
 
-use super::finding::Finding;
-
 /// Verdict on one response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -61,6 +59,19 @@ impl PreflightGroup {
     pub(super) fn teaches(&self) -> bool {
         self.samples.windows(2).any(|pair| (pair[0].reward - pair[1].reward).abs() > 0.0)
     }
+}
+
+/// Something that keeps a run from learning, or makes it learn slowly.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// True if no step of the run could have a gradient.
+    pub fatal: bool,
+    /// Observation that shows the problem.
+    pub seen: String,
+    /// The settings to change, the likeliest first.
+    pub settings: Vec<&'static str>,
+    /// Advice on how to change them.
+    pub advice: String,
 }
 
 /// Statistics over the samples of a run before its first step. Shares are fractions.

@@ -1,6 +1,6 @@
 //! Plans of runs that offload to host memory.
 
-use run_plan::plan::{Assumptions, Hardware, MemoryPlan, Plan, Setup, StepTime, Traffic};
+use run_plan::plan::{Assumptions, Hardware, MemoryPlan, Plan, Setup, StepTime};
 use training_run::config::{MasterWeights, Zero};
 
 use crate::plan::{P, bytes_of, on, setup};
@@ -76,7 +76,7 @@ fn what_is_lost_by_pinning_is_counted() {
 fn what_is_offloaded_takes_its_time() {
     let hardware = Hardware::named("h200", 3200.0).expect("known");
     let seconds = |setup: &Setup, hardware: &Hardware| {
-        let time = StepTime::new(setup, hardware, &Assumptions::default(), &Traffic::new(setup));
+        let time = StepTime::new(setup, hardware, &Assumptions::default());
         assert!(time.step_seconds >= time.host_seconds);
         (time.host_seconds, time.optimizer_seconds)
     };
@@ -133,8 +133,7 @@ fn the_host_s_memory_is_offered_where_it_makes_a_setup_fit() {
         let one = offered.iter().find(|one| one.change == change).expect("it takes less");
         assert!(one.fits, "{one:?}");
         assert_eq!(one.host_bytes, needed.host_bytes());
-        let time =
-            StepTime::new(&offloaded, &known, &Assumptions::default(), &Traffic::new(&offloaded));
+        let time = StepTime::new(&offloaded, &known, &Assumptions::default());
         assert!((one.host_seconds - time.host_seconds).abs() < 1e-9);
         let line = text.lines().find(|line| line.contains(&format!("  {change} (")));
         let line = line.expect("every change has a line");

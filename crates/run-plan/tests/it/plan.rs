@@ -72,7 +72,7 @@ fn a_teacher_of_another_size_counts_by_its_own_weights() {
     let scoring = |setup: &Setup| {
         let hardware = Hardware::named("h100", 3200.0).expect("known");
         let assumed = Assumptions::default();
-        StepTime::new(setup, &hardware, &assumed, &Traffic::new(setup)).scoring_seconds
+        StepTime::new(setup, &hardware, &assumed).scoring_seconds
     };
     let expected = f64::midpoint(1.0, teacher / P);
     assert!((scoring(&taught) / scoring(&policys) / expected - 1.0).abs() < 1e-9);
@@ -160,7 +160,7 @@ fn experts_take_memory_by_all_and_products_by_those_of_a_token() {
     assert_eq!(parameters(&mixture) - parameters(&dense), 48 * 2048 * (120 * 3 * 768 + 128));
     let hardware = Hardware::named("h100", 3200.0).expect("known");
     let assumptions = Assumptions { matrix_fraction: 1.0, ..Assumptions::default() };
-    let time = |setup: &Setup| StepTime::new(setup, &hardware, &assumptions, &Traffic::new(setup));
+    let time = |setup: &Setup| StepTime::new(setup, &hardware, &assumptions);
     let (of_mixture, of_dense) = (time(&mixture), time(&dense));
     let routers = f64::from(48 * 2048 * 128);
     let lengths = mixture.expected();
@@ -418,7 +418,7 @@ fn memory_that_is_left_is_offered_to_activations() {
     let more = plan.more_kept.as_ref().expect("memory is left");
     let seconds = |activation_bytes: usize| {
         let setup = one.with(|run| run.training.activation_bytes = activation_bytes);
-        StepTime::new(&setup, &hardware, &assumptions, &Traffic::new(&setup)).step_seconds
+        StepTime::new(&setup, &hardware, &assumptions).step_seconds
     };
     let saved = plan.time.step_seconds - seconds(more.activation_bytes);
     assert!((saved - more.saved_seconds).abs() < 1e-9 && saved > 0.0);

@@ -1,6 +1,6 @@
 //! Times of a step, compared with arithmetic done by hand and with an H100.
 
-use run_plan::plan::{Assumptions, DRIVER_BYTES, Hardware, Plan, Setup, StepTime, Traffic};
+use run_plan::plan::{Assumptions, DRIVER_BYTES, Hardware, Plan, Setup, StepTime};
 use training_run::config::Zero;
 
 use crate::plan::{on, setup};
@@ -56,7 +56,7 @@ fn decoding_is_bound_by_memory_and_then_by_products() {
             (run.data.max_prompt_tokens, run.rollout.max_response_tokens) = (256, 2048);
         });
         let setup = Setup { mean_prompt_tokens: 256, mean_response_tokens: 2048, ..setup };
-        let time = StepTime::new(&setup, &hardware, &ideal, &Traffic::new(&setup));
+        let time = StepTime::new(&setup, &hardware, &ideal);
         let prompts = (rows / 8 * 256) as f64 * 2.0 * 6.525e9 / 790e12;
         let computed = (time.sampling_seconds - prompts) / 2048.0 * 1e3;
         assert!((computed - milliseconds).abs() < 0.02, "{rows} rows: {computed} ms");
@@ -68,9 +68,7 @@ fn decoding_is_bound_by_memory_and_then_by_products() {
 fn utilisation_does_not_count_what_is_computed_again() {
     let hardware = Hardware::named("h200", 3200.0).expect("known");
     let assumptions = Assumptions::default();
-    let mfu = |setup: &Setup| {
-        StepTime::new(setup, &hardware, &assumptions, &Traffic::new(setup)).update_mfu
-    };
+    let mfu = |setup: &Setup| StepTime::new(setup, &hardware, &assumptions).update_mfu;
     let cut = on(setup("7b", &["data.max_prompt_tokens=1"]), 1, 8, 3);
     // The head's share of the weights is 0.077 and has 3.875 passes on average in place of three.
     let fraction = mfu(&cut) / assumptions.matrix_fraction;

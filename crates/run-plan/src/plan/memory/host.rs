@@ -67,7 +67,7 @@ impl Counts<'_> {
     }
 
     /// Numbers that one rank keeps of `count`: its shard where the optimiser is sharded, else all.
-    fn shard_of(&self, count: u64) -> u64 {
+    pub(super) fn shard_of(&self, count: u64) -> u64 {
         if self.setup.cuts_optimizer() { self.shard(count) } else { count }
     }
 

@@ -44,24 +44,15 @@ impl Counts<'_> {
         let parts = if setup.truncates() { 1 } else { setup.run.parallel.tensor };
         let vocabulary = setup.model.vocabulary.div_ceil(parts) as u64;
         let kind = if setup.decodes_by_cpu_kernels() { 4 } else { self.element };
+        let cache = self.cached_bytes(kind, rows, capacity);
+        let sampled = rows * vocabulary * (kind + if setup.truncates() { 56 } else { 32 });
+        let read = self.forward_bytes(prompt)
+            + self.widened_block_bytes(prompt)
+            + self.cached_bytes(self.element, 1, prompt);
         let mut items = vec![
-            item(
-                "KV cache",
-                self.cached_bytes(kind, rows, capacity),
-                format!("{rows} rows of {capacity} tokens"),
-            ),
-            item(
-                "logits and sampling",
-                rows * vocabulary * (kind + if setup.truncates() { 56 } else { 32 }),
-                "logits, and four columns in f64",
-            ),
-            item(
-                "reading a prompt",
-                self.forward_bytes(prompt)
-                    + self.widened_block_bytes(prompt)
-                    + self.cached_bytes(self.element, 1, prompt),
-                "one at a time",
-            ),
+            item("KV cache", cache, format!("{rows} rows of {capacity} tokens")),
+            item("logits and sampling", sampled, "logits, and four columns in f64"),
+            item("reading a prompt", read, "one at a time"),
         ];
         if !setup.decodes_by_cpu_kernels() {
             items.push(item("head in f32", self.widened_head_bytes(), "for its product"));
@@ -72,11 +63,8 @@ impl Counts<'_> {
         }
         if self.setup.cuts_blocks() {
             let bytes = self.element * (self.blocks + self.outer);
-            items.push(item(
-                "gathered parameters",
-                bytes,
-                "all of them, for as long as is sampled",
-            ));
+            let because = "all of them, for as long as is sampled";
+            items.push(item("gathered parameters", bytes, because));
         }
         Phase { name: "sampling", items }
     }
@@ -85,7 +73,7 @@ impl Counts<'_> {
     /// for each expert of a token.
     pub(super) fn forward_bytes(&self, tokens: u64) -> u64 {
         let ModelSizes { hidden, intermediate, .. } = self.setup.model;
-        let shared = (4 * intermediate).div_ceil(self.setup.run.parallel.tensor);
+        let shared = (4 * intermediate).div_ceil(self.tensor);
         let copies = 3 * self.setup.model.routed_copies();
         tokens * self.element * ((3 + copies) * hidden + shared) as u64
     }
@@ -98,7 +86,7 @@ impl Counts<'_> {
     /// Bytes of a block's widest matrix, its input and its product, where products of bf16 are taken in f32.
     pub(super) fn widened_block_bytes(&self, tokens: u64) -> u64 {
         let ModelSizes { hidden, intermediate, .. } = self.setup.model;
-        let shared = (intermediate as u64).div_ceil(self.setup.run.parallel.tensor as u64);
+        let shared = (intermediate as u64).div_ceil(self.tensor as u64);
         let hidden = hidden as u64;
         let numbers = hidden * shared + tokens * (hidden + shared);
         if self.setup.widens_products { self.wide * numbers } else { 0 }
@@ -113,14 +101,24 @@ impl Counts<'_> {
         tokens * self.setup.model.hidden as u64 * self.element
     }
 
+    /// The residual stream of `tokens` tokens, and their rotary angles.
+    fn residual(&self, tokens: u64, because: String) -> Item {
+        item("residual stream", self.residual_bytes(tokens) + self.angle_bytes(tokens), because)
+    }
+
     pub(super) fn micro_batch(&self, tokens: u64) -> u64 {
         tokens.min(self.setup.run.training.micro_batch_tokens as u64)
+    }
+
+    /// Tokens of the vocabulary that one rank has.
+    pub(super) fn vocabulary(&self) -> u64 {
+        self.setup.model.vocabulary.div_ceil(self.tensor) as u64
     }
 
     /// True if one kernel computes the gradient of the head's logits in place: on CUDA in bf16, without shards of the vocabulary and
     /// without sampling masks.
     pub(super) fn has_fused_head(&self) -> bool {
-        let is_whole = self.setup.run.parallel.tensor == 1 && !self.setup.truncates();
+        let is_whole = self.tensor == 1 && !self.setup.truncates();
         self.narrow && !self.setup.on_cpu && is_whole
     }
 
@@ -132,8 +130,7 @@ impl Counts<'_> {
     /// Bytes of one chunk of logits and of what is computed from it: `buffers` buffers, and the logits in bf16; for the kernel the
     /// logits alone.
     pub(super) fn chunk_bytes(&self, tokens: u64, buffers: u64) -> u64 {
-        let vocabulary =
-            (self.setup.model.vocabulary as u64).div_ceil(self.setup.run.parallel.tensor as u64);
+        let vocabulary = self.vocabulary();
         let most = u64::from(self.chunk_logits()).max(vocabulary);
         let logits = most.min(tokens.saturating_mul(vocabulary));
         if self.has_fused_head() {
@@ -147,23 +144,13 @@ impl Counts<'_> {
         let tokens = sequences * self.lengths.sequence_tokens() as u64;
         let micro = self.micro_batch(tokens);
         let responses = micro.min(sequences * self.lengths.response_tokens as u64);
+        let head = self.chunk_bytes(responses, 3) + 3 * self.residual_bytes(micro);
+        let widened = self.widened_head_bytes().max(self.widened_block_bytes(micro));
         let items = vec![
-            item(
-                "residual stream",
-                self.residual_bytes(tokens) + self.angle_bytes(tokens),
-                format!("of all {tokens} tokens of the rank's part of the step"),
-            ),
+            self.residual(tokens, format!("of all {tokens} tokens of the rank's part of the step")),
             item("one block", self.forward_bytes(micro), format!("{micro} tokens at a time")),
-            item(
-                "head",
-                self.chunk_bytes(responses, 3) + 3 * self.residual_bytes(micro),
-                format!("in chunks of 2^{} logits", self.chunk_logits().ilog2()),
-            ),
-            item(
-                "weights in f32",
-                self.widened_head_bytes().max(self.widened_block_bytes(micro)),
-                "of one product, of the head or a block",
-            ),
+            item("head", head, format!("in chunks of 2^{} logits", self.chunk_logits().ilog2())),
+            item("weights in f32", widened, "of one product, of the head or a block"),
             self.gathered(),
         ];
         Phase { name: "scoring", items }
@@ -174,7 +161,7 @@ impl Counts<'_> {
         let head = self.wide * self.trained_table();
         let tokens = self.setup.sequences_per_rank() * self.lengths.sequence_tokens();
         let micro = self.micro_batch(tokens as u64);
-        let shared = (2 * self.setup.model.intermediate).div_ceil(self.setup.run.parallel.tensor);
+        let shared = (2 * self.setup.model.intermediate).div_ceil(self.tensor);
         let gate_and_up = micro * self.element * shared as u64;
         head.max(gate_and_up).max(self.chunk_bytes(micro, 1))
     }
@@ -203,11 +190,8 @@ impl Counts<'_> {
         } else if self.data_ranks > 1 {
             let bucket = (u64::from(BUCKET_BYTES) / self.element).max(self.head).min(self.trained);
             let wide = if self.narrow { self.wide } else { 0 };
-            items.push(item(
-                "exchange",
-                bucket * (self.element + wide),
-                "64 MiB or the widest matrix",
-            ));
+            let bytes = bucket * (self.element + wide);
+            items.push(item("exchange", bytes, "64 MiB or the widest matrix"));
         }
         Phase { name: "optimiser step", items }
     }
@@ -219,17 +203,14 @@ impl Counts<'_> {
         let head = if self.setup.on_cpu { 0 } else { self.element * self.head };
         let micro = self.micro_batch(probe.read);
         let states = 2 * self.residual_bytes(probe.states);
+        let because = format!("of {} tokens of the sequences that are probed", probe.read);
         Phase {
             name: "measuring the entropy's change",
             items: vec![
                 item("distributions", PROBE_BYTES * logits, "in chunks of 2^22 logits, in f64"),
                 item("head before the update", head, "back from the host's memory"),
                 item("probed states", states, "of metrics.probe_tokens, before and after"),
-                item(
-                    "residual stream",
-                    self.residual_bytes(probe.read) + self.angle_bytes(probe.read),
-                    format!("of {} tokens of the sequences that are probed", probe.read),
-                ),
+                self.residual(probe.read, because),
                 item("one block", self.forward_bytes(micro), format!("{micro} tokens at a time")),
                 self.gathered(),
             ],

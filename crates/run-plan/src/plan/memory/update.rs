@@ -7,11 +7,11 @@ use super::{Counts, Item, Phase, bytes_per_token, item, kept_activation_bytes};
 
 impl Counts<'_> {
     pub(super) fn update(&self) -> Phase {
-        let moments =
-            (0..self.setup.model.blocks).map(|reversed| self.block_moment(reversed as u64));
-        let moments = std::iter::once(self.head_moment()).chain(moments);
-        let moments = moments.chain([self.embedding_moment()]);
-        let phases = moments.map(|items| Phase { name: "updating", items });
+        let blocks =
+            (0..self.setup.model.blocks as u64).map(|reversed| self.block_moment(reversed));
+        let ends = [self.head_moment()].into_iter();
+        let phases = ends.chain(blocks).chain([self.embedding_moment()]);
+        let phases = phases.map(|items| Phase { name: "updating", items });
         phases.max_by_key(Phase::bytes).expect("a head")
     }
 
@@ -30,15 +30,12 @@ impl Counts<'_> {
         } else {
             left * self.residual_bytes(tokens)
         };
+        let inputs = inputs + self.residual_bytes(tokens) + self.angle_bytes(tokens);
         let because = format!(
             "{tokens} tokens of the rank's part of an optimiser step, {left} of {blocks} blocks"
         );
         [
-            item(
-                "block inputs",
-                inputs + self.residual_bytes(tokens) + self.angle_bytes(tokens),
-                because,
-            ),
+            item("block inputs", inputs, because),
             item("activations that are kept", kept, "training.activation_bytes at most"),
         ]
     }
@@ -83,23 +80,12 @@ impl Counts<'_> {
             + products
             + self.widened_head_bytes();
         let gathered = if self.setup.cuts_blocks() { self.block + self.head } else { 0 };
-        let mut items = Vec::from(self.waiting(self.setup.model.blocks as u64));
-        items.extend([
-            item(
-                "head, forward and back",
-                sum + during.max(after),
-                format!(
-                    "in chunks of 2^{} logits; the sum of several products in f32",
-                    self.chunk_logits().ilog2()
-                ),
-            ),
-            item(
-                "gathered parameters",
-                self.element * gathered,
-                "the head, and the last block on its way",
-            ),
-        ]);
-        items
+        let chunk = self.chunk_logits().ilog2();
+        let because = format!("in chunks of 2^{chunk} logits; the sum of several products in f32");
+        let head = item("head, forward and back", sum + during.max(after), because);
+        let because = "the head, and the last block on its way";
+        let gathered = item("gathered parameters", self.element * gathered, because);
+        self.waiting(self.setup.model.blocks as u64).into_iter().chain([head, gathered]).collect()
     }
 
     /// Bytes of the head's gradient: of logits' gradients that wait for one product; of the sum; and of what the sum is passed on as.
@@ -108,8 +94,7 @@ impl Counts<'_> {
         if trained == 0 {
             return (0, 0, 0);
         }
-        let vocabulary =
-            (self.setup.model.vocabulary as u64).div_ceil(self.setup.run.parallel.tensor as u64);
+        let vocabulary = self.vocabulary();
         let room = (u64::from(WAITING_LOGITS) / vocabulary).max(1);
         let waits = self.narrow && !self.has_fused_head();
         let products = if waits { responses.min(room) * vocabulary * self.element } else { 0 };
@@ -147,28 +132,19 @@ impl Counts<'_> {
         // The gradient of a tied head is not in a shard before the embedding's is.
         let tables = u64::from(!self.setup.cuts_gradients() || !self.setup.model.tied);
         let gathered = if self.setup.cuts_blocks() { 2 * self.block } else { 0 };
-        let mut items = Vec::from(self.waiting(left));
-        items.extend([
-            self.gradients(tables, reversed),
-            item(
-                "one block, again and back",
-                block,
-                format!("{micro} tokens, with their gradients and the block's"),
-            ),
-            item(
-                "gathered parameters",
-                self.element * gathered,
-                "the block, and the next on its way",
-            ),
-        ]);
-        items
+        let because = format!("{micro} tokens, with their gradients and the block's");
+        let block = item("one block, again and back", block, because);
+        let because = "the block, and the next on its way";
+        let gathered = item("gathered parameters", self.element * gathered, because);
+        let others = [self.gradients(tables, reversed), block, gathered];
+        self.waiting(left).into_iter().chain(others).collect()
     }
 
     /// Gradients of a block's activations, in bytes: the MLP's three wide vectors, and two of the residual's width, also
     /// for each expert of a token.
     fn cotangent_bytes(&self, tokens: u64) -> u64 {
         let model = &self.setup.model;
-        let shared = (3 * model.intermediate).div_ceil(self.setup.run.parallel.tensor);
+        let shared = (3 * model.intermediate).div_ceil(self.tensor);
         let copies = 2 * model.routed_copies();
         tokens * self.element * ((2 + copies) * model.hidden + shared) as u64
     }
@@ -186,9 +162,7 @@ impl Counts<'_> {
             return head + self.block * ((2 + self.copies()) * self.wide + self.element);
         }
         let model = &self.setup.model;
-        self.element
-            * ((model.hidden * model.intermediate) as u64)
-                .div_ceil(self.setup.run.parallel.tensor as u64)
+        self.element * (model.hidden * model.intermediate).div_ceil(self.tensor) as u64
     }
 
     fn embedding_moment(&self) -> Vec<Item> {
@@ -202,11 +176,8 @@ impl Counts<'_> {
         } else {
             self.element * self.trained_table()
         };
-        let mut items = Vec::from(self.waiting(0));
-        items.extend([
-            self.gradients(u64::from(!cuts || !tied), blocks),
-            item("embedding, back", table, "the gradient of its table"),
-        ]);
-        items
+        let gradients = self.gradients(u64::from(!cuts || !tied), blocks);
+        let embedding = item("embedding, back", table, "the gradient of its table");
+        self.waiting(0).into_iter().chain([gradients, embedding]).collect()
     }
 }
