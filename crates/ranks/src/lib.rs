@@ -47,12 +47,6 @@ pub struct Ranks {
     overlaps: bool,
 }
 
-impl Default for Ranks {
-    fn default() -> Self {
-        Self::single()
-    }
-}
-
 impl Ranks {
     /// A single process: nothing is sent, and results are bit-identical.
     pub fn single() -> Self {

@@ -1,12 +1,12 @@
 //! State shared by the threads of a monitor: what was heard from the other ranks, and what to tell them.
 
-use std::fmt::{self, Display, Formatter};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use crate::status::Status;
 
@@ -14,16 +14,11 @@ use crate::status::Status;
 pub(super) const MISSED: u32 = 4;
 
 /// The rank that makes all ranks fail, and how, in words.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[error("{message}")]
 pub(crate) struct Culprit {
     pub(crate) rank: usize,
     pub(crate) message: String,
-}
-
-impl Display for Culprit {
-    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.message)
-    }
 }
 
 /// State shared by the threads of a monitor.
