@@ -67,16 +67,7 @@ impl Ranks {
         all.narrow(0, shard * integer(self.rank()), shard).copy()
     }
 
-    /// This rank's shard, as of [`local_shard`](Self::local_shard), of the sum of `parts` over the ranks.
-    ///
-    /// # Errors
-    ///
-    /// [`RankError::Operation`]
-    pub fn sum_shard(&self, what: &'static str, parts: &[Tensor]) -> Result<Tensor, RankError> {
-        self.finish(self.start_sum_shard(what, parts)?)
-    }
-
-    /// Starts [`sum_shard`](Self::sum_shard).
+    /// Starts to compute this rank's shard, as of [`local_shard`](Self::local_shard), of the sum of `parts` over the ranks.
     ///
     /// # Errors
     ///
@@ -215,7 +206,7 @@ mod tests {
         let ranks = Ranks::single();
         let shard = ranks.local_shard(&parts);
         assert_eq!(Vec::<f64>::try_from(&shard).unwrap(), [1.0, 2.0, 3.0]);
-        let sum = ranks.sum_shard("a sum", &parts).unwrap();
+        let sum = ranks.finish(ranks.start_sum_shard("a sum", &parts).unwrap()).unwrap();
         let all = ranks.gather_shards("all", &sum).unwrap();
         assert!(all.equal(&shard));
     }

@@ -31,7 +31,7 @@ impl RunFileError {
     }
 }
 
-/// What was read of a file; `None` if there is no such file.
+/// The content of a file, as it was `read`; `None` if there is no such file.
 pub(crate) fn if_there<T>(path: &Path, read: io::Result<T>) -> Result<Option<T>, WriteError> {
     match read {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

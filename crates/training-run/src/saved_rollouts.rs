@@ -130,12 +130,12 @@ impl SavedRollouts {
             return Err(RunFileError::of(&path, format!("sampled by another run: {difference}")));
         }
         if header.step != step {
-            return Err(lines.fault(format!("step {}, expected {step}", header.step)));
+            return Err(lines.fault(&format!("step {}, expected {step}", header.step)));
         }
         let waiting = lines.next()?;
         let groups = (0..header.groups).map(|_| lines.next()).collect::<Result<_, _>>()?;
         if lines.rest.next().is_some() {
-            return Err(lines.fault(format!("more than {} groups", header.groups)));
+            return Err(lines.fault(&format!("more than {} groups", header.groups)));
         }
         let Header { weights, cursor, statistics, .. } = header;
         Ok(SavedStep { step, weights, cursor, statistics, groups, waiting })
@@ -185,12 +185,12 @@ impl Lines<'_> {
                 bytes
             }
             Some(Err(error)) => return Err(WriteError::of(self.path, "read")(error).into()),
-            None => return Err(self.fault("the file ends here, expected another line".to_owned())),
+            None => return Err(self.fault("the file ends here, expected another line")),
         };
-        serde_json::from_slice(&text).map_err(|error| self.fault(plain_words(&error.to_string())))
+        serde_json::from_slice(&text).map_err(|error| self.fault(&plain_words(&error.to_string())))
     }
 
-    fn fault(&self, problem: String) -> RunFileError {
+    fn fault(&self, problem: &str) -> RunFileError {
         RunFileError::of(self.path, format!("line {}: {problem}", self.number))
     }
 }

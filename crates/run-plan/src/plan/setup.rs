@@ -241,8 +241,8 @@ impl Setup {
     pub(super) fn trained_parameters_held(&self) -> usize {
         match &self.run.lora {
             Some(lora) => {
-                let (whole, cut) = self.adapter_factors(lora);
-                whole + cut
+                let (replicated, cut) = self.adapter_factors(lora);
+                replicated + cut
             }
             None => {
                 self.block_parameters_held(self.model.blocks)

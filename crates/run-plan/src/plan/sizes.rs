@@ -142,8 +142,8 @@ impl ModelSizes {
 
     /// Parameters of an adapter in every block: `rank · (inputs + outputs)` for each target.
     pub(super) fn adapter_parameters(&self, lora: &LoraSection) -> usize {
-        let (whole, cut) = self.adapter_factors(lora, (1, 1));
-        whole + cut
+        let (replicated, cut) = self.adapter_factors(lora, (1, 1));
+        replicated + cut
     }
 
     /// Adapter parameters on one of `tensor` tensor-parallel ranks, with keys and values in `key_shards` shards: of the factors that

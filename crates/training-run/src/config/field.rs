@@ -70,12 +70,8 @@ pub fn fields() -> &'static [Field] {
         let mut seen = BTreeSet::new();
         let mut fields: Vec<Field> =
             configurations().flat_map(|config| fields_of(&config, &mut seen)).collect();
-        let mut sections: Vec<String> = Vec::new();
-        for field in &fields {
-            if !sections.iter().any(|section| section == section_of(field)) {
-                sections.push(section_of(field).to_owned());
-            }
-        }
+        let sections: Vec<String> =
+            fields.iter().map(|field| section_of(field).to_owned()).collect();
         fields.sort_by_key(|field| sections.iter().position(|name| name == section_of(field)));
         fields
     });

@@ -66,7 +66,7 @@ impl Sharding {
         let _no_grad = tch::no_grad_guard();
         let parts: Vec<Tensor> =
             self.parameters[unit.parameters.clone()].iter().map(gradient_of).collect();
-        self.ranks.sum_shard("sum of gradients", &parts)
+        self.ranks.finish(self.ranks.start_sum_shard("sum of gradients", &parts)?)
     }
 
     /// Gathers every parameter from the shards of all ranks; parameters that the model shards itself are copied to its shards.
