@@ -17,7 +17,6 @@ pub mod fit_law;
 #[cfg(feature = "cli")]
 pub mod micro_batch;
 pub mod perceptron;
-pub mod policy_table;
 pub mod population;
 mod report;
 #[cfg(feature = "cli")]

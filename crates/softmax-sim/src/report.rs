@@ -32,13 +32,8 @@ pub struct Row {
 }
 
 impl Row {
-    /// The row of `values`, one measured per case.
-    pub fn of(
-        statement: &str,
-        check: &str,
-        allowed: f64,
-        values: impl IntoIterator<Item = f64>,
-    ) -> Self {
+    /// The row of `values`, one measured per case; its statement is set [later](Self::about).
+    pub fn of(check: &str, allowed: f64, values: impl IntoIterator<Item = f64>) -> Self {
         let (mut cases, mut worst) = (0, 0.0f64);
         for value in values {
             cases += 1;
@@ -47,7 +42,7 @@ impl Row {
         }
         let passed = cases > 0 && worst <= allowed;
         Self {
-            statement: statement.into(),
+            statement: String::new(),
             check: check.into(),
             method: None,
             cases,
@@ -63,15 +58,13 @@ impl Row {
     /// within `allowed`, in each case. Fails too if the interval of its mean ends further than
     /// `allowed` from the target.
     pub fn near(
-        statement: &str,
         check: &str,
         target: f64,
         allowed: f64,
         values: impl IntoIterator<Item = f64>,
     ) -> Self {
         let values: Vec<f64> = values.into_iter().collect();
-        let row =
-            Self::of(statement, check, allowed, values.iter().map(|value| (value - target).abs()));
+        let row = Self::of(check, allowed, values.iter().map(|value| (value - target).abs()));
         if row.cases == 0 || row.worst >= f64::MAX {
             return row;
         }
@@ -82,6 +75,12 @@ impl Row {
         let outside = interval.iter().any(|end| (end - target).abs() > allowed);
         let passed = row.passed && !outside;
         Self { estimate: Some(mean), interval: Some(interval), passed, ..row }
+    }
+
+    /// Sets the statement.
+    #[must_use]
+    pub fn about(self, statement: &str) -> Self {
+        Self { statement: statement.into(), ..self }
     }
 
     /// Sets the number of cases, if the one value of the row was measured over all of them.

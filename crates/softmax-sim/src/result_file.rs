@@ -40,11 +40,7 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
 }
 
 /// Writes a file that is not there yet, in a folder that is made if need be; whether it was not.
-///
-/// # Errors
-///
-/// [`FileError`], naming the file.
-pub fn write_new(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
+pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
     make_folder_of(path)?;
     Ok(whole_file::write_new(path, bytes)?)
 }

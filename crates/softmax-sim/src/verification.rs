@@ -1,12 +1,13 @@
 //! All statements of the theory, checked one after the other.
 
-use crate::population::Population;
+use crate::population::{State, population};
 use crate::report::{Report, Row};
 use crate::statement::{
     bound, clip_cov, clipped, clock, estimator, exchange, flow, generalised_entropy, identity,
     kl_cov, law, lemma1, proposition1, regulariser, sampled, sequence, shared_features, sign,
-    stale, theorem1, theorem2,
+    stale, theorems,
 };
+use entropy_core::{Categorical, UpdateRule, predicted_change};
 
 /// Numbers of actions of the random policies that every statement is checked on: the least, a few, and
 /// enough for a logarithm to show.
@@ -58,46 +59,56 @@ pub struct Stage {
 }
 
 /// Seed and random policies of the checks.
-struct Samples {
+struct Samples<'a> {
     seed: u64,
     /// Few actions.
-    few: Vec<Population>,
+    few: &'a [State],
     /// Few and many.
-    all: Vec<Population>,
+    all: &'a [State],
 }
 
-type Check = fn(&Samples) -> Vec<Row>;
+type Check = fn(&Samples<'_>) -> Vec<Row>;
+
+/// Change of entropy under a rule, for an advantage and a step size.
+const PREDICT: fn(UpdateRule, &Categorical, &[f64], f64) -> f64 =
+    UpdateRule::predicted_entropy_change;
 
 /// Every statement but the bound with its checks, in the order of the report.
 const STATEMENTS: [(&str, Check); 20] = [
     ("Lemma 1", |samples| {
-        let mut rows = lemma1::check(&samples.all, lemma1::predict);
-        rows.extend(lemma1::check_higher_order(&samples.all, 3, lemma1::predict_second_order));
-        rows.extend(lemma1::check_higher_order(&samples.all, 4, lemma1::predict_third_order));
+        let mut rows = lemma1::check(samples.all, Categorical::entropy_change_first_order);
+        let second_order = Categorical::entropy_change_second_order;
+        rows.extend(lemma1::check_higher_order(samples.all, 3, second_order));
+        let third_order = Categorical::entropy_change_third_order;
+        rows.extend(lemma1::check_higher_order(samples.all, 4, third_order));
         rows
     }),
-    ("Finite-step identities", |samples| identity::check(&samples.all, &identity::FORMULAS)),
+    ("Finite-step identities", |samples| identity::check(samples.all, &identity::FORMULAS)),
     ("Proposition 1", |samples| {
-        proposition1::check(&samples.few, samples.seed, proposition1::step)
+        proposition1::check(samples.few, samples.seed, |policy, advantage, eta| {
+            UpdateRule::PolicyGradient.step(policy, advantage, eta)
+        })
     }),
-    ("Theorem 1", |samples| theorem1::check(&samples.all, theorem1::predict)),
-    ("Theorem 2", |samples| theorem2::check(&samples.all, theorem2::predict)),
-    ("Signs by hand", |_| sign::check(sign::predict)),
+    ("Theorem 1", |samples| theorems::check_theorem_1(samples.all, PREDICT)),
+    ("Theorem 2", |samples| theorems::check_theorem_2(samples.all, PREDICT)),
+    ("Signs by hand", |_| sign::check(PREDICT)),
     ("Sampled gradient", |samples| sampled::check(samples.seed, sampled::predict)),
-    ("Clipped surrogate", |samples| clipped::check(&samples.few, clipped::predict)),
-    ("Regularisers", |samples| regulariser::check(&samples.few, regulariser::predict)),
+    ("Clipped surrogate", |samples| {
+        clipped::check(samples.few, predicted_change::clipped_surrogate)
+    }),
+    ("Regularisers", |samples| regulariser::check(samples.few, regulariser::predict)),
     ("GRPO clock", |samples| clock::check(samples.seed, clock::clock)),
     ("Flows", |samples| flow::check(samples.seed, &flow::CLOSED_FORMS)),
-    ("Reward and entropy", |samples| exchange::check(&samples.few, &exchange::FORMULAS)),
+    ("Reward and entropy", |samples| exchange::check(samples.few, &exchange::FORMULAS)),
     ("Sequences", |samples| sequence::check(samples.seed, &sequence::FORMULAS)),
     ("Shared features", |samples| shared_features::check(samples.seed, &shared_features::FORMULAS)),
     ("Other entropies", |samples| {
-        generalised_entropy::check(&samples.few, &generalised_entropy::KINDS)
+        generalised_entropy::check(samples.few, &generalised_entropy::KINDS)
     }),
     ("Estimator", |samples| estimator::check(samples.seed, &estimator::FORMULAS)),
-    ("Clip-Cov", |samples| clip_cov::check(&samples.few, samples.seed, clip_cov::predict)),
-    ("KL-Cov", |samples| kl_cov::check(&samples.few, samples.seed, kl_cov::predict)),
-    ("Stale rollouts", |samples| stale::check(&samples.few, &stale::FORMULAS)),
+    ("Clip-Cov", |samples| clip_cov::check(samples.few, samples.seed, clip_cov::predict)),
+    ("KL-Cov", |samples| kl_cov::check(samples.few, samples.seed, kl_cov::predict)),
+    ("Stale rollouts", |samples| stale::check(samples.few, &stale::FORMULAS)),
     ("Law", |samples| law::check(samples.seed, &law::FORMULAS)),
 ];
 
@@ -111,11 +122,13 @@ pub fn verify(settings: &Settings) -> Report {
 /// [`verify`], telling `on_stage` before each part and once at the end.
 pub fn verify_watched(settings: &Settings, mut on_stage: impl FnMut(Stage)) -> Report {
     let &Settings { seed, policies, cases } = settings;
-    let population = |actions: usize, states: usize| Population::random(seed, states, actions);
-    let few: Vec<Population> = ACTIONS.iter().map(|n| population(*n, policies)).collect();
-    let large = policies.div_ceil(POLICIES_PER_LARGE_ONE);
-    let many = MANY_ACTIONS.iter().map(|n| population(*n, large));
-    let samples = Samples { seed, all: few.iter().cloned().chain(many).collect(), few };
+    let states = |actions: &[usize], count: usize| -> Vec<State> {
+        actions.iter().flat_map(|actions| population(seed, count, *actions)).collect()
+    };
+    let mut all = states(&ACTIONS, policies);
+    let few = all.len();
+    all.extend(states(&MANY_ACTIONS, policies.div_ceil(POLICIES_PER_LARGE_ONE)));
+    let samples = Samples { seed, few: &all[..few], all: &all };
 
     let parts = BOUND_PARTS.min(cases.max(1));
     let total = STATEMENTS.len() as u64 + parts;
@@ -127,15 +140,15 @@ pub fn verify_watched(settings: &Settings, mut on_stage: impl FnMut(Stage)) -> R
     let mut rows = Vec::new();
     for (statement, check) in STATEMENTS {
         step(statement);
-        rows.extend(check(&samples));
+        rows.extend(check(&samples).into_iter().map(|row| row.about(statement)));
         if statement == "Finite-step identities" {
             let mut shares = Vec::new();
             for part in 0..parts {
                 step("Remainder bound");
                 let range = cases * part / parts..cases * (part + 1) / parts;
-                shares.extend(bound::shares(seed, range, bound::bound));
+                shares.extend(bound::shares(seed, range, Categorical::remainder_bound));
             }
-            rows.push(bound::row(&shares));
+            rows.push(bound::row(&shares).about("Remainder bound"));
         }
     }
     step("done");

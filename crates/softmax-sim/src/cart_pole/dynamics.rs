@@ -12,8 +12,8 @@ pub const CART_MASS: f64 = 1.0;
 pub const POLE_MASS: f64 = 0.1;
 /// Half the length of the pole, m.
 pub const HALF_LENGTH: f64 = 0.5;
-/// Force of one push, N.
-pub const FORCE: f64 = 10.0;
+/// Force of each action, N: 0 pushes towards negative positions, 1 towards positive ones.
+pub const FORCES: [f64; 2] = [-10.0, 10.0];
 /// Time between two pushes, s.
 pub const STEP_SECONDS: f64 = 0.02;
 /// The pole has fallen where it leans further than this, rad: 12°.
@@ -34,36 +34,15 @@ pub struct State {
     pub spin: f64,
 }
 
-/// The two actions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Push {
-    /// Towards negative positions; action 0.
-    Left,
-    /// Towards positive positions; action 1.
-    Right,
-}
-
-impl Push {
-    /// Both pushes, in the order of their action numbers.
-    pub const ALL: [Self; 2] = [Self::Left, Self::Right];
-
-    fn force(self) -> f64 {
-        match self {
-            Self::Left => -FORCE,
-            Self::Right => FORCE,
-        }
-    }
-}
-
 impl State {
-    /// The state [`STEP_SECONDS`] later, by one explicit Euler step: positions move with the
-    /// velocities from before the push.
+    /// The state [`STEP_SECONDS`] later under a force, N, by one explicit Euler step: positions move with
+    /// the velocities from before.
     #[must_use]
-    pub fn after(self, push: Push) -> Self {
+    pub fn after(self, force: f64) -> Self {
         let total_mass = CART_MASS + POLE_MASS;
         let pole_moment = POLE_MASS * HALF_LENGTH;
         let (sin, cos) = (self.angle.sin(), self.angle.cos());
-        let pull = (push.force() + pole_moment * (self.spin * self.spin) * sin) / total_mass;
+        let pull = (force + pole_moment * (self.spin * self.spin) * sin) / total_mass;
         let spin_rate = (GRAVITY * sin - cos * pull)
             / (HALF_LENGTH * (4.0 / 3.0 - POLE_MASS * (cos * cos) / total_mass));
         let acceleration = pull - pole_moment * spin_rate * cos / total_mass;

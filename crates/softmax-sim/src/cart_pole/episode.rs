@@ -1,6 +1,6 @@
 //! Consecutive episodes, each from its own random first state.
 
-use super::{Push, State};
+use super::{FORCES, State};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
@@ -51,9 +51,9 @@ impl Episode {
         self.steps
     }
 
-    /// Takes one step. After an end the caller restarts.
-    pub fn push(&mut self, push: Push) -> Progress {
-        self.state = self.state.after(push);
+    /// Takes one step by an action, 0 or 1. After an end the caller restarts.
+    pub fn act(&mut self, action: usize) -> Progress {
+        self.state = self.state.after(FORCES[action]);
         self.steps += 1;
         if self.state.has_failed() {
             Progress::Terminated
@@ -86,7 +86,7 @@ mod tests {
         assert_ne!(start, episode(1, 1).state());
         assert_ne!(start, episode(2, 0).state());
         assert_eq!(start, episode(1, 0).state());
-        first.push(Push::Left);
+        first.act(0);
         first.restart();
         assert_eq!(first.steps(), 0);
         assert_ne!(start, first.state());

@@ -3,7 +3,7 @@
 use super::learner::{Diverged, Learner};
 use super::rollout::draw;
 use super::stream::{Purpose, stream};
-use super::{Episode, Progress, Push};
+use super::{Episode, Progress};
 
 /// How an action is taken from the policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub fn mean_return(
                 Choice::Sampled => draw(&policy, &mut actions),
                 Choice::Greedy => policy.mode(),
             };
-            if episode.push(Push::ALL[action]) == Progress::Running {
+            if episode.act(action) == Progress::Running {
                 going_on.push((episode, actions));
             } else {
                 total += episode.steps();

@@ -45,17 +45,17 @@ pub struct Learner {
 
 /// Steps of a rollout that one optimiser step learns from; all columns `[steps]`.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct MiniBatch {
+pub(super) struct MiniBatch {
     /// Observations, in the order of [`State::observation`].
-    pub observations: Vec<[f64; 4]>,
+    pub(super) observations: Vec<[f64; 4]>,
     /// Actions taken: 0 or 1.
-    pub actions: Vec<usize>,
+    pub(super) actions: Vec<usize>,
     /// Log-probability of each action when it was taken, in nats.
-    pub old_log_prob: Vec<f64>,
+    pub(super) old_log_prob: Vec<f64>,
     /// Advantage of each action.
-    pub advantage: Vec<f64>,
+    pub(super) advantage: Vec<f64>,
     /// Targets of the critic.
-    pub returns: Vec<f64>,
+    pub(super) returns: Vec<f64>,
 }
 
 impl MiniBatch {
@@ -67,11 +67,11 @@ impl MiniBatch {
 
 /// Objective that the policy minimises.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Objective {
+pub(super) struct Objective {
     /// Loss of the actions.
-    pub policy_loss: PolicyLoss,
+    pub(super) policy_loss: PolicyLoss,
     /// Coefficient of the entropy bonus, reward per nat.
-    pub entropy_coefficient: f64,
+    pub(super) entropy_coefficient: f64,
 }
 
 impl Learner {
@@ -82,36 +82,28 @@ impl Learner {
             Perceptron::orthogonal(&[4, HIDDEN, HIDDEN, outputs], last_gain, &mut rng)
         };
         let (policy, value) = (network(2, 0.01), network(1, 1.0));
-        let at_rest = |network: &Perceptron| Adam::new(network.parameters().len());
+        let at_rest = |network: &Perceptron| Adam::new(network.parameters.len());
         let (policy_optimiser, value_optimiser) = (at_rest(&policy), at_rest(&value));
         Self { policy, value, policy_optimiser, value_optimiser }
     }
 
     /// The distribution over the two actions in each state, `[states]`.
-    ///
-    /// # Errors
-    ///
-    /// [`Diverged::Policy`] if a logit is not a number.
-    pub fn policies(
+    pub(super) fn policies(
         &self,
         states: impl IntoIterator<Item = State>,
     ) -> Result<Vec<Categorical>, Diverged> {
         let observations: Vec<_> = states.into_iter().map(State::observation).collect();
-        distributions(self.policy.forward(rows(&observations)).output())
+        distributions(&self.policy.forward(rows(&observations)).output)
     }
 
     /// The critic's estimate of the return from each observation on, `[observations]`.
-    pub fn values(&self, observations: &[[f64; 4]]) -> Vec<f64> {
-        self.value.forward(rows(observations)).output().iter().copied().collect()
+    pub(super) fn values(&self, observations: &[[f64; 4]]) -> Vec<f64> {
+        self.value.forward(rows(observations)).output.iter().copied().collect()
     }
 
     /// One optimiser step of both networks on a mini-batch: the policy down the gradient of
     /// [`Objective`], the critic down that of half the mean squared error.
-    ///
-    /// # Errors
-    ///
-    /// [`Diverged`] if a log-probability is not finite.
-    pub fn update(
+    pub(super) fn update(
         &mut self,
         batch: &MiniBatch,
         objective: &Objective,
@@ -119,41 +111,35 @@ impl Learner {
         rng: &mut impl Rng,
     ) -> Result<LossSums, Diverged> {
         let observations = rows(&batch.observations);
-        let outcome = policy_gradient(&self.policy, observations.clone(), batch, objective, |b| {
-            objective.policy_loss.plan(b, &Aggregation::TokenMean, rng)
-        })?;
+        let (mut gradient, sums) =
+            policy_gradient(&self.policy, observations.clone(), batch, objective, |b| {
+                objective.policy_loss.plan(b, &Aggregation::TokenMean, rng)
+            })?;
         let trace = self.value.forward(observations);
-        let mut d_value = trace.output().clone();
+        let mut d_value = trace.output.clone();
         for (value, target) in d_value.iter_mut().zip(&batch.returns) {
             *value = (*value - target) / batch.returns.len() as f64;
         }
         let mut value_gradient = self.value.backward(&trace, d_value);
-        let mut gradient = outcome.gradient;
         shorten(&mut gradient);
         shorten(&mut value_gradient);
-        self.policy_optimiser.step(learning_rate, &gradient, self.policy.parameters_mut());
-        self.value_optimiser.step(learning_rate, &value_gradient, self.value.parameters_mut());
-        Ok(outcome.sums)
+        self.policy_optimiser.step(learning_rate, &gradient, &mut self.policy.parameters);
+        self.value_optimiser.step(learning_rate, &value_gradient, &mut self.value.parameters);
+        Ok(sums)
     }
 }
 
-/// The gradient of the objective at a policy's parameters.
-struct PolicyGradient {
-    /// Gradient with respect to all parameters.
-    gradient: Vec<f64>,
-    sums: LossSums,
-}
-
-/// The gradient of the objective, with the plan that `plan` makes of the batch.
+/// The gradient of the objective with respect to all parameters, with the plan that `plan` makes of the batch; and sums
+/// of the loss.
 fn policy_gradient(
     policy: &Perceptron,
     observations: Array2<f64>,
     batch: &MiniBatch,
     objective: &Objective,
     plan: impl FnOnce(&TokenBatch<'_>) -> Result<StepPlan, PlanError>,
-) -> Result<PolicyGradient, Diverged> {
+) -> Result<(Vec<f64>, LossSums), Diverged> {
     let trace = policy.forward(observations);
-    let policies = distributions(trace.output())?;
+    let policies = distributions(&trace.output)?;
     let taken = std::iter::zip(&policies, &batch.actions);
     let log_prob: Vec<f64> = taken.clone().map(|(p, &action)| p.log_probs()[action]).collect();
     let entropy: Vec<f64> = policies.iter().map(Categorical::entropy).collect();
@@ -162,7 +148,7 @@ fn policy_gradient(
     let plan = plan(&tokens)?;
     let loss = objective.policy_loss.evaluate(&tokens, plan.part(0..tokens.len()));
     let (_, d_entropy) = entropy_bonus(objective.entropy_coefficient, &entropy, &plan.weights());
-    let mut d_logits = Array2::zeros(trace.output().dim());
+    let mut d_logits = Array2::zeros(trace.output.dim());
     let slopes = std::iter::zip(&loss.grad_log_prob, &d_entropy);
     for (mut row, ((policy, &action), (d_log_prob, d_entropy))) in
         d_logits.rows_mut().into_iter().zip(taken.zip(slopes))
@@ -171,8 +157,7 @@ fn policy_gradient(
         policy.vjp_log_prob(action, *d_log_prob, row);
         policy.vjp_entropy(*d_entropy, row);
     }
-    let gradient = policy.backward(&trace, d_logits);
-    Ok(PolicyGradient { gradient, sums: loss.sums })
+    Ok((policy.backward(&trace, d_logits), loss.sums))
 }
 
 /// One distribution per row of logits, `[rows, actions]`.
@@ -217,7 +202,6 @@ mod tests {
         batch
     }
 
-    /// The objective at a policy.
     fn value(
         policy: &Perceptron,
         batch: &MiniBatch,
@@ -225,7 +209,7 @@ mod tests {
         plan: &StepPlan,
     ) -> f64 {
         let policies =
-            distributions(policy.forward(rows(&batch.observations)).output()).expect("finite");
+            distributions(&policy.forward(rows(&batch.observations)).output).expect("finite");
         let taken = std::iter::zip(&policies, &batch.actions);
         let log_prob: Vec<f64> =
             taken.map(|(policy, &action)| policy.log_probs()[action]).collect();
@@ -240,7 +224,7 @@ mod tests {
     fn the_gradient_of_every_loss_is_the_central_difference() {
         let mut learner = Learner::new(2);
         // Away from the uniform policy, where all log-probabilities are equal.
-        for parameter in learner.policy.parameters_mut().iter_mut().rev().take(130) {
+        for parameter in learner.policy.parameters.iter_mut().rev().take(130) {
             *parameter *= 80.0;
         }
         let batch = mini_batch(&learner);
@@ -254,7 +238,7 @@ mod tests {
             let objective = Objective { policy_loss, entropy_coefficient: 0.05 };
             let mut plan = None;
             let observations = rows(&batch.observations);
-            let outcome =
+            let (gradient, sums) =
                 policy_gradient(&learner.policy, observations, &batch, &objective, |tokens| {
                     let mut rng = stream(1, Purpose::Selection, 0);
                     let made = policy_loss.plan(tokens, &Aggregation::TokenMean, &mut rng)?;
@@ -262,16 +246,15 @@ mod tests {
                 })
                 .unwrap();
             let plan = plan.expect("it was made");
-            let selected = outcome.sums.selected;
-            assert!(matches!(policy_loss, PolicyLoss::PpoClip(_)) || selected > 0);
-            for index in (0..learner.policy.parameters().len()).step_by(13) {
+            assert!(matches!(policy_loss, PolicyLoss::PpoClip(_)) || sums.selected > 0);
+            for index in (0..learner.policy.parameters.len()).step_by(13) {
                 let mut moved = learner.policy.clone();
                 let width = 1e-6;
-                moved.parameters_mut()[index] += width;
+                moved.parameters[index] += width;
                 let above = value(&moved, &batch, &objective, &plan);
-                moved.parameters_mut()[index] -= 2.0 * width;
+                moved.parameters[index] -= 2.0 * width;
                 let difference = (above - value(&moved, &batch, &objective, &plan)) / (2.0 * width);
-                let slope = outcome.gradient[index];
+                let slope = gradient[index];
                 assert!((difference - slope).abs() < 1e-8, "{index}: {difference} {slope}");
             }
         }
@@ -300,7 +283,7 @@ mod tests {
     #[test]
     fn parameters_that_are_no_numbers_are_told() {
         let mut learner = Learner::new(0);
-        learner.policy.parameters_mut().fill(f64::NAN);
+        learner.policy.parameters.fill(f64::NAN);
         let error = learner.policies([State::from([0.0; 4])]).unwrap_err();
         assert!(error.to_string().starts_with("the policy diverged: logit 0 is NaN"), "{error}");
     }

@@ -13,10 +13,9 @@ mod ppo;
 mod rollout;
 mod stream;
 
-pub use dynamics::{Push, State};
+pub use dynamics::{FORCES, State};
 pub use episode::{Episode, Progress, STEP_LIMIT};
 pub use evaluation::{Choice, mean_return};
-pub use learner::{Diverged, Learner, MiniBatch, Objective};
+pub use learner::{Diverged, Learner};
 pub use ppo::{Point, Ppo, PpoError, SOLVED_RETURN, solved_after, train};
-pub use rollout::{Cohort, Rollout};
 pub use stream::{Purpose, stream};

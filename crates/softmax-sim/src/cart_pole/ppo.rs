@@ -65,15 +65,8 @@ impl Default for Ppo {
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum PpoError {
     /// A setting with which there is nothing to run.
-    #[error("`{field}` is {value}, expected {expected}")]
-    Setting {
-        /// Name of the setting.
-        field: &'static str,
-        /// Its value.
-        value: f64,
-        /// Values it may have.
-        expected: &'static str,
-    },
+    #[error("{0}")]
+    Setting(String),
     /// The networks stopped being numbers.
     #[error("after {environment_steps} environment steps {reason}")]
     Diverged {
@@ -142,13 +135,11 @@ impl Ppo {
     }
 }
 
-fn refuse(
-    field: &'static str,
-    value: f64,
-    expected: &'static str,
-    holds: bool,
-) -> Result<(), PpoError> {
-    if holds { Ok(()) } else { Err(PpoError::Setting { field, value, expected }) }
+fn refuse(field: &str, value: f64, expected: &str, holds: bool) -> Result<(), PpoError> {
+    if holds {
+        return Ok(());
+    }
+    Err(PpoError::Setting(format!("`{field}` is {value}, expected {expected}")))
 }
 
 /// Trains from scratch and returns the points of the learning curve, the first before any learning.
@@ -178,7 +169,6 @@ pub fn train(settings: &Ppo, seed: u64) -> Result<Vec<Point>, PpoError> {
     Ok(curve)
 }
 
-/// A run under way.
 struct Run<'a> {
     settings: &'a Ppo,
     seed: u64,
@@ -242,7 +232,6 @@ impl Run<'_> {
 }
 
 impl MiniBatch {
-    /// Selects steps by their indices.
     fn pick(&self, steps: &[usize]) -> Self {
         let column = |column: &[f64]| steps.iter().map(|&step| column[step]).collect();
         Self {

@@ -2,7 +2,7 @@
 
 use super::learner::{Diverged, Learner, MiniBatch};
 use super::stream::{Purpose, stream};
-use super::{Episode, Progress, Push, State};
+use super::{Episode, Progress, State};
 use entropy_core::Categorical;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -11,7 +11,7 @@ use rl_losses::{Gae, generalised_advantages, whitened};
 /// Environments that are stepped together, each with random streams of its own for first states and
 /// actions.
 #[derive(Debug, Clone)]
-pub struct Cohort {
+pub(super) struct Cohort {
     members: Vec<Member>,
 }
 
@@ -26,11 +26,11 @@ struct Member {
 /// The columns of [`steps`](Self::steps) hold one environment after the other, so that the steps of
 /// an episode are consecutive.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Rollout {
+pub(super) struct Rollout {
     /// Observations, actions, log-probabilities, whitened advantages and targets of the critic.
-    pub steps: MiniBatch,
+    pub(super) steps: MiniBatch,
     /// Exact entropy of the policy in the states seen, mean over the steps, in nats.
-    pub mean_entropy: f64,
+    pub(super) mean_entropy: f64,
 }
 
 /// Consecutive steps of one episode, and the state in which they stopped unless the episode failed there.
@@ -52,7 +52,7 @@ struct Track {
 
 impl Cohort {
     /// Makes `environments` environments, each at the start of its first episode.
-    pub fn new(seed: u64, environments: usize) -> Self {
+    pub(super) fn new(seed: u64, environments: usize) -> Self {
         let member = |index: usize| Member {
             episode: Episode::new(stream(seed, Purpose::Starts, index as u64)),
             actions: stream(seed, Purpose::Actions, index as u64),
@@ -62,11 +62,7 @@ impl Cohort {
 
     /// Takes `steps` steps in each environment with actions drawn from the learner's policy;
     /// episodes that ended begin anew.
-    ///
-    /// # Errors
-    ///
-    /// [`Diverged`] if the networks put out what is not a number.
-    pub fn collect(
+    pub(super) fn collect(
         &mut self,
         learner: &Learner,
         steps: usize,
@@ -95,7 +91,7 @@ impl Track {
         self.actions.push(action);
         self.log_prob.push(policy.log_probs()[action]);
         self.entropy += policy.entropy();
-        let cut_off_at = match member.episode.push(Push::ALL[action]) {
+        let cut_off_at = match member.episode.act(action) {
             Progress::Running => return,
             Progress::Terminated => None,
             Progress::Truncated => Some(member.episode.state()),
@@ -148,7 +144,6 @@ fn end_values(learner: &Learner, stretches: &[Stretch]) -> Vec<f64> {
     stretches.iter().map(value).collect()
 }
 
-/// Draws an action.
 pub(super) fn draw(policy: &Categorical, rng: &mut impl Rng) -> usize {
     usize::from(rng.random::<f64>() >= policy.probs()[0])
 }

@@ -1,5 +1,6 @@
 //! `softmax-sim bench`.
 
+use super::policy_table::PolicyTable;
 use anyhow::Context;
 use entropy_core::kernel::InstructionSet;
 use ndarray::Array2;
@@ -9,12 +10,10 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 use softmax_sim::entropy_change::Rule;
-use softmax_sim::policy_table::PolicyTable;
 use std::io::Write;
 use std::str::FromStr;
 use std::time::Instant;
 
-/// Help below the options: output and examples.
 pub(crate) const HELP: &str = r#"Output, one JSON object:
 
   {"instructions": "avx512", "results": [{"S": 1000, "A": 100, "alg": "npg", "dtype": "f64",

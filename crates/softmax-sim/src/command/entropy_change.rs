@@ -1,12 +1,10 @@
 //! `softmax-sim entropy-change`.
 
-use anyhow::Context;
+use super::streams;
 use softmax_sim::entropy_change::stream;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::io::{self, BufReader, BufWriter, Write};
 use std::path::PathBuf;
 
-/// Help below the options: input and output rows, handling of a bad row, examples.
 pub(crate) const HELP: &str = r#"Input, one JSON object per line; null is an impossible action (-inf):
 
   {"id": 1, "logits": [0.5, -1, null], "advantages": [1, 0, 0], "eta": 0.1, "rule": "pg"}
@@ -41,14 +39,7 @@ pub(crate) struct Args {
 
 /// Answers the lines; returns true if every line had an answer.
 pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
-    let input: Box<dyn BufRead> = match &args.file {
-        Some(path) if path.as_os_str() != "-" => {
-            let file =
-                File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-            Box::new(BufReader::new(file))
-        }
-        _ => Box::new(BufReader::new(io::stdin())),
-    };
+    let input = BufReader::new(streams::input(args.file.as_deref())?);
     let mut answers = BufWriter::new(out);
     let tally = stream(input, &mut answers, &mut io::stderr().lock())?;
     if tally.problems > 0 {

@@ -1,13 +1,12 @@
 //! `softmax-sim fit-law`.
 
+use super::streams;
 use anyhow::Context;
 use softmax_sim::fit_law::{LawFit, Points, figure};
 use softmax_sim::result_file::write_whole;
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Help below the options: forms of the input, handling of a bad row, examples.
 pub(crate) const HELP: &str = "\
 The input is CSV with a header, JSON lines, or a JSON array of objects, in the order of the run. Entropies \
 are in nats; rewards are best fractions. The straight line R = slope H + intercept is fitted too: if it \
@@ -47,21 +46,18 @@ pub(crate) struct Args {
 
 /// Fits the law and prints it; returns true if every row was used.
 pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
-    let (points, problems) = match &args.file {
-        Some(path) if path.as_os_str() != "-" => {
-            let file =
-                File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-            Points::read(file, &args.entropy, &args.reward)
-                .with_context(|| path.display().to_string())?
-        }
-        _ => Points::read(io::stdin().lock(), &args.entropy, &args.reward)
-            .context("standard input")?,
+    let name = match &args.file {
+        Some(path) if path.as_os_str() != "-" => path.display().to_string(),
+        _ => "standard input".to_owned(),
     };
+    let input = streams::input(args.file.as_deref())?;
+    let (points, problems) =
+        Points::read(input, &args.entropy, &args.reward).with_context(|| name)?;
     for problem in &problems {
         let _ = writeln!(io::stderr(), "{problem}");
     }
     if !problems.is_empty() {
-        let rows = points.len() + problems.len();
+        let rows = points.entropy.len() + problems.len();
         let _ = writeln!(io::stderr(), "{} of {rows} rows were not used", problems.len());
     }
     let fit = LawFit::of(&points, &args.prefix).context("no fit")?;
@@ -69,7 +65,7 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
     if let Some(path) = &args.figure {
         draw(path, &points, &fit)?;
     }
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot print")?;
+    streams::print(out, &text)?;
     Ok(problems.is_empty())
 }
 

@@ -1,12 +1,11 @@
 //! `softmax-sim micro-batch`.
 
+use super::streams;
 use anyhow::{Context, bail};
 use softmax_sim::micro_batch::{MadeUp, MiniBatch, compare};
-use std::fs::File;
 use std::io::{BufReader, Write};
 use std::path::PathBuf;
 
-/// Help below the options: the question, examples.
 pub(crate) const HELP: &str = "\
 The published code of Clip-Cov and KL-Cov selects tokens within each micro-batch, whose size depends on memory. \
 GRPO gives all tokens of a response one advantage, so a micro-batch of one response has no covariance: Clip-Cov \
@@ -51,8 +50,8 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
         bail!("--sizes, --groups, --group-size or --tokens is 0, expected at least 1");
     }
     let batch = if let Some(path) = &args.rollout {
-        let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-        MiniBatch::read(BufReader::new(file)).with_context(|| path.display().to_string())?
+        let file = BufReader::new(streams::open(path)?);
+        MiniBatch::read(file).with_context(|| path.display().to_string())?
     } else {
         let Args { groups, group_size, tokens, seed, .. } = *args;
         MadeUp { groups, group_size, tokens, seed }.sample()?
@@ -63,6 +62,6 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
     } else {
         comparison.table()
     };
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot print")?;
+    streams::print(out, &text)?;
     Ok(true)
 }

@@ -1,15 +1,16 @@
 //! `softmax-sim reproduce`.
 
+use super::streams;
 use anyhow::Context;
 use figures::picture::PictureMaker;
-use softmax_sim::reproduce::raster;
+use figures::print_size::PrintSize;
 use softmax_sim::reproduce::{
     FINDINGS, Finding, Progress, Scale, Setting, document, finding, page, run as runs,
 };
+use softmax_sim::result_file::write_whole;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Help below the options.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   # List the findings
@@ -79,14 +80,15 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
     let all = runs::collect(&args.out, &finished)?;
     page::write(&args.out, &all)?;
     if let Some(pictures) = pictures {
-        raster::write(&args.out, &all, &pictures)?;
+        for figure in all.iter().flat_map(|one| &one.record.outcome.figures) {
+            let path = args.out.join("figures").join(format!("{}.png", figure.chart.stem));
+            write_whole(&path, &pictures.png(&figure.chart, PrintSize::PAGE)?)?;
+        }
     }
     if let Some(docs) = &args.docs {
         document::write(docs, &finished)?;
     }
     let report = args.out.join("report.html");
-    write!(out, "{}\n{}\n", runs::table(&finished), report.display())
-        .and_then(|()| out.flush())
-        .context("cannot print")?;
+    streams::print(out, &format!("{}\n{}\n", runs::table(&finished), report.display()))?;
     Ok(true)
 }

@@ -2,13 +2,10 @@
 
 use anyhow::{Context, bail};
 use softmax_sim::reproduce::Progress;
-use softmax_sim::sweep::{
-    Cell, CellSettings, Folder, Merged, Plan, Shard, Tally, merge, run_shard,
-};
+use softmax_sim::sweep::{Cell, Folder, Merged, Plan, Shard, Tally, merge, run_shard};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Help below the options: the configuration, restarts, exit codes, examples.
 pub(crate) const HELP: &str = "\
 The configuration has settings that all cells share, lists to combine, and seeds:
 
@@ -48,7 +45,6 @@ pub(crate) struct Args {
     out: Option<PathBuf>,
 }
 
-/// Help of `sweep merge` below the options.
 const MERGE_EXAMPLES: &str = "\
 Examples:
   # Merge the results of all shards
@@ -87,11 +83,10 @@ fn run_cells(args: &Args, config: &Path, out: &mut impl Write) -> anyhow::Result
         Some(folder) => folder.clone(),
         None => Path::new("runs").join(config.file_stem().context("expected a file name")?),
     };
-    let folder = Folder::open(&folder, &text, &plan, Plan::read)?;
-    let damaged: Vec<String> = folder.contents()?.damaged.iter().map(ToString::to_string).collect();
-    tell_damaged(&damaged);
+    let folder = Folder::open(&folder, &text, &plan)?;
+    tell_damaged(&folder.contents()?.damaged);
     let (progress, mut done) = (Progress::stderr("sweep"), 0);
-    let tally = run_shard(&plan, &folder, shard, Cell::<CellSettings>::compute, |tally| {
+    let tally = run_shard(&plan, &folder, shard, Cell::compute, |tally| {
         if tally.computed == 0 {
             progress.plan(tally.cells as u64);
         }
@@ -105,14 +100,14 @@ fn run_cells(args: &Args, config: &Path, out: &mut impl Write) -> anyhow::Result
         "shard {}/{} of {}: {cells} cells, {found} found, {computed} computed, {failed} of them failed",
         shard.index(),
         shard.count(),
-        folder.path().display(),
+        folder.path.display(),
     )?;
     Ok(failed == 0)
 }
 
 fn run_merge(dir: &Path, out: &mut impl Write) -> anyhow::Result<bool> {
-    let folder = Folder::existing(dir);
-    let plan = folder.plan(Plan::read)?;
+    let folder = Folder { path: dir.to_owned() };
+    let plan = folder.plan()?;
     let merged = merge(&plan, &folder)?;
     let Merged { cells, missing, failed, repeated, foreign, damaged, written } = &merged;
     tell_damaged(damaged);

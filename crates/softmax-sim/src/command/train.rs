@@ -1,16 +1,16 @@
 //! `softmax-sim train`.
 
+use super::streams;
 use anyhow::Context;
-use entropy_core::SequenceEntropyChange;
+use entropy_core::{PerformanceLaw, SequenceEntropyChange};
 use softmax_sim::experiment::Experiment;
 use softmax_sim::reproduce::Progress;
 use softmax_sim::result_file::write_whole;
-use softmax_sim::training::{Curve, CurvePoint, Trainer, prompt_information};
+use softmax_sim::training::{CurvePoint, Trainer, prompt_information};
 use std::fmt::Write as _;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Help below the options: the configuration, the columns, examples.
 pub(crate) const HELP: &str = "\
 CONFIG is TOML with the tables environment, states, network, method and schedule: those of [settings.training] of a \
 sweep. What is left out has its default; an unknown key or a number out of range is an error. Entropies, in nats, and \
@@ -48,25 +48,22 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
     progress.plan(schedule.rollouts as u64);
     let mut trainer = Trainer::new(environment, method, schedule, args.seed).with_entropy_split();
     let mut sum = SequenceEntropyChange::default();
-    let mut points = vec![trainer.evaluate()];
-    let mut rows = vec![Row::new(&points[0], sum, &trainer)];
+    let mut rows = vec![Row::new(sum, &trainer)];
     while let Some(report) = trainer.step() {
         sum += report.entropy_change.unwrap_or_default();
         if schedule.evaluates_after(report.rollout + 1) {
-            let point = trainer.evaluate();
-            rows.push(Row::new(&point, sum, &trainer));
-            points.push(point);
+            rows.push(Row::new(sum, &trainer));
         }
         progress.advance(1);
     }
     progress.clear();
     // A reader that went away costs the table, not the file.
-    let table = table(&Curve { points }, &rows);
-    let printed = out.write_all(table.as_bytes()).and_then(|()| out.flush());
+    let table = table(&rows);
+    let printed = streams::print(out, &table);
     if let Some(path) = &args.out {
         write_whole(path, csv(&rows)?.as_slice())?;
     }
-    printed.context("cannot print")?;
+    printed?;
     Ok(true)
 }
 
@@ -91,9 +88,10 @@ struct Row {
 }
 
 impl Row {
-    /// The point that `trainer` stands at, with the parts of the change of entropy until then.
-    fn new(point: &CurvePoint, sum: SequenceEntropyChange, trainer: &Trainer<'_>) -> Self {
-        let CurvePoint { rollouts, entropy, reward, cool_reward, greedy_reward } = *point;
+    /// The evaluation of `trainer` as it stands, with the parts of the change of entropy until then.
+    fn new(sum: SequenceEntropyChange, trainer: &Trainer<'_>) -> Self {
+        let CurvePoint { rollouts, entropy, reward, cool_reward, greedy_reward } =
+            trainer.evaluate();
         let SequenceEntropyChange { within_states, visitation } = sum;
         let prompt_information =
             prompt_information(trainer.environment().training(), trainer.parameters());
@@ -111,7 +109,7 @@ impl Row {
 }
 
 /// The curve in aligned columns, the law last where there is one.
-fn table(curve: &Curve, rows: &[Row]) -> String {
+fn table(rows: &[Row]) -> String {
     let mut table =
         "rollouts  entropy  reward  cool reward  greedy reward  within states  visitation  \
          prompt information\n"
@@ -131,7 +129,9 @@ fn table(curve: &Curve, rows: &[Row]) -> String {
             row.visitation
         );
     }
-    if let Ok(law) = curve.law() {
+    let column = |value: fn(&Row) -> f64| rows.iter().map(value).collect::<Vec<f64>>();
+    let (entropies, rewards) = (column(|row| row.entropy), column(|row| row.reward));
+    if let Ok(law) = PerformanceLaw::fit(&entropies, &rewards) {
         let r_squared = law.r_squared.map(|share| format!(", R² {share:.4}"));
         let _ = writeln!(
             table,

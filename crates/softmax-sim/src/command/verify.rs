@@ -1,13 +1,12 @@
 //! `softmax-sim verify`.
 
-use anyhow::Context;
+use super::streams;
 use softmax_sim::reproduce::Progress;
 use softmax_sim::result_file::write_whole;
 use softmax_sim::{Report, Settings, verify_watched};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Help below the options: the checks, the outcome, examples.
 pub(crate) const HELP: &str = "\
 Each statement is checked by its order of convergence (the error of a first-order prediction falls with \
 the square of the step), by its rigorous bound, or against a value computed in another way: a numerical \
@@ -55,7 +54,6 @@ pub(crate) struct Args {
     json: Option<PathBuf>,
 }
 
-/// Cases of `--full`.
 const FULL_CASES: u64 = 1_000_000;
 
 pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
@@ -86,12 +84,12 @@ fn deliver(
 ) -> anyhow::Result<bool> {
     let table = report.table(methods);
     // A reader that went away costs the table, not the file.
-    let printed = out.write_all(table.as_bytes()).and_then(|()| out.flush());
+    let printed = streams::print(out, &table);
     if let Some(path) = json {
         let rows = serde_json::to_string_pretty(report)? + "\n";
         write_whole(path, rows.as_bytes())?;
     }
-    printed.context("cannot print")?;
+    printed?;
     Ok(report.passed())
 }
 
@@ -102,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_failed_check_is_printed_written_and_told() {
-        let row = Row::of("Lemma 1", "remainder over its bound", 1.0, [2.0]);
+        let row = Row::of("remainder over its bound", 1.0, [2.0]).about("Lemma 1");
         let report = Report { seed: 4, rows: vec![row] };
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows.json");

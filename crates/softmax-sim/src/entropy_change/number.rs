@@ -19,13 +19,11 @@ pub(super) fn advantages<'de, D: Deserializer<'de>>(
     input.deserialize_any(Column { field: "advantages", expected: LOGIT })
 }
 
-/// The step size.
 pub(super) fn eta<'de, D: Deserializer<'de>>(input: D) -> Result<f64, D::Error> {
     let value = Option::deserialize(input).map_err(|error| located("eta", NUMBER, &error))?;
     value.ok_or_else(|| D::Error::custom(format!("`eta` is null; expected {NUMBER}")))
 }
 
-/// The update rule.
 pub(super) fn rule<'de, D, R>(input: D) -> Result<R, D::Error>
 where
     D: Deserializer<'de>,

@@ -66,11 +66,13 @@ impl Environment {
         EnvironmentError::check_table("start", &start, expected)?;
         if let Some(validation) = &validation {
             if *training.parameters() == Parameters::Logits {
-                return Err(EnvironmentError::NothingShared);
+                return Err(EnvironmentError::nothing_shared());
             }
             let count = validation.parameter_count();
             if count != expected {
-                return Err(EnvironmentError::OtherParameters { found: count, expected });
+                let counted = format!("`validation` has {count} parameters");
+                let text = format!("{counted}, the questions to train on have {expected}");
+                return Err(EnvironmentError(text));
             }
         }
         Ok(Self { training, validation, start })
@@ -107,7 +109,7 @@ impl Environment {
     ///
     /// # Errors
     ///
-    /// [`EnvironmentError::Empty`] if a number is 0.
+    /// [`EnvironmentError`] if a number is 0.
     pub fn with_network(
         self,
         count: usize,
@@ -116,29 +118,21 @@ impl Environment {
     ) -> Result<Self, EnvironmentError> {
         // Behind the streams of the prompts and of hidden weights.
         let mut rng = prompt_rng(seed, usize::MAX - 1);
-        let features = match self.training.parameters() {
-            Parameters::Logits => {
-                let deviation = (count as f64).sqrt().recip();
-                let values = (0..self.start.len() * count).map(|_| deviation * normal(&mut rng));
-                Features { values: values.collect(), prior: self.start, count }
-            }
-            Parameters::Weights(features) | Parameters::Network(features, _) => features.clone(),
+        let features = if let Some(features) = self.training.parameters().features() {
+            features.clone()
+        } else {
+            let deviation = (count as f64).sqrt().recip();
+            let values = (0..self.start.len() * count).map(|_| deviation * normal(&mut rng));
+            Features { values: values.collect(), prior: self.start, count }
         };
-        for (size, number) in [("features", features.count), ("hidden units", hidden)] {
-            if number == 0 {
-                return Err(EnvironmentError::Empty { size });
-            }
-        }
-        let network = Perceptron::orthogonal(&[features.count, hidden, 1], 0.01, &mut rng);
-        let layers = network.layers().clone();
-        let start = once(1.0).chain(network.parameters().iter().copied()).collect();
+        EnvironmentError::check_some("features", features.count)?;
+        EnvironmentError::check_some("hidden units", hidden)?;
+        let Perceptron { layers, parameters } =
+            Perceptron::orthogonal(&[features.count, hidden, 1], 0.01, &mut rng);
+        let start = once(1.0).chain(parameters).collect();
         let validation = self.validation.map(|validation| {
-            let features = match validation.parameters() {
-                Parameters::Weights(features) | Parameters::Network(features, _) => {
-                    features.clone()
-                }
-                Parameters::Logits => return Err(EnvironmentError::NothingShared),
-            };
+            let features = validation.parameters().features().cloned();
+            let features = features.ok_or_else(EnvironmentError::nothing_shared)?;
             validation.with_parameters(Parameters::Network(features, layers.clone()))
         });
         let validation = validation.transpose()?;

@@ -39,20 +39,22 @@ impl Parameters {
         }
     }
 
+    /// The features, if they are not the logits themselves.
+    pub(super) fn features(&self) -> Option<&Features> {
+        match self {
+            Self::Logits => None,
+            Self::Weights(features) | Self::Network(features, _) => Some(features),
+        }
+    }
+
     /// Checks the tables of features, for a table of `table` values.
     pub(super) fn check(&self, table: usize) -> Result<(), EnvironmentError> {
-        let features = match self {
-            Self::Logits => return Ok(()),
-            Self::Weights(features) => features,
-            Self::Network(features, layers) => {
-                EnvironmentError::check_length("inputs", layers.inputs(), features.count)?;
-                EnvironmentError::check_length("outputs", layers.outputs(), 1)?;
-                features
-            }
-        };
-        if features.count == 0 {
-            return Err(EnvironmentError::Empty { size: "features" });
+        let Some(features) = self.features() else { return Ok(()) };
+        if let Self::Network(_, layers) = self {
+            EnvironmentError::check_length("inputs", layers.inputs(), features.count)?;
+            EnvironmentError::check_length("outputs", layers.outputs(), 1)?;
         }
+        EnvironmentError::check_some("features", features.count)?;
         EnvironmentError::check_table("prior", &features.prior, table)?;
         EnvironmentError::check_table("features", &features.values, table * features.count)
     }
@@ -72,7 +74,7 @@ impl Parameters {
                 let (prior_weight, weights) = split(parameters);
                 let trace = layers.forward(weights, features.input(rows.clone()));
                 for (logit, (prior, output)) in
-                    zip(logits, zip(&features.prior[rows], trace.output()))
+                    zip(logits, zip(&features.prior[rows], &trace.output))
                 {
                     *logit = prior_weight * prior + output;
                 }

@@ -47,19 +47,24 @@ impl Questions {
         let Shape { prompts, positions, actions } = shape;
         for (size, count) in [("prompts", prompts), ("positions", positions), ("actions", actions)]
         {
-            if count == 0 {
-                return Err(EnvironmentError::Empty { size });
-            }
+            EnvironmentError::check_some(size, count)?;
         }
         EnvironmentError::check_length("quality", quality.len(), shape.table())?;
         let bad = quality.iter().enumerate().find(|(_, value)| !(0.0..=1.0).contains(*value));
-        if let Some((index, &value)) = bad {
+        if let Some((index, value)) = bad {
             let (state, action) = (index / actions, index % actions);
             let (prompt, position) = (state / positions, state % positions);
-            return Err(EnvironmentError::Quality { prompt, position, action, value });
+            let place = format!("prompt {prompt}, position {position}, action {action}");
+            let text = format!("`quality` is {value} for {place}, expected 0 to 1");
+            return Err(EnvironmentError(text));
         }
         parameters.check(quality.len())?;
-        Ok(Self { shape, states: states::chain(positions, actions), quality, parameters })
+        Ok(Self {
+            shape,
+            states: states::remembering(positions, actions, 0, 0.0),
+            quality,
+            parameters,
+        })
     }
 
     /// Takes the states of `graph` in place of one for each position: the tables have one row for each of them, and a response
@@ -151,11 +156,12 @@ impl Questions {
     }
 
     /// Gradient that reaches the parameters through the logits of `prompts`: `d_logits` is `[prompts given, states, actions]`.
-    ///
-    /// # Panics
-    ///
-    /// If a slice does not have the length it must have here.
-    pub fn gradient(&self, parameters: &[f64], prompts: &[usize], d_logits: &[f64]) -> Vec<f64> {
+    pub(crate) fn gradient(
+        &self,
+        parameters: &[f64],
+        prompts: &[usize],
+        d_logits: &[f64],
+    ) -> Vec<f64> {
         let mut gradient = vec![0.0; parameters.len()];
         for (&prompt, slopes) in prompts.iter().zip(d_logits.chunks_exact(self.row())) {
             self.parameters.add_gradient(parameters, self.rows(prompt), slopes, &mut gradient);
@@ -164,11 +170,12 @@ impl Questions {
     }
 
     /// Slopes of the logits of `prompts` along `direction`, `[parameters]`: `[prompts given, states, actions]`.
-    ///
-    /// # Panics
-    ///
-    /// If a slice does not have the length it must have here.
-    pub fn tangent(&self, parameters: &[f64], prompts: &[usize], direction: &[f64]) -> Vec<f64> {
+    pub(crate) fn tangent(
+        &self,
+        parameters: &[f64],
+        prompts: &[usize],
+        direction: &[f64],
+    ) -> Vec<f64> {
         let slopes = |&prompt| self.parameters.tangent(parameters, self.rows(prompt), direction);
         prompts.iter().flat_map(slopes).collect()
     }

@@ -39,11 +39,6 @@ impl SharedSetting {
         prior_spread: 0.8,
     };
 
-    /// Prompts trained on, tokens and actions.
-    pub fn shape(&self) -> Shape {
-        Shape { prompts: self.prompts, positions: self.positions, actions: self.actions }
-    }
-
     /// Draws the environment number `seed`.
     pub fn draw(&self, seed: u64) -> Environment {
         // Streams count prompts from 0; the hidden weights have the last one.
@@ -54,7 +49,9 @@ impl SharedSetting {
         for weight in &mut hidden {
             *weight *= wanted / length;
         }
-        Environment::with_held_out(self.shape(), self.validation_prompts, |first, shape| {
+        let Self { prompts, positions, actions, .. } = *self;
+        let shape = Shape { prompts, positions, actions };
+        Environment::with_held_out(shape, self.validation_prompts, |first, shape| {
             self.questions(seed, first, shape, &hidden)
         })
     }

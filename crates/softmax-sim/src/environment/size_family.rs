@@ -49,14 +49,11 @@ impl SizeSetting {
         }
     }
 
-    /// Prompts trained on, tokens and actions.
-    pub fn shape(&self) -> Shape {
-        Shape { prompts: self.prompts, positions: self.positions, actions: self.actions }
-    }
-
     /// Draws the environment number `seed`; models of all sizes meet the same questions.
     pub fn draw(&self, seed: u64) -> Environment {
-        Environment::with_held_out(self.shape(), self.validation_prompts, |first, shape| {
+        let Self { prompts, positions, actions, .. } = *self;
+        let shape = Shape { prompts, positions, actions };
+        Environment::with_held_out(shape, self.validation_prompts, |first, shape| {
             self.questions(seed, first, shape)
         })
     }

@@ -3,11 +3,6 @@
 use super::EnvironmentError;
 use entropy_core::StateGraph;
 
-/// States of a response of `positions` tokens that remember nothing: one for each position.
-pub(super) fn chain(positions: usize, actions: usize) -> StateGraph {
-    remembering(positions, actions, 0, 0.0)
-}
-
 /// States of a response of `positions` tokens that remember the outcomes of its last `memory` tokens.
 ///
 /// The outcome of a token is its action, or with probability `noise` one of all `actions`, each as likely. With a memory of
@@ -63,14 +58,13 @@ pub(crate) fn count(positions: usize, actions: usize, memory: usize) -> usize {
 ///
 /// # Errors
 ///
-/// [`EnvironmentError::Uneven`] if ways differ in length, or never come to a state.
+/// [`EnvironmentError`] if ways differ in length, or never come to a state.
 pub(super) fn length(graph: &StateGraph, actions: usize) -> Result<usize, EnvironmentError> {
     let mut positions: Vec<Option<usize>> = vec![None; graph.states()];
     positions[0] = Some(0);
     let mut length = None;
     for state in 0..graph.states() {
-        let uneven = EnvironmentError::Uneven { state };
-        let Some(position) = positions[state] else { return Err(uneven) };
+        let Some(position) = positions[state] else { return Err(uneven(state)) };
         for action in 0..actions {
             let arrivals = graph.arrivals(state, action);
             let going_on: f64 = arrivals.iter().map(|(_, prob)| prob).sum();
@@ -78,16 +72,21 @@ pub(super) fn length(graph: &StateGraph, actions: usize) -> Result<usize, Enviro
             if ends && *length.get_or_insert(position + 1) != position + 1
                 || !ends && (going_on - 1.0).abs() > 1e-9
             {
-                return Err(uneven);
+                return Err(uneven(state));
             }
             for &(arrival, _) in arrivals {
                 if *positions[arrival].get_or_insert(position + 1) != position + 1 {
-                    return Err(EnvironmentError::Uneven { state: arrival });
+                    return Err(uneven(arrival));
                 }
             }
         }
     }
     Ok(length.unwrap_or(0))
+}
+
+fn uneven(state: usize) -> EnvironmentError {
+    let expected = "expected ways of one length through all states";
+    EnvironmentError(format!("state {state} is not of one position: {expected}"))
 }
 
 #[cfg(test)]
@@ -120,7 +119,7 @@ mod tests {
         let leads = |to: usize, prob: f64| vec![vec![(to, prob)]];
         let length = |next| length(&StateGraph::new(next).unwrap(), 1);
         assert_eq!(length(vec![leads(1, 1.0), ends()]), Ok(2));
-        assert_eq!(length(vec![leads(1, 0.5), ends()]), Err(EnvironmentError::Uneven { state: 0 }));
-        assert_eq!(length(vec![ends(), ends()]), Err(EnvironmentError::Uneven { state: 1 }));
+        assert_eq!(length(vec![leads(1, 0.5), ends()]), Err(uneven(0)));
+        assert_eq!(length(vec![ends(), ends()]), Err(uneven(1)));
     }
 }

@@ -42,18 +42,14 @@ impl TabularSetting {
     /// The token world of entropy control (C1 and C2): 256 prompts, eight tokens of eight actions.
     pub const CONTROL: Self = Self { prompts: 256, positions: 8, strictness: 0.3, ..Self::LAW };
 
-    /// Prompts, tokens and actions.
-    pub fn shape(&self) -> Shape {
-        Shape { prompts: self.prompts, positions: self.positions, actions: self.actions }
-    }
-
     /// Draws the environment number `seed`.
     ///
     /// # Panics
     ///
     /// If a size is 0 or the settings make a quality that is none.
     pub fn draw(&self, seed: u64) -> Environment {
-        let shape = self.shape();
+        let Self { prompts, positions, actions, .. } = *self;
+        let shape = Shape { prompts, positions, actions };
         let mut logits = Vec::with_capacity(shape.table());
         let mut quality = Vec::with_capacity(shape.table());
         let mut merit = vec![0.0; self.actions];

@@ -1,6 +1,6 @@
 //! States and policy of a run, as configurations write them, for any environment.
 
-use super::error::{ExperimentError, check_bounds};
+use super::error::{ExperimentError, check_bounds, check_share};
 use crate::environment::states::count;
 use serde::{Deserialize, Serialize};
 
@@ -38,13 +38,12 @@ impl States {
     pub(super) fn check(self, positions: usize, actions: usize) -> Result<(), ExperimentError> {
         let states = count(positions, actions, self.memory);
         if states > MOST_STATES {
-            let (memory, most) = (self.memory, MOST_STATES);
-            return Err(ExperimentError::States { memory, states, most });
+            return Err(ExperimentError(format!(
+                "`memory` is {}: {states} states of a prompt, expected at most {MOST_STATES}",
+                self.memory
+            )));
         }
-        if !(0.0..=1.0).contains(&self.noise) {
-            return Err(ExperimentError::Share { field: "noise", value: self.noise });
-        }
-        Ok(())
+        check_share("noise", self.noise)
     }
 }
 

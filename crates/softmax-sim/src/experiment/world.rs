@@ -28,7 +28,6 @@ impl World {
         }
     }
 
-    /// Replaces the number of positions.
     pub(super) fn with_positions(self, positions: usize) -> Self {
         match self {
             Self::Tabular(world) => Self::Tabular(TabularSetting { positions, ..world }),
@@ -39,11 +38,10 @@ impl World {
 
     /// Prompts, positions and actions.
     pub fn shape(&self) -> Shape {
-        match self {
-            Self::Tabular(world) => world.shape(),
-            Self::Shared(world) => world.shape(),
-            Self::Size(world) => world.shape(),
-        }
+        let (Self::Tabular(TabularSetting { prompts, positions, actions, .. })
+        | Self::Shared(SharedSetting { prompts, positions, actions, .. })
+        | Self::Size(SizeSetting { prompts, positions, actions, .. })) = *self;
+        Shape { prompts, positions, actions }
     }
 
     /// Checks that the environment can be drawn.
@@ -52,11 +50,6 @@ impl World {
     ///
     /// [`ExperimentError`], naming the setting.
     pub fn check(&self) -> Result<(), ExperimentError> {
-        check_bounds(self.bounds())
-    }
-
-    /// Every number of the settings with its name and the least it may be.
-    fn bounds(&self) -> Vec<(&'static str, f64, f64)> {
         let Shape { prompts, positions, actions } = self.shape();
         let mut bounds = vec![
             ("prompts", prompts as f64, 1.0),
@@ -84,6 +77,6 @@ impl World {
                 ("decay", world.decay, any),
             ]),
         }
-        bounds
+        check_bounds(bounds)
     }
 }

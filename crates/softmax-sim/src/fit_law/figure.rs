@@ -9,13 +9,12 @@ const CURVE: u32 = 120;
 /// Reward against entropy, with the fitted law and the straight line; one dashed curve per forecast.
 pub fn figure(points: &Points, fit: &LawFit) -> Chart {
     let range = |low: f64, high: &f64| low.max(*high);
-    let most = points.entropy().iter().fold(0.0, range);
+    let most = points.entropy.iter().fold(0.0, range);
     let curve = |law: &dyn Fn(f64) -> f64| -> Vec<(f64, f64)> {
         let entropy = |step: u32| most * f64::from(step) / f64::from(CURVE);
         (0..=CURVE).map(|step| (entropy(step), law(entropy(step)))).collect()
     };
-    let measured =
-        std::iter::zip(points.entropy(), points.reward()).map(|(h, r)| (*h, *r)).collect();
+    let measured = std::iter::zip(&points.entropy, &points.reward).map(|(h, r)| (*h, *r)).collect();
     let mut all = vec![
         Series::new(
             "straight line",

@@ -6,7 +6,7 @@
 //!
 //! let csv = "entropy,reward\n1.2,0.34\n0.8,0.56\nlow,0.6\n0.4,0.70\n0.1,0.78\n";
 //! let (points, problems) = Points::read(csv.as_bytes(), "entropy", "reward")?;
-//! assert_eq!((points.len(), problems.len()), (4, 1));
+//! assert_eq!((points.entropy.len(), problems.len()), (4, 1));
 //! let fit = LawFit::of(&points, &[0.75])?;
 //! assert!((fit.ceiling.value - 0.8).abs() < 0.02);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -14,14 +14,12 @@
 
 mod figure;
 mod points;
-mod read_error;
 mod rows;
 mod table;
 
 pub use figure::figure;
 pub use points::Points;
-pub use read_error::ReadError;
-pub use rows::RowProblem;
+pub use rows::{ReadError, RowProblem};
 
 use entropy_core::{FitError, InputError, Interval, LineFit, PerformanceLaw};
 use serde::Serialize;
@@ -125,9 +123,9 @@ impl LawFit {
     ///
     /// [`LawError`] if there are too few points or entropies, or a share is not within `0..1`.
     pub fn of(points: &Points, shares: &[f64]) -> Result<Self, LawError> {
-        let law = PerformanceLaw::fit(points.entropy(), points.reward())?;
-        let Some(linear) = LineFit::through(points.entropy(), points.reward()) else {
-            let (value, points) = (points.entropy()[0], points.len());
+        let law = PerformanceLaw::fit(&points.entropy, &points.reward)?;
+        let Some(linear) = LineFit::through(&points.entropy, &points.reward) else {
+            let (value, points) = (points.entropy[0], points.entropy.len());
             return Err(FitError::ConstantEntropy { value, points }.into());
         };
         let forecast = |share: &f64| Forecast::of(points, *share);
@@ -138,7 +136,7 @@ impl LawFit {
             interval: interval.ok().map(ends),
         };
         Ok(Self {
-            points: points.len(),
+            points: points.entropy.len(),
             a: estimate(law.a, law.interval_a(CONFIDENCE)),
             b: estimate(law.b, law.interval_b(CONFIDENCE)),
             ceiling: estimate(law.ceiling(), law.interval_ceiling(CONFIDENCE)),
@@ -156,9 +154,9 @@ impl Forecast {
         if !(share > 0.0 && share < 1.0) {
             return Err(LawError::Share { share });
         }
-        let (entropy, reward) = (points.entropy(), points.reward());
+        let (entropy, reward) = (&points.entropy, &points.reward);
         let forecast = entropy_core::Forecast::from_share(entropy, reward, share, CONFIDENCE)
-            .map_err(|source| LawError::Prefix { share, points: points.len(), source })?;
+            .map_err(|source| LawError::Prefix { share, points: points.entropy.len(), source })?;
         Ok(Self {
             share,
             points: forecast.fitted,

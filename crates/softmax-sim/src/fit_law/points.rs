@@ -1,21 +1,15 @@
 //! Points of a run: entropy and reward, read from CSV or JSON.
 
-use super::read_error::ReadError;
-use super::rows::{Columns, RowProblem};
+use super::rows::{Columns, ReadError, RowProblem};
 use std::io::Read;
 
 /// Entropies in nats and rewards, in the order of the run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Points {
-    entropy: Vec<f64>,
-    reward: Vec<f64>,
-}
-
-impl FromIterator<(f64, f64)> for Points {
-    fn from_iter<I: IntoIterator<Item = (f64, f64)>>(pairs: I) -> Self {
-        let (entropy, reward) = pairs.into_iter().unzip();
-        Self { entropy, reward }
-    }
+    /// Entropies in nats, `[points]`.
+    pub entropy: Vec<f64>,
+    /// Rewards, `[points]`.
+    pub reward: Vec<f64>,
 }
 
 impl Points {
@@ -37,7 +31,10 @@ impl Points {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
         let columns = Columns { entropy, reward };
         let rows = match bytes.trim_ascii_start().first() {
-            None => return Err(ReadError::Empty),
+            None => {
+                let expected = "expected CSV with a header, JSON lines or a JSON array of objects";
+                return Err(ReadError::Content(format!("no points: {expected}")));
+            }
             Some(b'[') => columns.of_array(bytes),
             Some(b'{') => columns.of_lines(bytes),
             Some(_) => columns.of_csv(bytes)?,
@@ -54,30 +51,12 @@ impl Points {
                 Err(problem) => problems.push(problem),
             }
         }
-        if passed_over && points.is_empty() && problems.is_empty() {
-            let (entropy, reward) = (entropy.to_owned(), reward.to_owned());
-            return Err(ReadError::NoValues { entropy, reward });
+        if passed_over && points.entropy.is_empty() && problems.is_empty() {
+            let columns = format!("`{entropy}` or `{reward}`");
+            return Err(ReadError::Content(format!(
+                "no row has a value of {columns}; expected numbers in both columns"
+            )));
         }
         Ok((points, problems))
-    }
-
-    /// Entropies in nats, `[points]`.
-    pub fn entropy(&self) -> &[f64] {
-        &self.entropy
-    }
-
-    /// Rewards, `[points]`.
-    pub fn reward(&self) -> &[f64] {
-        &self.reward
-    }
-
-    /// Number of points.
-    pub fn len(&self) -> usize {
-        self.entropy.len()
-    }
-
-    /// Returns true if there are no points.
-    pub fn is_empty(&self) -> bool {
-        self.entropy.is_empty()
     }
 }

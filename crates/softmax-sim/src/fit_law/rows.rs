@@ -1,17 +1,32 @@
 //! Rows of a file, each read on its own: a bad one costs no other.
 
-use super::read_error::ReadError;
 use serde_json::Value;
+use std::fmt::Display;
+use std::io;
 use thiserror::Error;
+
+/// Why no row of a file can be read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The input could not be read.
+    #[error("cannot read the points")]
+    Read(#[source] io::Error),
+    /// There is nothing in it, no row has a value, or a column is missing.
+    #[error("{0}")]
+    Content(String),
+}
 
 /// A row that was left out.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{place}: {problem}")]
-pub struct RowProblem {
-    /// Line of the file, or element of the array.
-    place: String,
-    /// Value found and value expected, in words.
-    problem: String,
+#[error("{0}")]
+pub struct RowProblem(String);
+
+impl RowProblem {
+    /// `place` is a line of the file or an element of the array, `problem` the value found and the value expected.
+    fn new(place: &str, problem: &str) -> Self {
+        Self(format!("{place}: {problem}"))
+    }
 }
 
 /// Entropy and reward; `None` where a row has neither, as that of an evaluation; or why there is no such pair.
@@ -30,9 +45,11 @@ impl Columns<'_> {
         let mut lines = filled_lines(bytes);
         let names = lines.next().map_or(vec![], |(_, line)| csv_values(line));
         let index_of = |column: &str| {
-            names.iter().position(|name| name == column).ok_or_else(|| ReadError::Column {
-                column: column.to_owned(),
-                found: names.join(", "),
+            names.iter().position(|name| name == column).ok_or_else(|| {
+                let header = names.join(", ");
+                ReadError::Content(format!(
+                    "line 1: no column `{column}`; expected it among: {header}"
+                ))
             })
         };
         let (entropy, reward) = (index_of(self.entropy)?, index_of(self.reward)?);
@@ -42,25 +59,13 @@ impl Columns<'_> {
             if values.len() > names.len() {
                 let (count, expected) = (values.len(), names.len());
                 let problem = format!("{count} values; expected {expected}, as in the header");
-                return Err(RowProblem { place, problem });
+                return Err(RowProblem::new(&place, &problem));
             }
-            if [entropy, reward]
-                .map(|index| values.get(index))
-                .iter()
-                .all(|text| text.is_some_and(String::is_empty))
-            {
+            let pair = [entropy, reward].map(|index| values.get(index));
+            if pair.iter().all(|text| text.is_some_and(String::is_empty)) {
                 return Ok(None);
             }
-            let number = |column: &str, index: usize| {
-                let text = values.get(index);
-                text.and_then(|text| text.parse().ok()).filter(|x: &f64| x.is_finite()).ok_or_else(
-                    || {
-                        let shown = text.map_or("missing".into(), |text| format!("`{text}`"));
-                        unexpected(&place, column, &shown)
-                    },
-                )
-            };
-            self.pair(&place, number(self.entropy, entropy)?, number(self.reward, reward)?)
+            self.pair(&place, pair, |text| text.parse().ok().filter(|x: &f64| x.is_finite()))
         };
         Ok(lines.map(row).collect())
     }
@@ -83,40 +88,40 @@ impl Columns<'_> {
             let reason = error.to_string();
             let reason = &reason[..reason.rfind(" at line ").unwrap_or(reason.len())];
             let Self { entropy, reward } = self;
-            RowProblem {
-                place: format!("{place}, column {}", error.column()),
-                problem: format!(
-                    "not JSON ({reason}); expected {{\"{entropy}\": x, \"{reward}\": y}}"
-                ),
-            }
+            let expected = format!("{{\"{entropy}\": x, \"{reward}\": y}}");
+            RowProblem::new(
+                &format!("{place}, column {}", error.column()),
+                &format!("not JSON ({reason}); expected {expected}"),
+            )
         })?;
-        let columns = [self.entropy, self.reward];
-        if value.is_object() && columns.iter().all(|column| value[*column].is_null()) {
+        let pair = [self.entropy, self.reward].map(|column| value.get(column));
+        if value.is_object() && pair.iter().all(|value| value.is_none_or(Value::is_null)) {
             return Ok(None);
         }
-        let number = |column: &str| {
-            value.get(column).and_then(Value::as_f64).ok_or_else(|| {
-                let shown =
-                    value.get(column).map_or("missing".into(), |value| format!("`{value}`"));
-                unexpected(place, column, &shown)
-            })
-        };
-        self.pair(place, number(self.entropy)?, number(self.reward)?)
+        self.pair(place, pair, Value::as_f64)
     }
 
-    /// Returns the pair if `exp(entropy)` is finite.
-    fn pair(self, place: &str, entropy: f64, reward: f64) -> Row {
+    /// Returns the numbers that `read` makes of both values if `exp(entropy)` is finite.
+    fn pair<T: Display>(
+        self,
+        place: &str,
+        [entropy, reward]: [Option<&T>; 2],
+        read: fn(&T) -> Option<f64>,
+    ) -> Row {
+        let number = |column: &str, value: Option<&T>| {
+            value.and_then(read).ok_or_else(|| {
+                let shown = value.map_or("missing".into(), |value| format!("`{value}`"));
+                let problem = format!("column `{column}` is {shown}; expected a finite number");
+                RowProblem::new(place, &problem)
+            })
+        };
+        let (entropy, reward) = (number(self.entropy, entropy)?, number(self.reward, reward)?);
         if entropy.exp().is_finite() {
             return Ok(Some((entropy, reward)));
         }
         let problem = format!("column `{}` is `{entropy}`; expected nats, below 709", self.entropy);
-        Err(RowProblem { place: place.to_owned(), problem })
+        Err(RowProblem::new(place, &problem))
     }
-}
-
-fn unexpected(place: &str, column: &str, found: &str) -> RowProblem {
-    let problem = format!("column `{column}` is {found}; expected a finite number");
-    RowProblem { place: place.to_owned(), problem }
 }
 
 /// The lines that are not blank, with their numbers from 1.

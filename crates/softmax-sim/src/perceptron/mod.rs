@@ -17,9 +17,9 @@ const HIDDEN_GAIN: f64 = std::f64::consts::SQRT_2;
 /// All parameters stand in one vector, layer by layer, weights `[inputs, outputs]` before biases
 /// `[outputs]`, so that an optimiser sees nothing else.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Perceptron {
-    layers: Layers,
-    parameters: Vec<f64>,
+pub(crate) struct Perceptron {
+    pub(crate) layers: Layers,
+    pub(crate) parameters: Vec<f64>,
 }
 
 /// The layers of a perceptron, whose parameters are given with each call.
@@ -30,17 +30,11 @@ pub struct Layers {
 
 /// Values of a forward pass that the backward pass needs.
 #[derive(Debug, Clone)]
-pub struct Trace {
+pub(crate) struct Trace {
     /// Input of each layer, `[rows, inputs]`.
     inputs: Vec<Array2<f64>>,
-    output: Array2<f64>,
-}
-
-impl Trace {
     /// Output of the last layer, `[rows, outputs]`.
-    pub fn output(&self) -> &Array2<f64> {
-        &self.output
-    }
+    pub(crate) output: Array2<f64>,
 }
 
 impl Perceptron {
@@ -49,12 +43,7 @@ impl Perceptron {
     ///
     /// Source: Saxe et al. 2014, [arXiv:1312.6120](https://arxiv.org/abs/1312.6120); the gains are
     /// those usual with PPO (0.01 for a policy, 1 for a value).
-    ///
-    /// # Panics
-    ///
-    /// If there are fewer than two sizes.
-    pub fn orthogonal(sizes: &[usize], last_gain: f64, rng: &mut impl Rng) -> Self {
-        assert!(sizes.len() >= 2, "{} sizes: expected an input and an output", sizes.len());
+    pub(crate) fn orthogonal(sizes: &[usize], last_gain: f64, rng: &mut impl Rng) -> Self {
         let mut parameters = Vec::new();
         for (layer, pair) in sizes.windows(2).enumerate() {
             let gain = if layer + 2 == sizes.len() { last_gain } else { HIDDEN_GAIN };
@@ -64,50 +53,35 @@ impl Perceptron {
         Self { layers: Layers { sizes: sizes.to_vec() }, parameters }
     }
 
-    /// All parameters, `[parameters]`.
-    pub fn parameters(&self) -> &[f64] {
-        &self.parameters
-    }
-
-    /// All parameters, `[parameters]`.
-    pub fn parameters_mut(&mut self) -> &mut [f64] {
-        &mut self.parameters
-    }
-
-    /// The layers without their parameters.
-    pub fn layers(&self) -> &Layers {
-        &self.layers
-    }
-
     /// Applies the layers to `input`, `[rows, inputs]`.
-    pub fn forward(&self, input: Array2<f64>) -> Trace {
+    pub(crate) fn forward(&self, input: Array2<f64>) -> Trace {
         self.layers.forward(&self.parameters, input)
     }
 
     /// Gradient with respect to all parameters: [`Layers::backward`].
-    pub fn backward(&self, trace: &Trace, d_output: Array2<f64>) -> Vec<f64> {
+    pub(crate) fn backward(&self, trace: &Trace, d_output: Array2<f64>) -> Vec<f64> {
         self.layers.backward(&self.parameters, trace, d_output)
     }
 }
 
 impl Layers {
     /// Number of inputs.
-    pub fn inputs(&self) -> usize {
+    pub(crate) fn inputs(&self) -> usize {
         self.sizes[0]
     }
 
     /// Number of outputs.
-    pub fn outputs(&self) -> usize {
+    pub(crate) fn outputs(&self) -> usize {
         self.sizes[self.sizes.len() - 1]
     }
 
     /// Number of parameters.
-    pub fn parameter_count(&self) -> usize {
+    pub(crate) fn parameter_count(&self) -> usize {
         offset(&self.sizes, self.sizes.len() - 1)
     }
 
     /// Applies the layers with `parameters` to `input`, `[rows, inputs]`.
-    pub fn forward(&self, parameters: &[f64], input: Array2<f64>) -> Trace {
+    pub(crate) fn forward(&self, parameters: &[f64], input: Array2<f64>) -> Trace {
         let last = self.sizes.len() - 2;
         let mut inputs = Vec::with_capacity(last + 1);
         let mut signal = input;
@@ -125,7 +99,12 @@ impl Layers {
 
     /// Gradient with respect to all parameters, `[parameters]`, of a scalar whose gradient with
     /// respect to the output is `d_output`, `[rows, outputs]`.
-    pub fn backward(&self, parameters: &[f64], trace: &Trace, d_output: Array2<f64>) -> Vec<f64> {
+    pub(crate) fn backward(
+        &self,
+        parameters: &[f64],
+        trace: &Trace,
+        d_output: Array2<f64>,
+    ) -> Vec<f64> {
         let mut gradient = vec![0.0; parameters.len()];
         let mut d_signal = d_output;
         for layer in (0..trace.inputs.len()).rev() {
@@ -144,7 +123,12 @@ impl Layers {
     }
 
     /// Slope of the output along `direction`, `[parameters]`: `[rows, outputs]`.
-    pub fn tangent(&self, parameters: &[f64], trace: &Trace, direction: &[f64]) -> Array2<f64> {
+    pub(crate) fn tangent(
+        &self,
+        parameters: &[f64],
+        trace: &Trace,
+        direction: &[f64],
+    ) -> Array2<f64> {
         let mut slope = Array2::zeros(trace.inputs[0].dim());
         for (layer, input) in trace.inputs.iter().enumerate() {
             if layer > 0 {
@@ -188,7 +172,7 @@ fn offset(sizes: &[usize], layer: usize) -> usize {
 }
 
 /// Rows of the given observations, `[rows, N]`.
-pub fn rows<const N: usize>(observations: &[[f64; N]]) -> Array2<f64> {
+pub(crate) fn rows<const N: usize>(observations: &[[f64; N]]) -> Array2<f64> {
     observations.to_vec().into()
 }
 
@@ -202,7 +186,7 @@ mod tests {
     fn gradient_is_the_central_difference() {
         let mut rng = ChaCha8Rng::seed_from_u64(5);
         let mut network = Perceptron::orthogonal(&[3, 5, 4, 2], 1.0, &mut rng);
-        for parameter in network.parameters_mut() {
+        for parameter in &mut network.parameters {
             *parameter += rng.random_range(-0.1..0.1);
         }
         let random = |shape, rng: &mut ChaCha8Rng| {
@@ -215,7 +199,7 @@ mod tests {
             (&output * &output * &slope_of_output).sum() / 2.0
         };
         let trace = network.forward(input.clone());
-        let gradient = network.backward(&trace, trace.output() * &slope_of_output);
+        let gradient = network.backward(&trace, &trace.output * &slope_of_output);
         assert_eq!(gradient.len(), 3 * 5 + 5 + 5 * 4 + 4 + 4 * 2 + 2);
         for (index, slope) in gradient.iter().enumerate() {
             let mut moved = network.clone();
@@ -229,7 +213,7 @@ mod tests {
             let mut direction = vec![0.0; gradient.len()];
             direction[index] = 1.0;
             let tangent = network.layers.tangent(&network.parameters, &trace, &direction);
-            let along = (trace.output() * &slope_of_output * &tangent).sum();
+            let along = (&trace.output * &slope_of_output * &tangent).sum();
             assert!((along - slope).abs() < 1e-12, "{index}: {along} for {slope}");
         }
     }

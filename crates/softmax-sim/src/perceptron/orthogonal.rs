@@ -1,6 +1,6 @@
 //! Random matrices with orthonormal rows or columns.
 
-use ndarray::{Array2, ArrayViewMut1};
+use ndarray::Array2;
 use ndarray_rand::rand_distr::{Distribution, StandardNormal};
 use rand::Rng;
 
@@ -20,14 +20,10 @@ pub(super) fn orthogonal(rows: usize, columns: usize, rng: &mut impl Rng) -> Arr
                 vector.scaled_add(-overlap, &other);
             }
         }
-        normalise(&mut vector);
+        let norm = vector.dot(&vector).sqrt();
+        vector.mapv_inplace(|x| x / norm);
     }
     if rows >= columns { vectors.reversed_axes() } else { vectors }
-}
-
-fn normalise(vector: &mut ArrayViewMut1<'_, f64>) {
-    let norm = vector.dot(vector).sqrt();
-    vector.mapv_inplace(|x| x / norm);
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@
 //! | [`outcome`], [`measure`], [`table`] | what an experiment hands back |
 //! | [`seeds`], [`charts`] | means, intervals and curves over seeds; charts of them |
 //! | [`run`](mod@run), [`store`], [`progress`] | running them, once each, and keeping the results |
-//! | [`run_cache`], [`revision`](mod@revision) | training runs that findings share; when a result is out of date |
-//! | [`page`], [`raster`], [`document`] | the report, its figures as PNG, `docs/reproduce.md` |
+//! | [`run_cache`] | training runs that findings share |
+//! | [`page`], [`document`] | the report, `docs/reproduce.md` |
 //!
 //! A finding is a [`Finding`] in [`FINDINGS`]: a name, what is claimed and wanted in words, and a function from
 //! a [`Setting`] to an [`ExperimentResult`]. It returns [`Measure`]s with one value a seed; the frame computes intervals,
@@ -28,8 +28,6 @@ mod number;
 pub mod outcome;
 pub mod page;
 pub mod progress;
-pub mod raster;
-pub mod revision;
 pub mod run;
 pub mod run_cache;
 pub mod seeds;
@@ -38,7 +36,7 @@ pub mod store;
 pub mod table;
 
 pub use engine::{ENGINE, LATER};
-pub use experiment::Finding;
+pub use experiment::{Finding, digest};
 pub use finding::FINDINGS;
 pub use measure::{Measure, Target};
 pub use outcome::{ExperimentResult, Verdict};

@@ -2,12 +2,10 @@
 
 use serde::{Deserialize, Deserializer};
 
-/// One number.
 pub(super) fn one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NAN))
 }
 
-/// A list of numbers.
 pub(super) fn many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
     let values: Vec<Option<f64>> = Vec::deserialize(deserializer)?;
     Ok(values.into_iter().map(|value| value.unwrap_or(f64::NAN)).collect())

@@ -3,6 +3,7 @@
 use super::measure::Measure;
 use super::table::Table;
 use figures::{Chart, Figure};
+use messages::counted;
 use serde::{Deserialize, Serialize};
 
 /// Verdict on a statement of the paper.
@@ -104,7 +105,6 @@ impl ExperimentResult {
 fn reason(measures: &[Measure]) -> String {
     let wanted: Vec<&Measure> = measures.iter().filter(|m| m.met.is_some()).collect();
     let missed: Vec<&&Measure> = wanted.iter().filter(|m| m.met == Some(false)).collect();
-    let targets = |count| if count == 1 { "target" } else { "targets" };
     match (wanted.len(), missed.len()) {
         (0, _) => "Nothing was measured against a target.".to_owned(),
         (1, 0) => "The target is met.".to_owned(),
@@ -119,7 +119,7 @@ fn reason(measures: &[Measure]) -> String {
                 )
             });
             let words = words.collect::<Vec<_>>().join("; ");
-            format!("{} of {count} {} met. Missed: {words}.", count - missing, targets(count))
+            format!("{} of {} met. Missed: {words}.", count - missing, counted(count, "target"))
         }
     }
 }

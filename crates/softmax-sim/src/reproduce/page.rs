@@ -1,13 +1,13 @@
 //! The report: claim beside verdict, one self-contained HTML page.
 
 use super::run::Finished;
-use super::run_cache::CachedShare;
 use super::{Cell, Measure, Scale, Setting, Table, Verdict};
 use crate::result_file::{FileError, write_whole};
 use figures::chart_svg::standalone_svg;
 use figures::html::{self, escape, paragraph};
 use figures::number_format::significant;
 use figures::{Block, Page, Section};
+use messages::counted;
 use std::path::{Component, Path};
 
 const STYLE: &str = include_str!("page.css");
@@ -85,13 +85,12 @@ pub fn write(folder: &Path, finished: &[Finished]) -> Result<(), FileError> {
 fn headline(finished: &[Finished]) -> String {
     let count =
         |verdict| finished.iter().filter(|one| one.record.outcome.verdict == verdict).count();
-    let all = finished.len();
-    let noun = if all == 1 { "finding" } else { "findings" };
+    let all = counted(finished.len(), "finding");
     let counts = [Verdict::Reproduced, Verdict::InPart, Verdict::NotReproduced, Verdict::None]
         .map(|verdict| (count(verdict), verdict.text()));
     let counts = counts.iter().filter(|(count, _)| *count > 0);
     let counts = counts.map(|(count, text)| format!("{count} {text}")).collect::<Vec<_>>();
-    format!("Of {all} {noun}: {}.", counts.join(", "))
+    format!("Of {all}: {}.", counts.join(", "))
 }
 
 /// The command that comes to all of `finished`, if they share a setting.
@@ -188,14 +187,11 @@ fn provenance(one: &Finished, folder: &Path) -> String {
         [] => String::new(),
         links => format!(" Theory: {}.", links.join(", ")),
     };
-    let mut how = format!(
-        "{} in {} s, {}",
-        capitalised(&setting.text()),
-        significant(record.seconds, 2),
-        record.program
-    );
+    let mut how =
+        format!("{} in {} s, {}", setting.text(), significant(record.seconds, 2), record.program);
     if record.kept.runs > 0 {
-        how += &format!(", with {}", kept_text(record.kept));
+        let (runs, took) = (record.kept.runs, significant(record.kept.seconds, 2));
+        how += &format!(", with {} done before, which took {took} s", counted(runs, "run"));
     }
     if one.stored {
         how += if one.is_current() {
@@ -210,20 +206,6 @@ fn provenance(one: &Finished, folder: &Path) -> String {
         finding.name,
         options(setting),
     )
-}
-
-/// `12 runs done before, which took 34 s`.
-fn kept_text(kept: CachedShare) -> String {
-    let (runs, took) = (kept.runs, significant(kept.seconds, 2));
-    let noun = if runs == 1 { "run" } else { "runs" };
-    format!("{runs} {noun} done before, which took {took} s")
-}
-
-fn capitalised(text: &str) -> String {
-    let mut characters = text.chars();
-    characters
-        .next()
-        .map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
 }
 
 /// A link to an anchor of `docs/theory.md` from a page in `folder`, if the folder lies below where we stand.

@@ -45,33 +45,29 @@ impl Progress {
     }
 
     fn of(name: &'static str, bar: ProgressBar, plain: bool) -> Self {
-        let runs = Arc::new(RunCache::in_memory());
+        let runs = Arc::new(RunCache::default());
         let (total, done) = (AtomicU64::new(0), AtomicU64::new(0));
         Self { name, bar, plain, total, done, runs, kept: Mutex::default() }
     }
 
     /// Stores runs in `runs`, not in memory for this experiment alone.
     #[must_use]
-    pub fn keeping(self, runs: Arc<RunCache>) -> Self {
+    pub(super) fn keeping(self, runs: Arc<RunCache>) -> Self {
         Self { runs, ..self }
     }
 
     /// The result of a run, which is done only if no experiment has done it yet: [`RunCache::get`].
-    ///
-    /// # Panics
-    ///
-    /// If `settings` or the result do not go into JSON.
-    pub fn run<S, T>(&self, settings: &S, seed: u64, run: impl FnOnce() -> T) -> T
+    pub(super) fn run<S, T>(&self, settings: &S, seed: u64, run: impl FnOnce() -> T) -> T
     where
         S: Serialize,
         T: Serialize + DeserializeOwned,
     {
-        let asked = self.runs.get(settings, seed, run);
-        if let Some(seconds) = asked.kept {
+        let (result, kept_seconds) = self.runs.get(settings, seed, run);
+        if let Some(seconds) = kept_seconds {
             let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
             *kept = CachedShare { runs: kept.runs + 1, seconds: kept.seconds + seconds };
         }
-        asked.result
+        result
     }
 
     /// Runs that were not repeated for this experiment.

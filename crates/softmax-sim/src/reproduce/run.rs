@@ -1,6 +1,5 @@
 //! Running findings, each once for a setting.
 
-use super::revision::revision;
 use super::run_cache::RunCache;
 use super::store::{PROGRAM, Record, read_record, write_record};
 use super::{FINDINGS, Finding, Progress, Scale, Setting};
@@ -61,7 +60,7 @@ pub fn run(
             finding: finding.name.to_owned(),
             program: PROGRAM.to_owned(),
             setting: *setting,
-            revision: revision(finding),
+            revision: finding.revision(),
             seconds: start.elapsed().as_secs_f64(),
             kept: told.kept(),
             outcome,

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// Results of runs by what they depend on: engine, settings and seed.
+/// Results of runs by what they depend on: engine, settings and seed. The default keeps them in memory alone.
 ///
 /// A finding that was killed resumes with its unfinished runs. Runs that another finding has done are not repeated.
 #[derive(Debug, Default)]
@@ -33,15 +33,6 @@ struct CachedRun {
     result: Value,
 }
 
-/// Result of a run, computed now or earlier.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CachedResult<T> {
-    /// Result of the run.
-    pub result: T,
-    /// Seconds that the run took, if it was done earlier.
-    pub kept: Option<f64>,
-}
-
 /// Runs that a finding did not repeat, because an earlier one had done them.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -53,25 +44,22 @@ pub struct CachedShare {
 }
 
 impl RunCache {
-    /// Keeps runs in memory alone.
-    pub fn in_memory() -> Self {
-        Self::default()
-    }
-
     /// Keeps runs in `runs/` under `folder` too. With `anew`, runs that were there before are not read.
-    pub fn under(folder: &Path, anew: bool) -> Self {
+    pub(super) fn under(folder: &Path, anew: bool) -> Self {
         Self { folder: Some(folder.join("runs")), anew, ..Self::default() }
     }
 
-    /// Returns the result of the run with `settings` and `seed`: the stored one, or that of `run`, which is then stored.
+    /// Returns the result of the run with `settings` and `seed`: the stored one, or that of `run`, which is then stored;
+    /// and the seconds that a stored one took.
     ///
     /// `settings` holds all that the result depends on beside the seed. An unreadable or torn file counts as absent. A
     /// file that cannot be written only makes a later call repeat the run.
-    ///
-    /// # Panics
-    ///
-    /// If `settings` or the result do not go into JSON.
-    pub fn get<S, T>(&self, settings: &S, seed: u64, run: impl FnOnce() -> T) -> CachedResult<T>
+    pub(super) fn get<S, T>(
+        &self,
+        settings: &S,
+        seed: u64,
+        run: impl FnOnce() -> T,
+    ) -> (T, Option<f64>)
     where
         S: Serialize,
         T: Serialize + DeserializeOwned,
@@ -82,7 +70,7 @@ impl RunCache {
         let known = known.or_else(|| self.read(&key, &settings, seed));
         let kept = known.and_then(|known| Some((T::deserialize(&known.result).ok()?, known)));
         let (asked, known) = if let Some((result, known)) = kept {
-            (CachedResult { result, kept: Some(known.seconds) }, known)
+            ((result, Some(known.seconds)), known)
         } else {
             let start = Instant::now();
             let result = run();
@@ -91,7 +79,7 @@ impl RunCache {
             let engine = ENGINE.to_owned();
             let known = CachedRun { engine, settings, seed, seconds, result: value };
             self.write(&key, &known);
-            (CachedResult { result, kept: None }, known)
+            ((result, None), known)
         };
         self.finished.lock().unwrap_or_else(PoisonError::into_inner).insert(key, known);
         asked
@@ -130,12 +118,12 @@ mod tests {
     /// Asks for one run; its result, and how often it was run.
     fn ask(runs: &RunCache, settings: &str, seed: u64) -> (f64, usize) {
         let count = Cell::new(0);
-        let asked = runs.get(&settings, seed, || {
+        let (result, kept) = runs.get(&settings, seed, || {
             count.set(count.get() + 1);
             0.1 + 0.2 + seed as f64
         });
-        assert_eq!(asked.kept.is_some(), count.get() == 0, "what is kept says so");
-        (asked.result, count.get())
+        assert_eq!(kept.is_some(), count.get() == 0, "what is kept says so");
+        (result, count.get())
     }
 
     #[test]
@@ -173,7 +161,7 @@ mod tests {
 
     #[test]
     fn without_a_folder_runs_are_kept_in_memory() {
-        let runs = RunCache::in_memory();
+        let runs = RunCache::default();
         assert_eq!((ask(&runs, "a", 0).1, ask(&runs, "a", 0).1), (1, 0));
     }
 }

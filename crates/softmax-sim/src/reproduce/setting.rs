@@ -26,6 +26,10 @@ pub struct Setting {
 }
 
 impl Setting {
+    /// Three seeds of a short run.
+    #[cfg(test)]
+    pub(super) const SHORT: Self = Self { scale: Scale::Quick, seed: 3, seeds: 3 };
+
     /// The first seed, unless another is asked for.
     pub const DEFAULT_SEED: u64 = 0;
 
@@ -37,10 +41,10 @@ impl Setting {
         }
     }
 
-    /// In words: `full size, seeds 0 to 2`.
+    /// In words: `Full size, seeds 0 to 2`.
     pub fn text(&self) -> String {
         let last = self.seed + self.seeds.saturating_sub(1) as u64;
-        format!("{} size, seeds {} to {last}", self.pick("quick", "full"), self.seed)
+        format!("{} size, seeds {} to {last}", self.pick("Quick", "Full"), self.seed)
     }
 
     /// `quick` or `full`, whichever the scale is.

@@ -1,6 +1,5 @@
 //! Results on disk: one file per finding, complete or absent.
 
-use super::revision::revision;
 use super::run_cache::CachedShare;
 use super::{ExperimentResult, Finding, Setting};
 use crate::result_file::{FileError, write_whole};
@@ -22,7 +21,7 @@ pub struct Record {
     pub program: String,
     /// Size and seeds that were asked for.
     pub setting: Setting,
-    /// Revision of the code that ran: [`revision`].
+    /// Revision of the code that ran: [`Finding::revision`].
     pub revision: String,
     /// Wall time of the run, seconds.
     pub seconds: f64,
@@ -40,7 +39,7 @@ impl Record {
 
     /// Returns true if the result is of `finding` as it is now, with any setting.
     pub fn is_of(&self, finding: &Finding) -> bool {
-        self.finding == finding.name && self.revision == revision(finding)
+        self.finding == finding.name && self.revision == finding.revision()
     }
 }
 

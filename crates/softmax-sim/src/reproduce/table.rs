@@ -57,12 +57,6 @@ impl From<f64> for Cell {
     }
 }
 
-impl From<usize> for Cell {
-    fn from(value: usize) -> Self {
-        Self::Text(value.to_string())
-    }
-}
-
 impl Table {
     /// An empty table.
     pub fn new(heading: &str, columns: &[&str]) -> Self {

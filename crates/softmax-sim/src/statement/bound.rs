@@ -1,6 +1,6 @@
 //! The bound on what Lemma 1 leaves out, against many random and adversarial cases.
 
-use super::vectors::{normals, span, stream};
+use super::vectors::{normals, range, span, stream};
 use crate::report::Row;
 use entropy_core::Categorical;
 use rand::Rng;
@@ -11,12 +11,7 @@ use std::ops::Range;
 /// Beyond this range of the step the exact change is a difference of two entropies.
 const ACCURATE_RANGE: f64 = 2.0;
 
-/// The bound checked, in nats.
-pub fn bound(policy: &Categorical, step: &[f64]) -> f64 {
-    policy.remainder_bound(step)
-}
-
-/// Shares of `bound` that the remainder takes in the cases numbered `cases`, in order.
+/// Shares of `bound`, in nats, that the remainder takes in the cases numbered `cases`, in order.
 ///
 /// Policies from uniform to peaked over 2 to 10⁴ actions, with impossible actions and logits of ±700,
 /// and those that come nearest to the bound: one action against equal others, stepped by its
@@ -31,8 +26,9 @@ pub fn shares(
 
 /// The row of those shares.
 pub fn row(shares: &[f64]) -> Row {
-    Row::of("Remainder bound", "error of Lemma 1 over C_n range(δ)²", 1.0, shares.iter().copied())
-        .by("random and adversarial policies and steps, 2 to 10⁴ actions, steps of range 1e-6 to 50")
+    Row::of("error of Lemma 1 over C_n range(δ)²", 1.0, shares.iter().copied()).by(
+        "random and adversarial policies and steps, 2 to 10⁴ actions, steps of range 1e-6 to 50",
+    )
 }
 
 fn share(seed: u64, case: u64, bound: impl Fn(&Categorical, &[f64]) -> f64) -> f64 {
@@ -40,10 +36,10 @@ fn share(seed: u64, case: u64, bound: impl Fn(&Categorical, &[f64]) -> f64) -> f
     let policy = Categorical::from_logits(&logits).expect("the first logit is finite");
     let change = policy.entropy_change(&step);
     let remainder = (change - policy.entropy_change_first_order(&step)).abs();
-    let range = super::entropy_prediction::range(&policy, &step);
+    let width = range(&policy, &step);
     // Rounding alone: of the two terms, and of the two entropies whose difference a long step takes.
     let mut rounding = 4.0 * f64::EPSILON * change.abs();
-    if range > ACCURATE_RANGE {
+    if width > ACCURATE_RANGE {
         rounding += 1e-15 * policy.entropy();
     }
     if remainder <= rounding { 0.0 } else { (remainder - rounding) / bound(&policy, &step) }

@@ -1,20 +1,17 @@
 //! Clip-Cov: detaching the gradient of a token of action `a` changes `ΔH` by `+η A_a G_a / N` to first
 //! order, `G_a = π_a (log π_a + H) - κ`.
 
-use super::entropy_prediction::range;
-use super::order::{self, Reading};
-use super::token_loss::Tokens;
-use super::vectors::{largest, over_states, scaled};
-use crate::population::{Population, State};
+use super::order;
+use super::token_loss::{Tokens, clip_cov};
+use super::vectors::{largest, moments, over_states, scaled};
+use crate::population::State;
 use crate::report::Row;
 use entropy_core::{Categorical, predicted_change};
 use rand::SeedableRng;
 use rand::distr::{Distribution, weighted::WeightedIndex};
 use rand_chacha::ChaCha8Rng;
-use rl_losses::{ClipCov, ClipRange, CovarianceBand, PolicyLoss, StepPlan};
+use rl_losses::StepPlan;
 
-const STATEMENT: &str = "Clip-Cov";
-/// Tokens of a mini-batch.
 const TOKENS: usize = 64;
 /// Share of them that is dropped: six, where that many are eligible.
 const FRACTION: f64 = 0.1;
@@ -31,26 +28,25 @@ pub fn predict(policy: &Categorical, advantage: &[f64], actions: &[usize], count
 
 /// Checks `predict` against steps down the loss that trains the model, with and without selection.
 pub fn check(
-    populations: &[Population],
+    states: &[State],
     seed: u64,
     predict: impl Fn(&Categorical, &[f64], &[usize], usize) -> f64 + Sync,
 ) -> Vec<Row> {
-    let findings = over_states(populations, |state| finding(&state, seed, &predict));
+    let findings = over_states(states, |state| finding(state, seed, &predict));
     let findings: Vec<Finding> = findings.into_iter().flatten().collect();
-    let readings: Vec<Reading> = findings.iter().map(|finding| finding.order).collect();
     let gaps = findings.iter().map(|finding| finding.gap);
+    let deviations = findings.iter().filter_map(|finding| finding.deviation);
     let mut rows = vec![
-        Row::of(STATEMENT, "first-order effect of the dropped tokens, gap", 1e-13, gaps)
+        Row::of("first-order effect of the dropped tokens, gap", 1e-13, gaps)
             .by("PolicyLoss::plan and evaluate on 64 sampled tokens; gap over the largest effect"),
-        Row::of(
-            STATEMENT,
-            "mean effect over draws, in standard errors",
-            6.0,
-            findings.iter().filter_map(|finding| finding.deviation),
-        )
-        .by("200 plans of one batch against r N / n_c of the effect of all eligible tokens"),
+        Row::of("mean effect over draws, in standard errors", 6.0, deviations)
+            .by("200 plans of one batch against r N / n_c of the effect of all eligible tokens"),
     ];
-    rows.extend(order::rows(STATEMENT, "error of the effect", 2, &readings));
+    rows.extend(order::rows(
+        "error of the effect",
+        2,
+        findings.iter().map(|finding| finding.order),
+    ));
     rows.push(counter_example(&predict));
     rows
 }
@@ -58,31 +54,29 @@ pub fn check(
 struct Finding {
     gap: f64,
     deviation: Option<f64>,
-    order: Reading,
+    order: Option<f64>,
 }
 
 /// Measures the effect in one state; none if no token is eligible.
 fn finding(
-    state: &State<'_>,
+    state: &State,
     seed: u64,
     predict: impl Fn(&Categorical, &[f64], &[usize], usize) -> f64,
 ) -> Option<Finding> {
-    let policy = &state.policy;
+    let (policy, advantage) = (&state.policy, &state.advantage);
     let mut rng = ChaCha8Rng::seed_from_u64(seed ^ state.logits[0].to_bits());
     let choice = WeightedIndex::new(policy.probs()).expect("probabilities are weights");
     let actions = (0..TOKENS).map(|_| choice.sample(&mut rng)).collect();
-    let tokens = Tokens::new(policy, policy, state.advantage, actions);
+    let tokens = Tokens::new(policy, policy, advantage, actions);
 
-    let band = CovarianceBand::new(0.05, 1e3).expect("the bounds are in order");
-    let clip = ClipRange::new(0.2, 0.2).expect("both are positive");
-    let loss = PolicyLoss::ClipCov(ClipCov::new(FRACTION, band, clip).expect("a fraction"));
+    let loss = clip_cov(FRACTION);
     let eligible = loss.eligible(&tokens.batch()).expect("no further column is needed");
     if eligible.is_empty() {
         return None;
     }
     let effect_of = |selected: &[bool]| {
-        let dropped = std::iter::zip(tokens.actions(), selected).filter(|(_, chosen)| **chosen);
-        predict(policy, state.advantage, &dropped.map(|(a, _)| *a).collect::<Vec<_>>(), TOKENS)
+        let dropped = std::iter::zip(&tokens.actions, selected).filter(|(_, chosen)| **chosen);
+        predict(policy, advantage, &dropped.map(|(a, _)| *a).collect::<Vec<_>>(), TOKENS)
     };
     let plan = tokens.plan(&loss, &mut rng);
     let weights = plan.weights();
@@ -91,29 +85,22 @@ fn finding(
 
     let first_order =
         policy.entropy_change_first_order(&with) - policy.entropy_change_first_order(&without);
-    let scale = largest(&policy.discriminators()) * largest(state.advantage);
+    let scale = largest(&policy.discriminators()) * largest(advantage);
     let predicted = effect_of(&plan.selected());
-    let unit = 1.0 / range(policy, &with).max(range(policy, &without));
-    let order = Reading::of(2, |size| {
-        let eta = size * unit;
-        let change = |step: &[f64]| policy.entropy_change(&scaled(step, eta));
-        change(&with) - change(&without) - eta * predicted
-    });
 
     let draws: Vec<f64> =
         (0..DRAWS).map(|_| effect_of(&tokens.plan(&loss, &mut rng).selected())).collect();
     let all: Vec<bool> = (0..TOKENS).map(|token| eligible.contains(&token)).collect();
     let count = plan.selected().iter().filter(|chosen| **chosen).count();
     let share = count as f64 / eligible.len() as f64;
-    let mean = draws.iter().sum::<f64>() / DRAWS as f64;
-    let variance = draws.iter().map(|draw| (draw - mean).powi(2)).sum::<f64>() / (DRAWS - 1) as f64;
+    let (mean, variance) = moments(&draws);
     let standard_error = (variance / DRAWS as f64).sqrt();
     Some(Finding {
         gap: (first_order - predicted).abs() / scale,
         // Where all eligible tokens have one effect there is nothing to average.
         deviation: (standard_error > 1e-12 * scale)
             .then(|| (mean - share * effect_of(&all)).abs() / standard_error),
-        order,
+        order: order::slope_of_effect(policy, &with, &without, predicted),
     })
 }
 
@@ -125,18 +112,12 @@ fn counter_example(predict: impl Fn(&Categorical, &[f64], &[usize], usize) -> f6
     let advantage = [0.0, 1.0, 0.0];
     let covariance = policy.covariance(policy.log_probs(), &advantage);
     let tokens = Tokens::enumerated(&policy, &policy, &advantage);
-    let band = CovarianceBand::new(0.05, 1e3).expect("the bounds are in order");
-    let clip = ClipRange::new(0.2, 0.2).expect("both are positive");
-    let loss = PolicyLoss::ClipCov(ClipCov::new(FRACTION, band, clip).expect("a fraction"));
+    let loss = clip_cov(FRACTION);
     let step = |selected: bool| tokens.expected_step(&loss, &policy, vec![false, selected, false]);
     let change = |selected: bool| policy.entropy_change(&scaled(&step(selected), 0.1));
     let effect = policy.probs()[1] * predict(&policy, &advantage, &[1], 1);
     let holds = covariance > 0.0 && effect < 0.0 && change(true) < change(false);
-    Row::of(
-        STATEMENT,
-        "detaching Cov > 0 can lower H, by hand: misses",
-        0.0,
-        [f64::from(!holds)],
+    Row::of("detaching Cov > 0 can lower H, by hand: misses", 0.0, [f64::from(!holds)]).by(
+        "π = (.5, .45, .05), A = (0, 1, 0): the covariance is positive, the effect on H negative",
     )
-    .by("π = (.5, .45, .05), A = (0, 1, 0): the covariance is positive, the effect on H negative")
 }

@@ -8,9 +8,6 @@ use entropy_core::{
 };
 use rand_chacha::ChaCha8Rng;
 
-const STATEMENT: &str = "Estimator";
-
-/// Number of random cases for each size.
 const CASES: u64 = 24;
 
 /// Tokens of a batch and actions of a state.
@@ -93,19 +90,21 @@ fn moments_over(places: &[Vec<Token>], estimate: impl Fn(&[Token]) -> f64) -> (f
     (mean, variance)
 }
 
+fn columns(batch: &[Token]) -> [Vec<f64>; 3] {
+    let values: [fn(&Token) -> f64; 3] =
+        [|token| token.advantage, |token| token.log_prob, |token| token.entropy];
+    values.map(|value| batch.iter().map(value).collect())
+}
+
 impl Formulas {
-    /// The estimate centred on the batch.
     fn of_batch(&self, batch: &[Token]) -> f64 {
-        let column = |of: fn(&Token) -> f64| batch.iter().map(of).collect::<Vec<f64>>();
-        (self.estimate)(&column(|token| token.advantage), &column(|token| token.log_prob))
+        let [advantage, log_prob, _] = columns(batch);
+        (self.estimate)(&advantage, &log_prob)
     }
 
-    /// The estimate centred in the states.
     fn in_states(&self, batch: &[Token]) -> f64 {
-        let column = |of: fn(&Token) -> f64| batch.iter().map(of).collect::<Vec<f64>>();
-        let (advantage, log_prob) =
-            (column(|token| token.advantage), column(|token| token.log_prob));
-        (self.state_estimate)(&advantage, &log_prob, &column(|token| token.entropy))
+        let [advantage, log_prob, entropy] = columns(batch);
+        (self.state_estimate)(&advantage, &log_prob, &entropy)
     }
 }
 
@@ -131,9 +130,8 @@ pub fn check(seed: u64, formulas: &Formulas) -> Vec<Row> {
     let all = "all batches of 2 to 6 tokens of random policies added up, each with its probability";
     let two = "the same for tokens of two states, drawn with probability 1/4 and 3/4";
     let fixed = "the same for two tokens of each of two states";
-    let row = |check: &str, allowed: f64, gaps: Vec<f64>, by: &str| {
-        Row::of(STATEMENT, check, allowed, gaps).by(by)
-    };
+    let row =
+        |check: &str, allowed: f64, gaps: Vec<f64>, by: &str| Row::of(check, allowed, gaps).by(by);
     vec![
         row("mean of the batch covariance: (1 - 1/N) Cov, gap", 1e-13, gaps.bias, all),
         row("its variance, times N²/(N - 1)²: the formula, gap", 1e-12, gaps.variance, all),
@@ -195,6 +193,6 @@ fn reversed_sign(formulas: &Formulas) -> Row {
     let total = within + 29.0 / 64.0 * (0.75 * 2f64.ln() + 0.9375 * 0.9375f64.ln());
     let gaps = [split.within - within, split.total() - total, 1.5 * batch - total];
     let gap = largest(&gaps);
-    Row::of(STATEMENT, "sign reversed: -0.0793 within states, +0.1288 batch, gap", 1e-13, [gap])
+    Row::of("sign reversed: -0.0793 within states, +0.1288 batch, gap", 1e-13, [gap])
         .by("two states, π = (1/2, 1/2), A = (-1, -1) and π = (15/16, 1/16), A = (3/4, 7/4)")
 }

@@ -1,13 +1,10 @@
 //! Reward gained per entropy spent by a step, and the split of entropy over right and wrong actions.
 
-use super::entropy_prediction::range;
-use super::order::{self, Reading};
-use super::vectors::over_states;
-use crate::population::{Population, State};
+use super::order;
+use super::vectors::{over_states, range};
+use crate::population::State;
 use crate::report::Row;
 use entropy_core::{BinarySplit, Categorical, ExchangeRate, NaturalFlow, UpdateRule};
-
-const STATEMENT: &str = "Reward and entropy";
 
 /// Times along the natural flow.
 const TIMES: [f64; 3] = [0.1, 1.0, 4.0];
@@ -25,43 +22,43 @@ pub struct Formulas {
 pub const FORMULAS: Formulas = Formulas { rate: ExchangeRate::of, split: BinarySplit::of };
 
 /// Checks the rates by the order of their error, and the split against the policy it is of.
-pub fn check(populations: &[Population], formulas: &Formulas) -> Vec<Row> {
-    let over = |f: &(dyn Fn(State<'_>) -> Vec<f64> + Sync)| -> Vec<f64> {
-        over_states(populations, f).into_iter().flatten().collect()
+pub fn check(states: &[State], formulas: &Formulas) -> Vec<Row> {
+    let over = |f: &(dyn Fn(&State) -> Vec<f64> + Sync)| -> Vec<f64> {
+        over_states(states, f).into_iter().flatten().collect()
     };
-    let read = |state: State<'_>| {
+    let read = |state: &State| {
         [UpdateRule::PolicyGradient, UpdateRule::NaturalPolicyGradient]
-            .map(|rule| reading(&state, rule, formulas))
+            .map(|rule| reading(state, rule, formulas))
     };
-    let readings = over_states(populations, read).concat();
-    let mut rows = order::rows(STATEMENT, "error of ΔR", 2, &readings);
+    let readings = over_states(states, read).concat();
+    let mut rows = order::rows("error of ΔR", 2, readings);
     let parts = over(&|state| {
-        let split = (formulas.split)(&state.policy, &right(&state));
-        let covariance = state.policy.covariance(state.policy.centred_log_probs(), &reward(&state));
+        let split = (formulas.split)(&state.policy, &right(state));
+        let covariance = state.policy.covariance(state.policy.centred_log_probs(), &reward(state));
         vec![
             (split.entropy() - state.policy.entropy()).abs(),
             (split.covariance() - covariance).abs(),
         ]
     });
     rows.push(
-        Row::of(STATEMENT, "h(R) + R H_c + (1 - R) H_w: gap to H, and of Cov", 1e-13, parts)
+        Row::of("h(R) + R H_c + (1 - R) H_w: gap to H, and of Cov", 1e-13, parts)
             .by("every second action is right; Cov(log π, reward) is R (1 - R) times the gap"),
     );
-    let along = over(&|state| flow_gaps(&state, formulas));
+    let along = over(&|state| flow_gaps(state, formulas));
     rows.push(
-        Row::of(STATEMENT, "natural flow: logit R + t, same H_c and H_w, gap", 1e-12, along)
+        Row::of("natural flow: logit R + t, same H_c and H_w, gap", 1e-12, along)
             .by("the split of the policy at t = 0.1, 1 and 4 against the split moved in time"),
     );
     rows
 }
 
 /// How the error of the predicted gain in reward falls with the step.
-fn reading(state: &State<'_>, rule: UpdateRule, formulas: &Formulas) -> Reading {
-    let policy = &state.policy;
-    let unit = rule.step(policy, state.advantage, 1.0);
+fn reading(state: &State, rule: UpdateRule, formulas: &Formulas) -> Option<f64> {
+    let (policy, advantage) = (&state.policy, &state.advantage);
+    let unit = rule.step(policy, advantage, 1.0);
     let unit_range = range(policy, &unit);
-    let rate = (formulas.rate)(policy, state.advantage, rule).reward / unit_range;
-    Reading::of(2, |size| gain(policy, &unit, size / unit_range, state.advantage) - size * rate)
+    let rate = (formulas.rate)(policy, advantage, rule).reward / unit_range;
+    order::slope(2, |size| gain(policy, &unit, size / unit_range, advantage) - size * rate)
 }
 
 /// `E_q A - E_π A = E_π[(q/π - 1) A]` after the part `scale` of the step, without cancellation.
@@ -70,16 +67,16 @@ fn gain(policy: &Categorical, step: &[f64], scale: f64, advantage: &[f64]) -> f6
     policy.covariance(&tilt, advantage) / (1.0 + policy.mean(&tilt))
 }
 
-fn right(state: &State<'_>) -> Vec<bool> {
+fn right(state: &State) -> Vec<bool> {
     (0..state.logits.len()).map(|action| action % 2 == 1).collect()
 }
 
-fn reward(state: &State<'_>) -> Vec<f64> {
+fn reward(state: &State) -> Vec<f64> {
     right(state).into_iter().map(f64::from).collect()
 }
 
 /// Gaps between the split of the policy that the flow has reached and the split moved in time.
-fn flow_gaps(state: &State<'_>, formulas: &Formulas) -> Vec<f64> {
+fn flow_gaps(state: &State, formulas: &Formulas) -> Vec<f64> {
     let flow = NaturalFlow::new(state.policy.clone(), &reward(state)).expect("rewards are finite");
     let start = (formulas.split)(&state.policy, &right(state));
     let gaps = |time: &f64| {

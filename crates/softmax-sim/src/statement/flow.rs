@@ -6,7 +6,6 @@ use crate::report::Row;
 use entropy_core::{Categorical, NaturalFlow, PolicyGradientFlow, UpdateRule, same_curve_time};
 use serde_json::Value;
 
-const STATEMENT: &str = "Flows";
 const ACTIONS: usize = 5;
 const CASES: u64 = 20;
 const TIME: f64 = 3.0;
@@ -47,18 +46,12 @@ pub fn check(seed: u64, forms: &ClosedForms) -> Vec<Row> {
     }
     let by = "fourth-order Runge-Kutta on the steps of the update rule, 600 steps to t = 3";
     vec![
-        Row::of(STATEMENT, "natural flow with bonus and penalty: gap of π", 1e-9, natural).by(by),
-        Row::of(STATEMENT, "policy-gradient flow, 2 against 3 arms: gap of π", 1e-9, gradient)
-            .by(by),
-        Row::of(STATEMENT, "KL penalty to the start: same curve, gap of π", 1e-13, curve)
+        Row::of("natural flow with bonus and penalty: gap of π", 1e-9, natural).by(by),
+        Row::of("policy-gradient flow, 2 against 3 arms: gap of π", 1e-9, gradient).by(by),
+        Row::of("KL penalty to the start: same curve, gap of π", 1e-13, curve)
             .by("the penalised flow at t is the plain one at (1 - exp(-β t)) / β"),
-        Row::of(
-            STATEMENT,
-            "recorded H and R of 40 digits, relative gap",
-            1e-12,
-            recorded_gaps(forms),
-        )
-        .by("7 flows: natural, with bonus, with reference; policy gradient of 2 and 8 arms"),
+        Row::of("recorded H and R of 40 digits, relative gap", 1e-12, recorded_gaps(forms))
+            .by("7 flows: natural, with bonus, with reference; policy gradient of 2 and 8 arms"),
     ]
 }
 

@@ -1,13 +1,10 @@
 //! The entropies beside Shannon's: Tsallis' and Rényi's answer a step by a covariance too.
 
-use super::entropy_prediction::range;
-use super::order::{self, Reading};
-use super::vectors::{moved, over_states, scaled};
-use crate::population::{Population, State};
+use super::order;
+use super::vectors::{moved, over_states, range, scaled};
+use crate::population::State;
 use crate::report::Row;
 use entropy_core::Categorical;
-
-const STATEMENT: &str = "Other entropies";
 
 /// Orders `q` that are checked, on either side of Shannon's 1.
 const ORDERS: [f64; 4] = [0.5, 1.0, 2.0, 3.0];
@@ -38,33 +35,33 @@ pub const KINDS: [Kind; 2] = [
 ];
 
 /// Checks each kind: its value against the plain sum, its change by the order of the error.
-pub fn check(populations: &[Population], kinds: &[Kind; 2]) -> Vec<Row> {
+pub fn check(states: &[State], kinds: &[Kind; 2]) -> Vec<Row> {
     let mut rows = Vec::new();
     for (kind, plain) in std::iter::zip(kinds, [plain_tsallis, plain_renyi]) {
-        let gaps = |state: State<'_>| {
+        let gaps = |state: &State| {
             ORDERS.map(|q| {
                 let expected = plain(&state.policy, q);
                 ((kind.entropy)(&state.policy, q) - expected).abs() / expected.abs().max(1.0)
             })
         };
-        let gaps = over_states(populations, gaps).into_iter().flatten();
+        let gaps = over_states(states, gaps).into_iter().flatten();
         rows.push(
-            Row::of(STATEMENT, &format!("{}: gap to the plain sum", kind.name), 1e-13, gaps)
+            Row::of(&format!("{}: gap to the plain sum", kind.name), 1e-13, gaps)
                 .by("orders 1/2, 1, 2 and 3, the sum of π^q as it is written"),
         );
-        let read = |state: State<'_>| ORDERS.map(|q| reading(&state, kind, q));
-        let readings = over_states(populations, read).concat();
-        rows.extend(order::rows(STATEMENT, &format!("error, {}", kind.name), 2, &readings));
+        let read = |state: &State| ORDERS.map(|q| reading(state, kind, q));
+        let readings = over_states(states, read).concat();
+        rows.extend(order::rows(&format!("error, {}", kind.name), 2, readings));
     }
     rows
 }
 
 /// How the error of the first-order change falls along the direction of a state.
-fn reading(state: &State<'_>, kind: &Kind, q: f64) -> Reading {
-    let unit = 1.0 / range(&state.policy, state.direction);
+fn reading(state: &State, kind: &Kind, q: f64) -> Option<f64> {
+    let unit = 1.0 / range(&state.policy, &state.direction);
     let before = (kind.entropy)(&state.policy, q);
-    Reading::of(2, |size| {
-        let step = scaled(state.direction, size * unit);
+    order::slope(2, |size| {
+        let step = scaled(&state.direction, size * unit);
         let after = (kind.entropy)(&moved(&state.policy, &step, 1.0), q);
         (after - before) - (kind.change)(&state.policy, q, &step)
     })

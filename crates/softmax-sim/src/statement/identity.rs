@@ -1,12 +1,9 @@
 //! Finite-step identities: the exact change of entropy written with relative entropies.
 
-use super::entropy_prediction::range;
-use super::vectors::{moved, over_states};
-use crate::population::{Population, State};
+use super::vectors::{moved, over_states, range};
+use crate::population::State;
 use crate::report::Row;
 use entropy_core::{Categorical, EntropyIdentities, StepDivergence};
-
-const STATEMENT: &str = "Finite-step identities";
 
 /// Ranges of the steps, up to those that turn a policy over.
 const RANGES: [f64; 6] = [1e-3, 0.03, 0.3, 1.0, 3.0, 10.0];
@@ -31,9 +28,9 @@ pub const FORMULAS: Formulas = Formulas {
 
 /// Checks the change of entropy and the divergences against plain sums over the policy before the step and a
 /// policy made anew after it, and the identities against the change.
-pub fn check(populations: &[Population], formulas: &Formulas) -> Vec<Row> {
-    let gaps = |state: State<'_>| -> Vec<[f64; 7]> {
-        let unit = 1.0 / range(&state.policy, state.direction);
+pub fn check(states: &[State], formulas: &Formulas) -> Vec<Row> {
+    let gaps = |state: &State| -> Vec<[f64; 7]> {
+        let unit = 1.0 / range(&state.policy, &state.direction);
         let gap = |range: &f64| {
             // A constant changes nothing, but where directions nearly agree it would swamp them.
             let from = state.direction[0];
@@ -58,9 +55,9 @@ pub fn check(populations: &[Population], formulas: &Formulas) -> Vec<Row> {
         };
         RANGES.iter().map(gap).collect()
     };
-    let all_gaps: Vec<[f64; 7]> = over_states(populations, gaps).concat();
+    let all_gaps: Vec<[f64; 7]> = over_states(states, gaps).concat();
     let row = |which: usize, check: &str, allowed: f64, by: &str| {
-        Row::of(STATEMENT, check, allowed, all_gaps.iter().map(|gaps| gaps[which])).by(by)
+        Row::of(check, allowed, all_gaps.iter().map(|gaps| gaps[which])).by(by)
     };
     let plain = "plain sums, steps of range 1e-3 to 10; gap over Σ (π + q)(|log π| + |log q|)";
     let accurate =

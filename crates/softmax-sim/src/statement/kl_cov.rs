@@ -1,20 +1,16 @@
 //! KL-Cov as the codes have it: a penalty `β |log ratio|` on the selected tokens. Inert at ratio 1; away
 //! from it a selected token of action `a` changes `ΔH` by `+η β sign(log ratio_a) G_a / N`.
 
-use super::entropy_prediction::range;
-use super::order::{self, Reading};
-use super::token_loss::Tokens;
-use super::vectors::{largest, largest_gap, moved, over_states, scaled};
-use crate::population::{Population, State};
+use super::order;
+use super::token_loss::{Tokens, kl_cov};
+use super::vectors::{largest, largest_gap, moved, over_states, range};
+use crate::population::State;
 use crate::report::Row;
 use entropy_core::Categorical;
 use rand::SeedableRng;
 use rand::distr::{Distribution, weighted::WeightedIndex};
 use rand_chacha::ChaCha8Rng;
-use rl_losses::{KlCov, PolicyLoss};
 
-const STATEMENT: &str = "KL-Cov";
-/// Tokens of a mini-batch.
 const TOKENS: usize = 64;
 /// Share of them that is penalised: six.
 const FRACTION: f64 = 0.1;
@@ -39,14 +35,13 @@ pub fn predict(
 
 /// Checks `predict` against steps down the loss that trains the model, with and without penalty.
 pub fn check(
-    populations: &[Population],
+    states: &[State],
     seed: u64,
     predict: impl Fn(&Categorical, f64, &[(usize, f64)], usize) -> f64 + Sync,
 ) -> Vec<Row> {
-    let findings = over_states(populations, |state| finding(&state, seed, &predict));
-    let readings: Vec<Reading> = findings.iter().map(|finding| finding.order).collect();
+    let findings = over_states(states, |state| finding(state, seed, &predict));
     let row = |check: &str, allowed: f64, value: fn(&Finding) -> f64| {
-        Row::of(STATEMENT, check, allowed, findings.iter().map(value))
+        Row::of(check, allowed, findings.iter().map(value))
     };
     let mut rows = vec![
         row("penalty at ratio 1: change of the step", 0.0, |finding| finding.inert)
@@ -56,7 +51,11 @@ pub fn check(
         row("penalised tokens not of highest covariance", 0.0, |finding| finding.misses)
             .by("each one's covariance (Eq. 10) against the highest of the others"),
     ];
-    rows.extend(order::rows(STATEMENT, "error of the effect", 2, &readings));
+    rows.extend(order::rows(
+        "error of the effect",
+        2,
+        findings.iter().map(|finding| finding.order),
+    ));
     rows
 }
 
@@ -64,50 +63,44 @@ struct Finding {
     inert: f64,
     gap: f64,
     misses: f64,
-    order: Reading,
+    order: Option<f64>,
 }
 
 fn finding(
-    state: &State<'_>,
+    state: &State,
     seed: u64,
     predict: impl Fn(&Categorical, f64, &[(usize, f64)], usize) -> f64,
 ) -> Finding {
-    let old = &state.policy;
-    let unit = DRIFT / range(old, state.direction);
-    let policy = &moved(old, state.direction, unit);
+    let (old, advantage) = (&state.policy, &state.advantage);
+    let unit = DRIFT / range(old, &state.direction);
+    let policy = &moved(old, &state.direction, unit);
     let mut rng = ChaCha8Rng::seed_from_u64(seed ^ state.logits[0].to_bits());
     let choice = WeightedIndex::new(old.probs()).expect("probabilities are weights");
     let actions: Vec<usize> = (0..TOKENS).map(|_| choice.sample(&mut rng)).collect();
 
-    let penalised = PolicyLoss::KlCov(KlCov::new(FRACTION, COEFFICIENT).expect("a fraction"));
-    let without_penalty = PolicyLoss::KlCov(KlCov::new(FRACTION, 0.0).expect("a fraction"));
-    let on_policy = Tokens::new(old, old, state.advantage, actions.clone());
+    let (penalised, without_penalty) = (kl_cov(FRACTION, COEFFICIENT), kl_cov(FRACTION, 0.0));
+    let on_policy = Tokens::new(old, old, advantage, actions.clone());
     let plan = on_policy.plan(&penalised, &mut rng);
     let inert =
         largest_gap(&on_policy.step(&penalised, &plan), &on_policy.step(&without_penalty, &plan));
 
-    let tokens = Tokens::new(policy, old, state.advantage, actions);
+    let tokens = Tokens::new(policy, old, advantage, actions);
     let plan = tokens.plan(&penalised, &mut rng);
     let log_ratios: Vec<f64> = tokens.batch().log_ratios().collect();
     let selected: Vec<(usize, f64)> = (0..TOKENS)
         .filter(|token| plan.selected()[*token])
-        .map(|token| (tokens.actions()[token], log_ratios[token]))
+        .map(|token| (tokens.actions[token], log_ratios[token]))
         .collect();
     let (with, without) = (tokens.step(&penalised, &plan), tokens.step(&without_penalty, &plan));
     let predicted = predict(policy, COEFFICIENT, &selected, TOKENS);
     let first_order =
         policy.entropy_change_first_order(&with) - policy.entropy_change_first_order(&without);
-    let (scale, advantage) = (largest(&policy.discriminators()), largest(state.advantage));
-    let unit = 1.0 / range(policy, &with).max(range(policy, &without));
+    let (scale, reward) = (largest(&policy.discriminators()), largest(advantage));
     Finding {
         inert,
-        gap: (first_order - predicted).abs() / (scale * (COEFFICIENT + 2.0 * advantage)),
+        gap: (first_order - predicted).abs() / (scale * (COEFFICIENT + 2.0 * reward)),
         misses: misses(&tokens, &plan.selected()),
-        order: Reading::of(2, |size| {
-            let eta = size * unit;
-            let change = |step: &[f64]| policy.entropy_change(&scaled(step, eta));
-            change(&with) - change(&without) - eta * predicted
-        }),
+        order: order::slope_of_effect(policy, &with, &without, predicted),
     }
 }
 

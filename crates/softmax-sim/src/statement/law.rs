@@ -1,12 +1,11 @@
 //! The law `R = -a e^H + b`: exact along the natural flow where rewards below the best are spread evenly over many actions.
 //! Derivation: `docs/theory.md#law-exact`.
 
-use super::order::{self, Reading};
+use super::order;
 use super::vectors::{policy, stream};
 use crate::report::Row;
 use rand::Rng;
 
-const STATEMENT: &str = "Law";
 /// Times of the flow from the uniform policy.
 const TIMES: [f64; 5] = [0.3, 0.7, 1.0, 2.0, 5.0];
 /// Powers `k` of the number of actions within a gap of the best.
@@ -56,27 +55,26 @@ pub fn check(seed: u64, formulas: &Formulas) -> Vec<Row> {
         ((formulas.effective_actions)(flow.gap / 0.3).ln() - flow.entropy).abs()
     });
     let mut rows = vec![
-        Row::of(STATEMENT, "even rewards: H against that of their gap, gap", 1e-12, closed)
+        Row::of("even rewards: H against that of their gap, gap", 1e-12, closed)
             .by("spacing 0.3, five times; all actions within 40 mean gaps added up"),
     ];
     let single = TIMES.iter().map(|time| {
-        Reading::of(2, |size| {
+        order::slope(2, |size| {
             let spacing = COARSENESS * size / time;
             error(&[(spacing, 1.0)], *time, formulas.law)
         })
     });
-    rows.extend(order::rows(STATEMENT, "error, one state", 2, &single.collect::<Vec<_>>()));
+    rows.extend(order::rows("error, one state", 2, single));
     let populations = (0..POPULATIONS).map(|index| {
         let mut rng = stream(seed, 0x6c61_7700, index);
         let mut state = || (rng.random_range(0.5..1.0), rng.random_range(0.5..1.0));
         let states: [(f64, f64); STATES] = std::array::from_fn(|_| state());
-        Reading::of(2, |size| {
+        order::slope(2, |size| {
             let finer = states.map(|(spacing, clock)| (COARSENESS * size * spacing, clock));
             error(&finer, 1.0, formulas.law)
         })
     });
-    let populations: Vec<Reading> = populations.collect();
-    rows.extend(order::rows(STATEMENT, "error, own clocks", 2, &populations));
+    rows.extend(order::rows("error, own clocks", 2, populations));
     let exponents = POWERS.iter().map(|power| {
         let gap = |index: f64| FURTHEST * ((index + 0.5) / ACTIONS).powf(power.recip());
         let flow = |time| Flow::of(time, gap);
@@ -85,7 +83,7 @@ pub fn check(seed: u64, formulas: &Formulas) -> Vec<Row> {
         (slope / (formulas.exponent)(*power) - 1.0).abs()
     });
     rows.push(
-        Row::of(STATEMENT, "g^k actions within g: gap against exp(H/k), slope", 1e-2, exponents)
+        Row::of("g^k actions within g: gap against exp(H/k), slope", 1e-2, exponents)
             .by("k = 1/2, 1, 2, 3; slope of ln gap in H between two times over 1/k, less 1"),
     );
     rows

@@ -24,8 +24,7 @@ pub mod sequence;
 pub mod shared_features;
 pub mod sign;
 pub mod stale;
-pub mod theorem1;
-pub mod theorem2;
+pub mod theorems;
 mod token_loss;
 mod vectors;
 

@@ -1,9 +1,9 @@
 //! The order of convergence of a prediction: the slope of its error against the step size, both in
 //! logarithms.
 
-use super::vectors::span;
+use super::vectors::{range, scaled, span};
 use crate::report::Row;
-use entropy_core::LineFit;
+use entropy_core::{Categorical, LineFit};
 
 /// Step sizes that an order is read from, in units of the range of the step: small enough for the
 /// leading term of the error to rule, large enough for the exact change to have digits beyond it.
@@ -13,7 +13,7 @@ const SIZES: [f64; 7] = [1e-3, 5e-4, 2.5e-4, 1.25e-4, 6.25e-5, 3.125e-5, 1.5625e
 const SIZES_OF_FOURTH_ORDER: [f64; 7] = [1e-3, 8.5e-4, 7e-4, 6e-4, 5e-4, 4e-4, 3e-4];
 
 /// Largest deviation of one measured order.
-pub(super) const ORDER_TOLERANCE: f64 = 0.1;
+const ORDER_TOLERANCE: f64 = 0.1;
 
 /// Largest bend of a readable line: how far the slopes between neighbouring sizes lie apart. Where the
 /// leading term of the error cancels, the next one shows through and the line bends.
@@ -22,77 +22,74 @@ const BEND_TOLERANCE: f64 = 0.05;
 /// Largest share of policies whose order may be left unread.
 const UNREAD_TOLERANCE: f64 = 0.5;
 
-/// Order of a prediction, read from one policy.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Reading {
-    /// A line of this slope.
-    Slope(f64),
-    /// No line, or an error that ends in rounding.
-    Bent,
-    /// A line of a higher order, or no step at all.
-    Vanishing,
-    /// The prediction is not a number.
-    Unmeasurable,
+/// Slope of `error`, the error of a prediction at a step of given size, that should be of `order`: NaN if it is not a number,
+/// none where there is no line, the error ends in rounding, or the line is of a higher order.
+pub(super) fn slope(order: u32, error: impl Fn(f64) -> f64) -> Option<f64> {
+    let sizes = if order >= 4 { SIZES_OF_FOURTH_ORDER } else { SIZES };
+    let errors: Vec<f64> = sizes.iter().map(|size| error(*size).abs()).collect();
+    if !errors.iter().all(|error| error.is_finite()) {
+        return Some(f64::NAN);
+    }
+    if errors.contains(&0.0) {
+        return None; // sunk into the rounding of the exact change
+    }
+    let errors: Vec<f64> = errors.into_iter().map(f64::ln).collect();
+    let sizes = sizes.map(f64::ln);
+    let local = |at: usize| (errors[at] - errors[at + 1]) / (sizes[at] - sizes[at + 1]);
+    if span((0..sizes.len() - 1).map(local)) > BEND_TOLERANCE {
+        return None;
+    }
+    let slope = LineFit::through(&sizes, &errors).map_or(f64::NAN, |line| line.slope);
+    // By symmetry the leading term can be exactly 0: an error smaller than claimed.
+    let is_higher = slope > f64::from(order) + 1.0 - ORDER_TOLERANCE;
+    (!is_higher).then_some(slope)
 }
 
-impl Reading {
-    /// The reading where the step is 0, and so must be the prediction.
-    pub(super) fn of_no_step(predicted: f64) -> Self {
-        if predicted == 0.0 { Self::Vanishing } else { Self::Unmeasurable }
+/// [`slope`] of the error of `predicted`, the change of entropy per unit of `step`; where the step is 0, so must it be.
+pub(super) fn slope_along(policy: &Categorical, step: &[f64], predicted: f64) -> Option<f64> {
+    let width = range(policy, step);
+    if width == 0.0 {
+        return (predicted != 0.0).then_some(f64::NAN);
     }
+    slope(2, |size| {
+        let eta = size / width;
+        policy.entropy_change(&scaled(step, eta)) - eta * predicted
+    })
+}
 
-    /// Reads `error`, the error of a prediction at a step of given size, that should be of `order`.
-    pub(super) fn of(order: u32, error: impl Fn(f64) -> f64) -> Self {
-        let sizes = if order >= 4 { SIZES_OF_FOURTH_ORDER } else { SIZES };
-        let errors: Vec<f64> = sizes.iter().map(|size| error(*size).abs()).collect();
-        if !errors.iter().all(|error| error.is_finite()) {
-            return Self::Unmeasurable;
-        }
-        if errors.contains(&0.0) {
-            return Self::Bent; // sunk into the rounding of the exact change
-        }
-        let errors: Vec<f64> = errors.into_iter().map(f64::ln).collect();
-        let sizes = sizes.map(f64::ln);
-        let local = |at: usize| (errors[at] - errors[at + 1]) / (sizes[at] - sizes[at + 1]);
-        if span((0..sizes.len() - 1).map(local)) > BEND_TOLERANCE {
-            return Self::Bent;
-        }
-        let slope = LineFit::through(&sizes, &errors).map_or(f64::NAN, |line| line.slope);
-        // By symmetry the leading term can be exactly 0: an error smaller than claimed.
-        if slope > f64::from(order) + 1.0 - ORDER_TOLERANCE {
-            Self::Vanishing
-        } else {
-            Self::Slope(slope)
-        }
-    }
+/// [`slope`] of the error of `predicted`, the change of entropy by the step `with` less that by `without`, per unit of both.
+pub(super) fn slope_of_effect(
+    policy: &Categorical,
+    with: &[f64],
+    without: &[f64],
+    predicted: f64,
+) -> Option<f64> {
+    let unit = 1.0 / range(policy, with).max(range(policy, without));
+    slope(2, |size| {
+        let eta = size * unit;
+        let change = |step: &[f64]| policy.entropy_change(&scaled(step, eta));
+        change(with) - change(without) - eta * predicted
+    })
 }
 
 /// The rows of an order: the slopes read, and how many were not.
-pub(super) fn rows(statement: &str, what: &str, order: u32, readings: &[Reading]) -> Vec<Row> {
-    let slopes = readings.iter().filter_map(|reading| match reading {
-        Reading::Slope(slope) => Some(*slope),
-        Reading::Unmeasurable => Some(f64::NAN),
-        Reading::Bent | Reading::Vanishing => None,
-    });
-    let unread = |reading: &&Reading| matches!(reading, Reading::Bent | Reading::Vanishing);
-    let unread = readings.iter().filter(unread).count() as f64;
+pub(super) fn rows(
+    what: &str,
+    order: u32,
+    slopes: impl IntoIterator<Item = Option<f64>>,
+) -> Vec<Row> {
+    let all: Vec<Option<f64>> = slopes.into_iter().collect();
+    let slopes = all.iter().flatten().copied();
+    let unread = all.iter().filter(|slope| slope.is_none()).count() as f64;
+    let slope_check = format!("order of the {what}, distance from {order}");
+    let unread_check = format!("share of cases with no order {order} to read");
+    let unread_share = unread / all.len() as f64;
     vec![
-        Row::near(
-            statement,
-            &format!("order of the {what}, distance from {order}"),
-            f64::from(order),
-            ORDER_TOLERANCE,
-            slopes,
-        )
-        .by("log-log slope of the error against steps of range 1e-3 and below, policy by policy"),
-        Row::of(
-            statement,
-            &format!("share of cases with no order {order} to read"),
-            UNREAD_TOLERANCE,
-            [unread / readings.len() as f64],
-        )
-        .over(readings.len())
-        .by("slopes between neighbouring steps differ by more than 0.05, or a higher order: the leading term cancels"),
+        Row::near(&slope_check, f64::from(order), ORDER_TOLERANCE, slopes)
+            .by("log-log slope of the error against steps of range 1e-3 and below, policy by policy"),
+        Row::of(&unread_check, UNREAD_TOLERANCE, [unread_share]).over(all.len()).by(
+            "slopes between neighbouring steps differ by more than 0.05, or a higher order: the leading term cancels",
+        ),
     ]
 }
 
@@ -100,34 +97,23 @@ pub(super) fn rows(statement: &str, what: &str, order: u32, readings: &[Reading]
 mod tests {
     use super::*;
 
-    fn slope(order: u32, error: impl Fn(f64) -> f64) -> f64 {
-        match Reading::of(order, error) {
-            Reading::Slope(slope) => slope,
-            reading => panic!("{reading:?}"),
-        }
-    }
-
     #[test]
     fn a_power_is_read_as_its_exponent() {
-        assert!((slope(2, |size| -3.0 * size * size) - 2.0).abs() < 1e-12);
-        assert!((slope(4, |size| 1e-6 * size.powi(4)) - 4.0).abs() < 1e-12);
+        assert!((slope(2, |size| -3.0 * size * size).unwrap() - 2.0).abs() < 1e-12);
+        assert!((slope(4, |size| 1e-6 * size.powi(4)).unwrap() - 4.0).abs() < 1e-12);
     }
 
     #[test]
-    fn two_powers_that_change_places_are_not_read() {
-        assert_eq!(Reading::of(2, |size| size * size + 1e-4 * size), Reading::Bent);
-    }
-
-    #[test]
-    fn an_order_higher_than_claimed_is_not_read() {
-        assert_eq!(Reading::of(3, |size| size.powi(4)), Reading::Vanishing);
+    fn two_powers_that_change_places_and_a_higher_order_are_not_read() {
+        assert_eq!(slope(2, |size| size * size + 1e-4 * size), None);
+        assert_eq!(slope(3, |size| size.powi(4)), None);
     }
 
     #[test]
     fn an_error_that_is_no_number_fails_and_so_does_a_wrong_order() {
-        for reading in [Reading::of(2, |_| f64::NAN), Reading::of(2, |size| size)] {
-            assert!(!rows("Lemma 1", "error", 2, &[reading])[0].passed, "{reading:?}");
+        for reading in [slope(2, |_| f64::NAN), slope(2, |size| size)] {
+            assert!(!rows("error", 2, [reading])[0].passed, "{reading:?}");
         }
-        assert!(!rows("Lemma 1", "error", 2, &[Reading::Bent]).iter().all(|row| row.passed));
+        assert!(!rows("error", 2, [None]).iter().all(|row| row.passed));
     }
 }

@@ -57,7 +57,6 @@ impl Process {
         Self::of(next, policies, rewards, steps)
     }
 
-    /// The process of these parts.
     pub(super) fn of(
         next: Vec<Vec<Vec<(usize, f64)>>>,
         policies: Vec<Categorical>,
@@ -85,16 +84,11 @@ impl Process {
         values
     }
 
-    /// Expected number of visits of each state.
     pub(super) fn visits(&self) -> Vec<f64> {
         self.graph.visits(|state, action| self.policies[state].probs()[action])
     }
 
-    /// Every way through from the first state on.
-    pub(super) fn trajectories(&self) -> Vec<Trajectory> {
-        self.trajectories_from(0)
-    }
-
+    /// Every way through from `state` on.
     fn trajectories_from(&self, state: usize) -> Vec<Trajectory> {
         let (policy, step) = (&self.policies[state], &self.step[state]);
         let (mean, lemma_1) = (policy.mean(step), policy.entropy_change_first_order(step));
@@ -126,7 +120,7 @@ impl Process {
 
     /// Mean of `f` over the trajectories.
     pub(super) fn expect(&self, f: impl Fn(&Trajectory) -> f64) -> f64 {
-        self.trajectories().iter().map(|trajectory| trajectory.prob * f(trajectory)).sum()
+        self.trajectories_from(0).iter().map(|trajectory| trajectory.prob * f(trajectory)).sum()
     }
 }
 

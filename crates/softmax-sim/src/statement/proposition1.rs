@@ -3,76 +3,57 @@
 
 use super::process::Process;
 use super::vectors::{difference, largest, largest_gap, over_states, policy};
-use crate::population::{Population, State};
+use crate::population::State;
 use crate::report::Row;
-use entropy_core::{Categorical, UpdateRule};
+use entropy_core::Categorical;
 use rayon::prelude::*;
 
 /// Number of random decision processes, and of their states at most.
 const PROCESSES: u64 = 12;
 const STATES: usize = 6;
 
-/// The proposition's step for an advantage and a step size, `[actions]`.
-pub fn step(policy: &Categorical, advantage: &[f64], eta: f64) -> Vec<f64> {
-    UpdateRule::PolicyGradient.step(policy, advantage, eta)
-}
-
-/// Checks `step` against gradients that do not use it: of the expected advantage, numerically and as
+/// Checks the step for an advantage and a step size, `[actions]`, against gradients that do not use it: of the expected advantage, numerically and as
 /// a sum of score functions, and of the return of random decision processes.
 pub fn check(
-    populations: &[Population],
+    states: &[State],
     seed: u64,
     step: impl Fn(&Categorical, &[f64], f64) -> Vec<f64> + Sync,
 ) -> Vec<Row> {
-    let over_states = |gradient: fn(&State<'_>) -> Vec<f64>| {
-        let gap = |state: State<'_>| {
-            largest_gap(&step(&state.policy, state.advantage, 1.0), &gradient(&state))
-                / largest(state.advantage)
+    let over_states = |gradient: fn(&State) -> Vec<f64>| {
+        let gap = |state: &State| {
+            largest_gap(&step(&state.policy, &state.advantage, 1.0), &gradient(state))
+                / largest(&state.advantage)
         };
-        over_states(populations, gap)
+        over_states(states, gap)
     };
     let processes: Vec<f64> = (0..PROCESSES)
         .into_par_iter()
         .flat_map_iter(|index| process_gaps(&Process::random(seed, index, STATES), &step))
         .collect();
+    let score_gaps = over_states(score_function_gradient);
     vec![
-        Row::of(
-            "Proposition 1",
-            "gap to the numerical gradient of E A",
-            1e-10,
-            over_states(numerical_gradient),
-        )
-        .by("differences of fourth order; gap over the largest advantage"),
-        Row::of(
-            "Proposition 1",
-            "gap to the mean of advantage times score function",
-            1e-14,
-            over_states(score_function_gradient),
-        )
-        .by("E[A(a) ∇log π(a)] summed over the actions; gap over the largest advantage"),
-        Row::of(
-            "Proposition 1",
-            "visits times step: gap to numerical gradient of return",
-            1e-9,
-            processes,
-        )
-        .by("12 random processes; the return over all ways through differentiated numerically"),
+        Row::of("gap to the numerical gradient of E A", 1e-10, over_states(numerical_gradient))
+            .by("differences of fourth order; gap over the largest advantage"),
+        Row::of("gap to the mean of advantage times score function", 1e-14, score_gaps)
+            .by("E[A(a) ∇log π(a)] summed over the actions; gap over the largest advantage"),
+        Row::of("visits times step: gap to numerical gradient of return", 1e-9, processes)
+            .by("12 random processes; the return over all ways through differentiated numerically"),
     ]
 }
 
 /// Gradient of `E_π A` with respect to the logits, by fourth-order differences.
-fn numerical_gradient(state: &State<'_>) -> Vec<f64> {
+fn numerical_gradient(state: &State) -> Vec<f64> {
     let mean_at = |action: usize, shift: f64| {
         // Gaps, not logits: at 700 a shift would lose digits.
         let mut logits = state.policy.centred_log_probs().to_vec();
         logits[action] += shift;
-        policy(&logits).mean(state.advantage)
+        policy(&logits).mean(&state.advantage)
     };
     (0..state.logits.len()).map(|action| difference(|shift| mean_at(action, shift))).collect()
 }
 
 /// `E_{a~π}[A(a) ∇ log π(a)]`.
-fn score_function_gradient(state: &State<'_>) -> Vec<f64> {
+fn score_function_gradient(state: &State) -> Vec<f64> {
     let mut gradient = vec![0.0; state.logits.len()];
     for (action, prob) in state.policy.probs().iter().enumerate() {
         state.policy.vjp_log_prob(action, prob * state.advantage[action], &mut gradient);

@@ -1,15 +1,12 @@
 //! Entropy bonus and reference penalties: their steps and their first-order effect on the entropy.
 
-use super::entropy_prediction::range;
-use super::order::{self, Reading};
+use super::order;
 use super::vectors::{self, difference, largest, largest_gap, over_states, scaled};
-
-use crate::population::{Population, State};
+use crate::population::State;
 use crate::report::Row;
 use entropy_core::{Categorical, UpdateRule, logit_step, predicted_change};
 use rl_losses::entropy_bonus;
 
-const STATEMENT: &str = "Regularisers";
 const RULES: [UpdateRule; 2] = [UpdateRule::PolicyGradient, UpdateRule::NaturalPolicyGradient];
 
 /// A term of the objective.
@@ -52,77 +49,49 @@ fn step(term: Term, rule: UpdateRule, policy: &Categorical, reference: &Categori
 /// Checks `predict` against exact changes, and the steps against numerical gradients and the bonus
 /// of the losses.
 pub fn check(
-    populations: &[Population],
+    states: &[State],
     predict: impl Fn(Term, UpdateRule, &Categorical, &Categorical) -> f64 + Sync,
 ) -> Vec<Row> {
-    let mut rows = Vec::new();
-    let bonus_gaps = |state: State<'_>| loss_gap(&state.policy);
-    rows.push(
-        Row::of(
-            STATEMENT,
-            "entropy bonus: step of the loss, gap to closed form",
-            1e-14,
-            over_states(populations, bonus_gaps),
-        )
-        .by("rl_losses::entropy_bonus through the softmax, against logit_step::entropy_bonus"),
-    );
-    let gaps = |state: State<'_>| -> Vec<f64> {
-        let reference = reference(&state);
+    let of_loss = over_states(states, |state| loss_gap(&state.policy));
+    let gaps = |state: &State| {
+        let reference = reference(state);
         [Term::EntropyBonus, Term::KlToReference, Term::KlFromReference]
             .map(|term| gradient_gap(term, &state.policy, &reference))
-            .to_vec()
     };
-    rows.push(
-        Row::of(
-            STATEMENT,
-            "steps of bonus and penalties: gap to numerical gradients",
-            1e-8,
-            over_states(populations, gaps).concat(),
-        )
-        .by("differences of fourth order; gap over 1 + range of the log-ratios to the reference"),
-    );
+    let gaps = over_states(states, gaps).concat();
+    let mut rows = vec![
+        Row::of("entropy bonus: step of the loss, gap to closed form", 1e-14, of_loss)
+            .by("rl_losses::entropy_bonus through the softmax, against logit_step::entropy_bonus"),
+        Row::of("steps of bonus and penalties: gap to numerical gradients", 1e-8, gaps).by(
+            "differences of fourth order; gap over 1 + range of the log-ratios to the reference",
+        ),
+    ];
     for (term, what) in [
         (Term::EntropyBonus, "error, entropy bonus"),
         (Term::KlToReference, "error, KL(π‖ref)"),
         (Term::KlFromReference, "error, KL(ref‖π)"),
     ] {
         let rules = if term == Term::KlFromReference { &RULES[..1] } else { &RULES[..] };
-        let read = |state: State<'_>| -> Vec<Reading> {
-            let reference = reference(&state);
-            rules.iter().map(|rule| reading(term, *rule, &state, &reference, &predict)).collect()
+        let read = |state: &State| -> Vec<Option<f64>> {
+            let (policy, reference) = (&state.policy, reference(state));
+            let read = |rule: &UpdateRule| {
+                let predicted = predict(term, *rule, policy, &reference);
+                order::slope_along(policy, &step(term, *rule, policy, &reference), predicted)
+            };
+            rules.iter().map(read).collect()
         };
-        let readings = over_states(populations, read).concat();
-        rows.extend(order::rows(STATEMENT, what, 2, &readings));
+        let readings = over_states(states, read).concat();
+        rows.extend(order::rows(what, 2, readings));
     }
     rows
 }
 
 /// A reference with the support of the policy: its logits shrunk and moved.
-fn reference(state: &State<'_>) -> Categorical {
-    let logits: Vec<f64> = std::iter::zip(state.policy.centred_log_probs(), state.advantage)
+fn reference(state: &State) -> Categorical {
+    let logits: Vec<f64> = std::iter::zip(state.policy.centred_log_probs(), &state.advantage)
         .map(|(c, a)| 0.7 * c + a)
         .collect();
     vectors::policy(&logits)
-}
-
-fn reading(
-    term: Term,
-    rule: UpdateRule,
-    state: &State<'_>,
-    reference: &Categorical,
-    predict: impl Fn(Term, UpdateRule, &Categorical, &Categorical) -> f64,
-) -> Reading {
-    let policy = &state.policy;
-    let step = step(term, rule, policy, reference);
-    let predicted = predict(term, rule, policy, reference);
-    let width = range(policy, &step);
-    if width == 0.0 {
-        return Reading::of_no_step(predicted);
-    }
-    Reading::of(2, |size| {
-        let eta = size / width;
-        policy.entropy_change(&scaled(&step, eta)) - eta * predicted
-    })
 }
 
 /// The bonus as the trainer has it, through the entropy of the policy, against the closed form.

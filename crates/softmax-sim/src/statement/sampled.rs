@@ -2,14 +2,13 @@
 //! average, with a variance known beforehand.
 
 use super::token_loss::Tokens;
-use super::vectors::{normals, policy, stream};
+use super::vectors::{moments, normals, policy, stream};
 use crate::report::Row;
 use entropy_core::{Categorical, UpdateRule, predicted_change};
 use rand::distr::{Distribution, weighted::WeightedIndex};
 use rayon::prelude::*;
 use rl_losses::{PolicyLoss, PpoClip};
 
-const STATEMENT: &str = "Sampled gradient";
 /// States, batches of each, tokens of a batch, actions of a state.
 const STATES: u64 = 40;
 const BATCHES: usize = 1500;
@@ -27,22 +26,10 @@ pub fn check(seed: u64, predict: impl Fn(&Categorical, &[f64]) -> (f64, f64) + S
     let readings: Vec<[f64; 2]> =
         (0..STATES).into_par_iter().map(|state| deviations(seed, state, &predict)).collect();
     let by = "PolicyLoss on 1500 batches of 8 tokens sampled in each of 40 states of 6 actions";
+    let [deviations, ratios] = [0, 1].map(|part| readings.iter().map(move |reading| reading[part]));
     vec![
-        Row::of(
-            STATEMENT,
-            "mean change of entropy, in standard errors",
-            5.5,
-            readings.iter().map(|reading| reading[0].abs()),
-        )
-        .by(by),
-        Row::near(
-            STATEMENT,
-            "its variance over the predicted one, distance from 1",
-            1.0,
-            0.5,
-            readings.iter().map(|reading| reading[1]),
-        )
-        .by(by),
+        Row::of("mean change of entropy, in standard errors", 5.5, deviations.map(f64::abs)).by(by),
+        Row::near("its variance over the predicted one, distance from 1", 1.0, 0.5, ratios).by(by),
     ]
 }
 
@@ -66,8 +53,7 @@ fn deviations(
         })
         .collect();
     let count = BATCHES as f64;
-    let mean = changes.iter().sum::<f64>() / count;
-    let variance = changes.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (count - 1.0);
+    let (mean, variance) = moments(&changes);
     let (expected, of_one) = predict(&policy, &advantage);
     let expected_variance = of_one / TOKENS as f64;
     [(mean - expected) / (expected_variance / count).sqrt(), variance / expected_variance]

@@ -1,15 +1,13 @@
 //! Whole sequences: the chain rule of their entropy, and its first-order change. Lemma 1 summed over the tokens differs
 //! from it by the change of the states visited.
 
-use super::order::{self, Reading};
+use super::order;
 use super::process::Process;
-use super::proposition1;
 use super::vectors::{policy, span};
 use crate::report::Row;
 use entropy_core::{Categorical, SequenceEntropyChange, StateGraph, UpdateRule};
 use std::iter::zip;
 
-const STATEMENT: &str = "Sequences";
 const PROCESSES: u64 = 60;
 const STATES: usize = 5;
 
@@ -47,7 +45,7 @@ pub fn check(seed: u64, formulas: &Formulas) -> Vec<Row> {
         for (readings, step) in zip(&mut readings, steps) {
             let predicted = along(&step).total();
             let unit = 1.0 / range(&step);
-            readings.push(Reading::of(2, |width| {
+            readings.push(order::slope(2, |width| {
                 let width = unit * width;
                 (entropy_of(&process.moved(&step, width)) - exact) - width * predicted
             }));
@@ -55,14 +53,14 @@ pub fn check(seed: u64, formulas: &Formulas) -> Vec<Row> {
     }
     let all = "all ways through 60 random processes of up to 5 states added up";
     let mut rows = vec![
-        Row::of(STATEMENT, "entropy by the chain rule, gap", 1e-13, entropy).by(all),
-        Row::of(STATEMENT, "change: gap to -Cov_y(log π(y), d log π(y))", 1e-13, change).by(all),
-        Row::of(STATEMENT, "part within states: gap to Lemma 1 as visited", 1e-13, within).by(all),
+        Row::of("entropy by the chain rule, gap", 1e-13, entropy).by(all),
+        Row::of("change: gap to -Cov_y(log π(y), d log π(y))", 1e-13, change).by(all),
+        Row::of("part within states: gap to Lemma 1 as visited", 1e-13, within).by(all),
     ];
     for (error, readings) in
-        zip(["error", "error, policy gradient", "error, natural gradient"], &readings)
+        zip(["error", "error, policy gradient", "error, natural gradient"], readings)
     {
-        rows.extend(order::rows(STATEMENT, error, 2, readings));
+        rows.extend(order::rows(error, 2, readings));
     }
     rows.push(visits_alone(formulas));
     rows
@@ -77,7 +75,7 @@ fn entropy_of(process: &Process) -> f64 {
 fn gradient(process: &Process, rule: UpdateRule) -> Vec<Vec<f64>> {
     let states = zip(zip(&process.policies, process.visits()), process.action_values());
     let step = |((policy, visits), values): ((&Categorical, f64), Vec<f64>)| match rule {
-        UpdateRule::PolicyGradient => proposition1::step(policy, &values, visits),
+        UpdateRule::PolicyGradient => rule.step(policy, &values, visits),
         UpdateRule::NaturalPolicyGradient => rule.step(policy, &values, 1.0),
     };
     states.map(step).collect()
@@ -97,6 +95,6 @@ fn visits_alone(formulas: &Formulas) -> Row {
     let process = Process::of(next, policies, step.clone(), step);
     let predicted = (formulas.change)(&process.graph, &process.policies, &process.step);
     let gap = predicted.within_states.abs().max((predicted.total() - 0.5 * 2f64.ln()).abs());
-    Row::of(STATEMENT, "visits alone: 0 within states, ½ ln 2 in all, gap", 1e-15, [gap])
+    Row::of("visits alone: 0 within states, ½ ln 2 in all, gap", 1e-15, [gap])
         .by("a fair token before a fair coin or certainty, moved by (1, -1)")
 }

@@ -1,6 +1,6 @@
 //! Shared features: the states of a log-linear policy move each other's entropy.
 
-use super::order::{self, Reading};
+use super::order;
 use super::vectors::{difference, largest, normals, scaled, stream};
 use crate::report::Row;
 use entropy_core::{
@@ -9,7 +9,6 @@ use entropy_core::{
 use rand_chacha::ChaCha8Rng;
 use std::iter::zip;
 
-const STATEMENT: &str = "Shared features";
 const CASES: u64 = 40;
 /// Features of an action; actions of each state.
 const WIDTH: usize = 4;
@@ -45,10 +44,12 @@ pub fn check(seed: u64, formulas: &Formulas) -> Vec<Row> {
         let policies = world.policies(&world.weights);
         let states = world.states(&policies, &world.advantage);
         let direction = (formulas.gradient)(&states);
-        let numerical = numerical(&world.weights, |weights| world.objective(weights));
+        let numerical = numerical_gradient(&world.weights, |weights| world.objective(weights));
         gradient.push(largest_gap(&direction, &numerical));
         for (index, features) in world.features.iter().enumerate() {
-            let slope = numerical_entropy(&world, index);
+            let slope = numerical_gradient(&world.weights, |weights| {
+                world.policies(weights)[index].entropy()
+            });
             let computed = (formulas.entropy_gradient)(features, &policies[index]);
             entropy.push(largest_gap(&computed, &slope));
         }
@@ -56,7 +57,7 @@ pub fn check(seed: u64, formulas: &Formulas) -> Vec<Row> {
             let rate: f64 =
                 states.iter().map(|state| (formulas.interference)(state, features, policy)).sum();
             let step = features.logits(&direction);
-            readings.push(Reading::of(2, |eta| {
+            readings.push(order::slope(2, |eta| {
                 policy.entropy_change(&scaled(&step, eta)) - eta * rate
             }));
         }
@@ -69,14 +70,14 @@ pub fn check(seed: u64, formulas: &Formulas) -> Vec<Row> {
     }
     let three = "3 states of 3 to 8 actions and 4 shared weights; differences of fourth order";
     let mut rows = vec![
-        Row::of(STATEMENT, "Σ ρ Cov(φ, A): gap to gradient of Σ ρ E A", 1e-9, gradient).by(three),
-        Row::of(STATEMENT, "-Cov(log π, φ): gap to the gradient of H", 1e-9, entropy).by(three),
+        Row::of("Σ ρ Cov(φ, A): gap to gradient of Σ ρ E A", 1e-9, gradient).by(three),
+        Row::of("-Cov(log π, φ): gap to the gradient of H", 1e-9, entropy).by(three),
     ];
-    rows.extend(order::rows(STATEMENT, "error over all states", 2, &readings));
+    rows.extend(order::rows("error over all states", 2, readings));
     rows.extend([
-        Row::of(STATEMENT, "Fisher times natural step: gap to gradient", 1e-9, fisher)
+        Row::of("Fisher times natural step: gap to gradient", 1e-9, fisher)
             .by("E[∇log π (∇log π · w)] summed over states and actions, gradient by differences"),
-        Row::of(STATEMENT, "advantage Φ w: natural step is w, gap", 1e-9, realisable)
+        Row::of("advantage Φ w: natural step is w, gap", 1e-9, realisable)
             .by("where the features express the advantage, Theorem 2 holds as for a table"),
     ]);
     rows
@@ -148,11 +149,7 @@ impl World {
     }
 }
 
-fn numerical_entropy(world: &World, state: usize) -> Vec<f64> {
-    numerical(&world.weights, |weights| world.policies(weights)[state].entropy())
-}
-
-fn numerical(weights: &[f64], f: impl Fn(&[f64]) -> f64) -> Vec<f64> {
+fn numerical_gradient(weights: &[f64], f: impl Fn(&[f64]) -> f64) -> Vec<f64> {
     let slope = |k: usize| {
         difference(|shift| {
             let mut moved = weights.to_vec();

@@ -2,17 +2,15 @@
 //! effects of Clip-Cov and KL-Cov do not grow with the age, and the covariance of the batch drifts by a third cumulant.
 //! Derivation: `docs/theory.md#stale-rollouts`.
 
-use super::entropy_prediction::range;
-use super::order::{self, Reading};
-use super::token_loss::Tokens;
-use super::vectors::{largest, largest_gap, moved, over_states, scaled};
-use crate::population::{Population, State};
+use super::order;
+use super::token_loss::{Tokens, clip_cov, kl_cov};
+use super::vectors::{largest, largest_gap, moved, over_states, range, scaled};
+use crate::population::State;
 use crate::report::Row;
 use entropy_core::{Categorical, UpdateRule, logit_step, predicted_change};
-use rl_losses::{ClipCov, ClipRange, CovarianceBand, KlCov, PolicyLoss};
+use rl_losses::PolicyLoss;
 use std::iter::zip;
 
-const STATEMENT: &str = "Stale rollouts";
 /// Updates between the policy that samples and the one that learns.
 const AGES: [usize; 4] = [1, 2, 4, 8];
 /// Range of the logits of one update: after the last one no ratio has left the clip.
@@ -62,11 +60,10 @@ pub const FORMULAS: Formulas = Formulas {
 };
 
 /// Checks the formulas against the losses that train the model, every action weighted by the policy that sampled.
-pub fn check(populations: &[Population], formulas: &Formulas) -> Vec<Row> {
-    let gaps =
-        over_states(populations, |state| AGES.map(|age| gaps(&state, age, formulas))).concat();
+pub fn check(states: &[State], formulas: &Formulas) -> Vec<Row> {
+    let gaps = over_states(states, |state| AGES.map(|age| gaps(state, age, formulas))).concat();
     let row = |check: &str, part: usize| {
-        Row::of(STATEMENT, check, 1e-12, gaps.iter().map(move |gaps| gaps[part]))
+        Row::of(check, 1e-12, gaps.iter().map(move |gaps| gaps[part]))
             .by("1, 2, 4, 8 policy-gradient steps after μ; PolicyLoss::evaluate weighted by μ")
     };
     let mut rows = vec![
@@ -74,8 +71,8 @@ pub fn check(populations: &[Population], formulas: &Formulas) -> Vec<Row> {
         row("Clip-Cov: effect against Σ π σ A G, gap", 1),
         row("KL-Cov: effect against β Σ μ σ sign(log ratio) G, gap", 2),
     ];
-    let readings = over_states(populations, |state| reading(&state, formulas.covariance));
-    rows.extend(order::rows(STATEMENT, "error of Cov over μ", 2, &readings));
+    let readings = over_states(states, |state| reading(state, formulas.covariance));
+    rows.extend(order::rows("error of Cov over μ", 2, readings));
     rows
 }
 
@@ -86,13 +83,13 @@ fn update(policy: &Categorical, advantage: &[f64], size: f64) -> Vec<f64> {
 }
 
 /// Gaps of the mean step, of Clip-Cov's effect and of KL-Cov's, `age` updates after the policy of the state.
-fn gaps(state: &State<'_>, age: usize, formulas: &Formulas) -> [f64; 3] {
-    let (old, advantage) = (&state.policy, state.advantage);
+fn gaps(state: &State, age: usize, formulas: &Formulas) -> [f64; 3] {
+    let (old, advantage) = (&state.policy, &state.advantage);
     let policy = (0..age)
         .fold(old.clone(), |policy, _| moved(&policy, &update(&policy, advantage, STEP), 1.0));
     let tokens = Tokens::enumerated(&policy, old, advantage);
     let selected: Vec<bool> = (0..policy.actions()).map(|action| action % 3 != 1).collect();
-    let chosen: Vec<bool> = tokens.actions().iter().map(|action| selected[*action]).collect();
+    let chosen: Vec<bool> = tokens.actions.iter().map(|action| selected[*action]).collect();
     let none = vec![false; chosen.len()];
     let effect = |loss: &PolicyLoss| {
         let change = |selected: &[bool]| {
@@ -101,10 +98,7 @@ fn gaps(state: &State<'_>, age: usize, formulas: &Formulas) -> [f64; 3] {
         };
         change(&chosen) - change(&none)
     };
-    let clip = ClipRange::new(0.2, 0.2).expect("both are positive");
-    let band = CovarianceBand::new(0.05, 1e3).expect("the bounds are in order");
-    let clip_cov = PolicyLoss::ClipCov(ClipCov::new(0.5, band, clip).expect("a fraction"));
-    let kl_cov = PolicyLoss::KlCov(KlCov::new(0.5, COEFFICIENT).expect("a fraction"));
+    let (clip_cov, kl_cov) = (clip_cov(0.5), kl_cov(0.5, COEFFICIENT));
 
     let step = tokens.expected_step(&clip_cov, old, none.clone());
     let closed = logit_step::policy_gradient(&policy, advantage, 1.0);
@@ -120,14 +114,14 @@ fn gaps(state: &State<'_>, age: usize, formulas: &Formulas) -> [f64; 3] {
 }
 
 /// Order of the covariance over a policy before this one.
-fn reading(state: &State<'_>, covariance: fn(&Categorical, &[f64], &[f64]) -> f64) -> Reading {
-    let (policy, advantage) = (&state.policy, state.advantage);
+fn reading(state: &State, covariance: fn(&Categorical, &[f64], &[f64]) -> f64) -> Option<f64> {
+    let (policy, advantage) = (&state.policy, &state.advantage);
     let drift = update(policy, advantage, 1.0);
     let covariance_over = |policy_of_batch: &Categorical| {
         policy_of_batch.covariance(policy.centred_log_probs(), advantage)
     };
     let slope = covariance(policy, advantage, &drift);
-    Reading::of(2, |size| {
+    order::slope(2, |size| {
         let old = moved(policy, &drift, -size);
         covariance_over(&old) - covariance_over(policy) - size * slope
     })

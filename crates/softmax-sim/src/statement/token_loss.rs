@@ -3,13 +3,30 @@
 
 use entropy_core::Categorical;
 use rand_chacha::ChaCha8Rng;
-use rl_losses::{Aggregation, PolicyLoss, StepPlan, TokenBatch, TokenColumns};
+use rl_losses::{
+    Aggregation, ClipCov, ClipRange, CovarianceBand, KlCov, PolicyLoss, StepPlan, TokenBatch,
+    TokenColumns,
+};
+
+/// Clip range of 0.2 on both sides.
+pub(super) fn clip() -> ClipRange {
+    ClipRange::new(0.2, 0.2).expect("both are positive")
+}
+
+/// Clip-Cov on a `fraction` of the tokens of covariance above 0.05.
+pub(super) fn clip_cov(fraction: f64) -> PolicyLoss {
+    let band = CovarianceBand::new(0.05, 1e3).expect("the bounds are in order");
+    PolicyLoss::ClipCov(ClipCov::new(fraction, band, clip()).expect("a fraction"))
+}
+
+pub(super) fn kl_cov(fraction: f64, coefficient: f64) -> PolicyLoss {
+    PolicyLoss::KlCov(KlCov::new(fraction, coefficient).expect("a fraction"))
+}
 
 /// Tokens of one state: the action of each, before any selection.
 pub(super) struct Tokens<'a> {
-    /// The policy being updated.
     pub(super) policy: &'a Categorical,
-    actions: Vec<usize>,
+    pub(super) actions: Vec<usize>,
     log_prob: Vec<f64>,
     old_log_prob: Vec<f64>,
     advantage: Vec<f64>,
@@ -44,10 +61,6 @@ impl<'a> Tokens<'a> {
         let possible = |action: &usize| old.probs()[*action] > 0.0 && policy.probs()[*action] > 0.0;
         let actions = (0..policy.actions()).filter(possible).collect();
         Self::new(policy, old, advantage, actions)
-    }
-
-    pub(super) fn actions(&self) -> &[usize] {
-        &self.actions
     }
 
     pub(super) fn batch(&self) -> TokenBatch<'_> {

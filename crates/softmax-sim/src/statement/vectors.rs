@@ -1,18 +1,16 @@
 //! Vectors over the actions of a state: sizes, gaps, steps, random columns.
 
-use crate::population::{Population, State};
+use crate::population::State;
 use entropy_core::Categorical;
 use ndarray_rand::rand_distr::{Distribution, StandardNormal};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
 use std::iter::zip;
 
-/// `f` of the states of all `populations`, in order.
-pub(super) fn over_states<T: Send>(
-    populations: &[Population],
-    f: impl Fn(State<'_>) -> T + Sync,
-) -> Vec<T> {
-    populations.iter().flat_map(|population| population.map(&f)).collect()
+/// `f` of each state, on all threads; the results stand in the order of the states.
+pub(super) fn over_states<T: Send>(states: &[State], f: impl Fn(&State) -> T + Sync) -> Vec<T> {
+    states.par_iter().map(&f).collect()
 }
 
 /// Random numbers of case `index` of the checks that `salt` tells apart.
@@ -25,6 +23,13 @@ pub(super) fn stream(seed: u64, salt: u64, index: u64) -> ChaCha8Rng {
 /// Standard normals, `[count]`.
 pub(super) fn normals(rng: &mut impl Rng, count: usize) -> Vec<f64> {
     (0..count).map(|_| StandardNormal.sample(rng)).collect()
+}
+
+/// Mean of the values, and their variance about it, as estimated from a sample.
+pub(super) fn moments(values: &[f64]) -> (f64, f64) {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    (mean, values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0))
 }
 
 /// Largest size of a value.
@@ -44,6 +49,14 @@ pub(super) fn span(values: impl IntoIterator<Item = f64>) -> f64 {
         .into_iter()
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
     high - low
+}
+
+/// Largest less smallest value over the possible actions.
+pub(super) fn range(policy: &Categorical, step: &[f64]) -> f64 {
+    let possible = zip(policy.log_probs(), step)
+        .filter(|(log_prob, _)| **log_prob > f64::NEG_INFINITY)
+        .map(|(_, value)| *value);
+    span(possible)
 }
 
 /// `eta` times a step.

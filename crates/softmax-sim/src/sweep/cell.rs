@@ -1,16 +1,33 @@
 //! The run of a cell, and its figures.
 
-use super::folder::CellResult;
-use super::plan::{Cell, Plan, PlanError};
-use crate::cart_pole::{self, Ppo, PpoError, solved_after};
-use crate::experiment::{Experiment, ExperimentError};
+use crate::cart_pole::{self, Ppo, solved_after};
+use crate::experiment::Experiment;
 use crate::training::train;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use thiserror::Error;
 
 /// Figures of a cell by name; none where a figure has no value.
 pub type Figures = BTreeMap<String, Option<f64>>;
+
+/// Result of a cell: figures, or the reason of a failure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum CellResult {
+    /// Its figures.
+    Figures(Figures),
+    /// Why it has none. The same settings would fail again, so it is not tried again.
+    Failed(String),
+}
+
+impl CellResult {
+    /// Its figures, if it has some, or the reason of its failure.
+    pub(super) fn parts(&self) -> (Option<&Figures>, &str) {
+        match self {
+            Self::Figures(figures) => (Some(figures), ""),
+            Self::Failed(reason) => (None, reason),
+        }
+    }
+}
 
 /// A run: the engine and its settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -22,39 +39,32 @@ pub enum CellSettings {
     CartPole(Ppo),
 }
 
-/// Why settings cannot be run.
-#[derive(Debug, Clone, PartialEq, Error)]
-#[non_exhaustive]
-pub enum CheckError {
-    /// Those of a method on an environment.
-    #[error(transparent)]
-    Experiment(#[from] ExperimentError),
-    /// Those of the cart and pole.
-    #[error(transparent)]
-    Ppo(#[from] PpoError),
-}
-
-impl Plan<CellSettings> {
-    /// Reads a sweep over the engines of this crate.
-    ///
-    /// # Errors
-    ///
-    /// [`PlanError`], naming key or cell.
-    pub fn read(text: &str) -> Result<Self, PlanError> {
-        Self::parse(text, CellSettings::check)
-    }
-}
-
 impl CellSettings {
-    /// Checks that the settings can be run.
-    ///
-    /// # Errors
-    ///
-    /// [`CheckError`], naming the setting.
-    pub fn check(&self) -> Result<(), CheckError> {
+    pub(super) fn check(&self) -> Result<(), String> {
         match self {
-            Self::Training(experiment) => Ok(experiment.check()?),
-            Self::CartPole(ppo) => Ok(ppo.check()?),
+            Self::Training(experiment) => experiment.check().map_err(|error| error.to_string()),
+            Self::CartPole(ppo) => ppo.check().map_err(|error| error.to_string()),
+        }
+    }
+
+    pub(super) fn compute(&self, seed: u64) -> CellResult {
+        match self {
+            Self::Training(experiment) => CellResult::Figures(figures_of(experiment, seed)),
+            Self::CartPole(ppo) => match cart_pole::train(ppo, seed) {
+                Err(error) => CellResult::Failed(error.to_string()),
+                Ok(curve) => {
+                    let last = curve[curve.len() - 1];
+                    let mean =
+                        curve.iter().map(|point| point.entropy).sum::<f64>() / curve.len() as f64;
+                    CellResult::Figures(named([
+                        ("entropy", Some(last.entropy)),
+                        ("mean_entropy", Some(mean)),
+                        ("sampled_return", Some(last.sampled_return)),
+                        ("greedy_return", Some(last.greedy_return)),
+                        ("solved_after_steps", solved_after(&curve).map(|steps| steps as f64)),
+                    ]))
+                }
+            },
         }
     }
 }
@@ -74,32 +84,6 @@ fn figures_of(experiment: &Experiment, seed: u64) -> Figures {
         ("law_b", law.as_ref().map(|law| law.b)),
         ("law_r_squared", law.as_ref().and_then(|law| law.r_squared)),
     ])
-}
-
-impl Cell<CellSettings> {
-    /// Runs the cell.
-    pub fn compute(&self) -> CellResult {
-        match &self.settings {
-            CellSettings::Training(experiment) => {
-                CellResult::Figures(figures_of(experiment, self.seed))
-            }
-            CellSettings::CartPole(ppo) => match cart_pole::train(ppo, self.seed) {
-                Err(error) => CellResult::Failed(error.to_string()),
-                Ok(curve) => {
-                    let last = curve[curve.len() - 1];
-                    let mean =
-                        curve.iter().map(|point| point.entropy).sum::<f64>() / curve.len() as f64;
-                    CellResult::Figures(named([
-                        ("entropy", Some(last.entropy)),
-                        ("mean_entropy", Some(mean)),
-                        ("sampled_return", Some(last.sampled_return)),
-                        ("greedy_return", Some(last.greedy_return)),
-                        ("solved_after_steps", solved_after(&curve).map(|steps| steps as f64)),
-                    ]))
-                }
-            },
-        }
-    }
 }
 
 /// Figures by name; a value that is not finite becomes none, because JSON has no such number.

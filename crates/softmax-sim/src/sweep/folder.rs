@@ -1,11 +1,12 @@
 //! The folder of a sweep: its configuration and one file of results per shard.
 
-use super::failure::{DamagedLine, SweepError};
+use super::cell::CellResult;
+use super::failure::SweepError;
 use super::plan::Plan;
 use super::shard::Shard;
 use crate::result_file::write_new;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -13,16 +14,6 @@ use whole_file::sync_folder;
 
 /// The configuration, as it was given.
 const CONFIGURATION: &str = "sweep.toml";
-
-/// Result of a cell: figures, or the reason of a failure.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum CellResult {
-    /// Its figures by name; none where a figure has no value.
-    Figures(BTreeMap<String, Option<f64>>),
-    /// Why it has none. The same settings would fail again, so it is not tried again.
-    Failed(String),
-}
 
 /// One line of a shard's file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,14 +29,15 @@ pub struct Record {
 pub struct Contents {
     /// The results of each file.
     pub files: Vec<(PathBuf, Vec<Record>)>,
-    /// Lines that are not results.
-    pub damaged: Vec<DamagedLine>,
+    /// Complete lines that are not results, in words. Their cells count as not computed.
+    pub damaged: Vec<String>,
 }
 
 /// The folder of a sweep.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Folder {
-    path: PathBuf,
+    /// The folder itself.
+    pub path: PathBuf,
 }
 
 /// A shard's file, locked by this process until it ends.
@@ -60,36 +52,25 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// [`SweepError::AnotherSweep`] if the folder holds other cells than those of `plan`.
-    pub fn open<C>(
-        path: &Path,
-        text: &str,
-        plan: &Plan<C>,
-        parse: impl Fn(&str) -> Result<Plan<C>, super::PlanError>,
-    ) -> Result<Self, SweepError> {
+    /// [`SweepError::Refused`] if the folder holds other cells than those of `plan`.
+    pub fn open(path: &Path, text: &str, plan: &Plan) -> Result<Self, SweepError> {
         let folder = Self { path: path.to_owned() };
         // As a whole, so that no process ever reads half of it.
         if write_new(&folder.configuration_path(), text.as_bytes())? {
             return Ok(folder);
         }
-        let held = folder.plan(parse)?;
+        let held = folder.plan()?;
         let keys: HashSet<&str> = plan.cells.iter().map(|cell| cell.key.as_str()).collect();
         let missing = held.cells.iter().filter(|cell| !keys.contains(cell.key.as_str())).count();
         let (held, cells) = (held.cells.len(), plan.cells.len());
         if missing > 0 || held != cells {
-            return Err(SweepError::AnotherSweep { path: folder.path, held, missing, cells });
+            return Err(SweepError::Refused(format!(
+                "{} holds another sweep: {missing} of its {held} cells are not in this one, which has {cells}; \
+                 expected the same cells, or another folder",
+                path.display()
+            )));
         }
         Ok(folder)
-    }
-
-    /// A folder in which a sweep was begun.
-    pub fn existing(path: &Path) -> Self {
-        Self { path: path.to_owned() }
-    }
-
-    /// The folder itself.
-    pub fn path(&self) -> &Path {
-        &self.path
     }
 
     /// The sweep that was begun here.
@@ -97,13 +78,10 @@ impl Folder {
     /// # Errors
     ///
     /// [`SweepError`] if its configuration cannot be read.
-    pub fn plan<C>(
-        &self,
-        parse: impl Fn(&str) -> Result<Plan<C>, super::PlanError>,
-    ) -> Result<Plan<C>, SweepError> {
+    pub fn plan(&self) -> Result<Plan, SweepError> {
         let path = self.configuration_path();
         let text = fs::read_to_string(&path).map_err(SweepError::io("read", &path))?;
-        parse(&text).map_err(|source| SweepError::Plan { path, source })
+        Plan::read(&text).map_err(|source| SweepError::Plan { path, source })
     }
 
     /// All results in the files of all shards, file by file in the order of their names.
@@ -141,7 +119,13 @@ impl Folder {
         let file = open.map_err(SweepError::io("open", &path))?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(SweepError::Busy { path }),
+            Err(TryLockError::WouldBlock) => {
+                let expected = "expected one process for a shard";
+                return Err(SweepError::Refused(format!(
+                    "{} is being written by another process: {expected}",
+                    path.display()
+                )));
+            }
             Err(TryLockError::Error(error)) => return Err(SweepError::io("lock", &path)(error)),
         }
         let text = fs::read(&path).map_err(SweepError::io("read", &path))?;
@@ -164,8 +148,7 @@ impl ShardFile {
     pub(super) fn append(&mut self, records: &[Record]) -> Result<(), SweepError> {
         let mut lines = Vec::new();
         for record in records {
-            let written = serde_json::to_writer(&mut lines, record);
-            written.map_err(|error| SweepError::io("write", &self.path)(error.into()))?;
+            serde_json::to_writer(&mut lines, record).expect("a result goes into JSON");
             lines.push(b'\n');
         }
         let appended = self.file.write_all(&lines).and_then(|()| self.file.sync_data());
@@ -174,7 +157,7 @@ impl ShardFile {
 }
 
 /// Reads the results of a file; lines that are not results go to `damaged`.
-fn read_records(path: &Path, damaged: &mut Vec<DamagedLine>) -> Result<Vec<Record>, SweepError> {
+fn read_records(path: &Path, damaged: &mut Vec<String>) -> Result<Vec<Record>, SweepError> {
     let text = fs::read(path).map_err(SweepError::io("read", path))?;
     let mut records = Vec::new();
     for (index, line) in whole_lines(&text).split_inclusive(|byte| *byte == b'\n').enumerate() {
@@ -182,8 +165,12 @@ fn read_records(path: &Path, damaged: &mut Vec<DamagedLine>) -> Result<Vec<Recor
             Ok(record) => records.push(record),
             Err(error) => {
                 let text = error.to_string();
-                let reason = text[..text.rfind(" at line ").unwrap_or(text.len())].to_owned();
-                damaged.push(DamagedLine { path: path.to_owned(), line: index + 1, reason });
+                let reason = &text[..text.rfind(" at line ").unwrap_or(text.len())];
+                damaged.push(format!(
+                    "{} line {}: no result of a cell ({reason}); expected {{\"key\": …, \"outcome\": …}}",
+                    path.display(),
+                    index + 1
+                ));
             }
         }
     }

@@ -1,12 +1,13 @@
 //! One table of all that the shards have computed.
 
+use super::cell::{CellResult, Figures};
 use super::failure::SweepError;
-use super::folder::{CellResult, Contents, Folder, Record};
+use super::folder::{Contents, Folder, Record};
 use super::plan::{Cell, Plan};
 use crate::result_file::write_whole;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use toml::Value;
 
 /// Conflicting cells that an error names.
@@ -45,15 +46,15 @@ struct Line<'a> {
 ///
 /// # Errors
 ///
-/// [`SweepError::Conflict`] if a cell has two results that differ, or if files cannot be read or
+/// [`SweepError::Refused`] if a cell has two results that differ, or if files cannot be read or
 /// written.
-pub fn merge<C>(plan: &Plan<C>, folder: &Folder) -> Result<Merged, SweepError> {
+pub fn merge(plan: &Plan, folder: &Folder) -> Result<Merged, SweepError> {
     let Contents { files, damaged } = folder.contents()?;
     let (outcomes, repeated) = outcomes(plan, files)?;
-    let known = |cell: &&Cell<C>| outcomes.contains_key(&cell.key);
-    let present: Vec<&Cell<C>> = plan.cells.iter().filter(known).collect();
+    let known = |cell: &&Cell| outcomes.contains_key(&cell.key);
+    let present: Vec<&Cell> = plan.cells.iter().filter(known).collect();
     let missing = plan.cells.iter().filter(|cell| !known(cell)).map(Cell::to_string).collect();
-    let rows: Vec<(&Cell<C>, &CellResult)> =
+    let rows: Vec<(&Cell, &CellResult)> =
         present.iter().map(|cell| (*cell, &outcomes[&cell.key])).collect();
     let failed = rows.iter().filter_map(|(cell, outcome)| match outcome {
         CellResult::Failed(reason) => Some(format!("{cell}: {reason}")),
@@ -65,14 +66,14 @@ pub fn merge<C>(plan: &Plan<C>, folder: &Folder) -> Result<Merged, SweepError> {
         failed: failed.collect(),
         repeated,
         foreign: outcomes.len() - rows.len(),
-        damaged: damaged.iter().map(ToString::to_string).collect(),
+        damaged,
         written: Vec::new(),
     };
     if merged.missing.is_empty() {
         let tables = [("results.jsonl", json_lines(&rows)), ("results.csv", csv(plan, &rows))];
         for (name, table) in tables {
-            let path = folder.path().join(name);
-            write_whole(&path, &table?)?;
+            let path = folder.path.join(name);
+            write_whole(&path, &table)?;
             merged.written.push(path);
         }
     }
@@ -80,8 +81,8 @@ pub fn merge<C>(plan: &Plan<C>, folder: &Folder) -> Result<Merged, SweepError> {
 }
 
 /// Every cell's result, and how many were found again.
-fn outcomes<C>(
-    plan: &Plan<C>,
+fn outcomes(
+    plan: &Plan,
     files: Vec<(PathBuf, Vec<Record>)>,
 ) -> Result<(HashMap<String, CellResult>, usize), SweepError> {
     let mut outcomes: HashMap<String, (CellResult, PathBuf)> = HashMap::new();
@@ -103,62 +104,50 @@ fn outcomes<C>(
         let outcomes = outcomes.into_iter().map(|(key, (outcome, _))| (key, outcome));
         return Ok((outcomes.collect(), repeated));
     }
-    let named: HashMap<&str, &Cell<C>> =
+    let named: HashMap<&str, &Cell> =
         plan.cells.iter().map(|cell| (cell.key.as_str(), cell)).collect();
     let cells = conflicts.iter().take(NAMED).map(|(key, [first, second])| {
         let cell =
             named.get(key.as_str()).map_or_else(|| format!("key {key}"), ToString::to_string);
         format!("`{cell}` in {} and {}", first.display(), second.display())
     });
-    Err(SweepError::Conflict { count: conflicts.len(), cells: cells.collect() })
+    let cells = cells.collect::<Vec<_>>().join("; ");
+    let text = format!("{} cells have results that differ, such as {cells}", conflicts.len());
+    Err(SweepError::Refused(text))
 }
 
-fn json_lines<C>(rows: &[(&Cell<C>, &CellResult)]) -> Result<Vec<u8>, SweepError> {
+fn json_lines(rows: &[(&Cell, &CellResult)]) -> Vec<u8> {
     let mut lines = Vec::new();
     for (Cell { key, choices, seed, .. }, outcome) in rows {
         let line = Line { key, choices, seed: *seed, outcome };
-        let written = serde_json::to_writer(&mut lines, &line);
-        written
-            .map_err(|error| SweepError::io("write", Path::new("results.jsonl"))(error.into()))?;
+        serde_json::to_writer(&mut lines, &line).expect("choices and results go into JSON");
         lines.push(b'\n');
     }
-    Ok(lines)
+    lines
 }
 
 /// Columns: the grid's keys, the seed, every figure, why a cell failed, the key. What a row has not
 /// is empty.
-fn csv<C>(plan: &Plan<C>, rows: &[(&Cell<C>, &CellResult)]) -> Result<Vec<u8>, SweepError> {
-    let mut figures = BTreeSet::new();
-    for (_, outcome) in rows {
-        if let CellResult::Figures(of_cell) = outcome {
-            figures.extend(of_cell.keys().map(String::as_str));
-        }
-    }
+fn csv(plan: &Plan, rows: &[(&Cell, &CellResult)]) -> Vec<u8> {
+    let names = rows.iter().filter_map(|(_, outcome)| outcome.parts().0);
+    let figures: BTreeSet<&str> = names.flat_map(Figures::keys).map(String::as_str).collect();
     let keys = plan.grid_keys();
     let heading = keys.iter().copied().chain(["seed"]).chain(figures.iter().copied());
     let mut table = csv::Writer::from_writer(Vec::new());
-    let cannot =
-        |error: csv::Error| SweepError::io("write", Path::new("results.csv"))(error.into());
-    table.write_record(heading.chain(["failed", "key"])).map_err(cannot)?;
+    let in_memory = "rows of one length, in memory";
+    table.write_record(heading.chain(["failed", "key"])).expect(in_memory);
     for (cell, outcome) in rows {
+        let (of_cell, failed) = outcome.parts();
         let choice = |key: &&str| cell.choices.get(*key).map(plain).unwrap_or_default();
-        let figure = |name: &&str| match outcome {
-            CellResult::Figures(of_cell) => {
-                of_cell.get(*name).copied().flatten().map(|x| format!("{x:?}")).unwrap_or_default()
-            }
-            CellResult::Failed(_) => String::new(),
-        };
-        let failed = match outcome {
-            CellResult::Failed(reason) => reason.clone(),
-            CellResult::Figures(_) => String::new(),
+        let figure = |name: &&str| {
+            let value = of_cell.and_then(|figures| figures.get(*name).copied().flatten());
+            value.map(|x| format!("{x:?}")).unwrap_or_default()
         };
         let row = keys.iter().map(choice).chain([cell.seed.to_string()]);
-        let row = row.chain(figures.iter().map(figure)).chain([failed, cell.key.clone()]);
-        table.write_record(row).map_err(cannot)?;
+        let row = row.chain(figures.iter().map(figure));
+        table.write_record(row.chain([failed.to_owned(), cell.key.clone()])).expect(in_memory);
     }
-    table
-        .into_inner()
-        .map_err(|error| SweepError::io("write", Path::new("results.csv"))(error.into_error()))
+    table.into_inner().expect(in_memory)
 }
 
 /// A value as TOML has it, a text without its quotes.

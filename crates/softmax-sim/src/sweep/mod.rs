@@ -13,9 +13,9 @@ mod plan;
 mod run;
 mod shard;
 
-pub use cell::{CellSettings, CheckError, Figures};
-pub use failure::{DamagedLine, SweepError};
-pub use folder::{CellResult, Contents, Folder, Record};
+pub use cell::{CellResult, CellSettings, Figures};
+pub use failure::SweepError;
+pub use folder::{Contents, Folder, Record};
 pub use merge::{Merged, merge};
 pub use plan::{Cell, Plan, PlanError};
 pub use run::{Tally, run_shard};

@@ -1,8 +1,7 @@
 //! A sweep: fixed settings, grids and seeds, and the cells they make.
 
+use super::cell::{CellResult, CellSettings};
 use messages::plain_words;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Write as _};
@@ -19,14 +18,14 @@ use toml::{Table, Value};
 /// "training.method.entropy_bonus" = [0.0, 0.01]
 /// ```
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plan<C> {
+pub struct Plan {
     /// At least one; no two have the same key.
-    pub cells: Vec<Cell<C>>,
+    pub cells: Vec<Cell>,
 }
 
 /// One run of a sweep.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Cell<C> {
+pub struct Cell {
     /// Hash of settings and seed: 32 hexadecimal digits.
     pub key: String,
     /// Its value of every grid key of the sweep; a key of another grid is not there.
@@ -34,105 +33,62 @@ pub struct Cell<C> {
     /// Its seed.
     pub seed: u64,
     /// Fixed settings and choices together.
-    pub settings: C,
+    pub settings: CellSettings,
 }
 
-impl<C> Display for Cell<C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (key, value) in &self.choices {
-            write!(f, "{key} = {value}, ")?;
-        }
-        write!(f, "seed {}", self.seed)
+impl Cell {
+    /// Runs the cell.
+    pub fn compute(&self) -> CellResult {
+        self.settings.compute(self.seed)
     }
 }
 
-/// Why a configuration is no sweep.
-#[derive(Debug, Clone, PartialEq, Error)]
-#[non_exhaustive]
-pub enum PlanError {
-    /// Not TOML.
-    #[error("not TOML: {0}")]
-    Syntax(String),
-    /// An unknown key at the top level.
-    #[error("unknown key `{0}`, expected `seeds`, `settings` or `grid`")]
-    UnknownKey(String),
-    /// A key holds something else than it should.
-    #[error("`{key}` is {found}, expected {expected}")]
-    Type {
-        /// The key.
-        key: String,
-        /// Value found, in words.
-        found: String,
-        /// Value expected, in words.
-        expected: &'static str,
-    },
-    /// Two keys of a grid set the same setting.
-    #[error("grid keys `{outer}` and `{inner}` overlap: expected one of them")]
-    Overlap {
-        /// The shorter key.
-        outer: String,
-        /// The key within it.
-        inner: String,
-    },
-    /// A grid key leads through a value that is not a table.
-    #[error("grid key `{key}` leads through `{through}`, which is {found}, expected a table")]
-    NoTable {
-        /// The key.
-        key: String,
-        /// The part of it that is no table.
-        through: String,
-        /// Type of that part, with its article.
-        found: String,
-    },
-    /// The settings of a cell are not those of a run.
-    #[error("cell `{cell}`: {reason}")]
-    Settings {
-        /// Its choices and seed.
-        cell: String,
-        /// Reason, in words.
-        reason: String,
-    },
-    /// Two cells are the same run.
-    #[error("cells `{first}` and `{second}` are the same run")]
-    Twice {
-        /// One of them.
-        first: String,
-        /// The other.
-        second: String,
-    },
+impl Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&name_of(&self.choices, self.seed))
+    }
 }
 
-impl<C: Serialize + DeserializeOwned> Plan<C> {
-    /// Reads a sweep, and checks the settings of every cell with `check`.
+fn name_of(choices: &BTreeMap<String, Value>, seed: u64) -> String {
+    let choices = choices.iter().map(|(key, value)| format!("{key} = {value}, "));
+    choices.chain([format!("seed {seed}")]).collect()
+}
+
+/// Why a configuration is no sweep, naming key or cell.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct PlanError(String);
+
+impl Plan {
+    /// Reads a sweep, and checks the settings of every cell.
     ///
     /// # Errors
     ///
     /// [`PlanError`], naming key or cell.
-    pub fn parse<E: Display>(
-        text: &str,
-        check: impl Fn(&C) -> Result<(), E>,
-    ) -> Result<Self, PlanError> {
-        let sweep: Table =
-            text.parse().map_err(|error: toml::de::Error| PlanError::Syntax(error.to_string()))?;
+    pub fn read(text: &str) -> Result<Self, PlanError> {
+        let not_toml = |error: toml::de::Error| PlanError(format!("not TOML: {error}"));
+        let sweep: Table = text.parse().map_err(not_toml)?;
         let known = ["seeds", "settings", "grid"];
         if let Some(key) = sweep.keys().find(|key| !known.contains(&key.as_str())) {
-            return Err(PlanError::UnknownKey(key.clone()));
+            let expected = "expected `seeds`, `settings` or `grid`";
+            return Err(PlanError(format!("unknown key `{key}`, {expected}")));
         }
         let seeds = seeds(sweep.get("seeds"))?;
         let settings = match sweep.get("settings") {
             None => Table::new(),
             Some(settings) => table(settings, "settings")?.clone(),
         };
-        let mut cells: Vec<Cell<C>> = Vec::new();
+        let mut cells: Vec<Cell> = Vec::new();
         let mut places = BTreeMap::new();
         for grid in grids(sweep.get("grid"))? {
             for choices in choices(&grid) {
                 let settings = with(settings.clone(), &choices)?;
                 for &seed in &seeds {
-                    let cell = cell(settings.clone(), &choices, seed, &check)?;
+                    let cell = cell(settings.clone(), &choices, seed)?;
                     if let Some(place) = places.insert(cell.key.clone(), cells.len()) {
-                        let (first, second) = (cells[place].to_string(), cell.to_string());
-                        return Err(PlanError::Twice { first, second });
+                        let first = &cells[place];
+                        let text = format!("cells `{first}` and `{cell}` are the same run");
+                        return Err(PlanError(text));
                     }
                     cells.push(cell);
                 }
@@ -140,9 +96,7 @@ impl<C: Serialize + DeserializeOwned> Plan<C> {
         }
         Ok(Self { cells })
     }
-}
 
-impl<C> Plan<C> {
     /// All keys that any grid varies, in alphabetical order.
     pub fn grid_keys(&self) -> Vec<&str> {
         let keys = self.cells.iter().flat_map(|cell| cell.choices.keys());
@@ -185,7 +139,9 @@ fn grid(value: &Value) -> Result<Grid, PlanError> {
     for outer in lists.keys() {
         let within = format!("{outer}.");
         if let Some(inner) = lists.keys().find(|key| key.starts_with(&within)) {
-            return Err(PlanError::Overlap { outer: outer.clone(), inner: inner.clone() });
+            return Err(PlanError(format!(
+                "grid keys `{outer}` and `{inner}` overlap: expected one of them"
+            )));
         }
     }
     Ok(lists)
@@ -218,10 +174,11 @@ fn with(mut settings: Table, choices: &BTreeMap<String, Value>) -> Result<Table,
             let _ = write!(through, "{}{part}", if through.is_empty() { "" } else { "." });
             let inner = place.entry(part).or_insert_with(|| Value::Table(Table::new()));
             let type_name = inner.type_str();
-            place = inner.as_table_mut().ok_or_else(|| PlanError::NoTable {
-                key: key.clone(),
-                through: through.clone(),
-                found: with_article(type_name),
+            place = inner.as_table_mut().ok_or_else(|| {
+                let kind = with_article(type_name);
+                PlanError(format!(
+                    "grid key `{key}` leads through `{through}`, which is {kind}, expected a table"
+                ))
             })?;
         }
         place.insert(last.to_owned(), value.clone());
@@ -229,23 +186,16 @@ fn with(mut settings: Table, choices: &BTreeMap<String, Value>) -> Result<Table,
     Ok(settings)
 }
 
-fn cell<C: Serialize + DeserializeOwned, E: Display>(
-    settings: Table,
-    choices: &BTreeMap<String, Value>,
-    seed: u64,
-    check: &impl Fn(&C) -> Result<(), E>,
-) -> Result<Cell<C>, PlanError> {
-    let named = |reason: String| PlanError::Settings {
-        cell: Cell { key: String::new(), choices: choices.clone(), seed, settings: () }.to_string(),
-        reason,
-    };
-    let settings: C = settings.try_into().map_err(|error: toml::de::Error| {
-        named(plain_words(&error.to_string().trim_end().replace('\n', " ")))
+fn cell(settings: Table, choices: &BTreeMap<String, Value>, seed: u64) -> Result<Cell, PlanError> {
+    let refused =
+        |reason: String| PlanError(format!("cell `{}`: {reason}", name_of(choices, seed)));
+    let settings: CellSettings = settings.try_into().map_err(|error: toml::de::Error| {
+        refused(plain_words(&error.to_string().trim_end().replace('\n', " ")))
     })?;
-    check(&settings).map_err(|reason| named(reason.to_string()))?;
+    settings.check().map_err(refused)?;
     // As the settings were understood, defaults included: another default is another run.
     let canonical =
-        serde_json::to_vec(&(&settings, seed)).map_err(|error| named(error.to_string()))?;
+        serde_json::to_vec(&(&settings, seed)).map_err(|error| refused(error.to_string()))?;
     let key = format!("{:.32x}", Sha256::digest(canonical));
     Ok(Cell { key, choices: choices.clone(), seed, settings })
 }
@@ -254,8 +204,8 @@ fn table<'a>(value: &'a Value, key: &str) -> Result<&'a Table, PlanError> {
     value.as_table().ok_or_else(|| wrong_type(key, value, "a table"))
 }
 
-fn wrong_type(key: &str, value: &Value, expected: &'static str) -> PlanError {
-    PlanError::Type { key: key.to_owned(), found: value.to_string(), expected }
+fn wrong_type(key: &str, value: &Value, expected: &str) -> PlanError {
+    PlanError(format!("`{key}` is {value}, expected {expected}"))
 }
 
 fn with_article(kind: &str) -> String {

@@ -1,7 +1,8 @@
 //! Computing a shard.
 
+use super::cell::CellResult;
 use super::failure::SweepError;
-use super::folder::{CellResult, Folder, Record, ShardFile};
+use super::folder::{Folder, Record, ShardFile};
 use super::plan::{Cell, Plan};
 use super::shard::Shard;
 use rayon::prelude::*;
@@ -33,11 +34,11 @@ pub struct Tally {
 /// # Errors
 ///
 /// [`SweepError`] if the folder's files cannot be read or written.
-pub fn run_shard<C: Sync>(
-    plan: &Plan<C>,
+pub fn run_shard(
+    plan: &Plan,
     folder: &Folder,
     shard: Shard,
-    compute: impl Fn(&Cell<C>) -> CellResult + Sync,
+    compute: impl Fn(&Cell) -> CellResult + Sync,
     mut progress: impl FnMut(Tally) + Send,
 ) -> Result<Tally, SweepError> {
     let mut file = folder.shard_file(shard)?;
@@ -46,8 +47,7 @@ pub fn run_shard<C: Sync>(
         done.extend(records.into_iter().map(|record| record.key));
     }
     let cells = cells_of(plan, shard);
-    let left: Vec<&Cell<C>> =
-        cells.iter().copied().filter(|cell| !done.contains(&cell.key)).collect();
+    let left: Vec<&Cell> = cells.iter().copied().filter(|cell| !done.contains(&cell.key)).collect();
     let known = cells.len() - left.len();
     let tally = Tally { cells: cells.len(), found: known, ..Tally::default() };
     progress(tally);
@@ -81,30 +81,24 @@ fn write(
     while let Ok(first) = results.recv() {
         let batch: Vec<Record> = std::iter::once(first).chain(results.try_iter()).collect();
         file.append(&batch)?;
-        tally.count(&batch);
+        let failed = |record: &&Record| matches!(record.outcome, CellResult::Failed(_));
+        tally.computed += batch.len();
+        tally.failed += batch.iter().filter(failed).count();
         progress(tally);
     }
     Ok(tally)
 }
 
-impl Tally {
-    fn count(&mut self, batch: &[Record]) {
-        let failed = |record: &&Record| matches!(record.outcome, CellResult::Failed(_));
-        self.computed += batch.len();
-        self.failed += batch.iter().filter(failed).count();
-    }
-}
-
 /// The shard's cells: every `count`-th in the order of the keys, so that costly corners of the grid
 /// are spread over all shards.
-fn cells_of<C>(plan: &Plan<C>, shard: Shard) -> Vec<&Cell<C>> {
-    let mut cells: Vec<&Cell<C>> = plan.cells.iter().collect();
+fn cells_of(plan: &Plan, shard: Shard) -> Vec<&Cell> {
+    let mut cells: Vec<&Cell> = plan.cells.iter().collect();
     cells.sort_unstable_by(|a, b| a.key.cmp(&b.key));
     let owned = cells.into_iter().enumerate().filter(|(place, _)| shard.owns(*place));
     owned.map(|(_, cell)| cell).collect()
 }
 
-fn outcome_of<C>(cell: &Cell<C>, compute: &impl Fn(&Cell<C>) -> CellResult) -> CellResult {
+fn outcome_of(cell: &Cell, compute: &impl Fn(&Cell) -> CellResult) -> CellResult {
     // A panic becomes the cell's outcome; nothing that it may have left half done is used again.
     catch_unwind(AssertUnwindSafe(|| compute(cell))).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);

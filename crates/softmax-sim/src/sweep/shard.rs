@@ -12,58 +12,13 @@ pub struct Shard {
 
 /// Why a text or the variables of a job array name no shard.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum ShardError {
-    /// Not of the form `i/n`.
-    #[error("`{0}` is no shard, expected i/n with 1 <= i <= n, such as 2/8")]
-    Form(String),
-    /// Some variables of a job array are set and others not.
-    #[error(
-        "{missing} is not set although {set} is: expected all of a job array's variables or none; or give --shard"
-    )]
-    HalfSet {
-        /// A variable that is missing.
-        missing: &'static str,
-        /// One that is there.
-        set: &'static str,
-    },
-    /// A variable is no number.
-    #[error("{variable} is `{value}`, expected a whole number")]
-    NotANumber {
-        /// Its name.
-        variable: &'static str,
-        /// Its value.
-        value: String,
-    },
-    /// The array's task numbers are not `min, min + step, …, max`.
-    #[error(
-        "the job array has {count} tasks, but {min} to {max} in steps of {step} would be {expected}: \
-         expected evenly spaced task numbers; or give --shard"
-    )]
-    Uneven {
-        /// `SLURM_ARRAY_TASK_COUNT`.
-        count: usize,
-        /// `SLURM_ARRAY_TASK_MIN`.
-        min: usize,
-        /// `SLURM_ARRAY_TASK_MAX`.
-        max: usize,
-        /// `SLURM_ARRAY_TASK_STEP`.
-        step: usize,
-        /// Tasks that the numbers would make.
-        expected: usize,
-    },
-    /// The task's number is not one of the array's.
-    #[error("SLURM_ARRAY_TASK_ID is {id}, expected one of {min} to {max} in steps of {step}")]
-    Outside {
-        /// `SLURM_ARRAY_TASK_ID`.
-        id: usize,
-        /// `SLURM_ARRAY_TASK_MIN`.
-        min: usize,
-        /// `SLURM_ARRAY_TASK_MAX`.
-        max: usize,
-        /// `SLURM_ARRAY_TASK_STEP`.
-        step: usize,
-    },
+#[error("{0}")]
+pub struct ShardError(String);
+
+impl ShardError {
+    fn form(text: &str) -> Self {
+        Self(format!("`{text}` is no shard, expected i/n with 1 <= i <= n, such as 2/8"))
+    }
 }
 
 /// The variables of a Slurm job array: id, least, largest, count and step of the tasks' numbers.
@@ -86,12 +41,12 @@ impl Shard {
     ///
     /// # Errors
     ///
-    /// [`ShardError::Form`] unless `1 <= index <= count`.
+    /// [`ShardError`] unless `1 <= index <= count`.
     pub fn new(index: usize, count: usize) -> Result<Self, ShardError> {
         if (1..=count).contains(&index) {
             Ok(Self { index, count })
         } else {
-            Err(ShardError::Form(format!("{index}/{count}")))
+            Err(ShardError::form(&format!("{index}/{count}")))
         }
     }
 
@@ -113,11 +68,13 @@ impl Shard {
             if *variable == STEP && value.is_none() {
                 continue; // follows from the others
             }
-            let value = value.as_ref().ok_or(ShardError::HalfSet { missing: variable, set })?;
-            *number = value
-                .trim()
-                .parse()
-                .map_err(|_| ShardError::NotANumber { variable, value: value.clone() })?;
+            let value = value.as_ref().ok_or_else(|| {
+                let expected = "expected all of a job array's variables or none; or give --shard";
+                ShardError(format!("{variable} is not set although {set} is: {expected}"))
+            })?;
+            *number = value.trim().parse().map_err(|_| {
+                ShardError(format!("{variable} is `{value}`, expected a whole number"))
+            })?;
         }
         let [id, min, max, count, step] = numbers;
         let step = match values[4].1 {
@@ -127,10 +84,15 @@ impl Shard {
         let spaced = |number: usize| number >= min && (number - min).is_multiple_of(step.max(1));
         let expected = max.saturating_sub(min) / step.max(1) + 1;
         if step == 0 || max < min || !spaced(max) || expected != count {
-            return Err(ShardError::Uneven { count, min, max, step, expected });
+            return Err(ShardError(format!(
+                "the job array has {count} tasks, but {min} to {max} in steps of {step} would be {expected}: \
+                 expected evenly spaced task numbers; or give --shard"
+            )));
         }
         if !spaced(id) || id > max {
-            return Err(ShardError::Outside { id, min, max, step });
+            return Err(ShardError(format!(
+                "SLURM_ARRAY_TASK_ID is {id}, expected one of {min} to {max} in steps of {step}"
+            )));
         }
         Self::new((id - min) / step + 1, count).map(Some)
     }
@@ -158,7 +120,7 @@ impl FromStr for Shard {
         let (index, count) = text.split_once('/').unwrap_or_default();
         let numbers = index.parse().ok().zip(count.parse().ok());
         let shard = numbers.and_then(|(index, count)| Self::new(index, count).ok());
-        shard.ok_or_else(|| ShardError::Form(text.to_owned()))
+        shard.ok_or_else(|| ShardError::form(text))
     }
 }
 

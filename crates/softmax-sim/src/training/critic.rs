@@ -10,41 +10,32 @@ use std::iter::zip;
 pub(super) struct Critic {
     /// `[prompts, states]`.
     values: Vec<f64>,
-    states_of_prompt: usize,
-    positions: usize,
 }
 
 impl Critic {
-    /// Values of 0.
     pub(super) fn new(questions: &Questions) -> Self {
-        let states_of_prompt = questions.states().states();
-        let shape = questions.shape();
-        let values = vec![0.0; shape.prompts * states_of_prompt];
-        Self { values, states_of_prompt, positions: shape.positions }
+        Self { values: vec![0.0; questions.shape().prompts * questions.states().states()] }
     }
 
     /// Value before each token of `rollout`, `[tokens]`, of `token_rewards` or else the rewards of the responses. Afterwards each
     /// state goes the share `rate` of the way to the mean return of its tokens.
     pub(super) fn judge(
         &mut self,
+        questions: &Questions,
         rollout: &Rollout,
         token_rewards: Option<&[f64]>,
         gae: Gae,
         rate: f64,
     ) -> Vec<f64> {
-        let places = rollout.tokens().places(self.states_of_prompt);
-        let states: Vec<usize> = places
-            .map(|(state, _)| {
-                let prompt = rollout.prompts[state / self.states_of_prompt];
-                prompt * self.states_of_prompt + state % self.states_of_prompt
-            })
-            .collect();
+        let (positions, states) = (questions.shape().positions, questions.states().states());
+        let places = rollout.tokens().places_in(&rollout.prompts, states);
+        let states: Vec<usize> = places.map(|(state, _)| state).collect();
         let values: Vec<f64> = states.iter().map(|&state| self.values[state]).collect();
         let rewards = match token_rewards {
             Some(rewards) => rewards.to_vec(),
-            None => rollout.token_rewards(self.positions),
+            None => rollout.token_rewards(positions),
         };
-        let lengths = vec![self.positions; rollout.rewards.len()];
+        let lengths = vec![positions; rollout.rewards.len()];
         let credit = generalised_advantages(&rewards, &values, None, &lengths, gae);
         let returns = credit.expect("columns of one rollout, settings in their range").returns;
         let mut gaps = vec![(0.0, 0.0); self.values.len()];
@@ -78,8 +69,8 @@ mod tests {
             ..Rollout::default()
         };
         let gae = Gae { discount: 1.0, lambda: 1.0, whiten: false };
-        assert_eq!(critic.judge(&rollout, None, gae, 0.5), [0.0; 6]);
-        for value in critic.judge(&rollout, None, gae, 0.5) {
+        assert_eq!(critic.judge(&questions, &rollout, None, gae, 0.5), [0.0; 6]);
+        for value in critic.judge(&questions, &rollout, None, gae, 0.5) {
             assert!((value - 1.0 / 3.0).abs() < 1e-15, "{value}");
         }
         assert!((critic.values[1] - 0.5).abs() < 1e-15, "{:?}", critic.values);
@@ -99,7 +90,7 @@ mod tests {
             ..Rollout::default()
         };
         let gae = Gae { discount: 1.0, lambda: 1.0, whiten: false };
-        critic.judge(&rollout, Some(&[0.5, 0.25, -1.0, 2.0]), gae, 1.0);
+        critic.judge(&questions, &rollout, Some(&[0.5, 0.25, -1.0, 2.0]), gae, 1.0);
         assert_eq!(critic.values, [1.0, 2.0, 0.75, 0.25]);
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::experiment::error::ExperimentError;
 use rl_losses::{
-    DifficultyThermostat, DifficultyThermostatSettings, Knob, PolicyLoss, Scope, ThermostatSettings,
+    ControlError, DifficultyThermostat, DifficultyThermostatSettings, Knob, PolicyLoss, Scope,
+    ThermostatSettings,
 };
 use serde::{Deserialize, Serialize};
 
@@ -27,14 +28,19 @@ fn fraction() -> Knob {
 impl ThermostatControl {
     /// Checks that `loss` can be run under it.
     pub(super) fn check(&self, loss: &PolicyLoss) -> Result<(), ExperimentError> {
-        let source = |source| ExperimentError::Thermostat { loss: loss.name(), source };
-        DifficultyThermostat::new(&self.settings()).map_err(|error| source(error.into()))?;
-        self.knob.set(loss, self.thermostat.initial).map_err(source)?;
+        let name = loss.name();
+        let refused =
+            |error: ControlError| ExperimentError(format!("`thermostat` of `{name}`: {error}"));
+        DifficultyThermostat::new(&self.settings()).map_err(|error| refused(error.into()))?;
+        self.knob.set(loss, self.thermostat.initial).map_err(refused)?;
         let by_bucket = self.knob == Knob::Fraction && loss.scope() == Some(Scope::MiniBatch);
         if by_bucket || self.accuracy_edges.is_empty() {
             return Ok(());
         }
-        Err(ExperimentError::Buckets(loss.name()))
+        Err(ExperimentError(format!(
+            "`accuracy_edges` are given, expected none unless `fraction` moves, of a loss that selects over the \
+             mini-batch (`{name}`)"
+        )))
     }
 
     fn settings(&self) -> DifficultyThermostatSettings {

@@ -51,11 +51,8 @@ impl<'a> ExpectedTrainer<'a> {
     /// If there is not one logit per prompt, position and action, or states are not positions.
     pub fn new(questions: &'a Questions, logits: &[f64]) -> Self {
         let Shape { prompts, positions, actions } = questions.shape();
-        assert_eq!(
-            logits.len(),
-            prompts * positions * actions,
-            "one logit per action and position"
-        );
+        let count = prompts * positions * actions;
+        assert_eq!(logits.len(), count, "one logit per action and position");
         assert_eq!(questions.states().states(), positions, "states that remember nothing");
         Self { questions, logits: logits.to_vec() }
     }
@@ -94,9 +91,7 @@ impl<'a> ExpectedTrainer<'a> {
     /// Takes that step; the change of mean entropy that was predicted for it.
     pub fn step(&mut self, rule: ExpectedRule, eta: f64) -> f64 {
         let (step, change) = self.expected_step(rule, eta);
-        for (logit, step) in self.logits.iter_mut().zip(step) {
-            *logit += step;
-        }
+        self.take(step);
         change
     }
 
@@ -105,13 +100,15 @@ impl<'a> ExpectedTrainer<'a> {
     pub fn flow(&mut self, rule: ExpectedRule, eta: f64) {
         let mut middle = self.clone();
         middle.step(rule, 0.5 * eta);
-        let (step, _) = middle.expected_step(rule, eta);
+        self.take(middle.expected_step(rule, eta).0);
+    }
+
+    fn take(&mut self, step: Vec<f64>) {
         for (logit, step) in self.logits.iter_mut().zip(step) {
             *logit += step;
         }
     }
 
-    /// Number of states of all prompts.
     fn states(&self) -> f64 {
         (self.logits.len() / self.questions.shape().actions) as f64
     }

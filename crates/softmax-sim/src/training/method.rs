@@ -94,31 +94,27 @@ impl Method {
             thermostat.check(&self.loss)?;
         }
         if let Some(annealing) = &self.annealing {
-            annealing
-                .at(&self.loss, 1.0)
-                .map_err(|source| ExperimentError::Annealing { loss: self.loss.name(), source })?;
+            annealing.at(&self.loss, 1.0).map_err(|error| {
+                ExperimentError(format!("`annealing` of `{}`: {error}", self.loss.name()))
+            })?;
         }
-        let (bonus, reference_kl) = (self.entropy_bonus != 0.0, self.reference_kl != 0.0);
-        for (first, has_first, second, has_second) in [
-            ("annealing", self.annealing.is_some(), "thermostat", self.thermostat.is_some()),
-            (
-                "adaptive_entropy",
-                self.adaptive_entropy.is_some(),
-                "thermostat",
-                self.thermostat.is_some(),
-            ),
-            ("adaptive_entropy", self.adaptive_entropy.is_some(), "entropy_bonus", bonus),
-            ("adaptive_kl", self.adaptive_kl.is_some(), "reference_kl", reference_kl),
+        let thermostat = ("thermostat", self.thermostat.is_some());
+        let adaptive_entropy = ("adaptive_entropy", self.adaptive_entropy.is_some());
+        let pass_at_k = matches!(self.advantage, AdvantageEstimator::PassAtK(_));
+        for [(first, has_first), (second, has_second)] in [
+            [("annealing", self.annealing.is_some()), thermostat],
+            [adaptive_entropy, thermostat],
+            [adaptive_entropy, ("entropy_bonus", self.entropy_bonus != 0.0)],
+            [
+                ("adaptive_kl", self.adaptive_kl.is_some()),
+                ("reference_kl", self.reference_kl != 0.0),
+            ],
             // Its sets count right answers alone.
-            (
-                "reward_kl",
-                self.reward_kl != 0.0,
-                "pass-at-k",
-                matches!(self.advantage, AdvantageEstimator::PassAtK(_)),
-            ),
+            [("reward_kl", self.reward_kl != 0.0), ("pass-at-k", pass_at_k)],
         ] {
             if has_first && has_second {
-                return Err(ExperimentError::Both { first, second });
+                let text = format!("`{first}` and `{second}` are both given, expected one of them");
+                return Err(ExperimentError(text));
             }
         }
         Ok(())

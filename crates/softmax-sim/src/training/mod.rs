@@ -8,21 +8,7 @@
 //! # How to use it
 //!
 //! An experiment picks an [`Environment`](crate::environment::Environment), a [`Method`] and a
-//! [`Schedule`] and gets a [`Curve`]:
-//!
-//! ```
-//! use rl_losses::{KlCov, PolicyLoss};
-//! use softmax_sim::environment::TabularSetting;
-//! use softmax_sim::training::{Method, Schedule, train};
-//!
-//! let environment = TabularSetting { prompts: 32, positions: 2, ..TabularSetting::CONTROL }.draw(0);
-//! let schedule = Schedule { rollouts: 40, evaluate_every: 10, ..Schedule::tabular(0.3) };
-//! let method = Method::of(PolicyLoss::KlCov(KlCov::new(0.05, 1.0)?));
-//! let curve = train(&environment, &method, &schedule, 0);
-//! assert_eq!(curve.points.len(), 5);
-//! assert!(curve.last().reward > curve.points[0].reward);
-//! # Ok::<(), rl_losses::ParameterError>(())
-//! ```
+//! [`Schedule`] and gets a [`Curve`] of [`train`]; the README of this crate shows one.
 //!
 //! A [`Method`] is all that may change between rollouts: loss, advantages, aggregation and the
 //! coefficients of the entropy bonus and of the reference KL. So a controller is a loop:

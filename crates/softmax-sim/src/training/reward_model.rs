@@ -36,16 +36,18 @@ impl RewardModel {
             .expect("log-ratios of finite policies, one for each token");
         let workspace = &mut self.workspace;
         workspace.chain(questions, rollout.tokens(), &loss.grad_log_prob);
-        workspace.descend(questions, &mut self.parameters, &rollout.prompts, RATE * factor);
+        let (prompts, rate) = (&rollout.prompts, RATE * factor);
+        questions.descend(&mut self.parameters, prompts, &workspace.d_logits, rate);
         self.measure(questions, rollout, reference)
     }
 
     /// Log-ratio of each token as the model stands.
     fn measure(&mut self, questions: &Questions, rollout: &Rollout, reference: &[f64]) -> Vec<f64> {
-        self.workspace.fill(questions, &self.parameters, &rollout.prompts);
-        let mut log_ratio = self.workspace.log_probs(rollout.tokens());
-        let reference =
-            rollout.tokens().values_in(reference, &rollout.prompts, questions.states_and_actions());
+        let (tokens, prompts) = (rollout.tokens(), &rollout.prompts);
+        let mut log_ratio = vec![];
+        self.workspace.rows.fill(questions, &self.parameters, prompts);
+        self.workspace.rows.log_prob_of_tokens(tokens, &mut log_ratio);
+        let reference = tokens.values_in(reference, prompts, questions.states_and_actions());
         std::iter::zip(&mut log_ratio, reference)
             .for_each(|(value, reference)| *value -= reference);
         log_ratio

@@ -1,7 +1,7 @@
 //! How much is sampled and how it is divided into updates.
 
 use super::trust_region::TrustRegion;
-use crate::experiment::error::{ExperimentError, check_bounds};
+use crate::experiment::error::{ExperimentError, check_bounds, check_share};
 use serde::{Deserialize, Serialize};
 
 /// Quantity that the learning rate multiplies.
@@ -125,11 +125,11 @@ impl Schedule {
             ("epochs", self.epochs as f64, 1.0),
         ])?;
         if !(self.learning_rate.is_finite() && self.learning_rate > 0.0) {
-            return Err(ExperimentError::LearningRate(self.learning_rate));
+            let rate = self.learning_rate;
+            let text = format!("`learning_rate` is {rate}, expected a finite number above 0");
+            return Err(ExperimentError(text));
         }
-        if !(0.0..=1.0).contains(&self.critic_rate) {
-            return Err(ExperimentError::Share { field: "critic_rate", value: self.critic_rate });
-        }
+        check_share("critic_rate", self.critic_rate)?;
         self.trust_region.map_or(Ok(()), TrustRegion::check)
     }
 

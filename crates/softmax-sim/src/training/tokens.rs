@@ -24,6 +24,18 @@ impl<'a> Tokens<'a> {
         })
     }
 
+    /// State of each token of `prompts` in a table `[all prompts, states]`, and its action.
+    pub(crate) fn places_in(
+        self,
+        prompts: &'a [usize],
+        states_of_prompt: usize,
+    ) -> impl Iterator<Item = (usize, usize)> + 'a {
+        self.places(states_of_prompt).map(move |(place, action)| {
+            let prompt = prompts[place / states_of_prompt];
+            (prompt * states_of_prompt + place % states_of_prompt, action)
+        })
+    }
+
     /// Value of each token of `prompts` in a table over all prompts, `[all prompts, states, actions]`, of a row of states and
     /// actions a prompt.
     pub(crate) fn values_in(
@@ -32,10 +44,8 @@ impl<'a> Tokens<'a> {
         prompts: &'a [usize],
         (states_of_prompt, actions): (usize, usize),
     ) -> impl Iterator<Item = f64> + 'a {
-        self.places(states_of_prompt).map(move |(place, action)| {
-            let prompt = prompts[place / states_of_prompt];
-            table[(prompt * states_of_prompt + place % states_of_prompt) * actions + action]
-        })
+        let places = self.places_in(prompts, states_of_prompt);
+        places.map(move |(state, action)| table[state * actions + action])
     }
 
     /// Tokens of the prompts `slots`.

@@ -174,14 +174,11 @@ impl<'a> Trainer<'a> {
     ///
     /// `after_each` sees what each rollout measured and may change the method of the next.
     pub fn run(&mut self, mut after_each: impl FnMut(&mut Method, &RolloutReport)) -> Curve {
-        let curve = self.try_run(|method, report| -> Result<(), Infallible> {
+        let Ok(curve) = self.try_run(|method, report| -> Result<(), Infallible> {
             after_each(method, report);
             Ok(())
         });
-        match curve {
-            Ok(curve) => curve,
-            Err(never) => match never {},
-        }
+        curve
     }
 
     /// Trains like [`run`](Self::run), until an error of `after_each`.
@@ -299,7 +296,8 @@ impl<'a> Trainer<'a> {
         let AdvantageEstimator::Gae(gae) = self.method.advantage else { return None };
         let questions = &self.environment.training;
         let critic = self.critic.get_or_insert_with(|| Critic::new(questions));
-        Some(critic.judge(&self.rollout, token_rewards, gae, self.schedule.critic_rate))
+        let rate = self.schedule.critic_rate;
+        Some(critic.judge(questions, &self.rollout, token_rewards, gae, rate))
     }
 
     /// Expected reward of the greedy response to the prompt of each sample, `[samples]`.

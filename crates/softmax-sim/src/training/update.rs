@@ -20,15 +20,15 @@ use std::ops::Range;
 /// Buffers that the updates of a run reuse.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Workspace {
-    rows: Rows,
+    /// The policy on the prompts.
+    pub(super) rows: Rows,
     log_prob: Vec<f64>,
     entropy: Vec<f64>,
     grad_log_prob: Vec<f64>,
-    /// `[prompts, states, actions]`.
-    d_logits: Vec<f64>,
+    /// Gradient chained last, `[prompts, states, actions]`.
+    pub(super) d_logits: Vec<f64>,
 }
 
-/// Inputs of an update.
 pub(crate) struct MiniBatch<'a> {
     pub(crate) questions: &'a Questions,
     pub(crate) rollout: &'a Rollout,
@@ -48,12 +48,10 @@ pub(crate) struct MiniBatch<'a> {
 }
 
 impl MiniBatch<'_> {
-    /// Tokens of the mini-batch.
     pub(crate) fn tokens(&self) -> usize {
         self.slots.len() * self.group_size * self.questions.shape().positions
     }
 
-    /// The prompts of the mini-batch.
     fn prompts(&self) -> &[usize] {
         &self.rollout.prompts[self.slots.clone()]
     }
@@ -67,7 +65,7 @@ impl MiniBatch<'_> {
         workspace: &mut Workspace,
         rng: &mut ChaCha8Rng,
     ) -> LossSums {
-        workspace.fill(self.questions, parameters, self.prompts());
+        workspace.rows.fill(self.questions, parameters, self.prompts());
         let places = self.rollout.tokens().of_prompts(&self.slots);
         let (sums, plan) = self.evaluate(method, places, workspace, rng);
         let slopes = std::mem::take(&mut workspace.grad_log_prob);
@@ -82,7 +80,7 @@ impl MiniBatch<'_> {
             let (rows, d_logits) = (&workspace.rows, &workspace.d_logits);
             region.step(self.questions, parameters, self.prompts(), (rows, &weights, d_logits));
         } else {
-            workspace.descend(self.questions, parameters, self.prompts(), factor);
+            self.questions.descend(parameters, self.prompts(), &workspace.d_logits, factor);
         }
         sums
     }
@@ -163,28 +161,6 @@ fn in_parallel(pieces: usize, work: &(dyn Fn(usize) + Sync)) {
 }
 
 impl Workspace {
-    /// Fills in the policy of `parameters` on `prompts`.
-    pub(crate) fn fill(&mut self, questions: &Questions, parameters: &[f64], prompts: &[usize]) {
-        self.rows.fill(questions, parameters, prompts);
-    }
-
-    /// Log-probability of each token under the policy filled in, `[tokens]`.
-    pub(crate) fn log_probs(&mut self, tokens: Tokens<'_>) -> Vec<f64> {
-        self.rows.log_prob_of_tokens(tokens, &mut self.log_prob);
-        std::mem::take(&mut self.log_prob)
-    }
-
-    /// Moves `parameters` down the gradient chained last, by `factor` times it.
-    pub(crate) fn descend(
-        &self,
-        questions: &Questions,
-        parameters: &mut [f64],
-        prompts: &[usize],
-        factor: f64,
-    ) {
-        questions.descend(parameters, prompts, &self.d_logits, factor);
-    }
-
     /// Gradient with respect to the logits of what has `slopes`, its derivatives by the tokens' log-probabilities, `[tokens]`.
     ///
     /// A token's `∂L/∂log π(y)` reaches logit `k` times `1[k = y] - π_k`; the parts with `π_k` are

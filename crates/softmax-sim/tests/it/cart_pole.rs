@@ -6,7 +6,7 @@ mod evaluation;
 use rl_losses::{ClipCov, ClipRange, CovarianceBand, KlCov, PolicyLoss};
 use serde::Deserialize;
 use softmax_sim::cart_pole::{
-    Episode, Point, Ppo, PpoError, Progress, Purpose, Push, State, stream, train,
+    Episode, FORCES, Point, Ppo, PpoError, Progress, Purpose, State, stream, train,
 };
 
 #[derive(Deserialize)]
@@ -50,7 +50,7 @@ fn recorded_transitions_are_met_to_twelve_digits() {
     let transitions = recording().transitions;
     assert_eq!(transitions.len(), 80);
     for Transition { state, action, next, reward, terminated } in transitions {
-        let after = State::from(state).after(Push::ALL[action]);
+        let after = State::from(state).after(FORCES[action]);
         assert_near(after, next);
         assert_eq!(after.has_failed(), terminated, "{state:?}");
         assert!((reward - 1.0).abs() < 1e-12, "every step earns 1, the last one too");
@@ -65,9 +65,9 @@ fn recorded_episodes_end_when_and_as_the_benchmark_ends_them() {
         let mut episode = Episode::from_state(State::from(states[0]), starts.clone());
         for (step, &action) in actions.iter().enumerate() {
             // Each step from the recorded state: the motion is unstable and would amplify rounding.
-            assert_near(State::from(states[step]).after(Push::ALL[action]), states[step + 1]);
+            assert_near(State::from(states[step]).after(FORCES[action]), states[step + 1]);
             let is_last = step + 1 == actions.len();
-            let progress = episode.push(Push::ALL[action]);
+            let progress = episode.act(action);
             assert_eq!(progress != Progress::Running, is_last, "step {step}");
             if is_last {
                 ends.push(progress);

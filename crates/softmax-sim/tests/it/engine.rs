@@ -8,8 +8,7 @@ use softmax_sim::environment::{
 };
 use softmax_sim::reproduce::document::read_published;
 use softmax_sim::reproduce::finding::find;
-use softmax_sim::reproduce::revision::{digest, revision};
-use softmax_sim::reproduce::{ENGINE, LATER};
+use softmax_sim::reproduce::{ENGINE, LATER, digest};
 use softmax_sim::training::{Curve, Method, Schedule, train};
 use std::path::Path;
 
@@ -124,6 +123,6 @@ fn published_results_are_those_of_this_engine() {
     for result in published {
         let name = result.record.finding;
         let finding = find(&name).expect("a finding of the registry");
-        assert_eq!(result.record.revision, revision(finding), "{name} was run with other code");
+        assert_eq!(result.record.revision, finding.revision(), "{name} was run with other code");
     }
 }

@@ -6,8 +6,8 @@ fn report() -> Report {
     Report {
         seed: 1,
         rows: vec![
-            Row::of("Lemma 1", "order", 0.05, [0.001, 0.02]),
-            Row::of("Theorem 1", "bound over remainder", 1.0, [1.5]),
+            Row::of("order", 0.05, [0.001, 0.02]).about("Lemma 1"),
+            Row::of("bound over remainder", 1.0, [1.5]).about("Theorem 1"),
         ],
     }
 }
@@ -19,25 +19,25 @@ fn table_is_aligned_and_names_the_failure() {
 
 #[test]
 fn methods_stand_below_their_checks() {
-    let row = Row::of("Lemma 1", "order", 0.05, [0.001]).by("slope over seven steps");
+    let row = Row::of("order", 0.05, [0.001]).by("slope over seven steps");
     let table = Report { seed: 1, rows: vec![row] }.table(true);
     assert!(table.contains("pass\n      slope over seven steps\n"), "{table}");
 }
 
 #[test]
 fn a_mean_near_its_target_passes_and_one_beside_it_fails() {
-    let row = |target| Row::near("Lemma 1", "order", target, 0.05, [2.0, 2.001, 1.999, 2.002]);
+    let row = |target| Row::near("order", target, 0.05, [2.0, 2.001, 1.999, 2.002]);
     assert!(row(2.0).passed && !row(3.0).passed);
     let [low, high] = row(2.0).interval.unwrap();
     assert!(low < 2.0 && 2.0 < high && high - low < 0.01, "{low} {high}");
-    assert!(!Row::near("Lemma 1", "order", 2.0, 0.05, [2.0, f64::NAN]).passed);
-    assert!(!Row::near("Lemma 1", "order", 2.0, 0.05, []).passed);
+    assert!(!Row::near("order", 2.0, 0.05, [2.0, f64::NAN]).passed);
+    assert!(!Row::near("order", 2.0, 0.05, []).passed);
 }
 
 #[test]
 fn what_cannot_be_measured_fails() {
     for values in [vec![f64::NAN, 0.0], vec![0.0, f64::NAN], vec![f64::INFINITY], vec![]] {
-        assert!(!Row::of("Lemma 1", "order", 1.0, values.clone()).passed, "{values:?}");
+        assert!(!Row::of("order", 1.0, values.clone()).passed, "{values:?}");
     }
 }
 

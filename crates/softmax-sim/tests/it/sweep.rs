@@ -3,7 +3,7 @@
 mod cell;
 mod plan;
 
-use softmax_sim::sweep::{Cell, CellResult, CellSettings, Folder, Plan, Shard, merge, run_shard};
+use softmax_sim::sweep::{Cell, CellResult, Folder, Plan, Shard, merge, run_shard};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -282,11 +282,11 @@ fn mistakes_end_with_2_and_are_named() {
 
 #[test]
 fn a_cell_that_panics_costs_itself_alone() {
-    let plan: Plan<CellSettings> = Plan::read(&cheap(5, 1, 1)).unwrap();
+    let plan: Plan = Plan::read(&cheap(5, 1, 1)).unwrap();
     let (folder, _) = folder_with("");
-    let sweep = Folder::open(folder.path(), &cheap(5, 1, 1), &plan, Plan::read).unwrap();
+    let sweep = Folder::open(folder.path(), &cheap(5, 1, 1), &plan).unwrap();
     let bad = &plan.cells[2].key;
-    let compute = |cell: &Cell<CellSettings>| {
+    let compute = |cell: &Cell| {
         assert!(cell.key != *bad, "out of luck");
         cell.compute()
     };
@@ -301,10 +301,10 @@ fn a_cell_that_panics_costs_itself_alone() {
 
 #[test]
 fn a_second_process_of_a_shard_is_turned_away() {
-    let plan: Plan<CellSettings> = Plan::read(&cheap(1, 1, 1)).unwrap();
+    let plan: Plan = Plan::read(&cheap(1, 1, 1)).unwrap();
     let (folder, _) = folder_with("");
-    let sweep = Folder::open(folder.path(), &cheap(1, 1, 1), &plan, Plan::read).unwrap();
-    let again = |_: &Cell<CellSettings>| {
+    let sweep = Folder::open(folder.path(), &cheap(1, 1, 1), &plan).unwrap();
+    let again = |_: &Cell| {
         let second = run_shard(&plan, &sweep, Shard::WHOLE, |_| unreachable!(), |_| {});
         CellResult::Failed(second.map_or_else(|error| error.to_string(), |_| String::new()))
     };
@@ -321,7 +321,7 @@ fn committed_sweeps_can_be_read() {
     for entry in fs::read_dir(configs).unwrap() {
         let path = entry.unwrap().path();
         if path.file_name().unwrap().to_str().unwrap().starts_with("sweep-") {
-            let plan = Plan::<CellSettings>::read(&read(&path));
+            let plan = Plan::read(&read(&path));
             let plan = plan.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
             assert!(plan.cells.len() > 1);
             sweeps += 1;

@@ -1,19 +1,19 @@
 //! Equations of motion of the cart and its pole, without friction.
 
-use softmax_sim::cart_pole::dynamics::{ANGLE_LIMIT, POSITION_LIMIT, Push, State};
+use softmax_sim::cart_pole::dynamics::{ANGLE_LIMIT, POSITION_LIMIT, State};
 
 #[test]
 fn left_and_right_are_mirror_images() {
     let state = State::from([0.3, -0.2, 0.1, 0.7]);
     let mirrored = State::from(state.observation().map(|x| -x));
-    let (right, left) = (state.after(Push::Right), mirrored.after(Push::Left));
+    let (right, left) = (state.after(10.0), mirrored.after(-10.0));
     assert_eq!(right, State::from(left.observation().map(|x| -x)));
 }
 
 #[test]
 fn an_upright_pole_falls_away_from_the_push() {
     let rest = State::from([0.0; 4]);
-    let pushed = rest.after(Push::Right);
+    let pushed = rest.after(10.0);
     // By hand: pull = 10 / 1.1; spin rate = -pull / (0.5 · (4/3 - 0.1/1.1)).
     let pull = 10.0 / 1.1;
     let spin_rate = -pull / (0.5 * (4.0 / 3.0 - 0.1 / 1.1));

@@ -3,13 +3,19 @@
 use entropy_core::PerformanceLaw;
 use softmax_sim::fit_law::{LawFit, Points};
 
+fn csv(rows: impl IntoIterator<Item = String>) -> Points {
+    let rows: Vec<String> = rows.into_iter().collect();
+    let text = format!("entropy,reward\n{}", rows.join("\n"));
+    Points::read(text.as_bytes(), "entropy", "reward").unwrap().0
+}
+
 fn points(noise: f64) -> Points {
-    let pairs = (0..40u32).map(|step| {
+    let rows = (0..40u32).map(|step| {
         let entropy = 1.4 * (-0.1 * f64::from(step)).exp();
         let wobble = noise * f64::from((step * 7919) % 13) / 13.0 - 0.5 * noise;
-        (entropy, 0.9 - 0.15 * entropy.exp() + wobble)
+        format!("{entropy},{}", 0.9 - 0.15 * entropy.exp() + wobble)
     });
-    pairs.collect()
+    csv(rows)
 }
 
 #[test]
@@ -30,8 +36,8 @@ fn an_exact_law_is_found_and_forecast_from_its_beginning() {
 fn the_interval_of_the_ceiling_is_that_of_an_intercept_at_no_entropy() {
     let points = points(0.02);
     let fit = LawFit::of(&points, &[]).unwrap();
-    let shifted: Vec<f64> = points.entropy().iter().map(|h| h.exp_m1().ln()).collect();
-    let law = PerformanceLaw::fit(&shifted, points.reward()).unwrap();
+    let shifted: Vec<f64> = points.entropy.iter().map(|h| h.exp_m1().ln()).collect();
+    let law = PerformanceLaw::fit(&shifted, &points.reward).unwrap();
     let [low, high] = fit.ceiling.interval.unwrap();
     // t(0.975; 38) of the tables.
     let half_width = 2.024_394 * law.standard_error_b.unwrap();
@@ -46,7 +52,7 @@ fn a_forecast_of_noisy_points_comes_with_its_interval() {
     let fit = LawFit::of(&points(0.02), &[0.3]).unwrap();
     let forecast = &fit.forecasts[0];
     let [low, high] = forecast.final_interval.unwrap();
-    let last = *points(0.02).reward().last().unwrap();
+    let last = *points(0.02).reward.last().unwrap();
     assert!(low < last && last < high && high - low > 0.02, "{forecast:?}");
     let middle = 0.5 * (low + high);
     assert!((middle - last - forecast.final_error).abs() < 1e-12, "{forecast:?}");
@@ -54,7 +60,7 @@ fn a_forecast_of_noisy_points_comes_with_its_interval() {
 
 #[test]
 fn two_points_have_no_interval() {
-    let two: Points = [(1.0, 0.2), (0.5, 0.6)].into_iter().collect();
+    let two = csv(["1,0.2", "0.5,0.6"].map(String::from));
     assert_eq!(LawFit::of(&two, &[]).unwrap().a.interval, None);
 }
 
@@ -63,9 +69,9 @@ fn too_few_points_and_shares_that_are_none_are_refused() {
     let message = |points: &Points, shares: &[f64]| {
         LawFit::of(points, shares).map(|_| ()).unwrap_err().to_string()
     };
-    let one: Points = [(1.0, 0.2)].into_iter().collect();
+    let one = csv(["1,0.2"].map(String::from));
     assert_eq!(message(&one, &[]), "a fit of two coefficients needs at least 2 points, found 1");
-    let flat: Points = [(1.0, 0.2), (1.0, 0.3), (0.5, 0.6), (0.2, 0.7)].into_iter().collect();
+    let flat = csv(["1,0.2", "1,0.3", "0.5,0.6", "0.2,0.7"].map(String::from));
     let error = LawFit::of(&flat, &[0.5]).unwrap_err();
     assert_eq!(error.to_string(), "the first 0.5 of 4 points");
     let source = std::error::Error::source(&error).unwrap().to_string();

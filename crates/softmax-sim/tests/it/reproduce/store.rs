@@ -2,7 +2,6 @@
 
 use std::fs;
 
-use softmax_sim::reproduce::revision::revision;
 use softmax_sim::reproduce::run_cache::CachedShare;
 use softmax_sim::reproduce::store::{PROGRAM, Record, read_record, record_path, write_record};
 use softmax_sim::reproduce::{ExperimentResult, FINDINGS, Finding, Scale, Setting};
@@ -16,7 +15,7 @@ fn record() -> Record {
         finding: "lemma-1".to_owned(),
         program: PROGRAM.to_owned(),
         setting: Setting { scale: Scale::Quick, seed: 7, seeds: 3 },
-        revision: revision(lemma_1()),
+        revision: lemma_1().revision(),
         seconds: 0.5,
         kept: CachedShare::default(),
         outcome: ExperimentResult::new(vec![]),

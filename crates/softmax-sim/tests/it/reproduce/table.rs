@@ -5,7 +5,7 @@ use softmax_sim::reproduce::table::{Cell, Table};
 #[test]
 fn cells_of_all_kinds_come_back_from_json() {
     let mut table = Table::new("Methods.", &["Method", "Entropy (nat)", "Runs", "Reward"]);
-    table.row(["GRPO".into(), 0.25.into(), 3_usize.into(), f64::NAN.into()]);
+    table.row(["GRPO".into(), 0.25.into(), 3.0.into(), f64::NAN.into()]);
     let json = serde_json::to_string(&table).unwrap();
     let read: Table = serde_json::from_str(&json).unwrap();
     assert_eq!(read.rows[0][..3], table.rows[0][..3]);

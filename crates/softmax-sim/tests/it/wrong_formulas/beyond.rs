@@ -1,6 +1,6 @@
 //! Flows, estimates, sequences, shared features, other entropies, reward.
 
-use crate::wrong_formulas::{ORDER, failed, populations};
+use crate::wrong_formulas::{ORDER, failed, states};
 use entropy_core::{
     BinarySplit, CovarianceDecomposition, CovarianceEstimate, ExchangeRate, SequenceEntropyChange,
 };
@@ -159,12 +159,12 @@ fn shared_features_slightly_off_fail_row_by_row() {
 #[test]
 fn the_change_of_shannons_entropy_is_not_that_of_the_others() {
     let right = generalised_entropy::KINDS;
-    assert!(failed(&generalised_entropy::check(&populations(), &right)).is_empty());
+    assert!(failed(&generalised_entropy::check(&states(), &right)).is_empty());
     let wrong = right.map(|kind| generalised_entropy::Kind {
         change: |policy, _, step| policy.entropy_change_first_order(step),
         ..kind
     });
-    let wrong = generalised_entropy::check(&populations(), &wrong);
+    let wrong = generalised_entropy::check(&states(), &wrong);
     assert_eq!(
         failed(&wrong),
         [
@@ -177,7 +177,7 @@ fn the_change_of_shannons_entropy_is_not_that_of_the_others() {
 #[test]
 fn rates_and_splits_that_are_off_fail() {
     let right = exchange::FORMULAS;
-    assert!(failed(&exchange::check(&populations(), &right)).is_empty());
+    assert!(failed(&exchange::check(&states(), &right)).is_empty());
     let rate = exchange::Formulas {
         rate: |policy, advantage, rule| {
             let rate = ExchangeRate::of(policy, advantage, rule);
@@ -186,7 +186,7 @@ fn rates_and_splits_that_are_off_fail() {
         ..right
     };
     let order = "order of the error of ΔR, distance from 2";
-    assert_eq!(failed(&exchange::check(&populations(), &rate)), [order]);
+    assert_eq!(failed(&exchange::check(&states(), &rate)), [order]);
     let split = exchange::Formulas {
         split: |policy, is_right| {
             let split = BinarySplit::of(policy, is_right);
@@ -199,7 +199,7 @@ fn rates_and_splits_that_are_off_fail() {
         ..right
     };
     let parts = "h(R) + R H_c + (1 - R) H_w: gap to H, and of Cov";
-    assert_eq!(failed(&exchange::check(&populations(), &split)), [parts]);
+    assert_eq!(failed(&exchange::check(&states(), &split)), [parts]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Losses and what they sample: Clip-Cov, KL-Cov, the clipped surrogate, regularisers, the clock.
 
-use crate::wrong_formulas::{ORDER, assert_fails, failed, populations};
-use entropy_core::{Categorical, UpdateRule};
+use crate::wrong_formulas::{ORDER, assert_fails, failed, states};
+use entropy_core::{Categorical, UpdateRule, predicted_change};
 use softmax_sim::statement::{clip_cov, clipped, clock, kl_cov, regulariser, sampled, stale};
 
 #[test]
@@ -11,8 +11,8 @@ fn clip_cov_by_the_covariance_alone_fails() {
             let centred = policy.centred_log_probs();
             actions.iter().map(|a| advantage[*a] * centred[*a]).sum::<f64>() / count as f64
         };
-    let right = clip_cov::check(&populations(), 1, clip_cov::predict);
-    let wrong = clip_cov::check(&populations(), 1, by_covariance);
+    let right = clip_cov::check(&states(), 1, clip_cov::predict);
+    let wrong = clip_cov::check(&states(), 1, by_covariance);
     assert!(failed(&right).is_empty(), "{right:#?}");
     assert!(
         failed(&wrong).contains(&"first-order effect of the dropped tokens, gap"),
@@ -27,8 +27,8 @@ fn kl_cov_without_its_sign_fails() {
         let sizes: Vec<(usize, f64)> = selected.iter().map(|(a, x)| (*a, x.abs())).collect();
         kl_cov::predict(policy, coefficient, &sizes, count)
     };
-    let right = kl_cov::check(&populations(), 1, kl_cov::predict);
-    let wrong = kl_cov::check(&populations(), 1, unsigned);
+    let right = kl_cov::check(&states(), 1, kl_cov::predict);
+    let wrong = kl_cov::check(&states(), 1, unsigned);
     assert!(failed(&right).is_empty(), "{right:#?}");
     assert!(
         failed(&wrong).contains(&"first-order effect of the penalised tokens, gap"),
@@ -39,7 +39,7 @@ fn kl_cov_without_its_sign_fails() {
 #[test]
 fn effects_of_stale_rollouts_by_the_policy_that_sampled_fail() {
     let right = stale::FORMULAS;
-    assert!(failed(&stale::check(&populations(), &right)).is_empty());
+    assert!(failed(&stale::check(&states(), &right)).is_empty());
     let by_old = stale::Formulas {
         clip_cov: |_, old, advantage, selected| {
             (stale::FORMULAS.clip_cov)(old, old, advantage, selected)
@@ -50,7 +50,7 @@ fn effects_of_stale_rollouts_by_the_policy_that_sampled_fail() {
         },
     };
     assert_eq!(
-        failed(&stale::check(&populations(), &by_old)),
+        failed(&stale::check(&states(), &by_old)),
         [
             "Clip-Cov: effect against Σ π σ A G, gap",
             "KL-Cov: effect against β Σ μ σ sign(log ratio) G, gap",
@@ -72,14 +72,11 @@ fn a_sampled_gradient_with_the_covariance_of_theorem_2_fails() {
 
 #[test]
 fn a_clipped_surrogate_without_its_mask_fails() {
-    let unmasked = |policy: &Categorical, advantage: &[f64], mask: &[bool]| {
-        clipped::predict(policy, advantage, &vec![true; mask.len()])
+    let right = predicted_change::clipped_surrogate;
+    let unmasked = |policy: &Categorical, advantage: &[f64], mask: &[bool], eta| {
+        right(policy, advantage, &vec![true; mask.len()], eta)
     };
-    assert_fails(
-        &clipped::check(&populations(), clipped::predict),
-        &clipped::check(&populations(), unmasked),
-        &[ORDER],
-    );
+    assert_fails(&clipped::check(&states(), right), &clipped::check(&states(), unmasked), &[ORDER]);
 }
 
 #[test]
@@ -87,8 +84,8 @@ fn regularisers_one_per_cent_off_fail() {
     let off = |term, rule, policy: &Categorical, reference: &Categorical| {
         1.01 * regulariser::predict(term, rule, policy, reference)
     };
-    assert!(failed(&regulariser::check(&populations(), regulariser::predict)).is_empty());
-    let wrong = regulariser::check(&populations(), off);
+    assert!(failed(&regulariser::check(&states(), regulariser::predict)).is_empty());
+    let wrong = regulariser::check(&states(), off);
     let orders = failed(&wrong).iter().filter(|check| check.starts_with("order")).count();
     assert_eq!(orders, 3, "{wrong:#?}");
 }

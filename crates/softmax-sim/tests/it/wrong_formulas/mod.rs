@@ -5,12 +5,12 @@ mod losses;
 mod steps;
 
 use softmax_sim::Row;
-use softmax_sim::population::Population;
+use softmax_sim::population::{State, population};
 
 const ORDER: &str = "order of the error, distance from 2";
 
-fn populations() -> [Population; 2] {
-    [Population::random(1, 40, 3), Population::random(1, 40, 16)]
+fn states() -> Vec<State> {
+    [population(1, 40, 3), population(1, 40, 16)].concat()
 }
 
 /// The checks among `rows` that failed.

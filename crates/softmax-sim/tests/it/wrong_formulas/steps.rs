@@ -1,8 +1,8 @@
 //! Steps of the logits: Lemma 1, the theorems, identities, the bound, Proposition 1, signs.
 
-use crate::wrong_formulas::{ORDER, assert_fails, failed, populations};
+use crate::wrong_formulas::{ORDER, assert_fails, failed, states};
 use entropy_core::{Categorical, EntropyIdentities, StepDivergence, UpdateRule};
-use softmax_sim::statement::{bound, identity, lemma1, proposition1, sign, theorem1, theorem2};
+use softmax_sim::statement::{bound, identity, lemma1, proposition1, sign, theorems};
 
 const BOUND: &str = "error over its bound";
 const LOCAL_BOUND: &str = "error over its bound for peaked policies";
@@ -10,14 +10,16 @@ const LOCAL_BOUND: &str = "error over its bound for peaked policies";
 #[test]
 fn higher_orders_that_are_one_per_cent_off_fail() {
     type Prediction = fn(&Categorical, &[f64]) -> f64;
-    let predictions: [(u32, Prediction); 2] =
-        [(3, lemma1::predict_second_order), (4, lemma1::predict_third_order)];
+    let predictions: [(u32, Prediction); 2] = [
+        (3, Categorical::entropy_change_second_order),
+        (4, Categorical::entropy_change_third_order),
+    ];
     for (order, predict) in predictions {
-        let right = lemma1::check_higher_order(&populations(), order, predict);
-        let lower = lemma1::check_higher_order(&populations(), order, |policy, step| {
+        let right = lemma1::check_higher_order(&states(), order, predict);
+        let lower = lemma1::check_higher_order(&states(), order, |policy, step| {
             let below = match order {
-                3 => lemma1::predict(policy, step),
-                _ => lemma1::predict_second_order(policy, step),
+                3 => policy.entropy_change_first_order(step),
+                _ => policy.entropy_change_second_order(step),
             };
             // One hundredth of the last term is missing.
             below + 0.99 * (predict(policy, step) - below)
@@ -30,12 +32,12 @@ fn higher_orders_that_are_one_per_cent_off_fail() {
 #[test]
 fn a_change_that_is_slightly_off_breaks_every_identity() {
     let right = identity::FORMULAS;
-    assert!(failed(&identity::check(&populations(), &right)).is_empty());
+    assert!(failed(&identity::check(&states(), &right)).is_empty());
     let off = identity::Formulas {
         change: |policy, step| 1.000_001 * policy.entropy_change(step),
         ..right
     };
-    assert_eq!(failed(&identity::check(&populations(), &off)).len(), 6);
+    assert_eq!(failed(&identity::check(&states(), &off)).len(), 6);
     // A plain difference of entropies passes the plain sums: it is only less exact for small steps.
     let naive = identity::Formulas {
         change: |policy, step| {
@@ -47,7 +49,7 @@ fn a_change_that_is_slightly_off_breaks_every_identity() {
         ..right
     };
     assert_eq!(
-        failed(&identity::check(&populations(), &naive)),
+        failed(&identity::check(&states(), &naive)),
         [
             "first identity to rounding, relative gap",
             "second identity to rounding, relative gap",
@@ -66,7 +68,7 @@ fn identities_and_divergences_that_are_exchanged_fail() {
         },
         ..right
     };
-    let wrong = identity::check(&populations(), &exchanged);
+    let wrong = identity::check(&states(), &exchanged);
     assert_eq!(failed(&wrong), ["KL(q‖π) and KL(π‖q), relative gap"], "{wrong:#?}");
     let without = identity::Formulas {
         identities: |policy, step| {
@@ -81,17 +83,18 @@ fn identities_and_divergences_that_are_exchanged_fail() {
         },
         ..right
     };
-    assert_eq!(failed(&identity::check(&populations(), &without)).len(), 3);
+    assert_eq!(failed(&identity::check(&states(), &without)).len(), 3);
 }
 
 #[test]
 fn a_bound_of_half_the_size_is_violated() {
-    let half = |policy: &Categorical, step: &[f64]| 0.5 * bound::bound(policy, step);
-    assert!(bound::row(&bound::shares(0, 0..4000, bound::bound)).passed);
+    let half = |policy: &Categorical, step: &[f64]| 0.5 * policy.remainder_bound(step);
+    assert!(bound::row(&bound::shares(0, 0..4000, Categorical::remainder_bound)).passed);
     assert!(!bound::row(&bound::shares(0, 0..4000, half)).passed);
     // Without the logarithm of the actions it is too small as well.
     let constant = |policy: &Categorical, step: &[f64]| {
-        bound::bound(policy, step) * 0.25 / (1.0 + (1.0 + 0.25 * ln_others(policy).powi(2)).sqrt())
+        policy.remainder_bound(step) * 0.25
+            / (1.0 + (1.0 + 0.25 * ln_others(policy).powi(2)).sqrt())
             * 4.0
     };
     assert!(!bound::row(&bound::shares(0, 0..40_000, constant)).passed);
@@ -108,10 +111,10 @@ fn swapped_theorems_give_the_wrong_signs() {
             UpdateRule::PolicyGradient => UpdateRule::NaturalPolicyGradient,
             UpdateRule::NaturalPolicyGradient => UpdateRule::PolicyGradient,
         };
-        sign::predict(other, policy, advantage, eta)
+        other.predicted_entropy_change(policy, advantage, eta)
     };
     assert_fails(
-        &sign::check(sign::predict),
+        &sign::check(UpdateRule::predicted_entropy_change),
         &sign::check(swapped),
         &["sign of the prediction, disagreements"],
     );
@@ -119,28 +122,29 @@ fn swapped_theorems_give_the_wrong_signs() {
 
 #[test]
 fn lemma_1_with_the_wrong_sign_fails() {
-    let rows = lemma1::check(&populations(), |policy, step| -lemma1::predict(policy, step));
+    let rows = lemma1::check(&states(), |policy, step| -policy.entropy_change_first_order(step));
     assert_eq!(failed(&rows), [ORDER, BOUND, LOCAL_BOUND]);
 }
 
 #[test]
 fn lemma_1_that_is_slightly_off_fails() {
-    let rows = lemma1::check(&populations(), |policy, step| 1.01 * lemma1::predict(policy, step));
+    let rows =
+        lemma1::check(&states(), |policy, step| 1.01 * policy.entropy_change_first_order(step));
     let failed = failed(&rows);
     assert!([ORDER, BOUND, LOCAL_BOUND].iter().all(|check| failed.contains(check)), "{failed:?}");
 }
 
 #[test]
 fn theorem_1_with_the_wrong_sign_fails() {
-    let rows = theorem1::check(&populations(), |policy, advantage, eta| {
-        -theorem1::predict(policy, advantage, eta)
+    let rows = theorems::check_theorem_1(&states(), |rule, policy, advantage, eta| {
+        -rule.predicted_entropy_change(policy, advantage, eta)
     });
     assert!(failed(&rows).starts_with(&[ORDER, BOUND, LOCAL_BOUND]), "{rows:#?}");
 }
 
 #[test]
 fn theorem_1_without_the_centring_fails() {
-    let rows = theorem1::check(&populations(), |policy, advantage, eta| {
+    let rows = theorems::check_theorem_1(&states(), |_, policy, advantage, eta| {
         let weighted: Vec<f64> =
             std::iter::zip(policy.probs(), advantage).map(|(p, a)| p * a).collect();
         -eta * policy.covariance(policy.log_probs(), &weighted)
@@ -150,21 +154,23 @@ fn theorem_1_without_the_centring_fails() {
 
 #[test]
 fn theorem_2_with_the_prediction_of_theorem_1_fails() {
-    let rows = theorem2::check(&populations(), theorem1::predict);
+    let rows = theorems::check_theorem_2(&states(), |_, policy, advantage, eta| {
+        UpdateRule::PolicyGradient.predicted_entropy_change(policy, advantage, eta)
+    });
     assert!(failed(&rows).contains(&ORDER), "{rows:#?}");
 }
 
 #[test]
 fn theorem_2_with_the_wrong_sign_fails() {
-    let rows = theorem2::check(&populations(), |policy, advantage, eta| {
-        -theorem2::predict(policy, advantage, eta)
+    let rows = theorems::check_theorem_2(&states(), |rule, policy, advantage, eta| {
+        -rule.predicted_entropy_change(policy, advantage, eta)
     });
     assert_eq!(failed(&rows), [ORDER, BOUND, LOCAL_BOUND]);
 }
 
 #[test]
 fn proposition_1_with_the_natural_step_fails_every_check() {
-    let rows = proposition1::check(&populations(), 1, |policy, advantage, eta| {
+    let rows = proposition1::check(&states(), 1, |policy, advantage, eta| {
         UpdateRule::NaturalPolicyGradient.step(policy, advantage, eta)
     });
     assert_eq!(failed(&rows).len(), rows.len(), "{rows:#?}");
@@ -172,7 +178,7 @@ fn proposition_1_with_the_natural_step_fails_every_check() {
 
 #[test]
 fn a_prediction_that_is_not_a_number_fails() {
-    let rows = lemma1::check(&populations(), |_, _| f64::NAN);
+    let rows = lemma1::check(&states(), |_, _| f64::NAN);
     assert_eq!(failed(&rows), [ORDER, BOUND, LOCAL_BOUND]);
     assert!(rows.iter().all(|row| row.worst.is_finite()));
 }

@@ -82,13 +82,11 @@ fn drop_from_highest(run: &Run) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reproduce::Scale;
 
     #[test]
     fn the_bound_matters_with_large_steps_only() {
-        let setting = Setting { scale: Scale::Quick, seed: 3, seeds: 3 };
         let [slow, fast] = [Arena::of(8, 1e-3, 20, 10), Arena::of(8, 2.0, 60, 10)];
-        let run = || run_in(&slow, &fast, &setting, &Progress::silent());
+        let run = || run_in(&slow, &fast, &Setting::SHORT, &Progress::silent());
         let outcome = run();
         assert!(outcome.measures[2].values.iter().all(|gain| gain.abs() < 1e-12), "not clipped");
         assert!(outcome.measures[1].values.iter().all(|gain| gain.abs() > 1e-6), "clipped");

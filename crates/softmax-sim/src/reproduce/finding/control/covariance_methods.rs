@@ -128,13 +128,11 @@ fn measures(small: &[Trial], large: &[Trial]) -> Vec<Measure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reproduce::Scale;
 
     #[test]
     fn entropy_is_kept_by_the_fitted_fractions_and_not_by_those_of_the_paper() {
-        let setting = Setting { scale: Scale::Quick, seed: 3, seeds: 3 };
         let arena = Arena::of(8, 1.0, 300, 50);
-        let run = || run_in(&arena, &arena, &setting, &Progress::silent());
+        let run = || run_in(&arena, &arena, &Setting::SHORT, &Progress::silent());
         let outcome = run();
         let mean = |quantity: &str| {
             outcome.measures.iter().find(|m| m.quantity == quantity).unwrap().interval.mean

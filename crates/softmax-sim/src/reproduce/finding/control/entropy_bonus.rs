@@ -92,12 +92,11 @@ fn measures(baseline: &Trial, bonus: &[Trial]) -> Vec<Measure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reproduce::{Scale, Verdict};
+    use crate::reproduce::Verdict;
 
     #[test]
     fn a_bonus_explodes_and_a_tuned_one_is_said_to_win() {
-        let setting = Setting { scale: Scale::Quick, seed: 3, seeds: 3 };
-        let run = || run_in(&Arena::of(8, 1.0, 200, 50), &setting, &Progress::silent());
+        let run = || run_in(&Arena::of(8, 1.0, 200, 50), &Setting::SHORT, &Progress::silent());
         let outcome = run();
         let met = |quantity: &str| {
             outcome.measures.iter().find(|m| m.quantity.starts_with(quantity)).unwrap().met

@@ -117,13 +117,11 @@ fn end_table(knobs: &[Knob]) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reproduce::Scale;
 
     #[test]
     fn the_smallest_step_of_a_seed_is_the_one_that_may_fail() {
-        let setting = Setting { scale: Scale::Quick, seed: 3, seeds: 3 };
         let arena = Arena::of(4, 1.0, 1, 1);
-        let trials = arena.runs(&setting, &Progress::silent(), &[kl_cov(0.1, 1.0)]);
+        let trials = arena.runs(&Setting::SHORT, &Progress::silent(), &[kl_cov(0.1, 1.0)]);
         let scaled = |factors: [f64; 3]| {
             let mut trial = trials[0].clone();
             for (run, factor) in std::iter::zip(&mut trial.seeds, factors) {
@@ -137,9 +135,8 @@ mod tests {
 
     #[test]
     fn more_tokens_held_is_more_entropy() {
-        let setting = Setting { scale: Scale::Quick, seed: 3, seeds: 3 };
         let arena = Arena::of(16, 1.0, 300, 50);
-        let run = || run_in(&arena, &arena, &setting, &Progress::silent());
+        let run = || run_in(&arena, &arena, &Setting::SHORT, &Progress::silent());
         let outcome = run();
         let entropies = &outcome.figures[0].chart.series[0].points;
         assert!(entropies[3].1 > 2.0 * entropies[0].1, "{entropies:?}");

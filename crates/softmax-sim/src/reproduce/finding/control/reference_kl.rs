@@ -77,13 +77,11 @@ fn measures(small: &[Trial], large: &[Trial]) -> Vec<Measure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reproduce::Scale;
 
     #[test]
     fn a_strong_penalty_holds_entropy_and_reward_where_they_began() {
-        let setting = Setting { scale: Scale::Quick, seed: 3, seeds: 3 };
         let arena = Arena::of(8, 1.0, 200, 50);
-        let run = || run_in(&arena, &arena, &setting, &Progress::silent());
+        let run = || run_in(&arena, &arena, &Setting::SHORT, &Progress::silent());
         let outcome = run();
         let rewards = &outcome.measures[2];
         let held = |reward: &f64| rewards.target.is_met(*reward) == Some(true);

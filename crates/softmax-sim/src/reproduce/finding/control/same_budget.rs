@@ -220,23 +220,21 @@ mod tests {
     #[test]
     fn the_value_that_is_best_on_other_seeds_is_reported() {
         let arena = Arena::of(8, 1.0, 60, 60);
-        let setting = Setting { scale: Scale::Quick, seed: 3, seeds: 3 };
         let mut candidates = candidates();
         candidates.retain(|one| one.name == "entropy_bonus");
         // A bonus of 30 nats drowns the reward.
         let values = [30.0, 0.0, 20.0, 10.0, 25.0];
         let method = |bonus| Method::default().with_entropy_bonus(bonus);
         candidates[0].grid = values.map(|value| (value, method(value))).to_vec();
-        let tuned = tune(&arena, &setting, &Progress::silent(), candidates);
+        let tuned = tune(&arena, &Setting::SHORT, &Progress::silent(), candidates);
         assert_eq!(tuned[0].chosen, 1);
-        let expected = arena.runs(&setting, &Progress::silent(), &[method(0.0)]);
+        let expected = arena.runs(&Setting::SHORT, &Progress::silent(), &[method(0.0)]);
         assert_eq!(tuned[0].trial, expected[0]);
     }
 
     #[test]
     fn every_method_has_a_row_with_its_number() {
-        let setting = Setting { scale: Scale::Quick, seed: 3, seeds: 3 };
-        let outcome = run_in(&Arena::of(4, 1.0, 8, 8), &setting, &Progress::silent());
+        let outcome = run_in(&Arena::of(4, 1.0, 8, 8), &Setting::SHORT, &Progress::silent());
         let table = &outcome.tables[0];
         assert_eq!(table.rows.len(), candidates().len());
         assert!(table.on_page);

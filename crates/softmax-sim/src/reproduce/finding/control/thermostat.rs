@@ -190,14 +190,13 @@ fn fractions_chart(held: &[Trial]) -> Chart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reproduce::Scale;
 
     #[test]
     fn the_error_is_that_of_the_logarithm_after_a_rollout() {
-        let setting = Setting { scale: Scale::Quick, seed: 3, seeds: 3 };
         let arena = Arena::of(4, 1.0, 4, 1);
-        let mut run =
-            arena.runs(&setting, &Progress::silent(), &[kl_cov(0.1, 1.0)])[0].seeds[0].clone();
+        let mut run = arena.runs(&Setting::SHORT, &Progress::silent(), &[kl_cov(0.1, 1.0)])[0]
+            .seeds[0]
+            .clone();
         let e = std::f64::consts::E;
         for (point, entropy) in
             run.curve.points.iter_mut().zip([5.0, 2.0 * e, 2.0 / e, 2.0, 2.0 * e])
@@ -211,15 +210,18 @@ mod tests {
 
     #[test]
     fn the_thermostat_is_closer_than_any_fixed_fraction() {
-        let setting = Setting { scale: Scale::Quick, seed: 3, seeds: 3 };
         let arena = Arena::of(16, 0.6, 600, 10);
         let progress = Progress::silent();
-        let outcome = run_in(&arena, &setting, &progress);
+        let outcome = run_in(&arena, &Setting::SHORT, &progress);
         for measure in &outcome.measures {
             if measure.quantity.ends_with("best fixed fraction over it") {
                 assert!(measure.interval.mean > 1.0, "{measure:?}");
             }
         }
-        assert_eq!(outcome, run_in(&arena, &setting, &progress), "from the runs that were kept");
+        assert_eq!(
+            outcome,
+            run_in(&arena, &Setting::SHORT, &progress),
+            "from the runs that were kept"
+        );
     }
 }

@@ -14,19 +14,8 @@ const BLOCK: usize = 8;
 const STEPS_AT_ONCE: usize = 256;
 
 /// A tabular softmax policy and a table of rewards, `[states, actions]`: independent states of equal weight.
-///
-/// ```
-/// use entropy_core::UpdateRule;
-/// use ndarray::array;
-/// use softmax_sim::policy_table::PolicyTable;
-///
-/// let mut table = PolicyTable::new(&array![[0.0, 0.0], [1.0, 1.0]], &array![[1.0, 0.0], [0.0, 2.0]]);
-/// let means = table.run(UpdateRule::NaturalPolicyGradient, 0.5, 3);
-/// assert_eq!(means[0].value, 0.75);
-/// assert!(means[2].entropy < means[0].entropy);
-/// ```
 #[derive(Debug, Clone, PartialEq)]
-pub struct PolicyTable {
+pub(super) struct PolicyTable {
     logits: Vec<f64>,
     rewards: Vec<f64>,
     /// An action of the largest logit, for each state.
@@ -36,14 +25,8 @@ pub struct PolicyTable {
 }
 
 impl PolicyTable {
-    /// Makes a table of logits and rewards, both `[states, actions]`: logits finite or `-∞` (impossible), rewards finite.
-    ///
-    /// # Panics
-    ///
-    /// If the shapes differ, there is no state, or the logits of a state make no distribution.
-    pub fn new(logits: &Array2<f64>, rewards: &Array2<f64>) -> Self {
-        assert_eq!(logits.dim(), rewards.dim(), "one reward a logit");
-        assert!(logits.nrows() > 0, "a table has states");
+    /// Makes a table of finite logits and rewards, both `[states, actions]`.
+    pub(super) fn new(logits: &Array2<f64>, rewards: &Array2<f64>) -> Self {
         let mode = |row: &[f64]| row::mode(row).expect("logits of a distribution");
         let modes = logits.rows().into_iter().map(|row| mode(&row.to_vec())).collect();
         let stride = logits.ncols().next_multiple_of(BLOCK);
@@ -61,7 +44,7 @@ impl PolicyTable {
     /// A state never waits for another: each takes all its steps while its row is in the cache. Sums over
     /// states run in a fixed order, so that neither the number of threads nor a split of the run in two
     /// changes a bit.
-    pub fn run(&mut self, rule: UpdateRule, eta: f64, steps: usize) -> Vec<StepSummary> {
+    pub(super) fn run(&mut self, rule: UpdateRule, eta: f64, steps: usize) -> Vec<StepSummary> {
         let step = ExactStep::new(rule, eta);
         let mut means = Vec::with_capacity(steps);
         while means.len() < steps {
