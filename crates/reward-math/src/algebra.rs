@@ -11,7 +11,6 @@ use dashu::base::BitTest;
 use dashu::{Natural, Rational};
 
 mod arithmetic;
-mod fraction;
 mod function;
 mod polynomial;
 mod product;
@@ -20,8 +19,7 @@ mod series;
 
 use std::collections::BTreeMap;
 
-pub(crate) use fraction::Fraction;
-pub(crate) use polynomial::{Monomial, Polynomial, content};
+pub(crate) use polynomial::{Fraction, Monomial, Polynomial, content};
 
 use crate::expression::{Expression, is_constant};
 use crate::verdict::ParseError;
@@ -46,7 +44,7 @@ pub(crate) enum Atom {
 pub(crate) struct Algebra {
     atoms: Vec<Atom>,
     ids: BTreeMap<Atom, u32>,
-    fuel: u64,
+    pub(crate) fuel: u64,
 }
 
 pub(crate) type Result<T> = std::result::Result<T, ParseError>;
@@ -60,11 +58,6 @@ impl Algebra {
     pub(crate) fn spend(&mut self, steps: u64) -> Result<()> {
         self.fuel = self.fuel.checked_sub(steps).ok_or(ParseError::OutOfFuel)?;
         Ok(())
-    }
-
-    /// Returns the remaining fuel.
-    pub(crate) fn fuel_left(&self) -> u64 {
-        self.fuel
     }
 
     /// Makes atoms of these variables and of the smallest primes first.
@@ -177,20 +170,10 @@ impl Algebra {
         if left == right {
             return Ok(true);
         }
-        let difference = self.cross_difference(left, right)?;
-        Ok(difference.is_zero())
-    }
-
-    /// Returns `left.numerator · right.denominator - right.numerator · left.denominator`.
-    pub(crate) fn cross_difference(
-        &mut self,
-        left: &Fraction,
-        right: &Fraction,
-    ) -> Result<Polynomial> {
         let first = self.multiply_polynomials(&left.numerator, &right.denominator)?;
         let second = self.multiply_polynomials(&right.numerator, &left.denominator)?;
         self.spend((first.len() + second.len()) as u64)?;
-        Ok(first.plus(&second.scaled(&Rational::NEG_ONE)))
+        Ok(first.plus(&second.scaled(&Rational::NEG_ONE)).is_zero())
     }
 
     /// Returns variable and coefficients `[c, b, a]` if the value is `a x² + b x + c` with rational numbers.
@@ -202,15 +185,12 @@ impl Algebra {
                 [] => 0,
                 [(id, exponent)] => {
                     let Atom::Symbol(name) = self.atom(*id) else { return None };
-                    if is_constant(name) || variable.is_some_and(|known| known != name) {
+                    let other = variable.is_some_and(|known| known != name);
+                    if is_constant(name) || other || !exponent.is_int() {
                         return None;
                     }
                     variable = Some(name);
-                    if exponent.is_int() {
-                        usize::try_from(exponent.numerator()).ok()?
-                    } else {
-                        return None;
-                    }
+                    usize::try_from(exponent.numerator()).ok()?
                 }
                 _ => return None,
             };

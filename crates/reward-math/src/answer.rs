@@ -22,8 +22,7 @@ use std::borrow::Cow;
 use regex::Captures;
 
 use crate::fold::{fold, undecorated};
-use crate::language::phrases;
-use crate::table::{lists, pattern};
+use crate::table::{lists, pattern, phrases, unwrapped};
 use crate::verdict::ParseError;
 use crate::words;
 use derivation::{Steps, last_side, steps, tail};
@@ -75,24 +74,17 @@ pub(crate) struct Answer {
 #[derive(Debug, Clone)]
 pub(crate) struct Derivation {
     pub(crate) last: Answer,
-    /// The text of the last step.
-    text: String,
-    /// The end of the last step, if it calculates with all that stands before it there.
-    calculated: Option<String>,
-    /// True if the steps stand in rows or behind signs of conclusion.
-    in_rows: bool,
     /// Steps that must be right too.
     pub(crate) alike: Vec<Answer>,
+    steps: Steps,
 }
 
 impl Derivation {
     fn parse(folded: &str) -> Option<Self> {
         let steps = steps(folded)?;
-        let answer = |text: &str| Answer::parse_with(text, false).ok();
-        let alike = steps.alike.iter().map(|step| answer(step)).collect::<Option<_>>()?;
-        let last = answer(&steps.last)?;
-        let Steps { last: text, calculated, in_rows, .. } = steps;
-        Some(Self { last, text, calculated, in_rows, alike })
+        let answer = |text: &String| Answer::parse_with(text, false).ok();
+        let alike = steps.alike.iter().map(answer).collect::<Option<_>>()?;
+        Some(Self { last: answer(&steps.last)?, alike, steps })
     }
 }
 
@@ -154,7 +146,8 @@ impl Answer {
         let mut folded = whole;
         let stepwise = stepwise && logic::statement(folded).is_none();
         let derivation = stepwise.then(|| Derivation::parse(folded)).flatten().map(Box::new);
-        let in_rows = derivation.as_ref().is_some_and(|derivation| derivation.in_rows);
+        let steps = derivation.as_deref().map(|derivation| &derivation.steps);
+        let in_rows = steps.is_some_and(|steps| steps.in_rows);
         let (mut parameter, declares) =
             (spelling::declared_parameter(folded), folded.contains("\\in"));
         let constants = spelling::declared_constants(folded);
@@ -176,12 +169,10 @@ impl Answer {
             all.extend(all.first().and_then(|first| node::all_of(first, name, set)));
         }
         let is_unread = unread.is_some() || readings.is_err() || in_rows;
-        let tail = match derivation.as_deref() {
-            Some(Derivation { calculated: Some(end), .. }) => Self::statement(end),
-            derivation => {
-                let unread = stepwise && is_unread;
-                unread.then(|| Self::of_tail(whole, derivation)).flatten()
-            }
+        let tail = match steps {
+            Some(Steps { calculated: Some(end), .. }) => Self::statement(end),
+            _ if stepwise && is_unread => Self::of_tail(whole, steps),
+            _ => None,
         };
         Self {
             tail,
@@ -204,8 +195,8 @@ impl Answer {
     }
 
     /// Reads the last statement of a text, or what stands behind its last equals sign; `None` unless that is read.
-    fn of_tail(folded: &str, derivation: Option<&Derivation>) -> Option<Box<Self>> {
-        let tail = tail(folded, derivation.map_or(folded, |derivation| &derivation.text))?;
+    fn of_tail(folded: &str, steps: Option<&Steps>) -> Option<Box<Self>> {
+        let tail = tail(folded, steps.map_or(folded, |steps| &steps.last))?;
         // What is not read before the last equals sign cannot contradict.
         Self::statement(&tail).or_else(|| Self::statement(last_side(&tail)?))
     }
@@ -270,15 +261,13 @@ fn with_unit_fractions(folded: String) -> String {
 
 /// Removes the mark of a list behind `2)`, and full stops left inside a bracket.
 fn without_mark(folded: &str) -> String {
-    let mark = pattern!(r"^([^()\[\]]*[0-9])\)$").captures(folded).and_then(|mark| mark.get(1));
-    let folded = mark.map_or(folded, |inner| inner.as_str());
+    let folded = unwrapped(pattern!(r"^([^()\[\]]*[0-9])\)$"), folded);
     folded.replace(".]", "]").replace(".)", ")")
 }
 
 /// Returns the formula of `\(…\)` or `\[…\]`.
 fn without_signs(text: &str) -> &str {
-    let signs = pattern!(r"(?s)^\\[(\[](.*)\\[)\]]\.?$").captures(text);
-    let inner = signs.and_then(|parts| parts.get(1)).map_or(text, |inner| inner.as_str().trim());
+    let inner = unwrapped(pattern!(r"(?s)^\\[(\[](.*)\\[)\]]\.?$"), text).trim();
     // `\(a\) or \(b\)`
     if inner.contains("\\(") { text } else { inner }
 }
@@ -291,8 +280,7 @@ fn without_box(text: &str) -> &str {
     {
         return open.trim();
     }
-    let boxed = pattern!(r"^\\boxed\{([^{}]*)\}$").captures(text);
-    boxed.and_then(|boxed| boxed.get(1)).map_or(text, |inner| inner.as_str().trim())
+    unwrapped(pattern!(r"^\\boxed\{([^{}]*)\}$"), text).trim()
 }
 
 /// Splits "for all x in …" off an answer that has text before it, or a bound with the name that it bounds.

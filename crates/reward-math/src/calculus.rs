@@ -70,18 +70,18 @@ fn derivative(expression: &Expression, name: &str) -> Option<Expression> {
 
 fn differentiate(expression: &Expression, name: &str, nodes: &mut usize) -> Option<Expression> {
     let terms = if let Expression::Product(factors) = expression { factors.len() } else { 1 };
-    *nodes = nodes.checked_sub(terms * size(expression))?;
+    *nodes = nodes.checked_sub(terms * expression.size())?;
     let number = Expression::integer;
     let times = |a: Expression, b: Expression| product(vec![a, b]);
     let mut inner = |part: &Expression| differentiate(part, name, nodes);
-    if !expression.any(&|node| node.is_symbol(name)) {
+    if !expression.holds(name) {
         return Some(number(0));
     }
     Some(match expression {
         // The variable itself.
         Expression::Number(_) | Expression::Symbol(_) => number(1),
         Expression::Sum(terms) => sum(terms.iter().map(inner).collect::<Option<Vec<_>>>()?),
-        Expression::Negative(part) => Expression::negative(inner(part)?),
+        Expression::Negative(part) => -inner(part)?,
         Expression::Product(factors) => {
             let mut terms = Vec::new();
             for (place, factor) in factors.iter().enumerate() {
@@ -93,17 +93,13 @@ fn differentiate(expression: &Expression, name: &str, nodes: &mut usize) -> Opti
         }
         Expression::Quotient(top, bottom) => {
             let (above, below) = (inner(top)?, inner(bottom)?);
-            let rise = Expression::Sum(vec![
-                times(above, (**bottom).clone()),
-                Expression::negative(times((**top).clone(), below)),
-            ]);
-            Expression::quotient(rise, Expression::power((**bottom).clone(), number(2)))
+            let rise = times(above, (**bottom).clone()) - times((**top).clone(), below);
+            rise / Expression::power((**bottom).clone(), number(2))
         }
         Expression::Root(part, index) => {
             let slope = inner(part)?;
             let less = i64::from(*index) - 1;
-            let root = Expression::power(expression.clone(), number(less));
-            Expression::quotient(slope, times(number(less + 1), root))
+            slope / times(number(less + 1), Expression::power(expression.clone(), number(less)))
         }
         Expression::Power(base, exponent)
             if exponent.literal().is_some_and(|n| n == Rational::from(2)) =>
@@ -116,7 +112,7 @@ fn differentiate(expression: &Expression, name: &str, nodes: &mut usize) -> Opti
             let logarithm = Expression::function("ln", [(**base).clone()]);
             let below = match exponent.literal() {
                 Some(exponent) => Expression::Number(exponent - Rational::ONE),
-                None => Expression::Sum(vec![(**exponent).clone(), number(-1)]),
+                None => (**exponent).clone() + number(-1),
             };
             let power = Expression::power((**base).clone(), below);
             let polynomial = product(vec![(**exponent).clone(), power, rise]);
@@ -138,21 +134,19 @@ fn outer(function: &str, argument: &Expression) -> Option<Expression> {
     let call = |name: &str| Expression::function(name, [argument.clone()]);
     let one = || Expression::integer(1);
     let square = |value| Expression::power(value, Expression::integer(2));
-    let over = |bottom| Expression::quotient(one(), bottom);
-    let plus = |value| Expression::Sum(vec![one(), value]);
     Some(match function {
         "sin" => call("cos"),
-        "cos" => Expression::negative(call("sin")),
-        "tan" => over(square(call("cos"))),
-        "cot" => Expression::negative(over(square(call("sin")))),
+        "cos" => -call("sin"),
+        "tan" => one() / square(call("cos")),
+        "cot" => -(one() / square(call("sin"))),
         "exp" => call("exp"),
-        "ln" => over(argument.clone()),
+        "ln" => one() / argument.clone(),
         "sinh" => call("cosh"),
         "cosh" => call("sinh"),
-        "arctan" => over(plus(square(argument.clone()))),
-        "arcsin" => over(Expression::root(plus(Expression::negative(square(argument.clone()))), 2)),
-        "arccos" => Expression::negative(outer("arcsin", argument)?),
-        "sec" => Expression::Product(vec![call("sec"), call("tan")]),
+        "arctan" => one() / (one() + square(argument.clone())),
+        "arcsin" => one() / Expression::root(one() - square(argument.clone()), 2),
+        "arccos" => -outer("arcsin", argument)?,
+        "sec" => call("sec") * call("tan"),
         name if is_plain_function(name) => call(&format!("{name}'")),
         _ => return None,
     })
@@ -174,15 +168,6 @@ fn sum(terms: Vec<Expression>) -> Expression {
     if terms.is_empty() { zero } else { Expression::sum(terms) }
 }
 
-fn size(expression: &Expression) -> usize {
-    let mut nodes = 1;
-    expression.any_part(&mut |part| {
-        nodes += size(part);
-        false
-    });
-    nodes
-}
-
 /// Returns the limit of an expression in one variable; `None` where a function may jump.
 fn limit(name: &str, end: &Expression, body: &Expression, fuel: &mut u64) -> Option<Expression> {
     let jumps = |node: &Expression| match node {
@@ -192,28 +177,27 @@ fn limit(name: &str, end: &Expression, body: &Expression, fuel: &mut u64) -> Opt
         _ => false,
     };
     // `f` may depend on `x`.
-    let hidden = body.has_variable() && !body.any(&|node| node.is_symbol(name));
+    let hidden = body.has_variable() && !body.holds(name);
     if hidden || body.any(&jumps) {
         return None;
     }
     let zero = Expression::integer(0);
-    let inverse = Expression::quotient(Expression::integer(1), Expression::symbol(name));
+    let inverse = Expression::integer(1) / Expression::symbol(name);
     // At infinity, of 1/x at 0.
     let (body, end) = match end {
         end if end.is_symbol("\\infty") => (plain(&replaced(body, name, &inverse)), &zero),
         Expression::Negative(inner) if inner.is_symbol("\\infty") => {
-            (plain(&replaced(body, name, &Expression::negative(inverse))), &zero)
+            (plain(&replaced(body, name, &-inverse)), &zero)
         }
         end => (body.clone(), end),
     };
     // u^v = e^{v ln u}
     if let Expression::Power(base, exponent) = &body
-        && exponent.any(&|node| node.is_symbol(name))
-        && base.any(&|node| node.is_symbol(name))
+        && exponent.holds(name)
+        && base.holds(name)
     {
         let logarithm = Expression::function("ln", [(**base).clone()]);
-        let exponent = Expression::Product(vec![(**exponent).clone(), logarithm]);
-        let exponent = of_quotient(name, end, &exponent, fuel)?;
+        let exponent = of_quotient(name, end, &((**exponent).clone() * logarithm), fuel)?;
         return Some(Expression::power(Expression::symbol("e"), exponent));
     }
     of_quotient(name, end, &body, fuel)
@@ -229,7 +213,7 @@ fn of_quotient(
     for _ in 0..MOST_ORDERS {
         let at_end = |side: &Expression| replaced(side, name, end);
         if !vanishes(&at_end(&bottom), fuel)? {
-            return Some(Expression::quotient(at_end(&top), at_end(&bottom)));
+            return Some(at_end(&top) / at_end(&bottom));
         }
         if !vanishes(&at_end(&top), fuel)? {
             return None;
@@ -243,7 +227,7 @@ fn of_quotient(
 fn plain(expression: &Expression) -> Expression {
     let quotient = |part: &Expression| {
         let (top, bottom) = as_quotient(part);
-        Expression::quotient(top, bottom)
+        top / bottom
     };
     expression.replaced(&|node| match node {
         Expression::Function(name, parts) => {
@@ -272,7 +256,6 @@ fn vanishes(value: &Expression, fuel: &mut u64) -> Option<bool> {
 
 /// Returns top and bottom of an expression as one quotient.
 fn as_quotient(expression: &Expression) -> (Expression, Expression) {
-    let one = || Expression::integer(1);
     let times = |a: Expression, b: Expression| product(vec![a, b]);
     match expression {
         Expression::Quotient(top, bottom) => {
@@ -294,6 +277,6 @@ fn as_quotient(expression: &Expression) -> (Expression, Expression) {
             let bottoms = quotients.iter().map(|(_, bottom)| bottom.clone());
             (sum((0..terms.len()).map(term).collect()), product(bottoms.collect()))
         }
-        other => (other.clone(), one()),
+        other => (other.clone(), Expression::integer(1)),
     }
 }

@@ -6,7 +6,7 @@ use regex::Regex;
 
 use crate::gold::Gold;
 use crate::options::Options;
-use crate::table::{pattern, quoted_pair};
+use crate::table::{compiled, pattern, quoted_pair};
 use crate::token::group;
 use crate::verdict::{ParseError, Rung, Side, Verdict};
 
@@ -15,8 +15,7 @@ static UNITS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     let plurals = include_str!("recipe_units.txt")
         .lines()
         .flat_map(|unit| [unit.to_owned(), format!("{unit}s")]);
-    let pattern = |unit: String| Regex::new(&format!("(^|[^0-9A-Za-z_]){unit}($|[^0-9A-Za-z_])"));
-    plurals.map(|unit| pattern(unit).expect("a unit of the list")).collect()
+    plurals.map(|unit| compiled(&format!("(^|[^0-9A-Za-z_]){unit}($|[^0-9A-Za-z_])"))).collect()
 });
 
 /// Spellings that the recipe replaces, each with its replacement.
@@ -41,18 +40,12 @@ pub fn entropy_recipe(response: &str, ground_truth: &str) -> RecipeScore {
         let verdict = Verdict::Unparsed { which: Side::Response, why: ParseError::NoAnswer };
         return RecipeScore { verdict, extracted: boxed(response).map(str::to_owned) };
     };
-    let gold = if ground_truth.contains("\\boxed") {
-        boxed(ground_truth).unwrap_or(ground_truth)
-    } else {
-        ground_truth
-    };
+    let gold = boxed(ground_truth).unwrap_or(ground_truth);
     let verdict = if normalised(answer) == normalised(gold) {
         Verdict::decided(true, Rung::Spelling)
     } else {
-        match Gold::parse(gold, &Options::strict()) {
-            Ok(gold) => gold.verify_answer(answer),
-            Err(why) => Verdict::Unparsed { which: Side::GroundTruth, why },
-        }
+        Gold::parse(gold, &Options::strict())
+            .map_or_else(Verdict::of_faulty_gold, |gold| gold.verify_answer(answer))
     };
     RecipeScore { verdict, extracted: Some(answer.to_owned()) }
 }

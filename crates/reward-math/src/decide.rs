@@ -47,12 +47,10 @@ pub(crate) fn decide_with_witness(
     options: &Options,
 ) -> (Verdict, Option<Witness>) {
     // `(B) 12` against 12: if only one side has a letter, its text is compared instead.
+    let (text, gold_text) = (response.content.as_deref(), gold.content.as_deref());
     let unlabelled = [
-        response.content.as_deref().filter(|_| gold.choices.is_empty()).map(|text| (text, gold)),
-        gold.content
-            .as_deref()
-            .filter(|_| response.choices.is_empty())
-            .map(|text| (response, text)),
+        text.filter(|_| gold.choices.is_empty()).map(|text| (text, gold)),
+        gold_text.filter(|_| response.choices.is_empty()).map(|text| (response, text)),
     ];
     for (response, gold) in unlabelled.into_iter().flatten() {
         let verdict = decide(response, gold, options);
@@ -62,19 +60,15 @@ pub(crate) fn decide_with_witness(
     }
     let Decision { mut verdict, readings: (response_reading, gold_reading), witness } =
         decide_between(response, gold, options.fuel);
-    if let Some(derivation) = response.derivation.as_deref().filter(|_| !verdict.is_right()) {
-        let of_last = decide(&derivation.last, gold, options);
-        let agrees = |step: &Answer| decide(step, gold, options).is_right();
-        if of_last.is_right() && derivation.alike.iter().all(agrees) {
-            return (of_last, None);
-        }
-    }
-    if let Some(tail) = response.tail.as_deref().filter(|_| !verdict.is_right()) {
-        let agrees = |step: &Answer| decide(step, gold, options).is_right();
-        let alike = response.derivation.as_ref().map_or(&[][..], |steps| &steps.alike);
-        let of_tail = decide(tail, gold, options);
-        if of_tail.is_right() && alike.iter().all(agrees) {
-            return (of_tail, None);
+    let derivation = response.derivation.as_deref();
+    let alike = derivation.map_or(&[][..], |derivation| &derivation.alike);
+    let agrees = |step: &Answer| decide(step, gold, options).is_right();
+    let last = derivation.map(|derivation| &derivation.last);
+    let ends = last.into_iter().chain(response.tail.as_deref());
+    for end in ends.filter(|_| !verdict.is_right()) {
+        let of_end = decide(end, gold, options);
+        if of_end.is_right() && alike.iter().all(agrees) {
+            return (of_end, None);
         }
     }
     if options.normal_forms
@@ -262,10 +256,9 @@ fn choices(response: &Answer, gold: &Answer, fuel: u64) -> Option<Decision> {
     }
     let letters = gold.spelling.chars().filter(|c| c.is_alphanumeric()).count();
     let bare = letters == gold.choices.len() || gold.spelling.starts_with('\\');
-    let text = |choices: &[char]| choices.iter().collect::<String>();
-    let letters = (text(&response.choices), text(&gold.choices));
+    let [shape, gold_shape] = [response, gold].map(|answer| String::from_iter(&answer.choices));
     (bare && !response.choices.is_empty())
-        .then(|| Decision::wrong(Rung::Choice, Witness::shapes(letters.0, letters.1)))
+        .then(|| Decision::wrong(Rung::Choice, Witness::shapes(shape, gold_shape)))
 }
 
 /// One comparison with its atoms and its fuel.
@@ -283,10 +276,9 @@ pub(crate) struct Comparison {
 
 impl Comparison {
     fn new(fuel: u64) -> Self {
-        let enclosure_fuel = fuel.saturating_mul(2);
         Self {
             algebra: Algebra::new(fuel),
-            enclosure_fuel,
+            enclosure_fuel: fuel.saturating_mul(2),
             undecided: false,
             quantified: false,
             difference: None,
@@ -372,7 +364,7 @@ impl Comparison {
                 Ok(pointwise.unwrap_or(finding))
             }
             (Node::Ratio(a), Node::Ratio(b)) => self.ratios(a, b),
-            (Node::Matrix(a), Node::Matrix(b)) => self.matrices(a, b),
+            (Node::Matrix(a), Node::Matrix(b)) => self.ordered(&Node::rows(a), &Node::rows(b)),
             (Node::Matrix(rows), Node::List { items, open: '(' | '[', .. }) => {
                 self.vector(rows, items)
             }
@@ -405,16 +397,11 @@ impl Comparison {
 /// Returns the only member of a set if the other side is a value, or as that member a pair.
 fn only_member<'a>(node: &'a Node, other: &Node) -> &'a Node {
     match (node, other) {
-        (Node::List { open: '{', items, .. }, Node::Value { .. }) => match items.as_slice() {
-            [only @ Node::Value { .. }] => only,
+        (Node::List { open: '{', items, .. }, other) => match (items.as_slice(), other) {
+            ([only @ Node::Value { .. }], Node::Value { .. }) => only,
+            ([only @ Node::List { open: '(', .. }], Node::List { open: '(', .. }) => only,
             _ => node,
         },
-        (Node::List { open: '{', items, .. }, Node::List { open: '(', .. }) => {
-            match items.as_slice() {
-                [only @ Node::List { open: '(', .. }] => only,
-                _ => node,
-            }
-        }
         _ => node,
     }
 }
@@ -430,9 +417,7 @@ fn may_need_solving(node: &Node) -> bool {
         Node::Joined(..) | Node::Chain { .. } | Node::Builder { .. } => true,
         Node::Words(words) => words == "all reals",
         Node::Value { expression, .. } => expression.is_symbol("\\mathbb R"),
-        Node::List { open: ' ', items, .. } => {
-            items.iter().all(|item| matches!(item, Node::Chain { .. }))
-        }
+        Node::List { open: ' ', items, .. } => items.iter().all(Node::is_chain),
         _ => false,
     }
 }

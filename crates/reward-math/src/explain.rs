@@ -10,10 +10,8 @@ use crate::verify;
 
 /// Describes the comparison of a bare answer, without extraction from a text.
 pub fn explain_answer(answer: &str, ground_truth: &str, options: &Options) -> String {
-    let verdict = match Gold::parse(ground_truth, &options.clone().explained()) {
-        Ok(gold) => gold.verify_answer(answer),
-        Err(why) => Verdict::Unparsed { which: Side::GroundTruth, why },
-    };
+    let gold = Gold::parse(ground_truth, &options.clone().explained());
+    let verdict = gold.map_or_else(Verdict::of_faulty_gold, |gold| gold.verify_answer(answer));
     line("answer", answer) + &comparison(answer, ground_truth, &verdict, options)
 }
 

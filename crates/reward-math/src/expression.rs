@@ -1,6 +1,7 @@
 //! Parsed expression trees.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use dashu::Rational;
 
@@ -31,17 +32,51 @@ pub(crate) enum Expression {
     Function(String, Vec<Expression>),
 }
 
+// The operators write an operation down: nothing is calculated.
+
+impl Add for Expression {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self::Sum(vec![self, other])
+    }
+}
+
+impl Sub for Expression {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        Self::Sum(vec![self, -other])
+    }
+}
+
+impl Mul for Expression {
+    type Output = Self;
+
+    fn mul(self, other: Self) -> Self {
+        Self::Product(vec![self, other])
+    }
+}
+
+impl Div for Expression {
+    type Output = Self;
+
+    fn div(self, bottom: Self) -> Self {
+        Self::Quotient(Box::new(self), Box::new(bottom))
+    }
+}
+
+impl Neg for Expression {
+    type Output = Self;
+
+    fn neg(self) -> Self {
+        Self::Negative(Box::new(self))
+    }
+}
+
 impl Expression {
     pub(crate) fn function(name: &str, arguments: impl Into<Vec<Self>>) -> Self {
         Self::Function(name.to_owned(), arguments.into())
-    }
-
-    pub(crate) fn negative(inner: Self) -> Self {
-        Self::Negative(Box::new(inner))
-    }
-
-    pub(crate) fn quotient(top: Self, bottom: Self) -> Self {
-        Self::Quotient(Box::new(top), Box::new(bottom))
     }
 
     pub(crate) fn power(base: Self, exponent: Self) -> Self {
@@ -97,9 +132,32 @@ impl Expression {
         }
     }
 
+    /// Returns the name of a symbol.
+    pub(crate) fn as_symbol(&self) -> Option<&str> {
+        match self {
+            Self::Symbol(name) => Some(name),
+            _ => None,
+        }
+    }
+
     /// Returns true if it is the symbol of this name.
     pub(crate) fn is_symbol(&self, name: &str) -> bool {
-        matches!(self, Self::Symbol(own) if own == name)
+        self.as_symbol() == Some(name)
+    }
+
+    /// Returns true if the symbol of this name occurs.
+    pub(crate) fn holds(&self, name: &str) -> bool {
+        self.any(&|node| node.is_symbol(name))
+    }
+
+    /// Returns the number of nodes.
+    pub(crate) fn size(&self) -> usize {
+        let mut nodes = 1;
+        self.any_part(&mut |part| {
+            nodes += part.size();
+            false
+        });
+        nodes
     }
 
     /// Returns true if any node satisfies the predicate.
@@ -137,7 +195,7 @@ impl Expression {
 
     /// Returns the complex conjugate, if the variables are real.
     pub(crate) fn conjugate(&self) -> Self {
-        self.substituted(&|name| (name == "i").then(|| Self::negative(Self::symbol("i"))))
+        self.substituted(&|name| (name == "i").then(|| -Self::symbol("i")))
     }
 
     /// Returns the expression with one variable renamed.

@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use crate::options::Options;
-use crate::table::pattern;
+use crate::table::{captured, pattern};
 use crate::words;
 
 mod boxes;
@@ -14,18 +14,17 @@ mod echo;
 mod extracted;
 mod fallback;
 mod phrase;
-mod span;
 mod turn;
 
 pub(crate) use boxes::{all_of_last_paragraph, by_parts, listed_values};
 pub(crate) use echo::Question;
 pub use extracted::{Extracted, Rule};
+use extracted::{Finder, first_of, only, some_text, trimmed};
 pub(crate) use fallback::only_number;
 pub(crate) use phrase::letter_behind;
-use span::{first_of, only, some_text, trimmed};
 
 /// Marks of an answer other than a box, in their order.
-const MARKED: [span::Finder; 7] = [
+const MARKED: [Finder; 7] = [
     (tag, Rule::Tag),
     (json, Rule::Tag),
     (hash_marks, Rule::HashMarks),
@@ -90,17 +89,10 @@ fn found(response: &str, options: &Options) -> Option<Extracted> {
     if let Some(extracted) = boxes::last_boxes(response) {
         let behind = &response[extracted.span.end..];
         let several = response[extracted.span.clone()].contains("box");
-        return match phrase::correction(behind, several).filter(|_| !options.strict) {
-            Some(value) => {
-                let span = extracted.span.end + value.start..extracted.span.end + value.end;
-                Some(Extracted {
-                    text: response[span.clone()].to_owned(),
-                    rule: Rule::Phrase,
-                    span,
-                })
-            }
-            None => Some(extracted),
-        };
+        let correction = phrase::correction(behind, several).filter(|_| !options.strict);
+        let Some(value) = correction else { return Some(extracted) };
+        let span = extracted.span.end + value.start..extracted.span.end + value.end;
+        return Some(Extracted::new(response, Rule::Phrase, span));
     }
     if options.strict {
         return None;
@@ -116,7 +108,7 @@ fn found(response: &str, options: &Options) -> Option<Extracted> {
     {
         span = span.end + value.start..span.end + value.end;
     }
-    Some(Extracted { text: response[span.clone()].to_owned(), rule, span })
+    Some(Extracted::new(response, rule, span))
 }
 
 fn tag(response: &str) -> Option<Range<usize>> {
@@ -131,8 +123,7 @@ fn json(response: &str) -> Option<Range<usize>> {
     let value = pattern!(
         r#"^(?:"((?:[^"\\]|\\.)*)"|\[((?:\s*"[^"]*"\s*,?)+)\]|(\[[^\[\]{}]*\]|\{[^{}]*\})|(-?[0-9][^,}\s]*))"#
     );
-    let parts = value.captures(&response[key..])?;
-    let inner = (1..=4).find_map(|place| parts.get(place))?;
+    let inner = captured(value, &response[key..])?;
     some_text(response, key + inner.start()..key + inner.end())
 }
 

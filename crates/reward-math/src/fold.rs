@@ -4,8 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::language::phrases;
-use crate::table::quoted_pair;
+use crate::table::{phrases, quoted_pair};
 
 /// Replaces Unicode mathematics by ASCII or LaTeX and drops invisible characters.
 pub(crate) fn fold(text: &str) -> String {
@@ -82,10 +81,7 @@ pub(crate) fn undecorated(folded: &str) -> &str {
         }
     }
     // TeX's quotation marks.
-    match text.strip_prefix("``").and_then(|rest| rest.strip_suffix("''")) {
-        Some(inner) => inner,
-        None => text,
-    }
+    text.strip_prefix("``").and_then(|rest| rest.strip_suffix("''")).unwrap_or(text)
 }
 
 /// Text that the lexer reads for each character. A line of the table holds that text, a space, and the characters.

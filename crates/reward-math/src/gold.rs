@@ -3,8 +3,6 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use regex::Captures;
-
 use crate::answer::{Answer, Node};
 use crate::decide::{decide, decide_with_witness};
 use crate::extract::{
@@ -12,7 +10,7 @@ use crate::extract::{
     letter_behind, listed_values, only_number, own_turn,
 };
 use crate::options::Options;
-use crate::table::{lists, pattern, starts_with_ignoring_case};
+use crate::table::{captured, lists, pattern, starts_with_ignoring_case};
 use crate::verdict::{ParseError, Side, Verdict};
 use crate::witness::Witness;
 use crate::words;
@@ -72,10 +70,8 @@ impl Gold {
         };
         let money = words::without_points(&extracted.text)
             .filter(|_| words::writes_decimal_commas(response));
-        let mut verdict = self.verify_answer(money.as_ref().unwrap_or(&extracted.text));
-        if let Some(measured) = self.with_unit(response, &extracted) {
-            verdict = self.verify_answer(&measured);
-        }
+        let measured = self.with_unit(response, &extracted).or(money);
+        let verdict = self.verify_answer(measured.as_ref().unwrap_or(&extracted.text));
         if verdict.is_right() {
             return verdict;
         }
@@ -127,7 +123,7 @@ impl Gold {
         }
         let all = all_of_last_paragraph(response, items.len())?;
         // What each value is called is said in words, in the order of the ground truth.
-        let named = items.iter().any(|item| matches!(item, Node::Chain { .. }));
+        let named = items.iter().any(Node::is_chain);
         let lower = response.to_lowercase();
         let place = |item: &Node| match item {
             Node::Chain { sides, .. } => match &sides[0] {
@@ -153,7 +149,7 @@ impl Gold {
         let behind = pattern!(
             r"^\s?([a-zA-Zµμ]{1,3}[²³]?(?:/[a-z]{1,3}[²³]?)?|[a-z]{3,}(?: per [a-z]{3,})?|[千厘毫分]?米|公里|千克|公斤)(?:[。.,，]|\s|$)"
         );
-        let unit = behind.captures(&response[extracted.span.end..])?.get(1)?.as_str();
+        let unit = captured(behind, &response[extracted.span.end..])?.as_str();
         let measured = extracted.rule == Rule::LastNumber && words::is_measure(unit);
         // "2 hours and 30 minutes"
         let larger = pattern!(r"(-?[0-9.]+) ([a-z]{3,})(?: and|,)? $")
@@ -166,14 +162,12 @@ impl Gold {
 
     /// Returns D for `\boxed{12}`, "which is choice (D)", and for "That matches option (D)." at the end.
     fn letter(&self, response: &str, extracted: &Extracted) -> Option<String> {
+        const STOPS: [char; 4] = ['.', '!', '?', '\n'];
         let last = response.trim_end();
         let place = match extracted.rule {
             Rule::Box => extracted.span.end,
-            Rule::LastNumber => last.rfind(['.', '!', '?', '\n']).map_or(0, |stop| {
-                last[..stop]
-                    .rfind(['.', '!', '?', '\n'])
-                    .filter(|_| stop + 1 == last.len())
-                    .unwrap_or(stop)
+            Rule::LastNumber => last.rfind(STOPS).map_or(0, |stop| {
+                last[..stop].rfind(STOPS).filter(|_| stop + 1 == last.len()).unwrap_or(stop)
             }),
             _ => return None,
         };
@@ -197,11 +191,10 @@ impl Gold {
         let number = only_number(&extracted.text).filter(|_| in_words)?;
         // "Speed: 90 m/s" is no 90 km/h.
         let unit = pattern!(r"^ ?([a-zA-Zµμ]{1,3}[²³]?(?:/[a-z]{1,3}[²³]?)?)$");
-        let behind = unit.captures(&extracted.text[number.end..]).and_then(|unit| unit.get(1));
-        let measured = behind.filter(|unit| words::is_measure(unit.as_str()));
+        let unit = captured(unit, &extracted.text[number.end..]).map(|unit| unit.as_str());
         let number = &extracted.text[number];
-        Some(match measured {
-            Some(unit) => format!("{number}\\text{{ {}}}", unit.as_str()),
+        Some(match unit.filter(|unit| words::is_measure(unit)) {
+            Some(unit) => format!("{number}\\text{{ {unit}}}"),
             None => number.to_owned(),
         })
     }
@@ -273,16 +266,12 @@ impl Gold {
 fn quoted(text: &str) -> Cow<'_, str> {
     let inner = text.trim().strip_prefix('[').and_then(|text| text.strip_suffix(']'));
     let item = pattern!(r#"^(?:\s*(?:'[^']*'|"[^"]*")\s*,?)+$"#);
-    match inner.filter(|inner| item.is_match(inner)) {
-        Some(inner) => {
-            let items = pattern!(r#"'([^']*)'|"([^"]*)""#).captures_iter(inner);
-            let text = |parts: Captures<'_>| {
-                parts.get(1).or(parts.get(2)).map_or("", |text| text.as_str()).replace("\\\\", "\\")
-            };
-            Cow::Owned(items.map(text).collect::<Vec<_>>().join(", "))
-        }
-        None => Cow::Borrowed(text),
-    }
+    let Some(inner) = inner.filter(|inner| item.is_match(inner)) else {
+        return Cow::Borrowed(text);
+    };
+    let items = pattern!(r#"'[^']*'|"[^"]*""#).find_iter(inner).map(|item| item.as_str());
+    let text = |item: &str| item[1..item.len() - 1].replace("\\\\", "\\");
+    Cow::Owned(items.map(text).collect::<Vec<_>>().join(", "))
 }
 
 /// Returns the text before a second form of the answer in brackets: "15:45 (3:45 PM)", "one half (½) of the pizza".
@@ -306,13 +295,10 @@ fn with_domain(response: &str, extracted: &Extracted) -> Option<String> {
     let constants = pattern!(
         r"^[}\s$,;.)\]\\]*(?:where|for|with)[\s$]*(?:arbitrary|any|some|real|constants|integers|\s)*[\s$]*([a-zA-Z]),\s*([a-zA-Z])[\s$]*(?:are|\.|$|\)|,)"
     );
+    let text = &extracted.text;
     if let Some(names) = constants.captures(behind) {
-        return Some(format!(
-            "{}, {}, {} \\in \\mathbb{{R}}",
-            extracted.text, &names[1], &names[2]
-        ));
+        return Some(format!("{text}, {}, {} \\in \\mathbb{{R}}", &names[1], &names[2]));
     }
-    let parts = domain.captures(behind).filter(|_| !extracted.text.contains("\\in"))?;
-    let occurs = extracted.text.contains(&parts[1]);
-    occurs.then(|| format!("{}, {} \\in {}", extracted.text, &parts[1], &parts[2]))
+    let parts = domain.captures(behind).filter(|_| !text.contains("\\in"))?;
+    text.contains(&parts[1]).then(|| format!("{text}, {} \\in {}", &parts[1], &parts[2]))
 }

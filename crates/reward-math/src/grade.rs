@@ -11,7 +11,7 @@ use crate::extract::extract;
 use crate::gold::Gold;
 use crate::options::Options;
 use crate::reward::Reward;
-use crate::verdict::{Side, Verdict};
+use crate::verdict::Verdict;
 
 /// Error that stopped the grading.
 #[derive(Debug, Error)]
@@ -255,14 +255,11 @@ pub enum Progress<'a> {
     Rows(&'a Counts),
 }
 
-/// Number of a line, the row with its verdict as one line, and the verdict.
-type Graded = (usize, String, Verdict);
-
-/// Grades one line; `None` if it is blank.
+/// Grades one line: its number, the row with its verdict as one line, and the verdict; `None` if it is blank.
 fn grade_line(
     (line, row): (usize, Vec<u8>),
     grading: &Grading,
-) -> Result<Option<Graded>, GradeError> {
+) -> Result<Option<(usize, String, Verdict)>, GradeError> {
     let Some(fields) = fields_of(&row, line)? else { return Ok(None) };
     let (added, verdict) = grade_row(&fields, line, grading)?;
     Ok(Some((line, with_fields(&row, fields, added), verdict)))
@@ -276,10 +273,7 @@ fn with_fields(row: &[u8], mut fields: Map<String, Value>, added: Vec<(&str, Val
         Some(written) if !replaces => {
             let mut line = written.trim_end().to_owned();
             for (name, value) in added {
-                line.push(',');
-                line += &Value::from(name).to_string();
-                line.push(':');
-                line += &value.to_string();
+                line += &format!(",{}:{value}", Value::from(name));
             }
             line + "}"
         }
@@ -290,9 +284,7 @@ fn with_fields(row: &[u8], mut fields: Map<String, Value>, added: Vec<(&str, Val
     }
 }
 
-/// Answer extracted from a response, and its verdict.
-type Score = (Option<String>, Verdict);
-
+/// Fields added to a row, and its verdict.
 type Added = (Vec<(&'static str, Value)>, Verdict);
 
 fn grade_row(
@@ -311,17 +303,25 @@ fn grade_row(
     let judge = |ground_truth: &String| {
         if grading.compat {
             let score = entropy_recipe(&response, ground_truth);
-            (score.extracted, score.verdict)
-        } else {
-            judged(&response, ground_truth, question.as_deref(), &grading.options)
+            return (score.extracted, score.verdict);
         }
+        let (extracted, verdict) = match Gold::parse(ground_truth, &grading.options) {
+            Ok(gold) => {
+                let gold = question.iter().fold(gold, |gold, question| gold.asked(question));
+                (gold.extract(&response), gold.verify(&response))
+            }
+            Err(why) => (extract(&response, &grading.options), Verdict::of_faulty_gold(why)),
+        };
+        (extracted.map(|answer| answer.text), verdict)
     };
     // One of several ground truths is enough; else the verdict on the first stands.
     let scores = ground_truths.iter().map(judge);
-    let better = |first: Score, next: Score| {
-        if next.1.is_right() && !first.1.is_right() { next } else { first }
-    };
-    let (extracted, verdict) = scores.reduce(better).expect("an empty list is an error");
+    let scores = scores.reduce(
+        |first, next| {
+            if next.1.is_right() && !first.1.is_right() { next } else { first }
+        },
+    );
+    let (extracted, verdict) = scores.expect("an empty list is an error");
     let mut added = match &verdict {
         Verdict::Right { how } => vec![("verdict", "right".into()), ("how", named(how))],
         Verdict::Wrong { how } => vec![("verdict", "wrong".into()), ("how", named(how))],
@@ -334,21 +334,6 @@ fn grade_row(
     added.push(("reward", grading.reward.of(&verdict).into()));
     added.push(("extracted", extracted.map_or(Value::Null, Value::String)));
     Ok((added, verdict))
-}
-
-fn judged(response: &str, ground_truth: &str, question: Option<&str>, options: &Options) -> Score {
-    let gold = Gold::parse(ground_truth, options).map(|gold| match question {
-        Some(question) => gold.asked(question),
-        None => gold,
-    });
-    let (extracted, verdict) = match gold {
-        Ok(gold) => (gold.extract(response), gold.verify(response)),
-        Err(why) => {
-            let verdict = Verdict::Unparsed { which: Side::GroundTruth, why };
-            (extract(response, options), verdict)
-        }
-    };
-    (extracted.map(|found| found.text), verdict)
 }
 
 fn named(value: &impl serde::Serialize) -> Value {

@@ -26,7 +26,6 @@ mod extract;
 mod fold;
 mod gold;
 mod grade;
-mod language;
 mod normal_form;
 mod numeric;
 mod options;
@@ -56,10 +55,8 @@ pub use witness::{Values, Witness};
 ///
 /// For many responses to one question, [`Gold::parse`] reads the ground truth once.
 pub fn verify(response: &str, ground_truth: &str, options: &Options) -> Verdict {
-    match Gold::parse(ground_truth, options) {
-        Ok(gold) => gold.verify(response),
-        Err(why) => Verdict::Unparsed { which: Side::GroundTruth, why },
-    }
+    let gold = Gold::parse(ground_truth, options);
+    gold.map_or_else(Verdict::of_faulty_gold, |gold| gold.verify(response))
 }
 
 // The example of the page that a registry shows.

@@ -196,7 +196,7 @@ fn main() -> ExitCode {
 
 fn run(command: &Command, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     match command {
-        Command::Grade(arguments) => run_grade(arguments, out),
+        Command::Grade(arguments) => return run_grade(arguments, out),
         Command::Explain { response, gold, bare, mode } => {
             let options = mode.options();
             let text = if *bare {
@@ -206,18 +206,12 @@ fn run(command: &Command, out: &mut impl Write) -> anyhow::Result<ExitCode> {
             };
             // Control characters of an answer would command the terminal.
             write!(out, "{}", text.replace(|c: char| c.is_control() && c != '\n', "·"))?;
-            Ok(ExitCode::SUCCESS)
         }
-        Command::Bench(arguments) => run_bench(arguments, out),
-        Command::Completions(args) => {
-            args.write(&Arguments::command(), out)?;
-            Ok(ExitCode::SUCCESS)
-        }
-        Command::Man(args) => {
-            args.write(Arguments::command(), out)?;
-            Ok(ExitCode::SUCCESS)
-        }
+        Command::Bench(arguments) => run_bench(arguments, out)?,
+        Command::Completions(args) => args.write(&Arguments::command(), out)?,
+        Command::Man(args) => args.write(Arguments::command(), out)?,
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn run_grade(arguments: &GradeArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
@@ -273,7 +267,7 @@ fn progress_bar() -> ProgressBar {
     ProgressBar::no_length().with_style(style)
 }
 
-fn run_bench(arguments: &BenchArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+fn run_bench(arguments: &BenchArguments, out: &mut impl Write) -> anyhow::Result<()> {
     let grading = Grading {
         response_key: arguments.rows.response_key.clone(),
         answer_key: arguments.rows.answer_key.clone(),
@@ -282,8 +276,7 @@ fn run_bench(arguments: &BenchArguments, out: &mut impl Write) -> anyhow::Result
     let rows = read_rows(arguments.rows.open()?, &grading, arguments.label_key.as_deref())?;
     let options = arguments.rows.mode.options();
     if arguments.peers {
-        peers::compare(&rows, &options, &arguments.python, out)?;
-        return Ok(ExitCode::SUCCESS);
+        return peers::compare(&rows, &options, &arguments.python, out);
     }
     let timing = time_rows(&rows, &options, arguments.repeats).context("no rows to time")?;
     let (worst, position) = timing.worst;
@@ -295,7 +288,7 @@ fn run_bench(arguments: &BenchArguments, out: &mut impl Write) -> anyhow::Result
     let end = &response[response.ceil_char_boundary(response.len().saturating_sub(60))..];
     let shown = end.replace(char::is_control, " ");
     writeln!(out, "slowest      {worst:?}, row {}: …{shown}", position + 1)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 #[cfg(test)]

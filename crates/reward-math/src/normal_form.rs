@@ -82,7 +82,7 @@ impl Printer {
                 };
                 self.members(parts, brackets).join(sign)
             }
-            Node::Chain { sides, relations } => self.chain(sides, relations),
+            Node::Chain { sides, relations } => self.chain(reading, sides, relations),
             Node::Matrix(rows) => {
                 let mut printed = Vec::with_capacity(rows.len());
                 for row in rows {
@@ -133,23 +133,15 @@ impl Printer {
 
     /// Returns a value as a fraction of sums in a fixed order, or as parsed if that costs too much.
     fn value(&mut self, expression: &Expression) -> String {
-        match self.fraction(expression) {
-            Some((algebra, fraction)) => {
-                let printer = text::Printer::new(&algebra);
-                let text = text::fraction(&printer, &fraction);
-                // A product of ten sums multiplied out is unreadable.
-                let short = printer.is_complete() && text.len() <= MAX_VALUE_BYTES;
-                if short { text } else { text::expression(expression) }
-            }
-            None => text::expression(expression),
-        }
-    }
-
-    fn fraction(&mut self, expression: &Expression) -> Option<(Algebra, Fraction)> {
-        if is_opaque(expression) {
-            return None;
-        }
-        self.normalised(&[expression]).map(|(algebra, mut sides)| (algebra, sides.remove(0)))
+        let opaque = is_opaque(expression);
+        let normal = if opaque { None } else { self.normalised(&[expression]) };
+        let text = normal.and_then(|(algebra, sides)| {
+            let printer = text::Printer::new(&algebra);
+            let text = text::fraction(&printer, &sides[0]);
+            // A product of ten sums multiplied out is unreadable.
+            (printer.is_complete() && text.len() <= MAX_VALUE_BYTES).then_some(text)
+        });
+        text.unwrap_or_else(|| text::expression(expression))
     }
 
     /// Returns normal forms over common atoms; names are interned in order, so the order of writing has no effect.
@@ -160,15 +152,14 @@ impl Printer {
         algebra.name_in_order(&names);
         let normal: Result<Vec<Fraction>, ParseError> =
             sides.iter().map(|side| algebra.normalise(side)).collect();
-        self.fuel = algebra.fuel_left();
+        self.fuel = algebra.fuel;
         normal.ok().map(|normal| (algebra, normal))
     }
 
-    fn chain(&mut self, sides: &[Node], relations: &[Relation]) -> String {
+    fn chain(&mut self, chain: &Node, sides: &[Node], relations: &[Relation]) -> String {
         if let ([left, right], [relation], false) = (sides, relations, self.as_read) {
-            let chain = Node::Chain { sides: sides.to_vec(), relations: relations.to_vec() };
             if *relation == Relation::Equal
-                && let Some((label, value)) = relation::labelled(&chain)
+                && let Some((label, value)) = relation::labelled(chain)
                 && defines(label, value)
             {
                 return format!("{} = {}", self.node(label), self.node(value));

@@ -47,7 +47,7 @@ pub(crate) struct Parser {
     /// Steps spent on numbers in a base.
     base_steps: usize,
     /// Tokens that were replaced, with their places.
-    replaced: Vec<(usize, Kind)>,
+    pub(crate) replaced: Vec<(usize, Kind)>,
     /// Number of rules that were run one level deeper.
     deepened: usize,
     /// Index of the closing bracket for each opening one, and of `\\end` for each `\\begin`.
@@ -115,6 +115,11 @@ impl Parser {
 
     pub(crate) fn peek_at(&self, ahead: usize) -> Option<&Kind> {
         self.tokens.get(self.position + ahead).map(|token| &token.kind)
+    }
+
+    /// Returns the token before the current one.
+    pub(crate) fn before(&self) -> Option<&Kind> {
+        self.kind_at(self.position.checked_sub(1)?)
     }
 
     pub(crate) fn spaced(&self) -> bool {
@@ -196,6 +201,11 @@ impl Parser {
         self.bracket_at(self.position)
     }
 
+    /// Returns true before a bracket with a comma or semicolon directly inside it.
+    pub(crate) fn at_separated(&self) -> bool {
+        self.bracket().is_some_and(|(_, separated)| separated)
+    }
+
     /// Returns the same of the bracket with this token index.
     pub(crate) fn bracket_at(&self, open: usize) -> Option<(usize, bool)> {
         let close = (*self.partner.get(open)?)?;
@@ -215,11 +225,6 @@ impl Parser {
             let before = std::mem::replace(&mut token.kind, kind);
             self.replaced.push((self.position, before));
         }
-    }
-
-    /// Returns the number of tokens that were replaced.
-    pub(crate) fn replacements(&self) -> usize {
-        self.replaced.len()
     }
 
     /// Puts back the tokens that were replaced behind the first so many.

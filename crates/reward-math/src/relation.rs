@@ -75,10 +75,9 @@ pub(crate) fn asserted(chain: &Node) -> Option<Assertion<'_>> {
         rounded.is_some() || members.iter().any(|side| !is_literal(side)) || !is_literal(value);
     let evidence = label.is_some() || calculates && (!members.is_empty() || rounded.is_some());
     let circular = before.iter().any(|side| {
-        symbol(side).is_some_and(|name| {
-            matches!(value, Node::Value { expression, .. }
-                if expression.any(&|node| node.is_symbol(name)))
-        })
+        symbol(side).is_some_and(
+            |name| matches!(value, Node::Value { expression, .. } if expression.holds(name)),
+        )
     });
     (evidence && !circular).then_some(Assertion { value, label, members, rounded })
 }
@@ -105,10 +104,6 @@ fn is_explicit(node: &Node) -> bool {
     matches!(node, Node::Value { .. }) && !is_label(node) && !node.names().contains("y")
 }
 
-fn holds_infinity(node: &Node) -> bool {
-    matches!(node, Node::Value { expression, .. } if expression.any(&|part| part.is_symbol("\\infty")))
-}
-
 fn is_literal(node: &Node) -> bool {
     matches!(node, Node::Value { expression, unit: None, .. } if expression.literal().is_some())
 }
@@ -119,7 +114,8 @@ fn names(side: &Node, value: &Node) -> bool {
         || match (side, value) {
             // A series without end, whose value is not calculated.
             (Node::Value { expression: Expression::Function(name, _), .. }, Node::Value { .. })
-                if lists("sum prod", name) && holds_infinity(side) =>
+                if lists("sum prod", name)
+                    && side.expression().is_some_and(|series| series.holds("\\infty")) =>
             {
                 true
             }
@@ -190,10 +186,6 @@ fn is_label(label: &Node) -> bool {
     }
 }
 
-fn is_unknown(expression: &Expression) -> bool {
-    matches!(expression, Expression::Function(name, _) if is_plain_function(name))
-}
-
 fn is_value_of(expression: &Expression) -> bool {
     matches!(expression, Expression::Function(name, arguments)
         if is_plain_function(name) && arguments.iter().all(is_symbol_or_number))
@@ -233,8 +225,12 @@ pub(crate) fn is_definable(label: &Node) -> bool {
 /// Returns true if a value of a function stands in it: `1 - P(0)`.
 pub(crate) fn holds_unknown(node: &Node) -> bool {
     match node {
-        Node::Value { expression, .. } => expression
-            .any(&|node| is_unknown(node) || matches!(node.arguments_of("int"), Some([_, _]))),
+        Node::Value { expression, .. } => expression.any(&|node| match node {
+            Expression::Function(name, parts) => {
+                is_plain_function(name) || name == "int" && parts.len() == 2
+            }
+            _ => false,
+        }),
         Node::Chain { sides, .. } => sides.iter().any(holds_unknown),
         _ => false,
     }
@@ -246,30 +242,29 @@ fn is_variable(expression: &Expression) -> bool {
 
 /// Renames `t` in `f(t) = …` as in the other definition, if both define the same function of one variable.
 pub(crate) fn with_same_argument(left: &Node, right: &Node) -> Option<Node> {
-    let argument = |node: &Node| match node {
-        Node::Value { expression: Expression::Function(name, arguments), .. }
-            if is_plain_function(name) =>
-        {
-            match arguments.as_slice() {
-                // `P(A)` and `P(B)` are two values.
-                [Expression::Symbol(argument)] if !argument.starts_with(char::is_uppercase) => {
-                    Some((name.clone(), argument.clone()))
-                }
-                _ => None,
-            }
-        }
-        _ => None,
+    let argument = |node: &Node| {
+        let (name, argument) = applied(node.expression()?)?;
+        // `P(A)` and `P(B)` are two values.
+        let variable = !argument.starts_with(char::is_uppercase);
+        variable.then(|| (name.to_owned(), argument.to_owned()))
     };
     let ((left_label, _), (right_label, right_value)) = (labelled(left)?, labelled(right)?);
     let ((left_name, wanted), (right_name, given)) =
         (argument(left_label)?, argument(right_label)?);
     // Renaming to a name already in use would change the meaning.
     let Node::Value { expression, unit } = right_value else { return None };
-    let taken = expression.any(&|node| node.is_symbol(&wanted));
+    let taken = expression.holds(&wanted);
     if left_name != right_name || wanted == given || taken {
         return None;
     }
     Some(Node::Value { expression: expression.renamed(&given, &wanted), unit: unit.clone() })
+}
+
+/// Returns the function and its argument of `x(t)`.
+pub(crate) fn applied(expression: &Expression) -> Option<(&str, &str)> {
+    let Expression::Function(name, arguments) = expression else { return None };
+    let [Expression::Symbol(argument)] = arguments.as_slice() else { return None };
+    is_plain_function(name).then_some((name, argument))
 }
 
 /// Returns a value in one variable with that variable named as the argument of `f(x)`; `None` if it is so already.
@@ -308,7 +303,7 @@ pub(crate) fn same_label(left: &Node, right: &Node) -> bool {
         let name = node.symbol();
         name == Some("y")
             || matches!(other, Node::Value { expression: Expression::Function(of, parts), .. }
-            if name == Some(of) && !parts.iter().any(|part| part.any(&|inner| inner.is_symbol(of))))
+            if name == Some(of) && !parts.iter().any(|part| part.holds(of)))
     };
     (is_function(left) && is_name(right, left)) || (is_name(left, right) && is_function(right))
 }

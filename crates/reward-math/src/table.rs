@@ -1,8 +1,32 @@
-//! Tables of language in text files: one meaning a line, `name: spelling, spelling`.
+//! Language in text files: lists of phrases, names by their spellings, and patterns that hold such phrases.
 
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
-/// Names by their spellings.
+use regex::{Match, Regex};
+
+/// Phrases by the name of their list: a line of `language.txt` holds a name, and its phrases between bars.
+static LISTS: LazyLock<HashMap<&str, Vec<&str>>> = LazyLock::new(|| {
+    let lists = include_str!("language.txt").lines().filter_map(|line| line.split_once(": "));
+    lists.map(|(name, phrases)| (name, phrases.split('|').collect())).collect()
+});
+
+/// Returns the phrases of a list.
+pub(crate) fn phrases(name: &str) -> &'static [&'static str] {
+    LISTS.get(name).map_or(&[], Vec::as_slice)
+}
+
+/// Returns the phrase behind another in a list of pairs.
+pub(crate) fn paired(name: &str, phrase: &str) -> Option<&'static str> {
+    phrases(name).chunks_exact(2).find(|pair| pair[0] == phrase).map(|pair| pair[1])
+}
+
+/// Returns true if a phrase of the list stands in the text.
+pub(crate) fn mentions(name: &str, text: &str) -> bool {
+    phrases(name).iter().any(|phrase| text.contains(phrase))
+}
+
+/// Names by their spellings: a line of a text file holds `name: spelling spelling`.
 pub(crate) struct Table(HashMap<&'static str, &'static str>);
 
 impl Table {
@@ -23,15 +47,35 @@ impl Table {
     }
 }
 
-/// A regular expression, compiled at its first use. Its search takes time linear in the text.
+/// A regular expression, compiled at its first use; see [`compiled`]. Its search takes time linear in the text.
 macro_rules! pattern {
     ($text:expr) => {{
         static PATTERN: std::sync::LazyLock<regex::Regex> =
-            std::sync::LazyLock::new(|| regex::Regex::new($text).expect("a constant pattern"));
+            std::sync::LazyLock::new(|| crate::table::compiled($text));
         &*PATTERN
     }};
 }
 pub(crate) use pattern;
+
+/// Compiles a pattern in which `‹copula›` stands for any phrase of that list.
+pub(crate) fn compiled(text: &str) -> Regex {
+    let parts = text.split(['‹', '›']).enumerate();
+    let part = |(place, part): (usize, &str)| match place % 2 {
+        0 => part.to_owned(),
+        _ => phrases(part).iter().map(|phrase| regex::escape(phrase)).collect::<Vec<_>>().join("|"),
+    };
+    Regex::new(&parts.map(part).collect::<String>()).expect("a constant pattern")
+}
+
+/// Returns what the first group of a pattern holds that takes part in its first match.
+pub(crate) fn captured<'a>(pattern: &Regex, text: &'a str) -> Option<Match<'a>> {
+    pattern.captures(text)?.iter().skip(1).flatten().next()
+}
+
+/// Returns what the first group of a pattern holds; all of the text if there is no match.
+pub(crate) fn unwrapped<'a>(pattern: &Regex, text: &'a str) -> &'a str {
+    captured(pattern, text).map_or(text, |inner| inner.as_str())
+}
 
 /// Returns true if the list, in one text with spaces between, holds the word.
 pub(crate) fn lists(list: &str, word: &str) -> bool {

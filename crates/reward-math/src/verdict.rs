@@ -42,6 +42,11 @@ impl Verdict {
         }
     }
 
+    /// Returns the verdict on a ground truth that cannot be read.
+    pub(crate) fn of_faulty_gold(why: ParseError) -> Self {
+        Self::Unparsed { which: Side::GroundTruth, why }
+    }
+
     pub(crate) fn decided(right: bool, rung: Rung) -> Self {
         let how = How { rung, response: None, ground_truth: None };
         if right { Self::Right { how } } else { Self::Wrong { how } }

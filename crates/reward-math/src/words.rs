@@ -13,8 +13,7 @@ use std::sync::LazyLock;
 
 use regex::Captures;
 
-use crate::language::phrases;
-use crate::table::{Table, lists, pattern, without};
+use crate::table::{Table, captured, lists, pattern, phrases, unwrapped, without};
 
 /// One wording for phrases of equal meaning.
 static SYNONYMS: LazyLock<Table> =
@@ -31,19 +30,20 @@ static MONTHS: LazyLock<Table> =
 /// A formula that could not be parsed only loses its spaces: every sign may count there.
 pub(crate) fn normalise(folded: &str) -> Option<String> {
     let (plain, formula) = without_commands(folded);
-    let words: Vec<&str> = if formula {
+    let ordinal = pattern!("^([0-9]+)(?:st|nd|rd|th)$");
+    let mut words: Vec<&str> = if formula {
         folded.split_whitespace().collect()
     } else {
         plain
             .split_whitespace()
             .filter(|word| !matches!(*word, "the" | "a" | "an" | "there" | "is" | "are" | "it"))
-            .map(|word| without_ordinal(word.trim_end_matches([',', ':', ';'])))
+            // "5th"
+            .map(|word| unwrapped(ordinal, word.trim_end_matches([',', ':', ';'])))
             .filter(|word| !word.is_empty())
             .map(measure::singular)
             .map(|word| MONTHS.name(word).unwrap_or(word))
             .collect()
     };
-    let mut words = words;
     // "14th of March"
     if let [day, "of", month] = words.as_slice()
         && MONTHS.name(month).is_some()
@@ -111,18 +111,17 @@ pub(crate) fn stated(folded: &str) -> Option<String> {
     let of_formula = pattern!(
         r"^[^A-Za-z]?[^{}]*(?:\{[^{}]*\}[^{}]*)*\\text\s*\{\s*(?:(?:is|are) (?:an? )?([a-zA-Z -]+)|(diverges|converges))\s*\}$"
     );
-    if let Some(parts) =
-        of_formula.captures(folded).filter(|_| folded.matches("\\text").count() == 1)
-    {
-        return normalise(parts.get(1).or(parts.get(2))?.as_str());
+    let property = captured(of_formula, folded).filter(|_| folded.matches("\\text").count() == 1);
+    if let Some(property) = property {
+        return normalise(property.as_str());
     }
     let (plain, formula) = without_commands(folded);
     let plain = plain.split_whitespace().collect::<Vec<_>>().join(" ");
     let sentence = pattern!(
         r"^(?:.*\b(?:is|are) (?:an? )?(.+?)(?: function| number)?|(.+?) (?:(?:has|have) a winning strategy|wins))$"
     );
-    let parts = sentence.captures(&plain).filter(|_| !formula && !takes_back(&plain))?;
-    normalise(parts.get(1).or(parts.get(2))?.as_str())
+    let property = captured(sentence, &plain).filter(|_| !formula && !takes_back(&plain))?;
+    normalise(property.as_str())
 }
 
 /// Returns the directions that the words name.
@@ -176,12 +175,6 @@ pub(crate) fn concludes(text: &str) -> bool {
 /// Returns true if the text holds signs or commands of mathematics.
 pub(crate) fn holds_formula(folded: &str) -> bool {
     without_commands(folded).1
-}
-
-/// Returns the number in `5th`.
-fn without_ordinal(word: &str) -> &str {
-    let ordinal = pattern!("^([0-9]+)(?:st|nd|rd|th)$").captures(word);
-    ordinal.and_then(|ordinal| ordinal.get(1)).map_or(word, |digits| digits.as_str())
 }
 
 /// Returns the text in lower case without layout commands, and whether it holds mathematics.
@@ -276,8 +269,7 @@ fn run_of_choices(text: &str) -> Option<Vec<char>> {
 fn undecorated(folded: &str) -> &str {
     let text = folded.trim();
     // `(\text{B})` as `\text{(B)}`.
-    let bracketed = pattern!(r"^\(\\(?:textbf|text|mathrm|mathbf)\{(.*)\}\)$").captures(text);
-    let text = bracketed.and_then(|inner| inner.get(1)).map_or(text, |inner| inner.as_str());
+    let text = unwrapped(pattern!(r"^\(\\(?:textbf|text|mathrm|mathbf)\{(.*)\}\)$"), text);
     let decoration =
         pattern!(r"^(?:\\(?:textbf|text|mathrm|mathbf|mbox|boldsymbol|bm|bf|rm)\s*\{*)+")
             .find(text);
@@ -291,9 +283,7 @@ fn undecorated(folded: &str) -> &str {
 /// Returns the text after the letter of a choice: `12` in `\textbf{(B)}\ 12`, `(B) 12` and `B. 12`.
 pub(crate) fn behind_choice(folded: &str) -> Option<&str> {
     let text = undecorated(folded);
-    if let Some(small) =
-        pattern!(r"^\([a-e]\) +([^()\s][^()]*)$").captures(text).and_then(|parts| parts.get(1))
-    {
+    if let Some(small) = captured(pattern!(r"^\([a-e]\) +([^()\s][^()]*)$"), text) {
         return Some(small.as_str());
     }
     let (_, behind) = choice(text)?;

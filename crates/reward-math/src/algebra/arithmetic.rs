@@ -104,11 +104,8 @@ impl Algebra {
             && value.is_int()
         {
             let odd = exponent.numerator().bit(0);
-            return Ok(Fraction::constant(if value.is_negative() && !odd {
-                -value
-            } else {
-                value
-            }));
+            let turned = value.is_negative() && !odd;
+            return Ok(Fraction::constant(if turned { -value } else { value }));
         }
         let index = exponent.denominator().try_into().map_err(|_| ParseError::OutOfFuel)?;
         let root = if exponent.is_int() { base.clone() } else { self.root(base, index)? };

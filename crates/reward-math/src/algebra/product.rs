@@ -1,7 +1,7 @@
 //! Products and powers of polynomials, with every atom's rule applied.
 
+use dashu::Rational;
 use dashu::base::{BitTest, Inverse, Signed, UnsignedAbs};
-use dashu::{Natural, Rational};
 
 use super::{Algebra, Atom, MAX_BITS, Monomial, Polynomial, Result, bits};
 use crate::power::power;
@@ -143,20 +143,13 @@ impl Algebra {
     }
 
     fn rational_power(&mut self, base: &Rational, exponent: u64) -> Result<Rational> {
-        for part in [base.numerator().unsigned_abs(), base.denominator().clone()] {
-            self.spend_on_power(&part, exponent)?;
+        let parts = [base.numerator().unsigned_abs(), base.denominator().clone()];
+        for part in parts.iter().filter(|part| !part.is_zero() && !part.is_one()) {
+            let size = (part.bit_len() as u64).checked_mul(exponent);
+            let size = size.filter(|&size| size <= MAX_BITS).ok_or(ParseError::OutOfFuel)?;
+            self.spend((size * size) >> 18)?;
         }
         Ok(base.pow(isize::try_from(exponent).map_err(|_| ParseError::OutOfFuel)?))
-    }
-
-    /// Pays for a power of an integer.
-    fn spend_on_power(&mut self, base: &Natural, exponent: u64) -> Result<()> {
-        if base.is_zero() || base.is_one() {
-            return Ok(());
-        }
-        let size = (base.bit_len() as u64).checked_mul(exponent).filter(|&size| size <= MAX_BITS);
-        let size = size.ok_or(ParseError::OutOfFuel)?;
-        self.spend((size * size) >> 18)
     }
 }
 

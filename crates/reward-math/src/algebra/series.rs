@@ -60,29 +60,27 @@ impl Algebra {
 
 /// Returns true for a constant times powers of constants with exponents that are linear in the index.
 fn is_geometric(body: &Expression, index: &str) -> bool {
-    let constant = |part: &Expression| !part.any(&|node| node.is_symbol(index));
     match body {
-        Expression::Power(base, exponent) => constant(base) && is_linear(exponent, index),
+        Expression::Power(base, exponent) => !base.holds(index) && is_linear(exponent, index),
         Expression::Product(factors) => factors.iter().all(|factor| is_geometric(factor, index)),
         Expression::Quotient(top, bottom) => {
             is_geometric(top, index) && is_geometric(bottom, index)
         }
         Expression::Negative(inner) => is_geometric(inner, index),
-        other => constant(other),
+        other => !other.holds(index),
     }
 }
 
 fn is_linear(exponent: &Expression, index: &str) -> bool {
-    let constant = |part: &Expression| !part.any(&|node| node.is_symbol(index));
     match exponent {
         Expression::Symbol(_) => true,
         Expression::Sum(terms) => terms.iter().all(|term| is_linear(term, index)),
         Expression::Negative(inner) => is_linear(inner, index),
         Expression::Product(factors) => {
-            factors.iter().filter(|factor| !constant(factor)).count() <= 1
+            factors.iter().filter(|factor| factor.holds(index)).count() <= 1
                 && factors.iter().all(|factor| is_linear(factor, index))
         }
-        Expression::Quotient(top, bottom) => is_linear(top, index) && constant(bottom),
-        other => constant(other),
+        Expression::Quotient(top, bottom) => is_linear(top, index) && !bottom.holds(index),
+        other => !other.holds(index),
     }
 }

@@ -1,10 +1,9 @@
 //! The last statement of a derivation or sentence, where the text as a whole is no value and no relation.
 
 use super::measure::is_copula;
-use super::{Node, Relation, list};
-use crate::language::phrases;
+use super::{Node, list};
 use crate::parser::Parser;
-use crate::table::pattern;
+use crate::table::{mentions, pattern, phrases};
 use crate::token::{Kind, Token};
 use crate::words::{self, is_conjunction};
 
@@ -34,8 +33,7 @@ pub(super) fn asserted(tokens: &[Token]) -> Option<Node> {
         (Ok(Node::Chain { .. }), _) if tail.iter().any(relates) && !beside_place => return None,
         (Ok(node @ Node::Chain { .. }), _) | (Ok(node), None) => return Some(node),
         (Ok(node), Some(label)) => {
-            let sides = vec![Node::Words(label), node];
-            return Some(Node::Chain { sides, relations: vec![Relation::Equal] });
+            return Some(Node::equation(Node::Words(label), node));
         }
     }
     let statements = split(value, separates);
@@ -61,9 +59,7 @@ fn takes_back(tokens: &[Token]) -> bool {
 
 /// Returns true for "7 when N is divided by 11" and "4, attained when x = 1".
 fn divides(tokens: &[Token]) -> bool {
-    let is_place =
-        |text: &str| phrases("before a place").iter().any(|phrase| text.contains(phrase));
-    tokens.iter().any(|token| token.kind.word().is_some_and(is_place))
+    words_of(tokens).any(|text| mentions("before a place", text))
 }
 
 /// Removes marks of the end of a proof.
@@ -117,8 +113,8 @@ fn without_remarks(mut tokens: Vec<Token>) -> Vec<Token> {
                 closing(tokens, at)
                     .filter(|close| apart && (begins || rejects(&tokens[at..=*close])))?
             };
-            let mut words = tokens[at..=close].iter().filter_map(|token| token.kind.word());
-            let keeps = words.any(|word| objects(word) || words::takes_back(&word.to_lowercase()));
+            let keeps = words_of(&tokens[at..=close])
+                .any(|word| objects(word) || words::takes_back(&word.to_lowercase()));
             let rejected = rejects(&tokens[at..=close]);
             let drops = if rejected { !named(tokens, &(at..=close)) } else { !keeps };
             drops.then_some(at..=close)
@@ -135,12 +131,13 @@ pub(super) fn objects(remark: &str) -> bool {
     pattern!(r"(?i)^[\s(]*(?:but|however|correction|actually)\b").is_match(remark)
 }
 
+fn words_of(tokens: &[Token]) -> impl Iterator<Item = &str> {
+    tokens.iter().filter_map(|token| token.kind.word())
+}
+
 /// Returns true if words among the tokens reject a value.
 fn rejects(tokens: &[Token]) -> bool {
-    tokens.iter().filter_map(|token| token.kind.word()).any(|text| {
-        let text = text.to_lowercase();
-        phrases("rejects a value").iter().any(|phrase| text.contains(phrase))
-    })
+    words_of(tokens).any(|text| mentions("rejects a value", &text.to_lowercase()))
 }
 
 /// Returns the position of the bracket that closes the one at `open`.

@@ -84,13 +84,11 @@ impl Answer {
 
 /// Returns the names in the argument of `f(x) = …`.
 fn arguments(reading: &Node) -> BTreeSet<String> {
-    match reading {
-        Node::Chain { sides, .. } => match sides.first() {
-            Some(Node::Value { expression: Expression::Function(_, arguments), .. }) => {
-                arguments.iter().flat_map(Expression::variables).collect()
-            }
-            _ => BTreeSet::new(),
-        },
+    let Node::Chain { sides, .. } = reading else { return BTreeSet::new() };
+    match sides[0].expression() {
+        Some(Expression::Function(_, arguments)) => {
+            arguments.iter().flat_map(Expression::variables).collect()
+        }
         _ => BTreeSet::new(),
     }
 }

@@ -21,6 +21,7 @@ pub(super) use tail::{last_side, tail};
 const MOST_ROWS: usize = 32;
 
 /// Texts of the steps of a derivation that count.
+#[derive(Debug, Clone)]
 pub(super) struct Steps {
     /// The last step, which is the answer.
     pub(super) last: String,
@@ -62,7 +63,7 @@ pub(super) fn steps(folded: &str) -> Option<Steps> {
     }
     let row = |text: String| {
         let node = tokenize(&text, true).and_then(|tokens| Parser::new(tokens).answer());
-        let items = node.map_or(Vec::new(), items);
+        let items = node.map_or(Vec::new(), |node| node.items().to_vec());
         Row { text, items }
     };
     let mut rows: Vec<Row> = texts.into_iter().map(row).collect();
@@ -79,7 +80,7 @@ pub(super) fn steps(folded: &str) -> Option<Steps> {
     let calculated = last.split_last().filter(|(row, parts)| {
         let mut values = parts.iter().flat_map(|part| &part.items).filter_map(named);
         let uses = |value| row.items.iter().any(|item| calculates(item, value));
-        !parts.is_empty() && values.all(|(_, value)| expression(value).is_some_and(uses))
+        !parts.is_empty() && values.all(|(_, value)| value.expression().is_some_and(uses))
     });
     let calculated = calculated.map(|(row, _)| row.text.clone());
     let answer = last.iter().map(|row| row.text.as_str()).collect::<Vec<_>>().join(", ");
@@ -91,13 +92,6 @@ pub(super) fn steps(folded: &str) -> Option<Steps> {
     let is_alike = |row: &&Row| row.items.len() == 1 && says_the_same(&row.items[0], &last);
     let alike = rows.iter().filter(is_alike).map(|row| row.text.clone()).collect();
     Some(Steps { last: answer, calculated, alike, in_rows: !in_line })
-}
-
-fn items(node: Node) -> Vec<Node> {
-    match node {
-        Node::List { open: ' ', items, .. } => items,
-        other => vec![other],
-    }
 }
 
 /// Returns the names in the labels of a row whose statements all give a value, in rows a value of a letter; `x_{1,2}` only
@@ -137,7 +131,7 @@ fn is_part(row: &Row, below: &[Row], in_line: bool) -> bool {
     }
     let calculated = row.items.iter().filter_map(named).any(|(_, value)| {
         let mut items = below.iter().flat_map(|other| &other.items);
-        expression(value).is_some_and(|value| items.any(|item| calculates_with(item, value)))
+        value.expression().is_some_and(|value| items.any(|item| calculates_with(item, value)))
     });
     below.iter().all(|other| {
         assigned(other, in_line, &[]).is_some()
@@ -157,20 +151,13 @@ fn explains(row: &Row, below: &[Row]) -> bool {
     })
 }
 
-fn expression(node: &Node) -> Option<&Expression> {
-    match node {
-        Node::Value { expression, .. } => Some(expression),
-        _ => None,
-    }
-}
-
 /// Returns true for a row in which a value is calculated from another.
 fn holds_steps(row: &Row) -> bool {
-    let values =
-        row.items.iter().enumerate().filter_map(|(place, item)| Some((place, named(item)?.1)));
-    let mut values = values.filter_map(|(place, value)| Some((place, expression(value)?)));
-    values.any(|(place, value)| {
-        row.items[place + 1..].iter().any(|item| calculates_with(item, value))
+    row.items.iter().enumerate().any(|(place, item)| {
+        let value = named(item).and_then(|(_, value)| value.expression());
+        let calculates =
+            |value| row.items[place + 1..].iter().any(|other| calculates_with(other, value));
+        value.is_some_and(calculates)
     })
 }
 
@@ -183,7 +170,7 @@ fn calculates_with(item: &Node, value: &Expression) -> bool {
 /// Returns true if a value stands between the sides.
 fn calculates(item: &Node, value: &Expression) -> bool {
     let Node::Chain { sides, .. } = item else { return false };
-    let holds = |side: &Node| expression(side).is_some_and(|side| side.any(&|part| part == value));
+    let holds = |side: &Node| side.expression().is_some_and(|side| side.any(&|part| part == value));
     sides.len() > 2 && sides[1..sides.len() - 1].iter().any(holds)
 }
 
@@ -221,9 +208,8 @@ fn says_the_same(step: &Node, last: &[Node]) -> bool {
                 && below.is_some_and(|(_, other)| value.names().is_subset(&other.names()))
         }
         None => {
-            let curve = |node: &Node| {
-                matches!(node, Node::Chain { .. }) && named(node).is_none() && node.has_variable()
-            };
+            let curve =
+                |node: &Node| node.is_chain() && named(node).is_none() && node.has_variable();
             let same = |node: &Node| curve(node) && node.names() == step.names();
             curve(step) && !last.is_empty() && last.iter().all(same)
         }

@@ -143,9 +143,9 @@ impl Parser {
             self.eat_symbol('.');
         }
         let equations = expand(equations);
-        if !equations.iter().all(|node| matches!(node, Node::Chain { .. })) {
+        if !equations.iter().all(Node::is_chain) {
             return Err(self.unexpected("equations alone"));
         }
-        Ok(Node::List { open: ' ', close: ' ', items: equations })
+        Ok(Node::bare(equations))
     }
 }

@@ -38,14 +38,11 @@ pub(super) fn permutations(folded: &str) -> Option<Node> {
             .captures(folded)
             .and_then(|parts| Some((parts.get(2)?, parts.get(1).is_some())))?,
     };
-    let items = match Parser::new(tokenize(text.as_str(), true).ok()?).answer().ok()? {
-        Node::List { open: ' ', items, .. } => items,
-        item => vec![item],
-    };
+    let written = Parser::new(tokenize(text.as_str(), true).ok()?).answer().ok()?;
     let mut permuted: Vec<Node> = Vec::new();
     let mut tuples = 0;
-    for item in items {
-        for other in permuted_node(&item, cyclic)? {
+    for item in written.items() {
+        for other in permuted_node(item, cyclic)? {
             tuples += 1;
             if !permuted.contains(&other) {
                 permuted.push(other);
@@ -67,10 +64,7 @@ fn permuted_node(node: &Node, cyclic: bool) -> Option<Vec<Node>> {
             Some(orders.into_iter().map(tuple).collect())
         }
         Node::Chain { sides, relations } if relations == &[Relation::Equal] => {
-            let chain = |value| Node::Chain {
-                sides: vec![sides[0].clone(), value],
-                relations: relations.clone(),
-            };
+            let chain = |value| Node::equation(sides[0].clone(), value);
             Some(permuted_node(sides.last()?, cyclic)?.into_iter().map(chain).collect())
         }
         _ => None,
@@ -139,10 +133,8 @@ pub(super) fn members(node: &Node) -> Option<Node> {
 fn values(conditions: &[Node]) -> Option<(&str, Vec<Node>)> {
     // `k \in \mathbb{Z}, 1 \le k \le 50`
     let declares = |condition: &Node| {
-        matches!(condition, Node::Chain { sides, relations } if relations == &[Relation::In]
-        && sides[1].symbol().is_some_and(|set| {
-            matches!(set.trim_start_matches("\\mathbb ").chars().next(), Some('Z' | 'N'))
-        }))
+        let set = condition.membership().and_then(|(_, set)| set.symbol());
+        set.is_some_and(|set| set.trim_start_matches("\\mathbb ").starts_with(['Z', 'N']))
     };
     let bounds: Vec<&Node> = conditions.iter().filter(|condition| !declares(condition)).collect();
     let (first, rest) = bounds.split_first()?;

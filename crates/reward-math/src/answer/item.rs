@@ -4,9 +4,8 @@ use super::measure::{in_degrees, is_copula};
 use super::structure::pairs;
 use super::{Combination, Node, Relation, list, matrix};
 use crate::expression::Expression;
-use crate::language::{paired, phrases};
 use crate::parser::{Parser, Result};
-use crate::table::lists;
+use crate::table::{lists, paired, phrases};
 use crate::token::Kind;
 use crate::words::{self, is_conjunction};
 
@@ -129,7 +128,7 @@ impl Parser {
             if sides.len() == 1
                 && matches!(&sides[0], Node::Words(words) if words.ends_with(" on"))
                 && opens
-                && self.bracket().is_some_and(|(_, separated)| separated)
+                && self.at_separated()
             {
                 relations.push(Relation::Equal);
                 continue;
@@ -151,8 +150,7 @@ impl Parser {
         if let Some(modulus) = self.modulus()?
             && let Some(Node::Value { expression, .. }) = sides.last_mut()
         {
-            let value = std::mem::replace(expression, Expression::Sum(Vec::new()));
-            *expression = Expression::function("pmod", [value, modulus]);
+            *expression = Expression::function("pmod", [expression.clone(), modulus]);
         }
         if sides.len() == 1 {
             return Ok(sides.remove(0));
@@ -262,7 +260,7 @@ impl Parser {
     }
 
     pub(super) fn operand(&mut self) -> Result<Node> {
-        let (before, replaced) = (self.position, self.replacements());
+        let (before, replaced) = (self.position, self.replaced.len());
         if let Some(structure) = self.structure()? {
             // `(1, 2) + t(3, 4)`
             let structure = self.with_measure(structure)?;
@@ -304,7 +302,7 @@ impl Parser {
             return Ok(Node::Ratio(parts));
         }
         let expression = match self.magnitude() {
-            Some(factor) => Expression::Product(vec![expression, Expression::Number(factor)]),
+            Some(factor) => expression * Expression::Number(factor),
             None => expression,
         };
         if self.eat_percent() {
@@ -334,7 +332,7 @@ impl Parser {
         let items = self.items()?;
         let point = |item: Node| match item {
             Node::Chain { mut sides, relations } if relations == [Relation::Equal] => {
-                sides.pop().unwrap_or(Node::Words(String::new()))
+                sides.remove(1)
             }
             item => item,
         };
@@ -353,17 +351,13 @@ fn share_modulus(items: &mut [Node]) {
     let Some([_, modulus]) = last.arguments_of("pmod") else { return };
     for item in before {
         let value = match item {
-            Node::Value { expression, unit: None } => expression,
-            Node::Chain { sides, relations } if relations == &[Relation::Equal] => {
-                match &mut sides[1] {
-                    Node::Value { expression, unit: None } => expression,
-                    _ => continue,
-                }
-            }
-            _ => continue,
+            Node::Chain { sides, relations } if relations == &[Relation::Equal] => &mut sides[1],
+            value => value,
         };
-        if value.literal().is_some() {
-            *value = Expression::function("pmod", [value.clone(), modulus.clone()]);
+        if let Node::Value { expression, unit: None } = value
+            && expression.literal().is_some()
+        {
+            *expression = Expression::function("pmod", [expression.clone(), modulus.clone()]);
         }
     }
 }

@@ -1,7 +1,5 @@
 //! Arithmetic of matrices: sums, multiples, products, powers, inverses, transposes, determinants, lengths of vectors.
 
-use std::cell::Cell;
-
 use dashu::Rational;
 use dashu::base::UnsignedAbs;
 
@@ -35,13 +33,13 @@ pub(super) fn value(expression: &Expression, budget: &mut usize) -> Result<Value
         Value::Matrix(_) => Err(undefined("a matrix in place of a number")),
     };
     Ok(match expression {
-        Expression::Negative(inner) => value(inner, budget)?.map(Expression::negative),
+        Expression::Negative(inner) => value(inner, budget)?.map(|entry| -entry),
         Expression::Sum(items) => combined(items, budget, sum)?,
         Expression::Product(items) => combined(items, budget, product)?,
         Expression::Quotient(top, bottom) => {
             let (top, below) = (value(top, budget)?, scalar(bottom, budget)?);
             top.pay(&below, budget)?;
-            top.map(|entry| Expression::Quotient(Box::new(entry), below.clone()))
+            top.map(|entry| entry / (*below).clone())
         }
         Expression::Power(base, exponent) => {
             match (value(base, budget)?, scalar(exponent, budget)?) {
@@ -93,7 +91,7 @@ impl Value {
         match self {
             Self::Scalar(_) => Ok(()),
             Self::Matrix(rows) => {
-                pay(budget, nodes(factor) * rows.iter().map(Vec::len).sum::<usize>())
+                pay(budget, factor.size() * rows.iter().map(Vec::len).sum::<usize>())
             }
         }
     }
@@ -132,10 +130,10 @@ fn combined(
 
 fn sum(left: Value, right: Value, budget: &mut usize) -> Result<Value> {
     match (left, right) {
-        (Value::Scalar(a), Value::Scalar(b)) => Ok(Value::Scalar(Expression::Sum(vec![a, b]))),
+        (Value::Scalar(a), Value::Scalar(b)) => Ok(Value::Scalar(a + b)),
         (Value::Matrix(a), Value::Matrix(b)) if shape(&a) == shape(&b) => {
             pay(budget, weight(&a) + weight(&b))?;
-            let add = |(a, b)| simple(Expression::Sum(vec![a, b]));
+            let add = |(a, b)| simple(a + b);
             let row = |(a, b): (Vec<_>, Vec<_>)| a.into_iter().zip(b).map(add).collect();
             Ok(Value::Matrix(a.into_iter().zip(b).map(row).collect()))
         }
@@ -145,10 +143,10 @@ fn sum(left: Value, right: Value, budget: &mut usize) -> Result<Value> {
 
 fn product(left: Value, right: Value, budget: &mut usize) -> Result<Value> {
     match (left, right) {
-        (Value::Scalar(a), Value::Scalar(b)) => Ok(Value::Scalar(Expression::Product(vec![a, b]))),
+        (Value::Scalar(a), Value::Scalar(b)) => Ok(Value::Scalar(a * b)),
         (Value::Scalar(factor), matrix) | (matrix, Value::Scalar(factor)) => {
             matrix.pay(&factor, budget)?;
-            Ok(matrix.map(|entry| Expression::Product(vec![factor.clone(), entry])))
+            Ok(matrix.map(|entry| factor.clone() * entry))
         }
         (Value::Matrix(a), Value::Matrix(b)) => {
             let product = multiplied(&a, &b, budget)?;
@@ -171,7 +169,7 @@ fn multiplied(left: &Matrix, right: &Matrix, budget: &mut usize) -> Result<Matri
     let entry = |row: &[Expression], column: &[Expression]| {
         let zero = |entry: &Expression| entry.literal().is_some_and(|value| value.is_zero());
         let pairs = row.iter().zip(column).filter(|(a, b)| !zero(a) && !zero(b));
-        let terms = pairs.map(|(a, b)| Expression::Product(vec![a.clone(), b.clone()]));
+        let terms = pairs.map(|(a, b)| a.clone() * b.clone());
         simple(Expression::Sum(terms.collect()))
     };
     let row = |row: &Vec<Expression>| columns.iter().map(|column| entry(row, column)).collect();
@@ -232,8 +230,7 @@ fn order(rows: &Matrix) -> Result<usize> {
 fn expanded(rows: &Matrix) -> Expression {
     let Some(first) = rows.first() else { return Expression::integer(1) };
     let term = |(column, entry): (usize, &Expression)| {
-        let minor = expanded(&without(rows, 0, column));
-        signed(column, Expression::Product(vec![entry.clone(), minor]))
+        signed(column, entry.clone() * expanded(&without(rows, 0, column)))
     };
     Expression::Sum(first.iter().enumerate().map(term).collect())
 }
@@ -245,7 +242,7 @@ fn inverse(rows: &Matrix, budget: &mut usize) -> Result<Matrix> {
     }
     let adjugate = Value::Matrix(adjugate(rows, budget)?);
     adjugate.pay(&determinant, budget)?;
-    match adjugate.map(|entry| Expression::quotient(entry, determinant.clone())) {
+    match adjugate.map(|entry| entry / determinant.clone()) {
         Value::Matrix(rows) => Ok(rows),
         Value::Scalar(_) => Err(undefined("an inverse of a number")),
     }
@@ -262,7 +259,7 @@ fn adjugate(rows: &Matrix, budget: &mut usize) -> Result<Matrix> {
 }
 
 fn signed(place: usize, value: Expression) -> Expression {
-    if place.is_multiple_of(2) { value } else { Expression::negative(value) }
+    if place.is_multiple_of(2) { value } else { -value }
 }
 
 /// Returns the matrix without a row and a column.
@@ -291,16 +288,7 @@ fn pay(budget: &mut usize, terms: usize) -> Result<()> {
 
 /// Returns the number of nodes of all entries.
 fn weight(rows: &Matrix) -> usize {
-    rows.iter().flatten().map(nodes).sum()
-}
-
-fn nodes(expression: &Expression) -> usize {
-    let count = Cell::new(0);
-    expression.any(&|_| {
-        count.set(count.get() + 1);
-        false
-    });
-    count.get()
+    rows.iter().flatten().map(Expression::size).sum()
 }
 
 /// Returns a rational number as one.

@@ -7,9 +7,8 @@ use dashu::base::Inverse;
 
 use super::Node;
 use crate::expression::Expression;
-use crate::language::{paired, phrases};
 use crate::parser::{Parser, Result, function_name, is_greek};
-use crate::table::Table;
+use crate::table::{Table, paired, phrases};
 use crate::token::Kind;
 use crate::words::{self, is_conjunction};
 
@@ -128,8 +127,10 @@ impl Parser {
                 Some(sign) if currency_name(sign).is_some() => {
                     unit.push_str(currency_name(sign).unwrap_or_default());
                 }
-                // `12''` and `5'`
-                Some(Kind::Symbol('\'')) if unit.is_empty() && self.behind_number() => {
+                // `12''` and `5'`, not `(x^2)'`
+                Some(Kind::Symbol('\''))
+                    if unit.is_empty() && matches!(self.before(), Some(Kind::Number { .. })) =>
+                {
                     let inches = self.symbol_at(1, '\'');
                     if inches {
                         self.advance();
@@ -165,20 +166,11 @@ impl Parser {
             }
             self.advance();
         }
-        if words::qualifies(&unit) {
-            return Err(self.unexpected("a unit"));
-        }
         // 29是素数: a sentence.
-        if unit.replace("不同", "").contains(['是', '不']) {
+        if words::qualifies(&unit) || unit.replace("不同", "").contains(['是', '不']) {
             return Err(self.unexpected("a unit"));
         }
         Ok(words::unit(&unit))
-    }
-
-    /// Returns true behind a digit: `5'`, not `(x^2)'`.
-    fn behind_number(&self) -> bool {
-        let before = self.position.checked_sub(1).and_then(|last| self.kind_at(last));
-        matches!(before, Some(Kind::Number { .. }))
     }
 
     /// Parses the power of a unit: `2`, `{2}` or `{-1}`.
@@ -236,13 +228,10 @@ impl Parser {
         };
         // An amount of money is one of dollars, with cents or without.
         if smaller == "cent" {
-            let part = Expression::Product(vec![count, Expression::Number(factor.inv())]);
-            let expression = Expression::Sum(vec![expression, part]);
+            let expression = expression + count * Expression::Number(factor.inv());
             return Ok(Node::Value { expression, unit: Some(unit) });
         }
-        let scaled = Expression::Product(vec![expression, Expression::Number(factor)]);
-        let total = Expression::Sum(vec![scaled, count]);
-        self.with_smaller_unit(total, smaller)
+        self.with_smaller_unit(expression * Expression::Number(factor) + count, smaller)
     }
 }
 
@@ -263,7 +252,7 @@ fn currency_name(kind: &Kind) -> Option<&'static str> {
 pub(super) fn in_degrees(expression: &Expression) -> Option<Expression> {
     match expression {
         Expression::Function(name, inner) if name == "degrees" => Some(inner[0].clone()),
-        Expression::Negative(inner) => Some(Expression::negative(in_degrees(inner)?)),
+        Expression::Negative(inner) => Some(-in_degrees(inner)?),
         Expression::Product(factors) => {
             let place = factors.iter().position(|factor| in_degrees(factor).is_some())?;
             let mut factors = factors.clone();
@@ -271,9 +260,7 @@ pub(super) fn in_degrees(expression: &Expression) -> Option<Expression> {
             let once = !factors.iter().any(|factor| in_degrees(factor).is_some());
             once.then_some(Expression::Product(factors))
         }
-        Expression::Quotient(top, bottom) => {
-            Some(Expression::quotient(in_degrees(top)?, (**bottom).clone()))
-        }
+        Expression::Quotient(top, bottom) => Some(in_degrees(top)? / (**bottom).clone()),
         Expression::Sum(terms) => {
             terms.iter().map(in_degrees).collect::<Option<_>>().map(Expression::Sum)
         }

@@ -1,5 +1,6 @@
 //! One reading of an answer: a value, words, or a structure of them.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
 
@@ -93,6 +94,19 @@ impl Relation {
         signs.and_then(|(_, signs)| signs.split(' ').next()).unwrap_or_default()
     }
 
+    /// Returns true if the relation holds between numbers in this order; `None` for a relation that does not order.
+    pub(crate) fn holds(self, order: Ordering) -> Option<bool> {
+        Some(match self {
+            Self::Equal => order.is_eq(),
+            Self::NotEqual => order.is_ne(),
+            Self::Less => order.is_lt(),
+            Self::LessEqual => order.is_le(),
+            Self::Greater => order.is_gt(),
+            Self::GreaterEqual => order.is_ge(),
+            _ => return None,
+        })
+    }
+
     /// Returns the relation read from right to left.
     pub(crate) fn flipped(self) -> Self {
         match self {
@@ -127,12 +141,49 @@ pub(super) fn all_of(point: &Node, name: &str, set: &str) -> Option<Node> {
 }
 
 impl Node {
-    /// Returns the name, if the node is a symbol, with a unit or without.
-    pub(crate) fn symbol(&self) -> Option<&str> {
+    pub(crate) fn equation(left: Self, right: Self) -> Self {
+        Self::Chain { sides: vec![left, right], relations: vec![Relation::Equal] }
+    }
+
+    pub(crate) fn tuple(items: Vec<Self>) -> Self {
+        Self::List { open: '(', close: ')', items }
+    }
+
+    /// Returns the rows of a matrix as tuples.
+    pub(crate) fn rows(rows: &[Vec<Expression>]) -> Vec<Self> {
+        rows.iter().map(|row| Self::tuple(row.iter().cloned().map(Self::from).collect())).collect()
+    }
+
+    /// Returns a list without brackets.
+    pub(crate) fn bare(items: Vec<Self>) -> Self {
+        Self::List { open: ' ', close: ' ', items }
+    }
+
+    /// Returns the items of a list without brackets; another node as the only item.
+    pub(crate) fn items(&self) -> &[Self] {
         match self {
-            Self::Value { expression: Expression::Symbol(name), .. } => Some(name),
+            Self::List { open: ' ', items, .. } => items,
+            other => std::slice::from_ref(other),
+        }
+    }
+
+    /// Returns the member and the set of `x \in S`.
+    pub(crate) fn membership(&self) -> Option<(&Self, &Self)> {
+        match self {
+            Self::Chain { sides, relations } if relations == &[Relation::In] => {
+                Some((&sides[0], &sides[1]))
+            }
             _ => None,
         }
+    }
+
+    pub(crate) fn is_chain(&self) -> bool {
+        matches!(self, Self::Chain { .. })
+    }
+
+    /// Returns the name, if the node is a symbol, with a unit or without.
+    pub(crate) fn symbol(&self) -> Option<&str> {
+        self.expression()?.as_symbol()
     }
 
     /// Returns true for a residue with its modulus, and for a chain or list that ends in one.
@@ -143,6 +194,14 @@ impl Node {
                 items.last().is_some_and(Self::is_residue)
             }
             _ => false,
+        }
+    }
+
+    /// Returns the expression of a value, with a unit or without.
+    pub(crate) fn expression(&self) -> Option<&Expression> {
+        match self {
+            Self::Value { expression, .. } => Some(expression),
+            _ => None,
         }
     }
 

@@ -54,13 +54,10 @@ pub(super) fn continued_fraction(folded: &str) -> Option<Expression> {
     let [a, b, c, d] = convergents(&period);
     let spread = d - a;
     let root = Expression::root(number(&spread * &spread + Integer::from(4) * &c * b), 2);
-    let top = Expression::Sum(vec![number(-spread), root]);
-    let rest = Expression::quotient(top, number(Integer::from(2) * c));
-    let line = |slope, start| {
-        Expression::Sum(vec![Expression::Product(vec![number(slope), rest.clone()]), number(start)])
-    };
+    let rest = (number(-spread) + root) / number(Integer::from(2) * c);
+    let line = |slope, start| number(slope) * rest.clone() + number(start);
     let [top, top_start, bottom, bottom_start] = before;
-    Some(Expression::quotient(line(top, top_start), line(bottom, bottom_start)))
+    Some(line(top, top_start) / line(bottom, bottom_start))
 }
 
 /// Returns the reduced basis of `\operatorname{span}\{(1, -2)\}` in words, from the vectors behind its name.

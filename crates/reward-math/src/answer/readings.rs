@@ -76,11 +76,11 @@ fn notations(folded: &str) -> Option<Node> {
     if let Some(parts) = spelling::labelled_parts(folded) {
         let items: Result<Vec<Node>> = parts.iter().map(|part| read(part, true)).collect();
         if let Ok(items) = items {
-            return Some(Node::List { open: '(', close: ')', items });
+            return Some(Node::tuple(items));
         }
     }
     if let Some(items) = named(folded) {
-        return Some(Node::List { open: ' ', close: ' ', items });
+        return Some(Node::bare(items));
     }
     let words = logic::statement(folded)
         .or_else(|| logic::cycles(folded))
@@ -111,8 +111,7 @@ fn named(folded: &str) -> Option<Vec<Node>> {
             letter if letter.chars().count() == 1 => Expression::symbol(letter).into(),
             name => Node::Words(words::normalise(name)?),
         };
-        let sides = vec![label, read(value.as_str(), true).ok()?];
-        Some(Node::Chain { sides, relations: vec![Relation::Equal] })
+        Some(Node::equation(label, read(value.as_str(), true).ok()?))
     };
     pattern!(r"[,;]|\band\b").split(&plain).map(equation).collect()
 }
@@ -156,20 +155,16 @@ fn ends(folded: &str, reading: &Node) -> Option<Node> {
     let Node::List { open: ' ', items, .. } = reading else { return None };
     let [high, low] = items.as_slice() else { return None };
     let plain = |end: &Node| end.plain().is_some_and(|end| !end.has_variable());
-    let items = vec![low.clone(), high.clone()];
-    (folded.contains("\\pm") && plain(high) && plain(low)).then_some(Node::List {
-        open: '(',
-        close: ')',
-        items,
-    })
+    (folded.contains("\\pm") && plain(high) && plain(low))
+        .then(|| Node::tuple(vec![low.clone(), high.clone()]))
 }
 
 /// Returns the list of `x = 1 \qquad y = 2`.
 fn apart(text: &str) -> Option<Node> {
     let separated = pattern!(r"\\q?quad(?-u:\b)").replace_all(text, ", ");
     let node = matches!(separated, Cow::Owned(_)).then(|| read(&separated, true).ok())??;
-    let states = |item: &Node| matches!(item, Node::Chain { .. });
-    matches!(&node, Node::List { open: ' ', items, .. } if items.iter().all(states)).then_some(node)
+    matches!(&node, Node::List { open: ' ', items, .. } if items.iter().all(Node::is_chain))
+        .then_some(node)
 }
 
 /// Returns what an answer in words says otherwise: a number in words, the value behind a label, what it asserts, and the
@@ -190,11 +185,8 @@ fn beside_words(readings: &[Node], folded: &str, in_rows: bool, tokens: &[Token]
             let counted = words::only_number(words);
             let counted = counted.filter(|_| !words::takes_back(&folded.to_lowercase()));
             let counted = counted.map(|number| Expression::Number(number).into());
-            value
-                .or(counted)
-                .into_iter()
-                .chain(verdict.or_else(|| words::stated(folded)).map(Node::Words))
-                .collect()
+            let said = verdict.or_else(|| words::stated(folded)).map(Node::Words);
+            value.or(counted).into_iter().chain(said).collect()
         }
         // "one hundred and five"
         [Node::List { open: ' ', items, .. }]

@@ -86,7 +86,14 @@ fn takes_either(node: &Node) -> bool {
 
 /// Returns the node with the same choice for all its signs.
 fn signed(node: &Node, plus: bool) -> Node {
-    node.mapped(&mut |expression| with_sign(expression, plus))
+    let chosen = |node: &Expression| match node {
+        Expression::Function(name, arguments) if is_either(name) => {
+            let inner = arguments[0].clone();
+            Some(if plus == (name == "pm") { inner } else { -inner })
+        }
+        _ => None,
+    };
+    node.mapped(&mut |expression| expression.replaced(&chosen))
 }
 
 /// Returns the points of all sign combinations, the sign of the first coordinate changing fastest.
@@ -117,16 +124,6 @@ fn all_signs(items: &[Node]) -> Vec<Vec<Node>> {
         point
     };
     (0..1 << places.len()).map(point).collect()
-}
-
-fn with_sign(expression: &Expression, plus: bool) -> Expression {
-    expression.replaced(&|node| match node {
-        Expression::Function(name, arguments) if is_either(name) => {
-            let inner = arguments[0].clone();
-            Some(if plus == (name == "pm") { inner } else { Expression::negative(inner) })
-        }
-        _ => None,
-    })
 }
 
 fn has_either(expression: &Expression) -> bool {

@@ -6,9 +6,10 @@ use std::sync::LazyLock;
 use dashu::Rational;
 use regex::{Captures, Regex};
 
-use crate::language::phrases;
 use crate::parser::{self, MAX_DIGITS_IN_BASE};
-use crate::table::{pattern, starts_with_ignoring_case, without};
+use crate::table::{
+    captured, compiled, pattern, phrases, starts_with_ignoring_case, unwrapped, without,
+};
 use crate::words;
 
 /// Removes spaces and decoration, for the first rung.
@@ -84,7 +85,7 @@ static REWRITES: LazyLock<Vec<Rewrite>> = LazyLock::new(|| {
     let rewrite = |line: &'static str| {
         let mut parts = line.split(" ⇒ ");
         let (part, pattern) = (parts.next()?, parts.next()?);
-        Some((part, Regex::new(pattern).expect("a constant pattern"), parts.next()?))
+        Some((part, compiled(pattern), parts.next()?))
     };
     lines.filter_map(rewrite).collect()
 });
@@ -173,8 +174,7 @@ pub(super) fn without_domain(folded: &str) -> &str {
         r"(?s)^([^<>]*\S)(?:[\s,]|\\q?quad|\\[,;\x20])+\(\s*\|?\s*[a-z]\s*\|?\s*(?:<|\\neq?(?:[^A-Za-z()]))[^()]*\)$"
     );
     if folded.ends_with(')')
-        && let Some(parts) = excepted.captures(folded)
-        && let Some(rest) = parts.get(1)
+        && let Some(rest) = captured(excepted, folded)
         && !pattern!(r"\\(?:in|[lg]eq?|mathbb|text)(?-u:\b)").is_match(rest.as_str())
     {
         return rest.as_str();
@@ -315,8 +315,7 @@ pub(super) fn labelled_parts(folded: &str) -> Option<Vec<String>> {
         return None;
     }
     // `\text{(i) True, (ii) False}`
-    let sentence = pattern!(r"^\\text\s*\{([^{}]*)\}$").captures(folded);
-    let folded = sentence.and_then(|text| text.get(1)).map_or(folded, |inner| inner.as_str());
+    let folded = unwrapped(pattern!(r"^\\text\s*\{([^{}]*)\}$"), folded);
     // `\text{(c) No}`
     let folded = &pattern!(r"(\\text\{\([a-h]\)) +([^{}]+\})").replace_all(folded, r"$1}\text{$2");
     // Without a group around it, a label that no space follows is a factor in brackets.
@@ -351,7 +350,7 @@ pub(super) fn in_base(folded: &str) -> Option<Rational> {
     // `0xFF`
     let hexadecimal = pattern!(r"^(?:\\text\{)?0x([0-9A-Fa-f]+)\}?$");
     if folded.contains("0x")
-        && let Some(digits) = hexadecimal.captures(folded).and_then(|parts| parts.get(1))
+        && let Some(digits) = captured(hexadecimal, folded)
         && let digits = digits.as_str()
         && (1..=MAX_DIGITS_IN_BASE).contains(&digits.len())
     {

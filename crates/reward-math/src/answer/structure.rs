@@ -1,7 +1,7 @@
 //! Bracketed lists, and sets by their members or by what holds of these: `\{x \mid x > 2\}`.
 
 use super::sign::counted;
-use super::{Node, Relation, expand};
+use super::{Node, expand};
 use crate::parser::{Parser, Result};
 use crate::token::Kind;
 use crate::words;
@@ -30,9 +30,7 @@ impl Parser {
         let open = match self.peek() {
             Some(Kind::Symbol(c @ ('(' | '['))) => *c,
             // `{1, 2}`: braces that TeX would not show.
-            Some(Kind::Symbol('{')) if self.bracket().is_some_and(|(_, separated)| separated) => {
-                '{'
-            }
+            Some(Kind::Symbol('{')) if self.at_separated() => '{',
             Some(Kind::Command(name)) if name == "{" => '{',
             Some(Kind::Command(name)) if name == "langle" => '(',
             Some(Kind::Command(name)) if name == "emptyset" || name == "varnothing" => {
@@ -126,13 +124,13 @@ impl Parser {
         }
         self.advance();
         // `x \in \mathbb{R}` before the bar is a condition like those behind it.
-        let head = match head {
-            Node::Chain { sides, relations } if relations == [Relation::In] => {
-                let Some(member) = sides.first().cloned() else { return Ok(None) };
-                conditions.push(Node::Chain { sides, relations });
+        let member = head.membership().map(|(member, _)| member.clone());
+        let head = match member {
+            Some(member) => {
+                conditions.push(head);
                 member
             }
-            head => head,
+            None => head,
         };
         Ok(Some(Node::Builder { head: Box::new(head), conditions }))
     }
@@ -150,15 +148,8 @@ pub(super) fn pairs(first: &Node, second: &Node) -> Option<Node> {
         _ => None,
     };
     let (first, second) = (members(first)?, members(second)?);
-    let pair = |a: &Node, b: &Node| Node::List {
-        open: '(',
-        close: ')',
-        items: vec![a.clone(), b.clone()],
-    };
+    let pair = |a: &Node, b: &Node| Node::tuple(vec![a.clone(), b.clone()]);
     let all = first.iter().flat_map(|a| second.iter().map(move |b| pair(a, b)));
-    (first.len() * second.len() <= MOST).then(|| Node::List {
-        open: '{',
-        close: '}',
-        items: all.collect(),
-    })
+    let items = all.take(MOST + 1).collect::<Vec<_>>();
+    (items.len() <= MOST).then_some(Node::List { open: '{', close: '}', items })
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::answer::Node;
 use crate::expression::Expression;
-use crate::relation::is_plain_function;
+use crate::relation::applied;
 use crate::table::pattern;
 
 /// Names of functions with the only argument that each has.
@@ -70,17 +70,6 @@ fn collect(expression: &Expression, arguments: &mut Arguments) -> bool {
     !expression.any_part(&mut |part| !collect(part, arguments)) && plain
 }
 
-/// Returns the function and its argument of `x(t)`.
-fn applied(expression: &Expression) -> Option<(&str, &str)> {
-    match expression {
-        Expression::Function(name, arguments) if is_plain_function(name) => match &**arguments {
-            [Expression::Symbol(argument)] => Some((name, argument)),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
 fn named(expression: &Expression, primes: bool) -> Expression {
     expression.replaced(&|node| {
         let name = match node {
@@ -113,12 +102,10 @@ fn with_primes(name: &str) -> String {
         let order = parts.get(1).and_then(|order| order.as_str().parse().ok()).unwrap_or(1);
         return parts[2].to_owned() + &"'".repeat(order);
     }
-    match name
-        .strip_prefix("\\ddot ")
-        .map(|name| (name, 2))
-        .or_else(|| Some((name.strip_prefix("\\dot ")?, 1)))
-    {
-        Some((name, order)) => name.to_owned() + &"'".repeat(order),
-        None => name.to_owned(),
+    for (mark, primes) in [("\\ddot ", "''"), ("\\dot ", "'")] {
+        if let Some(name) = name.strip_prefix(mark) {
+            return name.to_owned() + primes;
+        }
     }
+    name.to_owned()
 }

@@ -6,7 +6,7 @@ use dashu::Rational;
 use dashu::base::BitTest;
 
 use super::{Comparison, Finding};
-use crate::answer::{Node, Piece, Relation};
+use crate::answer::{Node, Piece};
 use crate::expression::{Assignments, Expression};
 use crate::numeric;
 use crate::verdict::Rung;
@@ -27,7 +27,7 @@ impl Comparison {
     /// Compares two answers in one variable at points in every case; `None` where the cases cannot be told apart.
     pub(super) fn pointwise(&mut self, left: &Node, right: &Node) -> Option<Finding> {
         let name = variable(left).or_else(|| variable(right))?;
-        let mut met = [vec![false; cases(left)], vec![false; cases(right)]];
+        let mut met = [left, right].map(|answer| vec![false; pieces(answer).len()]);
         let mut agreed = 0;
         for point in self.points([left, right])? {
             let a = self.at(left, &name, &point, &mut met[0])?;
@@ -65,27 +65,22 @@ impl Comparison {
         let mut points: Vec<Rational> = HALVES.map(half).to_vec();
         // Only integers are even or odd.
         let of_integers =
-            |piece: &Piece| piece.condition.as_deref().is_some_and(|text| text.ends_with("even"));
-        if answers.iter().any(
-            |answer| matches!(answer, Node::Piecewise(pieces) if pieces.iter().any(of_integers)),
-        ) {
+            |piece: &Piece| piece.condition.as_ref().is_some_and(|text| text.ends_with("even"));
+        if answers.iter().flat_map(|answer| pieces(answer)).any(of_integers) {
             points.retain(Rational::is_int);
         }
         let only_cases = answers.iter().all(|answer| matches!(answer, Node::Piecewise(_)));
-        for answer in answers {
-            let Node::Piecewise(pieces) = answer else { continue };
-            for piece in pieces {
-                let Some(Node::Chain { sides, .. }) = &piece.region else { continue };
-                for side in sides.iter().filter(|side| !side.has_variable()) {
-                    let end = self.algebra.normalise(side.plain()?).ok()?.as_constant();
-                    match end {
-                        Some(end) => {
-                            let near = Rational::from_parts(1.into(), 128_u8.into());
-                            points.extend([&end - &near, end.clone(), &end + &near]);
-                        }
-                        None if only_cases => return None,
-                        None => {}
+        for piece in answers.into_iter().flat_map(pieces) {
+            let Some(Node::Chain { sides, .. }) = &piece.region else { continue };
+            for side in sides.iter().filter(|side| !side.has_variable()) {
+                let end = self.algebra.normalise(side.plain()?).ok()?.as_constant();
+                match end {
+                    Some(end) => {
+                        let near = Rational::from_parts(1.into(), 128_u8.into());
+                        points.extend([&end - &near, end.clone(), &end + &near]);
                     }
+                    None if only_cases => return None,
+                    None => {}
                 }
             }
         }
@@ -120,21 +115,7 @@ impl Comparison {
                         Ok((true, _)) => Ordering::Equal,
                         _ => numeric::order(&a, &b, &mut self.enclosure_fuel)?,
                     };
-                    let holds = match relation {
-                        Relation::Equal => order.is_eq(),
-                        Relation::NotEqual => order.is_ne(),
-                        Relation::Less => order.is_lt(),
-                        Relation::LessEqual => order.is_le(),
-                        Relation::Greater => order.is_gt(),
-                        Relation::GreaterEqual => order.is_ge(),
-                        Relation::In
-                        | Relation::Approximately
-                        | Relation::Perpendicular
-                        | Relation::Parallel
-                        | Relation::Similar
-                        | Relation::Congruent => return None,
-                    };
-                    if !holds {
+                    if !relation.holds(order)? {
                         return Some(false);
                     }
                 }
@@ -152,24 +133,24 @@ impl Comparison {
     }
 }
 
-fn cases(node: &Node) -> usize {
+fn pieces(node: &Node) -> &[Piece] {
     match node {
-        Node::Piecewise(pieces) => pieces.len(),
-        _ => 0,
+        Node::Piecewise(pieces) => pieces,
+        _ => &[],
     }
 }
 
 /// Returns the only variable of the conditions.
 fn variable(node: &Node) -> Option<String> {
-    let Node::Piecewise(pieces) = node else { return None };
     let of_region = |piece: &Piece| piece.region.as_ref().map(Node::names);
     let of_words = |piece: &Piece| {
         let word = piece.condition.as_deref()?;
         let name = word.trim_end_matches("even").trim_end_matches("odd").trim_end();
         Some([name.trim_end_matches("is").trim_end().to_owned()].into())
     };
-    let names: Vec<_> =
-        pieces.iter().filter_map(|piece| of_region(piece).or_else(|| of_words(piece))).collect();
+    let names =
+        pieces(node).iter().filter_map(|piece| of_region(piece).or_else(|| of_words(piece)));
+    let names: Vec<_> = names.collect();
     let mut only = names.first()?.iter().cloned();
     let name = only.next().filter(|_| only.next().is_none())?;
     names.iter().all(|names| names.len() == 1 && names.contains(&name)).then_some(name)

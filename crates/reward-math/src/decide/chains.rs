@@ -82,8 +82,7 @@ impl Comparison {
                 return Ok(None);
             }
         }
-        let sides = vec![label.clone(), value.clone()];
-        Ok((!members.is_empty()).then(|| Node::Chain { sides, relations: vec![Relation::Equal] }))
+        Ok((!members.is_empty()).then(|| Node::equation(label.clone(), value.clone())))
     }
 
     /// Side by side, the same relations, read in either direction; or one equation that is a multiple of the other.
@@ -169,17 +168,11 @@ impl Comparison {
     /// Returns true if both equations are linear in a variable, and equal once its coefficients are:
     /// `y/2 = \sin x \cos x` and `y = \sin 2x`.
     fn same_equation(&mut self, a: &[Node], b: &[Node]) -> Result<bool> {
-        let zero = |sides: &[Node]| {
-            let (left, right) = (sides[0].plain()?.clone(), sides[1].plain()?.clone());
-            Some(Expression::Sum(vec![left, Expression::negative(right)]))
-        };
+        let zero = |sides: &[Node]| Some(sides[0].plain()?.clone() - sides[1].plain()?.clone());
         let (Some(p), Some(q)) = (zero(a), zero(b)) else { return Ok(false) };
         for name in p.variables().intersection(&q.variables()) {
             if let (Some(p_slope), Some(q_slope)) = (self.slope(&p, name)?, self.slope(&q, name)?) {
-                let scaled = |side: &Expression, slope: &Expression| {
-                    Expression::Product(vec![side.clone(), slope.clone()])
-                };
-                return Ok(self.expressions(&scaled(&p, &q_slope), &scaled(&q, &p_slope))?.0);
+                return Ok(self.expressions(&(p * q_slope), &(q * p_slope))?.0);
             }
         }
         Ok(false)
@@ -191,7 +184,7 @@ impl Comparison {
             let value = Expression::integer(value);
             side.with(&Assignments::from([(name, &value)]))
         };
-        let rise = |low, high| Expression::Sum(vec![set(high), Expression::negative(set(low))]);
+        let rise = |low, high| set(high) - set(low);
         let [first, second] = [rise(0, 1), rise(1, 2)].map(|rise| self.algebra.normalise(&rise));
         // A denominator may be 0 there.
         let (Ok(first), Ok(second)) = (first, second) else { return Ok(None) };
@@ -202,10 +195,7 @@ impl Comparison {
     }
 
     fn difference(&mut self, left: &Node, right: &Node) -> Result<Option<Fraction>> {
-        let (Node::Value { expression: a, .. }, Node::Value { expression: b, .. }) = (left, right)
-        else {
-            return Ok(None);
-        };
+        let (Some(a), Some(b)) = (left.expression(), right.expression()) else { return Ok(None) };
         if holds_infinity(a) || holds_infinity(b) {
             return Ok(None);
         }

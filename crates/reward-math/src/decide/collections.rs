@@ -6,7 +6,7 @@ use dashu::Rational;
 
 use super::difference::{Difference, kind};
 use super::{Comparison, Finding, Result};
-use crate::answer::{Node, Piece, Relation};
+use crate::answer::{Node, Piece};
 use crate::expression::Expression;
 use crate::normal_form;
 use crate::relation;
@@ -14,23 +14,15 @@ use crate::table::lists;
 use crate::verdict::{ParseError, Rung, Side};
 
 impl Comparison {
-    pub(super) fn matrices(
-        &mut self,
-        left: &[Vec<Expression>],
-        right: &[Vec<Expression>],
-    ) -> Result<Finding> {
-        self.ordered(&as_lists(left), &as_lists(right))
-    }
-
     /// Compares a vector, as a column or a row, with a tuple of its entries, or a matrix with the lists of its rows.
     pub(super) fn vector(&mut self, rows: &[Vec<Expression>], items: &[Node]) -> Result<Finding> {
         // `[[1, 2], [3, 4]]`
         let round = |item: &Node| match item {
-            Node::List { open: '(' | '[', items, .. } => Some(tuple(items.clone())),
+            Node::List { open: '(' | '[', items, .. } => Some(Node::tuple(items.clone())),
             _ => None,
         };
         if let Some(lists) = items.iter().map(round).collect::<Option<Vec<_>>>() {
-            return self.ordered(&as_lists(rows), &lists);
+            return self.ordered(&Node::rows(rows), &lists);
         }
         let column = rows.iter().all(|row| row.len() == 1);
         if !(column || rows.len() == 1) {
@@ -47,9 +39,7 @@ impl Comparison {
         (other, others): (&Node, &[Node]),
     ) -> Result<Finding> {
         let parameter = |conditions: &[Node]| match conditions {
-            [Node::Chain { sides, relations }] if relations == &[Relation::In] => {
-                sides[0].symbol().map(str::to_owned)
-            }
+            [only] => only.membership()?.0.symbol().map(str::to_owned),
             _ => None,
         };
         let renamed = |node: &Node| match (parameter(conditions), parameter(others)) {
@@ -81,8 +71,7 @@ impl Comparison {
             // A set ignores how often it names a member, a bare list does not.
             let bare = (a_open, b_open) == (&' ', &' ');
             // `AB = 4, CD = 5` against the bare values.
-            let states =
-                |items: &[Node]| items.iter().any(|item| matches!(item, Node::Chain { .. }));
+            let states = |items: &[Node]| items.iter().any(Node::is_chain);
             let tuples = |items: &[Node]| {
                 items.iter().all(|item| matches!(item, Node::List { open: '(', .. }))
             };
@@ -111,8 +100,7 @@ impl Comparison {
         // "5 or 6" is no point.
         let alternatives = *a_close == '|' || *b_close == '|';
         if bare_with_tuple && !alternatives {
-            let named = |items: &[Node]| relation::named_values(items);
-            return match (named(a), named(b)) {
+            return match (relation::named_values(a), relation::named_values(b)) {
                 (Some(values), None) => self.ordered(&values, b),
                 (None, Some(values)) => self.ordered(a, &values),
                 _ => self.ordered(a, b),
@@ -173,7 +161,8 @@ impl Comparison {
         let verdict =
             |item: &Node| matches!(item, Node::Words(words) if lists("true false yes no", words));
         let mut all = left.iter().chain(right);
-        if all.clone().any(is_ellipsis) || all.all(verdict) {
+        let ellipsis = |item: &Node| item.symbol() == Some("\\ldots");
+        if all.clone().any(ellipsis) || all.all(verdict) {
             return self.ordered(left, right);
         }
         // Lists hold thousands of numbers.
@@ -261,19 +250,6 @@ impl Comparison {
         }
         Ok(kept)
     }
-}
-
-fn tuple(items: Vec<Node>) -> Node {
-    Node::List { open: '(', close: ')', items }
-}
-
-/// Returns the rows of a matrix as tuples.
-fn as_lists(rows: &[Vec<Expression>]) -> Vec<Node> {
-    rows.iter().map(|row| tuple(row.iter().cloned().map(Node::from).collect())).collect()
-}
-
-fn is_ellipsis(node: &Node) -> bool {
-    node.symbol() == Some("\\ldots")
 }
 
 /// Returns the numbers of a list in ascending order, if it holds only literals, each once or with its repetitions.

@@ -40,7 +40,7 @@ impl Comparison {
         let here = Expression::Number(Rational::from_parts(Integer::from(3), 7_u8.into()));
         let rise = |side: &Expression| {
             let start = side.substituted(&|symbol| (symbol == name).then(|| here.clone()));
-            Expression::Sum(vec![side.clone(), Expression::negative(start)])
+            side.clone() - start
         };
         Ok(name == other && self.expressions(&rise(&left), &rise(&right))?.0)
     }
@@ -60,8 +60,7 @@ impl Comparison {
         }
         for factor in FACTORS {
             let (factor, symbol) = (Expression::integer(factor), Expression::symbol(name));
-            let multiple = Expression::Product(vec![factor.clone(), symbol.clone()]);
-            for scaled in [multiple, Expression::quotient(symbol, factor)] {
+            for scaled in [factor.clone() * symbol.clone(), symbol / factor] {
                 let scaled = left.substituted(&|other| (other == name).then(|| scaled.clone()));
                 if self.expressions(&scaled, right)?.0 {
                     return Ok(true);
@@ -122,13 +121,10 @@ pub(super) fn with_same_constants(left: &Expression, right: &Expression) -> Vec<
         && general
     {
         let [a, b] = [a, b].map(|name| Expression::symbol(name));
-        let sum = Expression::Sum(vec![a.clone(), b.clone()]);
-        let differences = [(&a, &b), (&b, &a)]
-            .map(|(a, b)| Expression::Sum(vec![a.clone(), Expression::negative(b.clone())]));
+        let sum = a.clone() + b.clone();
+        let differences = [a.clone() - b.clone(), b - a];
         for (difference, parts) in differences.iter().flat_map(|one| [(one, 1), (one, 2)]) {
-            let part = |whole: &Expression| {
-                Expression::quotient(whole.clone(), Expression::integer(parts))
-            };
+            let part = |whole: &Expression| whole.clone() / Expression::integer(parts);
             all.push(left.substituted(&|name| match name {
                 name if name == *first => Some(part(&sum)),
                 name if name == *second => Some(part(difference)),

@@ -100,10 +100,7 @@ impl Comparison {
             return Witness::shapes(signs(a_relations), signs(b_relations));
         }
         let difference = |sides: &[Node]| match sides {
-            [Node::Value { expression: a, .. }, Node::Value { expression: b, .. }] => {
-                let negative = Expression::negative(b.clone());
-                Some(Expression::Sum(vec![a.clone(), negative]))
-            }
+            [a, b] => Some(a.expression()?.clone() - b.expression()?.clone()),
             _ => None,
         };
         let (Some(p), Some(q)) = (difference(a), difference(b)) else {
@@ -115,9 +112,7 @@ impl Comparison {
                 names.contains(name).then(|| Expression::Symbol(format!("{name}'")))
             })
         };
-        let first = Expression::Product(vec![p.clone(), moved(&q)]);
-        let second = Expression::Product(vec![moved(&p), q]);
-        match self.apart(&first, &second) {
+        match self.apart(&(p.clone() * moved(&q)), &(moved(&p) * q)) {
             Some(apart) => Some(Witness::Proportion(values(apart))),
             // Multiples of one difference, in the relation or its opposite.
             None => self.sides(a, b).or_else(|| {

@@ -2,8 +2,9 @@
 
 use dashu::Rational;
 
+use super::difference::Difference;
 use super::{Comparison, Result};
-use crate::answer::{Answer, Node, Relation};
+use crate::answer::{Answer, Node};
 use crate::expression::{Assignments, Expression};
 use crate::relation;
 use crate::table::pattern;
@@ -28,21 +29,10 @@ impl Comparison {
         // `\frac{k\pi}{2}` as `k\pi` and `\frac{\pi}{2} + k\pi`.
         families = in_parts(families, others.len());
         others = in_parts(others, families.len());
-        if families.is_empty() || families.len() != others.len() {
-            return Ok(false);
-        }
-        for family in &families {
-            let mut partner = None;
-            for (index, other) in others.iter().enumerate() {
-                if self.same_family(family, other)? {
-                    partner = Some(index);
-                    break;
-                }
-            }
-            let Some(partner) = partner else { return Ok(false) };
-            others.swap_remove(partner);
-        }
-        Ok(true)
+        let lone = |_: &Family, _: Vec<&Family>| {
+            Difference::Shapes("a family".to_owned(), "no such family".to_owned())
+        };
+        Ok(self.one_to_one(&families, &others, Self::same_family, lone)?.0)
     }
 
     fn same_family(&mut self, a: &Family, b: &Family) -> Result<bool> {
@@ -51,20 +41,19 @@ impl Comparison {
         if labels.is_some_and(|(a, b)| a != b) || kinds {
             return Ok(false);
         }
-        let opposite: Vec<_> = b.step.iter().cloned().map(Expression::negative).collect();
+        let opposite: Vec<_> = b.step.iter().map(|step| -step.clone()).collect();
         if !self.all_equal(&a.step, &b.step)? && !self.all_equal(&a.step, &opposite)? {
             return Ok(false);
         }
         let mut steps = None;
         for ((a, b), step) in a.offset.iter().zip(&b.offset).zip(&b.step) {
-            let difference = difference(a, b);
             if self.expressions(step, &Expression::integer(0))?.0 {
                 if !self.expressions(a, b)?.0 {
                     return Ok(false);
                 }
                 continue;
             }
-            let between = Expression::quotient(difference, step.clone());
+            let between = (a.clone() - b.clone()) / step.clone();
             let count = self.algebra.normalise(&between)?.as_constant().filter(Rational::is_int);
             if count.is_none() || steps.is_some() && steps != count {
                 return Ok(false);
@@ -86,14 +75,11 @@ impl Comparison {
     /// Returns the families of an answer that consists of them.
     fn families(&mut self, answer: &Answer) -> Result<Vec<Family>> {
         const MOST: usize = 8;
-        let items = match answer.readings.as_deref() {
-            Ok([Node::List { open: ' ', items, .. }, ..]) => items.as_slice(),
-            Ok([reading, ..]) => std::slice::from_ref(reading),
-            _ => &[],
-        };
+        let reading = answer.readings.as_ref().ok().and_then(|readings| readings.first());
+        let items = reading.map_or(&[][..], Node::items);
         // `x = 5 - 7m, y = -3 + 4m`: a point.
         let point = relation::named_values(items).filter(|values| values.len() > 1);
-        let point = point.map(|items| Node::List { open: '(', close: ')', items });
+        let point = point.map(Node::tuple);
         let items = point.as_ref().map_or(items, std::slice::from_ref);
         let mut families = Vec::new();
         for item in items.iter().take(MOST) {
@@ -110,24 +96,18 @@ impl Comparison {
     fn family(&mut self, item: &Node, integer: Option<&str>) -> Result<Vec<Family>> {
         // `\{k\pi : k \in \mathbb{Z}\}`
         if let Node::Builder { head, conditions } = item
-            && let [Node::Chain { sides, relations }] = conditions.as_slice()
-            && relations == &[Relation::In]
-            && sides[1].symbol() == Some("\\mathbb Z")
+            && let [only] = conditions.as_slice()
+            && let Some((member, set)) = only.membership()
+            && set.symbol() == Some("\\mathbb Z")
         {
-            return self.family(head, sides[0].symbol());
-        }
-        if let Node::Words(words) = item {
-            return Ok(described(words).into_iter().collect());
+            return self.family(head, member.symbol());
         }
         let (label, value) = match relation::labelled(item) {
             Some((label, value)) => (Some(label.clone()), value),
             None => (None, item),
         };
         if let Node::Words(words) = value {
-            return Ok(described(words)
-                .into_iter()
-                .map(|all| Family { label: label.clone(), ..all })
-                .collect());
+            return Ok(described(words).map(|all| Family { label, ..all }).into_iter().collect());
         }
         let (coordinates, brackets) = match value {
             Node::List { open: open @ ('(' | '['), close, items } => {
@@ -151,7 +131,7 @@ impl Comparison {
                     coordinates.iter().map(|value| value.with(&known)).collect()
                 });
                 let steps = |low: &[Expression], high: &[Expression]| -> Vec<Expression> {
-                    low.iter().zip(high).map(|(low, high)| difference(high, low)).collect()
+                    low.iter().zip(high).map(|(low, high)| high.clone() - low.clone()).collect()
                 };
                 let (step, next) = (steps(&points[0], &points[1]), steps(&points[1], &points[2]));
                 if self.all_equal(&step, &next)? && !step.iter().any(Expression::has_variable) {
@@ -189,13 +169,11 @@ fn in_parts(families: Vec<Family>, wanted: usize) -> Vec<Family> {
         return families;
     }
     let times = |step: &Expression, count: usize| {
-        let count = Expression::integer(i64::try_from(count).unwrap_or(1));
-        Expression::Product(vec![count, step.clone()])
+        Expression::integer(i64::try_from(count).unwrap_or(1)) * step.clone()
     };
     let part = |family: &Family, place: usize| {
         let moved = family.offset.iter().zip(&family.step);
-        let moved =
-            moved.map(|(start, step)| Expression::Sum(vec![start.clone(), times(step, place)]));
+        let moved = moved.map(|(start, step)| start.clone() + times(step, place));
         let step = family.step.iter().map(|step| times(step, parts)).collect();
         let (label, offset) = (family.label.clone(), moved.collect());
         Family { label, brackets: family.brackets, offset, step }
@@ -204,8 +182,4 @@ fn in_parts(families: Vec<Family>, wanted: usize) -> Vec<Family> {
         .iter()
         .flat_map(|family| (0..parts).map(|place| part(family, place)).collect::<Vec<_>>())
         .collect()
-}
-
-fn difference(left: &Expression, right: &Expression) -> Expression {
-    Expression::Sum(vec![left.clone(), Expression::negative(right.clone())])
 }

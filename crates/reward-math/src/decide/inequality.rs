@@ -47,7 +47,7 @@ impl Comparison {
         relation: Relation,
         value: &Expression,
     ) -> Part {
-        let negative = Expression::negative(value.clone());
+        let negative = -value.clone();
         let combination = match relation {
             Relation::Less | Relation::LessEqual | Relation::NotEqual => Combination::Intersection,
             _ => Combination::Union,
@@ -94,10 +94,8 @@ impl Comparison {
         }
         let root = |sign: i64| {
             let radical = Expression::root(Expression::Number(discriminant.clone()), 2);
-            let scaled = Expression::Product(vec![Expression::integer(sign), radical]);
-            let sum = Expression::Sum(vec![Expression::Number(-b.clone()), scaled]);
-            let two_a = Expression::Number(&positive + &positive);
-            Expression::quotient(sum, two_a)
+            let sum = Expression::Number(-b.clone()) + Expression::integer(sign) * radical;
+            sum / Expression::Number(&positive + &positive)
         };
         let both = matches!(relation, Relation::NotEqual | Relation::Less | Relation::LessEqual);
         let combination = if both { Combination::Intersection } else { Combination::Union };

@@ -49,10 +49,8 @@ impl Comparison {
                     let label = relation::labelled(item).and_then(|(label, _)| label.symbol());
                     label.is_some_and(|label| COORDINATES.contains(&label))
                 };
-                match relation::named_values(items).filter(|_| items.iter().all(coordinate)) {
-                    Some(items) => self.parametric(&items)?,
-                    None => None,
-                }
+                let items = relation::named_values(items).filter(|_| items.iter().all(coordinate));
+                self.parametric(&items.unwrap_or_default())?
             }
             _ => None,
         };
@@ -77,11 +75,8 @@ impl Comparison {
         }
         let mut points = [Vec::new(), Vec::new()];
         for item in items {
-            let ends = match item.plain() {
-                Some(item) => self.ends_of_unit(item, &name)?,
-                None => None,
-            };
-            let Some(ends) = ends else { return Ok(None) };
+            let Some(item) = item.plain() else { return Ok(None) };
+            let Some(ends) = self.ends_of_unit(item, &name)? else { return Ok(None) };
             for (point, end) in points.iter_mut().zip(ends) {
                 point.push(end);
             }
@@ -97,11 +92,9 @@ impl Comparison {
                 .iter()
                 .filter_map(Node::plain)
                 .find(|side| side.variables().iter().map(String::as_str).eq([name]));
-            let ends = match side {
-                Some(side) => self.ends_of_unit(side, name)?,
-                None => None,
-            };
-            let Some([low, high]) = ends.filter(|[low, high]| low != high) else { return Ok(None) };
+            let Some(side) = side else { return Ok(None) };
+            let ends = self.ends_of_unit(side, name)?.filter(|[low, high]| low != high);
+            let Some([low, high]) = ends else { return Ok(None) };
             // The side `low + (high - low) x` is 0 and 1 there.
             let slope = high - &low;
             points[0].push(-&low / &slope);

@@ -6,7 +6,7 @@ use super::difference::kind;
 use super::{Comparison, Finding, Result, is_nothing};
 use crate::answer::{Combination, Node};
 use crate::expression::Expression;
-use crate::language::paired;
+use crate::table::paired;
 use crate::verdict::Rung;
 use crate::words;
 
@@ -33,13 +33,8 @@ impl Comparison {
         }
         match self.turned(|comparison| comparison.mixed_in_order(right, left))? {
             Some(found) => Ok(found),
-            // Cases may be what a formula says, too.
-            None if matches!((left, right), (Node::Piecewise(_), _) | (_, Node::Piecewise(_))) => {
-                self.undecided = true;
-                Ok((false, Rung::Kind))
-            }
-            // A description in words may mean what the formula says.
-            None if describes(left) || describes(right) => {
+            // Cases and a description in words may be what a formula says.
+            None if [left, right].into_iter().any(|node| cases(node) || describes(node)) => {
                 self.undecided = true;
                 Ok((false, Rung::Kind))
             }
@@ -51,40 +46,35 @@ impl Comparison {
         if let Some(found) = self.repeated(a, b)? {
             return Ok(Some(found));
         }
-        match (a, b) {
+        let finding = match (a, b) {
             (Node::Words(words), Node::List { open: '{', items, .. }) if items.is_empty() => {
-                return self.is(is_nothing(words), (a, b)).map(Some);
+                self.is(is_nothing(words), (a, b))
             }
             (Node::Words(words), Node::Value { expression: Expression::Symbol(name), .. })
                 if name.starts_with("\\mathbb ")
                     || name == "\\infty" && words == "infinitely many" =>
             {
-                let set = paired("set in words", name);
-                return self.is(Some(words.as_str()) == set, (a, b)).map(Some);
+                self.is(Some(words.as_str()) == paired("set in words", name), (a, b))
             }
             // "I and III only" for I, III
             (Node::Words(words), Node::List { open: ' ', items, .. })
                 if in_words(items).is_some_and(|names| words::same(words, &names)) =>
             {
-                return Ok(Some((true, Rung::Words)));
+                Ok((true, Rung::Words))
             }
             // "3:45" leaves the half of the day open.
             (Node::Words(words), Node::Ratio(parts)) if words.starts_with("clock ") => {
-                return self.is(is_clock(words, parts), (a, b)).map(Some);
+                self.is(is_clock(words, parts), (a, b))
             }
             // "(0, 1) or (2, 3)"
             (Node::Joined(Combination::Union, parts), Node::List { open: ' ', items, .. })
                 if items.iter().all(|item| matches!(item, Node::List { .. })) =>
             {
-                return self.unordered(parts, items).map(Some);
+                self.unordered(parts, items)
             }
             // A share of two is their quotient.
-            (Node::Ratio(parts), Node::Value { expression, .. }) => {
-                if let [first, second] = parts.as_slice() {
-                    let [first, second] = [first, second].map(|part| Box::new(part.clone()));
-                    let quotient = Expression::Quotient(first, second);
-                    return self.expressions(&quotient, expression).map(Some);
-                }
+            (Node::Ratio(parts), Node::Value { expression, .. }) if parts.len() == 2 => {
+                self.expressions(&(parts[0].clone() / parts[1].clone()), expression)
             }
             // `A(2, 3)`: a point with its name.
             (
@@ -92,7 +82,7 @@ impl Comparison {
                 Node::List { open: '(', items, .. },
             ) if is_point_name(name) && arguments.len() > 1 => {
                 let point: Vec<Node> = arguments.iter().cloned().map(Node::from).collect();
-                return self.ordered(&point, items).map(Some);
+                self.ordered(&point, items)
             }
             (Node::Value { expression, .. }, Node::List { open: '(', items, .. }) => {
                 return self.unit_vectors(expression, items);
@@ -103,7 +93,7 @@ impl Comparison {
             {
                 let unit = identity(rows.len());
                 let entries: Vec<Node> = rows.iter().flatten().cloned().map(Node::from).collect();
-                return self.ordered(&unit, &entries).map(Some);
+                self.ordered(&unit, &entries)
             }
             (Node::Value { expression, .. }, Node::Matrix(rows))
                 if rows.iter().all(|row| row.len() == 1) =>
@@ -111,9 +101,9 @@ impl Comparison {
                 let items: Vec<Node> = rows.iter().flatten().cloned().map(Node::from).collect();
                 return self.unit_vectors(expression, &items);
             }
-            _ => {}
-        }
-        Ok(None)
+            _ => return Ok(None),
+        };
+        finding.map(Some)
     }
 
     /// Returns the finding on words that mean the other side or not.
@@ -148,10 +138,7 @@ fn is_identity(name: &str, rows: &[Vec<Expression>]) -> bool {
 
 /// Returns the names of a list, joined by "and"; III is read as a product.
 fn in_words(items: &[Node]) -> Option<String> {
-    let letter = |part: &Expression| match part {
-        Expression::Symbol(name) => Some(name.to_lowercase()),
-        _ => None,
-    };
+    let letter = |part: &Expression| part.as_symbol().map(str::to_lowercase);
     let name = |item: &Node| match item {
         Node::Words(name) => Some(name.clone()),
         Node::Value { expression: Expression::Product(letters), .. } => {

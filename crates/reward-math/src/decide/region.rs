@@ -29,7 +29,7 @@ struct Cut {
 
 impl Cut {
     fn lowest() -> Self {
-        Self { value: Expression::negative(Expression::symbol("\\infty")), after: false }
+        Self { value: -Expression::symbol("\\infty"), after: false }
     }
 
     fn highest() -> Self {
@@ -84,28 +84,19 @@ impl Region {
         Self { cuts: vec![low, high], variable: None }
     }
 
-    fn point(value: &Expression) -> Self {
-        let cut = |after| Cut { value: value.clone(), after };
-        Self::between(cut(false), cut(true))
-    }
-
     /// Returns all numbers in this relation to the value.
     pub(super) fn related(relation: Relation, value: &Expression) -> Part {
+        let holds = |order| relation.holds(order).ok_or(Failure::NoPart);
+        let (below, here) = (holds(Ordering::Less)?, holds(Ordering::Equal)?);
+        let above = holds(Ordering::Greater)?;
         let cut = |after| Cut { value: value.clone(), after };
-        let cuts = match relation {
-            Relation::Equal => vec![cut(false), cut(true)],
-            Relation::Less => vec![Cut::lowest(), cut(false)],
-            Relation::LessEqual => vec![Cut::lowest(), cut(true)],
-            Relation::Greater => vec![cut(true), Cut::highest()],
-            Relation::GreaterEqual => vec![cut(false), Cut::highest()],
-            Relation::NotEqual => vec![Cut::lowest(), cut(false), cut(true), Cut::highest()],
-            Relation::In
-            | Relation::Approximately
-            | Relation::Perpendicular
-            | Relation::Parallel
-            | Relation::Similar
-            | Relation::Congruent => return Err(Failure::NoPart),
-        };
+        let cuts = [
+            (below, Cut::lowest()),
+            (below != here, cut(false)),
+            (here != above, cut(true)),
+            (above, Cut::highest()),
+        ];
+        let cuts = cuts.into_iter().filter_map(|(changes, cut)| changes.then_some(cut)).collect();
         Ok(Self { cuts, variable: None })
     }
 
@@ -165,15 +156,15 @@ impl Comparison {
             Node::List { open: '{', items, .. } => {
                 let mut set = Region::default();
                 for item in items {
-                    let point = Region::point(item.plain().ok_or(Failure::NoPart)?);
+                    let value = item.plain().ok_or(Failure::NoPart)?;
+                    let point = Region::related(Relation::Equal, value)?;
                     set = self.combine(&set, &point, Combination::Union)?;
                 }
                 Ok(set)
             }
             Node::List { open: ' ', close, items } => {
-                let all_chains = items.iter().all(|item| matches!(item, Node::Chain { .. }));
                 match close {
-                    _ if !all_chains => Err(Failure::NoPart),
+                    _ if !items.iter().all(Node::is_chain) => Err(Failure::NoPart),
                     // "or"
                     '|' => self.fold(items, Combination::Union),
                     _ => self.stated(items),
@@ -206,9 +197,8 @@ impl Comparison {
     /// Returns the members of `\{x \mid …\}`, if they are real numbers.
     fn built(&mut self, head: &Node, conditions: &[Node]) -> Part {
         let name = head.symbol().ok_or(Failure::NoPart)?;
-        let (domains, stated): (Vec<Node>, Vec<Node>) = conditions.iter().cloned().partition(
-            |condition| matches!(condition, Node::Chain { relations, .. } if relations == &[Relation::In]),
-        );
+        let (domains, stated): (Vec<Node>, Vec<Node>) =
+            conditions.iter().cloned().partition(|condition| condition.membership().is_some());
         let mut region = match stated.as_slice() {
             [] => Region::line(),
             [only] => self.region(only)?,
@@ -229,11 +219,8 @@ impl Comparison {
     pub(super) fn by_members(&mut self, node: &Node) -> Result<Option<Node>> {
         const MOST: i64 = 64;
         let Node::Builder { head, conditions } = node else { return Ok(None) };
-        let of_integers = |condition: &Node| match condition {
-            Node::Chain { sides, relations } if relations == &[Relation::In] => {
-                sides[1].symbol() == Some("\\mathbb Z")
-            }
-            _ => false,
+        let of_integers = |condition: &Node| {
+            condition.membership().is_some_and(|(_, set)| set.symbol() == Some("\\mathbb Z"))
         };
         let (domains, stated): (Vec<Node>, Vec<Node>) =
             conditions.iter().cloned().partition(of_integers);

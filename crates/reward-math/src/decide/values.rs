@@ -33,7 +33,7 @@ impl Comparison {
             && a_unit.is_none()
             && b_unit.is_none()
         {
-            return self.numbers(a, b, a == b);
+            return self.numbers(a, b);
         }
         if let Some(found) = self.residues(a, b)? {
             return Ok(found);
@@ -107,11 +107,8 @@ impl Comparison {
             });
             let finding = self.expressions(&first, &second)?;
             let counted = a_unit.is_some() && b_unit.is_some();
-            return if finding.0 || counted {
-                Ok(Some(finding))
-            } else {
-                self.expressions(a, b).map(Some)
-            };
+            let decided = finding.0 || counted;
+            return Ok(Some(if decided { finding } else { self.expressions(a, b)? }));
         }
         // 2.5 km and 2500 m.
         if let (Some(from), Some(to)) = (a_unit, b_unit)
@@ -161,8 +158,7 @@ impl Comparison {
         }
         let finding = self.normal_forms(a, b);
         // What the dots stand for is not said.
-        let dots = |side: &Expression| side.any(&|node| node.is_symbol("\\ldots"));
-        if matches!(finding, Ok((false, _))) && (dots(a) || dots(b)) {
+        if matches!(finding, Ok((false, _))) && [a, b].iter().any(|side| side.holds("\\ldots")) {
             self.undecided = true;
             return finding;
         }
@@ -210,7 +206,7 @@ impl Comparison {
     fn normal_forms(&mut self, a: &Expression, b: &Expression) -> Result<Finding> {
         let (first, second) = (self.algebra.normalise(a)?, self.algebra.normalise(b)?);
         if let (Some(a), Some(b)) = (first.as_constant(), second.as_constant()) {
-            return self.numbers(&a, &b, a == b);
+            return self.numbers(&a, &b);
         }
         if self.algebra.equal(&first, &second)? {
             return Ok((true, Rung::NormalForm));
@@ -218,8 +214,8 @@ impl Comparison {
         self.differ(Rung::NormalForm, Difference::Expressions(a.clone(), b.clone()))
     }
 
-    pub(super) fn numbers(&mut self, a: &Rational, b: &Rational, equal: bool) -> Result<Finding> {
-        if equal {
+    fn numbers(&mut self, a: &Rational, b: &Rational) -> Result<Finding> {
+        if a == b {
             return Ok((true, Rung::Number));
         }
         self.differ(Rung::Number, Difference::Numbers(a.clone(), b.clone()))
@@ -233,16 +229,15 @@ impl Comparison {
         if is_time(left) && is_time(right) && left != right {
             return self.shapes(Rung::Number, format!("{left:?}"), format!("{right:?}"));
         }
-        let product = |one: &Expression, other: &Expression| {
-            Expression::Product(vec![one.clone(), other.clone()])
-        };
+        let (first, other_first) = (&left[0], &right[0]);
         for (a, b) in left.iter().zip(right).skip(1) {
-            let crossed = self.expressions(&product(a, &right[0]), &product(&left[0], b))?;
+            let products = (a.clone() * other_first.clone(), first.clone() * b.clone());
+            let crossed = self.expressions(&products.0, &products.1)?;
             if !crossed.0 {
                 return Ok(crossed);
             }
         }
-        for first in [&left[0], &right[0]] {
+        for first in [first, other_first] {
             if left != right && self.expressions(first, &Expression::integer(0))?.0 {
                 return self.shapes(Rung::NormalForm, "nothing", "something");
             }
@@ -270,15 +265,13 @@ fn is_time(parts: &[Expression]) -> bool {
 
 /// Returns a temperature in kelvins.
 fn in_kelvins(value: &Expression, scale: &str) -> Option<Expression> {
-    let hundredths =
-        |value: i64| Expression::quotient(Expression::integer(value), Expression::integer(100));
+    let above = |hundredths: i64| {
+        value.clone() + Expression::integer(hundredths) / Expression::integer(100)
+    };
     match scale {
         "kelvin" => Some(value.clone()),
-        "celsius" => Some(Expression::Sum(vec![value.clone(), hundredths(27_315)])),
-        "fahrenheit" => {
-            let shifted = Expression::Sum(vec![value.clone(), hundredths(45_967)]);
-            Some(scaled(&shifted, Rational::from_parts(5.into(), 9_u8.into())))
-        }
+        "celsius" => Some(above(27_315)),
+        "fahrenheit" => Some(scaled(&above(45_967), Rational::from_parts(5.into(), 9_u8.into()))),
         _ => None,
     }
 }
@@ -316,7 +309,7 @@ fn in_letters(letters: &Expression, unit: Option<&str>, other: Option<&str>) -> 
 }
 
 fn scaled(expression: &Expression, factor: Rational) -> Expression {
-    Expression::Product(vec![Expression::Number(factor), expression.clone()])
+    Expression::Number(factor) * expression.clone()
 }
 
 /// Returns sums and products with indices of one name that begin at 1: `\sum_{i=2}^{n} \frac{1}{i - 1}` as
@@ -344,7 +337,7 @@ fn from_one(expression: &Expression) -> Cow<'_, Expression> {
         let moved = Expression::sum(vec![new.clone(), Expression::Number(before.clone())]);
         let body = body.with(&Assignments::from([(index.as_str(), &moved)]));
         let endless = high.is_symbol("\\infty") || before.is_zero();
-        let last = Expression::Sum(vec![high.clone(), Expression::Number(-before)]);
+        let last = high.clone() + Expression::Number(-before);
         let high = if endless { high.clone() } else { last };
         Some(Expression::function(name, [new, Expression::integer(1), high, body]))
     };

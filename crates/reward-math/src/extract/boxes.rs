@@ -5,17 +5,13 @@ use std::ops::Range;
 use regex::Match;
 
 use super::extracted::{Extracted, Rule};
-use crate::language::any_of;
-use crate::table::pattern;
+use crate::table::{captured, pattern};
 
 /// Most neighbouring boxes that form one answer.
 const MAX_BOXES: usize = 64;
 
 /// Returns the content of the last closed box, together with boxes directly before it: `\\boxed{1}` and `\\boxed{2}`.
 pub(super) fn last_boxes(response: &str) -> Option<Extracted> {
-    if !response.contains("box") {
-        return None;
-    }
     let mut boxes: Vec<(usize, Range<usize>)> = Vec::new();
     for (start, span) in closed_boxes(response) {
         // An empty box is quoted from the question's instructions: no answer. Of boxes in a box the outermost counts.
@@ -26,8 +22,12 @@ pub(super) fn last_boxes(response: &str) -> Option<Extracted> {
             boxes.push((start, span));
         }
     }
+    // A box that holds the place where the value in the box before is attained.
+    let place = pattern!(
+        r"^[^.\n]*\b(?:attained|achieved|reached|occurs|occurring) (?:when|at|for|if)\b[^.\n]*$"
+    );
     while let [.., (_, value), (start, _)] = boxes.as_slice()
-        && is_place(&response[value.end..*start])
+        && place.is_match(&response[value.end..*start])
     {
         boxes.pop();
     }
@@ -40,7 +40,7 @@ pub(super) fn last_boxes(response: &str) -> Option<Extracted> {
     let boxes = boxes.split_off(boxes.len().checked_sub(before + 1)?);
     let span = boxes[0].1.start..boxes[before].1.end;
     if let [(_, only)] = boxes.as_slice() {
-        return Some(Extracted { text: response[only.clone()].to_owned(), rule: Rule::Box, span });
+        return Some(Extracted::new(response, Rule::Box, only.clone()));
     }
     let mut contents = contents(response, &boxes);
     // One answer that is boxed several times is one answer; among other answers each box counts.
@@ -52,9 +52,6 @@ pub(super) fn last_boxes(response: &str) -> Option<Extracted> {
 
 /// Returns the places of boxes that are said to be no answer.
 pub(super) fn denied_boxes(response: &str) -> Vec<Range<usize>> {
-    if !response.contains("box") {
-        return Vec::new();
-    }
     let spans = closed_boxes(response).into_iter().filter_map(|(start, span)| {
         let blank = response[span.clone()].trim().is_empty();
         (!blank && denied(&response[..start], &response[span.end..])).then_some(span)
@@ -121,12 +118,7 @@ pub(crate) fn listed_values(response: &str, count: usize, labelled: bool) -> Opt
         r"^\s*(?:[-*•]\s+|[0-9][.)]\s+)?(?:\*\*)?(?:\(?([a-h])\))?(?:\*\*)?:?\s*(\S.*?)[.。;]?\s*$"
     );
     let value = pattern!(
-        &[
-            r"(?s)(?:^|.*(?:\*\*|\$|=|：|\b(?:",
-            &any_of("verb of a value"),
-            r")\b))\s*([^*$=]*?[^*$=\s])\s*(?:\*\*|\$)?$",
-        ]
-        .concat()
+        r"(?s)(?:^|.*(?:\*\*|\$|=|：|\b(?:‹verb of a value›)\b))\s*([^*$=]*?[^*$=\s])\s*(?:\*\*|\$)?$"
     );
     let lines = response.trim_end().lines().rev().filter(|line| !line.trim().is_empty());
     let marked =
@@ -158,7 +150,7 @@ pub(crate) fn by_parts(response: &str) -> Option<String> {
         r"(?m)^[\s*#>-]*(?:(?:[Pp]art\s*)?\(([a-h1-8])\)|Part ([1-8])\b|(First|Second|Third) [a-z]+:)"
     );
     let labels = labels.captures_iter(response).filter_map(|label| {
-        let name = label.get(1).or(label.get(2)).or(label.get(3))?;
+        let name = label.iter().skip(1).flatten().next()?;
         Some((name.as_str(), label.get(0)?.start()))
     });
     let labels: Vec<(&str, usize)> = labels.collect();
@@ -195,20 +187,12 @@ fn denied(before: &str, behind: &str) -> bool {
         || unreal.is_match(&before[sentence..])
 }
 
-/// Returns true if a box holds the place where a value in a box before is attained.
-fn is_place(between: &str) -> bool {
-    pattern!(
-        r"^[^.\n]*\b(?:attained|achieved|reached|occurs|occurring) (?:when|at|for|if)\b[^.\n]*$"
-    )
-    .is_match(between)
-}
-
 /// Returns the place of the name before an equals sign at the end of a text: `x` in `so $x = `.
 fn label(before: &str) -> Option<Range<usize>> {
     let end = pattern!(
         r"(?:^|[^A-Za-z0-9_\\])(\\[a-z]{2,7}(?:_[0-9])?|[A-Za-z][A-Za-z0-9_]{0,3})\s*=[ $]*$"
     );
-    Some(end.captures(before)?.get(1)?.range())
+    Some(captured(end, before)?.range())
 }
 
 /// Returns true if only separators, and a label of the second, are between two boxes.
@@ -222,6 +206,9 @@ fn joins(between: &str) -> bool {
 
 /// Returns the offset of each closed box and the span of its content.
 fn closed_boxes(text: &str) -> Vec<(usize, Range<usize>)> {
+    if !text.contains("box") {
+        return Vec::new();
+    }
     // One forward pass matches every brace, so many unclosed boxes still cost linear time.
     let closing = matching_braces(text);
     let content = |name: Match<'_>| Some((name.start(), box_content(text, name.end(), &closing)?));

@@ -3,8 +3,7 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use crate::language::{any_of, phrases};
-use crate::table::{lists, pattern};
+use crate::table::{captured, lists, pattern, phrases};
 use crate::words;
 
 /// Most sentences at the end that may be remarks.
@@ -37,28 +36,23 @@ pub(super) fn in_words(text: &str) -> Option<Range<usize>> {
     let none = pattern!(
         r"(?i)\b(does not exist|do not exist|undefined|diverges|(?:does not|doesn.t) have any (?:real )?solutions?|no (?:real |such )?(?:solutions?|roots?|integers?|numbers?))[.!*]*$"
     );
-    if let Some(none) = none.captures(last).and_then(|parts| parts.get(1)).filter(|_| plain) {
-        return Some(start + none.start()..start + none.end());
-    }
     // "Yes, it is."
-    if let Some(verdict) = pattern!(r"^(?:So )?([Yy]es|[Nn]o)\b[,.!]")
-        .captures(last)
-        .and_then(|parts| parts.get(1))
-        .filter(|_| plain)
-    {
-        return Some(start + verdict.start()..start + verdict.end());
+    let verdict = pattern!(r"^(?:So )?([Yy]es|[Nn]o)\b[,.!]");
+    let said = captured(none, last).or_else(|| captured(verdict, last));
+    if let Some(said) = said.filter(|_| plain) {
+        return Some(start + said.start()..start + said.end());
     }
     let normalised = words::normalise(last).filter(|_| plain)?;
     words::only_number(&normalised)?;
     let word = pattern!(r"[\p{Alphabetic}-]+").find_iter(last).map(|word| word.range());
     let words: Vec<Range<usize>> = word.collect();
-    let reads = |from: usize, to: usize| {
-        let text = last[words[from].start..words[to].end].to_lowercase();
-        words::number(&text).is_some()
+    let reads = |(from, to): &(usize, usize)| {
+        let text = last[words[*from].start..words[*to].end].to_lowercase();
+        to - from < LONGEST_NUMBER && words::number(&text).is_some()
     };
     let runs = (0..words.len()).flat_map(|from| (from..words.len()).map(move |to| (from, to)));
-    let longest = runs.filter(|(from, to)| to - from < LONGEST_NUMBER && reads(*from, *to));
-    let (from, to) = longest.max_by_key(|(from, to)| (to - from, Reverse(*from)))?;
+    let longest = runs.filter(reads).max_by_key(|(from, to)| (to - from, Reverse(*from)));
+    let (from, to) = longest?;
     // "minus seven"
     let sign = from
         .checked_sub(1)
@@ -84,13 +78,12 @@ fn is_remark(sentence: &str) -> bool {
     let in_words =
         pattern!(r"\p{Alphabetic}{3,}[^\p{Alphabetic}]+\p{Alphabetic}{2,}").is_match(text);
     let lower = text.trim_start_matches('(').to_lowercase();
-    let opens = |opening: &&&str| {
-        let rest = lower.strip_prefix(**opening);
+    let opens = |opening: &&str| {
+        let rest = lower.strip_prefix(*opening);
         rest.is_some_and(|rest| !rest.starts_with(char::is_alphabetic))
     };
     let mark = pattern!(r"^(?:\$?\\?(?:blacksquare|square|qed)\$?|[∎■□✓✔✅]|\s)*$").is_match(text);
-    mark || bracketed && in_words
-        || phrases("sentence that remarks").iter().any(|word| opens(&word))
+    mark || bracketed && in_words || phrases("sentence that remarks").iter().any(opens)
 }
 
 /// Returns true for "At $x = 0$ it would equal 6.", behind a sentence that concludes with a value.
@@ -106,7 +99,7 @@ fn is_aside(text: &str, start: usize) -> bool {
     if last.contains('=') && !last.contains('$') || !aside.is_match(last) {
         return false;
     }
-    let concludes = pattern!(&format!(r"(?i)^\W*(?:{})\b", any_of("opens a conclusion")));
+    let concludes = pattern!(r"(?i)^\W*(?:‹opens a conclusion›)\b");
     let previous = &before[sentence(before)..];
     concludes.is_match(previous) && has_value(previous) && !concludes.is_match(last)
 }
@@ -123,19 +116,12 @@ fn clause(sentence: &str) -> usize {
     let bracket = bracket.map(|remark| remark.start());
     let length = bracket.filter(|at| has_value(&sentence[..*at])).unwrap_or(sentence.len());
     let sentence = &sentence[..length];
-    let aside = pattern!(
-        &[
-            r"(?i), (?:",
-            &any_of("opens an aside"),
-            r"|which [^,]*\b(?:",
-            &any_of("compares in an aside"),
-            r")|i\.e\. [^,]*\b(?:more|less|fewer) than|an? [a-z ]{1,30}(?:after|before)|or [^,]{1,24} if|(?:he|she|it|they) (?:does|do|did|is|are) not",
-            r"|[\w-]+ of (?:which|whom|them))\b|,? (?:",
-            &any_of("breaks a clause"),
-            r") |[，,]而不是| for all (?:real )?\$|; [^;=]*\b(?:would|must|while|stays|not)\b",
-        ]
-        .concat()
-    );
+    let aside = pattern!(concat!(
+        r"(?i), (?:‹opens an aside›|which [^,]*\b(?:‹compares in an aside›)|i\.e\. [^,]*\b(?:more|less|fewer) than",
+        r"|an? [a-z ]{1,30}(?:after|before)|or [^,]{1,24} if|(?:he|she|it|they) (?:does|do|did|is|are) not",
+        r"|[\w-]+ of (?:which|whom|them))\b|,? (?:‹breaks a clause›) |[，,]而不是| for all (?:real )?\$",
+        r"|; [^;=]*\b(?:would|must|while|stays|not)\b",
+    ));
     // "**36** integers are divisible by neither 4 nor 5."
     let mut bold = pattern!(r"\*\*[^*]*[0-9][^*:]*\*\*").find_iter(sentence);
     if let (Some(only), None) = (bold.next(), bold.next())
@@ -144,7 +130,7 @@ fn clause(sentence: &str) -> usize {
         return only.end();
     }
     // "whereas the range, which is the question, is $"
-    let asked = pattern!(&format!(r"(?i)\b(?:{})\b", any_of("names what is asked")));
+    let asked = pattern!(r"(?i)\b(?:‹names what is asked›)\b");
     let strong = aside.find_iter(sentence).find(|cut| {
         // "Anna, whose age we want, is 10"
         let tail = &sentence[cut.end()..];
@@ -153,8 +139,8 @@ fn clause(sentence: &str) -> usize {
     });
     let length = strong.map_or(length, |cut| cut.start());
     let sentence = &sentence[..length];
-    let place = pattern!(&format!(" (?:{}) ", any_of("behind a counted noun")));
-    let goes_on = pattern!(&format!(r"(?i)=|\$|\b(?:{})\b", any_of("continues a clause")));
+    let place = pattern!(" (?:‹behind a counted noun›) ");
+    let goes_on = pattern!(r"(?i)=|\$|\b(?:‹continues a clause›)\b");
     let weak = place
         .find_iter(sentence)
         .find(|cut| counts(&sentence[..cut.start()]) && !goes_on.is_match(&sentence[cut.end()..]));
@@ -168,19 +154,15 @@ fn has_value(text: &str) -> bool {
 
 /// Returns true for a clause that ends in a counted noun behind its verb: "The farmer has 17 hens left", "16 people think".
 fn counts(clause: &str) -> bool {
-    let counted = pattern!(
-        &[
-            r"(?i)(?:\b(?:",
-            &[any_of("verb of a sentence"), any_of("verb of a value")].join("|"),
-            r")(?: [a-z]+){0,2} |^\W*(?:(?:so|thus|therefore|hence|then),? )?)\**[$€£]?([0-9][0-9.,]*|[a-z]+)%?\**((?: [a-z]+\**){1,6})$",
-        ]
-        .concat()
-    );
+    let counted = pattern!(concat!(
+        r"(?i)(?:\b(?:‹verb of a sentence›|‹verb of a value›)(?: [a-z]+){0,2} |^\W*(?:(?:so|thus|therefore|hence|then),? )?)",
+        r"\**[$€£]?([0-9][0-9.,]*|[a-z]+)%?\**((?: [a-z]+\**){1,6})$",
+    ));
     let Some(parts) = counted.captures(clause) else { return false };
     let value = parts[1].to_lowercase();
     let number = value.contains(|c: char| c.is_ascii_digit())
         || words::number(&value).is_some_and(|number| number > 1.into());
     // "20 divided by 4 is equal", before "to 5"
-    let calculates = pattern!(&format!(r"(?i)\b(?:{})\b", any_of("calculates")));
+    let calculates = pattern!(r"(?i)\b(?:‹calculates›)\b");
     number && !calculates.is_match(&parts[2])
 }

@@ -3,15 +3,25 @@
 use std::ops::Range;
 
 use super::conclusion;
-use super::extracted::Rule;
+use super::extracted::{Rule, first_of, some_text};
 use super::phrase::is_remark;
-use super::span::{first_of, some_text};
 use crate::answer::Answer;
-use crate::language::{any_of, phrases};
-use crate::table::{lists, pattern};
+use crate::table::{captured, lists, pattern, phrases};
 
 /// Bytes at the end of a text that may say that it ends without an answer.
 const LAST_WORDS: usize = 256;
+
+/// The ways to find a number or formula at the end, in their order.
+const NUMBERS: [fn(&str) -> Option<Range<usize>>; 8] = [
+    listed,
+    stated,
+    assignments,
+    inequality,
+    last_formula,
+    last_structure,
+    last_number,
+    last_clause,
+];
 
 /// Returns the first of the fallbacks that the text has; no number or formula if it ends without an answer.
 pub(super) fn find(response: &str) -> Option<(Range<usize>, Rule)> {
@@ -30,17 +40,8 @@ pub(super) fn find(response: &str) -> Option<(Range<usize>, Rule)> {
         if let Some(place) = conclusion::in_words(concluded) {
             return Some((place, Rule::LastSentence)).filter(|_| !gives_up);
         }
-        let numbers = [
-            (listed as _, Rule::LastNumber),
-            (stated as _, Rule::LastNumber),
-            (assignments as _, Rule::LastNumber),
-            (inequality as _, Rule::LastNumber),
-            (last_formula as _, Rule::LastNumber),
-            (last_structure as _, Rule::LastNumber),
-            (last_number as _, Rule::LastNumber),
-            (last_clause as _, Rule::LastNumber),
-        ];
-        first_of(concluded, &numbers).filter(|_| !gives_up)
+        let place = NUMBERS.iter().find_map(|find| find(concluded)).filter(|_| !gives_up)?;
+        Some((place, Rule::LastNumber))
     };
     first_of(response, &[(entire, Rule::Whole), (last_letter, Rule::LastLetter)])
         .or_else(number)
@@ -99,8 +100,8 @@ fn numbers(text: &str, from: usize) -> Vec<Found> {
         let odds = before.strip_suffix(" 1 in ").map(|rest| rest.len() + 1);
         // "the ratio is 3 to 5"
         let near = before.ceil_char_boundary(before.len().saturating_sub(80));
-        let ratio = pattern!(r"\bratio\b[^.\n]* ([0-9.]+) to $").captures(&before[near..]);
-        let ratio = ratio.and_then(|parts| Some(near + parts.get(1)?.start()));
+        let ratio = pattern!(r"\bratio\b[^.\n]* ([0-9.]+) to $");
+        let ratio = captured(ratio, &before[near..]).map(|first| near + first.start());
         let odds = odds.or(ratio).unwrap_or(before.len());
         let currency = ['$', '€', '£'];
         Some(Found {
@@ -142,10 +143,10 @@ fn listed(response: &str) -> Option<Range<usize>> {
     let written = pattern!(
         r"(?:: |\b(?:is|are) )((?:[-−]?[0-9][0-9./]*, ){2,}(?:and |or )?[-−]?[0-9][0-9./]*)\.?\s*$"
     );
-    if let Some(text) = written.captures(response).and_then(|parts| parts.get(1)) {
+    if let Some(text) = captured(written, response) {
         return Some(text.range());
     }
-    let text = list.captures(response)?.get(1)?;
+    let text = captured(list, response)?;
     let several = pattern!(r" (?:and|or|y|o|und|oder|et|ou) ").is_match(text.as_str());
     several.then(|| text.range())
 }
@@ -153,15 +154,13 @@ fn listed(response: &str) -> Option<Range<usize>> {
 /// Returns the value behind the verb of the last sentence, before an explanation with other numbers: "the minimum is −3,
 /// attained at x = 1".
 fn stated(response: &str) -> Option<Range<usize>> {
-    let value = pattern!(
-        &[
-            r"(?i)(?:^|[.!?\n]\s*)[^.!?\n]*?\b(?:",
-            &any_of("verb of a value"),
-            r") (?:exactly |somit |also |donc |thus )*(?:[a-z](?:\([^()]*\))? = )?([-−]?(?:[0-9]|[({\[]\s*[-−]?[0-9])[^;\n]*?)(?:; (?:el valor|the value|the root)|,? (?:attained|achieved|reached|soit|то есть|that is|i\.e\.|because|since|and not|porque)\b| \((?:das|that|which|or|i\.e\.)\b)(?:[^\n.!?]|\.[0-9])*[0-9](?:[^\n.!?]|\.[0-9])*[.!]?$"
-        ]
-        .concat()
-    );
-    let text = value.captures(response.trim_end())?.get(1)?;
+    let value = pattern!(concat!(
+        r"(?i)(?:^|[.!?\n]\s*)[^.!?\n]*?\b(?:‹verb of a value›) (?:exactly |somit |also |donc |thus )*(?:[a-z](?:\([^()]*\))? = )?",
+        r"([-−]?(?:[0-9]|[({\[]\s*[-−]?[0-9])[^;\n]*?)(?:; (?:el valor|the value|the root)|,? (?:attained|achieved|reached|soit",
+        r"|то есть|that is|i\.e\.|because|since|and not|porque)\b| \((?:das|that|which|or|i\.e\.)\b)",
+        r"(?:[^\n.!?]|\.[0-9])*[0-9](?:[^\n.!?]|\.[0-9])*[.!]?$",
+    ));
+    let text = captured(value, response.trim_end())?;
     // "is 5 and the other is 7; together 12"
     let one = !pattern!(r"[a-z]{4,}.*[0-9]").is_match(text.as_str());
     one.then(|| text.range())
@@ -173,8 +172,7 @@ fn assignments(response: &str) -> Option<Range<usize>> {
         r"(?:^|[ (])((?:[a-zλ][₁₂₃]? ?= ?[-−]?[0-9][0-9./]*(?:, (?:and |or )?| and | or )){1,4}[a-zλ][₁₂₃]? ?= ?[-−]?[0-9][0-9./]*)\.?\s*$"
     );
     let exact = pattern!(r" ([^\s=]*[√π][^\s=]*) ≈ [0-9.]+[0-9]\.?\s*$");
-    let text = assigned.captures(response).or_else(|| exact.captures(response))?;
-    Some(text.get(1)?.range())
+    Some(captured(assigned, response).or_else(|| captured(exact, response))?.range())
 }
 
 /// Returns the inequality at the end: "precisely when 2 ≤ x < 5".
@@ -182,7 +180,7 @@ fn inequality(response: &str) -> Option<Range<usize>> {
     let text = pattern!(
         r"(?:^|[ (])((?:[-−]?[0-9][0-9./]* ?[<≤] ?)?[a-z] ?[<>≤≥] ?[-−]?[0-9][0-9./]*)\.?\s*$"
     );
-    Some(text.captures(response)?.get(1)?.range())
+    Some(captured(text, response)?.range())
 }
 
 /// Returns the interval, point or set at the end: "in interval notation: [−1, 5]".
@@ -190,7 +188,7 @@ fn last_structure(response: &str) -> Option<Range<usize>> {
     let structure = pattern!(
         r"(?:: |\bi\.e\.,? |\bthat is,? |\b(?:is|are|interval|point|set) )([\[({][^()\[\]{}\n]*[,;][^()\[\]{}\n]*[\])}])(?: in interval notation)?\.?\s*$"
     );
-    let text = structure.captures(response)?.get(1)?;
+    let text = captured(structure, response)?;
     let words = pattern!(r"[a-zA-Z]{3}").is_match(text.as_str());
     (!words).then(|| text.range())
 }
@@ -198,15 +196,9 @@ fn last_structure(response: &str) -> Option<Range<usize>> {
 /// Returns the formula behind the last verb: "the maximum is f(2) = 4/e²".
 fn last_clause(response: &str) -> Option<Range<usize>> {
     let clause = pattern!(
-        &[
-            r"(?:^|.*)(?:\b(?:",
-            &any_of("verb of a value"),
-            r"|factors as|simplifies to|becomes|amounts to)(?:,)?|=) ([^\n$=]{1,80}?(?: = [^\n$=]{1,80}?)?)\.?\s*$",
-        ]
-        .concat()
-    )
-    .captures(response)?;
-    let text = clause.get(1)?;
+        r"(?:^|.*)(?:\b(?:‹verb of a value›|factors as|simplifies to|becomes|amounts to)(?:,)?|=) ([^\n$=]{1,80}?(?: = [^\n$=]{1,80}?)?)\.?\s*$"
+    );
+    let text = captured(clause, response)?;
     let value = Answer::parse(text.as_str()).is_ok_and(|answer| !answer.is_words());
     (value && !is_remark(&response[..text.start()])).then(|| text.range())
 }
@@ -231,7 +223,7 @@ fn last_number(response: &str) -> Option<Range<usize>> {
     let counted = pattern!(
         r"(?:^|[.!?\n] *)[^.!?\n]*?\bthere (?:are|is) (?:exactly |only |a total of |in total )?([0-9][0-9,]*) [a-z][^.!?\n]*[.!]?\s*$"
     );
-    if let Some(count) = counted.captures(&response[tail..]).and_then(|parts| parts.get(1)) {
+    if let Some(count) = captured(counted, &response[tail..]) {
         return Some(tail + count.start()..tail + count.end());
     }
     let last = |from| numbers(response, from).into_iter().rev().find(|number| !denied(number));
@@ -259,10 +251,8 @@ pub(crate) fn only_number(text: &str) -> Option<Range<usize>> {
         return Some(only.span.clone());
     }
     let mut amounts = numbers.into_iter().filter(|number| number.currency);
-    match (amounts.next(), amounts.next()) {
-        (Some(only), None) => Some(only.span),
-        _ => None,
-    }
+    let only = amounts.next()?;
+    amounts.next().is_none().then_some(only.span)
 }
 
 /// Returns the last sentence of a text without numbers: the part after "is", or all of it.

@@ -2,10 +2,9 @@
 
 use std::ops::Range;
 
-use super::span::some_text;
+use super::extracted::some_text;
 use crate::answer::Answer;
-use crate::language::phrases;
-use crate::table::{pattern, starts_with_ignoring_case};
+use crate::table::{captured, pattern, phrases, starts_with_ignoring_case};
 
 /// Returns the letter of the choice that the text calls right: "option B is correct", "(B) is the answer".
 pub(super) fn letter_said_right(response: &str) -> Option<Range<usize>> {
@@ -45,8 +44,7 @@ pub(crate) fn letter_behind(behind: &str) -> Option<&str> {
     let named = pattern!(
         r"(?i:\b(?:option|choice|answer|choose|pick|select)(?: is)?) \**\(?([A-J])\)?\**(?:[.,; $]|$)"
     );
-    let letters = named.captures_iter(behind).filter_map(|named| named.get(1));
-    let mut letters = letters.map(|letter| letter.as_str());
+    let mut letters = named.captures_iter(behind).map(|named| named.extract::<1>().1[0]);
     let only = letters.next()?;
     letters.all(|letter| letter == only).then_some(only)
 }
@@ -70,7 +68,7 @@ pub(super) fn correction(behind: &str, several: bool) -> Option<Range<usize>> {
     // Behind several boxes: "so the only extremum is at $x=3$".
     let only = || {
         let only = pattern!(r"\bthe only [a-z ]{0,30}(?:is|are)(?: at)? (\S[^.\n;]*)");
-        let value = only.captures(behind).filter(|_| several)?.get(1)?;
+        let value = captured(only, behind).filter(|_| several)?;
         content(behind, value.start())
     };
     corrected(behind).or_else(announced).or_else(only)
@@ -91,15 +89,14 @@ pub(super) fn corrected(behind: &str) -> Option<Range<usize>> {
 
 /// Returns the end of the sentence that withdraws an answer.
 pub(super) fn withdrawal(behind: &str) -> Option<usize> {
-    let withdrawn =
-        pattern!(r"(?i)\bi (?:withdraw|take (?:this|that|it) back|retract)\b[^.\n]*[.\n]");
+    let withdrawn = pattern!(r"(?i)\b(?:‹withdraws an answer›)\b[^.\n]*[.\n]");
     Some(withdrawn.find_iter(behind).last()?.end())
 }
 
 /// Returns false for an answer that is withdrawn, or holds in one of several cases: "if they differ, 49".
 pub(super) fn stands(response: &str, span: &Range<usize>) -> bool {
     let withdrawn = pattern!(
-        r"(?i)\bi (?:withdraw|take (?:this|that|it) back|retract)\b|\b(?:wait|hmm|hold on|on second thought)\b[^\n]*\b(?:(?:this|that|it) (?:is|must be) (?:wrong|incorrect)|recount|start (?:again|over))\b"
+        r"(?i)\b(?:‹withdraws an answer›)\b|\b(?:wait|hmm|hold on|on second thought)\b[^\n]*\b(?:(?:this|that|it) (?:is|must be) (?:wrong|incorrect)|recount|start (?:again|over))\b"
     );
     let (before, behind) = (&response[..span.start], &response[span.end..]);
     let sentence = pattern!(r"[.!?](?:\s|$)|\n");
@@ -185,9 +182,8 @@ fn content(response: &str, start: usize) -> Option<Range<usize>> {
         return None;
     }
     // "Final answer: the train covers **150 km**"
-    let bold =
-        pattern!(r"^[^*$\\=0-9\n]+\*\*([^*\n:]+)\*\*[^*\n]*(?:\n|$)").captures(&rest[skipped..]);
-    if let Some(bold) = bold.and_then(|parts| parts.get(1)) {
+    let bold = pattern!(r"^[^*$\\=0-9\n]+\*\*([^*\n:]+)\*\*[^*\n]*(?:\n|$)");
+    if let Some(bold) = captured(bold, &rest[skipped..]) {
         let start = start + skipped;
         return some_text(response, start + bold.start()..start + bold.end());
     }
@@ -210,23 +206,13 @@ fn content(response: &str, start: usize) -> Option<Range<usize>> {
     }
     let line = response[start..].find('\n').map_or(response.len(), |length| start + length);
     let end = sentence_end(response, start..line);
-    let start = start + option_word(&response[start..end]);
-    if let Some(letter) = leading_choice(&response[start..end]) {
-        return some_text(response, start..start + letter);
-    }
-    some_text(response, start..end)
-}
-
-/// Returns the length of "option" or "choice" before the letter, in bytes.
-fn option_word(text: &str) -> usize {
-    pattern!("^(?i:option|choice) [A-E(]").find(text).map_or(0, |word| word.len() - 1)
-}
-
-/// Returns the length of a choice's letter before a remark, in bytes: "D, it doesn't make sense", 故选B，因为….
-fn leading_choice(text: &str) -> Option<usize> {
+    let word = pattern!("^(?i:option|choice) [A-E(]").find(&response[start..end]);
+    let start = start + word.map_or(0, |word| word.len() - 1);
+    // "D, it doesn't make sense", 故选B，因为…: a letter before a remark.
+    let text = &response[start..end];
     let remark = pattern!(r"^[A-J](?:[。，．）]|[, ]\s*[a-z]{2})").is_match(text);
     let listed = pattern!(r"^.[, ]\s*(?:and|or) ").is_match(text);
-    (remark && !listed).then_some(1)
+    some_text(response, start..if remark && !listed { start + 1 } else { end })
 }
 
 /// Returns the content of the formula at `start`.

@@ -40,7 +40,7 @@ impl<'a> Printer<'a> {
 /// Returns `a/b` with a denominator of coprime integer coefficients, the first of them positive.
 pub(super) fn fraction(printer: &Printer<'_>, value: &Fraction) -> String {
     if value.as_polynomial().is_some() {
-        return sum(printer, &value.numerator);
+        return joined(&ordered(printer, &value.numerator), &Rational::ONE);
     }
     let below = ordered(printer, &value.denominator);
     let mut scale = value.denominator.content().inv();
@@ -106,30 +106,22 @@ fn is_variable(atom: &Atom) -> bool {
     matches!(atom, Atom::Symbol(name) if !is_constant(name))
 }
 
-fn sum(printer: &Printer<'_>, value: &Polynomial) -> String {
-    joined(&ordered(printer, value), &Rational::ONE)
-}
-
 /// Returns the terms times a number: `3*x^2 - 1/2*x + 2^(1/2)`.
 fn joined(terms: &[Term<'_>], scale: &Rational) -> String {
     let mut text = String::new();
     for term in terms {
         let coefficient = term.coefficient * scale;
         let size = coefficient.clone().abs();
-        match (text.is_empty(), coefficient.is_negative()) {
-            (true, true) => text.push('-'),
-            (true, false) => {}
-            (false, true) => text.push_str(" - "),
-            (false, false) => text.push_str(" + "),
-        }
-        if term.factors.is_empty() {
-            text += &size.to_string();
-        } else if size.is_one() {
-            text += &term.factors;
-        } else {
-            text += &size.to_string();
-            text.push('*');
-            text += &term.factors;
+        text += match (text.is_empty(), coefficient.is_negative()) {
+            (true, true) => "-",
+            (true, false) => "",
+            (false, true) => " - ",
+            (false, false) => " + ",
+        };
+        match term.factors.as_str() {
+            "" => text += &size.to_string(),
+            factors if size.is_one() => text += factors,
+            factors => text += &format!("{size}*{factors}"),
         }
     }
     if text.is_empty() { "0".to_owned() } else { text }

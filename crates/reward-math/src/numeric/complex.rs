@@ -178,10 +178,9 @@ impl Arithmetic {
             "ln" => self.logarithm_complex(value)?,
             "sin" if value.is_real() => self.sine(&value.real)?.into(),
             "cos" if value.is_real() => self.cosine(&value.real)?.into(),
-            "sin" => self.hyperbolic_sine(&value.turned())?.turned().negated(),
-            "cos" => self.hyperbolic_cosine(&value.turned())?,
-            "sinh" => self.hyperbolic_sine(value)?,
-            "cosh" => self.hyperbolic_cosine(value)?,
+            "sin" => self.hyperbolic("sinh", &value.turned())?.turned().negated(),
+            "cos" => self.hyperbolic("cosh", &value.turned())?,
+            "sinh" | "cosh" => self.hyperbolic(name, value)?,
             "tan" | "cot" | "tanh" | "coth" => {
                 let (sine, cosine) =
                     if name.ends_with('h') { ("sinh", "cosh") } else { ("sin", "cos") };
@@ -226,13 +225,10 @@ impl Arithmetic {
         })
     }
 
-    fn hyperbolic_cosine(&mut self, value: &Complex) -> Result<Complex> {
+    /// Returns `(e^z ± e^-z) / 2`.
+    fn hyperbolic(&mut self, name: &str, value: &Complex) -> Result<Complex> {
         let (up, down) = (self.exp_complex(value)?, self.exp_complex(&value.negated())?);
+        let down = if name == "sinh" { down.negated() } else { down };
         Ok(self.add_complex(&up, &down)?.shifted(-1))
-    }
-
-    fn hyperbolic_sine(&mut self, value: &Complex) -> Result<Complex> {
-        let (up, down) = (self.exp_complex(value)?, self.exp_complex(&value.negated())?);
-        Ok(self.add_complex(&up, &down.negated())?.shifted(-1))
     }
 }

@@ -158,8 +158,7 @@ impl<'b> Evaluation<'_, 'b> {
     }
 
     fn integer_power(&mut self, base: &Complex, exponent: &Integer) -> Result<Complex> {
-        let size = exponent.clone() * Integer::from(if *exponent < Integer::ZERO { -1 } else { 1 });
-        let power = u64::try_from(size).map_err(|_| Failure::TooLarge)?;
+        let power = u64::try_from(exponent.unsigned_abs()).map_err(|_| Failure::TooLarge)?;
         let result = if base.is_real() {
             self.arithmetic.power(&base.real, power)?.into()
         } else {
@@ -326,7 +325,6 @@ impl<'b> Evaluation<'_, 'b> {
     fn real_function(&mut self, name: &str, x: &Real) -> Result<Real> {
         let field = &mut *self.arithmetic;
         match name {
-            "ln" => field.logarithm(x),
             "log" => {
                 let (top, bottom) = (field.logarithm(x)?, field.logarithm(&Real::from(10))?);
                 field.divide(&top, &bottom)
@@ -336,8 +334,6 @@ impl<'b> Evaluation<'_, 'b> {
                 let product = field.multiply(x, &pi)?;
                 field.divide(&product, &Real::from(180))
             }
-            "sin" => field.sine(x),
-            "cos" => field.cosine(x),
             "arcsin" => field.arc_sine(x),
             "arccos" => {
                 let (arc, pi, two) = (field.arc_sine(x)?, field.pi()?, Real::from(2));

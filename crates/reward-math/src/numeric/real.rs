@@ -219,13 +219,11 @@ pub(super) fn end<R: Round>(result: Rounded<R>) -> Result<Repr<2>> {
 
 impl Arithmetic {
     pub(super) fn new(bits: usize, fuel: u64) -> Self {
-        let (down, up) = (Context::new(bits), Context::new(bits));
-        let constants = ConstCache::new();
         Self {
-            down,
-            up,
+            down: Context::new(bits),
+            up: Context::new(bits),
             bits,
-            constants,
+            constants: ConstCache::new(),
             fuel,
             only_real: false,
             analytic: false,

@@ -286,21 +286,17 @@ impl Quotient {
 /// Returns the quotient of the next term and this one, if it can be written down.
 fn neighbours(term: &Expression, index: &str) -> Option<Expression> {
     let next = |expression: &Expression| {
-        let one_more = || Expression::Sum(vec![Expression::symbol(index), Expression::integer(1)]);
+        let one_more = || Expression::symbol(index) + Expression::integer(1);
         expression.substituted(&|name| (name == index).then(one_more))
     };
-    let varies = |expression: &Expression| expression.any(&|node| node.is_symbol(index));
-    let step = |argument: &Expression| {
-        Expression::Sum(vec![next(argument), Expression::negative(argument.clone())])
-    };
+    let varies = |expression: &Expression| expression.holds(index);
+    let step = |argument: &Expression| next(argument) - argument.clone();
     Some(match term {
         term if !varies(term) => Expression::integer(1),
         Expression::Product(factors) => Expression::Product(
             factors.iter().map(|factor| neighbours(factor, index)).collect::<Option<_>>()?,
         ),
-        Expression::Quotient(top, bottom) => {
-            Expression::quotient(neighbours(top, index)?, neighbours(bottom, index)?)
-        }
+        Expression::Quotient(top, bottom) => neighbours(top, index)? / neighbours(bottom, index)?,
         Expression::Negative(inner) => neighbours(inner, index)?,
         Expression::Power(base, exponent) if !varies(base) => {
             Expression::power((**base).clone(), step(exponent))
@@ -313,19 +309,18 @@ fn neighbours(term: &Expression, index: &str) -> Option<Expression> {
                 let step = Algebra::new(NORMAL_FORM_FUEL).normalise(&step(argument)).ok()?;
                 let step = step.as_constant().filter(Rational::is_int)?;
                 let count = i64::try_from(step.numerator()).ok().filter(|n| (0..8).contains(n))?;
-                let factor = |k| Expression::Sum(vec![argument.clone(), Expression::integer(k)]);
+                let factor = |k| argument.clone() + Expression::integer(k);
                 Expression::Product((1..=count).map(factor).collect())
             }
             ("binomial", [n, k]) => {
                 let factorial = |of: Expression| Expression::function("factorial", [of]);
-                let rest = Expression::Sum(vec![n.clone(), Expression::negative(k.clone())]);
-                let below = Expression::Product(vec![factorial(k.clone()), factorial(rest)]);
-                neighbours(&Expression::quotient(factorial(n.clone()), below), index)?
+                let below = factorial(k.clone()) * factorial(n.clone() - k.clone());
+                neighbours(&(factorial(n.clone()) / below), index)?
             }
             _ => return None,
         },
         Expression::Power(..) | Expression::Root(..) => return None,
-        other => Expression::quotient(next(other), other.clone()),
+        other => next(other) / other.clone(),
     })
 }
 

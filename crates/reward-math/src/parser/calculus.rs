@@ -27,7 +27,7 @@ impl Parser {
         let (mut body, mut variable, behind) = integrand?;
         // Between ends the name means nothing.
         if let (true, Expression::Symbol(name)) = (low.is_some(), &variable)
-            && !body.any(&|node| node.is_symbol("t"))
+            && !body.holds("t")
         {
             body = body.renamed(name, "t");
             variable = Expression::symbol("t");
@@ -108,14 +108,14 @@ impl Parser {
         let top = self.argument()?;
         let bottom = self.argument()?;
         let Some((sign, variable, order)) = operator(&bottom) else {
-            return Ok(Expression::quotient(top, bottom));
+            return Ok(top / bottom);
         };
         let body = match &top {
             Expression::Product(above) if is_differential(&above[0], sign, order.as_ref()) => {
                 Expression::product(above[1..].to_vec())
             }
             top if is_differential(top, sign, order.as_ref()) => self.term()?,
-            _ => return Ok(Expression::quotient(top, bottom)),
+            _ => return Ok(top / bottom),
         };
         Ok(derivative(sign, variable, order.as_ref(), body))
     }
@@ -136,12 +136,8 @@ fn is_differential(expression: &Expression, sign: &str, order: Option<&Rational>
 /// Returns a name and the power behind it.
 fn with_order(expression: &Expression) -> Option<(&str, Option<Rational>)> {
     match expression {
-        Expression::Symbol(name) => Some((name, None)),
-        Expression::Power(base, order) => match &**base {
-            Expression::Symbol(name) => Some((name, Some(order.literal()?))),
-            _ => None,
-        },
-        _ => None,
+        Expression::Power(base, order) => Some((base.as_symbol()?, Some(order.literal()?))),
+        name => Some((name.as_symbol()?, None)),
     }
 }
 
@@ -179,11 +175,11 @@ fn without_differential(term: &Expression) -> Option<(Expression, Expression, Ve
         }
         Expression::Quotient(top, bottom) => {
             let (top, variable, behind) = without_differential(top)?;
-            Some((Expression::Quotient(Box::new(top), bottom.clone()), variable, behind))
+            Some((top / (**bottom).clone(), variable, behind))
         }
         Expression::Negative(inner) => {
             let (inner, variable, behind) = without_differential(inner)?;
-            Some((Expression::negative(inner), variable, behind))
+            Some((-inner, variable, behind))
         }
         _ => None,
     }

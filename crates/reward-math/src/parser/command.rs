@@ -9,6 +9,7 @@ use super::function::{
 use super::{Parser, Result};
 use crate::algebra::constant;
 use crate::expression::Expression;
+use crate::table::{lists, paired};
 use crate::token::Kind;
 
 /// Largest half of an odd number of which the Gamma function is written out.
@@ -25,9 +26,8 @@ impl Parser {
             "binom" | "dbinom" | "tbinom" => {
                 self.advance();
                 self.deeper(|parser| {
-                    let n = parser.argument()?;
-                    let k = parser.argument()?;
-                    Ok(Expression::function("binomial", [n, k]))
+                    let sides = [parser.argument()?, parser.argument()?];
+                    Ok(Expression::function("binomial", sides))
                 })
             }
             "sqrt" => self.square_root(),
@@ -40,20 +40,13 @@ impl Parser {
                 self.advance();
                 Ok(Expression::symbol("\\ldots"))
             }
-            "zeta" if self.symbol_at(1, '(') => {
+            "zeta" | "Gamma" if self.symbol_at(1, '(') => {
                 self.advance();
                 let arguments = self.deeper(Self::arguments)?;
-                Ok(match <[Expression; 1]>::try_from(arguments) {
-                    Ok([argument]) => zeta(argument),
-                    Err(arguments) => Expression::Function("\\zeta".to_owned(), arguments),
-                })
-            }
-            "Gamma" if self.symbol_at(1, '(') => {
-                self.advance();
-                let arguments = self.deeper(Self::arguments)?;
-                Ok(match <[Expression; 1]>::try_from(arguments) {
-                    Ok([argument]) => gamma(&argument),
-                    Err(arguments) => Expression::Function("\\Gamma".to_owned(), arguments),
+                Ok(match arguments.as_slice() {
+                    [argument] if name == "zeta" => zeta(argument),
+                    [argument] => gamma(argument),
+                    _ => Expression::Function(format!("\\{name}"), arguments),
                 })
             }
             "angle" | "triangle" | "measuredangle" => Ok(self.figure(name)),
@@ -123,16 +116,13 @@ impl Parser {
     fn accent(&mut self, name: &str) -> Result<Expression> {
         self.advance();
         let inner = self.deeper(Self::primary)?;
-        let is = |node: &Expression, names: &[&str]| matches!(node, Expression::Symbol(own) if names.contains(&own.as_str()));
-        let conjugate = matches!(name, "overline" | "bar")
-            && !inner.has_variable()
-            && inner.any(&|node| is(node, &["i"]));
+        let conjugate =
+            matches!(name, "overline" | "bar") && !inner.has_variable() && inner.holds("i");
         Ok(match inner {
             inner if matches!(name, "boxed" | "fbox") => inner,
-            inner if name == "hat" && is(&inner, &["i", "j", "k"]) => match inner {
-                Expression::Symbol(letter) => Expression::Symbol(format!("\\vec {letter}")),
-                other => other,
-            },
+            Expression::Symbol(letter) if name == "hat" && lists("i j k", &letter) => {
+                Expression::Symbol(format!("\\vec {letter}"))
+            }
             inner if conjugate => inner.conjugate(),
             Expression::Symbol(letter) if self.eat_symbol('_') => {
                 Expression::Symbol(format!("\\{name} {letter}_{}", self.subscript()?))
@@ -166,7 +156,7 @@ impl Parser {
         };
         let negative = self.eat_signs();
         let body = self.term()?;
-        let body = if negative { Expression::negative(body) } else { body };
+        let body = if negative { -body } else { body };
         Ok(Expression::function(name, [index, low, high, body]))
     }
 
@@ -256,22 +246,12 @@ impl Parser {
                 ("exp", Ok([argument])) => Expression::power(Expression::symbol("e"), argument),
                 ("cis", Ok([argument])) => {
                     let apply = |name: &str| Expression::function(name, [argument.clone()]);
-                    let imaginary =
-                        Expression::Product(vec![Expression::symbol("i"), apply("sin")]);
-                    Expression::Sum(vec![apply("cos"), imaginary])
+                    apply("cos") + Expression::symbol("i") * apply("sin")
                 }
-                ("arcsec" | "arccsc" | "arcoth" | "arsech" | "arcsch", Ok([argument])) => {
-                    let name = match name {
-                        "arcsec" => "arccos",
-                        "arccsc" => "arcsin",
-                        "arcoth" => "artanh",
-                        "arsech" => "arcosh",
-                        _ => "arsinh",
-                    };
-                    let inverse = Expression::quotient(Expression::integer(1), argument);
-                    Expression::function(name, [inverse])
-                }
-                (name, Ok(argument)) => Expression::function(name, argument),
+                (name, Ok([argument])) => match paired("of the reciprocal", name) {
+                    Some(other) => Expression::function(other, [Expression::integer(1) / argument]),
+                    None => Expression::function(name, [argument]),
+                },
                 ("diag", Err(entries)) => diagonal(&entries),
                 (name, Err(arguments)) => Expression::function(name, arguments),
             };
@@ -324,7 +304,7 @@ fn arrow(ends: Vec<Expression>) -> Expression {
     };
     let (first, second) = if from < to { (from, to) } else { (to, from) };
     let vector = Expression::Symbol(format!("\\vec {first}{second}"));
-    if from > to { Expression::negative(vector) } else { vector }
+    if from > to { -vector } else { vector }
 }
 
 /// Returns `(z - 1)!` for the Gamma function of `z`, and `\frac34 \sqrt\pi` for that of `5/2`.
@@ -341,21 +321,19 @@ fn gamma(argument: &Expression) -> Expression {
         product *= &factor;
         factor -= Rational::ONE;
     }
-    let root = Expression::root(Expression::symbol("\\pi"), 2);
-    Expression::Product(vec![Expression::Number(product), root])
+    Expression::Number(product) * Expression::root(Expression::symbol("\\pi"), 2)
 }
 
 /// Returns the series of the zeta function of a number above 1, another as it is.
-fn zeta(argument: Expression) -> Expression {
-    let converges = constant(&argument).is_some_and(|value| value > Rational::ONE);
+fn zeta(argument: &Expression) -> Expression {
+    let converges = constant(argument).is_some_and(|value| value > Rational::ONE);
     if !converges {
-        return Expression::Function("\\zeta".to_owned(), vec![argument]);
+        return Expression::function("\\zeta", [argument.clone()]);
     }
     let index = Expression::symbol("n");
-    let power = Expression::power(index.clone(), argument);
-    let body = Expression::quotient(Expression::integer(1), power);
+    let power = Expression::power(index.clone(), argument.clone());
     let (low, high) = (Expression::integer(1), Expression::symbol("\\infty"));
-    Expression::function("sum", [index, low, high, body])
+    Expression::function("sum", [index, low.clone(), high, low / power])
 }
 
 /// Returns the matrix with these entries on its diagonal.
@@ -374,5 +352,5 @@ fn root(radicand: Expression, index: Expression) -> Expression {
     if let Some(index) = integer_index.and_then(|value| u32::try_from(value.numerator()).ok()) {
         return Expression::root(radicand, index);
     }
-    Expression::power(radicand, Expression::quotient(Expression::integer(1), index))
+    Expression::power(radicand, Expression::integer(1) / index)
 }

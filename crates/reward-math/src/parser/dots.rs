@@ -20,16 +20,13 @@ pub(super) fn written_out(name: &str, terms: &[Expression]) -> Option<Expression
     let [before @ .., dots, last] = terms else { return None };
     if !dots.is_symbol("\\ldots")
         || !(2..=MOST).contains(&before.len())
-        || before.iter().any(holds_dots)
+        || before.iter().any(|term| term.holds("\\ldots"))
     {
         return None;
     }
     let names: BTreeSet<String> = terms.iter().flat_map(Expression::variables).collect();
     let index = ["k", "j", "l", "r"].into_iter().find(|name| !names.contains(*name))?;
-    let varies = |name: &&str| {
-        let occurs = |term: &Expression| term.any(&|node| node.is_symbol(name));
-        occurs(last) && !before.iter().any(occurs)
-    };
+    let varies = |name: &&str| last.holds(name) && !before.iter().any(|term| term.holds(name));
     if let Some(end) = ["n", "N", "m", "k"].into_iter().find(varies) {
         let term = last.renamed(end, index);
         let start = FIRST.into_iter().find(|start| follows((index, &term), before, *start))?;
@@ -43,8 +40,7 @@ pub(super) fn written_out(name: &str, terms: &[Expression]) -> Option<Expression
     // An arithmetic progression, or a geometric one: of `1 + 2 + \cdots + 1024` nobody knows which.
     let step = &second - &first;
     let number = Expression::Number;
-    let rise = Expression::Product(vec![number(step.clone()), Expression::symbol(index)]);
-    let linear = Expression::Sum(vec![number(first.clone()), rise]);
+    let linear = number(first.clone()) + number(step.clone()) * Expression::symbol(index);
     let count = (!step.is_zero()).then(|| (&end - &first) / &step).filter(Rational::is_int);
     let count = count.filter(|count| *count > Rational::from(before.len() as u64 - 1))?;
     let even = before.len() > 2 || name == "prod" || !is_power(&second, &first, &end);
@@ -66,7 +62,7 @@ pub(crate) fn begins_with(series: &Expression, terms: &Expression) -> bool {
     end.is_symbol("\\infty")
         && dots.is_symbol("\\ldots")
         && (FEWEST..=MOST).contains(&before.len())
-        && !before.iter().any(holds_dots)
+        && !before.iter().any(|term| term.holds("\\ldots"))
         && follows((index, body), before, low)
 }
 
@@ -99,8 +95,4 @@ fn is_power(second: &Rational, first: &Rational, last: &Rational) -> bool {
     std::iter::successors(Some(second.clone()), |term| Some(term * &ratio))
         .take(MOST)
         .any(|term| term == *last)
-}
-
-fn holds_dots(expression: &Expression) -> bool {
-    expression.any(&|node| node.is_symbol("\\ldots"))
 }

@@ -123,7 +123,7 @@ impl Parser {
         } else {
             base
         };
-        Ok(if negative { Expression::negative(exponent) } else { exponent })
+        Ok(if negative { -exponent } else { exponent })
     }
 
     pub(crate) fn primary(&mut self) -> Result<Expression> {
@@ -152,7 +152,7 @@ impl Parser {
                 self.combinations_before()
             }
             Some(Kind::Symbol('{')) => self.enclosed('{', '}'),
-            Some(kind) if kind.is_any("(", "langle") && self.at_vector() => self.vector(),
+            Some(kind) if kind.is_any("(", "langle") && self.at_separated() => self.vector(),
             // `(101)_2`
             Some(Kind::Symbol('(')) if self.symbol_at(2, ')') && self.symbol_at(3, '_') => {
                 match self.peek_at(1) {
@@ -184,11 +184,6 @@ impl Parser {
             },
             _ => Err(self.unexpected(primary)),
         }
-    }
-
-    /// Returns true before brackets with commas in them.
-    fn at_vector(&self) -> bool {
-        self.bracket().is_some_and(|(_, separated)| separated)
     }
 
     /// Parses `(1, 2)` in a sum or product as a column.

@@ -41,7 +41,9 @@ impl Parser {
         let applies = braced
             || matches!(letter, "f" | "g" | "h" | "F" | "G" | "P" | "O" | "\\Theta" | "\\Omega")
             || plain.ends_with("^{-1}")
-            || (name.starts_with(char::is_uppercase) && (self.at_argument() || self.at_tuple()))
+            // `A(2, 3)`: the coordinates of a named point.
+            || (name.starts_with(char::is_uppercase)
+                && (self.at_argument() || self.at_symbol('(') && self.at_separated()))
             || (self.at_argument()
                 && self
                     .bracket()
@@ -115,11 +117,6 @@ impl Parser {
         (small || letter.starts_with('\\')) && !letter.starts_with(argument) && self.at_argument()
     }
 
-    /// Returns true before the coordinates of a named point: `A(2, 3)`.
-    fn at_tuple(&self) -> bool {
-        self.at_symbol('(') && self.bracket().is_some_and(|(_, separated)| separated)
-    }
-
     /// Returns true before `^{-1}(`, as after the name of a function.
     fn at_inverse(&self) -> bool {
         let signs = [(0, '^'), (1, '{'), (2, '-'), (4, '}'), (5, '(')];
@@ -150,7 +147,7 @@ impl Parser {
 
     /// Parses `C_{10}^{3}`, `C_n^2` and `C(10, 3)`; `A` and `P` count arrangements, only with scripts.
     fn combinations(&mut self, name: &str) -> Result<Option<Expression>> {
-        if name == "C" && self.at_symbol('(') && self.bracket().is_some_and(|(_, comma)| comma) {
+        if name == "C" && self.at_symbol('(') && self.at_separated() {
             self.advance();
             let n = self.sum()?;
             if !self.eat_symbol(',') {
@@ -211,9 +208,8 @@ fn counted(name: &str, n: Expression, k: Expression) -> Expression {
     if name == "C" {
         return Expression::function("binomial", [n, k]);
     }
-    let rest = Expression::Sum(vec![n.clone(), Expression::negative(k)]);
-    let [n, rest] = [n, rest].map(|value| Box::new(Expression::function("factorial", [value])));
-    Expression::Quotient(n, rest)
+    let factorial = |value| Expression::function("factorial", [value]);
+    factorial(n.clone()) / factorial(n - k)
 }
 
 /// Returns true if `k` may be chosen from `n`.

@@ -23,8 +23,7 @@ impl Parser {
             let sum = dots::written_out("sum", &terms).unwrap_or_else(|| Expression::sum(terms));
             // TeX's own fractions: the part of the group before the command is the numerator.
             if parser.eat_command("over") {
-                let bottom = parser.sum()?;
-                return Ok(Expression::quotient(sum, bottom));
+                return Ok(sum / parser.sum()?);
             }
             if parser.eat_command("choose") {
                 let k = parser.sum()?;
@@ -102,22 +101,21 @@ impl Parser {
         if below.is_empty() {
             return Ok(above);
         }
-        Ok(Expression::quotient(above, Expression::product(below)))
+        Ok(above / Expression::product(below))
     }
 
     /// Returns true before square brackets or braces that group a calculation: not a pair, nor a number alone.
     fn at_group(&self) -> bool {
         let Some((close, separated)) = self.bracket() else { return false };
         let closes = |kind: &Kind| kind.is_symbol(']') || kind.is_command("}");
-        let before = self.position.checked_sub(1).and_then(|last| self.kind_at(last));
-        let joined = !self.spaced() || before.is_some_and(|kind| kind.is_any(")}", ""));
+        let joined = !self.spaced() || self.before().is_some_and(|kind| kind.is_any(")}", ""));
         !separated && joined && close > self.position + 2 && self.kind_at(close).is_some_and(closes)
     }
 
     pub(super) fn signed_factor(&mut self) -> Result<Expression> {
         let negative = self.eat_signs();
         let factor = self.factor()?;
-        Ok(if negative { Expression::negative(factor) } else { factor })
+        Ok(if negative { -factor } else { factor })
     }
 
     /// Parses `3 3/4` and `3\frac{3}{4}`: an integer followed by a proper fraction of integers.
@@ -127,8 +125,7 @@ impl Parser {
         below: &[Expression],
     ) -> Result<Option<Expression>> {
         let ([Expression::Number(integer)], []) = (above, below) else { return Ok(None) };
-        let before = self.position.checked_sub(1).and_then(|last| self.kind_at(last));
-        if !integer.is_int() || !matches!(before, Some(Kind::Number { .. })) {
+        if !integer.is_int() || !matches!(self.before(), Some(Kind::Number { .. })) {
             return Ok(None);
         }
         let (start, integer) = (self.position, integer.clone());
@@ -235,15 +232,11 @@ fn cross_product(left: Expression, right: Expression) -> Expression {
         side => (false, side),
     };
     let ((turned, left), (turned_too, right)) = (unsigned(left), unsigned(right));
-    let name = |side: &Expression| match side {
-        Expression::Symbol(name) => name.clone(),
-        _ => String::new(),
-    };
-    let exchanged = name(&left) > name(&right);
+    let exchanged = left.as_symbol() > right.as_symbol();
     let factors = if exchanged { [right, left] } else { [left, right] };
     let product = Expression::function("cross", factors);
     let negative = turned ^ turned_too ^ exchanged;
-    if negative { Expression::negative(product) } else { product }
+    if negative { -product } else { product }
 }
 
 fn is_set_brace(kind: &Kind) -> bool {
@@ -261,7 +254,7 @@ impl Sign {
     pub(super) fn apply(self, term: Expression) -> Expression {
         match self {
             Self::Plus => term,
-            Self::Minus => Expression::negative(term),
+            Self::Minus => -term,
             Self::Either(flipped) => {
                 Expression::function(if flipped { "mp" } else { "pm" }, [term])
             }

@@ -35,8 +35,7 @@ pub(crate) fn tuples_of_one(items: &[Node]) -> Cow<'_, [Node]> {
 pub(crate) fn points(items: &[Node]) -> Option<Vec<Node>> {
     let labels = all_labelled(items)?;
     let size = 1 + labels.iter().skip(1).position(|(label, _)| *label == labels[0].0)?;
-    let point =
-        |items: &[Node]| Some(Node::List { open: '(', close: ')', items: named_values(items)? });
+    let point = |items: &[Node]| named_values(items).map(Node::tuple);
     let names: Vec<Option<&str>> = labels.iter().map(|(label, _)| label.symbol()).collect();
     let mut blocks = names.chunks(size).map(BTreeSet::from_iter);
     let first: BTreeSet<_> = blocks.next()?;
@@ -82,15 +81,8 @@ pub(crate) fn shared(chain: &Node) -> Option<Node> {
         && is_constant_value(value)
         && names.iter().all(|name| name.plain().is_some_and(is_name))
         && relations.iter().all(|relation| *relation == Relation::Equal);
-    let equation = |name: &Node| Node::Chain {
-        sides: vec![name.clone(), value.clone()],
-        relations: vec![Relation::Equal],
-    };
-    is_shared.then(|| Node::List {
-        open: ' ',
-        close: ' ',
-        items: names.iter().map(equation).collect(),
-    })
+    let equation = |name: &Node| Node::equation(name.clone(), value.clone());
+    is_shared.then(|| Node::bare(names.iter().map(equation).collect()))
 }
 
 /// Expands `(n, k) = (3, 2)` to `n = 3, k = 2`.
@@ -100,13 +92,9 @@ pub(crate) fn by_name(chain: &Node) -> Option<Node> {
     else {
         return None;
     };
-    let equation = |(name, value): (&Node, &Node)| Node::Chain {
-        sides: vec![name.clone(), value.clone()],
-        relations: vec![Relation::Equal],
-    };
+    let equation = |(name, value): (&Node, &Node)| Node::equation(name.clone(), value.clone());
     let pairs = names.len() == values.len() && names.iter().all(|name| symbol(name).is_some());
-    let items = || names.iter().zip(values).map(equation).collect();
-    pairs.then(|| Node::List { open: ' ', close: ' ', items: items() })
+    pairs.then(|| Node::bare(names.iter().zip(values).map(equation).collect()))
 }
 
 /// Returns a list with `a = b = 2` among others written out; `None` if there is none in it.
@@ -116,8 +104,8 @@ pub(crate) fn spread(list: &Node) -> Option<Node> {
         return None;
     }
     let single = |item: &Node| match shared(item) {
-        Some(Node::List { items, .. }) => items,
-        _ => vec![item.clone()],
+        Some(list) => list.items().to_vec(),
+        None => vec![item.clone()],
     };
     let items = items.iter().flat_map(single).collect();
     Some(Node::List { open: ' ', close: *close, items })
@@ -130,12 +118,9 @@ pub(crate) fn named_values(items: &[Node]) -> Option<Vec<Node>> {
         .map(|(label, value)| Some((label.symbol()?, value.clone())));
     let mut named: Vec<(&str, Node)> = named.collect::<Option<_>>()?;
     // Angles behind lengths: `r = 4, \theta = 1`. Capital letters have no usual order.
-    if named.iter().any(|(name, _)| name.starts_with(char::is_uppercase)) {
-        let distinct: BTreeSet<&str> = named.iter().map(|(name, _)| *name).collect();
-        let all = distinct.len() == named.len();
-        return all.then(|| named.into_iter().map(|(_, value)| value).collect());
+    if !named.iter().any(|(name, _)| name.starts_with(char::is_uppercase)) {
+        named.sort_by_key(|(name, _)| (name.starts_with('\\'), *name));
     }
-    named.sort_by_key(|(name, _)| (name.starts_with('\\'), *name));
-    let distinct = named.windows(2).all(|pair| pair[0].0 != pair[1].0);
-    distinct.then(|| named.into_iter().map(|(_, value)| value).collect())
+    let distinct: BTreeSet<&str> = named.iter().map(|(name, _)| *name).collect();
+    (distinct.len() == named.len()).then(|| named.into_iter().map(|(_, value)| value).collect())
 }

@@ -2,23 +2,12 @@
 
 use std::sync::LazyLock;
 
-use regex::Regex;
-
 use super::{Kind, Lexer, group};
-use crate::language::{paired, phrases};
-use crate::table::{Table, pattern};
+use crate::table::{Table, paired, pattern};
 use crate::words;
 
 /// Meanings of commands: what is skipped, text, and one name for commands of equal meaning.
 static COMMANDS: LazyLock<Table> = LazyLock::new(|| Table::new(include_str!("commands.txt"), ' '));
-
-/// A conjunction, a verb or a colon at the end of words.
-static ENDING: LazyLock<Regex> = LazyLock::new(|| {
-    let verbs = [phrases("copula"), phrases("verb of a sentence")].concat().join("|");
-    let adverbs = "exactly|only|just|precisely|simply|therefore|thus";
-    let text = format!(r"(?is)^(.+?)\s*(?:\s(and|or)|\s(?:{verbs})(?:\s(?:{adverbs}))?|:)$");
-    Regex::new(&text).expect("words between bars")
-});
 
 impl Lexer<'_> {
     pub(super) fn command(&mut self) {
@@ -235,7 +224,11 @@ impl Lexer<'_> {
 
     /// Reads words; "is" and ":" at their end make the words a label.
     fn push_text(&mut self, words: &str, length: usize) {
-        let Some(parts) = ENDING.captures(words) else {
+        // A conjunction, a verb or a colon at the end.
+        let ending = pattern!(
+            r"(?is)^(.+?)\s*(?:\s(and|or)|\s(?:‹copula›|‹verb of a sentence›)(?:\s(?:exactly|only|just|precisely|simply|therefore|thus))?|:)$"
+        );
+        let Some(parts) = ending.captures(words) else {
             // `f \text{ is even}`
             let begins = self.tokens.len() == 1 && paired("relation in words", words).is_none();
             let words = match words.strip_prefix("is ").filter(|_| begins) {

@@ -5,8 +5,7 @@ use std::sync::LazyLock;
 
 use dashu::Rational;
 
-use crate::language::{paired, phrases};
-use crate::table::pattern;
+use crate::table::{paired, pattern, phrases};
 
 /// A unit with its spellings, in the singular and lower case, the first of them its canonical name.
 struct Unit {
@@ -181,14 +180,10 @@ fn known(word: &str) -> Option<&'static Unit> {
 }
 
 pub(super) fn singular(word: &str) -> &str {
-    if matches!(word, "hrs" | "lbs" | "mins" | "secs" | "yrs" | "rs") {
-        return &word[..word.len() - 1];
-    }
-    if word.len() > 3 && !word.ends_with("ss") && !word.ends_with("us") && word != "celsius" {
-        word.strip_suffix('s').unwrap_or(word)
-    } else {
-        word
-    }
+    let short = matches!(word, "hrs" | "lbs" | "mins" | "secs" | "yrs" | "rs");
+    let plural = word.len() > 3 && !word.ends_with("ss") && !word.ends_with("us");
+    let singular = word.strip_suffix('s').filter(|_| short || plural && word != "celsius");
+    singular.unwrap_or(word)
 }
 
 /// Returns the measures of a canonical name with their powers; `None` for a counted thing.

@@ -2,8 +2,7 @@
 
 use dashu::Rational;
 
-use crate::language::{paired, phrases};
-use crate::table::pattern;
+use crate::table::{paired, pattern, phrases};
 
 fn denominator(part: &str) -> Option<u64> {
     paired("part", part)?.parse().ok()

@@ -5,8 +5,7 @@ use std::borrow::Cow;
 use regex::Captures;
 
 use crate::answer::assertion::objects;
-use crate::language::{any_of, phrases};
-use crate::table::{lists, pattern};
+use crate::table::{captured, lists, mentions, pattern, phrases};
 
 /// Signs behind which the next step stands.
 const CONCLUSIONS: &str = "\\to \\rightarrow \\longrightarrow \\leadsto \\rightsquigarrow \\implies \\Rightarrow \\Longrightarrow \\iff \\Leftrightarrow \\Longleftrightarrow \\therefore";
@@ -42,13 +41,13 @@ pub(super) fn without_check(folded: &str) -> Option<&str> {
         (?:=|\\mid) (?:[-0-9+*/=^(){}.,;:\s|<>!]|\\(?:cdot|times|mid|[dt]?frac|sqrt|q?quad|checkmark|[lg]eq?|[,;!\x20]))*
         \\checkmark (?:[\s.,)]|\\[,;\x20]|\\blacksquare|\\square)*$"
     );
-    Some(folded.contains("\\checkmark").then(|| check.captures(folded)).flatten()?.get(1)?.as_str())
+    Some(folded.contains("\\checkmark").then(|| captured(check, folded)).flatten()?.as_str())
 }
 
 /// Returns the bound of an inequality, with what it equals: `3\sqrt[3]{1} = 3` of `a + b + c \ge 3\sqrt[3]{1} = 3`.
 pub(super) fn bound(row: &str) -> &str {
-    let last = pattern!(r"(?s)^.*(?:\\[lg]eq?(?:slant)?(?-u:\b)|[<>])(.*)$").captures(row);
-    last.and_then(|parts| parts.get(1)).map_or(row, |bound| bound.as_str().trim())
+    let last = pattern!(r"(?s)^.*(?:\\[lg]eq?(?:slant)?(?-u:\b)|[<>])(.*)$");
+    captured(last, row).map_or(row, |bound| bound.as_str().trim())
 }
 
 /// Splits a text into rows, and takes what stands behind the last sign of conclusion in each; a row that begins with a
@@ -59,12 +58,7 @@ pub(super) fn rows(folded: &str) -> Option<Vec<String>> {
     let spaces = pattern!(r"^(?:\s|\\[,;:!\x20])+|(?:\s|\\[,;:!\x20])+$");
     let folded = &*spaces.replace_all(folded, "");
     let checked = pattern!(
-        &[
-            r"(?s)(\\end\{[a-z]+\*?\})(?:\s|\\q?quad|\\[,;\x20])*\\text\{\s*\(?\s*(?i:",
-            &any_of("opens a check"),
-            ").*$",
-        ]
-        .concat()
+        r"(?s)(\\end\{[a-z]+\*?\})(?:\s|\\q?quad|\\[,;\x20])*\\text\{\s*\(?\s*(?i:‹opens a check›).*$"
     );
     let folded = &*checked.replace(folded, "$1");
     let environment =
@@ -119,12 +113,7 @@ pub(super) fn rows(folded: &str) -> Option<Vec<String>> {
 /// Marks the places before checks and remarks by `\aside`, and words of conclusion by `\so`.
 fn marked(text: &str) -> String {
     let check = pattern!(
-        &[
-            r"(\\q?quad|[^\\]\\[,;\x20]|\.)\s*(\[?\\text\{\s*\(?(?i:",
-            &[any_of("opens a check"), any_of("opens a remark")].join("|"),
-            "))",
-        ]
-        .concat()
+        r"(\\q?quad|[^\\]\\[,;\x20]|\.)\s*(\[?\\text\{\s*\(?(?i:‹opens a check›|‹opens a remark›))"
     );
     let text = check.replace_all(text, |parts: &Captures<'_>| {
         let kept = parts[1].chars().next().filter(|c| *c != '\\');
@@ -151,7 +140,7 @@ fn merged(rows: &[String]) -> Vec<String> {
         let row = row.replace("\\left(", "(").replace("\\right)", ")");
         let row = opening.replace(&row, "");
         let bare = without_remark(without_end(&row));
-        let behind = label.captures(bare).and_then(|parts| parts.get(1).or(parts.get(2)));
+        let behind = captured(label, bare);
         let row = behind.map_or(bare, |behind| behind.as_str().trim());
         match merged.last_mut() {
             Some(before) if goes_on.is_match(row) => {
@@ -182,8 +171,6 @@ fn without_remark(row: &str) -> &str {
     // `x = 7 \text{ (check: } 21 + 8 = 29)`
     let words = pattern!(r"(?s)^(.*[^\s\\])(?:\s|\\[,;\x20]|\\q?quad)*\\text\s*\{\s*\((.*)\)\}?$")
         .captures(row);
-    let rejects =
-        |text: &str| phrases("rejects a value").iter().any(|phrase| text.contains(phrase));
     // What `x = 5 \text{ (} x = 0 \text{ is extraneous)}` rejects is not in the row.
     let named = pattern!(r"= ?(-?[0-9]+)");
     let elsewhere = |parts: &Captures<'_>| {
@@ -191,7 +178,7 @@ fn without_remark(row: &str) -> &str {
     };
     if let Some(parts) = words
         && !objects(&parts[2])
-        && (!rejects(&parts[2]) || elsewhere(&parts))
+        && (!mentions("rejects a value", &parts[2]) || elsewhere(&parts))
     {
         return parts.get(1).map_or(row, |before| without_end(before.as_str()));
     }
@@ -203,7 +190,7 @@ fn without_remark(row: &str) -> &str {
     });
     let Some((open, _)) = open.filter(|(open, _)| *open > 0) else { return row };
     let (before, inside) = (&row[..open], &row[open + 1..row.len() - 1]);
-    let rejects = phrases("rejects a value").iter().any(|phrase| inside.contains(phrase));
+    let rejects = mentions("rejects a value", inside);
     let apart = pattern!(r"(?:\s|\\[,;]|\\q?quad)$").is_match(before);
     let bounds =
         apart && pattern!(r"[=<>]|\\(?:neq?|geq?|leq?|text)(?:[^A-Za-z]|$)").is_match(inside);
@@ -214,7 +201,7 @@ fn without_remark(row: &str) -> &str {
         || !before.contains(|c: char| c.is_alphanumeric());
     // `x = 7 \text{ or } x = 2\ (\text{rejected})`
     let alternative = pattern!(r"(?s)^(.*)(?:\\text\s*\{\s*or\s*\}|,)");
-    match alternative.captures(before).and_then(|parts| parts.get(1)) {
+    match captured(alternative, before) {
         Some(other) if rejects && inside.starts_with("\\text{") => without_end(other.as_str()),
         _ if remark && !keeps => without_end(before),
         _ => row,

@@ -1,7 +1,6 @@
 //! The last statement of a derivation that is not read as a whole.
 
-use crate::language::phrases;
-use crate::table::pattern;
+use crate::table::{mentions, pattern, phrases};
 use crate::words;
 
 /// Returns the last statement of a derivation's last step, behind separators and words.
@@ -74,7 +73,7 @@ fn takes_back(words: &str) -> bool {
     // "Given $m = 2$" sets no condition.
     words::takes_back(&words.replace("given", ""))
         || each.any(|word| alternatives.contains(&word))
-        || phrases("rejects a value").iter().any(|phrase| words.contains(phrase))
+        || mentions("rejects a value", words)
 }
 
 /// Returns true for words behind which no answer stands: "equality at", "where".
