@@ -256,9 +256,9 @@ fn choices(response: &Answer, gold: &Answer, fuel: u64) -> Option<Decision> {
     }
     let letters = gold.spelling.chars().filter(|c| c.is_alphanumeric()).count();
     let bare = letters == gold.choices.len() || gold.spelling.starts_with('\\');
-    let [shape, gold_shape] = [response, gold].map(|answer| String::from_iter(&answer.choices));
-    (bare && !response.choices.is_empty())
-        .then(|| Decision::wrong(Rung::Choice, Witness::shapes(shape, gold_shape)))
+    let letters = |answer: &Answer| answer.choices.iter().collect::<String>();
+    let shapes = Witness::shapes(letters(response), letters(gold));
+    (bare && !response.choices.is_empty()).then(|| Decision::wrong(Rung::Choice, shapes))
 }
 
 /// One comparison with its atoms and its fuel.
@@ -398,8 +398,8 @@ impl Comparison {
 fn only_member<'a>(node: &'a Node, other: &Node) -> &'a Node {
     match (node, other) {
         (Node::List { open: '{', items, .. }, other) => match (items.as_slice(), other) {
-            ([only @ Node::Value { .. }], Node::Value { .. }) => only,
-            ([only @ Node::List { open: '(', .. }], Node::List { open: '(', .. }) => only,
+            ([only @ Node::Value { .. }], Node::Value { .. })
+            | ([only @ Node::List { open: '(', .. }], Node::List { open: '(', .. }) => only,
             _ => node,
         },
         _ => node,

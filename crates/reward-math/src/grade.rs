@@ -10,8 +10,7 @@ use crate::compat::entropy_recipe;
 use crate::extract::extract;
 use crate::gold::Gold;
 use crate::options::Options;
-use crate::reward::Reward;
-use crate::verdict::Verdict;
+use crate::verdict::{Reward, Verdict};
 
 /// Error that stopped the grading.
 #[derive(Debug, Error)]
@@ -273,7 +272,7 @@ fn with_fields(row: &[u8], mut fields: Map<String, Value>, added: Vec<(&str, Val
         Some(written) if !replaces => {
             let mut line = written.trim_end().to_owned();
             for (name, value) in added {
-                line += &format!(",{}:{value}", Value::from(name));
+                line.extend([",", &Value::from(name).to_string(), ":", &value.to_string()]);
             }
             line + "}"
         }

@@ -32,7 +32,6 @@ mod options;
 mod parser;
 mod power;
 mod relation;
-mod reward;
 mod table;
 mod timing;
 mod token;
@@ -46,9 +45,8 @@ pub use gold::Gold;
 pub use grade::{BadRow, Counts, GradeError, Grading, Progress, Row, grade, read_rows};
 pub use normal_form::normal_form;
 pub use options::Options;
-pub use reward::Reward;
 pub use timing::{Timing, time_rows};
-pub use verdict::{How, ParseError, Rung, Side, Verdict};
+pub use verdict::{How, ParseError, Reward, Rung, Side, Verdict};
 pub use witness::{Values, Witness};
 
 /// Decides whether a response gives the ground truth.

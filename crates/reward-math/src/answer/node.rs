@@ -273,7 +273,7 @@ impl Node {
             Self::Ratio(parts) => Self::Ratio(parts.iter().map(with).collect()),
             Self::Builder { head, conditions } => Self::Builder {
                 head: Box::new(head.mapped(with)),
-                conditions: { conditions.iter().map(|node| node.mapped(with)).collect() },
+                conditions: conditions.iter().map(|node| node.mapped(with)).collect(),
             },
         }
     }

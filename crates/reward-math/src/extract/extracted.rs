@@ -53,8 +53,11 @@ impl fmt::Display for Rule {
     }
 }
 
+/// A way to find an answer.
+pub(super) type Find = fn(&str) -> Option<Range<usize>>;
+
 /// A way to find an answer, and its name.
-pub(super) type Finder = (fn(&str) -> Option<Range<usize>>, Rule);
+pub(super) type Finder = (Find, Rule);
 
 /// Returns what the first rule finds that finds anything.
 pub(super) fn first_of(response: &str, rules: &[Finder]) -> Option<(Range<usize>, Rule)> {

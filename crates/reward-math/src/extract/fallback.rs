@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::conclusion;
-use super::extracted::{Rule, first_of, some_text};
+use super::extracted::{Find, Rule, first_of, some_text};
 use super::phrase::is_remark;
 use crate::answer::Answer;
 use crate::table::{captured, lists, pattern, phrases};
@@ -12,7 +12,7 @@ use crate::table::{captured, lists, pattern, phrases};
 const LAST_WORDS: usize = 256;
 
 /// The ways to find a number or formula at the end, in their order.
-const NUMBERS: [fn(&str) -> Option<Range<usize>>; 8] = [
+const NUMBERS: [Find; 8] = [
     listed,
     stated,
     assignments,

@@ -121,7 +121,7 @@ fn joined(terms: &[Term<'_>], scale: &Rational) -> String {
         match term.factors.as_str() {
             "" => text += &size.to_string(),
             factors if size.is_one() => text += factors,
-            factors => text += &format!("{size}*{factors}"),
+            factors => text.extend([size.to_string().as_str(), "*", factors]),
         }
     }
     if text.is_empty() { "0".to_owned() } else { text }
