@@ -185,8 +185,8 @@ fn beside_words(readings: &[Node], folded: &str, in_rows: bool, tokens: &[Token]
             let counted = words::only_number(words);
             let counted = counted.filter(|_| !words::takes_back(&folded.to_lowercase()));
             let counted = counted.map(|number| Expression::Number(number).into());
-            let said = verdict.or_else(|| words::stated(folded)).map(Node::Words);
-            value.or(counted).into_iter().chain(said).collect()
+            let statement = verdict.or_else(|| words::stated(folded)).map(Node::Words);
+            value.or(counted).into_iter().chain(statement).collect()
         }
         // "one hundred and five"
         [Node::List { open: ' ', items, .. }]

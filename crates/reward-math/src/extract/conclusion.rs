@@ -38,9 +38,9 @@ pub(super) fn in_words(text: &str) -> Option<Range<usize>> {
     );
     // "Yes, it is."
     let verdict = pattern!(r"^(?:So )?([Yy]es|[Nn]o)\b[,.!]");
-    let said = captured(none, last).or_else(|| captured(verdict, last));
-    if let Some(said) = said.filter(|_| plain) {
-        return Some(start + said.start()..start + said.end());
+    let phrase = captured(none, last).or_else(|| captured(verdict, last));
+    if let Some(phrase) = phrase.filter(|_| plain) {
+        return Some(start + phrase.start()..start + phrase.end());
     }
     let normalised = words::normalise(last).filter(|_| plain)?;
     words::only_number(&normalised)?;
