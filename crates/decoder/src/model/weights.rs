@@ -65,16 +65,14 @@ impl WeightFiles {
         shape: &[i64],
         kind: Kind,
     ) -> Result<Tensor, TensorFileError> {
-        match self.place.get(name) {
-            Some(&number) => self.files[number].tensor(name, shape, weight_kinds(kind)),
-            None => {
-                let path = match self.files.as_slice() {
-                    [only] => only.path(),
-                    _ => &self.directory,
-                };
-                Err(TensorFileError::missing(path, name, shape))
-            }
+        if let Some(&number) = self.place.get(name) {
+            return self.files[number].tensor(name, shape, weight_kinds(kind));
         }
+        let path = match self.files.as_slice() {
+            [only] => only.path(),
+            _ => &self.directory,
+        };
+        Err(TensorFileError::missing(path, name, shape))
     }
 
     /// The kind of tensor `name` in its file.

@@ -165,10 +165,8 @@ fn updates_equal_plain_autograd_for_every_method_and_any_micro_batch() {
                     expected.named_parameters().iter().zip(trained.named_parameters())
                 {
                     let difference = distance(a, b);
-                    assert!(
-                        difference < 1e-9,
-                        "{method:?} {micro_batch_tokens} {name}: {difference}"
-                    );
+                    let case = (method, micro_batch_tokens, name);
+                    assert!(difference < 1e-9, "{case:?}: {difference}");
                 }
             }
         }

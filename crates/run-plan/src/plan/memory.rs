@@ -72,10 +72,11 @@ fn item(name: &'static str, bytes: u64, because: impl Into<String>) -> Item {
 
 /// Elements that autograd keeps of a block for one token on one of `tensor` ranks, approximately: the residual between its halves;
 /// rotated queries, keys and values, and attention's output; gate and up. Outputs of norms and gate are recomputed. Experts keep
-/// their inputs and results, and these once more in the tokens' order, and the norm of the tokens.
+/// their inputs and results, and these once more in the tokens' order, and the norm of the tokens. Elements of less than four bytes
+/// are narrow.
 fn kept_elements(
     model: &ModelSizes,
-    element_bytes: usize,
+    is_narrow: bool,
     (tensor, key_shards): (usize, usize),
 ) -> usize {
     let hidden = model.hidden;
@@ -85,7 +86,6 @@ fn kept_elements(
         routed => (3 * routed + 1) * hidden,
     };
     let results = 2 * (query + key + 2 * hidden);
-    let is_narrow = element_bytes < 4;
     let read_by_norms = match (model.block.output_norms, model.attention.query_key_norm) {
         // Gemma's norms keep what they read and its quotient by the root, in four bytes at least; where elements are
         // narrower, the view of the projection is freed.
@@ -101,7 +101,7 @@ fn kept_elements(
 
 /// Bytes that autograd keeps of an unsharded block for one token, at `element_bytes` per element.
 pub fn activation_bytes_per_token(config: &ModelConfig, element_bytes: usize) -> usize {
-    element_bytes * kept_elements(&ModelSizes::of("", config), element_bytes, (1, 1))
+    element_bytes * kept_elements(&ModelSizes::of("", config), element_bytes < 4, (1, 1))
 }
 
 fn bytes_per_token(setup: &Setup) -> u64 {
@@ -113,7 +113,7 @@ fn bytes_per_token(setup: &Setup) -> u64 {
         _ if element < 4 => 9,
         _ => 4,
     };
-    let kept = kept_elements(&setup.model, element as usize, (tensor, setup.key_shards()));
+    let kept = kept_elements(&setup.model, element < 4, (tensor, setup.key_shards()));
     element * (kept + vectors * setup.model.hidden) as u64
 }
 

@@ -131,8 +131,9 @@ mod tests {
         Categorical::from_logits(logits).unwrap()
     }
 
-    /// One state: with damping `λ` a step `δ` solves `π (δ - E δ) + λ δ ∝ π (A - E A)`; without, it goes along `A`. To second order the divergence is the bound;
-    /// the third order takes one of a step and its opposite beyond, so that it is halved, and the divergence quartered.
+    /// One state: with damping `λ` a step `δ` solves `π (δ - E δ) + λ δ ∝ π (A - E A)`; without, it goes along `A`. To second order
+    /// the divergence is the bound; the third order takes one of a step and its opposite beyond, so that it is halved, and the
+    /// divergence quartered.
     #[test]
     fn a_step_is_damped_and_as_long_as_the_bound_allows() {
         let shape = Shape { prompts: 1, positions: 1, actions: 4 };

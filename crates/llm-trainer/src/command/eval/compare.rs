@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{bail, ensure};
 use run_report::evaluation::bootstrap::{Bootstrap, Estimate, Resampled};
 use run_report::evaluation::comparison::{SetComparison, SetResponses, compare};
-use run_report::evaluation::folder::{Results, ResultsFolder};
+use run_report::evaluation::folder::ResultsFolder;
 use run_report::evaluation::measures::SetResult;
 use run_report::evaluation::response::Response;
 use run_report::evaluation::table::{comparison_table, main_table};

@@ -119,16 +119,15 @@ impl SavedState {
         let count = written[0].map_or(1, |shard| shard.count);
         if usize::try_from(count).ok() != Some(written.len()) {
             let there = written.len();
-            return Err(
-                self.missing(format!("{key}, of which {there} of {count} parts are there"), &shape)
-            );
+            return Err(self
+                .missing(&format!("{key}, of which {there} of {count} parts are there"), &shape));
         }
         let values = place.shard.map_or(parameter.shallow_clone(), |shard| shard.of(&parameter));
         Ok(values.reshape(-1).narrow(0, elements.start, length))
     }
 
-    fn missing(&self, tensor: String, expected: &[i64]) -> TensorFileError {
-        TensorFileError::missing(&self.folder, &tensor, expected)
+    fn missing(&self, tensor: &str, expected: &[i64]) -> TensorFileError {
+        TensorFileError::missing(&self.folder, tensor, expected)
     }
 
     /// Elements of a part that was written as such; `shape` is the part's.
@@ -157,7 +156,7 @@ impl SavedState {
             next = until;
         }
         if next < end {
-            return Err(self.missing(format!("{key}, elements {next} to {end}"), shape));
+            return Err(self.missing(&format!("{key}, elements {next} to {end}"), shape));
         }
         Ok(Tensor::cat(&pieces, 0))
     }
@@ -168,7 +167,7 @@ impl SavedState {
         let runs = self.shards.get(&key).and_then(|shards| shards.values().next());
         match runs.and_then(|runs| runs.values().next()) {
             Some(run) => self.files[run.file].tensor(&run.key, &[], &[Kind::Float]),
-            None => Err(self.missing(key, &[])),
+            None => Err(self.missing(&key, &[])),
         }
     }
 }

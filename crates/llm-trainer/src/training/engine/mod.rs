@@ -23,7 +23,7 @@ use super::sequence::Sequence;
 use http::{Failure, Request};
 use probe::Reading;
 pub(crate) use reply::ReplyDecoding;
-use reply::{assembled, completions, generations, prompt_log_probs, responses};
+use reply::{Replies, assembled, completions, generations, prompt_log_probs, responses};
 use requests::Requests;
 use servers::Servers;
 
@@ -313,14 +313,13 @@ impl ExternalEngine {
         Ok(drawn)
     }
 
-    /// The responses to one prompt, each with a flag: true if its tokens had to be guessed. Also the versions of the weights that
-    /// drew each token of each response.
+    /// The responses to one prompt, and the versions of the weights that drew each token of each response.
     fn respond(
         &self,
         prompt: PromptRequest<'_>,
         options: &GenerationOptions,
         decoding: ReplyDecoding<'_>,
-    ) -> anyhow::Result<(Vec<(Generated, bool)>, Vec<Vec<u64>>)> {
+    ) -> anyhow::Result<(Replies, Vec<Vec<u64>>)> {
         let request = self.requests.responses(prompt, options, decoding.stop);
         if self.requests.streams {
             let (choices, versions) = assembled(&self.servers.ask_for_stream(&request)?)?;

@@ -7,6 +7,9 @@ use model_files::text_tokenizer::TextTokenizer;
 use serde::Deserialize;
 use serde_json::Value;
 
+/// Responses, each with a flag: true if its tokens had to be guessed.
+pub(super) type Replies = Vec<(Generated, bool)>;
+
 /// Longest text of a token, in bytes: several times that of the vocabularies in use.
 const LONGEST_TOKEN_BYTES: usize = 1 << 10;
 
@@ -46,12 +49,12 @@ struct LogProbs {
     token_logprobs: Vec<Option<f64>>,
 }
 
-/// Converts an answer to `/v1/completions` to responses, each with a flag: true if its tokens had to be guessed.
+/// Converts an answer to `/v1/completions` to responses.
 pub(super) fn completions(
     answer: &Value,
     options: &GenerationOptions,
     decoding: ReplyDecoding<'_>,
-) -> anyhow::Result<Vec<(Generated, bool)>> {
+) -> anyhow::Result<Replies> {
     let answer = Answer::deserialize(answer).context("the engine's answer is no completion")?;
     responses(answer.choices, options, decoding)
 }
@@ -61,7 +64,7 @@ pub(super) fn responses(
     mut choices: Vec<Choice>,
     options: &GenerationOptions,
     decoding: ReplyDecoding<'_>,
-) -> anyhow::Result<Vec<(Generated, bool)>> {
+) -> anyhow::Result<Replies> {
     let (count, expected) = (choices.len(), options.samples);
     ensure!(count == expected, "{count} responses, expected {expected}");
     choices.sort_by_key(|choice| choice.index);
@@ -135,7 +138,7 @@ pub(super) fn generations(
     answer: &Value,
     options: &GenerationOptions,
     decoding: ReplyDecoding<'_>,
-) -> anyhow::Result<Vec<(Generated, bool)>> {
+) -> anyhow::Result<Replies> {
     // One response comes without a list.
     let list = if answer.is_array() { answer.clone() } else { Value::from(vec![answer.clone()]) };
     let list =

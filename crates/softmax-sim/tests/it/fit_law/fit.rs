@@ -6,7 +6,7 @@ use softmax_sim::fit_law::{LawFit, Points};
 fn csv(rows: impl IntoIterator<Item = String>) -> Points {
     let rows: Vec<String> = rows.into_iter().collect();
     let text = format!("entropy,reward\n{}", rows.join("\n"));
-    Points::read(text.as_bytes(), "entropy", "reward").unwrap().0
+    Points::read(text.as_bytes(), "entropy", "reward").expect("rows that can be read").0
 }
 
 fn points(noise: f64) -> Points {

@@ -4,7 +4,7 @@ use softmax_sim::sweep::{CellSettings, Plan};
 
 /// A plan of runs on the cart and pole.
 fn plan(text: &str) -> Plan {
-    Plan::read(&text.replace("SETTINGS", "[settings.cart-pole]")).unwrap()
+    Plan::read(&text.replace("SETTINGS", "[settings.cart-pole]")).expect("a plan")
 }
 
 fn message(text: &str) -> String {
