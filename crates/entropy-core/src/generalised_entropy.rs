@@ -25,10 +25,6 @@ impl Categorical {
     /// # Errors
     ///
     /// [`InputError::Parameter`] unless `order` is finite and 0 or above.
-    ///
-    /// # Panics
-    ///
-    /// If `step` does not hold one value per action.
     pub fn tsallis_change_first_order(&self, order: f64, step: &[f64]) -> Result<f64, InputError> {
         check_order(order, order.is_finite())?;
         let step = self.centred(step);
@@ -69,10 +65,6 @@ impl Categorical {
     /// # Errors
     ///
     /// [`InputError::Parameter`] unless `order` is finite and 0 or above.
-    ///
-    /// # Panics
-    ///
-    /// If `step` does not hold one value per action.
     pub fn renyi_change_first_order(&self, order: f64, step: &[f64]) -> Result<f64, InputError> {
         Ok(self.tsallis_change_first_order(order, step)? / self.log_power_sum(order).exp())
     }

@@ -1,7 +1,7 @@
 //! Policies whose states share parameters: logits linear in features.
 
 use crate::categorical::{Categorical, LogitsError};
-use crate::input_error::{InputError, check_length, check_parameter};
+use crate::input_error::{InputError, check_all_finite, check_length, check_parameter};
 use crate::summation::sum;
 
 /// Features of the actions of one state, `[actions, width]`; logits are `z = Φ w` for weights `w`.
@@ -22,9 +22,7 @@ impl StateFeatures {
         check_parameter("width", width as f64, width > 0, "at least 1")?;
         let actions = values.len().div_ceil(width).max(1);
         check_length("features", values.len(), actions * width)?;
-        if let Some(index) = values.iter().position(|value| !value.is_finite()) {
-            return Err(InputError::NotFinite { column: "features", index, value: values[index] });
-        }
+        check_all_finite("features", &values)?;
         Ok(Self { values, width })
     }
 
@@ -56,10 +54,6 @@ impl StateFeatures {
     /// # Errors
     ///
     /// [`LogitsError`] if the logits overflow.
-    ///
-    /// # Panics
-    ///
-    /// If `weights` does not hold one value per feature.
     pub fn policy(&self, weights: &[f64]) -> Result<Categorical, LogitsError> {
         Categorical::from_logits(&self.logits(weights))
     }
@@ -68,10 +62,6 @@ impl StateFeatures {
     ///
     /// With the advantage it is the policy gradient of this state; with the log-probability, minus
     /// the gradient of its entropy.
-    ///
-    /// # Panics
-    ///
-    /// If the policy or `y` is not over this state's actions.
     pub fn covariances(&self, policy: &Categorical, y: &[f64]) -> Vec<f64> {
         policy.check_length(y);
         policy.check_length(&vec![0.0; self.actions()]);
@@ -84,10 +74,6 @@ impl StateFeatures {
     /// Gradient of the entropy in the weights, `-Cov_π(log π, φ)`, in nats; shape `[width]`.
     ///
     /// Derivation: `docs/theory.md#shared-features`.
-    ///
-    /// # Panics
-    ///
-    /// If the policy is not over this state's actions.
     pub fn entropy_gradient(&self, policy: &Categorical) -> Vec<f64> {
         self.covariances(policy, policy.centred_log_probs()).into_iter().map(|c| -c).collect()
     }
@@ -159,10 +145,6 @@ pub fn shared_policy_gradient(states: &[FeatureState<'_>]) -> Vec<f64> {
 /// visited policy answers are left at 0.
 ///
 /// Derivation: `docs/theory.md#shared-features`.
-///
-/// # Panics
-///
-/// If the states have different numbers of features, or a column does not fit its state.
 pub fn compatible_weights(states: &[FeatureState<'_>]) -> Vec<f64> {
     let gradient = shared_policy_gradient(states);
     let width = gradient.len();

@@ -1,6 +1,6 @@
 //! Information that responses carry about their prompts: low where a policy answers every prompt from one template.
 
-use crate::input_error::{InputError, check_length, check_parameter};
+use crate::input_error::{InputError, check_all_finite, check_length, check_parameter};
 
 /// How well responses tell their prompts apart.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,10 +35,7 @@ pub fn prompt_information(
 ) -> Result<PromptInformation, InputError> {
     let column = "cross_log_prob";
     check_length(column, cross_log_prob.len(), own_prompts.len().saturating_mul(prompts))?;
-    let wrong = cross_log_prob.iter().enumerate().find(|(_, value)| !value.is_finite());
-    if let Some((index, &value)) = wrong {
-        return Err(InputError::NotFinite { column, index, value });
-    }
+    check_all_finite(column, cross_log_prob)?;
     for &prompt in own_prompts {
         let expected = "a prompt below `prompts`";
         check_parameter("own_prompts", prompt as f64, prompt < prompts, expected)?;

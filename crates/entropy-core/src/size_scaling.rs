@@ -1,6 +1,6 @@
 //! How a coefficient of the law grows with the size of the model.
 
-use crate::input_error::{InputError, check_length, check_parameter};
+use crate::input_error::{InputError, check_all_finite, check_length, check_parameter};
 use crate::line_fit::{LineFit, is_constant};
 use crate::paired_moments::PairedMoments;
 use serde::{Deserialize, Serialize};
@@ -33,10 +33,7 @@ impl SizeScaling {
         for &size in sizes {
             check_size(size)?;
         }
-        if let Some(index) = coefficients.iter().position(|value| !value.is_finite()) {
-            let value = coefficients[index];
-            return Err(InputError::NotFinite { column: "coefficients", index, value });
-        }
+        check_all_finite("coefficients", coefficients)?;
         let log_size: Vec<f64> = sizes.iter().map(|size| size.ln()).collect();
         let moments = PairedMoments::of(&log_size, coefficients);
         let constant = is_constant(moments.sum_xx, moments.mean_x, points);

@@ -2,7 +2,7 @@
 
 use crate::categorical::Categorical;
 use crate::exact::{self, Direction, Figure, figure};
-use crate::input_error::{InputError, check_update};
+use crate::input_error::{InputError, check_all_finite, check_update};
 use crate::logit_step::UpdateRule;
 use serde::{Deserialize, Serialize};
 
@@ -69,9 +69,7 @@ impl UpdateEffect {
         check_update(&policy, advantage, eta)?;
         // A constant moves nothing, and costs digits.
         let step = rule.step(&policy, &policy.centred(advantage), eta);
-        if let Some(index) = step.iter().position(|value| !value.is_finite()) {
-            return Err(InputError::NotFinite { column: "step", index, value: step[index] });
-        }
+        check_all_finite("step", &step)?;
         let direction = Direction::Update { advantage, rule, eta };
         let covariance = -rule.predicted_entropy_change(&policy, advantage, 1.0);
         let divergence = policy.step_divergence(&step);

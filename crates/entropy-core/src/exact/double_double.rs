@@ -193,16 +193,10 @@ impl Mul for DoubleDouble {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dashu::float::{FBig, round::mode::HalfEven};
-
-    type Big = FBig<HalfEven, 2>;
-
-    fn big(value: f64) -> Big {
-        Big::try_from(value).unwrap().with_precision(400).value()
-    }
+    use crate::exact::big::{Big, at};
 
     fn exact(value: DoubleDouble) -> Big {
-        big(value.high) + big(value.low)
+        at(value.high, 400) + at(value.low, 400)
     }
 
     /// Fails unless `found` is within 2⁻⁹⁹ of `expected`.
@@ -251,7 +245,7 @@ mod tests {
     #[test]
     fn what_a_difference_of_two_numbers_rounds_away_is_kept() {
         let difference = DoubleDouble::difference(700.0, 0.1);
-        assert_eq!(exact(difference), big(700.0) - big(0.1));
+        assert_eq!(exact(difference), at(700.0, 400) - at(0.1, 400));
         assert!(
             difference.low != 0.0 && difference.nearest().to_bits() == (700.0f64 - 0.1).to_bits()
         );
