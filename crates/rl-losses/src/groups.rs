@@ -1,6 +1,6 @@
 //! Groups of samples, and which of them a policy gradient can learn from.
 
-use crate::column::total;
+use crate::column::{sequence_ranges, total};
 
 /// Marks the groups that a policy gradient can learn from, `[groups]`: those whose rewards differ,
 /// and groups of one sample.
@@ -23,12 +23,7 @@ pub(crate) fn groups<'a>(
     rewards: &'a [f64],
     group_sizes: &'a [usize],
 ) -> impl Iterator<Item = &'a [f64]> {
-    let mut rest = rewards;
-    group_sizes.iter().map(move |&size| {
-        let (group, after) = rest.split_at(size);
-        rest = after;
-        group
-    })
+    sequence_ranges(group_sizes).map(|samples| &rewards[samples])
 }
 
 #[expect(clippy::float_cmp, reason = "equal rewards are the same number, not close ones")]

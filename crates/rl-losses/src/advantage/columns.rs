@@ -1,9 +1,11 @@
 //! Columns that an estimator may read, and how they are checked.
 
+use std::iter::zip;
+
 use thiserror::Error;
 
 use crate::{
-    column::{Named, total},
+    column::{Named, sequence_ranges, total},
     parameter::ParameterError,
 };
 
@@ -126,12 +128,7 @@ pub struct RolloutColumns<'a> {
     pub squared_scores: Option<&'a [f64]>,
 }
 
-impl<'a> RolloutColumns<'a> {
-    /// Tokens of all samples.
-    pub fn tokens(&self) -> usize {
-        total(self.sequence_lengths)
-    }
-
+impl RolloutColumns<'_> {
     /// The rewards of the tokens: as given, or each sample's reward at its last token.
     ///
     /// # Errors
@@ -142,25 +139,20 @@ impl<'a> RolloutColumns<'a> {
             check_tokens("token_rewards", token_rewards, self.sequence_lengths)?;
             return Ok(token_rewards.to_vec());
         }
-        check_samples("rewards", self.rewards, self.sequence_lengths.len())?;
-        check_length(self.sequence_lengths)?;
-        let mut token_rewards = vec![0.0; self.tokens()];
-        let mut end = 0;
-        for (&reward, &length) in std::iter::zip(self.rewards, self.sequence_lengths) {
-            end += length;
-            if length > 0 {
-                token_rewards[end - 1] = reward;
+        self.check_outcomes()?;
+        let mut token_rewards = vec![0.0; total(self.sequence_lengths)];
+        for (&reward, tokens) in zip(self.rewards, sequence_ranges(self.sequence_lengths)) {
+            if let Some(last) = token_rewards[tokens].last_mut() {
+                *last = reward;
             }
         }
         Ok(token_rewards)
     }
 
-    pub(crate) fn required(
-        estimator: &'static str,
-        column: &'static str,
-        values: Option<&'a [f64]>,
-    ) -> Result<&'a [f64], AdvantageError> {
-        values.ok_or(AdvantageError::Missing { estimator, column })
+    /// Checks that each sample has a finite reward, and that memory holds all tokens.
+    pub(super) fn check_outcomes(&self) -> Result<(), AdvantageError> {
+        check_samples("rewards", self.rewards, self.sequence_lengths.len())?;
+        check_length(self.sequence_lengths)
     }
 }
 
@@ -171,19 +163,19 @@ impl<'a> RolloutColumns<'a> {
 /// If `per_sequence` does not hold one value per sequence.
 pub fn broadcast_to_tokens(per_sequence: &[f64], sequence_lengths: &[usize]) -> Vec<f64> {
     assert_eq!(per_sequence.len(), sequence_lengths.len(), "one value per sequence");
-    std::iter::zip(per_sequence, sequence_lengths)
+    zip(per_sequence, sequence_lengths)
         .flat_map(|(&value, &length)| std::iter::repeat_n(value, length))
         .collect()
 }
 
 /// Checks that the sequences have no more than [`MOST_TOKENS`] tokens, where no column of tokens has their length.
-pub(crate) fn check_length(sequence_lengths: &[usize]) -> Result<(), AdvantageError> {
+pub(super) fn check_length(sequence_lengths: &[usize]) -> Result<(), AdvantageError> {
     let tokens = total(sequence_lengths);
     if tokens <= MOST_TOKENS { Ok(()) } else { Err(AdvantageError::TooLong { tokens }) }
 }
 
 /// Checks that a column has one finite value per sample.
-pub(crate) fn check_samples(
+pub(super) fn check_samples(
     column: &'static str,
     values: &[f64],
     samples: usize,
@@ -191,8 +183,16 @@ pub(crate) fn check_samples(
     check(column, "sample", values, samples)
 }
 
+/// Checks that [`RolloutColumns::end_values`] has one finite value per sample, if there is one.
+pub(super) fn check_ends(
+    end_values: Option<&[f64]>,
+    sequence_lengths: &[usize],
+) -> Result<(), AdvantageError> {
+    end_values.map_or(Ok(()), |values| check_samples("end_values", values, sequence_lengths.len()))
+}
+
 /// Checks that a column has one finite value per token.
-pub(crate) fn check_tokens(
+pub(super) fn check_tokens(
     column: &'static str,
     values: &[f64],
     sequence_lengths: &[usize],
@@ -201,7 +201,7 @@ pub(crate) fn check_tokens(
 }
 
 /// Checks that rewards are finite, and covered by groups of at least `least` samples.
-pub(crate) fn check_groups(
+pub(super) fn check_groups(
     (column, samples): Named<'_>,
     group_sizes: &[usize],
     least: usize,

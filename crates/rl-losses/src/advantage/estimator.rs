@@ -1,13 +1,13 @@
 //! The closed set of estimators: what each needs, and its advantages.
 
 use super::{
-    AdvantageEstimator, GroupNormalisation, LoneSample, RolloutColumns, best_of_group_advantages,
-    broadcast_to_tokens,
-    columns::{AdvantageError, check_length, check_samples},
-    gdpo_advantages, generalised_advantages, gpg_advantages, group_relative_advantages,
-    max_rl_advantages, opo_advantages, optimal_token_baseline_advantages, pass_at_k_advantages,
-    prime_advantages, quantile_advantages, reinforce_advantages, reinforce_plus_plus_advantages,
-    reinforce_plus_plus_baseline_advantages, remax_advantages, rloo_advantages, whitened,
+    AdvantageEstimator, GroupNormalisation, RolloutColumns, broadcast_to_tokens,
+    columns::AdvantageError,
+    group_baseline::{gpg, opo},
+    group_relative::{LoneSample, group_relative_advantages, max_rl, rloo},
+    pass_at_k::best_of_group,
+    returns::{reinforce_plus_plus_baseline, remax},
+    token_baseline::optimal_token_baseline,
 };
 
 impl AdvantageEstimator {
@@ -40,10 +40,10 @@ impl AdvantageEstimator {
     ///
     /// [`AdvantageError`] if a column is missing, does not fit the others, or holds a value the
     /// estimator cannot use.
-    #[expect(clippy::too_many_lines, reason = "one arm an estimator")]
     pub fn advantages(&self, columns: &RolloutColumns<'_>) -> Result<Vec<f64>, AdvantageError> {
-        let RolloutColumns { rewards, group_sizes, sequence_lengths, end_values, .. } = *columns;
-        let per_sample = match *self {
+        let RolloutColumns { rewards, group_sizes, .. } = *columns;
+        let required = |values| self.required(values);
+        let per_sample = match self {
             Self::Grpo => {
                 let normalisation = GroupNormalisation::StandardDeviation;
                 group_relative_advantages(rewards, group_sizes, normalisation)?
@@ -51,85 +51,34 @@ impl AdvantageEstimator {
             Self::DrGrpo => {
                 group_relative_advantages(rewards, group_sizes, GroupNormalisation::None)?
             }
-            Self::Rloo => rloo_advantages(rewards, group_sizes, LoneSample::KeepsReward)?,
-            Self::RlooVectorized => rloo_advantages(rewards, group_sizes, LoneSample::GetsZero)?,
-            Self::Reinforce(settings) => {
-                let rewards = columns.token_rewards()?;
-                return reinforce_advantages(&rewards, end_values, sequence_lengths, settings);
-            }
-            Self::ReinforcePlusPlus(settings) => {
-                let token_rewards = columns.token_rewards()?;
-                return reinforce_plus_plus_advantages(
-                    &token_rewards,
-                    end_values,
-                    sequence_lengths,
-                    settings,
-                );
-            }
-            Self::ReinforcePlusPlusBaseline => {
-                return reinforce_plus_plus_baseline_advantages(
-                    rewards,
-                    group_sizes,
-                    sequence_lengths,
-                );
-            }
-            Self::Remax => {
-                let greedy =
-                    RolloutColumns::required("remax", "greedy_rewards", columns.greedy_rewards)?;
-                return remax_advantages(&columns.token_rewards()?, greedy, sequence_lengths);
-            }
-            Self::Opo => opo_advantages(rewards, group_sizes, sequence_lengths)?,
-            Self::Gpg => gpg_advantages(rewards, group_sizes)?,
-            Self::MaxRl => max_rl_advantages(rewards, group_sizes)?,
-            Self::Quantile(settings) => quantile_advantages(rewards, group_sizes, settings)?,
-            Self::Gdpo(settings) => {
-                let of_one = [rewards];
-                let components = columns.reward_components.unwrap_or(&of_one);
-                return gdpo_advantages(components, group_sizes, sequence_lengths, settings);
-            }
+            Self::Rloo => rloo(rewards, group_sizes, LoneSample::KeepsReward)?,
+            Self::RlooVectorized => rloo(rewards, group_sizes, LoneSample::GetsZero)?,
+            Self::Opo => opo(columns)?,
+            Self::Gpg => gpg(rewards, group_sizes)?,
+            Self::MaxRl => max_rl(rewards, group_sizes)?,
+            Self::Quantile(settings) => settings.advantages(rewards, group_sizes)?,
+            Self::GrpoPassk => best_of_group(rewards, group_sizes)?,
+            Self::PassAtK(settings) => settings.advantages(rewards, group_sizes)?,
+            Self::Reinforce(settings) => return settings.advantages(columns),
+            Self::ReinforcePlusPlus(settings) => return settings.advantages(columns),
+            Self::ReinforcePlusPlusBaseline => return reinforce_plus_plus_baseline(columns),
+            Self::Remax => return remax(columns, required(columns.greedy_rewards)?),
+            Self::Gdpo(settings) => return settings.advantages(columns),
             Self::OptimalTokenBaseline => {
-                let column = columns.squared_scores;
-                let squared_scores =
-                    RolloutColumns::required("optimal-token-baseline", "squared_scores", column)?;
-                return optimal_token_baseline_advantages(
-                    &columns.token_rewards()?,
-                    squared_scores,
-                    group_sizes,
-                    sequence_lengths,
-                );
+                return optimal_token_baseline(columns, required(columns.squared_scores)?);
             }
-            Self::GrpoPassk => {
-                let normalisation = GroupNormalisation::StandardDeviation;
-                best_of_group_advantages(rewards, group_sizes, normalisation)?
-            }
-            Self::PassAtK(settings) => pass_at_k_advantages(rewards, group_sizes, settings)?,
             Self::Prime(settings) => {
-                let column = columns.process_log_ratio;
-                let log_ratio = RolloutColumns::required("prime", "process_log_ratio", column)?;
-                return prime_advantages(
-                    rewards,
-                    log_ratio,
-                    group_sizes,
-                    sequence_lengths,
-                    settings,
-                );
+                return settings.advantages(columns, required(columns.process_log_ratio)?);
             }
-            Self::Gae(settings) => {
-                let values = RolloutColumns::required("gae", "values", columns.values)?;
-                let token_rewards = columns.token_rewards()?;
-                let estimate = generalised_advantages(
-                    &token_rewards,
-                    values,
-                    end_values,
-                    sequence_lengths,
-                    settings,
-                )?;
-                let advantages = estimate.advantages;
-                return Ok(if settings.whiten { whitened(&advantages) } else { advantages });
-            }
+            Self::Gae(settings) => return settings.advantages(columns, required(columns.values)?),
         };
-        check_samples("rewards", rewards, sequence_lengths.len())?;
-        check_length(sequence_lengths)?;
-        Ok(broadcast_to_tokens(&per_sample, sequence_lengths))
+        columns.check_outcomes()?;
+        Ok(broadcast_to_tokens(&per_sample, columns.sequence_lengths))
+    }
+
+    /// The values of [`required_column`](Self::required_column).
+    fn required<'a>(&self, values: Option<&'a [f64]>) -> Result<&'a [f64], AdvantageError> {
+        let column = self.required_column().unwrap_or_default();
+        values.ok_or(AdvantageError::Missing { estimator: self.name(), column })
     }
 }

@@ -1,7 +1,14 @@
 //! Generalised advantage estimation, with a critic.
 
-use super::columns::{AdvantageError, check_samples, check_tokens};
-use crate::parameter::{Settings, check_unit, settings};
+use super::{
+    RolloutColumns,
+    columns::{AdvantageError, check_ends, check_tokens},
+    whitened,
+};
+use crate::{
+    column::sequence_ranges,
+    parameter::{Settings, check_unit, settings},
+};
 
 settings! {
     /// Settings of generalised advantage estimation.
@@ -14,6 +21,20 @@ settings! {
         pub lambda: f64 = 1.0, check_unit;
         /// If true, [`AdvantageEstimator`](crate::AdvantageEstimator) whitens the result.
         pub whiten: bool = true;
+    }
+}
+
+impl Gae {
+    /// The [`generalised_advantages`], whitened or not, `[tokens]`.
+    pub(super) fn advantages(
+        self,
+        columns: &RolloutColumns<'_>,
+        values: &[f64],
+    ) -> Result<Vec<f64>, AdvantageError> {
+        let RolloutColumns { end_values, sequence_lengths, .. } = *columns;
+        let rewards = columns.token_rewards()?;
+        let credit = generalised_advantages(&rewards, values, end_values, sequence_lengths, self)?;
+        Ok(if self.whiten { whitened(&credit.advantages) } else { credit.advantages })
     }
 }
 
@@ -57,21 +78,17 @@ pub fn generalised_advantages(
     settings.check()?;
     check_tokens("token_rewards", token_rewards, sequence_lengths)?;
     check_tokens("values", values, sequence_lengths)?;
-    if let Some(end_values) = end_values {
-        check_samples("end_values", end_values, sequence_lengths.len())?;
-    }
+    check_ends(end_values, sequence_lengths)?;
     let Gae { discount, lambda, .. } = settings;
     let mut advantages = vec![0.0; values.len()];
-    let mut begin = 0;
-    for (sequence, &length) in sequence_lengths.iter().enumerate() {
+    for (sequence, tokens) in sequence_ranges(sequence_lengths).enumerate() {
         let (mut next_value, mut next_advantage) = (end_values.map_or(0.0, |v| v[sequence]), 0.0);
-        for token in (begin..begin + length).rev() {
+        for token in tokens.rev() {
             let delta = token_rewards[token] + discount * next_value - values[token];
             next_advantage = delta + discount * lambda * next_advantage;
             next_value = values[token];
             advantages[token] = next_advantage;
         }
-        begin += length;
     }
     let returns = std::iter::zip(&advantages, values).map(|(a, v)| a + v).collect();
     Ok(GeneralisedAdvantages { advantages, returns })

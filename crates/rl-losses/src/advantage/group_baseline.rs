@@ -1,6 +1,7 @@
 //! Other baselines within a group: OPO, GPG, quantile.
 
 use super::{
+    RolloutColumns,
     columns::{AdvantageError, check_groups, check_samples},
     group_relative::{DEVIATION_FLOOR, mean, per_group, unbiased_deviation},
 };
@@ -15,15 +16,8 @@ use crate::{
 /// A group of one has baseline 0, as in verl; so has a group without any token.
 ///
 /// Source: Hao et al. 2025, [arXiv:2505.23585](https://arxiv.org/abs/2505.23585); verl `opo`.
-///
-/// # Errors
-///
-/// [`AdvantageError`] if the columns do not fit each other or a reward is not finite.
-pub fn opo_advantages(
-    rewards: &[f64],
-    group_sizes: &[usize],
-    sequence_lengths: &[usize],
-) -> Result<Vec<f64>, AdvantageError> {
+pub(super) fn opo(columns: &RolloutColumns<'_>) -> Result<Vec<f64>, AdvantageError> {
+    let RolloutColumns { rewards, group_sizes, sequence_lengths, .. } = *columns;
     check_groups(("rewards", rewards), group_sizes, 1)?;
     check_samples("rewards", rewards, sequence_lengths.len())?;
     let lengths: Vec<f64> = sequence_lengths.iter().map(|&length| length as f64).collect();
@@ -47,12 +41,7 @@ pub fn opo_advantages(
 ///
 /// Source: Chu et al. 2025, [arXiv:2504.02546](https://arxiv.org/abs/2504.02546); verl `gpg` with
 /// its `f_norm = 1`.
-///
-/// # Errors
-///
-/// [`AdvantageError`] if the groups do not cover the rewards, a group is empty, or a reward is not
-/// finite.
-pub fn gpg_advantages(rewards: &[f64], group_sizes: &[usize]) -> Result<Vec<f64>, AdvantageError> {
+pub(super) fn gpg(rewards: &[f64], group_sizes: &[usize]) -> Result<Vec<f64>, AdvantageError> {
     let rewarded = rewards.iter().filter(|&&reward| reward != 0.0).count().max(1);
     let scale = rewarded as f64 / rewards.len() as f64;
     per_group(rewards, group_sizes, |group| match group {
@@ -71,30 +60,27 @@ settings! {
     }
 }
 
-/// Quantile advantage estimation (QAE), `[samples]`: `(R - Q_K) / (std + 1e-6)` with the group's
-/// quantile `Q_K = min { r : share of rewards ≤ r is at least K }`.
-///
-/// With rewards 0 and 1 and a share `p` of right answers: where `p ≤ 1 - K` the baseline is 0 and
-/// only right answers count, elsewhere it is 1 and only wrong ones do. A group of one gets 0.
-///
-/// Source: Wu et al. 2025, [arXiv:2509.22611](https://arxiv.org/abs/2509.22611).
-///
-/// # Errors
-///
-/// [`AdvantageError`] if the groups do not cover the rewards, a group is empty, a reward is not
-/// finite, or the level is outside `0..=1`.
-pub fn quantile_advantages(
-    rewards: &[f64],
-    group_sizes: &[usize],
-    settings: QuantileBaseline,
-) -> Result<Vec<f64>, AdvantageError> {
-    settings.check()?;
-    per_group(rewards, group_sizes, |group| match group {
-        [reward] => (*reward, 1.0),
-        _ => {
-            (lower_quantile(group, settings.quantile), unbiased_deviation(group) + DEVIATION_FLOOR)
-        }
-    })
+impl QuantileBaseline {
+    /// Quantile advantage estimation (QAE), `[samples]`: `(R - Q_K) / (std + 1e-6)` with the group's
+    /// quantile `Q_K = min { r : share of rewards ≤ r is at least K }`.
+    ///
+    /// With rewards 0 and 1 and a share `p` of right answers: where `p ≤ 1 - K` the baseline is 0 and
+    /// only right answers count, elsewhere it is 1 and only wrong ones do. A group of one gets 0.
+    ///
+    /// Source: Wu et al. 2025, [arXiv:2509.22611](https://arxiv.org/abs/2509.22611).
+    pub(super) fn advantages(
+        &self,
+        rewards: &[f64],
+        group_sizes: &[usize],
+    ) -> Result<Vec<f64>, AdvantageError> {
+        self.check()?;
+        per_group(rewards, group_sizes, |group| match group {
+            [reward] => (*reward, 1.0),
+            _ => {
+                (lower_quantile(group, self.quantile), unbiased_deviation(group) + DEVIATION_FLOOR)
+            }
+        })
+    }
 }
 
 fn lower_quantile(group: &[f64], level: f64) -> f64 {

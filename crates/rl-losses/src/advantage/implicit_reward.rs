@@ -1,14 +1,20 @@
 //! PRIME: dense rewards from an implicit process reward model.
 
+use std::{iter::zip, ops::Range};
+
 use serde::{Deserialize, Serialize};
 
 use super::{
-    columns::{AdvantageError, broadcast_to_tokens, check_groups, check_samples, check_tokens},
-    group_relative::{LoneSample, rloo_advantages},
+    RolloutColumns, broadcast_to_tokens,
+    columns::{AdvantageError, check_groups, check_samples, check_tokens},
+    group_relative::{LoneSample, rloo},
     returns::discounted_returns,
-    whitening::whitened,
+    whitened,
 };
-use crate::parameter::{Settings, check_not_negative, check_unit, settings};
+use crate::{
+    column::sequence_ranges,
+    parameter::{Settings, check_not_negative, check_unit, settings},
+};
 
 /// Baseline subtracted from a token's process reward.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,50 +74,46 @@ pub fn implicit_process_rewards(log_ratio: &[f64], beta: f64) -> Vec<f64> {
     log_ratio.iter().map(|ratio| beta * ratio).collect()
 }
 
-/// PRIME, `[tokens]`: discounted sum of centred process rewards plus the outcome over the mean of
-/// the others.
-///
-/// ```text
-/// A_t = c_p Σ_{s≥t} γ^(s-t) [r_s - b] + c_o [R - mean of the others' R]
-/// ```
-///
-/// with `r` the [`implicit_process_rewards`] in their [`ProcessScale`] and `b` the [`ProcessBaseline`]. A sample without
-/// tokens counts 0 in `b`.
-///
-/// Source: Cui et al. 2025, [arXiv:2502.01456](https://arxiv.org/abs/2502.01456), Eq. 5;
-/// baseline, unit and whitening: rows 34 and 48 of `docs/paper-vs-code.md`.
-///
-/// # Errors
-///
-/// [`AdvantageError`] if the columns do not fit each other, a group has fewer than two samples, a
-/// value is not finite, or a setting is out of its range.
-pub fn prime_advantages(
-    rewards: &[f64],
-    process_log_ratio: &[f64],
-    group_sizes: &[usize],
-    sequence_lengths: &[usize],
-    settings: Prime,
-) -> Result<Vec<f64>, AdvantageError> {
-    settings.check()?;
-    check_groups(("rewards", rewards), group_sizes, 2)?;
-    check_samples("rewards", rewards, sequence_lengths.len())?;
-    check_tokens("process_log_ratio", process_log_ratio, sequence_lengths)?;
-    let mut process = implicit_process_rewards(process_log_ratio, settings.beta);
-    if settings.scale == ProcessScale::LargestReturn {
-        let returns = discounted_returns(&process, None, sequence_lengths, 1.0)?;
-        let largest = returns.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
-        for reward in &mut process {
-            *reward /= largest + 1e-6;
+impl Prime {
+    /// PRIME, `[tokens]`: discounted sum of centred process rewards plus the outcome over the mean of
+    /// the others.
+    ///
+    /// ```text
+    /// A_t = c_p Σ_{s≥t} γ^(s-t) [r_s - b] + c_o [R - mean of the others' R]
+    /// ```
+    ///
+    /// with `r` the [`implicit_process_rewards`] in their [`ProcessScale`] and `b` the [`ProcessBaseline`]. A sample without
+    /// tokens counts 0 in `b`.
+    ///
+    /// Source: Cui et al. 2025, [arXiv:2502.01456](https://arxiv.org/abs/2502.01456), Eq. 5;
+    /// baseline, unit and whitening: rows 34 and 48 of `docs/paper-vs-code.md`.
+    pub(super) fn advantages(
+        &self,
+        columns: &RolloutColumns<'_>,
+        process_log_ratio: &[f64],
+    ) -> Result<Vec<f64>, AdvantageError> {
+        self.check()?;
+        let RolloutColumns { rewards, group_sizes, sequence_lengths, .. } = *columns;
+        check_groups(("rewards", rewards), group_sizes, 2)?;
+        check_samples("rewards", rewards, sequence_lengths.len())?;
+        check_tokens("process_log_ratio", process_log_ratio, sequence_lengths)?;
+        let mut process = implicit_process_rewards(process_log_ratio, self.beta);
+        if self.scale == ProcessScale::LargestReturn {
+            let returns = discounted_returns(&process, None, sequence_lengths, 1.0)?;
+            let largest = returns.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
+            for reward in &mut process {
+                *reward /= largest + 1e-6;
+            }
         }
+        centre(&mut process, group_sizes, sequence_lengths, self.baseline);
+        let process = discounted_returns(&process, None, sequence_lengths, self.discount)?;
+        let outcome = rloo(rewards, group_sizes, LoneSample::KeepsReward)?;
+        let outcome = broadcast_to_tokens(&outcome, sequence_lengths);
+        let advantages: Vec<f64> = zip(process, outcome)
+            .map(|(p, o)| self.process_coefficient * p + self.outcome_coefficient * o)
+            .collect();
+        Ok(if self.whiten { whitened(&advantages) } else { advantages })
     }
-    centre(&mut process, group_sizes, sequence_lengths, settings.baseline);
-    let process = discounted_returns(&process, None, sequence_lengths, settings.discount)?;
-    let outcome = rloo_advantages(rewards, group_sizes, LoneSample::KeepsReward)?;
-    let outcome = broadcast_to_tokens(&outcome, sequence_lengths);
-    let advantages: Vec<f64> = std::iter::zip(process, outcome)
-        .map(|(p, o)| settings.process_coefficient * p + settings.outcome_coefficient * o)
-        .collect();
-    Ok(if settings.whiten { whitened(&advantages) } else { advantages })
 }
 
 fn centre(
@@ -120,38 +122,21 @@ fn centre(
     sequence_lengths: &[usize],
     baseline: ProcessBaseline,
 ) {
-    let (mut rest, mut lengths) = (process, sequence_lengths);
-    for &size in group_sizes {
-        let (of_group, after) = lengths.split_at(size);
-        let (tokens, after_tokens) =
-            std::mem::take(&mut rest).split_at_mut(of_group.iter().sum::<usize>());
-        (lengths, rest) = (after, after_tokens);
-
-        let others = size as f64 - 1.0;
-        let means = sample_means(tokens, of_group);
+    let samples: Vec<Range<usize>> = sequence_ranges(sequence_lengths).collect();
+    for group in sequence_ranges(group_sizes) {
+        let (size, others) = (group.len() as f64, group.len() as f64 - 1.0);
+        let mean = |tokens: &Range<usize>| {
+            process[tokens.clone()].iter().sum::<f64>() / tokens.len().max(1) as f64
+        };
+        let means: Vec<f64> = samples[group.clone()].iter().map(mean).collect();
         let total: f64 = means.iter().sum();
-        let mut remaining = tokens;
-        for (&length, mean) in std::iter::zip(of_group, means) {
-            let (sample, after) = std::mem::take(&mut remaining).split_at_mut(length);
-            remaining = after;
-            for reward in sample {
+        for (tokens, mean) in zip(&samples[group], means) {
+            for reward in &mut process[tokens.clone()] {
                 *reward = match baseline {
                     ProcessBaseline::Others => *reward - (total - mean) / others,
-                    ProcessBaseline::Scaled => (*reward * size as f64 - total) / others,
+                    ProcessBaseline::Scaled => (*reward * size - total) / others,
                 };
             }
         }
     }
-}
-
-fn sample_means(tokens: &[f64], lengths: &[usize]) -> Vec<f64> {
-    let mut rest = tokens;
-    lengths
-        .iter()
-        .map(|&length| {
-            let (sample, after) = rest.split_at(length);
-            rest = after;
-            sample.iter().sum::<f64>() / length.max(1) as f64
-        })
-        .collect()
 }

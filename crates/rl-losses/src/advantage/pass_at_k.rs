@@ -2,7 +2,7 @@
 
 use super::{
     columns::{AdvantageError, check_groups},
-    group_relative::{DEVIATION_FLOOR, GroupNormalisation, unbiased_deviation},
+    group_relative::{DEVIATION_FLOOR, unbiased_deviation},
 };
 use crate::{
     groups::groups,
@@ -11,19 +11,12 @@ use crate::{
 
 /// The best of each group over the second best, everyone else 0, `[samples]`.
 ///
-/// `R_best - R_second`, divided by `std + 1e-6` or not. The first of several best is taken, and
-/// gets 0.
+/// `(R_best - R_second) / (std + 1e-6)`. The first of several best is taken, and gets 0.
 ///
 /// Source: verl `grpo_passk`, after [arXiv:2503.19595](https://arxiv.org/abs/2503.19595).
-///
-/// # Errors
-///
-/// [`AdvantageError`] if the groups do not cover the rewards, a group has fewer than two samples,
-/// or a reward is not finite.
-pub fn best_of_group_advantages(
+pub(super) fn best_of_group(
     rewards: &[f64],
     group_sizes: &[usize],
-    normalisation: GroupNormalisation,
 ) -> Result<Vec<f64>, AdvantageError> {
     check_groups(("rewards", rewards), group_sizes, 2)?;
     let mut advantages = vec![0.0; rewards.len()];
@@ -38,10 +31,7 @@ pub fn best_of_group_advantages(
                 second = second.max(reward);
             }
         }
-        let scale = match normalisation {
-            GroupNormalisation::StandardDeviation => unbiased_deviation(group) + DEVIATION_FLOOR,
-            GroupNormalisation::None => 1.0,
-        };
+        let scale = unbiased_deviation(group) + DEVIATION_FLOOR;
         advantages[begin + best] = (group[best] - second) / scale;
         begin += group.len();
     }
@@ -61,52 +51,49 @@ settings! {
     }
 }
 
-/// Pass@k training, `[samples]`: the advantage of a sample is the mean, over all sets of `k` that
-/// hold it, of the set's advantage; a set is right if one of its members is.
-///
-/// With `n` samples of which `w` are wrong, over all sets
-///
-/// ```text
-/// mean  ρ = 1 - C(w, k) / C(n, k)        deviation  σ = √(ρ (1 - ρ))
-/// right   = (1 - ρ) / σ
-/// wrong   = (1 - ρ - C(w-1, k-1) / C(n-1, k-1)) / σ
-/// ```
-///
-/// It is 0 if no set or every set is right. For `k = 1` it is GRPO with the population's deviation.
-///
-/// Source: Chen et al. 2025, [arXiv:2508.10751](https://arxiv.org/abs/2508.10751), analytical form.
-///
-/// # Errors
-///
-/// [`AdvantageError`] if the groups do not cover the rewards, a group has fewer than `k` samples, or
-/// a reward is neither 0 nor 1.
-pub fn pass_at_k_advantages(
-    rewards: &[f64],
-    group_sizes: &[usize],
-    settings: PassAtK,
-) -> Result<Vec<f64>, AdvantageError> {
-    settings.check()?;
-    let k = settings.k;
-    check_groups(("rewards", rewards), group_sizes, k)?;
-    if let Some(index) = rewards.iter().position(|reward| ![0.0, 1.0].contains(reward)) {
-        return Err(AdvantageError::NotBinary { index, value: rewards[index] });
+impl PassAtK {
+    /// Pass@k training, `[samples]`: the advantage of a sample is the mean, over all sets of `k` that
+    /// hold it, of the set's advantage; a set is right if one of its members is.
+    ///
+    /// With `n` samples of which `w` are wrong, over all sets
+    ///
+    /// ```text
+    /// mean  ρ = 1 - C(w, k) / C(n, k)        deviation  σ = √(ρ (1 - ρ))
+    /// right   = (1 - ρ) / σ
+    /// wrong   = (1 - ρ - C(w-1, k-1) / C(n-1, k-1)) / σ
+    /// ```
+    ///
+    /// It is 0 if no set or every set is right. For `k = 1` it is GRPO with the population's deviation.
+    ///
+    /// Source: Chen et al. 2025, [arXiv:2508.10751](https://arxiv.org/abs/2508.10751), analytical form.
+    pub(super) fn advantages(
+        &self,
+        rewards: &[f64],
+        group_sizes: &[usize],
+    ) -> Result<Vec<f64>, AdvantageError> {
+        self.check()?;
+        let k = self.k;
+        check_groups(("rewards", rewards), group_sizes, k)?;
+        if let Some(index) = rewards.iter().position(|reward| ![0.0, 1.0].contains(reward)) {
+            return Err(AdvantageError::NotBinary { index, value: rewards[index] });
+        }
+        let mut advantages = Vec::with_capacity(rewards.len());
+        for group in groups(rewards, group_sizes) {
+            let wrong = group.iter().filter(|&&reward| reward == 0.0).count();
+            let all_wrong = share_of_sets(wrong, group.len(), k);
+            let deviation = (all_wrong * (1.0 - all_wrong)).sqrt();
+            let of_wrong = if wrong == 0 {
+                0.0
+            } else {
+                all_wrong - share_of_sets(wrong - 1, group.len() - 1, k - 1)
+            };
+            advantages.extend(group.iter().map(|&reward| {
+                let above_mean = if reward == 0.0 { of_wrong } else { all_wrong };
+                if deviation > 0.0 { above_mean / deviation } else { 0.0 }
+            }));
+        }
+        Ok(advantages)
     }
-    let mut advantages = Vec::with_capacity(rewards.len());
-    for group in groups(rewards, group_sizes) {
-        let wrong = group.iter().filter(|&&reward| reward == 0.0).count();
-        let all_wrong = share_of_sets(wrong, group.len(), k);
-        let deviation = (all_wrong * (1.0 - all_wrong)).sqrt();
-        let of_wrong = if wrong == 0 {
-            0.0
-        } else {
-            all_wrong - share_of_sets(wrong - 1, group.len() - 1, k - 1)
-        };
-        advantages.extend(group.iter().map(|&reward| {
-            let above_mean = if reward == 0.0 { of_wrong } else { all_wrong };
-            if deviation > 0.0 { above_mean / deviation } else { 0.0 }
-        }));
-    }
-    Ok(advantages)
 }
 
 /// `C(part, k) / C(whole, k)`, a fraction: the share of the sets of `k` among `whole` that lie inside `part` of them.

@@ -3,23 +3,21 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    columns::{AdvantageError, broadcast_to_tokens, check_length, check_samples, check_tokens},
-    group_relative::{GroupNormalisation, group_relative_advantages},
-    whitening::whitened,
+    GroupNormalisation, RolloutColumns, broadcast_to_tokens,
+    columns::{AdvantageError, check_ends, check_samples, check_tokens},
+    group_relative_advantages, whitened,
 };
-use crate::parameter::{check_unit, settings};
+use crate::{
+    column::sequence_ranges,
+    parameter::{check_unit, settings},
+};
 
 /// Return of each token, `[tokens]`: `G_t = r_t + γ G_{t+1}`, with `G` after the last token the
 /// sequence's end value.
 ///
 /// `token_rewards` is `[tokens]`, `end_values` is `[sequences]`: the value of the state in which a
 /// sequence was **cut off**, 0 where it **ended**; `None` says that all ended.
-///
-/// # Errors
-///
-/// [`AdvantageError`] if a column has the wrong length, a value is not finite, or `discount` is
-/// outside `0..=1`.
-pub fn discounted_returns(
+pub(super) fn discounted_returns(
     token_rewards: &[f64],
     end_values: Option<&[f64]>,
     sequence_lengths: &[usize],
@@ -27,18 +25,14 @@ pub fn discounted_returns(
 ) -> Result<Vec<f64>, AdvantageError> {
     check_unit("discount", discount)?;
     check_tokens("token_rewards", token_rewards, sequence_lengths)?;
-    if let Some(end_values) = end_values {
-        check_samples("end_values", end_values, sequence_lengths.len())?;
-    }
+    check_ends(end_values, sequence_lengths)?;
     let mut returns = token_rewards.to_vec();
-    let mut begin = 0;
-    for (sequence, &length) in sequence_lengths.iter().enumerate() {
+    for (sequence, tokens) in sequence_ranges(sequence_lengths).enumerate() {
         let mut following = end_values.map_or(0.0, |values| values[sequence]);
-        for value in returns[begin..begin + length].iter_mut().rev() {
+        for value in returns[tokens].iter_mut().rev() {
             *value += discount * following;
             following = *value;
         }
-        begin += length;
     }
     Ok(returns)
 }
@@ -82,42 +76,36 @@ settings! {
     }
 }
 
-/// Advantages of [`Reinforce`], `[tokens]`: the [`discounted_returns`], less the baseline.
-///
-/// # Errors
-///
-/// [`AdvantageError`], for the same reasons as [`discounted_returns`].
-pub fn reinforce_advantages(
-    token_rewards: &[f64],
-    end_values: Option<&[f64]>,
-    sequence_lengths: &[usize],
-    settings: Reinforce,
-) -> Result<Vec<f64>, AdvantageError> {
-    let Reinforce { discount, baseline } = settings;
-    let mut returns = discounted_returns(token_rewards, end_values, sequence_lengths, discount)?;
-    if baseline == ReturnBaseline::BatchMean {
-        let mean = entropy_core::PairedMoments::of(&returns, &returns).mean_x;
-        for value in &mut returns {
-            *value -= mean;
+impl Reinforce {
+    /// The [`discounted_returns`], less the baseline, `[tokens]`.
+    pub(super) fn advantages(
+        &self,
+        columns: &RolloutColumns<'_>,
+    ) -> Result<Vec<f64>, AdvantageError> {
+        let mut returns = returns_of(columns, self.discount)?;
+        if self.baseline == ReturnBaseline::BatchMean {
+            let mean = entropy_core::PairedMoments::of(&returns, &returns).mean_x;
+            for value in &mut returns {
+                *value -= mean;
+            }
         }
+        Ok(returns)
     }
-    Ok(returns)
 }
 
-/// Advantages of [`ReinforcePlusPlus`], `[tokens]`: the [`discounted_returns`],
-/// [`whitened`] over all tokens.
-///
-/// # Errors
-///
-/// [`AdvantageError`], for the same reasons as [`discounted_returns`].
-pub fn reinforce_plus_plus_advantages(
-    token_rewards: &[f64],
-    end_values: Option<&[f64]>,
-    sequence_lengths: &[usize],
-    settings: ReinforcePlusPlus,
-) -> Result<Vec<f64>, AdvantageError> {
-    discounted_returns(token_rewards, end_values, sequence_lengths, settings.discount)
-        .map(|returns| whitened(&returns))
+impl ReinforcePlusPlus {
+    /// The [`discounted_returns`], [`whitened`] over all tokens, `[tokens]`.
+    pub(super) fn advantages(
+        &self,
+        columns: &RolloutColumns<'_>,
+    ) -> Result<Vec<f64>, AdvantageError> {
+        returns_of(columns, self.discount).map(|returns| whitened(&returns))
+    }
+}
+
+fn returns_of(columns: &RolloutColumns<'_>, discount: f64) -> Result<Vec<f64>, AdvantageError> {
+    let RolloutColumns { end_values, sequence_lengths, .. } = *columns;
+    discounted_returns(&columns.token_rewards()?, end_values, sequence_lengths, discount)
 }
 
 /// REINFORCE++ with a group baseline, `[tokens]`: `R - mean` of the group, given to every token of
@@ -127,17 +115,11 @@ pub fn reinforce_plus_plus_advantages(
 ///
 /// Source: Hu 2025, [arXiv:2501.03262](https://arxiv.org/abs/2501.03262); verl
 /// `reinforce_plus_plus_baseline`.
-///
-/// # Errors
-///
-/// [`AdvantageError`] if the columns do not fit each other or a reward is not finite.
-pub fn reinforce_plus_plus_baseline_advantages(
-    rewards: &[f64],
-    group_sizes: &[usize],
-    sequence_lengths: &[usize],
+pub(super) fn reinforce_plus_plus_baseline(
+    columns: &RolloutColumns<'_>,
 ) -> Result<Vec<f64>, AdvantageError> {
-    check_samples("rewards", rewards, sequence_lengths.len())?;
-    check_length(sequence_lengths)?;
+    columns.check_outcomes()?;
+    let RolloutColumns { rewards, group_sizes, sequence_lengths, .. } = *columns;
     let centred = group_relative_advantages(rewards, group_sizes, GroupNormalisation::None)?;
     Ok(whitened(&broadcast_to_tokens(&centred, sequence_lengths)))
 }
@@ -146,17 +128,13 @@ pub fn reinforce_plus_plus_baseline_advantages(
 /// response to the same prompt.
 ///
 /// Source: Li et al. 2023, [arXiv:2310.10505](https://arxiv.org/abs/2310.10505); verl `remax`.
-///
-/// # Errors
-///
-/// [`AdvantageError`] if a column has the wrong length or a value is not finite.
-pub fn remax_advantages(
-    token_rewards: &[f64],
+pub(super) fn remax(
+    columns: &RolloutColumns<'_>,
     greedy_rewards: &[f64],
-    sequence_lengths: &[usize],
 ) -> Result<Vec<f64>, AdvantageError> {
+    let (token_rewards, sequence_lengths) = (columns.token_rewards()?, columns.sequence_lengths);
     check_samples("greedy_rewards", greedy_rewards, sequence_lengths.len())?;
-    let mut returns = discounted_returns(token_rewards, None, sequence_lengths, 1.0)?;
+    let mut returns = discounted_returns(&token_rewards, None, sequence_lengths, 1.0)?;
     let baselines = broadcast_to_tokens(greedy_rewards, sequence_lengths);
     std::iter::zip(&mut returns, baselines).for_each(|(value, baseline)| *value -= baseline);
     Ok(returns)

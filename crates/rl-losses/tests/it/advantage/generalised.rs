@@ -1,6 +1,9 @@
 //! Generalised advantage estimation, with a critic.
 
-use rl_losses::{Gae, GeneralisedAdvantages, generalised_advantages};
+use rl_losses::{
+    AdvantageEstimator, Gae, GeneralisedAdvantages, Reinforce, RolloutColumns,
+    generalised_advantages,
+};
 
 const REWARDS: [f64; 4] = [1.0, 1.0, 1.0, 0.5];
 const VALUES: [f64; 4] = [0.2, -0.4, 1.5, 0.7];
@@ -13,7 +16,14 @@ fn gae(lambda: f64, ends: Option<&[f64]>) -> GeneralisedAdvantages {
 #[test]
 fn with_lambda_one_the_returns_are_those_without_a_critic() {
     let ends = [2.0, 0.0];
-    let returns = rl_losses::discounted_returns(&REWARDS, Some(&ends), &[3, 1], 0.9).unwrap();
+    let columns = RolloutColumns {
+        sequence_lengths: &[3, 1],
+        token_rewards: Some(&REWARDS),
+        end_values: Some(&ends),
+        ..RolloutColumns::default()
+    };
+    let plain = Reinforce { discount: 0.9, ..Reinforce::default() };
+    let returns = AdvantageEstimator::Reinforce(plain).advantages(&columns).unwrap();
     for (actual, expected) in std::iter::zip(gae(1.0, Some(&ends)).returns, returns) {
         assert!((actual - expected).abs() < 1e-14, "{actual} {expected}");
     }

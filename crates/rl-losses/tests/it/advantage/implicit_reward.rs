@@ -1,8 +1,26 @@
 //! PRIME: dense rewards from an implicit process reward model.
 
-use rl_losses::{Prime, ProcessBaseline, ProcessScale, prime_advantages};
+use rl_losses::{
+    AdvantageError, AdvantageEstimator, Prime, ProcessBaseline, ProcessScale, RolloutColumns,
+};
 
 const LOG_RATIO: [f64; 5] = [1.0, 3.0, -1.0, 0.0, 2.0];
+
+/// Advantages of one group.
+fn prime_advantages(
+    rewards: &[f64],
+    process_log_ratio: &[f64],
+    sequence_lengths: &[usize],
+    settings: Prime,
+) -> Result<Vec<f64>, AdvantageError> {
+    AdvantageEstimator::Prime(settings).advantages(&RolloutColumns {
+        rewards,
+        group_sizes: &[rewards.len()],
+        sequence_lengths,
+        process_log_ratio: Some(process_log_ratio),
+        ..RolloutColumns::default()
+    })
+}
 
 fn process_only(baseline: ProcessBaseline) -> Vec<f64> {
     let settings = Prime {
@@ -13,7 +31,7 @@ fn process_only(baseline: ProcessBaseline) -> Vec<f64> {
         whiten: false,
         ..Prime::default()
     };
-    prime_advantages(&[0.0; 2], &LOG_RATIO, &[2], &[2, 3], settings).expect("the columns fit")
+    prime_advantages(&[0.0; 2], &LOG_RATIO, &[2, 3], settings).expect("the columns fit")
 }
 
 #[test]
@@ -46,7 +64,7 @@ fn the_largest_return_is_the_largest_in_magnitude() {
         whiten: false,
         ..Prime::default()
     };
-    let advantages = prime_advantages(&[0.0; 2], &[-2.0, -1.0], &[2], &[1, 1], settings).unwrap();
+    let advantages = prime_advantages(&[0.0; 2], &[-2.0, -1.0], &[1, 1], settings).unwrap();
     for (advantage, expected) in std::iter::zip(advantages, [-0.5, 0.5]) {
         assert!((advantage - expected).abs() < 1e-6, "{advantage} {expected}");
     }
@@ -55,7 +73,7 @@ fn the_largest_return_is_the_largest_in_magnitude() {
 #[test]
 fn without_process_rewards_it_is_leave_one_out() {
     let settings = Prime { whiten: false, ..Prime::default() };
-    let advantages = prime_advantages(&[1.0, 0.0], &[0.0; 3], &[2], &[2, 1], settings).unwrap();
+    let advantages = prime_advantages(&[1.0, 0.0], &[0.0; 3], &[2, 1], settings).unwrap();
     assert_eq!(advantages, [5.0, 5.0, -5.0]);
 }
 
@@ -65,7 +83,7 @@ fn the_largest_return_of_the_batch_can_be_the_unit() {
     let advantages = |beta: f64, scale: ProcessScale| {
         let settings =
             Prime { beta, scale, process_coefficient: 1.0, whiten: false, ..Prime::default() };
-        prime_advantages(&[0.0; 2], &LOG_RATIO, &[2], &[2, 3], settings).expect("the columns fit")
+        prime_advantages(&[0.0; 2], &LOG_RATIO, &[2, 3], settings).expect("the columns fit")
     };
     let plain = advantages(1.0, ProcessScale::None);
     for beta in [1.0, 0.05] {
@@ -78,6 +96,6 @@ fn the_largest_return_of_the_batch_can_be_the_unit() {
 
 #[test]
 fn a_lone_sample_is_refused() {
-    let result = prime_advantages(&[1.0], &[0.0], &[1], &[1], Prime::default());
+    let result = prime_advantages(&[1.0], &[0.0], &[1], Prime::default());
     assert_eq!(result.unwrap_err().to_string(), "group 0 has 1 samples, expected at least 2");
 }

@@ -1,6 +1,12 @@
 //! Advantages for groups of attempts of which one has to be right.
 
-use rl_losses::{GroupNormalisation, PassAtK, best_of_group_advantages, pass_at_k_advantages};
+use rl_losses::{AdvantageError, AdvantageEstimator, PassAtK};
+
+use super::of_samples;
+
+fn pass_at_k(rewards: &[f64], group_sizes: &[usize], k: usize) -> Result<Vec<f64>, AdvantageError> {
+    of_samples(AdvantageEstimator::PassAtK(PassAtK { k }), rewards, group_sizes)
+}
 
 /// The definition: every set of `k`, one by one.
 fn by_enumeration(rewards: &[f64], k: usize) -> Vec<f64> {
@@ -28,7 +34,7 @@ fn the_closed_form_is_the_mean_over_all_sets() {
         (vec![0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0], 4),
         (vec![0.0, 1.0, 1.0, 0.0], 2),
     ] {
-        let advantages = pass_at_k_advantages(&rewards, &[rewards.len()], PassAtK { k }).unwrap();
+        let advantages = pass_at_k(&rewards, &[rewards.len()], k).unwrap();
         for (actual, expected) in std::iter::zip(advantages, by_enumeration(&rewards, k)) {
             assert!((actual - expected).abs() < 1e-12, "k = {k}: {actual} {expected}");
         }
@@ -37,25 +43,29 @@ fn the_closed_form_is_the_mean_over_all_sets() {
 
 #[test]
 fn where_every_set_is_right_there_is_nothing_to_learn() {
-    let settings = PassAtK { k: 2 };
-    let advantages = pass_at_k_advantages(&[1.0, 1.0, 0.0, 0.0, 0.0, 0.0], &[3, 3], settings);
+    let advantages = pass_at_k(&[1.0, 1.0, 0.0, 0.0, 0.0, 0.0], &[3, 3], 2);
     assert_eq!(advantages.unwrap(), [0.0; 6]);
 }
 
 #[test]
 fn the_best_must_be_alone() {
     let best = |rewards: &[f64]| {
-        best_of_group_advantages(rewards, &[rewards.len()], GroupNormalisation::None).unwrap()
+        of_samples(AdvantageEstimator::GrpoPassk, rewards, &[rewards.len()]).unwrap()
     };
-    assert_eq!(best(&[0.5, 2.0, 1.0]), [0.0, 1.0, 0.0]);
-    assert_eq!(best(&[2.0, 0.5, 1.0]), [1.0, 0.0, 0.0]);
+    let close = |advantages: Vec<f64>, expected: [f64; 3]| {
+        std::iter::zip(advantages, expected).all(|(a, e)| (a - e).abs() < 1e-14)
+    };
+    // One above the second best, over the deviation of the three.
+    let lead = 1.0 / ((7.0f64 / 12.0).sqrt() + 1e-6);
+    assert!(close(best(&[0.5, 2.0, 1.0]), [0.0, lead, 0.0]));
+    assert!(close(best(&[2.0, 0.5, 1.0]), [lead, 0.0, 0.0]));
     assert_eq!(best(&[2.0, 0.5, 2.0]), [0.0; 3]);
 }
 
 #[test]
 fn a_group_that_is_too_small_is_named() {
-    let error = pass_at_k_advantages(&[1.0; 5], &[3, 2], PassAtK { k: 3 }).unwrap_err();
+    let error = pass_at_k(&[1.0; 5], &[3, 2], 3).unwrap_err();
     assert_eq!(error.to_string(), "group 1 has 2 samples, expected at least 3");
-    let error = pass_at_k_advantages(&[0.5; 3], &[3], PassAtK { k: 3 }).unwrap_err();
+    let error = pass_at_k(&[0.5; 3], &[3], 3).unwrap_err();
     assert_eq!(error.to_string(), "`rewards` is 0.5 at sample 0, expected 0 or 1");
 }

@@ -2,7 +2,7 @@
 
 use rl_losses::{
     AdvantageEstimator, Gae, Gdpo, Reinforce, ReinforcePlusPlus, RolloutColumns,
-    discounted_returns, generalised_advantages, whitened,
+    generalised_advantages, whitened,
 };
 use serde_json::Value;
 
@@ -129,7 +129,13 @@ impl<'a> Samples<'a> {
                     .returns
             }
             "remax" => {
-                discounted_returns(token_rewards, None, lengths, 1.0).expect("columns of one batch")
+                let columns = RolloutColumns {
+                    sequence_lengths: lengths,
+                    token_rewards: Some(token_rewards),
+                    ..RolloutColumns::default()
+                };
+                let plain = AdvantageEstimator::Reinforce(Reinforce::default());
+                plain.advantages(&columns).expect("columns of one batch")
             }
             _ => return None,
         };
