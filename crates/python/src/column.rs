@@ -19,8 +19,10 @@ pub(crate) struct Column<'py>(Result<Values<'py>, String>);
 /// One number per token or point; a contiguous array or CPU tensor is read in place.
 pub(crate) struct Values<'py> {
     numbers: Numbers<'py>,
-    shape: Vec<usize>,
-    tensor: Option<Bound<'py, PyAny>>,
+    /// Sizes of the dimensions: `[tokens]` or `[batch, length]`.
+    pub(crate) shape: Vec<usize>,
+    /// The torch tensor that Python passed, if it was one.
+    pub(crate) tensor: Option<Bound<'py, PyAny>>,
 }
 
 enum Numbers<'py> {
@@ -46,24 +48,14 @@ impl<'py> Column<'py> {
     /// The numbers of a series, `[points]`.
     pub(crate) fn points(&self, name: &str) -> PyResult<Cow<'_, [f64]>> {
         let values = self.named(name)?;
-        match values.shape() {
+        match &values.shape[..] {
             [_] => Ok(values.doubles()),
             shape => Err(value_error(format!("`{name}` has shape {shape:?}, expected [points]"))),
         }
     }
 }
 
-impl<'py> Values<'py> {
-    /// Sizes of the dimensions: `[tokens]` or `[batch, length]`.
-    pub(crate) fn shape(&self) -> &[usize] {
-        &self.shape
-    }
-
-    /// The torch tensor that Python passed, if it was one.
-    pub(crate) fn tensor(&self) -> Option<&Bound<'py, PyAny>> {
-        self.tensor.as_ref()
-    }
-
+impl Values<'_> {
     /// The numbers in double precision, row by row; borrowed if they have it, else copied.
     pub(crate) fn doubles(&self) -> Cow<'_, [f64]> {
         match &self.numbers {

@@ -4,14 +4,12 @@ use std::borrow::Cow;
 
 use entropy_core::{UpdateRule, state_token_covariances};
 use pyo3::prelude::*;
-use rl_losses::{
-    EntropyChangeColumns, EntropyChangeSums, QuadrantCentre, TokenBatch, TokenColumns,
-};
+use rl_losses::{EntropyChangeColumns, EntropyChangeSums, TokenBatch, TokenColumns};
 
 use crate::array::Array;
 use crate::column::{Column, Mask};
 use crate::error::value_error;
-use crate::repr::repr;
+use crate::repr::record;
 use crate::trained::Trained;
 
 /// Columns that were checked against each other.
@@ -36,7 +34,7 @@ impl<'a> Tokens<'a> {
         let lengths = [log_prob.len()];
         let batch = TokenBatch::new(columns, &lengths).map_err(value_error)?;
         if let Some(entropy) = &entropy {
-            batch.with_entropy(entropy).map_err(value_error)?;
+            batch.with(rl_losses::Column::Entropy, entropy).map_err(value_error)?;
         }
         Ok(Self { log_prob, advantage, entropy })
     }
@@ -76,69 +74,48 @@ pub(crate) fn token_covariances<'py>(
     trained.result(py, tokens.covariances())
 }
 
-/// Mean of the largest covariances.
-///
-/// Attributes
-/// ----------
-/// fraction: share of the tokens, 0 to 1.
-/// tokens: number of these tokens, rounded up, at least one.
-/// mean: their mean covariance, nat·reward.
-#[pyclass(frozen, get_all, eq, module = "entropy_rl")]
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct TopMean {
-    fraction: f64,
-    tokens: usize,
-    mean: f64,
-}
-
-#[pymethods]
-impl TopMean {
-    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        repr(slf, &["fraction", "tokens", "mean"])
+record! {
+    /// Mean of the largest covariances.
+    ///
+    /// Attributes
+    /// ----------
+    /// fraction: share of the tokens, 0 to 1.
+    /// tokens: number of these tokens, rounded up, at least one.
+    /// mean: their mean covariance, nat·reward.
+    TopMean {
+        fraction: f64,
+        tokens: usize,
+        mean: f64,
     }
 }
 
-/// A quantile of the covariances.
-///
-/// Attributes
-/// ----------
-/// level: share of the tokens below, 0 to 1.
-/// value: covariance, nat·reward.
-#[pyclass(frozen, get_all, eq, module = "entropy_rl")]
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Quantile {
-    level: f64,
-    value: f64,
-}
-
-#[pymethods]
-impl Quantile {
-    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        repr(slf, &["level", "value"])
+record! {
+    /// A quantile of the covariances.
+    ///
+    /// Attributes
+    /// ----------
+    /// level: share of the tokens below, 0 to 1.
+    /// value: covariance, nat·reward.
+    Quantile {
+        level: f64,
+        value: f64,
     }
 }
 
-/// Distribution of the covariance over tokens.
-///
-/// Attributes
-/// ----------
-/// tokens: number of tokens.
-/// mean: mean over all tokens, the covariance of the batch, nat·reward.
-/// top_means: means of the top 0.0002, 0.002, 0.02, 0.2, 0.5 and all (the paper's Table 1).
-/// quantiles: quantiles at 0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99 and 1.
-#[pyclass(frozen, get_all, eq, module = "entropy_rl")]
-#[derive(Debug, PartialEq)]
-pub(crate) struct CovarianceSummary {
-    tokens: usize,
-    mean: f64,
-    top_means: Vec<TopMean>,
-    quantiles: Vec<Quantile>,
-}
-
-#[pymethods]
-impl CovarianceSummary {
-    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        repr(slf, &["tokens", "mean", "top_means", "quantiles"])
+record! {
+    /// Distribution of the covariance over tokens.
+    ///
+    /// Attributes
+    /// ----------
+    /// tokens: number of tokens.
+    /// mean: mean over all tokens, the covariance of the batch, nat·reward.
+    /// top_means: means of the top 0.0002, 0.002, 0.02, 0.2, 0.5 and all (the paper's Table 1).
+    /// quantiles: quantiles at 0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99 and 1.
+    CovarianceSummary {
+        tokens: usize,
+        mean: f64,
+        top_means: Vec<TopMean>,
+        quantiles: Vec<Quantile>,
     }
 }
 
@@ -165,23 +142,16 @@ pub(crate) fn covariance_summary<'py>(
     })
 }
 
-/// Number and covariance of the tokens in one quadrant.
-///
-/// Attributes
-/// ----------
-/// tokens: number of tokens.
-/// covariance: sum of their covariances, nat·reward.
-#[pyclass(frozen, get_all, eq, module = "entropy_rl")]
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Quadrant {
-    tokens: u64,
-    covariance: f64,
-}
-
-#[pymethods]
-impl Quadrant {
-    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        repr(slf, &["tokens", "covariance"])
+record! {
+    /// Number and covariance of the tokens in one quadrant.
+    ///
+    /// Attributes
+    /// ----------
+    /// tokens: number of tokens.
+    /// covariance: sum of their covariances, nat·reward.
+    Quadrant {
+        tokens: u64,
+        covariance: f64,
     }
 }
 
@@ -191,24 +161,17 @@ impl From<entropy_core::Quadrant> for Quadrant {
     }
 }
 
-/// Tokens by the sign of their advantage and by their probability relative to the average.
-///
-/// To first order, under the natural policy gradient, up_likely and down_unlikely lower the entropy;
-/// up_unlikely and down_likely raise it. Tokens with advantage 0 are in still.
-#[pyclass(frozen, get_all, eq, module = "entropy_rl")]
-#[derive(Debug, PartialEq)]
-pub(crate) struct Quadrants {
-    up_likely: Quadrant,
-    up_unlikely: Quadrant,
-    down_likely: Quadrant,
-    down_unlikely: Quadrant,
-    still: Quadrant,
-}
-
-#[pymethods]
-impl Quadrants {
-    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        repr(slf, &["up_likely", "up_unlikely", "down_likely", "down_unlikely", "still"])
+record! {
+    /// Tokens by the sign of their advantage and by their probability relative to the average.
+    ///
+    /// To first order, under the natural policy gradient, up_likely and down_unlikely lower the entropy;
+    /// up_unlikely and down_likely raise it. Tokens with advantage 0 are in still.
+    Quadrants {
+        up_likely: Quadrant,
+        up_unlikely: Quadrant,
+        down_likely: Quadrant,
+        down_unlikely: Quadrant,
+        still: Quadrant,
     }
 }
 
@@ -223,11 +186,8 @@ pub(crate) fn quadrants<'py>(
 ) -> PyResult<Quadrants> {
     let trained = Trained::new("log_prob", &log_prob, response_mask.as_ref())?;
     let tokens = Tokens::new(&trained, &log_prob, &advantage, entropy.as_ref())?;
-    let centre = match &tokens.entropy {
-        Some(entropy) => QuadrantCentre::State(entropy),
-        None => QuadrantCentre::batch(&sums(&tokens, None)?),
-    };
-    let quadrants = rl_losses::quadrants(&tokens.log_prob, &tokens.advantage, centre);
+    let entropy = tokens.entropy.as_deref();
+    let quadrants = rl_losses::quadrants(&tokens.log_prob, &tokens.advantage, entropy);
     let quadrants = quadrants.map_err(value_error)?;
     Ok(Quadrants {
         up_likely: quadrants.up_likely.into(),
@@ -238,35 +198,20 @@ pub(crate) fn quadrants<'py>(
     })
 }
 
-/// Entropy change that the theorems predict for a step, in nats.
-///
-/// Attributes
-/// ----------
-/// policy_gradient_batch: Theorem 1, `-η Cov(log π, π A)` centred over the batch, as published.
-/// natural_policy_gradient_batch: Theorem 2, `-η Cov(log π, A)`, centred over the batch too.
-/// policy_gradient_state, natural_policy_gradient_state: both centred in the state of each token, which
-///     makes them unbiased; None without entropy.
-#[pyclass(frozen, get_all, eq, module = "entropy_rl")]
-#[derive(Debug, PartialEq)]
-pub(crate) struct EntropyChange {
-    policy_gradient_batch: f64,
-    natural_policy_gradient_batch: f64,
-    policy_gradient_state: Option<f64>,
-    natural_policy_gradient_state: Option<f64>,
-}
-
-#[pymethods]
-impl EntropyChange {
-    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        repr(
-            slf,
-            &[
-                "policy_gradient_batch",
-                "natural_policy_gradient_batch",
-                "policy_gradient_state",
-                "natural_policy_gradient_state",
-            ],
-        )
+record! {
+    /// Entropy change that the theorems predict for a step, in nats.
+    ///
+    /// Attributes
+    /// ----------
+    /// policy_gradient_batch: Theorem 1, `-η Cov(log π, π A)` centred over the batch, as published.
+    /// natural_policy_gradient_batch: Theorem 2, `-η Cov(log π, A)`, centred over the batch too.
+    /// policy_gradient_state, natural_policy_gradient_state: both centred in the state of each token, which
+    ///     makes them unbiased; None without entropy.
+    EntropyChange {
+        policy_gradient_batch: f64,
+        natural_policy_gradient_batch: f64,
+        policy_gradient_state: Option<f64>,
+        natural_policy_gradient_state: Option<f64>,
     }
 }
 
@@ -314,24 +259,17 @@ fn sums(tokens: &Tokens<'_>, mean_score: Option<&[f64]>) -> PyResult<EntropyChan
     EntropyChangeSums::of(columns).map_err(value_error)
 }
 
-/// How well responses tell their prompts apart.
-///
-/// Attributes
-/// ----------
-/// mutual_information: of prompt and response, nats a response; 0 where responses ignore the prompt.
-/// retrieval_accuracy: fraction of the responses that their own prompt makes likelier than any other does; chance is
-///     1 over the number of prompts.
-#[pyclass(frozen, get_all, eq, module = "entropy_rl")]
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct PromptInformation {
-    mutual_information: f64,
-    retrieval_accuracy: f64,
-}
-
-#[pymethods]
-impl PromptInformation {
-    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        repr(slf, &["mutual_information", "retrieval_accuracy"])
+record! {
+    /// How well responses tell their prompts apart.
+    ///
+    /// Attributes
+    /// ----------
+    /// mutual_information: of prompt and response, nats a response; 0 where responses ignore the prompt.
+    /// retrieval_accuracy: fraction of the responses that their own prompt makes likelier than any other does; chance is
+    ///     1 over the number of prompts.
+    PromptInformation {
+        mutual_information: f64,
+        retrieval_accuracy: f64,
     }
 }
 

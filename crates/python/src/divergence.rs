@@ -9,31 +9,24 @@ use rl_losses::{
 
 use crate::column::{Column, Mask};
 use crate::error::value_error;
-use crate::repr::repr;
+use crate::repr::record;
 use crate::trained::Trained;
 
-/// Distance of the policy from the policy that sampled; means over tokens, in nats.
-///
-/// Attributes
-/// ----------
-/// tokens: number of tokens.
-/// k1: mean of `log π_old - log π`, the unbiased estimate of `KL(π_old ‖ π)`; it can be negative.
-/// k3: mean of `r - 1 - log r`, an estimate that is never negative.
-/// mean_abs_log_ratio, max_abs_log_ratio: mean and largest `|log r|`.
-#[pyclass(frozen, get_all, eq, module = "entropy_rl")]
-#[derive(Debug, PartialEq)]
-pub(crate) struct Divergence {
-    tokens: usize,
-    k1: f64,
-    k3: f64,
-    mean_abs_log_ratio: f64,
-    max_abs_log_ratio: f64,
-}
-
-#[pymethods]
-impl Divergence {
-    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        repr(slf, &["tokens", "k1", "k3", "mean_abs_log_ratio", "max_abs_log_ratio"])
+record! {
+    /// Distance of the policy from the policy that sampled; means over tokens, in nats.
+    ///
+    /// Attributes
+    /// ----------
+    /// tokens: number of tokens.
+    /// k1: mean of `log π_old - log π`, the unbiased estimate of `KL(π_old ‖ π)`; it can be negative.
+    /// k3: mean of `r - 1 - log r`, an estimate that is never negative.
+    /// mean_abs_log_ratio, max_abs_log_ratio: mean and largest `|log r|`.
+    Divergence {
+        tokens: usize,
+        k1: f64,
+        k3: f64,
+        mean_abs_log_ratio: f64,
+        max_abs_log_ratio: f64,
     }
 }
 
@@ -63,23 +56,16 @@ pub(crate) fn divergence<'py>(
     })
 }
 
-/// Fraction of the tokens without gradient under PPO's clip.
-///
-/// Attributes
-/// ----------
-/// clip_fraction: fraction in the flat part of the clip, 0 to 1 (verl's actor/pg_clipfrac).
-/// clip_fraction_lower: fraction at the dual clip's ceiling (verl's actor/pg_clipfrac_lower).
-#[pyclass(frozen, get_all, eq, module = "entropy_rl")]
-#[derive(Debug, PartialEq)]
-pub(crate) struct ClipFractions {
-    clip_fraction: f64,
-    clip_fraction_lower: f64,
-}
-
-#[pymethods]
-impl ClipFractions {
-    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        repr(slf, &["clip_fraction", "clip_fraction_lower"])
+record! {
+    /// Fraction of the tokens without gradient under PPO's clip.
+    ///
+    /// Attributes
+    /// ----------
+    /// clip_fraction: fraction in the flat part of the clip, 0 to 1 (verl's actor/pg_clipfrac).
+    /// clip_fraction_lower: fraction at the dual clip's ceiling (verl's actor/pg_clipfrac_lower).
+    ClipFractions {
+        clip_fraction: f64,
+        clip_fraction_lower: f64,
     }
 }
 
@@ -92,8 +78,8 @@ impl ClipFractions {
 /// Other arguments: as in token_covariances.
 #[pyfunction]
 #[pyo3(signature = (
-    log_prob, old_log_prob, advantage, *, response_mask=None, clip_ratio_low=PpoClip::default().clip().low(),
-    clip_ratio_high=PpoClip::default().clip().high(), clip_ratio_c=PpoClip::default().dual_clip().ceiling(),
+    log_prob, old_log_prob, advantage, *, response_mask=None, clip_ratio_low=PpoClip::DEFAULT.clip_ratio_low,
+    clip_ratio_high=PpoClip::DEFAULT.clip_ratio_high, clip_ratio_c=PpoClip::DEFAULT.clip_ratio_c.ceiling(),
 ))]
 pub(crate) fn clip_fractions<'py>(
     log_prob: Column<'py>,

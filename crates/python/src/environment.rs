@@ -1,14 +1,13 @@
 //! Environments of the simulator.
 
 use entropy_core::StateGraph;
-use numpy::PyArrayDyn;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::json;
 use softmax_sim::environment::{Features, Parameters, Questions, Shape};
 use softmax_sim::experiment::{Experiment, World};
 
-use crate::array::{Array, numpy_array};
+use crate::array::{Array, Floats, numpy_array};
 use crate::error::value_error;
 use crate::settings::{json_of, parsed};
 
@@ -135,7 +134,7 @@ impl Environment {
     }
 
     #[getter]
-    fn quality<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+    fn quality<'py>(&self, py: Python<'py>) -> Floats<'py> {
         let questions = self.0.training();
         let all = 0..questions.shape().prompts;
         let quality = all.flat_map(|prompt| questions.quality(prompt).to_vec()).collect();
@@ -143,7 +142,7 @@ impl Environment {
     }
 
     #[getter]
-    fn start<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+    fn start<'py>(&self, py: Python<'py>) -> Floats<'py> {
         let (questions, start) = (self.0.training(), self.0.start().to_vec());
         match questions.parameters() {
             Parameters::Logits => numpy_array(py, start, &sizes(questions)),

@@ -1,6 +1,26 @@
-//! Texts of results.
+//! Results as classes of Python, and their texts.
 
 use pyo3::prelude::*;
+
+/// Declares a frozen class of Python with these fields, which its text lists.
+macro_rules! record {
+    ($(#[$about:meta])+ $name:ident { $($field:ident: $kind:ty,)+ }) => {
+        $(#[$about])+
+        #[pyo3::pyclass(frozen, get_all, eq, module = "entropy_rl")]
+        #[derive(Clone, Debug, PartialEq)]
+        pub(crate) struct $name {
+            $($field: $kind,)+
+        }
+
+        #[pyo3::pymethods]
+        impl $name {
+            fn __repr__(slf: &pyo3::Bound<'_, Self>) -> pyo3::PyResult<String> {
+                $crate::repr::repr(slf, &[$(stringify!($field)),+])
+            }
+        }
+    };
+}
+pub(crate) use record;
 
 /// `Name(field=value, …)`, each value as Python spells it.
 pub(crate) fn repr(object: &Bound<'_, PyAny>, fields: &[&str]) -> PyResult<String> {

@@ -34,9 +34,9 @@ use crate::trained::Trained;
 /// response_mask: as in token_covariances.
 #[pyfunction]
 #[pyo3(signature = (
-    log_prob, old_log_prob, advantage, *, seed, fraction=ClipCov::default().fraction(),
-    covariance_low=ClipCov::default().band().low(), covariance_high=ClipCov::default().band().high(),
-    clip_ratio_low=ClipCov::default().clip().low(), clip_ratio_high=ClipCov::default().clip().high(),
+    log_prob, old_log_prob, advantage, *, seed, fraction=ClipCov::DEFAULT.fraction,
+    covariance_low=ClipCov::DEFAULT.covariance_low, covariance_high=ClipCov::DEFAULT.covariance_high,
+    clip_ratio_low=ClipCov::DEFAULT.clip_ratio_low, clip_ratio_high=ClipCov::DEFAULT.clip_ratio_high,
     centering="batch", entropy=None, semantics="exact", response_mask=None,
 ))]
 #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
@@ -59,8 +59,8 @@ pub(crate) fn clip_cov_mask<'py>(
     let band = CovarianceBand::new(covariance_low, covariance_high).map_err(value_error)?;
     let clip = ClipRange::new(clip_ratio_low, clip_ratio_high).map_err(value_error)?;
     let loss = ClipCov::new(fraction, band, clip).map_err(value_error)?;
-    let (centering, semantics) = (variant::<Centering>("centering", centering)?, semantics);
-    let semantics = variant::<Semantics>("semantics", semantics)?;
+    let centering: Centering = variant("centering", centering)?;
+    let semantics: Semantics = variant("semantics", semantics)?;
     let loss = PolicyLoss::ClipCov(loss.with(centering, Scope::MiniBatch, semantics));
     let trained = Trained::new("log_prob", &log_prob, response_mask.as_ref())?;
     let columns = Columns {
@@ -84,7 +84,7 @@ pub(crate) fn clip_cov_mask<'py>(
 /// centering, entropy, semantics, response_mask: as in clip_cov_mask.
 #[pyfunction]
 #[pyo3(signature = (
-    log_prob, advantage, *, fraction=KlCov::default().fraction(), centering="batch", entropy=None,
+    log_prob, advantage, *, fraction=KlCov::DEFAULT.fraction, centering="batch", entropy=None,
     semantics="exact", response_mask=None,
 ))]
 #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
@@ -98,9 +98,9 @@ pub(crate) fn kl_cov_mask<'py>(
     semantics: &str,
     response_mask: Option<Mask<'py>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let loss = KlCov::new(fraction, KlCov::default().coefficient()).map_err(value_error)?;
-    let (centering, semantics) = (variant::<Centering>("centering", centering)?, semantics);
-    let semantics = variant::<Semantics>("semantics", semantics)?;
+    let loss = KlCov::new(fraction, KlCov::DEFAULT.coefficient).map_err(value_error)?;
+    let centering: Centering = variant("centering", centering)?;
+    let semantics: Semantics = variant("semantics", semantics)?;
     let loss = PolicyLoss::KlCov(loss.with(centering, Scope::MiniBatch, semantics));
     // The policy before the step plays no part in the selection.
     let trained = Trained::new("log_prob", &log_prob, response_mask.as_ref())?;

@@ -10,10 +10,10 @@ use rl_losses::{Column, CustomLoss, LossOutput, LossSums, TokenBatch};
 use serde::de::DeserializeOwned;
 use softmax_sim::training::{CustomAdvantage, Method, Rows, Schedule, Trainer, prompt_information};
 
-use crate::array::{Array, numpy_array};
+use crate::array::{Array, Floats, numpy_array, numpy_field};
 use crate::environment::{Environment, described, sizes};
 use crate::error::value_error;
-use crate::repr::repr;
+use crate::repr::{record, repr};
 use crate::settings::{json_of, parsed};
 
 /// Exact figures of a policy over a run.
@@ -43,13 +43,12 @@ impl Curve {
     fn of(py: Python<'_>, curve: &softmax_sim::training::Curve) -> PyResult<Self> {
         type Point = softmax_sim::training::CurvePoint;
         let points = [curve.points.len()];
-        let column = |value: fn(&Point) -> f64| -> PyResult<Py<PyArrayDyn<f64>>> {
-            let values = curve.points.iter().map(value).collect();
-            Ok(numpy_array(py, values, &points)?.unbind())
+        let column = |value: fn(&Point) -> f64| {
+            numpy_field(py, curve.points.iter().map(value).collect(), &points)
         };
         let rollouts = curve.points.iter().map(|point| signed(point.rollouts)).collect();
         Ok(Self {
-            rollouts: numpy_array(py, rollouts, &points)?.unbind(),
+            rollouts: numpy_field(py, rollouts, &points)?,
             entropy: column(|point| point.entropy)?,
             reward: column(|point| point.reward)?,
             cool_reward: column(|point| point.cool_reward)?,
@@ -58,29 +57,22 @@ impl Curve {
     }
 }
 
-/// Measurements of one rollout and its updates.
-///
-/// Attributes
-/// ----------
-/// rollout: its number, from 0.
-/// mean_reward: mean reward of its responses.
-/// entropy: exact mean entropy over the states of its prompts before the updates, nats.
-/// selected_fraction, clip_fraction: fraction of the tokens, over all updates, that the method singled out, and that
-///     were clipped; NaN without updates.
-#[pyclass(frozen, get_all, eq, module = "entropy_rl")]
-#[derive(PartialEq)]
-pub(crate) struct StepReport {
-    rollout: usize,
-    mean_reward: f64,
-    entropy: f64,
-    selected_fraction: f64,
-    clip_fraction: f64,
-}
-
-#[pymethods]
-impl StepReport {
-    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        repr(slf, &["rollout", "mean_reward", "entropy", "selected_fraction", "clip_fraction"])
+record! {
+    /// Measurements of one rollout and its updates.
+    ///
+    /// Attributes
+    /// ----------
+    /// rollout: its number, from 0.
+    /// mean_reward: mean reward of its responses.
+    /// entropy: exact mean entropy over the states of its prompts before the updates, nats.
+    /// selected_fraction, clip_fraction: fraction of the tokens, over all updates, that the method singled out, and that
+    ///     were clipped; NaN without updates.
+    StepReport {
+        rollout: usize,
+        mean_reward: f64,
+        entropy: f64,
+        selected_fraction: f64,
+        clip_fraction: f64,
     }
 }
 
@@ -230,7 +222,7 @@ impl Simulation {
     }
 
     /// Log-probability of each action under the policy as it is, [prompts, states, actions], nats.
-    fn log_prob<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+    fn log_prob<'py>(&self, py: Python<'py>) -> Floats<'py> {
         let questions = self.trainer.environment().training();
         let all: Vec<usize> = (0..questions.shape().prompts).collect();
         let rows = Rows::of(questions, self.trainer.parameters(), &all);
@@ -243,16 +235,13 @@ impl Simulation {
         let prompts = rollout.prompts.len();
         let positions = self.trainer.environment().training().shape().positions;
         let tokens = [prompts, self.group_size, positions];
-        let numbers = |values: &[f64], shape: &[usize]| -> PyResult<Py<PyArrayDyn<f64>>> {
-            Ok(numpy_array(py, values.to_vec(), shape)?.unbind())
-        };
+        let numbers = |values: &[f64], shape: &[usize]| numpy_field(py, values.to_vec(), shape);
         let indices = rollout.prompts.iter().map(|&prompt| signed(prompt)).collect();
-        let places = |values: &[u32]| -> PyResult<Py<PyArrayDyn<i64>>> {
-            let values = values.iter().map(|&value| i64::from(value)).collect();
-            Ok(numpy_array(py, values, &tokens)?.unbind())
+        let places = |values: &[u32]| {
+            numpy_field(py, values.iter().map(|&value| i64::from(value)).collect(), &tokens)
         };
         Ok(Rollout {
-            prompts: numpy_array(py, indices, &[prompts])?.unbind(),
+            prompts: numpy_field(py, indices, &[prompts])?,
             actions: places(&rollout.actions)?,
             states: places(&rollout.states)?,
             old_log_prob: numbers(&rollout.old_log_prob, &tokens)?,
@@ -350,9 +339,7 @@ fn numbers_or_zeros(
 fn custom_loss(loss: Py<PyAny>, positions: usize, raised: Raised) -> CustomLoss {
     let gradient = move |py: Python<'_>, batch: &TokenBatch<'_>| -> PyResult<Vec<f64>> {
         let shape = [batch.len() / positions, positions];
-        let column = |values: &[f64]| -> PyResult<Py<PyArrayDyn<f64>>> {
-            Ok(numpy_array(py, values.to_vec(), &shape)?.unbind())
-        };
+        let column = |values: &[f64]| numpy_field(py, values.to_vec(), &shape);
         let entropy = batch.column(Column::Entropy).unwrap_or_default();
         let tokens = MiniBatch {
             log_prob: column(batch.log_prob())?,

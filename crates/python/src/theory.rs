@@ -1,11 +1,10 @@
 //! The theory of softmax policies: entropy, steps, and the change of entropy that they make.
 
 use entropy_core::{Categorical, UpdateRule};
-use numpy::PyArrayDyn;
 use pyo3::prelude::*;
 use softmax_sim::Settings;
 
-use crate::array::{Array, numpy_array};
+use crate::array::{Array, Floats, numpy_array};
 use crate::error::value_error;
 use crate::repr::repr;
 
@@ -45,25 +44,21 @@ impl SoftmaxPolicy {
     }
 
     #[getter]
-    fn log_prob<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+    fn log_prob<'py>(&self, py: Python<'py>) -> Floats<'py> {
         let rows = self.states.iter().flat_map(|policy| policy.log_probs().iter().copied());
         numpy_array(py, rows.collect(), &self.shape)
     }
 
     #[getter]
-    fn entropy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+    fn entropy<'py>(&self, py: Python<'py>) -> Floats<'py> {
         self.of_states(py, self.states.iter().map(Categorical::entropy))
     }
 
     /// Covariance of two functions of the action under the policy of each state, [states].
     ///
     /// x, y: [states, actions].
-    fn covariance<'py>(
-        &self,
-        py: Python<'py>,
-        x: &Bound<'py, PyAny>,
-        y: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+    fn covariance<'py>(&self, x: &Bound<'py, PyAny>, y: &Bound<'py, PyAny>) -> Floats<'py> {
+        let py = x.py();
         let (x, y) = (Array::shaped("x", x, &self.shape)?, Array::shaped("y", y, &self.shape)?);
         let rows = self.rows(&x).zip(y.chunks_exact(self.shape[1]));
         self.of_states(py, rows.map(|((policy, x), y)| policy.covariance(x, y)))
@@ -81,7 +76,7 @@ impl SoftmaxPolicy {
         advantage: &Bound<'py, PyAny>,
         rule: &str,
         eta: f64,
-    ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+    ) -> Floats<'py> {
         let rule = match rule {
             "policy_gradient" => UpdateRule::PolicyGradient,
             "natural_policy_gradient" => UpdateRule::NaturalPolicyGradient,
@@ -99,45 +94,29 @@ impl SoftmaxPolicy {
     /// Exact change of entropy by a step of the logits, [states], nats.
     ///
     /// step: [states, actions].
-    fn entropy_change<'py>(
-        &self,
-        py: Python<'py>,
-        step: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
-        self.of_steps(py, step, Categorical::entropy_change)
+    fn entropy_change<'py>(&self, step: &Bound<'py, PyAny>) -> Floats<'py> {
+        self.of_steps(step, Categorical::entropy_change)
     }
 
     /// Change of entropy that Lemma 1 predicts, `-Cov(log π, δ)`, [states], nats.
     ///
     /// step: [states, actions].
-    fn entropy_change_first_order<'py>(
-        &self,
-        py: Python<'py>,
-        step: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
-        self.of_steps(py, step, Categorical::entropy_change_first_order)
+    fn entropy_change_first_order<'py>(&self, step: &Bound<'py, PyAny>) -> Floats<'py> {
+        self.of_steps(step, Categorical::entropy_change_first_order)
     }
 
     /// Add the term of second order to that prediction, [states], nats.
     ///
     /// step: [states, actions].
-    fn entropy_change_second_order<'py>(
-        &self,
-        py: Python<'py>,
-        step: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
-        self.of_steps(py, step, Categorical::entropy_change_second_order)
+    fn entropy_change_second_order<'py>(&self, step: &Bound<'py, PyAny>) -> Floats<'py> {
+        self.of_steps(step, Categorical::entropy_change_second_order)
     }
 
     /// Rigorous bound on the error of Lemma 1 for a step, [states], nats.
     ///
     /// step: [states, actions].
-    fn remainder_bound<'py>(
-        &self,
-        py: Python<'py>,
-        step: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
-        self.of_steps(py, step, Categorical::remainder_bound)
+    fn remainder_bound<'py>(&self, step: &Bound<'py, PyAny>) -> Floats<'py> {
+        self.of_steps(step, Categorical::remainder_bound)
     }
 
     fn __repr__(&self) -> String {
@@ -152,20 +131,16 @@ impl SoftmaxPolicy {
         std::iter::zip(&self.states, table.chunks_exact(self.shape[1]))
     }
 
-    fn of_states<'py>(
-        &self,
-        py: Python<'py>,
-        values: impl Iterator<Item = f64>,
-    ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+    fn of_states<'py>(&self, py: Python<'py>, values: impl Iterator<Item = f64>) -> Floats<'py> {
         numpy_array(py, values.collect(), &self.shape[..1])
     }
 
     fn of_steps<'py>(
         &self,
-        py: Python<'py>,
         step: &Bound<'py, PyAny>,
         change: fn(&Categorical, &[f64]) -> f64,
-    ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+    ) -> Floats<'py> {
+        let py = step.py();
         let step = Array::shaped("step", step, &self.shape)?;
         let bad = step.iter().position(|value| !value.is_finite());
         if let Some(index) = bad {

@@ -23,7 +23,7 @@ impl<'py> Trained<'py> {
         response_mask: Option<&Mask<'py>>,
     ) -> PyResult<Self> {
         let first = first.named(name)?;
-        let shape = first.shape().to_vec();
+        let shape = first.shape.clone();
         match response_mask {
             None if shape.len() > 1 => {
                 return Err(value_error(format!(
@@ -39,7 +39,7 @@ impl<'py> Trained<'py> {
             _ => {}
         }
         let marks = response_mask.map(|mask| mask.marks().into_owned());
-        Ok(Self { shape, marks, tensor: first.tensor().cloned() })
+        Ok(Self { shape, marks, tensor: first.tensor.clone() })
     }
 
     /// The column's trained tokens in double precision.
@@ -95,7 +95,7 @@ impl<'py> Trained<'py> {
     /// The values of a column of the shape that all have.
     fn fitting<'a, 'b>(&self, name: &str, column: &'a Column<'b>) -> PyResult<&'a Values<'b>> {
         let values = column.named(name)?;
-        let (shape, expected) = (values.shape(), &self.shape);
+        let (shape, expected) = (&values.shape, &self.shape);
         // A plain column of another length is for the checks of the batch.
         if shape == expected || (self.marks.is_none() && shape.len() == 1) {
             return Ok(values);

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use rl_losses::{TokenBatch, TokenColumns, registry};
+use rl_losses::{Column, TokenBatch, TokenColumns, registry};
 
 const LOG_PROB: [f64; 8] = [-0.1, -6.0, -0.5, -1.2, -0.05, -7.0, -3.0, -0.2];
 const OLD_LOG_PROB: [f64; 8] = [-0.4, -6.0, -0.6, -2.6, -0.05, -6.1, -0.5, -0.1];
@@ -16,8 +16,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let columns =
         TokenColumns { log_prob: &LOG_PROB, old_log_prob: &OLD_LOG_PROB, advantage: &ADVANTAGE };
     let batch = TokenBatch::new(columns, &[5, 3])?
-        .with_entropy(&ENTROPY)?
-        .with_old_entropy(&OLD_ENTROPY)?;
+        .with(Column::Entropy, &ENTROPY)?
+        .with(Column::OldEntropy, &OLD_ENTROPY)?;
     let mut out = io::stdout().lock();
     write!(out, "{:<19} {:>8} {:>4} {:>4} {:>4} ", "method", "loss", "clip", "sel", "alt")?;
     writeln!(out, " on-policy  ∂loss/∂log π of each token")?;

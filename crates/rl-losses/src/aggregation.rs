@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     fast::spread::Spread,
-    parameter::{ParameterError, check},
+    parameter::{ParameterError, check_positive},
 };
 
 /// Rule that turns per-token terms into a scalar, `L = Σ_t w_t ℓ_t`.
@@ -40,23 +40,11 @@ pub enum Aggregation {
 #[serde(try_from = "f64", into = "f64")]
 pub struct Divisor(f64);
 
-impl Divisor {
-    /// Checks that `tokens` is finite and above 0.
-    ///
-    /// # Errors
-    ///
-    /// [`ParameterError::OutOfRange`] otherwise.
-    pub fn new(tokens: f64) -> Result<Self, ParameterError> {
-        let positive = |x: f64| x.is_finite() && x > 0.0;
-        check("divisor", tokens, "a finite number above 0", positive).map(Self)
-    }
-}
-
 impl TryFrom<f64> for Divisor {
     type Error = ParameterError;
 
     fn try_from(tokens: f64) -> Result<Self, ParameterError> {
-        Self::new(tokens)
+        check_positive("divisor", tokens).map(Self)
     }
 }
 

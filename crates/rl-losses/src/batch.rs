@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt, ops::Range};
 use thiserror::Error;
 
 use crate::{
-    column::total,
+    column::{sequence_ranges, total},
     fast::{real::Real, threads::Threads},
 };
 
@@ -100,8 +100,7 @@ pub struct TokenColumns<'a, R = f64> {
 /// The trained tokens of a batch: ragged sequences laid end to end, no padding, no mask.
 ///
 /// Methods that need more than the three columns say so in
-/// [`PolicyLoss::requirements`](crate::PolicyLoss::requirements); add them with
-/// [`with_entropy`](Self::with_entropy) and its like.
+/// [`PolicyLoss::requirements`](crate::PolicyLoss::requirements); add them by [`with`](Self::with).
 #[derive(Debug, Clone)]
 pub struct TokenBatch<'a, R = f64> {
     columns: TokenColumns<'a, R>,
@@ -148,42 +147,6 @@ impl<'a, R: Real> TokenBatch<'a, R> {
         check_column(column.name(), values, self.len())?;
         self.optional[column as usize] = Some(values);
         Ok(self)
-    }
-
-    /// Adds the entropy of the policy being updated, in nats, `[tokens]`.
-    ///
-    /// # Errors
-    ///
-    /// [`BatchError`], for the same reasons as [`with`](Self::with).
-    pub fn with_entropy(self, entropy: &'a [R]) -> Result<Self, BatchError> {
-        self.with(Column::Entropy, entropy)
-    }
-
-    /// Adds the entropy before the first update, in nats, `[tokens]`.
-    ///
-    /// # Errors
-    ///
-    /// [`BatchError`], for the same reasons as [`with`](Self::with).
-    pub fn with_old_entropy(self, old_entropy: &'a [R]) -> Result<Self, BatchError> {
-        self.with(Column::OldEntropy, old_entropy)
-    }
-
-    /// Adds the log-probability under the frozen reference, in nats, `[tokens]`.
-    ///
-    /// # Errors
-    ///
-    /// [`BatchError`], for the same reasons as [`with`](Self::with).
-    pub fn with_reference_log_prob(self, log_prob: &'a [R]) -> Result<Self, BatchError> {
-        self.with(Column::ReferenceLogProb, log_prob)
-    }
-
-    /// Adds the log-probability as sampled, in nats, `[tokens]`.
-    ///
-    /// # Errors
-    ///
-    /// [`BatchError`], for the same reasons as [`with`](Self::with).
-    pub fn with_rollout_log_prob(self, log_prob: &'a [R]) -> Result<Self, BatchError> {
-        self.with(Column::RolloutLogProb, log_prob)
     }
 
     /// Says how many sequences each micro-batch has, for [`Scope::MicroBatch`](crate::Scope).
@@ -279,16 +242,13 @@ impl<'a, R: Real> TokenBatch<'a, R> {
     /// If `tokens` reaches past the batch.
     #[must_use]
     pub fn part(&self, tokens: Range<usize>) -> TokenBatch<'a, R> {
-        let mut begin = 0;
-        let mut sequence_lengths = Vec::new();
-        for length in self.sequence_lengths.iter() {
-            let end = begin + length;
-            let inside = end.min(tokens.end).saturating_sub(begin.max(tokens.start));
-            if inside > 0 {
-                sequence_lengths.push(inside);
-            }
-            begin = end;
-        }
+        let inside = |sequence: Range<usize>| {
+            sequence.end.min(tokens.end).saturating_sub(sequence.start.max(tokens.start))
+        };
+        let sequence_lengths: Vec<usize> = sequence_ranges(&self.sequence_lengths)
+            .map(inside)
+            .filter(|&length| length > 0)
+            .collect();
         let columns = TokenColumns {
             log_prob: &self.columns.log_prob[tokens.clone()],
             old_log_prob: &self.columns.old_log_prob[tokens.clone()],

@@ -7,10 +7,10 @@ use pulp::NullaryFnOnce;
 use crate::{
     batch::TokenBatch,
     fast::{real::Real, threads::runs},
-    method::{PolicyLoss, PolicyMethod, Visitor},
+    method::PolicyLoss,
     output::{Evaluation, LossOutput, LossSums},
     plan::PlanPart,
-    term::{Shared, Sources, Token, TokenLoss},
+    term::{Shared, Sources, Token, TokenLoss, Visitor},
 };
 
 /// Tokens of one piece of work: pieces are split at multiples of it, whatever the threads.

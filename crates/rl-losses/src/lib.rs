@@ -30,7 +30,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Diagnostics of a step from its columns, as sums that merge over parts and ranks:
+//! Diagnostics of a step from its columns:
 //!
 //! | question | answer |
 //! |---|---|

@@ -1,7 +1,5 @@
 //! How an implicit process reward model learns from outcomes: right or wrong, one label a response.
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
     advantage::implicit_process_rewards,
     column::{ColumnError, check_columns, check_length, check_sequences, sequence_ranges, total},
@@ -75,8 +73,8 @@ fn logistic(x: f64) -> f64 {
     if x >= 0.0 { 1.0 / (1.0 + (-x).exp()) } else { x.exp() / (1.0 + x.exp()) }
 }
 
-/// How rewards agree with outcomes, as sums: add every part and rank, then divide.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+/// How rewards agree with outcomes.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct OutcomeAgreement {
     /// Responses seen.
     pub responses: usize,
@@ -98,15 +96,6 @@ impl OutcomeAgreement {
     /// are none.
     pub fn pair_accuracy(&self) -> f64 {
         self.ordered / self.pairs as f64
-    }
-}
-
-impl std::ops::AddAssign for OutcomeAgreement {
-    fn add_assign(&mut self, other: Self) {
-        self.responses += other.responses;
-        self.agreeing += other.agreeing;
-        self.pairs += other.pairs;
-        self.ordered += other.ordered;
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::{
     fast::real::Real,
     parameter::{ParameterError, check_not_negative},
-    term::{Scored, Term, Token, TokenLoss},
+    term::{Scored, Sources, Term, Token, TokenLoss},
 };
 
 /// Largest `|log r|`, in nats. Beyond it the ratio is constant: `exp` stays far from overflow and
@@ -39,16 +39,6 @@ impl ClipRange {
             low: check_not_negative("clip_ratio_low", low)?,
             high: check_not_negative("clip_ratio_high", high)?,
         })
-    }
-
-    /// How far the ratio may fall below 1.
-    pub fn low(self) -> f64 {
-        self.low
-    }
-
-    /// How far the ratio may rise above 1.
-    pub fn high(self) -> f64 {
-        self.high
     }
 
     /// Returns true if the surrogate is flat here: the ratio has left the region on the side the
@@ -134,9 +124,27 @@ impl TokenLoss for Surrogate {
         self.at_ratio(token.ratio, token.advantage).flat_if(token.held)
     }
 
-    #[inline(always)]
     fn log_ratio_limit(&self) -> Option<f64> {
         Some(self.limit)
+    }
+}
+
+/// A loss whose log-ratios are clamped to ±[`LOG_RATIO_LIMIT`].
+pub(crate) struct Limited<'a, L>(pub(crate) &'a L);
+
+impl<L: TokenLoss> TokenLoss for Limited<'_, L> {
+    #[inline(always)]
+    fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
+        self.0.score(token)
+    }
+
+    #[inline(always)]
+    fn constant(&self, sources: Sources) -> f64 {
+        self.0.constant(sources)
+    }
+
+    fn log_ratio_limit(&self) -> Option<f64> {
+        Some(LOG_RATIO_LIMIT)
     }
 }
 
@@ -150,7 +158,6 @@ impl TokenLoss for Dropping {
         if token.selected { Scored::dropped() } else { scored }
     }
 
-    #[inline(always)]
     fn log_ratio_limit(&self) -> Option<f64> {
         self.0.log_ratio_limit()
     }

@@ -130,6 +130,13 @@ impl<R: Real> Scored<R> {
         self
     }
 
+    /// The loss times `factor`.
+    #[inline(always)]
+    pub(crate) fn times(self, factor: R) -> Self {
+        let altered = self.altered | (factor != R::of(1.0));
+        Self { term: self.term.times(factor), altered, ..self }
+    }
+
     /// A token without a loss.
     #[inline(always)]
     pub(crate) fn dropped() -> Self {
@@ -156,8 +163,14 @@ pub trait TokenLoss: Sync {
     ///
     /// Without a limit, or with one past the exponential's own ([`Real::EXP_LIMIT`]), the ratio is clamped at the latter and
     /// the means are of log-ratios as they are.
-    #[inline(always)]
     fn log_ratio_limit(&self) -> Option<f64> {
         None
     }
+}
+
+/// Something to do with the loss of one token, compiled for each method.
+pub(crate) trait Visitor {
+    type Output;
+
+    fn visit<L: TokenLoss>(self, loss: &L) -> Self::Output;
 }

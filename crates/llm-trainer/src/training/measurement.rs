@@ -3,7 +3,7 @@
 use entropy_core::{CovarianceSummary, Quadrant, UpdateRule, token_covariances};
 use question_data::prompt::Prompt;
 use reward_math::Verdict;
-use rl_losses::{EntropyChangeColumns, EntropyChangeSums, QuadrantCentre, quadrants};
+use rl_losses::{EntropyChangeColumns, EntropyChangeSums, quadrants};
 use serde::Serialize;
 use torch_ext::distributed::{GroupOperation, Traffic};
 use training_run::config::RunConfig;
@@ -185,9 +185,7 @@ fn record_theory(metrics: &mut StepMetrics, advantage: &[f64], old: &Statistics)
         metrics.insert(batch, sums.batch_centred(rule, 1.0));
         metrics.insert(state, sums.state_centred(rule, 1.0));
     }
-    let Ok(by_quadrant) = quadrants(log_prob, advantage, QuadrantCentre::State(entropy)) else {
-        return;
-    };
+    let Ok(by_quadrant) = quadrants(log_prob, advantage, Some(entropy)) else { return };
     let share = |quadrant: Quadrant| quadrant.tokens as f64 / log_prob.len() as f64;
     metrics.insert(metric!("quadrant/up_likely"), share(by_quadrant.up_likely));
     metrics.insert(metric!("quadrant/up_unlikely"), share(by_quadrant.up_unlikely));

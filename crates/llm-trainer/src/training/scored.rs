@@ -2,7 +2,7 @@
 
 use rl_losses::{
     AdvantageError, AdvantageEstimator, Correction, CorrectionSums, DifficultyThermostat,
-    KlController, RolloutColumns, RolloutCorrection, informative_groups, kl_rewards, kl_sums,
+    KlController, RolloutColumns, RolloutCorrection, informative_groups, kl_mean, kl_rewards,
 };
 use training_run::config::{KlPlacement, ReferenceKl};
 
@@ -180,8 +180,8 @@ impl ScoredRollout {
         let UpdateColumns { old, reference_log_prob, .. } = &self.columns;
         let Some(reference) = reference_log_prob else { return Ok(()) };
         let lengths = self.layout.lengths();
-        let sums = kl_sums(settings.estimator, &old.log_prob, reference, lengths)?;
-        Ok(controller.update(sums.sequence_mean(), self.samples.len())?)
+        let divergence = kl_mean(settings.estimator, &old.log_prob, reference, lengths)?;
+        Ok(controller.update(divergence, self.samples.len())?)
     }
 }
 

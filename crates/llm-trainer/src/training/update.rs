@@ -6,8 +6,8 @@ use std::time::Instant;
 use counter_rng::{Purpose, step_rng};
 use rayon::prelude::*;
 use rl_losses::{
-    Aggregation, BatchError, CustomLoss, KlEstimator, LossOutput, LossSums, PlanError, PolicyLoss,
-    Threads, TokenBatch, TokenColumns, entropy_bonus, kl_loss,
+    Aggregation, BatchError, Column, CustomLoss, KlEstimator, LossOutput, LossSums, PlanError,
+    PolicyLoss, Threads, TokenBatch, TokenColumns, entropy_bonus, kl_loss,
 };
 
 use super::adamw::{AdamW, StepOutcome};
@@ -269,12 +269,12 @@ impl MiniBatch<'_> {
             advantage,
         };
         let batch = TokenBatch::new(columns, self.shard.layout.lengths())?
-            .with_entropy(&self.current.entropy)?
-            .with_old_entropy(&old.entropy)?
-            .with_rollout_log_prob(rollout_log_prob)?
+            .with(Column::Entropy, &self.current.entropy)?
+            .with(Column::OldEntropy, &old.entropy)?
+            .with(Column::RolloutLogProb, rollout_log_prob)?
             .with_threads(Threads::new(rayon::current_num_threads(), in_parallel));
         match &self.columns.reference_log_prob {
-            Some(reference) => batch.with_reference_log_prob(reference),
+            Some(reference) => batch.with(Column::ReferenceLogProb, reference),
             None => Ok(batch),
         }
     }

@@ -42,25 +42,18 @@ pub struct ThermostatSettings {
 }
 
 fn default_proportional() -> f64 {
-    ThermostatSettings::PROPORTIONAL
+    1.5
 }
 
 fn default_integral() -> f64 {
-    ThermostatSettings::INTEGRAL
+    0.03
 }
 
 fn default_largest_step() -> f64 {
-    ThermostatSettings::LARGEST_STEP
+    0.5
 }
 
 impl ThermostatSettings {
-    /// Default of `proportional`.
-    pub const PROPORTIONAL: f64 = 1.5;
-    /// Default of `integral`.
-    pub const INTEGRAL: f64 = 0.03;
-    /// Default of `largest_step`.
-    pub const LARGEST_STEP: f64 = 0.5;
-
     /// Default gains for a knob that starts at `initial` and stays within `low..=high`.
     ///
     /// # Errors
@@ -167,7 +160,7 @@ enum Saturation {
 /// // After each step, with the entropy it measured:
 /// thermostat.update(0.55)?;
 /// loss = Knob::Fraction.set(&loss, thermostat.knob())?;
-/// assert!(thermostat.knob() > KlCov::default().fraction(), "less entropy than asked for");
+/// assert!(thermostat.knob() > KlCov::DEFAULT.fraction, "less entropy than asked for");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

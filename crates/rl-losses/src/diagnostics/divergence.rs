@@ -1,19 +1,17 @@
 //! How far the policy has moved within a step.
 
-use std::ops::AddAssign;
-
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::{
     column::{ColumnError, check_columns},
     surrogate::limited,
 };
 
-/// Additive statistics of `x = log_prob - old_log_prob`: add every part and rank, then divide.
+/// Statistics of `x = log_prob - old_log_prob` over tokens.
 ///
 /// Tokens are samples of the **old** policy, so the means estimate `KL(π_old ‖ π)`. Each `x` is held
 /// to ±20 nats.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct DivergenceSums {
     /// Tokens seen.
     pub tokens: usize,
@@ -59,15 +57,5 @@ impl DivergenceSums {
     /// Mean of `|x|`, in nats. NaN of no tokens.
     pub fn mean_abs_log_ratio(&self) -> f64 {
         self.abs_log_ratio / self.tokens as f64
-    }
-}
-
-impl AddAssign for DivergenceSums {
-    fn add_assign(&mut self, other: Self) {
-        self.tokens += other.tokens;
-        self.k1 += other.k1;
-        self.k3 += other.k3;
-        self.abs_log_ratio += other.abs_log_ratio;
-        self.max_abs_log_ratio = self.max_abs_log_ratio.max(other.max_abs_log_ratio);
     }
 }

@@ -1,9 +1,7 @@
 //! The change of entropy that Theorems 1 and 2 predict from a step's tokens.
 
-use std::ops::AddAssign;
-
 use entropy_core::{PairedMoments, UpdateRule, state_token_covariances};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::column::{ColumnError, check_columns};
 
@@ -22,8 +20,7 @@ pub struct EntropyChangeColumns<'a> {
     pub mean_score: Option<&'a [f64]>,
 }
 
-/// Additive statistics from which the predicted change of entropy is read: add every part and rank,
-/// then ask.
+/// Statistics of a batch from which the predicted change of entropy is read.
 ///
 /// | centring | policy gradient (Theorem 1) | natural gradient (Theorem 2) |
 /// |---|---|---|
@@ -37,7 +34,7 @@ pub struct EntropyChangeColumns<'a> {
 ///
 /// `η` is the step in logits of a table. A network with shared parameters moves otherwise: compare
 /// signs and ranks, not sizes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct EntropyChangeSums {
     natural: PairedMoments,
     vanilla: PairedMoments,
@@ -76,21 +73,6 @@ impl EntropyChangeSums {
         Ok(sums)
     }
 
-    /// Tokens seen.
-    pub fn tokens(&self) -> u64 {
-        self.natural.count
-    }
-
-    /// Mean log-probability over the tokens, in nats; 0 of none.
-    pub fn mean_log_prob(&self) -> f64 {
-        self.natural.mean_x
-    }
-
-    /// Mean advantage over the tokens; 0 of none.
-    pub fn mean_advantage(&self) -> f64 {
-        self.natural.mean_y
-    }
-
     /// Predicted change of entropy, centred over the batch as published, in nats. NaN of no tokens.
     pub fn batch_centred(&self, rule: UpdateRule, eta: f64) -> f64 {
         let moments = match rule {
@@ -107,15 +89,6 @@ impl EntropyChangeSums {
             UpdateRule::PolicyGradient => self.state_vanilla,
             UpdateRule::NaturalPolicyGradient => self.state_natural,
         };
-        -eta * sum / self.tokens() as f64
-    }
-}
-
-impl AddAssign for EntropyChangeSums {
-    fn add_assign(&mut self, other: Self) {
-        self.natural = self.natural.merge(other.natural);
-        self.vanilla = self.vanilla.merge(other.vanilla);
-        self.state_natural += other.state_natural;
-        self.state_vanilla += other.state_vanilla;
+        -eta * sum / self.natural.count as f64
     }
 }

@@ -1,4 +1,4 @@
-//! Diagnostics of a step's effect on entropy, from its columns, as sums that merge.
+//! Diagnostics of a step's effect on entropy, from its columns.
 
 mod divergence;
 mod entropy_change;
@@ -8,4 +8,4 @@ mod quadrants;
 pub use divergence::DivergenceSums;
 pub use entropy_change::{EntropyChangeColumns, EntropyChangeSums};
 pub use group_covariance::group_covariances;
-pub use quadrants::{QuadrantCentre, quadrants};
+pub use quadrants::quadrants;

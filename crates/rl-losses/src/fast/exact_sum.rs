@@ -1,5 +1,7 @@
 //! Sums that do not depend on the order or the grouping of their terms.
 
+use std::iter::zip;
+
 use serde::{Deserialize, Serialize};
 
 use super::real::Real;
@@ -106,6 +108,27 @@ impl ExactSum {
         // A term that overflowed is as large as a scale holds; so is the sum of two.
         self.units[scale] = self.units[scale].saturating_add(units);
     }
+}
+
+/// The sum of each of some terms of two columns, both `[tokens]`.
+pub(crate) fn sums_of<R: Real, const TERMS: usize>(
+    left: &[R],
+    right: &[R],
+    terms: impl Fn(f64, f64) -> [f64; TERMS],
+) -> Vec<ExactSum> {
+    let mut sums = vec![ExactSum::default(); TERMS];
+    for (left, right) in zip(left.chunks(RUN), right.chunks(RUN)) {
+        let mut columns = [[0.0; RUN]; TERMS];
+        for (place, (left, right)) in zip(left, right).enumerate() {
+            for (column, term) in zip(&mut columns, terms(left.to_f64(), right.to_f64())) {
+                column[place] = term;
+            }
+        }
+        for (sum, column) in zip(&mut sums, &columns) {
+            sum.merge(&ExactSum::of(&column[..left.len()]));
+        }
+    }
+    sums
 }
 
 /// Exponent that terms of a scale stay below.

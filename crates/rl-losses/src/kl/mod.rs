@@ -6,4 +6,4 @@ mod penalty;
 
 pub use adaptive::{AdaptiveKl, KlCoefficient, KlController};
 pub use estimator::KlEstimator;
-pub use penalty::{KlSums, kl_loss, kl_rewards, kl_sums};
+pub use penalty::{kl_loss, kl_mean, kl_rewards};

@@ -1,10 +1,8 @@
 //! A divergence as a term of the loss or of the reward.
 
-use serde::{Deserialize, Serialize};
-
 use super::KlEstimator;
 use crate::{
-    column::{ColumnError, Named, check_columns, check_length, check_sequences, sequence_ranges},
+    column::{ColumnError, Named, check_columns, check_sequences, sequence_ranges},
     parameter::check_not_negative,
 };
 
@@ -66,53 +64,30 @@ pub fn kl_rewards(
     Ok(rewards.map(|(reward, ratio)| reward - coefficient * estimator.term(ratio).value).collect())
 }
 
-/// Additive statistics of a divergence: add every part and rank, then divide.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct KlSums {
-    /// Sequences that hold a token.
-    pub sequences: usize,
-    /// Sum over the sequences of their mean `k(x)`, in nats.
-    pub sequence_means: f64,
-}
-
-impl KlSums {
-    /// Mean over the sequences of their mean, in nats: what verl's controller is given. NaN if
-    /// there are none.
-    pub fn sequence_mean(&self) -> f64 {
-        self.sequence_means / self.sequences as f64
-    }
-}
-
-impl std::ops::AddAssign for KlSums {
-    fn add_assign(&mut self, other: Self) {
-        self.sequences += other.sequences;
-        self.sequence_means += other.sequence_means;
-    }
-}
-
-/// Sums of an estimator over whole sequences.
+/// Mean over the sequences that hold a token of their mean `k(x)`, in nats: what verl's controller is given. NaN if there are
+/// none.
 ///
 /// # Errors
 ///
 /// [`ColumnError`] if the columns, both `[tokens]`, or the sequences do not fit each other, or a
 /// value is not finite.
-pub fn kl_sums(
+pub fn kl_mean(
     estimator: KlEstimator,
     log_prob: &[f64],
     reference_log_prob: &[f64],
     sequence_lengths: &[usize],
-) -> Result<KlSums, ColumnError> {
+) -> Result<f64, ColumnError> {
     let columns = columns(log_prob, reference_log_prob);
     check_columns(&columns)?;
     check_sequences(sequence_lengths, columns[0])?;
-    check_length("reference_log_prob", reference_log_prob.len(), "log_prob", log_prob.len())?;
-    let mut sums = KlSums::default();
+    let (mut sequences, mut sum) = (0, 0.0);
     for tokens in sequence_ranges(sequence_lengths).filter(|tokens| !tokens.is_empty()) {
         let ratios = log_ratios(&log_prob[tokens.clone()], &reference_log_prob[tokens.clone()]);
         let divergence: f64 = ratios.map(|ratio| estimator.term(ratio).value).sum();
-        sums += KlSums { sequences: 1, sequence_means: divergence / tokens.len() as f64 };
+        sequences += 1;
+        sum += divergence / tokens.len() as f64;
     }
-    Ok(sums)
+    Ok(sum / f64::from(sequences))
 }
 
 fn columns<'a>(log_prob: &'a [f64], reference_log_prob: &'a [f64]) -> [Named<'a>; 2] {

@@ -2,14 +2,10 @@
 
 use crate::{
     batch::TokenBatch,
-    fast::{exact_sum::ExactSum, real::Real, spread::Spread},
-    method::{
-        policy_method::{PolicyMethod, Visitor},
-        ppo_clip::DualClip,
-    },
+    fast::{exact_sum::ExactSum, real::Real},
+    method::ppo_clip::DualClip,
     parameter::{ParameterError, check, check_not_negative, check_positive, settings},
-    plan_summary::PlanSummary,
-    surrogate::{LOG_RATIO_LIMIT, clipped_at, limited},
+    surrogate::{clipped_at, limited},
     term::{Scored, Token, TokenLoss},
 };
 
@@ -121,7 +117,7 @@ impl Bapo {
     }
 
     /// Steps that both bounds take together, the lower one first, until the sums of a mini-batch are in balance.
-    fn steps(&self, sums: &[ExactSum]) -> usize {
+    pub(super) fn steps(&self, sums: &[ExactSum]) -> usize {
         let lows = self.low().places().count();
         let (negative, positive) = sums.split_at(lows);
         let last = lows - 1 + positive.len() - 1;
@@ -131,31 +127,9 @@ impl Bapo {
         };
         (0..last).find(is_balanced).unwrap_or(last)
     }
-}
-
-impl TokenLoss for Bapo {
-    #[inline(always)]
-    fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
-        let steps = token.constant;
-        let low = self.low().after(steps);
-        let high = self.high().after(steps - R::of(self.low().steps()));
-        let ceiling = R::of(self.clip_ratio_c.ceiling);
-        clipped_at(token.ratio, token.advantage, [low, high, ceiling]).flat_if(token.held)
-    }
-
-    #[inline(always)]
-    fn log_ratio_limit(&self) -> Option<f64> {
-        Some(LOG_RATIO_LIMIT)
-    }
-}
-
-impl PolicyMethod for Bapo {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(self)
-    }
 
     /// Contributions of the tokens at each place of the lower bound, negative advantages, then of the upper one, positive ones.
-    fn sums<R: Real>(&self, batch: &TokenBatch<'_, R>) -> Vec<ExactSum> {
+    pub(super) fn sums<R: Real>(&self, batch: &TokenBatch<'_, R>) -> Vec<ExactSum> {
         let (low, high): (Vec<f64>, Vec<f64>) =
             (self.low().places().collect(), self.high().places().collect());
         let mut sums = vec![ExactSum::default(); low.len() + high.len()];
@@ -187,9 +161,16 @@ impl PolicyMethod for Bapo {
         }
         sums
     }
+}
 
-    fn constants<R: Real>(&self, _: &TokenBatch<'_, R>, summary: &PlanSummary) -> Spread {
-        Spread::Uniform(self.steps(&summary.sums) as f64)
+impl TokenLoss for Bapo {
+    #[inline(always)]
+    fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
+        let steps = token.constant;
+        let low = self.low().after(steps);
+        let high = self.high().after(steps - R::of(self.low().steps()));
+        let ceiling = R::of(self.clip_ratio_c.ceiling);
+        clipped_at(token.ratio, token.advantage, [low, high, ceiling]).flat_if(token.held)
     }
 }
 

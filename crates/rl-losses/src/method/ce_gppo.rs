@@ -2,9 +2,8 @@
 
 use crate::{
     fast::real::Real,
-    method::policy_method::{PolicyMethod, Visitor},
     parameter::{check_not_negative, settings},
-    surrogate::{LOG_RATIO_LIMIT, Surrogate},
+    surrogate::Surrogate,
     term::{Scored, Term, Token, TokenLoss},
 };
 
@@ -39,16 +38,5 @@ impl TokenLoss for CeGppo {
         let carried = (token.log_prob - token.detached_log_prob).exp();
         let kept = Term::exponential(beta * scored.term.value * carried);
         Scored { term: if scored.clipped { kept } else { scored.term }, ..scored }
-    }
-
-    #[inline(always)]
-    fn log_ratio_limit(&self) -> Option<f64> {
-        Some(LOG_RATIO_LIMIT)
-    }
-}
-
-impl PolicyMethod for CeGppo {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(self)
     }
 }

@@ -2,9 +2,8 @@
 
 use crate::{
     fast::real::Real,
-    method::policy_method::{PolicyMethod, Visitor},
     parameter::{check_not_negative, settings},
-    surrogate::{LOG_RATIO_LIMIT, limited},
+    surrogate::limited,
     term::{Scored, Term, Token, TokenLoss},
 };
 
@@ -33,16 +32,5 @@ impl TokenLoss for Cispo {
         let clipped = weight != ratio;
         let term = Term::score_function(weight, token.advantage, token.log_prob);
         Scored { clipped, ..Scored::open(term, clipped) }
-    }
-
-    #[inline(always)]
-    fn log_ratio_limit(&self) -> Option<f64> {
-        Some(LOG_RATIO_LIMIT)
-    }
-}
-
-impl PolicyMethod for Cispo {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(self)
     }
 }

@@ -1,14 +1,11 @@
 //! Clip-Cov: drop the gradient of a few tokens of high covariance.
 
 use crate::{
-    method::{
-        covariance_control::CovarianceBand,
-        policy_method::{PolicyMethod, Visitor},
-    },
+    method::covariance_control::CovarianceBand,
     parameter::{ParameterError, check_fraction, check_not_negative, settings},
     selection::{Order, Selection},
     semantics::{Centering, Scope, Semantics},
-    surrogate::{ClipRange, Dropping, Surrogate},
+    surrogate::{ClipRange, Surrogate},
 };
 
 settings! {
@@ -23,23 +20,23 @@ settings! {
     /// Source: arXiv:2505.22617, Eqs. 11 and 12; rows 3 to 6 of `docs/paper-vs-code.md`.
     pub struct ClipCov {
         /// Share of the tokens whose gradient is dropped, above 0, at most 1.
-        pub(crate) fraction: f64 = 2e-4, check_fraction;
+        pub fraction: f64 = 2e-4, check_fraction;
         /// Lower end of the covariance band that tokens are drawn from.
-        pub(crate) covariance_low: f64 = 1.0;
+        pub covariance_low: f64 = 1.0;
         /// Upper end of that band.
-        pub(crate) covariance_high: f64 = 5.0;
+        pub covariance_high: f64 = 5.0;
         /// Largest fall of the ratio below 1.
-        pub(crate) clip_ratio_low: f64 = 1.0, check_not_negative;
+        pub clip_ratio_low: f64 = 1.0, check_not_negative;
         /// Largest rise of the ratio above 1; more than `clip_ratio_low` is clip-higher.
-        pub(crate) clip_ratio_high: f64 = 1.0, check_not_negative;
+        pub clip_ratio_high: f64 = 1.0, check_not_negative;
         /// Means that the covariance is centred by: `"batch"` as published, or `"state"` as in the
         /// theory.
-        pub(crate) centering: Centering = Centering::Batch;
+        pub centering: Centering = Centering::Batch;
         /// Tokens that are selected from; a trainer refuses `"micro-batch"`. With it, as in older
         /// codes, the algorithm would depend on memory.
-        pub(crate) scope: Scope = Scope::MiniBatch;
+        pub scope: Scope = Scope::MiniBatch;
         /// Code that is imitated: `"exact"` (none), `"paper"`, `"prime"` or `"verl"`.
-        pub(crate) semantics: Semantics = Semantics::Exact;
+        pub semantics: Semantics = Semantics::Exact;
     } also |settings| CovarianceBand::new(settings.covariance_low, settings.covariance_high).map(drop)
 }
 
@@ -70,40 +67,21 @@ impl ClipCov {
         Self { centering, scope, semantics, ..self }
     }
 
-    /// Share of all tokens to drop, above 0 and at most 1.
-    pub fn fraction(&self) -> f64 {
-        self.fraction
-    }
-
-    /// Covariances that tokens are drawn from.
-    pub fn band(&self) -> CovarianceBand {
-        CovarianceBand { low: self.covariance_low, high: self.covariance_high }
-    }
-
-    /// Trust region of the surrogate.
-    pub fn clip(&self) -> ClipRange {
-        ClipRange { low: self.clip_ratio_low, high: self.clip_ratio_high }
-    }
-
     /// The surrogate of every token. Neither code limits its log-ratio; the paper has no clip besides (row 6).
-    fn surrogate(&self) -> Surrogate {
+    pub(super) fn surrogate(&self) -> Surrogate {
         match self.semantics {
             Semantics::Paper => Surrogate::PLAIN,
-            Semantics::Exact | Semantics::Prime | Semantics::Verl => Surrogate::of(self.clip()),
+            Semantics::Exact | Semantics::Prime | Semantics::Verl => {
+                Surrogate::of(ClipRange { low: self.clip_ratio_low, high: self.clip_ratio_high })
+            }
         }
-    }
-}
-
-impl PolicyMethod for ClipCov {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(&Dropping(self.surrogate()))
     }
 
     /// A draw from the band of tokens that have a gradient to lose.
-    fn selection(&self) -> Option<Selection> {
+    pub(super) fn selection(&self) -> Selection {
         let Self { fraction, centering, scope, semantics, .. } = *self;
         let (low, high) = (self.covariance_low, self.covariance_high);
         let by = Order::Draw { centering, low, high, base: self.surrogate() };
-        Some(Selection { by, fraction, scope, semantics })
+        Selection { by, fraction, scope, semantics }
     }
 }

@@ -3,10 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    batch::Column,
     method::{
         kl_cov::Plain,
-        policy_method::{PolicyMethod, Visitor},
         ppo_clip::{DualClip, PpoClip},
         treatment::{Detaching, Penalising, Penalty, Reweighing, Treatment},
     },
@@ -17,6 +15,7 @@ use crate::{
     selection::{Order, Selection},
     semantics::{Centering, Scope, Semantics},
     surrogate::{ClipRange, Dropping, Surrogate},
+    term::Visitor,
 };
 
 /// Rule that selects tokens of high covariance.
@@ -62,16 +61,6 @@ impl CovarianceBand {
         check_finite("covariance_high", high)?;
         check_below(("covariance_low", low), ("covariance_high", high))?;
         Ok(Self { low, high })
-    }
-
-    /// Lower bound, excluded.
-    pub fn low(self) -> f64 {
-        self.low
-    }
-
-    /// Upper bound, excluded.
-    pub fn high(self) -> f64 {
-        self.high
     }
 }
 
@@ -139,13 +128,12 @@ settings! {
 
 impl CovarianceControl {
     /// Returns true if selected tokens have the gradient of any other where policy and old policy are the same.
-    pub(crate) fn is_inert_on_policy(&self) -> bool {
+    pub(super) fn is_inert_on_policy(&self) -> bool {
         self.treatment.is_inert_on_policy()
     }
-}
 
-impl PolicyMethod for CovarianceControl {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+    /// Hands the loss of one token to `visitor`.
+    pub(super) fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
         let base = self.base.surrogate();
         match self.treatment {
             Treatment::Drop => visitor.visit(&Dropping(base)),
@@ -161,7 +149,7 @@ impl PolicyMethod for CovarianceControl {
         }
     }
 
-    fn selection(&self) -> Option<Selection> {
+    pub(super) fn selection(&self) -> Selection {
         let Self { fraction, centering, scope, semantics, .. } = *self;
         let by = match self.select {
             Select::Top => Order::Covariance(centering),
@@ -172,10 +160,6 @@ impl PolicyMethod for CovarianceControl {
                 base: self.base.surrogate(),
             },
         };
-        Some(Selection { by, fraction, scope, semantics })
-    }
-
-    fn column(&self) -> Option<Column> {
-        self.treatment.column()
+        Selection { by, fraction, scope, semantics }
     }
 }

@@ -1,19 +1,16 @@
 //! CW-GRPO: tokens of extreme covariance weigh less, by a Gaussian of their covariance.
 
-use std::iter::zip;
-
 use crate::{
     batch::TokenBatch,
-    fast::{exact_sum::ExactSum, real::Real},
-    method::policy_method::{PolicyMethod, Visitor},
+    fast::{
+        exact_sum::{ExactSum, sums_of},
+        real::Real,
+    },
     parameter::{check_not_negative, settings},
     plan_summary::PlanSummary,
-    surrogate::{LOG_RATIO_LIMIT, Surrogate},
+    surrogate::Surrogate,
     term::{Scored, Shared, Sources, Token, TokenLoss},
 };
-
-/// Tokens whose terms are held at once.
-const RUN: usize = 256;
 
 /// Magnitude beyond any log-probability or advantage, so that its moments are finite whatever the columns hold.
 const LARGEST: f64 = 1e6;
@@ -95,72 +92,44 @@ impl From<Shared> for Gaussian {
     }
 }
 
-/// The sum of each of some terms of log-probability and advantage over all tokens.
-fn sums_of<R: Real, const TERMS: usize>(
-    batch: &TokenBatch<'_, R>,
-    terms: impl Fn(f64, f64) -> [f64; TERMS],
-) -> Vec<ExactSum> {
-    let mut sums = vec![ExactSum::default(); TERMS];
-    for (log_prob, advantage) in zip(batch.log_prob().chunks(RUN), batch.advantage().chunks(RUN)) {
-        let mut columns = [[0.0; RUN]; TERMS];
-        for (place, (log_prob, advantage)) in zip(log_prob, advantage).enumerate() {
-            for (column, term) in zip(&mut columns, terms(log_prob.to_f64(), advantage.to_f64())) {
-                column[place] = term;
-            }
-        }
-        for (sum, column) in zip(&mut sums, &columns) {
-            sum.merge(&ExactSum::of(&column[..log_prob.len()]));
-        }
-    }
-    sums
-}
-
 impl TokenLoss for CovarianceWeight {
     #[inline(always)]
     fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
-        let scored = Surrogate::limited(self.clip_ratio_low, self.clip_ratio_high).score(token);
-        let altered = scored.altered | (token.constant != R::of(1.0));
-        Scored { term: scored.term.times(token.constant), altered, ..scored }
+        let surrogate = Surrogate::limited(self.clip_ratio_low, self.clip_ratio_high);
+        surrogate.score(token).times(token.constant)
     }
 
     #[inline(always)]
     fn constant(&self, sources: Sources) -> f64 {
         Gaussian::from(sources.shared).weight(sources.log_prob, sources.advantage)
     }
-
-    #[inline(always)]
-    fn log_ratio_limit(&self) -> Option<f64> {
-        Some(LOG_RATIO_LIMIT)
-    }
 }
 
-impl PolicyMethod for CovarianceWeight {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(self)
-    }
-
+impl CovarianceWeight {
     /// Moments of the covariances' factors.
-    fn sums<R: Real>(&self, batch: &TokenBatch<'_, R>) -> Vec<ExactSum> {
-        sums_of(batch, |x, y| {
+    pub(super) fn sums<R: Real>(batch: &TokenBatch<'_, R>) -> Vec<ExactSum> {
+        sums_of(batch.log_prob(), batch.advantage(), |x, y| {
             let (x, y) = (x.held(-LARGEST, LARGEST), y.held(-LARGEST, LARGEST));
             [x, y, x * x, x * y, y * y, x * x * y, x * y * y, x * x * y * y]
         })
     }
 
     /// Sum of the weights.
-    fn later_sums<R: Real>(
-        &self,
+    pub(super) fn later_sums<R: Real>(
         batch: &TokenBatch<'_, R>,
         summary: &PlanSummary,
     ) -> Vec<ExactSum> {
         let gaussian = Gaussian::of(summary);
-        sums_of(batch, |log_prob, advantage| [gaussian.weight(log_prob, advantage)])
+        sums_of(batch.log_prob(), batch.advantage(), |log_prob, advantage| {
+            [gaussian.weight(log_prob, advantage)]
+        })
     }
 
-    fn shared(&self, summary: &PlanSummary, later: &[ExactSum]) -> Option<Shared> {
+    /// Numbers of [`Gaussian`], with the scale that the sum of the weights asks for.
+    pub(super) fn shared(summary: &PlanSummary, later: &[ExactSum]) -> Shared {
         let Gaussian { mean_log_prob, mean_advantage, rate, level, .. } = Gaussian::of(summary);
         let total: f64 = later.iter().map(ExactSum::total).sum();
         let scale = summary.tokens as f64 / total.max(f64::MIN_POSITIVE);
-        Some([mean_log_prob, mean_advantage, rate, level, scale])
+        [mean_log_prob, mean_advantage, rate, level, scale]
     }
 }

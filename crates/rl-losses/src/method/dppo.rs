@@ -2,9 +2,8 @@
 
 use crate::{
     fast::real::Real,
-    method::policy_method::{PolicyMethod, Visitor},
     parameter::{check_above_one, check_not_negative, settings},
-    surrogate::{LOG_RATIO_LIMIT, limited},
+    surrogate::limited,
     term::{Scored, Term, Token, TokenLoss},
 };
 
@@ -80,17 +79,6 @@ impl TokenLoss for DppoTv {
         let altered = scored.altered | (term.d_log_prob != zero);
         Scored { term: scored.term.plus(term), altered, ..scored }
     }
-
-    #[inline(always)]
-    fn log_ratio_limit(&self) -> Option<f64> {
-        Some(LOG_RATIO_LIMIT)
-    }
-}
-
-impl PolicyMethod for DppoTv {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(self)
-    }
 }
 
 impl TokenLoss for DppoKl {
@@ -102,17 +90,6 @@ impl TokenLoss for DppoKl {
         let above = (token.advantage > zero) & (x > zero) & (divergence > self.divergence_high);
         let below = (token.advantage < zero) & (x < zero) & (divergence > self.divergence_low);
         masked(token, above | below, self.ratio_ceiling)
-    }
-
-    #[inline(always)]
-    fn log_ratio_limit(&self) -> Option<f64> {
-        Some(LOG_RATIO_LIMIT)
-    }
-}
-
-impl PolicyMethod for DppoKl {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(self)
     }
 }
 

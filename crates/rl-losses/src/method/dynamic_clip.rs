@@ -2,9 +2,8 @@
 
 use crate::{
     fast::real::Real,
-    method::policy_method::{PolicyMethod, Visitor},
     parameter::{check_above_one, check_not_negative, settings},
-    surrogate::{LOG_RATIO_LIMIT, clipped_at, limited},
+    surrogate::{clipped_at, limited},
     term::{Scored, Token, TokenLoss},
 };
 
@@ -42,16 +41,5 @@ impl TokenLoss for DynamicClip {
         let high = (half + half * (one + R::of(4.0 * self.clip_ratio_high) * inverse).sqrt())
             .lesser(ceiling);
         clipped_at(token.ratio, token.advantage, [low, high, ceiling]).flat_if(token.held)
-    }
-
-    #[inline(always)]
-    fn log_ratio_limit(&self) -> Option<f64> {
-        Some(LOG_RATIO_LIMIT)
-    }
-}
-
-impl PolicyMethod for DynamicClip {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(self)
     }
 }

@@ -4,15 +4,14 @@ use std::iter::zip;
 
 use crate::{
     batch::{Column, TokenBatch},
-    fast::{exact_sum::ExactSum, real::Real},
-    method::policy_method::{PolicyMethod, Visitor},
+    fast::{
+        exact_sum::{ExactSum, sums_of},
+        real::Real,
+    },
     parameter::{check_not_negative, settings},
     plan_summary::PlanSummary,
-    surrogate::{Dropping, Surrogate},
+    surrogate::Surrogate,
 };
-
-/// Tokens whose discriminators are held at once.
-const RUN: usize = 256;
 
 /// Magnitude beyond any discriminator, in nats: that of a policy is at most the logarithm of its actions.
 const LARGEST: f64 = 1e6;
@@ -53,21 +52,17 @@ impl EntropyDiscriminator {
         let variance = square - mean * mean;
         (variance > ROUNDING * square).then(|| mean - self.deviations * variance.sqrt())
     }
-}
 
-/// `S` of a token, in nats; held where no policy's is, so that its square is finite whatever the columns hold.
-#[inline(always)]
-fn discriminator(log_prob: f64, entropy: f64) -> f64 {
-    (Real::exp(log_prob) * (log_prob + entropy)).held(-LARGEST, LARGEST)
-}
-
-impl PolicyMethod for EntropyDiscriminator {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(&Dropping(Surrogate::limited(self.clip_ratio_low, self.clip_ratio_high)))
+    pub(super) fn surrogate(&self) -> Surrogate {
+        Surrogate::limited(self.clip_ratio_low, self.clip_ratio_high)
     }
 
     /// Positions of the tokens of negative advantage below the bound; none without the column.
-    fn select<R: Real>(&self, batch: &TokenBatch<'_, R>, summary: &PlanSummary) -> Vec<usize> {
+    pub(super) fn select<R: Real>(
+        &self,
+        batch: &TokenBatch<'_, R>,
+        summary: &PlanSummary,
+    ) -> Vec<usize> {
         let Some(bound) = self.bound(summary) else { return Vec::new() };
         let entropy = batch.column(Column::Entropy).unwrap_or_default();
         let tokens = zip(batch.advantage(), zip(batch.log_prob(), entropy)).enumerate();
@@ -78,21 +73,17 @@ impl PolicyMethod for EntropyDiscriminator {
     }
 
     /// Sums of the discriminators and of their squares.
-    fn sums<R: Real>(&self, batch: &TokenBatch<'_, R>) -> Vec<ExactSum> {
+    pub(super) fn sums<R: Real>(batch: &TokenBatch<'_, R>) -> Vec<ExactSum> {
         let entropy = batch.column(Column::Entropy).unwrap_or_default();
-        let (mut sum, mut square) = (ExactSum::default(), ExactSum::default());
-        for (log_prob, entropy) in zip(batch.log_prob().chunks(RUN), entropy.chunks(RUN)) {
-            let mut terms = [0.0; RUN];
-            let terms = &mut terms[..entropy.len()];
-            for (term, (log_prob, entropy)) in zip(&mut *terms, zip(log_prob, entropy)) {
-                *term = discriminator(log_prob.to_f64(), entropy.to_f64());
-            }
-            sum.merge(&ExactSum::of(terms));
-            for term in &mut *terms {
-                *term *= *term;
-            }
-            square.merge(&ExactSum::of(terms));
-        }
-        vec![sum, square]
+        sums_of(batch.log_prob(), entropy, |log_prob, entropy| {
+            let discriminator = discriminator(log_prob, entropy);
+            [discriminator, discriminator * discriminator]
+        })
     }
+}
+
+/// `S` of a token, in nats; held where no policy's is, so that its square is finite whatever the columns hold.
+#[inline(always)]
+fn discriminator(log_prob: f64, entropy: f64) -> f64 {
+    (Real::exp(log_prob) * (log_prob + entropy)).held(-LARGEST, LARGEST)
 }

@@ -3,11 +3,8 @@
 use crate::{
     batch::{Column, TokenBatch},
     fast::real::Real,
-    method::policy_method::{PolicyMethod, Visitor},
     parameter::{check_below, check_not_negative, settings},
-    plan_summary::PlanSummary,
-    surrogate::{LOG_RATIO_LIMIT, Surrogate},
-    term::{Scored, Token, TokenLoss},
+    surrogate::Surrogate,
 };
 
 settings! {
@@ -39,26 +36,13 @@ settings! {
 /// Added to both entropies before they are divided, in nats.
 const SMALLEST_ENTROPY: f64 = 1e-8;
 
-impl TokenLoss for EntropyRatioClip {
-    #[inline(always)]
-    fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
-        let scored = Surrogate::limited(self.clip_ratio_low, self.clip_ratio_high).score(token);
-        if token.selected { Scored::dropped() } else { scored }
-    }
-
-    #[inline(always)]
-    fn log_ratio_limit(&self) -> Option<f64> {
-        Some(LOG_RATIO_LIMIT)
-    }
-}
-
-impl PolicyMethod for EntropyRatioClip {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(self)
+impl EntropyRatioClip {
+    pub(super) fn surrogate(&self) -> Surrogate {
+        Surrogate::limited(self.clip_ratio_low, self.clip_ratio_high)
     }
 
     /// Positions of the tokens outside the band; none without the columns.
-    fn select<R: Real>(&self, batch: &TokenBatch<'_, R>, _: &PlanSummary) -> Vec<usize> {
+    pub(super) fn select<R: Real>(&self, batch: &TokenBatch<'_, R>) -> Vec<usize> {
         let new = batch.column(Column::Entropy).unwrap_or_default();
         let old = batch.column(Column::OldEntropy).unwrap_or_default();
         let outside = |(_, (new, old)): &(usize, (&R, &R))| {

@@ -3,12 +3,8 @@
 use crate::{
     batch::TokenBatch,
     fast::{real::Real, spread::Spread},
-    method::{
-        per_sequence::per_sequence,
-        policy_method::{PolicyMethod, Visitor},
-    },
+    method::per_sequence::per_sequence,
     parameter::{check_not_negative, settings},
-    plan_summary::PlanSummary,
     surrogate::{ClipRange, Surrogate},
     term::{Scored, Term, Token, TokenLoss},
 };
@@ -51,13 +47,9 @@ impl TokenLoss for Gspo {
     }
 }
 
-impl PolicyMethod for Gspo {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(self)
-    }
-
+impl Gspo {
     /// Mean log-ratio of each sequence, in nats.
-    fn constants<R: Real>(&self, batch: &TokenBatch<'_, R>, _: &PlanSummary) -> Spread {
+    pub(super) fn constants<R: Real>(batch: &TokenBatch<'_, R>) -> Spread {
         per_sequence(batch, |log_ratio, _| log_ratio, |sums| sums.mean_taken())
     }
 }

@@ -2,11 +2,10 @@
 
 use crate::{
     fast::real::Real,
-    method::policy_method::{PolicyMethod, Visitor},
     parameter::{check_fraction, check_not_negative, settings},
     selection::{Order, Selection},
     semantics::{Scope, Semantics},
-    surrogate::{LOG_RATIO_LIMIT, Surrogate},
+    surrogate::Surrogate,
     term::{Scored, Token, TokenLoss},
 };
 
@@ -38,21 +37,12 @@ impl TokenLoss for HighEntropy {
         let scored = Surrogate::limited(self.clip_ratio_low, self.clip_ratio_high).score(token);
         if token.selected { scored } else { Scored::dropped() }
     }
-
-    #[inline(always)]
-    fn log_ratio_limit(&self) -> Option<f64> {
-        Some(LOG_RATIO_LIMIT)
-    }
 }
 
-impl PolicyMethod for HighEntropy {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(self)
-    }
-
+impl HighEntropy {
     /// The share of highest entropy.
-    fn selection(&self) -> Option<Selection> {
+    pub(super) fn selection(&self) -> Selection {
         let (fraction, scope, semantics) = (self.fraction, self.scope, Semantics::Exact);
-        Some(Selection { by: Order::Entropy, fraction, scope, semantics })
+        Selection { by: Order::Entropy, fraction, scope, semantics }
     }
 }

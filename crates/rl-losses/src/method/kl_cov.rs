@@ -3,10 +3,7 @@
 use crate::{
     fast::real::Real,
     kl::KlEstimator,
-    method::{
-        policy_method::{PolicyMethod, Visitor},
-        treatment::{Anchor, Penalising, Penalty, Treatment},
-    },
+    method::treatment::{Anchor, Penalty, Treatment},
     parameter::{ParameterError, Settings, check_fraction, check_not_negative, settings},
     selection::{Order, Selection},
     semantics::{Centering, Scope, Semantics},
@@ -27,19 +24,19 @@ settings! {
     /// Source: arXiv:2505.22617, Eqs. 13 and 14.
     pub struct KlCov {
         /// Share of the tokens, of highest covariance, whose move is penalised, above 0, at most 1.
-        pub(crate) fraction: f64 = 2e-3, check_fraction;
+        pub fraction: f64 = 2e-3, check_fraction;
         /// Weight of the penalty, reward per nat, at least 0.
-        pub(crate) coefficient: f64 = 1.0, check_not_negative;
+        pub coefficient: f64 = 1.0, check_not_negative;
         /// Penalty on the log-ratio: `"abs"` as in the published code, `"k1"`, `"k2"` or `"k3"`.
-        pub(crate) divergence: KlEstimator = KlEstimator::Abs;
+        pub divergence: KlEstimator = KlEstimator::Abs;
         /// Means that the covariance is centred by: `"batch"` as published, or `"state"` as in the
         /// theory.
-        pub(crate) centering: Centering = Centering::Batch;
+        pub centering: Centering = Centering::Batch;
         /// Tokens that are selected from; a trainer refuses `"micro-batch"`. With it, as in older
         /// codes, the algorithm would depend on memory.
-        pub(crate) scope: Scope = Scope::MiniBatch;
+        pub scope: Scope = Scope::MiniBatch;
         /// Code that is imitated: `"exact"` (none), `"paper"`, `"prime"` or `"verl"`.
-        pub(crate) semantics: Semantics = Semantics::Exact;
+        pub semantics: Semantics = Semantics::Exact;
     }
 }
 
@@ -61,17 +58,7 @@ impl KlCov {
         Self { centering, scope, semantics, ..self }
     }
 
-    /// Share of all tokens to penalise, above 0 and at most 1; never a percentage (row 2).
-    pub fn fraction(&self) -> f64 {
-        self.fraction
-    }
-
-    /// Coefficient of the penalty, reward per nat.
-    pub fn coefficient(&self) -> f64 {
-        self.coefficient
-    }
-
-    fn penalty(&self) -> Penalty {
+    pub(super) fn penalty(&self) -> Penalty {
         let Self { divergence, coefficient, .. } = *self;
         Penalty { divergence, coefficient, anchor: Anchor::Old }
     }
@@ -80,18 +67,12 @@ impl KlCov {
     pub(crate) fn is_inert_on_policy(&self) -> bool {
         Treatment::Penalise(self.penalty()).is_inert_on_policy()
     }
-}
-
-impl PolicyMethod for KlCov {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(&Penalising { base: Plain, penalty: self.penalty() })
-    }
 
     /// The share of highest covariance. There is no test of the sign: with few tokens the highest covariance may be negative, and
     /// is penalised all the same.
-    fn selection(&self) -> Option<Selection> {
+    pub(super) fn selection(&self) -> Selection {
         let Self { fraction, centering, scope, semantics, .. } = *self;
-        Some(Selection { by: Order::Covariance(centering), fraction, scope, semantics })
+        Selection { by: Order::Covariance(centering), fraction, scope, semantics }
     }
 }
 

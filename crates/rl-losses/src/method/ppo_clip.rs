@@ -5,7 +5,6 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::{
-    method::policy_method::{PolicyMethod, Visitor},
     parameter::{ParameterError, check, check_not_negative, settings},
     semantics::Semantics,
     surrogate::{ClipRange, LOG_RATIO_LIMIT, Surrogate},
@@ -106,13 +105,13 @@ settings! {
     /// Default: verl's, clip 0.2 on both sides and dual clip at 3.
     pub struct PpoClip {
         /// Largest fall of the ratio below 1.
-        pub(crate) clip_ratio_low: f64 = 0.2, check_not_negative;
+        pub clip_ratio_low: f64 = 0.2, check_not_negative;
         /// Largest rise of the ratio above 1; more than `clip_ratio_low` is clip-higher.
-        pub(crate) clip_ratio_high: f64 = 0.2, check_not_negative;
+        pub clip_ratio_high: f64 = 0.2, check_not_negative;
         /// Ceiling on the ratio for negative advantages (dual clip), above 1, or `"off"`.
-        pub(crate) clip_ratio_c: DualClip = DualClip { ceiling: 3.0 };
+        pub clip_ratio_c: DualClip = DualClip { ceiling: 3.0 };
         /// Code that is imitated: `"exact"` (none), `"paper"`, `"prime"` or `"verl"`.
-        pub(crate) semantics: Semantics = Semantics::Exact;
+        pub semantics: Semantics = Semantics::Exact;
     }
 }
 
@@ -123,31 +122,14 @@ impl PpoClip {
         Self { clip_ratio_low, clip_ratio_high, clip_ratio_c: dual_clip, ..Self::DEFAULT }
     }
 
-    /// Trust region of the ratio.
-    pub fn clip(&self) -> ClipRange {
-        ClipRange { low: self.clip_ratio_low, high: self.clip_ratio_high }
-    }
-
-    /// Ceiling on the ratio where the advantage is negative.
-    pub fn dual_clip(&self) -> DualClip {
-        self.clip_ratio_c
-    }
-
     pub(crate) fn surrogate(&self) -> Surrogate {
+        let clip = ClipRange { low: self.clip_ratio_low, high: self.clip_ratio_high };
         match self.semantics {
-            Semantics::Exact | Semantics::Verl => Surrogate {
-                clip: self.clip(),
-                ceiling: self.clip_ratio_c.ceiling,
-                limit: LOG_RATIO_LIMIT,
-            },
-            Semantics::Paper | Semantics::Prime => Surrogate::of(self.clip()),
+            Semantics::Exact | Semantics::Verl => {
+                Surrogate { clip, ceiling: self.clip_ratio_c.ceiling, limit: LOG_RATIO_LIMIT }
+            }
+            Semantics::Paper | Semantics::Prime => Surrogate::of(clip),
         }
-    }
-}
-
-impl PolicyMethod for PpoClip {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(&self.surrogate())
     }
 }
 
@@ -160,11 +142,5 @@ mod tests {
         let error = DualClip::at(1.0).unwrap_err();
         let expected = "`clip_ratio_c` is 1, expected a finite number above 1, or \"off\"";
         assert_eq!(error.to_string(), expected);
-    }
-
-    #[test]
-    fn a_ceiling_is_told_where_there_is_one() {
-        assert_eq!(PpoClip::default().dual_clip().ceiling(), Some(3.0));
-        assert_eq!(DualClip::OFF.ceiling(), None);
     }
 }

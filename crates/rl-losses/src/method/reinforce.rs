@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     fast::real::Real,
-    method::policy_method::{PolicyMethod, Visitor},
     parameter::{ParameterError, Settings},
     term::{Scored, Term, Token, TokenLoss},
 };
@@ -29,11 +28,5 @@ impl TokenLoss for ScoreFunction {
     fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
         let term = Term::score_function(R::of(1.0), token.advantage, token.log_prob);
         Scored::open(term, token.log_ratio() != R::of(0.0))
-    }
-}
-
-impl PolicyMethod for ScoreFunction {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(self)
     }
 }

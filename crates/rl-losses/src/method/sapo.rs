@@ -2,9 +2,7 @@
 
 use crate::{
     fast::real::Real,
-    method::policy_method::{PolicyMethod, Visitor},
     parameter::{check_positive, settings},
-    surrogate::LOG_RATIO_LIMIT,
     term::{Scored, Term, Token, TokenLoss},
 };
 
@@ -47,16 +45,5 @@ impl TokenLoss for Sapo {
             d_log_prob: if token.held { R::of(0.0) } else { slope },
         };
         Scored::open(term, x != R::of(0.0))
-    }
-
-    #[inline(always)]
-    fn log_ratio_limit(&self) -> Option<f64> {
-        Some(LOG_RATIO_LIMIT)
-    }
-}
-
-impl PolicyMethod for Sapo {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(self)
     }
 }

@@ -2,11 +2,10 @@
 
 use crate::{
     batch::{Column, TokenBatch},
+    column::sequence_ranges,
     fast::real::Real,
-    method::policy_method::{PolicyMethod, Visitor},
     parameter::{check_not_negative, settings},
-    plan_summary::PlanSummary,
-    surrogate::{Dropping, Surrogate},
+    surrogate::Surrogate,
 };
 
 settings! {
@@ -29,21 +28,21 @@ settings! {
     }
 }
 
-impl PolicyMethod for SequenceMask {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(&Dropping(Surrogate::limited(self.clip_ratio_low, self.clip_ratio_high)))
+impl SequenceMask {
+    pub(super) fn surrogate(&self) -> Surrogate {
+        Surrogate::limited(self.clip_ratio_low, self.clip_ratio_high)
     }
 
     /// Positions of the tokens of negative advantage in the sequences beyond the bound; none without the column.
-    fn select<R: Real>(&self, batch: &TokenBatch<'_, R>, _: &PlanSummary) -> Vec<usize> {
+    pub(super) fn select<R: Real>(&self, batch: &TokenBatch<'_, R>) -> Vec<usize> {
         let rollout = batch.column(Column::RolloutLogProb).unwrap_or_default();
+        if rollout.is_empty() {
+            return Vec::new();
+        }
         let mut positions = Vec::new();
-        let mut start = 0;
-        for &length in batch.sequence_lengths() {
-            let tokens = start..(start + length).min(rollout.len());
-            start += length;
+        for tokens in sequence_ranges(batch.sequence_lengths()) {
             let moved = |token: usize| (rollout[token] - batch.log_prob()[token]).to_f64();
-            let mean = tokens.clone().map(moved).sum::<f64>() / length.max(1) as f64;
+            let mean = tokens.clone().map(moved).sum::<f64>() / tokens.len().max(1) as f64;
             if mean > self.divergence {
                 positions.extend(tokens.filter(|&token| batch.advantage()[token] < R::of(0.0)));
             }

@@ -2,9 +2,8 @@
 
 use crate::{
     fast::real::Real,
-    method::policy_method::{PolicyMethod, Visitor},
     parameter::{check_not_negative, settings},
-    surrogate::{LOG_RATIO_LIMIT, Surrogate},
+    surrogate::Surrogate,
     term::{Scored, Token, TokenLoss},
 };
 
@@ -31,21 +30,9 @@ settings! {
 impl TokenLoss for SignWeight {
     #[inline(always)]
     fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
-        let scored = Surrogate::limited(self.clip_ratio_low, self.clip_ratio_high).score(token);
+        let surrogate = Surrogate::limited(self.clip_ratio_low, self.clip_ratio_high);
         let positive = token.advantage > R::of(0.0);
-        let factor = R::of(if positive { self.positive } else { self.negative });
-        let altered = scored.altered | (factor != R::of(1.0));
-        Scored { term: scored.term.times(factor), altered, ..scored }
-    }
-
-    #[inline(always)]
-    fn log_ratio_limit(&self) -> Option<f64> {
-        Some(LOG_RATIO_LIMIT)
-    }
-}
-
-impl PolicyMethod for SignWeight {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(self)
+        let factor = if positive { self.positive } else { self.negative };
+        surrogate.score(token).times(R::of(factor))
     }
 }

@@ -4,11 +4,10 @@ use std::iter::zip;
 
 use crate::{
     batch::{Column, TokenBatch},
-    fast::{real::Real, spread::Spread},
-    method::policy_method::{PolicyMethod, Visitor},
+    fast::real::Real,
     parameter::{ParameterError, check, check_not_negative, settings},
     plan_summary::PlanSummary,
-    surrogate::{LOG_RATIO_LIMIT, Surrogate, limited},
+    surrogate::{Surrogate, limited},
     term::{Scored, Sources, Token, TokenLoss},
 };
 
@@ -54,9 +53,8 @@ fn entropy_change(log_prob: f64, old_log_prob: f64, advantage: f64, entropy: f64
 impl TokenLoss for Steer {
     #[inline(always)]
     fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
-        let scored = Surrogate::limited(self.clip_ratio_low, self.clip_ratio_high).score(token);
-        let altered = scored.altered | (token.constant != R::of(1.0));
-        Scored { term: scored.term.times(token.constant), altered, ..scored }
+        let surrogate = Surrogate::limited(self.clip_ratio_low, self.clip_ratio_high);
+        surrogate.score(token).times(token.constant)
     }
 
     /// The weight `e^(-k |Ω|)`; the plan has the rate `k`, the column is the entropy.
@@ -65,28 +63,16 @@ impl TokenLoss for Steer {
         let Sources { planned: rate, log_prob, old_log_prob, advantage, column, .. } = sources;
         (-rate * entropy_change(log_prob, old_log_prob, advantage, column).abs()).exp()
     }
-
-    #[inline(always)]
-    fn log_ratio_limit(&self) -> Option<f64> {
-        Some(LOG_RATIO_LIMIT)
-    }
 }
 
-impl PolicyMethod for Steer {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(self)
-    }
-
+impl Steer {
     /// `k`, given the largest `|Ω|` of the mini-batch.
-    fn constants<R: Real>(&self, _: &TokenBatch<'_, R>, summary: &PlanSummary) -> Spread {
-        Spread::Uniform(-self.smallest_weight.ln() / summary.largest.max(SMALLEST_SCALE))
+    pub(super) fn rate(&self, summary: &PlanSummary) -> f64 {
+        -self.smallest_weight.ln() / summary.largest.max(SMALLEST_SCALE)
     }
 
-    fn column(&self) -> Option<Column> {
-        Some(Column::Entropy)
-    }
-
-    fn largest<R: Real>(&self, batch: &TokenBatch<'_, R>) -> f64 {
+    /// Largest `|Ω|` of a part of the mini-batch.
+    pub(super) fn largest<R: Real>(batch: &TokenBatch<'_, R>) -> f64 {
         let policies = zip(batch.log_prob(), batch.old_log_prob());
         let entropy = batch.column(Column::Entropy).unwrap_or_default();
         zip(policies, zip(batch.advantage(), entropy)).fold(

@@ -116,7 +116,6 @@ impl TokenLoss for Detaching {
         }
     }
 
-    #[inline(always)]
     fn log_ratio_limit(&self) -> Option<f64> {
         self.0.log_ratio_limit()
     }
@@ -137,7 +136,6 @@ impl TokenLoss for Reweighing {
         if token.selected { weighed } else { scored }
     }
 
-    #[inline(always)]
     fn log_ratio_limit(&self) -> Option<f64> {
         self.base.log_ratio_limit()
     }
@@ -168,7 +166,6 @@ impl<B: TokenLoss> TokenLoss for Penalising<B> {
         sources.old_log_prob - sources.column
     }
 
-    #[inline(always)]
     fn log_ratio_limit(&self) -> Option<f64> {
         self.base.log_ratio_limit()
     }

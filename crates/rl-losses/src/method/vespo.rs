@@ -3,12 +3,8 @@
 use crate::{
     batch::TokenBatch,
     fast::{real::Real, spread::Spread},
-    method::{
-        per_sequence::{Sums, per_sequence},
-        policy_method::{PolicyMethod, Visitor},
-    },
+    method::per_sequence::{Sums, per_sequence},
     parameter::{check_not_negative, settings},
-    plan_summary::PlanSummary,
     surrogate::{LOG_RATIO_LIMIT, limited},
     term::{Scored, Term, Token, TokenLoss},
 };
@@ -56,20 +52,11 @@ impl TokenLoss for Vespo {
         // On-policy both ratios are 1, and so is the weight.
         Scored::open(term, (log_ratio != zero) | (token.detached_log_ratio() != zero))
     }
-
-    #[inline(always)]
-    fn log_ratio_limit(&self) -> Option<f64> {
-        Some(LOG_RATIO_LIMIT)
-    }
 }
 
-impl PolicyMethod for Vespo {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(self)
-    }
-
+impl Vespo {
     /// Log-ratio of each sequence, in nats, within the bounds.
-    fn constants<R: Real>(&self, batch: &TokenBatch<'_, R>, _: &PlanSummary) -> Spread {
+    pub(super) fn constants<R: Real>(batch: &TokenBatch<'_, R>) -> Spread {
         let bounded = |sums: Sums| sums.taken.clamp(SMALLEST_RATIO.ln(), LOG_RATIO_LIMIT);
         per_sequence(batch, |log_ratio, _| limited(log_ratio), bounded)
     }

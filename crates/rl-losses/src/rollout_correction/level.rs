@@ -15,3 +15,15 @@ pub enum CorrectionLevel {
     /// The geometric mean over the response: `e^(mean ℓ)`. Does not grow with length; biased.
     Geometric,
 }
+
+impl CorrectionLevel {
+    /// Log-ratio of a response, which is not empty, from those of its tokens; `None` where each token counts by itself.
+    pub(super) fn of_response(self, log_ratio: &[f64]) -> Option<f64> {
+        let total = || log_ratio.iter().sum::<f64>();
+        match self {
+            Self::Token => None,
+            Self::Sequence => Some(total()),
+            Self::Geometric => Some(total() / log_ratio.len() as f64),
+        }
+    }
+}

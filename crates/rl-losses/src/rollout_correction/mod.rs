@@ -10,4 +10,4 @@ pub use level::CorrectionLevel;
 pub use rejection::{Rejection, RejectionEstimator, RejectionSpan};
 pub use settings::{RolloutCorrection, WeightBound};
 pub use sums::CorrectionSums;
-pub use weights::{Correction, normalise_weights};
+pub use weights::Correction;

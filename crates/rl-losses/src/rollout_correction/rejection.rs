@@ -92,20 +92,14 @@ impl Rejection {
     /// false if the response is left out as one.
     pub(super) fn apply(self, log_ratio: &[f64], weights: &mut [f64]) -> bool {
         let tokens = log_ratio.len() as f64;
-        let total = || log_ratio.iter().sum::<f64>();
         let inside =
             |low: f64, high: f64, log_ratio: f64| (low..=high).contains(&limited(log_ratio).exp());
         let response_stays = match self {
             Self::Off => true,
-            Self::Ratio { level: CorrectionLevel::Token, low, high } => {
-                return keep(log_ratio, weights, |log_ratio| inside(low, high, log_ratio));
-            }
-            Self::Ratio { level: CorrectionLevel::Sequence, low, high } => {
-                inside(low, high, total())
-            }
-            Self::Ratio { level: CorrectionLevel::Geometric, low, high } => {
-                inside(low, high, total() / tokens)
-            }
+            Self::Ratio { level, low, high } => match level.of_response(log_ratio) {
+                Some(of_response) => inside(low, high, of_response),
+                None => return keep(log_ratio, weights, |one| inside(low, high, one)),
+            },
             Self::Divergence { estimator, over, high } => {
                 let terms = log_ratio.iter().map(|&log_ratio| estimator.divergence(log_ratio));
                 match over {

@@ -38,13 +38,8 @@ pub enum WeightBound {
 
 impl WeightBound {
     /// The bounded weight, and on which side it was outside: -1, 0 or 1.
-    pub(crate) fn apply(self, weight: f64) -> (f64, i8) {
-        let (low, high) = match self {
-            Self::Truncate { low, high }
-            | Self::Mask { low, high }
-            | Self::Reject { low, high } => (low, high),
-            Self::Off => return (weight, 0),
-        };
+    pub(super) fn apply(self, weight: f64) -> (f64, i8) {
+        let Some((low, high)) = self.band() else { return (weight, 0) };
         let side = i8::from(weight > high) - i8::from(weight < low);
         let bounded = match self {
             Self::Truncate { .. } => weight.max(low).min(high),
@@ -53,6 +48,15 @@ impl WeightBound {
             Self::Mask { .. } | Self::Off => weight,
         };
         (bounded, side)
+    }
+
+    fn band(self) -> Option<(f64, f64)> {
+        match self {
+            Self::Truncate { low, high }
+            | Self::Mask { low, high }
+            | Self::Reject { low, high } => Some((low, high)),
+            Self::Off => None,
+        }
     }
 }
 
@@ -78,11 +82,6 @@ settings! {
         pub reject: Rejection = Rejection::Off;
     } also |settings| {
         settings.reject.check()?;
-        match settings.bound {
-            WeightBound::Off => Ok(()),
-            WeightBound::Truncate { low, high }
-            | WeightBound::Mask { low, high }
-            | WeightBound::Reject { low, high } => check_band(low, high),
-        }
+        settings.bound.band().map_or(Ok(()), |(low, high)| check_band(low, high))
     }
 }

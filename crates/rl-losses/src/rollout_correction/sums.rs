@@ -1,14 +1,12 @@
 //! Statistics that a rollout correction reports.
 
-use std::ops::AddAssign;
+use serde::Serialize;
 
-use serde::{Deserialize, Serialize};
-
-/// Additive statistics of a correction: add every part (of whole sequences) and rank, then divide.
+/// Statistics of a correction over whole sequences.
 ///
 /// `ℓ = old_log_prob - rollout_log_prob`, each token's clamped to ±20 nats. Weights are those after
 /// the bound and before normalisation, which is a common factor.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct CorrectionSums {
     /// Tokens seen.
     pub tokens: usize,
@@ -63,20 +61,5 @@ impl CorrectionSums {
     /// are no tokens.
     pub fn mismatch_k3(&self) -> f64 {
         self.k3 / self.tokens as f64
-    }
-}
-
-impl AddAssign for CorrectionSums {
-    fn add_assign(&mut self, other: Self) {
-        self.tokens += other.tokens;
-        self.sequences += other.sequences;
-        self.weight += other.weight;
-        self.weight_squared += other.weight_squared;
-        self.unit_weight += other.unit_weight;
-        self.units += other.units;
-        self.above += other.above;
-        self.below += other.below;
-        self.vetoed += other.vetoed;
-        self.k3 += other.k3;
     }
 }

@@ -1,6 +1,6 @@
 //! Importance weights of a rollout correction.
 
-use super::{level::CorrectionLevel, settings::RolloutCorrection, sums::CorrectionSums};
+use super::{settings::RolloutCorrection, sums::CorrectionSums};
 use crate::{
     column::{ColumnError, check_columns, check_sequences, sequence_ranges},
     parameter::Settings,
@@ -21,29 +21,7 @@ pub struct Correction {
 }
 
 impl RolloutCorrection {
-    /// Weights of whole sequences, normalised (if at all) over exactly these.
-    ///
-    /// For a batch in parts take [`bounded_weights`](Self::bounded_weights) of each, add the sums
-    /// and pass them to [`normalise_weights`].
-    ///
-    /// # Errors
-    ///
-    /// [`ColumnError`], for the same reasons as [`bounded_weights`](Self::bounded_weights).
-    pub fn weights(
-        &self,
-        old_log_prob: &[f64],
-        rollout_log_prob: &[f64],
-        sequence_lengths: &[usize],
-    ) -> Result<Correction, ColumnError> {
-        let mut correction =
-            self.bounded_weights(old_log_prob, rollout_log_prob, sequence_lengths)?;
-        if self.normalise {
-            normalise_weights(&mut correction.weights, &correction.sums);
-        }
-        Ok(correction)
-    }
-
-    /// Weights after veto, bound and rejection, before normalisation.
+    /// Weights of whole sequences after veto, bound and rejection, normalised (if at all) over exactly these.
     ///
     /// `old_log_prob` is the trainer's, `rollout_log_prob` as sampled, both `[tokens]` in nats. A
     /// log-ratio, or sum of them, is clamped to ±20 nats before `exp`.
@@ -52,7 +30,7 @@ impl RolloutCorrection {
     ///
     /// [`ColumnError`] if the columns do not fit each other, a value is not finite, or a setting is
     /// out of its range.
-    pub fn bounded_weights(
+    pub fn weights(
         &self,
         old_log_prob: &[f64],
         rollout_log_prob: &[f64],
@@ -77,6 +55,12 @@ impl RolloutCorrection {
             sums.weight += weights[begin..].iter().sum::<f64>();
             sums.weight_squared += weights[begin..].iter().map(|w| w * w).sum::<f64>();
         }
+        let mean = sums.unit_weight / sums.units as f64;
+        if self.normalise && mean > LEAST_MEAN {
+            for weight in &mut weights {
+                *weight /= mean;
+            }
+        }
         Ok(Correction { weights, sums })
     }
 
@@ -96,26 +80,11 @@ impl RolloutCorrection {
             sums.units += 1;
             weight
         };
-        let total = || log_ratio.iter().sum::<f64>();
-        let of_sequence = match self.level {
-            CorrectionLevel::Token => {
-                weights.extend(log_ratio.iter().map(|&ratio| unit(ratio)));
-                return;
+        match self.level.of_response(log_ratio) {
+            None => weights.extend(log_ratio.iter().map(|&ratio| unit(ratio))),
+            Some(of_response) => {
+                weights.extend(std::iter::repeat_n(unit(of_response), log_ratio.len()));
             }
-            CorrectionLevel::Sequence => unit(total()),
-            CorrectionLevel::Geometric => unit(total() / log_ratio.len() as f64),
-        };
-        weights.extend(std::iter::repeat_n(of_sequence, log_ratio.len()));
-    }
-}
-
-/// Divides weights by the mean that `sums`, added over the whole batch, says they have; leaves them
-/// where that mean is 1e-8 or less.
-pub fn normalise_weights(weights: &mut [f64], sums: &CorrectionSums) {
-    let mean = sums.unit_weight / sums.units as f64;
-    if mean > LEAST_MEAN {
-        for weight in weights {
-            *weight /= mean;
         }
     }
 }

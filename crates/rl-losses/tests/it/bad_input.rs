@@ -10,9 +10,9 @@ use rl_losses::{
     AdvantageEstimator, ClipCov, ClipRange, Column, ControlError, CovarianceBand, DivergenceSums,
     Divisor, DualClip, EntropyChangeColumns, EntropyChangeSums, EntropyTarget, Gae, Gdpo,
     KlCoefficient, KlController, KlCov, KlEstimator, Knob, OverlongPenalty, PassAtK, PolicyLoss,
-    Prime, QuadrantCentre, QuantileBaseline, Reinforce, ReinforcePlusPlus, RolloutColumns,
-    RolloutCorrection, Thermostat, ThermostatSettings, TokenBatch, TokenColumns,
-    discounted_returns, group_covariances, kl_loss, kl_rewards, kl_sums, quadrants,
+    Prime, QuantileBaseline, Reinforce, ReinforcePlusPlus, RolloutColumns, RolloutCorrection,
+    Thermostat, ThermostatSettings, TokenBatch, TokenColumns, group_covariances, kl_loss, kl_mean,
+    kl_rewards, quadrants,
 };
 
 use crate::batches::{losses, rules, seeded};
@@ -122,10 +122,10 @@ fn entries() -> Vec<Entry> {
                 inputs.column("reference_log_prob"),
             ))
         }),
-        ("kl_sums", |inputs| {
+        ("kl_mean", |inputs| {
             let reference = inputs.column("reference_log_prob");
             let lengths = &inputs.sequence_lengths;
-            said(kl_sums(KlEstimator::K1, inputs.column("log_prob"), reference, lengths))
+            said(kl_mean(KlEstimator::K1, inputs.column("log_prob"), reference, lengths))
         }),
         ("RolloutCorrection", |inputs| {
             let (old, rollout) = (inputs.column("old_log_prob"), inputs.column("rollout_log_prob"));
@@ -140,8 +140,8 @@ fn entries() -> Vec<Entry> {
             }))
         }),
         ("quadrants", |inputs| {
-            let centre = QuadrantCentre::State(inputs.column("entropy"));
-            said(quadrants(inputs.column("log_prob"), inputs.column("advantage"), centre))
+            let entropy = Some(inputs.column("entropy"));
+            said(quadrants(inputs.column("log_prob"), inputs.column("advantage"), entropy))
         }),
         ("DivergenceSums", |inputs| {
             said(DivergenceSums::of(inputs.column("log_prob"), inputs.column("old_log_prob")))
@@ -150,10 +150,6 @@ fn entries() -> Vec<Entry> {
             let (new, advantage) = (inputs.column("log_prob"), inputs.column("advantages"));
             let (lengths, groups) = (&inputs.sequence_lengths, &inputs.group_sizes);
             said(group_covariances(new, lengths, advantage, groups, UpdateRule::PolicyGradient))
-        }),
-        ("discounted_returns", |inputs| {
-            let (rewards, ends) = (inputs.column("token_rewards"), inputs.column("end_values"));
-            said(discounted_returns(rewards, Some(ends), &inputs.sequence_lengths, 0.9))
         }),
         ("grpo", |inputs| advantages(inputs, AdvantageEstimator::Grpo)),
         ("dr-grpo", |inputs| advantages(inputs, AdvantageEstimator::DrGrpo)),
@@ -325,7 +321,7 @@ proptest! {
         samples in any::<usize>(), step in any::<u64>(),
     ) {
         let [a, b, c, d, e, f] = numbers[..] else { panic!("six numbers") };
-        drop((ClipRange::new(a, b), CovarianceBand::new(a, b), DualClip::at(a), Divisor::new(a)));
+        drop((ClipRange::new(a, b), CovarianceBand::new(a, b), DualClip::at(a), Divisor::try_from(a)));
         drop((KlCov::new(a, b), OverlongPenalty::new(samples, samples / 2, a)));
         if let Ok(shaping) = OverlongPenalty::new(usize::MAX, samples, 1.0) {
             prop_assert!((-1.0..=0.0).contains(&shaping.penalty(usize::MAX)));

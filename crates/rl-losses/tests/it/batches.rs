@@ -64,7 +64,7 @@ pub(crate) fn losses() -> Vec<PolicyLoss> {
 
 /// Every rule of aggregation.
 pub(crate) fn rules() -> [Aggregation; 4] {
-    let divisor = Divisor::new(12.0).expect("a positive length");
+    let divisor = Divisor::try_from(12.0).expect("a positive length");
     [
         Aggregation::TokenMean,
         Aggregation::SeqMeanTokenMean,

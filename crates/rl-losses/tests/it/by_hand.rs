@@ -18,7 +18,8 @@ fn evaluate(
     old_entropy: &[f64],
 ) -> LossOutput {
     let lengths = [columns.log_prob.len()];
-    let batch = TokenBatch::new(columns, &lengths).and_then(|batch| batch.with_entropy(entropy));
+    let batch =
+        TokenBatch::new(columns, &lengths).and_then(|batch| batch.with(Column::Entropy, entropy));
     let batch = batch.and_then(|batch| batch.with(Column::OldEntropy, old_entropy));
     let batch = batch.expect("columns of one length");
     let plan = loss.plan(&batch, &Aggregation::TokenMean, &mut seeded(0)).expect("all columns");
@@ -219,7 +220,7 @@ fn a_stale_sequence_is_left_out_if_its_advantage_is_negative() {
         };
         let lengths = [2, 2];
         let batch = TokenBatch::new(columns, &lengths).expect("columns of one length");
-        let batch = batch.with_rollout_log_prob(&rollout).expect("columns of one length");
+        let batch = batch.with(Column::RolloutLogProb, &rollout).expect("columns of one length");
         let plan = loss.plan(&batch, &Aggregation::TokenMean, &mut seeded(0)).expect("a plan");
         loss.evaluate(&batch, plan.part(0..4)).grad_log_prob
     };

@@ -27,7 +27,7 @@ fn surrogate(log_ratio: f64, advantage: f64) -> f64 {
 
 /// The default's clip, without its dual clip.
 fn without_dual_clip() -> PpoClip {
-    PpoClip::new(PpoClip::default().clip(), DualClip::OFF)
+    PpoClip { clip_ratio_c: DualClip::OFF, ..PpoClip::default() }
 }
 
 #[test]

@@ -126,7 +126,7 @@ fn a_batch_without_the_columns_of_its_plan_is_not_evaluated() {
     let column = [-1.0, -2.0];
     let columns = TokenColumns { log_prob: &column, old_log_prob: &column, advantage: &[1.0, 0.0] };
     let bare = TokenBatch::new(columns, &[1, 1]).unwrap();
-    let full = bare.clone().with_entropy(&[0.5, 0.25]).unwrap();
+    let full = bare.clone().with(Column::Entropy, &[0.5, 0.25]).unwrap();
     let loss = PolicyLoss::Steer(rl_losses::Steer::default());
     let plan = loss.plan(&full, &rules()[0], &mut seeded(1)).unwrap();
     loss.evaluate(&bare, plan.part(0..2));
@@ -143,9 +143,9 @@ fn settings_made_in_code_are_checked_when_planning() {
 #[test]
 fn optional_columns_are_checked_like_the_others() {
     let columns = columns(&[-1.0, -2.0], &[-1.0, -2.0], &[1.0, 0.0], &[2]);
-    let error = columns.batch().with_entropy(&[0.5]).unwrap_err();
+    let error = columns.batch().with(Column::Entropy, &[0.5]).unwrap_err();
     assert_eq!(error.to_string(), "column `entropy` has 1 tokens, `log_prob` has 2");
-    let error = columns.batch().with_old_entropy(&[0.5, f64::INFINITY]).unwrap_err();
+    let error = columns.batch().with(Column::OldEntropy, &[0.5, f64::INFINITY]).unwrap_err();
     let expected = "column `old_entropy` is inf at token 1, expected a finite number";
     assert_eq!(error.to_string(), expected);
     let error = columns.batch().with_micro_batches(&[1, 1]).unwrap_err();

@@ -4,8 +4,7 @@ use entropy_core::Categorical;
 use insta::{assert_snapshot, assert_yaml_snapshot, rounded_redaction};
 use proptest::prelude::*;
 use rl_losses::{
-    CorrectionLevel, CorrectionSums, Rejection, RejectionEstimator, RejectionSpan,
-    RolloutCorrection, WeightBound, normalise_weights,
+    CorrectionLevel, Rejection, RejectionEstimator, RejectionSpan, RolloutCorrection, WeightBound,
 };
 
 fn correction(level: CorrectionLevel, bound: WeightBound) -> RolloutCorrection {
@@ -143,38 +142,6 @@ fn sequences() -> impl Strategy<Value = Vec<Vec<(f64, f64)>>> {
     prop::collection::vec(prop::collection::vec((-8.0..0.0f64, -8.0..0.0f64), 0..6), 1..8)
 }
 
-fn corrections() -> impl Strategy<Value = RolloutCorrection> {
-    let level = prop::sample::select(vec![
-        CorrectionLevel::Token,
-        CorrectionLevel::Sequence,
-        CorrectionLevel::Geometric,
-    ]);
-    let bound = prop::sample::select(vec![
-        WeightBound::Off,
-        WeightBound::Truncate { low: 0.0, high: 2.0 },
-        WeightBound::Mask { low: 0.5, high: 5.0 },
-        WeightBound::Reject { low: 0.0, high: 3.0 },
-    ]);
-    let reject = prop::sample::select(vec![
-        Rejection::Off,
-        Rejection::Ratio { level: CorrectionLevel::Geometric, low: 0.5, high: 2.0 },
-        Rejection::Divergence {
-            estimator: RejectionEstimator::K3,
-            over: RejectionSpan::Max,
-            high: 8.0,
-        },
-    ]);
-    (level, bound, any::<bool>(), prop::sample::select(vec![0.0, 1e-2]), reject).prop_map(
-        |(level, bound, normalise, veto, reject)| RolloutCorrection {
-            level,
-            bound,
-            normalise,
-            veto,
-            reject,
-        },
-    )
-}
-
 type Columns = (Vec<f64>, Vec<f64>, Vec<usize>);
 
 fn columns(sequences: &[Vec<(f64, f64)>]) -> Columns {
@@ -183,35 +150,6 @@ fn columns(sequences: &[Vec<(f64, f64)>]) -> Columns {
 }
 
 proptest! {
-    /// Parts weighed apart and normalised by their added sums are the whole.
-    #[test]
-    fn parts_add_up_to_the_whole(
-        sequences in sequences(),
-        correction in corrections(),
-        cut in any::<prop::sample::Index>(),
-    ) {
-        let (head, tail) = sequences.split_at(cut.index(sequences.len() + 1));
-        let (mut weights, mut sums) = (Vec::new(), CorrectionSums::default());
-        for part in [head, tail] {
-            let (old, rollout, lengths) = columns(part);
-            let corrected = correction.bounded_weights(&old, &rollout, &lengths)?;
-            weights.extend(corrected.weights);
-            sums += corrected.sums;
-        }
-        if correction.normalise {
-            normalise_weights(&mut weights, &sums);
-        }
-        let (old, rollout, lengths) = columns(&sequences);
-        let unsplit = correction.weights(&old, &rollout, &lengths)?;
-        for (weight, expected) in std::iter::zip(&weights, &unsplit.weights) {
-            prop_assert!((weight - expected).abs() <= 1e-12 * expected.max(1.0));
-        }
-        prop_assert_eq!(weights.len(), unsplit.weights.len());
-        prop_assert_eq!((sums.units, sums.above, sums.below, sums.vetoed),
-            (unsplit.sums.units, unsplit.sums.above, unsplit.sums.below, unsplit.sums.vetoed));
-        prop_assert!((sums.k3 - unsplit.sums.k3).abs() <= 1e-9 * unsplit.sums.k3.max(1.0));
-    }
-
     #[test]
     fn weights_keep_to_their_bound(sequences in sequences(), high in 0.5..4.0f64, low in 0.0..0.5f64) {
         let (old, rollout, lengths) = columns(&sequences);

@@ -4,7 +4,7 @@ use entropy_core::{Categorical, token_covariances};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rl_losses::{
-    AdvantageEstimator, Aggregation, Anchor, Base, CovarianceControl, DifficultyThermostat,
+    AdvantageEstimator, Aggregation, Anchor, Base, Column, CovarianceControl, DifficultyThermostat,
     DifficultyThermostatSettings, EntropyTarget, KlCov, KlEstimator, Knob, Penalty, PolicyLoss,
     RolloutColumns, Thermostat, ThermostatSettings, TokenBatch, TokenColumns, Treatment,
 };
@@ -140,7 +140,7 @@ impl Table {
                 advantage: &advantage,
             };
             let batch = TokenBatch::new(columns, &lengths).expect("columns of one length");
-            let batch = batch.with_reference_log_prob(&reference).expect("the same length");
+            let batch = batch.with(Column::ReferenceLogProb, &reference).expect("the same length");
             let plan = loss.plan(&batch, &Aggregation::TokenMean, &mut self.rng).expect("columns");
             let slopes = loss.evaluate(&batch, plan.part(0..batch.len())).grad_log_prob;
             let step = self.learning_rate * STATES as f64 / updates as f64;

@@ -108,14 +108,14 @@ impl MiniBatch<'_> {
         let sampled_log_prob = &self.rollout.sampled_log_prob[span..span + tokens];
         let reference = self.reference_log_prob(method, places);
         let batch = TokenBatch::new(columns, lengths)
-            .and_then(|batch| batch.with_entropy(&workspace.entropy))
+            .and_then(|batch| batch.with(Column::Entropy, &workspace.entropy))
             .and_then(|batch| {
-                batch.with_old_entropy(&self.rollout.old_entropy[span..span + tokens])
+                batch.with(Column::OldEntropy, &self.rollout.old_entropy[span..span + tokens])
             })
-            .and_then(|batch| batch.with_rollout_log_prob(sampled_log_prob))
+            .and_then(|batch| batch.with(Column::RolloutLogProb, sampled_log_prob))
             .and_then(|batch| match &reference {
                 None => Ok(batch),
-                Some(reference) => batch.with_reference_log_prob(reference),
+                Some(reference) => batch.with(Column::ReferenceLogProb, reference),
             })
             .expect("columns of a finite policy")
             .with_threads(Threads::new(rayon::current_num_threads(), in_parallel));

@@ -129,8 +129,8 @@ impl Run {
             ));
         }
         let fraction = match loss {
-            PolicyLoss::ClipCov(loss) => Some(loss.fraction()),
-            PolicyLoss::KlCov(loss) => Some(loss.fraction()),
+            PolicyLoss::ClipCov(loss) => Some(loss.fraction),
+            PolicyLoss::KlCov(loss) => Some(loss.fraction),
             _ => None,
         };
         let tokens =

@@ -145,7 +145,7 @@ fn values_are_set_by_path_as_toml_or_bare_words() {
     assert_eq!((config.model.dtype, config.model.device), (Dtype::Bf16, Device::Cuda(3)));
     assert_eq!(config.optimizer.betas, (0.8, 0.9));
     assert!((config.optimizer.learning_rate - 1e-5).abs() < 1e-20);
-    let expected = PolicyLoss::KlCov(KlCov::new(0.2, KlCov::default().coefficient()).unwrap());
+    let expected = PolicyLoss::KlCov(KlCov::new(0.2, KlCov::DEFAULT.coefficient).unwrap());
     assert_eq!(config.algorithm.policy_loss, expected, "the choice in the file is replaced");
 }
 

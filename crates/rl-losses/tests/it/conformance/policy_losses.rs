@@ -2,10 +2,10 @@
 
 use entropy_core::token_covariances;
 use rl_losses::{
-    Aggregation, Bapo, Centering, Cispo, ClipCov, ClipRange, CorrectionLevel, CovarianceBand,
-    DppoTv, Dro, DualClip, EntropyDiscriminator, Gmpo, Gspo, KlCov, LossOutput, PolicyLoss,
-    PpoClip, Sapo, Scope, ScoreFunction, Semantics, SequenceMask, StepPlan, TokenBatch, Topr,
-    Vespo,
+    Aggregation, Bapo, Centering, Cispo, ClipCov, ClipRange, Column, CorrectionLevel,
+    CovarianceBand, DppoTv, Dro, DualClip, EntropyDiscriminator, Gmpo, Gspo, KlCov, LossOutput,
+    PolicyLoss, PpoClip, Sapo, Scope, ScoreFunction, Semantics, SequenceMask, StepPlan, TokenBatch,
+    Topr, Vespo,
 };
 use serde_json::Value;
 
@@ -89,7 +89,7 @@ pub(crate) fn entropy_discriminator(case: &Case) {
     });
     let (mask, columns) = (case.mask(), Columns::of(case, &case.mask()));
     let entropy = mask.pack(case.input("entropy"));
-    let batch = columns.batch().with_entropy(&entropy).expect("a column of the batch");
+    let batch = columns.batch().with(Column::Entropy, &entropy).expect("a column of the batch");
     let dropped: Vec<bool> =
         mask.pack(case.output("dropped")).iter().map(|&dropped| dropped > 0.0).collect();
     assert_eq!(marked(&loss, &batch).expect("all columns"), dropped, "{}", case.name());
@@ -136,7 +136,7 @@ pub(crate) fn without_selection(case: &Case) {
     let batch = if rollout.is_empty() {
         columns.batch()
     } else {
-        columns.batch().with_rollout_log_prob(&rollout).expect("a column of the batch")
+        columns.batch().with(Column::RolloutLogProb, &rollout).expect("a column of the batch")
     };
     let aggregation = match case.function().as_str() {
         // GMPO's own, which verl does not spell out.

@@ -85,7 +85,7 @@ pub(crate) fn weights(mode: &str, mask: &Mask, divisor: f64) -> Vec<f64> {
                 .collect();
         }
         "seq-mean-token-sum-norm" => {
-            let divisor = Divisor::new(divisor).expect("a positive divisor");
+            let divisor = Divisor::try_from(divisor).expect("a positive divisor");
             Aggregation::SeqMeanTokenSumNorm { divisor }
         }
         _ => serde_json::from_value(Value::from(mode)).expect("a mode of verl's"),
