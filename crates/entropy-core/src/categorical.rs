@@ -254,6 +254,11 @@ impl Categorical {
         x.iter().enumerate().map(centre).collect()
     }
 
+    /// The possible actions, in order.
+    pub(crate) fn possible(&self) -> impl Iterator<Item = usize> {
+        (0..self.actions()).filter(|&action| self.is_possible(action))
+    }
+
     pub(crate) fn is_possible(&self, action: usize) -> bool {
         self.log_probs[action] > f64::NEG_INFINITY
     }

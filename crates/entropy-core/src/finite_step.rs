@@ -55,7 +55,7 @@ impl Categorical {
         let centred = self.centred_log_probs();
         // The differences π_new - π sum to 0, so log π may be centred under them.
         let along = |value: &dyn Fn(usize) -> f64| {
-            sum(finite.support().map(|action| finite.difference(action) * value(action)))
+            sum(self.possible().map(|action| finite.difference(action) * value(action)))
         };
         let from_old = -along(&|action| centred[action]) - new_from_old;
         let from_new = -along(&|action| centred[action] + finite.log_ratio[action]) + old_from_new;
@@ -89,12 +89,11 @@ impl Categorical {
         if out_of_reach > 0.0 {
             // Both policies on the support of this one: KL is what they differ by there, plus
             // the mass the reference has to spare.
-            return sum((0..self.actions()).filter(|&action| self.is_possible(action)).map(
-                |action| {
-                    let log_ratio = self.log_probs()[action] - reference.log_probs()[action];
-                    divergence_term(self.probs()[action], reference.probs()[action], log_ratio)
-                },
-            )) + out_of_reach;
+            let term = |action: usize| {
+                let log_ratio = self.log_probs()[action] - reference.log_probs()[action];
+                divergence_term(self.probs()[action], reference.probs()[action], log_ratio)
+            };
+            return sum(self.possible().map(term)) + out_of_reach;
         }
         // Differences to one action are exact where log-probabilities, each rounded, are not.
         let mode = reference.mode();
@@ -141,10 +140,6 @@ impl<'a> FiniteStep<'a> {
         Self { old, new, log_ratio }
     }
 
-    fn support(&self) -> impl Iterator<Item = usize> {
-        (0..self.old.actions()).filter(|&action| self.old.is_possible(action))
-    }
-
     /// `π_new - π`.
     fn difference(&self, action: usize) -> f64 {
         let (old, new) = (self.old.probs()[action], self.new.probs()[action]);
@@ -155,13 +150,10 @@ impl<'a> FiniteStep<'a> {
     fn divergence(&self) -> StepDivergence {
         let (old, new) = (self.old.probs(), self.new.probs());
         let log_ratio = &self.log_ratio;
+        let sum_of = |term: &dyn Fn(usize) -> f64| sum(self.old.possible().map(term));
         StepDivergence {
-            new_from_old: sum(self
-                .support()
-                .map(|a| divergence_term(new[a], old[a], log_ratio[a]))),
-            old_from_new: sum(self
-                .support()
-                .map(|a| divergence_term(old[a], new[a], -log_ratio[a]))),
+            new_from_old: sum_of(&|a| divergence_term(new[a], old[a], log_ratio[a])),
+            old_from_new: sum_of(&|a| divergence_term(old[a], new[a], -log_ratio[a])),
         }
     }
 }
@@ -170,6 +162,7 @@ impl<'a> FiniteStep<'a> {
 fn divergence_term(p: f64, q: f64, x: f64) -> f64 {
     if x.abs() > 1.0 { p * (x - 1.0) + q } else { q * relative_entropy_term(x) }
 }
+
 /// `φ(x) = e^x (x - 1) + 1 = Σ_{n≥2} (n-1) xⁿ / n!`, non-negative; its mean under the policy, at
 /// `x = log(π_new / π)`, is `KL(π_new ‖ π)`.
 fn relative_entropy_term(x: f64) -> f64 {

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 
 use crate::column::Column;
 use crate::error::value_error;
-use crate::repr::repr;
+use crate::repr::shown;
 
 /// Default coverage of intervals.
 const CONFIDENCE: f64 = 0.95;
@@ -176,14 +176,10 @@ pub(crate) struct Forecast {
     covered: Option<f64>,
 }
 
-#[pymethods]
-impl Forecast {
-    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        let fields = ["law", "fitted", "rmse_rest", "linear_rmse_rest", "persistence_rmse_rest"];
-        let gain = ["gain_left", "final_error", "final_interval", "covered"];
-        repr(slf, &[&fields[..], &gain].concat())
-    }
-}
+shown!(
+    Forecast: law, fitted, rmse_rest, linear_rmse_rest, persistence_rmse_rest,
+    gain_left, final_error, final_interval, covered
+);
 
 /// Fit the law to the first share of a run's points, in training order, and forecast the rest.
 ///

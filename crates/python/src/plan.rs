@@ -13,7 +13,7 @@ use rl_losses::{Aggregation, LossSums, PolicyLoss, Real, TokenBatch};
 use crate::batch::{Columns, Flat, Precise};
 use crate::column::{Column, Mask};
 use crate::error::value_error;
-use crate::repr::repr;
+use crate::repr::{repr, shown};
 use crate::settings::{json_of, loss, parsed, published_aggregation};
 use crate::trained::Trained;
 
@@ -78,12 +78,7 @@ pub(crate) struct Evaluation {
     abs_log_ratio: f64,
 }
 
-#[pymethods]
-impl Evaluation {
-    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        repr(slf, &["value", "tokens", "selected", "clipped", "clipped_lower", "altered"])
-    }
-}
+shown!(Evaluation: value, tokens, selected, clipped, clipped_lower, altered);
 
 /// Fix selection and weights of a policy loss over a mini-batch.
 ///

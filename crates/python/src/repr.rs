@@ -12,6 +12,13 @@ macro_rules! record {
             $($field: $kind,)+
         }
 
+        $crate::repr::shown!($name: $($field),+);
+    };
+}
+
+/// Makes the text of a class of Python list these of its attributes.
+macro_rules! shown {
+    ($name:ident: $($field:ident),+) => {
         #[pyo3::pymethods]
         impl $name {
             fn __repr__(slf: &pyo3::Bound<'_, Self>) -> pyo3::PyResult<String> {
@@ -20,7 +27,7 @@ macro_rules! record {
         }
     };
 }
-pub(crate) use record;
+pub(crate) use {record, shown};
 
 /// `Name(field=value, …)`, each value as Python spells it.
 pub(crate) fn repr(object: &Bound<'_, PyAny>, fields: &[&str]) -> PyResult<String> {

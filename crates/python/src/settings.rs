@@ -11,7 +11,7 @@ use crate::error::value_error;
 /// The method or preset of this name with its settings, which replace those of a preset.
 pub(crate) fn loss(name: &str, settings: Option<&Bound<'_, PyDict>>) -> PyResult<PolicyLoss> {
     let settings = settings.map_or(Ok(json!({})), |settings| json_of(settings))?;
-    let Ok(preset) = PolicyLoss::preset(name) else {
+    let Some(preset) = PolicyLoss::preset(name) else {
         return parsed("policy_loss", json!({ name: settings }));
     };
     let mut table = serde_json::to_value(preset).map_err(value_error)?;

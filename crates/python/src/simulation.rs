@@ -13,7 +13,7 @@ use softmax_sim::training::{CustomAdvantage, Method, Rows, Schedule, Trainer, pr
 use crate::array::{Array, Floats, numpy_array, numpy_field};
 use crate::environment::{Environment, described, sizes};
 use crate::error::value_error;
-use crate::repr::{record, repr};
+use crate::repr::{record, shown};
 use crate::settings::{json_of, parsed};
 
 /// Exact figures of a policy over a run.
@@ -32,12 +32,7 @@ pub(crate) struct Curve {
     greedy_reward: Py<PyArrayDyn<f64>>,
 }
 
-#[pymethods]
-impl Curve {
-    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        repr(slf, &["rollouts", "entropy", "reward"])
-    }
-}
+shown!(Curve: rollouts, entropy, reward);
 
 impl Curve {
     fn of(py: Python<'_>, curve: &softmax_sim::training::Curve) -> PyResult<Self> {
@@ -96,12 +91,7 @@ pub(crate) struct Rollout {
     advantage: Py<PyArrayDyn<f64>>,
 }
 
-#[pymethods]
-impl Rollout {
-    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        repr(slf, &["prompts", "rewards"])
-    }
-}
+shown!(Rollout: prompts, rewards);
 
 /// Tokens of one update, for a custom loss.
 ///
@@ -118,12 +108,7 @@ pub(crate) struct MiniBatch {
     entropy: Py<PyArrayDyn<f64>>,
 }
 
-#[pymethods]
-impl MiniBatch {
-    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        repr(slf, &["log_prob", "advantage"])
-    }
-}
+shown!(MiniBatch: log_prob, advantage);
 
 /// Error of a function of Python, until the step that called it ends.
 type Raised = Arc<Mutex<Option<PyErr>>>;

@@ -6,7 +6,7 @@ use softmax_sim::Settings;
 
 use crate::array::{Array, Floats, numpy_array};
 use crate::error::value_error;
-use crate::repr::repr;
+use crate::repr::shown;
 
 /// Softmax policies of independent states.
 ///
@@ -177,12 +177,7 @@ pub(crate) struct TheoryCheck {
     passed: bool,
 }
 
-#[pymethods]
-impl TheoryCheck {
-    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        repr(slf, &["statement", "check", "cases", "worst", "allowed", "passed"])
-    }
-}
+shown!(TheoryCheck: statement, check, cases, worst, allowed, passed);
 
 /// Check every statement of the theory numerically, as `softmax-sim verify` does.
 ///

@@ -130,9 +130,9 @@ impl TokenLoss for Surrogate {
 }
 
 /// A loss whose log-ratios are clamped to ±[`LOG_RATIO_LIMIT`].
-pub(crate) struct Limited<'a, L>(pub(crate) &'a L);
+pub(crate) struct Limited<L>(pub(crate) L);
 
-impl<L: TokenLoss> TokenLoss for Limited<'_, L> {
+impl<L: TokenLoss> TokenLoss for Limited<L> {
     #[inline(always)]
     fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
         self.0.score(token)

@@ -1,8 +1,21 @@
-//! Direction of a step of the logits: given, or the update from an advantage.
+//! Direction of a step of the logits, given or the update from an advantage, and the questions about it.
 
 use super::real::Real;
 use crate::categorical::Categorical;
 use crate::logit_step::UpdateRule;
+
+/// A figure of a step, in nats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Figure {
+    /// `-Cov(log π, δ)`.
+    FirstOrder,
+    /// `-E[(1 + log π + H)(δ - E δ)²]`.
+    Curvature,
+    /// `ΔH`.
+    Change,
+    /// `ΔH + Cov(log π, δ)`.
+    Remainder,
+}
 
 /// A step of the logits: given, or computed by an update from an advantage; both `[actions]`.
 ///

@@ -1,7 +1,6 @@
 //! Entropy along a step: each order and its remainder, as sums that carry the size of their terms.
 
-use super::direction::{Along, Direction};
-use super::figure::Figure;
+use super::direction::{Along, Direction, Figure};
 use super::real::Real;
 use crate::categorical::Categorical;
 

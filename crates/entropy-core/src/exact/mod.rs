@@ -10,14 +10,12 @@ mod direction;
 mod double_double;
 mod expansion;
 mod factorial;
-mod figure;
 mod multi_precision;
 mod precise_policy;
 mod real;
 mod symmetry;
 
-pub(crate) use direction::Direction;
-pub(crate) use figure::Figure;
+pub(crate) use direction::{Direction, Figure};
 
 use crate::categorical::Categorical;
 use expansion::{Expansion, Rated};

@@ -1,8 +1,7 @@
 //! Figures in as many digits as they need.
 
 use super::big::{Big, at, exactly};
-use super::direction::Direction;
-use super::figure::Figure;
+use super::direction::{Direction, Figure};
 use super::symmetry::is_renaming;
 use crate::logit_step::UpdateRule;
 

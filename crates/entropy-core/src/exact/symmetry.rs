@@ -12,8 +12,7 @@ use std::cmp::Ordering;
 /// is, and, but for the policy gradient, only then. Proof: `docs/theory.md#cancellation`.
 pub(super) fn is_uncorrelated(policy: &Categorical, direction: Direction) -> bool {
     let (logits, column) = (policy.logits(), direction.column());
-    let mut actions: Vec<usize> =
-        (0..logits.len()).filter(|&action| policy.is_possible(action)).collect();
+    let mut actions: Vec<usize> = policy.possible().collect();
     // Zeros of either sign are one logit.
     let order = |a: usize, b: usize| logits[a].partial_cmp(&logits[b]).unwrap_or(Ordering::Equal);
     actions.sort_by(|&a, &b| order(a, b));

@@ -68,18 +68,14 @@ pub fn softmax_into(logits: &[f64], probs: &mut [f64]) -> Result<f64, LogitsErro
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct OddsSums {
     /// The largest logit.
-    anchor: f64,
+    pub(super) anchor: f64,
     /// `Σ_{a≠mode} e^y`.
     pub(super) others: f64,
     /// `Σ y e^y`, at most 0.
-    weighted_gaps: f64,
+    pub(super) weighted_gaps: f64,
 }
 
 impl OddsSums {
-    pub(super) fn new(anchor: f64, others: f64, weighted_gaps: f64) -> Self {
-        Self { anchor, others, weighted_gaps }
-    }
-
     /// `Σ e^y`, the mode included: the reciprocal of its probability.
     pub(super) fn total(self) -> f64 {
         1.0 + self.others

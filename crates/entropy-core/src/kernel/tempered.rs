@@ -58,7 +58,7 @@ impl NullaryFnOnce for Tempered<'_> {
         }
         add(Lanes::padded(rest, f64::NEG_INFINITY));
         let [others, weighted_gaps, weighted_squares] = sums.map(Lanes::sum);
-        let odds = OddsSums::new(highest, others, weighted_gaps);
+        let odds = OddsSums { anchor: highest, others, weighted_gaps };
         let mean = odds.mean_gap();
         let slope = (weighted_squares / odds.total() - mean * mean).max(0.0);
         TemperedEntropy { entropy: odds.entropy(), slope }

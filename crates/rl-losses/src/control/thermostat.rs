@@ -137,18 +137,13 @@ enum Saturation {
 /// (`tests/it/thermostat.rs`, which simulates both plants).
 ///
 /// **What it can reach.** The loop is stable; the limit is the knob. KL-Cov holds a token to the policy
-/// before the update: it undoes a move and makes none, and the first update of a rollout batch is made
-/// before there is anything to undo. So its fraction slows a fall of the entropy; below the target it is at
-/// its upper bound, and [`saturated_steps`](Thermostat::saturated_steps) says so. Clip-Cov drops tokens in the first
-/// update too, and what the tokens of negative covariance do remains: it can raise entropy while groups
-/// still differ in reward. What pulls back at any time is a penalty anchored where the entropy was high:
+/// before the update: its fraction slows a fall of the entropy. Below the target it is at its upper bound,
+/// as [`saturated_steps`](Thermostat::saturated_steps) says. Clip-Cov can raise entropy while groups still
+/// differ in reward. A penalty anchored where the entropy was high pulls back at any time:
 /// `covariance-control` with `treatment.penalise = { divergence = "k2", anchor = "reference" }`, moved by
-/// [`Knob::Coefficient`](crate::Knob). Tabular policies that end below half the target under KL-Cov's
-/// fraction are held within 2 % in the mean by that coefficient, with these gains
-/// (`tests/it/thermostat_on_a_policy.rs`).
+/// [`Knob::Coefficient`](crate::Knob) (`tests/it/thermostat_on_a_policy.rs`).
 ///
-/// Source: ours. The standing question to Clip-Cov and KL-Cov is how to set their knobs; this sets
-/// them by the entropy they are to hold.
+/// Source: ours.
 ///
 /// ```
 /// use rl_losses::{EntropyTarget, KlCov, Knob, PolicyLoss, Thermostat, ThermostatSettings};

@@ -56,7 +56,7 @@ pub use kl_cov::KlCov;
 #[cfg(test)]
 pub(crate) use kl_cov::Plain;
 pub use ppo_clip::{DualClip, PpoClip};
-pub use preset::{Preset, UnknownPreset, presets};
+pub use preset::{Preset, presets};
 pub use reinforce::ScoreFunction;
 pub use sapo::Sapo;
 pub use sequence_mask::SequenceMask;

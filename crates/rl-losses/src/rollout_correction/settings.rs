@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{level::CorrectionLevel, rejection::Rejection};
+use super::rejection::{CorrectionLevel, Rejection};
 use crate::parameter::{check_band, check_below_one, settings};
 
 /// Treatment of a weight that is too far from 1.
