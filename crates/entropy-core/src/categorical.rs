@@ -148,6 +148,10 @@ impl Categorical {
     }
 
     /// Mean of a function of the action, `E_{a~π}[x(a)]`.
+    ///
+    /// # Panics
+    ///
+    /// If `x` does not hold one value per action.
     pub fn mean(&self, x: &[f64]) -> f64 {
         self.check_length(x);
         x[self.mode] + self.mean_over_mode(x)
@@ -159,6 +163,10 @@ impl Categorical {
     /// Computed from differences to the mode, never as `E[xy] - E[x]E[y]`, so that it keeps its
     /// relative accuracy where almost all probability sits on one action. Values at actions of
     /// probability 0 are not read.
+    ///
+    /// # Panics
+    ///
+    /// If `x` or `y` does not hold one value per action.
     pub fn covariance(&self, x: &[f64], y: &[f64]) -> f64 {
         self.check_length(x);
         self.check_length(y);
@@ -172,6 +180,10 @@ impl Categorical {
     /// Minus the derivative of the entropy with respect to that action's logit: raising the logit
     /// of an action with a positive score lowers the entropy. Scores sum to 0.
     /// Derivation: `docs/theory.md#lemma-1`.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such action.
     pub fn entropy_score(&self, action: usize) -> f64 {
         // 0 · (-∞) counts as 0: an impossible action has no influence.
         if self.probs[action] > 0.0 {
@@ -203,6 +215,10 @@ impl Categorical {
 
     /// Adds to `d_logits` the gradient that reaches the logits through `log π(action)`:
     /// `d_log_prob · (1[k = action] - π_k)` for every action `k`.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such action, or `d_logits` does not hold one value per action.
     pub fn vjp_log_prob(&self, action: usize, d_log_prob: f64, d_logits: &mut [f64]) {
         self.check_length(d_logits);
         for (k, (d_logit, prob)) in d_logits.iter_mut().zip(&self.probs).enumerate() {
@@ -214,6 +230,10 @@ impl Categorical {
 
     /// Adds to `d_logits` the gradient that reaches the logits through the entropy:
     /// `-d_entropy · S_k` for every action `k`, with [`entropy_score`](Self::entropy_score) `S`.
+    ///
+    /// # Panics
+    ///
+    /// If `d_logits` does not hold one value per action.
     pub fn vjp_entropy(&self, d_entropy: f64, d_logits: &mut [f64]) {
         self.check_length(d_logits);
         for (action, d_logit) in d_logits.iter_mut().enumerate() {

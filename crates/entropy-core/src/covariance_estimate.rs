@@ -24,6 +24,10 @@ impl CovarianceDecomposition {
     /// # Errors
     ///
     /// [`InputError::Parameter`] if a weight is negative or not finite, or all are 0.
+    ///
+    /// # Panics
+    ///
+    /// If an advantage does not hold one value per action.
     pub fn of<'a>(
         states: impl IntoIterator<Item = (f64, &'a Categorical, &'a [f64])>,
     ) -> Result<Self, InputError> {
@@ -85,6 +89,10 @@ impl CovarianceEstimate {
     /// # Errors
     ///
     /// [`InputError::Parameter`] for fewer than two tokens.
+    ///
+    /// # Panics
+    ///
+    /// If `advantage` does not hold one value per action.
     pub fn of(policy: &Categorical, advantage: &[f64], tokens: usize) -> Result<Self, InputError> {
         let n = tokens as f64;
         check_parameter("tokens", n, tokens >= 2, "at least 2")?;

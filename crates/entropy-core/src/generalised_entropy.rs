@@ -25,6 +25,10 @@ impl Categorical {
     /// # Errors
     ///
     /// [`InputError::Parameter`] unless `order` is finite and 0 or above.
+    ///
+    /// # Panics
+    ///
+    /// If `step` does not hold one value per action.
     pub fn tsallis_change_first_order(&self, order: f64, step: &[f64]) -> Result<f64, InputError> {
         check_order(order, order.is_finite())?;
         let step = self.centred(step);
@@ -65,12 +69,12 @@ impl Categorical {
     /// # Errors
     ///
     /// [`InputError::Parameter`] unless `order` is finite and 0 or above.
+    ///
+    /// # Panics
+    ///
+    /// If `step` does not hold one value per action.
     pub fn renyi_change_first_order(&self, order: f64, step: &[f64]) -> Result<f64, InputError> {
         Ok(self.tsallis_change_first_order(order, step)? / self.log_power_sum(order).exp())
-    }
-
-    fn possible(&self) -> impl Iterator<Item = usize> {
-        (0..self.actions()).filter(|&action| self.is_possible(action))
     }
 
     /// `π (π^(q-1) - 1) / (q - 1)`, which is `π ln π` at `q = 1`.

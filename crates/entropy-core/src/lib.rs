@@ -1,9 +1,6 @@
 //! Softmax-policy mathematics over slices of `f64`: entropy, covariance, the entropy-change lemma and
 //! theorems with a rigorous bound, covariances of tokens, and the law that ties reward to entropy.
 //!
-//! A column holds one value per action. Functions panic where one has another length, and where an action does not exist. An
-//! exact figure panics where its step is not finite at a possible action.
-//!
 //! Every formula has its derivation in `docs/theory.md`; the anchors are named in the items' own
 //! documentation. The crate knows no tensors, files, clocks or threads.
 //!

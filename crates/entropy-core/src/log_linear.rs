@@ -54,6 +54,10 @@ impl StateFeatures {
     /// # Errors
     ///
     /// [`LogitsError`] if the logits overflow.
+    ///
+    /// # Panics
+    ///
+    /// If `weights` does not hold one value per feature.
     pub fn policy(&self, weights: &[f64]) -> Result<Categorical, LogitsError> {
         Categorical::from_logits(&self.logits(weights))
     }
@@ -62,6 +66,10 @@ impl StateFeatures {
     ///
     /// With the advantage it is the policy gradient of this state; with the log-probability, minus
     /// the gradient of its entropy.
+    ///
+    /// # Panics
+    ///
+    /// If the policy or `y` is not over this state's actions.
     pub fn covariances(&self, policy: &Categorical, y: &[f64]) -> Vec<f64> {
         policy.check_length(y);
         policy.check_length(&vec![0.0; self.actions()]);
@@ -74,6 +82,10 @@ impl StateFeatures {
     /// Gradient of the entropy in the weights, `-Cov_π(log π, φ)`, in nats; shape `[width]`.
     ///
     /// Derivation: `docs/theory.md#shared-features`.
+    ///
+    /// # Panics
+    ///
+    /// If the policy is not over this state's actions.
     pub fn entropy_gradient(&self, policy: &Categorical) -> Vec<f64> {
         self.covariances(policy, policy.centred_log_probs()).into_iter().map(|c| -c).collect()
     }
@@ -145,6 +157,10 @@ pub fn shared_policy_gradient(states: &[FeatureState<'_>]) -> Vec<f64> {
 /// visited policy answers are left at 0.
 ///
 /// Derivation: `docs/theory.md#shared-features`.
+///
+/// # Panics
+///
+/// If the states have different numbers of features, or a column does not fit its state.
 pub fn compatible_weights(states: &[FeatureState<'_>]) -> Vec<f64> {
     let gradient = shared_policy_gradient(states);
     let width = gradient.len();

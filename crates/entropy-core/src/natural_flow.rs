@@ -95,7 +95,11 @@ impl NaturalFlow {
         Categorical::from_logits(&logits).expect("a finite time keeps logits finite")
     }
 
-    /// The [policy after `time`](Self::policy_at) with its reward, and the rates of reward and entropy there.
+    /// The policy after `time` with its reward, and the rates of reward and entropy there.
+    ///
+    /// # Panics
+    ///
+    /// Under the same conditions as [`policy_at`](Self::policy_at).
     pub fn at(&self, time: f64) -> FlowPoint {
         let policy = self.policy_at(time);
         let velocity = policy.over_support(|action| {

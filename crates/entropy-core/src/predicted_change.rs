@@ -20,6 +20,10 @@ impl UpdateRule {
     ///
     /// Source: arXiv:2505.22617, Theorems 1 and 2; derivations in `docs/theory.md#theorem-1` and
     /// `docs/theory.md#theorem-2`.
+    ///
+    /// # Panics
+    ///
+    /// If `advantage` does not hold one value per action.
     pub fn predicted_entropy_change(
         self,
         policy: &Categorical,
@@ -37,6 +41,10 @@ impl UpdateRule {
 /// `-η Cov(log π, π A)` less this is the prediction of [`UpdateRule::PolicyGradient`].
 ///
 /// Derivation: `docs/theory.md#uncentred-advantage`.
+///
+/// # Panics
+///
+/// If `advantage` does not hold one value per action.
 pub fn uncentred_excess(policy: &Categorical, advantage: &[f64], eta: f64) -> f64 {
     -eta * policy.mean(advantage) * policy.log_prob_prob_covariance()
 }
@@ -45,6 +53,10 @@ pub fn uncentred_excess(policy: &Categorical, advantage: &[f64], eta: f64) -> f6
 /// [discriminator](Categorical::discriminators) `G`.
 ///
 /// Derivation: `docs/theory.md#sampled-gradient`.
+///
+/// # Panics
+///
+/// If there is no such action.
 pub fn sampled(policy: &Categorical, action: usize, advantage: f64, eta: f64) -> f64 {
     -eta * advantage * policy.discriminators()[action]
 }
@@ -52,6 +64,10 @@ pub fn sampled(policy: &Categorical, action: usize, advantage: f64, eta: f64) ->
 /// Variance of [`sampled`] over `action ~ π`: `η² (E[A²G²] - E[AG]²)`, in nats squared.
 ///
 /// Derivation: `docs/theory.md#sampled-gradient`.
+///
+/// # Panics
+///
+/// If `advantage` does not hold one value per action.
 pub fn sampled_variance(policy: &Categorical, advantage: &[f64], eta: f64) -> f64 {
     policy.check_length(advantage);
     let discriminators = policy.discriminators();
@@ -65,6 +81,10 @@ pub fn sampled_variance(policy: &Categorical, advantage: &[f64], eta: f64) -> f6
 /// Clipping a rare action from above (`A > 0`, `G < 0`) lowers the entropy, from below raises it.
 ///
 /// Derivation: `docs/theory.md#clipped-surrogate`.
+///
+/// # Panics
+///
+/// If `advantage` or `mask` does not hold one value per action.
 pub fn clipped_surrogate(policy: &Categorical, advantage: &[f64], mask: &[bool], eta: f64) -> f64 {
     let kept = logit_step::masked(policy, advantage, mask);
     let discriminators = policy.discriminators();
@@ -84,6 +104,10 @@ pub fn clipped_surrogate(policy: &Categorical, advantage: &[f64], mask: &[bool],
 ///
 /// Derivation: `docs/theory.md#detached-tokens`. The same holds for samples of an older policy:
 /// `docs/theory.md#stale-rollouts`.
+///
+/// # Panics
+///
+/// If `advantage` or `detached` does not hold one value per action.
 pub fn detaching(
     policy: &Categorical,
     advantage: &[f64],
@@ -178,6 +202,10 @@ pub fn kl_from_reference(
 /// entropy rises without a bonus.
 ///
 /// Derivation: `docs/theory.md#entropy-bonus`.
+///
+/// # Panics
+///
+/// If an advantage does not hold one value per action.
 pub fn critical_entropy_bonus<'a>(
     rule: UpdateRule,
     states: impl IntoIterator<Item = (&'a Categorical, &'a [f64])>,

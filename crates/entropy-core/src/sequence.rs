@@ -73,6 +73,10 @@ impl StateGraph {
     }
 
     /// States that `action` may lead to from `state`, with their probabilities.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such state or action.
     pub fn arrivals(&self, state: usize, action: usize) -> &[(usize, f64)] {
         &self.next[state][action]
     }
@@ -98,6 +102,10 @@ impl StateGraph {
     /// Expected sum of `here`, `[states]`, over the states behind each action, `[states][actions]`.
     ///
     /// With the entropies it is the entropy to go, with expected rewards the value behind an action.
+    ///
+    /// # Panics
+    ///
+    /// If there is not one policy and value per state.
     pub fn to_go(&self, policies: &[Categorical], here: &[f64]) -> Vec<Vec<f64>> {
         let mut behind = vec![vec![]; self.next.len()];
         let mut values = here.to_vec();
@@ -115,6 +123,10 @@ impl StateGraph {
     /// Entropy of the whole sequence of actions, `Σ_t E[H(s_t)]`, in nats.
     ///
     /// Derivation: `docs/theory.md#sequence-entropy`.
+    ///
+    /// # Panics
+    ///
+    /// If there is not one policy per state.
     pub fn entropy(&self, policies: &[Categorical]) -> f64 {
         let visits = self.visits(|state, action| policies[state].probs()[action]);
         visits.iter().zip(policies).map(|(visits, policy)| visits * policy.entropy()).sum()
@@ -127,6 +139,10 @@ impl StateGraph {
     /// ```
     ///
     /// Derivation: `docs/theory.md#sequence-entropy`.
+    ///
+    /// # Panics
+    ///
+    /// If there is not one policy and step per state.
     pub fn entropy_change_first_order(
         &self,
         policies: &[Categorical],

@@ -28,7 +28,7 @@ impl Gdpo {
     ///
     /// Source: Liu et al. 2026, [arXiv:2601.05242](https://arxiv.org/abs/2601.05242); verl `gdpo`; row 62 of `docs/paper-vs-code.md`.
     pub(super) fn advantages(
-        &self,
+        self,
         columns: &RolloutColumns<'_>,
     ) -> Result<Vec<f64>, AdvantageError> {
         self.check()?;

@@ -69,7 +69,7 @@ impl QuantileBaseline {
     ///
     /// Source: Wu et al. 2025, [arXiv:2509.22611](https://arxiv.org/abs/2509.22611).
     pub(super) fn advantages(
-        &self,
+        self,
         rewards: &[f64],
         group_sizes: &[usize],
     ) -> Result<Vec<f64>, AdvantageError> {

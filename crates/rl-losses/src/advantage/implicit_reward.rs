@@ -88,7 +88,7 @@ impl Prime {
     /// Source: Cui et al. 2025, [arXiv:2502.01456](https://arxiv.org/abs/2502.01456), Eq. 5;
     /// baseline, unit and whitening: rows 34 and 48 of `docs/paper-vs-code.md`.
     pub(super) fn advantages(
-        &self,
+        self,
         columns: &RolloutColumns<'_>,
         process_log_ratio: &[f64],
     ) -> Result<Vec<f64>, AdvantageError> {

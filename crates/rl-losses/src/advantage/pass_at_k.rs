@@ -67,7 +67,7 @@ impl PassAtK {
     ///
     /// Source: Chen et al. 2025, [arXiv:2508.10751](https://arxiv.org/abs/2508.10751), analytical form.
     pub(super) fn advantages(
-        &self,
+        self,
         rewards: &[f64],
         group_sizes: &[usize],
     ) -> Result<Vec<f64>, AdvantageError> {

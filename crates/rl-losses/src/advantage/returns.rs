@@ -79,7 +79,7 @@ settings! {
 impl Reinforce {
     /// The [`discounted_returns`], less the baseline, `[tokens]`.
     pub(super) fn advantages(
-        &self,
+        self,
         columns: &RolloutColumns<'_>,
     ) -> Result<Vec<f64>, AdvantageError> {
         let mut returns = returns_of(columns, self.discount)?;
@@ -96,7 +96,7 @@ impl Reinforce {
 impl ReinforcePlusPlus {
     /// The [`discounted_returns`], [`whitened`] over all tokens, `[tokens]`.
     pub(super) fn advantages(
-        &self,
+        self,
         columns: &RolloutColumns<'_>,
     ) -> Result<Vec<f64>, AdvantageError> {
         returns_of(columns, self.discount).map(|returns| whitened(&returns))

@@ -7,8 +7,8 @@ use entropy_core::{Categorical, LogitsError};
 use ndarray::Array2;
 use rand::Rng;
 use rl_losses::{
-    Aggregation, BatchError, Column, LossSums, PlanError, PolicyLoss, StepPlan, TokenBatch, TokenColumns,
-    entropy_bonus,
+    Aggregation, BatchError, Column, LossSums, PlanError, PolicyLoss, StepPlan, TokenBatch,
+    TokenColumns, entropy_bonus,
 };
 use thiserror::Error;
 
@@ -144,7 +144,8 @@ fn policy_gradient(
     let log_prob: Vec<f64> = taken.clone().map(|(p, &action)| p.log_probs()[action]).collect();
     let entropy: Vec<f64> = policies.iter().map(Categorical::entropy).collect();
     let lengths = [log_prob.len()];
-    let tokens = TokenBatch::new(batch.columns(&log_prob), &lengths)?.with(Column::Entropy, &entropy)?;
+    let tokens =
+        TokenBatch::new(batch.columns(&log_prob), &lengths)?.with(Column::Entropy, &entropy)?;
     let plan = plan(&tokens)?;
     let loss = objective.policy_loss.evaluate(&tokens, plan.part(0..tokens.len()));
     let (_, d_entropy) = entropy_bonus(objective.entropy_coefficient, &entropy, &plan.weights());

@@ -15,7 +15,7 @@ fn advantages(
         squared_scores: Some(squared_scores),
         ..RolloutColumns::default()
     };
-    AdvantageEstimator::OptimalTokenBaseline.advantages(&columns).unwrap()
+    AdvantageEstimator::OptimalTokenBaseline.advantages(&columns).expect("columns of one group")
 }
 
 /// Two responses of rewards 1 and 0 at their ends, of energies 1, 3 and 2: baselines of 1/3 at the first place and of 0 at the
