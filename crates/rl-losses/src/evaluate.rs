@@ -7,7 +7,7 @@ use pulp::NullaryFnOnce;
 use crate::{
     batch::TokenBatch,
     fast::{real::Real, threads::runs},
-    method::PolicyLoss,
+    method::{PolicyLoss, PolicyMethod},
     output::{Evaluation, LossOutput, LossSums},
     plan::PlanPart,
     term::{Shared, Sources, Token, TokenLoss, Visitor},

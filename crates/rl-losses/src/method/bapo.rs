@@ -2,11 +2,12 @@
 
 use crate::{
     batch::TokenBatch,
-    fast::{exact_sum::ExactSum, real::Real},
-    method::ppo_clip::DualClip,
+    fast::{exact_sum::ExactSum, real::Real, spread::Spread},
+    method::{policy_method::PolicyMethod, ppo_clip::DualClip},
     parameter::{ParameterError, check, check_not_negative, check_positive, settings},
-    surrogate::{clipped_at, limited},
-    term::{Scored, Token, TokenLoss},
+    plan_summary::PlanSummary,
+    surrogate::{Limited, clipped_at, limited},
+    term::{Scored, Token, TokenLoss, Visitor},
 };
 
 /// Most steps that a bound may take: a plan sums over the tokens once for each.
@@ -117,7 +118,7 @@ impl Bapo {
     }
 
     /// Steps that both bounds take together, the lower one first, until the sums of a mini-batch are in balance.
-    pub(super) fn steps(&self, sums: &[ExactSum]) -> usize {
+    fn steps(&self, sums: &[ExactSum]) -> usize {
         let lows = self.low().places().count();
         let (negative, positive) = sums.split_at(lows);
         let last = lows - 1 + positive.len() - 1;
@@ -127,9 +128,26 @@ impl Bapo {
         };
         (0..last).find(is_balanced).unwrap_or(last)
     }
+}
+
+impl TokenLoss for Bapo {
+    #[inline(always)]
+    fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
+        let steps = token.constant;
+        let low = self.low().after(steps);
+        let high = self.high().after(steps - R::of(self.low().steps()));
+        let ceiling = R::of(self.clip_ratio_c.ceiling);
+        clipped_at(token.ratio, token.advantage, [low, high, ceiling]).flat_if(token.held)
+    }
+}
+
+impl PolicyMethod for Bapo {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(&Limited(*self))
+    }
 
     /// Contributions of the tokens at each place of the lower bound, negative advantages, then of the upper one, positive ones.
-    pub(super) fn sums<R: Real>(&self, batch: &TokenBatch<'_, R>) -> Vec<ExactSum> {
+    fn sums<R: Real>(&self, batch: &TokenBatch<'_, R>) -> Vec<ExactSum> {
         let (low, high): (Vec<f64>, Vec<f64>) =
             (self.low().places().collect(), self.high().places().collect());
         let mut sums = vec![ExactSum::default(); low.len() + high.len()];
@@ -161,16 +179,9 @@ impl Bapo {
         }
         sums
     }
-}
 
-impl TokenLoss for Bapo {
-    #[inline(always)]
-    fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
-        let steps = token.constant;
-        let low = self.low().after(steps);
-        let high = self.high().after(steps - R::of(self.low().steps()));
-        let ceiling = R::of(self.clip_ratio_c.ceiling);
-        clipped_at(token.ratio, token.advantage, [low, high, ceiling]).flat_if(token.held)
+    fn constants<R: Real>(&self, _: &TokenBatch<'_, R>, summary: &PlanSummary) -> Spread {
+        Spread::Uniform(self.steps(&summary.sums) as f64)
     }
 }
 

@@ -2,9 +2,10 @@
 
 use crate::{
     fast::real::Real,
+    method::policy_method::PolicyMethod,
     parameter::{check_not_negative, settings},
-    surrogate::Surrogate,
-    term::{Scored, Term, Token, TokenLoss},
+    surrogate::{Limited, Surrogate},
+    term::{Scored, Term, Token, TokenLoss, Visitor},
 };
 
 settings! {
@@ -38,5 +39,11 @@ impl TokenLoss for CeGppo {
         let carried = (token.log_prob - token.detached_log_prob).exp();
         let kept = Term::exponential(beta * scored.term.value * carried);
         Scored { term: if scored.clipped { kept } else { scored.term }, ..scored }
+    }
+}
+
+impl PolicyMethod for CeGppo {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(&Limited(*self))
     }
 }

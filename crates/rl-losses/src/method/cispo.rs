@@ -2,9 +2,10 @@
 
 use crate::{
     fast::real::Real,
+    method::policy_method::PolicyMethod,
     parameter::{check_not_negative, settings},
-    surrogate::limited,
-    term::{Scored, Term, Token, TokenLoss},
+    surrogate::{Limited, limited},
+    term::{Scored, Term, Token, TokenLoss, Visitor},
 };
 
 settings! {
@@ -32,5 +33,11 @@ impl TokenLoss for Cispo {
         let clipped = weight != ratio;
         let term = Term::score_function(weight, token.advantage, token.log_prob);
         Scored { clipped, ..Scored::open(term, clipped) }
+    }
+}
+
+impl PolicyMethod for Cispo {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(&Limited(*self))
     }
 }

@@ -1,11 +1,12 @@
 //! Clip-Cov: drop the gradient of a few tokens of high covariance.
 
 use crate::{
-    method::covariance_control::CovarianceBand,
+    method::{covariance_control::CovarianceBand, policy_method::PolicyMethod},
     parameter::{ParameterError, check_fraction, check_not_negative, settings},
     selection::{Order, Selection},
     semantics::{Centering, Scope, Semantics},
-    surrogate::{ClipRange, Surrogate},
+    surrogate::{ClipRange, Dropping, Surrogate},
+    term::Visitor,
 };
 
 settings! {
@@ -68,7 +69,7 @@ impl ClipCov {
     }
 
     /// The surrogate of every token. Neither code limits its log-ratio; the paper has no clip besides (row 6).
-    pub(super) fn surrogate(&self) -> Surrogate {
+    fn surrogate(&self) -> Surrogate {
         match self.semantics {
             Semantics::Paper => Surrogate::PLAIN,
             Semantics::Exact | Semantics::Prime | Semantics::Verl => {
@@ -76,12 +77,18 @@ impl ClipCov {
             }
         }
     }
+}
+
+impl PolicyMethod for ClipCov {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(&Dropping(self.surrogate()))
+    }
 
     /// A draw from the band of tokens that have a gradient to lose.
-    pub(super) fn selection(&self) -> Selection {
+    fn selection(&self) -> Option<Selection> {
         let Self { fraction, centering, scope, semantics, .. } = *self;
         let (low, high) = (self.covariance_low, self.covariance_high);
         let by = Order::Draw { centering, low, high, base: self.surrogate() };
-        Selection { by, fraction, scope, semantics }
+        Some(Selection { by, fraction, scope, semantics })
     }
 }

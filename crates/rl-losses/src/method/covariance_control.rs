@@ -3,8 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    batch::Column,
     method::{
         kl_cov::Plain,
+        policy_method::PolicyMethod,
         ppo_clip::{DualClip, PpoClip},
         treatment::{Detaching, Penalising, Penalty, Reweighing, Treatment},
     },
@@ -131,9 +133,10 @@ impl CovarianceControl {
     pub(super) fn is_inert_on_policy(&self) -> bool {
         self.treatment.is_inert_on_policy()
     }
+}
 
-    /// Hands the loss of one token to `visitor`.
-    pub(super) fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+impl PolicyMethod for CovarianceControl {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
         let base = self.base.surrogate();
         match self.treatment {
             Treatment::Drop => visitor.visit(&Dropping(base)),
@@ -149,7 +152,7 @@ impl CovarianceControl {
         }
     }
 
-    pub(super) fn selection(&self) -> Selection {
+    fn selection(&self) -> Option<Selection> {
         let Self { fraction, centering, scope, semantics, .. } = *self;
         let by = match self.select {
             Select::Top => Order::Covariance(centering),
@@ -160,6 +163,10 @@ impl CovarianceControl {
                 base: self.base.surrogate(),
             },
         };
-        Selection { by, fraction, scope, semantics }
+        Some(Selection { by, fraction, scope, semantics })
+    }
+
+    fn column(&self) -> Option<Column> {
+        self.treatment.column()
     }
 }

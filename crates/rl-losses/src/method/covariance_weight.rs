@@ -6,10 +6,11 @@ use crate::{
         exact_sum::{ExactSum, sums_of},
         real::Real,
     },
+    method::policy_method::PolicyMethod,
     parameter::{check_not_negative, settings},
     plan_summary::PlanSummary,
-    surrogate::Surrogate,
-    term::{Scored, Shared, Sources, Token, TokenLoss},
+    surrogate::{Limited, Surrogate},
+    term::{Scored, Shared, Sources, Token, TokenLoss, Visitor},
 };
 
 /// Magnitude beyond any log-probability or advantage, so that its moments are finite whatever the columns hold.
@@ -105,9 +106,13 @@ impl TokenLoss for CovarianceWeight {
     }
 }
 
-impl CovarianceWeight {
+impl PolicyMethod for CovarianceWeight {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(&Limited(*self))
+    }
+
     /// Moments of the covariances' factors.
-    pub(super) fn sums<R: Real>(batch: &TokenBatch<'_, R>) -> Vec<ExactSum> {
+    fn sums<R: Real>(&self, batch: &TokenBatch<'_, R>) -> Vec<ExactSum> {
         sums_of(batch.log_prob(), batch.advantage(), |x, y| {
             let (x, y) = (x.held(-LARGEST, LARGEST), y.held(-LARGEST, LARGEST));
             [x, y, x * x, x * y, y * y, x * x * y, x * y * y, x * x * y * y]
@@ -115,7 +120,8 @@ impl CovarianceWeight {
     }
 
     /// Sum of the weights.
-    pub(super) fn later_sums<R: Real>(
+    fn later_sums<R: Real>(
+        &self,
         batch: &TokenBatch<'_, R>,
         summary: &PlanSummary,
     ) -> Vec<ExactSum> {
@@ -126,10 +132,10 @@ impl CovarianceWeight {
     }
 
     /// Numbers of [`Gaussian`], with the scale that the sum of the weights asks for.
-    pub(super) fn shared(summary: &PlanSummary, later: &[ExactSum]) -> Shared {
+    fn shared(&self, summary: &PlanSummary, later: &[ExactSum]) -> Option<Shared> {
         let Gaussian { mean_log_prob, mean_advantage, rate, level, .. } = Gaussian::of(summary);
         let total: f64 = later.iter().map(ExactSum::total).sum();
         let scale = summary.tokens as f64 / total.max(f64::MIN_POSITIVE);
-        [mean_log_prob, mean_advantage, rate, level, scale]
+        Some([mean_log_prob, mean_advantage, rate, level, scale])
     }
 }

@@ -2,9 +2,10 @@
 
 use crate::{
     fast::real::Real,
+    method::policy_method::PolicyMethod,
     parameter::{check_above_one, check_not_negative, settings},
-    surrogate::limited,
-    term::{Scored, Term, Token, TokenLoss},
+    surrogate::{Limited, limited},
+    term::{Scored, Term, Token, TokenLoss, Visitor},
 };
 
 /// Keeps probabilities away from 1 where a logarithm is taken of the rest.
@@ -81,6 +82,12 @@ impl TokenLoss for DppoTv {
     }
 }
 
+impl PolicyMethod for DppoTv {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(&Limited(*self))
+    }
+}
+
 impl TokenLoss for DppoKl {
     #[inline(always)]
     fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
@@ -90,6 +97,12 @@ impl TokenLoss for DppoKl {
         let above = (token.advantage > zero) & (x > zero) & (divergence > self.divergence_high);
         let below = (token.advantage < zero) & (x < zero) & (divergence > self.divergence_low);
         masked(token, above | below, self.ratio_ceiling)
+    }
+}
+
+impl PolicyMethod for DppoKl {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(&Limited(*self))
     }
 }
 

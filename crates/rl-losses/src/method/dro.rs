@@ -2,8 +2,9 @@
 
 use crate::{
     fast::real::Real,
+    method::policy_method::PolicyMethod,
     parameter::{check_not_negative, settings},
-    term::{Scored, Term, Token, TokenLoss},
+    term::{Scored, Term, Token, TokenLoss, Visitor},
 };
 
 settings! {
@@ -26,5 +27,11 @@ impl TokenLoss for Dro {
         let pull = Term { value: R::of(0.5) * beta * x * x, d_log_prob: beta * x };
         let term = Term::score_function(R::of(1.0), token.advantage, token.log_prob).plus(pull);
         Scored::open(term, x != R::of(0.0))
+    }
+}
+
+impl PolicyMethod for Dro {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(self)
     }
 }

@@ -2,9 +2,10 @@
 
 use crate::{
     fast::real::Real,
+    method::policy_method::PolicyMethod,
     parameter::{check_above_one, check_not_negative, settings},
-    surrogate::{clipped_at, limited},
-    term::{Scored, Token, TokenLoss},
+    surrogate::{Limited, clipped_at, limited},
+    term::{Scored, Token, TokenLoss, Visitor},
 };
 
 settings! {
@@ -41,5 +42,11 @@ impl TokenLoss for DynamicClip {
         let high = (half + half * (one + R::of(4.0 * self.clip_ratio_high) * inverse).sqrt())
             .lesser(ceiling);
         clipped_at(token.ratio, token.advantage, [low, high, ceiling]).flat_if(token.held)
+    }
+}
+
+impl PolicyMethod for DynamicClip {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(&Limited(*self))
     }
 }

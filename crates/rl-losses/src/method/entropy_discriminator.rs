@@ -8,9 +8,11 @@ use crate::{
         exact_sum::{ExactSum, sums_of},
         real::Real,
     },
+    method::policy_method::PolicyMethod,
     parameter::{check_not_negative, settings},
     plan_summary::PlanSummary,
-    surrogate::Surrogate,
+    surrogate::{Dropping, Surrogate},
+    term::Visitor,
 };
 
 /// Magnitude beyond any discriminator, in nats: that of a policy is at most the logarithm of its actions.
@@ -52,17 +54,15 @@ impl EntropyDiscriminator {
         let variance = square - mean * mean;
         (variance > ROUNDING * square).then(|| mean - self.deviations * variance.sqrt())
     }
+}
 
-    pub(super) fn surrogate(&self) -> Surrogate {
-        Surrogate::limited(self.clip_ratio_low, self.clip_ratio_high)
+impl PolicyMethod for EntropyDiscriminator {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(&Dropping(Surrogate::limited(self.clip_ratio_low, self.clip_ratio_high)))
     }
 
     /// Positions of the tokens of negative advantage below the bound; none without the column.
-    pub(super) fn select<R: Real>(
-        &self,
-        batch: &TokenBatch<'_, R>,
-        summary: &PlanSummary,
-    ) -> Vec<usize> {
+    fn select<R: Real>(&self, batch: &TokenBatch<'_, R>, summary: &PlanSummary) -> Vec<usize> {
         let Some(bound) = self.bound(summary) else { return Vec::new() };
         let entropy = batch.column(Column::Entropy).unwrap_or_default();
         let tokens = zip(batch.advantage(), zip(batch.log_prob(), entropy)).enumerate();
@@ -73,7 +73,7 @@ impl EntropyDiscriminator {
     }
 
     /// Sums of the discriminators and of their squares.
-    pub(super) fn sums<R: Real>(batch: &TokenBatch<'_, R>) -> Vec<ExactSum> {
+    fn sums<R: Real>(&self, batch: &TokenBatch<'_, R>) -> Vec<ExactSum> {
         let entropy = batch.column(Column::Entropy).unwrap_or_default();
         sums_of(batch.log_prob(), entropy, |log_prob, entropy| {
             let discriminator = discriminator(log_prob, entropy);

@@ -3,8 +3,11 @@
 use crate::{
     batch::{Column, TokenBatch},
     fast::real::Real,
+    method::policy_method::PolicyMethod,
     parameter::{check_below, check_not_negative, settings},
-    surrogate::Surrogate,
+    plan_summary::PlanSummary,
+    surrogate::{Dropping, Surrogate},
+    term::Visitor,
 };
 
 settings! {
@@ -36,13 +39,13 @@ settings! {
 /// Added to both entropies before they are divided, in nats.
 const SMALLEST_ENTROPY: f64 = 1e-8;
 
-impl EntropyRatioClip {
-    pub(super) fn surrogate(&self) -> Surrogate {
-        Surrogate::limited(self.clip_ratio_low, self.clip_ratio_high)
+impl PolicyMethod for EntropyRatioClip {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(&Dropping(Surrogate::limited(self.clip_ratio_low, self.clip_ratio_high)))
     }
 
     /// Positions of the tokens outside the band; none without the columns.
-    pub(super) fn select<R: Real>(&self, batch: &TokenBatch<'_, R>) -> Vec<usize> {
+    fn select<R: Real>(&self, batch: &TokenBatch<'_, R>, _: &PlanSummary) -> Vec<usize> {
         let new = batch.column(Column::Entropy).unwrap_or_default();
         let old = batch.column(Column::OldEntropy).unwrap_or_default();
         let outside = |(_, (new, old)): &(usize, (&R, &R))| {

@@ -3,9 +3,13 @@
 use crate::{
     batch::TokenBatch,
     fast::{real::Real, spread::Spread},
-    method::per_sequence::{Sums, per_sequence},
+    method::{
+        per_sequence::{Sums, per_sequence},
+        policy_method::PolicyMethod,
+    },
     parameter::{check_not_negative, settings},
-    term::{Scored, Term, Token, TokenLoss},
+    plan_summary::PlanSummary,
+    term::{Scored, Term, Token, TokenLoss, Visitor},
 };
 
 settings! {
@@ -41,12 +45,6 @@ impl Gmpo {
         };
         (counted, counted != log_ratio)
     }
-
-    /// `-mean A · exp(mean clipped log r)` of each sequence.
-    pub(super) fn constants<R: Real>(&self, batch: &TokenBatch<'_, R>) -> Spread {
-        let loss = |sums: Sums| -(sums.advantage / sums.length) * sums.mean_taken().exp();
-        per_sequence(batch, |log_ratio, advantage| self.clipped(log_ratio, advantage).0, loss)
-    }
 }
 
 impl TokenLoss for Gmpo {
@@ -61,5 +59,17 @@ impl TokenLoss for Gmpo {
         let excess = (token.constant + token.advantage).magnitude();
         let altered = excess > R::of(1e-6) * token.advantage.magnitude();
         Scored { clipped: clipped & pushed, ..Scored::open(term, altered | clipped) }
+    }
+}
+
+impl PolicyMethod for Gmpo {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(self)
+    }
+
+    /// `-mean A · exp(mean clipped log r)` of each sequence.
+    fn constants<R: Real>(&self, batch: &TokenBatch<'_, R>, _: &PlanSummary) -> Spread {
+        let loss = |sums: Sums| -(sums.advantage / sums.length) * sums.mean_taken().exp();
+        per_sequence(batch, |log_ratio, advantage| self.clipped(log_ratio, advantage).0, loss)
     }
 }

@@ -3,10 +3,11 @@
 use crate::{
     batch::TokenBatch,
     fast::{real::Real, spread::Spread},
-    method::per_sequence::per_sequence,
+    method::{per_sequence::per_sequence, policy_method::PolicyMethod},
     parameter::{check_not_negative, settings},
+    plan_summary::PlanSummary,
     surrogate::{ClipRange, Surrogate},
-    term::{Scored, Term, Token, TokenLoss},
+    term::{Scored, Term, Token, TokenLoss, Visitor},
 };
 
 /// Log of the token's ratio beyond which it is held, in nats (verl).
@@ -47,9 +48,13 @@ impl TokenLoss for Gspo {
     }
 }
 
-impl Gspo {
+impl PolicyMethod for Gspo {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(self)
+    }
+
     /// Mean log-ratio of each sequence, in nats.
-    pub(super) fn constants<R: Real>(batch: &TokenBatch<'_, R>) -> Spread {
+    fn constants<R: Real>(&self, batch: &TokenBatch<'_, R>, _: &PlanSummary) -> Spread {
         per_sequence(batch, |log_ratio, _| log_ratio, |sums| sums.mean_taken())
     }
 }

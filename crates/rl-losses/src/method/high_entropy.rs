@@ -2,11 +2,12 @@
 
 use crate::{
     fast::real::Real,
+    method::policy_method::PolicyMethod,
     parameter::{check_fraction, check_not_negative, settings},
     selection::{Order, Selection},
     semantics::{Scope, Semantics},
-    surrogate::Surrogate,
-    term::{Scored, Token, TokenLoss},
+    surrogate::{Limited, Surrogate},
+    term::{Scored, Token, TokenLoss, Visitor},
 };
 
 settings! {
@@ -39,10 +40,14 @@ impl TokenLoss for HighEntropy {
     }
 }
 
-impl HighEntropy {
+impl PolicyMethod for HighEntropy {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(&Limited(*self))
+    }
+
     /// The share of highest entropy.
-    pub(super) fn selection(&self) -> Selection {
+    fn selection(&self) -> Option<Selection> {
         let (fraction, scope, semantics) = (self.fraction, self.scope, Semantics::Exact);
-        Selection { by: Order::Entropy, fraction, scope, semantics }
+        Some(Selection { by: Order::Entropy, fraction, scope, semantics })
     }
 }

@@ -3,11 +3,14 @@
 use crate::{
     fast::real::Real,
     kl::KlEstimator,
-    method::treatment::{Anchor, Penalty, Treatment},
+    method::{
+        policy_method::PolicyMethod,
+        treatment::{Anchor, Penalising, Penalty, Treatment},
+    },
     parameter::{ParameterError, Settings, check_fraction, check_not_negative, settings},
     selection::{Order, Selection},
     semantics::{Centering, Scope, Semantics},
-    term::{Scored, Term, Token, TokenLoss},
+    term::{Scored, Term, Token, TokenLoss, Visitor},
 };
 
 settings! {
@@ -58,7 +61,7 @@ impl KlCov {
         Self { centering, scope, semantics, ..self }
     }
 
-    pub(super) fn penalty(&self) -> Penalty {
+    fn penalty(&self) -> Penalty {
         let Self { divergence, coefficient, .. } = *self;
         Penalty { divergence, coefficient, anchor: Anchor::Old }
     }
@@ -67,12 +70,18 @@ impl KlCov {
     pub(crate) fn is_inert_on_policy(&self) -> bool {
         Treatment::Penalise(self.penalty()).is_inert_on_policy()
     }
+}
+
+impl PolicyMethod for KlCov {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(&Penalising { base: Plain, penalty: self.penalty() })
+    }
 
     /// The share of highest covariance. There is no test of the sign: with few tokens the highest covariance may be negative, and
     /// is penalised all the same.
-    pub(super) fn selection(&self) -> Selection {
+    fn selection(&self) -> Option<Selection> {
         let Self { fraction, centering, scope, semantics, .. } = *self;
-        Selection { by: Order::Covariance(centering), fraction, scope, semantics }
+        Some(Selection { by: Order::Covariance(centering), fraction, scope, semantics })
     }
 }
 

@@ -16,7 +16,7 @@ mod gspo;
 mod high_entropy;
 mod kl_cov;
 mod per_sequence;
-mod planned;
+mod policy_method;
 mod ppo_clip;
 mod preset;
 mod reinforce;
@@ -34,8 +34,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     aggregation::Aggregation,
-    batch::Column,
+    batch::{Column, TokenBatch},
+    fast::{exact_sum::ExactSum, real::Real, spread::Spread},
     parameter::{ParameterError, Settings},
+    plan_summary::PlanSummary,
+    selection::Selection,
+    term::{Shared, Visitor},
 };
 
 pub use bapo::Bapo;
@@ -55,6 +59,7 @@ pub use high_entropy::HighEntropy;
 pub use kl_cov::KlCov;
 #[cfg(test)]
 pub(crate) use kl_cov::Plain;
+pub(crate) use policy_method::PolicyMethod;
 pub use ppo_clip::{DualClip, PpoClip};
 pub use preset::{Preset, presets};
 pub use reinforce::ScoreFunction;
@@ -177,6 +182,44 @@ macro_rules! methods {
         impl Settings for PolicyLoss {
             fn check(&self) -> Result<(), ParameterError> {
                 match self { $(Self::$variant(loss) => loss.check(),)+ }
+            }
+        }
+
+        impl PolicyMethod for PolicyLoss {
+            fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+                match self { $(Self::$variant(loss) => loss.visit(visitor),)+ }
+            }
+
+            fn selection(&self) -> Option<Selection> {
+                match self { $(Self::$variant(loss) => loss.selection(),)+ }
+            }
+
+            fn select<R: Real>(&self, batch: &TokenBatch<'_, R>, summary: &PlanSummary) -> Vec<usize> {
+                match self { $(Self::$variant(loss) => loss.select(batch, summary),)+ }
+            }
+
+            fn constants<R: Real>(&self, batch: &TokenBatch<'_, R>, summary: &PlanSummary) -> Spread {
+                match self { $(Self::$variant(loss) => loss.constants(batch, summary),)+ }
+            }
+
+            fn shared(&self, summary: &PlanSummary, later: &[ExactSum]) -> Option<Shared> {
+                match self { $(Self::$variant(loss) => loss.shared(summary, later),)+ }
+            }
+
+            fn later_sums<R: Real>(&self, batch: &TokenBatch<'_, R>, summary: &PlanSummary) -> Vec<ExactSum> {
+                match self { $(Self::$variant(loss) => loss.later_sums(batch, summary),)+ }
+            }
+
+            fn column(&self) -> Option<Column> {
+                match self { $(Self::$variant(loss) => loss.column(),)+ }
+            }
+
+            fn largest<R: Real>(&self, batch: &TokenBatch<'_, R>) -> f64 {
+                match self { $(Self::$variant(loss) => loss.largest(batch),)+ }
+            }
+
+            fn sums<R: Real>(&self, batch: &TokenBatch<'_, R>) -> Vec<ExactSum> {
+                match self { $(Self::$variant(loss) => loss.sums(batch),)+ }
             }
         }
     };

@@ -5,9 +5,11 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::{
+    method::policy_method::PolicyMethod,
     parameter::{ParameterError, check, check_not_negative, settings},
     semantics::Semantics,
     surrogate::{ClipRange, LOG_RATIO_LIMIT, Surrogate},
+    term::Visitor,
 };
 
 /// Ceiling `c > 1` on the ratio of tokens with negative advantage: `-min(max(..), -c A)`, or none.
@@ -130,6 +132,12 @@ impl PpoClip {
             }
             Semantics::Paper | Semantics::Prime => Surrogate::of(clip),
         }
+    }
+}
+
+impl PolicyMethod for PpoClip {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(&self.surrogate())
     }
 }
 

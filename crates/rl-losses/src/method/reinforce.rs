@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     fast::real::Real,
+    method::policy_method::PolicyMethod,
     parameter::{ParameterError, Settings},
-    term::{Scored, Term, Token, TokenLoss},
+    term::{Scored, Term, Token, TokenLoss, Visitor},
 };
 
 /// `-A log π_θ`: REINFORCE, or GPG with its advantages. Off-policy it has no correction at all, unless
@@ -28,5 +29,11 @@ impl TokenLoss for ScoreFunction {
     fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
         let term = Term::score_function(R::of(1.0), token.advantage, token.log_prob);
         Scored::open(term, token.log_ratio() != R::of(0.0))
+    }
+}
+
+impl PolicyMethod for ScoreFunction {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(self)
     }
 }

@@ -2,8 +2,10 @@
 
 use crate::{
     fast::real::Real,
+    method::policy_method::PolicyMethod,
     parameter::{check_positive, settings},
-    term::{Scored, Term, Token, TokenLoss},
+    surrogate::Limited,
+    term::{Scored, Term, Token, TokenLoss, Visitor},
 };
 
 settings! {
@@ -45,5 +47,11 @@ impl TokenLoss for Sapo {
             d_log_prob: if token.held { R::of(0.0) } else { slope },
         };
         Scored::open(term, x != R::of(0.0))
+    }
+}
+
+impl PolicyMethod for Sapo {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(&Limited(*self))
     }
 }

@@ -4,8 +4,11 @@ use crate::{
     batch::{Column, TokenBatch},
     column::sequence_ranges,
     fast::real::Real,
+    method::policy_method::PolicyMethod,
     parameter::{check_not_negative, settings},
-    surrogate::Surrogate,
+    plan_summary::PlanSummary,
+    surrogate::{Dropping, Surrogate},
+    term::Visitor,
 };
 
 settings! {
@@ -28,13 +31,13 @@ settings! {
     }
 }
 
-impl SequenceMask {
-    pub(super) fn surrogate(&self) -> Surrogate {
-        Surrogate::limited(self.clip_ratio_low, self.clip_ratio_high)
+impl PolicyMethod for SequenceMask {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(&Dropping(Surrogate::limited(self.clip_ratio_low, self.clip_ratio_high)))
     }
 
     /// Positions of the tokens of negative advantage in the sequences beyond the bound; none without the column.
-    pub(super) fn select<R: Real>(&self, batch: &TokenBatch<'_, R>) -> Vec<usize> {
+    fn select<R: Real>(&self, batch: &TokenBatch<'_, R>, _: &PlanSummary) -> Vec<usize> {
         let rollout = batch.column(Column::RolloutLogProb).unwrap_or_default();
         if rollout.is_empty() {
             return Vec::new();

@@ -2,9 +2,10 @@
 
 use crate::{
     fast::real::Real,
+    method::policy_method::PolicyMethod,
     parameter::{check_not_negative, settings},
-    surrogate::Surrogate,
-    term::{Scored, Token, TokenLoss},
+    surrogate::{Limited, Surrogate},
+    term::{Scored, Token, TokenLoss, Visitor},
 };
 
 settings! {
@@ -34,5 +35,11 @@ impl TokenLoss for SignWeight {
         let positive = token.advantage > R::of(0.0);
         let factor = if positive { self.positive } else { self.negative };
         surrogate.score(token).times(R::of(factor))
+    }
+}
+
+impl PolicyMethod for SignWeight {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(&Limited(*self))
     }
 }

@@ -4,11 +4,12 @@ use std::iter::zip;
 
 use crate::{
     batch::{Column, TokenBatch},
-    fast::real::Real,
+    fast::{real::Real, spread::Spread},
+    method::policy_method::PolicyMethod,
     parameter::{ParameterError, check, check_not_negative, settings},
     plan_summary::PlanSummary,
-    surrogate::{Surrogate, limited},
-    term::{Scored, Sources, Token, TokenLoss},
+    surrogate::{Limited, Surrogate, limited},
+    term::{Scored, Sources, Token, TokenLoss, Visitor},
 };
 
 /// Smallest scale of the change of entropy, in nats·reward: below it no token is held back.
@@ -65,14 +66,22 @@ impl TokenLoss for Steer {
     }
 }
 
-impl Steer {
+impl PolicyMethod for Steer {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(&Limited(*self))
+    }
+
     /// `k`, given the largest `|Ω|` of the mini-batch.
-    pub(super) fn rate(&self, summary: &PlanSummary) -> f64 {
-        -self.smallest_weight.ln() / summary.largest.max(SMALLEST_SCALE)
+    fn constants<R: Real>(&self, _: &TokenBatch<'_, R>, summary: &PlanSummary) -> Spread {
+        Spread::Uniform(-self.smallest_weight.ln() / summary.largest.max(SMALLEST_SCALE))
+    }
+
+    fn column(&self) -> Option<Column> {
+        Some(Column::Entropy)
     }
 
     /// Largest `|Ω|` of a part of the mini-batch.
-    pub(super) fn largest<R: Real>(batch: &TokenBatch<'_, R>) -> f64 {
+    fn largest<R: Real>(&self, batch: &TokenBatch<'_, R>) -> f64 {
         let policies = zip(batch.log_prob(), batch.old_log_prob());
         let entropy = batch.column(Column::Entropy).unwrap_or_default();
         zip(policies, zip(batch.advantage(), entropy)).fold(

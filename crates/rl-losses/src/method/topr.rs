@@ -3,11 +3,15 @@
 use crate::{
     batch::TokenBatch,
     fast::{real::Real, spread::Spread},
-    method::per_sequence::{Sums, per_sequence},
+    method::{
+        per_sequence::{Sums, per_sequence},
+        policy_method::PolicyMethod,
+    },
     parameter::{check_not_negative, settings},
+    plan_summary::PlanSummary,
     rollout_correction::CorrectionLevel,
-    surrogate::limited,
-    term::{Scored, Term, Token, TokenLoss},
+    surrogate::{Limited, limited},
+    term::{Scored, Term, Token, TokenLoss, Visitor},
 };
 
 settings! {
@@ -35,20 +39,6 @@ impl Topr {
     pub(crate) fn is_inert_on_policy(&self) -> bool {
         [self.positive, self.negative].iter().all(|factor| (factor - 1.0).abs() < f64::EPSILON)
     }
-
-    /// Ratio of each sequence; none is needed by token.
-    pub(super) fn constants<R: Real>(&self, batch: &TokenBatch<'_, R>) -> Spread {
-        let ratio = |log_ratio: f64| limited(log_ratio).exp();
-        match self.level {
-            CorrectionLevel::Token => Spread::Uniform(1.0),
-            CorrectionLevel::Sequence => {
-                per_sequence(batch, |log_ratio, _| log_ratio, |sums: Sums| ratio(sums.taken))
-            }
-            CorrectionLevel::Geometric => {
-                per_sequence(batch, |log_ratio, _| log_ratio, |sums: Sums| ratio(sums.mean_taken()))
-            }
-        }
-    }
 }
 
 impl TokenLoss for Topr {
@@ -66,5 +56,25 @@ impl TokenLoss for Topr {
         };
         let term = Term::score_function(weight, token.advantage, token.log_prob);
         Scored { clipped, ..Scored::open(term, weight != ratio) }
+    }
+}
+
+impl PolicyMethod for Topr {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(&Limited(*self))
+    }
+
+    /// Ratio of each sequence; none is needed by token.
+    fn constants<R: Real>(&self, batch: &TokenBatch<'_, R>, _: &PlanSummary) -> Spread {
+        let ratio = |log_ratio: f64| limited(log_ratio).exp();
+        match self.level {
+            CorrectionLevel::Token => Spread::Uniform(1.0),
+            CorrectionLevel::Sequence => {
+                per_sequence(batch, |log_ratio, _| log_ratio, |sums: Sums| ratio(sums.taken))
+            }
+            CorrectionLevel::Geometric => {
+                per_sequence(batch, |log_ratio, _| log_ratio, |sums: Sums| ratio(sums.mean_taken()))
+            }
+        }
     }
 }

@@ -3,10 +3,14 @@
 use crate::{
     batch::TokenBatch,
     fast::{real::Real, spread::Spread},
-    method::per_sequence::{Sums, per_sequence},
+    method::{
+        per_sequence::{Sums, per_sequence},
+        policy_method::PolicyMethod,
+    },
     parameter::{check_not_negative, settings},
-    surrogate::{LOG_RATIO_LIMIT, limited},
-    term::{Scored, Term, Token, TokenLoss},
+    plan_summary::PlanSummary,
+    surrogate::{LOG_RATIO_LIMIT, Limited, limited},
+    term::{Scored, Term, Token, TokenLoss, Visitor},
 };
 
 /// Smallest ratio of a sequence; a smaller one counts as this.
@@ -54,9 +58,13 @@ impl TokenLoss for Vespo {
     }
 }
 
-impl Vespo {
+impl PolicyMethod for Vespo {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(&Limited(*self))
+    }
+
     /// Log-ratio of each sequence, in nats, within the bounds.
-    pub(super) fn constants<R: Real>(batch: &TokenBatch<'_, R>) -> Spread {
+    fn constants<R: Real>(&self, batch: &TokenBatch<'_, R>, _: &PlanSummary) -> Spread {
         let bounded = |sums: Sums| sums.taken.clamp(SMALLEST_RATIO.ln(), LOG_RATIO_LIMIT);
         per_sequence(batch, |log_ratio, _| limited(log_ratio), bounded)
     }

@@ -10,7 +10,7 @@ use crate::{
         real::Real,
         scan::{self, Run},
     },
-    method::PolicyLoss,
+    method::{PolicyLoss, PolicyMethod},
     parameter::{ParameterError, Settings, check_fraction},
     plan::{
         error::PlanError,

@@ -10,7 +10,7 @@ use crate::{
         draw,
         threads::{Threads, tests::at_once},
     },
-    method::{ClipCov, CovarianceBand, KlCov, PolicyLoss},
+    method::{ClipCov, CovarianceBand, KlCov, PolicyLoss, PolicyMethod},
     plan::Share,
     selection::{Order, Selection},
     semantics::{Scope, Semantics},

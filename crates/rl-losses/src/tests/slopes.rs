@@ -6,6 +6,7 @@ use super::batches::{columns, losses, rules, seeded};
 use crate::{
     batch::TokenBatch,
     fast::real::Real,
+    method::PolicyMethod,
     plan::PlanPart,
     term::{Sources, Token, TokenLoss, Visitor},
 };
