@@ -65,8 +65,15 @@ impl Default for Ppo {
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum PpoError {
     /// A setting with which there is nothing to run.
-    #[error("{0}")]
-    Setting(String),
+    #[error("`{field}` is {value}, expected {expected}")]
+    Setting {
+        /// Name of the setting.
+        field: &'static str,
+        /// Its value.
+        value: f64,
+        /// Values it may have.
+        expected: &'static str,
+    },
     /// The networks stopped being numbers.
     #[error("after {environment_steps} environment steps {reason}")]
     Diverged {
@@ -135,11 +142,13 @@ impl Ppo {
     }
 }
 
-fn refuse(field: &str, value: f64, expected: &str, holds: bool) -> Result<(), PpoError> {
-    if holds {
-        return Ok(());
-    }
-    Err(PpoError::Setting(format!("`{field}` is {value}, expected {expected}")))
+fn refuse(
+    field: &'static str,
+    value: f64,
+    expected: &'static str,
+    holds: bool,
+) -> Result<(), PpoError> {
+    if holds { Ok(()) } else { Err(PpoError::Setting { field, value, expected }) }
 }
 
 /// Trains from scratch and returns the points of the learning curve, the first before any learning.

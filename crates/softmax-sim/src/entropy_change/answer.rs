@@ -43,7 +43,7 @@ impl Request {
         let advantages = self.checked(line)?;
         // All that is left to go wrong is the range of numbers.
         let effect = UpdateEffect::new(&self.logits, &advantages, self.eta, self.rule.into())
-            .map_err(|_| Problem::overflow(line))?;
+            .map_err(|_| Problem::Overflow { line })?;
         let answer = Answer {
             id: self.id.clone(),
             entropy_before: effect.entropy_before,
@@ -55,7 +55,7 @@ impl Request {
             remainder_bound: effect.remainder_bound,
             covariance: positive_zero(effect.covariance),
         };
-        if answer.is_finite() { Ok(answer) } else { Err(Problem::overflow(line)) }
+        if answer.is_finite() { Ok(answer) } else { Err(Problem::Overflow { line }) }
     }
 }
 

@@ -2,9 +2,8 @@
 
 use super::chunk::LINE_BYTES;
 use super::number;
-use entropy_core::{Categorical, UpdateRule};
+use entropy_core::{Categorical, LogitsError, UpdateRule};
 use serde::{Deserialize, Serialize};
-use std::fmt::Display;
 use thiserror::Error;
 
 /// A policy, the advantage of each action, and the step to take.
@@ -50,21 +49,70 @@ impl From<Rule> for UpdateRule {
     }
 }
 
-/// Why a line has no answer: the line, the field at fault if there is one, and what was expected.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{0}")]
-pub struct Problem(String);
-
-impl Problem {
-    fn new(line: u64, text: impl Display) -> Self {
-        Self(format!("line {line}: {text}"))
-    }
-
+/// Why a line, counted from 1, has no answer.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// Not the JSON of a request.
+    #[error("line {line}, column {column}: {message}")]
+    Json {
+        /// Number of the line.
+        line: u64,
+        /// Byte within the line, from 1; 0 for the line as a whole.
+        column: usize,
+        /// Problem found and value expected, in words.
+        message: String,
+    },
+    /// The line does not end in time.
+    #[error("line {line}: longer than {LINE_BYTES} bytes; expected one request per line")]
+    TooLong {
+        /// Number of the line.
+        line: u64,
+    },
+    /// The logits are no policy.
+    #[error("line {line}: `logits`: {reason}")]
+    Logits {
+        /// Number of the line.
+        line: u64,
+        /// Reason.
+        reason: LogitsError,
+    },
+    /// Columns of different length.
+    #[error("line {line}: `advantages` has {advantages} values; expected {logits}, one per logit")]
+    Length {
+        /// Number of the line.
+        line: u64,
+        /// Number of advantages.
+        advantages: usize,
+        /// Number of logits.
+        logits: usize,
+    },
+    /// A possible action without an advantage.
+    #[error(
+        "line {line}: `advantages[{index}]` is null; expected a finite number, as action {index} is possible"
+    )]
+    NoAdvantage {
+        /// Number of the line.
+        line: u64,
+        /// The action.
+        index: usize,
+    },
+    /// A step size that is not finite.
+    #[error("line {line}: `eta` is {eta}; expected a finite number")]
+    Eta {
+        /// Number of the line.
+        line: u64,
+        /// The step size.
+        eta: f64,
+    },
     /// The step leaves the range of numbers.
-    pub(super) fn overflow(line: u64) -> Self {
-        let expected = "expected a step of the logits whose square is finite";
-        Self::new(line, format_args!("`eta` times `advantages` overflows; {expected}"))
-    }
+    #[error(
+        "line {line}: `eta` times `advantages` overflows; expected a step of the logits whose square is finite"
+    )]
+    Overflow {
+        /// Number of the line.
+        line: u64,
+    },
 }
 
 impl Request {
@@ -75,13 +123,12 @@ impl Request {
     /// [`Problem`] if the line is not JSON, lacks a field, has an unknown one or one of another type.
     pub fn parse(line: u64, bytes: &[u8]) -> Result<Self, Problem> {
         if bytes.len() > LINE_BYTES {
-            let text = format!("longer than {LINE_BYTES} bytes; expected one request per line");
-            return Err(Problem::new(line, text));
+            return Err(Problem::TooLong { line });
         }
         // A struct could be read from an array as well, by position.
         if bytes.trim_ascii_start().first() != Some(&b'{') {
             let message = "not a JSON object; expected {\"id\": ..., \"logits\": [...], ...}";
-            return Err(Problem(format!("line {line}, column 1: {message}")));
+            return Err(Problem::Json { line, column: 1, message: message.to_owned() });
         }
         serde_json::from_slice(bytes).map_err(|error| {
             let text = error.to_string();
@@ -90,34 +137,26 @@ impl Request {
             } else {
                 &text[..text.rfind(" at line ").unwrap_or(text.len())]
             };
-            Problem(format!("line {line}, column {}: {message}", error.column()))
+            Problem::Json { line, column: error.column(), message: message.to_owned() }
         })
     }
 
     /// Checks the request and returns the advantages; that of an impossible action is 0.
     pub(super) fn checked(&self, line: u64) -> Result<Vec<f64>, Problem> {
         Categorical::from_logits(&self.logits)
-            .map_err(|error| Problem::new(line, format_args!("`logits`: {error}")))?;
+            .map_err(|reason| Problem::Logits { line, reason })?;
         let (logits, advantages) = (self.logits.len(), self.advantages.len());
         if logits != advantages {
-            let counted = format!("`advantages` has {advantages} values");
-            return Err(Problem::new(
-                line,
-                format_args!("{counted}; expected {logits}, one per logit"),
-            ));
+            return Err(Problem::Length { line, advantages, logits });
         }
         if !self.eta.is_finite() {
-            let text = format!("`eta` is {}; expected a finite number", self.eta);
-            return Err(Problem::new(line, text));
+            return Err(Problem::Eta { line, eta: self.eta });
         }
         let advantage = |(index, (logit, advantage)): (usize, (&f64, &Option<f64>))| {
             if *logit == f64::NEG_INFINITY {
                 return Ok(0.0);
             }
-            advantage.ok_or_else(|| {
-                let expected = format!("expected a finite number, as action {index} is possible");
-                Problem::new(line, format_args!("`advantages[{index}]` is null; {expected}"))
-            })
+            advantage.ok_or(Problem::NoAdvantage { line, index })
         };
         let columns = std::iter::zip(&self.logits, &self.advantages);
         columns.enumerate().map(advantage).collect()

@@ -66,13 +66,11 @@ impl Environment {
         EnvironmentError::check_table("start", &start, expected)?;
         if let Some(validation) = &validation {
             if *training.parameters() == Parameters::Logits {
-                return Err(EnvironmentError::nothing_shared());
+                return Err(EnvironmentError::NothingShared);
             }
             let count = validation.parameter_count();
             if count != expected {
-                let counted = format!("`validation` has {count} parameters");
-                let text = format!("{counted}, the questions to train on have {expected}");
-                return Err(EnvironmentError(text));
+                return Err(EnvironmentError::OtherParameters { count, expected });
             }
         }
         Ok(Self { training, validation, start })
@@ -132,7 +130,7 @@ impl Environment {
         let start = once(1.0).chain(parameters).collect();
         let validation = self.validation.map(|validation| {
             let features = validation.parameters().features().cloned();
-            let features = features.ok_or_else(EnvironmentError::nothing_shared)?;
+            let features = features.ok_or(EnvironmentError::NothingShared)?;
             validation.with_parameters(Parameters::Network(features, layers.clone()))
         });
         let validation = validation.transpose()?;

@@ -51,12 +51,12 @@ impl Questions {
         }
         EnvironmentError::check_length("quality", quality.len(), shape.table())?;
         let bad = quality.iter().enumerate().find(|(_, value)| !(0.0..=1.0).contains(*value));
-        if let Some((index, value)) = bad {
+        if let Some((index, &value)) = bad {
             let (state, action) = (index / actions, index % actions);
             let (prompt, position) = (state / positions, state % positions);
-            let place = format!("prompt {prompt}, position {position}, action {action}");
-            let text = format!("`quality` is {value} for {place}, expected 0 to 1");
-            return Err(EnvironmentError(text));
+            let place = format!("for prompt {prompt}, position {position}, action {action}");
+            let table = "quality";
+            return Err(EnvironmentError::Value { table, value, place, expected: "0 to 1" });
         }
         parameters.check(quality.len())?;
         Ok(Self {

@@ -64,7 +64,9 @@ pub(super) fn length(graph: &StateGraph, actions: usize) -> Result<usize, Enviro
     positions[0] = Some(0);
     let mut length = None;
     for state in 0..graph.states() {
-        let Some(position) = positions[state] else { return Err(uneven(state)) };
+        let Some(position) = positions[state] else {
+            return Err(EnvironmentError::Uneven { state });
+        };
         for action in 0..actions {
             let arrivals = graph.arrivals(state, action);
             let going_on: f64 = arrivals.iter().map(|(_, prob)| prob).sum();
@@ -72,21 +74,16 @@ pub(super) fn length(graph: &StateGraph, actions: usize) -> Result<usize, Enviro
             if ends && *length.get_or_insert(position + 1) != position + 1
                 || !ends && (going_on - 1.0).abs() > 1e-9
             {
-                return Err(uneven(state));
+                return Err(EnvironmentError::Uneven { state });
             }
             for &(arrival, _) in arrivals {
                 if *positions[arrival].get_or_insert(position + 1) != position + 1 {
-                    return Err(uneven(arrival));
+                    return Err(EnvironmentError::Uneven { state: arrival });
                 }
             }
         }
     }
     Ok(length.unwrap_or(0))
-}
-
-fn uneven(state: usize) -> EnvironmentError {
-    let expected = "expected ways of one length through all states";
-    EnvironmentError(format!("state {state} is not of one position: {expected}"))
 }
 
 #[cfg(test)]
@@ -119,7 +116,7 @@ mod tests {
         let leads = |to: usize, prob: f64| vec![vec![(to, prob)]];
         let length = |next| length(&StateGraph::new(next).unwrap(), 1);
         assert_eq!(length(vec![leads(1, 1.0), ends()]), Ok(2));
-        assert_eq!(length(vec![leads(1, 0.5), ends()]), Err(uneven(0)));
-        assert_eq!(length(vec![ends(), ends()]), Err(uneven(1)));
+        assert_eq!(length(vec![leads(1, 0.5), ends()]), Err(EnvironmentError::Uneven { state: 0 }));
+        assert_eq!(length(vec![ends(), ends()]), Err(EnvironmentError::Uneven { state: 1 }));
     }
 }

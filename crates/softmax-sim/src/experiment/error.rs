@@ -1,11 +1,60 @@
 //! Why settings of a run cannot be run.
 
+use rl_losses::ControlError;
 use thiserror::Error;
 
-/// Why settings of a run cannot be run, naming the setting.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{0}")]
-pub struct ExperimentError(pub(crate) String);
+/// Why settings of a run cannot be run.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum ExperimentError {
+    /// A number out of its range.
+    #[error("`{field}` is {value}, expected {expected}")]
+    Range {
+        /// Name of the setting.
+        field: &'static str,
+        /// Its value.
+        value: f64,
+        /// Values it may have.
+        expected: String,
+    },
+    /// More states than tables are made for.
+    #[error("`memory` is {memory}: {states} states of a prompt, expected at most {most}")]
+    States {
+        /// Tokens remembered.
+        memory: usize,
+        /// States that they make.
+        states: usize,
+        /// The most.
+        most: usize,
+    },
+    /// A thermostat or an annealing that cannot move the loss as told.
+    #[error("`{field}` of `{loss}`: {reason}")]
+    Control {
+        /// Name of the setting.
+        field: &'static str,
+        /// Name of the loss.
+        loss: &'static str,
+        /// Reason.
+        reason: ControlError,
+    },
+    /// Buckets of difficulty for a number that they do not share.
+    #[error(
+        "`accuracy_edges` are given, expected none unless `fraction` moves, of a loss that selects over the \
+         mini-batch (`{loss}`)"
+    )]
+    Buckets {
+        /// Name of the loss.
+        loss: &'static str,
+    },
+    /// Two settings for one thing.
+    #[error("`{first}` and `{second}` are both given, expected one of them")]
+    Both {
+        /// Name of one.
+        first: &'static str,
+        /// Name of the other.
+        second: &'static str,
+    },
+}
 
 /// Checks numbers, each with its name and the least it may be, `f64::MIN` if any will do.
 pub(crate) fn check_bounds(
@@ -15,17 +64,17 @@ pub(crate) fn check_bounds(
         if !(value.is_finite() && value >= least) {
             let bound =
                 if least > f64::MIN { format!(" of at least {least}") } else { String::new() };
-            let text = format!("`{field}` is {value}, expected a finite number{bound}");
-            return Err(ExperimentError(text));
+            let expected = format!("a finite number{bound}");
+            return Err(ExperimentError::Range { field, value, expected });
         }
     }
     Ok(())
 }
 
 /// Checks a share, which lies in `0..=1`.
-pub(crate) fn check_share(field: &str, value: f64) -> Result<(), ExperimentError> {
+pub(crate) fn check_share(field: &'static str, value: f64) -> Result<(), ExperimentError> {
     if (0.0..=1.0).contains(&value) {
         return Ok(());
     }
-    Err(ExperimentError(format!("`{field}` is {value}, expected 0 to 1")))
+    Err(ExperimentError::Range { field, value, expected: "0 to 1".into() })
 }

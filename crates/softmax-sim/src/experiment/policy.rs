@@ -38,10 +38,8 @@ impl States {
     pub(super) fn check(self, positions: usize, actions: usize) -> Result<(), ExperimentError> {
         let states = count(positions, actions, self.memory);
         if states > MOST_STATES {
-            return Err(ExperimentError(format!(
-                "`memory` is {}: {states} states of a prompt, expected at most {MOST_STATES}",
-                self.memory
-            )));
+            let (memory, most) = (self.memory, MOST_STATES);
+            return Err(ExperimentError::States { memory, states, most });
         }
         check_share("noise", self.noise)
     }

@@ -31,10 +31,7 @@ impl Points {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
         let columns = Columns { entropy, reward };
         let rows = match bytes.trim_ascii_start().first() {
-            None => {
-                let expected = "expected CSV with a header, JSON lines or a JSON array of objects";
-                return Err(ReadError::Content(format!("no points: {expected}")));
-            }
+            None => return Err(ReadError::Empty),
             Some(b'[') => columns.of_array(bytes),
             Some(b'{') => columns.of_lines(bytes),
             Some(_) => columns.of_csv(bytes)?,
@@ -52,10 +49,8 @@ impl Points {
             }
         }
         if passed_over && points.entropy.is_empty() && problems.is_empty() {
-            let columns = format!("`{entropy}` or `{reward}`");
-            return Err(ReadError::Content(format!(
-                "no row has a value of {columns}; expected numbers in both columns"
-            )));
+            let (entropy, reward) = (entropy.to_owned(), reward.to_owned());
+            return Err(ReadError::NoValues { entropy, reward });
         }
         Ok((points, problems))
     }

@@ -12,21 +12,35 @@ pub enum ReadError {
     /// The input could not be read.
     #[error("cannot read the points")]
     Read(#[source] io::Error),
-    /// There is nothing in it, no row has a value, or a column is missing.
-    #[error("{0}")]
-    Content(String),
+    /// There is nothing in it.
+    #[error("no points: expected CSV with a header, JSON lines or a JSON array of objects")]
+    Empty,
+    /// No row has a value in either column.
+    #[error("no row has a value of `{entropy}` or `{reward}`; expected numbers in both columns")]
+    NoValues {
+        /// The column of the entropy.
+        entropy: String,
+        /// The column of the reward.
+        reward: String,
+    },
+    /// The CSV header lacks a column.
+    #[error("line 1: no column `{column}`; expected it among: {header}")]
+    Column {
+        /// The column asked for.
+        column: String,
+        /// The header.
+        header: String,
+    },
 }
 
 /// A row that was left out.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{0}")]
-pub struct RowProblem(String);
-
-impl RowProblem {
-    /// `place` is a line of the file or an element of the array, `problem` the value found and the value expected.
-    fn new(place: &str, problem: &str) -> Self {
-        Self(format!("{place}: {problem}"))
-    }
+#[error("{place}: {problem}")]
+pub struct RowProblem {
+    /// Line of the file, or element of the array.
+    pub place: String,
+    /// Value found and value expected, in words.
+    pub problem: String,
 }
 
 /// Entropy and reward; `None` where a row has neither, as that of an evaluation; or why there is no such pair.
@@ -45,11 +59,9 @@ impl Columns<'_> {
         let mut lines = filled_lines(bytes);
         let names = lines.next().map_or(vec![], |(_, line)| csv_values(line));
         let index_of = |column: &str| {
-            names.iter().position(|name| name == column).ok_or_else(|| {
-                let header = names.join(", ");
-                ReadError::Content(format!(
-                    "line 1: no column `{column}`; expected it among: {header}"
-                ))
+            names.iter().position(|name| name == column).ok_or_else(|| ReadError::Column {
+                column: column.to_owned(),
+                header: names.join(", "),
             })
         };
         let (entropy, reward) = (index_of(self.entropy)?, index_of(self.reward)?);
@@ -59,7 +71,7 @@ impl Columns<'_> {
             if values.len() > names.len() {
                 let (count, expected) = (values.len(), names.len());
                 let problem = format!("{count} values; expected {expected}, as in the header");
-                return Err(RowProblem::new(&place, &problem));
+                return Err(RowProblem { place, problem });
             }
             let pair = [entropy, reward].map(|index| values.get(index));
             if pair.iter().all(|text| text.is_some_and(String::is_empty)) {
@@ -89,10 +101,10 @@ impl Columns<'_> {
             let reason = &reason[..reason.rfind(" at line ").unwrap_or(reason.len())];
             let Self { entropy, reward } = self;
             let expected = format!("{{\"{entropy}\": x, \"{reward}\": y}}");
-            RowProblem::new(
-                &format!("{place}, column {}", error.column()),
-                &format!("not JSON ({reason}); expected {expected}"),
-            )
+            RowProblem {
+                place: format!("{place}, column {}", error.column()),
+                problem: format!("not JSON ({reason}); expected {expected}"),
+            }
         })?;
         let pair = [self.entropy, self.reward].map(|column| value.get(column));
         if value.is_object() && pair.iter().all(|value| value.is_none_or(Value::is_null)) {
@@ -112,7 +124,7 @@ impl Columns<'_> {
             value.and_then(read).ok_or_else(|| {
                 let shown = value.map_or("missing".into(), |value| format!("`{value}`"));
                 let problem = format!("column `{column}` is {shown}; expected a finite number");
-                RowProblem::new(place, &problem)
+                RowProblem { place: place.to_owned(), problem }
             })
         };
         let (entropy, reward) = (number(self.entropy, entropy)?, number(self.reward, reward)?);
@@ -120,7 +132,7 @@ impl Columns<'_> {
             return Ok(Some((entropy, reward)));
         }
         let problem = format!("column `{}` is `{entropy}`; expected nats, below 709", self.entropy);
-        Err(RowProblem::new(place, &problem))
+        Err(RowProblem { place: place.to_owned(), problem })
     }
 }
 

@@ -20,9 +20,21 @@ pub enum MiniBatchError {
     /// The file cannot be read.
     #[error("cannot read: {0}")]
     Read(#[from] io::Error),
-    /// A line that is no group of saved responses, or no such line.
-    #[error("{0}")]
-    Groups(String),
+    /// A line that is no JSON, or whose group is not one of saved responses.
+    #[error(
+        "line {line}: {message}; expected a group as `llm-trainer train --save-rollouts` writes it"
+    )]
+    Group {
+        /// Number of the line, from 1.
+        line: usize,
+        /// Fault of the line.
+        message: String,
+    },
+    /// A file without any group.
+    #[error(
+        "no group of responses: expected `step-N.jsonl` of `llm-trainer train --save-rollouts`"
+    )]
+    Empty,
     /// Rewards that make no advantages.
     #[error(transparent)]
     Advantage(#[from] AdvantageError),
@@ -144,10 +156,7 @@ impl MiniBatch {
         let (mut rewards, mut log_probs) = (Vec::new(), Vec::new());
         for (index, line) in from.lines().enumerate() {
             let line = line?;
-            let fault = |message: String| {
-                let expected = "expected a group as `llm-trainer train --save-rollouts` writes it";
-                MiniBatchError::Groups(format!("line {}: {message}; {expected}", index + 1))
-            };
+            let fault = |message| MiniBatchError::Group { line: index + 1, message };
             let value: serde_json::Value =
                 serde_json::from_str(&line).map_err(|error| fault(error.to_string()))?;
             if value.get("rewards").is_none() {
@@ -164,10 +173,7 @@ impl MiniBatch {
             log_probs.extend(samples.into_iter().map(|sample| sample.rollout_log_prob));
         }
         if rewards.is_empty() {
-            let expected = "`step-N.jsonl` of `llm-trainer train --save-rollouts`";
-            return Err(MiniBatchError::Groups(format!(
-                "no group of responses: expected {expected}"
-            )));
+            return Err(MiniBatchError::Empty);
         }
         Self::new(&rewards, &log_probs)
     }

@@ -21,9 +21,48 @@ pub enum SweepError {
     /// A file or folder cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
-    /// Another sweep or process has the folder or a file of it, or cells have two results.
-    #[error("{0}")]
-    Refused(String),
+    /// The folder was begun by another sweep.
+    #[error(
+        "{} holds another sweep: {missing} of its {held} cells are not in this one, which has {cells}; \
+         expected the same cells, or another folder",
+        path.display()
+    )]
+    AnotherSweep {
+        /// The folder.
+        path: PathBuf,
+        /// Cells of the sweep in the folder.
+        held: usize,
+        /// Cells of those that this sweep lacks.
+        missing: usize,
+        /// Cells of this sweep.
+        cells: usize,
+    },
+    /// Another process writes the file of this shard.
+    #[error("{} is being written by another process: expected one process for a shard", path.display())]
+    Busy {
+        /// The shard's file.
+        path: PathBuf,
+    },
+    /// Cells have two results.
+    #[error("{count} cells have results that differ, such as {}", cells.join("; "))]
+    Conflict {
+        /// Number of the cells.
+        count: usize,
+        /// The first few, each with the files that hold its results.
+        cells: Vec<String>,
+    },
+}
+
+/// A complete line of a shard's file that is no result. Its cell counts as not computed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{} line {line}: no result of a cell ({reason}); expected {{\"key\": …, \"outcome\": …}}", path.display())]
+pub struct DamagedLine {
+    /// The file.
+    pub path: PathBuf,
+    /// Number of the line, from 1.
+    pub line: usize,
+    /// Reason, in words.
+    pub reason: String,
 }
 
 impl SweepError {

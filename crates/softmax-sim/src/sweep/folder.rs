@@ -1,7 +1,7 @@
 //! The folder of a sweep: its configuration and one file of results per shard.
 
 use super::cell::CellResult;
-use super::failure::SweepError;
+use super::failure::{DamagedLine, SweepError};
 use super::plan::Plan;
 use super::shard::Shard;
 use crate::result_file::write_new;
@@ -29,8 +29,8 @@ pub struct Record {
 pub struct Contents {
     /// The results of each file.
     pub files: Vec<(PathBuf, Vec<Record>)>,
-    /// Complete lines that are not results, in words. Their cells count as not computed.
-    pub damaged: Vec<String>,
+    /// Complete lines that are not results. Their cells count as not computed.
+    pub damaged: Vec<DamagedLine>,
 }
 
 /// The folder of a sweep.
@@ -52,7 +52,7 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// [`SweepError::Refused`] if the folder holds other cells than those of `plan`.
+    /// [`SweepError::AnotherSweep`] if the folder holds other cells than those of `plan`.
     pub fn open(path: &Path, text: &str, plan: &Plan) -> Result<Self, SweepError> {
         let folder = Self { path: path.to_owned() };
         // As a whole, so that no process ever reads half of it.
@@ -64,11 +64,7 @@ impl Folder {
         let missing = held.cells.iter().filter(|cell| !keys.contains(cell.key.as_str())).count();
         let (held, cells) = (held.cells.len(), plan.cells.len());
         if missing > 0 || held != cells {
-            return Err(SweepError::Refused(format!(
-                "{} holds another sweep: {missing} of its {held} cells are not in this one, which has {cells}; \
-                 expected the same cells, or another folder",
-                path.display()
-            )));
+            return Err(SweepError::AnotherSweep { path: folder.path, held, missing, cells });
         }
         Ok(folder)
     }
@@ -119,13 +115,7 @@ impl Folder {
         let file = open.map_err(SweepError::io("open", &path))?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let expected = "expected one process for a shard";
-                return Err(SweepError::Refused(format!(
-                    "{} is being written by another process: {expected}",
-                    path.display()
-                )));
-            }
+            Err(TryLockError::WouldBlock) => return Err(SweepError::Busy { path }),
             Err(TryLockError::Error(error)) => return Err(SweepError::io("lock", &path)(error)),
         }
         let text = fs::read(&path).map_err(SweepError::io("read", &path))?;
@@ -157,7 +147,7 @@ impl ShardFile {
 }
 
 /// Reads the results of a file; lines that are not results go to `damaged`.
-fn read_records(path: &Path, damaged: &mut Vec<String>) -> Result<Vec<Record>, SweepError> {
+fn read_records(path: &Path, damaged: &mut Vec<DamagedLine>) -> Result<Vec<Record>, SweepError> {
     let text = fs::read(path).map_err(SweepError::io("read", path))?;
     let mut records = Vec::new();
     for (index, line) in whole_lines(&text).split_inclusive(|byte| *byte == b'\n').enumerate() {
@@ -165,12 +155,8 @@ fn read_records(path: &Path, damaged: &mut Vec<String>) -> Result<Vec<Record>, S
             Ok(record) => records.push(record),
             Err(error) => {
                 let text = error.to_string();
-                let reason = &text[..text.rfind(" at line ").unwrap_or(text.len())];
-                damaged.push(format!(
-                    "{} line {}: no result of a cell ({reason}); expected {{\"key\": …, \"outcome\": …}}",
-                    path.display(),
-                    index + 1
-                ));
+                let reason = text[..text.rfind(" at line ").unwrap_or(text.len())].to_owned();
+                damaged.push(DamagedLine { path: path.to_owned(), line: index + 1, reason });
             }
         }
     }

@@ -1,7 +1,7 @@
 //! One table of all that the shards have computed.
 
 use super::cell::{CellResult, Figures};
-use super::failure::SweepError;
+use super::failure::{DamagedLine, SweepError};
 use super::folder::{Contents, Folder, Record};
 use super::plan::{Cell, Plan};
 use crate::result_file::write_whole;
@@ -27,7 +27,7 @@ pub struct Merged {
     /// Results of cells that are not in the sweep.
     pub foreign: usize,
     /// Lines of the shards' files that are no results.
-    pub damaged: Vec<String>,
+    pub damaged: Vec<DamagedLine>,
     /// The tables that were written; none while cells are missing.
     pub written: Vec<PathBuf>,
 }
@@ -46,7 +46,7 @@ struct Line<'a> {
 ///
 /// # Errors
 ///
-/// [`SweepError::Refused`] if a cell has two results that differ, or if files cannot be read or
+/// [`SweepError::Conflict`] if a cell has two results that differ, or if files cannot be read or
 /// written.
 pub fn merge(plan: &Plan, folder: &Folder) -> Result<Merged, SweepError> {
     let Contents { files, damaged } = folder.contents()?;
@@ -111,9 +111,7 @@ fn outcomes(
             named.get(key.as_str()).map_or_else(|| format!("key {key}"), ToString::to_string);
         format!("`{cell}` in {} and {}", first.display(), second.display())
     });
-    let cells = cells.collect::<Vec<_>>().join("; ");
-    let text = format!("{} cells have results that differ, such as {cells}", conflicts.len());
-    Err(SweepError::Refused(text))
+    Err(SweepError::Conflict { count: conflicts.len(), cells: cells.collect() })
 }
 
 fn json_lines(rows: &[(&Cell, &CellResult)]) -> Vec<u8> {

@@ -14,7 +14,7 @@ mod run;
 mod shard;
 
 pub use cell::{CellResult, CellSettings, Figures};
-pub use failure::SweepError;
+pub use failure::{DamagedLine, SweepError};
 pub use folder::{Contents, Folder, Record};
 pub use merge::{Merged, merge};
 pub use plan::{Cell, Plan, PlanError};

@@ -54,10 +54,61 @@ fn name_of(choices: &BTreeMap<String, Value>, seed: u64) -> String {
     choices.chain([format!("seed {seed}")]).collect()
 }
 
-/// Why a configuration is no sweep, naming key or cell.
+/// Why a configuration is no sweep.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{0}")]
-pub struct PlanError(String);
+#[non_exhaustive]
+pub enum PlanError {
+    /// Not TOML.
+    #[error("not TOML: {0}")]
+    Syntax(String),
+    /// An unknown key at the top level.
+    #[error("unknown key `{0}`, expected `seeds`, `settings` or `grid`")]
+    UnknownKey(String),
+    /// A key holds something else than it should.
+    #[error("`{key}` is {value}, expected {expected}")]
+    Type {
+        /// The key.
+        key: String,
+        /// Its value, as TOML writes it.
+        value: String,
+        /// Value expected, in words.
+        expected: &'static str,
+    },
+    /// Two keys of a grid set the same setting.
+    #[error("grid keys `{outer}` and `{inner}` overlap: expected one of them")]
+    Overlap {
+        /// The shorter key.
+        outer: String,
+        /// The key within it.
+        inner: String,
+    },
+    /// A grid key leads through a value that is not a table.
+    #[error("grid key `{key}` leads through `{through}`, which is {kind}, expected a table")]
+    NoTable {
+        /// The key.
+        key: String,
+        /// The part of it that is no table.
+        through: String,
+        /// Type of that part, with its article.
+        kind: String,
+    },
+    /// The settings of a cell are not those of a run.
+    #[error("cell `{cell}`: {reason}")]
+    Settings {
+        /// Its choices and seed.
+        cell: String,
+        /// Reason, in words.
+        reason: String,
+    },
+    /// Two cells are the same run.
+    #[error("cells `{first}` and `{second}` are the same run")]
+    Twice {
+        /// One of them.
+        first: String,
+        /// The other.
+        second: String,
+    },
+}
 
 impl Plan {
     /// Reads a sweep, and checks the settings of every cell.
@@ -66,12 +117,11 @@ impl Plan {
     ///
     /// [`PlanError`], naming key or cell.
     pub fn read(text: &str) -> Result<Self, PlanError> {
-        let not_toml = |error: toml::de::Error| PlanError(format!("not TOML: {error}"));
+        let not_toml = |error: toml::de::Error| PlanError::Syntax(error.to_string());
         let sweep: Table = text.parse().map_err(not_toml)?;
         let known = ["seeds", "settings", "grid"];
         if let Some(key) = sweep.keys().find(|key| !known.contains(&key.as_str())) {
-            let expected = "expected `seeds`, `settings` or `grid`";
-            return Err(PlanError(format!("unknown key `{key}`, {expected}")));
+            return Err(PlanError::UnknownKey(key.clone()));
         }
         let seeds = seeds(sweep.get("seeds"))?;
         let settings = match sweep.get("settings") {
@@ -86,9 +136,8 @@ impl Plan {
                 for &seed in &seeds {
                     let cell = cell(settings.clone(), &choices, seed)?;
                     if let Some(place) = places.insert(cell.key.clone(), cells.len()) {
-                        let first = &cells[place];
-                        let text = format!("cells `{first}` and `{cell}` are the same run");
-                        return Err(PlanError(text));
+                        let (first, second) = (cells[place].to_string(), cell.to_string());
+                        return Err(PlanError::Twice { first, second });
                     }
                     cells.push(cell);
                 }
@@ -139,9 +188,7 @@ fn grid(value: &Value) -> Result<Grid, PlanError> {
     for outer in lists.keys() {
         let within = format!("{outer}.");
         if let Some(inner) = lists.keys().find(|key| key.starts_with(&within)) {
-            return Err(PlanError(format!(
-                "grid keys `{outer}` and `{inner}` overlap: expected one of them"
-            )));
+            return Err(PlanError::Overlap { outer: outer.clone(), inner: inner.clone() });
         }
     }
     Ok(lists)
@@ -174,11 +221,10 @@ fn with(mut settings: Table, choices: &BTreeMap<String, Value>) -> Result<Table,
             let _ = write!(through, "{}{part}", if through.is_empty() { "" } else { "." });
             let inner = place.entry(part).or_insert_with(|| Value::Table(Table::new()));
             let type_name = inner.type_str();
-            place = inner.as_table_mut().ok_or_else(|| {
-                let kind = with_article(type_name);
-                PlanError(format!(
-                    "grid key `{key}` leads through `{through}`, which is {kind}, expected a table"
-                ))
+            place = inner.as_table_mut().ok_or_else(|| PlanError::NoTable {
+                key: key.clone(),
+                through: through.clone(),
+                kind: with_article(type_name),
             })?;
         }
         place.insert(last.to_owned(), value.clone());
@@ -187,8 +233,7 @@ fn with(mut settings: Table, choices: &BTreeMap<String, Value>) -> Result<Table,
 }
 
 fn cell(settings: Table, choices: &BTreeMap<String, Value>, seed: u64) -> Result<Cell, PlanError> {
-    let refused =
-        |reason: String| PlanError(format!("cell `{}`: {reason}", name_of(choices, seed)));
+    let refused = |reason: String| PlanError::Settings { cell: name_of(choices, seed), reason };
     let settings: CellSettings = settings.try_into().map_err(|error: toml::de::Error| {
         refused(plain_words(&error.to_string().trim_end().replace('\n', " ")))
     })?;
@@ -204,8 +249,8 @@ fn table<'a>(value: &'a Value, key: &str) -> Result<&'a Table, PlanError> {
     value.as_table().ok_or_else(|| wrong_type(key, value, "a table"))
 }
 
-fn wrong_type(key: &str, value: &Value, expected: &str) -> PlanError {
-    PlanError(format!("`{key}` is {value}, expected {expected}"))
+fn wrong_type(key: &str, value: &Value, expected: &'static str) -> PlanError {
+    PlanError::Type { key: key.to_owned(), value: value.to_string(), expected }
 }
 
 fn with_article(kind: &str) -> String {

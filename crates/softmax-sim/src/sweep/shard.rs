@@ -12,13 +12,58 @@ pub struct Shard {
 
 /// Why a text or the variables of a job array name no shard.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{0}")]
-pub struct ShardError(String);
-
-impl ShardError {
-    fn form(text: &str) -> Self {
-        Self(format!("`{text}` is no shard, expected i/n with 1 <= i <= n, such as 2/8"))
-    }
+#[non_exhaustive]
+pub enum ShardError {
+    /// Not of the form `i/n`.
+    #[error("`{0}` is no shard, expected i/n with 1 <= i <= n, such as 2/8")]
+    Form(String),
+    /// Some variables of a job array are set and others not.
+    #[error(
+        "{missing} is not set although {set} is: expected all of a job array's variables or none; or give --shard"
+    )]
+    HalfSet {
+        /// A variable that is missing.
+        missing: &'static str,
+        /// One that is there.
+        set: &'static str,
+    },
+    /// A variable is no number.
+    #[error("{variable} is `{value}`, expected a whole number")]
+    NotANumber {
+        /// Its name.
+        variable: &'static str,
+        /// Its value.
+        value: String,
+    },
+    /// The array's task numbers are not `min, min + step, …, max`.
+    #[error(
+        "the job array has {count} tasks, but {min} to {max} in steps of {step} would be {expected}: \
+         expected evenly spaced task numbers; or give --shard"
+    )]
+    Uneven {
+        /// Number of tasks.
+        count: usize,
+        /// Least task number.
+        min: usize,
+        /// Largest task number.
+        max: usize,
+        /// Distance of two task numbers.
+        step: usize,
+        /// Tasks that the numbers would make.
+        expected: usize,
+    },
+    /// The task's number is not one of the array's.
+    #[error("SLURM_ARRAY_TASK_ID is {id}, expected one of {min} to {max} in steps of {step}")]
+    Outside {
+        /// Number of the task.
+        id: usize,
+        /// Least task number.
+        min: usize,
+        /// Largest task number.
+        max: usize,
+        /// Distance of two task numbers.
+        step: usize,
+    },
 }
 
 /// The variables of a Slurm job array: id, least, largest, count and step of the tasks' numbers.
@@ -46,7 +91,7 @@ impl Shard {
         if (1..=count).contains(&index) {
             Ok(Self { index, count })
         } else {
-            Err(ShardError::form(&format!("{index}/{count}")))
+            Err(ShardError::Form(format!("{index}/{count}")))
         }
     }
 
@@ -68,13 +113,11 @@ impl Shard {
             if *variable == STEP && value.is_none() {
                 continue; // follows from the others
             }
-            let value = value.as_ref().ok_or_else(|| {
-                let expected = "expected all of a job array's variables or none; or give --shard";
-                ShardError(format!("{variable} is not set although {set} is: {expected}"))
-            })?;
-            *number = value.trim().parse().map_err(|_| {
-                ShardError(format!("{variable} is `{value}`, expected a whole number"))
-            })?;
+            let value = value.as_ref().ok_or(ShardError::HalfSet { missing: variable, set })?;
+            *number = value
+                .trim()
+                .parse()
+                .map_err(|_| ShardError::NotANumber { variable, value: value.clone() })?;
         }
         let [id, min, max, count, step] = numbers;
         let step = match values[4].1 {
@@ -84,15 +127,10 @@ impl Shard {
         let spaced = |number: usize| number >= min && (number - min).is_multiple_of(step.max(1));
         let expected = max.saturating_sub(min) / step.max(1) + 1;
         if step == 0 || max < min || !spaced(max) || expected != count {
-            return Err(ShardError(format!(
-                "the job array has {count} tasks, but {min} to {max} in steps of {step} would be {expected}: \
-                 expected evenly spaced task numbers; or give --shard"
-            )));
+            return Err(ShardError::Uneven { count, min, max, step, expected });
         }
         if !spaced(id) || id > max {
-            return Err(ShardError(format!(
-                "SLURM_ARRAY_TASK_ID is {id}, expected one of {min} to {max} in steps of {step}"
-            )));
+            return Err(ShardError::Outside { id, min, max, step });
         }
         Self::new((id - min) / step + 1, count).map(Some)
     }
@@ -120,7 +158,7 @@ impl FromStr for Shard {
         let (index, count) = text.split_once('/').unwrap_or_default();
         let numbers = index.parse().ok().zip(count.parse().ok());
         let shard = numbers.and_then(|(index, count)| Self::new(index, count).ok());
-        shard.ok_or_else(|| ShardError::form(text))
+        shard.ok_or_else(|| ShardError::Form(text.to_owned()))
     }
 }
 

@@ -2,8 +2,7 @@
 
 use crate::experiment::error::ExperimentError;
 use rl_losses::{
-    ControlError, DifficultyThermostat, DifficultyThermostatSettings, Knob, PolicyLoss, Scope,
-    ThermostatSettings,
+    DifficultyThermostat, DifficultyThermostatSettings, Knob, PolicyLoss, Scope, ThermostatSettings,
 };
 use serde::{Deserialize, Serialize};
 
@@ -29,18 +28,14 @@ impl ThermostatControl {
     /// Checks that `loss` can be run under it.
     pub(super) fn check(&self, loss: &PolicyLoss) -> Result<(), ExperimentError> {
         let name = loss.name();
-        let refused =
-            |error: ControlError| ExperimentError(format!("`thermostat` of `{name}`: {error}"));
+        let refused = |reason| ExperimentError::Control { field: "thermostat", loss: name, reason };
         DifficultyThermostat::new(&self.settings()).map_err(|error| refused(error.into()))?;
         self.knob.set(loss, self.thermostat.initial).map_err(refused)?;
         let by_bucket = self.knob == Knob::Fraction && loss.scope() == Some(Scope::MiniBatch);
         if by_bucket || self.accuracy_edges.is_empty() {
             return Ok(());
         }
-        Err(ExperimentError(format!(
-            "`accuracy_edges` are given, expected none unless `fraction` moves, of a loss that selects over the \
-             mini-batch (`{name}`)"
-        )))
+        Err(ExperimentError::Buckets { loss: name })
     }
 
     fn settings(&self) -> DifficultyThermostatSettings {

@@ -94,8 +94,11 @@ impl Method {
             thermostat.check(&self.loss)?;
         }
         if let Some(annealing) = &self.annealing {
-            annealing.at(&self.loss, 1.0).map_err(|error| {
-                ExperimentError(format!("`annealing` of `{}`: {error}", self.loss.name()))
+            let (field, loss) = ("annealing", self.loss.name());
+            annealing.at(&self.loss, 1.0).map_err(|reason| ExperimentError::Control {
+                field,
+                loss,
+                reason,
             })?;
         }
         let thermostat = ("thermostat", self.thermostat.is_some());
@@ -113,8 +116,7 @@ impl Method {
             [("reward_kl", self.reward_kl != 0.0), ("pass-at-k", pass_at_k)],
         ] {
             if has_first && has_second {
-                let text = format!("`{first}` and `{second}` are both given, expected one of them");
-                return Err(ExperimentError(text));
+                return Err(ExperimentError::Both { first, second });
             }
         }
         Ok(())

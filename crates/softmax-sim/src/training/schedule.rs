@@ -125,9 +125,9 @@ impl Schedule {
             ("epochs", self.epochs as f64, 1.0),
         ])?;
         if !(self.learning_rate.is_finite() && self.learning_rate > 0.0) {
-            let rate = self.learning_rate;
-            let text = format!("`learning_rate` is {rate}, expected a finite number above 0");
-            return Err(ExperimentError(text));
+            let (field, value) = ("learning_rate", self.learning_rate);
+            let expected = "a finite number above 0".into();
+            return Err(ExperimentError::Range { field, value, expected });
         }
         check_share("critic_rate", self.critic_rate)?;
         self.trust_region.map_or(Ok(()), TrustRegion::check)
