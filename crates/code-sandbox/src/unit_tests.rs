@@ -40,8 +40,36 @@ pub struct Call {
 
 /// Why a text holds no tests.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{0}")]
-pub struct UnitTestsError(String);
+#[non_exhaustive]
+pub enum UnitTestsError {
+    /// The text has none of the known layouts.
+    #[error(
+        "expected assert statements, pairs of `input` and `output`, or `inputs` and `outputs`, found {found:?}"
+    )]
+    Layout {
+        /// The beginning of the text.
+        found: String,
+    },
+    /// The list of tests is empty.
+    #[error("expected at least one test, found none")]
+    Empty,
+    /// The lists of inputs and outputs differ in length.
+    #[error("expected as many outputs as inputs, found {inputs} inputs and {outputs} outputs")]
+    Lengths {
+        /// Number of inputs.
+        inputs: usize,
+        /// Number of outputs.
+        outputs: usize,
+    },
+    /// One entry is not a valid test.
+    #[error("test {number}: {problem}")]
+    Test {
+        /// Number of the test, from 1.
+        number: usize,
+        /// Problem, and the expected form.
+        problem: String,
+    },
+}
 
 /// Name of the function to call, if any, with input and output.
 type Test<'a> = (Option<&'a str>, &'a Value, &'a Value);
@@ -69,10 +97,7 @@ impl UnitTests {
             Ok(_) => return Err(layout(text)),
             Err(_) => return Self::read_plain(text),
         };
-        if tests.count() == 0 {
-            return Err(UnitTestsError("expected at least one test, found none".to_owned()));
-        }
-        Ok(tests)
+        if tests.count() == 0 { Err(UnitTestsError::Empty) } else { Ok(tests) }
     }
 
     fn read_inner(text: &str) -> Result<Self, UnitTestsError> {
@@ -120,9 +145,7 @@ impl UnitTests {
         };
         if inputs.len() != outputs.len() {
             let (inputs, outputs) = (inputs.len(), outputs.len());
-            return Err(UnitTestsError(format!(
-                "expected as many outputs as inputs, found {inputs} inputs and {outputs} outputs"
-            )));
+            return Err(UnitTestsError::Lengths { inputs, outputs });
         }
         let name = name_of_function(object);
         Self::of_tests(inputs.iter().zip(outputs).map(|(input, output)| Ok((name, input, output))))
@@ -217,14 +240,11 @@ fn is_functional(test: &Map<String, Value>) -> bool {
 }
 
 fn layout(text: &str) -> UnitTestsError {
-    let beginning: String = text.chars().take(60).collect();
-    UnitTestsError(format!(
-        "expected assert statements, pairs of `input` and `output`, or `inputs` and `outputs`, found {beginning:?}"
-    ))
+    UnitTestsError::Layout { found: text.chars().take(60).collect() }
 }
 
 fn fault(number: usize, problem: &str) -> UnitTestsError {
-    UnitTestsError(format!("test {number}: {problem}"))
+    UnitTestsError::Test { number, problem: problem.to_owned() }
 }
 
 #[cfg(test)]

@@ -19,11 +19,46 @@ pub enum HubError {
         /// Status of the answer.
         status: u16,
     },
-    /// The hub or its cache lacks the files that are needed or has too many candidates, the hub's answer cannot be used, or a
-    /// download broke off or brought another file than the hub lists.
+    /// Neither a directory, nor the cache, nor the hub has the name.
+    #[error(
+        "{name}: no directory here, not in the hub's cache {}, and {because}; expected a directory, or a name of the hub \
+         (`hf download {name}` fills the cache where there is a network)",
+        cache.display()
+    )]
+    Absent {
+        /// The name.
+        name: String,
+        /// Directory of the cache.
+        cache: PathBuf,
+        /// Reason why the hub was not asked, or did not answer.
+        because: String,
+    },
+    /// The cache has only a part of the files.
+    #[error("{name}: the hub's cache {} lacks {missing}, and {because}", folder.display())]
+    Incomplete {
+        /// The name.
+        name: String,
+        /// Snapshot within the cache.
+        folder: PathBuf,
+        /// The first missing file.
+        missing: String,
+        /// Reason why the hub was not asked, or did not answer.
+        because: String,
+    },
+    /// A download broke off, and so did further tries, or it brought another file than the hub lists.
+    #[error("{name}: {file}: {problem}")]
+    Download {
+        /// The name.
+        name: String,
+        /// The file.
+        file: String,
+        /// Problem, and what is kept for the next start.
+        problem: String,
+    },
+    /// The hub lacks the files that are needed or has too many candidates, or its answer cannot be used.
     #[error("{name}: {problem}")]
     Files {
-        /// The name, or name and file.
+        /// The name.
         name: String,
         /// Problem, and the expected value.
         problem: String,

@@ -155,21 +155,18 @@ impl Hub {
         let commit = repository.cached.commit(repository.revision);
         let commit = commit.filter(|commit| repository.cached.snapshot(commit).is_dir());
         let Some(commit) = commit else {
-            let problem = format!(
-                "no directory here, not in the hub's cache {}, and {because}; expected a directory, or a name of the hub \
-                 (`hf download {name}` fills the cache where there is a network)",
-                self.cache.display()
-            );
-            return Err(HubError::Files { name, problem });
+            return Err(HubError::Absent { name, cache: self.cache.clone(), because });
         };
-        let problem = match repository.held(&commit) {
-            Ok((snapshot, None)) => return Ok(snapshot),
+        match repository.held(&commit) {
+            Ok((snapshot, None)) => Ok(snapshot),
             Ok((Snapshot { folder, .. }, Some(missing))) => {
-                format!("the hub's cache {} lacks {missing}, and {because}", folder.display())
+                Err(HubError::Incomplete { name, folder, missing, because })
             }
-            Err(problem) => format!("{problem} in the hub's cache, and {because}"),
-        };
-        Err(HubError::Files { name, problem })
+            Err(problem) => {
+                let problem = format!("{problem} in the hub's cache, and {because}");
+                Err(HubError::Files { name, problem })
+            }
+        }
     }
 }
 

@@ -80,7 +80,7 @@ impl ModelConfig {
     ///
     /// # Errors
     ///
-    /// [`ModelConfigError::Malformed`] for the first field that is out of range; the error names the file `config.json`.
+    /// [`ModelConfigError::Field`] for the first field that is out of range; the error names the file `config.json`.
     pub fn new(shape: ModelShape) -> Result<Self, ModelConfigError> {
         Self::checked(shape, Path::new("config.json"))
     }
@@ -89,7 +89,7 @@ impl ModelConfig {
         match shape.first_fault() {
             None => Ok(Self(shape)),
             Some((field, found, expected)) => {
-                Err(ModelConfigError::field(path, field, &found, expected))
+                Err(ModelConfigError::field(path, field, found, expected))
             }
         }
     }

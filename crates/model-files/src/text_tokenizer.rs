@@ -27,7 +27,7 @@ pub enum TokenizerError {
         /// The system's error.
         source: std::io::Error,
     },
-    /// The file is no valid tokenizer, or does not fit the model.
+    /// The file is no valid tokenizer.
     #[error("{}: {problem}", path.display())]
     Malformed {
         /// The file.
@@ -48,6 +48,19 @@ pub enum TokenizerError {
     Decode {
         /// The tokenizer's message.
         problem: String,
+    },
+    /// The tokenizer has more tokens than the model has rows of the embedding.
+    #[error(
+        "{}: token id {largest} is outside the model's vocabulary, expected ids below vocab_size = {vocabulary}",
+        path.display()
+    )]
+    Vocabulary {
+        /// The tokenizer's file.
+        path: PathBuf,
+        /// The largest id the tokenizer can give.
+        largest: u32,
+        /// The `vocab_size` of `config.json`.
+        vocabulary: usize,
     },
 }
 
@@ -192,16 +205,14 @@ impl TextTokenizer {
     ///
     /// # Errors
     ///
-    /// [`TokenizerError::Malformed`], naming the file and both numbers.
+    /// [`TokenizerError::Vocabulary`], naming the file and both numbers.
     pub fn check_vocabulary(&self, model_vocab_size: usize) -> Result<(), TokenizerError> {
         let largest = self.tokenizer.get_vocab(true).into_values().max().unwrap_or(0);
         if (largest as usize) < model_vocab_size {
             return Ok(());
         }
-        let problem = format!(
-            "token id {largest} is outside the model's vocabulary, expected ids below vocab_size = {model_vocab_size}"
-        );
-        Err(TokenizerError::Malformed { path: self.path.clone(), problem })
+        let path = self.path.clone();
+        Err(TokenizerError::Vocabulary { path, largest, vocabulary: model_vocab_size })
     }
 
     /// Returns the ids that end a response, ascending: all those of `generation_config.json`, else of `config.json`,

@@ -132,10 +132,10 @@ impl ArithmeticTask {
     ///
     /// # Errors
     ///
-    /// [`DatasetError::Questions`] if [`ArithmeticTask::problems`] is not empty, or the split is.
+    /// [`DatasetError::Arithmetic`] if [`ArithmeticTask::problems`] is not empty, or the split is.
     pub fn questions(&self, split: Split) -> Result<Vec<Question>, DatasetError> {
         if let Some(problem) = self.problems("data").first() {
-            return Err(DatasetError::Questions(format!("arithmetic: {problem}")));
+            return Err(DatasetError::Arithmetic { problem: problem.to_string() });
         }
         let mut seen = HashSet::new();
         let mut questions = Vec::new();
@@ -150,9 +150,9 @@ impl ArithmeticTask {
             }
         }
         if questions.is_empty() {
-            return Err(DatasetError::Questions(format!(
-                "arithmetic: no {split:?} question among the family, expected larger `digits`"
-            )));
+            let problem =
+                format!("no {split:?} question among the family, expected larger `digits`");
+            return Err(DatasetError::Arithmetic { problem });
         }
         Ok(questions)
     }

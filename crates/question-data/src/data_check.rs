@@ -79,8 +79,8 @@ pub fn check_data(
         layout: layout.to_string(),
         rows: rows.len(),
         questions: questions.len(),
-        unusable: findings(|problem| matches!(problem, RowProblem::Row(_))),
-        unreadable_answers: findings(|problem| matches!(problem, RowProblem::Answer(_))),
+        unusable: findings(|problem| !is_answer(problem)),
+        unreadable_answers: findings(is_answer),
         repeated_ids: repeated_ids(&questions),
         lengths: lengths::lengths(texts, options.unit, options.max_length)?,
         answers: answers::answer_kinds(&questions),
@@ -122,4 +122,9 @@ fn has_broken_escape(text: &str) -> bool {
 fn repeated_ids(questions: &[Placed<'_>]) -> usize {
     let mut seen = std::collections::HashSet::new();
     questions.iter().filter(|placed| !seen.insert(placed.question.id.as_str())).count()
+}
+
+/// Returns true if the row has an answer, but an unusable one.
+fn is_answer(problem: &RowProblem) -> bool {
+    matches!(problem, RowProblem::Answer { .. } | RowProblem::Tests { .. })
 }

@@ -43,9 +43,45 @@ pub enum OverLongPrompt {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PromptError {
-    /// Questions or the model do not fit the settings of prompts; the message names the question.
-    #[error("{0}")]
-    Settings(String),
+    /// `chat = true`, but the model has no chat template.
+    #[error(
+        "prompt: chat is true, but the model directory has no chat template, expected chat_template.jinja or \
+         chat_template in tokenizer_config.json"
+    )]
+    NoChatTemplate,
+    /// Prompts are too long; the longest is named.
+    #[error(
+        "question `{id}`: prompt has {tokens} tokens, expected at most max_prompt_tokens = {most} (the longest of \
+         {count} such prompts; over_long_prompts = \"drop\" leaves them out, \"truncate-left\" shortens them)"
+    )]
+    TooLong {
+        /// Name of the question.
+        id: String,
+        /// Number of tokens of its prompt.
+        tokens: usize,
+        /// Largest number of tokens allowed.
+        most: usize,
+        /// Number of prompts that are too long.
+        count: usize,
+    },
+    /// A question has no tokens, or its conversation does not fit the settings of prompts.
+    #[error("question `{id}`: {problem}")]
+    Question {
+        /// Name of the question.
+        id: String,
+        /// Problem, and the expected form.
+        problem: &'static str,
+    },
+    /// Every question was dropped.
+    #[error(
+        "all {dropped} prompts are longer than max_prompt_tokens = {most}, expected one that fits"
+    )]
+    AllDropped {
+        /// Number of questions dropped.
+        dropped: usize,
+        /// Largest number of tokens allowed.
+        most: usize,
+    },
     /// The template failed.
     #[error(transparent)]
     Template(#[from] ChatTemplateError),
@@ -98,8 +134,7 @@ impl PromptFormat {
         chat_template: Option<&ChatTemplate>,
     ) -> Result<String, PromptError> {
         let context = &question.context;
-        let refused =
-            |problem| Err(PromptError::Settings(format!("question `{}`: {problem}", question.id)));
+        let refused = |problem| Err(PromptError::Question { id: question.id.clone(), problem });
         if !self.chat && !context.is_empty() {
             return refused(
                 "has turns before the last, expected one turn where prompt.chat is false",
@@ -114,11 +149,7 @@ impl PromptFormat {
         if !self.chat {
             return Ok(last);
         }
-        let template = chat_template.ok_or_else(|| {
-            let problem = "prompt: chat is true, but the model directory has no chat template, expected chat_template.jinja or \
-                           chat_template in tokenizer_config.json";
-            PromptError::Settings(problem.to_owned())
-        })?;
+        let template = chat_template.ok_or(PromptError::NoChatTemplate)?;
         let mut messages = Vec::new();
         if !self.system.is_empty() {
             messages.push(Message::new("system", &self.system));
@@ -149,10 +180,8 @@ impl PromptFormat {
             let mut tokens = tokenizer.encode(&self.question_text(&question, chat_template)?)?;
             let length = tokens.len();
             if length == 0 {
-                return Err(PromptError::Settings(format!(
-                    "question `{}`: the prompt has no tokens, expected at least one",
-                    question.id
-                )));
+                let problem = "the prompt has no tokens, expected at least one";
+                return Err(PromptError::Question { id: question.id, problem });
             }
             if length > most {
                 over += 1;
@@ -169,16 +198,11 @@ impl PromptFormat {
             }
             prompts.push(Prompt { question, tokens });
         }
-        if let Some((length, id)) = longest {
-            return Err(PromptError::Settings(format!(
-                "question `{id}`: prompt has {length} tokens, expected at most max_prompt_tokens = {most} (the longest of {over} \
-                 such prompts; over_long_prompts = \"drop\" leaves them out, \"truncate-left\" shortens them)"
-            )));
+        if let Some((tokens, id)) = longest {
+            return Err(PromptError::TooLong { id, tokens, most, count: over });
         }
         if prompts.is_empty() && over > 0 {
-            return Err(PromptError::Settings(format!(
-                "all {over} prompts are longer than max_prompt_tokens = {most}, expected one that fits"
-            )));
+            return Err(PromptError::AllDropped { dropped: over, most });
         }
         let (dropped, truncated) =
             if over_long == OverLongPrompt::Drop { (over, 0) } else { (0, over) };

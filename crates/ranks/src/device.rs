@@ -16,8 +16,65 @@ pub use machine::Machine;
 
 /// Why the requested device cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{0}")]
-pub struct DeviceError(String);
+#[non_exhaustive]
+pub enum DeviceError {
+    /// `auto` on a machine whose GPU cannot be used.
+    #[error(
+        "device is \"auto\" and {sign} is here, but {reason}; for the CPU set model.device = \"cpu\" or --device cpu"
+    )]
+    Unusable {
+        /// File that shows that there is a GPU.
+        sign: String,
+        /// Reason that it cannot be used.
+        reason: NoCuda,
+    },
+    /// A CUDA device is requested, and there is none.
+    #[error("device is {choice}, but {reason}")]
+    NoCuda {
+        /// Requested device.
+        choice: String,
+        /// Reason that there is none.
+        reason: NoCuda,
+    },
+    /// A CUDA device is requested, and all are hidden.
+    #[error(
+        "device is {choice}, but CUDA_VISIBLE_DEVICES is \"{value}\", expected a device in it, or none such variable"
+    )]
+    Hidden {
+        /// Requested device.
+        choice: String,
+        /// Value of the variable.
+        value: String,
+    },
+    /// More ranks than CUDA devices.
+    #[error(
+        "{ranks} ranks on this machine, expected at most one for each of {devices} CUDA devices"
+    )]
+    Ranks {
+        /// Ranks of this machine.
+        ranks: usize,
+        /// Its devices.
+        devices: usize,
+    },
+    /// One device requested for several ranks.
+    #[error(
+        "device is cuda:{index} for {ranks} ranks on this machine, expected \"cuda\": a CUDA device each"
+    )]
+    Shared {
+        /// The device's number.
+        index: usize,
+        /// Ranks of this machine.
+        ranks: usize,
+    },
+    /// Device number beyond those of this machine.
+    #[error("device is cuda:{index}, expected one of {devices} CUDA devices")]
+    Number {
+        /// Requested number.
+        index: usize,
+        /// Devices of this machine.
+        devices: usize,
+    },
+}
 
 /// The place of this process among the ranks of its machine.
 #[derive(Debug, Clone, Copy)]
@@ -68,35 +125,23 @@ fn choose(
     machine: &Machine,
     found: Result<Result<usize, NoCuda>, String>,
 ) -> Result<Device, DeviceError> {
-    let name = String::from(choice);
-    let refused = |problem: String| Err(DeviceError(problem));
     let devices = match (choice, found) {
         (Choice::Cpu, _) | (Choice::Auto, Err(_)) => return Ok(Device::Cpu),
         (Choice::Auto, Ok(Err(reason))) => {
-            let Some(sign) = &machine.sign else { return Ok(Device::Cpu) };
-            return refused(format!(
-                "device is \"auto\" and {sign} is here, but {reason}; for the CPU set model.device = \"cpu\" or --device cpu"
-            ));
+            return match machine.sign.clone() {
+                Some(sign) => Err(DeviceError::Unusable { sign, reason }),
+                None => Ok(Device::Cpu),
+            };
         }
-        (_, Err(value)) => {
-            return refused(format!(
-                "device is {name}, but CUDA_VISIBLE_DEVICES is \"{value}\", expected a device in it, or none such variable"
-            ));
-        }
-        (_, Ok(Err(reason))) => return refused(format!("device is {name}, but {reason}")),
+        (_, Err(value)) => return Err(DeviceError::Hidden { choice: choice.into(), value }),
+        (_, Ok(Err(reason))) => return Err(DeviceError::NoCuda { choice: choice.into(), reason }),
         (_, Ok(Ok(devices))) => devices,
     };
     match choice {
-        Choice::Cuda(_) if count > 1 => refused(format!(
-            "device is {name} for {count} ranks on this machine, expected \"cuda\": a CUDA device each"
-        )),
-        Choice::Cuda(index) if index >= devices => {
-            refused(format!("device is {name}, expected one of {devices} CUDA devices"))
-        }
+        Choice::Cuda(index) if count > 1 => Err(DeviceError::Shared { index, ranks: count }),
+        Choice::Cuda(index) if index >= devices => Err(DeviceError::Number { index, devices }),
         Choice::Cuda(index) => Ok(Device::Cuda(index)),
-        _ if local >= devices => refused(format!(
-            "{count} ranks on this machine, expected at most one for each of {devices} CUDA devices"
-        )),
+        _ if local >= devices => Err(DeviceError::Ranks { ranks: count, devices }),
         _ => Ok(Device::Cuda(local)),
     }
 }
@@ -194,10 +239,7 @@ mod tests {
     use super::*;
 
     const ALONE: LocalRank = LocalRank::ALONE;
-
-    fn no_device() -> NoCuda {
-        NoCuda::Driver("NVIDIA's driver finds no device".to_owned())
-    }
+    const NO_DEVICE: NoCuda = NoCuda::NoDevice { reason: None };
 
     fn machine(sign: Option<&str>) -> Machine {
         Machine { sign: sign.map(str::to_owned), driver: None }
@@ -211,12 +253,12 @@ mod tests {
     #[test]
     fn auto_takes_the_cpu_only_where_no_gpu_shows() {
         let auto = |sign, found| choose(Choice::Auto, ALONE, &machine(sign), found);
-        assert_eq!(auto(None, Ok(Err(no_device()))), Ok(Device::Cpu));
+        assert_eq!(auto(None, Ok(Err(NO_DEVICE))), Ok(Device::Cpu));
         assert_eq!(auto(None, Ok(Ok(2))), Ok(Device::Cuda(0)));
         assert_eq!(auto(Some("/dev/nvidia0"), Ok(Ok(1))), Ok(Device::Cuda(0)));
         assert_eq!(auto(Some("/dev/nvidia0"), Err(String::new())), Ok(Device::Cpu));
         assert_eq!(
-            said(Choice::Auto, ALONE, Err(no_device())),
+            said(Choice::Auto, ALONE, Err(NO_DEVICE)),
             "device is \"auto\" and /dev/nvidia0 is here, but NVIDIA's driver finds no device; \
              for the CPU set model.device = \"cpu\" or --device cpu"
         );
@@ -234,7 +276,7 @@ mod tests {
                 "8 ranks on this machine, expected at most one for each of 4 CUDA devices"
             );
         }
-        let none = said(Choice::CudaOfRank, ALONE, Err(no_device()));
+        let none = said(Choice::CudaOfRank, ALONE, Err(NO_DEVICE));
         assert_eq!(none, "device is cuda, but NVIDIA's driver finds no device");
         let hidden = choose(Choice::CudaOfRank, ALONE, &machine, Err("-1".to_owned()));
         let hidden = hidden.unwrap_err().to_string();
@@ -253,7 +295,7 @@ mod tests {
             said(Choice::Cuda(1), LocalRank { index: 0, count: 2 }, Ok(4)),
             "device is cuda:1 for 2 ranks on this machine, expected \"cuda\": a CUDA device each"
         );
-        let none = said(Choice::Cuda(1), ALONE, Err(no_device()));
+        let none = said(Choice::Cuda(1), ALONE, Err(NO_DEVICE));
         assert_eq!(none, "device is cuda:1, but NVIDIA's driver finds no device");
     }
 

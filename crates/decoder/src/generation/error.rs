@@ -23,13 +23,23 @@ pub enum GenerationError {
         /// Accepted values.
         expected: &'static str,
     },
-    /// A prompt has no token, or one outside the model's vocabulary.
-    #[error("prompt {prompt} {problem}")]
-    Prompt {
+    /// A prompt has no token.
+    #[error("prompt {prompt} is empty, expected at least one token")]
+    EmptyPrompt {
         /// Index of the prompt.
         prompt: usize,
-        /// Its problem, as the end of a sentence.
-        problem: String,
+    },
+    /// A prompt contains a token outside the model's vocabulary.
+    #[error(
+        "prompt {prompt} holds token id {token_id}, expected ids below vocab_size = {vocab_size}"
+    )]
+    TokenId {
+        /// Index of the prompt.
+        prompt: usize,
+        /// The token.
+        token_id: u32,
+        /// Size of the model's vocabulary.
+        vocab_size: usize,
     },
     /// Prompt and response do not fit the model's positions.
     #[error(
@@ -94,13 +104,10 @@ pub(super) fn check(
     for (prompt, request) in prompts.iter().enumerate() {
         let tokens = request.token_ids.len();
         if tokens == 0 {
-            let problem = "is empty, expected at least one token".to_owned();
-            return Err(GenerationError::Prompt { prompt, problem });
+            return Err(GenerationError::EmptyPrompt { prompt });
         }
-        if let Some(id) = request.token_ids.iter().find(|&&id| id as usize >= vocab_size) {
-            let problem =
-                format!("holds token id {id}, expected ids below vocab_size = {vocab_size}");
-            return Err(GenerationError::Prompt { prompt, problem });
+        if let Some(&token_id) = request.token_ids.iter().find(|&&id| id as usize >= vocab_size) {
+            return Err(GenerationError::TokenId { prompt, token_id, vocab_size });
         }
         let (limit, max_new_tokens) = (config.max_position_embeddings, options.max_new_tokens);
         if tokens.saturating_add(max_new_tokens) > limit {

@@ -50,7 +50,7 @@ impl Decoder {
     pub fn load_adapter(&mut self, directory: &Path) -> Result<(), DecoderError> {
         let settings = read_settings(directory)?;
         if let Some(problem) = settings.problem_with(self.config().experts.as_ref()) {
-            return Err(TensorFileError::malformed(directory, problem.to_string()).into());
+            return Err(DecoderError::Adapter { directory: directory.to_owned(), problem });
         }
         let file = TensorFile::open(&directory.join(WEIGHTS))?;
         let (kind, mut wanted) = (self.kind(), Vec::new());
@@ -67,10 +67,8 @@ impl Decoder {
         match file.names().find(|name| !wanted.iter().any(|wanted| wanted == name)) {
             None => Ok(()),
             Some(name) => {
-                let problem = format!(
-                    "tensor `{name}` has no place in an adapter of this {CONFIG} for this model"
-                );
-                Err(TensorFileError::malformed(file.path(), problem).into())
+                let problem = format!("has no place in an adapter of this {CONFIG} for this model");
+                Err(TensorFileError::tensor(file.path(), name, problem).into())
             }
         }
     }

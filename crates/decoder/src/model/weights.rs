@@ -48,10 +48,8 @@ impl WeightFiles {
             for name in file.names() {
                 if let Some(other) = place.insert(name.to_owned(), number) {
                     let (name, other) = (shown(name, LONGEST_NAME), files[other].path().display());
-                    let problem = format!(
-                        "tensor `{name}` is in {other} too, expected each tensor in one shard"
-                    );
-                    return Err(TensorFileError::malformed(file.path(), problem));
+                    let problem = format!("is in {other} too, expected each tensor in one shard");
+                    return Err(TensorFileError::tensor(file.path(), &name, problem));
                 }
             }
         }
@@ -90,9 +88,8 @@ impl WeightFiles {
             None => Ok(()),
             Some((name, &number)) => {
                 let name = shown(name, LONGEST_NAME);
-                let problem =
-                    format!("tensor `{name}` has no place in a model of this config.json");
-                Err(TensorFileError::malformed(self.files[number].path(), problem))
+                let problem = "has no place in a model of this config.json";
+                Err(TensorFileError::tensor(self.files[number].path(), &name, problem))
             }
         }
     }

@@ -25,6 +25,16 @@ pub enum TensorFileError {
         /// Fault, and the expected content.
         problem: String,
     },
+    /// A tensor is missing or unexpected, or has another shape or kind, or values that are not finite.
+    #[error("{}: tensor `{tensor}` {problem}", path.display())]
+    Tensor {
+        /// The file, or the directory of shards.
+        path: PathBuf,
+        /// The tensor.
+        tensor: String,
+        /// Fault, and the expected content.
+        problem: String,
+    },
 }
 
 impl TensorFileError {
@@ -35,6 +45,11 @@ impl TensorFileError {
 
     /// The error of a file or directory without a tensor that must have the shape `expected`.
     pub fn missing(path: &Path, tensor: &str, expected: &[i64]) -> Self {
-        Self::malformed(path, format!("tensor `{tensor}` is missing, expected shape {expected:?}"))
+        Self::tensor(path, tensor, format!("is missing, expected shape {expected:?}"))
+    }
+
+    /// The error of a tensor with this fault.
+    pub(crate) fn tensor(path: &Path, tensor: &str, problem: impl Into<String>) -> Self {
+        Self::Tensor { path: path.to_owned(), tensor: tensor.to_owned(), problem: problem.into() }
     }
 }

@@ -92,9 +92,7 @@ impl TensorFile {
         shape: &[i64],
         kinds: &[Kind],
     ) -> Result<Tensor, TensorFileError> {
-        let malformed = |problem: String| {
-            TensorFileError::malformed(&self.path, format!("tensor `{name}` {problem}"))
-        };
+        let malformed = |problem: String| TensorFileError::tensor(&self.path, name, problem);
         let Some(Entry { dtype, shape: stored, data_offsets: [first, end] }) =
             self.entries.get(name)
         else {

@@ -140,7 +140,9 @@ impl From<GenerationError> for ApiError {
             GenerationError::TooLong { .. } => {
                 Self::body(message).about("max_tokens").coded("context_length_exceeded")
             }
-            GenerationError::Prompt { .. } => Self::body(message).about("prompt"),
+            GenerationError::EmptyPrompt { .. } | GenerationError::TokenId { .. } => {
+                Self::body(message).about("prompt")
+            }
             _ => Self::engine(message),
         }
     }

@@ -10,6 +10,12 @@ use crate::model_place::{EXPECTED, advice};
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ModelConfigError {
+    /// There is no `config.json`.
+    #[error("{}: no model is there, expected {EXPECTED}{}", directory.display(), next_step(directory))]
+    NoModel {
+        /// Directory where it was expected.
+        directory: PathBuf,
+    },
     /// The file cannot be read or written.
     #[error("{}: {source}", path.display())]
     Io {
@@ -18,27 +24,35 @@ pub enum ModelConfigError {
         /// The system's error.
         source: std::io::Error,
     },
-    /// There is no such file, it is no JSON object, or a field is missing or has a value that is not supported.
-    #[error("{}: {problem}", path.display())]
-    Malformed {
-        /// The file, or the directory where it was expected.
+    /// The file is not a JSON object.
+    #[error("{}: not JSON: {message}", path.display())]
+    Json {
+        /// The file.
         path: PathBuf,
-        /// Problem, and the expected value.
-        problem: String,
+        /// The parser's message.
+        message: String,
+    },
+    /// A field is missing, of the wrong type, or has a value that is not supported.
+    #[error("{}: field `{field}` is {found}, expected {expected}", path.display())]
+    Field {
+        /// The file.
+        path: PathBuf,
+        /// The field's name.
+        field: &'static str,
+        /// The value found, as JSON, or `missing`.
+        found: String,
+        /// Accepted values.
+        expected: String,
     },
 }
 
 impl ModelConfigError {
-    /// There is no `config.json` in `directory`.
-    pub(super) fn no_model(directory: &Path) -> Self {
-        let next_step = advice(directory).map_or_else(String::new, |advice| format!("; {advice}"));
-        let problem = format!("no model is there, expected {EXPECTED}{next_step}");
-        Self::Malformed { path: directory.to_owned(), problem }
-    }
-
     /// A field whose value, as JSON or `missing`, is none of `expected`.
-    pub(super) fn field(path: &Path, field: &str, value: &str, expected: &str) -> Self {
-        let problem = format!("field `{field}` is {value}, expected {expected}");
-        Self::Malformed { path: path.to_owned(), problem }
+    pub(super) fn field(path: &Path, field: &'static str, found: String, expected: &str) -> Self {
+        Self::Field { path: path.to_owned(), field, found, expected: expected.to_owned() }
     }
+}
+
+fn next_step(directory: &Path) -> String {
+    advice(directory).map_or_else(String::new, |advice| format!("; {advice}"))
 }

@@ -19,7 +19,7 @@ impl ModelConfig {
         let text = read_text_at_most(path, LONGEST_TEXT_BYTES).map_err(|source| {
             match (source.kind(), path.parent()) {
                 (ErrorKind::NotFound | ErrorKind::NotADirectory, Some(directory)) => {
-                    ModelConfigError::no_model(directory)
+                    ModelConfigError::NoModel { directory: directory.to_owned() }
                 }
                 _ => ModelConfigError::Io { path: path.to_owned(), source },
             }
@@ -34,8 +34,7 @@ impl ModelConfig {
     /// See [`read`](Self::read).
     pub fn parse(text: &str, path: &Path) -> Result<Self, ModelConfigError> {
         let object: Map<String, Value> = serde_json::from_str(text).map_err(|error| {
-            let problem = format!("not JSON: {error}");
-            ModelConfigError::Malformed { path: path.to_owned(), problem }
+            ModelConfigError::Json { path: path.to_owned(), message: error.to_string() }
         })?;
         Self::checked(Fields { path, object: &object }.shape()?, path)
     }

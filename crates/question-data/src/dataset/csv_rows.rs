@@ -21,7 +21,7 @@ pub(super) fn csv_rows(path: &Path, file: File) -> Result<Rows, DatasetError> {
     let header = reader.byte_headers().map_err(|error| failed(error.into()))?;
     let names = column_names(header).map_err(|problem| {
         let row = BadRow { place: RowPlace::Line(1), problem };
-        DatasetError::of_rows(path, &[row], 1)
+        DatasetError::of_row(path, row)
     })?;
     Ok(Box::new(std::iter::from_fn(move || {
         let mut record = ByteRecord::new();
@@ -61,9 +61,7 @@ fn line(record: &ByteRecord, file: &[u8]) -> usize {
 fn row(names: &[String], record: &ByteRecord) -> Result<Row, RowProblem> {
     let (cells, columns) = (record.len(), names.len());
     if cells != columns {
-        let problem =
-            format!("the number of cells is {cells}, expected {columns} as in the header");
-        return Err(RowProblem::Row(problem));
+        return Err(RowProblem::Cells { cells, columns });
     }
     let cell = |(name, cell): (&String, &[u8])| Ok((name.clone(), Value::from(utf8(cell)?)));
     names.iter().zip(record).map(cell).collect()

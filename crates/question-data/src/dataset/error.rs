@@ -1,8 +1,9 @@
 //! Error of a data set that cannot be read or made.
 
-use std::fmt::{self, Display};
-use std::path::Path;
+use std::fmt;
+use std::path::{Path, PathBuf};
 
+use code_sandbox::UnitTestsError;
 use messages::shown;
 use thiserror::Error;
 use whole_file::WriteError;
@@ -23,61 +24,66 @@ pub enum DatasetError {
     /// The file is absent, or cannot be read or decompressed.
     #[error(transparent)]
     Read(#[from] WriteError),
-    /// The file or the arithmetic task has not the questions that are expected. The message names it, and all bad rows.
-    #[error("{0}")]
-    Questions(String),
+    /// The file name has no supported extension.
+    #[error("{}: unknown kind of file, expected a name ending in {KINDS_OF_FILE}", path.display())]
+    Extension {
+        /// The file.
+        path: PathBuf,
+    },
+    /// No column, or no known one, holds the question or the answer.
+    #[error("{}{place}: {}", path.display(), shown(problem, LONGEST_PROBLEM))]
+    Columns {
+        /// The file.
+        path: PathBuf,
+        /// The first row.
+        place: RowPlace,
+        /// Columns found, and expected ones.
+        problem: String,
+    },
+    /// Rows without a question or a readable answer; all of them.
+    #[error("{}", list_bad_rows(path, rows, *count))]
+    Rows {
+        /// The file.
+        path: PathBuf,
+        /// Bad rows, at least one.
+        rows: Vec<BadRow>,
+        /// Number of rows read.
+        count: usize,
+    },
+    /// Questions occur more than once, and `duplicates` is `"error"`.
+    #[error(
+        "{}: {} questions stand there more than once, expected each once where duplicates is \"error\": {}",
+        path.display(), groups.len(), list_groups(groups)
+    )]
+    Duplicates {
+        /// The file.
+        path: PathBuf,
+        /// Rows of each such question.
+        groups: Vec<Vec<RowPlace>>,
+    },
+    /// The file has no question.
+    #[error("{}: no questions, expected at least one row", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// An arithmetic task cannot give the questions asked for.
+    #[error("arithmetic: {problem}")]
+    Arithmetic {
+        /// Problem, and the expected value.
+        problem: String,
+    },
 }
 
 impl DatasetError {
-    /// A fault in the content of a file.
-    pub(super) fn of(path: &Path, problem: impl Display) -> Self {
-        Self::Questions(format!("{}: {problem}", path.display()))
-    }
-
     /// The file has no question.
     pub(super) fn empty(path: &Path) -> Self {
-        Self::of(path, "no questions, expected at least one row")
+        Self::Empty { path: path.to_owned() }
     }
 
-    /// Rows without a question or a readable answer, at least one, of `count` rows that were read.
-    pub(super) fn of_rows(path: &Path, rows: &[BadRow], count: usize) -> Self {
-        let one = |row: &BadRow| {
-            let problem = shown(&row.problem.to_string(), LONGEST_PROBLEM);
-            format!("{}{}: {problem}", path.display(), row.place)
-        };
-        if let [row] = rows {
-            return Self::Questions(one(row));
-        }
-        let listed: Vec<String> = rows.iter().take(LISTED).map(one).collect();
-        let more = match rows.len().saturating_sub(LISTED) {
-            0 => String::new(),
-            more => format!("\n  and {more} more"),
-        };
-        let (bad, listed) = (rows.len(), listed.join("\n  "));
-        Self::of(
-            path,
-            format_args!(
-                "{bad} of {count} rows are invalid (bad_rows = \"drop\" leaves them out):\n  {listed}{more}"
-            ),
-        )
-    }
-
-    /// Questions that occur more than once where `duplicates` is `"error"`: the rows of each.
-    pub(super) fn of_duplicates(path: &Path, groups: &[Vec<RowPlace>]) -> Self {
-        let one = |group: &Vec<RowPlace>| {
-            let numbers: Vec<String> =
-                group.iter().take(LISTED).map(|place| place.number().to_string()).collect();
-            format!("rows {}", numbers.join(" = "))
-        };
-        let listed: Vec<String> = groups.iter().take(LISTED).map(one).collect();
-        let more = if groups.len() > LISTED { ", …" } else { "" };
-        let (count, listed) = (groups.len(), listed.join(", "));
-        Self::of(
-            path,
-            format_args!(
-                "{count} questions stand there more than once, expected each once where duplicates is \"error\": {listed}{more}"
-            ),
-        )
+    /// The one row that was read is no question; nothing of the file can be used.
+    pub(super) fn of_row(path: &Path, row: BadRow) -> Self {
+        Self::Rows { path: path.to_owned(), rows: vec![row], count: 1 }
     }
 }
 
@@ -115,26 +121,59 @@ impl fmt::Display for RowPlace {
     }
 }
 
-/// Problem of one row, and the expected value.
+/// Problem of one row.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum RowProblem {
-    /// The row is no question.
-    #[error("{0}")]
-    Row(String),
-    /// The answer exists, but the verifier cannot read it, or it holds no unit tests: no response could be right.
-    #[error("{0}")]
-    Answer(String),
+    /// The line is no JSON object.
+    #[error("not a JSON object: {0}")]
+    NotAnObject(String),
+    /// Bytes are not UTF-8: most often a file in Latin-1.
+    #[error(
+        "byte {place} is 0x{byte:02X}, expected text in UTF-8 (`iconv -f latin1 -t utf-8` converts Latin-1)"
+    )]
+    NotUtf8 {
+        /// Place in the line, or in the cell of a table, counted from 1.
+        place: usize,
+        /// The invalid byte.
+        byte: u8,
+    },
+    /// A CSV row does not fit the header.
+    #[error("the number of cells is {cells}, expected {columns} as in the header")]
+    Cells {
+        /// Cells of the row.
+        cells: usize,
+        /// Names in the header.
+        columns: usize,
+    },
+    /// A field is absent, empty or of the wrong type.
+    #[error("field `{field}` {problem}")]
+    Field {
+        /// Name of the field; dots lead inside.
+        field: String,
+        /// Problem, and the expected value.
+        problem: String,
+    },
+    /// The answer exists, but the verifier cannot read it: no response could be right.
+    #[error("answer {answer:?} cannot be read: {why}, expected one that reward-math can compare")]
+    Answer {
+        /// Answer as written in the file.
+        answer: String,
+        /// The verifier's error.
+        why: reward_math::ParseError,
+    },
+    /// The answer of a programming task holds no unit tests.
+    #[error("the tests cannot be read: {why}")]
+    Tests {
+        /// The parser's error.
+        why: UnitTestsError,
+    },
 }
 
 impl RowProblem {
-    /// The line is no JSON object.
-    pub(super) fn not_an_object(why: impl Display) -> Self {
-        Self::Row(format!("not a JSON object: {why}"))
-    }
-
     /// A field, whose dots lead inside, is absent, empty or of the wrong type.
-    pub(super) fn of_field(field: &str, problem: impl Display) -> Self {
-        Self::Row(format!("field `{field}` {problem}"))
+    pub(super) fn of_field(field: &str, problem: impl Into<String>) -> Self {
+        Self::Field { field: field.to_owned(), problem: problem.into() }
     }
 }
 
@@ -145,4 +184,36 @@ pub struct BadRow {
     pub place: RowPlace,
     /// Problem of the row.
     pub problem: RowProblem,
+}
+
+fn list_bad_rows(path: &Path, rows: &[BadRow], count: usize) -> String {
+    let one = |row: &BadRow| {
+        let problem = shown(&row.problem.to_string(), LONGEST_PROBLEM);
+        format!("{}{}: {problem}", path.display(), row.place)
+    };
+    if let [row] = rows {
+        return one(row);
+    }
+    let listed: Vec<String> = rows.iter().take(LISTED).map(one).collect();
+    let more = match rows.len().saturating_sub(LISTED) {
+        0 => String::new(),
+        more => format!("\n  and {more} more"),
+    };
+    let bad = rows.len();
+    format!(
+        "{}: {bad} of {count} rows are invalid (bad_rows = \"drop\" leaves them out):\n  {}{more}",
+        path.display(),
+        listed.join("\n  ")
+    )
+}
+
+fn list_groups(groups: &[Vec<RowPlace>]) -> String {
+    let one = |group: &Vec<RowPlace>| {
+        let numbers: Vec<String> =
+            group.iter().take(LISTED).map(|place| place.number().to_string()).collect();
+        format!("rows {}", numbers.join(" = "))
+    };
+    let listed: Vec<String> = groups.iter().take(LISTED).map(one).collect();
+    let more = if groups.len() > LISTED { ", …" } else { "" };
+    listed.join(", ") + more
 }

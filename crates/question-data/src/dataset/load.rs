@@ -4,10 +4,8 @@ use std::iter::once;
 use std::path::PathBuf;
 
 use code_sandbox::UnitTests;
-use messages::shown;
 use reward_math::Options;
 
-use super::error::LONGEST_PROBLEM;
 use super::row::RawRow;
 use super::rows::rows;
 use super::{
@@ -93,8 +91,7 @@ pub fn read_rows(file: &QuestionFile, kinds: &RewardKinds) -> Result<ReadRows, D
             (Ok(row), Some(layout)) => layout.question(&row, place, &stem, kinds),
             (Ok(row), unknown) => {
                 let layout = Layout::recognise(file, &row).map_err(|problem| {
-                    let problem = shown(&problem, LONGEST_PROBLEM);
-                    DatasetError::Questions(format!("{}{place}: {problem}", path.display()))
+                    DatasetError::Columns { path: path.clone(), place, problem }
                 })?;
                 unknown.insert(layout).question(&row, place, &stem, kinds)
             }
@@ -110,8 +107,8 @@ pub fn read_rows(file: &QuestionFile, kinds: &RewardKinds) -> Result<ReadRows, D
             let count = read.len();
             let bad =
                 |row: ReadRow| Some(BadRow { place: row.place, problem: row.question.err()? });
-            let rows: Vec<BadRow> = read.into_iter().filter_map(bad).collect();
-            Err(DatasetError::of_rows(path, &rows, count))
+            let rows = read.into_iter().filter_map(bad).collect();
+            Err(DatasetError::Rows { path: path.clone(), rows, count })
         }
     }
 }
@@ -161,7 +158,11 @@ pub fn read_questions(
         }
     }
     if !set.bad_rows.is_empty() && file.bad_rows == BadRows::Error {
-        return Err(DatasetError::of_rows(path, &set.bad_rows, row_count));
+        return Err(DatasetError::Rows {
+            path: path.clone(),
+            rows: set.bad_rows,
+            count: row_count,
+        });
     }
     if set.questions.is_empty() {
         return Err(DatasetError::empty(path));
@@ -182,8 +183,8 @@ pub fn read_questions(
         Duplicates::Error if repeated.is_empty() => {}
         Duplicates::Error => {
             let rows = |group: &Vec<usize>| group.iter().map(|&row| places[row]).collect();
-            let groups: Vec<Vec<RowPlace>> = repeated.iter().map(rows).collect();
-            return Err(DatasetError::of_duplicates(path, &groups));
+            let groups = repeated.iter().map(rows).collect();
+            return Err(DatasetError::Duplicates { path: path.clone(), groups });
         }
         Duplicates::Drop => {
             let mut kept = vec![true; set.questions.len()];
@@ -219,13 +220,10 @@ fn readable(question: Question, kinds: &RewardKinds) -> Result<Question, RowProb
     let kind = kinds.of(&question.source);
     let answer = &question.answer;
     let fault = if kind == RewardKind::Code {
-        UnitTests::read(answer).err().map(|why| format!("the tests cannot be read: {why}"))
+        UnitTests::read(answer).err().map(|why| RowProblem::Tests { why })
     } else {
-        kind.check(answer).err().map(|why| {
-            format!(
-                "answer {answer:?} cannot be read: {why}, expected one that reward-math can compare"
-            )
-        })
+        let unread = |why| RowProblem::Answer { answer: answer.clone(), why };
+        kind.check(answer).err().map(unread)
     };
-    fault.map_or(Ok(question), |fault| Err(RowProblem::Answer(fault)))
+    fault.map_or(Ok(question), Err)
 }

@@ -16,14 +16,11 @@ pub(super) type RawRow = (RowPlace, Result<Row, RowProblem>);
 /// Rows of a file, in order. An outer error ends the file: the rest cannot be read.
 pub(super) type Rows = Box<dyn Iterator<Item = Result<RawRow, DatasetError>>>;
 
-/// Decodes the text of a line or cell. Bytes that are not UTF-8 are most often those of a file in Latin-1.
+/// Decodes the text of a line or cell.
 pub(super) fn utf8(bytes: &[u8]) -> Result<&str, RowProblem> {
     std::str::from_utf8(bytes).map_err(|error| {
         let index = error.valid_up_to();
-        let (place, byte) = (index + 1, bytes[index]);
-        RowProblem::Row(format!(
-            "byte {place} is 0x{byte:02X}, expected text in UTF-8 (`iconv -f latin1 -t utf-8` converts Latin-1)"
-        ))
+        RowProblem::NotUtf8 { place: index + 1, byte: bytes[index] }
     })
 }
 

@@ -12,7 +12,7 @@ use super::json_list::{JsonFault, JsonList};
 use super::packed_size::{Unpacked, read_table};
 use super::parquet_rows::parquet_rows;
 use super::row::{Row, Rows, read_error, utf8};
-use super::{BadRow, DatasetError, KINDS_OF_FILE, RowPlace, RowProblem};
+use super::{BadRow, DatasetError, RowPlace, RowProblem};
 
 /// The rows of a file; blank lines are passed over.
 pub(super) fn rows(path: &Path) -> Result<Rows, DatasetError> {
@@ -31,8 +31,7 @@ pub(super) fn rows(path: &Path) -> Result<Rows, DatasetError> {
     } else if ends_in(".parquet") {
         parquet_rows(path, open()?)
     } else {
-        let problem = format!("unknown kind of file, expected a name ending in {KINDS_OF_FILE}");
-        Err(DatasetError::of(path, problem))
+        Err(DatasetError::Extension { path: path.to_path_buf() })
     }
 }
 
@@ -60,7 +59,7 @@ fn json(path: &Path, file: File) -> Result<Rows, DatasetError> {
     let path = path.to_path_buf();
     let refused = move |line: usize, problem: RowProblem| {
         let row = BadRow { place: RowPlace::Line(line), problem };
-        DatasetError::of_rows(&path, &[row], 1)
+        DatasetError::of_row(&path, row)
     };
     for (index, line) in text.split(|&byte| byte == b'\n').enumerate() {
         utf8(line).map_err(|problem| refused(index + 1, problem))?;
@@ -69,12 +68,12 @@ fn json(path: &Path, file: File) -> Result<Rows, DatasetError> {
     let mut others = 0;
     let row = move |(index, element): (usize, Result<Value, JsonFault>)| {
         let element = element.map_err(|JsonFault { line, problem }| {
-            refused(line, RowProblem::not_an_object(problem))
+            refused(line, RowProblem::NotAnObject(problem))
         })?;
         others += usize::from(!element.is_object());
         if others > MOST_OTHERS {
             let problem = format!("a list of which over {MOST_OTHERS} elements are no objects");
-            return Err(refused(1, RowProblem::not_an_object(problem)));
+            return Err(refused(1, RowProblem::NotAnObject(problem)));
         }
         Ok((RowPlace::Row(index + 1), object(element)))
     };
@@ -86,7 +85,7 @@ fn object_of(line: &[u8]) -> Result<Row, RowProblem> {
     if text.trim_start().starts_with('[') {
         return object(Value::Array(Vec::new()));
     }
-    object(serde_json::from_str(text).map_err(|error| RowProblem::not_an_object(in_line(&error)))?)
+    object(serde_json::from_str(text).map_err(|error| RowProblem::NotAnObject(in_line(&error)))?)
 }
 
 fn object(value: Value) -> Result<Row, RowProblem> {
@@ -98,7 +97,7 @@ fn object(value: Value) -> Result<Row, RowProblem> {
         Value::Bool(_) => "true or false",
         Value::Null => "null",
     };
-    Err(RowProblem::not_an_object(kind))
+    Err(RowProblem::NotAnObject(kind.to_owned()))
 }
 
 /// The line is named beside it.

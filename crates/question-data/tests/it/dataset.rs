@@ -318,7 +318,7 @@ fn impossible_tasks_name_the_field() {
         "arithmetic: `data.arithmetic.digits` is [3, 2], expected [fewest, most] with 1 ≤ fewest ≤ most ≤ 9"
     );
     let task = ArithmeticTask { operations: vec![], ..ArithmeticTask::default() };
-    assert!(matches!(task.questions(Split::Train), Err(DatasetError::Questions(_))));
+    assert!(matches!(task.questions(Split::Train), Err(DatasetError::Arithmetic { .. })));
 }
 
 fn operations_asked() -> ArithmeticTask {

@@ -18,9 +18,41 @@ pub enum NoCuda {
         /// All missing libraries.
         missing: Vec<CudaLibrary>,
     },
-    /// The CUDA half does not load for another reason, or the driver is missing, too old or without a device.
-    #[error("{0}")]
-    Driver(String),
+    /// The loader refuses the CUDA half for another reason.
+    #[error("libtorch's CUDA half does not load: {reason}")]
+    Loader {
+        /// Message of the loader.
+        reason: String,
+    },
+    /// No driver is installed, or it is not visible in a container.
+    #[error(
+        "NVIDIA's driver is missing (libcuda.so.1): install version {needed}, or give the container its GPUs (docker run --gpus all)"
+    )]
+    NoDriver {
+        /// Oldest sufficient version, in words.
+        needed: String,
+    },
+    /// The driver is too old.
+    #[error(
+        "NVIDIA's driver{} runs CUDA {}.{} at most, libtorch needs CUDA {}.{}: install version {needed}",
+        .installed.as_ref().map_or_else(String::new, |version| format!(" {version}")), .runs.0, .runs.1, .needs.0, .needs.1
+    )]
+    OldDriver {
+        /// Version of the driver, where the kernel reports it.
+        installed: Option<String>,
+        /// Newest CUDA that the driver runs.
+        runs: (i32, i32),
+        /// CUDA version that libtorch was built for.
+        needs: (i32, i32),
+        /// Oldest sufficient version, in words.
+        needed: String,
+    },
+    /// The driver is installed but finds no device.
+    #[error("NVIDIA's driver finds no device{}", .reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}")))]
+    NoDevice {
+        /// Message of the driver.
+        reason: Option<String>,
+    },
 }
 
 /// Writes `libcusparse.so.12 (wheel nvidia-cusparse) is missing`, with the number of others.
@@ -71,31 +103,17 @@ fn reason(Facts { loaded, missing, driver, installed, needs }: Facts) -> NoCuda 
     if let Err(reason) = loaded {
         // Of a libtorch for another CUDA all of them are missing, and none is what it asks for.
         let is_of_ours = missing.iter().any(|library| reason.contains(library.name));
-        return if is_of_ours {
-            NoCuda::Libraries { missing }
-        } else {
-            NoCuda::Driver(format!("libtorch's CUDA half does not load: {reason}"))
-        };
+        return if is_of_ours { NoCuda::Libraries { missing } } else { NoCuda::Loader { reason } };
     }
     let needed = driver_for(needs);
-    NoCuda::Driver(match driver {
-        None => format!(
-            "NVIDIA's driver is missing (libcuda.so.1): install version {needed}, or give the container its GPUs (docker run --gpus all)"
-        ),
+    match driver {
+        None => NoCuda::NoDriver { needed },
         // A driver runs every CUDA of its own generation.
-        Some(CudaDriver { cuda_version: runs, .. }) if runs.0 < needs.0 => format!(
-            "NVIDIA's driver{} runs CUDA {}.{} at most, libtorch needs CUDA {}.{}: install version {needed}",
-            installed.map_or_else(String::new, |version| format!(" {version}")),
-            runs.0,
-            runs.1,
-            needs.0,
-            needs.1
-        ),
-        Some(CudaDriver { refusal, .. }) => {
-            let reason = refusal.map_or_else(String::new, |reason| format!(": {reason}"));
-            format!("NVIDIA's driver finds no device{reason}")
+        Some(CudaDriver { cuda_version: runs, .. }) if runs.0 < needs.0 => {
+            NoCuda::OldDriver { installed, runs, needs, needed }
         }
-    })
+        Some(CudaDriver { refusal, .. }) => NoCuda::NoDevice { reason: refusal },
+    }
 }
 
 /// The oldest driver for a CUDA, in words (NVIDIA's release notes, "CUDA Toolkit and Minimum Required Driver Version").

@@ -1,6 +1,7 @@
 //! A run and the machines that it would run on.
 
-use model_files::model_config::BlockOptions;
+use messages::Problem;
+use model_files::model_config::{BlockOptions, NotDivisibleError};
 use serde::Serialize;
 use thiserror::Error;
 use training_run::config::{Device, Dtype, LoraSection, Run, RunConfig};
@@ -48,8 +49,25 @@ pub struct Setup {
 
 /// Why a setup cannot be planned.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{0}")]
-pub struct SetupError(String);
+#[non_exhaustive]
+pub enum SetupError {
+    /// A count is 0 or does not divide another.
+    #[error("{what} is {found}, expected {expected}")]
+    Count {
+        /// Name of the count.
+        what: &'static str,
+        /// Its value.
+        found: usize,
+        /// Values that would have been accepted.
+        expected: String,
+    },
+    /// The model cannot be split over so many tensor-parallel ranks.
+    #[error(transparent)]
+    NotDivisible(#[from] NotDivisibleError),
+    /// The model takes no adapter at a target.
+    #[error("{0}")]
+    Targets(Problem),
+}
 
 impl Setup {
     /// The setup of a checked run for a model; one rank, unless [`with_ranks`](Self::with_ranks) says otherwise.
@@ -87,23 +105,24 @@ impl Setup {
     /// split over so many ranks, or a target of the adapter takes none.
     pub fn with_ranks(self, nodes: usize, gpus_per_node: usize) -> Result<Self, SetupError> {
         let tensor = self.run.parallel.tensor;
+        let fault = |what, found, expected: &str| {
+            Err(SetupError::Count { what, found, expected: expected.to_owned() })
+        };
         let counts = [("nodes", nodes), ("gpus", gpus_per_node), ("parallel.tensor", tensor)];
         for (what, count) in counts {
             if !(1..=1 << 20).contains(&count) {
-                return Err(SetupError(format!("{what} is {count}, expected 1 to 1048576")));
+                return fault(what, count, "1 to 1048576");
             }
         }
         if !gpus_per_node.is_multiple_of(tensor) {
-            return Err(SetupError(format!(
-                "parallel.tensor is {tensor}, expected a divisor of the {gpus_per_node} devices of a node"
-            )));
+            let expected = format!("a divisor of the {gpus_per_node} devices of a node");
+            return fault("parallel.tensor", tensor, &expected);
         }
-        let divisible = self.model.divisible_counts.check(tensor);
-        divisible.map_err(|error| SetupError(error.to_string()))?;
+        self.model.divisible_counts.check(tensor)?;
         if let Some(lora) = &self.run.lora
             && let Some(problem) = lora.problem_with(self.model.experts.as_ref())
         {
-            return Err(SetupError(problem.to_string()));
+            return Err(SetupError::Targets(problem));
         }
         Ok(Self { nodes, gpus_per_node, ..self })
     }

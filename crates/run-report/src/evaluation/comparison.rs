@@ -41,14 +41,36 @@ pub struct SetComparison {
     pub sign_test_p: f64,
 }
 
-/// Why two evaluations cannot be compared: the problems differ, or one lacks the measure.
+/// Why two evaluations cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("set `{set}`: {problem}")]
-pub struct ComparisonError {
-    /// Name of the set.
-    pub set: String,
-    /// Description of the difference, and of what was expected.
-    pub problem: String,
+#[non_exhaustive]
+pub enum ComparisonError {
+    /// The problems differ.
+    #[error(
+        "set `{set}`: problem {problem} is {first} in the first and {second} in the second, expected the same problems"
+    )]
+    Problems {
+        /// Name of the set.
+        set: String,
+        /// Index of the first problem that differs.
+        problem: usize,
+        /// Its name in the first evaluation, with its answer.
+        first: String,
+        /// Its name in the second evaluation, with its answer.
+        second: String,
+    },
+    /// An evaluation lacks the measure.
+    #[error("set `{set}`: no measure `{measure}` in the {side}, expected one of {known}")]
+    Measure {
+        /// Name of the set.
+        set: String,
+        /// Requested measure.
+        measure: String,
+        /// The evaluation that lacks it: `first` or `second`.
+        side: &'static str,
+        /// Measures of that evaluation.
+        known: String,
+    },
 }
 
 /// Two-sided p of the exact sign test: the chance that fair coins, one per problem that differs, fall at least as unevenly.
@@ -90,9 +112,8 @@ pub fn compare(
         let known =
             || columns.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ");
         columns.iter().find(|column| column.name == wanted).cloned().ok_or_else(|| {
-            let problem =
-                format!("no measure `{wanted}` in the {name}, expected one of {}", known());
-            ComparisonError { set: set.to_owned(), problem }
+            let (set, measure) = (set.to_owned(), wanted.clone());
+            ComparisonError::Measure { set, measure, side: name, known: known() }
         })
     };
     let (left, right) = (column(first, "first")?, column(second, "second")?);
@@ -135,10 +156,7 @@ fn check_problems(
     match (0..most).find(|&index| problem(first, index) != problem(second, index)) {
         Some(index) => {
             let [first, second] = [first, second].map(|side| name(problem(side, index)));
-            let problem = format!(
-                "problem {index} is {first} in the first and {second} in the second, expected the same problems"
-            );
-            Err(ComparisonError { set: set.to_owned(), problem })
+            Err(ComparisonError::Problems { set: set.to_owned(), problem: index, first, second })
         }
         None => Ok(()),
     }

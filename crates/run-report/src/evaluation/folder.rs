@@ -30,10 +30,33 @@ const FORMAT: u32 = 1;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FolderError {
-    /// The folder has other settings, another writer or no results, or a file is malformed.
+    /// The folder holds an evaluation with other settings.
+    #[error(
+        "{}: holds an evaluation with other settings, expected the same (choose another --output, or remove the folder): {difference}",
+        path.display()
+    )]
+    OtherSettings {
+        /// The folder.
+        path: PathBuf,
+        /// The first field that differs.
+        difference: String,
+    },
+    /// Another process writes to the folder.
+    #[error("{}: another process evaluates into it, expected one at a time", path.display())]
+    InUse {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The folder holds no finished evaluation.
+    #[error("{}: holds no finished evaluation, expected results.json", path.display())]
+    Unfinished {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A file is malformed.
     #[error("{}: {problem}", path.display())]
-    Unusable {
-        /// The folder or file.
+    Malformed {
+        /// The file.
         path: PathBuf,
         /// Description of the fault and of what was expected.
         problem: String,
@@ -47,13 +70,13 @@ pub enum FolderError {
 }
 
 impl FolderError {
-    fn of(path: &Path, problem: impl Into<String>) -> Self {
-        Self::Unusable { path: path.to_path_buf(), problem: problem.into() }
+    fn malformed(path: &Path, problem: String) -> Self {
+        Self::Malformed { path: path.to_path_buf(), problem }
     }
 
     /// The folder holds no finished evaluation.
     pub(crate) fn unfinished(root: &Path) -> Self {
-        Self::of(root, "holds no finished evaluation, expected results.json")
+        Self::Unfinished { path: root.to_path_buf() }
     }
 }
 
@@ -101,8 +124,7 @@ impl ResultsFolder {
         let samples = root.join("samples");
         fs::create_dir_all(&samples).map_err(WriteError::of(&samples, "create the folder"))?;
         let lock = FolderLock::take(root).map_err(WriteError::of(root, "lock"))?;
-        let in_use = "another process evaluates into it, expected one at a time";
-        let lock = lock.ok_or_else(|| FolderError::of(root, in_use))?;
+        let lock = lock.ok_or_else(|| FolderError::InUse { path: root.to_path_buf() })?;
         let folder = Self { root: root.to_path_buf(), _lock: Some(lock) };
         let path = root.join("settings.json");
         if path.exists() {
@@ -110,9 +132,7 @@ impl ResultsFolder {
             return match first_difference("", &earlier, settings) {
                 None => Ok(folder),
                 Some(difference) => {
-                    let problem = "holds an evaluation with other settings, expected the same (choose another --output, or \
-                                   remove the folder)";
-                    Err(FolderError::of(root, format!("{problem}: {difference}")))
+                    Err(FolderError::OtherSettings { path: root.to_path_buf(), difference })
                 }
             };
         }
@@ -165,7 +185,7 @@ impl ResultsFolder {
         let results: Results = read_json(&path)?;
         if results.format != FORMAT {
             let problem = format!("format is {}, expected {FORMAT}", results.format);
-            return Err(FolderError::of(&path, problem));
+            return Err(FolderError::malformed(&path, problem));
         }
         Ok(Some(results))
     }
@@ -251,8 +271,9 @@ fn read_lines(path: &Path, samples: usize) -> Result<(Vec<Response>, Vec<u64>), 
             return Ok((responses, ends));
         }
         let index = responses.len();
-        let malformed =
-            |problem: String| FolderError::of(path, format!("line {}: {problem}", index + 1));
+        let malformed = |problem: String| {
+            FolderError::malformed(path, format!("line {}: {problem}", index + 1))
+        };
         let response: Response = serde_json::from_slice(&line)
             .map_err(|error| malformed(plain_words(&error.to_string())))?;
         let expected = (index / samples, index % samples);
@@ -273,7 +294,7 @@ fn length(path: &Path) -> u64 {
 fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, FolderError> {
     let text = read_text_at_most(path, LONGEST_TEXT_BYTES).map_err(ReadError::of(path))?;
     serde_json::from_str(&text)
-        .map_err(|error| FolderError::of(path, plain_words(&error.to_string())))
+        .map_err(|error| FolderError::malformed(path, plain_words(&error.to_string())))
 }
 
 fn pretty(value: &impl Serialize) -> Vec<u8> {

@@ -21,8 +21,6 @@ pub use error::SettingsError;
 pub use sampling::SetSampling;
 pub use set_entry::SetEntry;
 
-use error::in_set;
-
 use super::bootstrap::Bootstrap;
 
 /// An evaluation as written, in TOML: `[sampling]` for all sets, and `[[set]]` one each.
@@ -80,7 +78,7 @@ impl EvaluationFile {
         let text = read_text_at_most(path, LONGEST_TEXT_BYTES).map_err(ReadError::of(path))?;
         let wrong = |error: toml::de::Error| {
             let problem = plain_words(error.to_string().trim_end());
-            SettingsError::Fault(format!("{}: {problem}", path.display()))
+            SettingsError::Toml { path: path.to_path_buf(), problem }
         };
         let mut file: Self = toml::from_str(&text).map_err(wrong)?;
         let folder = path.parent().unwrap_or(Path::new(""));
@@ -102,7 +100,7 @@ impl EvaluationFile {
     pub fn resolve(&self, overrides: &Table) -> Result<Vec<EvaluationSet>, SettingsError> {
         check_names(&self.sets)?;
         if let Some(fault) = self.bootstrap.fault() {
-            return Err(SettingsError::Fault(fault));
+            return Err(SettingsError::Sets(fault));
         }
         let resolve = |entry: &SetEntry| {
             let mut fields = Table::new();
@@ -111,7 +109,7 @@ impl EvaluationFile {
             }
             let sampling: SetSampling =
                 Value::Table(fields).try_into().map_err(|error: toml::de::Error| {
-                    in_set(&entry.name, plain_words(error.message()))
+                    SettingsError::sampling(&entry.name, plain_words(error.message()))
                 })?;
             sampling.check(&entry.name)?;
             let SetEntry { name, questions, kind, .. } = entry.clone();
@@ -125,18 +123,18 @@ impl EvaluationFile {
 fn check_names(sets: &[SetEntry]) -> Result<(), SettingsError> {
     if sets.is_empty() {
         let problem = "no set, expected --set NAME=FILE or [[set]] in a file";
-        return Err(SettingsError::Fault(problem.to_owned()));
+        return Err(SettingsError::Sets(problem.to_owned()));
     }
     let mut seen = BTreeSet::new();
     for SetEntry { name, .. } in sets {
         let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
         if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
             let expected = "letters, digits, `.`, `_`, `-`, not beginning with a `.`";
-            return Err(in_set(name, format!("name is {name:?}, expected {expected}")));
+            return Err(SettingsError::field(name, "name", format!("{name:?}"), expected));
         }
         if !seen.insert(name) {
             let problem = format!("two sets are named `{name}`, expected different names");
-            return Err(SettingsError::Fault(problem));
+            return Err(SettingsError::Sets(problem));
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Comparison with a study of other seeds: differences that the seeds do not explain.
 
 use std::fmt::Display;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use entropy_core::Interval;
 use serde::Deserialize;
@@ -22,10 +22,27 @@ struct RecordedFinding {
     measures: Vec<Measure>,
 }
 
-/// Why a recorded study cannot be read; the text names the file.
+/// Why a recorded study cannot be read.
 #[derive(Debug, Error)]
-#[error("{0}")]
-pub struct RecordedError(String);
+#[non_exhaustive]
+pub enum RecordedError {
+    /// The file cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Error of the operating system.
+        source: std::io::Error,
+    },
+    /// The file is not such a study.
+    #[error("{}: {source}", path.display())]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// Fault, with line and column.
+        source: serde_json::Error,
+    },
+}
 
 impl Recorded {
     /// Reads `reproduce.json`.
@@ -34,10 +51,10 @@ impl Recorded {
     ///
     /// [`RecordedError`], naming the file.
     pub fn read(path: &Path) -> Result<Self, RecordedError> {
-        let name = path.display();
         let text = std::fs::read_to_string(path)
-            .map_err(|error| RecordedError(format!("cannot read {name}: {error}")))?;
-        serde_json::from_str(&text).map_err(|error| RecordedError(format!("{name}: {error}")))
+            .map_err(|source| RecordedError::Read { path: path.to_owned(), source })?;
+        serde_json::from_str(&text)
+            .map_err(|source| RecordedError::Json { path: path.to_owned(), source })
     }
 }
 

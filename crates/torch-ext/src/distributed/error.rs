@@ -54,14 +54,36 @@ pub enum GroupError {
         /// Time that this rank waited.
         timeout: Duration,
     },
-    /// The ranks are no group: two processes claim one rank, the back-end could not connect all, or their list is invalid.
-    #[error("rank {rank} of {world_size}{problem}")]
-    Formation {
+    /// Two processes claim the same rank.
+    #[error("rank {rank} of {world_size} has joined already, expected one process a rank")]
+    Twice {
+        /// The rank that was claimed twice.
+        rank: usize,
+        /// Number of processes of the run.
+        world_size: usize,
+    },
+    /// All ranks joined, but the back-end could not connect them.
+    #[error("rank {rank} of {world_size} could not connect to ranks {members:?}: {message}")]
+    Connect {
         /// Rank of this process.
         rank: usize,
         /// Number of processes of the run.
         world_size: usize,
-        /// The reason, as the end of a sentence.
+        /// Ranks of the group.
+        members: Vec<usize>,
+        /// Error message of libtorch.
+        message: String,
+    },
+    /// The list of ranks is no sub-group of this rank.
+    #[error("rank {rank} of {world_size}: no sub-group of ranks {ranks:?}: {problem}")]
+    SubGroup {
+        /// Rank of this process.
+        rank: usize,
+        /// Number of processes of the run.
+        world_size: usize,
+        /// The given list of ranks.
+        ranks: Vec<usize>,
+        /// The error in the list.
         problem: String,
     },
     /// The arguments are invalid; nothing was sent.

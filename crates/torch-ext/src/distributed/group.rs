@@ -153,10 +153,14 @@ impl ProcessGroup {
     ///
     /// # Errors
     ///
-    /// [`GroupError::Formation`] if the list is invalid; otherwise the errors of [`Self::join`].
+    /// [`GroupError::SubGroup`] if the list is invalid; otherwise the errors of [`Self::join`].
     pub fn sub_group(&self, ranks: &[usize]) -> Result<Self, GroupError> {
-        let refuse = |problem: String| {
-            formation(&self.placement, format!(": no sub-group of ranks {ranks:?}: {problem}"))
+        let &Placement { rank, world_size, .. } = &self.placement;
+        let refuse = |problem: String| GroupError::SubGroup {
+            rank,
+            world_size,
+            ranks: ranks.to_vec(),
+            problem,
         };
         if let Some(rank) = ranks.iter().find(|&&rank| rank >= self.world_size()) {
             return Err(refuse(format!(
@@ -218,9 +222,9 @@ impl ProcessGroup {
             self.address,
         );
         let failed = || {
-            let message = one_line(&TorchError::take());
-            let problem = format!(" could not connect to ranks {ranks:?}: {message}");
-            formation(&self.placement, problem)
+            let (members, message) = (ranks.clone(), one_line(&TorchError::take()));
+            let Placement { rank, world_size, .. } = self.placement;
+            GroupError::Connect { rank, world_size, members, message }
         };
         let connection = Some(Arc::new(made.ok_or_else(failed)?));
         Ok(Self { connection, ..self })
@@ -282,10 +286,6 @@ impl ProcessGroup {
     }
 }
 
-fn formation(&Placement { rank, world_size, .. }: &Placement, problem: String) -> GroupError {
-    GroupError::Formation { rank, world_size, problem }
-}
-
 /// Serves the store of the run, or connects to it.
 fn store_of(
     coordinator: &Coordinator,
@@ -323,8 +323,7 @@ fn meet(
     let &Placement { rank, world_size, .. } = placement;
     let key = |rank: usize| format!("here/{rank}");
     if store.add(&key(rank), 1)? > 1 {
-        let problem = " has joined already, expected one process a rank";
-        return Err(formation(placement, problem.to_owned()));
+        return Err(GroupError::Twice { rank, world_size });
     }
     let deadline = Instant::now() + timeout.min(Duration::from_hours(168));
     for &other in ranks {

@@ -36,23 +36,39 @@ pub struct Coordinator {
 
 /// An environment variable that prevents a placement.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{variable} is {found}")]
-pub struct PlacementError {
-    /// Name of the variable.
-    variable: &'static str,
-    /// Its value, or that it is not set, and the expected value.
-    found: String,
+#[non_exhaustive]
+pub enum PlacementError {
+    /// The variable is set to an invalid value.
+    #[error("{variable} is {value:?}, expected {expected}")]
+    Value {
+        /// Name of the variable.
+        variable: &'static str,
+        /// Its value.
+        value: String,
+        /// The expected value.
+        expected: String,
+    },
+    /// The variable is not set, but another one that needs it is.
+    #[error("{variable} is not set, expected {expected}, as {because}")]
+    Missing {
+        /// Name of the variable.
+        variable: &'static str,
+        /// The expected value.
+        expected: String,
+        /// Reason why the variable is needed.
+        because: String,
+    },
 }
 
 impl PlacementError {
     /// The variable is set to an invalid value.
     pub(super) fn value(variable: &'static str, value: &str, expected: &str) -> Self {
-        Self { variable, found: format!("{value:?}, expected {expected}") }
+        Self::Value { variable, value: value.to_owned(), expected: expected.to_owned() }
     }
 
     /// The variable is not set, but another one that needs it is.
     pub(super) fn missing(variable: &'static str, expected: &str, because: &str) -> Self {
-        Self { variable, found: format!("not set, expected {expected}, as {because}") }
+        Self::Missing { variable, expected: expected.to_owned(), because: because.to_owned() }
     }
 }
 

@@ -60,9 +60,8 @@ impl Emulation {
             return Ok(());
         }
         // SAFETY: not null, and a string literal of emulation.cpp.
-        let problem = unsafe { CStr::from_ptr(problem) }.to_string_lossy();
-        let name = kernel.name().to_string_lossy();
-        Err(KernelError::Refused(format!("{name}: {problem}")))
+        let problem = unsafe { CStr::from_ptr(problem) }.to_string_lossy().into_owned();
+        Err(KernelError::Launch { call: kernel.name().to_string_lossy().into_owned(), problem })
     }
 }
 
@@ -72,7 +71,7 @@ fn compiler() -> std::ffi::OsString {
 
 fn failed(problem: impl Display) -> KernelError {
     let compiler = compiler().to_string_lossy().into_owned();
-    KernelError::Refused(format!("{compiler} does not compile the kernels: {problem}"))
+    KernelError::Compiler { compiler, problem: problem.to_string() }
 }
 
 /// Builds a library in `folder` and returns its path.

@@ -20,9 +20,32 @@ pub enum KernelError {
         /// The loader's message.
         problem: String,
     },
-    /// The compiler rejected the kernels, CUDA's driver a call, or a kernel a tensor; or a kernel did not finish.
-    #[error("{0}")]
-    Refused(String),
+    /// The compiler rejected the kernels.
+    #[error("{compiler} does not compile the kernels: {problem}")]
+    Compiler {
+        /// NVRTC and the architecture, or the host's compiler.
+        compiler: String,
+        /// The compiler's message.
+        problem: String,
+    },
+    /// CUDA's driver rejected a call, or a kernel did not finish.
+    #[error("{call}: {problem}")]
+    Launch {
+        /// The call that failed.
+        call: String,
+        /// The driver's message.
+        problem: String,
+    },
+    /// A kernel does not take this tensor.
+    #[error("{what} is {found}, expected {expected}")]
+    Argument {
+        /// Role of the tensor.
+        what: &'static str,
+        /// Description of the tensor.
+        found: String,
+        /// Description of a tensor that the kernel takes.
+        expected: String,
+    },
     /// libtorch refused a call.
     #[error(transparent)]
     Torch(#[from] TorchError),

@@ -59,9 +59,9 @@ fn compile_by(
 ) -> Result<Vec<u8>, KernelError> {
     // Products and sums are rounded separately, as by libtorch's operators and the host.
     let options = [format!("--gpu-architecture=sm_{major}{minor}"), "--fmad=false".to_owned()];
-    let failed = |problem: String| {
-        let compiler = format!("NVRTC for sm_{major}{minor}");
-        KernelError::Refused(format!("{compiler} does not compile the kernels: {problem}"))
+    let failed = |problem: String| KernelError::Compiler {
+        compiler: format!("NVRTC for sm_{major}{minor}"),
+        problem,
     };
     let c_string = |text: &str| CString::new(text).map_err(|error| failed(error.to_string()));
     let (text, name) = (c_string(source)?, c_string("kernels.cu")?);

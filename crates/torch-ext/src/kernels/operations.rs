@@ -253,9 +253,9 @@ impl CudaKernels {
             return Ok(());
         }
         let (Ok(columns), Ok(rows)) = (u32::try_from(blocks[0]), u16::try_from(blocks[1])) else {
-            let name = kernel.name().to_string_lossy();
-            let problem = format!("{name}: {blocks:?} blocks, expected below 2^32 and 2^16");
-            return Err(KernelError::Refused(problem));
+            let call = kernel.name().to_string_lossy().into_owned();
+            let problem = format!("{blocks:?} blocks, expected below 2^32 and 2^16");
+            return Err(KernelError::Launch { call, problem });
         };
         let blocks = [columns, rows.into()];
         // SAFETY: by the contract.
@@ -286,9 +286,10 @@ pub(super) fn heads(what: &'static str, tensor: &Tensor) -> Result<[i64; 3], Ker
 }
 
 /// The error of a tensor that a kernel does not take.
-pub(super) fn argument(what: &str, tensor: &Tensor, expected: &str) -> KernelError {
+pub(super) fn argument(what: &'static str, tensor: &Tensor, expected: &str) -> KernelError {
     let (kind, size, device) = (tensor.kind(), tensor.size(), tensor.device());
-    KernelError::Refused(format!("{what} is {kind:?} {size:?} on {device:?}, expected {expected}"))
+    let found = format!("{kind:?} {size:?} on {device:?}");
+    KernelError::Argument { what, found, expected: expected.to_owned() }
 }
 
 pub(super) fn bits(number: i64) -> u64 {

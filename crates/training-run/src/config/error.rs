@@ -1,6 +1,7 @@
 //! Why a configuration does not become a run: one fault, or problems collected.
 
 use std::fmt::{Debug, Display};
+use std::path::PathBuf;
 
 use messages::Problem;
 use rl_losses::ParameterError;
@@ -14,17 +15,43 @@ pub enum ConfigError {
     /// The file is not there or cannot be read.
     #[error(transparent)]
     Read(#[from] WriteError),
-    /// The file is not TOML, or a key or type in it or in a `--set` is wrong.
-    #[error("{place}: {message}")]
+    /// The name of the file says that it is YAML.
+    #[error(
+        "{}: is YAML, expected TOML; docs/configuration.md has an example and, for verl's keys, the names here",
+        path.display()
+    )]
+    Yaml {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is not TOML, or a key or type in it is wrong.
+    #[error("{}:{line}:{column}: {message}", path.display())]
     Syntax {
-        /// The file with line and column, or the argument.
-        place: String,
+        /// The file.
+        path: PathBuf,
+        /// Counted from 1.
+        line: usize,
+        /// In characters, counted from 1.
+        column: usize,
         /// Fault and expectation.
         message: String,
     },
-    /// No published run has the name; the message lists those there are.
-    #[error("{0}")]
-    Preset(String),
+    /// A `--set` cannot be applied.
+    #[error("--set {argument}: {message}")]
+    Override {
+        /// Override as given.
+        argument: String,
+        /// Fault and expectation.
+        message: String,
+    },
+    /// No published run has this name.
+    #[error("--preset{}, expected one of{}", no_preset(name), list_presets(known))]
+    UnknownPreset {
+        /// Name as given; may be empty.
+        name: String,
+        /// Name and title of those whose names begin so, or of all.
+        known: Vec<(&'static str, &'static str)>,
+    },
     /// Values are out of range or contradict each other; all of them, one a line.
     #[error("{origin}: {}", list(problems))]
     Invalid {
@@ -38,8 +65,20 @@ pub enum ConfigError {
 impl ConfigError {
     /// A fault of `--set`.
     pub(super) fn of_override(argument: &str, message: String) -> Self {
-        Self::Syntax { place: format!("--set {argument}"), message }
+        Self::Override { argument: argument.to_owned(), message }
     }
+}
+
+fn no_preset(name: &str) -> String {
+    match name {
+        "" => " has no name".to_owned(),
+        name => format!(" {name}: there is no published run of that name"),
+    }
+}
+
+fn list_presets(presets: &[(&str, &str)]) -> String {
+    let line = |(name, title): &(&str, &str)| format!("\n  {name:24}{title}");
+    presets.iter().map(line).collect()
 }
 
 fn list(problems: &[Problem]) -> String {

@@ -41,9 +41,7 @@ impl RunConfig {
     pub fn parse(text: &str, path: &Path, overrides: &[String]) -> Result<Self, ConfigError> {
         let is_yaml = |extension: &OsStr| extension == "yaml" || extension == "yml";
         if path.extension().is_some_and(is_yaml) {
-            let message = "is YAML, expected TOML; docs/configuration.md has an example and, for verl's keys, the names here";
-            let (place, message) = (path.display().to_string(), message.to_owned());
-            return Err(ConfigError::Syntax { place, message });
+            return Err(ConfigError::Yaml { path: path.to_path_buf() });
         }
         let syntax = |error: &toml::de::Error| {
             let (line, column) = place(text, error.span());
@@ -51,7 +49,7 @@ impl RunConfig {
             if let Some(here) = verl_keys(text, error.message()) {
                 message = format!("{message}; {here}");
             }
-            ConfigError::Syntax { place: format!("{}:{line}:{column}", path.display()), message }
+            ConfigError::Syntax { path: path.to_path_buf(), line, column, message }
         };
         let written = toml::from_str::<Self>(text);
         let folder = path.parent().unwrap_or(Path::new(""));

@@ -80,14 +80,9 @@ pub fn preset(name: &str) -> Result<&'static RunPreset, ConfigError> {
     RUN_PRESETS.iter().find(|preset| preset.name == name).ok_or_else(|| {
         let is_near = |preset: &&RunPreset| preset.name.starts_with(name);
         let all = !RUN_PRESETS.iter().any(|preset| is_near(&preset));
-        let line = |preset: &RunPreset| format!("\n  {:24}{}", preset.name, preset.about());
-        let known = RUN_PRESETS.iter().filter(|preset| all || is_near(preset)).map(line);
-        let known: Vec<String> = known.collect();
-        let problem = match name {
-            "" => "--preset has no name".to_owned(),
-            name => format!("--preset {name}: there is no published run of that name"),
-        };
-        ConfigError::Preset(format!("{problem}, expected one of{}", known.concat()))
+        let known = RUN_PRESETS.iter().filter(|preset| all || is_near(preset));
+        let known = known.map(|preset| (preset.name, preset.about())).collect();
+        ConfigError::UnknownPreset { name: name.to_owned(), known }
     })
 }
 

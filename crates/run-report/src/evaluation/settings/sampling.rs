@@ -4,7 +4,7 @@ use entropy_core::{EntropyBand, InputError};
 use model_files::sampling::{RangeCheck, Sampling};
 use serde::{Deserialize, Serialize};
 
-use super::error::{SettingsError, in_set};
+use super::error::SettingsError;
 use crate::evaluation::majority::MOST_SAMPLES;
 
 /// Settings for sampling the responses to a set.
@@ -75,7 +75,7 @@ impl SetSampling {
         let range = |RangeCheck { field, value, holds, expected }: RangeCheck| {
             (field, value, holds, expected.to_owned())
         };
-        let band = self.band().map_err(|error| in_set(set, error));
+        let band = self.band().map_err(|error| SettingsError::sampling(set, error.to_string()));
         let banded = !matches!(band, Ok(None));
         let [is_temperature, is_top_p, is_min_p] = self.sampling().checks().map(range);
         let identical = format!("above 0 with {samples} samples, which would all be the same");
@@ -92,7 +92,7 @@ impl SetSampling {
         ];
         match checks.into_iter().find(|(_, _, holds, _)| !holds) {
             Some((field, found, _, expected)) => {
-                Err(in_set(set, format!("{field} is {found}, expected {expected}")))
+                Err(SettingsError::field(set, field, found.to_string(), &expected))
             }
             None => band.map(drop),
         }

@@ -31,13 +31,9 @@ impl SetEntry {
     ///
     /// # Errors
     ///
-    /// [`SettingsError::Fault`].
+    /// [`SettingsError::Argument`].
     pub fn parse(text: &str) -> Result<Self, SettingsError> {
-        let wrong = |problem: String| {
-            SettingsError::Fault(format!(
-                "--set {text:?}: {problem}, expected NAME=FILE[:KEY=VALUE,...] as aime24=aime24.jsonl:n=32,temperature=0.6"
-            ))
-        };
+        let wrong = |problem: String| SettingsError::Argument { text: text.to_owned(), problem };
         let (name, rest) =
             text.split_once('=').ok_or_else(|| wrong("there is no `=`".to_owned()))?;
         // A colon may stand in a path: what follows the last one is options only if it has a value.
