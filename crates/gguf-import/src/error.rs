@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use messages::shown;
 use thiserror::Error;
-use whole_file::WriteError;
+use whole_file::FileError;
 
 /// Longest name of a stranger's file within a message, in characters.
 const NAME: usize = 120;
@@ -17,15 +17,8 @@ const PROBLEM: usize = 500;
 #[non_exhaustive]
 pub enum GgufError {
     /// The system refused to open, read, write or rename.
-    #[error("{}: cannot {action}: {source}", path.display())]
-    Io {
-        /// The file or directory.
-        path: PathBuf,
-        /// The operation that failed: "read", "write", …
-        action: &'static str,
-        /// The system's error.
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    System(#[from] FileError),
     /// The bytes are not a whole GGUF file, or a metadata entry or tensor is missing or cannot be used.
     #[error("{}: {place}: {}", path.display(), shown(problem, PROBLEM))]
     File {
@@ -46,11 +39,7 @@ pub enum GgufError {
 
 impl GgufError {
     pub(super) fn io(path: &Path, action: &'static str) -> impl FnOnce(std::io::Error) -> Self {
-        move |source| Self::Io { path: path.to_owned(), action, source }
-    }
-
-    pub(super) fn of_write(WriteError { path, action, source }: WriteError) -> Self {
-        Self::Io { path, action, source }
+        move |source| Self::System(FileError::of(path, action)(source))
     }
 
     pub(super) fn field(path: &Path, offset: u64, field: &str, problem: impl Into<String>) -> Self {

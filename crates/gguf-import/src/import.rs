@@ -99,7 +99,7 @@ pub fn import(
     };
     let directory = directory.with_file_name(name);
     refuse_occupied(&directory)?;
-    let staging = DirectoryInProgress::begin(&directory).map_err(GgufError::of_write)?;
+    let staging = DirectoryInProgress::begin(&directory)?;
     let write = |file: &str, contents: &[u8]| {
         let path = staging.path().join(file);
         fs::write(&path, contents).map_err(GgufError::io(&path, "write"))
@@ -115,7 +115,7 @@ pub fn import(
     let (bytes, sha256) = write_tensors(file, &path, &gguf, &planned, options.dtype, progress)?;
     // Minutes have passed: what came there since is not replaced either.
     refuse_occupied(&directory)?;
-    staging.commit().map_err(GgufError::of_write)?;
+    staging.commit()?;
     Ok(ImportSummary {
         directory,
         architecture: model.architecture.model_type(),

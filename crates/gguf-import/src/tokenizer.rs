@@ -249,7 +249,7 @@ fn config(
     tokens: &[String],
     added: &[AddedToken<'_>],
 ) -> Result<Value, GgufError> {
-    let spelled = |name: &str| {
+    let spelled = |name: &str| -> Result<Option<&String>, GgufError> {
         let key = format!("tokenizer.ggml.{name}_token_id");
         let Some(id) = metadata.optional_count(&key)? else { return Ok(None) };
         let token = tokens.get(id as usize).ok_or_else(|| {

@@ -15,7 +15,7 @@ use training_run::metrics::{StepMetrics, read_metrics};
 use training_run::run_directory::RunDirectory;
 use training_run::run_file::RunFileError;
 use training_run::token_record::TokenRecord;
-use whole_file::{LONGEST_RECORD_BYTES, NumberedLine, NumberedLines, ReadError, open_regular};
+use whole_file::{FileError, LONGEST_RECORD_BYTES, NumberedLine, NumberedLines, open_regular};
 
 /// Why a run cannot be read.
 #[derive(Debug, Error)]
@@ -26,7 +26,7 @@ pub enum RunViewError {
     Run(#[from] RunFileError),
     /// A file cannot be read.
     #[error(transparent)]
-    Read(#[from] ReadError),
+    Read(#[from] FileError),
     /// A line of a file is malformed.
     #[error("{}:{line}: {problem}", path.display())]
     Line {
@@ -195,11 +195,11 @@ impl RunView {
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => entries,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeSet::new()),
-            Err(error) => return Err(ReadError::of(&folder)(error).into()),
+            Err(error) => return Err(FileError::of(&folder, "read")(error).into()),
         };
         let mut steps = BTreeSet::new();
         for entry in entries {
-            let name = entry.map_err(ReadError::of(&folder))?.file_name();
+            let name = entry.map_err(FileError::of(&folder, "read"))?.file_name();
             let number =
                 name.to_str().and_then(|name| name.strip_prefix("step-")?.strip_suffix(".jsonl"));
             steps.extend(number.and_then(|number| number.parse::<u64>().ok()));
@@ -213,11 +213,12 @@ fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, RunViewError> 
     let file = match open_regular(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(ReadError::of(path)(error).into()),
+        Err(error) => return Err(FileError::of(path, "read")(error).into()),
     };
     let mut values = Vec::new();
     for line in NumberedLines::new(BufReader::new(file), LONGEST_RECORD_BYTES) {
-        let NumberedLine { number, bytes, is_complete } = line.map_err(ReadError::of(path))?;
+        let NumberedLine { number, bytes, is_complete } =
+            line.map_err(FileError::of(path, "read"))?;
         match serde_json::from_slice(&bytes) {
             Ok(value) => values.push(value),
             Err(_) if !is_complete => break,

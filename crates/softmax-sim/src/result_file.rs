@@ -4,7 +4,6 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
-use whole_file::WriteError;
 
 /// A file that could not be read or written.
 #[derive(Debug, Error)]
@@ -23,8 +22,8 @@ impl FileError {
     }
 }
 
-impl From<WriteError> for FileError {
-    fn from(WriteError { path, source, .. }: WriteError) -> Self {
+impl From<whole_file::FileError> for FileError {
+    fn from(whole_file::FileError { path, source, .. }: whole_file::FileError) -> Self {
         Self { path, action: "write", source }
     }
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use whole_file::WriteError;
+use whole_file::FileError;
 use whole_file::{LONGEST_TEXT_BYTES, open_regular, read_at_most};
 
 use crate::run_directory::{STATE_FILE, TRAINER_FOLDER};
@@ -103,13 +103,13 @@ impl Manifest {
     /// # Errors
     ///
     /// A file that cannot be read.
-    pub fn complete(mut self, folder: &Path) -> Result<Self, WriteError> {
+    pub fn complete(mut self, folder: &Path) -> Result<Self, FileError> {
         let mut names = Vec::new();
-        list(folder, "", &mut names).map_err(WriteError::of(folder, "list the files of"))?;
+        list(folder, "", &mut names).map_err(FileError::of(folder, "list the files of"))?;
         names.retain(|name| !self.files.contains_key(name) && *name != own_name());
         let sums = in_parallel(&names, |name| FileSum::of(&folder.join(name)));
         for (name, sum) in names.into_iter().zip(sums) {
-            let sum = sum.map_err(WriteError::of(&folder.join(&name), "read back"))?;
+            let sum = sum.map_err(FileError::of(&folder.join(&name), "read back"))?;
             self.files.insert(name, sum);
         }
         Ok(self)
@@ -124,11 +124,11 @@ impl Manifest {
     /// # Panics
     ///
     /// Never: names and numbers are valid JSON.
-    pub fn write(&self, folder: &Path) -> Result<(), WriteError> {
+    pub fn write(&self, folder: &Path) -> Result<(), FileError> {
         let mut text = serde_json::to_vec_pretty(self).expect("names and numbers are valid JSON");
         text.push(b'\n');
         let path = folder.join(own_name());
-        fs::write(&path, text).map_err(WriteError::of(&path, "write"))
+        fs::write(&path, text).map_err(FileError::of(&path, "write"))
     }
 
     /// Compares every `count`-th file of the checkpoint `folder`, from the `index`-th on, with the manifest.

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use whole_file::{LONGEST_TEXT_BYTES, WriteError, read_at_most, read_text_at_most};
+use whole_file::{FileError, LONGEST_TEXT_BYTES, read_at_most, read_text_at_most};
 
 use crate::config::{Commits, Run};
 use crate::manifest::Checked;
@@ -240,7 +240,7 @@ fn changes_of(directory: &RunDirectory, resolved: &str) -> Result<Vec<Change>, R
         })
     };
     let text = read_text_at_most(&path, LONGEST_TEXT_BYTES);
-    let before = table(&text.map_err(WriteError::of(&path, "read"))?)?;
+    let before = table(&text.map_err(FileError::of(&path, "read"))?)?;
     let (changes, refused) = changes::changes(&before, &table(resolved)?);
     let [Change { field, before, now }, others @ ..] = refused.as_slice() else {
         return Ok(changes);

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use whole_file::{
-    DirectoryInProgress, FolderLock, LONGEST_TEXT_BYTES, WriteError, read_at_most,
+    DirectoryInProgress, FileError, FolderLock, LONGEST_TEXT_BYTES, read_at_most,
     read_text_at_most, write_atomically,
 };
 
@@ -66,7 +66,7 @@ impl RunDirectory {
             return Err(RunFileError::of(root, problem));
         }
         for folder in [directory.samples(), directory.checkpoints()] {
-            fs::create_dir_all(&folder).map_err(WriteError::of(&folder, "create the folder"))?;
+            fs::create_dir_all(&folder).map_err(FileError::of(&folder, "create the folder"))?;
         }
         Ok(directory)
     }
@@ -87,8 +87,8 @@ impl RunDirectory {
     ///
     /// [`RunFileError`] if another process trains it, or a folder or file cannot be created.
     pub fn lock(root: &Path) -> Result<FolderLock, RunFileError> {
-        fs::create_dir_all(root).map_err(WriteError::of(root, "create the folder"))?;
-        let lock = FolderLock::take(root).map_err(WriteError::of(root, "lock"))?;
+        fs::create_dir_all(root).map_err(FileError::of(root, "create the folder"))?;
+        let lock = FolderLock::take(root).map_err(FileError::of(root, "lock"))?;
         let problem = "another process trains this run, expected one at a time";
         lock.ok_or_else(|| RunFileError::of(root, problem))
     }
@@ -179,7 +179,7 @@ impl RunDirectory {
     /// A folder that cannot be created.
     pub fn rank_log(&self, rank: usize) -> Result<PathBuf, RunFileError> {
         let folder = self.root.join("logs");
-        fs::create_dir_all(&folder).map_err(WriteError::of(&folder, "create the folder"))?;
+        fs::create_dir_all(&folder).map_err(FileError::of(&folder, "create the folder"))?;
         Ok(folder.join(format!("rank-{rank}.log")))
     }
 
@@ -238,7 +238,7 @@ impl RunDirectory {
         let Some(bytes) = if_there(&path, read_at_most(&path, LONGEST_TEXT_BYTES))? else {
             return Ok(Commits::new());
         };
-        let fault = |error: serde_json::Error| WriteError::of(&path, "read")(error.into());
+        let fault = |error: serde_json::Error| FileError::of(&path, "read")(error.into());
         Ok(serde_json::from_slice(&bytes).map_err(fault)?)
     }
 
@@ -274,8 +274,7 @@ impl RunDirectory {
             .collect();
         for step in retention.surplus(&listing) {
             let path = self.checkpoint(step);
-            fs::remove_dir_all(&path)
-                .map_err(WriteError::of(&path, "remove the old checkpoint"))?;
+            fs::remove_dir_all(&path).map_err(FileError::of(&path, "remove the old checkpoint"))?;
         }
         Ok(())
     }

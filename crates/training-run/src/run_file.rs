@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
-use whole_file::WriteError;
+use whole_file::FileError;
 
 /// Why a file or folder of a run cannot be used.
 #[derive(Debug, Error)]
@@ -13,7 +13,7 @@ use whole_file::WriteError;
 pub enum RunFileError {
     /// It cannot be read or written.
     #[error(transparent)]
-    System(#[from] WriteError),
+    System(#[from] FileError),
     /// It is another than expected.
     #[error("{place}: {problem}")]
     Content {
@@ -32,17 +32,17 @@ impl RunFileError {
 }
 
 /// The content of a file, as it was `read`; `None` if there is no such file.
-pub(crate) fn if_there<T>(path: &Path, read: io::Result<T>) -> Result<Option<T>, WriteError> {
+pub(crate) fn if_there<T>(path: &Path, read: io::Result<T>) -> Result<Option<T>, FileError> {
     match read {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        read => read.map(Some).map_err(WriteError::of(path, "read")),
+        read => read.map(Some).map_err(FileError::of(path, "read")),
     }
 }
 
 /// Lists the paths in a folder, in no order.
-pub(crate) fn entries(folder: &Path) -> Result<Vec<PathBuf>, WriteError> {
+pub(crate) fn entries(folder: &Path) -> Result<Vec<PathBuf>, FileError> {
     let entries = std::fs::read_dir(folder).and_then(|entries| {
         entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<PathBuf>>>()
     });
-    entries.map_err(WriteError::of(folder, "read"))
+    entries.map_err(FileError::of(folder, "read"))
 }

@@ -14,7 +14,7 @@ use question_data::question_order::DataCursor;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use whole_file::{
-    LONGEST_RECORD_BYTES, NumberedLine, NumberedLines, WriteError, open_regular,
+    FileError, LONGEST_RECORD_BYTES, NumberedLine, NumberedLines, open_regular,
     write_atomically_with,
 };
 
@@ -65,7 +65,7 @@ impl SavedRollouts {
     ///
     /// A folder that cannot be created.
     pub fn create(directory: &Path, origin: RolloutOrigin) -> Result<Self, RunFileError> {
-        fs::create_dir_all(directory).map_err(WriteError::of(directory, "create the folder"))?;
+        fs::create_dir_all(directory).map_err(FileError::of(directory, "create the folder"))?;
         Ok(Self { directory: directory.to_path_buf(), origin })
     }
 
@@ -90,7 +90,7 @@ impl SavedRollouts {
     /// # Errors
     ///
     /// A write that failed.
-    pub fn write<T: Serialize>(&self, saved: &SavedStep<T>) -> Result<(), WriteError> {
+    pub fn write<T: Serialize>(&self, saved: &SavedStep<T>) -> Result<(), FileError> {
         let header = Header {
             origin: self.origin.clone(),
             step: saved.step,
@@ -184,7 +184,7 @@ impl Lines<'_> {
                 self.number = number;
                 bytes
             }
-            Some(Err(error)) => return Err(WriteError::of(self.path, "read")(error).into()),
+            Some(Err(error)) => return Err(FileError::of(self.path, "read")(error).into()),
             None => return Err(self.fault("the file ends here, expected another line")),
         };
         serde_json::from_slice(&text).map_err(|error| self.fault(&plain_words(&error.to_string())))

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::error::WriteError;
+use crate::error::FileError;
 use crate::file::{folder_of, sync_folder_of};
 
 /// A directory under construction: [`DirectoryInProgress::commit`] gives it its name, drop without commit removes it.
@@ -23,8 +23,8 @@ impl DirectoryInProgress {
     ///
     /// # Errors
     ///
-    /// [`WriteError`], naming `target`.
-    pub fn begin(target: &Path) -> Result<Self, WriteError> {
+    /// [`FileError`], naming `target`.
+    pub fn begin(target: &Path) -> Result<Self, FileError> {
         let partial = partial_name(target);
         let start = || {
             fs::create_dir_all(folder_of(target))?;
@@ -32,7 +32,7 @@ impl DirectoryInProgress {
             // Not through a link: what is there already is an error.
             fs::create_dir(&partial)
         };
-        start().map_err(WriteError::of(target, "create the folder"))?;
+        start().map_err(FileError::of(target, "create the folder"))?;
         Ok(Self { partial, target: target.to_path_buf(), committed: false })
     }
 
@@ -46,8 +46,8 @@ impl DirectoryInProgress {
     ///
     /// # Errors
     ///
-    /// [`WriteError`], naming the target; the temporary directory is removed.
-    pub fn commit(mut self) -> Result<(), WriteError> {
+    /// [`FileError`], naming the target; the temporary directory is removed.
+    pub fn commit(mut self) -> Result<(), FileError> {
         let retired = self.partial.with_extension("retired");
         let finish = || {
             sync_tree(&self.partial)?;
@@ -62,7 +62,7 @@ impl DirectoryInProgress {
             }
             remove_folder(&retired)
         };
-        finish().map_err(WriteError::of(&self.target, "write the folder"))?;
+        finish().map_err(FileError::of(&self.target, "write the folder"))?;
         self.committed = true;
         sync_folder_of(&self.target)
     }

@@ -6,14 +6,14 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 
-use crate::error::WriteError;
+use crate::error::FileError;
 
 /// Writes `bytes` to `path`, completely or not at all.
 ///
 /// # Errors
 ///
-/// [`WriteError`], naming the file; the temporary file is removed and `path` is unchanged.
-pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
+/// [`FileError`], naming the file; the temporary file is removed and `path` is unchanged.
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     write_atomically_with(path, |file| file.write_all(bytes))
 }
 
@@ -21,12 +21,12 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
 ///
 /// # Errors
 ///
-/// [`WriteError`], also if `write` itself fails, or `path` is a device, a pipe or a folder; the temporary file is removed and `path` is
+/// [`FileError`], also if `write` itself fails, or `path` is a device, a pipe or a folder; the temporary file is removed and `path` is
 /// unchanged.
 pub fn write_atomically_with(
     path: &Path,
     write: impl FnOnce(&mut File) -> io::Result<()>,
-) -> Result<(), WriteError> {
+) -> Result<(), FileError> {
     let place = || {
         // Renaming would replace `/dev/null` itself.
         if path.file_name().is_some() && path.metadata().is_ok_and(|data| !data.is_file()) {
@@ -35,7 +35,7 @@ pub fn write_atomically_with(
         }
         aside(path, write)?.persist(path).map_err(|error| error.error)
     };
-    place().map_err(WriteError::of(path, "write"))?;
+    place().map_err(FileError::of(path, "write"))?;
     sync_folder_of(path)
 }
 
@@ -46,13 +46,13 @@ pub fn write_atomically_with(
 /// # Errors
 ///
 /// See [`write_atomically`].
-pub fn write_new(path: &Path, bytes: &[u8]) -> Result<bool, WriteError> {
+pub fn write_new(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
     let place = || match aside(path, |file| file.write_all(bytes))?.persist_noclobber(path) {
         Ok(_) => Ok(true),
         Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(error.error),
     };
-    let is_new = place().map_err(WriteError::of(path, "write"))?;
+    let is_new = place().map_err(FileError::of(path, "write"))?;
     if is_new {
         sync_folder_of(path)?;
     }
@@ -94,6 +94,6 @@ pub fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder).and_then(|folder| folder.sync_all())
 }
 
-pub(crate) fn sync_folder_of(path: &Path) -> Result<(), WriteError> {
-    sync_folder(folder_of(path)).map_err(WriteError::of(path, "flush the folder of"))
+pub(crate) fn sync_folder_of(path: &Path) -> Result<(), FileError> {
+    sync_folder(folder_of(path)).map_err(FileError::of(path, "flush the folder of"))
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use model_files::lora::{LoraSection, LoraTarget};
 use model_files::model_config::ModelConfig;
 use tch::{Kind, Tensor};
-use whole_file::WriteError;
+use whole_file::FileError;
 
 use super::adapter_config::{CONFIG, config_json, read_settings};
 use super::decoder::Decoder;
@@ -152,7 +152,7 @@ impl Decoder {
         &self,
         folder: &Path,
         settings: &LoraSection,
-    ) -> Result<(), WriteError> {
+    ) -> Result<(), FileError> {
         write_json(&folder.join(CONFIG), &config_json(settings, self.source.as_deref()))?;
         write_tensors(&folder.join(WEIGHTS), &self.adapter_parameters())
     }

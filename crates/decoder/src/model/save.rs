@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::json;
 use tch::{Kind, Tensor};
-use whole_file::{DirectoryInProgress, WriteError};
+use whole_file::{DirectoryInProgress, FileError};
 
 use super::decoder::Decoder;
 use crate::tensor_file::{at, byte_count, write_json, write_tensors};
@@ -35,8 +35,8 @@ impl Decoder {
     ///
     /// # Errors
     ///
-    /// [`WriteError`] with the path and the system's reason, such as a full disk.
-    pub fn save(&self, directory: &Path, tokenizer_source: &Path) -> Result<(), WriteError> {
+    /// [`FileError`] with the path and the system's reason, such as a full disk.
+    pub fn save(&self, directory: &Path, tokenizer_source: &Path) -> Result<(), FileError> {
         self.save_in_shards(directory, tokenizer_source, SHARD_BYTES)
     }
 
@@ -50,7 +50,7 @@ impl Decoder {
         directory: &Path,
         tokenizer_source: &Path,
         shard_bytes: u64,
-    ) -> Result<(), WriteError> {
+    ) -> Result<(), FileError> {
         let staging = DirectoryInProgress::begin(directory)?;
         match self.adapter_settings() {
             None => self.write_files(staging.path(), tokenizer_source, shard_bytes)?,
@@ -63,7 +63,7 @@ impl Decoder {
     }
 
     /// Copies the tokenizer files and the sampling defaults.
-    fn copy_texts(&self, staging: &Path, tokenizer_source: &Path) -> Result<(), WriteError> {
+    fn copy_texts(&self, staging: &Path, tokenizer_source: &Path) -> Result<(), FileError> {
         for name in COPIED {
             let (from, to) = (tokenizer_source.join(name), staging.join(name));
             if from.is_file() {
@@ -82,7 +82,7 @@ impl Decoder {
         staging: &Path,
         tokenizer_source: &Path,
         shard_bytes: u64,
-    ) -> Result<(), WriteError> {
+    ) -> Result<(), FileError> {
         self.copy_texts(staging, tokenizer_source)?;
         let config = self.config().to_json(torch_dtype(self.kind()));
         write_json(&staging.join("config.json"), &config)?;

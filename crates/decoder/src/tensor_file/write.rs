@@ -6,13 +6,13 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tch::{Device, Tensor};
-use whole_file::WriteError;
+use whole_file::FileError;
 
 use super::dtype_name;
 
 /// Names the file that could not be written.
-pub(crate) fn at<T>(path: &Path, result: io::Result<T>) -> Result<T, WriteError> {
-    result.map_err(|source| WriteError { path: path.to_owned(), action: "write", source })
+pub(crate) fn at<T>(path: &Path, result: io::Result<T>) -> Result<T, FileError> {
+    result.map_err(|source| FileError { path: path.to_owned(), action: "write", source })
 }
 
 /// Bytes of a tensor's values.
@@ -25,7 +25,7 @@ pub(crate) fn byte_count(tensor: &Tensor) -> u64 {
 /// # Errors
 ///
 /// If the file cannot be written.
-pub fn write_tensors(path: &Path, named: &[(String, &Tensor)]) -> Result<(), WriteError> {
+pub fn write_tensors(path: &Path, named: &[(String, &Tensor)]) -> Result<(), FileError> {
     let mut header = serde_json::Map::new();
     header.insert("__metadata__".to_owned(), json!({ "format": "pt" }));
     let mut offset = 0;
@@ -51,7 +51,7 @@ pub fn write_tensors(path: &Path, named: &[(String, &Tensor)]) -> Result<(), Wri
 }
 
 /// Writes a JSON file for people to read.
-pub(crate) fn write_json(path: &Path, value: &Value) -> Result<(), WriteError> {
+pub(crate) fn write_json(path: &Path, value: &Value) -> Result<(), FileError> {
     let text = serde_json::to_string_pretty(value).expect("a JSON value is always writable");
     at(path, fs::write(path, text + "\n"))
 }

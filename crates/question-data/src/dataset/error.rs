@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use code_sandbox::UnitTestsError;
 use messages::shown;
 use thiserror::Error;
-use whole_file::WriteError;
+use whole_file::FileError;
 
 /// Supported kinds of file, for messages.
 pub const KINDS_OF_FILE: &str = ".jsonl, .jsonl.zst, .json, .csv or .parquet";
@@ -23,7 +23,7 @@ const LISTED: usize = 10;
 pub enum DatasetError {
     /// The file is absent, or cannot be read or decompressed.
     #[error(transparent)]
-    Read(#[from] WriteError),
+    Read(#[from] FileError),
     /// The file name has no supported extension.
     #[error("{}: unknown kind of file, expected a name ending in {KINDS_OF_FILE}", path.display())]
     Extension {

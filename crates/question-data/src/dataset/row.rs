@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Map, Value};
-use whole_file::WriteError;
+use whole_file::FileError;
 
 use super::{DatasetError, RowPlace, RowProblem};
 
@@ -25,5 +25,5 @@ pub(super) fn utf8(bytes: &[u8]) -> Result<&str, RowProblem> {
 }
 
 pub(super) fn read_error(path: &Path, source: std::io::Error) -> DatasetError {
-    WriteError::of(path, "read")(source).into()
+    FileError::of(path, "read")(source).into()
 }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 use training_run::saved_rollouts::first_difference;
-use whole_file::{FolderLock, ReadError, WriteError, write_atomically};
+use whole_file::{FileError, FolderLock, write_atomically};
 use whole_file::{LONGEST_RECORD_BYTES, LONGEST_TEXT_BYTES, open_regular, read_text_at_most};
 
 use super::bootstrap::Estimate;
@@ -61,12 +61,9 @@ pub enum FolderError {
         /// Description of the fault and of what was expected.
         problem: String,
     },
-    /// A file cannot be read.
+    /// A file cannot be read or written.
     #[error(transparent)]
-    Read(#[from] ReadError),
-    /// A file cannot be written.
-    #[error(transparent)]
-    Write(#[from] WriteError),
+    File(#[from] FileError),
 }
 
 impl FolderError {
@@ -122,8 +119,8 @@ impl ResultsFolder {
     /// [`FolderError`]: the settings are others, another process writes there, or a file cannot be read or written.
     pub fn begin(root: &Path, settings: &Value) -> Result<Self, FolderError> {
         let samples = root.join("samples");
-        fs::create_dir_all(&samples).map_err(WriteError::of(&samples, "create the folder"))?;
-        let lock = FolderLock::take(root).map_err(WriteError::of(root, "lock"))?;
+        fs::create_dir_all(&samples).map_err(FileError::of(&samples, "create the folder"))?;
+        let lock = FolderLock::take(root).map_err(FileError::of(root, "lock"))?;
         let lock = lock.ok_or_else(|| FolderError::InUse { path: root.to_path_buf() })?;
         let folder = Self { root: root.to_path_buf(), _lock: Some(lock) };
         let path = root.join("settings.json");
@@ -212,7 +209,7 @@ impl ResultsFolder {
             responses.truncate(kept);
             let end = kept.checked_sub(1).map_or(0, |last| ends[last]);
             let cut = || File::options().write(true).open(&path)?.set_len(end);
-            cut().map_err(WriteError::of(&path, "cut"))?;
+            cut().map_err(FileError::of(&path, "cut"))?;
         }
         Ok(responses)
     }
@@ -221,7 +218,7 @@ impl ResultsFolder {
     ///
     /// # Errors
     ///
-    /// [`FolderError::Write`].
+    /// [`FolderError::File`].
     ///
     /// # Panics
     ///
@@ -238,14 +235,14 @@ impl ResultsFolder {
             file.write_all(&lines)?;
             file.sync_all()
         };
-        Ok(write().map_err(WriteError::of(&path, "write"))?)
+        Ok(write().map_err(FileError::of(&path, "write"))?)
     }
 
     /// Writes the table, then the results, each atomically. The results mark the evaluation as finished.
     ///
     /// # Errors
     ///
-    /// [`FolderError::Write`].
+    /// [`FolderError::File`].
     pub fn finish(&self, results: &Results, table: &str) -> Result<(), FolderError> {
         write_atomically(&self.table(), table.as_bytes())?;
         Ok(write_atomically(&self.results_file(), &pretty(results))?)
@@ -259,14 +256,14 @@ fn read_lines(path: &Path, samples: usize) -> Result<(Vec<Response>, Vec<u64>), 
         Err(error) if error.kind() == ErrorKind::NotFound => {
             return Ok((Vec::new(), Vec::new()));
         }
-        Err(error) => return Err(ReadError::of(path)(error).into()),
+        Err(error) => return Err(FileError::of(path, "read")(error).into()),
     };
     let (mut reader, mut responses, mut ends) = (BufReader::new(file), Vec::new(), Vec::new());
     let (mut line, mut end) = (Vec::new(), 0);
     loop {
         line.clear();
         let mut rest = reader.by_ref().take(LONGEST_RECORD_BYTES as u64);
-        end += rest.read_until(b'\n', &mut line).map_err(ReadError::of(path))? as u64;
+        end += rest.read_until(b'\n', &mut line).map_err(FileError::of(path, "read"))? as u64;
         if line.last() != Some(&b'\n') {
             return Ok((responses, ends));
         }
@@ -292,7 +289,7 @@ fn length(path: &Path) -> u64 {
 }
 
 fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, FolderError> {
-    let text = read_text_at_most(path, LONGEST_TEXT_BYTES).map_err(ReadError::of(path))?;
+    let text = read_text_at_most(path, LONGEST_TEXT_BYTES).map_err(FileError::of(path, "read"))?;
     serde_json::from_str(&text)
         .map_err(|error| FolderError::malformed(path, plain_words(&error.to_string())))
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use question_data::prompt::Prompt;
 use sha2::{Digest, Sha256};
 use training_run::saved_rollouts::{fingerprint, weight_files};
-use whole_file::WriteError;
+use whole_file::FileError;
 
 /// SHA-256 over configuration, tokenizer and weights of a model in one directory, or in two for an adapter. Files above 1 MiB
 /// contribute their length and evenly spaced pieces.
@@ -13,7 +13,7 @@ use whole_file::WriteError;
 /// # Errors
 ///
 /// A file that cannot be read.
-pub fn of_model(directories: &[&Path]) -> Result<String, WriteError> {
+pub fn of_model(directories: &[&Path]) -> Result<String, FileError> {
     let mut files: Vec<PathBuf> = Vec::new();
     for directory in directories {
         let texts = ["config.json", "adapter_config.json", "tokenizer.json"];

@@ -15,7 +15,7 @@ use question_data::prompt::PromptFormat;
 use reward_math::Options;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
-use whole_file::{LONGEST_TEXT_BYTES, ReadError, read_text_at_most};
+use whole_file::{FileError, LONGEST_TEXT_BYTES, read_text_at_most};
 
 pub use error::SettingsError;
 pub use sampling::SetSampling;
@@ -75,7 +75,8 @@ impl EvaluationFile {
     ///
     /// [`SettingsError`], naming the file.
     pub fn load(path: &Path) -> Result<Self, SettingsError> {
-        let text = read_text_at_most(path, LONGEST_TEXT_BYTES).map_err(ReadError::of(path))?;
+        let text =
+            read_text_at_most(path, LONGEST_TEXT_BYTES).map_err(FileError::of(path, "read"))?;
         let wrong = |error: toml::de::Error| {
             let problem = plain_words(error.to_string().trim_end());
             SettingsError::Toml { path: path.to_path_buf(), problem }

@@ -30,7 +30,7 @@ use figures::chart_svg::standalone_svg;
 use figures::picture::{PictureError, PictureMaker};
 use figures::{Figure, Section};
 use thiserror::Error;
-use whole_file::{WriteError, write_atomically};
+use whole_file::{FileError, write_atomically};
 
 pub(crate) use curves::description;
 pub use figures::print_size::PrintSize;
@@ -44,7 +44,7 @@ pub use record::{Report, ReportRun, SampleRecord, Verification, VerificationRow}
 pub enum ReportError {
     /// The file could not be written; an older one is as it was.
     #[error(transparent)]
-    Write(#[from] WriteError),
+    Write(#[from] FileError),
     /// A chart could not become a picture.
     #[error(transparent)]
     Picture(#[from] PictureError),

@@ -11,7 +11,7 @@ use figures::{Block, Figure, Page, Section};
 use super::agreement::Agreement;
 use super::finding::{Finding, Verdict};
 use super::measure::Measure;
-use whole_file::{WriteError, write_atomically};
+use whole_file::{FileError, write_atomically};
 
 /// Setting of a study, for the pages.
 #[derive(Debug, Clone, PartialEq)]
@@ -133,12 +133,8 @@ fn markdown(findings: &[Finding], setting: &Setting) -> String {
 ///
 /// # Errors
 ///
-/// [`WriteError`], naming the first file that could not be written.
-pub fn write(
-    findings: &[Finding],
-    setting: &Setting,
-    folder: &Path,
-) -> Result<PathBuf, WriteError> {
+/// [`FileError`], naming the first file that could not be written.
+pub fn write(findings: &[Finding], setting: &Setting, folder: &Path) -> Result<PathBuf, FileError> {
     let report = folder.join("report.html");
     write_atomically(&report, html(findings, setting).html().as_bytes())?;
     write_json(findings, &folder.join("reproduce.json"))?;
@@ -150,8 +146,8 @@ pub fn write(
 ///
 /// # Errors
 ///
-/// [`WriteError`], naming the first file that could not be written.
-pub fn write_book(findings: &[Finding], setting: &Setting, docs: &Path) -> Result<(), WriteError> {
+/// [`FileError`], naming the first file that could not be written.
+pub fn write_book(findings: &[Finding], setting: &Setting, docs: &Path) -> Result<(), FileError> {
     let text = format!("{INTRODUCTION}{}{FOOTER}", markdown(findings, setting));
     write_atomically(&docs.join("language-model.md"), text.as_bytes())?;
     write_json(findings, &docs.join("language-model.json"))?;
@@ -159,7 +155,7 @@ pub fn write_book(findings: &[Finding], setting: &Setting, docs: &Path) -> Resul
     write_figures(first, &docs.join("images/language-model"))
 }
 
-fn write_json(findings: &[Finding], path: &Path) -> Result<(), WriteError> {
+fn write_json(findings: &[Finding], path: &Path) -> Result<(), FileError> {
     let mut json = serde_json::to_vec_pretty(findings).expect("findings are JSON");
     json.push(b'\n');
     write_atomically(path, &json)
@@ -168,8 +164,8 @@ fn write_json(findings: &[Finding], path: &Path) -> Result<(), WriteError> {
 fn write_figures<'a>(
     figures: impl Iterator<Item = &'a Figure>,
     folder: &Path,
-) -> Result<(), WriteError> {
-    fs::create_dir_all(folder).map_err(WriteError::of(folder, "create the folder"))?;
+) -> Result<(), FileError> {
+    fs::create_dir_all(folder).map_err(FileError::of(folder, "create the folder"))?;
     for Figure { chart, .. } in figures {
         write_atomically(
             &folder.join(format!("{}.svg", chart.stem)),

@@ -11,9 +11,6 @@ mod histogram;
 mod record;
 mod writer;
 
-use thiserror::Error;
-use whole_file::{ReadError, WriteError};
-
 pub use event::{
     Event, EventContent, HistogramProto, PluginData, SessionLog, Summary, SummaryMetadata, Value,
     ValueKind,
@@ -21,15 +18,3 @@ pub use event::{
 pub use histogram::histogram;
 pub use record::{frame, read_records};
 pub use writer::{EventWriter, event_files, read_events};
-
-/// Why events cannot be read or written.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum EventError {
-    /// A file or folder cannot be read.
-    #[error(transparent)]
-    Read(#[from] ReadError),
-    /// The file cannot be written.
-    #[error(transparent)]
-    Write(#[from] WriteError),
-}

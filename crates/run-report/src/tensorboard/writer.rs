@@ -8,9 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use prost::Message;
 use training_run::metrics::{METRICS, StepMetrics};
-use whole_file::{ReadError, WriteError, read_at_most};
+use whole_file::{FileError, read_at_most};
 
-use super::EventError;
 use super::event::{
     Event, EventContent, FILE_VERSION, HistogramProto, PluginData, SCALAR, SessionLog, Summary,
     SummaryMetadata, Value, ValueKind,
@@ -43,14 +42,14 @@ impl EventWriter {
     ///
     /// # Errors
     ///
-    /// [`EventError`], naming the file. A torn end of an older file is no error: nothing after it was ever read.
+    /// [`FileError`], naming the file. A torn end of an older file is no error: nothing after it was ever read.
     pub fn begin(
         folder: &Path,
         sources: &[PathBuf],
         history: &[StepMetrics],
         end: f64,
-    ) -> Result<Self, EventError> {
-        fs::create_dir_all(folder).map_err(WriteError::of(folder, "create the folder"))?;
+    ) -> Result<Self, FileError> {
+        fs::create_dir_all(folder).map_err(FileError::of(folder, "create the folder"))?;
         let mut known = BTreeMap::new();
         for source in sources {
             for path in event_files(source)? {
@@ -63,7 +62,7 @@ impl EventWriter {
         }
         let path = folder.join(file_name(&older, end));
         let file = OpenOptions::new().append(true).create_new(true).open(&path);
-        let file = file.map_err(WriteError::of(&path, "create"))?;
+        let file = file.map_err(FileError::of(&path, "create"))?;
         let mut writer = Self { file, path, described: BTreeSet::new() };
         let times = wall_times(history, end);
         let start = times.first().copied().unwrap_or(end);
@@ -78,9 +77,9 @@ impl EventWriter {
             bytes.extend(record(&event));
         }
         writer.write(&bytes)?;
-        writer.file.sync_data().map_err(WriteError::of(&writer.path, "flush"))?;
+        writer.file.sync_data().map_err(FileError::of(&writer.path, "flush"))?;
         for path in older {
-            retire(&path).map_err(WriteError::of(&path, "empty the older file"))?;
+            retire(&path).map_err(FileError::of(&path, "empty the older file"))?;
         }
         Ok(writer)
     }
@@ -89,20 +88,20 @@ impl EventWriter {
     ///
     /// # Errors
     ///
-    /// [`EventError::Write`]; the file may then end in a torn record, which every reader skips.
+    /// [`FileError`]; the file may then end in a torn record, which every reader skips.
     pub fn append(
         &mut self,
         metrics: &StepMetrics,
         histograms: &[(&str, HistogramProto)],
         now: SystemTime,
-    ) -> Result<(), EventError> {
+    ) -> Result<(), FileError> {
         let event = self.event(metrics, histograms, seconds(now));
         self.note_described(&event);
         self.write(&record(&event))
     }
 
-    fn write(&mut self, bytes: &[u8]) -> Result<(), EventError> {
-        Ok(self.file.write_all(bytes).map_err(WriteError::of(&self.path, "append to"))?)
+    fn write(&mut self, bytes: &[u8]) -> Result<(), FileError> {
+        self.file.write_all(bytes).map_err(FileError::of(&self.path, "append to"))
     }
 
     fn event(
@@ -196,16 +195,16 @@ fn file_name(older: &[PathBuf], end: f64) -> String {
 ///
 /// # Errors
 ///
-/// [`EventError::Read`]
-pub fn event_files(folder: &Path) -> Result<Vec<PathBuf>, EventError> {
+/// [`FileError`].
+pub fn event_files(folder: &Path) -> Result<Vec<PathBuf>, FileError> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(ReadError::of(folder)(error).into()),
+        Err(error) => return Err(FileError::of(folder, "read")(error)),
     };
     let mut files = Vec::new();
     for entry in entries {
-        let path = entry.map_err(ReadError::of(folder))?.path();
+        let path = entry.map_err(FileError::of(folder, "read"))?.path();
         let name = path.file_name().and_then(|name| name.to_str());
         if name.is_some_and(|name| name.contains(NAME) && name.contains(AUTHOR)) {
             files.push(path);
@@ -219,9 +218,9 @@ pub fn event_files(folder: &Path) -> Result<Vec<PathBuf>, EventError> {
 ///
 /// # Errors
 ///
-/// [`EventError::Read`].
-pub fn read_events(path: &Path) -> Result<(Vec<Event>, bool), EventError> {
-    let bytes = read_at_most(path, LONGEST_EVENTS_BYTES).map_err(ReadError::of(path))?;
+/// [`FileError`].
+pub fn read_events(path: &Path) -> Result<(Vec<Event>, bool), FileError> {
+    let bytes = read_at_most(path, LONGEST_EVENTS_BYTES).map_err(FileError::of(path, "read"))?;
     let (contents, is_whole) = read_records(&bytes);
     let decoded = contents.iter().map_while(|content| Event::decode(*content).ok());
     let events: Vec<Event> = decoded.collect();
@@ -230,7 +229,7 @@ pub fn read_events(path: &Path) -> Result<(Vec<Event>, bool), EventError> {
 }
 
 /// Collects the summaries of a file by step; a later one replaces an earlier one of the same step.
-fn collect(path: &Path, known: &mut BTreeMap<i64, Event>) -> Result<(), EventError> {
+fn collect(path: &Path, known: &mut BTreeMap<i64, Event>) -> Result<(), FileError> {
     for event in read_events(path)?.0 {
         if matches!(event.content, Some(EventContent::Summary(_))) {
             known.insert(event.step, event);

@@ -135,7 +135,7 @@ impl Questions {
         self.parameters.write_logits(parameters, self.rows(prompt), logits);
     }
 
-    /// Moves `parameters` by `-rate` times the [`gradient`](Self::gradient).
+    /// Moves `parameters` by `-rate` times the gradient that reaches them through the logits.
     ///
     /// # Panics
     ///

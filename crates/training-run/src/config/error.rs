@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use messages::Problem;
 use rl_losses::ParameterError;
 use thiserror::Error;
-use whole_file::WriteError;
+use whole_file::FileError;
 
 /// Why a configuration does not become a run.
 #[derive(Debug, Error)]
@@ -14,7 +14,7 @@ use whole_file::WriteError;
 pub enum ConfigError {
     /// The file is not there or cannot be read.
     #[error(transparent)]
-    Read(#[from] WriteError),
+    Read(#[from] FileError),
     /// The name of the file says that it is YAML.
     #[error(
         "{}: is YAML, expected TOML; docs/configuration.md has an example and, for verl's keys, the names here",

@@ -8,7 +8,7 @@ use messages::{nearest, plain_words};
 use model_files::hub_name::HubName;
 use question_data::dataset::DataSource;
 use toml::{Table, Value};
-use whole_file::{LONGEST_TEXT_BYTES, WriteError, read_text_at_most};
+use whole_file::{FileError, LONGEST_TEXT_BYTES, read_text_at_most};
 
 use super::field::{dotted, inside, leaves};
 use super::{ConfigError, Field, RunConfig, fields, schema, verl};
@@ -29,7 +29,7 @@ impl RunConfig {
     /// the keys it may have meant.
     pub fn load(path: &Path, overrides: &[String]) -> Result<Self, ConfigError> {
         let text =
-            read_text_at_most(path, LONGEST_TEXT_BYTES).map_err(WriteError::of(path, "read"))?;
+            read_text_at_most(path, LONGEST_TEXT_BYTES).map_err(FileError::of(path, "read"))?;
         Self::parse(&text, path, overrides)
     }
 

@@ -6,7 +6,7 @@ use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use whole_file::{LONGEST_LINE_BYTES, NumberedLines, WriteError, open_regular, write_atomically};
+use whole_file::{FileError, LONGEST_LINE_BYTES, NumberedLines, open_regular, write_atomically};
 
 use super::StepMetrics;
 use crate::run_file::RunFileError;
@@ -26,7 +26,7 @@ impl MetricsWriter {
     /// [`RunFileError`] if it exists already or cannot be created.
     pub fn create(path: &Path) -> Result<Self, RunFileError> {
         let file = OpenOptions::new().append(true).create_new(true).open(path);
-        let file = file.map_err(WriteError::of(path, "create"))?;
+        let file = file.map_err(FileError::of(path, "create"))?;
         Ok(Self { file, path: path.to_path_buf() })
     }
 
@@ -47,7 +47,7 @@ impl MetricsWriter {
         }
         write_atomically(path, text.as_bytes())?;
         let file = OpenOptions::new().append(true).open(path);
-        let file = file.map_err(WriteError::of(path, "open"))?;
+        let file = file.map_err(FileError::of(path, "open"))?;
         Ok(Self { file, path: path.to_path_buf() })
     }
 
@@ -56,11 +56,11 @@ impl MetricsWriter {
     /// # Errors
     ///
     /// A write that failed; the file may then end in a torn line, which every reader here skips.
-    pub fn append(&mut self, step: &StepMetrics) -> Result<(), WriteError> {
+    pub fn append(&mut self, step: &StepMetrics) -> Result<(), FileError> {
         self.file
             .write_all(step.to_json_line().as_bytes())
             .and_then(|()| self.file.sync_data())
-            .map_err(WriteError::of(&self.path, "append to"))
+            .map_err(FileError::of(&self.path, "append to"))
     }
 }
 
@@ -70,10 +70,10 @@ impl MetricsWriter {
 ///
 /// [`RunFileError`], naming file and line.
 pub fn read_metrics(path: &Path) -> Result<Vec<StepMetrics>, RunFileError> {
-    let file = open_regular(path).map_err(WriteError::of(path, "read"))?;
+    let file = open_regular(path).map_err(FileError::of(path, "read"))?;
     let mut steps = Vec::new();
     for line in NumberedLines::new(BufReader::new(file), LONGEST_LINE_BYTES) {
-        let line = line.map_err(WriteError::of(path, "read"))?;
+        let line = line.map_err(FileError::of(path, "read"))?;
         if !line.is_complete {
             break;
         }

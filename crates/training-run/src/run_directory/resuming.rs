@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde::Serialize;
-use whole_file::{LONGEST_TEXT_BYTES, WriteError, read_at_most, write_atomically};
+use whole_file::{FileError, LONGEST_TEXT_BYTES, read_at_most, write_atomically};
 
 use super::{Checkpoint, RunDirectory, file_name, pretty_json, step_of};
 use crate::resume::Change;
@@ -65,7 +65,7 @@ impl RunDirectory {
         for path in entries(&self.samples())? {
             let number = file_name(&path).split('.').next().and_then(step_of);
             if number.is_some_and(|number| number > step) {
-                fs::remove_file(&path).map_err(WriteError::of(&path, "remove"))?;
+                fs::remove_file(&path).map_err(FileError::of(&path, "remove"))?;
             }
         }
         Ok(())

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use whole_file::{WriteError, open_regular};
+use whole_file::{FileError, open_regular};
 
 use crate::config::{RunConfig, dotted};
 use crate::run_file::entries;
@@ -39,7 +39,7 @@ impl RolloutOrigin {
     /// # Errors
     ///
     /// A file of the model that cannot be read.
-    pub fn of(config: &RunConfig) -> Result<Self, WriteError> {
+    pub fn of(config: &RunConfig) -> Result<Self, FileError> {
         let directory = &config.model.path;
         let mut model = vec![directory.join("config.json")];
         model.extend(weight_files(directory)?);
@@ -112,7 +112,7 @@ pub fn first_difference(path: &str, saved: &Value, now: &Value) -> Option<String
 /// # Errors
 ///
 /// A folder or file that cannot be read.
-pub fn weight_files(directory: &Path) -> Result<Vec<PathBuf>, WriteError> {
+pub fn weight_files(directory: &Path) -> Result<Vec<PathBuf>, FileError> {
     let is_weights =
         |path: &PathBuf| path.extension().is_some_and(|extension| extension == "safetensors");
     let mut files: Vec<PathBuf> = entries(directory)?.into_iter().filter(is_weights).collect();
@@ -125,10 +125,10 @@ pub fn weight_files(directory: &Path) -> Result<Vec<PathBuf>, WriteError> {
 /// # Errors
 ///
 /// A folder or file that cannot be read.
-pub fn fingerprint(files: &[PathBuf]) -> Result<String, WriteError> {
+pub fn fingerprint(files: &[PathBuf]) -> Result<String, FileError> {
     let mut hash = Sha256::new();
     for path in files {
-        add_file(&mut hash, path).map_err(WriteError::of(path, "read"))?;
+        add_file(&mut hash, path).map_err(FileError::of(path, "read"))?;
     }
     Ok(format!("{:x}", hash.finalize()))
 }

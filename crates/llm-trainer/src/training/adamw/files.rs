@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tch::{Kind, Tensor};
-use whole_file::WriteError;
+use whole_file::FileError;
 
 use super::place::Place;
 use super::saved::{SavedState, WHOLE};
@@ -27,7 +27,7 @@ impl AdamW {
     /// # Errors
     ///
     /// If the file cannot be written.
-    pub fn save(&self, path: &Path) -> Result<(), WriteError> {
+    pub fn save(&self, path: &Path) -> Result<(), FileError> {
         let mut tensors = Vec::new();
         for stepped in self.tensors.iter().filter(|stepped| stepped.place.is_owner) {
             let place = stepped.place.written();

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use thiserror::Error;
-use whole_file::ReadError;
+use whole_file::FileError;
 
 /// Why an evaluation cannot start.
 #[derive(Debug, Error)]
@@ -11,7 +11,7 @@ use whole_file::ReadError;
 pub enum SettingsError {
     /// The file cannot be read.
     #[error(transparent)]
-    Read(#[from] ReadError),
+    Read(#[from] FileError),
     /// The file does not describe an evaluation.
     #[error("{}: {problem}", path.display())]
     Toml {
