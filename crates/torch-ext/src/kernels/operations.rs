@@ -288,8 +288,8 @@ pub(super) fn heads(what: &'static str, tensor: &Tensor) -> Result<[i64; 3], Ker
 /// The error of a tensor that a kernel does not take.
 pub(super) fn argument(what: &'static str, tensor: &Tensor, expected: &str) -> KernelError {
     let (kind, size, device) = (tensor.kind(), tensor.size(), tensor.device());
-    let found = format!("{kind:?} {size:?} on {device:?}");
-    KernelError::Argument { what, found, expected: expected.to_owned() }
+    let given = format!("{kind:?} {size:?} on {device:?}");
+    KernelError::Argument { what, found: given, expected: expected.to_owned() }
 }
 
 pub(super) fn bits(number: i64) -> u64 {
