@@ -66,7 +66,7 @@ impl GgufFile {
     ///
     /// # Errors
     ///
-    /// [`GgufError::Io`] or [`GgufError::File`], naming offset and field.
+    /// [`GgufError::System`] or [`GgufError::File`], naming offset and field.
     pub fn open(path: &Path) -> Result<Self, GgufError> {
         let file = open_regular(path).map_err(GgufError::io(path, "open"))?;
         let length = file.metadata().map_err(GgufError::io(path, "read"))?.len();
@@ -96,7 +96,7 @@ impl GgufFile {
     ///
     /// # Errors
     ///
-    /// [`GgufError::Io`] if the file cannot be read, and whatever `sink` returns.
+    /// [`GgufError::System`] if the file cannot be read, and whatever `sink` returns.
     pub fn read_elements(
         &self,
         tensor: &TensorInfo,
