@@ -16,8 +16,8 @@ pub(super) fn same_output(found: &str, expected: &str) -> bool {
 }
 
 fn same_line(found: &str, expected: &str) -> bool {
-    let words = [found, expected].map(|line| line.split_whitespace().collect::<Vec<_>>());
-    found == expected || same_parts(&words, same_word)
+    let words = || [found, expected].map(|line| line.split_whitespace().collect::<Vec<_>>());
+    found == expected || same_parts(&words(), same_word)
 }
 
 /// Returns true if there are equally many parts on both sides, and each is the same.

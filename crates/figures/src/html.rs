@@ -40,7 +40,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// An empty table; headings are plain text. Columns of numbers stand to the right, with digits of equal width.
+    /// An empty table; headings are plain text. Columns of numbers, counted from 0, stand to the right, with
+    /// digits of equal width.
     pub fn new(
         caption: &str,
         headings: &[impl AsRef<str>],

@@ -66,7 +66,9 @@ pub(crate) fn download(
                     "the download broke off after {bytes} bytes: {problem} (the next start resumes it)"
                 ));
             }
-            Err(Fault::Hub(_)) => std::thread::sleep(Duration::from_secs(tried)),
+            Err(Fault::Hub(Failure::Unreachable(_))) => {
+                std::thread::sleep(Duration::from_secs(tried));
+            }
         }
         tried += 1;
     }

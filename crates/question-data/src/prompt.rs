@@ -189,7 +189,7 @@ impl PromptFormat {
                     OverLongPrompt::TruncateLeft => drop(tokens.drain(..length - most)),
                     OverLongPrompt::Drop => continue,
                     OverLongPrompt::Error => {
-                        if longest.as_ref().is_none_or(|(most, _)| length > *most) {
+                        if longest.as_ref().is_none_or(|(tokens, _)| length > *tokens) {
                             longest = Some((length, question.id));
                         }
                         continue;

@@ -3,7 +3,7 @@
 use crate::{
     fast::real::Real,
     parameter::{ParameterError, check_not_negative},
-    term::{Scored, Sources, Term, Token, TokenLoss},
+    term::{Scored, Term, Token, TokenLoss},
 };
 
 /// Largest `|log r|`, in nats. Beyond it the ratio is constant: `exp` stays far from overflow and
@@ -129,24 +129,15 @@ impl TokenLoss for Surrogate {
     }
 }
 
-/// A loss whose log-ratios are clamped to ±[`LOG_RATIO_LIMIT`].
-pub(crate) struct Limited<L>(pub(crate) L);
-
-impl<L: TokenLoss> TokenLoss for Limited<L> {
-    #[inline(always)]
-    fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
-        self.0.score(token)
-    }
-
-    #[inline(always)]
-    fn constant(&self, sources: Sources) -> f64 {
-        self.0.constant(sources)
-    }
-
-    fn log_ratio_limit(&self) -> Option<f64> {
-        Some(LOG_RATIO_LIMIT)
-    }
+/// The limit of a [`TokenLoss`] whose log-ratios are clamped to ±[`LOG_RATIO_LIMIT`].
+macro_rules! limited_log_ratio {
+    () => {
+        fn log_ratio_limit(&self) -> Option<f64> {
+            Some($crate::surrogate::LOG_RATIO_LIMIT)
+        }
+    };
 }
+pub(crate) use limited_log_ratio;
 
 /// The surrogate, and neither value nor gradient for selected tokens: they stay in the denominator.
 pub(crate) struct Dropping(pub(crate) Surrogate);

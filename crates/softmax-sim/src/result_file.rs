@@ -23,8 +23,8 @@ impl FileError {
 }
 
 impl From<whole_file::FileError> for FileError {
-    fn from(whole_file::FileError { path, source, .. }: whole_file::FileError) -> Self {
-        Self { path, action: "write", source }
+    fn from(whole_file::FileError { path, action, source }: whole_file::FileError) -> Self {
+        Self { path, action, source }
     }
 }
 

@@ -11,15 +11,15 @@ use whole_file::FileError;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RunFileError {
-    /// It cannot be read or written.
+    /// The system cannot read or write a file or folder.
     #[error(transparent)]
     System(#[from] FileError),
-    /// It is another than expected.
+    /// A file or folder does not hold what was expected.
     #[error("{place}: {problem}")]
     Content {
-        /// The file or folder, with the number of the line where there is one.
+        /// Path of the file or folder; metrics add `:LINE`, and a path given by `--resume` has that option in front.
         place: String,
-        /// Description of the fault and of what was expected.
+        /// Fault, and what was expected; for saved rollouts with the number of the line.
         problem: String,
     },
 }

@@ -32,7 +32,9 @@ pub(crate) struct TensorGroup {
 }
 
 impl TensorGroup {
-    /// Makes a group for models of this shape; all its ranks must call it. Fails if a count of the model is not divisible by their number.
+    /// Makes a group for models of this shape; all its ranks must call it.
+    ///
+    /// Fails if a count of the model is not divisible by the number of ranks, or if a rank does not take part.
     pub(crate) fn new(ranks: &Ranks, config: &ModelConfig) -> Result<Self, DecoderError> {
         let shards = ranks.count();
         config.divisible_counts().check(shards)?;

@@ -139,8 +139,9 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     subject.fill_in(&mut file);
     args.sampling.fill_in(&mut file);
     for set in &mut file.sets {
-        if let DataSource::File(file) = &mut set.questions {
-            hub_names::questions(file)?;
+        match &mut set.questions {
+            DataSource::File(file) => hub_names::questions(file)?,
+            DataSource::Arithmetic(_) => {}
         }
     }
     let sets = file.resolve(&args.sampling.overrides()?)?;

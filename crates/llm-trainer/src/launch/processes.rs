@@ -62,7 +62,7 @@ impl LaunchOptions {
 ///
 /// Every rank leads its own process group. SIGTERM, SIGINT, SIGHUP and SIGUSR1 are passed on to all groups, SIGHUP as SIGTERM.
 /// When one rank fails, the others get SIGTERM, and SIGKILL after the grace. Launchers of other hosts hear of it through the
-/// store and do the same. The error of a rank of this host is [`RankFailed`].
+/// store and do the same. If a rank of this host failed, the error is [`RankFailed`].
 pub(crate) fn launch(options: &LaunchOptions) -> anyhow::Result<()> {
     assert!(options.processes > 0 && !options.command.is_empty(), "something to start");
     let (sender, events) = channel();

@@ -43,8 +43,8 @@ struct Running<'a> {
 }
 
 impl Pool<'_> {
-    /// Runs all jobs, `done` of the whole being done before. After a failure or a signal nothing begins, and what runs ends. The error of a
-    /// signal is [`Interruption`].
+    /// Runs all jobs, `done` of the whole being done before. After a failure or a signal nothing begins, and what runs ends. After a
+    /// signal the error is [`Interruption`].
     pub(super) fn run(&self, jobs: &[Job], mut done: u64) -> anyhow::Result<()> {
         let mut waiting = jobs.iter();
         let mut running: Vec<Running> = vec![];

@@ -288,7 +288,11 @@ impl Answer {
             }
             tops.push(Value::Object(top));
         }
-        let mut offset = tokenizer.decode_raw(&choice.token_ids[..first])?.chars().count();
+        // Some decoders fail on no tokens.
+        let mut offset = match first {
+            0 => 0,
+            _ => tokenizer.decode_raw(&choice.token_ids[..first])?.chars().count(),
+        };
         let offsets: Vec<usize> = texts
             .iter()
             .map(|text| {

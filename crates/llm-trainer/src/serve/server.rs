@@ -108,17 +108,18 @@ impl Server {
                 self.generate(Style::Chat, &body, rollout).await
             }
             (Some(id), "reward") => self.reward(id, &self.body(request).await?),
-            (Some(id), _) => self.rollout(id, request.method() == Method::DELETE),
+            (Some(id), "") => self.rollout(id, request.method() == Method::DELETE),
             (None, "health") if self.model_requests.is_closed() => Err(ApiError::ended()),
             (None, "health") => Ok(whole(StatusCode::OK, &json!({"status": "ok"}))),
             (None, "metrics") => Ok(self.metrics()),
-            (None, _) if !peer.ip().to_canonical().is_loopback() => {
+            (None, "v1/reload") if !peer.ip().to_canonical().is_loopback() => {
                 Err(ApiError::forbidden("models are reloaded from this machine alone"))
             }
-            (None, _) => {
+            (None, "v1/reload") => {
                 let body = self.body(request).await?;
                 self.reload(&body).await
             }
+            _ => Err(ApiError::unknown_path(&path)),
         }
     }
 

@@ -76,11 +76,16 @@ impl<'a> PolicyPass<'a> {
         CheckpointedForward { pass, micro_batches, blocks, last, layout }
     }
 
-    /// [`CheckpointedForward::backward`] of a new [`checkpointed_forward`](Self::checkpointed_forward).
+    /// Adds the gradient of `Σ_t cotangent_t · statistic_t` to `.grad` of every trainable parameter. Returns the log-probabilities
+    /// of the response tokens.
     ///
     /// # Errors
     ///
-    /// The errors of [`CheckpointedForward::backward`], whose panics it shares.
+    /// The errors of [`CheckpointedForward::backward`].
+    ///
+    /// # Panics
+    ///
+    /// The panics of [`CheckpointedForward::backward`].
     pub fn accumulate_gradient(
         &self,
         sequences: &[&Sequence],

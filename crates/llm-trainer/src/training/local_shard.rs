@@ -46,14 +46,13 @@ pub(super) struct LocalShard<'a> {
 impl<'a> LocalShard<'a> {
     /// Partitions `batch` so that a pass of `model` costs each rank about the same.
     pub(super) fn of(model: &Decoder, batch: &[&'a Sequence], ranks: &Ranks) -> Self {
-        // A rank alone has nobody to exchange with.
-        let ranks = if ranks.count() == 1 { Ranks::single() } else { ranks.clone() };
         let costs: Vec<u128> = batch.iter().map(|sequence| cost(model, sequence)).collect();
         let shards = balanced_partition(&costs, ranks.count());
         let sequences: Vec<&Sequence> =
             shards[ranks.rank()].iter().map(|&index| batch[index]).collect();
         let layout = TokenLayout::of(sequences.iter().copied());
-        Self { sequences, layout, batch: TokenLayout::of(batch.iter().copied()), shards, ranks }
+        let batch = TokenLayout::of(batch.iter().copied());
+        Self { sequences, layout, batch, shards, ranks: ranks.clone() }
     }
 
     /// Indices of this rank's sequences in the batch, ascending.

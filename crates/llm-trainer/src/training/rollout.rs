@@ -132,7 +132,7 @@ impl SamplingPass<'_> {
     /// `key` keys the sampling noise, together with the index of the prompt in `prompts`, counted from `first_prompt`. `tell`
     /// receives progress messages. The outcome does not depend on the number of threads. Each copy of the model samples a run
     /// of the prompts; every rank gets all responses, and the longest times.
-    /// A failure of one rank is one of all.
+    /// If one rank fails, all ranks fail.
     pub(crate) fn roll_out(
         &self,
         mesh: &DeviceMesh,

@@ -1,13 +1,12 @@
 //! The update: mini-batches of a rollout batch, each planned over all its tokens before its backward pass.
 
-use std::error::Error;
 use std::time::Instant;
 
 use counter_rng::{Purpose, step_rng};
 use rayon::prelude::*;
 use rl_losses::{
-    Aggregation, BatchError, Column, CustomLoss, KlEstimator, LossOutput, LossSums, PlanError,
-    PolicyLoss, Threads, TokenBatch, TokenColumns, entropy_bonus, kl_loss,
+    Aggregation, BatchError, Column, CustomLoss, KlEstimator, LossOutput, LossSums, PolicyLoss,
+    Threads, TokenBatch, TokenColumns, entropy_bonus, kl_loss,
 };
 
 use super::adamw::{AdamW, StepOutcome};
@@ -219,13 +218,9 @@ impl MiniBatch<'_> {
         all_sums: &mut UpdateSums,
     ) -> Result<(Cotangent, Vec<usize>), UpdateError> {
         let (step, mini_batch) = (self.step, self.number);
-        let fault = |source: Box<dyn Error + Send + Sync>| UpdateError::MiniBatch {
-            step,
-            mini_batch,
-            source,
-        };
-        let tokens = self.tokens().map_err(|error| fault(error.into()));
-        let plan_error = |error: PlanError| fault(error.into());
+        let tokens =
+            self.tokens().map_err(|source| UpdateError::Batch { step, mini_batch, source });
+        let plan_error = |source| UpdateError::Plan { step, mini_batch, source };
         let loss = &objective.policy_loss;
         let began = Instant::now();
         let (by_difficulty, aggregation) = (self.by_difficulty.as_ref(), &objective.aggregation);

@@ -1,8 +1,6 @@
 //! Errors of an update.
 
-use std::error::Error as StdError;
-
-use rl_losses::ColumnError;
+use rl_losses::{BatchError, ColumnError, PlanError};
 use thiserror::Error;
 use torch_ext::TorchError;
 
@@ -12,16 +10,25 @@ use ranks::RankError;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum UpdateError {
-    /// The statistics of a mini-batch do not form a batch, because the model's output is not finite, or the loss cannot be planned
-    /// over it.
+    /// The statistics of a mini-batch do not form a batch, because the model's output is not finite.
     #[error("mini-batch {mini_batch} of step {step}: {source}")]
-    MiniBatch {
+    Batch {
         /// Training step.
         step: u64,
         /// Mini-batch within the step, counted over all epochs.
         mini_batch: usize,
-        /// The error in the batch, or of the plan.
-        source: Box<dyn StdError + Send + Sync>,
+        /// The error in the batch.
+        source: BatchError,
+    },
+    /// The loss cannot be planned over a mini-batch.
+    #[error("mini-batch {mini_batch} of step {step}: {source}")]
+    Plan {
+        /// Training step.
+        step: u64,
+        /// Mini-batch within the step, counted over all epochs.
+        mini_batch: usize,
+        /// The error of the plan.
+        source: PlanError,
     },
     /// The divergence from the reference cannot be computed.
     #[error("mini-batch {mini_batch} of step {step}: divergence from the reference: {source}")]

@@ -103,7 +103,12 @@ impl Relation {
             Self::LessEqual => order.is_le(),
             Self::Greater => order.is_gt(),
             Self::GreaterEqual => order.is_ge(),
-            _ => return None,
+            Self::In
+            | Self::Approximately
+            | Self::Perpendicular
+            | Self::Parallel
+            | Self::Similar
+            | Self::Congruent => return None,
         })
     }
 

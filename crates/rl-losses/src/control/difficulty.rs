@@ -36,7 +36,39 @@ checked_when_read!(DifficultyThermostatSettings);
 /// Easy prompts lose entropy several times faster than hard ones (paper, Fig. 8), so one knob for
 /// all holds the mean by flattening the hard ones. The buckets share their settings, not their
 /// state. Their knobs are fractions for
-/// [`PolicyLoss::plan_by_bucket`](crate::PolicyLoss::plan_by_bucket).
+/// [`PolicyLoss::plan_by_bucket`](crate::PolicyLoss::plan_by_bucket):
+///
+/// ```
+/// use rand::SeedableRng;
+/// use rl_losses::{
+///     Aggregation, DifficultyThermostat, DifficultyThermostatSettings, EntropyTarget, KlCov,
+///     PolicyLoss, Thermostat, ThermostatSettings, TokenBatch, TokenColumns,
+/// };
+///
+/// let mut thermostats = DifficultyThermostat::new(&DifficultyThermostatSettings {
+///     accuracy_edges: vec![0.5],
+///     thermostat: ThermostatSettings::new(EntropyTarget::constant(0.3), 2e-3, 1e-5, 0.5)?,
+/// })?;
+/// // Mean entropies of the last step's tokens: the hard prompts have enough, the easy ones do not.
+/// thermostats.update(&[Some(0.5), Some(0.1)])?;
+///
+/// let columns = TokenColumns {
+///     log_prob: &[-0.1, -2.0, -0.5, -0.3],
+///     old_log_prob: &[-0.3, -2.0, -0.4, -0.2],
+///     advantage: &[1.0, 1.0, -1.0, -1.0],
+/// };
+/// let batch = TokenBatch::new(columns, &[1, 1, 2])?;
+/// // The accuracy of each sequence's group decides on its bucket.
+/// let buckets = [0.25, 0.25, 0.75].map(|accuracy| thermostats.bucket(accuracy));
+/// let fractions: Vec<f64> = thermostats.thermostats().iter().map(Thermostat::knob).collect();
+///
+/// let loss = PolicyLoss::KlCov(KlCov::default());
+/// let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(0);
+/// let rule = Aggregation::TokenMean;
+/// let plan = loss.plan_by_bucket(&batch, &buckets, &fractions, &rule, &mut rng)?;
+/// assert_eq!(plan.selected_tokens().len(), 2, "one token of each bucket, the least there is");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DifficultyThermostat {

@@ -141,7 +141,8 @@ enum Saturation {
 /// as [`saturated_steps`](Thermostat::saturated_steps) says. Clip-Cov can raise entropy while groups still
 /// differ in reward. A penalty anchored where the entropy was high pulls back at any time:
 /// `covariance-control` with `treatment.penalise = { divergence = "k2", anchor = "reference" }`, moved by
-/// [`Knob::Coefficient`](crate::Knob) (`tests/it/thermostat_on_a_policy.rs`).
+/// [`Knob::Coefficient`](crate::Knob), which holds the mean of tabular policies within 0.02 times the target
+/// (`tests/it/thermostat_on_a_policy.rs`).
 ///
 /// Source: ours.
 ///

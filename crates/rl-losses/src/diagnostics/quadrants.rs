@@ -6,7 +6,9 @@ use entropy_core::{PairedMoments, Quadrants, state_token_covariances, token_cova
 
 use crate::column::{ColumnError, check_columns};
 
-/// [`Quadrants`] of tokens, centred in the state of each if its `entropy` is given, in nats, else over the batch as in Eq. 10.
+/// [`Quadrants`] of tokens, centred in the state of each by its `entropy`, in nats.
+///
+/// Without `entropy`, both means run over exactly the tokens given, as in Eq. 10: pass the mini-batch, never a micro-batch.
 ///
 /// | | likely | unlikely |
 /// |---|---|---|

@@ -6,7 +6,7 @@ use crate::{
     method::{policy_method::PolicyMethod, ppo_clip::DualClip},
     parameter::{ParameterError, check, check_not_negative, check_positive, settings},
     plan_summary::PlanSummary,
-    surrogate::{Limited, clipped_at, limited},
+    surrogate::{clipped_at, limited, limited_log_ratio},
     term::{Scored, Token, TokenLoss, Visitor},
 };
 
@@ -139,11 +139,13 @@ impl TokenLoss for Bapo {
         let ceiling = R::of(self.clip_ratio_c.ceiling);
         clipped_at(token.ratio, token.advantage, [low, high, ceiling]).flat_if(token.held)
     }
+
+    limited_log_ratio!();
 }
 
 impl PolicyMethod for Bapo {
     fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(&Limited(*self))
+        visitor.visit(self)
     }
 
     /// Contributions of the tokens at each place of the lower bound, negative advantages, then of the upper one, positive ones.

@@ -4,7 +4,7 @@ use crate::{
     fast::real::Real,
     method::policy_method::PolicyMethod,
     parameter::{check_not_negative, settings},
-    surrogate::{Limited, Surrogate},
+    surrogate::{Surrogate, limited_log_ratio},
     term::{Scored, Term, Token, TokenLoss, Visitor},
 };
 
@@ -40,10 +40,12 @@ impl TokenLoss for CeGppo {
         let kept = Term::exponential(beta * scored.term.value * carried);
         Scored { term: if scored.clipped { kept } else { scored.term }, ..scored }
     }
+
+    limited_log_ratio!();
 }
 
 impl PolicyMethod for CeGppo {
     fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(&Limited(*self))
+        visitor.visit(self)
     }
 }

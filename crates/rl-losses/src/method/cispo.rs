@@ -4,7 +4,7 @@ use crate::{
     fast::real::Real,
     method::policy_method::PolicyMethod,
     parameter::{check_not_negative, settings},
-    surrogate::{Limited, limited},
+    surrogate::{limited, limited_log_ratio},
     term::{Scored, Term, Token, TokenLoss, Visitor},
 };
 
@@ -34,10 +34,12 @@ impl TokenLoss for Cispo {
         let term = Term::score_function(weight, token.advantage, token.log_prob);
         Scored { clipped, ..Scored::open(term, clipped) }
     }
+
+    limited_log_ratio!();
 }
 
 impl PolicyMethod for Cispo {
     fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(&Limited(*self))
+        visitor.visit(self)
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     method::policy_method::PolicyMethod,
     parameter::{check_not_negative, settings},
     plan_summary::PlanSummary,
-    surrogate::{Limited, Surrogate},
+    surrogate::{Surrogate, limited_log_ratio},
     term::{Scored, Shared, Sources, Token, TokenLoss, Visitor},
 };
 
@@ -104,11 +104,13 @@ impl TokenLoss for CovarianceWeight {
     fn constant(&self, sources: Sources) -> f64 {
         Gaussian::from(sources.shared).weight(sources.log_prob, sources.advantage)
     }
+
+    limited_log_ratio!();
 }
 
 impl PolicyMethod for CovarianceWeight {
     fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(&Limited(*self))
+        visitor.visit(self)
     }
 
     /// Moments of the covariances' factors.

@@ -4,7 +4,7 @@ use crate::{
     fast::real::Real,
     method::policy_method::PolicyMethod,
     parameter::{check_above_one, check_not_negative, settings},
-    surrogate::{Limited, limited},
+    surrogate::{limited, limited_log_ratio},
     term::{Scored, Term, Token, TokenLoss, Visitor},
 };
 
@@ -80,11 +80,13 @@ impl TokenLoss for DppoTv {
         let altered = scored.altered | (term.d_log_prob != zero);
         Scored { term: scored.term.plus(term), altered, ..scored }
     }
+
+    limited_log_ratio!();
 }
 
 impl PolicyMethod for DppoTv {
     fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(&Limited(*self))
+        visitor.visit(self)
     }
 }
 
@@ -98,11 +100,13 @@ impl TokenLoss for DppoKl {
         let below = (token.advantage < zero) & (x < zero) & (divergence > self.divergence_low);
         masked(token, above | below, self.ratio_ceiling)
     }
+
+    limited_log_ratio!();
 }
 
 impl PolicyMethod for DppoKl {
     fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(&Limited(*self))
+        visitor.visit(self)
     }
 }
 

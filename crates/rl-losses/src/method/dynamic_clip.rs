@@ -4,7 +4,7 @@ use crate::{
     fast::real::Real,
     method::policy_method::PolicyMethod,
     parameter::{check_above_one, check_not_negative, settings},
-    surrogate::{Limited, clipped_at, limited},
+    surrogate::{clipped_at, limited, limited_log_ratio},
     term::{Scored, Token, TokenLoss, Visitor},
 };
 
@@ -43,10 +43,12 @@ impl TokenLoss for DynamicClip {
             .lesser(ceiling);
         clipped_at(token.ratio, token.advantage, [low, high, ceiling]).flat_if(token.held)
     }
+
+    limited_log_ratio!();
 }
 
 impl PolicyMethod for DynamicClip {
     fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(&Limited(*self))
+        visitor.visit(self)
     }
 }

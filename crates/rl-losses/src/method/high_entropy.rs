@@ -6,7 +6,7 @@ use crate::{
     parameter::{check_fraction, check_not_negative, settings},
     selection::{Order, Selection},
     semantics::{Scope, Semantics},
-    surrogate::{Limited, Surrogate},
+    surrogate::{Surrogate, limited_log_ratio},
     term::{Scored, Token, TokenLoss, Visitor},
 };
 
@@ -38,11 +38,13 @@ impl TokenLoss for HighEntropy {
         let scored = Surrogate::limited(self.clip_ratio_low, self.clip_ratio_high).score(token);
         if token.selected { scored } else { Scored::dropped() }
     }
+
+    limited_log_ratio!();
 }
 
 impl PolicyMethod for HighEntropy {
     fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(&Limited(*self))
+        visitor.visit(self)
     }
 
     /// The share of highest entropy.

@@ -4,7 +4,7 @@ use crate::{
     fast::real::Real,
     method::policy_method::PolicyMethod,
     parameter::{check_positive, settings},
-    surrogate::Limited,
+    surrogate::limited_log_ratio,
     term::{Scored, Term, Token, TokenLoss, Visitor},
 };
 
@@ -48,10 +48,12 @@ impl TokenLoss for Sapo {
         };
         Scored::open(term, x != R::of(0.0))
     }
+
+    limited_log_ratio!();
 }
 
 impl PolicyMethod for Sapo {
     fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(&Limited(*self))
+        visitor.visit(self)
     }
 }

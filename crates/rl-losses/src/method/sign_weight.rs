@@ -4,7 +4,7 @@ use crate::{
     fast::real::Real,
     method::policy_method::PolicyMethod,
     parameter::{check_not_negative, settings},
-    surrogate::{Limited, Surrogate},
+    surrogate::{Surrogate, limited_log_ratio},
     term::{Scored, Token, TokenLoss, Visitor},
 };
 
@@ -36,10 +36,12 @@ impl TokenLoss for SignWeight {
         let factor = if positive { self.positive } else { self.negative };
         surrogate.score(token).times(R::of(factor))
     }
+
+    limited_log_ratio!();
 }
 
 impl PolicyMethod for SignWeight {
     fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(&Limited(*self))
+        visitor.visit(self)
     }
 }

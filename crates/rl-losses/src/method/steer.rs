@@ -8,7 +8,7 @@ use crate::{
     method::policy_method::PolicyMethod,
     parameter::{ParameterError, check, check_not_negative, settings},
     plan_summary::PlanSummary,
-    surrogate::{Limited, Surrogate, limited},
+    surrogate::{Surrogate, limited, limited_log_ratio},
     term::{Scored, Sources, Token, TokenLoss, Visitor},
 };
 
@@ -64,11 +64,13 @@ impl TokenLoss for Steer {
         let Sources { planned: rate, log_prob, old_log_prob, advantage, column, .. } = sources;
         (-rate * entropy_change(log_prob, old_log_prob, advantage, column).abs()).exp()
     }
+
+    limited_log_ratio!();
 }
 
 impl PolicyMethod for Steer {
     fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(&Limited(*self))
+        visitor.visit(self)
     }
 
     /// `k`, given the largest `|Ω|` of the mini-batch.

@@ -10,7 +10,7 @@ use crate::{
     parameter::{check_not_negative, settings},
     plan_summary::PlanSummary,
     rollout_correction::CorrectionLevel,
-    surrogate::{Limited, limited},
+    surrogate::{limited, limited_log_ratio},
     term::{Scored, Term, Token, TokenLoss, Visitor},
 };
 
@@ -57,11 +57,13 @@ impl TokenLoss for Topr {
         let term = Term::score_function(weight, token.advantage, token.log_prob);
         Scored { clipped, ..Scored::open(term, weight != ratio) }
     }
+
+    limited_log_ratio!();
 }
 
 impl PolicyMethod for Topr {
     fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(&Limited(*self))
+        visitor.visit(self)
     }
 
     /// Ratio of each sequence; none is needed by token.

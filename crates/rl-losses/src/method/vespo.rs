@@ -9,7 +9,7 @@ use crate::{
     },
     parameter::{check_not_negative, settings},
     plan_summary::PlanSummary,
-    surrogate::{LOG_RATIO_LIMIT, Limited, limited},
+    surrogate::{LOG_RATIO_LIMIT, limited, limited_log_ratio},
     term::{Scored, Term, Token, TokenLoss, Visitor},
 };
 
@@ -56,11 +56,13 @@ impl TokenLoss for Vespo {
         // On-policy both ratios are 1, and so is the weight.
         Scored::open(term, (log_ratio != zero) | (token.detached_log_ratio() != zero))
     }
+
+    limited_log_ratio!();
 }
 
 impl PolicyMethod for Vespo {
     fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(&Limited(*self))
+        visitor.visit(self)
     }
 
     /// Log-ratio of each sequence, in nats, within the bounds.

@@ -1,8 +1,8 @@
 //! A custom loss from outside the registry runs on the same plan, aggregation and sums; and the example of one runs.
 
 use rl_losses::{
-    Aggregation, LossSums, PolicyLoss, PpoClip, Real, Scored, StepPlan, Term, Token, TokenBatch,
-    TokenColumns, TokenLoss, evaluate_loss,
+    Aggregation, LossSums, PolicyLoss, PpoClip, Real, Sapo, Scored, StepPlan, Term, Token,
+    TokenBatch, TokenColumns, TokenLoss, evaluate_loss,
 };
 
 use crate::batches::token_weights;
@@ -51,6 +51,22 @@ fn an_own_loss_is_evaluated_as_one_of_the_registry() {
         [&parts[0].grad_log_prob[..], &parts[1].grad_log_prob].concat(),
         custom.grad_log_prob
     );
+}
+
+/// A method that clamps log-ratios does so by itself, too.
+#[test]
+fn a_method_by_itself_is_the_one_of_the_registry() {
+    let (log_prob, old_log_prob) = ([-0.5, -31.0, -1.0, -32.0], [-30.5, -1.0, -1.5, -2.0]);
+    let columns = TokenColumns {
+        log_prob: &log_prob,
+        old_log_prob: &old_log_prob,
+        advantage: &[1.0, 1.0, -1.0, -1.0],
+    };
+    let batch = TokenBatch::new(columns, &[4]).unwrap();
+    let plan = StepPlan::new(vec![false; 4], vec![0.25; 4]);
+    let registered = PolicyLoss::Sapo(Sapo::default()).evaluate(&batch, plan.part(0..4));
+    assert_eq!(evaluate_loss(&Sapo::default(), &batch, plan.part(0..4)), registered);
+    assert!((registered.sums.abs_log_ratio - 60.5).abs() < 1e-9, "{:?}", registered.sums);
 }
 
 /// `-r A` of the ratio as the evaluation gives it; tokens with a clamped ratio count as altered.

@@ -218,9 +218,9 @@ impl StepTime {
         let rate = hardware.matrix_flops_per_second
             * assumptions.matrix_fraction
             * setup.run.parallel.tensor as f64;
-        let asked = asked(setup, assumptions);
-        let sampling_seconds = asked.0 * work.prompts / rate
-            + decode_seconds(setup, hardware, asked) / assumptions.decode_fraction;
+        let (share, rounds) = asked(setup, assumptions);
+        let sampling_seconds = share * work.prompts / rate
+            + decode_seconds(setup, hardware, (share, rounds)) / assumptions.decode_fraction;
         let scoring_seconds = work.scoring / rate;
         let update_seconds = work.update / rate;
         let probing_seconds = work.probing / rate;

@@ -144,9 +144,6 @@ impl ResultsFolder {
     /// [`FolderError`]: it is not finished, or the results cannot be read.
     pub fn open(root: &Path) -> Result<(Self, Results), FolderError> {
         let folder = Self { root: root.to_path_buf(), _lock: None };
-        if !folder.results_file().is_file() {
-            return Err(FolderError::unfinished(root));
-        }
         let results = folder.results()?.ok_or_else(|| FolderError::unfinished(root))?;
         Ok((folder, results))
     }

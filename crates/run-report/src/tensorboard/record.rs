@@ -15,7 +15,7 @@ pub fn frame(content: &[u8]) -> Vec<u8> {
     [&length[..], &checksums[0], content, &checksums[1]].concat()
 }
 
-/// Reads the contents of the records before the first that is torn or damaged; true if there is none such.
+/// Reads the contents of the records before the first torn or damaged one; and true if every record is intact.
 pub fn read_records(mut bytes: &[u8]) -> (Vec<&[u8]>, bool) {
     let mut contents = Vec::new();
     while let Some((content, rest)) = split_record(bytes) {

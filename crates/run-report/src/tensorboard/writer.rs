@@ -214,7 +214,7 @@ pub fn event_files(folder: &Path) -> Result<Vec<PathBuf>, FileError> {
     Ok(files)
 }
 
-/// Reads the events of a file before the first record that is torn, damaged or no event; true if there is none such.
+/// Reads the events of a file before the first record that is torn, damaged or no event; and true if it has no such record.
 ///
 /// # Errors
 ///

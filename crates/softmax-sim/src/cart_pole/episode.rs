@@ -52,6 +52,10 @@ impl Episode {
     }
 
     /// Takes one step by an action, 0 or 1. After an end the caller restarts.
+    ///
+    /// # Panics
+    ///
+    /// If the action is neither 0 nor 1.
     pub fn act(&mut self, action: usize) -> Progress {
         self.state = self.state.after(FORCES[action]);
         self.steps += 1;

@@ -38,9 +38,9 @@ pub enum ReadError {
 #[error("{place}: {problem}")]
 pub struct RowProblem {
     /// Line of the file, or element of the array.
-    pub place: String,
+    place: String,
     /// Value found and value expected, in words.
-    pub problem: String,
+    problem: String,
 }
 
 /// Entropy and reward; `None` where a row has neither, as that of an evaluation; or why there is no such pair.

@@ -12,8 +12,9 @@ use rl_losses::{DualClip, PolicyLoss, PpoClip};
 /// Range of the logits between the policy that sampled and the one being updated.
 const DRIFT: f64 = 1.0;
 
-/// Checks `predict`, the first-order change of entropy for an advantage, a mask of the actions left and a step size,
-/// and the closed form of the step, against the loss that trains the model.
+/// Checks `predict`, and the closed form of the step, against the loss that trains the model.
+///
+/// `predict` returns the first-order change of entropy, in nats, for an advantage, a mask of the actions left and a step size.
 pub fn check(
     states: &[State],
     predict: impl Fn(&Categorical, &[f64], &[bool], f64) -> f64 + Sync,

@@ -95,10 +95,10 @@ fn finding(
     let predicted = predict(policy, COEFFICIENT, &selected, TOKENS);
     let first_order =
         policy.entropy_change_first_order(&with) - policy.entropy_change_first_order(&without);
-    let (scale, reward) = (largest(&policy.discriminators()), largest(advantage));
+    let (scale, largest_advantage) = (largest(&policy.discriminators()), largest(advantage));
     Finding {
         inert,
-        gap: (first_order - predicted).abs() / (scale * (COEFFICIENT + 2.0 * reward)),
+        gap: (first_order - predicted).abs() / (scale * (COEFFICIENT + 2.0 * largest_advantage)),
         misses: misses(&tokens, &plan.selected()),
         order: order::slope_of_effect(policy, &with, &without, predicted),
     }

@@ -12,8 +12,10 @@ use rayon::prelude::*;
 const PROCESSES: u64 = 12;
 const STATES: usize = 6;
 
-/// Checks the step for an advantage and a step size, `[actions]`, against gradients that do not use it: of the expected advantage, numerically and as
-/// a sum of score functions, and of the return of random decision processes.
+/// Checks `step`, the step of the logits `[actions]` for an advantage and a step size, against gradients that do not use it.
+///
+/// These are the gradient of the expected advantage, numerically and as a sum of score functions, and that of the return of
+/// random decision processes.
 pub fn check(
     states: &[State],
     seed: u64,

@@ -35,7 +35,9 @@ const EXAMPLES: [Example; 4] = [
     Example { probs: &[0.7, 0.2, 0.1], advantage: &[3.0; 3], policy_gradient: 0.0, natural: 0.0 },
 ];
 
-/// Checks the signs of `predict`, the change of entropy under a rule for an advantage and a step size, in nats, and those of the exact change, against the examples.
+/// Checks the signs of `predict` and of the exact change against the examples.
+///
+/// `predict` returns the change of entropy, in nats, under a rule for an advantage and a step size.
 pub fn check(predict: impl Fn(UpdateRule, &Categorical, &[f64], f64) -> f64) -> Vec<Row> {
     let (mut predicted, mut exact) = (Vec::new(), Vec::new());
     for example in &EXAMPLES {

@@ -7,8 +7,9 @@ use crate::population::State;
 use crate::report::Row;
 use entropy_core::{Categorical, UpdateRule};
 
-/// Checks `predict`, the change of entropy under a rule for an advantage and a step size, in nats, against exact
-/// policy-gradient steps, and against the covariance spelled out.
+/// Checks `predict` against exact policy-gradient steps, and against the covariance spelled out.
+///
+/// `predict` returns the change of entropy, in nats, under a rule for an advantage and a step size.
 pub fn check_theorem_1(
     states: &[State],
     predict: impl Fn(UpdateRule, &Categorical, &[f64], f64) -> f64 + Sync,

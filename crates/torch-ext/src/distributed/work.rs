@@ -71,6 +71,8 @@ impl Work {
         }
         let outcome = last_step.take();
         counters.waited(call.operation, began.elapsed());
+        // Before the connection, which may hold the last reference to its group.
+        drop(operation);
         outcome.map_err(|error| failed(call, error.to_string()))
     }
 }

@@ -35,7 +35,7 @@ section! {
         /// Longest wait of a rank for another; then the run ends on every rank (`docs/distributed.md`).
         /// It names the missing rank, its host and the operation.
         #[schemars(range(min = 1, max = 86_400))]
-        // That of torch's own process groups on the CPU.
+        // The default of torch's own process groups on the CPU.
         pub timeout_seconds: u64 = 1800,
         /// Longest wait of a rank for the store at its start; raise it if nodes start apart.
         #[schemars(range(min = 1, max = 86_400))]
@@ -64,13 +64,13 @@ impl ParallelSection {
 pub enum Zero {
     /// Nothing.
     #[default]
-    Nothing,
+    Nothing = 0,
     /// Stage 1: the optimiser's state.
-    Optimizer,
+    Optimizer = 1,
     /// Stage 2: that and the gradients of blocks, embedding and head.
-    Gradients,
+    Gradients = 2,
     /// Stage 3: those and their parameters.
-    Parameters,
+    Parameters = 3,
 }
 
 impl TryFrom<u8> for Zero {
@@ -119,6 +119,9 @@ mod tests {
             "zero = 1\ntensor = 1\noverlap = true\noffload_optimizer = false\noffload_block_inputs = false\n\
              timeout_seconds = 1800\nconnect_seconds = 60\n"
         );
+        for stage in 0..=3 {
+            assert_eq!(u8::from(Zero::try_from(stage).unwrap()), stage);
+        }
         let error = toml::from_str::<ParallelSection>("zero = 7").unwrap_err().to_string();
         assert!(error.contains("zero is 7, expected 0, 1, 2 or 3"), "{error}");
     }

@@ -75,7 +75,7 @@ const OPEN: [(&str, &str, &str); 2] = [
 ///
 /// # Errors
 ///
-/// [`ConfigError`], with those whose names begin so, or all.
+/// [`ConfigError::UnknownPreset`], with the presets whose names begin so, or all.
 pub fn preset(name: &str) -> Result<&'static RunPreset, ConfigError> {
     RUN_PRESETS.iter().find(|preset| preset.name == name).ok_or_else(|| {
         let is_near = |preset: &&RunPreset| preset.name.starts_with(name);

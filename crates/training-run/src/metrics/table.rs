@@ -3,7 +3,7 @@
 /// One metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Metric {
-    /// Name in `metrics.jsonl`.
+    /// Name, as `metrics.jsonl` or the results of an evaluation have it.
     pub name: &'static str,
     /// Unit; `1` for a pure number, a `fraction` lies in 0..=1.
     pub unit: &'static str,

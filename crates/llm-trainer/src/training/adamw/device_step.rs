@@ -28,7 +28,7 @@ impl AdamW {
     }
 
     /// Says that plain operators step the state although a kernel would be faster, with the reason.
-    pub fn kernel_warning(&self) -> Option<String> {
+    pub(crate) fn kernel_warning(&self) -> Option<String> {
         let reason = self.kernel_fault.as_ref()?.lines().next().unwrap_or_default();
         Some(format!("the optimiser is slower than it could be: plain operators step, as {reason}"))
     }

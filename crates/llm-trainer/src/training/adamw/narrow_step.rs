@@ -45,6 +45,7 @@ impl AdamW {
             let mut written = written.into_iter();
             let moments = [written.next()?, written.next()?];
             let (parameter, copy) = (written.next()?, written.next());
+            // The loops take no wide parameter with a copy: `Run::step` would panic.
             if matches!((&parameter, &copy), (NumbersMut::F32(_), Some(_))) {
                 return None;
             }

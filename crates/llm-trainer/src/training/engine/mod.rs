@@ -101,7 +101,7 @@ impl ExternalEngine {
     }
 
     /// Sends the weights of the pass's model, unless `version` is what the servers received last, and checks that each uses them. The
-    /// first rank writes them once and tells all servers; every rank calls it. A failure of one rank is one of all.
+    /// first rank writes them once and tells all servers; every rank calls it. If one rank fails, all ranks fail.
     pub(crate) fn send_weights(
         &self,
         pass: &PolicyPass<'_>,

@@ -28,7 +28,7 @@ pub(super) struct Reading {
 }
 
 /// Compares a server with the trainer; `before` is the reading at the last reload, if this server had one. Returns a warning where it
-/// has moved a little otherwise. An error tells that it draws from another policy, or has not moved with the trainer.
+/// has moved a little otherwise. Fails if the server draws from another policy, or has not moved with the trainer.
 pub(super) fn check(before: Option<&Reading>, now: &Reading) -> anyhow::Result<Option<String>> {
     let warning = before.map_or(Ok(None), |before| check_movement(before, now))?;
     let count = now.trainer.len() as f64;

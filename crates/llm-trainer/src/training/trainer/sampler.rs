@@ -137,7 +137,7 @@ impl Sampler {
     }
 
     /// Waits for the responses of the steps up to `last`, and of all if requests end before weights are sent. Returns them as they
-    /// were sampled. A failure of one rank is one of all.
+    /// were sampled. If one rank fails, all ranks fail.
     pub(super) fn finish_ahead(&mut self, last: u64) -> anyhow::Result<Vec<Rollout>> {
         let continues = self.drawer.run.config().rollout.servers.in_flight == InFlight::Continue;
         let mut rollouts = Vec::new();
@@ -225,7 +225,7 @@ impl RolloutAhead {
         Ok(Self { key, asked_at, chosen, thread })
     }
 
-    /// Waits for the responses of all ranks. Returns them with their questions. A failure of one rank is one of all.
+    /// Waits for the responses of all ranks. Returns them with their questions. If one rank fails, all ranks fail.
     pub(super) fn finish(self, mesh: &DeviceMesh) -> anyhow::Result<(Vec<usize>, Rollout)> {
         let drawn = self.thread.join().unwrap_or_else(|_| Err(anyhow!("its thread has panicked")));
         Ok((self.chosen, gather(mesh, drawn)?))

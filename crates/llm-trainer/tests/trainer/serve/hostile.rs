@@ -100,7 +100,15 @@ fn other_paths_methods_and_bodies_are_refused() {
     let json = "application/json";
     assert_eq!(status("GET", "/v1/nothing", json, ""), 404);
     assert_eq!(status("GET", "/v1/completions", json, ""), 405);
-    assert_eq!(status("DELETE", "/v1/models", json, ""), 405);
+    for (method, path) in [
+        ("DELETE", "/v1/models"),
+        ("GET", "/v1/reload"),
+        ("POST", "/metrics"),
+        ("PUT", "/rollouts/a"),
+        ("GET", "/rollouts/a/reward"),
+    ] {
+        assert_eq!(status(method, path, json, ""), 405, "{method} {path}");
+    }
     assert_eq!(status("POST", "/v1/completions", "text/plain", &small().to_string()), 415);
     assert_eq!(status("POST", "/v1/completions", json, "{\"model\""), 400);
     assert_eq!(status("POST", "/v1/completions", json, "[1]"), 400);
