@@ -20,7 +20,7 @@ pub(crate) use boxes::{all_of_last_paragraph, by_parts, listed_values};
 pub(crate) use echo::Question;
 pub use extracted::{Extracted, Rule};
 use extracted::{Finder, first_of, only, some_text, trimmed};
-pub(crate) use fallback::only_number;
+pub(crate) use fallback::{last_formula, only_number};
 pub(crate) use phrase::letter_behind;
 
 /// Marks of an answer other than a box, in their order.

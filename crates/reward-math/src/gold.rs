@@ -7,7 +7,7 @@ use crate::answer::{Answer, Node};
 use crate::decide::{decide, decide_with_witness};
 use crate::extract::{
     Extracted, Question, Rule, all_of_last_paragraph, by_parts, extract, extract_answering,
-    letter_behind, listed_values, only_number, own_turn,
+    last_formula, letter_behind, listed_values, only_number, own_turn,
 };
 use crate::options::Options;
 use crate::table::{captured, lists, pattern, starts_with_ignoring_case};
@@ -25,6 +25,9 @@ pub struct Gold {
     question: Option<Arc<Question>>,
 }
 
+/// Most spellings of a ground truth.
+const MOST_SPELLINGS: usize = 16;
+
 /// Longest sentence of which the only number is taken, in bytes.
 const LONGEST_SENTENCE: usize = 2048;
 
@@ -41,7 +44,23 @@ impl Gold {
         let text = inner.as_ref().map_or(ground_truth, |extracted| extracted.text.as_str());
         let text = &*quoted(text);
         let pointed = words::with_decimal_point(text).and_then(|text| Answer::parse(&text).ok());
+        // `\frac{2015 \cdot 2013}{4} \text{ OR } \frac{4056195}{4}`
+        let alternative = pattern!(r"\$? OR \$?|\\text\s*\{ OR \}");
+        let spellings: Vec<&str> = alternative.splitn(text, MOST_SPELLINGS).collect();
+        // "P OR Q" is a statement of logic.
+        let values = spellings.iter().all(|text| text.contains(|c: char| c.is_ascii_digit()));
+        let (text, spellings) = match spellings.as_slice() {
+            [first, rest @ ..] if values => (*first, rest),
+            _ => (text, &[][..]),
+        };
         let mut answer = Answer::parse(text)?;
+        for spelling in spellings {
+            if let (Ok(readings), Ok(others)) =
+                (&mut answer.readings, Answer::parse(spelling)?.readings)
+            {
+                readings.extend(others);
+            }
+        }
         if text.contains("log") {
             answer = answer.with_natural_logarithms();
         }
@@ -85,6 +104,12 @@ impl Gold {
             with_domain(response, &extracted),
             without_remark(&extracted),
             self.number(&extracted),
+            self.behind_letter(response, &extracted),
+            rounded(response, &extracted),
+            closing_formula(&extracted),
+            calculated(&extracted),
+            behind_colon(&extracted),
+            self.only_point(response, &extracted),
             self.time(&extracted),
             self.words_at_the_end(response).filter(|_| unmarked),
         ];
@@ -147,10 +172,13 @@ impl Gold {
             return None;
         }
         let behind = pattern!(
-            r"^\s?([a-zA-Zµμ]{1,3}[²³]?(?:/[a-z]{1,3}[²³]?)?|[a-z]{3,}(?: per [a-z]{3,})?|[千厘毫分]?米|公里|千克|公斤)(?:[。.,，]|\s|$)"
+            r"^[}$]*\s?([a-zA-Zµμ]{1,3}[²³]?(?:/[a-z]{1,3}[²³]?)?|[a-z]{3,}(?: per [a-z]{3,})?|[千厘毫分]?米|公里|千克|公斤)(?:[。.,，]|\s|$)"
         );
         let unit = captured(behind, &response[extracted.span.end..])?.as_str();
-        let measured = extracted.rule == Rule::LastNumber && words::is_measure(unit);
+        let number = pattern!(r"^-?[0-9.,]+$").is_match(&extracted.text);
+        // "5 in total" names no inches.
+        let boxed = extracted.rule == Rule::Box && number && unit != "in";
+        let measured = (extracted.rule == Rule::LastNumber || boxed) && words::is_measure(unit);
         // "2 hours and 30 minutes"
         let larger = pattern!(r"(-?[0-9.]+) ([a-z]{3,})(?: and|,)? $")
             .captures(&response[..extracted.span.start])
@@ -164,6 +192,12 @@ impl Gold {
     fn letter(&self, response: &str, extracted: &Extracted) -> Option<String> {
         const STOPS: [char; 4] = ['.', '!', '?', '\n'];
         let last = response.trim_end();
+        let inside = letter_behind(&extracted.text).filter(|_| {
+            extracted.rule == Rule::Box && !words::takes_back(&extracted.text.to_lowercase())
+        });
+        if let Some(letter) = inside.filter(|_| self.answer.is_choice()) {
+            return Some(letter.to_owned());
+        }
         let place = match extracted.rule {
             Rule::Box => extracted.span.end,
             Rule::LastNumber => last.rfind(STOPS).map_or(0, |stop| {
@@ -172,6 +206,28 @@ impl Gold {
             _ => return None,
         };
         self.answer.is_choice().then(|| letter_behind(&response[place..]))?.map(str::to_owned)
+    }
+
+    /// Returns the value of "**Answer: (D)** $x = -0.4$", if the ground truth is no letter.
+    fn behind_letter(&self, response: &str, extracted: &Extracted) -> Option<String> {
+        let letter = pattern!(r"^\(?[A-J]\)?$").is_match(&extracted.text);
+        let value = pattern!(r"^[*.: ]+(\S[^\n]*)");
+        let value = captured(value, &response[extracted.span.end..])?;
+        let chosen = letter && extracted.rule == Rule::Phrase && self.answer.choices.is_empty();
+        chosen.then(|| value.as_str().to_owned())
+    }
+
+    /// Returns the only point of the last sentence, if the ground truth is one: "the centre is $(-7, 3)$ and the radius $2$".
+    fn only_point(&self, response: &str, extracted: &Extracted) -> Option<String> {
+        let reading = self.answer.readings.as_ref().ok()?.first()?;
+        let point = matches!(reading, Node::List { open: '(', close: ')', .. })
+            && extracted.rule == Rule::LastNumber;
+        let start =
+            response.trim_end().trim_end_matches('.').rfind(['.', '\n']).map_or(0, |at| at + 1);
+        let formula = pattern!(r"\$(\([^$]*,[^$]*\))\$");
+        let mut points = formula.captures_iter(&response[start..]).filter(|_| point);
+        let only = points.next().filter(|_| points.next().is_none())?;
+        Some(only[1].to_owned())
     }
 
     /// Returns the only number of a sentence, if the ground truth is one: "Jane started growing it 3 hours ago"; also that
@@ -184,7 +240,9 @@ impl Gold {
             return Some(parts[1].to_owned());
         }
         let in_words = extracted.text.len() <= LONGEST_SENTENCE
-            && !matches!(extracted.rule, Rule::Box | Rule::Tag | Rule::HashMarks)
+            && (!matches!(extracted.rule, Rule::Box | Rule::Tag | Rule::HashMarks)
+                || pattern!(r"^\\text\{(?i:there are|it takes|it is|she has|he has)[^{}$\\]*\}$")
+                    .is_match(&extracted.text))
             && Answer::parse(&extracted.text).is_ok_and(|answer| answer.is_words())
             && !self.answer.is_words()
             && !words::takes_back(&extracted.text.to_lowercase());
@@ -226,7 +284,8 @@ impl Gold {
         };
         // "Therefore, the second player has a winning strategy"
         let wins = sentence.contains("win") && words::stated(sentence).as_deref() == Some(gold);
-        let many = gold == "infinitely many" && last.contains("there are infinitely many");
+        let many =
+            gold == "infinitely many" && last.to_lowercase().contains("there are infinitely many");
         // "Yes, it is possible. For instance, take 1, 4 and 9."
         let doubts = pattern!(r"(?i)\b(?:no|not|yes|but|however|if|unless|only)\b|n't\b");
         let opening = own_turn(response).trim_start();
@@ -283,6 +342,43 @@ fn without_remark(extracted: &Extracted) -> Option<String> {
         pattern!(r"^(?:or|and|mod|not|rejected|twice|double|multiplicity)\b").is_match(&inside);
     (!other && !words::takes_back(&inside) && extracted.rule != Rule::Box)
         .then(|| remark[1].to_owned())
+}
+
+/// Returns the decimal of "√2 km, approximately 1.41 km".
+fn rounded(response: &str, extracted: &Extracted) -> Option<String> {
+    let decimal = pattern!(
+        r"^[^0-9\n]{0,24}(?:roughly|approximately|about|around|≈|\\approx) ?\$?([0-9]+\.[0-9]+)"
+    );
+    let unmarked = matches!(extracted.rule, Rule::LastNumber | Rule::LastSentence);
+    let decimal = captured(decimal, &response[extracted.span.end..]).filter(|_| unmarked)?;
+    Some(decimal.as_str().to_owned())
+}
+
+/// Returns the last of several formulas in a sentence, if it is calculated: "$x = 3$, and $x + y = 3 + 4 = 7$".
+fn calculated(extracted: &Extracted) -> Option<String> {
+    let (before, last) = extracted.text.rsplit_once('$')?;
+    let joined = extracted.rule == Rule::LastNumber
+        && before.contains('=')
+        && pattern!(r"\$,?\s*(?:and|so|hence|thus)\s*$").is_match(before);
+    (joined && last.matches('=').count() > 1).then(|| last.to_owned())
+}
+
+/// Returns the value of "Midpoint: (−1, 6)", a bold line.
+fn behind_colon(extracted: &Extracted) -> Option<String> {
+    let labelled = pattern!(r"^\p{Alphabetic}[\p{Alphabetic} ]{2,30}:\s*([^:]*)$");
+    let bold = extracted.rule == Rule::Bold && !words::takes_back(&extracted.text.to_lowercase());
+    bold.then(|| captured(labelled, &extracted.text))?.map(|value| value.as_str().to_owned())
+}
+
+/// Returns the formulas that end a sentence: "the solutions are the two functions $f(x) = x$ and $f(x) = 2 - x$."
+fn closing_formula(extracted: &Extracted) -> Option<String> {
+    let text = &extracted.text;
+    let in_words =
+        matches!(extracted.rule, Rule::Phrase | Rule::Bold) && text.len() <= LONGEST_SENTENCE;
+    let formula = in_words.then(|| last_formula(text)).flatten()?;
+    let before = text[..formula.start].trim_end_matches(['$', '\\', '(']);
+    let plain = !before.contains(['$', '=', '\\']) && !words::takes_back(&before.to_lowercase());
+    plain.then(|| text[formula].to_owned())
 }
 
 /// Returns a boxed answer with the domain of its parameter behind the box: `\boxed{x = 2k\pi}, k \in \mathbb{Z}`.

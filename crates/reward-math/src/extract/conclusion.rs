@@ -107,8 +107,9 @@ fn is_aside(text: &str, start: usize) -> bool {
 /// Returns the length of the main clause: up to a reason, a denial or a comparison with another value.
 fn clause(sentence: &str) -> usize {
     // "(not 42, since the six are not on the trays)"
-    let bracket =
-        pattern!(r"\s\((?:\p{Alphabetic}+[^()]*|[^()]*\p{Alphabetic}{3,}\s[^()]*)\)[.!*]*$");
+    let bracket = pattern!(
+        r"\s\((?:\p{Alphabetic}+[^()]*|[^()]*\p{Alphabetic}{3,}\s[^()]*|[0-9.,]+ ?[°%])\)[.!*]*$"
+    );
     let bracket = bracket.find(sentence).filter(|remark| {
         !pattern!(r"multiplicity|double|repeated|twice|mod\b|reject|extraneous")
             .is_match(remark.as_str())
@@ -117,10 +118,10 @@ fn clause(sentence: &str) -> usize {
     let length = bracket.filter(|at| has_value(&sentence[..*at])).unwrap_or(sentence.len());
     let sentence = &sentence[..length];
     let aside = pattern!(concat!(
-        r"(?i), (?:‹opens an aside›|which [^,]*\b(?:‹compares in an aside›)|i\.e\. [^,]*\b(?:more|less|fewer) than",
+        r"(?i), (?:‹opens an aside›|which [^,]*\b(?:‹compares in an aside›)|i\.e\. [^,]*\b(?:more|less|fewer) than|i\.e\.,? all|which (?:is|are) (?:all|the|exactly)|an? [0-9.]+ ?% chance",
         r"|an? [a-z ]{1,30}(?:after|before)|or [^,]{1,24} if|(?:he|she|it|they) (?:does|do|did|is|are) not",
         r"|[\w-]+ of (?:which|whom|them))\b|,? (?:‹breaks a clause›) |[，,]而不是| for all (?:real )?\$",
-        r"|; [^;=]*\b(?:would|must|while|stays|not)\b",
+        r"|; [^;=]*\b(?:would|must|while|stays|not)\b|[,(] ?(?:which is |or )?(?:roughly|approximately|about|around|≈) ?\$?[0-9.,]+[^,;]*$|, or [0-9.]+(?:\.\.\.|…)$|, or [^$]* in decimal form",
     ));
     // "**36** integers are divisible by neither 4 nor 5."
     let mut bold = pattern!(r"\*\*[^*]*[0-9][^*:]*\*\*").find_iter(sentence);

@@ -1,23 +1,27 @@
 //! Extraction without marks: the last formula, number, letter or sentence.
 
 use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
 
 use super::conclusion;
 use super::extracted::{Find, Rule, first_of, some_text};
 use super::phrase::is_remark;
 use crate::answer::Answer;
-use crate::table::{captured, lists, pattern, phrases};
+use crate::table::{captured, compiled, lists, pattern, phrases};
 
 /// Bytes at the end of a text that may say that it ends without an answer.
 const LAST_WORDS: usize = 256;
 
 /// The ways to find a number or formula at the end, in their order.
-const NUMBERS: [Find; 8] = [
+const NUMBERS: [Find; 9] = [
     listed,
     stated,
     assignments,
-    inequality,
     last_formula,
+    plain_clause,
+    inequality,
     last_structure,
     last_number,
     last_clause,
@@ -84,7 +88,7 @@ struct Found {
 /// Returns all numbers of a text from a place on, in order.
 fn numbers(text: &str, from: usize) -> Vec<Found> {
     let number = pattern!(
-        r"\.?[0-9]+(?:[.,/:][0-9]+)*(?: ?[AP]M\b)?(?:[eE][-+]?[0-9]+)?(?: ?[×x] ?10(?:\^\{?[-−]?[0-9]+\}?|[⁻⁺]?[⁰¹²³⁴-⁹]+))?%?(?: (?:thousand|million|billion|trillion)\b)?"
+        r"(?:[0-9]+ )?(?:[½⅓¼¾⅔⅛]+|[0-9]+/[0-9]+)|\.?[0-9]+(?:(?:[.,/:]|\{,\})[0-9]+)*[½⅓¼¾⅔⅛]?(?: ?(?:[AP]M|[ap]\.?m)\b)?(?:[eE][-+]?[0-9]+)?(?: ?[×x] ?10(?:\^\{?[-−]?[0-9]+\}?|[⁻⁺]?[⁰¹²³⁴-⁹]+))?[%‰]?(?: (?:thousand|million|billion|trillion)\b)?"
     );
     let numbers = number.find_iter(&text[from..]).filter_map(|number| {
         let (start, end) = (from + number.start(), from + number.end());
@@ -102,7 +106,8 @@ fn numbers(text: &str, from: usize) -> Vec<Found> {
         let near = before.ceil_char_boundary(before.len().saturating_sub(80));
         let ratio = pattern!(r"\bratio\b[^.\n]* ([0-9.]+) to $");
         let ratio = captured(ratio, &before[near..]).map(|first| near + first.start());
-        let odds = odds.or(ratio).unwrap_or(before.len());
+        let euros = before.strip_suffix(['€', '£']).map(str::len);
+        let odds = odds.or(ratio).or(euros).unwrap_or(before.len());
         let currency = ['$', '€', '£'];
         Some(Found {
             span: odds..end,
@@ -156,7 +161,7 @@ fn listed(response: &str) -> Option<Range<usize>> {
 fn stated(response: &str) -> Option<Range<usize>> {
     let value = pattern!(concat!(
         r"(?i)(?:^|[.!?\n]\s*)[^.!?\n]*?\b(?:‹verb of a value›) (?:exactly |somit |also |donc |thus )*(?:[a-z](?:\([^()]*\))? = )?",
-        r"([-−]?(?:[0-9]|[({\[]\s*[-−]?[0-9])[^;\n]*?)(?:; (?:el valor|the value|the root)|,? (?:attained|achieved|reached|soit",
+        r"([-−]?(?:[0-9√π]|[({\[]\s*[-−]?[0-9])[^;\n]*?)(?:; (?:el valor|the value|the root)|,? (?:attained|achieved|reached|soit",
         r"|то есть|that is|i\.e\.|because|since|and not|porque)\b| \((?:das|that|which|or|i\.e\.)\b)",
         r"(?:[^\n.!?]|\.[0-9])*[0-9](?:[^\n.!?]|\.[0-9])*[.!]?$",
     ));
@@ -166,19 +171,18 @@ fn stated(response: &str) -> Option<Range<usize>> {
     one.then(|| text.range())
 }
 
-/// Returns "x = 3, y = −1", and the exact value of "√2 ≈ 1.414", at the end.
+/// Returns "x = 3, y = −1" at the end.
 fn assignments(response: &str) -> Option<Range<usize>> {
     let assigned = pattern!(
-        r"(?:^|[ (])((?:[a-zλ][₁₂₃]? ?= ?[-−]?[0-9][0-9./]*(?:, (?:and |or )?| and | or )){1,4}[a-zλ][₁₂₃]? ?= ?[-−]?[0-9][0-9./]*)\.?\s*$"
+        r"(?:^|[\n (])((?:[a-zλ][₁₂₃]? ?= ?[-−]?[0-9√½⅓¼¾⅔⅛][0-9./√]*(?:, (?:and |or )?| and | or )){1,4}[a-zλ][₁₂₃]? ?= ?[-−]?[0-9√½⅓¼¾⅔⅛][0-9./√]*)\.?\s*$"
     );
-    let exact = pattern!(r" ([^\s=]*[√π][^\s=]*) ≈ [0-9.]+[0-9]\.?\s*$");
-    Some(captured(assigned, response).or_else(|| captured(exact, response))?.range())
+    Some(captured(assigned, response)?.range())
 }
 
-/// Returns the inequality at the end: "precisely when 2 ≤ x < 5".
+/// Returns the inequality or membership at the end: "precisely when 2 ≤ x < 5", "x ∈ [−3, −2] ∪ [0, 1]".
 fn inequality(response: &str) -> Option<Range<usize>> {
     let text = pattern!(
-        r"(?:^|[ (])((?:[-−]?[0-9][0-9./]* ?[<≤] ?)?[a-z] ?[<>≤≥] ?[-−]?[0-9][0-9./]*)\.?\s*$"
+        r"(?:^|[\n (])((?:[-−]?[0-9][0-9./]* ?[<≤] ?)?[a-z] ?[<>≤≥] ?[-−]?[0-9][0-9./]*|[a-zA-Z] ?∈ ?[^\n$]*[\])}])\.?\s*$"
     );
     Some(captured(text, response)?.range())
 }
@@ -193,14 +197,37 @@ fn last_structure(response: &str) -> Option<Range<usize>> {
     (!words).then(|| text.range())
 }
 
-/// Returns the formula behind the last verb: "the maximum is f(2) = 4/e²".
-fn last_clause(response: &str) -> Option<Range<usize>> {
-    let clause = pattern!(
-        r"(?:^|.*)(?:\b(?:‹verb of a value›|factors as|simplifies to|becomes|amounts to)(?:,)?|=) ([^\n$=]{1,80}?(?: = [^\n$=]{1,80}?)?)\.?\s*$"
+/// Returns the formula without words behind the last verb or equals sign: "so P = (8, −2)", "amounts to 36π".
+fn plain_clause(response: &str) -> Option<Range<usize>> {
+    let worded = pattern!(
+        r"(?i)^(?:an?|the)\b|['’]|[.!?:]\s|(?:^|[^\\\p{Alphabetic}])\p{Alphabetic}{3,}[,;]? \p{Alphabetic}{2,}"
     );
-    let text = captured(clause, response)?;
-    let value = Answer::parse(text.as_str()).is_ok_and(|answer| !answer.is_words());
-    (value && !is_remark(&response[..text.start()])).then(|| text.range())
+    clause(response, |text| !worded.is_match(&text.replace("square ", "").replace("cubic ", "")))
+}
+
+/// Returns the formula behind the last verb or equals sign, with words in it: "the maximum is f(2) = 4/e² at x = 2".
+fn last_clause(response: &str) -> Option<Range<usize>> {
+    clause(response, |_| true)
+}
+
+/// Returns the value behind the last verb, or else behind the last equals sign, that `fits`.
+fn clause(response: &str, fits: impl Fn(&str) -> bool) -> Option<Range<usize>> {
+    const VALUE: &str = r"([^\s$=≈][^\n$=]{0,79}?(?: = [^\n$=]{1,80}?){0,3})[.。]?\s*$";
+    static CLAUSES: LazyLock<[Regex; 2]> = LazyLock::new(|| {
+        let verb = concat!(
+            r"(?i).*(?:(?:(?:^|[.!?。]\s)(?:so|thus|hence|therefore),?",
+            r"|\b(?:(?:‹verb of a value›|to be)(?: (?:therefore|thus|then|hence))?(?: at)?",
+            r"(?: the (?:[a-z]+ )?(?:vector|point|matrix|pair|triple|interval|set))?",
+            r"|factors as|simplifies to|becomes|amounts to|leaving|giving|gives|yields|obtains?|gets?|goes to),?) |\p{Alphabetic}: |[为是] ?)",
+        );
+        [verb, ".*= ?"].map(|opening| compiled(&format!("{opening}{VALUE}")))
+    });
+    CLAUSES.iter().find_map(|clause| {
+        let text = captured(clause, response)?;
+        let value = Answer::parse(text.as_str()).is_ok_and(|answer| !answer.is_words());
+        let plain = value && fits(text.as_str()) && !is_remark(&response[..text.start()]);
+        plain.then(|| text.range())
+    })
 }
 
 /// Length of the end of a text in which its last number is searched first, in bytes.
@@ -221,7 +248,7 @@ fn last_number(response: &str) -> Option<Range<usize>> {
     };
     // "So there are 15 ways to put 4 balls in 3 boxes."
     let counted = pattern!(
-        r"(?:^|[.!?\n] *)[^.!?\n]*?\bthere (?:are|is) (?:exactly |only |a total of |in total )?([0-9][0-9,]*) [a-z][^.!?\n]*[.!]?\s*$"
+        r"(?:^|[.!?\n] *)[^.!?\n]*?\bthere (?:are|is) (?:exactly |only |a total of |in total )?([0-9][0-9,^{}!]*) [a-z][^.!?\n]*[.!]?\s*$"
     );
     if let Some(count) = captured(counted, &response[tail..]) {
         return Some(tail + count.start()..tail + count.end());
@@ -240,7 +267,9 @@ fn last_number(response: &str) -> Option<Range<usize>> {
     let plain = suffix.trim_end_matches(['²', '³']);
     // "the 12th grade"
     let ordinal = lists("st nd rd th", plain);
-    let alone = plain.is_empty() || !plain.is_ascii();
+    // `12π` and `10⁵` are formulas; Greek and other letters may be a unit.
+    let factor = suffix.starts_with(['π', '⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹', 'ⁿ']);
+    let alone = !factor && (plain.is_empty() || !plain.is_ascii());
     (alone || ordinal || unit.contains(&plain)).then_some(number.span)
 }
 
@@ -267,13 +296,23 @@ fn last_sentence(response: &str) -> Option<Range<usize>> {
     some_text(response, start + behind..end)
 }
 
-/// Returns the last `$…$`, `\\(…\\)` or `\\[…\\]` with no digit after it.
-fn last_formula(response: &str) -> Option<Range<usize>> {
+/// Returns the last `$…$`, `\\(…\\)` or `\\[…\\]` with no digit after it; of "$n = 1.85$ at $20^\\circ$" the first.
+pub(crate) fn last_formula(response: &str) -> Option<Range<usize>> {
+    let (formula, place) = formula_at_end(response)?;
+    match place {
+        Some(end) => formula_at_end(&response[..end]).map(|(formula, _)| formula),
+        None => Some(formula),
+    }
+}
+
+/// Returns the last formula, and the end of the one beside it if it is the place of that.
+fn formula_at_end(response: &str) -> Option<(Range<usize>, Option<usize>)> {
     // A display without marks: `\begin{align*} … \end{align*}`.
     let display = pattern!(r"\\end\{(align|gather)(\*?)\}\s*$").captures(response);
     if let Some(display) = display {
         let opening = format!("\\begin{{{}{}}}", &display[1], &display[2]);
-        return some_text(response, response.rfind(&opening)?..response.len());
+        let display = some_text(response, response.rfind(&opening)?..response.len())?;
+        return Some((display, None));
     }
     let (close, end) = ["$$", "$", "\\)", "\\]"]
         .into_iter()
@@ -285,6 +324,9 @@ fn last_formula(response: &str) -> Option<Range<usize>> {
         dollars => dollars,
     };
     let last = response[..end].rfind(open)?;
+    let place = pattern!(r"(?:, (?:attained|achieved|reached|occurring))? at\s*$");
+    let place = place.find(&response[..last]).map(|place| response[..place.start()].trim_end());
+    let place = place.filter(|before| before.ends_with(close)).map(str::len);
     let first = formulas_before(response, last, open, close);
     let start = first + open.len();
     let after = &response[end + close.len()..];
@@ -293,23 +335,10 @@ fn last_formula(response: &str) -> Option<Range<usize>> {
     if goes_on || after.contains(|c: char| c.is_ascii_digit()) {
         return None;
     }
-    let inner = some_text(response, start..end)?;
-    if first < last || response[inner.clone()].contains("\\begin") {
-        return Some(inner);
-    }
-    // The last side of a calculation is its result.
-    let text = &response[inner.clone()];
-    let several = pattern!(
-        r"\\(?:q?quad|leadsto|implies|iff|therefore|(?:Long)?(?:left)?[rR]ightarrow|Leftrightarrow)(?-u:\b)"
-    );
-    let one = !several.is_match(text);
-    let cut = text.rfind('=').filter(|_| one && text.contains(|c: char| c.is_ascii_digit()));
-    // `\sum_{n=1}`
-    let cut = cut.filter(|at| text[*at..].matches('{').count() == text[*at..].matches('}').count());
-    let side = cut.map_or(inner.start, |at| inner.start + at + 1);
-    let keep_label =
-        text.matches('=').count() == 1 && text.trim_start().find('=').is_some_and(|at| at <= 3);
-    some_text(response, if keep_label { inner.start } else { side }..inner.end)
+    // The result of `5 + 7 = 12` is its last side.
+    let calculation = !response[start..end].contains(char::is_alphabetic);
+    let side = response[start..end].rfind('=').filter(|_| calculation).map_or(0, |at| at + 1);
+    Some((some_text(response, start + side..end)?, place))
 }
 
 /// Returns the start of the first formula joined by "and", "or" and commas to the one at `start`.
@@ -318,8 +347,11 @@ fn formulas_before(response: &str, start: usize, open: &str, close: &str) -> usi
     let mut first = start;
     for _ in 0..MOST {
         let before = response[..first].trim_end();
-        let joined =
-            [","].iter().chain(phrases("conjunction")).find_map(|word| before.strip_suffix(word));
+        let joined = pattern!(concat!(
+            r"(?:,|(?:^|\b)(?:‹conjunction›)|\b(?:with|where|for)(?: (?:an|some|any|all|every|each|arbitrary))?",
+            r"(?: (?:positive|non-?negative|real|natural))?(?: (?:integers?|constants?|numbers?))?)$"
+        ));
+        let joined = joined.find(before).map(|word| &before[..word.start()]);
         let Some(inner) = joined
             .map(|before| before.trim_end().trim_end_matches(','))
             .and_then(|before| before.strip_suffix(close))

@@ -42,7 +42,7 @@ pub(super) fn letter_at_the_end(response: &str) -> Option<Range<usize>> {
 /// Returns the letter of "…, which is choice (D)" behind a box.
 pub(crate) fn letter_behind(behind: &str) -> Option<&str> {
     let named = pattern!(
-        r"(?i:\b(?:option|choice|answer|choose|pick|select)(?: is)?) \**\(?([A-J])\)?\**(?:[.,; $]|$)"
+        r"(?i:\b(?:option|choice|answer|choose|pick|select|graph|diagram|figure)(?: is)?) \**\(?([A-J])\)?\**(?:[.,; $}]|$)"
     );
     let mut letters = named.captures_iter(behind).map(|named| named.extract::<1>().1[0]);
     let only = letters.next()?;
@@ -80,7 +80,7 @@ pub(super) fn corrected(behind: &str) -> Option<Range<usize>> {
         r"(?i)\b(?:hold on|wait|oops|hmm|correction|actually|mistake|misread|scra(?:tch|p) that|(?:that|this|which)(?: is|'s| was) (?:wrong|incorrect)|korrektur|corrección|halt, das)\b"
     );
     let should_be = pattern!(
-        r"(?i)\b(?:should (?:be(?: replaced by| amended to| corrected to)?|read)|so it(?:'s| is)|lautet|(?:right|correct|actual|true) (?:\w+ )?is(?: therefore| thus| actually| really)?|richtige antwort(?: ist)?)[: *]+(\S[^.\n,;]*)"
+        r"(?i)\b(?:should (?:be(?: replaced by| amended to| corrected to)?|read)|so it(?:'s| is)|lautet|(?:right|correct|actual|true) (?:\w+ )?is(?: therefore| thus| actually| really)?|richtige antwort(?: ist)?|giving)[: *]+(\S[^.\n,;]*?)(?: as the answer)?(?:[.\n,;]|$)"
     );
     let mark = takes_back.find(behind)?;
     let value = should_be.captures_iter(&behind[mark.end()..]).last()?.get(1)?;

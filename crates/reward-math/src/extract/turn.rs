@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 /// Kinds and marks of chat templates: they open a turn of the user or of the system (`prompt`) or of the model (`reply`),
-/// or stand before the first turn (`beginning`).
+/// stand before the first turn (`beginning`) or end one (`end`).
 static MARKS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
     include_str!("turns.txt").lines().filter_map(|line| line.split_once(' ')).collect()
 });
@@ -28,7 +28,7 @@ const BARE: [(&str, &str); 4] = [
 pub(super) fn own(response: &str) -> Option<Range<usize>> {
     let start = behind_prompt(response);
     let (mut end, mut thought) = (response.len(), start);
-    let prompts: Vec<&str> = marks("prompt").collect();
+    let stops: Vec<&str> = marks("prompt").chain(marks("end")).collect();
     // Every other mark begins with this character, which is rare.
     for (offset, _) in response[start..].match_indices('<') {
         let mark_start = start + offset;
@@ -36,7 +36,7 @@ pub(super) fn own(response: &str) -> Option<Range<usize>> {
         if rest.starts_with("</think>") {
             thought = mark_start + "</think>".len();
         } else if !response[start..mark_start].trim().is_empty()
-            && prompts.iter().any(|prompt| rest.starts_with(prompt))
+            && stops.iter().any(|stop| rest.starts_with(stop))
         {
             end = mark_start;
             break;
