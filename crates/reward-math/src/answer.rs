@@ -243,7 +243,10 @@ fn with_single_backslashes(text: &str) -> Cow<'_, str> {
 fn with_formulas(text: &str) -> Cow<'_, str> {
     let sentence = text.strip_prefix("\\text{").and_then(|text| text.strip_suffix('}'));
     match sentence.filter(|inner| inner.contains('$') && !inner.contains("\\$")) {
-        Some(_) => pattern!(r"\$([^$]*)\$").replace_all(text, "} $1 \\text{"),
+        Some(_) => {
+            let parts = pattern!(r"\$([^$]*)\$").replace_all(text, "} $1 \\text{");
+            Cow::Owned(parts.replace("\\text{}", ""))
+        }
         None => Cow::Borrowed(text),
     }
 }

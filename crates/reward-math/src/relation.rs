@@ -6,7 +6,7 @@ mod multiple;
 use crate::answer::{Node, Relation};
 use crate::expression::{Expression, is_constant};
 use crate::parser::is_greek;
-use crate::table::lists;
+use crate::table::{lists, pattern};
 use crate::words;
 
 pub(crate) use labels::{
@@ -34,7 +34,12 @@ pub(crate) struct Assertion<'a> {
 /// `None` if the sides before it neither name nor calculate it: `2x = 10` and `5 = 5` assert no 10 and no 5.
 pub(crate) fn asserted(chain: &Node) -> Option<Assertion<'_>> {
     let Node::Chain { sides, relations } = chain else { return None };
-    let equal = |relation: &Relation| matches!(relation, Relation::Equal | Relation::Approximately);
+    let equal = |relation: &Relation| match relation {
+        Relation::Equal | Relation::Approximately => true,
+        // `\theta \sim \lambda/B = 0.01`
+        Relation::Similar => sides.last().is_some_and(is_constant_value),
+        _ => false,
+    };
     // `|z|^{10} = 2^{10} = 1024 > 1000`
     let (sides, relations) = match (sides.as_slice(), relations.as_slice()) {
         ([before @ .., bound], [equations @ .., Relation::Less | Relation::Greater])
@@ -52,18 +57,23 @@ pub(crate) fn asserted(chain: &Node) -> Option<Assertion<'_>> {
     {
         return Some(Assertion { value, label: Some(label), members: Vec::new(), rounded: None });
     }
-    let belongs = matches!(relations, [Relation::In]);
-    if !belongs && !relations.iter().all(equal) {
+    // `y \in \mathbb{R} \setminus \{1\} = (-\infty, 1) \cup (1, \infty)`
+    let equations = relations.strip_prefix(&[Relation::In]).unwrap_or(relations);
+    if !equations.iter().all(equal) {
         return None;
     }
     // x = 1/3 ≈ 0.333: the exact side counts.
-    let exact = relations.iter().position(|relation| *relation == Relation::Approximately);
-    let exact = exact.filter(|last| *last > 0 || is_constant_value(&sides[0]));
+    let first = usize::from(!is_constant_value(&sides[0]));
+    let exact = (first..relations.len()).find(|at| relations[*at] == Relation::Approximately);
     let last = exact.unwrap_or(sides.len() - 1);
     let (value, before) = (&sides[last], &sides[..last]);
     let rounded = sides[last + 1..].last();
+    // `N + \frac1N = 1 + \frac1N = 5`: not an equation for `N`.
+    let open = |side: &&Node| side.has_variable();
+    let in_steps = before.len() > 1 && is_constant_value(value);
+    let is_quantity = |side: &Node| is_power(side) || before.iter().filter(open).count() > 1;
     let (labels, members): (Vec<&Node>, Vec<&Node>) =
-        before.iter().partition(|side| names(side, value));
+        before.iter().partition(|side| names(side, value) || in_steps && is_quantity(side));
     let label = sides.first().filter(|first| labels.first() == Some(first) && last > 0);
     // The middle of a calculation may hold letters, whose values are not said.
     let is_said = |side: &Node| {
@@ -80,6 +90,20 @@ pub(crate) fn asserted(chain: &Node) -> Option<Assertion<'_>> {
         )
     });
     (evidence && !circular).then_some(Assertion { value, label, members, rounded })
+}
+
+/// Returns the value of the bound of `a^2 + b^2 = (a + b)^2 - 2ab \ge 25 - 12 = 13`, which is calculated on both sides.
+pub(crate) fn bound(chain: &Node) -> Option<&Node> {
+    let Node::Chain { sides, relations } = chain else { return None };
+    let bounds =
+        |relation: &Relation| matches!(relation, Relation::LessEqual | Relation::GreaterEqual);
+    let [first, .., last] = relations.as_slice() else { return None };
+    let one = relations.iter().filter(|relation| bounds(relation)).count() == 1;
+    let equal = relations.iter().all(|relation| bounds(relation) || *relation == Relation::Equal);
+    let calculated = (*first, *last) == (Relation::Equal, Relation::Equal) && one && equal;
+    sides
+        .last()
+        .filter(|value| calculated && is_constant_value(value) && symbol(&sides[0]).is_none())
 }
 
 /// Returns true if the value of the chain is all that it asks for: `x = 5`, not the curve `x^2 + y^2 = 25`.
@@ -138,11 +162,16 @@ fn names(side: &Node, value: &Node) -> bool {
             (Node::Value { expression, .. }, Node::Value { expression: value, .. }) => {
                 !value.has_variable()
                     && (expression.variables().len() > 1
-                        || expression.has_variable() && is_of_values(expression))
+                        || expression.has_variable()
+                            && (is_of_values(expression)
+                                // `\pi r^2 = 9\pi`
+                                || matches!(expression, Expression::Product(_))
+                                    && expression.holds("\\pi")
+                                    && value.holds("\\pi")))
             }
             (Node::Value { expression, .. }, _) => expression.has_variable(),
             (Node::Joined(_, sets), _) => sets.iter().all(is_label),
-            (Node::Builder { .. }, Node::List { .. }) => true,
+            (Node::Builder { .. }, Node::List { .. } | Node::Builder { .. }) => true,
             _ => false,
         }
 }
@@ -158,8 +187,14 @@ fn is_of_values(expression: &Expression) -> bool {
     }
 }
 
+/// Returns true for `s^2`, which is calculated in `s^2 = \frac{8}{4} = 2` and an equation in `x^2 = 16`.
+pub(crate) fn is_power(side: &Node) -> bool {
+    let symbol = |base: &Expression| matches!(base, Expression::Symbol(_));
+    matches!(side.plain(), Some(Expression::Power(base, _)) if symbol(base))
+}
+
 /// Returns true if the node is a label whatever its value.
-fn is_label(label: &Node) -> bool {
+pub(crate) fn is_label(label: &Node) -> bool {
     match label {
         Node::Words(words) => !words::sets_condition(words),
         Node::Value { expression, .. } => match expression {
@@ -170,12 +205,18 @@ fn is_label(label: &Node) -> bool {
                 arguments.iter().all(plain)
             }
             Expression::Function(name, _)
-                if lists("int lim", name) || name.starts_with("\\frac{d") =>
+                if lists("int lim det", name) || name.starts_with("\\frac{d") =>
             {
                 true
             }
             // `V_o(s)/V_i(s)`
             Expression::Quotient(top, bottom) if is_value_of(top) && is_value_of(bottom) => true,
+            // `p(x) + q(x)`
+            Expression::Sum(parts) | Expression::Product(parts)
+                if parts.iter().all(is_value_of) =>
+            {
+                true
+            }
             other => is_name(other),
         },
         Node::Ratio(parts) => parts.iter().all(is_name),
@@ -269,10 +310,7 @@ pub(crate) fn applied(expression: &Expression) -> Option<(&str, &str)> {
 
 /// Returns a value in one variable with that variable named as the argument of `f(x)`; `None` if it is so already.
 pub(crate) fn in_argument_of(label: Option<&Node>, value: &Node) -> Option<Node> {
-    let Node::Value { expression: Expression::Function(_, arguments), .. } = label? else {
-        return None;
-    };
-    let [Expression::Symbol(argument)] = arguments.as_slice() else { return None };
+    let (_, argument) = applied(label?.expression()?)?;
     let mut names = value.names().into_iter();
     let name = names.next().filter(|name| names.next().is_none() && name != argument)?;
     Some(value.renamed(&name, argument))
@@ -293,7 +331,13 @@ fn is_symbol_or_number(expression: &Expression) -> bool {
 pub(crate) fn same_label(left: &Node, right: &Node) -> bool {
     let both =
         |name: fn(&Node) -> Option<String>| name(left).is_some() && name(left) == name(right);
-    if left == right || both(extreme) || both(segment) {
+    // `n_{\min}` is a value of `n`.
+    let base = |node: &Node| {
+        let name = node.symbol()?;
+        let bare = pattern!(r"_\{?\\?(?:min|max)\}?$").replace(name, "");
+        Some(bare.into_owned())
+    };
+    if left == right || both(extreme) || both(segment) || both(base) {
         return true;
     }
     let is_function =
@@ -320,7 +364,7 @@ fn extreme(label: &Node) -> Option<String> {
 }
 
 /// Returns the ends of a segment in `AB`, `|AB|` and `\overline{AB}`.
-fn segment(label: &Node) -> Option<String> {
+pub(crate) fn segment(label: &Node) -> Option<String> {
     let inner = match label.plain()? {
         Expression::Function(name, inner) if name == "abs" || name == "overline" => {
             inner.first()?

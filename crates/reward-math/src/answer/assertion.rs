@@ -91,7 +91,9 @@ fn without_boxes(mut tokens: Vec<Token>) -> Option<Vec<Token>> {
 fn without_remarks(mut tokens: Vec<Token>) -> Vec<Token> {
     // `2 or 6 (6 is extraneous)`: what the remark rejects is no answer.
     let named = |tokens: &[Token], place: &std::ops::RangeInclusive<usize>| {
-        let rest = tokens[..*place.start()].iter().chain(&tokens[*place.end() + 1..]);
+        let step = tokens[..*place.start()].iter().rposition(|token| concludes(&token.kind));
+        let step = step.map_or(0, |sign| sign + 1);
+        let rest = tokens[step..*place.start()].iter().chain(&tokens[*place.end() + 1..]);
         let rest: Vec<&Kind> = rest.map(|token| &token.kind).collect();
         let mut inside = tokens[place.clone()].iter().map(|token| &token.kind);
         inside.any(|kind| matches!(kind, Kind::Number { .. }) && rest.contains(&kind))
@@ -227,7 +229,7 @@ fn first_word(kind: &Kind) -> Option<&str> {
 /// Returns true for `\Rightarrow`, "so" and the like.
 fn concludes(kind: &Kind) -> bool {
     const SIGNS: &str = "implies Rightarrow Longrightarrow rightarrow longrightarrow to rightsquigarrow iff Leftrightarrow \
-                         Longleftrightarrow therefore";
+                         Longleftrightarrow longleftrightarrow leftrightarrow therefore";
     kind.is_any("", SIGNS) || kind.word().is_some_and(words::concludes)
 }
 

@@ -39,6 +39,14 @@ struct Row {
     items: Vec<Node>,
 }
 
+impl Row {
+    fn read(text: String) -> Self {
+        let node = tokenize(&text, true).and_then(|tokens| Parser::new(tokens).answer());
+        let items = node.map_or(Vec::new(), |node| node.items().to_vec());
+        Self { text, items }
+    }
+}
+
 /// Reads a text in rows; `None` if it is not in rows, or sets a condition.
 pub(super) fn steps(folded: &str) -> Option<Steps> {
     // The value of an inequality that holds with equality is its bound.
@@ -61,16 +69,14 @@ pub(super) fn steps(folded: &str) -> Option<Steps> {
     if texts.len() > MOST_ROWS || words::is_conditional(&place.to_lowercase()) {
         return None;
     }
-    let row = |text: String| {
-        let node = tokenize(&text, true).and_then(|tokens| Parser::new(tokens).answer());
-        let items = node.map_or(Vec::new(), |node| node.items().to_vec());
-        Row { text, items }
-    };
-    let mut rows: Vec<Row> = texts.into_iter().map(row).collect();
+    let mut rows: Vec<Row> = texts.into_iter().map(Row::read).collect();
     // `\Rightarrow n = 30;\quad S = \frac{30 \cdot 31}{2} = 465`: steps in one row.
     if let Some(list) = rows.pop_if(|row| !in_line && holds_steps(row)) {
-        rows.extend(equations(&list.text).unwrap_or_else(|| vec![list.text]).into_iter().map(row));
+        rows.extend(
+            equations(&list.text).unwrap_or_else(|| vec![list.text]).into_iter().map(Row::read),
+        );
     }
+    let concluded = concluded(folded, &rows);
     // `x = 1`, before `y = 2`: parts of one answer.
     let mut last = vec![rows.pop()?];
     while rows.last().is_some_and(|row| is_part(row, &last, in_line)) {
@@ -79,19 +85,67 @@ pub(super) fn steps(folded: &str) -> Option<Steps> {
     last.reverse();
     let calculated = last.split_last().filter(|(row, parts)| {
         let mut values = parts.iter().flat_map(|part| &part.items).filter_map(named);
-        let uses = |value| row.items.iter().any(|item| calculates(item, value));
+        let uses = |value| {
+            row.items.iter().any(|item| calculates(item, value) || consists_partly_of(item, value))
+        };
         !parts.is_empty() && values.all(|(_, value)| value.expression().is_some_and(uses))
     });
-    let calculated = calculated.map(|(row, _)| row.text.clone());
+    let is_sum = concluded.is_some();
+    let calculated = calculated.map(|(row, _)| row.text.clone()).or(concluded);
     let answer = last.iter().map(|row| row.text.as_str()).collect::<Vec<_>>().join(", ");
     let last: Vec<Node> = last.into_iter().flat_map(|row| row.items).collect();
     if in_line && rows.iter().any(|row| is_open(row, &rows, &last)) {
         return None;
     }
     // `x = -1` or `x = 4`, before `x = 4`, is a step.
-    let is_alike = |row: &&Row| row.items.len() == 1 && says_the_same(&row.items[0], &last);
+    let is_alike =
+        |row: &&Row| !is_sum && row.items.len() == 1 && says_the_same(&row.items[0], &last);
     let alike = rows.iter().filter(is_alike).map(|row| row.text.clone()).collect();
     Some(Steps { last: answer, calculated, alike, in_rows: !in_line })
+}
+
+/// Returns the value of `x + 4 = 132` behind `x = 128`, and that of `\frac{CD}{BD} = \frac{5}{9}` behind `BD = 9`.
+fn concluded(folded: &str, rows: &[Row]) -> Option<String> {
+    let items: Vec<&Node> = rows.iter().flat_map(|row| &row.items).collect();
+    let (Node::Chain { sides, relations }, before) = items.split_last()? else { return None };
+    let [quantity, .., value] = sides.as_slice() else { return None };
+    let sum = quantity.plain()?;
+    let compound = match sum {
+        Expression::Sum(_) => true,
+        Expression::Quotient(..) => relation::is_label(quantity),
+        _ => false,
+    };
+    let equations = relations.iter().all(|relation| *relation == Relation::Equal);
+    if !compound || !equations || value.has_variable() {
+        return None;
+    }
+    // A row holds what stands behind its last sign of conclusion.
+    let sign =
+        pattern!(r"\\(?:implies|iff|to|therefore|(?:Long|long)?(?:left)?[rR]ightarrow)(?-u:\b)");
+    let steps: Vec<Row> =
+        sign.split(folded).take(MOST_ROWS).map(|step| Row::read(step.to_owned())).collect();
+    let earlier = steps.split_last().map_or(&[][..], |(_, earlier)| earlier);
+    let before = before.iter().copied().chain(earlier.iter().flat_map(|row| &row.items));
+    let known = before.filter_map(named).filter(|(_, value)| !value.has_variable());
+    let known: Vec<&Expression> = known.filter_map(|(label, _)| label.plain()).collect();
+    // `\frac{2x}{5} = 30` is an equation.
+    let asks = !matches!(sum, Expression::Sum(_)) || consists_of(sum, &known);
+    let text = &rows.last()?.text;
+    let place = text.rfind('=').filter(|_| asks && sum.any(&|part| known.contains(&part)))?;
+    Some(text[place + 1..].to_owned())
+}
+
+/// Returns true for a sum or product of known parts and numbers.
+fn consists_of(quantity: &Expression, known: &[&Expression]) -> bool {
+    known.contains(&quantity)
+        || match quantity {
+            Expression::Number(_) => true,
+            Expression::Negative(inner) => consists_of(inner, known),
+            Expression::Sum(parts) | Expression::Product(parts) => {
+                parts.iter().all(|part| consists_of(part, known))
+            }
+            _ => false,
+        }
 }
 
 /// Returns the names in the labels of a row whose statements all give a value, in rows a value of a letter; `x_{1,2}` only
@@ -113,7 +167,8 @@ fn assigned(row: &Row, in_line: bool, below: &[Row]) -> Option<BTreeSet<String>>
         if value.has_variable() || derivative || !in_line && !letter {
             return None;
         }
-        names.extend(label.names());
+        let segment = relation::segment(label).map(|name| BTreeSet::from([name]));
+        names.extend(segment.unwrap_or_else(|| label.names()));
     }
     (!row.items.is_empty()).then_some(names)
 }
@@ -174,10 +229,29 @@ fn calculates(item: &Node, value: &Expression) -> bool {
     sides.len() > 2 && sides[1..sides.len() - 1].iter().any(holds)
 }
 
+/// Returns true if a value is a part of what is named: -15 of `z = -15 + 8i`, 6 of `(b, c) = (6, 5)`.
+fn consists_partly_of(item: &Node, value: &Expression) -> bool {
+    match named(item).map(|(_, whole)| whole) {
+        Some(Node::Value { expression: Expression::Sum(parts), .. }) => {
+            parts.iter().any(|part| part.any(&|part| part == value))
+        }
+        Some(Node::List { open: '(', items, .. }) => {
+            items.iter().any(|item| item.expression() == Some(value))
+        }
+        Some(Node::Matrix(rows)) => rows.iter().flatten().any(|entry| entry == value),
+        _ => false,
+    }
+}
+
 /// Returns true if a row holds a name whose value stays open: `x + y = 15`, before `x = 7`.
 fn is_open(row: &Row, rows: &[Row], last: &[Node]) -> bool {
-    // `a_5 = a_1 + 4d = 2 + 4 \cdot 3 = 14`
-    if assigned(row, false, &[]).is_some() {
+    // `a_5 = a_1 + 4d = 2 + 4 \cdot 3 = 14`, `PM = 16`
+    let segment = |item: &Node| {
+        let (label, value) = named(item)?;
+        Some(relation::segment(label).is_some() && !value.has_variable())
+    };
+    let segments = row.items.iter().all(|item| segment(item) == Some(true));
+    if assigned(row, false, &[]).is_some() || segments && !row.items.is_empty() {
         return false;
     }
     let known: BTreeSet<String> =
@@ -219,7 +293,9 @@ fn says_the_same(step: &Node, last: &[Node]) -> bool {
 /// Returns label and value of a chain that gives one its value.
 fn named(chain: &Node) -> Option<(&Node, &Node)> {
     let assertion = relation::asserted(chain)?;
-    Some((assertion.label?, assertion.value))
+    // `s^2 = 2`, behind `\bar x = 3`, is a step.
+    let label = assertion.label.filter(|label| !relation::is_power(label))?;
+    Some((label, assertion.value))
 }
 
 fn is_inequality(node: &Node) -> bool {

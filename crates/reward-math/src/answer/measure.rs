@@ -112,7 +112,8 @@ impl Parser {
             let spaced = self.spaced();
             match self.peek() {
                 Some(Kind::Word(word) | Kind::Text(word))
-                    if !is_conjunction(word) && self.relation().is_none() =>
+                    if !word.split_whitespace().next().is_some_and(is_conjunction)
+                        && self.relation().is_none() =>
                 {
                     if self.position == start {
                         return Err(self.unexpected("a value before its unit"));
@@ -260,7 +261,9 @@ pub(super) fn in_degrees(expression: &Expression) -> Option<Expression> {
             let once = !factors.iter().any(|factor| in_degrees(factor).is_some());
             once.then_some(Expression::Product(factors))
         }
-        Expression::Quotient(top, bottom) => Some(in_degrees(top)? / (**bottom).clone()),
+        Expression::Quotient(top, bottom) if in_degrees(bottom).is_none() => {
+            Some(in_degrees(top)? / (**bottom).clone())
+        }
         Expression::Sum(terms) => {
             terms.iter().map(in_degrees).collect::<Option<_>>().map(Expression::Sum)
         }

@@ -1,10 +1,13 @@
 //! Readings of an answer's text: the plain one, and those by rarer conventions.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
 use super::{Node, Relation, assertion, expansion, logic, notation, spelling};
 use crate::expression::{Assignments, Expression};
+use crate::numeric;
 use crate::parser::{Parser, Result};
+use crate::relation;
 use crate::table::pattern;
 use crate::token::{Kind, Token, tokenize};
 use crate::verdict::ParseError;
@@ -12,6 +15,9 @@ use crate::words;
 
 /// Longest formula that is written out for each value of its index, in bytes.
 const MAX_WRITTEN_OUT: usize = 1024;
+
+/// Fuel for the comparison of two constants that should be one.
+const COMPARISON_FUEL: u64 = 4096;
 
 /// Returns all readings of the text: first the plain one, then those by rarer conventions.
 pub(super) fn readings(
@@ -120,12 +126,26 @@ fn named(folded: &str) -> Option<Vec<Node>> {
 fn others(folded: &str, first: &Node) -> Vec<Node> {
     // `44.8 L`: a product, or a measure.
     let measure = pattern!(
-        r"^(-?[0-9][0-9.,]*(?:\s*(?:\\times|\\cdot|\*)\s*10\^\{?-?[0-9]+\}?)?) ([mghsNJWVKLA]|[A-Za-zμΩ](?:[A-Za-zμΩ*/() ]|\\cdot |\^\{?-?[0-9]\}?){1,24})$"
+        r"^((?:[^=]{1,48}?\s*(?:=|\\approx|\\simeq)\s*){0,3}-?(?:[0-9.]*\\sqrt\s*\{?[0-9]+\}?|[0-9][0-9.,]*)(?:\s*(?:\\times|\\cdot|\*)\s*10\^\{?-?[0-9]+\}?)?(?:[eE][-+]?[0-9]+)?)(?: ([mghsNJWVKLA]|[A-Za-zμΩ](?:[A-Za-zμΩ*/() ]|\\cdot |\^\{?-?[0-9]+\}?){1,24})|(m\^\{?[23]\}?))$"
     );
     let measured = measure.captures(folded).and_then(|parts| {
-        let unit = parts[2].replace("\\cdot", " ").replace('*', " ");
+        let unit = parts.get(2).or(parts.get(3))?.as_str().replace("\\cdot", " ").replace('*', " ");
         let text = || format!("{}\\text{{ {unit}}}", &parts[1]);
         words::is_measure(&unit).then(|| read(&text(), true).ok())?
+    });
+    // `N = \frac{100!}{2^{50}}\text{, i.e. } 100! \text{ divided by } 2^{50}`
+    let again = pattern!(
+        r"^(.*?\S)\s*(?:[,(]\s*)?(?:\\text\s*\{[\s,(]*)?(?:i\.e\.|that is,|(?:or,? )?equivalently,)[,\s]*\}?\s*(.*\S)$"
+    );
+    let again = again.captures(folded).map(|parts| {
+        let open = parts[1].matches('{').count() > parts[1].matches('}').count();
+        let first = format!("{}{}", &parts[1], if open { "}" } else { "" });
+        [first.as_str(), &parts[2]].map(|text| read(text, true).ok())
+    });
+    let restates = pattern!(r"i\.e\.|that is,|equivalently,");
+    let again = again.filter(|parts| {
+        restates.find_iter(folded).count() == 1
+            && !parts[0].as_ref().zip(parts[1].as_ref()).is_some_and(differ)
     });
     let permutation = match first {
         Node::Matrix(rows) => logic::permutation(rows).map(Node::Words),
@@ -134,7 +154,27 @@ fn others(folded: &str, first: &Node) -> Vec<Node> {
     let fraction = notation::continued_fraction(folded).map(Node::from);
     let short = folded.len() <= MAX_WRITTEN_OUT;
     let other = short.then(|| defined(first)).flatten().or_else(|| ends(folded, first));
-    [measured, fraction, permutation, other].into_iter().flatten().collect()
+    // `m\dot v(t) + b v(t) = f(t)`: the names of functions of time.
+    let timed = pattern!(r"\\d?dot(?-u:\b)|\\frac\s*\{\s*d[^{}]*\}\s*\{\s*d\s*t");
+    let timed = (folded.contains("(t)") && folded.contains('=') && timed.is_match(folded))
+        .then(|| read(&folded.replace("(t)", " "), true).ok());
+    // `6e-10`: Euler's number.
+    let natural = pattern!(r"^(-?[0-9]+)e([-+][0-9]+)$");
+    let natural = natural.captures(folded).map(|parts| format!("{}*e{}", &parts[1], &parts[2]));
+    let natural = natural.and_then(|text| read(&text, true).ok());
+    let once = [natural, measured, fraction, permutation, other, timed.flatten()];
+    once.into_iter().chain(again.into_iter().flatten()).flatten().collect()
+}
+
+/// Returns true for values of which each is another number.
+fn differ((first, second): (&Node, &Node)) -> bool {
+    let parts = |node| relation::asserted(node).map_or((None, node), |a| (a.label, a.value));
+    let ((label, first), (other, second)) = (parts(first), parts(second));
+    let mut fuel = COMPARISON_FUEL;
+    label == other
+        && first.plain().zip(second.plain()).is_some_and(|(first, second)| {
+            numeric::order(first, second, &mut fuel).is_some_and(Ordering::is_ne)
+        })
 }
 
 /// Returns `a = 2\varphi` with the value of the letter that stands behind it: `, \varphi = \frac{1 + \sqrt5}{2}`.
@@ -144,9 +184,14 @@ fn defined(reading: &Node) -> Option<Node> {
     let ([name, value], [Relation::Equal]) = (sides.as_slice(), relations.as_slice()) else {
         return None;
     };
-    let name =
-        name.symbol().filter(|name| name.starts_with('\\') && item.names().contains(*name))?;
-    let value = value.plain().filter(|value| !value.has_variable())?;
+    let name = name.symbol().filter(|name| item.names().contains(*name))?;
+    // `y = x` beside `y = -x` defines nothing.
+    if matches!(item, Node::Chain { sides, .. } if sides[0].names().contains(name)) {
+        return None;
+    }
+    let greek = name.starts_with('\\');
+    let value =
+        value.plain().filter(|value| !value.holds(name) && (greek || value.has_variable()))?;
     Some(item.substituted(&Assignments::from([(name, value)])))
 }
 

@@ -26,6 +26,16 @@ pub(super) fn expand(items: Vec<Node>) -> Vec<Node> {
                 let points = all_signs(&items).into_iter();
                 expanded.extend(points.map(|items| Node::List { open, close, items }));
             }
+            // `(x, y) = (\pm 1, \pm 2)`
+            Node::Chain { sides, relations }
+                if relations == [Relation::Equal]
+                    && matches!((&sides[0], &sides[1]),
+                        (Node::List { items: names, .. }, Node::List { open: '(', items, .. })
+                            if names.len() == items.len() && items.iter().any(takes_either)) =>
+            {
+                let points = expand(vec![sides[1].clone()]).into_iter();
+                expanded.extend(points.map(|point| Node::equation(sides[0].clone(), point)));
+            }
             // `\pm\sqrt{2 \pm \sqrt 3}`: four values.
             item if takes_either(&item) => {
                 let both = [true, false].map(|plus| signed(&item, plus)).to_vec();

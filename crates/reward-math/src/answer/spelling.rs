@@ -124,7 +124,7 @@ pub(super) fn without_reason(folded: &str) -> Cow<'_, str> {
     // `\frac1e (\approx 0.37)`
     // `\frac18 (12.5\%)`
     let rounded =
-        pattern!(r"(?:(?:\s|\\[;,])*\(\s*\\approx[^()]*|(?:\s|\\[;,\x20])+\(\s*[0-9.]+\s*\\?%)\)$")
+        pattern!(r"(?:(?:\s|\\[;,])*\(\s*\\approx[^()]*|(?:\s|\\[;,\x20]|\\text\s*\{)+\(\s*(?:(?:or|=)[\s}]*[0-9.]+(?:\s*\\?%)?|[0-9.]+\s*\\?%)|(?:\s|\\[;,\x20]|\\q?quad)+\((?:[-+0-9.\s{}]|\\(?:times|cdot|[dt]?frac|div|[,;\x20]))+=(?:[-+0-9.,=\s{}]|\\(?:times|cdot|[dt]?frac|div|[,;\x20]))+)\)$")
             .find(folded);
     // `7.5\quad (\text{the mean is larger})`
     let remark = pattern!(
@@ -143,6 +143,9 @@ pub(super) fn without_reason(folded: &str) -> Cow<'_, str> {
     match cut {
         Some(at) if !folded[..at].trim().is_empty() => {
             let rest = folded[..at].trim_end();
+            // `3\ (\text{independent of } n)`
+            let bracket = pattern!(r"(?:\s|\\[,;\x20]|\\q?quad|\\left)*[(\[]$");
+            let rest = bracket.find(rest).map_or(rest, |bracket| &rest[..bracket.start()]);
             let open = rest.matches('{').count() > rest.matches('}').count();
             if open { Cow::Owned(format!("{rest}}}")) } else { Cow::Borrowed(rest) }
         }
@@ -153,10 +156,10 @@ pub(super) fn without_reason(folded: &str) -> Cow<'_, str> {
 /// Removes `, k \in \mathbb{Z}`, `(n \in \mathbb{N}^*)` or the first index of a sequence from the end.
 pub(super) fn without_domain(folded: &str) -> &str {
     let domain = pattern!(
-        r"(?xs)^(.*?\S) (?:[\s,;]|\\q?quad|\\left|\\,|\\\x20)*
-        (?:(\()|[,;]|\\q?quad|\\text\{\x20?(?:where|for|with)[a-z\x20]*\}|where|with|\x20for) (?:\s|\\[,;:]?)*
+        r"(?xs)^(.*?\S) (?:[\s,;$]|\\q?quad|\\left|\\,|\\\x20)*
+        (?:(\()|[,;]|\\q?quad|\\text\{\x20?(?:where|for|with)[a-z\x20]*\}|where|with|\x20for) (?:[\s$]|\\[,;:]?)*
         (?-u:\b)(?:[A-Za-z]\s*,\s*)*[A-Za-z0-9_]{1,3} \s* \\in (?:[\s{}^_$]|\\math(?:bb|bf|rm)|\\text)*
-        \\?[ZNRQ] (?:[\s{}^_$*+.]|_\{\s*(?:>|\\geq?)\s*0\s*\})* (\)[\s)}{$*+.]*)?$"
+        \\?[ZNRQC] (?:[\s{}^_$*+.]|_\{\s*(?:>|\\geq?)\s*0\s*\})* (\)[\s)}{$*+.]*)?$"
     );
     // `a_n = 2n\ (n \ge 1)`
     let first = pattern!(
@@ -166,6 +169,16 @@ pub(super) fn without_domain(folded: &str) -> &str {
     if let Some(parts) = first.captures(folded)
         && let (Some(rest), Some(name)) = (parts.get(1), parts.get(2))
         && rest.as_str().contains(&format!("_{}", name.as_str()))
+    {
+        return rest.as_str();
+    }
+    // `2^{k-1} \quad (k \ge 1)`
+    let bounded = pattern!(
+        r"(?s)^((?:[a-zA-Z][^=<>\s^]*\s*=)?[^=<>]*\S)(?:[\s,]|\\q?quad|\\[,;\x20])+\(\s*([a-z])\s*(?:>|\\[lg](?:eqslant|eq|e)[^a-zA-Z])\s*-?[0-9]+\s*\)$"
+    );
+    if let Some(parts) = bounded.captures(folded)
+        && let Some(rest) = parts.get(1)
+        && rest.as_str().contains(&parts[2])
     {
         return rest.as_str();
     }
@@ -227,14 +240,20 @@ pub(super) fn without_quantifiers(folded: &str) -> Cow<'_, str> {
         r"(?x)(?:\\text\{\x20*|\\q?quad\x20*)? (?:\bfor\x20(?:all|every|any)(?:\x20real)?(?:\x20numbers?)?|\\forall)
         (?:\x20*\})? \x20* \$?[a-z]\$? (?:\x20*\})? (?P<end>(?:\\q?quad|\\?[\x20,;.])*(?:\\text|or|and|$))"
     );
-    let folded = quantifier.replace_all(folded, " $end");
+    // `f(x) = x \text{ for all } x \in \mathbb{R} \text{ or } f(x) = 2 - x`
+    let interior = pattern!(
+        r"(?x)(?:\\text\{\x20*)? \bfor\x20all (?:\x20*\})? \x20* [a-z] \x20* \\in \x20* \\mathbb \x20* \{?[RC]\}?
+        (?P<end>(?:\\q?quad|\\?[\x20,;])*(?:\\text\{\x20*(?:or|and)\b|or\x20|and\x20))"
+    );
+    let folded = interior.replace_all(folded, " $end");
+    let folded = quantifier.replace_all(&folded, " $end");
     // `\text{all } n = 2^m, m = 0, 1, 2, \ldots`
     let counted = pattern!(
         r"(?:^\\text\{all\s*\}\s*)|([a-z])\s*=\s*([01])\s*,\s*[12]\s*,\s*(?:[23]\s*,\s*)?\\[lc]?dots[cbmi]?\s*$"
     );
     let counts = |folded: &str| folded.contains("dots") || folded.starts_with("\\text{all");
     if !counts(&folded) {
-        return folded;
+        return Cow::Owned(folded.into_owned());
     }
     let named = |parts: &Captures<'_>| match (parts.get(1), parts.get(2)) {
         (Some(name), Some(first)) => format!("{} \\ge {}", name.as_str(), first.as_str()),

@@ -7,6 +7,7 @@ use super::{Comparison, Finding, Result, values::holds_infinity};
 use crate::algebra::Fraction;
 use crate::answer::{Node, Relation};
 use crate::expression::{Assignments, Expression};
+use crate::numeric;
 use crate::relation::{self, Assertion};
 use crate::verdict::Rung;
 
@@ -59,12 +60,13 @@ impl Comparison {
                 return Ok((self.compare(&list, value)?.0, Rung::Relation));
             }
         }
-        // `S = \sum_{k=1}^{9} \sqrt k` and `\sum_{k=1}^{9} \sqrt k \approx 19.3`.
+        // `8 - 5 = 3` and `x = 3`, `S = \sum_{k=1}^{9} \sqrt k` and `\sum_{k=1}^{9} \sqrt k \approx 19.3`.
         for (chain, other) in [(left, right), (right, left)] {
-            if let Some(Assertion { value, label: None, rounded: Some(_), .. }) =
-                relation::asserted(other)
+            if let (Some((_, value)), Some(Assertion { label: None, rounded, .. })) =
+                (relation::labelled(chain), relation::asserted(other))
+                && (rounded.is_some() || !other.has_variable())
             {
-                return self.chain_with(chain, value);
+                return self.chain_with(other, value);
             }
         }
         self.differ(Rung::Relation, Difference::Relations(left.clone(), right.clone()))
@@ -232,7 +234,7 @@ impl Comparison {
             return Ok((self.compare(&list, other)?.0, Rung::Relation));
         }
         let Some(assertion) = relation::asserted(chain) else {
-            return match self.identity(chain)? {
+            return match self.identity(chain)?.or_else(|| relation::bound(chain).cloned()) {
                 Some(value) => Ok((self.compare(&value, other)?.0, Rung::Relation)),
                 None => self.shapes(Rung::Kind, kind(chain), kind(other)),
             };
@@ -241,7 +243,7 @@ impl Comparison {
         let mut measured_value = assertion.value.clone();
         if let (Node::Value { unit: unit @ None, .. }, Some(Node::Value { unit: of_rounded, .. })) =
             (&mut measured_value, assertion.rounded)
-            && of_rounded.as_deref() != Some("degree")
+            && !matches!(of_rounded.as_deref(), Some("degree" | "percent"))
         {
             unit.clone_from(of_rounded);
         }
@@ -249,12 +251,15 @@ impl Comparison {
         let measured = |node: &&&Node| matches!(node, Node::Value { unit: Some(_), .. });
         let others: Vec<&Node> = assertion.members.iter().filter(measured).copied().collect();
         for member in &assertion.members {
-            let alike =
-                |comparison: &mut Self, other: &Node| Ok(comparison.compare(member, other)?.0);
-            let mut agrees = assertion.value.is_residue() || alike(self, assertion.value)?;
+            // A long sum, which is not evaluated, contradicts nothing.
+            let alike = |comparison: &mut Self, other: &Node| {
+                comparison.compare(member, other).map_or(true, |(equal, _)| equal)
+            };
+            let mut agrees = assertion.value.is_residue() || alike(self, assertion.value);
             for other in others.iter().filter(|_| !measured(&member)) {
-                agrees = agrees || alike(self, other)?;
+                agrees = agrees || alike(self, other);
             }
+            agrees = agrees || self.rounded_off(member, assertion.value);
             if !agrees {
                 return Ok((false, Rung::Relation));
             }
@@ -265,36 +270,96 @@ impl Comparison {
             Some(rounded) if !equal => self.rounds(assertion.value, rounded, other)?,
             _ => false,
         };
-        Ok((equal || rounded, Rung::Relation))
+        // `\frac13 = 0.333`: the exact side counts.
+        let mut exact = false;
+        let plain = assertion.value.plain().is_some() && !equal && !rounded;
+        for member in assertion.members.iter().filter(|_| plain) {
+            exact = exact
+                || self.rounded_off(member, assertion.value) && self.compare(member, other)?.0;
+        }
+        Ok((equal || rounded || exact, Rung::Relation))
     }
 
-    /// Returns the number that all sides of `\frac{2F_k}{F_k} = 2` equal, whatever the names stand for.
+    /// Returns the last side of `\frac{2F_k}{F_k} = 2`, if the side before it equals it whatever the names stand for.
     fn identity(&mut self, chain: &Node) -> Result<Option<Node>> {
         let Node::Chain { sides, relations } = chain else { return Ok(None) };
-        let (Some(first), Some(last)) = (sides[0].plain(), sides.last().and_then(Node::plain))
-        else {
+        let [.., before, last] = sides.as_slice() else { return Ok(None) };
+        let equations = relations.iter().all(|relation| *relation == Relation::Equal);
+        let (Some(before), Some(value), true) = (before.plain(), last.plain(), equations) else {
             return Ok(None);
         };
-        let equation = relations == &[Relation::Equal];
-        if !equation || !first.has_variable() || last.has_variable() {
+        if !before.has_variable() || before == value || sides.len() == 2 && value.has_variable() {
             return Ok(None);
         }
-        let (first, value) = (self.algebra.normalise(first)?, self.algebra.normalise(last)?);
-        let equal = self.algebra.equal(&first, &value)?;
-        Ok(equal.then(|| last.clone().into()))
+        let (before, value) = (self.algebra.normalise(before)?, self.algebra.normalise(value)?);
+        let equal = self.algebra.equal(&before, &value)?;
+        Ok(equal.then(|| last.clone()))
+    }
+
+    /// Returns true if a member of a calculation rounds to the decimal that it is said to equal.
+    fn rounded_off(&mut self, member: &Node, value: &Node) -> bool {
+        let (Some(member), Node::Value { expression, .. }) = (member.expression(), value) else {
+            return false;
+        };
+        let Some((decimal, unit)) = rounding(expression) else { return false };
+        let integer = expression.literal().is_some_and(|value| value.is_int());
+        !integer && numeric::is_within(member, &decimal, &half(&unit), &mut self.enclosure_fuel)
     }
 
     /// Returns true if the other side is the decimal behind `≈`, and the exact value rounds to it.
     fn rounds(&mut self, exact: &Node, rounded: &Node, other: &Node) -> Result<bool> {
-        let (Node::Value { expression, .. }, Node::Value { .. }) = (rounded, other) else {
+        let (
+            Node::Value { expression, unit },
+            Node::Value { .. },
+            Node::Value { expression: exact, unit: of_exact },
+        ) = (rounded, other, exact)
+        else {
             return Ok(false);
         };
-        let places = expression.literal().and_then(|decimal| places(&decimal));
-        let Some(places) = places else { return Ok(false) };
-        let (exact, decimal) = (std::slice::from_ref(exact), std::slice::from_ref(rounded));
-        let half = super::last_place(places) / Rational::from(2);
-        Ok(self.compare(rounded, other)?.0 && self.rounds_to(exact, decimal, &half))
+        let Some((decimal, last_place)) = rounding(expression) else { return Ok(false) };
+        let exact = match unit.as_deref().filter(|_| of_exact != unit) {
+            Some("percent") => Expression::integer(100) * exact.clone(),
+            Some("degree") => Expression::integer(180) * exact.clone() / Expression::symbol("\\pi"),
+            _ => exact.clone(),
+        };
+        Ok(self.compare(rounded, other)?.0
+            && numeric::is_within(&exact, &decimal, &half(&last_place), &mut self.enclosure_fuel))
     }
+}
+
+/// Returns a decimal and the place of its last digit: 1.87 and 0.01, `6 \times 10^{-3}` and 0.001, 500 and 100.
+fn rounding(expression: &Expression) -> Option<(Rational, Rational)> {
+    let ten = Rational::from(10);
+    if let Expression::Product(factors) = expression {
+        let [mantissa, Expression::Power(base, exponent)] = factors.as_slice() else { return None };
+        let (mantissa, exponent) = (mantissa.literal()?, exponent.literal()?);
+        if base.literal()? != ten || !exponent.is_int() {
+            return None;
+        }
+        let exponent = isize::try_from(exponent.numerator().clone()).ok()?;
+        let scale = (exponent.abs() <= MOST_PLACES).then(|| power_of_ten(exponent))?;
+        let place = super::last_place(places(&mantissa)?);
+        return Some((mantissa * &scale, place * scale));
+    }
+    let decimal = expression.literal()?;
+    let mut place = super::last_place(places(&decimal)?);
+    while !decimal.is_zero() && decimal.is_int() && (&decimal / (&place * &ten)).is_int() {
+        place *= &ten;
+    }
+    Some((decimal, place))
+}
+
+/// Returns how far a number may be from its rounding to a unit: a tie is rounded either way.
+fn half(unit: &Rational) -> Rational {
+    unit * Rational::from_parts(51.into(), 100_u8.into())
+}
+
+/// Largest exponent of ten whose rounding is followed.
+const MOST_PLACES: isize = 60;
+
+fn power_of_ten(exponent: isize) -> Rational {
+    let power = Rational::from(super::Natural::from(10_u8).pow(exponent.unsigned_abs()));
+    if exponent < 0 { Rational::ONE / power } else { power }
 }
 
 /// Returns the number of decimal places of a number, up to ten.

@@ -85,13 +85,13 @@ pub(super) fn with_same_constants(left: &Expression, right: &Expression) -> Vec<
     // `C_1` and `C_2` in exchanged places.
     let exchanged = from.is_empty() && to.is_empty();
     if exchanged {
-        from =
-            left_names.iter().filter(|name| name.starts_with("C_")).filter(is_constant).collect();
+        let listed = |name: &&String| name.starts_with("C_") || name.starts_with("c_");
+        from = left_names.iter().filter(listed).filter(is_constant).collect();
         to.clone_from(&from);
     }
     let numbered = |names: &[&String]| names.iter().all(|name| name.contains('_'));
     // `A\cos x + B\sin x`: a general solution has functions of a variable.
-    let general = left_names.len() > from.len() && !left.is_rational_function();
+    let general = left_names.iter().any(|name| !is_constant(&name)) && !left.is_rational_function();
     let fits = match (from.as_slice(), to.as_slice()) {
         ([from], [to]) => {
             left_names.len() > 1

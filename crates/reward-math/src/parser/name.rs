@@ -127,22 +127,30 @@ impl Parser {
     /// Parses `\angle BAC`, `\triangle ABC`: a name with the letters that follow.
     pub(super) fn figure(&mut self, name: &str) -> Expression {
         self.advance();
-        let mut symbol = format!("\\{name} ");
+        let mut points: Vec<String> = Vec::new();
         loop {
-            match self.peek() {
-                Some(Kind::Letter(letter)) if letter.is_ascii_uppercase() => symbol.push(*letter),
-                Some(Kind::Word(word)) if word.chars().all(|c| c.is_ascii_uppercase()) => {
-                    symbol.push_str(word);
+            let braced = usize::from(self.symbol_at(1, '{'));
+            match (self.peek(), self.peek_at(1 + braced), points.last_mut()) {
+                (Some(Kind::Letter(letter)), ..) if letter.is_ascii_uppercase() => {
+                    points.push(letter.to_string());
+                }
+                (Some(Kind::Word(word)), ..) if word.chars().all(|c| c.is_ascii_uppercase()) => {
+                    points.extend(word.chars().map(String::from));
+                }
+                // `A_{1}`
+                (Some(Kind::Symbol('_')), Some(Kind::Number { digits, .. }), Some(point)) => {
+                    point.extend(["_", digits]);
+                    self.position += 1 + 2 * braced;
                 }
                 _ => break,
             }
             self.advance();
         }
         // The angles `ABC` and `CBA` are one.
-        let letters = symbol.split_off(name.len() + 2);
-        let turned: String = letters.chars().rev().collect();
-        let figure = if letters.len() == 3 { letters.min(turned) } else { letters };
-        Expression::Symbol((symbol + &figure).trim_end().to_owned())
+        if points.len() == 3 && points[0] > points[2] {
+            points.reverse();
+        }
+        Expression::Symbol(format!("\\{name} {}", points.concat()).trim_end().to_owned())
     }
 
     /// Parses `C_{10}^{3}`, `C_n^2` and `C(10, 3)`; `A` and `P` count arrangements, only with scripts.

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::{Kind, Lexer, group};
-use crate::table::{Table, paired, pattern};
+use crate::table::{Table, lists, paired, pattern};
 use crate::words;
 
 /// Meanings of commands: what is skipped, text, and one name for commands of equal meaning.
@@ -66,11 +66,16 @@ impl Lexer<'_> {
         let value =
             last.is_some_and(|kind| matches!(kind, Kind::Number { .. }) || kind.is_symbol('}'));
         let unit = pattern!(
-            r"^\s*(?:\\(?:mathrm|text)\s*\{\s*([A-Za-z]{1,3})\s*\}|([FCAVWHT])(?:[^A-Za-z(^_]|$))"
+            r"^\s*(?:\\(?:mathrm|text)\s*\{\s*([A-Za-z]{1,3})\s*\}|([FCAVWHTmsg])(?:[^A-Za-z(^_]|$))"
         );
         let kilo = matches!(last, Some(Kind::Text(text)) if text == "k");
         match unit.captures(behind) {
-            Some(unit) if value && name == "mu" => {
+            // `5\mu m` is a product.
+            Some(unit)
+                if value
+                    && name == "mu"
+                    && (self.spaced || !lists("m s g", &unit[0].trim_start()[..1])) =>
+            {
                 let name = unit.get(1).or(unit.get(2)).map_or(0..0, |name| name.range());
                 let end = if unit.get(1).is_some() { unit[0].len() } else { name.end };
                 self.push(Kind::Text(format!("μ{}", &behind[name])), length + end);

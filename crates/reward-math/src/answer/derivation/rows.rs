@@ -8,7 +8,7 @@ use crate::answer::assertion::objects;
 use crate::table::{captured, lists, mentions, pattern, phrases};
 
 /// Signs behind which the next step stands.
-const CONCLUSIONS: &str = "\\to \\rightarrow \\longrightarrow \\leadsto \\rightsquigarrow \\implies \\Rightarrow \\Longrightarrow \\iff \\Leftrightarrow \\Longleftrightarrow \\therefore";
+const CONCLUSIONS: &str = "\\to \\rightarrow \\longrightarrow \\leadsto \\rightsquigarrow \\implies \\Rightarrow \\Longrightarrow \\iff \\Leftrightarrow \\Longleftrightarrow \\longleftrightarrow \\leftrightarrow \\therefore";
 
 /// Environments whose rows are steps.
 const ENVIRONMENTS: &str = "aligned align gathered gather split eqnarray array";
@@ -23,7 +23,7 @@ pub(super) fn without_equality(folded: &str) -> Option<String> {
     );
     // What it concludes is the answer.
     let place = remark.find(folded)?;
-    if pattern!(r"(?i)\b(?:hence|so|thus|therefore)\b|所以|故|\\(?:min|max)")
+    if pattern!(r"(?i)\b(?:hence|so|thus|therefore)\b|所以|故|\\(?:min|max|implies|Rightarrow)")
         .is_match(place.as_str())
     {
         return None;
@@ -46,7 +46,7 @@ pub(super) fn without_check(folded: &str) -> Option<&str> {
 
 /// Returns the bound of an inequality, with what it equals: `3\sqrt[3]{1} = 3` of `a + b + c \ge 3\sqrt[3]{1} = 3`.
 pub(super) fn bound(row: &str) -> &str {
-    let last = pattern!(r"(?s)^.*(?:\\[lg]eq?(?:slant)?(?-u:\b)|[<>])(.*)$");
+    let last = pattern!(r"(?s)^.*(?:\\[lg](?:eqslant|eq|e)([^A-Za-z].*)|[<>](.*))$");
     captured(last, row).map_or(row, |bound| bound.as_str().trim())
 }
 
@@ -229,5 +229,8 @@ pub(super) fn equations(folded: &str) -> Option<Vec<String>> {
     };
     let parts = text.split(separates).map(|part| without_remark(without_end(part)).to_owned());
     let parts: Vec<String> = parts.collect();
-    (parts.len() > 1 && parts.iter().all(|part| part.contains('='))).then_some(parts)
+    // "p = 0, p = 1, or p = 2": alternatives are one answer.
+    let alternative = pattern!(r"^(?:\s|\\[,;\x20]|\\text\s*\{)*or\b");
+    let listed = |part: &String| part.contains('=') && !alternative.is_match(part);
+    (parts.len() > 1 && parts.iter().all(listed)).then_some(parts)
 }

@@ -38,7 +38,9 @@ pub(in crate::answer) fn tail(folded: &str, last: &str) -> Option<String> {
             "=" | "+" | "^" | "\\times" | "\\cdot" => behind_words = None,
             piece if piece.trim().is_empty() => {}
             piece => match text.captures(piece).map(|words| words[1].to_lowercase()) {
-                Some(words) if is_aside(&words) => return None,
+                Some(words) if is_aside(&words) || words.trim_end().ends_with(" of") => {
+                    return None;
+                }
                 Some(words) if words::is_conjunction(&words) => {}
                 Some(_) => behind_words = Some(end),
                 None => start = behind_words.take().unwrap_or(start),
