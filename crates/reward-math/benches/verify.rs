@@ -63,6 +63,7 @@ fn bombs(criterion: &mut Criterion, options: &Options) {
         ("towers", answers::towers()),
         ("calculus", answers::calculus()),
         ("statements", answers::statements()),
+        ("values", answers::values()),
         ("matrices", answers::matrices()),
         ("nests", answers::nests()),
         ("lengths", answers::lengths()),

@@ -127,6 +127,23 @@ pub(crate) fn statements() -> Vec<String> {
     ]
 }
 
+/// Values behind steps, places, restatements and roundings.
+pub(crate) fn values() -> Vec<String> {
+    vec![
+        r"so $x$ at $1$ ".repeat(2000),
+        "½ ".repeat(4000) + "cups",
+        "1 OR ".repeat(4000) + "2",
+        r"1\text{, i.e. }".repeat(1000) + "1",
+        format!(r"({}y)=(\pm1,\pm2,\pm3,\pm4)", "x,".repeat(3000)),
+        format!(r"{}y+z=3", r"y=1,\ z=2,\ ".repeat(600)),
+        format!(r"x=1\implies {}x=3", "x+".repeat(3000)),
+        format!(r"\angle {}=3", "A_{1}".repeat(1500)),
+        r"{}^\circ\mathbf{1\ m}\,{\rm s}".repeat(300),
+        format!("x = {}7π − 3 ≈ 2.8", "1 + ".repeat(2000)),
+        format!(r"a=\frac{{1}}{{3}}{}\approx 33.3\%", "=0.33".repeat(1500)),
+    ]
+}
+
 /// Powers, factorials, sums and polynomials whose values are far too large.
 #[expect(clippy::too_many_lines, reason = "one list")]
 pub(crate) fn towers() -> Vec<String> {

@@ -8,7 +8,7 @@
 mod answers;
 
 use allocation_counter::measure;
-use answers::{calculus, lengths, matrices, nests, statements, texts, towers};
+use answers::{calculus, lengths, matrices, nests, statements, texts, towers, values};
 use reward_math::{Gold, Options, ParseError, Verdict, verify};
 
 /// Most memory that one verification may hold, in bytes.
@@ -73,6 +73,11 @@ fn derivatives_limits_and_derivations_are_bounded() {
 #[test]
 fn statements_special_functions_and_prose_are_bounded() {
     check(&statements());
+}
+
+#[test]
+fn values_behind_steps_and_roundings_are_bounded() {
+    check(&values());
 }
 
 #[test]

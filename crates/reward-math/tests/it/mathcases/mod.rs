@@ -158,7 +158,16 @@ fn rows_of_independent_examiners_reach_the_floor() {
 #[test]
 fn rows_with_known_false_positives_reach_the_floor() {
     let tally = tally_of("examined_4.jsonl");
-    assert!(tally.rows == 1620 && tally.agreed >= 1569, "{} agree", tally.agreed);
+    assert!(tally.rows == 1620 && tally.agreed >= 1571, "{} agree", tally.agreed);
+    assert!(tally.false_positives.len() <= 4, "{}", tally.false_positives.join("\n"));
+}
+
+/// The sixth file holds hostile rows. Four false positives are known: an order of moves, (2, 5) for 2 < x < 5, per mille beside a
+/// formula, and a bound.
+#[test]
+fn hostile_rows_with_known_false_positives_reach_the_floor() {
+    let tally = tally_of("examined_6.jsonl");
+    assert!(tally.rows == 813 && tally.agreed >= 766, "{} agree", tally.agreed);
     assert!(tally.false_positives.len() <= 4, "{}", tally.false_positives.join("\n"));
 }
 
@@ -166,6 +175,6 @@ fn rows_with_known_false_positives_reach_the_floor() {
 #[test]
 fn rows_with_decoys_reach_the_floor() {
     let tally = tally_of("examined_decoys.jsonl");
-    assert!(tally.rows == 300 && tally.agreed >= 254, "{} agree", tally.agreed);
+    assert!(tally.rows == 300 && tally.agreed >= 257, "{} agree", tally.agreed);
     assert!(tally.false_positives.len() <= 9, "{}", tally.false_positives.join("\n"));
 }
