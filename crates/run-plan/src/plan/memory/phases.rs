@@ -83,10 +83,10 @@ impl Counts<'_> {
         if self.setup.widens_products { self.wide * self.head } else { 0 }
     }
 
-    /// Bytes of a block's widest matrix, its input and its product, where products of bf16 are taken in f32.
+    /// Bytes of a block's widest product, that of gate and up, with its input, where products of bf16 are taken in f32.
     pub(super) fn widened_block_bytes(&self, tokens: u64) -> u64 {
         let ModelSizes { hidden, intermediate, .. } = self.setup.model;
-        let shared = (intermediate as u64).div_ceil(self.tensor as u64);
+        let shared = (2 * intermediate as u64).div_ceil(self.tensor as u64);
         let hidden = hidden as u64;
         let numbers = hidden * shared + tokens * (hidden + shared);
         if self.setup.widens_products { self.wide * numbers } else { 0 }
