@@ -192,13 +192,10 @@ impl Gold {
     fn letter(&self, response: &str, extracted: &Extracted) -> Option<String> {
         const STOPS: [char; 4] = ['.', '!', '?', '\n'];
         let last = response.trim_end();
-        let inside = letter_behind(&extracted.text).filter(|_| {
-            extracted.rule == Rule::Box && !words::takes_back(&extracted.text.to_lowercase())
-        });
-        if let Some(letter) = inside.filter(|_| self.answer.is_choice()) {
-            return Some(letter.to_owned());
-        }
+        let boxed = &extracted.text;
+        let inside = letter_behind(boxed).filter(|_| !words::takes_back(&boxed.to_lowercase()));
         let place = match extracted.rule {
+            Rule::Box if inside.is_some() => extracted.span.start,
             Rule::Box => extracted.span.end,
             Rule::LastNumber => last.rfind(STOPS).map_or(0, |stop| {
                 last[..stop].rfind(STOPS).filter(|_| stop + 1 == last.len()).unwrap_or(stop)
@@ -241,7 +238,7 @@ impl Gold {
         }
         let in_words = extracted.text.len() <= LONGEST_SENTENCE
             && (!matches!(extracted.rule, Rule::Box | Rule::Tag | Rule::HashMarks)
-                || pattern!(r"^\\text\{(?i:there are|it takes|it is|she has|he has)[^{}$\\]*\}$")
+                || pattern!(r"^\\text\{(?i:‹opens a count›)[^{}$\\]*\}$")
                     .is_match(&extracted.text))
             && Answer::parse(&extracted.text).is_ok_and(|answer| answer.is_words())
             && !self.answer.is_words()
@@ -346,9 +343,7 @@ fn without_remark(extracted: &Extracted) -> Option<String> {
 
 /// Returns the decimal of "√2 km, approximately 1.41 km".
 fn rounded(response: &str, extracted: &Extracted) -> Option<String> {
-    let decimal = pattern!(
-        r"^[^0-9\n]{0,24}(?:roughly|approximately|about|around|≈|\\approx) ?\$?([0-9]+\.[0-9]+)"
-    );
+    let decimal = pattern!(r"^[^0-9\n]{0,24}(?:‹approximates›|\\approx) ?\$?([0-9]+\.[0-9]+)");
     let unmarked = matches!(extracted.rule, Rule::LastNumber | Rule::LastSentence);
     let decimal = captured(decimal, &response[extracted.span.end..]).filter(|_| unmarked)?;
     Some(decimal.as_str().to_owned())

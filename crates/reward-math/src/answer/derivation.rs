@@ -14,7 +14,7 @@ use crate::relation;
 use crate::table::pattern;
 use crate::token::tokenize;
 use crate::words;
-use rows::{bound, equations, rows, without_check, without_equality};
+use rows::{bound, concluding, equations, rows, without_check, without_equality};
 pub(super) use tail::{last_side, tail};
 
 /// Most rows of a derivation that is read.
@@ -120,11 +120,8 @@ fn concluded(folded: &str, rows: &[Row]) -> Option<String> {
         return None;
     }
     // A row holds what stands behind its last sign of conclusion.
-    let sign =
-        pattern!(r"\\(?:implies|iff|to|therefore|(?:Long|long)?(?:left)?[rR]ightarrow)(?-u:\b)");
-    let steps: Vec<Row> =
-        sign.split(folded).take(MOST_ROWS).map(|step| Row::read(step.to_owned())).collect();
-    let earlier = steps.split_last().map_or(&[][..], |(_, earlier)| earlier);
+    let earlier: Vec<Row> =
+        concluding(folded).take(MOST_ROWS).map(|step| Row::read(step.to_owned())).collect();
     let before = before.iter().copied().chain(earlier.iter().flat_map(|row| &row.items));
     let known = before.filter_map(named).filter(|(_, value)| !value.has_variable());
     let known: Vec<&Expression> = known.filter_map(|(label, _)| label.plain()).collect();
@@ -247,11 +244,12 @@ fn consists_partly_of(item: &Node, value: &Expression) -> bool {
 fn is_open(row: &Row, rows: &[Row], last: &[Node]) -> bool {
     // `a_5 = a_1 + 4d = 2 + 4 \cdot 3 = 14`, `PM = 16`
     let segment = |item: &Node| {
-        let (label, value) = named(item)?;
-        Some(relation::segment(label).is_some() && !value.has_variable())
+        named(item).is_some_and(|(label, value)| {
+            relation::segment(label).is_some() && !value.has_variable()
+        })
     };
-    let segments = row.items.iter().all(|item| segment(item) == Some(true));
-    if assigned(row, false, &[]).is_some() || segments && !row.items.is_empty() {
+    let segments = !row.items.is_empty() && row.items.iter().all(segment);
+    if segments || assigned(row, false, &[]).is_some() {
         return false;
     }
     let known: BTreeSet<String> =

@@ -134,19 +134,22 @@ fn others(folded: &str, first: &Node) -> Vec<Node> {
         words::is_measure(&unit).then(|| read(&text(), true).ok())?
     });
     // `N = \frac{100!}{2^{50}}\text{, i.e. } 100! \text{ divided by } 2^{50}`
-    let again = pattern!(
-        r"^(.*?\S)\s*(?:[,(]\s*)?(?:\\text\s*\{[\s,(]*)?(?:i\.e\.|that is,|(?:or,? )?equivalently,)[,\s]*\}?\s*(.*\S)$"
+    let restates = pattern!(
+        r"\s*(?:[,(]\s*)?(?:\\text\s*\{[\s,(]*)?(?:i\.e\.|that is,|(?:or,? )?equivalently,)[,\s]*\}?\s*"
     );
-    let again = again.captures(folded).map(|parts| {
-        let open = parts[1].matches('{').count() > parts[1].matches('}').count();
-        let first = format!("{}{}", &parts[1], if open { "}" } else { "" });
-        [first.as_str(), &parts[2]].map(|text| read(text, true).ok())
-    });
-    let restates = pattern!(r"i\.e\.|that is,|equivalently,");
-    let again = again.filter(|parts| {
-        restates.find_iter(folded).count() == 1
-            && !parts[0].as_ref().zip(parts[1].as_ref()).is_some_and(differ)
-    });
+    let again = match restates.split(folded).collect::<Vec<_>>()[..] {
+        [before, behind] if !before.is_empty() => {
+            let open = before.matches('{').count() > before.matches('}').count();
+            let before = format!("{before}{}", if open { "}" } else { "" });
+            Some([before.as_str(), behind].map(|text| read(text, true).ok()))
+        }
+        _ => None,
+    };
+    let differing = |parts: &[Option<Node>; 2]| match parts {
+        [Some(first), Some(second)] => differ(first, second),
+        _ => false,
+    };
+    let again = again.filter(|parts| !differing(parts));
     let permutation = match first {
         Node::Matrix(rows) => logic::permutation(rows).map(Node::Words),
         _ => None,
@@ -167,7 +170,7 @@ fn others(folded: &str, first: &Node) -> Vec<Node> {
 }
 
 /// Returns true for values of which each is another number.
-fn differ((first, second): (&Node, &Node)) -> bool {
+fn differ(first: &Node, second: &Node) -> bool {
     let parts = |node| relation::asserted(node).map_or((None, node), |a| (a.label, a.value));
     let ((label, first), (other, second)) = (parts(first), parts(second));
     let mut fuel = COMPARISON_FUEL;

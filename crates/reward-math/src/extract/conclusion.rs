@@ -121,7 +121,7 @@ fn clause(sentence: &str) -> usize {
         r"(?i), (?:‹opens an aside›|which [^,]*\b(?:‹compares in an aside›)|i\.e\. [^,]*\b(?:more|less|fewer) than|i\.e\.,? all|which (?:is|are) (?:all|the|exactly)|an? [0-9.]+ ?% chance",
         r"|an? [a-z ]{1,30}(?:after|before)|or [^,]{1,24} if|(?:he|she|it|they) (?:does|do|did|is|are) not",
         r"|[\w-]+ of (?:which|whom|them))\b|,? (?:‹breaks a clause›) |[，,]而不是| for all (?:real )?\$",
-        r"|; [^;=]*\b(?:would|must|while|stays|not)\b|[,(] ?(?:which is |or )?(?:roughly|approximately|about|around|≈) ?\$?[0-9.,]+[^,;]*$|, or [0-9.]+(?:\.\.\.|…)$|, or [^$]* in decimal form",
+        r"|; [^;=]*\b(?:would|must|while|stays|not)\b|[,(] ?(?:which is |or )?(?:‹approximates›) ?\$?[0-9.,]+[^,;]*$|, or [0-9.]+(?:\.\.\.|…)$|, or [^$]* in decimal form",
     ));
     // "**36** integers are divisible by neither 4 nor 5."
     let mut bold = pattern!(r"\*\*[^*]*[0-9][^*:]*\*\*").find_iter(sentence);

@@ -218,7 +218,7 @@ fn clause(response: &str, fits: impl Fn(&str) -> bool) -> Option<Range<usize>> {
             r"(?i).*(?:(?:(?:^|[.!?。]\s)(?:so|thus|hence|therefore),?",
             r"|\b(?:(?:‹verb of a value›|to be)(?: (?:therefore|thus|then|hence))?(?: at)?",
             r"(?: the (?:[a-z]+ )?(?:vector|point|matrix|pair|triple|interval|set))?",
-            r"|factors as|simplifies to|becomes|amounts to|leaving|giving|gives|yields|obtains?|gets?|goes to),?) |\p{Alphabetic}: |[为是] ?)",
+            r"|‹verb of a result›),?) |\p{Alphabetic}: |[为是] ?)",
         );
         [verb, ".*= ?"].map(|opening| compiled(&format!("{opening}{VALUE}")))
     });

@@ -218,6 +218,17 @@ fn is_remark(row: &str) -> bool {
     bracketed || word.is_some_and(remarks)
 }
 
+/// Returns the steps before each sign of conclusion.
+pub(super) fn concluding(folded: &str) -> impl Iterator<Item = &str> {
+    let command = pattern!(r"\\[A-Za-z]+").find_iter(folded);
+    let sign = command.filter(|command| lists(CONCLUSIONS, command.as_str()));
+    sign.scan(0, |start, sign| {
+        let step = &folded[*start..sign.start()];
+        *start = sign.end();
+        Some(step)
+    })
+}
+
 /// Splits `m = 3, n = 4, m + n = 7`; `None` if something stands between commas that is no equation.
 pub(super) fn equations(folded: &str) -> Option<Vec<String>> {
     let sign = pattern!(r"\\text\{\s*and\s*\}|:\s*\\q?quad(?-u:\b)");
