@@ -21,8 +21,10 @@ namespace {
 const std::set<std::string> kWaits{"aten::_local_scalar_dense", "aten::nonzero", "aten::masked_select", "aten::_unique2",
                                    "aten::unique_consecutive", "aten::repeat_interleave", "aten::equal"};
 
-// Whether a planted mistake leaves this new tensor on the host: number $EMULATED_CUDA_PLANT_HOST of the process, from 1.
-bool stays_on_host() {
+// Whether a planted mistake leaves this new tensor on the host: number $EMULATED_CUDA_PLANT_HOST of the process, from 1. A number
+// alone is not counted, as it may be on the host (see `look`).
+bool stays_on_host(int64_t dimensions) {
+  if (dimensions == 0) return false;
   static const int64_t planted = planted_at("EMULATED_CUDA_PLANT_HOST");
   static int64_t tensors = 0;
   count("new tensors");
@@ -93,7 +95,7 @@ IValue on_cuda(const IValue& value, c10::DeviceIndex device) {
   if (value.isTensor()) {
     const auto& tensor = value.toTensor();
     if (!tensor.defined() || tensor.is_cuda()) return tensor;
-    if (stays_on_host()) return tensor;
+    if (stays_on_host(tensor.dim())) return tensor;
     return as_cuda(tensor, is_on_other_device() ? (c10::DeviceIndex)(1 - device) : device);
   }
   if (value.isTensorList()) {
@@ -161,14 +163,14 @@ constexpr c10::DispatchKeySet kCuda(c10::DispatchKey::CUDA);
 
 Tensor empty(c10::SymIntArrayRef size, std::optional<at::ScalarType> kind, std::optional<at::Layout>,
              std::optional<c10::Device> device, std::optional<bool>, std::optional<at::MemoryFormat> format) {
-  if (stays_on_host()) return at::empty(C10_AS_INTARRAYREF_SLOW(size), at::TensorOptions().dtype(kind));
+  if (stays_on_host(size.size())) return at::empty(C10_AS_INTARRAYREF_SLOW(size), at::TensorOptions().dtype(kind));
   OnDevice there(device);
   return at::detail::empty_generic(C10_AS_INTARRAYREF_SLOW(size), device_allocator(), kCuda, c10::dtype_or_default(kind), format);
 }
 
 Tensor empty_strided(c10::SymIntArrayRef size, c10::SymIntArrayRef stride, std::optional<at::ScalarType> kind,
                      std::optional<at::Layout>, std::optional<c10::Device> device, std::optional<bool>) {
-  if (stays_on_host())
+  if (stays_on_host(size.size()))
     return at::empty_strided(C10_AS_INTARRAYREF_SLOW(size), C10_AS_INTARRAYREF_SLOW(stride), at::TensorOptions().dtype(kind));
   OnDevice there(device);
   return at::detail::empty_strided_generic(C10_AS_INTARRAYREF_SLOW(size), C10_AS_INTARRAYREF_SLOW(stride), device_allocator(),
