@@ -171,7 +171,10 @@ impl Answer {
         let is_unread = unread.is_some() || readings.is_err() || in_rows;
         let tail = match steps {
             Some(Steps { calculated: Some(end), .. }) => Self::statement(end),
-            _ if stepwise && is_unread => Self::of_tail(whole, steps),
+            // `(1)\ x > 0;\quad (2)\ S = 5`: a ground truth may be the last part alone.
+            _ if stepwise => spelling::labelled_parts(folded)
+                .and_then(|parts| Self::statement(parts.last()?))
+                .or_else(|| Self::of_tail(whole, steps).filter(|_| is_unread)),
             _ => None,
         };
         Self {

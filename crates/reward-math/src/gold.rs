@@ -54,6 +54,10 @@ impl Gold {
             _ => (text, &[][..]),
         };
         let mut answer = Answer::parse(text)?;
+        let is_unread = answer.unread.is_some() || answer.readings.is_err();
+        if let Some(text) = closed(text).filter(|_| is_unread) {
+            answer = Answer { spelling: answer.spelling, ..Answer::parse(&text)? };
+        }
         for spelling in spellings {
             if let (Ok(readings), Ok(others)) =
                 (&mut answer.readings, Answer::parse(spelling)?.readings)
@@ -107,7 +111,6 @@ impl Gold {
             self.behind_letter(response, &extracted),
             rounded(response, &extracted),
             closing_formula(&extracted),
-            calculated(&extracted),
             behind_colon(&extracted),
             self.only_point(response, &extracted),
             self.time(&extracted),
@@ -341,21 +344,18 @@ fn without_remark(extracted: &Extracted) -> Option<String> {
         .then(|| remark[1].to_owned())
 }
 
+/// Adds the braces that a data set lost at the end: `\frac{11}{2^{20}`.
+fn closed(text: &str) -> Option<String> {
+    let missing = text.matches('{').count().saturating_sub(text.matches('}').count());
+    (1..=2).contains(&missing).then(|| format!("{text}{}", "}".repeat(missing)))
+}
+
 /// Returns the decimal of "√2 km, approximately 1.41 km".
 fn rounded(response: &str, extracted: &Extracted) -> Option<String> {
     let decimal = pattern!(r"^[^0-9\n]{0,24}(?:‹approximates›|\\approx) ?\$?([0-9]+\.[0-9]+)");
     let unmarked = matches!(extracted.rule, Rule::LastNumber | Rule::LastSentence);
     let decimal = captured(decimal, &response[extracted.span.end..]).filter(|_| unmarked)?;
     Some(decimal.as_str().to_owned())
-}
-
-/// Returns the last of several formulas in a sentence, if it is calculated: "$x = 3$, and $x + y = 3 + 4 = 7$".
-fn calculated(extracted: &Extracted) -> Option<String> {
-    let (before, last) = extracted.text.rsplit_once('$')?;
-    let joined = extracted.rule == Rule::LastNumber
-        && before.contains('=')
-        && pattern!(r"\$,?\s*(?:and|so|hence|thus)\s*$").is_match(before);
-    (joined && last.matches('=').count() > 1).then(|| last.to_owned())
 }
 
 /// Returns the value of "Midpoint: (−1, 6)", a bold line.

@@ -40,12 +40,15 @@ pub(crate) fn asserted(chain: &Node) -> Option<Assertion<'_>> {
         Relation::Similar => sides.last().is_some_and(is_constant_value),
         _ => false,
     };
-    // `|z|^{10} = 2^{10} = 1024 > 1000`
+    // `|z|^{10} = 2^{10} = 1024 > 1000`, `\alpha = -120 + 360 = 240 \in [0, 360)`
     let (sides, relations) = match (sides.as_slice(), relations.as_slice()) {
-        ([before @ .., bound], [equations @ .., Relation::Less | Relation::Greater])
-            if !equations.is_empty()
-                && equations.iter().all(equal)
-                && [before.last()?, bound].into_iter().all(is_constant_value) =>
+        (
+            [before @ .., bound],
+            [equations @ .., last @ (Relation::Less | Relation::Greater | Relation::In)],
+        ) if !equations.is_empty()
+            && equations.iter().all(equal)
+            && is_constant_value(before.last()?)
+            && (*last == Relation::In || is_constant_value(bound)) =>
         {
             (before, equations)
         }
@@ -63,7 +66,7 @@ pub(crate) fn asserted(chain: &Node) -> Option<Assertion<'_>> {
         return None;
     }
     // x = 1/3 ≈ 0.333: the exact side counts.
-    let first = usize::from(!is_constant_value(&sides[0]));
+    let first = usize::from(!is_constant_value(&sides[0]) || holds_unknown(&sides[0]));
     let exact = (first..relations.len()).find(|at| relations[*at] == Relation::Approximately);
     let last = exact.unwrap_or(sides.len() - 1);
     let (value, before) = (&sides[last], &sides[..last]);
@@ -71,7 +74,8 @@ pub(crate) fn asserted(chain: &Node) -> Option<Assertion<'_>> {
     // `N + \frac1N = 1 + \frac1N = 5`: not an equation for `N`.
     let open = |side: &&Node| side.has_variable();
     let in_steps = before.len() > 1 && is_constant_value(value);
-    let is_quantity = |side: &Node| is_power(side) || before.iter().filter(open).count() > 1;
+    let several_open = in_steps && before.iter().filter(open).nth(1).is_some();
+    let is_quantity = |side: &Node| is_power(side) || several_open;
     let (labels, members): (Vec<&Node>, Vec<&Node>) =
         before.iter().partition(|side| names(side, value) || in_steps && is_quantity(side));
     let label = sides.first().filter(|first| labels.first() == Some(first) && last > 0);

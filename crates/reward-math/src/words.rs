@@ -156,6 +156,9 @@ pub(crate) fn sets_condition(label: &str) -> bool {
 
 /// Removes the bounds of "the probability that the sum is at least 10", which bound no probability.
 pub(crate) fn without_event(text: &str) -> String {
+    // "The distance between the foci" is no bound either.
+    let text =
+        &*pattern!(r"\b(distance|angle|difference|ratio|area) between\b").replace(text, "$1");
     let start = text.trim_start();
     if !start.trim_start_matches("the ").starts_with("probability ") {
         return text.to_owned();
@@ -166,7 +169,10 @@ pub(crate) fn without_event(text: &str) -> String {
 
 /// Returns true if the text begins with a word of conclusion: "so", "hence".
 pub(crate) fn concludes(text: &str) -> bool {
-    let text = text.trim_start_matches([',', ';', ' ']).trim_start_matches("and ");
+    let text = text
+        .trim_start_matches([',', ';', ' '])
+        .trim_start_matches("and ")
+        .trim_start_matches("we ");
     let first = text.split([' ', ',', ':']).next().unwrap_or_default().to_lowercase();
     SENTENCE.name(&first) == Some("conclusion")
         || ["所以", "因此", "故"].iter().any(|word| first.starts_with(word))
@@ -227,11 +233,12 @@ pub(crate) fn choices(folded: &str) -> Vec<char> {
 
 /// Returns the accepted letters between separators, sorted; `None` if there is anything else.
 fn letters(text: &str, accepts: impl Fn(char) -> bool) -> Option<Vec<char>> {
-    let text = pattern!(r"\\(?:[,;:!]|q?quad(?-u:\b))").replace_all(text, " ");
+    let text =
+        pattern!(r"\\(?:[,;:!\x20]|(?:q?quad|text(?:bf)?|mathrm)(?-u:\b))").replace_all(text, " ");
     let parts = text.trim_end_matches('}').split([',', ';', ' ', '&']);
     let letters: Option<Vec<char>> = parts
         .map(|part| part.trim_matches(['(', ')', '.', '$', '{', '}']))
-        .filter(|part| !matches!(*part, "" | "and" | "\\text"))
+        .filter(|part| !matches!(*part, "" | "and"))
         .map(|part| part.chars().next().filter(|c| accepts(*c) && part.len() == c.len_utf8()))
         .collect();
     let mut letters = letters?;

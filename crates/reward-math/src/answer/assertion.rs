@@ -3,7 +3,7 @@
 use super::measure::is_copula;
 use super::{Node, list};
 use crate::parser::Parser;
-use crate::table::{mentions, pattern, phrases};
+use crate::table::{captured, mentions, pattern, phrases};
 use crate::token::{Kind, Token};
 use crate::words::{self, is_conjunction};
 
@@ -17,7 +17,8 @@ pub(super) fn asserted(tokens: &[Token]) -> Option<Node> {
     if tokens.len() > LONGEST {
         return None;
     }
-    let tokens = without_boxes(Parser::aligned(tokens))?;
+    let mut tokens = without_boxes(Parser::aligned(tokens))?;
+    without_opening(&mut tokens);
     let tokens = without_remarks(tokens);
     if takes_back(&tokens) {
         return None;
@@ -44,6 +45,26 @@ pub(super) fn asserted(tokens: &[Token]) -> Option<Node> {
         .map(|statement| chain(statement).filter(|_| !several || starts_with_formula(statement)))
         .collect();
     statements.filter(|statements| !statements.is_empty()).map(|items| list(' ', ' ', items))
+}
+
+/// Removes sentences before the last, and the source or reason before it: "By the law of cosines, ".
+fn without_opening(tokens: &mut Vec<Token>) {
+    let sentence = pattern!(r"(?s)^.*[a-z0-9][.!?]\s+([A-Z].*)$");
+    let behind_stop =
+        |token: &Token| Some(captured(sentence, token.kind.word()?)?.as_str().to_owned());
+    if let Some(at) = tokens.iter().rposition(|token| behind_stop(token).is_some()) {
+        let text = behind_stop(&tokens[at]).unwrap_or_default();
+        tokens.drain(..at);
+        tokens[0].kind = Kind::Word(text);
+    }
+    let opening = pattern!(r"^\s*(?i:by|using|applying|with|since|because|as) [^,]*,\s*(.*)$");
+    let Some(rest) = tokens.first().and_then(|token| captured(opening, token.kind.word()?)) else {
+        return;
+    };
+    match rest.as_str().to_owned() {
+        rest if rest.is_empty() => drop(tokens.remove(0)),
+        rest => tokens[0].kind = Kind::Word(rest),
+    }
 }
 
 /// Returns true if words beside labels set a condition, or take something back.
@@ -179,13 +200,26 @@ fn sentence(tokens: &[Token]) -> (Option<String>, &[Token], &[Token]) {
         });
         states && at + 1 < tokens.len() && word(at + 1).is_none()
     });
-    // What comes before is one statement, or circumstances.
+    // What comes before is one statement, or circumstances, or the verb has a subject of its own: "and their product is".
+    let subject = pattern!(r"^[,;\s]*(?:and|so|thus|hence) (?:the|its|their) ");
     let verb = verb.filter(|verb| {
         let several = places[..*verb].iter().any(|&at| separates(&tokens[at].kind));
-        !several || circumstance(0)
+        let before = places[*verb].checked_sub(1).and_then(word);
+        !several || circumstance(0) || before.is_some_and(|word| subject.is_match(word))
     });
-    let start = verb.map_or(0, |verb| places[verb] + 1);
-    let end = places.iter().copied().find(|at| *at > start && circumstance(*at));
+    let verb = verb.map(|verb| places[verb]).or_else(|| only_formula(tokens));
+    let start = verb.map_or(0, |verb| verb + 1);
+    let copula = places.iter().rfind(|at| word(**at).is_some_and(is_copula)).copied();
+    let head = start.max(copula.unwrap_or(0));
+    let mut end = places.iter().copied().find(|at| *at > head && circumstance(*at));
+    // `\text{the maximum is } 4, \text{ reached at } x = 1`
+    if let Some(before) = end.and_then(|end| end.checked_sub(1))
+        && before > head
+        && head > 0
+        && separates(&tokens[before].kind)
+    {
+        end = Some(before);
+    }
     let end = end.unwrap_or(tokens.len());
     let (head, value, tail) = (&tokens[..start], &tokens[start..end], &tokens[end..]);
     // "where k is any real constant" says nothing but the kind of a letter.
@@ -196,6 +230,22 @@ fn sentence(tokens: &[Token]) -> (Option<String>, &[Token], &[Token]) {
     let words: Vec<String> = others.map(|token| token.kind.describe().replace('`', "")).collect();
     let label = (!words.is_empty()).then(|| format!("value {}", words.join(" ").to_lowercase()));
     (label, value, tail)
+}
+
+/// Returns the last word before the only formula of a sentence: "The car runs 20 miles", "it wins with probability 1/3".
+fn only_formula(tokens: &[Token]) -> Option<usize> {
+    let word = |at: usize| tokens.get(at).and_then(|token| token.kind.word());
+    let mut opens = (1..tokens.len()).filter(|at| word(*at).is_none() && word(at - 1).is_some());
+    let only = opens.next().filter(|_| opens.next().is_none())? - 1;
+    let label: String = (0..=only).map_while(word).collect::<Vec<_>>().join(" ");
+    let names = pattern!(
+        r"(?i)\b(?:total of|probability|(?:in|de)creas(?:es|ed) by)(?: ‹approximates›)?\s*$"
+    );
+    let rest = label.trim_end();
+    let last = rest.rsplit(' ').next().unwrap_or_default().to_lowercase();
+    let sentence = (0..=only).all(|at| word(at).is_some()) && rest.split_whitespace().count() > 2;
+    let value = names.is_match(&label) || !phrases("before no value").contains(&last.as_str());
+    (sentence && value).then_some(only)
 }
 
 fn relates(token: &Token) -> bool {
@@ -210,6 +260,21 @@ fn conclusion(mut tokens: Vec<Token>) -> Vec<Token> {
                 text.split_whitespace().any(|word| matches!(word, "because" | "since"))
             })
     });
+    // `\text{Since } a < 0, \text{ the range is } [a, b]`
+    let ends_reason = |at: &usize| {
+        tokens[*at].kind.word().is_some_and(|text| text.contains(','))
+            || tokens[*at].kind.is_symbol(',')
+                && tokens.get(at + 1).is_some_and(|next| next.kind.word().is_some())
+    };
+    if reason == Some(0)
+        && let Some(end) = (1..tokens.len()).find(ends_reason)
+    {
+        let rest = tokens[end..].iter();
+        let label =
+            rest.take_while(|token| token.kind.word().is_some() || token.kind.is_symbol(','));
+        let start = end + label.count();
+        tokens.drain(..start.min(tokens.len() - 1));
+    }
     if let Some(reason) = reason.filter(|reason| *reason > 0) {
         // "24 orders; since it is a circle, $3! = 6$": the reason of what follows.
         let leads = tokens[reason].kind.word().is_some_and(|text| text.trim_end().ends_with(','));

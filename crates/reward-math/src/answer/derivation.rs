@@ -178,7 +178,12 @@ fn is_part(row: &Row, below: &[Row], in_line: bool) -> bool {
         let last = used.split(' ').next_back();
         names.iter().any(|name| used == *name || last == Some(name.as_str()))
     };
-    if explains(row, below) {
+    // `(a, b) = (3, 4), \text{ area} = 12`: the quantity that was asked for has its name.
+    let in_words = |row: &Row| {
+        let mut labels = row.items.iter().filter_map(named);
+        labels.any(|(label, _)| matches!(label, Node::Words(_)))
+    };
+    if explains(row, below) || !in_words(row) && below.iter().any(in_words) {
         return false;
     }
     let calculated = row.items.iter().filter_map(named).any(|(_, value)| {
@@ -242,14 +247,16 @@ fn consists_partly_of(item: &Node, value: &Expression) -> bool {
 
 /// Returns true if a row holds a name whose value stays open: `x + y = 15`, before `x = 7`.
 fn is_open(row: &Row, rows: &[Row], last: &[Node]) -> bool {
-    // `a_5 = a_1 + 4d = 2 + 4 \cdot 3 = 14`, `PM = 16`
-    let segment = |item: &Node| {
+    // `a_5 = a_1 + 4d = 2 + 4 \cdot 3 = 14`, `PM = 16`, `(a, b) = (3, 4)`
+    let closed = |item: &Node| {
         named(item).is_some_and(|(label, value)| {
-            relation::segment(label).is_some() && !value.has_variable()
+            let names_values =
+                relation::segment(label).is_some() || matches!(label, Node::List { .. });
+            names_values && !value.has_variable()
         })
     };
-    let segments = !row.items.is_empty() && row.items.iter().all(segment);
-    if segments || assigned(row, false, &[]).is_some() {
+    let closed = !row.items.is_empty() && row.items.iter().all(closed);
+    if closed || assigned(row, false, &[]).is_some() {
         return false;
     }
     let known: BTreeSet<String> =

@@ -21,12 +21,6 @@ impl Parser {
         if let Some(built) = self.builder()? {
             return Ok(Some(built));
         }
-        // `{(1, 2)}`: a group.
-        if self.at_group_of_brackets() {
-            self.advance();
-            let inner = self.structure()?;
-            return self.expect('}').map(|()| inner);
-        }
         let open = match self.peek() {
             Some(Kind::Symbol(c @ ('(' | '['))) => *c,
             // `{1, 2}`: braces that TeX would not show.
@@ -87,15 +81,6 @@ impl Parser {
             }
         }
         Ok(Node::List { open, close, items })
-    }
-
-    /// Returns true before braces around all of round or square brackets with commas.
-    fn at_group_of_brackets(&self) -> bool {
-        let inner = self.peek_at(1).is_some_and(|kind| kind.is_any("([", ""));
-        let closes = |(close, _): (usize, bool)| close.checked_sub(1).map(|inner| (inner, true));
-        self.at_symbol('{')
-            && inner
-            && self.bracket().and_then(closes) == self.bracket_at(self.position + 1)
     }
 
     /// A set with a bar or colon behind the look of its members.

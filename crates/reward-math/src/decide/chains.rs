@@ -9,6 +9,7 @@ use crate::answer::{Node, Relation};
 use crate::expression::{Assignments, Expression};
 use crate::numeric;
 use crate::relation::{self, Assertion};
+use crate::table::lists;
 use crate::verdict::Rung;
 
 impl Comparison {
@@ -250,10 +251,21 @@ impl Comparison {
         // `4.2 \times 10^3 \times 100 = 4.2 \times 10^5\text{ J} = 420\text{ kJ}`: the first is in joules.
         let measured = |node: &&&Node| matches!(node, Node::Value { unit: Some(_), .. });
         let others: Vec<&Node> = assertion.members.iter().filter(measured).copied().collect();
-        for member in &assertion.members {
+        // First, as what the sides before it hold may be too long to evaluate.
+        let renamed = relation::in_argument_of(assertion.label, other);
+        let equal = self.compare(&measured_value, renamed.as_ref().unwrap_or(other))?.0;
+        // A long sum may leave no fuel for what contradicts.
+        let is_long = |member: &&Node| member.expression().is_some_and(is_long);
+        let (long, short): (Vec<&Node>, Vec<&Node>) =
+            assertion.members.iter().copied().partition(is_long);
+        for member in short.iter().chain(long.first()) {
             // A long sum, which is not evaluated, contradicts nothing.
             let alike = |comparison: &mut Self, other: &Node| {
-                comparison.compare(member, other).map_or(true, |(equal, _)| equal)
+                let before = std::mem::take(&mut comparison.undecided);
+                let outcome = comparison.compare(member, other);
+                let open = std::mem::replace(&mut comparison.undecided, before)
+                    && member.expression().is_some();
+                outcome.map_or(true, |(equal, _)| equal || open)
             };
             let mut agrees = assertion.value.is_residue() || alike(self, assertion.value);
             for other in others.iter().filter(|_| !measured(&member)) {
@@ -264,8 +276,6 @@ impl Comparison {
                 return Ok((false, Rung::Relation));
             }
         }
-        let renamed = relation::in_argument_of(assertion.label, other);
-        let equal = self.compare(&measured_value, renamed.as_ref().unwrap_or(other))?.0;
         let rounded = match assertion.rounded {
             Some(rounded) if !equal => self.rounds(assertion.value, rounded, other)?,
             _ => false,
@@ -273,7 +283,7 @@ impl Comparison {
         // `\frac13 = 0.333`: the exact side counts.
         let mut exact = false;
         let plain = assertion.value.plain().is_some() && !equal && !rounded;
-        for member in assertion.members.iter().filter(|_| plain) {
+        for member in short.into_iter().filter(|_| plain) {
             exact = exact
                 || self.rounded_off(member, assertion.value) && self.compare(member, other)?.0;
         }
@@ -288,7 +298,7 @@ impl Comparison {
         let (Some(before), Some(value), true) = (before.plain(), last.plain(), equations) else {
             return Ok(None);
         };
-        if !before.has_variable() || before == value || sides.len() == 2 && value.has_variable() {
+        if !before.has_variable() || before == value {
             return Ok(None);
         }
         let (before, value) = (self.algebra.normalise(before)?, self.algebra.normalise(value)?);
@@ -325,6 +335,13 @@ impl Comparison {
         Ok(self.compare(rounded, other)?.0
             && numeric::is_within(&exact, &decimal, &half(&last_place), &mut self.enclosure_fuel))
     }
+}
+
+/// Returns true for an expression with a sum or product over an index, or a factorial.
+fn is_long(expression: &Expression) -> bool {
+    expression.any(&|part| {
+        matches!(part, Expression::Function(name, _) if lists("sum prod factorial binomial", name))
+    })
 }
 
 /// Returns a decimal and the place of its last digit: 1.87 and 0.01, `6 \times 10^{-3}` and 0.001, 500 and 100.

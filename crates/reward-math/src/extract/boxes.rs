@@ -14,8 +14,9 @@ const MAX_BOXES: usize = 64;
 pub(super) fn last_boxes(response: &str) -> Option<Extracted> {
     let mut boxes: Vec<(usize, Range<usize>)> = Vec::new();
     for (start, span) in closed_boxes(response) {
-        // An empty box is quoted from the question's instructions: no answer. Of boxes in a box the outermost counts.
-        if !response[span.clone()].trim().is_empty()
+        // An empty box is quoted from the question's instructions, `\boxed{\blacksquare}` ends a proof: no answers. Of boxes
+        // in a box the outermost counts.
+        if !pattern!(r"^\s*(?:\\blacksquare|\\square|■|□)?\s*$").is_match(&response[span.clone()])
             && !denied(&response[..start], &response[span.end..])
             && boxes.last().is_none_or(|(_, last)| last.end <= start)
         {
@@ -50,13 +51,17 @@ pub(super) fn last_boxes(response: &str) -> Option<Extracted> {
     Some(Extracted { text: contents.join(", "), rule: Rule::Box, span })
 }
 
-/// Returns the places of boxes that are said to be no answer.
+/// Returns the places of boxes that are said to be no answer, and of boxes around the mark of the end of a proof.
 pub(super) fn denied_boxes(response: &str) -> Vec<Range<usize>> {
+    let mark = pattern!(r"\$*\\(?:boxed|fbox)\s*\{\s*(?:\\blacksquare|\\square|■|□)\s*\}\$*");
+    let marks = mark.find_iter(response).map(|mark| mark.range());
     let spans = closed_boxes(response).into_iter().filter_map(|(start, span)| {
         let blank = response[span.clone()].trim().is_empty();
         (!blank && denied(&response[..start], &response[span.end..])).then_some(span)
     });
-    spans.collect()
+    let mut spans: Vec<Range<usize>> = spans.chain(marks).collect();
+    spans.sort_unstable_by_key(|span| span.start);
+    spans
 }
 
 /// Returns the contents of boxes with their labels, if each has one: `x=\\boxed{2}, y=\\boxed{3}`.
@@ -115,7 +120,7 @@ fn all_marked(paragraph: &str, count: usize) -> Option<String> {
 /// With labels if `labelled`; `None` if there are not so many items.
 pub(crate) fn listed_values(response: &str, count: usize, labelled: bool) -> Option<String> {
     let item = pattern!(
-        r"^\s*(?:[-*•]\s+|[0-9][.)]\s+)?(?:\*\*)?(?:\(?([a-h])\))?(?:\*\*)?:?\s*(\S.*?)[.。;]?\s*$"
+        r"^\s*(?:[-*•]\s+|[0-9][.)]\s+)?(?:\*\*)?(?:(?:Part )?\(?([a-h])\))?(?:\*\*)?:?\s*(\S.*?)[.。;]?\s*$"
     );
     let value = pattern!(
         r"(?s)(?:^|.*(?:\*\*|\$|=|：|\b(?:‹verb of a value›)\b))\s*([^*$=]*?[^*$=\s])\s*(?:\*\*|\$)?$"

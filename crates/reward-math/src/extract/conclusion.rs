@@ -108,18 +108,19 @@ fn is_aside(text: &str, start: usize) -> bool {
 fn clause(sentence: &str) -> usize {
     // "(not 42, since the six are not on the trays)"
     let bracket = pattern!(
-        r"\s\((?:\p{Alphabetic}+[^()]*|[^()]*\p{Alphabetic}{3,}\s[^()]*|[0-9.,]+ ?[°%])\)[.!*]*$"
+        r"\s\((?:not [^\n]*|\p{Alphabetic}+[^()]*|[^()]*\p{Alphabetic}{3,}\s[^()]*|[0-9.,]+ ?[°%])\)[.!*]*$"
     );
     let bracket = bracket.find(sentence).filter(|remark| {
-        !pattern!(r"multiplicity|double|repeated|twice|mod\b|reject|extraneous")
-            .is_match(remark.as_str())
+        remark.as_str().trim_start().starts_with("(not ")
+            || !pattern!(r"multiplicity|double|repeated|twice|mod\b|reject|extraneous")
+                .is_match(remark.as_str())
     });
     let bracket = bracket.map(|remark| remark.start());
     let length = bracket.filter(|at| has_value(&sentence[..*at])).unwrap_or(sentence.len());
     let sentence = &sentence[..length];
     let aside = pattern!(concat!(
         r"(?i), (?:‹opens an aside›|which [^,]*\b(?:‹compares in an aside›)|i\.e\. [^,]*\b(?:more|less|fewer) than|i\.e\.,? all|which (?:is|are) (?:all|the|exactly)|an? [0-9.]+ ?% chance",
-        r"|an? [a-z ]{1,30}(?:after|before)|or [^,]{1,24} if|(?:he|she|it|they) (?:does|do|did|is|are) not",
+        r"|an? [a-z ]{1,30}(?:after|before)|(?:the|its|their) [^,]{1,60} being|where (?:the|all|each|both) [^=$]*$|at a distance|or [^,]{1,24} if|(?:he|she|it|they) (?:does|do|did|is|are) not",
         r"|[\w-]+ of (?:which|whom|them))\b|,? (?:‹breaks a clause›) |[，,]而不是| for all (?:real )?\$",
         r"|; [^;=]*\b(?:would|must|while|stays|not)\b|[,(] ?(?:which is |or )?(?:‹approximates›) ?\$?[0-9.,]+[^,;]*$|, or [0-9.]+(?:\.\.\.|…)$|, or [^$]* in decimal form",
     ));

@@ -174,7 +174,7 @@ fn stated(response: &str) -> Option<Range<usize>> {
 /// Returns "x = 3, y = −1" at the end.
 fn assignments(response: &str) -> Option<Range<usize>> {
     let assigned = pattern!(
-        r"(?:^|[\n (])((?:[a-zλ][₁₂₃]? ?= ?[-−]?[0-9√½⅓¼¾⅔⅛][0-9./√]*(?:, (?:and |or )?| and | or )){1,4}[a-zλ][₁₂₃]? ?= ?[-−]?[0-9√½⅓¼¾⅔⅛][0-9./√]*)\.?\s*$"
+        r"(?:^|[\n (])((?:[a-zA-Zλ][₁₂₃]? ?= ?[-−]?[0-9√½⅓¼¾⅔⅛][0-9./√]*(?:, (?:and |or )?| and | or )){1,4}[a-zA-Zλ][₁₂₃]? ?= ?[-−]?[0-9√½⅓¼¾⅔⅛][0-9./√]*)\.?\s*$"
     );
     Some(captured(assigned, response)?.range())
 }
@@ -182,7 +182,7 @@ fn assignments(response: &str) -> Option<Range<usize>> {
 /// Returns the inequality or membership at the end: "precisely when 2 ≤ x < 5", "x ∈ [−3, −2] ∪ [0, 1]".
 fn inequality(response: &str) -> Option<Range<usize>> {
     let text = pattern!(
-        r"(?:^|[\n (])((?:[-−]?[0-9][0-9./]* ?[<≤] ?)?[a-z] ?[<>≤≥] ?[-−]?[0-9][0-9./]*|[a-zA-Z] ?∈ ?[^\n$]*[\])}])\.?\s*$"
+        r"(?:^|[\n (])((?:[a-z] ?[<>≤≥] ?[-−]?[0-9][0-9./]* (?:or|and) |[-−]?[0-9][0-9./]* ?[<≤] ?)?[a-z] ?[<>≤≥] ?[-−]?[0-9][0-9./]*|[a-zA-Z] ?∈ ?[^\n$]*[\])}])\.?\s*$"
     );
     Some(captured(text, response)?.range())
 }
@@ -190,7 +190,7 @@ fn inequality(response: &str) -> Option<Range<usize>> {
 /// Returns the interval, point or set at the end: "in interval notation: [−1, 5]".
 fn last_structure(response: &str) -> Option<Range<usize>> {
     let structure = pattern!(
-        r"(?:: |\bi\.e\.,? |\bthat is,? |\b(?:is|are|interval|point|set) )([\[({][^()\[\]{}\n]*[,;][^()\[\]{}\n]*[\])}])(?: in interval notation)?\.?\s*$"
+        r"(?:: |\bi\.e\.,? |\bthat is,? |\b(?:is|are|interval|point|set|coordinates|vector|pair|triple) )([\[({][^()\[\]{}\n]*[,;][^()\[\]{}\n]*[\])}])(?: in interval notation)?\.?\s*$"
     );
     let text = captured(structure, response)?;
     let words = pattern!(r"[a-zA-Z]{3}").is_match(text.as_str());
@@ -248,7 +248,7 @@ fn last_number(response: &str) -> Option<Range<usize>> {
     };
     // "So there are 15 ways to put 4 balls in 3 boxes."
     let counted = pattern!(
-        r"(?:^|[.!?\n] *)[^.!?\n]*?\bthere (?:are|is) (?:exactly |only |a total of |in total )?([0-9][0-9,^{}!]*) [a-z][^.!?\n]*[.!]?\s*$"
+        r"(?:^|[.!?\n] *)[^.!?\n]*?\bthere (?:are|is) (?:exactly |only |a total of |in total )?(?:\$[^$\n]*= ?)?([0-9][0-9,^{}!]*)\$? [a-z][^.!?\n]*[.!]?\s*$"
     );
     if let Some(count) = captured(counted, &response[tail..]) {
         return Some(tail + count.start()..tail + count.end());
@@ -324,10 +324,13 @@ fn formula_at_end(response: &str) -> Option<(Range<usize>, Option<usize>)> {
         dollars => dollars,
     };
     let last = response[..end].rfind(open)?;
-    let place = pattern!(r"(?:, (?:attained|achieved|reached|occurring))? at\s*$");
-    let place = place.find(&response[..last]).map(|place| response[..place.start()].trim_end());
-    let place = place.filter(|before| before.ends_with(close)).map(str::len);
     let first = formulas_before(response, last, open, close);
+    // "$-4$, attained when $x = 1$ and $y = 2$", "$a_n \to 0$ as $n \to \infty$"
+    let place = pattern!(
+        r"(?:(?:, )?(?:attained|achieved|reached|occurring) (?:at|when|if|for)| at| as|[,，]?当且仅当)\s*$"
+    );
+    let place = place.find(&response[..first]).map(|place| response[..place.start()].trim_end());
+    let place = place.filter(|before| before.ends_with(close)).map(str::len);
     let start = first + open.len();
     let after = &response[end + close.len()..];
     // "Divide by $a$, which gives t = v/a."

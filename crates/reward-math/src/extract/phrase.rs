@@ -77,10 +77,10 @@ pub(super) fn correction(behind: &str, several: bool) -> Option<Range<usize>> {
 /// Returns the value behind words that take an answer back: "Hold on, … it should be 63".
 pub(super) fn corrected(behind: &str) -> Option<Range<usize>> {
     let takes_back = pattern!(
-        r"(?i)\b(?:hold on|wait|oops|hmm|correction|actually|mistake|misread|scra(?:tch|p) that|(?:that|this|which)(?: is|'s| was) (?:wrong|incorrect)|korrektur|corrección|halt, das)\b"
+        r"(?i)\b(?:hold on|wait|oops|hmm|correction|actually|mistake|misread|scra(?:tch|p) that|(?:that|this|which)(?: is|'s| was) (?:wrong|incorrect)|i (?:forgot|missed|overlooked|miscounted)|korrektur|corrección|halt, das)\b"
     );
     let should_be = pattern!(
-        r"(?i)\b(?:should (?:be(?: replaced by| amended to| corrected to)?|read)|so it(?:'s| is)|lautet|(?:right|correct|actual|true) (?:\w+ )?is(?: therefore| thus| actually| really)?|richtige antwort(?: ist)?|giving)[: *]+(\S[^.\n,;]*?)(?: as the answer)?(?:[.\n,;]|$)"
+        r"(?i)\b(?:(?:so|thus|hence|therefore),? the (?:answer|number|total|value|sum)[^.\n]{0,40}? is|should (?:be(?: replaced by| amended to| corrected to)?|read)|so it(?:'s| is)|lautet|(?:right|correct|actual|true) (?:\w+ )?is(?: therefore| thus| actually| really)?|richtige antwort(?: ist)?|giving)[: *]+(\S[^.\n,;]*?)(?: as the answer)?(?:[.\n,;]|$)"
     );
     let mark = takes_back.find(behind)?;
     let value = should_be.captures_iter(&behind[mark.end()..]).last()?.get(1)?;
@@ -182,7 +182,7 @@ fn content(response: &str, start: usize) -> Option<Range<usize>> {
         return None;
     }
     // "Final answer: the train covers **150 km**"
-    let bold = pattern!(r"^[^*$\\=0-9\n]+\*\*([^*\n:]+)\*\*[^*\n]*(?:\n|$)");
+    let bold = pattern!(r"^(?:[^*$\\=0-9\n]|\$[a-zA-Z]\$)+\*\*([^*\n:]+)\*\*[^*\n]*(?:\n|$)");
     if let Some(bold) = captured(bold, &rest[skipped..]) {
         let start = start + skipped;
         return some_text(response, start + bold.start()..start + bold.end());
@@ -210,7 +210,7 @@ fn content(response: &str, start: usize) -> Option<Range<usize>> {
     let start = start + word.map_or(0, |word| word.len() - 1);
     // "D, it doesn't make sense", 故选B，因为…: a letter before a remark.
     let text = &response[start..end];
-    let remark = pattern!(r"^[A-J](?:[。，．）]|[, ]\s*[a-z]{2})").is_match(text);
+    let remark = pattern!(r"^[A-J](?:[。，．）（]|[, ]\s*[a-z]{2})").is_match(text);
     let listed = pattern!(r"^.[, ]\s*(?:and|or) ").is_match(text);
     some_text(response, start..if remark && !listed { start + 1 } else { end })
 }
@@ -268,7 +268,10 @@ fn sentence_end(response: &str, line: Range<usize>) -> usize {
                 && text[at + 2..].starts_with(|c: char| c.is_alphanumeric() || c == '(')
                 && text[..at].ends_with(|c: char| c.is_alphanumeric() || c == ')')
         };
-        if let Some((at, _)) = text[..end].match_indices(stop).find(|(at, _)| !power(*at)) {
+        let abbreviates =
+            |at: usize| *stop == ". " && pattern!(r"\b(?:i\.e|e\.g)$").is_match(&text[..at]);
+        let stops = |at: usize| !power(at) && !abbreviates(at);
+        if let Some((at, _)) = text[..end].match_indices(stop).find(|(at, _)| stops(*at)) {
             end = at;
         }
     }

@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
+use crate::table::pattern;
+
 /// Kinds and marks of chat templates: they open a turn of the user or of the system (`prompt`) or of the model (`reply`),
 /// stand before the first turn (`beginning`) or end one (`end`).
 static MARKS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
@@ -42,7 +44,29 @@ pub(super) fn own(response: &str) -> Option<Range<usize>> {
             break;
         }
     }
+    if let Some(next) = next_problem(&response[thought..end]) {
+        end = thought + next;
+    }
     (thought > 0 || end < response.len()).then_some(thought..end)
+}
+
+/// Returns the start of another problem behind an answer, with which a base model goes on: "Problem 2: …", "Human: …".
+fn next_problem(reply: &str) -> Option<usize> {
+    let heading = pattern!(
+        r"\n\s*(?:#+ *|\*\*)?(?:Human:|User:|(?:Problem|Question|Exercise|Example)(?: ?[0-9]+)?(?:[:.*]|\s*\n))"
+    );
+    let next = heading.find(reply)?.start();
+    let before = reply[..next].trim_end();
+    // The problem itself, and others with their answers, are parts of the reply.
+    let repeats = pattern!(
+        r"\b(?:Problem|Question|Exercise|Example|Part)\b|\b(?:example|(?:problem|question) (?:is|was|says))\b"
+    )
+    .is_match(before);
+    let concludes =
+        before.ends_with(['.', '$', ']', ')', '}', '*']) || before.ends_with(char::is_numeric);
+    let answers = concludes && before.contains(|c: char| c.is_ascii_digit() || c == '$');
+    // Of several boxes the last counts, wherever it is.
+    (answers && !repeats && !reply.contains("boxed")).then_some(next)
 }
 
 /// Returns the start of the last reply in a text that opens with a prompt; 0 in any other.

@@ -48,7 +48,7 @@ impl Parser {
                 && self
                     .bracket()
                     .and_then(|(close, _)| self.kind_at(close + 1))
-                    .is_some_and(|kind| kind.is_symbol('=')))
+                    .is_some_and(|kind| kind.is_any("=", "approx")))
             || self.at_usual_argument(plain);
         if applies && self.at_symbol('(') && !self.spaced() {
             return self.deeper(|parser| {

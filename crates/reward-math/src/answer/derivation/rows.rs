@@ -19,7 +19,7 @@ const UNREAD: &str = "\\Rightarrow";
 /// Removes from `x + \frac1x \ge 2, \text{ equality iff } x = 1` the remark, up to the end; `None` if there is none.
 pub(super) fn without_equality(folded: &str) -> Option<String> {
     let remark = pattern!(
-        r"(?s)(?:[,;(\s&]|\\q?quad|\\[,;\x20\\])*\\text\s*\{(?:\s*=\s*\}|[^{}]*(?:equality|iff|等号)).*?((?:\\end\{[a-z]+\*?\}\s*)?)$"
+        r"(?s)(?:[,;(\s&]|\\q?quad|\\[,;\x20\\])*\\text\s*\{(?:\s*=\s*\}|[^{}]*(?:equality|\biff\b|等号)).*?((?:\\end\{[a-z]+\*?\}\s*)?)$"
     );
     // What it concludes is the answer.
     let place = remark.find(folded)?;
@@ -120,7 +120,7 @@ fn marked(text: &str) -> String {
         format!("{}\\aside {}", kept.map_or(String::new(), String::from), &parts[2])
     });
     let conclusion = pattern!(
-        r"([^(\s]\s*)\\text\{\s*,?\s*(?i:so|hence|thus|therefore|donc|also|daher|luego|因此|所以|故)(?:\s*,?|\s(?:the|an?|its|their)\s[a-z ]*\b(?:is|are|equals|in|on|at))\s*\}|\\(?:overset|stackrel)\{[^{}]*\}\{\s*\\(?:Rightarrow|implies)\s*\}|\\x[Rr]ightarrow\{[^{}]*\}"
+        r"([^(\s]\s*)\\text\{(?:[^{}=]*,)?\s*(?i:and\s+)?(?i:so|hence|thus|therefore|donc|also|daher|luego|因此|所以|故)(?:\s*,?|\s(?:the|an?|its|their)\s[a-z ]*(?:\}\s*\\?[A-Za-z_0-9]{1,8}\s*\\text\{)?\s*\b(?:is|are|equals|has|have|in|on|at)|\sthere (?:is|are))\s*\}|\\(?:overset|stackrel)\{[^{}]*\}\{\s*\\(?:Rightarrow|implies)\s*\}|\\x[Rr]ightarrow\{[^{}]*\}"
     );
     conclusion.replace_all(&text, r"$1\so ").into_owned()
 }
@@ -240,8 +240,8 @@ pub(super) fn equations(folded: &str) -> Option<Vec<String>> {
     };
     let parts = text.split(separates).map(|part| without_remark(without_end(part)).to_owned());
     let parts: Vec<String> = parts.collect();
-    // "p = 0, p = 1, or p = 2": alternatives are one answer.
-    let alternative = pattern!(r"^(?:\s|\\[,;\x20]|\\text\s*\{)*or\b");
+    // "p = 0, p = 1, or p = 2": alternatives are one answer. "18, which has 6 divisors": a remark.
+    let alternative = pattern!(r"^(?:\s|\\[,;\x20]|\\text\s*\{)*(?:or|which)\b");
     let listed = |part: &String| part.contains('=') && !alternative.is_match(part);
     (parts.len() > 1 && parts.iter().all(listed)).then_some(parts)
 }

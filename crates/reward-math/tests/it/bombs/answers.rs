@@ -88,6 +88,7 @@ pub(crate) fn statements() -> Vec<String> {
         vec!["twenty-one"; 3000].join(" "),
         format!("{{\"answer\": {}", "[\"1\",".repeat(4000)),
         r"25\,\frac{\text m}{\text s}".repeat(1500),
+        r"\text{Since }a,\text{ b, so the c d }e\text{ is }".repeat(900) + "f",
         format!(r"{}=1=1", r"\mid\text{so } x=1; y=2=2, ".repeat(1200)),
         format!(r"{}x=1", r"x=2\text{ (rejected)}, ".repeat(1200)),
         format!("{}{}", "(A".repeat(60), "B)^{-1}".repeat(60)),
@@ -308,6 +309,9 @@ pub(crate) fn lengths() -> Vec<String> {
         matrix(60, "1"),
         matrix(100, "x"),
         "1 or ".repeat(6000) + "1",
+        r"\text{By the law, }".repeat(1500) + "x=1=1",
+        "x<2 or ".repeat(4000) + "x>3",
+        r"\prod_{n=1}^{3000}\frac{n+\sqrt2}{n+\sqrt3}=".repeat(300) + "7",
         "1".repeat(4000) + "_2",
         "6".repeat(1024) + "_7",
         format!("0.{}_3", "2".repeat(1022)),
@@ -341,6 +345,9 @@ pub(crate) fn texts() -> Vec<String> {
         "B is correct ",
         r"\boxed{",
         r"\boxed{1}",
+        r"$\boxed{\blacksquare}$",
+        "\n\nProblem 2: 3.",
+        "i.e. 4. ",
         "<answer>",
     ]
     .iter()

@@ -171,6 +171,15 @@ fn hostile_rows_with_known_false_positives_reach_the_floor() {
     assert!(tally.false_positives.len() <= 4, "{}", tally.false_positives.join("\n"));
 }
 
+/// The seventh file holds hostile rows, too. Two false positives are known: 12 in a box for the area, before which the text says
+/// perimeter, and 4 m/s in a formula, behind which it says the other direction.
+#[test]
+fn other_hostile_rows_with_known_false_positives_reach_the_floor() {
+    let tally = tally_of("examined_7.jsonl");
+    assert!(tally.rows == 633 && tally.agreed >= 616, "{} agree", tally.agreed);
+    assert!(tally.false_positives.len() <= 2, "{}", tally.false_positives.join("\n"));
+}
+
 /// Prose without marks, with decoys: each text holds other numbers, which a grader that takes the last one would take.
 #[test]
 fn rows_with_decoys_reach_the_floor() {
