@@ -260,21 +260,6 @@ fn conclusion(mut tokens: Vec<Token>) -> Vec<Token> {
                 text.split_whitespace().any(|word| matches!(word, "because" | "since"))
             })
     });
-    // `\text{Since } a < 0, \text{ the range is } [a, b]`
-    let ends_reason = |at: &usize| {
-        tokens[*at].kind.word().is_some_and(|text| text.contains(','))
-            || tokens[*at].kind.is_symbol(',')
-                && tokens.get(at + 1).is_some_and(|next| next.kind.word().is_some())
-    };
-    if reason == Some(0)
-        && let Some(end) = (1..tokens.len()).find(ends_reason)
-    {
-        let rest = tokens[end..].iter();
-        let label =
-            rest.take_while(|token| token.kind.word().is_some() || token.kind.is_symbol(','));
-        let start = end + label.count();
-        tokens.drain(..start.min(tokens.len() - 1));
-    }
     if let Some(reason) = reason.filter(|reason| *reason > 0) {
         // "24 orders; since it is a circle, $3! = 6$": the reason of what follows.
         let leads = tokens[reason].kind.word().is_some_and(|text| text.trim_end().ends_with(','));

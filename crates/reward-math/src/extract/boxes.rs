@@ -16,7 +16,7 @@ pub(super) fn last_boxes(response: &str) -> Option<Extracted> {
     for (start, span) in closed_boxes(response) {
         // An empty box is quoted from the question's instructions, `\boxed{\blacksquare}` ends a proof: no answers. Of boxes
         // in a box the outermost counts.
-        if !pattern!(r"^\s*(?:\\blacksquare|\\square|■|□)?\s*$").is_match(&response[span.clone()])
+        if !pattern!(r"^\s*(?:‹end of a proof›)?\s*$").is_match(&response[span.clone()])
             && !denied(&response[..start], &response[span.end..])
             && boxes.last().is_none_or(|(_, last)| last.end <= start)
         {
@@ -53,7 +53,7 @@ pub(super) fn last_boxes(response: &str) -> Option<Extracted> {
 
 /// Returns the places of boxes that are said to be no answer, and of boxes around the mark of the end of a proof.
 pub(super) fn denied_boxes(response: &str) -> Vec<Range<usize>> {
-    let mark = pattern!(r"\$*\\(?:boxed|fbox)\s*\{\s*(?:\\blacksquare|\\square|■|□)\s*\}\$*");
+    let mark = pattern!(r"\$*\\(?:boxed|fbox)\s*\{\s*(?:‹end of a proof›)\s*\}\$*");
     let marks = mark.find_iter(response).map(|mark| mark.range());
     let spans = closed_boxes(response).into_iter().filter_map(|(start, span)| {
         let blank = response[span.clone()].trim().is_empty();
