@@ -1,6 +1,7 @@
 //! Parsed answer: a value, words, or a structure of them.
 
 mod assertion;
+mod clause;
 mod constants;
 mod derivation;
 mod environment;
@@ -22,10 +23,11 @@ use std::borrow::Cow;
 use regex::Captures;
 
 use crate::fold::{fold, undecorated};
-use crate::table::{lists, pattern, phrases, unwrapped};
+use crate::relation;
+use crate::table::{captured, lists, pattern, phrases, unwrapped};
 use crate::verdict::ParseError;
 use crate::words;
-use derivation::{Steps, last_side, steps, tail};
+use derivation::{Steps, last_calculation, last_side, steps, tail, without_remark};
 pub(crate) use expansion::orders;
 pub(crate) use node::{Combination, Node, Piece, Relation};
 use readings::readings;
@@ -157,7 +159,7 @@ impl Answer {
         let folded = &spelling::without_quantifiers(folded);
         let (folded, condition, bounded) = split_condition(folded);
         parameter = parameter.or(bounded);
-        let folded = &spelling::without_reason(folded);
+        let folded = &spelling::without_reason(without_words_in_brackets(folded));
         let folded = spelling::without_domain(folded);
         if let Some(clock) = words::clock(folded) {
             let readings = Ok(vec![Node::Words(clock)]);
@@ -168,18 +170,28 @@ impl Answer {
         if let (Some((name, set)), Ok(all)) = (&parameter, &mut readings) {
             all.extend(all.first().and_then(|first| node::all_of(first, name, set)));
         }
-        let is_unread = unread.is_some() || readings.is_err() || in_rows;
+        // `M = 5 = 10/2, \text{ the square of the radius}`
+        let beside_words = |all: &Vec<Node>| {
+            let items = all[0].items();
+            items.len() > 1 && items.iter().any(|item| matches!(item, Node::Words(_)))
+        };
+        let choices = words::choices(folded);
+        let is_sentence = choices.is_empty()
+            && folded.contains("\\text")
+            && matches!(readings.as_deref(), Ok([Node::Words(_), ..]));
+        let is_unread = unread.is_some() || in_rows || readings.as_ref().map_or(true, beside_words);
         let tail = match steps {
             Some(Steps { calculated: Some(end), .. }) => Self::statement(end),
             // `(1)\ x > 0;\quad (2)\ S = 5`: a ground truth may be the last part alone.
             _ if stepwise => spelling::labelled_parts(folded)
                 .and_then(|parts| Self::statement(parts.last()?))
-                .or_else(|| Self::of_tail(whole, steps).filter(|_| is_unread)),
+                .or_else(|| Self::of_tail(whole, steps).filter(|_| is_unread))
+                .or_else(|| Self::of_clause(folded).filter(|_| is_sentence)),
             _ => None,
         };
         Self {
             tail,
-            choices: words::choices(folded),
+            choices,
             words: Some(folded).filter(|text| text.len() <= MAX_WORDS).and_then(words::normalise),
             // Only one label: the rest is parsed without looking for another.
             content: words::behind_choice(folded)
@@ -199,9 +211,41 @@ impl Answer {
 
     /// Reads the last statement of a text, or what stands behind its last equals sign; `None` unless that is read.
     fn of_tail(folded: &str, steps: Option<&Steps>) -> Option<Box<Self>> {
-        let tail = tail(folded, steps.map_or(folded, |steps| &steps.last))?;
-        // What is not read before the last equals sign cannot contradict.
-        Self::statement(&tail).or_else(|| Self::statement(last_side(&tail)?))
+        let last = steps.map_or(folded, |steps| &steps.last);
+        if let Some(clause) = Self::of_clause(last) {
+            return Some(clause);
+        }
+        if let Some(tail) = tail(folded, last) {
+            // What is not read before the last equals sign cannot contradict.
+            return Self::statement(&tail).or_else(|| Self::statement(last_side(&tail)?));
+        }
+        // `\max_t [\ldots] = 5 + \frac23 - \frac13 = \frac{16}{3}`
+        let end = Self::statement(last_calculation(folded, last)?)?;
+        let calculates = |node: &Node| match node {
+            Node::Chain { sides, .. } => {
+                sides.iter().all(|side| side.plain().is_some_and(|side| !side.has_variable()))
+            }
+            _ => false,
+        };
+        end.readings.as_ref().is_ok_and(|all| calculates(&all[0])).then_some(end)
+    }
+
+    /// Reads the value that the main clause of a sentence states.
+    fn of_clause(folded: &str) -> Option<Box<Self>> {
+        if let Some(values) = clause::values(folded) {
+            return Self::statement(&values);
+        }
+        let clause = clause::main_clause(folded)?;
+        let value = Self::statement(&clause.text)?;
+        // `x^2 + y^2 = 25` is a curve.
+        let open = |node: &Node| match relation::labelled(node) {
+            Some((label, value)) if relation::is_label(label) || !label.names().contains("y") => {
+                value.has_variable()
+            }
+            _ => node.has_variable(),
+        };
+        let stands = !clause.closed || !value.readings.as_ref().is_ok_and(|all| open(&all[0]));
+        stands.then_some(value)
     }
 
     fn statement(text: &str) -> Option<Box<Self>> {
@@ -242,8 +286,15 @@ fn with_single_backslashes(text: &str) -> Cow<'_, str> {
     Cow::Borrowed(text)
 }
 
-/// Returns `\text{the sum is } 29` for `\text{the sum is $29$}`.
+/// Returns `\text{the sum is } 29` for `\text{the sum is $29$}`, and for the same without the command.
 fn with_formulas(text: &str) -> Cow<'_, str> {
+    let plain = pattern!(r"^[A-Z][a-z]* [^\\{}$]*\$(?:[^$]*\$[^\\{}$]*\$)*[^$]*\$[^\\{}$]*$");
+    // "$f(x)$ is odd": the words are the answer.
+    let predicate = pattern!(r"\b(?:is|are) [^$]*$").is_match(text)
+        && !pattern!(r"\b(?:is|are) \$").is_match(text);
+    if plain.is_match(text) && !predicate && !text.contains("\\$") {
+        return Cow::Owned(with_formulas(&format!("\\text{{{text}}}")).into_owned());
+    }
     let sentence = text.strip_prefix("\\text{").and_then(|text| text.strip_suffix('}'));
     match sentence.filter(|inner| inner.contains('$') && !inner.contains("\\$")) {
         Some(_) => {
@@ -269,6 +320,19 @@ fn with_unit_fractions(folded: String) -> String {
 fn without_mark(folded: &str) -> String {
     let folded = unwrapped(pattern!(r"^([^()\[\]]*[0-9])\)$"), folded);
     folded.replace(".]", "]").replace(".)", ")")
+}
+
+/// Removes a remark in brackets at the end that begins with words: `= \frac78 \text{ (in lowest terms, as } \gcd(7, 8) = 1)`.
+fn without_words_in_brackets(folded: &str) -> &str {
+    let words = pattern!(r"(?:\\text\s*\{\s*\(|\(\s*\\text\s*\{)\s*([a-z]{3,}\s.*)$");
+    let kept =
+        |remark: &str| words::takes_back(&remark.to_lowercase()) || remark.starts_with("base");
+    match captured(words, folded) {
+        Some(remark) if folded.ends_with([')', '}']) && !kept(remark.as_str()) => {
+            without_remark(folded)
+        }
+        _ => folded,
+    }
 }
 
 /// Returns the formula of `\(…\)` or `\[…\]`.
@@ -317,7 +381,7 @@ fn split_condition(folded: &str) -> (&str, Option<String>, Option<(String, Strin
 /// Splits "for t > 0" off an answer in which `t` occurs: its name, and the bound without it.
 fn split_bounds(folded: &str) -> Option<(&str, String, String)> {
     let bounds = pattern!(
-        r"(?xs)^(.*?\S) (?:[,\x20]|\\q?quad|\\text\{)+ for (?:\x20|\}|\\text\{|some|any)*
+        r"(?xs)^(.*?\S) (?:[,\x20]|\\q?quad|\\text\{)+ (?:for|with\x20(?:an?\x20|some\x20)?integers?) (?:\x20|\}|\\text\{|some|any|integers?)*
         ((?:[^=A-Za-z]|\\[a-z]+\x20?)*([A-Za-z])[^=]*(?:[<>]|\\(?:geq?|leq?|neq?|lt|gt)[^A-Za-z]).*)$"
     );
     // `x + 1, x \ne 1`: beside an expression or a definition only.

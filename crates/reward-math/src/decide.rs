@@ -14,6 +14,7 @@ mod inequality;
 mod line;
 mod member;
 mod mixed;
+mod progression;
 mod region;
 mod values;
 
@@ -120,7 +121,10 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64) -> Decision {
         && name == other
         && !same_set(set, other_set)
     {
-        return Decision::unparsed(Side::Response, ParseError::Undecided);
+        return match Comparison::new(fuel).same_progression(response, gold) {
+            Ok(true) => Decision::right(Rung::NormalForm, (0, 0)),
+            _ => Decision::unparsed(Side::Response, ParseError::Undecided),
+        };
     }
     if response.spelling == gold.spelling {
         return Decision::right(Rung::Spelling, (0, 0));
@@ -192,7 +196,9 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64) -> Decision {
     if families && comparison.same_families(response, gold) == Ok(true) {
         return Decision::right(Rung::NormalForm, (0, 0));
     }
-    if comparison.same_line(response, gold) == Ok(true) {
+    if comparison.same_progression(response, gold) == Ok(true)
+        || comparison.same_line(response, gold) == Ok(true)
+    {
         return Decision::right(Rung::NormalForm, (0, 0));
     }
     if let Some(places) = gold.rounded_to
@@ -213,7 +219,7 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64) -> Decision {
         Some(Ok(_)) | None => Decision::unparsed(Side::Response, ParseError::Undecided),
         Some(Err(why)) => {
             // The ground truth is at fault only if it cannot be compared with itself.
-            let mut self_comparison = Comparison::new(fuel / 4);
+            let mut self_comparison = Comparison { with_itself: true, ..Comparison::new(fuel / 4) };
             let faulty =
                 gold_readings.iter().any(|gold| self_comparison.compare(gold, gold).is_err());
             Decision::unparsed(if faulty { Side::GroundTruth } else { Side::Response }, why)
@@ -270,6 +276,8 @@ pub(crate) struct Comparison {
     undecided: bool,
     /// True if relations are statements with quantifiers, not parts of the line.
     quantified: bool,
+    /// True if an answer is compared with itself, to learn whether it can be calculated.
+    with_itself: bool,
     /// The latest difference found.
     difference: Option<Difference>,
 }
@@ -281,6 +289,7 @@ impl Comparison {
             enclosure_fuel: fuel.saturating_mul(2),
             undecided: false,
             quantified: false,
+            with_itself: false,
             difference: None,
         }
     }

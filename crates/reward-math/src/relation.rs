@@ -10,8 +10,8 @@ use crate::table::{lists, pattern};
 use crate::words;
 
 pub(crate) use labels::{
-    by_name, named_values, names_differ, points, roots_of_one, shared, spread, tuples_of_one,
-    values_of_labelled,
+    backwards, by_name, named_values, names_differ, points, roots_of_one, shared, spread,
+    tuples_of_one, values_of_labelled,
 };
 pub(crate) use multiple::{cleared, proportional};
 
@@ -54,6 +54,7 @@ pub(crate) fn asserted(chain: &Node) -> Option<Assertion<'_>> {
         }
         all => all,
     };
+    let (sides, relations) = without_name(sides, relations);
     if let ([value, label], [Relation::Equal]) = (sides, relations)
         && is_label(label)
         && (is_constant_value(value) || label.symbol() == Some("y") && is_explicit(value))
@@ -65,6 +66,7 @@ pub(crate) fn asserted(chain: &Node) -> Option<Assertion<'_>> {
     if !equations.iter().all(equal) {
         return None;
     }
+    let (sides, relations) = behind_estimate(sides, relations);
     // x = 1/3 ≈ 0.333: the exact side counts.
     let first = usize::from(!is_constant_value(&sides[0]) || holds_unknown(&sides[0]));
     let exact = (first..relations.len()).find(|at| relations[*at] == Relation::Approximately);
@@ -96,6 +98,40 @@ pub(crate) fn asserted(chain: &Node) -> Option<Assertion<'_>> {
     (evidence && !circular).then_some(Assertion { value, label, members, rounded })
 }
 
+/// Returns what stands behind the estimate in `\frac{17}{100} \approx \frac{17}{102} = \frac16`, if it ends in an exact value.
+fn behind_estimate<'a>(
+    sides: &'a [Node],
+    relations: &'a [Relation],
+) -> (&'a [Node], &'a [Relation]) {
+    let exact = |node: &Node| {
+        is_constant_value(node)
+            && !matches!(node, Node::Value { expression: Expression::Number(_), .. })
+    };
+    let sign = relations.iter().rposition(|relation| *relation == Relation::Approximately);
+    match (sign, relations.last(), sides.last()) {
+        (Some(at), Some(Relation::Equal), Some(last)) if exact(last) && exact(&sides[at + 1]) => {
+            (&sides[at + 1..], &relations[at + 1..])
+        }
+        _ => (sides, relations),
+    }
+}
+
+/// Removes the name behind a value: `\frac12 - \frac14 = \frac14 = f_{\max}`, `s\sqrt2 = 4\sqrt2 = \text{edge}`.
+fn without_name<'a>(sides: &'a [Node], relations: &'a [Relation]) -> (&'a [Node], &'a [Relation]) {
+    let is_name = |label: &Node| match label {
+        Node::Words(_) => is_label(label),
+        _ => extreme(label).is_some(),
+    };
+    match (sides, relations) {
+        ([before @ .., value, label], [equations @ .., Relation::Equal])
+            if !before.is_empty() && is_name(label) && is_constant_value(value) =>
+        {
+            (&sides[..sides.len() - 1], equations)
+        }
+        all => all,
+    }
+}
+
 /// Returns the value of the bound of `a^2 + b^2 = (a + b)^2 - 2ab \ge 25 - 12 = 13`, which is calculated on both sides.
 pub(crate) fn bound(chain: &Node) -> Option<&Node> {
     let Node::Chain { sides, relations } = chain else { return None };
@@ -105,9 +141,24 @@ pub(crate) fn bound(chain: &Node) -> Option<&Node> {
     let one = relations.iter().filter(|relation| bounds(relation)).count() == 1;
     let equal = relations.iter().all(|relation| bounds(relation) || *relation == Relation::Equal);
     let calculated = (*first, *last) == (Relation::Equal, Relation::Equal) && one && equal;
-    sides
-        .last()
-        .filter(|value| calculated && is_constant_value(value) && symbol(&sides[0]).is_none())
+    let calculated = calculated && symbol(&sides[0]).is_none();
+    // `x + \frac1x \ge 2\sqrt1 = 2`, `f = xy(x + y) \le \frac14 \cdot 1 = \frac14`: of an expression.
+    let relation = relations.iter().find(|relation| bounds(relation))?;
+    let of_one_kind = relations.iter().all(|other| *other == Relation::Equal || other == relation);
+    let quantity =
+        if is_label(&sides[0]) && *first == Relation::Equal { &sides[1] } else { &sides[0] };
+    let compound = match quantity.plain() {
+        Some(Expression::Power(base, _)) => base.as_symbol().is_none(),
+        Some(quantity) => quantity.has_variable(),
+        None => false,
+    };
+    let of_expression = of_one_kind
+        && relations.contains(&Relation::Equal)
+        && compound
+        && !is_label(quantity)
+        && quantity.names().len()
+            > usize::from(matches!(quantity.plain(), Some(Expression::Product(_))));
+    sides.last().filter(|value| (calculated || of_expression) && is_constant_value(value))
 }
 
 /// Returns true if the value of the chain is all that it asks for: `x = 5`, not the curve `x^2 + y^2 = 25`.
@@ -139,6 +190,8 @@ fn is_literal(node: &Node) -> bool {
 /// Returns true if a side names the value on another: a label, or a quantity that a value without variables answers.
 fn names(side: &Node, value: &Node) -> bool {
     is_label(side)
+        // `1 + \frac12 + \frac14 + \cdots`
+        || side.expression().is_some_and(|side| side.holds("\\ldots"))
         || match (side, value) {
             // A series without end, whose value is not calculated.
             (Node::Value { expression: Expression::Function(name, _), .. }, Node::Value { .. })
@@ -210,6 +263,13 @@ pub(crate) fn is_label(label: &Node) -> bool {
             }
             Expression::Function(name, _)
                 if lists("int lim det", name) || name.starts_with("\\frac{d") =>
+            {
+                true
+            }
+            // `|\mathcal F|`: a number of members.
+            Expression::Function(name, set)
+                if name == "abs"
+                    && set[0].as_symbol().is_some_and(|set| set.starts_with("\\math")) =>
             {
                 true
             }
@@ -357,7 +417,7 @@ pub(crate) fn same_label(left: &Node, right: &Node) -> bool {
 }
 
 /// Returns "max" or "min" for the name of a largest or smallest value: `f_{\max}`, "maximum".
-fn extreme(label: &Node) -> Option<String> {
+pub(crate) fn extreme(label: &Node) -> Option<String> {
     let name = match label {
         Node::Words(words) => words,
         other => other.symbol()?,

@@ -116,6 +116,13 @@ pub(crate) fn stated(folded: &str) -> Option<String> {
         return normalise(property.as_str());
     }
     let (plain, formula) = without_commands(folded);
+    // "Evelyn has the greatest speed"
+    let first = pattern!(
+        r"^\s*([a-z]+) (?:[a-z]+ ){1,2}(?:most|least|best|winner|first|last|[a-z]{3,}est)\b"
+    );
+    if let Some(name) = captured(first, &plain).filter(|_| !takes_back(&plain.to_lowercase())) {
+        return normalise(name.as_str());
+    }
     let plain = plain.split_whitespace().collect::<Vec<_>>().join(" ");
     let sentence = pattern!(
         r"^(?:.*\b(?:is|are) (?:an? )?(.+?)(?: function| number)?|(.+?) (?:(?:has|have) a winning strategy|wins))$"
@@ -160,6 +167,10 @@ pub(crate) fn without_event(text: &str) -> String {
     let text =
         &*pattern!(r"\b(distance|angle|difference|ratio|area) between\b").replace(text, "$1");
     let start = text.trim_start();
+    // `\text{P(at least three suits)}`
+    if pattern!(r"^p(?:r|rob)? [a-z]{2}").is_match(start) {
+        return String::new();
+    }
     if !start.trim_start_matches("the ").starts_with("probability ") {
         return text.to_owned();
     }
@@ -218,6 +229,11 @@ pub(crate) fn choices(folded: &str) -> Vec<char> {
     if let Some(letters) = run_of_choices(text) {
         return letters;
     }
+    // `\text{The valid ones are (A), (C) and (F)}`, `\text{Ellipse (E)}`
+    let listed = pattern!(
+        r"^[^{}]*\bare ((?:\(?[A-J]\)?(?:,? and |, )?){2,})\}?$|^[A-Za-z][^{}()]*[a-z] (\([A-J]\))\}?$"
+    );
+    let text = captured(listed, text).map_or(text, |listed| listed.as_str());
     // A bracket that never closes does not make a list, and one around three letters in another order makes an order.
     let brackets = text.matches('(').count();
     let written: Vec<char> = text.chars().filter(|c| is_choice(*c)).collect();

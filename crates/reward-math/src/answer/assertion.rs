@@ -239,7 +239,7 @@ fn only_formula(tokens: &[Token]) -> Option<usize> {
     let only = opens.next().filter(|_| opens.next().is_none())? - 1;
     let label: String = (0..=only).map_while(word).collect::<Vec<_>>().join(" ");
     let names = pattern!(
-        r"(?i)\b(?:total of|probability|(?:in|de)creas(?:es|ed) by)(?: ‹approximates›)?\s*$"
+        r"(?i)\b(?:total of|probability|(?:in|de)creas(?:es|ed) by|(?:angle|area|length|distance|volume|radius) of)(?: ‹approximates›)?\s*$"
     );
     let rest = label.trim_end();
     let last = rest.rsplit(' ').next().unwrap_or_default().to_lowercase();

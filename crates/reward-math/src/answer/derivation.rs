@@ -14,8 +14,9 @@ use crate::relation;
 use crate::table::pattern;
 use crate::token::tokenize;
 use crate::words;
+pub(super) use rows::without_remark;
 use rows::{bound, concluding, equations, rows, without_check, without_equality};
-pub(super) use tail::{last_side, tail};
+pub(super) use tail::{last_calculation, last_side, tail};
 
 /// Most rows of a derivation that is read.
 const MOST_ROWS: usize = 32;
@@ -71,12 +72,15 @@ pub(super) fn steps(folded: &str) -> Option<Steps> {
     }
     let mut rows: Vec<Row> = texts.into_iter().map(Row::read).collect();
     // `\Rightarrow n = 30;\quad S = \frac{30 \cdot 31}{2} = 465`: steps in one row.
-    if let Some(list) = rows.pop_if(|row| !in_line && holds_steps(row)) {
+    let holds_terms = |row: &Row| are_terms(&row.items.iter().collect::<Vec<_>>());
+    if let Some(list) = rows.pop_if(|row| !in_line && (holds_steps(row) || holds_terms(row))) {
         rows.extend(
             equations(&list.text).unwrap_or_else(|| vec![list.text]).into_iter().map(Row::read),
         );
     }
-    let concluded = concluded(folded, &rows);
+    let asked = last_of_all(&rows);
+    let is_asked = asked.is_some();
+    let concluded = concluded(folded, &rows).or(asked);
     // `x = 1`, before `y = 2`: parts of one answer.
     let mut last = vec![rows.pop()?];
     while rows.last().is_some_and(|row| is_part(row, &last, in_line)) {
@@ -94,7 +98,7 @@ pub(super) fn steps(folded: &str) -> Option<Steps> {
     let calculated = calculated.map(|(row, _)| row.text.clone()).or(concluded);
     let answer = last.iter().map(|row| row.text.as_str()).collect::<Vec<_>>().join(", ");
     let last: Vec<Node> = last.into_iter().flat_map(|row| row.items).collect();
-    if in_line && rows.iter().any(|row| is_open(row, &rows, &last)) {
+    if in_line && !is_asked && rows.iter().any(|row| is_open(row, &rows, &last)) {
         return None;
     }
     // `x = -1` or `x = 4`, before `x = 4`, is a step.
@@ -113,6 +117,8 @@ fn concluded(folded: &str, rows: &[Row]) -> Option<String> {
     let compound = match sum {
         Expression::Sum(_) => true,
         Expression::Quotient(..) => relation::is_label(quantity),
+        // `2c = 8\sqrt{55}` behind `c = 4\sqrt{55}`
+        Expression::Product(_) => value.expression().is_some_and(|value| value.literal().is_none()),
         _ => false,
     };
     let equations = relations.iter().all(|relation| *relation == Relation::Equal);
@@ -126,7 +132,7 @@ fn concluded(folded: &str, rows: &[Row]) -> Option<String> {
     let known = before.filter_map(named).filter(|(_, value)| !value.has_variable());
     let known: Vec<&Expression> = known.filter_map(|(label, _)| label.plain()).collect();
     // `\frac{2x}{5} = 30` is an equation.
-    let asks = !matches!(sum, Expression::Sum(_)) || consists_of(sum, &known);
+    let asks = matches!(sum, Expression::Quotient(..)) || consists_of(sum, &known);
     let text = &rows.last()?.text;
     let place = text.rfind('=').filter(|_| asks && sum.any(&|part| known.contains(&part)))?;
     Some(text[place + 1..].to_owned())
@@ -143,6 +149,50 @@ fn consists_of(quantity: &Expression, known: &[&Expression]) -> bool {
             }
             _ => false,
         }
+}
+
+/// Returns the last row where it calculates with a value of a row before it, unless that is small, or with all of them; or
+/// where it is the last of at least three terms: `p_2 = \frac12`, `p_3 = \frac34`, `p_4 = \frac58`.
+fn last_of_all(rows: &[Row]) -> Option<String> {
+    let (last, before) = rows.split_last()?;
+    let [end] = last.items.as_slice() else { return None };
+    let values = || before.iter().flat_map(|row| &row.items).filter_map(named);
+    let known = || values().filter_map(|(_, value)| value.expression());
+    let uses = named(end).is_some() && known().any(|value| calculates_with(end, value));
+    // `x = -5, y = 2: \frac{-5 + 2}{-5 - 2} = \frac37`
+    let first = match end {
+        Node::Chain { sides, .. } if named(end).is_none() => sides[0].plain(),
+        _ => None,
+    };
+    let holds = |value| first.is_some_and(|first| first.any(&|part| part == value));
+    let of_all = known().nth(1).is_some() && known().all(holds);
+    let items: Vec<&Node> = rows.iter().flat_map(|row| &row.items).collect();
+    // `a - b = 3c, \max = 12`, `c = ta + ub, (t, u) = (4, -1)`: what was asked for.
+    let of_kind =
+        |is: fn(&Node) -> bool| is(end) && items.iter().filter(|item| is(item)).count() == 1;
+    let is_point = |node: &Node| {
+        named(node).is_some_and(|(label, _)| matches!(label, Node::List { open: '(', .. }))
+    };
+    (uses || of_all || are_terms(&items) || of_kind(is_extreme) || of_kind(is_point))
+        .then(|| last.text.clone())
+}
+
+/// Returns true for three terms or more one after the other, and for some before one that is far away: `a_1 = 2`,
+/// `a_{2017} = 2^{1009}`.
+fn are_terms(items: &[&Node]) -> bool {
+    let place = |item: &&Node| -> Option<(String, Option<i64>)> {
+        let (label, _) = named(item)?;
+        let (name, place) = label.symbol()?.split_once('_')?;
+        Some((name.to_owned(), place.trim_matches(['{', '}']).parse().ok()))
+    };
+    let places: Option<Vec<_>> = items.iter().map(place).collect();
+    let Some(places) = places.filter(|places| places.len() > 2) else { return false };
+    let in_turn = places.windows(2).all(|pair| {
+        pair[0].0 == pair[1].0 && pair[0].1.zip(pair[1].1).is_some_and(|(a, b)| a + 1 == b)
+    });
+    let one_name = places.iter().all(|(name, _)| *name == places[0].0);
+    let far = places.last().and_then(|(_, place)| *place).is_some_and(|place| place > 9);
+    in_turn || one_name && far
 }
 
 /// Returns the names in the labels of a row whose statements all give a value, in rows a value of a letter; `x_{1,2}` only
@@ -293,6 +343,11 @@ fn says_the_same(step: &Node, last: &[Node]) -> bool {
             curve(step) && !last.is_empty() && last.iter().all(same)
         }
     }
+}
+
+/// Returns true for the largest or smallest value of something: `S_{\min} = 4`.
+fn is_extreme(node: &Node) -> bool {
+    named(node).is_some_and(|(label, _)| relation::extreme(label).is_some())
 }
 
 /// Returns label and value of a chain that gives one its value.

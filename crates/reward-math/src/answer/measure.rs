@@ -115,7 +115,7 @@ impl Parser {
                     if !word.split_whitespace().next().is_some_and(is_conjunction)
                         && self.relation().is_none() =>
                 {
-                    if self.position == start {
+                    if self.position == start || word.contains([':', ';']) {
                         return Err(self.unexpected("a value before its unit"));
                     }
                     unit.push(' ');

@@ -8,7 +8,7 @@ use crate::expression::{Assignments, Expression};
 use crate::numeric;
 use crate::parser::{Parser, Result};
 use crate::relation;
-use crate::table::pattern;
+use crate::table::{captured, pattern};
 use crate::token::{Kind, Token, tokenize};
 use crate::verdict::ParseError;
 use crate::words;
@@ -135,7 +135,7 @@ fn others(folded: &str, first: &Node) -> Vec<Node> {
     });
     // `N = \frac{100!}{2^{50}}\text{, i.e. } 100! \text{ divided by } 2^{50}`
     let restates = pattern!(
-        r"\s*(?:[,(]\s*)?(?:\\text\s*\{[\s,(]*)?(?:i\.e\.|that is,|(?:or,? )?equivalently,)[,\s]*\}?\s*"
+        r"\s*(?:[,(]\s*)?(?:\\text\s*\{[\s,(]*)?(?:i\.e\.|that is,?|(?:or,? )?equivalently,)[,\s]*\}?\s*"
     );
     let again = match restates.split(folded).collect::<Vec<_>>()[..] {
         [before, behind] if !before.is_empty() => {
@@ -165,8 +165,29 @@ fn others(folded: &str, first: &Node) -> Vec<Node> {
     let natural = pattern!(r"^(-?[0-9]+)e([-+][0-9]+)$");
     let natural = natural.captures(folded).map(|parts| format!("{}*e{}", &parts[1], &parts[2]));
     let natural = natural.and_then(|text| read(&text, true).ok());
-    let once = [natural, measured, fraction, permutation, other, timed.flatten()];
+    let once = [natural, measured, fraction, permutation, other, timed.flatten(), in_rows(folded)];
     once.into_iter().chain(again.into_iter().flatten()).flatten().collect()
+}
+
+/// Returns the points of `\begin{cases} x = -1, & y = -9 \\ x = 4, & y = 8 \end{cases}`: each row gives all names a value.
+fn in_rows(folded: &str) -> Option<Node> {
+    let environment = pattern!(
+        r"(?s)^\\begin\{(?:cases|array|aligned|gathered)\}(?:\{[lrc|]*\})?(.*)\\end\{[a-z]+\}$"
+    );
+    let inside = captured(environment, folded)?.as_str();
+    let mut names: Option<Vec<String>> = None;
+    let point = |row: &str| {
+        let row = read(&row.replace('&', " "), true).ok()?;
+        let labels =
+            row.items().iter().map(|item| Some(relation::labelled(item)?.0.symbol()?.to_owned()));
+        let mut labels: Vec<String> = labels.collect::<Option<_>>()?;
+        labels.sort_unstable();
+        let alike = labels.len() > 1 && *names.get_or_insert_with(|| labels.clone()) == labels;
+        alike.then(|| relation::named_values(row.items()).map(Node::tuple))?
+    };
+    let rows = pattern!(r"\\\\(?:\[[0-9.]+[a-z]{2}\])?").split(inside);
+    let points: Vec<Node> = rows.map(point).collect::<Option<_>>()?;
+    (points.len() > 1).then(|| Node::bare(points))
 }
 
 /// Returns true for values of which each is another number.

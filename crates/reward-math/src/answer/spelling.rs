@@ -130,10 +130,24 @@ pub(super) fn without_reason(folded: &str) -> Cow<'_, str> {
     let remark = pattern!(
         r"(?s)\\q?quad\s*\(\\text\{\s*(?:the|which|this|that|it|here|using|by|from)\b.*\)$"
     );
-    let rounded = rounded.or_else(|| remark.find(folded));
+    // `f(x) \le \frac{6\sqrt2}{\sqrt6} = 2\sqrt3 \quad (x = 6)`
+    let place = pattern!(
+        r"(?:\s|\\[;,]|\\\x20|\\q?quad)+(?:\\left)?\(\s*[a-z]\s*=\s*[-0-9a-z\\{}\s]+(?:\\right)?\)$"
+    );
+    let place = place.find(folded).filter(|place| folded[..place.start()].contains('='));
+    let rounded = rounded.or_else(|| remark.find(folded)).or(place);
     let rounded = rounded.filter(|rounded| rounded.start() > 0);
     let folded = rounded.map_or(folded, |rounded| &folded[..rounded.start()]);
-    let cut = phrases("reason").iter().filter_map(|reason| folded.find(reason)).min();
+    let reason = pattern!(concat!(
+        r"\\text\s*\{[\s,;(]*(?:‹opens a reason›)(?:[^a-zA-Z]|$)",
+        r"|(?:[,;(]|\\q?quad|\\[,;\x20]\\?)\s*(?:\\[,;\x20]\s*)*\\text\s*\{\s*(?:‹opens a reason behind a comma›)(?:[^a-zA-Z]|$)",
+        r"|\\text\s*\{\s*[,(]\s*(?:‹opens a reason behind a comma›)(?:[^a-zA-Z]|$)",
+        r"|,\s+(?:‹opens a reason behind a comma›)\s",
+        r"|\\text\s*\{\s*(?:is|are) (?:all |exactly )?(?:the |our )?(?:only |all )?(?:possible )?(?:pairs?|triples?|solutions?|values?|answers?|ones?)\s*\}$",
+    ));
+    let reason = reason.find(folded).map(|reason| reason.start());
+    let spelled = phrases("reason").iter().filter_map(|reason| folded.find(reason));
+    let cut = spelled.chain(reason).min();
     // `11 \text{, not } 10`, where `x > 0 \text{, not } 10` leaves a value out.
     let contrast = phrases("contrast").iter().filter_map(|contrast| folded.find(contrast)).min();
     let of_value = contrast.filter(|at| {
@@ -174,7 +188,7 @@ pub(super) fn without_domain(folded: &str) -> &str {
     }
     // `2^{k-1} \quad (k \ge 1)`
     let bounded = pattern!(
-        r"(?s)^((?:[a-zA-Z][^=<>\s^]*\s*=)?[^=<>]*\S)(?:[\s,]|\\q?quad|\\[,;\x20])+\(\s*([a-z])\s*(?:>|\\[lg](?:eqslant|eq|e)[^a-zA-Z])\s*-?[0-9]+\s*\)$"
+        r"(?s)^((?:[a-zA-Z][^=<>\s^]*\s*=)?(?:[^=<>]*|[^<>]*=[^<>]*=[^<>]*)\S)(?:[\s,]|\\q?quad|\\[,;\x20])+\(\s*([a-z])\s*(?:>|\\[lg](?:eqslant|eq|e))\s*-?[0-9]+\s*\)$"
     );
     if let Some(parts) = bounded.captures(folded)
         && let Some(rest) = parts.get(1)

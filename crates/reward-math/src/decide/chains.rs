@@ -228,10 +228,7 @@ impl Comparison {
         if let found @ (true, _) = self.shared_with(chain, other)? {
             return Ok(found);
         }
-        // `(n, k) = (3, 2)` and `k = 2, n = 3`.
-        if let (Some(list), Node::List { open: ' ', items, .. }) = (relation::by_name(chain), other)
-            && relation::values_of_labelled(items).is_some()
-        {
+        if let Some(list) = named_as(chain, other) {
             return Ok((self.compare(&list, other)?.0, Rung::Relation));
         }
         let Some(assertion) = relation::asserted(chain) else {
@@ -334,6 +331,17 @@ impl Comparison {
         };
         Ok(self.compare(rounded, other)?.0
             && numeric::is_within(&exact, &decimal, &half(&last_place), &mut self.enclosure_fuel))
+    }
+}
+
+/// Returns `n = 3, k = 2` of `(n, k) = (3, 2)` against `k = 2, n = 3`, and `(2, 1)` of `(b, a) = (1, 2)` against a point.
+fn named_as(chain: &Node, other: &Node) -> Option<Node> {
+    match other {
+        Node::List { open: ' ', items, .. } => {
+            relation::values_of_labelled(items).and_then(|_| relation::by_name(chain))
+        }
+        Node::List { open: '(', .. } => relation::backwards(chain).map(Node::tuple),
+        _ => None,
     }
 }
 

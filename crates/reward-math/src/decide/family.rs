@@ -115,7 +115,13 @@ impl Comparison {
             }
             value => (value.plain().map(|value| vec![value]), (' ', ' ')),
         };
-        let Some(coordinates) = coordinates else { return Ok(Vec::new()) };
+        // `f(n) = 2n - 7` is one function.
+        let function = |label: &Node| {
+            matches!(label.expression(), Some(Expression::Function(..)))
+                && integer.is_some_and(|name| label.names().contains(name))
+        };
+        let function = label.as_ref().is_some_and(function);
+        let Some(coordinates) = coordinates.filter(|_| !function) else { return Ok(Vec::new()) };
         if let Some([residue, modulus]) = coordinates[0].arguments_of("pmod") {
             let (offset, step) = (vec![residue.clone()], vec![modulus.clone()]);
             return Ok(vec![Family { label, brackets, offset, step }]);

@@ -94,17 +94,23 @@ fn all_marked(paragraph: &str, count: usize) -> Option<String> {
         bold.filter_map(|bold| Some((bold.get(0)?.start(), bold.get(1)?.range()))).collect()
     };
     // A sentence between two marks ends a step, unless they are items of a list.
+    let in_items = |between: &str| pattern!(r"\n\s*(?:[-*•]|\d+[.)]) ").is_match(between);
     let joined = |pair: &[(usize, Range<usize>)]| {
         // A box in a box is no second one.
         let Some(between) = paragraph.get(pair[0].1.end..pair[1].0) else { return false };
         let separates =
             pattern!(r"^[\s$]*$|[,;、，和\n]|\b(?:and|or|und|et|y)\b").is_match(between);
-        let items = pattern!(r"\n\s*(?:[-*•]|\d+[.)]) ").is_match(between);
+        let items = in_items(between);
         separates && (items || !pattern!(r"[.!?](?:\s|\$)|。").is_match(between))
     };
     // What is said behind them may drop one.
     let last = marked.last().map_or(0, |(_, span)| span.end);
-    let closed = !paragraph[last..].contains(|c: char| c.is_ascii_digit());
+    // "- $k = \boxed{9}$, with the root $r = 2$": the end of the last item.
+    let item = |pair: &[(usize, Range<usize>)]| {
+        paragraph.get(pair[0].1.end..pair[1].0).is_some_and(in_items)
+    };
+    let in_list = !paragraph[last..].trim_end().contains('\n') && marked.windows(2).all(item);
+    let closed = in_list || !paragraph[last..].contains(|c: char| c.is_ascii_digit());
     let stands = |(start, span): &(usize, Range<usize>)| {
         !denied(&paragraph[..*start], &paragraph[span.end..])
     };
@@ -146,13 +152,13 @@ pub(crate) fn listed_values(response: &str, count: usize, labelled: bool) -> Opt
     Some(items.iter().map(text).collect())
 }
 
-/// Returns the last box of each part of a response in parts, with its label, `(a) 39 (b) 210`, and those of "First
+/// Returns the last box of each part of a response in parts, with its label, `(a) 39 (b) 210`, and those of "Case 1" or "First
 /// solution: …" without.
 ///
 /// A part begins with its label on a line; `None` if there is only one, or one has no box.
 pub(crate) fn by_parts(response: &str) -> Option<String> {
     let labels = pattern!(
-        r"(?m)^[\s*#>-]*(?:(?:[Pp]art\s*)?\(([a-h1-8])\)|Part ([1-8])\b|(First|Second|Third) [a-z]+:)"
+        r"(?m)^[\s*#>-]*(?:(?:[Pp]art\s*)?\(([a-h1-8])\)|Part ([1-8])\b|(First|Second|Third) [a-z]+:|(Case [1-8])\b)"
     );
     let labels = labels.captures_iter(response).filter_map(|label| {
         let name = label.iter().skip(1).flatten().next()?;
@@ -161,13 +167,14 @@ pub(crate) fn by_parts(response: &str) -> Option<String> {
     let labels: Vec<(&str, usize)> = labels.collect();
     let in_order =
         ["a b c d e f g h", "1 2 3 4 5 6 7 8", "First Second Third"].iter().any(|names| {
-            labels.iter().map(|(label, _)| *label).eq(names.split(' ').take(labels.len()))
+            let name = |(label, _): &(&'_ str, usize)| label.trim_start_matches("Case ").to_owned();
+            labels.iter().map(name).eq(names.split(' ').take(labels.len()).map(str::to_owned))
         });
     if labels.len() < 2 || !in_order {
         return None;
     }
     let ends = labels.iter().skip(1).map(|(_, start)| *start).chain([response.len()]);
-    let ordered = !labels[0].0.starts_with('F');
+    let ordered = !labels[0].0.starts_with(['F', 'C']);
     let part = |((label, start), end): (&(&str, usize), usize)| {
         let value = last_boxes(&response[*start..end])?.text;
         Some(if ordered { format!("({label}) {value}") } else { value })

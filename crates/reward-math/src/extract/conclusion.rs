@@ -31,19 +31,34 @@ pub(super) fn end(response: &str) -> usize {
 pub(super) fn in_words(text: &str) -> Option<Range<usize>> {
     let start = sentence(text);
     let last = &text[start..];
-    let plain = !last.contains(|c: char| c.is_ascii_digit() || matches!(c, '$' | '\\' | '='));
+    let signs = |text: &str| text.contains(|c: char| c.is_ascii_digit() || matches!(c, '$' | '\\'));
+    let plain = !signs(last) && !last.contains('=');
     // "As these differ, the limit does not exist."
     let none = pattern!(
         r"(?i)\b(does not exist|do not exist|undefined|diverges|(?:does not|doesn.t) have any (?:real )?solutions?|no (?:real |such )?(?:solutions?|roots?|integers?|numbers?))[.!*]*$"
     );
     // "Yes, it is."
     let verdict = pattern!(r"^(?:So )?([Yy]es|[Nn]o)\b[,.!]");
-    let phrase = captured(none, last).or_else(|| captured(verdict, last));
-    if let Some(phrase) = phrase.filter(|_| plain) {
+    // "They lack 500 sheets, so no, there is not enough."
+    let concluded = pattern!(r"(?:^So|, so) (yes|no), ");
+    let phrase = captured(none, last).or_else(|| captured(verdict, last)).filter(|_| plain);
+    if let Some(phrase) = phrase.or_else(|| captured(concluded, last)) {
         return Some(start + phrase.start()..start + phrase.end());
     }
-    let normalised = words::normalise(last).filter(|_| plain)?;
-    words::only_number(&normalised)?;
+    // "12 - 4 + 6 makes fourteen birds"
+    let ends = pattern!(
+        r"(?i)(?:\b(?:‹verb of a value›|‹verb of a result›|make|makes|leaves|to be|end up (?:at|with)|so)|=) ((?:[a-z]+ ){0,4}[a-z-]+)[.!*]*$"
+    );
+    let (start, last) = match captured(ends, last).filter(|_| !plain) {
+        Some(tail) => (start + tail.start(), tail.as_str()),
+        None => (start, last),
+    };
+    let normalised = words::normalise(last).filter(|_| !signs(last) && !last.contains('='))?;
+    let number = words::only_number(&normalised)?;
+    let stated = pattern!(r"(?i)^(?:zero|one|null|eins|uno|un)[.!*]*$").is_match(last.trim());
+    if !plain && number <= 1.into() && !stated {
+        return None;
+    }
     let word = pattern!(r"[\p{Alphabetic}-]+").find_iter(last).map(|word| word.range());
     let words: Vec<Range<usize>> = word.collect();
     let reads = |(from, to): &(usize, usize)| {
@@ -75,8 +90,7 @@ fn sentence(text: &str) -> usize {
 fn is_remark(sentence: &str) -> bool {
     let text = sentence.trim_matches(['*', '_', ' ']);
     let bracketed = pattern!(r"^[(\[][^()]*(?:\([^()]*\)[^()]*)*[)\]]?[.!]?$").is_match(text);
-    let in_words =
-        pattern!(r"\p{Alphabetic}{3,}[^\p{Alphabetic}]+\p{Alphabetic}{2,}").is_match(text);
+    let in_words = pattern!(r"\p{Alphabetic}{3,}[^\p{Alphabetic}]+\p{Alphabetic}+").is_match(text);
     let lower = text.trim_start_matches('(').to_lowercase();
     let opens = |opening: &&str| {
         let rest = lower.strip_prefix(*opening);
@@ -93,22 +107,43 @@ fn is_aside(text: &str, start: usize) -> bool {
     if before.ends_with('?') && last.starts_with('(') {
         return true;
     }
-    let aside = pattern!(
-        r"(?i)\b(?:would|could still|isn't asked|not asked|by then)\b|^(?:it is|this is|that is) (?:smaller|larger|less|greater|more) than|^the complement\b"
-    );
+    let aside = pattern!(concat!(
+        r"(?i)\b(?:would|could still|isn't asked|not asked|by then)\b|^(?:it is|this is|that is) (?:smaller|larger|less|greater|more) than|^the complement\b",
+        r"|^(?:it|[A-Z][a-z]+) [a-z]+ [$0-9./]+ (?:[a-z]+ ){0,2}(?:‹compares quantities›) than\b",
+        r"|^(?:it|this|that)(?: is|'s| was) (?:[a-z]+ )?(?:an? |[$0-9.,/%]+ |half |twice |three |two |five )[^.]*\b(?:than|as [a-z]+ as|above|below|times|of the)\b",
+    ));
+    let concludes = pattern!(r"(?i)^\W*(?:‹opens a conclusion›)\b");
+    let previous = &before[sentence(before)..];
+    // "It would have been 570 if overtime paid more.", "95 minutes cannot be."
+    let unreal = pattern!(concat!(
+        r"(?i)\bwould(?:n['’]t| not)?(?:['’]ve| have) (?:been|had|got|taken|given|made|cost|paid|left|won|[a-z]+ed)\b",
+        r"|\bwould be (?:wrong|incorrect|a mistake|too|double|counting)\b|\bor (?:it|this|that|there|he|she|they) would\b",
+        r"|^\W*(?:had|if [^,.]*\b(?:had|were|hadn['’]t|weren['’]t|couldn['’]t|didn['’]t))\b[^.]*(?:\b(?:would|could|might)\b|['’]d\b)",
+        r"|^\W*(?:it|that|this|\$?[0-9][^.,]{0,24}) (?:can['’]t|cannot|couldn['’]t) be\b",
+    ));
+    let unreal = unreal.find(last).is_some_and(|sign| !last[..sign.start()].contains(';'));
+    let unreal = unreal && !last.contains(", but ");
+    if unreal && has_value(previous) && !concludes.is_match(last) {
+        return true;
+    }
     if last.contains('=') && !last.contains('$') || !aside.is_match(last) {
         return false;
     }
-    let concludes = pattern!(r"(?i)^\W*(?:‹opens a conclusion›)\b");
-    let previous = &before[sentence(before)..];
-    concludes.is_match(previous) && has_value(previous) && !concludes.is_match(last)
+    let result = pattern!(r"(?i)\b(?:so|thus|hence|therefore|altogether|in all|in total)\b|=");
+    let is_result = concludes.is_match(previous)
+        || result.is_match(previous)
+            && (!last.contains("would")
+                || pattern!(r"^(?:Its|Their|The (?:other|opposite)|In|With|Without|Over|One) ")
+                    .is_match(last));
+    let goes_on = concludes.is_match(last) || pattern!(r", (?:and )?(?:so|thus) ").is_match(last);
+    is_result && has_value(previous) && !goes_on
 }
 
 /// Returns the length of the main clause: up to a reason, a denial or a comparison with another value.
 fn clause(sentence: &str) -> usize {
     // "(not 42, since the six are not on the trays)"
     let bracket = pattern!(
-        r"\s\((?:not [^\n]*|\p{Alphabetic}+[^()]*|[^()]*\p{Alphabetic}{3,}\s[^()]*|[0-9.,]+ ?[°%])\)[.!*]*$"
+        r"\s\((?:not [^\n]*|\p{Alphabetic}+[^()]*|[^()]*\p{Alphabetic}{3,}\s[^()]*|[0-9.,]+ ?(?:[°%]|[a-zA-Z]+))\)[.!*]*$"
     );
     let bracket = bracket.find(sentence).filter(|remark| {
         remark.as_str().trim_start().starts_with("(not ")
@@ -121,7 +156,8 @@ fn clause(sentence: &str) -> usize {
     let aside = pattern!(concat!(
         r"(?i), (?:‹opens an aside›|which [^,]*\b(?:‹compares in an aside›)|i\.e\. [^,]*\b(?:more|less|fewer) than|i\.e\.,? all|which (?:is|are) (?:all|the|exactly)|an? [0-9.]+ ?% chance",
         r"|an? [a-z ]{1,30}(?:after|before)|(?:the|its|their) [^,]{1,60} being|where (?:the|all|each|both) [^=$]*$|at a distance|or [^,]{1,24} if|(?:he|she|it|they) (?:does|do|did|is|are) not",
-        r"|[\w-]+ of (?:which|whom|them))\b|,? (?:‹breaks a clause›) |[，,]而不是| for all (?:real )?\$",
+        r"|(?:\$?[0-9./]+%?|[a-z]+)(?: [a-z]+){0,3} (?:‹compares quantities›) than|or [0-9.]+ ?(?:%|percent)|so (?:that|this)(?: is|['’]s) an?|after [a-z]+ing|for [0-9]+ itself|and [0-9.]+ would",
+        r"|[\w-]+(?: of|(?: thirds?| quarters?) of) (?:which|whom|them|the))\b|,? (?:‹breaks a clause›) |[，,]而不是| for all (?:real )?\$",
         r"|; [^;=]*\b(?:would|must|while|stays|not)\b|[,(] ?(?:which is |or )?(?:‹approximates›) ?\$?[0-9.,]+[^,;]*$|, or [0-9.]+(?:\.\.\.|…)$|, or [^$]* in decimal form",
     ));
     // "**36** integers are divisible by neither 4 nor 5."
@@ -137,7 +173,10 @@ fn clause(sentence: &str) -> usize {
         // "Anna, whose age we want, is 10"
         let tail = &sentence[cut.end()..];
         let inserted = pattern!(r"^[^,]*, (?:is|are|has|equals|=) ").is_match(tail);
-        has_value(&sentence[..cut.start()]) && !inserted && !asked.is_match(tail)
+        // "Over a year she'd pay $420, but for a month it is 35 dollars."
+        let head = &sentence[..cut.start()];
+        let unreal = pattern!(r"\bwould\b|[a-z]['’]d\b").is_match(head) && has_value(tail);
+        has_value(head) && !inserted && !unreal && !asked.is_match(tail)
     });
     let length = strong.map_or(length, |cut| cut.start());
     let sentence = &sentence[..length];

@@ -142,7 +142,7 @@ fn is_in_formula(response: &str, number: &Range<usize>) -> bool {
 /// Returns the list of "the solutions are x = 1 and x = 4", in the last sentence or the one before it.
 fn listed(response: &str) -> Option<Range<usize>> {
     let list = pattern!(
-        r"(?i)\b(?:solutions|roots|zeros|values|numbers|soluciones|raíces|lösungen|nullstellen|racines)\b[^.\n$]{0,40}?(?: (?:are|son|sind|sont):?| ?:) ([^\n$]*?[0-9][^\n$]*?)\.?(?:\s[^.\n0-9]*\.)?\s*$"
+        r"(?i)\b(?:solutions|roots|zeros|values|numbers|soluciones|raíces|lösungen|nullstellen|racines)\b[^.\n$]{0,40}?(?: (?:are|son|sind|sont):?| ?:) ((?:[^\n$.]|\.[0-9])*?[0-9](?:[^\n$.]|\.[0-9])*?)\.?(?:\s[^.\n0-9]*\.)?\s*$"
     );
     // "So the list is: 2, 3, 5, and 7."
     let written = pattern!(
@@ -161,13 +161,13 @@ fn listed(response: &str) -> Option<Range<usize>> {
 fn stated(response: &str) -> Option<Range<usize>> {
     let value = pattern!(concat!(
         r"(?i)(?:^|[.!?\n]\s*)[^.!?\n]*?\b(?:‹verb of a value›) (?:exactly |somit |also |donc |thus )*(?:[a-z](?:\([^()]*\))? = )?",
-        r"([-−]?(?:[0-9√π]|[({\[]\s*[-−]?[0-9])[^;\n]*?)(?:; (?:el valor|the value|the root)|,? (?:attained|achieved|reached|soit",
+        r"([-−]?(?:[0-9√π]|[({\[]\s*[-−]?[0-9])(?:[^;\n.!?]|\.[0-9])*?)(?:; (?:el valor|the value|the root)|,? (?:attained|achieved|reached|soit",
         r"|то есть|that is|i\.e\.|because|since|and not|porque)\b| \((?:das|that|which|or|i\.e\.)\b)",
         r"(?:[^\n.!?]|\.[0-9])*[0-9](?:[^\n.!?]|\.[0-9])*[.!]?$",
     ));
     let text = captured(value, response.trim_end())?;
-    // "is 5 and the other is 7; together 12"
-    let one = !pattern!(r"[a-z]{4,}.*[0-9]").is_match(text.as_str());
+    // "is 5 and the other is 7; together 12", "is 3 years younger, that is, 12 - 3 = 9"
+    let one = !pattern!(r"[a-z]{4,}.*[0-9]|\b(?:‹compares quantities›)\b").is_match(text.as_str());
     one.then(|| text.range())
 }
 
@@ -216,7 +216,7 @@ fn clause(response: &str, fits: impl Fn(&str) -> bool) -> Option<Range<usize>> {
     static CLAUSES: LazyLock<[Regex; 2]> = LazyLock::new(|| {
         let verb = concat!(
             r"(?i).*(?:(?:(?:^|[.!?。]\s)(?:so|thus|hence|therefore),?",
-            r"|\b(?:(?:‹verb of a value›|to be)(?: (?:therefore|thus|then|hence))?(?: at)?",
+            r"|\b(?:(?:‹verb of a value›|to be)(?: (?:therefore|thus|then|hence|now|still|exactly|just))?(?: at)?",
             r"(?: the (?:[a-z]+ )?(?:vector|point|matrix|pair|triple|interval|set))?",
             r"|‹verb of a result›),?) |\p{Alphabetic}: |[为是] ?)",
         );
@@ -327,7 +327,7 @@ fn formula_at_end(response: &str) -> Option<(Range<usize>, Option<usize>)> {
     let first = formulas_before(response, last, open, close);
     // "$-4$, attained when $x = 1$ and $y = 2$", "$a_n \to 0$ as $n \to \infty$"
     let place = pattern!(
-        r"(?:(?:, )?(?:attained|achieved|reached|occurring) (?:at|when|if|for)| at| as|[,，]?当且仅当)\s*$"
+        r"(?:(?:, )?(?:attained|achieved|reached|occurring) (?:only |exactly |precisely )?(?:at|when|if|for)| at| as|[,，]?当且仅当)\s*$"
     );
     let place = place.find(&response[..first]).map(|place| response[..place.start()].trim_end());
     let place = place.filter(|before| before.ends_with(close)).map(str::len);

@@ -102,8 +102,9 @@ pub(super) fn stands(response: &str, span: &Range<usize>) -> bool {
     let sentence = pattern!(r"[.!?](?:\s|$)|\n");
     let start = sentence.find_iter(before).last().map_or(0, |end| end.end());
     let end = sentence.find(behind).map_or(behind.len(), |end| end.start());
-    let cases =
-        pattern!(r"(?i)\b(?:if|provided|assuming)\b.*(?:; (?:if|otherwise)|, otherwise it)\b");
+    let cases = pattern!(
+        r"(?i)\b(?:if|provided|assuming)\b.*(?:; (?:if|otherwise)|, otherwise it| and .* if .*\bnot)\b"
+    );
     // "If the order matters, the answer is 120. If it does not matter, it is 20."
     let two =
         pattern!(r"(?i)(?:^|[.\n])\s*if [^.]{0,160}[0-9][^.]*\. if [^.]*(?:\bnot\b|n't\b)[^.]*$");
@@ -159,6 +160,10 @@ fn announcement(rest: &str, anchor: &str) -> Option<usize> {
         let skipped = rest.len() - rest.trim_start_matches([':', '：', ' ', '(', '（', '*']).len();
         return rest[skipped..].starts_with(|c: char| ('A'..='J').contains(&c)).then_some(skipped);
     }
+    // "**Answer.** There are 12."
+    if let Some(behind) = rest.strip_prefix(".**").filter(|_| anchor == "answer") {
+        return Some(rest.len() - behind.len());
+    }
     let marks = phrases("introduces an answer").iter();
     let mark = marks.copied().find(|mark| starts_with_ignoring_case(text, mark))?;
     // "result = 5 + 3" is a step; "option: " and "choice: " quote the question.
@@ -202,7 +207,11 @@ fn content(response: &str, start: usize) -> Option<Range<usize>> {
         return None;
     }
     if let Some(formula) = formula_at(response, start) {
-        return some_text(response, formula);
+        // "$PQ = 3$, so $PQ^2 = 9$"
+        let behind = pattern!(r"^\$, (?:and )?(?:so|hence|thus|therefore) \$")
+            .find(&response[formula.end..]);
+        let last = behind.and_then(|sign| formula_at(response, formula.end + sign.end() - 1));
+        return some_text(response, last.unwrap_or(formula));
     }
     let line = response[start..].find('\n').map_or(response.len(), |length| start + length);
     let end = sentence_end(response, start..line);
@@ -244,7 +253,9 @@ fn joined_end(response: &str, end: usize, open: &str, close: &str) -> usize {
         }
         let after = response[end + close.len()..].trim_start_matches([' ', ',']);
         let separated = after.len() + close.len() < response.len() - end;
-        let word = ["and ", "or ", "或", "和"].iter().find_map(|word| after.strip_prefix(word));
+        let word = ["and also ", "as well as ", "and ", "or ", "或", "和"]
+            .iter()
+            .find_map(|word| after.strip_prefix(word));
         let next = word.unwrap_or(after).trim_start();
         let comma = response[end + close.len()..].trim_start().starts_with(',');
         let Some(inner) =

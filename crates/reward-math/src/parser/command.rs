@@ -137,27 +137,40 @@ impl Parser {
     fn series(&mut self, name: &str) -> Result<Expression> {
         // `\sum^{4}_{k=1}` as `\sum_{k=1}^{4}`.
         let above = if self.eat_symbol('^') { Some(self.end_of_range()?) } else { None };
-        if !(self.eat_symbol('_') && self.eat_symbol('{')) {
+        if !self.eat_symbol('_') {
             return Err(self.unexpected("the index of the sum or product, as in `_{k=1}`"));
         }
+        let grouped = self.eat_symbol('{');
         let index = self.primary()?;
         if !matches!(index, Expression::Symbol(_)) {
             return Err(self.unexpected("an index"));
         }
-        if !self.eat_symbol('=') {
+        // `\sum_k x_k`: the range is not said.
+        if !grouped || self.symbol_at(0, '}') && !self.symbol_at(1, '^') {
+            self.position += usize::from(grouped);
+            return Ok(Expression::function(&format!("{name} over"), [index, self.body()?]));
+        }
+        // `\sum_{n \ge 1}`
+        let endless = self.eat_command("ge") || self.eat_command("geq");
+        if !endless && !self.eat_symbol('=') {
             return Err(self.unexpected("`=` after the index"));
         }
         let low = self.sum()?;
         let closed = self.eat_symbol('}');
         let high = match above {
             Some(high) if closed => high,
+            None if closed && endless => Expression::symbol("\\infty"),
             None if closed && self.eat_symbol('^') => self.exponent()?,
             _ => return Err(self.unexpected("the upper end of the sum or product")),
         };
+        Ok(Expression::function(name, [index, low, high, self.body()?]))
+    }
+
+    /// Parses the body of a sum or product, which extends to the next sign.
+    fn body(&mut self) -> Result<Expression> {
         let negative = self.eat_signs();
         let body = self.term()?;
-        let body = if negative { -body } else { body };
-        Ok(Expression::function(name, [index, low, high, body]))
+        Ok(if negative { -body } else { body })
     }
 
     /// Parses one TeX argument: a group, or the next single digit.
@@ -193,6 +206,13 @@ impl Parser {
         Ok(Some(base))
     }
 
+    /// Returns true before the digits of an exponent and an argument, as TeX shows `\ln^32`.
+    fn at_digits_of_two(&self) -> bool {
+        let digits = matches!(self.peek(), Some(Kind::Number { digits, value, .. }) if digits.len() == 2 && value.is_int());
+        let ends = |kind: &Kind| kind.is_any("=,;)}]+-<>", "le ge leq geq approx");
+        digits && self.peek_at(1).is_none_or(ends)
+    }
+
     /// Parses the first digits of the number here; the others remain.
     fn first_digits(&mut self, count: usize) -> Expression {
         let Some(Kind::Number { digits, .. }) = self.peek() else { return Expression::integer(1) };
@@ -216,8 +236,11 @@ impl Parser {
         }
         self.deeper(|parser| {
             let mut base = parser.base_of_logarithm(name)?;
-            let mut exponent =
-                if parser.eat_symbol('^') { Some(parser.deeper(Self::exponent)?) } else { None };
+            let mut exponent = match parser.eat_symbol('^') {
+                true if parser.at_digits_of_two() => Some(parser.first_digits(1)),
+                true => Some(parser.deeper(Self::exponent)?),
+                false => None,
+            };
             // `\log^{2}_{3} x`
             if base.is_none() && parser.at_symbol('_') {
                 base = parser.base_of_logarithm(name)?;
@@ -244,6 +267,12 @@ impl Parser {
                     }
                 }
                 ("exp", Ok([argument])) => Expression::power(Expression::symbol("e"), argument),
+                // Conventions differ below 0.
+                ("arccot", Ok([argument]))
+                    if constant(&argument).is_some_and(|value| value.is_positive()) =>
+                {
+                    Expression::function("arctan", [Expression::integer(1) / argument])
+                }
                 ("cis", Ok([argument])) => {
                     let apply = |name: &str| Expression::function(name, [argument.clone()]);
                     apply("cos") + Expression::symbol("i") * apply("sin")
@@ -282,7 +311,11 @@ impl Parser {
         // `\ln -x`
         let mut factors = vec![self.signed_factor()?];
         loop {
+            // `\cos 25^\circ \sqrt 2`
+            let is_angle =
+                factors.last().is_some_and(|last| last.arguments_of("degrees").is_some());
             let continues = match self.peek() {
+                _ if is_angle => false,
                 Some(Kind::Letter('d')) if self.in_integral => false,
                 Some(Kind::Letter(_)) => true,
                 Some(Kind::Command(name)) => starts_primary(name),

@@ -234,7 +234,7 @@ impl Parser {
                 Some(Kind::Symbol(c @ ('_' | '\''))) if grouped && !text.is_empty() => {
                     text.push(*c);
                 }
-                Some(Kind::Letter(c) | Kind::Symbol(c @ ('+' | '-' | ','))) => text.push(*c),
+                Some(Kind::Letter(c) | Kind::Symbol(c @ ('+' | '-' | ',' | '/'))) => text.push(*c),
                 Some(Kind::Text(word) | Kind::Word(word)) => text.push_str(word),
                 Some(Kind::Command(name)) => text.push_str(name),
                 _ => return Err(self.unexpected("a subscript")),

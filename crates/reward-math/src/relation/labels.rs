@@ -97,6 +97,16 @@ pub(crate) fn by_name(chain: &Node) -> Option<Node> {
     pairs.then(|| Node::bare(names.iter().zip(values).map(equation).collect()))
 }
 
+/// Returns the values of `(b, a) = (1, 2)` in the order of the alphabet; `None` unless the names stand backwards in it.
+pub(crate) fn backwards(chain: &Node) -> Option<Vec<Node>> {
+    let list = by_name(chain)?;
+    let names: Vec<&str> =
+        list.items().iter().map(|item| labelled(item)?.0.symbol()).collect::<Option<_>>()?;
+    let letters = names.iter().all(|name| name.len() == 1);
+    let turned = names.windows(2).all(|pair| pair[0] > pair[1]);
+    named_values(list.items()).filter(|_| letters && turned)
+}
+
 /// Returns a list with `a = b = 2` among others written out; `None` if there is none in it.
 pub(crate) fn spread(list: &Node) -> Option<Node> {
     let Node::List { open: ' ', close, items } = list else { return None };

@@ -19,7 +19,7 @@ const UNREAD: &str = "\\Rightarrow";
 /// Removes from `x + \frac1x \ge 2, \text{ equality iff } x = 1` the remark, up to the end; `None` if there is none.
 pub(super) fn without_equality(folded: &str) -> Option<String> {
     let remark = pattern!(
-        r"(?s)(?:[,;(\s&]|\\q?quad|\\[,;\x20\\])*\\text\s*\{(?:\s*=\s*\}|[^{}]*(?:equality|\biff\b|等号)).*?((?:\\end\{[a-z]+\*?\}\s*)?)$"
+        r"(?s)(?:[,;(\s&]|\\q?quad|\\[,;\x20\\])*\\text\s*\{(?:\s*=\s*\}|[^{}]*(?:equality|\biff\b|等号|\b(?:is|are) (?:attained|achieved|reached|achievable|attainable|possible)\b|\band this)).*?((?:\\end\{[a-z]+\*?\}\s*)?)$"
     );
     // What it concludes is the answer.
     let place = remark.find(folded)?;
@@ -37,16 +37,18 @@ pub(super) fn without_equality(folded: &str) -> Option<String> {
 pub(super) fn without_check(folded: &str) -> Option<&str> {
     let check = pattern!(
         r"(?xs)^(.*?[^\s:,;\\=<>+*/^({-]) (?:[\s,]|\\[,;\x20])* (?:[:;]|\\q?quad) (?:[\s:,;]|\\q?quad|\\[,;\x20])*
-        [-(0-9] (?:[-0-9+*/=^(){}.,;:\s|<>!]|\\(?:cdot|times|mid|[dt]?frac|sqrt|q?quad|checkmark|[lg]eq?|[,;!\x20]))*
+        [-(\[0-9] (?:[-0-9+*/=^(){}.,;:\s|<>!]|\\(?:cdot|times|mid|[dt]?frac|sqrt|q?quad|checkmark|[lg]eq?|[,;!\x20]))*
         (?:=|\\mid) (?:[-0-9+*/=^(){}.,;:\s|<>!]|\\(?:cdot|times|mid|[dt]?frac|sqrt|q?quad|checkmark|[lg]eq?|[,;!\x20]))*
-        \\checkmark (?:[\s.,)]|\\[,;\x20]|\\blacksquare|\\square)*$"
+        \\checkmark (?:[\s.,)\]]|\\[,;\x20]|\\blacksquare|\\square)*$"
     );
     Some(folded.contains("\\checkmark").then(|| captured(check, folded)).flatten()?.as_str())
 }
 
 /// Returns the bound of an inequality, with what it equals: `3\sqrt[3]{1} = 3` of `a + b + c \ge 3\sqrt[3]{1} = 3`.
 pub(super) fn bound(row: &str) -> &str {
-    let last = pattern!(r"(?s)^.*(?:\\[lg](?:eqslant|eq|e)([^A-Za-z].*)|[<>](.*))$");
+    let last = pattern!(
+        r"(?s)^(?:.*(?:\\[lg](?:eqslant|eq|e)([^A-Za-z].*)|[<>](.*))|\\text\s*\{\s*[Aa]t (?:most|least)\s*\}\s*(.*?)(?:\\text.*)?)$"
+    );
     captured(last, row).map_or(row, |bound| bound.as_str().trim())
 }
 
@@ -58,7 +60,7 @@ pub(super) fn rows(folded: &str) -> Option<Vec<String>> {
     let spaces = pattern!(r"^(?:\s|\\[,;:!\x20])+|(?:\s|\\[,;:!\x20])+$");
     let folded = &*spaces.replace_all(folded, "");
     let checked = pattern!(
-        r"(?s)(\\end\{[a-z]+\*?\})(?:\s|\\q?quad|\\[,;\x20])*\\text\{\s*\(?\s*(?i:‹opens a check›).*$"
+        r"(?s)(\\end\{[a-z]+\*?\})(?:\s|\\q?quad|\\[,;\x20])*(?:\\text\{\s*\(?\s*(?i:‹opens a check›).*|\(\s*\\text\{[^()]*(?:\([^()]*\)[^()]*)*\)\s*)$"
     );
     let folded = &*checked.replace(folded, "$1");
     let environment =
@@ -120,7 +122,7 @@ fn marked(text: &str) -> String {
         format!("{}\\aside {}", kept.map_or(String::new(), String::from), &parts[2])
     });
     let conclusion = pattern!(
-        r"([^(\s]\s*)\\text\{(?:[^{}=]*,)?\s*(?i:and\s+)?(?i:so|hence|thus|therefore|donc|also|daher|luego|因此|所以|故)(?:\s*,?|\s(?:the|an?|its|their)\s[a-z ]*(?:\}\s*\\?[A-Za-z_0-9]{1,8}\s*\\text\{)?\s*\b(?:is|are|equals|has|have|in|on|at)|\sthere (?:is|are))\s*\}|\\(?:overset|stackrel)\{[^{}]*\}\{\s*\\(?:Rightarrow|implies)\s*\}|\\x[Rr]ightarrow\{[^{}]*\}"
+        r"([^(\s]\s*)\\text\{(?:[^{}=]*,)?\s*(?i:and\s+)?(?i:so|hence|thus|therefore|donc|also|daher|luego|因此|所以|故)(?:\s*,?|\s(?:the|an?|its|their)\s[a-z0-9 ]*(?:\}\s*\\?[A-Za-z_0-9]{1,8}\s*\\text\{)?\s*\b(?:is|are|equals|has|have|in|on|at)|\sthere (?:is|are))\s*\}|\\(?:overset|stackrel)\{[^{}]*\}\{\s*\\(?:Rightarrow|implies)\s*\}|\\x[Rr]ightarrow\{(?:[^{}]|\\[{}])*\}|[,;.](?:\s|\\[,;\x20]|\\q?quad)*\\text\{\s*(?:(?:and|but)\s+)?(?:(?:since|as|because)\s[^{}]*\}[^,;{}()]*,|(?:giving\s+|for\s+)?(?:a total of|in total|altogether)\s*\})"
     );
     conclusion.replace_all(&text, r"$1\so ").into_owned()
 }
@@ -167,7 +169,7 @@ fn without_end(row: &str) -> &str {
 
 /// Removes a remark or bound in brackets from the end: `n = 7 \quad (n > 0)`. A domain of a letter stays, and so does what
 /// is rejected.
-fn without_remark(row: &str) -> &str {
+pub(in crate::answer) fn without_remark(row: &str) -> &str {
     // `x = 7 \text{ (check: } 21 + 8 = 29)`
     let words = pattern!(r"(?s)^(.*[^\s\\])(?:\s|\\[,;\x20]|\\q?quad)*\\text\s*\{\s*\((.*)\)\}?$")
         .captures(row);
@@ -213,6 +215,8 @@ fn is_remark(row: &str) -> bool {
     let opening = pattern!(r"^\[?(?:\\text\{)?[\s(]*(\w+)").captures(row);
     let word = opening.map(|opening| opening[1].to_lowercase());
     let bracketed = pattern!(r"^(?:\\text\s*\{\s*\(|\(\s*\\text).*\)\}?$").is_match(row);
+    // `\Rightarrow \text{(A)}` is a choice.
+    let bracketed = bracketed && !pattern!(r"^\\text\s*\{\s*\([A-J]\)\s*\}$").is_match(row);
     let lists = ["row that remarks", "opens a remark"];
     let remarks = |word: String| lists.iter().any(|list| phrases(list).contains(&word.as_str()));
     bracketed || word.is_some_and(remarks)
@@ -233,6 +237,7 @@ pub(super) fn concluding(folded: &str) -> impl Iterator<Item = &str> {
 pub(super) fn equations(folded: &str) -> Option<Vec<String>> {
     let sign = pattern!(r"\\text\{\s*and\s*\}|:\s*\\q?quad(?-u:\b)");
     let text = sign.replace_all(folded, ",").replace("\\,", " ");
+    let text = pattern!(r"(=\s*-?[0-9.]+):\s*\\ ").replace_all(&text, "$1,");
     let mut depth = 0_i32;
     let separates = |character: char| {
         depth += i32::from("([{".contains(character)) - i32::from(")]}".contains(character));
@@ -241,7 +246,9 @@ pub(super) fn equations(folded: &str) -> Option<Vec<String>> {
     let parts = text.split(separates).map(|part| without_remark(without_end(part)).to_owned());
     let parts: Vec<String> = parts.collect();
     // "p = 0, p = 1, or p = 2": alternatives are one answer. "18, which has 6 divisors": a remark.
-    let alternative = pattern!(r"^(?:\s|\\[,;\x20]|\\text\s*\{)*(?:or|which)\b");
+    let alternative = pattern!(
+        r"^(?:\s|\\[,;\x20]|\\text\s*\{)*(?:or|which|where|with|and indeed|since|because)\b"
+    );
     let listed = |part: &String| part.contains('=') && !alternative.is_match(part);
     (parts.len() > 1 && parts.iter().all(listed)).then_some(parts)
 }

@@ -1,6 +1,6 @@
 //! The last statement of a derivation that is not read as a whole.
 
-use crate::table::{mentions, pattern, phrases};
+use crate::table::{mentions, pattern, phrases, unwrapped, without};
 use crate::words;
 
 /// Returns the last statement of a derivation's last step, behind separators and words.
@@ -12,6 +12,15 @@ pub(in crate::answer) fn tail(folded: &str, last: &str) -> Option<String> {
     if text.captures_iter(folded).any(|words| takes_back(&words[1].to_lowercase())) {
         return None;
     }
+    // `7 \text{ values of } k`
+    let counted = pattern!(
+        r"([0-9}])\s*\\text\s*\{\s*(?:[a-z]+\s){0,2}(?:value|choice|solution|possibilit|integer|option|number)[a-z]*\s(?:of|for)\s*\}\s*\$?\\?[A-Za-z]+(?:_\{?[0-9a-z]\}?)?\$?\s*$"
+    );
+    let last = &*counted.replace(last, "$1");
+    let last = unwrapped(
+        pattern!(r"(?s)^(.*\S)(?:\s|\\[,;\x20]|\\q?quad)+\\(?:blacksquare|square|checkmark)\s*$"),
+        last,
+    );
     let pieces = pattern!(
         r"(?s)\\text(?:bf|it)?\s*\{[^{}]*\}|\\begin|\\end|\\left|\\right|\\[A-Za-z]+|\\.|\.\s|."
     );
@@ -58,7 +67,7 @@ fn is_chain(text: &str) -> bool {
     let other = pattern!(
         r"[<>,;:]|\\(?:n[A-Z]|not|mid|neq?(?-u:\b)|to(?-u:\b)|[lg]eq?|sim|[A-Za-z]*arrow)"
     );
-    text.matches('=').count() > 1 && !other.is_match(&text.replace("\\,", " "))
+    text.matches('=').count() > 1 && !other.is_match(&without(text, &["\\,", "\\;", "\\:"]))
 }
 
 /// Returns the text behind the last equals sign, if no bracket stands open there.
@@ -67,6 +76,18 @@ pub(in crate::answer) fn last_side(step: &str) -> Option<&str> {
     let closed = side.matches(['{', '(']).count() == side.matches(['}', ')']).count()
         && side.matches("\\begin").count() == side.matches("\\end").count();
     closed.then_some(side)
+}
+
+/// Returns the last two sides of a chain of equations, before a remark in brackets, unless words take something back.
+pub(in crate::answer) fn last_calculation<'a>(folded: &str, step: &'a str) -> Option<&'a str> {
+    let words = pattern!(r"\\text(?:bf|it)?\s*\{([^{}]*)\}");
+    if words.captures_iter(folded).any(|words| takes_back(&words[1].to_lowercase())) {
+        return None;
+    }
+    let remark = pattern!(r"(?s)^(.*=.*?)(?:\s|\\[,;\x20]|\\q?quad)+(?:\\left)?\([^()]*\)$");
+    let step = if step.contains("(\\text") { step } else { unwrapped(remark, step.trim()) };
+    let (before, _) = step.rsplit_once('=')?;
+    Some(&step[before.rfind('=')? + 1..])
 }
 
 fn takes_back(words: &str) -> bool {

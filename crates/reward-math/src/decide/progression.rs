@@ -1,0 +1,186 @@
+//! Numbers from a first one on without an end: `2k + 1, k \ge 0`, "all odd positive integers", `\{1, 3, 5, \ldots\}`.
+
+use super::{Comparison, Result};
+use crate::answer::{Answer, Node, Relation};
+use crate::expression::{Assignments, Expression};
+use crate::relation;
+use crate::table::{lists, pattern};
+
+/// The name of the place of a number: 0, 1, 2, …
+const PLACE: &str = "place";
+
+/// Numbers one after the other.
+enum Progression {
+    /// The number at each place, under its label.
+    Formula { label: Option<Node>, number: Expression },
+    /// `n \ge 2`, which may be of integers.
+    Bound(Expression),
+    /// The numbers before the dots.
+    Listed(Vec<Expression>),
+}
+
+impl Comparison {
+    /// Returns true if both answers hold the same numbers in the same order, without an end.
+    pub(super) fn same_progression(&mut self, response: &Answer, gold: &Answer) -> Result<bool> {
+        // Which of two answers begins with 0 is not said.
+        let natural =
+            |answer: &Answer| answer.parameter.as_ref().is_some_and(|(_, set)| set == "N");
+        if natural(response) && natural(gold) {
+            return Ok(false);
+        }
+        let others = progressions(gold);
+        for a in progressions(response) {
+            for b in &others {
+                if self.alike(&a, b)? {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn alike(&mut self, a: &Progression, b: &Progression) -> Result<bool> {
+        use Progression::{Bound, Formula, Listed};
+        match (a, b) {
+            (Formula { label: Some(a), .. }, Formula { label: Some(b), .. }) if a != b => Ok(false),
+            (Formula { number: a, .. }, Formula { number: b, .. } | Bound(b))
+            | (Bound(a), Formula { number: b, .. }) => Ok(self.expressions(a, b)?.0),
+            (Formula { number, .. }, Listed(items)) | (Listed(items), Formula { number, .. }) => {
+                let first: Vec<_> = (0..).zip(items).map(|(place, _)| at(number, place)).collect();
+                self.all_equal(&first, items)
+            }
+            (Bound(_) | Listed(_), Bound(_) | Listed(_)) => Ok(false),
+        }
+    }
+}
+
+/// Returns the number at a place.
+fn at(number: &Expression, place: i64) -> Expression {
+    number.with(&Assignments::from([(PLACE, &Expression::integer(place))]))
+}
+
+/// Returns the progressions that an answer may be: `\mathbb{N}` begins with 0 or with 1, and so may powers of 2.
+fn progressions(answer: &Answer) -> Vec<Progression> {
+    let Some(reading) = answer.readings.as_ref().ok().and_then(|readings| readings.first()) else {
+        return Vec::new();
+    };
+    let of_place = |value: &Expression, name: &str, start: i64| {
+        let place = Expression::symbol(PLACE) + Expression::integer(start);
+        value.with(&Assignments::from([(name, &place)]))
+    };
+    let unlabelled = |number| Progression::Formula { label: None, number };
+    let described = |words: &str, low| described(words, low).into_iter().map(unlabelled).collect();
+    let (label, value, bounds) = match reading {
+        Node::Words(words) => return described(words, None),
+        // "all integers n ≥ 2"
+        Node::Chain { sides, .. } if let [Node::Words(words), _] = sides.as_slice() => {
+            return described(words, bounded(reading).map(|(_, low)| low));
+        }
+        // `n \ge 2, n \in \mathbb{Z}`
+        Node::Chain { .. } if let Some((Some(name), low)) = bounded(reading) => {
+            let number = of_place(&Expression::symbol(name), name, low);
+            let declared = answer.parameter.as_ref().is_some_and(|(declared, _)| declared == name);
+            return match declared {
+                true => vec![unlabelled(number)],
+                false if lists("k m n N", name) => vec![Progression::Bound(number)],
+                false => Vec::new(),
+            };
+        }
+        // `\{1, 3, 5, \ldots\}`
+        Node::List { open: '{' | ' ', items, .. }
+            if let [before @ .., last] = items.as_slice()
+                && before.len() > 2
+                && last.symbol() == Some("\\ldots") =>
+        {
+            let items: Option<Vec<_>> = before.iter().map(|item| item.plain().cloned()).collect();
+            return items.map(Progression::Listed).into_iter().collect();
+        }
+        // `\{n \in \mathbb{Z} : n \ge 1\}`
+        Node::Builder { head, conditions } => {
+            let value = head.membership().map_or(&**head, |(member, _)| member);
+            (None, value, conditions.iter().filter_map(bounded).collect())
+        }
+        _ => match relation::labelled(reading) {
+            Some((label, value)) => (Some(label.clone()), value, Vec::new()),
+            None => (None, reading, Vec::new()),
+        },
+    };
+    let Some((name, set)) = &answer.parameter else { return Vec::new() };
+    let starts = match (set.as_str(), bounds.as_slice()) {
+        ("Z" | "N", [(Some(bounded), low)]) if bounded == name => vec![*low],
+        ("positive", []) => vec![1],
+        ("from 0", []) => vec![0],
+        ("N", []) => vec![0, 1],
+        (bound, []) => {
+            let low = pattern!(r"^_(?:(\\ge|>=)|>) ?([0-9]{1,6})$").captures(bound);
+            let low = low.and_then(|low| Some((low.get(1).is_none(), low[2].parse::<i64>().ok()?)));
+            low.map(|(above, low)| low + i64::from(above)).into_iter().collect()
+        }
+        _ => Vec::new(),
+    };
+    let Some(value) = value.plain().filter(|value| value.holds(name)) else { return Vec::new() };
+    let formula = |start: i64| Progression::Formula {
+        label: label.clone(),
+        number: of_place(value, name, start),
+    };
+    starts.into_iter().map(formula).collect()
+}
+
+/// Returns the name and the least integer of `n \ge 2`, `n > 1` and `1 < n`.
+fn bounded(node: &Node) -> Option<(Option<&str>, i64)> {
+    let Node::Chain { sides, relations } = node else { return None };
+    let ([left, right], [relation]) = (sides.as_slice(), relations.as_slice()) else { return None };
+    let (name, bound, relation) = match right.symbol() {
+        Some(_) => (right, left, relation.flipped()),
+        None => (left, right, *relation),
+    };
+    let bound = bound.plain()?.literal().filter(dashu::Rational::is_int)?;
+    let bound = i64::try_from(bound.numerator()).ok()?;
+    match relation {
+        Relation::GreaterEqual => Some((name.symbol(), bound)),
+        Relation::Greater => Some((name.symbol(), bound.checked_add(1)?)),
+        _ => None,
+    }
+}
+
+/// Returns the number at each place of "all odd integers greater than 1", "positive multiples of 6", "powers of 2", from
+/// `low` on if that is known.
+fn described(words: &str, low: Option<i64>) -> Vec<Expression> {
+    let kind = pattern!(
+        r"(?x)^(?:[a-z]\x20|value\x20|is\x20|any\x20|all\x20|every\x20|the\x20|set\x20|of\x20)*
+        ((?:(?:positive|non-?negative|odd|even|natural)\x20)*)
+        (?:(?:integer|number|multiple\x20of\x20([0-9]{1,6})|power\x20of\x20([23]|two|three))s?)?
+        (?:\x20[a-z])? (?:\x20(?:(?:that\x20(?:is|are)\x20)?(?:(?:greater|larger|more|bigger)\x20than\x20(or\x20equal\x20to\x20)?|>)|(at\x20least|from|\\geq?|>=)\x20)\x20?([0-9]{1,6})(?:\x20on)?)? (?:\x20[a-z])?$"
+    );
+    let Some(parts) = kind.captures(words) else { return Vec::new() };
+    let is = |word: &str| parts[1].contains(word);
+    let number = |group: usize| parts.get(group).and_then(|text| text.as_str().parse::<i64>().ok());
+    let above = parts.get(4).is_none() && parts.get(5).is_none();
+    let low = low.or_else(|| Some(number(6)? + i64::from(above)));
+    let least = if is("positive") { Some(1) } else { is("negative").then_some(0) };
+    let low = low.max(least);
+    let place = Expression::symbol(PLACE);
+    if let Some(base) = parts.get(3) {
+        let base: i64 = if lists("2 two", base.as_str()) { 2 } else { 3 };
+        let first = |low: i64| (0..32).find(|power| base.pow(*power) >= low);
+        let starts = low.map_or_else(|| vec![0, 1], |low| first(low).into_iter().collect());
+        let power = |start: u32| {
+            Expression::power(
+                Expression::integer(base),
+                place.clone() + Expression::integer(start.into()),
+            )
+        };
+        return starts.into_iter().map(power).collect();
+    }
+    let step = number(2).unwrap_or(if is("odd") || is("even") { 2 } else { 1 }).max(1);
+    let starts = match low {
+        Some(low) => vec![low],
+        None if is("natural") => vec![0, 1],
+        None => Vec::new(),
+    };
+    let from = |low: i64| {
+        let first = low + (i64::from(is("odd")) - low).rem_euclid(step);
+        Expression::integer(first) + Expression::integer(step) * place.clone()
+    };
+    starts.into_iter().map(from).collect()
+}
