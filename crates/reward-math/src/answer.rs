@@ -331,6 +331,10 @@ fn without_words_in_brackets(folded: &str) -> &str {
         Some(remark) if folded.ends_with([')', '}']) && !kept(remark.as_str()) => {
             without_remark(folded)
         }
+        // `= \frac{41}{37} \quad (\gcd(41, 37) = 1)`
+        _ if pattern!(r"=.*\\q?quad\s*\((?:\\[A-Za-z]|[0-9])[^\\]*=[^\\]*\)$").is_match(folded) => {
+            without_remark(folded)
+        }
         _ => folded,
     }
 }

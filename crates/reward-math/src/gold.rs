@@ -279,6 +279,8 @@ impl Gold {
                 r"\b(?:has|have|series|sequence|integral|is|are|be an?|be|facing|called) $"
             );
             verb.is_match(before)
+                && !before.contains('(')
+                && !before.ends_with("would be ")
                 && !words::takes_back(&before.to_lowercase().replace("the given ", ""))
                 && words::normalise(tail).as_deref() == Some(gold)
         };

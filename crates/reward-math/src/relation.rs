@@ -193,12 +193,14 @@ fn names(side: &Node, value: &Node) -> bool {
         // `1 + \frac12 + \frac14 + \cdots`
         || side.expression().is_some_and(|side| side.holds("\\ldots"))
         || match (side, value) {
-            // A series without end, whose value is not calculated.
-            (Node::Value { expression: Expression::Function(name, _), .. }, Node::Value { .. })
-                if lists("sum prod", name)
-                    && side.expression().is_some_and(|series| series.holds("\\infty")) =>
+            // A series without end or of unknown terms, whose value is not calculated.
+            (Node::Value { expression: Expression::Function(name, parts), .. }, Node::Value { .. })
+                if lists("sum prod", name) =>
             {
-                true
+                let index = parts[0].as_symbol().unwrap_or_default().to_owned();
+                let unknown = |name: String| name != index && name.contains('_');
+                side.expression().is_some_and(|series| series.holds("\\infty"))
+                    || !value.has_variable() && side.names().into_iter().any(unknown)
             }
             // The stationary distribution.
             (Node::Value { expression, .. }, Node::List { .. } | Node::Matrix(_))

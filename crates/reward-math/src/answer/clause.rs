@@ -35,6 +35,9 @@ pub(super) struct Clause {
 /// `None` without words, and where words deny, doubt or conclude something.
 pub(super) fn main_clause(folded: &str) -> Option<Clause> {
     let pieces = pieces(folded)?;
+    if let Some(clause) = conclusion(&pieces) {
+        return Some(clause);
+    }
     let (clause, remarks) = split_clause(&pieces);
     let (subject, rest) = (said(&clause), said(&remarks));
     // "attained if and only if a = b" sets no condition, and "more heads than Evan with probability" no bound.
@@ -67,6 +70,9 @@ pub(super) fn main_clause(folded: &str) -> Option<Clause> {
     let opens = |at: &usize| clause[*at].words().is_some_and(|words| is_opening.is_match(words));
     let value = behind_verb.or_else(|| (0..clause.len()).find(|at| !opens(at)))?;
     let Piece::Formula(formula) = clause.get(value)? else { return None };
+    if pattern!(r"\\q?quad|;").is_match(formula) {
+        return None;
+    }
     let behind = &clause[value + 1..];
     let unit = unit(behind)?;
     let relates = pattern!(r"[=<>]|\\(?:[lg]eq?|in|neq?|mid)(?:[^A-Za-z]|$)");
@@ -76,6 +82,26 @@ pub(super) fn main_clause(folded: &str) -> Option<Clause> {
     let text =
         if unit.is_empty() { (*formula).to_owned() } else { format!("{formula}\\text{{ {unit}}}") };
     Some(Clause { text, closed })
+}
+
+/// Returns the value at the end that what stands before it leads to: ", whose sum is 12", ", namely 12", ", for a total of 12".
+fn conclusion(pieces: &[Piece<'_>]) -> Option<Clause> {
+    let leads = pattern!(concat!(
+        r"(?i)\bnamely\s*$|\bwhich (?:is|are|gives|makes|equals|leaves)(?: the [a-z ]+)?\s*$",
+        r"|\b(?:whose|and (?:the|their|its)) (?:[a-z]+ )?(?:sum|product|total|difference|answer|value|number|length|area)\b[a-z ]*\b(?:is|equals)\s*$",
+        r"|\b(?:for|with|giving) (?:a |the )?(?:total|sum|product|probability|perimeter|length|area)(?: of)?\s*$",
+        r"|[,;]\s*(?:and )?(?:they|these)(?: [a-z]+)? (?:add up|sum|amount|come) to\s*$",
+        r"|[,;]\s*(?:so|hence|thus|therefore)\b[^,;]*\b(?:is|equals)\s*$",
+    ));
+    let at = pieces
+        .iter()
+        .rposition(|piece| piece.words().is_some_and(|words| leads.is_match(words)))?;
+    let Piece::Formula(formula) = pieces.get(at + 1).filter(|_| at > 0)? else { return None };
+    let unit = unit(&pieces[at + 2..]).filter(|_| pieces.len() <= at + 3)?;
+    let doubts = words::takes_back(&said(&pieces[..=at])) || calculates(pieces);
+    let text =
+        if unit.is_empty() { (*formula).to_owned() } else { format!("{formula}\\text{{ {unit}}}") };
+    (!doubts).then_some(Clause { text, closed: true })
 }
 
 /// Returns the values of "Ann is 7, Bob is 14 and Cy is 18", as a list.
@@ -153,7 +179,7 @@ fn states_another(remarks: &[Piece<'_>], rest: &str) -> bool {
         r"|\b(?:answer|value|number|such|result|probability)\b.*\b(?:is|equals?)\s*$",
     ));
     let reason = pattern!(
-        r"^\W*(?:where|with|since|as|because|and indeed|check|it checks|this checks|e\.g|so that|that is)\b"
+        r"^\W*\(that is\b|^\W*(?:where|with|since|as|because|and indeed|check|it checks|this checks|e\.g|so that)\b"
     );
     // "number of subsets = 8", "solution (2, 3)", "its supplement is 108"
     let verb = pattern!(
@@ -167,8 +193,8 @@ fn states_another(remarks: &[Piece<'_>], rest: &str) -> bool {
         }
         _ => false,
     };
-    // "i.e. 8" says the value again.
-    let again = pattern!(r"^\W*(?:i\.e|or)\b").is_match(rest);
+    // "i.e. 8" says the value again; "(that is, 2 hours)" in another unit.
+    let again = pattern!(r"^[^\w(]*(?:i\.e|or|that is)\b").is_match(rest);
     again || objects.is_match(rest) || !reason.is_match(rest) && remarks.windows(2).any(names)
 }
 

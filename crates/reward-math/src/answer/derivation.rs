@@ -98,6 +98,15 @@ pub(super) fn steps(folded: &str) -> Option<Steps> {
     let calculated = calculated.map(|(row, _)| row.text.clone()).or(concluded);
     let answer = last.iter().map(|row| row.text.as_str()).collect::<Vec<_>>().join(", ");
     let last: Vec<Node> = last.into_iter().flat_map(|row| row.items).collect();
+    // `\sqrt x = 3 \text{ is solved by } x = 0`, before `x = 9`
+    let unread = |row: &Row| {
+        let plain = row.text.replace(' ', "");
+        let names = last.iter().filter_map(named).filter_map(|(label, _)| label.symbol());
+        row.items.is_empty() && names.into_iter().any(|name| plain.contains(&format!("}}{name}=")))
+    };
+    if in_line && rows.iter().any(unread) {
+        return None;
+    }
     if in_line && !is_asked && rows.iter().any(|row| is_open(row, &rows, &last)) {
         return None;
     }
@@ -173,8 +182,25 @@ fn last_of_all(rows: &[Row]) -> Option<String> {
     let is_point = |node: &Node| {
         named(node).is_some_and(|(label, _)| matches!(label, Node::List { open: '(', .. }))
     };
-    (uses || of_all || are_terms(&items) || of_kind(is_extreme) || of_kind(is_point))
-        .then(|| last.text.clone())
+    // `\vec T = a\vec D + b\vec E, \frac{AF}{AT} = \frac15`: the only value.
+    let is_value = |node: &Node| named(node).is_some_and(|(_, value)| !value.has_variable());
+    // `d = \frac32, |AB| = 2\sqrt{4 - \frac94} = \sqrt7`: calculated last.
+    let calculated = |node: &Node| match node {
+        Node::Chain { sides, .. } => {
+            sides.len() > 2 && is_value(node) && !relation::holds_unknown(node)
+        }
+        _ => false,
+    };
+    let first = before.iter().flat_map(|row| &row.items);
+    let is_calculated = calculated(end)
+        && !first.clone().any(calculated)
+        && first.clone().all(|node| named(node).is_some());
+    (uses
+        || is_calculated
+        || of_all
+        || are_terms(&items)
+        || [is_extreme, is_point, is_value].into_iter().any(of_kind))
+    .then(|| last.text.clone())
 }
 
 /// Returns true for three terms or more one after the other, and for some before one that is far away: `a_1 = 2`,
@@ -277,7 +303,16 @@ fn calculates_with(item: &Node, value: &Expression) -> bool {
 /// Returns true if a value stands between the sides.
 fn calculates(item: &Node, value: &Expression) -> bool {
     let Node::Chain { sides, .. } = item else { return false };
-    let holds = |side: &Node| side.expression().is_some_and(|side| side.any(&|part| part == value));
+    // `15 \cdot 4\sqrt3` holds `4\sqrt3`.
+    let factors = |part: &Expression| match (part, value) {
+        (Expression::Product(all), Expression::Product(some)) => {
+            some.iter().all(|factor| all.contains(factor))
+        }
+        _ => false,
+    };
+    let holds = |side: &Node| {
+        side.expression().is_some_and(|side| side.any(&|part| part == value || factors(part)))
+    };
     sides.len() > 2 && sides[1..sides.len() - 1].iter().any(holds)
 }
 

@@ -100,7 +100,12 @@ pub(crate) fn orders<T: Clone>(items: &[T]) -> Vec<Vec<T>> {
 pub(super) fn members(node: &Node) -> Option<Node> {
     let (open, close, heads, ranges) = match node {
         Node::List { open: ' ', close, items } => {
-            let start = items.iter().position(|item| index(item).is_some())?;
+            // In `x = k\pi, k = 0, 1, 2` the index is k.
+            let numbers = |at: &usize| {
+                let name = index(&items[*at]);
+                name.is_some_and(|name| items[..*at].iter().all(|head| head.names().contains(name)))
+            };
+            let start = (1..items.len().min(MOST_HEADS + 1)).find(numbers)?;
             let (heads, range) = items.split_at(start);
             (' ', *close, heads, range)
         }

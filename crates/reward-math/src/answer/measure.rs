@@ -115,7 +115,7 @@ impl Parser {
                     if !word.split_whitespace().next().is_some_and(is_conjunction)
                         && self.relation().is_none() =>
                 {
-                    if self.position == start || word.contains([':', ';']) {
+                    if self.position == start || opens_clause(word) {
                         return Err(self.unexpected("a value before its unit"));
                     }
                     unit.push(' ');
@@ -237,6 +237,12 @@ impl Parser {
 }
 
 /// Returns true if the word joins a label to its value.
+/// Returns true for words of another clause, which name no unit: ", and the sum of these".
+fn opens_clause(words: &str) -> bool {
+    words.contains([':', ';'])
+        || words.trim_start().starts_with(',') && words.split(' ').count() > 2
+}
+
 pub(super) fn is_copula(word: &str) -> bool {
     phrases("copula").contains(&word)
 }

@@ -28,6 +28,12 @@ pub(super) fn readings(
     if let Some(all) = notations(folded) {
         return Ok(vec![all]);
     }
+    // "x = 3, i.e. 5"
+    if let Some([Some(first), Some(second)]) = restated(folded)
+        && differ(&first, &second)
+    {
+        return Err(ParseError::Undecided);
+    }
     let rewritten = spelling::rewritten(folded);
     let rewritten = logic::events(&rewritten);
     let mut tokens = tokenize(&rewritten, true)?;
@@ -133,23 +139,7 @@ fn others(folded: &str, first: &Node) -> Vec<Node> {
         let text = || format!("{}\\text{{ {unit}}}", &parts[1]);
         words::is_measure(&unit).then(|| read(&text(), true).ok())?
     });
-    // `N = \frac{100!}{2^{50}}\text{, i.e. } 100! \text{ divided by } 2^{50}`
-    let restates = pattern!(
-        r"\s*(?:[,(]\s*)?(?:\\text\s*\{[\s,(]*)?(?:i\.e\.|that is,?|(?:or,? )?equivalently,)[,\s]*\}?\s*"
-    );
-    let again = match restates.split(folded).collect::<Vec<_>>()[..] {
-        [before, behind] if !before.is_empty() => {
-            let open = before.matches('{').count() > before.matches('}').count();
-            let before = format!("{before}{}", if open { "}" } else { "" });
-            Some([before.as_str(), behind].map(|text| read(text, true).ok()))
-        }
-        _ => None,
-    };
-    let differing = |parts: &[Option<Node>; 2]| match parts {
-        [Some(first), Some(second)] => differ(first, second),
-        _ => false,
-    };
-    let again = again.filter(|parts| !differing(parts));
+    let again = restated(folded);
     let permutation = match first {
         Node::Matrix(rows) => logic::permutation(rows).map(Node::Words),
         _ => None,
@@ -190,12 +180,28 @@ fn in_rows(folded: &str) -> Option<Node> {
     (points.len() > 1).then(|| Node::bare(points))
 }
 
+/// Returns both statements of `N = \frac{100!}{2^{50}}\text{, i.e. } 100! \text{ divided by } 2^{50}`, where they are read.
+fn restated(folded: &str) -> Option<[Option<Node>; 2]> {
+    let restates = pattern!(
+        r"\s*(?:[,(]\s*)?(?:\\text\s*\{[\s,(]*)?(?:i\.e\.|that is,?|(?:or,? )?equivalently,)[,\s]*\}?\s*"
+    );
+    match restates.split(folded).collect::<Vec<_>>()[..] {
+        [before, behind] if !before.is_empty() => {
+            let open = before.matches('{').count() > before.matches('}').count();
+            let before = format!("{before}{}", if open { "}" } else { "" });
+            Some([before.as_str(), behind].map(|text| read(text, true).ok()))
+        }
+        _ => None,
+    }
+}
+
 /// Returns true for values of which each is another number.
 fn differ(first: &Node, second: &Node) -> bool {
     let parts = |node| relation::asserted(node).map_or((None, node), |a| (a.label, a.value));
     let ((label, first), (other, second)) = (parts(first), parts(second));
     let mut fuel = COMPARISON_FUEL;
-    label == other
+    let one_name = label == other || label.is_none() || other.is_none();
+    one_name
         && first.plain().zip(second.plain()).is_some_and(|(first, second)| {
             numeric::order(first, second, &mut fuel).is_some_and(Ordering::is_ne)
         })

@@ -188,7 +188,7 @@ pub(super) fn without_domain(folded: &str) -> &str {
     }
     // `2^{k-1} \quad (k \ge 1)`
     let bounded = pattern!(
-        r"(?s)^((?:[a-zA-Z][^=<>\s^]*\s*=)?(?:[^=<>]*|[^<>]*=[^<>]*=[^<>]*)\S)(?:[\s,]|\\q?quad|\\[,;\x20])+\(\s*([a-z])\s*(?:>|\\[lg](?:eqslant|eq|e))\s*-?[0-9]+\s*\)$"
+        r"(?s)^((?:[a-zA-Z][^=<>\s^]*\s*=)?(?:[^=<>]*|[^<>]*=[^<>]*=[^<>]*)\S)(?:[\s,]|\\q?quad|\\[,;\x20])+\(\s*([a-zA-Z])\s*(?:>|\\[lg](?:eqslant|eq|e))\s*-?[0-9]+\s*\)$"
     );
     if let Some(parts) = bounded.captures(folded)
         && let Some(rest) = parts.get(1)

@@ -77,12 +77,17 @@ pub(super) fn correction(behind: &str, several: bool) -> Option<Range<usize>> {
 /// Returns the value behind words that take an answer back: "Hold on, … it should be 63".
 pub(super) fn corrected(behind: &str) -> Option<Range<usize>> {
     let takes_back = pattern!(
-        r"(?i)\b(?:hold on|wait|oops|hmm|correction|actually|mistake|misread|scra(?:tch|p) that|(?:that|this|which)(?: is|'s| was) (?:wrong|incorrect)|i (?:forgot|missed|overlooked|miscounted)|korrektur|corrección|halt, das)\b"
+        r"(?i)\b(?:hold on|wait|oops|hmm|correction|actually|mistake|misread|scra(?:tch|p) that|(?:that|this|which)(?: is|'s| was) (?:wrong|incorrect)|i (?:forgot|missed|overlooked|miscounted|revise)|edit:|off by [a-z]+|korrektur|corrección|halt, das)\b"
     );
     let should_be = pattern!(
-        r"(?i)\b(?:(?:so|thus|hence|therefore),? the (?:answer|number|total|value|sum)[^.\n]{0,40}? is|should (?:be(?: replaced by| amended to| corrected to)?|read)|so it(?:'s| is)|lautet|(?:right|correct|actual|true) (?:\w+ )?is(?: therefore| thus| actually| really)?|richtige antwort(?: ist)?|giving)[: *]+(\S[^.\n,;]*?)(?: as the answer)?(?:[.\n,;]|$)"
+        r"(?i)\b(?:(?:so|thus|hence|therefore),? the [a-z]+[^.\n$]{0,40}? is|the [a-z]+ (?:has to be|must be)|revise my answer to|should (?:be(?: replaced by| amended to| corrected to)?|read)|so it(?:'s| is)|lautet|(?:right|correct|actual|true) (?:\w+ )?is(?: therefore| thus| actually| really)?|richtige antwort(?: ist)?|giving)[: *]+(\S[^.\n,;]*?)(?: as the answer)?(?:[.\n,;]|$)"
     );
     let mark = takes_back.find(behind)?;
+    // "The sum is $6$, not $12$."
+    let instead = pattern!(r"(?i)\bis (\$[^$]+\$|-?[0-9.]+), (?:and )?not \$?[-0-9]");
+    if let Some(value) = captured(instead, &behind[mark.start()..]) {
+        return content(behind, mark.start() + value.start());
+    }
     let value = should_be.captures_iter(&behind[mark.end()..]).last()?.get(1)?;
     content(behind, mark.end() + value.start())
 }

@@ -51,7 +51,7 @@ impl Parser {
         let joined = |ahead: usize| {
             self.tokens.get(self.position + ahead).is_some_and(|token| !token.spaced)
         };
-        let factorial = joined(0) && base.literal().is_some();
+        let factorial = joined(0) && !base.has_variable();
         self.symbol_at(1, '=') && joined(1) && !factorial
     }
 

@@ -103,7 +103,9 @@ pub(crate) fn backwards(chain: &Node) -> Option<Vec<Node>> {
     let names: Vec<&str> =
         list.items().iter().map(|item| labelled(item)?.0.symbol()).collect::<Option<_>>()?;
     let letters = names.iter().all(|name| name.len() == 1);
-    let turned = names.windows(2).all(|pair| pair[0] > pair[1]);
+    // `(m, b)` is an order of its own.
+    let letter = |name: &str| name.bytes().next().map_or(0, i32::from);
+    let turned = names.windows(2).all(|pair| letter(pair[0]) == letter(pair[1]) + 1);
     named_values(list.items()).filter(|_| letters && turned)
 }
 

@@ -37,8 +37,9 @@ pub(super) fn without_equality(folded: &str) -> Option<String> {
 pub(super) fn without_check(folded: &str) -> Option<&str> {
     let check = pattern!(
         r"(?xs)^(.*?[^\s:,;\\=<>+*/^({-]) (?:[\s,]|\\[,;\x20])* (?:[:;]|\\q?quad) (?:[\s:,;]|\\q?quad|\\[,;\x20])*
-        [-(\[0-9] (?:[-0-9+*/=^(){}.,;:\s|<>!]|\\(?:cdot|times|mid|[dt]?frac|sqrt|q?quad|checkmark|[lg]eq?|[,;!\x20]))*
-        (?:=|\\mid) (?:[-0-9+*/=^(){}.,;:\s|<>!]|\\(?:cdot|times|mid|[dt]?frac|sqrt|q?quad|checkmark|[lg]eq?|[,;!\x20]))*
+        (?:[-(\[0-9]|\\(?:[lr]floor|sqrt|[dt]?frac|left|log|ln))
+        (?:[-0-9+*/=^_(){}.,;:\s|<>!]|\\(?:cdot|times|mid|[dt]?frac|sqrt|[lr]floor|left|right|log|ln|q?quad|checkmark|[lg]eq?|[,;!\x20]))*
+        (?:=|\\mid) (?:[-0-9+*/=^_(){}.,;:\s|<>!]|\\(?:cdot|times|mid|[dt]?frac|sqrt|[lr]floor|left|right|log|ln|q?quad|checkmark|[lg]eq?|[,;!\x20]))*
         \\checkmark (?:[\s.,)\]]|\\[,;\x20]|\\blacksquare|\\square)*$"
     );
     Some(folded.contains("\\checkmark").then(|| captured(check, folded)).flatten()?.as_str())
@@ -235,8 +236,8 @@ pub(super) fn concluding(folded: &str) -> impl Iterator<Item = &str> {
 
 /// Splits `m = 3, n = 4, m + n = 7`; `None` if something stands between commas that is no equation.
 pub(super) fn equations(folded: &str) -> Option<Vec<String>> {
-    let sign = pattern!(r"\\text\{\s*and\s*\}|:\s*\\q?quad(?-u:\b)");
-    let text = sign.replace_all(folded, ",").replace("\\,", " ");
+    let sign = pattern!(r"\\text\{\s*and\s*\}|:\s*\\q?quad([^a-zA-Z]|$)");
+    let text = sign.replace_all(folded, ",$1").replace("\\,", " ");
     let text = pattern!(r"(=\s*-?[0-9.]+):\s*\\ ").replace_all(&text, "$1,");
     let mut depth = 0_i32;
     let separates = |character: char| {

@@ -15,10 +15,10 @@ const OWN_FLOOR: f64 = 0.99;
 const WHOLE_FLOOR: f64 = 0.99;
 
 /// Least fraction of the rows that independent examiners wrote.
-const EXAMINED_FLOOR: f64 = 0.97;
+const EXAMINED_FLOOR: f64 = 0.98;
 
 /// Least fraction of those of the third file, a half of it derivations in a box and prose without one.
-const EXAMINED_3_FLOOR: f64 = 0.965;
+const EXAMINED_3_FLOOR: f64 = 0.97;
 
 #[derive(Default)]
 struct Tally {
@@ -153,37 +153,30 @@ fn rows_of_independent_examiners_reach_the_floor() {
     reaches("examined_5.jsonl", 2200, EXAMINED_FLOOR);
 }
 
-/// The fourth file holds derivations in a box and hostile rows. Four false positives are known: `CO` for `Co`, two orders, and
-/// which of two roots is the double one.
+/// Fails if a file of the tests has other rows, fewer that agree, or more false positives than are known.
+fn reaches_with_known(file: &str, rows: usize, agreed: usize, known: usize) {
+    let tally = tally_of(file);
+    assert!(tally.rows == rows && tally.agreed >= agreed, "{file}: {} agree", tally.agreed);
+    assert!(tally.false_positives.len() <= known, "{}", tally.false_positives.join("\n"));
+}
+
+/// Files of derivations in a box and of hostile rows, with known false positives.
+///
+/// The fourth: `CO` for `Co`, two orders, and which of two roots is the double one. The sixth: an order of moves, (2, 5) for
+/// 2 < x < 5, per mille beside a formula, and a bound. The seventh: 12 in a box for the area, before which the text says
+/// perimeter, and 4 m/s in a formula, behind which it says the other direction. The eighth holds pairs in the style of the tests
+/// of other graders, and none.
 #[test]
 fn rows_with_known_false_positives_reach_the_floor() {
-    let tally = tally_of("examined_4.jsonl");
-    assert!(tally.rows == 1620 && tally.agreed >= 1571, "{} agree", tally.agreed);
-    assert!(tally.false_positives.len() <= 4, "{}", tally.false_positives.join("\n"));
+    reaches_with_known("examined_4.jsonl", 1620, 1575, 4);
+    reaches_with_known("examined_6.jsonl", 813, 768, 4);
+    reaches_with_known("examined_7.jsonl", 633, 616, 2);
+    reaches_with_known("examined_8.jsonl", 338, 337, 0);
 }
 
-/// The sixth file holds hostile rows. Four false positives are known: an order of moves, (2, 5) for 2 < x < 5, per mille beside a
-/// formula, and a bound.
-#[test]
-fn hostile_rows_with_known_false_positives_reach_the_floor() {
-    let tally = tally_of("examined_6.jsonl");
-    assert!(tally.rows == 813 && tally.agreed >= 766, "{} agree", tally.agreed);
-    assert!(tally.false_positives.len() <= 4, "{}", tally.false_positives.join("\n"));
-}
-
-/// The seventh file holds hostile rows, too. Two false positives are known: 12 in a box for the area, before which the text says
-/// perimeter, and 4 m/s in a formula, behind which it says the other direction.
-#[test]
-fn other_hostile_rows_with_known_false_positives_reach_the_floor() {
-    let tally = tally_of("examined_7.jsonl");
-    assert!(tally.rows == 633 && tally.agreed >= 616, "{} agree", tally.agreed);
-    assert!(tally.false_positives.len() <= 2, "{}", tally.false_positives.join("\n"));
-}
-
-/// Prose without marks, with decoys: each text holds other numbers, which a grader that takes the last one would take.
+/// Prose without marks, with decoys: each text holds other numbers, which a grader that takes the last one would take. The known
+/// false positives are values of what might have been, of another quantity, or of a sign in words.
 #[test]
 fn rows_with_decoys_reach_the_floor() {
-    let tally = tally_of("examined_decoys.jsonl");
-    assert!(tally.rows == 300 && tally.agreed >= 257, "{} agree", tally.agreed);
-    assert!(tally.false_positives.len() <= 9, "{}", tally.false_positives.join("\n"));
+    reaches_with_known("examined_decoys.jsonl", 916, 792, 16);
 }
