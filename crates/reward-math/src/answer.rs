@@ -293,6 +293,7 @@ fn with_formulas(text: &str) -> Cow<'_, str> {
     let predicate = pattern!(r"\b(?:is|are) [^$]*$").is_match(text)
         && !pattern!(r"\b(?:is|are) \$").is_match(text);
     if plain.is_match(text) && !predicate && !text.contains("\\$") {
+        let text = text.trim_end_matches('.');
         return Cow::Owned(with_formulas(&format!("\\text{{{text}}}")).into_owned());
     }
     let sentence = text.strip_prefix("\\text{").and_then(|text| text.strip_suffix('}'));

@@ -147,6 +147,8 @@ pub(crate) fn takes_back(text: &str) -> bool {
     let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '\'');
     words.any(|word| matches!(SENTENCE.name(word), Some("condition" | "denial" | "bound")))
         || measure::qualifies(text)
+        || pattern!(r"\b(?:value|number) (?:below|under|above|over)\b|\b(?:upper|lower) bound\b")
+            .is_match(text)
 }
 
 /// Returns true if a word sets a condition: "Yes, but only when n is even".

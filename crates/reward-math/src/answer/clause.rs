@@ -74,6 +74,9 @@ pub(super) fn main_clause(folded: &str) -> Option<Clause> {
         return None;
     }
     let behind = &clause[value + 1..];
+    if behind_verb.is_none() && is_other(behind, &remarks) {
+        return None;
+    }
     let unit = unit(behind)?;
     let relates = pattern!(r"[=<>]|\\(?:[lg]eq?|in|neq?|mid)(?:[^A-Za-z]|$)");
     let bounds =
@@ -93,12 +96,12 @@ fn conclusion(pieces: &[Piece<'_>]) -> Option<Clause> {
         r"|[,;]\s*(?:and )?(?:they|these)(?: [a-z]+)? (?:add up|sum|amount|come) to\s*$",
         r"|[,;]\s*(?:so|hence|thus|therefore)\b[^,;]*\b(?:is|equals)\s*$",
     ));
-    let at = pieces
+    let place = pieces
         .iter()
         .rposition(|piece| piece.words().is_some_and(|words| leads.is_match(words)))?;
-    let Piece::Formula(formula) = pieces.get(at + 1).filter(|_| at > 0)? else { return None };
-    let unit = unit(&pieces[at + 2..]).filter(|_| pieces.len() <= at + 3)?;
-    let doubts = words::takes_back(&said(&pieces[..=at])) || calculates(pieces);
+    let Piece::Formula(formula) = pieces.get(place + 1).filter(|_| place > 0)? else { return None };
+    let unit = unit(&pieces[place + 2..]).filter(|_| pieces.len() <= place + 3)?;
+    let doubts = words::takes_back(&said(&pieces[..=place])) || calculates(pieces);
     let text =
         if unit.is_empty() { (*formula).to_owned() } else { format!("{formula}\\text{{ {unit}}}") };
     (!doubts).then_some(Clause { text, closed: true })
@@ -159,6 +162,21 @@ fn unit<'a>(behind: &[Piece<'a>]) -> Option<&'a str> {
     (!goes_on && !second && !acts).then_some(if filler { "" } else { unit })
 }
 
+/// Returns true if what is said of a value at the beginning makes it another than the answer: "840 is the product of the legs".
+fn is_other(behind: &[Piece<'_>], remarks: &[Piece<'_>]) -> bool {
+    let words = said(behind);
+    let verb = pattern!(r"\b(?:is|are|was|were|fails?|makes?|comes?|gives?|less|plus|reversed)\b");
+    let answers = pattern!(
+        r"^\s*(?:is|are) (?:the|our) (?:[a-z]+ )?(?:answer|value|minimum|maximum|least|greatest|smallest|largest|number|probability|remainder|solution|total|limit|digit|only solution)\b"
+    );
+    let bracketed = remarks
+        .first()
+        .and_then(Piece::words)
+        .is_none_or(|first| first.trim_start().starts_with('('));
+    let only = bracketed && !words.contains("second") && !words.contains("next");
+    verb.is_match(&words) && !(only && answers.is_match(&words))
+}
+
 /// Returns true for units in a calculation: `= 2\text{ L} = 5\text{ L}`.
 fn calculates(pieces: &[Piece<'_>]) -> bool {
     let sign = pattern!(
@@ -181,15 +199,15 @@ fn states_another(remarks: &[Piece<'_>], rest: &str) -> bool {
     let reason = pattern!(
         r"^\W*\(that is\b|^\W*(?:where|with|since|as|because|and indeed|check|it checks|this checks|e\.g|so that)\b"
     );
-    // "number of subsets = 8", "solution (2, 3)", "its supplement is 108"
-    let verb = pattern!(
-        r"(?i)\b(?:is|are|was)\b|\b(?:equals?|has|have|gives)(?: [a-z]+)?\s*$|^\W*(?:\p{L}+\s+)?\p{L}+\s*$"
-    );
+    // "number of subsets = 8", "solution (2, 3)", "its supplement is 108", but "the length of the vector (3, 4)"
+    let verb = pattern!(r"(?i)\b(?:is|are|was)\b|\b(?:equals?|has|have|gives)(?: [a-z]+)?\s*$");
+    let apposed = pattern!(r"^[,;(\s]*(?:the|an?|slightly|about|some) [^,;]* [^,;]* [^,;]*$");
     let names = |pair: &[Piece<'_>]| match pair {
         [Piece::Words(words), Piece::Formula(value)] => {
             let last = words.split_whitespace().next_back().unwrap_or_default().to_lowercase();
             let apart = phrases("before no value").contains(&last.as_str());
-            value.contains('=') || verb.is_match(words) && !apart
+            let apposed = apposed.is_match(&words.to_lowercase());
+            value.contains('=') || verb.is_match(words) && !apart || !apart && !apposed
         }
         _ => false,
     };
@@ -234,8 +252,8 @@ fn split_clause<'a>(pieces: &[Piece<'a>]) -> (Vec<Piece<'a>>, Vec<Piece<'a>>) {
     let separators = pattern!(r"(?:[,;]|\\q?quad(?-u:\b)|\\[,;\x20]|\s)+$");
     let separates = pattern!(r"(?:^|[^\\])[,;]|quad");
     let (mut clause, mut stated) = (Vec::new(), false);
-    for (at, piece) in pieces.iter().enumerate() {
-        let behind = pieces[at + 1..].iter().copied();
+    for (place, piece) in pieces.iter().enumerate() {
+        let behind = pieces[place + 1..].iter().copied();
         match *piece {
             Piece::Words(words) => match stop.find(words).filter(|_| stated) {
                 Some(stop) => {

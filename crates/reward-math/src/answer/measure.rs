@@ -8,7 +8,7 @@ use dashu::base::Inverse;
 use super::Node;
 use crate::expression::Expression;
 use crate::parser::{Parser, Result, function_name, is_greek};
-use crate::table::{Table, paired, phrases};
+use crate::table::{Table, lists, paired, phrases};
 use crate::token::Kind;
 use crate::words::{self, is_conjunction};
 
@@ -237,10 +237,13 @@ impl Parser {
 }
 
 /// Returns true if the word joins a label to its value.
-/// Returns true for words of another clause, which name no unit: ", and the sum of these".
+/// Returns true for words of another clause, which name no unit: ", and the sum of these", "fails the check".
 fn opens_clause(words: &str) -> bool {
+    let first = words.split_whitespace().next().unwrap_or_default();
     words.contains([':', ';'])
         || words.trim_start().starts_with(',') && words.split(' ').count() > 2
+        || lists("fails reversed vanishes", first)
+        || first == "makes" && words.contains("vanish")
 }
 
 pub(super) fn is_copula(word: &str) -> bool {

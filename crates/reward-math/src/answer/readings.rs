@@ -164,7 +164,8 @@ fn in_rows(folded: &str) -> Option<Node> {
     let environment = pattern!(
         r"(?s)^\\begin\{(?:cases|array|aligned|gathered)\}(?:\{[lrc|]*\})?(.*)\\end\{[a-z]+\}$"
     );
-    let inside = captured(environment, folded)?.as_str();
+    let inside =
+        folded.starts_with("\\begin").then(|| captured(environment, folded)).flatten()?.as_str();
     let mut names: Option<Vec<String>> = None;
     let point = |row: &str| {
         let row = read(&row.replace('&', " "), true).ok()?;
@@ -185,6 +186,9 @@ fn restated(folded: &str) -> Option<[Option<Node>; 2]> {
     let restates = pattern!(
         r"\s*(?:[,(]\s*)?(?:\\text\s*\{[\s,(]*)?(?:i\.e\.|that is,?|(?:or,? )?equivalently,)[,\s]*\}?\s*"
     );
+    if !["i.e.", "that is", "equivalently"].iter().any(|words| folded.contains(words)) {
+        return None;
+    }
     match restates.split(folded).collect::<Vec<_>>()[..] {
         [before, behind] if !before.is_empty() => {
             let open = before.matches('{').count() > before.matches('}').count();

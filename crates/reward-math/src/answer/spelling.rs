@@ -134,7 +134,11 @@ pub(super) fn without_reason(folded: &str) -> Cow<'_, str> {
     let place = pattern!(
         r"(?:\s|\\[;,]|\\\x20|\\q?quad)+(?:\\left)?\(\s*[a-z]\s*=\s*[-0-9a-z\\{}\s]+(?:\\right)?\)$"
     );
-    let place = place.find(folded).filter(|place| folded[..place.start()].contains('='));
+    let bracket = folded.ends_with(')');
+    let place = bracket
+        .then(|| place.find(folded))
+        .flatten()
+        .filter(|place| folded[..place.start()].contains('='));
     let rounded = rounded.or_else(|| remark.find(folded)).or(place);
     let rounded = rounded.filter(|rounded| rounded.start() > 0);
     let folded = rounded.map_or(folded, |rounded| &folded[..rounded.start()]);
@@ -145,7 +149,8 @@ pub(super) fn without_reason(folded: &str) -> Cow<'_, str> {
         r"|,\s+(?:‹opens a reason behind a comma›)\s",
         r"|\\text\s*\{\s*(?:is|are) (?:all |exactly )?(?:the |our )?(?:only |all )?(?:possible )?(?:pairs?|triples?|solutions?|values?|answers?|ones?)\s*\}$",
     ));
-    let reason = reason.find(folded).map(|reason| reason.start());
+    let worded = folded.contains("text") || folded.contains(", ");
+    let reason = worded.then(|| reason.find(folded)).flatten().map(|reason| reason.start());
     let spelled = phrases("reason").iter().filter_map(|reason| folded.find(reason));
     let cut = spelled.chain(reason).min();
     // `11 \text{, not } 10`, where `x > 0 \text{, not } 10` leaves a value out.
@@ -154,6 +159,11 @@ pub(super) fn without_reason(folded: &str) -> Cow<'_, str> {
         !pattern!(r"[<>]|\\(?:[lg]eq?|in|mathbb|cup|neq?)(?-u:\b)").is_match(&folded[..*at])
     });
     let cut = cut.into_iter().chain(of_value).min();
+    // "x = 3 fails the check since", "9 is half of the area, which is"
+    let another = pattern!(
+        r"\b(?:fails?|rejected|half of|second|next one|upper bound|lower bound|vanish|reversed)\b"
+    );
+    let cut = cut.filter(|at| !another.is_match(&folded[..*at]));
     match cut {
         Some(at) if !folded[..at].trim().is_empty() => {
             let rest = folded[..at].trim_end();

@@ -56,6 +56,11 @@ pub(in crate::answer) fn tail(folded: &str, last: &str) -> Option<String> {
             },
         }
     }
+    // "1/4 is too small"
+    let predicate = pattern!(r"\\text\s*\{\s*(?:is|are|was|fails) \w[^{}]*\}\W*$");
+    if predicate.is_match(&last[start..]) {
+        return None;
+    }
     let around = pattern!(r"^(?:[\s,.:=&]|\\[,;:!\x20])+|(?:[\s,.]|\\[,;:!\x20])+$");
     let statement = around.replace_all(&last[start..], "");
     let is_read = !statement.is_empty() && (statement != folded || is_chain(folded));
