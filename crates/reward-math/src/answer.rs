@@ -24,10 +24,10 @@ use regex::Captures;
 
 use crate::fold::{fold, undecorated};
 use crate::relation;
-use crate::table::{captured, lists, pattern, phrases, unwrapped};
+use crate::table::{lists, pattern, phrases, unwrapped};
 use crate::verdict::ParseError;
 use crate::words;
-use derivation::{Steps, last_calculation, last_side, steps, tail, without_remark};
+use derivation::{Steps, last_calculation, last_side, steps, tail, without_words_in_brackets};
 pub(crate) use expansion::orders;
 pub(crate) use node::{Combination, Node, Piece, Relation};
 use readings::readings;
@@ -321,23 +321,6 @@ fn with_unit_fractions(folded: String) -> String {
 fn without_mark(folded: &str) -> String {
     let folded = unwrapped(pattern!(r"^([^()\[\]]*[0-9])\)$"), folded);
     folded.replace(".]", "]").replace(".)", ")")
-}
-
-/// Removes a remark in brackets at the end that begins with words: `= \frac78 \text{ (in lowest terms, as } \gcd(7, 8) = 1)`.
-fn without_words_in_brackets(folded: &str) -> &str {
-    let words = pattern!(r"(?:\\text\s*\{\s*\(|\(\s*\\text\s*\{)\s*([a-z]{3,}\s.*)$");
-    let kept =
-        |remark: &str| words::takes_back(&remark.to_lowercase()) || remark.starts_with("base");
-    match captured(words, folded) {
-        Some(remark) if folded.ends_with([')', '}']) && !kept(remark.as_str()) => {
-            without_remark(folded)
-        }
-        // `= \frac{41}{37} \quad (\gcd(41, 37) = 1)`
-        _ if pattern!(r"=.*\\q?quad\s*\((?:\\[A-Za-z]|[0-9])[^\\]*=[^\\]*\)$").is_match(folded) => {
-            without_remark(folded)
-        }
-        _ => folded,
-    }
 }
 
 /// Returns the formula of `\(…\)` or `\[…\]`.

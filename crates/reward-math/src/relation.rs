@@ -1,5 +1,6 @@
 //! Equations and inequalities: labels and the values that they name, multiples.
 
+mod bounds;
 mod labels;
 mod multiple;
 
@@ -9,6 +10,7 @@ use crate::parser::is_greek;
 use crate::table::{lists, pattern};
 use crate::words;
 
+pub(crate) use bounds::bound;
 pub(crate) use labels::{
     backwards, by_name, named_values, names_differ, points, roots_of_one, shared, spread,
     tuples_of_one, values_of_labelled,
@@ -130,35 +132,6 @@ fn without_name<'a>(sides: &'a [Node], relations: &'a [Relation]) -> (&'a [Node]
         }
         all => all,
     }
-}
-
-/// Returns the value of the bound of `a^2 + b^2 = (a + b)^2 - 2ab \ge 25 - 12 = 13`, which is calculated on both sides.
-pub(crate) fn bound(chain: &Node) -> Option<&Node> {
-    let Node::Chain { sides, relations } = chain else { return None };
-    let bounds =
-        |relation: &Relation| matches!(relation, Relation::LessEqual | Relation::GreaterEqual);
-    let [first, .., last] = relations.as_slice() else { return None };
-    let one = relations.iter().filter(|relation| bounds(relation)).count() == 1;
-    let equal = relations.iter().all(|relation| bounds(relation) || *relation == Relation::Equal);
-    let calculated = (*first, *last) == (Relation::Equal, Relation::Equal) && one && equal;
-    let calculated = calculated && symbol(&sides[0]).is_none();
-    // `x + \frac1x \ge 2\sqrt1 = 2`, `f = xy(x + y) \le \frac14 \cdot 1 = \frac14`: of an expression.
-    let relation = relations.iter().find(|relation| bounds(relation))?;
-    let of_one_kind = relations.iter().all(|other| *other == Relation::Equal || other == relation);
-    let quantity =
-        if is_label(&sides[0]) && *first == Relation::Equal { &sides[1] } else { &sides[0] };
-    let compound = match quantity.plain() {
-        Some(Expression::Power(base, _)) => base.as_symbol().is_none(),
-        Some(quantity) => quantity.has_variable(),
-        None => false,
-    };
-    let of_expression = of_one_kind
-        && relations.contains(&Relation::Equal)
-        && compound
-        && !is_label(quantity)
-        && quantity.names().len()
-            > usize::from(matches!(quantity.plain(), Some(Expression::Product(_))));
-    sides.last().filter(|value| (calculated || of_expression) && is_constant_value(value))
 }
 
 /// Returns true if the value of the chain is all that it asks for: `x = 5`, not the curve `x^2 + y^2 = 25`.

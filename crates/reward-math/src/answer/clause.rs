@@ -82,9 +82,12 @@ pub(super) fn main_clause(folded: &str) -> Option<Clause> {
     let bounds =
         |piece: &Piece<'_>| matches!(piece, Piece::Formula(text) if relates.is_match(text));
     let closed = behind.iter().chain(&remarks).any(bounds);
-    let text =
-        if unit.is_empty() { (*formula).to_owned() } else { format!("{formula}\\text{{ {unit}}}") };
-    Some(Clause { text, closed })
+    Some(Clause { text: measured(formula, unit), closed })
+}
+
+/// Returns the value with its unit, if it has one.
+fn measured(formula: &str, unit: &str) -> String {
+    if unit.is_empty() { formula.to_owned() } else { format!("{formula}\\text{{ {unit}}}") }
 }
 
 /// Returns the value at the end that what stands before it leads to: ", whose sum is 12", ", namely 12", ", for a total of 12".
@@ -102,9 +105,7 @@ fn conclusion(pieces: &[Piece<'_>]) -> Option<Clause> {
     let Piece::Formula(formula) = pieces.get(place + 1).filter(|_| place > 0)? else { return None };
     let unit = unit(&pieces[place + 2..]).filter(|_| pieces.len() <= place + 3)?;
     let doubts = words::takes_back(&said(&pieces[..=place])) || calculates(pieces);
-    let text =
-        if unit.is_empty() { (*formula).to_owned() } else { format!("{formula}\\text{{ {unit}}}") };
-    (!doubts).then_some(Clause { text, closed: true })
+    (!doubts).then(|| Clause { text: measured(formula, unit), closed: true })
 }
 
 /// Returns the values of "Ann is 7, Bob is 14 and Cy is 18", as a list.

@@ -14,7 +14,7 @@ use crate::relation;
 use crate::table::pattern;
 use crate::token::tokenize;
 use crate::words;
-pub(super) use rows::without_remark;
+pub(super) use rows::without_words_in_brackets;
 use rows::{bound, concluding, equations, rows, without_check, without_equality};
 pub(super) use tail::{last_calculation, last_side, tail};
 

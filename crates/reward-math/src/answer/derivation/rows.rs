@@ -6,6 +6,7 @@ use regex::Captures;
 
 use crate::answer::assertion::objects;
 use crate::table::{captured, lists, mentions, pattern, phrases};
+use crate::words;
 
 /// Signs behind which the next step stands.
 const CONCLUSIONS: &str = "\\to \\rightarrow \\longrightarrow \\leadsto \\rightsquigarrow \\implies \\Rightarrow \\Longrightarrow \\iff \\Leftrightarrow \\Longleftrightarrow \\longleftrightarrow \\leftrightarrow \\therefore";
@@ -168,9 +169,27 @@ fn without_end(row: &str) -> &str {
     end.map_or(row, |end| &row[..end.start()])
 }
 
+/// Removes a remark in brackets at the end that begins with words: `= \frac78 \text{ (in lowest terms, as } \gcd(7, 8) = 1)`.
+pub(in crate::answer) fn without_words_in_brackets(folded: &str) -> &str {
+    let words = pattern!(r"(?:\\text\s*\{\s*\(|\(\s*\\text\s*\{)\s*([a-z]{3,}\s.*)$");
+    let kept =
+        |remark: &str| words::takes_back(&remark.to_lowercase()) || remark.starts_with("base");
+    if !folded.ends_with([')', '}']) {
+        return folded;
+    }
+    match captured(words, folded) {
+        Some(remark) if !kept(remark.as_str()) => without_remark(folded),
+        // `= \frac{41}{37} \quad (\gcd(41, 37) = 1)`
+        _ if pattern!(r"=.*\\q?quad\s*\((?:\\[A-Za-z]|[0-9])[^\\]*=[^\\]*\)$").is_match(folded) => {
+            without_remark(folded)
+        }
+        _ => folded,
+    }
+}
+
 /// Removes a remark or bound in brackets from the end: `n = 7 \quad (n > 0)`. A domain of a letter stays, and so does what
 /// is rejected.
-pub(in crate::answer) fn without_remark(row: &str) -> &str {
+fn without_remark(row: &str) -> &str {
     // `x = 7 \text{ (check: } 21 + 8 = 29)`
     let words = pattern!(r"(?s)^(.*[^\s\\])(?:\s|\\[,;\x20]|\\q?quad)*\\text\s*\{\s*\((.*)\)\}?$")
         .captures(row);
