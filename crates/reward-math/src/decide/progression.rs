@@ -6,6 +6,9 @@ use crate::expression::{Assignments, Expression};
 use crate::relation;
 use crate::table::{lists, pattern};
 
+/// Largest first number that is followed.
+const LARGEST: i64 = 1_000_000_000;
+
 /// The name of the place of a number: 0, 1, 2, …
 const PLACE: &str = "place";
 
@@ -135,10 +138,12 @@ fn bounded(node: &Node) -> Option<(Option<&str>, i64)> {
         None => (left, right, *relation),
     };
     let bound = bound.plain()?.literal().filter(dashu::Rational::is_int)?;
-    let bound = i64::try_from(bound.numerator()).ok()?;
+    let bound = i64::try_from(bound.numerator())
+        .ok()
+        .filter(|bound| (-LARGEST..=LARGEST).contains(bound))?;
     match relation {
         Relation::GreaterEqual => Some((name.symbol(), bound)),
-        Relation::Greater => Some((name.symbol(), bound.checked_add(1)?)),
+        Relation::Greater => Some((name.symbol(), bound + 1)),
         _ => None,
     }
 }
@@ -148,19 +153,28 @@ fn bounded(node: &Node) -> Option<(Option<&str>, i64)> {
 fn described(words: &str, low: Option<i64>) -> Vec<Expression> {
     let kind = pattern!(
         r"(?x)^(?:[a-z]\x20|value\x20|is\x20|any\x20|all\x20|every\x20|the\x20|set\x20|of\x20)*
-        ((?:(?:positive|non-?negative|odd|even|natural)\x20)*)
-        (?:(?:integer|number|multiple\x20of\x20([0-9]{1,6})|power\x20of\x20([23]|two|three))s?)?
-        (?:\x20[a-z])? (?:\x20(?:(?:that\x20(?:is|are)\x20)?(?:(?:greater|larger|more|bigger)\x20than\x20(or\x20equal\x20to\x20)?|>)|(at\x20least|from|\\geq?|>=)\x20)\x20?([0-9]{1,6})(?:\x20on)?)? (?:\x20[a-z])?$"
+        (?P<kind>(?:(?:positive|non[-\x20]?negative|odd|even|natural)\x20)*)
+        (?P<noun>(?:integer|number|multiple\x20of\x20(?P<step>[0-9]{1,6})|power\x20of\x20(?P<base>[23]|two|three))s?)?
+        (?:\x20[a-z])?
+        (?:\x20(?:(?:that\x20(?:is|are)\x20)?(?:(?:greater|larger|more|bigger)\x20than\x20(?P<equal>or\x20equal\x20to\x20)?|>)
+        |(?P<least>at\x20least|from|\\geq?|>=)\x20)\x20?(?P<low>[0-9]{1,6})(?:\x20on)?)? (?:\x20[a-z])?$"
     );
     let Some(parts) = kind.captures(words) else { return Vec::new() };
-    let is = |word: &str| parts[1].contains(word);
-    let number = |group: usize| parts.get(group).and_then(|text| text.as_str().parse::<i64>().ok());
-    let above = parts.get(4).is_none() && parts.get(5).is_none();
-    let low = low.or_else(|| Some(number(6)? + i64::from(above)));
+    let is = |word: &str| parts["kind"].contains(word);
+    // "all numbers greater than 2" need not be integers.
+    let noun = parts.name("noun").map_or("", |noun| noun.as_str());
+    if (noun.is_empty() || noun.starts_with("number"))
+        && !["odd", "even", "natural"].into_iter().any(is)
+    {
+        return Vec::new();
+    }
+    let number = |name| parts.name(name).and_then(|text| text.as_str().parse::<i64>().ok());
+    let above = parts.name("equal").or(parts.name("least")).is_none();
+    let low = low.or_else(|| Some(number("low")? + i64::from(above)));
     let least = if is("positive") { Some(1) } else { is("negative").then_some(0) };
     let low = low.max(least);
     let place = Expression::symbol(PLACE);
-    if let Some(base) = parts.get(3) {
+    if let Some(base) = parts.name("base") {
         let base: i64 = if lists("2 two", base.as_str()) { 2 } else { 3 };
         let first = |low: i64| (0..32).find(|power| base.pow(*power) >= low);
         let starts = low.map_or_else(|| vec![0, 1], |low| first(low).into_iter().collect());
@@ -172,7 +186,7 @@ fn described(words: &str, low: Option<i64>) -> Vec<Expression> {
         };
         return starts.into_iter().map(power).collect();
     }
-    let step = number(2).unwrap_or(if is("odd") || is("even") { 2 } else { 1 }).max(1);
+    let step = number("step").unwrap_or(if is("odd") || is("even") { 2 } else { 1 }).max(1);
     let starts = match low {
         Some(low) => vec![low],
         None if is("natural") => vec![0, 1],

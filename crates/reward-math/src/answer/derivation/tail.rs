@@ -12,11 +12,6 @@ pub(in crate::answer) fn tail(folded: &str, last: &str) -> Option<String> {
     if text.captures_iter(folded).any(|words| takes_back(&words[1].to_lowercase())) {
         return None;
     }
-    // `7 \text{ values of } k`
-    let counted = pattern!(
-        r"([0-9}])\s*\\text\s*\{\s*(?:[a-z]+\s){0,2}(?:value|choice|solution|possibilit|integer|option|number)[a-z]*\s(?:of|for)\s*\}\s*\$?\\?[A-Za-z]+(?:_\{?[0-9a-z]\}?)?\$?\s*$"
-    );
-    let last = &*counted.replace(last, "$1");
     let last = unwrapped(
         pattern!(r"(?s)^(.*\S)(?:\s|\\[,;\x20]|\\q?quad)+\\(?:blacksquare|square|checkmark)\s*$"),
         last,
