@@ -1,6 +1,7 @@
 //! Language in text files: lists of phrases, names by their spellings, and patterns that hold such phrases.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::{Match, Regex};
@@ -70,6 +71,19 @@ pub(crate) fn compiled(text: &str) -> Regex {
 /// Returns what the first group of a pattern holds that takes part in its first match.
 pub(crate) fn captured<'a>(pattern: &Regex, text: &'a str) -> Option<Match<'a>> {
     pattern.captures(text)?.iter().skip(1).flatten().next()
+}
+
+/// Returns the place of what the first group of a pattern holds, for a pattern that ends in `\s*$` and spans at most two
+/// lines before: a long text is not searched from its start.
+pub(crate) fn captured_at_end(pattern: &Regex, text: &str) -> Option<Range<usize>> {
+    let breaks = text.trim_end().rmatch_indices('\n');
+    // What stands before the first of these lines decides whether a sentence begins there.
+    let start = breaks
+        .into_iter()
+        .nth(1)
+        .map_or(0, |(at, _)| text.floor_char_boundary(at.saturating_sub(1)));
+    let inner = captured(pattern, &text[start..])?;
+    Some(start + inner.start()..start + inner.end())
 }
 
 /// Returns what the first group of a pattern holds; all of the text if there is no match.

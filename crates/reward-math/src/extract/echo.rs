@@ -25,7 +25,9 @@ pub(crate) struct Question {
     sentences: Vec<usize>,
     /// Indices of sentences by their first bytes.
     openings: HashMap<Vec<u8>, Vec<usize>>,
-    /// Length of these first bytes.
+    /// The first bytes of sentences, which most places of a response do not have.
+    first: [bool; 256],
+    /// Length of the first bytes that are compared.
     noticed: usize,
 }
 
@@ -51,10 +53,12 @@ impl Question {
         sentences.truncate(MAX_SENTENCES.0);
         let noticed = NOTICED.min(significant.len());
         let mut openings: HashMap<Vec<u8>, Vec<usize>> = HashMap::new();
+        let mut first = [false; 256];
         for (index, start) in sentences.iter().enumerate() {
             if let Some(opening) = significant.get(*start..start + noticed)
                 && noticed >= SHORTEST
             {
+                first[usize::from(opening[0])] = true;
                 let alike = openings.entry(opening.to_vec()).or_default();
                 if alike.len() < MAX_SENTENCES.1 {
                     alike.push(index);
@@ -64,7 +68,7 @@ impl Question {
         if sentences.last() != Some(&significant.len()) {
             sentences.push(significant.len());
         }
-        Self { significant, sentences, openings, noticed }
+        Self { significant, sentences, openings, first, noticed }
     }
 
     /// Returns the ranges of the response that repeat full sentences of the question, or all of it.
@@ -72,46 +76,39 @@ impl Question {
     /// A single option of a choice is no echo: it may be the answer. The content of a box in the response is no echo
     /// either.
     pub(super) fn echoes(&self, response: &str) -> Vec<Range<usize>> {
-        let mut echoes = Vec::new();
-        if self.openings.is_empty() {
-            return echoes;
-        }
-        let from = response.ceil_char_boundary(response.len().saturating_sub(MAX_RESPONSE));
-        let mut bytes = Vec::with_capacity(response.len() - from);
-        let mut places: Vec<usize> = Vec::with_capacity(response.len() - from);
-        for (offset, c) in response[from..].char_indices().filter(|(_, c)| is_significant(*c)) {
-            bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
-            places.resize(bytes.len(), from + offset);
-        }
-        let (mut position, mut compared) = (0, 0);
-        while position + self.noticed <= bytes.len() && compared < MAX_COMPARED {
-            let candidates = self.openings.get(&bytes[position..position + self.noticed]);
+        let begins = |byte: &u8| self.first[usize::from(*byte)];
+        let (mut echoes, mut compared) = (Vec::new(), 0);
+        let mut position = response.ceil_char_boundary(response.len().saturating_sub(MAX_RESPONSE));
+        while compared < MAX_COMPARED {
+            let Some(next) = response.as_bytes()[position..].iter().position(begins) else { break };
+            position += next;
+            let text = &response[position..];
+            let opening: Vec<u8> = significant(text).take(self.noticed).collect();
             let mut length = 0;
-            for index in candidates.into_iter().flatten() {
-                let (common, in_sentences) = self.repeated(*index, &bytes[position..]);
+            for index in self.openings.get(&opening).into_iter().flatten() {
+                let (common, in_sentences) = self.repeated(*index, text);
                 compared += common;
                 length = length.max(in_sentences);
             }
             // The content of a box is the model's own answer.
-            let boxed = response[..places[position]].trim_end().ends_with('{');
+            let boxed = response[..position].trim_end().ends_with('{');
             if length == 0 || boxed {
                 position += 1;
                 continue;
             }
-            let last = position + length - 1;
-            let width = response[places[last]..].chars().next().map_or(1, char::len_utf8);
-            echoes.push(places[position]..places[last] + width);
-            position += length;
+            let end = position + length_of(text, length);
+            echoes.push(position..end);
+            position = end;
         }
         echoes
     }
 
     /// Returns how many bytes the text shares with the question from this sentence on, and how many are in full
     /// sentences.
-    fn repeated(&self, index: usize, text: &[u8]) -> (usize, usize) {
+    fn repeated(&self, index: usize, text: &str) -> (usize, usize) {
         let start = self.sentences[index];
         let rest = &self.significant[start..];
-        let common = rest.iter().zip(text).take_while(|(a, b)| a == b).count();
+        let common = rest.iter().zip(significant(text)).take_while(|(a, b)| **a == *b).count();
         let last = self.sentences.partition_point(|sentence| *sentence <= start + common) - 1;
         let length = self.sentences[last] - start;
         let alone = last == index + 1 && self.is_option(index);
@@ -132,6 +129,22 @@ impl Question {
 fn is_format(text: &str) -> bool {
     let clause = text.split(['\n', ',']).next().unwrap_or_default();
     ["boxed", "####", "<answer>"].iter().any(|mark| clause.contains(mark))
+}
+
+/// Returns the bytes of the characters that a repetition must share.
+fn significant(text: &str) -> impl Iterator<Item = u8> {
+    let characters = text.char_indices().filter(|(_, c)| is_significant(*c));
+    characters.flat_map(|(at, c)| text[at..at + c.len_utf8()].bytes())
+}
+
+/// Returns the length of the beginning of a text that has so many significant bytes.
+fn length_of(text: &str, mut bytes: usize) -> usize {
+    let characters = text.char_indices().filter(|(_, c)| is_significant(*c));
+    let mut last = characters.skip_while(|(_, c)| {
+        bytes = bytes.saturating_sub(c.len_utf8());
+        bytes > 0
+    });
+    last.next().map_or(text.len(), |(at, c)| at + c.len_utf8())
 }
 
 /// Returns true unless the character may differ in a repetition: spaces and Markdown marks.

@@ -9,10 +9,13 @@ use super::conclusion;
 use super::extracted::{Find, Rule, first_of, some_text};
 use super::phrase::is_remark;
 use crate::answer::Answer;
-use crate::table::{captured, compiled, lists, pattern, phrases};
+use crate::table::{captured, captured_at_end, compiled, lists, pattern, phrases};
 
 /// Bytes at the end of a text that may say that it ends without an answer.
 const LAST_WORDS: usize = 256;
+
+/// Length of the end of a text in which a last clause of at most 320 characters is searched, and first a number, in bytes.
+const TAIL: usize = 4096;
 
 /// The ways to find a number or formula at the end, in their order.
 const NUMBERS: [Find; 9] = [
@@ -148,12 +151,12 @@ fn listed(response: &str) -> Option<Range<usize>> {
     let written = pattern!(
         r"(?:: |\b(?:is|are) )((?:[-−]?[0-9][0-9./]*, ){2,}(?:and |or )?[-−]?[0-9][0-9./]*)\.?\s*$"
     );
-    if let Some(text) = captured(written, response) {
-        return Some(text.range());
+    if let Some(text) = captured_at_end(written, response) {
+        return Some(text);
     }
-    let text = captured(list, response)?;
-    let several = pattern!(r" (?:and|or|y|o|und|oder|et|ou) ").is_match(text.as_str());
-    several.then(|| text.range())
+    let text = captured_at_end(list, response)?;
+    let several = pattern!(r" (?:and|or|y|o|und|oder|et|ou) ").is_match(&response[text.clone()]);
+    several.then_some(text)
 }
 
 /// Returns the value behind the verb of the last sentence, before an explanation with other numbers: "the minimum is −3,
@@ -165,10 +168,11 @@ fn stated(response: &str) -> Option<Range<usize>> {
         r"|то есть|that is|i\.e\.|because|since|and not|porque)\b| \((?:das|that|which|or|i\.e\.)\b)",
         r"(?:[^\n.!?]|\.[0-9])*[0-9](?:[^\n.!?]|\.[0-9])*[.!]?$",
     ));
-    let text = captured(value, response.trim_end())?;
+    let text = captured_at_end(value, response.trim_end())?;
     // "is 5 and the other is 7; together 12", "is 3 years younger, that is, 12 - 3 = 9"
-    let one = !pattern!(r"[a-z]{4,}.*[0-9]|\b(?:‹compares quantities›)\b").is_match(text.as_str());
-    one.then(|| text.range())
+    let one = !pattern!(r"[a-z]{4,}.*[0-9]|\b(?:‹compares quantities›)\b")
+        .is_match(&response[text.clone()]);
+    one.then_some(text)
 }
 
 /// Returns "x = 3, y = −1" at the end.
@@ -176,7 +180,7 @@ fn assignments(response: &str) -> Option<Range<usize>> {
     let assigned = pattern!(
         r"(?:^|[\n (])((?:[a-zA-Zλ][₁₂₃]? ?= ?[-−]?[0-9√½⅓¼¾⅔⅛][0-9./√]*(?:, (?:and |or )?| and | or )){1,4}[a-zA-Zλ][₁₂₃]? ?= ?[-−]?[0-9√½⅓¼¾⅔⅛][0-9./√]*)\.?\s*$"
     );
-    Some(captured(assigned, response)?.range())
+    captured_at_end(assigned, response)
 }
 
 /// Returns the inequality or membership at the end: "precisely when 2 ≤ x < 5", "x ∈ [−3, −2] ∪ [0, 1]".
@@ -184,7 +188,7 @@ fn inequality(response: &str) -> Option<Range<usize>> {
     let text = pattern!(
         r"(?:^|[\n (])((?:[a-z] ?[<>≤≥] ?[-−]?[0-9][0-9./]* (?:or|and) |[-−]?[0-9][0-9./]* ?[<≤] ?)?[a-z] ?[<>≤≥] ?[-−]?[0-9][0-9./]*|[a-zA-Z] ?∈ ?[^\n$]*[\])}])\.?\s*$"
     );
-    Some(captured(text, response)?.range())
+    captured_at_end(text, response)
 }
 
 /// Returns the interval, point or set at the end: "in interval notation: [−1, 5]".
@@ -192,9 +196,9 @@ fn last_structure(response: &str) -> Option<Range<usize>> {
     let structure = pattern!(
         r"(?:: |\bi\.e\.,? |\bthat is,? |\b(?:is|are|interval|point|set|coordinates|vector|pair|triple) )([\[({][^()\[\]{}\n]*[,;][^()\[\]{}\n]*[\])}])(?: in interval notation)?\.?\s*$"
     );
-    let text = captured(structure, response)?;
-    let words = pattern!(r"[a-zA-Z]{3}").is_match(text.as_str());
-    (!words).then(|| text.range())
+    let text = captured_at_end(structure, response)?;
+    let words = pattern!(r"[a-zA-Z]{3}").is_match(&response[text.clone()]);
+    (!words).then_some(text)
 }
 
 /// Returns the formula without words behind the last verb or equals sign: "so P = (8, −2)", "amounts to 36π".
@@ -222,16 +226,16 @@ fn clause(response: &str, fits: impl Fn(&str) -> bool) -> Option<Range<usize>> {
         );
         [verb, ".*= ?"].map(|opening| compiled(&format!("{opening}{VALUE}")))
     });
+    let tail = response.ceil_char_boundary(response.len().saturating_sub(TAIL));
     CLAUSES.iter().find_map(|clause| {
-        let text = captured(clause, response)?;
-        let value = Answer::parse(text.as_str()).is_ok_and(|answer| !answer.is_words());
-        let plain = value && fits(text.as_str()) && !is_remark(&response[..text.start()]);
-        plain.then(|| text.range())
+        let place = captured_at_end(clause, &response[tail..])?;
+        let span = tail + place.start..tail + place.end;
+        let text = &response[span.clone()];
+        let value = Answer::parse(text).is_ok_and(|answer| !answer.is_words());
+        let plain = value && fits(text) && !is_remark(&response[..span.start]);
+        plain.then_some(span)
     })
 }
-
-/// Length of the end of a text in which its last number is searched first, in bytes.
-const TAIL: usize = 4096;
 
 /// Returns the last number, if no letters but a unit are attached to it.
 fn last_number(response: &str) -> Option<Range<usize>> {

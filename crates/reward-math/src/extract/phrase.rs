@@ -77,10 +77,10 @@ pub(super) fn correction(behind: &str, several: bool) -> Option<Range<usize>> {
 /// Returns the value behind words that take an answer back: "Hold on, … it should be 63".
 pub(super) fn corrected(behind: &str) -> Option<Range<usize>> {
     let takes_back = pattern!(
-        r"(?i)\b(?:hold on|wait|oops|hmm|correction|actually|mistake|misread|scra(?:tch|p) that|(?:that|this|which)(?: is|'s| was) (?:wrong|incorrect)|i (?:forgot|missed|overlooked|miscounted|revise)|edit:|off by [a-z]+|korrektur|corrección|halt, das)\b"
+        r"(?i)(?-u:\b)(?:hold on|wait|oops|hmm|correction|actually|mistake|misread|scra(?:tch|p) that|(?:that|this|which)(?: is|'s| was) (?:wrong|incorrect)|i (?:forgot|missed|overlooked|miscounted|revise)|edit:|off by [a-z]+|korrektur|corrección|halt, das)(?-u:\b)"
     );
     let should_be = pattern!(
-        r"(?i)\b(?:(?:so|thus|hence|therefore),? the [a-z]+[^.\n$]{0,40}? is|the [a-z]+ (?:has to be|must be)|revise my answer to|should (?:be(?: replaced by| amended to| corrected to)?|read)|so it(?:'s| is)|lautet|(?:right|correct|actual|true) (?:\w+ )?is(?: therefore| thus| actually| really)?|richtige antwort(?: ist)?|giving)[: *]+(\S[^.\n,;]*?)(?: as the answer)?(?:[.\n,;]|$)"
+        r"(?i)(?-u:\b)(?:(?:so|thus|hence|therefore),? the [a-z]+[^.\n$]{0,40}? is|the [a-z]+ (?:has to be|must be)|revise my answer to|should (?:be(?: replaced by| amended to| corrected to)?|read)|so it(?:'s| is)|lautet|(?:right|correct|actual|true) (?:\w+ )?is(?: therefore| thus| actually| really)?|richtige antwort(?: ist)?|giving)[: *]+(\S[^.\n,;]*?)(?: as the answer)?(?:[.\n,;]|$)"
     );
     let mark = takes_back.find(behind)?;
     // "The sum is $6$, not $12$."
@@ -94,18 +94,19 @@ pub(super) fn corrected(behind: &str) -> Option<Range<usize>> {
 
 /// Returns the end of the sentence that withdraws an answer.
 pub(super) fn withdrawal(behind: &str) -> Option<usize> {
-    let withdrawn = pattern!(r"(?i)\b(?:‹withdraws an answer›)\b[^.\n]*[.\n]");
+    let withdrawn = pattern!(r"(?i)(?-u:\b)(?:‹withdraws an answer›)(?-u:\b)[^.\n]*[.\n]");
     Some(withdrawn.find_iter(behind).last()?.end())
 }
 
 /// Returns false for an answer that is withdrawn, or holds in one of several cases: "if they differ, 49".
 pub(super) fn stands(response: &str, span: &Range<usize>) -> bool {
     let withdrawn = pattern!(
-        r"(?i)\b(?:‹withdraws an answer›)\b|\b(?:wait|hmm|hold on|on second thought)\b[^\n]*\b(?:(?:this|that|it) (?:is|must be) (?:wrong|incorrect)|recount|start (?:again|over))\b"
+        r"(?i)(?-u:\b)(?:‹withdraws an answer›)(?-u:\b)|(?-u:\b)(?:wait|hmm|hold on|on second thought)(?-u:\b)[^\n]*(?-u:\b)(?:(?:this|that|it) (?:is|must be) (?:wrong|incorrect)|recount|start (?:again|over))(?-u:\b)"
     );
     let (before, behind) = (&response[..span.start], &response[span.end..]);
     let sentence = pattern!(r"[.!?](?:\s|$)|\n");
-    let start = sentence.find_iter(before).last().map_or(0, |end| end.end());
+    let line = before.rfind('\n').map_or(0, |end| end + 1);
+    let start = sentence.find_iter(&before[line..]).last().map_or(line, |end| line + end.end());
     let end = sentence.find(behind).map_or(behind.len(), |end| end.start());
     let cases = pattern!(
         r"(?i)\b(?:if|provided|assuming)\b.*(?:; (?:if|otherwise)|, otherwise it| and .* if .*\bnot)\b"
@@ -114,7 +115,6 @@ pub(super) fn stands(response: &str, span: &Range<usize>) -> bool {
     let two =
         pattern!(r"(?i)(?:^|[.\n])\s*if [^.]{0,160}[0-9][^.]*\. if [^.]*(?:\bnot\b|n't\b)[^.]*$");
     let readings = pattern!(r"(?im)^\W*(?:interpretation|reading) [0-9A-C]\b");
-    let line = before.rfind('\n').map_or(0, |end| end + 1);
     let one_of_several = cases.is_match(&format!("{}_{}", &before[start..], &behind[..end]))
         && !pattern!(r"\b(?:if|otherwise|even|odd)\b").is_match(&response[span.clone()])
         || two.is_match(&before[line..])
