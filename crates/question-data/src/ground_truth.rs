@@ -180,6 +180,17 @@ impl RewardKind {
 }
 
 impl GroundTruth {
+    /// Adds the question: neither its text nor a formula that it asks to calculate is an answer, by [`Gold::asked`].
+    #[must_use]
+    pub fn asked(self, question: &str) -> Self {
+        let asked = |kind: Kind| match kind {
+            Kind::Math(gold) => Kind::Math(gold.asked(question)),
+            other => other,
+        };
+        let others = self.others.into_iter().map(asked).collect();
+        Self { kind: asked(self.kind), others, options: self.options }
+    }
+
     /// Compares a response with this answer.
     ///
     /// The response's answer is found as for mathematics: in a box, after "answer is" and so on, as the options say.
@@ -396,6 +407,13 @@ mod tests {
         assert!(read(RewardKind::Math, "[1, 2]").verify_answer("1 \\le x \\le 2").is_right());
         assert!(RewardKind::Math.check(r#"["1/2", "\\oint_C x"]"#).is_err());
         assert!(RewardKind::MultipleChoice.check(r#"["B", "12"]"#).is_err());
+    }
+
+    #[test]
+    fn every_accepted_answer_knows_the_question() {
+        let asked = read(RewardKind::Math, r#"["1/3", "0.5"]"#).asked("Find $2^{-2} + 2^{-2}$.");
+        assert!(asked.verify("\\boxed{1/2}").is_right());
+        assert!(!asked.verify("\\boxed{2^{-2} + 2^{-2}}").is_right());
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::extract::{
     last_formula, letter_behind, listed_values, only_number, own_turn,
 };
 use crate::options::Options;
+use crate::restated;
 use crate::table::{captured, lists, pattern, starts_with_ignoring_case};
 use crate::verdict::{ParseError, Side, Verdict};
 use crate::witness::Witness;
@@ -71,7 +72,8 @@ impl Gold {
         Ok(Self { answer, pointed, options: options.clone(), question: None })
     }
 
-    /// Adds the question, so that nothing is extracted from a response's repetition of it.
+    /// Adds the question: nothing is extracted from a response's repetition of it, and an answer that only repeats the
+    /// formula to be calculated is none.
     #[must_use]
     pub fn asked(self, question: &str) -> Self {
         Self { question: Some(Arc::new(Question::new(question))), ..self }
@@ -91,9 +93,21 @@ impl Gold {
             let nothing = Verdict::Unparsed { which: Side::Response, why: ParseError::NoAnswer };
             return words.map_or(nothing, |words| self.verify_answer(&words));
         };
+        let verdict = self.compared(response, &extracted);
+        let restated = |question: &Arc<Question>| {
+            restated::restates(&extracted.text, &self.answer, question.text())
+        };
+        if verdict.is_right() && self.question.as_ref().is_some_and(restated) {
+            return Verdict::Unparsed { which: Side::Response, why: ParseError::Restated };
+        }
+        verdict
+    }
+
+    /// Compares the answer of a response, also as its surroundings let it be read.
+    fn compared(&self, response: &str, extracted: &Extracted) -> Verdict {
         let money = words::without_points(&extracted.text)
             .filter(|_| words::writes_decimal_commas(response));
-        let measured = self.with_unit(response, &extracted).or(money);
+        let measured = self.with_unit(response, extracted).or(money);
         let verdict = self.verify_answer(measured.as_ref().unwrap_or(&extracted.text));
         if verdict.is_right() {
             return verdict;
@@ -103,17 +117,17 @@ impl Gold {
         }
         let unmarked = matches!(extracted.rule, Rule::LastNumber | Rule::LastSentence);
         let others = [
-            self.parts(response, &extracted),
-            self.letter(response, &extracted),
-            with_domain(response, &extracted),
-            without_remark(&extracted),
-            self.number(&extracted),
-            self.behind_letter(response, &extracted),
-            rounded(response, &extracted),
-            closing_formula(&extracted),
-            behind_colon(&extracted),
-            self.only_point(response, &extracted),
-            self.time(&extracted),
+            self.parts(response, extracted),
+            self.letter(response, extracted),
+            with_domain(response, extracted),
+            without_remark(extracted),
+            self.number(extracted),
+            self.behind_letter(response, extracted),
+            rounded(response, extracted),
+            closing_formula(extracted),
+            behind_colon(extracted),
+            self.only_point(response, extracted),
+            self.time(extracted),
             self.words_at_the_end(response).filter(|_| unmarked),
         ];
         let verdicts = others.into_iter().flatten().map(|answer| self.verify_answer(&answer));

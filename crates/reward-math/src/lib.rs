@@ -32,6 +32,7 @@ mod options;
 mod parser;
 mod power;
 mod relation;
+mod restated;
 mod table;
 mod timing;
 mod token;

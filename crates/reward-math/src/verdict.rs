@@ -126,6 +126,9 @@ pub enum ParseError {
     /// The response holds no answer that the options allow.
     #[error("no answer found, expected a box or one of the allowed phrases")]
     NoAnswer,
+    /// The answer repeats what the question asks to calculate.
+    #[error("the answer only repeats a formula of the question, expected its value")]
+    Restated,
     /// The answer's place is empty.
     #[error("the answer is empty")]
     Empty,

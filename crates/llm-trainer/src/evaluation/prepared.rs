@@ -73,6 +73,7 @@ impl PreparedSet {
         let prompts = prompts.prompts;
         let read = |Prompt { question, .. }: &Prompt| {
             let truth = set.kind.read(&question.answer, grading);
+            let truth = truth.map(|truth| truth.asked(&question.text()));
             truth.with_context(|| format!("question {}: answer {:?}", question.id, question.answer))
         };
         let longest = set.sampling.max_response_tokens;

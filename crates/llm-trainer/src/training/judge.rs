@@ -45,6 +45,7 @@ impl Judge<'_> {
     pub(super) fn truth(&self, question: &Question) -> anyhow::Result<GroundTruth> {
         let kind = self.kinds.of(&question.source);
         kind.read(&question.answer, self.options)
+            .map(|truth| truth.asked(&question.text()))
             .with_context(|| format!("question {}: answer {:?}", question.id, question.answer))
     }
 

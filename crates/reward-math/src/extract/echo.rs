@@ -19,6 +19,8 @@ const MAX_COMPARED: usize = 4 << 20;
 /// A question, prepared for the search in responses.
 #[derive(Debug, Clone)]
 pub(crate) struct Question {
+    /// The text as written.
+    text: String,
     /// The text without spaces and Markdown.
     significant: Vec<u8>,
     /// Ascending offsets, in significant bytes, of sentences, lines and examples; the last is the end.
@@ -34,6 +36,7 @@ pub(crate) struct Question {
 impl Question {
     pub(crate) fn new(text: &str) -> Self {
         let text = &text[..text.floor_char_boundary(MAX_BYTES)];
+        let written = text.to_owned();
         let mut significant = Vec::with_capacity(text.len());
         let mut sentences = vec![0];
         let mut before = ' ';
@@ -68,7 +71,12 @@ impl Question {
         if sentences.last() != Some(&significant.len()) {
             sentences.push(significant.len());
         }
-        Self { significant, sentences, openings, first, noticed }
+        Self { text: written, significant, sentences, openings, first, noticed }
+    }
+
+    /// Returns the question as it was written.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
     }
 
     /// Returns the ranges of the response that repeat full sentences of the question, or all of it.

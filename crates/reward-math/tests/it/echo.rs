@@ -2,7 +2,7 @@
 //!
 //! That includes a copy of it in any form, the prompt that a chat template left, and examples within the question.
 
-use reward_math::{Gold, Options, Verdict, extract, extract_without_echo};
+use reward_math::{Gold, Options, ParseError, Side, Verdict, extract, extract_without_echo};
 
 /// Questions that contain text like an answer.
 const QUESTIONS: [&str; 16] = [
@@ -187,4 +187,43 @@ fn a_ground_truth_that_knows_the_question_is_not_fooled_by_it() {
     assert!(gold.verify(&copied).is_right(), "without the question the copy looks like an answer");
     let verdict = gold.asked(question).verify(&copied);
     assert!(matches!(verdict, Verdict::Unparsed { .. }), "{verdict:?}");
+}
+
+#[test]
+fn a_formula_that_the_question_asks_to_calculate_is_no_answer() {
+    let verdict = |question: &str, response: &str, gold: &str| {
+        Gold::parse(gold, &Options::default()).expect("readable").asked(question).verify(response)
+    };
+    let integral = r"Evaluate $\int_0^1 x^2\,dx$.";
+    for (question, response, gold) in [
+        (integral, r"\boxed{\int_{0}^{1} x^2 dx}", r"\frac13"),
+        (integral, r"\boxed{I = \int_0^1 x^2\,dx = \int_0^1 x^2\,dx}", r"\frac13"),
+        (integral, r"The answer is $0 + \int_0^1 x^2\,dx$.", r"\frac13"),
+        (
+            r"Compute $\begin{vmatrix} 1 & 2 \\ 3 & 4 \end{vmatrix}$.",
+            r"\boxed{\begin{vmatrix}1&2\\3&4\end{vmatrix}}",
+            "-2",
+        ),
+        (r"Simplify $\dfrac{x^2-1}{x-1}$.", r"\boxed{\frac{x^2-1}{x-1}}", "x + 1"),
+        ("What is 12 * 13?", r"\boxed{12 \cdot 13}", "156"),
+    ] {
+        let why = ParseError::Restated;
+        let restated = Verdict::Unparsed { which: Side::Response, why };
+        assert_eq!(verdict(question, response, gold), restated, "{response}");
+        assert!(verdict("", response, gold).is_right(), "{response} without the question");
+    }
+    for (question, response, gold) in [
+        (integral, r"\boxed{\int_0^1 x^2\,dx = \frac13}", r"\frac13"),
+        (r"Let $f(x) = x^2 + 1$. Find $f(x) + f(-x)$.", r"\boxed{2(x^2 + 1)}", "2x^2 + 2"),
+        (r"Is it $\frac12$ or $\frac13$?", r"\boxed{\frac12}", "0.5"),
+        (r"Which is larger, $2^{10}$ or $10^2$?", r"\boxed{2^{10}}", "2^{10}"),
+        (r"Which is larger? (A) $\sqrt2 + 1$ (B) $2$", r"\boxed{\text{(A) } \sqrt2 + 1}", "A"),
+        (
+            r"Which line is steeper, $y = 2x + 3$ or $y = x$?",
+            r"\boxed{y = 2x + 3}",
+            "2x - y + 3 = 0",
+        ),
+    ] {
+        assert!(verdict(question, response, gold).is_right(), "{response}");
+    }
 }
