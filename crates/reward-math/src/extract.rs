@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use crate::options::Options;
-use crate::table::{captured, pattern};
+use crate::table::pattern;
 use crate::words;
 
 mod boxes;
@@ -13,6 +13,7 @@ mod conclusion;
 mod echo;
 mod extracted;
 mod fallback;
+mod json;
 mod phrase;
 mod turn;
 
@@ -21,12 +22,13 @@ pub(crate) use echo::Question;
 pub use extracted::{Extracted, Rule};
 use extracted::{Finder, first_of, only, some_text, trimmed};
 pub(crate) use fallback::{last_formula, only_number};
+pub(crate) use json::items;
 pub(crate) use phrase::letter_behind;
 
 /// Marks of an answer other than a box, in their order.
 const MARKED: [Finder; 7] = [
     (tag, Rule::Tag),
-    (json, Rule::Tag),
+    (json::value, Rule::Tag),
     (hash_marks, Rule::HashMarks),
     (phrase::letter_at_the_end, Rule::Phrase),
     (phrase::last_phrase, Rule::Phrase),
@@ -108,23 +110,22 @@ fn found(response: &str, options: &Options) -> Option<Extracted> {
     {
         span = span.end + value.start..span.end + value.end;
     }
-    Some(Extracted::new(response, rule, span))
+    // `"answer": null`
+    if rule == Rule::Tag && matches!(&response[span.clone()], "null" | "None") {
+        return None;
+    }
+    let quoted = rule == Rule::Tag && response[..span.start].ends_with('"');
+    let extracted = Extracted::new(response, rule, span);
+    let text = quoted.then(|| json::unescaped(&extracted.text)).flatten();
+    Some(Extracted { text: text.unwrap_or_else(|| extracted.text.clone()), ..extracted })
 }
 
 fn tag(response: &str) -> Option<Range<usize>> {
-    let end = response.rfind("</answer>")?;
-    let start = response[..end].rfind("<answer>")? + "<answer>".len();
+    // Only ASCII letters change, so byte offsets stay valid.
+    let lower = response.to_ascii_lowercase();
+    let end = lower.rfind("</answer>")?;
+    let start = lower[..end].rfind("<answer>")? + "<answer>".len();
     Some(trimmed(response, start..end))
-}
-
-/// Returns the value of the last `"answer":` of an object in JSON: a text, a number, the items of a list, an object.
-fn json(response: &str) -> Option<Range<usize>> {
-    let key = pattern!(r#""(?:final_|correct_)?answer"\s*:\s*"#).find_iter(response).last()?.end();
-    let value = pattern!(
-        r#"^(?:"((?:[^"\\]|\\.)*)"|\[((?:\s*"[^"]*"\s*,?)+)\]|(\[[^\[\]{}]*\]|\{[^{}]*\})|(-?[0-9][^,}\s]*))"#
-    );
-    let inner = captured(value, &response[key..])?;
-    some_text(response, key + inner.start()..key + inner.end())
 }
 
 fn hash_marks(response: &str) -> Option<Range<usize>> {

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use crate::answer::{Answer, Node};
 use crate::decide::{decide, decide_with_witness};
 use crate::extract::{
-    Extracted, Question, Rule, all_of_last_paragraph, by_parts, extract, extract_answering,
+    Extracted, Question, Rule, all_of_last_paragraph, by_parts, extract, extract_answering, items,
     last_formula, letter_behind, listed_values, only_number, own_turn,
 };
 use crate::options::Options;
 use crate::restated;
-use crate::table::{captured, lists, pattern, starts_with_ignoring_case};
+use crate::table::{captured, lists, paired, pattern, starts_with_ignoring_case};
 use crate::verdict::{ParseError, Side, Verdict};
 use crate::witness::Witness;
 use crate::words;
@@ -69,6 +69,11 @@ impl Gold {
         if text.contains("log") {
             answer = answer.with_natural_logarithms();
         }
+        // A program prints `true` for "Yes".
+        let verdict = answer.words.as_deref().and_then(|words| paired("same verdict", words));
+        if let (Some(verdict), Ok(readings)) = (verdict, &mut answer.readings) {
+            readings.push(Node::Words(verdict.to_owned()));
+        }
         Ok(Self { answer, pointed, options: options.clone(), question: None })
     }
 
@@ -117,6 +122,7 @@ impl Gold {
         }
         let unmarked = matches!(extracted.rule, Rule::LastNumber | Rule::LastSentence);
         let others = [
+            self.items(extracted),
             self.parts(response, extracted),
             self.letter(response, extracted),
             with_domain(response, extracted),
@@ -132,6 +138,14 @@ impl Gold {
         ];
         let verdicts = others.into_iter().flatten().map(|answer| self.verify_answer(&answer));
         verdicts.into_iter().find(Verdict::is_right).unwrap_or(verdict)
+    }
+
+    /// Returns the items of a list in JSON; none where the ground truth may be an open interval.
+    fn items(&self, extracted: &Extracted) -> Option<String> {
+        let open =
+            |node: &Node| matches!(node, Node::List { open: '(', items, .. } if items.len() == 2);
+        let interval = self.answer.readings.as_ref().is_ok_and(|all| open(&all[0]));
+        items(extracted).filter(|_| !interval)
     }
 
     /// Returns all marked answers, where the ground truth is a list: a box for each of the parts (a), (b), or several

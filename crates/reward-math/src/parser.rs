@@ -122,8 +122,8 @@ impl Parser {
         self.kind_at(self.position.checked_sub(1)?)
     }
 
-    pub(crate) fn spaced(&self) -> bool {
-        self.tokens.get(self.position).is_some_and(|token| token.spaced)
+    pub(crate) fn spaced(&self, ahead: usize) -> bool {
+        self.tokens.get(self.position + ahead).is_some_and(|token| token.spaced)
     }
 
     pub(crate) fn advance(&mut self) {

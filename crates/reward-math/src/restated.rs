@@ -3,7 +3,7 @@
 use crate::answer::{Answer, Node};
 use crate::expression::Expression;
 use crate::relation;
-use crate::table::pattern;
+use crate::table::{lists, pattern};
 
 /// Most formulas of a question that are parsed, and the most bytes of them.
 const MOST_FORMULAS: (usize, usize) = (32, 4096);
@@ -12,39 +12,46 @@ const MOST_FORMULAS: (usize, usize) = (32, 4096);
 /// the question, or an integral, sum or limit of it, where the ground truth is simpler.
 pub(crate) fn restates(answer: &str, gold: &Answer, question: &str) -> bool {
     let Ok(answer) = Answer::parse(answer) else { return false };
-    let last = sides(&answer).last().and_then(Node::expression);
-    let (Some(value), Some(gold_value)) = (last, value(gold)) else { return false };
-    if gold.is_choice() || same_but_for_order(value, gold_value) {
+    let values = sides(&answer).last().and_then(Node::expression).zip(value(gold));
+    let values = values.filter(|(value, gold)| !same_but_for_order(value, gold));
+    // Determinants, derivatives and products of matrices are calculated when they are read.
+    let last = answer.spelling.rsplit('=').next().unwrap_or_default();
+    let calculated = pattern!(
+        r"\\begin\{vmatrix\}|\\det|\\frac\{(?:d|\\partial)|\\frac d|\\end\{[pb]matrix\}[^a-z]*\\begin"
+    );
+    let calculated = calculated.is_match(last) && last.len() > gold.spelling.len();
+    if gold.is_choice() || values.is_none() && !calculated {
         return false;
     }
-    // Determinants and derivatives are calculated when they are read.
-    let calculated = pattern!(r"\\begin\{vmatrix\}|\\det|\\frac\{(?:d|\\partial)|\\frac d")
-        .is_match(&answer.spelling)
-        && answer.spelling.len() > gold.spelling.len();
-    let missing = |node: &Expression| match node {
-        Expression::Function(name, _) => !gold_value.any(&|node| calls(node, name)),
-        _ => false,
-    };
-    let open = |node: &Expression| match node {
-        Expression::Function(name, _) => is_open(name) && missing(node),
-        _ => false,
-    };
-    let longer = value.size() > gold_value.size() || value.any(&missing);
-    let repeats = |(formula, commanded): (&str, bool)| {
-        let Ok(formula) = Answer::parse(formula) else { return false };
-        let same = |asked: &Expression| {
-            value == asked && (commanded || longer && !is_plain(value))
-                || value.any(&|node| open(node) && asked.any(&|part| part == node))
-        };
-        calculated && formula.spelling == answer.spelling
-            || sides(&formula).iter().filter_map(Node::expression).any(same)
-    };
     let mut bytes = 0;
     let formulas = formulas(question).take(MOST_FORMULAS.0).take_while(|(formula, _)| {
         bytes += formula.len();
         bytes <= MOST_FORMULAS.1
     });
-    formulas.into_iter().any(repeats)
+    let parsed = formulas.filter_map(|(text, asked)| Some((Answer::parse(text).ok()?, asked)));
+    parsed.into_iter().any(|(formula, asked)| {
+        calculated && formula.spelling == last
+            || values.is_some_and(|(value, gold)| {
+                let mut sides = sides(&formula).iter().filter_map(Node::expression);
+                sides.any(|side| repeats(value, gold, side, asked))
+            })
+    })
+}
+
+/// Returns true if the value repeats a formula, or an integral, sum or limit of it; unless that is asked for, the ground truth
+/// must be simpler.
+fn repeats(value: &Expression, gold: &Expression, formula: &Expression, asked: bool) -> bool {
+    let missing = |node: &Expression| match node {
+        Expression::Function(name, _) => !gold.any(&|node| node.arguments_of(name).is_some()),
+        _ => false,
+    };
+    let open = |node: &Expression| match node {
+        Expression::Function(name, _) => lists("int sum prod lim", name) && missing(node),
+        _ => false,
+    };
+    let longer = value.size() > gold.size() || value.any(&missing);
+    same_but_for_order(value, formula) && (asked || longer && !is_plain(value))
+        || value.any(&|node| open(node) && formula.any(&|part| part == node))
 }
 
 /// Returns the sides of a chain, or the only reading.
@@ -79,21 +86,22 @@ fn formulas(question: &str) -> impl Iterator<Item = (&str, bool)> {
     })
 }
 
-/// Returns true for operations that leave the work to the reader.
-fn is_open(name: &str) -> bool {
-    matches!(name, "int" | "sum" | "prod" | "lim")
-}
-
-fn calls(node: &Expression, name: &str) -> bool {
-    node.arguments_of(name).is_some()
-}
-
-/// Returns true for equal expressions, and sums or products with the same parts.
+/// Returns true for expressions that differ in the order of their terms and factors at most.
 fn same_but_for_order(left: &Expression, right: &Expression) -> bool {
+    use Expression::{Function, Negative, Power, Product, Quotient, Root, Sum};
+    const MOST: usize = 32;
+    let all = |a: &[Expression], b: &[Expression]| {
+        a.len() == b.len() && std::iter::zip(a, b).all(|(a, b)| same_but_for_order(a, b))
+    };
     match (left, right) {
-        (Expression::Sum(a), Expression::Sum(b))
-        | (Expression::Product(a), Expression::Product(b)) => {
-            a.len() == b.len() && a.iter().all(|part| b.contains(part))
+        (Sum(a), Sum(b)) | (Product(a), Product(b)) if a.len() <= MOST && a.len() == b.len() => {
+            a.iter().all(|part| b.iter().any(|other| same_but_for_order(part, other)))
+        }
+        (Function(a, parts), Function(b, others)) => a == b && all(parts, others),
+        (Negative(a), Negative(b)) => same_but_for_order(a, b),
+        (Root(a, m), Root(b, n)) => m == n && same_but_for_order(a, b),
+        (Quotient(a, b), Quotient(c, d)) | (Power(a, b), Power(c, d)) => {
+            same_but_for_order(a, c) && same_but_for_order(b, d)
         }
         _ => left == right,
     }

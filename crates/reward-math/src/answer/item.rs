@@ -187,7 +187,10 @@ impl Parser {
             return Some((Relation::of(paired("relation in words", word)?)?, 1));
         }
         let first = sign(0)?;
-        let both = sign(1).and_then(|second| Relation::of(&(first.clone() + &second)));
+        // `97! = 97`
+        let apart = first == "!" && self.spaced(1);
+        let second = sign(1).filter(|_| !apart);
+        let both = second.and_then(|second| Relation::of(&(first.clone() + &second)));
         both.map(|relation| (relation, 2)).or_else(|| Some((Relation::of(&first)?, 1)))
     }
 

@@ -109,7 +109,7 @@ impl Parser {
     pub(super) fn unit(&mut self, start: usize) -> Result<Option<String>> {
         let mut unit = String::new();
         loop {
-            let spaced = self.spaced();
+            let spaced = self.spaced(0);
             match self.peek() {
                 Some(Kind::Word(word) | Kind::Text(word))
                     if !word.split_whitespace().next().is_some_and(is_conjunction)

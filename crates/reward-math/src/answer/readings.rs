@@ -184,15 +184,18 @@ fn in_rows(folded: &str) -> Option<Node> {
 /// Returns both statements of `N = \frac{100!}{2^{50}}\text{, i.e. } 100! \text{ divided by } 2^{50}`, where they are read.
 fn restated(folded: &str) -> Option<[Option<Node>; 2]> {
     let restates = pattern!(
-        r"\s*(?:[,(]\s*)?(?:\\text\s*\{[\s,(]*)?(?:i\.e\.|that is,?|(?:or,? )?equivalently,)[,\s]*\}?\s*"
+        r"\s*(?:[,(]\s*)?(?:\\text\s*\{[\s,(]*)?(?:i\.e\.|that is,?|(?:or,? )?equivalently,|more precisely|the (?:true|exact|correct) value (?:being|is))[,\s]*\}?\s*"
     );
-    if !["i.e.", "that is", "equivalently"].iter().any(|words| folded.contains(words)) {
+    let words = ["i.e.", "that is", "equivalently", "precisely", " value "];
+    if !words.iter().any(|words| folded.contains(words)) {
         return None;
     }
     match restates.split(folded).collect::<Vec<_>>()[..] {
         [before, behind] if !before.is_empty() => {
             let open = before.matches('{').count() > before.matches('}').count();
             let before = format!("{before}{}", if open { "}" } else { "" });
+            let closed = behind.matches('(').count() < behind.matches(')').count();
+            let behind = behind.strip_suffix(')').filter(|_| closed).unwrap_or(behind);
             Some([before.as_str(), behind].map(|text| read(text, true).ok()))
         }
         _ => None,
@@ -250,6 +253,11 @@ fn apart(text: &str) -> Option<Node> {
 /// "no" of "No, there is none".
 fn beside_words(readings: &[Node], folded: &str, in_rows: bool, tokens: &[Token]) -> Vec<Node> {
     let number = |words: &str| words::number(words).map(|number| Expression::Number(number).into());
+    let verdict = pattern!(r"^(?i:\\text\{)?(?i:(yes|no|true|false))[,.;:] ");
+    let verdict = verdict.captures(folded).map(|verdict| verdict[1].to_lowercase());
+    let doubts = pattern!(r"(?i), (?:but|except|unless) |\bonly (?:if|for|when)\b");
+    let verdict = verdict
+        .filter(|_| !words::is_conditional(&folded.to_lowercase()) && !doubts.is_match(folded));
     match readings {
         [Node::Words(words)] => {
             if let Some(number) = number(words) {
@@ -258,9 +266,6 @@ fn beside_words(readings: &[Node], folded: &str, in_rows: bool, tokens: &[Token]
             let labelled = spelling::behind_label(folded).and_then(|rest| read(rest, true).ok());
             let asserted = || assertion::asserted(tokens).filter(|_| !in_rows);
             let value = labelled.filter(|node| !matches!(node, Node::Words(_))).or_else(asserted);
-            let verdict = pattern!(r"^(?i:\\text\{)?(?i:(yes|no|true|false))[,.;:] ");
-            let verdict = verdict.captures(folded).map(|verdict| verdict[1].to_lowercase());
-            let verdict = verdict.filter(|_| !words::is_conditional(&folded.to_lowercase()));
             let counted = words::only_number(words);
             let counted = counted.filter(|_| !words::takes_back(&folded.to_lowercase()));
             let counted = counted.map(|number| Expression::Number(number).into());
@@ -273,6 +278,8 @@ fn beside_words(readings: &[Node], folded: &str, in_rows: bool, tokens: &[Token]
         {
             words::normalise(folded).and_then(|words| number(&words)).into_iter().collect()
         }
+        // "Yes, $u$ is a constant."
+        [Node::List { open: ' ', .. }] => verdict.map(Node::Words).into_iter().collect(),
         _ => Vec::new(),
     }
 }

@@ -118,6 +118,15 @@ impl Comparison {
     fn are_same(&mut self, left: &Node, right: &Node) -> std::result::Result<bool, Failure> {
         let equation = |node: &Node| matches!(node, Node::Chain { relations, .. } if relations == &[Relation::Equal]);
         let equations = equation(left) && equation(right);
+        // `x^2 - 5x + 6 = 0` is solved by 2 and 3, and leaves that to the reader.
+        let unsolved = |node: &Node| {
+            equation(node)
+                && !matches!(node, Node::Chain { sides, .. } if sides.iter().any(|side| side.symbol().is_some()))
+        };
+        let is_list = |node: &Node| matches!(node, Node::List { open: '{', .. });
+        if is_list(left) && unsolved(right) || is_list(right) && unsolved(left) {
+            return Err(Failure::NoPart);
+        }
         let (left, right) = (self.region(left)?, self.region(right)?);
         if let (Some(a), Some(b)) = (&left.variable, &right.variable)
             && a != b

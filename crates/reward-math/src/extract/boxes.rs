@@ -185,14 +185,17 @@ pub(crate) fn by_parts(response: &str) -> Option<String> {
 
 /// Returns true if the text around a box says that it is not the answer: "the answer is **not** $", "$ is wrong".
 fn denied(before: &str, behind: &str) -> bool {
-    let tail = before.ceil_char_boundary(before.len().saturating_sub(24));
-    let denial = pattern!(r"(?i)(?:\bnot|n't)(?: equal to| be)?[\s*_$(\\\[]*$");
+    let tail = before.ceil_char_boundary(before.len().saturating_sub(32));
+    let denial = pattern!(
+        r"(?i)(?:\bnot(?: equal to| be)?|n't(?: equal to| be)?|cannot be|\bnever|anything but|\b(?:wrong|incorrect) (?:answer|value|result)(?: is| would be)?|\b(?:wrong|mistake) to (?:answer|say|write)|\b(?:n['’]est pas|nicht|no es|non è|não é)|不是|не)[\s*_$(\\\[]*$"
+    );
     // "Had it been 3, the answer would be $"
     let sentence = before.ceil_char_boundary(before.len().saturating_sub(160));
-    let unreal =
-        pattern!(r"(?i)(?:^|[.\n] *)(?:had|if) [^.\n]*\bwould (?:be|have been)[\s*_$(\\\[]*$");
+    let unreal = pattern!(
+        r"(?i)(?:^|[.\n] *)(?:(?:had|if) [^.\n]*\bwould (?:be|have been)|(?:it is (?:false|not true|wrong)|il est faux)[^.\n]* (?:that|que) [^.\n]*)[\s*_$(\\\[]*$"
+    );
     let rejected = pattern!(
-        r"^[}\s$*\\)\]]*(?:, (?:but |though |which |this |that |it )+)?(?:(?:would be|is|was) (?:a |an )?(?:wrong|incorrect|invalid|extraneous|not )|does not |doesn't |fails)"
+        r"^[}\s$*\\)\]]*(?:, (?:but |though |which |this |that |it )+)?(?:(?:would be|is|was|turns out to be) (?:a |an )?(?:wrong|incorrect|mistaken|invalid|extraneous|not )|does not |doesn't |fails)"
     );
     rejected.is_match(&behind[..behind.floor_char_boundary(64)])
         || denial.is_match(&before[tail..])

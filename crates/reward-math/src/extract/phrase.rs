@@ -71,20 +71,29 @@ pub(super) fn correction(behind: &str, several: bool) -> Option<Range<usize>> {
         let value = captured(only, behind).filter(|_| several)?;
         content(behind, value.start())
     };
-    corrected(behind).or_else(announced).or_else(only)
+    // "…, but the problem wants the difference, hence $\frac16$ is the right answer."
+    let right = || {
+        let named = pattern!(
+            r"(\$[^$]+\$|-?[0-9./]+) is the (?:right|correct|actual|true) (?:answer|value|result)\b"
+        );
+        content(behind, captured(named, behind)?.start())
+    };
+    corrected(behind).or_else(announced).or_else(only).or_else(right)
 }
 
 /// Returns the value behind words that take an answer back: "Hold on, … it should be 63".
 pub(super) fn corrected(behind: &str) -> Option<Range<usize>> {
     let takes_back = pattern!(
-        r"(?i)(?-u:\b)(?:hold on|wait|oops|hmm|correction|actually|mistake|misread|scra(?:tch|p) that|(?:that|this|which)(?: is|'s| was) (?:wrong|incorrect)|i (?:forgot|missed|overlooked|miscounted|revise)|edit:|off by [a-z]+|korrektur|corrección|halt, das)(?-u:\b)"
+        r"(?i)(?-u:\b)(?:hold on|wait|oops|hmm|correction|actually|mistake|misread|scra(?:tch|p) that|(?:that|this|which)(?: is|'s| was) (?:wrong|incorrect)|so \$?-?[0-9.]+\$? is (?:wrong|incorrect)|i (?:forgot|missed|overlooked|miscounted|revise)|edit|off by [a-z]+|korrektur|corrección|halt, das)(?-u:\b)"
     );
     let should_be = pattern!(
-        r"(?i)(?-u:\b)(?:(?:so|thus|hence|therefore),? the [a-z]+[^.\n$]{0,40}? is|the [a-z]+ (?:has to be|must be)|revise my answer to|should (?:be(?: replaced by| amended to| corrected to)?|read)|so it(?:'s| is)|lautet|(?:right|correct|actual|true) (?:\w+ )?is(?: therefore| thus| actually| really)?|richtige antwort(?: ist)?|giving)[: *]+(\S[^.\n,;]*?)(?: as the answer)?(?:[.\n,;]|$)"
+        r"(?i)(?-u:\b)(?:(?:so|thus|hence|therefore),? the [a-z]+[^.\n$]{0,40}? is|the [a-z]+ (?:has to be|must be)|revise my answer to|should (?:be(?: replaced by| amended to| corrected to)?|read)|so it(?:'s| is)|(?:so|and) it must be|lautet|(?:right|correct|actual|true) (?:\w+ )?is(?: therefore| thus| actually| really)?|richtige antwort(?: ist)?|giving)[: *]+(\S[^.\n,;]*?)(?: as the answer)?(?:[.\n,;]|$)"
     );
     let mark = takes_back.find(behind)?;
     // "The sum is $6$, not $12$."
-    let instead = pattern!(r"(?i)\bis (\$[^$]+\$|-?[0-9.]+), (?:and )?not \$?[-0-9]");
+    let instead = pattern!(
+        r"(?i)\b(?:is (\$[^$]+\$|-?[0-9.]+), (?:and )?not \$?[-0-9]|read (\$[^$]+\$|-?[0-9.]+) instead)"
+    );
     if let Some(value) = captured(instead, &behind[mark.start()..]) {
         return content(behind, mark.start() + value.start());
     }
@@ -101,7 +110,7 @@ pub(super) fn withdrawal(behind: &str) -> Option<usize> {
 /// Returns false for an answer that is withdrawn, or holds in one of several cases: "if they differ, 49".
 pub(super) fn stands(response: &str, span: &Range<usize>) -> bool {
     let withdrawn = pattern!(
-        r"(?i)(?-u:\b)(?:‹withdraws an answer›)(?-u:\b)|(?-u:\b)(?:wait|hmm|hold on|on second thought)(?-u:\b)[^\n]*(?-u:\b)(?:(?:this|that|it) (?:is|must be) (?:wrong|incorrect)|recount|start (?:again|over))(?-u:\b)"
+        r"(?i)(?-u:\b)(?:‹withdraws an answer›)(?-u:\b)|(?-u:\b)(?:wait|hmm|hold on|on second thought|on reflection)(?-u:\b)[^\n]*(?-u:\b)(?:(?:this|that|it) (?:is|must be) (?:wrong|incorrect)|(?:this|that|it) can(?:not|['’]t) be right|recount|start (?:again|over))(?-u:\b)"
     );
     let (before, behind) = (&response[..span.start], &response[span.end..]);
     let sentence = pattern!(r"[.!?](?:\s|$)|\n");
@@ -147,6 +156,15 @@ pub(super) fn last_phrase(response: &str) -> Option<Range<usize>> {
             pattern!(r"(?:^|\n)\s*(?:#+|\*\*)[ *]*(?i:final |the )*$").is_match(&response[near..at])
         };
         let announced = if heading { 0 } else { announcement(&response[after..], anchor)? };
+        // "So the answer is correct.", "We check our answer: …"
+        let same = pattern!(r"^ *the same as [^:.\n]*: ").find(&response[after + announced..]);
+        let announced = announced + same.map_or(0, |same| same.len());
+        let said = response[after + announced..].trim_start();
+        if phrases("says nothing").iter().any(|words| starts_with_ignoring_case(said, words))
+            || pattern!(r"(?:check|verify) (?:the|our|my|this) $").is_match(&response[..at])
+        {
+            return None;
+        }
         content(response, after + announced)
     })
 }

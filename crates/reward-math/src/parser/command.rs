@@ -190,7 +190,7 @@ impl Parser {
     /// Parses the base of a logarithm: an argument, but all digits of `\log_10 100`, as no base is 1; 10 of `log10(100)`.
     fn base_of_logarithm(&mut self, name: &str) -> Result<Option<Expression>> {
         let ten = matches!(self.peek(), Some(Kind::Number { digits, .. }) if digits == "10");
-        let joined = ten && !self.spaced() && self.symbol_at(1, '(');
+        let joined = ten && !self.spaced(0) && self.symbol_at(1, '(');
         if name != "log" || !joined && !self.eat_symbol('_') {
             return Ok(None);
         }

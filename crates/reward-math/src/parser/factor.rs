@@ -30,7 +30,7 @@ impl Parser {
             } else if self.at_symbol('!') && !self.at_unequal(&base) {
                 self.advance();
                 // `n!!` and `n!!=6`, written without a space.
-                let double = self.at_symbol('!') && !self.spaced();
+                let double = self.at_symbol('!') && !self.spaced(0);
                 self.position += usize::from(double);
                 let name = if double { "double factorial" } else { "factorial" };
                 base = Expression::function(name, [base]);

@@ -50,7 +50,7 @@ impl Parser {
                     .and_then(|(close, _)| self.kind_at(close + 1))
                     .is_some_and(|kind| kind.is_any("=", "approx")))
             || self.at_usual_argument(plain);
-        if applies && self.at_symbol('(') && !self.spaced() {
+        if applies && self.at_symbol('(') && !self.spaced(0) {
             return self.deeper(|parser| {
                 parser.advance();
                 let arguments = parser.sums()?;

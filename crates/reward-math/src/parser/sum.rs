@@ -108,7 +108,7 @@ impl Parser {
     fn at_group(&self) -> bool {
         let Some((close, separated)) = self.bracket() else { return false };
         let closes = |kind: &Kind| kind.is_symbol(']') || kind.is_command("}");
-        let joined = !self.spaced() || self.before().is_some_and(|kind| kind.is_any(")}", ""));
+        let joined = !self.spaced(0) || self.before().is_some_and(|kind| kind.is_any(")}", ""));
         !separated && joined && close > self.position + 2 && self.kind_at(close).is_some_and(closes)
     }
 
@@ -138,7 +138,7 @@ impl Parser {
                 .filter(|(top, bottom)| *bottom > Rational::ZERO && !top.is_negative())
                 .filter(|_| !self.at_symbol('^') || self.at_degree_mark())
             }
-            Some(Kind::Number { value: top, .. }) if self.spaced() && self.symbol_at(1, '/') => {
+            Some(Kind::Number { value: top, .. }) if self.spaced(0) && self.symbol_at(1, '/') => {
                 let bottom = match self.peek_at(2) {
                     Some(Kind::Number { value, .. }) => Some(value),
                     _ => None,

@@ -172,8 +172,11 @@ fn without_end(row: &str) -> &str {
 /// Removes a remark in brackets at the end that begins with words: `= \frac78 \text{ (in lowest terms, as } \gcd(7, 8) = 1)`.
 pub(in crate::answer) fn without_words_in_brackets(folded: &str) -> &str {
     let words = pattern!(r"(?:\\text\s*\{\s*\(|\(\s*\\text\s*\{)\s*([a-z]{3,}\s.*)$");
-    let kept =
-        |remark: &str| words::takes_back(&remark.to_lowercase()) || remark.starts_with("base");
+    let kept = |remark: &str| {
+        words::takes_back(&remark.to_lowercase())
+            || pattern!(r"^(?:base|more precisely|the (?:true|exact|correct) value)\b")
+                .is_match(remark)
+    };
     if !folded.ends_with([')', '}']) {
         return folded;
     }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use reward_math::{Gold, Options, Side, Verdict, verify};
+use reward_math::{Gold, Options, Side, Verdict};
 use serde::Deserialize;
 
 /// A row of a file of cases. A long text is stored as runs, `[[piece, count], …]`.
@@ -22,6 +22,9 @@ pub(crate) struct Case {
     gold: Option<String>,
     #[serde(default)]
     gold_rle: Vec<(String, usize)>,
+    /// The question, where the verifier knows it.
+    #[serde(default)]
+    question: Option<String>,
     #[serde(default)]
     pub(crate) expected: serde_json::Value,
     #[serde(default)]
@@ -39,15 +42,14 @@ impl Case {
 
     /// Returns the verifier's verdict on the pair.
     pub(crate) fn verdict(&self) -> Verdict {
-        let options = Options::lenient();
-        let (prediction, gold) = (self.prediction(), self.gold());
-        if self.kind == "verify" {
-            return verify(&prediction, &gold, &options);
-        }
-        if self.kind == "marked" {
-            return verify(&prediction, &gold, &Options::default());
-        }
-        match Gold::parse(&gold, &options) {
+        let prediction = self.prediction();
+        let marked = self.kind == "marked";
+        let options = if marked { Options::default() } else { Options::lenient() };
+        match Gold::parse(&self.gold(), &options) {
+            Ok(gold) if marked || self.kind == "verify" => {
+                let gold = self.question.iter().fold(gold, |gold, question| gold.asked(question));
+                gold.verify(&prediction)
+            }
             Ok(gold) => gold.verify_answer(&prediction),
             Err(why) => Verdict::Unparsed { which: Side::GroundTruth, why },
         }
