@@ -183,6 +183,7 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
         verifier("verdict       right, decided by normal-form"),
     ),
     ("docs/reward-math.md", "--skip-bad-rows", verifier("median")),
+    ("docs/reward-math.md", "real-answers.py", DOWNLOADS),
     ("docs/rollout.md", "--replay-rollouts", trainer("again: 2 steps done")),
     ("docs/scaling.md", "plan --table", trainer("# Scaling")),
     ("docs/releasing.md", "PUBLISH=1", Not("publishes")),

@@ -154,7 +154,8 @@ impl Row<'_> {
 /// mode: accepted forms of an answer. "marked": a box, else `####`, an `<answer>` tag, a phrase such as
 ///     "the answer is", a last line in bold. "strict": a box only. "lenient": also the last formula or
 ///     number.
-/// question: text of the question; its repetition in the response is ignored.
+/// question: text of the question; its repetition in the response is ignored, and an answer that only repeats
+///     the formula to be calculated is none.
 /// fuel: maximum number of steps of the comparison; beyond it, the verdict is "unparsed". It is a count,
 ///     not a time, so the verdict is the same on every machine.
 /// explained: fill `response` and `ground_truth` of the verdict.

@@ -93,7 +93,7 @@ struct GradeArguments {
     /// Report bad lines and continue, instead of stopping at the first
     #[arg(long)]
     skip_bad_rows: bool,
-    /// Field of the question; its repetition in a response is ignored [default: `question`, `problem` or `prompt`]
+    /// Field of the question; its repetition in a response is no answer [default: `question`, `problem` or `prompt`]
     #[arg(long)]
     question_key: Option<String>,
     /// Omit the normal forms of both sides from `how`

@@ -159,8 +159,8 @@ pub(super) fn last_phrase(response: &str) -> Option<Range<usize>> {
         // "So the answer is correct.", "We check our answer: …"
         let same = pattern!(r"^ *the same as [^:.\n]*: ").find(&response[after + announced..]);
         let announced = announced + same.map_or(0, |same| same.len());
-        let said = response[after + announced..].trim_start();
-        if phrases("says nothing").iter().any(|words| starts_with_ignoring_case(said, words))
+        let value = response[after + announced..].trim_start();
+        if phrases("says nothing").iter().any(|words| starts_with_ignoring_case(value, words))
             || pattern!(r"(?:check|verify) (?:the|our|my|this) $").is_match(&response[..at])
         {
             return None;
