@@ -184,9 +184,9 @@ fn in_rows(folded: &str) -> Option<Node> {
 /// Returns both statements of `N = \frac{100!}{2^{50}}\text{, i.e. } 100! \text{ divided by } 2^{50}`, where they are read.
 fn restated(folded: &str) -> Option<[Option<Node>; 2]> {
     let restates = pattern!(
-        r"\s*(?:[,(]\s*)?(?:\\text\s*\{[\s,(]*)?(?:i\.e\.|that is,?|(?:or,? )?equivalently,|more precisely|the (?:true|exact|correct) value (?:being|is))[,\s]*\}?\s*"
+        r"\s*(?:[,(]\s*)?(?:\\text\s*\{[\s,(]*)?(?:i\.e\.|that is,?|(?:or,? )?equivalently,|more precisely|the (?:true|exact|correct) value being)[,\s]*\}?\s*"
     );
-    let words = ["i.e.", "that is", "equivalently", "precisely", " value "];
+    let words = ["i.e.", "that is", "equivalently", "precisely", "value being"];
     if !words.iter().any(|words| folded.contains(words)) {
         return None;
     }

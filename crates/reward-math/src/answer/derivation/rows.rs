@@ -174,7 +174,7 @@ pub(in crate::answer) fn without_words_in_brackets(folded: &str) -> &str {
     let words = pattern!(r"(?:\\text\s*\{\s*\(|\(\s*\\text\s*\{)\s*([a-z]{3,}\s.*)$");
     let kept = |remark: &str| {
         words::takes_back(&remark.to_lowercase())
-            || pattern!(r"^(?:base|more precisely|the (?:true|exact|correct) value)\b")
+            || pattern!(r"^(?:base|more precisely|the (?:true|exact|correct) value being)\b")
                 .is_match(remark)
     };
     if !folded.ends_with([')', '}']) {
