@@ -123,6 +123,7 @@ impl Gold {
         let unmarked = matches!(extracted.rule, Rule::LastNumber | Rule::LastSentence);
         let others = [
             self.items(extracted),
+            self.initial_value(extracted),
             self.parts(response, extracted),
             self.letter(response, extracted),
             with_domain(response, extracted),
@@ -146,6 +147,18 @@ impl Gold {
             |node: &Node| matches!(node, Node::List { open: '(', items, .. } if items.len() == 2);
         let interval = self.answer.readings.as_ref().is_ok_and(|all| open(&all[0]));
         items(extracted).filter(|_| !interval)
+    }
+
+    /// Returns the answer with initial values as the ground truth writes them: `I_0` or `I(0)`.
+    fn initial_value(&self, extracted: &Extracted) -> Option<String> {
+        let index = pattern!(r"\b([A-Za-z])_(?:0\b|\{0\})");
+        let argument = pattern!(r"\b([A-Za-z])\(0\)");
+        let (text, gold) = (&extracted.text, &self.answer.spelling);
+        if argument.is_match(gold) && index.is_match(text) {
+            return Some(index.replace_all(text, "$1(0)").into_owned());
+        }
+        (index.is_match(gold) && argument.is_match(text))
+            .then(|| argument.replace_all(text, "${1}_0").into_owned())
     }
 
     /// Returns all marked answers, where the ground truth is a list: a box for each of the parts (a), (b), or several
