@@ -2,8 +2,8 @@
 """Write the public responses of seven models with a label each, for `reward-math bench FILE --peers`.
 
 The responses are those that NovaSky-AI/SkyThought published (Apache-2.0), of which each boxes an answer. A label is the
-score that stands beside the response, by the grader of Qwen2.5-Math, unless real-answers.tsv corrects it: there, people read
-every response on which that grader, Math-Verify 0.9.0 and reward-math do not agree.
+score that stands beside the response, by the grader of Qwen2.5-Math, unless real-answers.tsv corrects it. Our author read
+the responses on which that grader, Math-Verify 0.9.0 and reward-math differ, with the verdicts beside them.
 
     python3 scripts/real-answers.py target/real-answers.jsonl
 
@@ -14,6 +14,7 @@ there already.
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -41,6 +42,7 @@ def clone():
     folder = Path(__file__).parent.parent / "target" / "skythought.git"
     if not folder.exists():
         partial = folder.with_suffix(".part")
+        shutil.rmtree(partial, ignore_errors=True)
         command = ["git", "clone", "--quiet", "--bare", "--filter=blob:none", REPOSITORY, str(partial)]
         subprocess.run(command, check=True)
         partial.rename(folder)
@@ -51,7 +53,7 @@ def rows(repository, path):
     shown = subprocess.run(
         ["git", "-C", str(repository), "show", f"{COMMIT}:{FOLDER}/{path}"], check=True, stdout=subprocess.PIPE
     )
-    return [json.loads(line) for line in shown.stdout.decode().splitlines() if line.strip()]
+    return [json.loads(line) for line in shown.stdout.decode().split("\n") if line.strip()]
 
 
 def boxed(solution):
@@ -97,6 +99,7 @@ def main(path):
                 fields = {"id": key, "question": row["question"], "response": response}
                 written.append(fields | {"answer": truth, "label": label})
     partial = Path(f"{path}.part")
+    partial.parent.mkdir(parents=True, exist_ok=True)
     with partial.open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(row) + "\n" for row in written)
     partial.rename(path)
@@ -106,4 +109,9 @@ def main(path):
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    main(sys.argv[1])
+    try:
+        main(sys.argv[1])
+    except subprocess.CalledProcessError as error:
+        sys.exit(f"real-answers.py: {' '.join(error.cmd)} failed, see above")
+    except OSError as error:
+        sys.exit(f"real-answers.py: {error}")

@@ -121,10 +121,8 @@ fn found(response: &str, options: &Options) -> Option<Extracted> {
 }
 
 fn tag(response: &str) -> Option<Range<usize>> {
-    // Only ASCII letters change, so byte offsets stay valid.
-    let lower = response.to_ascii_lowercase();
-    let end = lower.rfind("</answer>")?;
-    let start = lower[..end].rfind("<answer>")? + "<answer>".len();
+    let end = pattern!("(?i-u)</answer>").find_iter(response).last()?.start();
+    let start = pattern!("(?i-u)<answer>").find_iter(&response[..end]).last()?.end();
     Some(trimmed(response, start..end))
 }
 

@@ -86,7 +86,7 @@ fn formulas(question: &str) -> impl Iterator<Item = (&str, bool)> {
     })
 }
 
-/// Returns true for expressions that differ in the order of their terms and factors at most.
+/// Returns true for equal expressions, up to the order of terms and factors; how often each occurs is not compared.
 fn same_but_for_order(left: &Expression, right: &Expression) -> bool {
     use Expression::{Function, Negative, Power, Product, Quotient, Root, Sum};
     const MOST: usize = 32;

@@ -73,8 +73,9 @@ pub(crate) fn captured<'a>(pattern: &Regex, text: &'a str) -> Option<Match<'a>> 
     pattern.captures(text)?.iter().skip(1).flatten().next()
 }
 
-/// Returns the place of what the first group of a pattern holds, for a pattern that ends in `\s*$` and spans at most two
-/// lines before: a long text is not searched from its start.
+/// Returns the place of what the first group of a pattern holds; the pattern ends in `\s*$` and reads the last two lines.
+///
+/// A long text is not searched from its start.
 pub(crate) fn captured_at_end(pattern: &Regex, text: &str) -> Option<Range<usize>> {
     let breaks = text.trim_end().rmatch_indices('\n');
     // What stands before the first of these lines decides whether a sentence begins there.

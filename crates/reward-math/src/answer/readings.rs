@@ -186,8 +186,8 @@ fn restated(folded: &str) -> Option<[Option<Node>; 2]> {
     let restates = pattern!(
         r"\s*(?:[,(]\s*)?(?:\\text\s*\{[\s,(]*)?(?:i\.e\.|that is,?|(?:or,? )?equivalently,|more precisely|the (?:true|exact|correct) value being)[,\s]*\}?\s*"
     );
-    let words = ["i.e.", "that is", "equivalently", "precisely", "value being"];
-    if !words.iter().any(|words| folded.contains(words)) {
+    let signs = ["i.e.", "that is", "equivalently", "precisely", "value being"];
+    if !signs.iter().any(|sign| folded.contains(sign)) {
         return None;
     }
     match restates.split(folded).collect::<Vec<_>>()[..] {

@@ -36,7 +36,6 @@ pub(crate) struct Question {
 impl Question {
     pub(crate) fn new(text: &str) -> Self {
         let text = &text[..text.floor_char_boundary(MAX_BYTES)];
-        let written = text.to_owned();
         let mut significant = Vec::with_capacity(text.len());
         let mut sentences = vec![0];
         let mut before = ' ';
@@ -71,7 +70,7 @@ impl Question {
         if sentences.last() != Some(&significant.len()) {
             sentences.push(significant.len());
         }
-        Self { text: written, significant, sentences, openings, first, noticed }
+        Self { text: text.to_owned(), significant, sentences, openings, first, noticed }
     }
 
     /// Returns the question as it was written.

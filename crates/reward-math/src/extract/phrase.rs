@@ -151,17 +151,16 @@ pub(super) fn last_phrase(response: &str) -> Option<Range<usize>> {
         let after = at + anchor.len();
         // "### Answer": a heading.
         let ends_line = response[after..].trim_start_matches([' ', '*', ':']).starts_with('\n');
-        let heading = ends_line && {
-            let near = response.ceil_char_boundary(at.saturating_sub(32));
-            pattern!(r"(?:^|\n)\s*(?:#+|\*\*)[ *]*(?i:final |the )*$").is_match(&response[near..at])
-        };
+        let before = &response[response.ceil_char_boundary(at.saturating_sub(32))..at];
+        let heading = ends_line
+            && pattern!(r"(?:^|\n)\s*(?:#+|\*\*)[ *]*(?i:final |the )*$").is_match(before);
         let announced = if heading { 0 } else { announcement(&response[after..], anchor)? };
         // "So the answer is correct.", "We check our answer: …"
         let same = pattern!(r"^ *the same as [^:.\n]*: ").find(&response[after + announced..]);
         let announced = announced + same.map_or(0, |same| same.len());
         let value = response[after + announced..].trim_start();
         if phrases("says nothing").iter().any(|words| starts_with_ignoring_case(value, words))
-            || pattern!(r"(?:check|verify) (?:the|our|my|this) $").is_match(&response[..at])
+            || pattern!(r"(?:check|verify) (?:the|our|my|this) $").is_match(before)
         {
             return None;
         }
