@@ -139,3 +139,36 @@ impl Listener for Grader<'_, '_> {
         ));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn a_formula_of_the_question_earns_nothing() {
+        let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tiny_qwen2_tied");
+        let judge = Judge {
+            tokenizer: &TextTokenizer::load(&fixture).expect("a fixture"),
+            stop_strings: None,
+            options: &Options::default(),
+            kinds: &RewardKinds::default(),
+            sandbox: None,
+            pool: None,
+            reward: Reward::default(),
+            own: None,
+            overlong: None,
+        };
+        let question = Question {
+            id: "1".to_owned(),
+            problem: r"Evaluate $\int_0^1 x^2\,dx$.".to_owned(),
+            answer: r"\frac13".to_owned(),
+            source: "own".to_owned(),
+            context: Vec::new(),
+        };
+        let truth = judge.truth(&question).expect("a readable answer");
+        assert!(truth.verify(r"\boxed{\frac13}").is_right());
+        assert!(!truth.verify(r"\boxed{\int_0^1 x^2\,dx}").is_right());
+    }
+}
