@@ -117,11 +117,14 @@ impl Answer {
     }
 
     /// Parses an answer, as the last of several steps too if wanted.
-    fn parse_with(text: &str, stepwise: bool) -> std::result::Result<Self, ParseError> {
+    pub(crate) fn parse_with(text: &str, stepwise: bool) -> std::result::Result<Self, ParseError> {
         let text = without_box(without_signs(text.trim()));
         let text = &*with_formulas(text);
         if text.is_empty() {
             return Err(ParseError::Empty);
+        }
+        if let Some(answer) = Self::of_numbers(text) {
+            return Ok(answer);
         }
         let too_long = |found: usize, limit: usize| {
             Self::of(text.to_owned(), Err(ParseError::TooLong { found, limit }))
@@ -141,6 +144,19 @@ impl Answer {
             return Err(ParseError::Empty);
         }
         Ok(Self::read(&spelling::without_rejected(folded), stepwise))
+    }
+
+    /// Reads a formula of numbers alone, as most answers are: it has no other reading.
+    fn of_numbers(text: &str) -> Option<Self> {
+        let numbers = pattern!(
+            r"^(?:[0-9]+(?:\.[0-9]+)?|[-+*/^{}\x20]|\\(?:[dt]?frac|sqrt|pi|cdot|times))+$"
+        );
+        if text.len() > MAX_WORDS || !numbers.is_match(text) {
+            return None;
+        }
+        let readings = Ok(vec![readings::read(text, true).ok()?]);
+        let (words, rounded_to) = (words::normalise(text), rounded_to(text));
+        Some(Self { words, rounded_to, ..Self::of(spelling(text), readings) })
     }
 
     /// Reads a text without decoration.

@@ -2,16 +2,14 @@
 
 use std::sync::LazyLock;
 
-use regex::Regex;
-
 use crate::gold::Gold;
 use crate::options::Options;
-use crate::table::{compiled, pattern, quoted_pair};
+use crate::table::{Pattern, compiled, pattern, quoted_pair};
 use crate::token::group;
 use crate::verdict::{ParseError, Rung, Side, Verdict};
 
 /// Units that the recipe deletes where no letter, digit or `_` is beside them, with or without a plural "s".
-static UNITS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+static UNITS: LazyLock<Vec<Pattern>> = LazyLock::new(|| {
     let plurals = include_str!("recipe_units.txt")
         .lines()
         .flat_map(|unit| [unit.to_owned(), format!("{unit}s")]);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::table::{phrases, quoted_pair};
+use crate::table::{Pattern, compiled, phrases, quoted_pair};
 
 /// Replaces Unicode mathematics by ASCII or LaTeX and drops invisible characters.
 pub(crate) fn fold(text: &str) -> String {
@@ -51,9 +51,19 @@ fn script_character(c: char) -> (Option<char>, Option<char>) {
 static SPELLINGS: LazyLock<Vec<(&str, &str)>> =
     LazyLock::new(|| include_str!("fold/spellings.txt").lines().filter_map(quoted_pair).collect());
 
+/// Any of these spellings.
+static SPELLED: LazyLock<Pattern> = LazyLock::new(|| {
+    compiled(
+        &SPELLINGS.iter().map(|(spelled, _)| regex::escape(spelled)).collect::<Vec<_>>().join("|"),
+    )
+});
+
 /// The text with these spellings replaced.
 fn plain(text: &str) -> Cow<'_, str> {
     let mut plain = Cow::Borrowed(text);
+    if !SPELLED.is_match(text) {
+        return plain;
+    }
     for (spelled, short) in SPELLINGS.iter() {
         if plain.contains(*spelled) {
             plain = Cow::Owned(plain.replace(spelled, short));

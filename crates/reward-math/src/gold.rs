@@ -403,7 +403,7 @@ fn rounded(response: &str, extracted: &Extracted) -> Option<String> {
 
 /// Returns the value of "Midpoint: (−1, 6)", a bold line.
 fn behind_colon(extracted: &Extracted) -> Option<String> {
-    let labelled = pattern!(r"^\p{Alphabetic}[\p{Alphabetic} ]{2,30}:\s*([^:]*)$");
+    let labelled = pattern!(r"^\p{Alphabetic}[\p{Alphabetic} ]+:\s*([^:]*)$");
     let bold = extracted.rule == Rule::Bold && !words::takes_back(&extracted.text.to_lowercase());
     bold.then(|| captured(labelled, &extracted.text))?.map(|value| value.as_str().to_owned())
 }

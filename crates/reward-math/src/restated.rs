@@ -28,7 +28,8 @@ pub(crate) fn restates(answer: &str, gold: &Answer, question: &str) -> bool {
         bytes += formula.len();
         bytes <= MOST_FORMULAS.1
     });
-    let parsed = formulas.filter_map(|(text, asked)| Some((Answer::parse(text).ok()?, asked)));
+    let parsed =
+        formulas.filter_map(|(text, asked)| Some((Answer::parse_with(text, false).ok()?, asked)));
     parsed.into_iter().any(|(formula, asked)| {
         calculated && formula.spelling == last
             || values.is_some_and(|(value, gold)| {

@@ -1,10 +1,11 @@
 //! Language in text files: lists of phrases, names by their spellings, and patterns that hold such phrases.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::sync::LazyLock;
 
-use regex::{Match, Regex};
+use regex::{Captures, Match, Regex, Replacer};
 
 /// Phrases by the name of their list: a line of `language.txt` holds a name, and its phrases between bars.
 static LISTS: LazyLock<HashMap<&str, Vec<&str>>> = LazyLock::new(|| {
@@ -51,32 +52,55 @@ impl Table {
 /// A regular expression, compiled at its first use; see [`compiled`]. Its search takes time linear in the text.
 macro_rules! pattern {
     ($text:expr) => {{
-        static PATTERN: std::sync::LazyLock<regex::Regex> =
+        static PATTERN: std::sync::LazyLock<crate::table::Pattern> =
             std::sync::LazyLock::new(|| crate::table::compiled($text));
         &*PATTERN
     }};
 }
 pub(crate) use pattern;
 
+/// A regular expression that mostly matches nothing: groups are allocated for a match alone.
+pub(crate) struct Pattern(Regex);
+
+impl Deref for Pattern {
+    type Target = Regex;
+
+    fn deref(&self) -> &Regex {
+        &self.0
+    }
+}
+
+impl Pattern {
+    /// Returns the groups of the first match.
+    pub(crate) fn captures<'a>(&self, text: &'a str) -> Option<Captures<'a>> {
+        self.0.is_match(text).then(|| self.0.captures(text))?
+    }
+
+    /// Replaces each match.
+    pub(crate) fn replace_all<'a>(&self, text: &'a str, by: impl Replacer) -> Cow<'a, str> {
+        if self.0.is_match(text) { self.0.replace_all(text, by) } else { Cow::Borrowed(text) }
+    }
+}
+
 /// Compiles a pattern in which `‹copula›` stands for any phrase of that list.
-pub(crate) fn compiled(text: &str) -> Regex {
+pub(crate) fn compiled(text: &str) -> Pattern {
     let parts = text.split(['‹', '›']).enumerate();
     let part = |(place, part): (usize, &str)| match place % 2 {
         0 => part.to_owned(),
         _ => phrases(part).iter().map(|phrase| regex::escape(phrase)).collect::<Vec<_>>().join("|"),
     };
-    Regex::new(&parts.map(part).collect::<String>()).expect("a constant pattern")
+    Pattern(Regex::new(&parts.map(part).collect::<String>()).expect("a constant pattern"))
 }
 
 /// Returns what the first group of a pattern holds that takes part in its first match.
-pub(crate) fn captured<'a>(pattern: &Regex, text: &'a str) -> Option<Match<'a>> {
+pub(crate) fn captured<'a>(pattern: &Pattern, text: &'a str) -> Option<Match<'a>> {
     pattern.captures(text)?.iter().skip(1).flatten().next()
 }
 
 /// Returns the place of what the first group of a pattern holds; the pattern ends in `\s*$` and reads the last two lines.
 ///
 /// A long text is not searched from its start.
-pub(crate) fn captured_at_end(pattern: &Regex, text: &str) -> Option<Range<usize>> {
+pub(crate) fn captured_at_end(pattern: &Pattern, text: &str) -> Option<Range<usize>> {
     let breaks = text.trim_end().rmatch_indices('\n');
     // What stands before the first of these lines decides whether a sentence begins there.
     let start = breaks
@@ -88,7 +112,7 @@ pub(crate) fn captured_at_end(pattern: &Regex, text: &str) -> Option<Range<usize
 }
 
 /// Returns what the first group of a pattern holds; all of the text if there is no match.
-pub(crate) fn unwrapped<'a>(pattern: &Regex, text: &'a str) -> &'a str {
+pub(crate) fn unwrapped<'a>(pattern: &Pattern, text: &'a str) -> &'a str {
     captured(pattern, text).map_or(text, |inner| inner.as_str())
 }
 

@@ -284,7 +284,8 @@ fn beside_words(readings: &[Node], folded: &str, in_rows: bool, tokens: &[Token]
     }
 }
 
-fn read(folded: &str, grouping: bool) -> Result<Node> {
+/// Returns the plain reading of a text.
+pub(super) fn read(folded: &str, grouping: bool) -> Result<Node> {
     parse(tokenize(folded, grouping)?)
 }
 

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use dashu::Rational;
-use regex::{Captures, Regex};
+use regex::Captures;
 
 use crate::parser::{self, MAX_DIGITS_IN_BASE};
 use crate::table::{
-    captured, compiled, pattern, phrases, starts_with_ignoring_case, unwrapped, without,
+    Pattern, captured, compiled, pattern, phrases, starts_with_ignoring_case, unwrapped, without,
 };
 use crate::words;
 
@@ -78,7 +78,7 @@ fn formula_of_substance(spelled: &str) -> Option<String> {
 }
 
 /// A notation: a part of its text, its pattern, and the notation that the parser reads.
-type Rewrite = (&'static str, Regex, &'static str);
+type Rewrite = (&'static str, Pattern, &'static str);
 
 static REWRITES: LazyLock<Vec<Rewrite>> = LazyLock::new(|| {
     let lines = include_str!("rewrites.txt").lines().filter(|line| !line.starts_with('#'));

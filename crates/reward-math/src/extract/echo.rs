@@ -27,8 +27,8 @@ pub(crate) struct Question {
     sentences: Vec<usize>,
     /// Indices of sentences by their first bytes.
     openings: HashMap<Vec<u8>, Vec<usize>>,
-    /// The first bytes of sentences, which most places of a response do not have.
-    first: [bool; 256],
+    /// The first and the second bytes of sentences, which most places of a response do not have.
+    first: [[bool; 256]; 2],
     /// Length of the first bytes that are compared.
     noticed: usize,
 }
@@ -55,12 +55,14 @@ impl Question {
         sentences.truncate(MAX_SENTENCES.0);
         let noticed = NOTICED.min(significant.len());
         let mut openings: HashMap<Vec<u8>, Vec<usize>> = HashMap::new();
-        let mut first = [false; 256];
+        let mut first = [[false; 256]; 2];
         for (index, start) in sentences.iter().enumerate() {
             if let Some(opening) = significant.get(*start..start + noticed)
                 && noticed >= SHORTEST
             {
-                first[usize::from(opening[0])] = true;
+                for (first, byte) in first.iter_mut().zip(opening) {
+                    first[usize::from(*byte)] = true;
+                }
                 let alike = openings.entry(opening.to_vec()).or_default();
                 if alike.len() < MAX_SENTENCES.1 {
                     alike.push(index);
@@ -83,16 +85,22 @@ impl Question {
     /// A single option of a choice is no echo: it may be the answer. The content of a box in the response is no echo
     /// either.
     pub(super) fn echoes(&self, response: &str) -> Vec<Range<usize>> {
-        let begins = |byte: &u8| self.first[usize::from(*byte)];
+        let begins = |byte: &u8| self.first[0][usize::from(*byte)];
         let (mut echoes, mut compared) = (Vec::new(), 0);
         let mut position = response.ceil_char_boundary(response.len().saturating_sub(MAX_RESPONSE));
         while compared < MAX_COMPARED {
             let Some(next) = response.as_bytes()[position..].iter().position(begins) else { break };
             position += next;
             let text = &response[position..];
-            let opening: Vec<u8> = significant(text).take(self.noticed).collect();
+            if !significant(text).nth(1).is_some_and(|byte| self.first[1][usize::from(byte)]) {
+                position += 1;
+                continue;
+            }
+            let mut opening = [0; NOTICED];
+            let bytes = opening[..self.noticed].iter_mut().zip(significant(text));
+            bytes.for_each(|(place, byte)| *place = byte);
             let mut length = 0;
-            for index in self.openings.get(&opening).into_iter().flatten() {
+            for index in self.openings.get(&opening[..self.noticed]).into_iter().flatten() {
                 let (common, in_sentences) = self.repeated(*index, text);
                 compared += common;
                 length = length.max(in_sentences);

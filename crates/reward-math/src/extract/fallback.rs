@@ -3,13 +3,11 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use regex::Regex;
-
 use super::conclusion;
 use super::extracted::{Find, Rule, first_of, some_text};
 use super::phrase::is_remark;
 use crate::answer::Answer;
-use crate::table::{captured, captured_at_end, compiled, lists, pattern, phrases};
+use crate::table::{Pattern, captured, captured_at_end, compiled, lists, pattern, phrases};
 
 /// Bytes at the end of a text that may say that it ends without an answer.
 const LAST_WORDS: usize = 256;
@@ -217,7 +215,7 @@ fn last_clause(response: &str) -> Option<Range<usize>> {
 /// Returns the value behind the last verb, or else behind the last equals sign, that `fits`.
 fn clause(response: &str, fits: impl Fn(&str) -> bool) -> Option<Range<usize>> {
     const VALUE: &str = r"([^\s$=≈][^\n$=]{0,79}?(?: = [^\n$=]{1,80}?){0,3})[.。]?\s*$";
-    static CLAUSES: LazyLock<[Regex; 2]> = LazyLock::new(|| {
+    static CLAUSES: LazyLock<[Pattern; 2]> = LazyLock::new(|| {
         let verb = concat!(
             r"(?i).*(?:(?:(?:^|[.!?。]\s)(?:so|thus|hence|therefore),?",
             r"|\b(?:(?:‹verb of a value›|to be)(?: (?:therefore|thus|then|hence|now|still|exactly|just))?(?: at)?",

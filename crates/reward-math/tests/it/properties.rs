@@ -50,6 +50,28 @@ fn arithmetic() -> impl Strategy<Value = String> {
     })
 }
 
+/// Generates formulas of numbers alone, in the spellings of answers.
+fn of_numbers() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        (0_i64..400).prop_map(|n| n.to_string()),
+        (0_i64..40, 0_i64..1000).prop_map(|(n, d)| format!("{n}.{d:03}")),
+        Just(r"\pi".to_owned()),
+    ];
+    leaf.prop_recursive(3, 10, 2, |inner| {
+        prop_oneof![
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!(r"\dfrac{{{a}}}{{{b}}}")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("{a} + {b}")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("{a}-{b}")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!(r"{a}\times {b}")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("{a}/{b}")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("{a} {b}")),
+            inner.clone().prop_map(|a| format!("{a}^2")),
+            inner.clone().prop_map(|a| format!("-{a}")),
+            inner.prop_map(|a| format!(r"3\sqrt{{{a}}}")),
+        ]
+    })
+}
+
 /// Pieces of answers, with bars between.
 const FRAGMENTS: [&str; 4] = [
     r"\frac¦\sqrt¦\boxed¦{¦}¦(¦)¦[¦]¦^¦_¦!¦1¦23¦4.5¦,¦x¦y¦\pi¦+¦-¦*¦/¦=¦<¦\le¦|¦\text{cm}¦\{",
@@ -102,6 +124,17 @@ proptest! {
         let written = format!("[{whole}; {list}]");
         let verdict = equal(&written, &format!(r"{whole}+\frac{{1}}{{{nested}}}"));
         prop_assert!(parts.contains(&0) || verdict, "{written}");
+    }
+
+    /// A formula of numbers is read at once; with a sign that says nothing behind it, as other answers are.
+    #[test]
+    fn formulas_of_numbers_are_read_as_others_are(text in of_numbers(), other in of_numbers()) {
+        let read = |text: &str| {
+            Gold::parse(&other, &Options::default()).map(|gold| gold.verify_answer(text))
+        };
+        let apart = |text: &str| format!(r"{text}\!");
+        prop_assert_eq!(format!("{:?}", read(&text)), format!("{:?}", read(&apart(&text))));
+        prop_assert_eq!(equal(&text, &text), equal(&apart(&text), &text), "{}", text);
     }
 
     /// A readable answer is right against itself, with any fuel.
