@@ -236,7 +236,7 @@ impl Answer {
             return Self::statement(&tail).or_else(|| Self::statement(last_side(&tail)?));
         }
         // `\max_t [\ldots] = 5 + \frac23 - \frac13 = \frac{16}{3}`
-        let end = Self::statement(last_calculation(folded, last)?)?;
+        let end = Self::statement(last_calculation(last)?)?;
         let calculates = |node: &Node| match node {
             Node::Chain { sides, .. } => {
                 sides.iter().all(|side| side.plain().is_some_and(|side| !side.has_variable()))
@@ -390,7 +390,7 @@ fn split_bounds(folded: &str) -> Option<(&str, String, String)> {
     );
     // `x + 1, x \ne 1`: beside an expression or a definition only.
     let behind_comma = pattern!(
-        r"(?xs)^((?:[a-zA-Z](?:\([a-z]\))?\s*=)?[^=<>]*?\S) (?:\x20|\\q?quad|\\[,;\x20])* , (?:\x20|\\q?quad|\\[,;\x20])*
+        r"(?xs)^((?:[a-zA-Z](?:\([a-z]\))?\s*=|[^<>]*=[^<>]*=|[^<>]*/[^<>]*=|[^<>]*frac[^<>]*=)?[^=<>]*?\S) (?:\x20|\\q?quad|\\[,;\x20])* , (?:\x20|\\q?quad|\\[,;\x20])*
         ((?:[-+0-9./\\{}frac\s]+(?:<|\\(?:leq?|lt)\s)\s*)?\|?([a-zA-Z])\|?\s*(?:[<>]|\\(?:geq?|leq?|neq?|lt|gt)[^A-Za-z])[^,]*)$"
     );
     let concludes = pattern!(

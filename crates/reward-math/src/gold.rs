@@ -425,14 +425,7 @@ fn with_domain(response: &str, extracted: &Extracted) -> Option<String> {
     let domain = pattern!(
         r"(?x)^[}\s$,;.)\]\\]*(?:\\quad)?[\s$(\\]*(?:where|for|with|\\text\{[a-z\x20]*\})?[\s$(\\]*([a-zA-Z])\s*\\in\s*(\\mathbb\s*\{?[ZNRC]\}?(?:[_^](?:\{[^{}]*\}|[+*0]))?)"
     );
-    // "where $a, b$ are arbitrary integers"
-    let constants = pattern!(
-        r"^[}\s$,;.)\]\\]*(?:where|for|with)[\s$]*(?:arbitrary|any|some|real|constants|integers|\s)*[\s$]*([a-zA-Z]),\s*([a-zA-Z])[\s$]*(?:are|\.|$|\)|,)"
-    );
     let text = &extracted.text;
-    if let Some(names) = constants.captures(behind) {
-        return Some(format!("{text}, {}, {} \\in \\mathbb{{R}}", &names[1], &names[2]));
-    }
     let parts = domain.captures(behind).filter(|_| !text.contains("\\in"))?;
     text.contains(&parts[1]).then(|| format!("{text}, {} \\in {}", &parts[1], &parts[2]))
 }

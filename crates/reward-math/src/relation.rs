@@ -241,13 +241,6 @@ pub(crate) fn is_label(label: &Node) -> bool {
             {
                 true
             }
-            // `|\mathcal F|`: a number of members.
-            Expression::Function(name, set)
-                if name == "abs"
-                    && set[0].as_symbol().is_some_and(|set| set.starts_with("\\math")) =>
-            {
-                true
-            }
             // `V_o(s)/V_i(s)`
             Expression::Quotient(top, bottom) if is_value_of(top) && is_value_of(bottom) => true,
             // `p(x) + q(x)`
@@ -280,15 +273,7 @@ fn is_name(expression: &Expression) -> bool {
     match expression {
         // The eccentricity.
         Expression::Symbol(name) => name == "e" || is_variable(expression),
-        // `\Delta p`
-        Expression::Product(factors) if factors[0].is_symbol("\\Delta") => {
-            factors.len() == 2 && is_variable(&factors[1])
-        }
-        Expression::Product(factors) => factors.len() > 1 && factors.iter().all(capital),
-        // `\vec{BA}`
-        Expression::Negative(inner) => {
-            matches!(&**inner, Expression::Symbol(name) if name.starts_with("\\vec "))
-        }
+        Expression::Product(factors) => factors.iter().all(capital),
         Expression::Quotient(top, bottom) => is_name(top) && is_name(bottom),
         Expression::Function(name, arguments) => {
             matches!(name.as_str(), "overline" | "vec" | "bar") && arguments.iter().all(is_name)

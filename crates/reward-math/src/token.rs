@@ -165,13 +165,6 @@ impl<'a> Lexer<'a> {
 
     /// Returns true if an expression must begin here, or a group starts.
     fn begins_operand(&self) -> bool {
-        // `km/hr`
-        if let [.., unit, slash] = self.tokens.as_slice()
-            && slash.kind.is_symbol('/')
-            && unit.kind.word().is_some()
-        {
-            return false;
-        }
         self.expects_operand()
             || self.tokens.last().is_some_and(|last| {
                 // `\mu mg`: a product.

@@ -48,22 +48,12 @@ pub(super) fn asserted(tokens: &[Token]) -> Option<Node> {
 }
 
 /// Removes sentences before the last, and the source or reason before it: "By the law of cosines, ".
-fn without_opening(tokens: &mut Vec<Token>) {
-    let sentence = pattern!(r"(?s)^.*[a-z0-9][.!?]\s+([A-Z].*)$");
-    let behind_stop =
-        |token: &Token| Some(captured(sentence, token.kind.word()?)?.as_str().to_owned());
-    if let Some(at) = tokens.iter().rposition(|token| behind_stop(token).is_some()) {
-        let text = behind_stop(&tokens[at]).unwrap_or_default();
-        tokens.drain(..at);
-        tokens[0].kind = Kind::Word(text);
-    }
+fn without_opening(tokens: &mut [Token]) {
     let opening = pattern!(r"^\s*(?i:by|using|applying|with|since|because|as) [^,]*,\s*(.*)$");
-    let Some(rest) = tokens.first().and_then(|token| captured(opening, token.kind.word()?)) else {
-        return;
-    };
-    match rest.as_str().to_owned() {
-        rest if rest.is_empty() => drop(tokens.remove(0)),
-        rest => tokens[0].kind = Kind::Word(rest),
+    if let Some(first) = tokens.first_mut()
+        && let Some(rest) = first.kind.word().and_then(|words| captured(opening, words))
+    {
+        first.kind = Kind::Word(rest.as_str().to_owned());
     }
 }
 
@@ -95,11 +85,8 @@ fn without_boxes(mut tokens: Vec<Token>) -> Option<Vec<Token>> {
     while let Some(start) = tokens.iter().position(|token| token.kind.is_any("", "boxed fbox")) {
         let close = start + 1 + Parser::exactly(&tokens[start + 1..])?.bracket()?.0;
         let before = start.checked_sub(1).map(|last| &tokens[last].kind);
-        let after = tokens.get(close + 1).map(|token| &token.kind);
-        let begins = before.is_none_or(|kind| {
-            concludes(kind) || separates(kind) || kind.word().is_some() || kind.is_symbol('=')
-        });
-        if !begins || !after.is_none_or(|kind| concludes(kind) || separates(kind)) {
+        let begins = before.is_none_or(|kind| kind.word().is_some() || kind.is_symbol('='));
+        if !begins || tokens.len() > close + 1 {
             return None;
         }
         tokens.remove(close);
@@ -200,26 +187,16 @@ fn sentence(tokens: &[Token]) -> (Option<String>, &[Token], &[Token]) {
         });
         states && at + 1 < tokens.len() && word(at + 1).is_none()
     });
-    // What comes before is one statement, or circumstances, or the verb has a subject of its own: "and their product is".
-    let subject = pattern!(r"^[,;\s]*(?:and|so|thus|hence) (?:the|its|their) ");
+    // What comes before is one statement, or circumstances.
     let verb = verb.filter(|verb| {
         let several = places[..*verb].iter().any(|&at| separates(&tokens[at].kind));
-        let before = places[*verb].checked_sub(1).and_then(word);
-        !several || circumstance(0) || before.is_some_and(|word| subject.is_match(word))
+        !several || circumstance(0)
     });
     let verb = verb.map(|verb| places[verb]).or_else(|| only_formula(tokens));
     let start = verb.map_or(0, |verb| verb + 1);
     let copula = places.iter().rfind(|at| word(**at).is_some_and(is_copula)).copied();
     let head = start.max(copula.unwrap_or(0));
-    let mut end = places.iter().copied().find(|at| *at > head && circumstance(*at));
-    // `\text{the maximum is } 4, \text{ reached at } x = 1`
-    if let Some(before) = end.and_then(|end| end.checked_sub(1))
-        && before > head
-        && head > 0
-        && separates(&tokens[before].kind)
-    {
-        end = Some(before);
-    }
+    let end = places.iter().copied().find(|at| *at > head && circumstance(*at));
     let end = end.unwrap_or(tokens.len());
     let (head, value, tail) = (&tokens[..start], &tokens[start..end], &tokens[end..]);
     // "where k is any real constant" says nothing but the kind of a letter.

@@ -59,7 +59,6 @@ pub(super) fn main_clause(folded: &str) -> Option<Clause> {
         || pattern!(r"^(?:since|because|as|given|let)\b").is_match(&subject)
         || words::takes_back(&subject)
         || !words::directions(&format!("{subject} {rest}")).is_empty()
-        || calculates(&pieces)
         || states_another(&remarks, &rest)
     {
         return None;
@@ -70,13 +69,7 @@ pub(super) fn main_clause(folded: &str) -> Option<Clause> {
     let opens = |at: &usize| clause[*at].words().is_some_and(|words| is_opening.is_match(words));
     let value = behind_verb.or_else(|| (0..clause.len()).find(|at| !opens(at)))?;
     let Piece::Formula(formula) = clause.get(value)? else { return None };
-    if pattern!(r"\\q?quad|;").is_match(formula) {
-        return None;
-    }
     let behind = &clause[value + 1..];
-    if behind_verb.is_none() && is_other(behind, &remarks) {
-        return None;
-    }
     let unit = unit(behind)?;
     let relates = pattern!(r"[=<>]|\\(?:[lg]eq?|in|neq?|mid)(?:[^A-Za-z]|$)");
     let bounds =
@@ -104,7 +97,7 @@ fn conclusion(pieces: &[Piece<'_>]) -> Option<Clause> {
         .rposition(|piece| piece.words().is_some_and(|words| leads.is_match(words)))?;
     let Piece::Formula(formula) = pieces.get(place + 1).filter(|_| place > 0)? else { return None };
     let unit = unit(&pieces[place + 2..]).filter(|_| pieces.len() <= place + 3)?;
-    let doubts = words::takes_back(&said(&pieces[..=place])) || calculates(pieces);
+    let doubts = words::takes_back(&said(&pieces[..=place]));
     (!doubts).then(|| Clause { text: measured(formula, unit), closed: true })
 }
 
@@ -163,33 +156,6 @@ fn unit<'a>(behind: &[Piece<'a>]) -> Option<&'a str> {
     (!goes_on && !second && !acts).then_some(if filler { "" } else { unit })
 }
 
-/// Returns true if what is said of a value at the beginning makes it another than the answer: "840 is the product of the legs".
-fn is_other(behind: &[Piece<'_>], remarks: &[Piece<'_>]) -> bool {
-    let words = said(behind);
-    let verb = pattern!(r"\b(?:is|are|was|were|fails?|makes?|comes?|gives?|less|plus|reversed)\b");
-    let answers = pattern!(
-        r"^\s*(?:is|are) (?:the|our) (?:[a-z]+ )?(?:answer|value|minimum|maximum|least|greatest|smallest|largest|number|probability|remainder|solution|total|limit|digit|only solution)\b"
-    );
-    let bracketed = remarks
-        .first()
-        .and_then(Piece::words)
-        .is_none_or(|first| first.trim_start().starts_with('('));
-    let only = bracketed && !words.contains("second") && !words.contains("next");
-    verb.is_match(&words) && !(only && answers.is_match(&words))
-}
-
-/// Returns true for units in a calculation: `= 2\text{ L} = 5\text{ L}`.
-fn calculates(pieces: &[Piece<'_>]) -> bool {
-    let sign = pattern!(
-        r"^\s*(?:\\[,;\x20]\s*)*(?:[-=+*/^<>)}\]]|\\(?:approx|times|cdot|[lg]eq?)(?:[^A-Za-z]|$))"
-    );
-    let goes_on = |pair: &[Piece<'_>]| match pair {
-        [Piece::Words(_), Piece::Formula(next)] => sign.is_match(next),
-        _ => false,
-    };
-    pieces.windows(2).any(goes_on)
-}
-
 /// Returns true if what stands behind the main clause concludes, doubts it, or states another value.
 fn states_another(remarks: &[Piece<'_>], rest: &str) -> bool {
     // "which cannot be reduced" takes nothing back, "but x = 2 is wrong" does.
@@ -201,14 +167,11 @@ fn states_another(remarks: &[Piece<'_>], rest: &str) -> bool {
         r"^\W*\(that is\b|^\W*(?:where|with|since|as|because|and indeed|check|it checks|this checks|e\.g|so that)\b"
     );
     // "number of subsets = 8", "solution (2, 3)", "its supplement is 108", but "the length of the vector (3, 4)"
-    let verb = pattern!(r"(?i)\b(?:is|are|was)\b|\b(?:equals?|has|have|gives)(?: [a-z]+)?\s*$");
-    let apposed = pattern!(r"^[,;(\s]*(?:the|an?|slightly|about|some) [^,;]* [^,;]* [^,;]*$");
     let names = |pair: &[Piece<'_>]| match pair {
         [Piece::Words(words), Piece::Formula(value)] => {
             let last = words.split_whitespace().next_back().unwrap_or_default().to_lowercase();
             let apart = phrases("before no value").contains(&last.as_str());
-            let apposed = apposed.is_match(&words.to_lowercase());
-            value.contains('=') || verb.is_match(words) && !apart || !apart && !apposed
+            value.contains('=') || !apart
         }
         _ => false,
     };

@@ -73,7 +73,7 @@ pub(super) fn steps(folded: &str) -> Option<Steps> {
     let mut rows: Vec<Row> = texts.into_iter().map(Row::read).collect();
     // `\Rightarrow n = 30;\quad S = \frac{30 \cdot 31}{2} = 465`: steps in one row.
     let holds_terms = |row: &Row| are_terms(&row.items.iter().collect::<Vec<_>>());
-    if let Some(list) = rows.pop_if(|row| !in_line && (holds_steps(row) || holds_terms(row))) {
+    if let Some(list) = rows.pop_if(|row| !in_line && holds_terms(row)) {
         rows.extend(
             equations(&list.text).unwrap_or_else(|| vec![list.text]).into_iter().map(Row::read),
         );
@@ -152,7 +152,6 @@ fn consists_of(quantity: &Expression, known: &[&Expression]) -> bool {
     known.contains(&quantity)
         || match quantity {
             Expression::Number(_) => true,
-            Expression::Negative(inner) => consists_of(inner, known),
             Expression::Sum(parts) | Expression::Product(parts) => {
                 parts.iter().all(|part| consists_of(part, known))
             }
@@ -167,14 +166,7 @@ fn last_of_all(rows: &[Row]) -> Option<String> {
     let [end] = last.items.as_slice() else { return None };
     let values = || before.iter().flat_map(|row| &row.items).filter_map(named);
     let known = || values().filter_map(|(_, value)| value.expression());
-    let uses = named(end).is_some() && known().any(|value| calculates_with(end, value));
-    // `x = -5, y = 2: \frac{-5 + 2}{-5 - 2} = \frac37`
-    let first = match end {
-        Node::Chain { sides, .. } if named(end).is_none() => sides[0].plain(),
-        _ => None,
-    };
-    let holds = |value| first.is_some_and(|first| first.any(&|part| part == value));
-    let of_all = known().nth(1).is_some() && known().all(holds);
+    let uses = known().any(|value| calculates_with(end, value));
     let items: Vec<&Node> = rows.iter().flat_map(|row| &row.items).collect();
     // `a - b = 3c, \max = 12`, `c = ta + ub, (t, u) = (4, -1)`: what was asked for.
     let of_kind =
@@ -191,13 +183,8 @@ fn last_of_all(rows: &[Row]) -> Option<String> {
         }
         _ => false,
     };
-    let first = before.iter().flat_map(|row| &row.items);
-    let is_calculated = calculated(end)
-        && !first.clone().any(calculated)
-        && first.clone().all(|node| named(node).is_some());
     (uses
-        || is_calculated
-        || of_all
+        || calculated(end)
         || are_terms(&items)
         || [is_extreme, is_point, is_value].into_iter().any(of_kind))
     .then(|| last.text.clone())
@@ -236,8 +223,7 @@ fn assigned(row: &Row, in_line: bool, below: &[Row]) -> Option<BTreeSet<String>>
         // A discriminant or derivative is no part of an answer.
         let part = |name: &str| name != "\\Delta" && !name.ends_with('\'') && !covered(name);
         let letter = relation::symbol(label).is_some_and(part);
-        let derivative = label.symbol().is_some_and(|name| name.ends_with('\''));
-        if value.has_variable() || derivative || !in_line && !letter {
+        if value.has_variable() || !in_line && !letter {
             return None;
         }
         let segment = relation::segment(label).map(|name| BTreeSet::from([name]));
@@ -262,14 +248,10 @@ fn is_part(row: &Row, below: &[Row], in_line: bool) -> bool {
     if explains(row, below) || !in_words(row) && below.iter().any(in_words) {
         return false;
     }
-    let calculated = row.items.iter().filter_map(named).any(|(_, value)| {
-        let mut items = below.iter().flat_map(|other| &other.items);
-        value.expression().is_some_and(|value| items.any(|item| calculates_with(item, value)))
-    });
     below.iter().all(|other| {
         assigned(other, in_line, &[]).is_some()
             && !other.items.iter().flat_map(Node::names).any(uses)
-    }) && !calculated
+    })
 }
 
 /// Returns true if a row says what a sum below consists of: `P = \frac mn = \frac37`, before `m + n = 10`.
@@ -284,16 +266,6 @@ fn explains(row: &Row, below: &[Row]) -> bool {
     })
 }
 
-/// Returns true for a row in which a value is calculated from another.
-fn holds_steps(row: &Row) -> bool {
-    row.items.iter().enumerate().any(|(place, item)| {
-        let value = named(item).and_then(|(_, value)| value.expression());
-        let calculates =
-            |value| row.items[place + 1..].iter().any(|other| calculates_with(other, value));
-        value.is_some_and(calculates)
-    })
-}
-
 /// Returns true if a value stands between the sides of `t = \frac{400}{20} = 20`, and hardly by chance.
 fn calculates_with(item: &Node, value: &Expression) -> bool {
     let small = value.literal().is_some_and(|value| value.is_int() && value <= Rational::from(9));
@@ -303,16 +275,7 @@ fn calculates_with(item: &Node, value: &Expression) -> bool {
 /// Returns true if a value stands between the sides.
 fn calculates(item: &Node, value: &Expression) -> bool {
     let Node::Chain { sides, .. } = item else { return false };
-    // `15 \cdot 4\sqrt3` holds `4\sqrt3`.
-    let factors = |part: &Expression| match (part, value) {
-        (Expression::Product(all), Expression::Product(some)) => {
-            some.iter().all(|factor| all.contains(factor))
-        }
-        _ => false,
-    };
-    let holds = |side: &Node| {
-        side.expression().is_some_and(|side| side.any(&|part| part == value || factors(part)))
-    };
+    let holds = |side: &Node| side.expression().is_some_and(|side| side.any(&|part| part == value));
     sides.len() > 2 && sides[1..sides.len() - 1].iter().any(holds)
 }
 
@@ -322,10 +285,6 @@ fn consists_partly_of(item: &Node, value: &Expression) -> bool {
         Some(Node::Value { expression: Expression::Sum(parts), .. }) => {
             parts.iter().any(|part| part.any(&|part| part == value))
         }
-        Some(Node::List { open: '(', items, .. }) => {
-            items.iter().any(|item| item.expression() == Some(value))
-        }
-        Some(Node::Matrix(rows)) => rows.iter().flatten().any(|entry| entry == value),
         _ => false,
     }
 }
@@ -359,25 +318,12 @@ fn is_open(row: &Row, rows: &[Row], last: &[Node]) -> bool {
 
 /// Returns true if a step states what the last one should state in another form: of the same name, of the same curve.
 fn says_the_same(step: &Node, last: &[Node]) -> bool {
-    match named(step) {
-        _ if is_inequality(step) => {
-            let known = !relation::holds_unknown(step);
-            let same = |node: &Node| is_inequality(node) && node.names() == step.names();
-            known && last.iter().any(same)
-        }
-        Some((label, value)) => {
-            let below = last.iter().filter_map(named).find(|(other, _)| *other == label);
-            // Residues of several moduli lead to one, a general solution to one of known constants.
-            !value.is_residue()
-                && below.is_some_and(|(_, other)| value.names().is_subset(&other.names()))
-        }
-        None => {
-            let curve =
-                |node: &Node| node.is_chain() && named(node).is_none() && node.has_variable();
-            let same = |node: &Node| curve(node) && node.names() == step.names();
-            curve(step) && !last.is_empty() && last.iter().all(same)
-        }
-    }
+    named(step).is_some_and(|(label, value)| {
+        let below = last.iter().filter_map(named).find(|(other, _)| *other == label);
+        // Residues of several moduli lead to one, a general solution to one of known constants.
+        !value.is_residue()
+            && below.is_some_and(|(_, other)| value.names().is_subset(&other.names()))
+    })
 }
 
 /// Returns true for the largest or smallest value of something: `S_{\min} = 4`.
@@ -391,11 +337,4 @@ fn named(chain: &Node) -> Option<(&Node, &Node)> {
     // `s^2 = 2`, behind `\bar x = 3`, is a step.
     let label = assertion.label.filter(|label| !relation::is_power(label))?;
     Some((label, assertion.value))
-}
-
-fn is_inequality(node: &Node) -> bool {
-    let equal = |relation: &Relation| {
-        matches!(relation, Relation::Equal | Relation::Approximately | Relation::In)
-    };
-    matches!(node, Node::Chain { relations, .. } if !relations.iter().all(equal))
 }

@@ -1,6 +1,5 @@
 //! Readings of an answer's text: the plain one, and those by rarer conventions.
 
-use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use super::{Node, Relation, assertion, expansion, logic, notation, spelling};
@@ -40,7 +39,7 @@ pub(super) fn readings(
     assertion::without_closing_mark(&mut tokens);
     let grouped =
         tokens.iter().any(|token| matches!(token.kind, Kind::Number { grouped: true, .. }));
-    let mut readings = match parse(tokens.clone()).or_else(|why| apart(&rewritten).ok_or(why)) {
+    let mut readings = match parse(tokens.clone()) {
         Ok(first) => vec![first],
         Err(why @ (ParseError::Syntax { .. } | ParseError::Undefined { .. })) => {
             match words::normalise(folded) {
@@ -239,14 +238,6 @@ fn ends(folded: &str, reading: &Node) -> Option<Node> {
     let plain = |end: &Node| end.plain().is_some_and(|end| !end.has_variable());
     (folded.contains("\\pm") && plain(high) && plain(low))
         .then(|| Node::tuple(vec![low.clone(), high.clone()]))
-}
-
-/// Returns the list of `x = 1 \qquad y = 2`.
-fn apart(text: &str) -> Option<Node> {
-    let separated = pattern!(r"\\q?quad(?-u:\b)").replace_all(text, ", ");
-    let node = matches!(separated, Cow::Owned(_)).then(|| read(&separated, true).ok())??;
-    matches!(&node, Node::List { open: ' ', items, .. } if items.iter().all(Node::is_chain))
-        .then_some(node)
 }
 
 /// Returns what an answer in words says otherwise: a number in words, the value behind a label, what it asserts, and the

@@ -73,15 +73,6 @@ fn collect(expression: &Expression, arguments: &mut Arguments) -> bool {
 fn named(expression: &Expression, primes: bool) -> Expression {
     expression.replaced(&|node| {
         let name = match node {
-            Expression::Function(operator, inner) if operator.starts_with("\\frac{d") => {
-                let order = pattern!(r"^\\frac\{d(\^[0-9]+)?\}\{d (.+?)(?:\^[0-9]+)?\}$");
-                let parts = order.captures(operator)?;
-                let order = parts.get(1).map_or("", |order| order.as_str());
-                match named(inner.first()?, primes) {
-                    Expression::Symbol(name) => format!("d{order}{name}/d{}{order}", &parts[2]),
-                    _ => return None,
-                }
-            }
             // `f_x`
             Expression::Symbol(name) if name.starts_with("\\partial") => {
                 let parts =

@@ -43,11 +43,7 @@ pub(super) fn last_boxes(response: &str) -> Option<Extracted> {
     if let [(_, only)] = boxes.as_slice() {
         return Some(Extracted::new(response, Rule::Box, only.clone()));
     }
-    let mut contents = contents(response, &boxes);
-    // One answer that is boxed several times is one answer; among other answers each box counts.
-    if contents.iter().all(|content| *content == contents[0]) {
-        contents.truncate(1);
-    }
+    let contents = contents(response, &boxes);
     Some(Extracted { text: contents.join(", "), rule: Rule::Box, span })
 }
 
@@ -239,9 +235,6 @@ fn box_content(response: &str, start: usize, closing: &[(usize, usize)]) -> Opti
         return Some(open + 1..closing[index].1);
     }
     // `\boxed 7`: TeX takes one token; a reader takes the number.
-    if open == start && first.is_ascii_alphabetic() {
-        return None;
-    }
     let word = response[open..]
         .find(|c: char| c.is_whitespace() || c == '$')
         .map_or(response.len(), |length| open + length);

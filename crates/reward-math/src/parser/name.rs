@@ -134,9 +134,6 @@ impl Parser {
                 (Some(Kind::Letter(letter)), ..) if letter.is_ascii_uppercase() => {
                     points.push(letter.to_string());
                 }
-                (Some(Kind::Word(word)), ..) if word.chars().all(|c| c.is_ascii_uppercase()) => {
-                    points.extend(word.chars().map(String::from));
-                }
                 // `A_{1}`
                 (Some(Kind::Symbol('_')), Some(Kind::Number { digits, .. }), Some(point)) => {
                     point.extend(["_", digits]);

@@ -1,6 +1,6 @@
 //! The last statement of a derivation that is not read as a whole.
 
-use crate::table::{mentions, pattern, phrases, unwrapped, without};
+use crate::table::{pattern, phrases, unwrapped, without};
 use crate::words;
 
 /// Returns the last statement of a derivation's last step, behind separators and words.
@@ -78,12 +78,8 @@ pub(in crate::answer) fn last_side(step: &str) -> Option<&str> {
     closed.then_some(side)
 }
 
-/// Returns the last two sides of a chain of equations, before a remark in brackets, unless words take something back.
-pub(in crate::answer) fn last_calculation<'a>(folded: &str, step: &'a str) -> Option<&'a str> {
-    let words = pattern!(r"\\text(?:bf|it)?\s*\{([^{}]*)\}");
-    if words.captures_iter(folded).any(|words| takes_back(&words[1].to_lowercase())) {
-        return None;
-    }
+/// Returns the last two sides of a chain of equations, before a remark in brackets.
+pub(in crate::answer) fn last_calculation(step: &str) -> Option<&str> {
     let remark = pattern!(r"(?s)^(.*=.*?)(?:\s|\\[,;\x20]|\\q?quad)+(?:\\left)?\([^()]*\)$");
     let step = if step.contains("(\\text") { step } else { unwrapped(remark, step.trim()) };
     let (before, _) = step.rsplit_once('=')?;
@@ -91,12 +87,8 @@ pub(in crate::answer) fn last_calculation<'a>(folded: &str, step: &'a str) -> Op
 }
 
 fn takes_back(words: &str) -> bool {
-    let mut each = words.split(|c: char| !c.is_alphanumeric());
-    let alternatives = phrases("names alternatives");
     // "Given $m = 2$" sets no condition.
     words::takes_back(&words.replace("given", ""))
-        || each.any(|word| alternatives.contains(&word))
-        || mentions("rejects a value", words)
 }
 
 /// Returns true for words behind which no answer stands: "equality at", "where".
