@@ -58,9 +58,6 @@ pub(crate) fn normalise(folded: &str) -> Option<String> {
         std::mem::swap(day, month);
     }
     let words = match words.as_slice() {
-        ["option" | "choice", letter] if !formula && letter.starts_with(char::is_alphabetic) => {
-            std::slice::from_ref(letter)
-        }
         ["on" | "in" | "at" | "serie" | "series" | "sequence" | "integral", rest @ ..]
         | [rest @ .., "function"]
             if !rest.is_empty() && !formula =>
@@ -296,12 +293,13 @@ fn undecorated(folded: &str) -> &str {
     // `(\text{B})` as `\text{(B)}`.
     let text = unwrapped(pattern!(r"^\(\\(?:textbf|text|mathrm|mathbf)\{(.*)\}\)$"), text);
     let decoration =
-        pattern!(r"^(?:\\(?:textbf|text|mathrm|mathbf|mbox|boldsymbol|bm|bf|rm)\s*\{*)+")
-            .find(text);
-    let mut text = &text[decoration.map_or(0, |decoration| decoration.len())..];
+        pattern!(r"^[}\s]*(?:\\(?:textbf|text|mathrm|mathbf|mbox|boldsymbol|bm|bf|rm)\s*\{*)+");
+    let plain = |text| decoration.find(text).map_or(text, |place| &text[place.end()..]);
+    let mut text = plain(text);
     for prefix in phrases("before a choice") {
         text = text.strip_prefix(*prefix).map_or(text, str::trim_start);
     }
+    let text = plain(text);
     text.trim_end_matches('项')
 }
 

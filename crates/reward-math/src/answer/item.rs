@@ -66,6 +66,17 @@ impl Parser {
             }
         }
         share_modulus(&mut items);
+        // `x = 3 \pm 1 = 4, 2`: the values of both signs follow.
+        let sign =
+            |node: &Expression| ["pm", "mp"].iter().any(|sign| node.arguments_of(sign).is_some());
+        if let [Node::Chain { sides, relations }, Node::Value { .. }] = items.as_mut_slice()
+            && let [.., both, _] = sides.as_slice()
+            && relations.len() > 1
+            && both.expression().is_some_and(|both| both.any(&sign))
+        {
+            sides.remove(sides.len() - 2);
+            relations.pop();
+        }
         Ok(items)
     }
 
@@ -227,15 +238,7 @@ impl Parser {
                 self.replace(Kind::Command("{".to_owned()));
             }
             let next = self.operand()?;
-            side = match side {
-                Node::Joined(Combination::Union, mut parts)
-                    if combination == Combination::Union =>
-                {
-                    parts.push(next);
-                    Node::Joined(combination, parts)
-                }
-                side => Node::Joined(combination, vec![side, next]),
-            };
+            side = Node::Joined(combination, vec![side, next]);
         }
         Ok(side)
     }
@@ -348,10 +351,14 @@ impl Parser {
 
 /// Gives the modulus of the last of `n \equiv 1, 3 \pmod 8` to the numbers before it.
 fn share_modulus(items: &mut [Node]) {
-    let Some((Node::Value { expression: last, .. }, before)) = items.split_last_mut() else {
+    let Some((last, before)) = items.split_last_mut() else { return };
+    let last = match last {
+        Node::Chain { sides, relations } if relations == &[Relation::Equal] => &sides[1],
+        value => value,
+    };
+    let Some([_, modulus]) = last.expression().and_then(|last| last.arguments_of("pmod")) else {
         return;
     };
-    let Some([_, modulus]) = last.arguments_of("pmod") else { return };
     for item in before {
         let value = match item {
             Node::Chain { sides, relations } if relations == &[Relation::Equal] => &mut sides[1],

@@ -126,10 +126,6 @@ pub(super) fn without_reason(folded: &str) -> Cow<'_, str> {
     let rounded =
         pattern!(r"(?:(?:\s|\\[;,])*\(\s*\\approx[^()]*|(?:\s|\\[;,\x20]|\\text\s*\{)+\(\s*(?:or[\s}]*[0-9.]+(?:\s*\\?%)?|[0-9.]+\s*\\?%)|(?:\s|\\[;,\x20]|\\q?quad)+\((?:[-+0-9.\s{}]|\\(?:times|cdot|[dt]?frac|div|[,;\x20]))+=(?:[-+0-9.,=\s{}]|\\(?:times|cdot|[dt]?frac|div|[,;\x20]))+)\)$")
             .find(folded);
-    // `7.5\quad (\text{the mean is larger})`
-    let remark = pattern!(
-        r"(?s)\\q?quad\s*\(\\text\{\s*(?:the|which|this|that|it|here|using|by|from)\b.*\)$"
-    );
     // `f(x) \le \frac{6\sqrt2}{\sqrt6} = 2\sqrt3 \quad (x = 6)`
     let place = pattern!(
         r"(?:\s|\\[;,]|\\\x20|\\q?quad)+(?:\\left)?\(\s*[a-z]\s*=\s*[-0-9a-z\\{}\s]+(?:\\right)?\)$"
@@ -139,7 +135,7 @@ pub(super) fn without_reason(folded: &str) -> Cow<'_, str> {
         .then(|| place.find(folded))
         .flatten()
         .filter(|place| folded[..place.start()].contains('='));
-    let rounded = rounded.or_else(|| remark.find(folded)).or(place);
+    let rounded = rounded.or(place);
     let rounded = rounded.filter(|rounded| rounded.start() > 0);
     let folded = rounded.map_or(folded, |rounded| &folded[..rounded.start()]);
     let reason = pattern!(concat!(
@@ -155,6 +151,9 @@ pub(super) fn without_reason(folded: &str) -> Cow<'_, str> {
     let cut = spelled.chain(reason).min();
     // `11 \text{, not } 10`, where `x > 0 \text{, not } 10` leaves a value out.
     let contrast = phrases("contrast").iter().filter_map(|contrast| folded.find(contrast)).min();
+    // "x = 3, not x = 4"
+    let plain = pattern!(r", (?:and )?not (?:[^.;]|\.[0-9]){1,64}$").find(folded);
+    let contrast = contrast.into_iter().chain(plain.map(|plain| plain.start())).min();
     let of_value = contrast.filter(|at| {
         !pattern!(r"[<>]|\\(?:[lg]eq?|in|mathbb|cup|neq?)(?-u:\b)").is_match(&folded[..*at])
     });
@@ -266,7 +265,7 @@ pub(super) fn without_quantifiers(folded: &str) -> Cow<'_, str> {
     );
     // `f(x) = x \text{ for all } x \in \mathbb{R} \text{ or } f(x) = 2 - x`
     let interior = pattern!(
-        r"(?x)(?:\\text\{\x20*)? \bfor\x20all (?:\x20*\})? \x20* [a-z] \x20* \\in \x20* \\mathbb \x20* \{?[RC]\}?
+        r"(?x)(?:\\text\{\x20*)? \bfor\x20all (?:\x20*\})? \x20* [a-z] \x20* \\in \x20* \\mathbb \x20* \{?[RCQZN]\}?
         (?P<end>(?:\\q?quad|\\?[\x20,;])*(?:\\text\{\x20*(?:or|and)\b|or\x20|and\x20))"
     );
     let folded = interior.replace_all(folded, " $end");

@@ -35,7 +35,7 @@ pub(super) fn in_words(text: &str) -> Option<Range<usize>> {
     let plain = !signs(last) && !last.contains('=');
     // "As these differ, the limit does not exist."
     let none = pattern!(
-        r"(?i)\b(does not exist|do not exist|undefined|diverges|(?:does not|doesn.t) have any (?:real )?solutions?|no (?:real |such )?(?:solutions?|roots?|integers?|numbers?))[.!*]*$"
+        r"(?i)\b(does not exist|do not exist|undefined|diverges|doesn['’]t exist|(?:does not|doesn.t) have any (?:real )?solutions?|no (?:real |such )?(?:solutions?|roots?|integers?|numbers?))[.!*]*$"
     );
     // "Yes, it is."
     let verdict = pattern!(r"^(?:So )?([Yy]es|[Nn]o)\b[,.!]");
@@ -143,7 +143,7 @@ fn is_aside(text: &str, start: usize) -> bool {
 fn clause(sentence: &str) -> usize {
     // "(not 42, since the six are not on the trays)"
     let bracket = pattern!(
-        r"\s\((?:not [^\n]*|\p{Alphabetic}+[^()]*|[^()]*\p{Alphabetic}{3,}\s[^()]*|[0-9.,]+ ?(?:[°%]|[a-zA-Z]+))\)[.!*]*$"
+        r"\s\((?:not [^\n]*|a\b[^()]*|\p{Alphabetic}{2,}[^()]*|[^()]*\p{Alphabetic}{3,}\s[^()]*|[0-9.,]+ ?(?:[°%]|[a-zA-Z]+))\)[.!*]*$"
     );
     let bracket = bracket.find(sentence).filter(|remark| {
         remark.as_str().trim_start().starts_with("(not ")
@@ -176,7 +176,10 @@ fn clause(sentence: &str) -> usize {
         // "Over a year she'd pay $420, but for a month it is 35 dollars."
         let head = &sentence[..cut.start()];
         let unreal = pattern!(r"\bwould\b|[a-z]['’]d\b").is_match(head) && has_value(tail);
-        has_value(head) && !inserted && !unreal && !asked.is_match(tail)
+        // "34 are possible, but since one does not write, 35 are needed."
+        let from = head.strip_suffix(" and").unwrap_or(head).len();
+        let leads = pattern!(r"^,? (?:and|but) (?:since|because|as)\b").is_match(&sentence[from..]);
+        has_value(head) && !inserted && !unreal && !leads && !asked.is_match(tail)
     });
     let length = strong.map_or(length, |cut| cut.start());
     let sentence = &sentence[..length];

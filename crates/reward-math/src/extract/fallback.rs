@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use super::conclusion;
 use super::extracted::{Find, Rule, first_of, some_text};
-use super::phrase::is_remark;
+use super::phrase::{is_remark, last_mark};
 use crate::answer::Answer;
 use crate::table::{Pattern, captured, captured_at_end, compiled, lists, pattern, phrases};
 
@@ -16,7 +16,7 @@ const LAST_WORDS: usize = 256;
 const TAIL: usize = 4096;
 
 /// The ways to find a number or formula at the end, in their order.
-const NUMBERS: [Find; 9] = [
+const NUMBERS: [Find; 8] = [
     listed,
     stated,
     assignments,
@@ -25,7 +25,6 @@ const NUMBERS: [Find; 9] = [
     inequality,
     last_structure,
     last_number,
-    last_clause,
 ];
 
 /// Returns the first of the fallbacks that the text has; no number or formula if it ends without an answer.
@@ -101,17 +100,17 @@ fn numbers(text: &str, from: usize) -> Vec<Found> {
         let unsigned = before.strip_suffix('$').unwrap_or(before).strip_suffix(['-', '−']);
         let unsigned = unsigned.filter(|left| !left.ends_with(|c: char| c.is_ascii_alphanumeric()));
         let before = unsigned.unwrap_or(before);
-        // "1 in 292"
-        let odds = before.strip_suffix(" 1 in ").map(|rest| rest.len() + 1);
-        // "the ratio is 3 to 5"
+        // "1 in 292", "5 out of 12", "the ratio is 3 to 5"
         let near = before.ceil_char_boundary(before.len().saturating_sub(80));
-        let ratio = pattern!(r"\bratio\b[^.\n]* ([0-9.]+) to $");
+        let ratio = pattern!(
+            r"\bratio\b[^.\n]* ([0-9.]+) to $| (1) in $|\bprobability\b[^.\n]* ([0-9]+) out of $"
+        );
         let ratio = captured(ratio, &before[near..]).map(|first| near + first.start());
         let euros = before.strip_suffix(['€', '£']).map(str::len);
-        let odds = odds.or(ratio).or(euros).unwrap_or(before.len());
+        let start = ratio.or(euros).unwrap_or(before.len());
         let currency = ['$', '€', '£'];
         Some(Found {
-            span: odds..end,
+            span: start..end,
             currency: before.trim_end().ends_with(currency)
                 || text[end..].trim_start().starts_with(currency),
         })
@@ -145,13 +144,6 @@ fn listed(response: &str) -> Option<Range<usize>> {
     let list = pattern!(
         r"(?i)\b(?:solutions|roots|zeros|values|numbers|soluciones|raíces|lösungen|nullstellen|racines)\b[^.\n$]{0,40}?(?: (?:are|son|sind|sont):?| ?:) ((?:[^\n$.]|\.[0-9])*?[0-9](?:[^\n$.]|\.[0-9])*?)\.?(?:\s[^.\n0-9]*\.)?\s*$"
     );
-    // "So the list is: 2, 3, 5, and 7."
-    let written = pattern!(
-        r"(?:: |\b(?:is|are) )((?:[-−]?[0-9][0-9./]*, ){2,}(?:and |or )?[-−]?[0-9][0-9./]*)\.?\s*$"
-    );
-    if let Some(text) = captured_at_end(written, response) {
-        return Some(text);
-    }
     let text = captured_at_end(list, response)?;
     let several = pattern!(r" (?:and|or|y|o|und|oder|et|ou) ").is_match(&response[text.clone()]);
     several.then_some(text)
@@ -201,19 +193,6 @@ fn last_structure(response: &str) -> Option<Range<usize>> {
 
 /// Returns the formula without words behind the last verb or equals sign: "so P = (8, −2)", "amounts to 36π".
 fn plain_clause(response: &str) -> Option<Range<usize>> {
-    let worded = pattern!(
-        r"(?i)^(?:an?|the)\b|['’]|[.!?:]\s|(?:^|[^\\\p{Alphabetic}])\p{Alphabetic}{3,}[,;]? \p{Alphabetic}{2,}"
-    );
-    clause(response, |text| !worded.is_match(&text.replace("square ", "").replace("cubic ", "")))
-}
-
-/// Returns the formula behind the last verb or equals sign, with words in it: "the maximum is f(2) = 4/e² at x = 2".
-fn last_clause(response: &str) -> Option<Range<usize>> {
-    clause(response, |_| true)
-}
-
-/// Returns the value behind the last verb, or else behind the last equals sign, that `fits`.
-fn clause(response: &str, fits: impl Fn(&str) -> bool) -> Option<Range<usize>> {
     const VALUE: &str = r"([^\s$=≈][^\n$=]{0,79}?(?: = [^\n$=]{1,80}?){0,3})[.。]?\s*$";
     static CLAUSES: LazyLock<[Pattern; 2]> = LazyLock::new(|| {
         let verb = concat!(
@@ -224,14 +203,17 @@ fn clause(response: &str, fits: impl Fn(&str) -> bool) -> Option<Range<usize>> {
         );
         [verb, ".*= ?"].map(|opening| compiled(&format!("{opening}{VALUE}")))
     });
+    let worded = pattern!(
+        r"(?i)^(?:an?|the)\b|['’]|[.!?:]\s|(?:^|[^\\\p{Alphabetic}])\p{Alphabetic}{3,}[,;]? \p{Alphabetic}{2,}"
+    );
     let tail = response.ceil_char_boundary(response.len().saturating_sub(TAIL));
     CLAUSES.iter().find_map(|clause| {
         let place = captured_at_end(clause, &response[tail..])?;
         let span = tail + place.start..tail + place.end;
         let text = &response[span.clone()];
         let value = Answer::parse(text).is_ok_and(|answer| !answer.is_words());
-        let plain = value && fits(text) && !is_remark(&response[..span.start]);
-        plain.then_some(span)
+        let plain = !worded.is_match(&text.replace("square ", "").replace("cubic ", ""));
+        (value && plain && !is_remark(&response[..span.start])).then_some(span)
     })
 }
 
@@ -318,14 +300,14 @@ fn formula_at_end(response: &str) -> Option<(Range<usize>, Option<usize>)> {
     }
     let (close, end) = ["$$", "$", "\\)", "\\]"]
         .into_iter()
-        .filter_map(|close| response.rfind(close).map(|at| (close, at)))
+        .filter_map(|close| Some((close, last_mark(response, close)?)))
         .max_by_key(|&(close, at)| (at + close.len(), close.len()))?;
     let open = match close {
         "\\)" => "\\(",
         "\\]" => "\\[",
         dollars => dollars,
     };
-    let last = response[..end].rfind(open)?;
+    let last = last_mark(&response[..end], open)?;
     let first = formulas_before(response, last, open, close);
     // "$-4$, attained when $x = 1$ and $y = 2$", "$a_n \to 0$ as $n \to \infty$"
     let place = pattern!(
@@ -363,7 +345,7 @@ fn formulas_before(response: &str, start: usize, open: &str, close: &str) -> usi
         else {
             break;
         };
-        match inner.rfind(open) {
+        match last_mark(inner, open) {
             Some(at) => first = at,
             None => break,
         }

@@ -204,10 +204,6 @@ fn content(response: &str, start: usize) -> Option<Range<usize>> {
     let rest = &response[start..];
     let skipped =
         rest.find(|c: char| !c.is_whitespace() && !matches!(c, '*' | ':' | '：' | '"'))?;
-    // 【答案】, before all of the calculation.
-    if pattern!(r"^[^$\n]*[:：]\s*\n").is_match(&rest[skipped..]) {
-        return None;
-    }
     // "Final answer: the train covers **150 km**"
     let bold = pattern!(r"^(?:[^*$\\=0-9\n]|\$[a-zA-Z]\$)+\*\*([^*\n:]+)\*\*[^*\n]*(?:\n|$)");
     if let Some(bold) = captured(bold, &rest[skipped..]) {
@@ -224,10 +220,6 @@ fn content(response: &str, start: usize) -> Option<Range<usize>> {
     let fence = pattern!(r"^```[a-z]*\s*\n").find(&rest[skipped..]);
     let skipped = skipped + fence.map_or(0, |fence| fence.len());
     let start = start + skipped;
-    // Only this line or the next can hold it.
-    if fence.is_none() && response[start - skipped..start].matches('\n').count() > 2 {
-        return None;
-    }
     if let Some(formula) = formula_at(response, start) {
         // "$PQ = 3$, so $PQ^2 = 9$"
         let behind = pattern!(r"^\$, (?:and )?(?:so|hence|thus|therefore) \$")
@@ -246,12 +238,26 @@ fn content(response: &str, start: usize) -> Option<Range<usize>> {
     some_text(response, start..if remark && !listed { start + 1 } else { end })
 }
 
+/// Returns the first place of a mark of formulas; `\$` is money.
+fn first_mark(text: &str, mark: &str) -> Option<usize> {
+    text.match_indices(mark).map(|(at, _)| at).find(|at| is_mark(text, *at))
+}
+
+/// Returns the last place of a mark of formulas.
+pub(super) fn last_mark(text: &str, mark: &str) -> Option<usize> {
+    text.rmatch_indices(mark).map(|(at, _)| at).find(|at| is_mark(text, *at))
+}
+
+fn is_mark(text: &str, at: usize) -> bool {
+    !text[at..].starts_with('$') || !text[..at].ends_with('\\')
+}
+
 /// Returns the content of the formula at `start`.
 fn formula_at(response: &str, start: usize) -> Option<Range<usize>> {
     for (open, close) in [("$$", "$$"), ("\\(", "\\)"), ("\\[", "\\]"), ("$", "$")] {
         if response[start..].starts_with(open) {
             let from = start + open.len();
-            let length = response[from..].find(close)?;
+            let length = first_mark(&response[from..], close)?;
             // "$75" and, in a later line, "$12.50".
             if open == "$" && response[from..from + length].contains('\n') {
                 return None;
@@ -285,7 +291,7 @@ fn joined_end(response: &str, end: usize, open: &str, close: &str) -> usize {
         else {
             break;
         };
-        let Some(length) = inner.find(close) else { break };
+        let Some(length) = first_mark(inner, close) else { break };
         end = response.len() - inner.len() + length;
     }
     end

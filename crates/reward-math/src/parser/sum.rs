@@ -67,7 +67,8 @@ impl Parser {
 
     /// Parses a product of factors, with divisions.
     pub(super) fn term(&mut self) -> Result<Expression> {
-        let (mut above, mut below) = (vec![self.factor()?], Vec::new());
+        let first = self.factor()?;
+        let (mut above, mut below) = (vec![self.with_fraction(first)?], Vec::new());
         let mut signs = 0;
         loop {
             if self.peek().is_some_and(|kind| kind.is_any("*", "cdot times")) {
@@ -75,6 +76,7 @@ impl Parser {
                 self.advance();
                 signs += 1;
                 let factor = self.signed_factor()?;
+                let factor = self.with_fraction(factor)?;
                 match above.pop() {
                     Some(left) if crosses && is_vector(&left) && is_vector(&factor) => {
                         above.push(cross_product(left, factor));
@@ -87,10 +89,10 @@ impl Parser {
             } else if (self.at_symbol('/') && !self.peek_at(1).is_some_and(is_set_brace))
                 || self.at_command("div")
             {
+                let slash = self.at_symbol('/');
                 self.advance();
-                below.push(self.signed_factor()?);
-            } else if let Some(mixed) = self.mixed_fraction(&above, &below)? {
-                above = vec![self.with_degree_mark(mixed)];
+                let factor = self.signed_factor()?;
+                below.push(if slash { factor } else { self.with_fraction(factor)? });
             } else if self.starts_factor(above.last()) || signs > 0 && self.at_command("ldots") {
                 above.push(self.factor()?);
             } else {
@@ -118,17 +120,13 @@ impl Parser {
         Ok(if negative { -factor } else { factor })
     }
 
-    /// Parses `3 3/4` and `3\frac{3}{4}`: an integer followed by a proper fraction of integers.
-    pub(super) fn mixed_fraction(
-        &mut self,
-        above: &[Expression],
-        below: &[Expression],
-    ) -> Result<Option<Expression>> {
-        let ([Expression::Number(integer)], []) = (above, below) else { return Ok(None) };
+    /// Parses the fraction of `3 3/4` and `3\frac{3}{4}`, behind an integer: a proper one of integers.
+    fn with_fraction(&mut self, factor: Expression) -> Result<Expression> {
+        let Expression::Number(integer) = &factor else { return Ok(factor) };
         if !integer.is_int() || !matches!(self.before(), Some(Kind::Number { .. })) {
-            return Ok(None);
+            return Ok(factor);
         }
-        let (start, integer) = (self.position, integer.clone());
+        let start = self.position;
         let part = match self.peek() {
             Some(Kind::Command(name)) if is_fraction(name) && !self.at_unit_fraction() => {
                 match self.primary()? {
@@ -151,10 +149,11 @@ impl Parser {
             }
             _ => None,
         };
-        if part.is_none() {
+        let Some((top, bottom)) = part else {
             self.position = start;
-        }
-        Ok(part.map(|(top, bottom)| Expression::Number(integer + top / bottom)))
+            return Ok(factor);
+        };
+        Ok(self.with_degree_mark(Expression::Number(integer + top / bottom)))
     }
 
     /// Returns true before a quotient of units: `\frac{\text{m}}{\text{s}}`.

@@ -2,6 +2,7 @@
 
 #![expect(clippy::print_stdout, reason = "the measurements are read by people")]
 
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -146,4 +147,48 @@ fn ground_truths_are_read() {
             rows.len()
         );
     }
+}
+
+/// Sentences that announce an answer; `_` stands for a formula with its signs, `@` for its LaTeX.
+const SENTENCES: [&str; 16] = [
+    "So the answer is _.",
+    "Final Answer: The final answer is _. I hope it is correct.",
+    "### Final Answer\n\n_",
+    "Answer: _",
+    r"\[ \boxed{@} \]",
+    r"Hence $\boxed{\displaystyle @}$.",
+    r"\boxed{\text{The answer is } @}",
+    "The answer is **_**.",
+    "Hence, the required value is _.",
+    "<think>So be it.</think>\n<answer>_</answer>",
+    "综上所述，答案是 _。",
+    "Die Antwort ist _.",
+    "La réponse est donc _.",
+    "Por lo tanto, la respuesta es _.",
+    "Ответ: _.",
+    "The correct answer is: _",
+];
+
+/// A ground truth in a sentence is right, but for one that gives two spellings with OR between.
+#[test]
+fn ground_truths_are_right_in_sentences() {
+    let (mut seen, mut misses) = (BTreeSet::new(), 0);
+    for name in ["math_test", "math_train", "olympiadbench", "omni_math_rule", "minerva_math"] {
+        let Some(rows) = rows::<Problem>(&format!("{name}.jsonl.zst")) else { return };
+        let answers = rows.into_iter().filter_map(|row| row.answer);
+        for (place, answer) in answers.filter(|answer| seen.insert(answer.clone())).enumerate() {
+            let inner = answer.trim_matches('$').trim_start_matches(r"\[").trim_end_matches(r"\]");
+            let inner = inner.trim();
+            let latex = if answer.matches('$').count() > 2 { &answer } else { inner };
+            let sentence = SENTENCES[place % SENTENCES.len()];
+            let response = sentence.replace('_', "$@$").replace('@', latex);
+            let verdict = verify(&response, &answer, &Options::lenient());
+            if !verdict.is_right() {
+                misses += 1;
+                println!("{response:?} gold {answer:?} verdict {verdict:?}");
+            }
+        }
+    }
+    println!("{misses} of {} ground truths missed in a sentence", seen.len());
+    assert!(seen.len() > 5000 && misses <= 1, "{misses} of {}", seen.len());
 }

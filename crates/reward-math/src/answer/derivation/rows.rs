@@ -39,8 +39,8 @@ pub(super) fn without_check(folded: &str) -> Option<&str> {
     let check = pattern!(
         r"(?xs)^(.*?[^\s:,;\\=<>+*/^({-]) (?:[\s,]|\\[,;\x20])* (?:[:;]|\\q?quad) (?:[\s:,;]|\\q?quad|\\[,;\x20])*
         (?:[-(\[0-9]|\\(?:[lr]floor|sqrt|[dt]?frac|left|log|ln))
-        (?:[-0-9+*/=^_(){}.,;:\s|<>!]|\\(?:cdot|times|mid|[dt]?frac|sqrt|[lr]floor|left|right|log|ln|q?quad|checkmark|[lg]eq?|[,;!\x20]))*
-        (?:=|\\mid) (?:[-0-9+*/=^_(){}.,;:\s|<>!]|\\(?:cdot|times|mid|[dt]?frac|sqrt|[lr]floor|left|right|log|ln|q?quad|checkmark|[lg]eq?|[,;!\x20]))*
+        (?:[-0-9+*/=^_(){}.,;:\s|<>!]|\\(?:cdot|times|mid|[dt]?frac|sqrt|[lr]floor|left|right|log|ln|q?quad|checkmark|[lg]eq?|[bp]?mod|equiv|[,;!\x20]))*
+        (?:=|\\mid|\\equiv) (?:[-0-9+*/=^_(){}.,;:\s|<>!]|\\(?:cdot|times|mid|[dt]?frac|sqrt|[lr]floor|left|right|log|ln|q?quad|checkmark|[lg]eq?|[bp]?mod|equiv|[,;!\x20]))*
         \\checkmark (?:[\s.,)\]]|\\[,;\x20]|\\blacksquare|\\square)*$"
     );
     Some(folded.contains("\\checkmark").then(|| captured(check, folded)).flatten()?.as_str())
@@ -68,7 +68,7 @@ pub(super) fn rows(folded: &str) -> Option<Vec<String>> {
     let environment =
         pattern!(r"(?s)^\\begin\{([a-z]+)\*?\}(?:\{[lrc|]*\})?(.*)\\end\{([a-z]+)\*?\}$");
     let inside = environment.captures(folded);
-    let inside = inside.filter(|parts| parts[1] == parts[3] && lists(ENVIRONMENTS, &parts[1]));
+    let inside = inside.filter(|parts| lists(ENVIRONMENTS, &parts[1]));
     let text = inside.as_ref().and_then(|parts| parts.get(2)).map_or(folded, |text| text.as_str());
     let text = &marked(text);
     let pieces = pattern!(
@@ -130,8 +130,6 @@ fn marked(text: &str) -> String {
 }
 
 fn merged(rows: &[String]) -> Vec<String> {
-    let goes_on =
-        pattern!(r"^(?:[=<>≤≥≈]|\\(?:leq?|geq?|neq?|lt|gt|approx|equiv|in|simeq)(?:[^A-Za-z]|$))");
     let opening = pattern!(
         r"^(?:\s|[A-Z]:|\\[,;:\x20]|\\q?quad\b|\\text\{\s*(?:i\.e\.|that is|所以选|故选|选)[ ,:：]*\})+"
     );
@@ -139,6 +137,7 @@ fn merged(rows: &[String]) -> Vec<String> {
     let label = pattern!(
         r"^[^:]*(?:\\text\{[^{}:]*\}|[<>=]|\\(?:in|[lg]eq?)[^a-z])[^:]*:([^0-9].*)$|^\\text\{[^{}:]*:\s*\}(.+)$"
     );
+    let goes_on = pattern!(r"^(?:[<>≤≥]|\\(?:leq?|geq?|neq?|lt|gt|equiv|in)(?:[^A-Za-z]|$))");
     let mut merged: Vec<String> = Vec::new();
     for row in rows {
         let row = row.replace("\\left(", "(").replace("\\right)", ")");
@@ -219,16 +218,12 @@ fn without_remark(row: &str) -> &str {
     let apart = pattern!(r"(?:\s|\\[,;]|\\q?quad)$").is_match(before);
     let bounds =
         apart && pattern!(r"[=<>]|\\(?:neq?|geq?|leq?|text)(?:[^A-Za-z]|$)").is_match(inside);
-    let remark = bounds || inside.starts_with("\\text{");
-    let keeps = rejects
-        || objects(inside.trim_start_matches("\\text{"))
-        || inside.contains("\\math")
-        || !before.contains(|c: char| c.is_alphanumeric());
+    let keeps = objects(inside.trim_start_matches("\\text{"));
     // `x = 7 \text{ or } x = 2\ (\text{rejected})`
     let alternative = pattern!(r"(?s)^(.*)(?:\\text\s*\{\s*or\s*\}|,)");
     match captured(alternative, before) {
         Some(other) if rejects && inside.starts_with("\\text{") => without_end(other.as_str()),
-        _ if remark && !keeps => without_end(before),
+        _ if bounds && !keeps => without_end(before),
         _ => row,
     }
 }

@@ -141,7 +141,7 @@ fn the_whole_set_is_measured_where_it_is_at_hand() {
 /// Derivations, labels and sentences that assert a value, and near misses that do not.
 #[test]
 fn every_asserted_value_agrees() {
-    reaches("assertions.jsonl", 130, 1.0);
+    reaches("assertions.jsonl", 570, 1.0);
 }
 
 /// Responses in the manner of current models and of an adversary, written by examiners who did not know the verifier.
@@ -168,7 +168,7 @@ fn reaches_with_known(file: &str, rows: usize, agreed: usize, known: usize) {
 /// of other graders, and none.
 #[test]
 fn rows_with_known_false_positives_reach_the_floor() {
-    reaches_with_known("examined_4.jsonl", 1620, 1575, 4);
+    reaches_with_known("examined_4.jsonl", 1620, 1578, 4);
     reaches_with_known("examined_6.jsonl", 813, 768, 4);
     reaches_with_known("examined_7.jsonl", 633, 616, 2);
     reaches_with_known("examined_8.jsonl", 678, 673, 0);
