@@ -146,7 +146,7 @@ fn only_bold(response: &str) -> Option<Range<usize>> {
     let number = lower.contains(|c: char| c.is_ascii_digit())
         || words::number(&lower).is_some()
         || pattern!(r"\b(?:that|is|are) $").is_match(&parts[1]);
-    let is_answer = number && !phrase::is_remark(&parts[1]);
+    let is_answer = number && !words::makes_another(&parts[1]);
     some_text(response, line + bold.start()..line + bold.end()).filter(|_| is_answer)
 }
 
@@ -159,6 +159,6 @@ fn bold(response: &str) -> Option<Range<usize>> {
     // "**Question:**" is a heading.
     let bold = some_text(response, start..body.len())?;
     let is_answer =
-        !response[bold.clone()].ends_with(':') && !phrase::is_remark(&response[line..start - 2]);
+        !response[bold.clone()].ends_with(':') && !words::makes_another(&response[line..start - 2]);
     is_answer.then_some(bold)
 }

@@ -288,6 +288,9 @@ impl Gold {
             && !self.answer.is_words()
             && !words::takes_back(&extracted.text.to_lowercase());
         let number = only_number(&extracted.text).filter(|_| in_words)?;
+        if words::makes_another(&extracted.text[..number.start]) {
+            return None;
+        }
         // "Speed: 90 m/s" is no 90 km/h.
         let unit = pattern!(r"^ ?([a-zA-Zµμ]{1,3}[²³]?(?:/[a-z]{1,3}[²³]?)?)$");
         let unit = captured(unit, &extracted.text[number.end..]).map(|unit| unit.as_str());
@@ -416,6 +419,7 @@ fn closing_formula(extracted: &Extracted) -> Option<String> {
     let formula = in_words.then(|| last_formula(text)).flatten()?;
     let before = text[..formula.start].trim_end_matches(['$', '\\', '(']);
     let plain = !before.contains(['$', '=', '\\']) && !words::takes_back(&before.to_lowercase());
+    let plain = plain && !words::makes_another(before);
     plain.then(|| text[formula].to_owned())
 }
 

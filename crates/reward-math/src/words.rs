@@ -219,6 +219,17 @@ pub(crate) fn is_conjunction(word: &str) -> bool {
     phrases("conjunction").contains(&word.trim().to_lowercase().as_str())
 }
 
+/// Returns true if what follows is no value itself: "divisible by", "case", "when the radius is", "twice".
+pub(crate) fn makes_another(before: &str) -> bool {
+    let marks = ['*', '$', '{', '\\', ' '];
+    let before = before.strip_suffix("\\(").unwrap_or(before).trim_end_matches(marks);
+    // "k cannot be less than 5": a bound.
+    let bound = pattern!(r"(?i)\b(?:not|be|no|never) [a-z]+ than$").is_match(before);
+    let another =
+        pattern!(r"(?i)^\W*up to$|\b(?:(?:‹makes another value›)|when [^,.=0-9]{0,24} (?:is|=))$");
+    another.is_match(before) && !bound
+}
+
 /// Returns the letters of a multiple choice, sorted: `B`, `(B)`, `B.`, `\textbf{(B)} 12`, `option B`, `B: 5`; `A, D`.
 pub(crate) fn choices(folded: &str) -> Vec<char> {
     let text = undecorated(folded);

@@ -238,7 +238,15 @@ impl Parser {
                 self.replace(Kind::Command("{".to_owned()));
             }
             let next = self.operand()?;
-            side = Node::Joined(combination, vec![side, next]);
+            side = match side {
+                Node::Joined(Combination::Union, mut parts)
+                    if combination == Combination::Union =>
+                {
+                    parts.push(next);
+                    Node::Joined(combination, parts)
+                }
+                side => Node::Joined(combination, vec![side, next]),
+            };
         }
         Ok(side)
     }

@@ -5,9 +5,10 @@ use std::sync::LazyLock;
 
 use super::conclusion;
 use super::extracted::{Find, Rule, first_of, some_text};
-use super::phrase::{is_remark, last_mark};
+use super::phrase::last_mark;
 use crate::answer::Answer;
 use crate::table::{Pattern, captured, captured_at_end, compiled, lists, pattern, phrases};
+use crate::words;
 
 /// Bytes at the end of a text that may say that it ends without an answer.
 const LAST_WORDS: usize = 256;
@@ -45,7 +46,7 @@ pub(super) fn find(response: &str) -> Option<(Range<usize>, Rule)> {
             return Some((place, Rule::LastSentence)).filter(|_| !gives_up);
         }
         let place = NUMBERS.iter().find_map(|find| find(concluded)).filter(|_| !gives_up)?;
-        Some((place, Rule::LastNumber))
+        (!words::makes_another(&concluded[..place.start])).then_some((place, Rule::LastNumber))
     };
     first_of(response, &[(entire, Rule::Whole), (last_letter, Rule::LastLetter)])
         .or_else(number)
@@ -213,7 +214,7 @@ fn plain_clause(response: &str) -> Option<Range<usize>> {
         let text = &response[span.clone()];
         let value = Answer::parse(text).is_ok_and(|answer| !answer.is_words());
         let plain = !worded.is_match(&text.replace("square ", "").replace("cubic ", ""));
-        (value && plain && !is_remark(&response[..span.start])).then_some(span)
+        (value && plain).then_some(span)
     })
 }
 
@@ -239,9 +240,7 @@ fn last_number(response: &str) -> Option<Range<usize>> {
     }
     let last = |from| numbers(response, from).into_iter().rev().find(|number| !denied(number));
     let number = last(tail).or_else(|| last(0))?;
-    let line = response[..number.span.start].rfind('\n').map_or(0, |end| end + 1);
-    let before = response[line..number.span.start].trim_end_matches(['*', '$']);
-    if is_in_formula(response, &number.span) || is_remark(before) {
+    if is_in_formula(response, &number.span) {
         return None;
     }
     let suffix: String =

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::extracted::some_text;
 use crate::answer::Answer;
 use crate::table::{captured, pattern, phrases, starts_with_ignoring_case};
+use crate::words;
 
 /// Returns the letter of the choice that the text calls right: "option B is correct", "(B) is the answer".
 pub(super) fn letter_said_right(response: &str) -> Option<Range<usize>> {
@@ -118,7 +119,7 @@ pub(super) fn stands(response: &str, span: &Range<usize>) -> bool {
     let start = sentence.find_iter(&before[line..]).last().map_or(line, |end| line + end.end());
     let end = sentence.find(behind).map_or(behind.len(), |end| end.start());
     let cases = pattern!(
-        r"(?i)\b(?:if|provided|assuming)\b.*(?:; (?:if|otherwise)|, otherwise it| and .* if .*\bnot)\b"
+        r"(?i)\b(?:if|provided|assuming)\b.*(?:; (?:if|otherwise)|, otherwise it| and .* if .*\bnot|, and .* otherwise)\b"
     );
     // "If the order matters, the answer is 120. If it does not matter, it is 20."
     let two =
@@ -126,6 +127,8 @@ pub(super) fn stands(response: &str, span: &Range<usize>) -> bool {
     let readings = pattern!(r"(?im)^\W*(?:interpretation|reading) [0-9A-C]\b");
     let one_of_several = cases.is_match(&format!("{}_{}", &before[start..], &behind[..end]))
         && !pattern!(r"\b(?:if|otherwise|even|odd)\b").is_match(&response[span.clone()])
+        || pattern!(r"(?i)\bwhen\b[^.]*$").is_match(before)
+            && pattern!(r"^[^.\n]*,? and when\b").is_match(behind)
         || two.is_match(&before[line..])
         || readings.is_match(&before[line..]) && readings.find_iter(before).count() > 1;
     // "\boxed{… = 10}. Therefore the number of handshakes is 20."
@@ -135,7 +138,8 @@ pub(super) fn stands(response: &str, span: &Range<usize>) -> bool {
     let value = pattern!(r"= ?(-?[0-9]+)$").captures(&response[span.clone()]);
     let contradicts =
         value.zip(other.captures(behind)).is_some_and(|(value, other)| value[1] != other[1]);
-    !one_of_several && !contradicts && !withdrawn.is_match(behind)
+    let disclaimed = is_disclaimed(before, &response[span.clone()], behind);
+    !one_of_several && !contradicts && !disclaimed && !withdrawn.is_match(behind)
 }
 
 /// Returns the answer after the last phrase that announces one.
@@ -206,13 +210,14 @@ fn content(response: &str, start: usize) -> Option<Range<usize>> {
         rest.find(|c: char| !c.is_whitespace() && !matches!(c, '*' | ':' | '：' | '"'))?;
     // "Final answer: the train covers **150 km**"
     let bold = pattern!(r"^(?:[^*$\\=0-9\n]|\$[a-zA-Z]\$)+\*\*([^*\n:]+)\*\*[^*\n]*(?:\n|$)");
-    if let Some(bold) = captured(bold, &rest[skipped..]) {
+    let bold = captured(bold, &rest[skipped..]);
+    if let Some(bold) = bold.filter(|bold| !words::makes_another(&rest[..skipped + bold.start()])) {
         let start = start + skipped;
         return some_text(response, start + bold.start()..start + bold.end());
     }
     // "The answer is therefore **(D)**"
     let adverb = pattern!(
-        r"^(?:(?i:therefore|thus|then|hence|so|clearly|simply|indeed|donc)[ ,:]+[*$]*|选[ *]*)"
+        r"^(?:(?i:therefore|thus|then|hence|so|clearly|simply|indeed|donc)[ ,:]+\**|选[ *]*)"
     )
     .find(&rest[skipped..]);
     let skipped = skipped + adverb.map_or(0, |adverb| adverb.len());
@@ -317,10 +322,28 @@ fn sentence_end(response: &str, line: Range<usize>) -> usize {
     line.start + end
 }
 
-/// Returns true if what follows is no answer: "divisible by", "case", "when the radius is".
-pub(super) fn is_remark(before: &str) -> bool {
-    pattern!(
-        r"\b(?:(?:divisible by|divided by|case|step|than|(?:factorial|multiple|square|root|power|count)s? of)|when [^,.=0-9]{0,24} (?:is|=)) *$"
-    )
-    .is_match(before)
+/// Returns true for "Suppose the answer is 5", and for what is called wrong or restated: "5 is the wrong answer", "Wait, it is 6".
+fn is_disclaimed(before: &str, value: &str, behind: &str) -> bool {
+    let supposed = pattern!(
+        r"(?i)\b(?:(?:twice|thrice|double|half of)[\s$]*\\f?box(?:ed)?\{$|(?:suppose|assume|assuming|imagine|whether|doubt|false|mistakenly [a-z]+)(?: that)? (?:the|our|my|this) (?:final |correct |right )?answer (?:is|was|were)[\s:*$\\(]*(?:\\f?box(?:ed)?\{)?$)"
+    );
+    let denied = pattern!(
+        r"(?i)^[\s*)$]*(?:,? ?(?:which|that) )?(?:(?:(?:is|was) (?:an? |the )?(?:wrong|false|incorrect|impossible|excluded|rejected|extraneous|trap|too (?:big|small|large|low|high)|not (?:the (?:right |correct )?answer|right|correct))|fails|does(?:n['’]t| not) work|unless|works[:;,] it does not)\b|(?:plus|minus|times|multiplied by|divided by) (?:\$?[0-9\\]|(?:one|two|three)\b)|(?:squared|cubed)\s*(?:[.,;!]|$))"
+    );
+    // "Is it 5?"
+    let asked = pattern!(
+        r"(?i)(?:^|[.!?\n]\s*)(?:is|are|was|could|would|does|what if|can|might)\b[^.!?\n]*$"
+    );
+    let asked = asked.is_match(before) && pattern!(r"^[\s*)$]*\?").is_match(behind);
+    let restated = pattern!(
+        r"(?i)\b(?:wait|hmm|hold on|oops|edit|sorry)\b[^\n]*?\b(?:it|this|that)(?: is|['’]s| should be| must be| equals) (-?[0-9][0-9./]*|\$(?:[^$\\\n]|\\.)+\$)(?:[.!;]\s|[.!;]?\s*$)"
+    );
+    let other = captured(restated, behind).map(|other| other.as_str().trim_matches(['$', '.']));
+    // `\frac12` may be 0.5.
+    let is_number =
+        |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || b"-.,".contains(&byte));
+    supposed.is_match(before)
+        || asked
+        || denied.is_match(behind)
+        || other.is_some_and(|other| other != value && is_number(other) == is_number(value))
 }

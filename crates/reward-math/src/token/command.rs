@@ -149,8 +149,8 @@ impl Lexer<'_> {
         let total = length + skipped + inner.len() + braces;
         let words = inner.trim();
         let only = words.chars().next().filter(|_| words.chars().count() == 1);
-        let bold = matches!(name, "mathbf" | "bold" | "boldsymbol" | "bm" | "pmb");
-        let begins_formula = pattern!("^[-+.$€£¥0-9]").is_match(words);
+        let bold = lists("mathbf bold boldsymbol bm pmb underline", name);
+        let is_formula = pattern!("^[-+.$€£¥0-9]").is_match(words) || bold && holds_sign(words);
         match only {
             None if words.is_empty() => {
                 self.spaced = true;
@@ -186,7 +186,7 @@ impl Lexer<'_> {
             _ if words.contains(['\\', '{']) && !bold && self.measure(words, total) => {}
             // `\mathit{ab}` shows as `ab` does.
             _ if words.chars().any(char::is_alphabetic)
-                && !begins_formula
+                && !is_formula
                 && name != "mathit"
                 && !words.contains(['\\', '$', '{', '_']) =>
             {
@@ -250,4 +250,9 @@ impl Lexer<'_> {
         self.push(Kind::Text(parts[1].to_owned()), 0);
         self.push(Kind::Word(joining), length);
     }
+}
+
+/// Returns true for `a + b`, which is a formula in bold, too.
+fn holds_sign(words: &str) -> bool {
+    words.contains(['+', '-', '=', '<', '>', '^', '('])
 }

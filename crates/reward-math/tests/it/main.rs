@@ -3,6 +3,7 @@
 mod bombs;
 mod book;
 mod command_line;
+mod denials;
 mod echo;
 mod expressions;
 mod fuzz;

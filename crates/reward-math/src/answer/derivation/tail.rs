@@ -42,7 +42,11 @@ pub(in crate::answer) fn tail(folded: &str, last: &str) -> Option<String> {
             "=" | "+" | "^" | "\\times" | "\\cdot" => behind_words = None,
             piece if piece.trim().is_empty() => {}
             piece => match text.captures(piece).map(|words| words[1].to_lowercase()) {
-                Some(words) if is_aside(&words) || words.trim_end().ends_with(" of") => {
+                Some(words)
+                    if is_aside(&words)
+                        || words.trim_end().ends_with(" of")
+                        || words::makes_another(&words) =>
+                {
                     return None;
                 }
                 Some(words) if words::is_conjunction(&words) => {}
