@@ -223,11 +223,13 @@ pub(crate) fn is_conjunction(word: &str) -> bool {
 pub(crate) fn makes_another(before: &str) -> bool {
     let marks = ['*', '$', '{', '\\', ' '];
     let before = before.strip_suffix("\\(").unwrap_or(before).trim_end_matches(marks);
-    // "k cannot be less than 5": a bound.
-    let bound = pattern!(r"(?i)\b(?:not|be|no|never) [a-z]+ than$").is_match(before);
+    // "k cannot be less than 5" is a bound, "in this case" no number of a case.
+    let other = pattern!(
+        r"(?i)\b(?:not|be|no|never) [a-z]+ than$|\b(?:this|that|each|either|our|the|any|last|final|first|second) (?:case|step)$"
+    );
     let another =
         pattern!(r"(?i)^\W*up to$|\b(?:(?:‹makes another value›)|when [^,.=0-9]{0,24} (?:is|=))$");
-    another.is_match(before) && !bound
+    another.is_match(before) && !other.is_match(before)
 }
 
 /// Returns the letters of a multiple choice, sorted: `B`, `(B)`, `B.`, `\textbf{(B)} 12`, `option B`, `B: 5`; `A, D`.

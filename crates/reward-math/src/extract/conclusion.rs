@@ -17,7 +17,13 @@ const TAIL: usize = 1024;
 pub(super) fn end(response: &str) -> usize {
     let mut end = response.trim_end().len();
     for _ in 0..MOST_REMARKS {
-        let start = sentence(&response[..end]);
+        // "Remark. In the short run, the cost is 2.", behind the answer
+        let concludes = pattern!(r"(?i)[.,]\s+(?:so|thus|hence|therefore)\b");
+        let paragraph = response[..end].rfind("\n\n").map(|at| at + 2).filter(|start| {
+            let text = &response[*start..end];
+            is_remark(text) && !concludes.is_match(text)
+        });
+        let start = paragraph.unwrap_or_else(|| sentence(&response[..end]));
         if !is_remark(&response[start..end]) && !is_aside(&response[..end], start) {
             return start + clause(&response[start..end]);
         }

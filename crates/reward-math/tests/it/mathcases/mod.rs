@@ -141,7 +141,7 @@ fn the_whole_set_is_measured_where_it_is_at_hand() {
 /// Derivations, labels and sentences that assert a value, and near misses that do not.
 #[test]
 fn every_asserted_value_agrees() {
-    reaches("assertions.jsonl", 570, 1.0);
+    reaches("assertions.jsonl", 620, 1.0);
 }
 
 /// Responses in the manner of current models and of an adversary, written by examiners who did not know the verifier.
