@@ -47,6 +47,13 @@ pub(super) struct ShardFile {
     file: File,
 }
 
+impl Drop for ShardFile {
+    // A child process that another thread starts holds the file, too, until it runs its own program.
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
+    }
+}
+
 impl Folder {
     /// The folder of `plan`, made if it is not there; `text` is the configuration.
     ///
