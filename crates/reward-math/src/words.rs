@@ -219,9 +219,14 @@ pub(crate) fn is_conjunction(word: &str) -> bool {
     phrases("conjunction").contains(&word.trim().to_lowercase().as_str())
 }
 
+/// Most bytes before a value that may make another of it.
+const LONGEST_OPENING: usize = 128;
+
 /// Returns true if what follows is no value itself: "divisible by", "case", "when the radius is", "twice".
 pub(crate) fn makes_another(before: &str) -> bool {
     let marks = ['*', '$', '{', '\\', ' '];
+    let near = before.ceil_char_boundary(before.len().saturating_sub(LONGEST_OPENING));
+    let before = &before[near..];
     let before = before.strip_suffix("\\(").unwrap_or(before).trim_end_matches(marks);
     // "k cannot be less than 5" is a bound, "in this case" no number of a case.
     let other = pattern!(

@@ -47,7 +47,7 @@ pub(super) fn asserted(tokens: &[Token]) -> Option<Node> {
     statements.filter(|statements| !statements.is_empty()).map(|items| list(' ', ' ', items))
 }
 
-/// Removes sentences before the last, and the source or reason before it: "By the law of cosines, ".
+/// Removes the source or reason at the beginning: "By the law of cosines, ".
 fn without_opening(tokens: &mut [Token]) {
     let opening = pattern!(r"^\s*(?i:by|using|applying|with|since|because|as) [^,]*,\s*(.*)$");
     if let Some(first) = tokens.first_mut()

@@ -166,7 +166,7 @@ fn states_another(remarks: &[Piece<'_>], rest: &str) -> bool {
     let reason = pattern!(
         r"^\W*\(that is\b|^\W*(?:where|with|since|as|because|and indeed|check|it checks|this checks|e\.g|so that)\b"
     );
-    // "number of subsets = 8", "solution (2, 3)", "its supplement is 108", but "the length of the vector (3, 4)"
+    // "number of subsets = 8", "solution (2, 3)", but "the length of (3, 4)"
     let names = |pair: &[Piece<'_>]| match pair {
         [Piece::Words(words), Piece::Formula(value)] => {
             let last = words.split_whitespace().next_back().unwrap_or_default().to_lowercase();

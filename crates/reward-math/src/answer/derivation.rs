@@ -71,7 +71,7 @@ pub(super) fn steps(folded: &str) -> Option<Steps> {
         return None;
     }
     let mut rows: Vec<Row> = texts.into_iter().map(Row::read).collect();
-    // `\Rightarrow n = 30;\quad S = \frac{30 \cdot 31}{2} = 465`: steps in one row.
+    // `\Rightarrow p_2 = \frac12;\quad p_3 = \frac34;\quad p_4 = \frac58`: steps in one row.
     let holds_terms = |row: &Row| are_terms(&row.items.iter().collect::<Vec<_>>());
     if let Some(list) = rows.pop_if(|row| !in_line && holds_terms(row)) {
         rows.extend(
@@ -159,8 +159,7 @@ fn consists_of(quantity: &Expression, known: &[&Expression]) -> bool {
         }
 }
 
-/// Returns the last row where it calculates with a value of a row before it, unless that is small, or with all of them; or
-/// where it is the last of at least three terms: `p_2 = \frac12`, `p_3 = \frac34`, `p_4 = \frac58`.
+/// Returns the last row where it calculates, or is what was asked for; or where it is the last of at least three terms: `p_2 = \frac12`, `p_3 = \frac34`, `p_4 = \frac58`.
 fn last_of_all(rows: &[Row]) -> Option<String> {
     let (last, before) = rows.split_last()?;
     let [end] = last.items.as_slice() else { return None };
@@ -316,7 +315,7 @@ fn is_open(row: &Row, rows: &[Row], last: &[Node]) -> bool {
         && names.any(|name| !known.contains(&name) && !of_last(&name))
 }
 
-/// Returns true if a step states what the last one should state in another form: of the same name, of the same curve.
+/// Returns true if a step gives a name a value that the last one gives a value, too.
 fn says_the_same(step: &Node, last: &[Node]) -> bool {
     named(step).is_some_and(|(label, value)| {
         let below = last.iter().filter_map(named).find(|(other, _)| *other == label);

@@ -108,6 +108,9 @@ pub(super) fn withdrawal(behind: &str) -> Option<usize> {
     Some(withdrawn.find_iter(behind).last()?.end())
 }
 
+/// Most bytes before an answer that may disclaim it.
+const LONGEST_SENTENCE: usize = 512;
+
 /// Returns false for an answer that is withdrawn, or holds in one of several cases: "if they differ, 49".
 pub(super) fn stands(response: &str, span: &Range<usize>) -> bool {
     let withdrawn = pattern!(
@@ -115,6 +118,7 @@ pub(super) fn stands(response: &str, span: &Range<usize>) -> bool {
     );
     let (before, behind) = (&response[..span.start], &response[span.end..]);
     let sentence = pattern!(r"[.!?](?:\s|$)|\n");
+    let near = &before[before.ceil_char_boundary(before.len().saturating_sub(LONGEST_SENTENCE))..];
     let line = before.rfind('\n').map_or(0, |end| end + 1);
     let start = sentence.find_iter(&before[line..]).last().map_or(line, |end| line + end.end());
     let end = sentence.find(behind).map_or(behind.len(), |end| end.start());
@@ -127,7 +131,7 @@ pub(super) fn stands(response: &str, span: &Range<usize>) -> bool {
     let readings = pattern!(r"(?im)^\W*(?:interpretation|reading) [0-9A-C]\b");
     let one_of_several = cases.is_match(&format!("{}_{}", &before[start..], &behind[..end]))
         && !pattern!(r"\b(?:if|otherwise|even|odd)\b").is_match(&response[span.clone()])
-        || pattern!(r"(?i)\bwhen\b[^.]*$").is_match(before)
+        || pattern!(r"(?i)\bwhen\b[^.]*$").is_match(near)
             && pattern!(r"^[^.\n]*,? and when\b").is_match(behind)
         || two.is_match(&before[line..])
         || readings.is_match(&before[line..]) && readings.find_iter(before).count() > 1;
@@ -138,7 +142,7 @@ pub(super) fn stands(response: &str, span: &Range<usize>) -> bool {
     let value = pattern!(r"= ?(-?[0-9]+)$").captures(&response[span.clone()]);
     let contradicts =
         value.zip(other.captures(behind)).is_some_and(|(value, other)| value[1] != other[1]);
-    let disclaimed = is_disclaimed(before, &response[span.clone()], behind);
+    let disclaimed = is_disclaimed(near, &response[span.clone()], behind);
     !one_of_several && !contradicts && !disclaimed && !withdrawn.is_match(behind)
 }
 
@@ -336,7 +340,7 @@ fn is_disclaimed(before: &str, value: &str, behind: &str) -> bool {
     );
     let asked = asked.is_match(before) && pattern!(r"^[\s*)$]*\?").is_match(behind);
     let restated = pattern!(
-        r"(?i)\b(?:wait|hmm|hold on|oops|edit|sorry)\b[^\n]*?\b(?:it|this|that)(?: is|['’]s| should be| must be| equals) (-?[0-9][0-9./]*|\$(?:[^$\\\n]|\\.)+\$)(?:[.!;]\s|[.!;]?\s*$)"
+        r"(?i)(?-u:\b)(?:wait|hmm|hold on|oops|edit|sorry)(?-u:\b)[^\n]*?(?-u:\b)(?:it|this|that)(?: is|['’]s| should be| must be| equals) (-?[0-9][0-9./]*|\$(?:[^$\\\n]|\\.)+\$)(?:[.!;]\s|[.!;]?\s*$)"
     );
     let other = captured(restated, behind).map(|other| other.as_str().trim_matches(['$', '.']));
     // `\frac12` may be 0.5.

@@ -5,8 +5,8 @@ use crate::words;
 
 /// Returns the last statement of a derivation's last step, behind separators and words.
 ///
-/// `None` if that is all of the derivation and no chain of equations, or if its words take something back or name
-/// alternatives.
+/// `None` if that is all of the derivation and no chain of equations, or if its words take something back or
+/// make another value.
 pub(in crate::answer) fn tail(folded: &str, last: &str) -> Option<String> {
     let text = pattern!(r"\\text(?:bf|it)?\s*\{([^{}]*)\}");
     if text.captures_iter(folded).any(|words| takes_back(&words[1].to_lowercase())) {
