@@ -25,6 +25,7 @@ use regex::Captures;
 use crate::fold::{fold, undecorated};
 use crate::relation;
 use crate::table::{lists, pattern, phrases, unwrapped};
+use crate::token::group;
 use crate::verdict::ParseError;
 use crate::words;
 use derivation::{Steps, last_calculation, last_side, steps, tail, without_words_in_brackets};
@@ -37,6 +38,9 @@ use spelling::spelling;
 
 /// Longest answer that is parsed, in bytes; longer ones are compared by spelling only.
 const MAX_BYTES: usize = 32 * 1024;
+
+/// Longest answer that is more than one formula or list, in bytes: a derivation, a sentence, a rarer notation.
+const MAX_WORDED: usize = 4096;
 
 /// Longest answer that may be plain language, in bytes.
 const MAX_WORDS: usize = 2048;
@@ -118,7 +122,7 @@ impl Answer {
 
     /// Parses an answer, as the last of several steps too if wanted.
     pub(crate) fn parse_with(text: &str, stepwise: bool) -> std::result::Result<Self, ParseError> {
-        let text = without_box(without_signs(text.trim()));
+        let text = &*without_frames(without_box(without_signs(text.trim())));
         let text = &*with_formulas(text);
         if text.is_empty() {
             return Err(ParseError::Empty);
@@ -142,6 +146,9 @@ impl Answer {
         let folded = &with_unit_fractions(without_mark(folded));
         if folded.is_empty() {
             return Err(ParseError::Empty);
+        }
+        if folded.len() > MAX_WORDED {
+            return Ok(Self::of(spelling(folded), readings::plain(folded)));
         }
         Ok(Self::read(&spelling::without_rejected(folded), stepwise))
     }
@@ -194,7 +201,7 @@ impl Answer {
         let choices = words::choices(folded);
         let is_sentence = choices.is_empty()
             && folded.contains("\\text")
-            && matches!(readings.as_deref(), Ok([Node::Words(_), ..]));
+            && readings.as_ref().is_ok_and(|all| is_worded(&all[0]));
         let is_unread = unread.is_some() || in_rows || readings.as_ref().map_or(true, beside_words);
         let tail = match steps {
             Some(Steps { calculated: Some(end), .. }) => Self::statement(end),
@@ -233,7 +240,12 @@ impl Answer {
         }
         if let Some(tail) = tail(folded, last) {
             // What is not read before the last equals sign cannot contradict.
-            return Self::statement(&tail).or_else(|| Self::statement(last_side(&tail)?));
+            return Self::statement(&tail).or_else(|| {
+                let side = last_side(&tail)?;
+                // `N = \frac{E}{E_1} = \frac{…\text{ J}}{…\text{ J}} \approx 10^{16}`
+                let rounded = || Self::statement(side.rsplit_once("\\approx")?.1);
+                Self::statement(side).or_else(rounded)
+            });
         }
         // `\max_t [\ldots] = 5 + \frac23 - \frac13 = \frac{16}{3}`
         let end = Self::statement(last_calculation(last)?)?;
@@ -288,6 +300,18 @@ impl Answer {
     }
 }
 
+/// Returns true for words, and for `\text{The smallest prime } p > 7 \text{ is } p = 11`.
+fn is_worded(reading: &Node) -> bool {
+    match reading {
+        Node::Words(_) => true,
+        Node::Chain { sides, relations } => {
+            let equations = relations.iter().filter(|sign| **sign == Relation::Equal).count();
+            matches!(sides[0], Node::Words(_)) && equations > 0 && equations < relations.len()
+        }
+        _ => false,
+    }
+}
+
 /// Returns the number of decimal places, if there are ten or more: such a value is taken as rounded.
 fn rounded_to(folded: &str) -> Option<u32> {
     let places = pattern!(r"^(?:\\approx\s*)?-?[0-9]*\.([0-9]{10,})$").captures(folded)?;
@@ -296,7 +320,10 @@ fn rounded_to(folded: &str) -> Option<u32> {
 
 /// Replaces `\\\\frac` in a text that was escaped once too often. A matrix contains such pairs legitimately.
 fn with_single_backslashes(text: &str) -> Cow<'_, str> {
-    if pattern!(r"\\\\[A-Za-z{%]").is_match(text) && !text.contains("begin") {
+    if pattern!(r"\\\\[A-Za-z{%]").is_match(text)
+        && !text.contains("begin")
+        && !text.contains("stack")
+    {
         return Cow::Owned(text.replace("\\\\", "\\"));
     }
     Cow::Borrowed(text)
@@ -312,8 +339,9 @@ fn with_formulas(text: &str) -> Cow<'_, str> {
         let text = text.trim_end_matches('.');
         return Cow::Owned(with_formulas(&format!("\\text{{{text}}}")).into_owned());
     }
-    let sentence = text.strip_prefix("\\text{").and_then(|text| text.strip_suffix('}'));
-    match sentence.filter(|inner| inner.contains('$') && !inner.contains("\\$")) {
+    let sentence = text.strip_prefix("\\text").and_then(group);
+    let whole = |inner: &&str| inner.len() + "\\text{}".len() == text.len();
+    match sentence.filter(whole).filter(|inner| inner.contains('$') && !inner.contains("\\$")) {
         Some(_) => {
             let parts = pattern!(r"\$([^$]*)\$").replace_all(text, "} $1 \\text{");
             Cow::Owned(parts.replace("\\text{}", ""))
@@ -344,6 +372,31 @@ fn without_signs(text: &str) -> &str {
     let inner = unwrapped(pattern!(r"(?s)^\\[(\[](.*)\\[)\]]\.?$"), text).trim();
     // `\(a\) or \(b\)`
     if inner.contains("\\(") { text } else { inner }
+}
+
+/// Returns `n = 42` for `\bbox[5px]{n = 42}` and `\text{…}` for a `minipage`: what only shows the content is removed.
+fn without_frames(text: &str) -> Cow<'_, str> {
+    if !text.contains("box") && !text.contains("{minipage}") && !text.contains("color") {
+        return Cow::Borrowed(text);
+    }
+    let page = pattern!(
+        r"\\parbox\s*(?:\[[^\]]*\])*\s*\{[^{}]*\}|\\begin\{minipage\}(?:\[[^\]]*\])*\{[^{}]*\}"
+    );
+    let text =
+        page.replace_all(
+            text,
+            |page: &Captures<'_>| {
+                if page[0].starts_with("\\p") { "\\text" } else { "\\text{" }
+            },
+        );
+    let text = text.replace("\\end{minipage}", "}");
+    let frame = pattern!(
+        r"\\(?:bbox\s*(?:\[[^\]]*\])?|colorbox\s*(?:\[[^\]]*\])?\s*\{[^{}]*\}|fcolorbox\s*\{[^{}]*\}\s*\{[^{}]*\}|(?:text)?color\s*\{[^{}]*\}|framebox|makebox)\s*"
+    );
+    let text = frame.replace_all(&text, "");
+    // The group that was shown.
+    let inner = group(&text).filter(|inner| inner.len() + 2 == text.len());
+    Cow::Owned(inner.map_or_else(|| text.clone().into_owned(), str::to_owned))
 }
 
 /// Returns the content of a box around all of the text.

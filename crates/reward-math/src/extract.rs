@@ -121,8 +121,8 @@ fn found(response: &str, options: &Options) -> Option<Extracted> {
 }
 
 fn tag(response: &str) -> Option<Range<usize>> {
-    let end = pattern!("(?i-u)</answer>").find_iter(response).last()?.start();
-    let start = pattern!("(?i-u)<answer>").find_iter(&response[..end]).last()?.end();
+    let end = pattern!(r"(?i-u)</answer>|\[/answer\]").find_iter(response).last()?.start();
+    let start = pattern!(r"(?i-u)<answer>|\[answer\]").find_iter(&response[..end]).last()?.end();
     Some(trimmed(response, start..end))
 }
 

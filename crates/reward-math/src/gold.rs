@@ -361,6 +361,13 @@ impl Gold {
     /// Compares a bare answer, without extraction, with this ground truth.
     pub fn verify_answer(&self, answer: &str) -> Verdict {
         match Answer::parse(answer) {
+            // `\log x + C` is an integral of `1/x`.
+            Ok(parsed)
+                if self.answer.spelling.contains("\\ln")
+                    && self.answer.spelling.ends_with("+C") =>
+            {
+                decide(&parsed.with_natural_logarithms(), &self.answer, &self.options)
+            }
             Ok(answer) => decide(&answer, &self.answer, &self.options),
             Err(why) => Verdict::Unparsed { which: Side::Response, why },
         }

@@ -42,23 +42,10 @@ pub(crate) fn asserted(chain: &Node) -> Option<Assertion<'_>> {
         Relation::Similar => sides.last().is_some_and(is_constant_value),
         _ => false,
     };
-    // `|z|^{10} = 2^{10} = 1024 > 1000`, `\alpha = -120 + 360 = 240 \in [0, 360)`
-    let (sides, relations) = match (sides.as_slice(), relations.as_slice()) {
-        (
-            [before @ .., bound],
-            [equations @ .., last @ (Relation::Less | Relation::Greater | Relation::In)],
-        ) if !equations.is_empty()
-            && equations.iter().all(equal)
-            && is_constant_value(before.last()?)
-            && (*last == Relation::In || is_constant_value(bound)) =>
-        {
-            (before, equations)
-        }
-        all => all,
-    };
+    let (sides, relations) = before_bounds(sides, relations, equal);
     let (sides, relations) = without_name(sides, relations);
     if let ([value, label], [Relation::Equal]) = (sides, relations)
-        && is_label(label)
+        && (is_label(label) || !is_constant_value(label) && names(label, value))
         && (is_constant_value(value) || label.symbol() == Some("y") && is_explicit(value))
     {
         return Some(Assertion { value, label: Some(label), members: Vec::new(), rounded: None });
@@ -72,6 +59,8 @@ pub(crate) fn asserted(chain: &Node) -> Option<Assertion<'_>> {
     // x = 1/3 ≈ 0.333: the exact side counts.
     let first = usize::from(!is_constant_value(&sides[0]) || holds_unknown(&sides[0]));
     let exact = (first..relations.len()).find(|at| relations[*at] == Relation::Approximately);
+    // A side that is not read is none.
+    let exact = exact.filter(|at| !matches!(sides[*at], Node::Words(_)));
     let last = exact.unwrap_or(sides.len() - 1);
     let (value, before) = (&sides[last], &sides[..last]);
     let rounded = sides[last + 1..].last();
@@ -85,8 +74,11 @@ pub(crate) fn asserted(chain: &Node) -> Option<Assertion<'_>> {
     let label = sides.first().filter(|first| labels.first() == Some(first) && last > 0);
     // The middle of a calculation may hold letters, whose values are not said.
     let is_said = |side: &Node| {
+        // `12{:}34 - 4{:}56 = 7 \text{ h } 38 \text{ min}`
+        let times = matches!(side, Node::Ratio(parts) if parts.len() > 2)
+            && !matches!(value, Node::Ratio(_));
         let cases = matches!(side, Node::Piecewise(_));
-        !cases && side.names().is_subset(&value.names()) && !holds_unknown(side)
+        !cases && !times && side.names().is_subset(&value.names()) && !holds_unknown(side)
     };
     let members: Vec<&Node> = members.into_iter().filter(|side| is_said(side)).collect();
     let calculates =
@@ -98,6 +90,24 @@ pub(crate) fn asserted(chain: &Node) -> Option<Assertion<'_>> {
         )
     });
     (evidence && !circular).then_some(Assertion { value, label, members, rounded })
+}
+
+/// Returns the equations before bounds of their value: `|z|^{10} = 2^{10} = 1024 > 1000`, `\lfloor\pi\rfloor = 3 \le \pi < 4`, and
+/// `\alpha = -120 + 360 = 240 \in [0, 360)`.
+fn before_bounds<'a>(
+    sides: &'a [Node],
+    relations: &'a [Relation],
+    equal: impl Fn(&Relation) -> bool,
+) -> (&'a [Node], &'a [Relation]) {
+    use Relation::{Greater, GreaterEqual, In, Less, LessEqual};
+    let count = relations.iter().take_while(|relation| equal(relation)).count();
+    let (equations, signs) = relations.split_at(count);
+    let (before, bounds) = sides.split_at(count + 1);
+    let orders = |sign: &Relation| matches!(sign, Less | LessEqual | Greater | GreaterEqual);
+    let bounded =
+        *signs == [In] || signs.iter().all(orders) && bounds.iter().all(is_constant_value);
+    let is_value = count > 0 && before.last().is_some_and(is_constant_value);
+    if is_value && bounded { (before, equations) } else { (sides, relations) }
 }
 
 /// Returns what stands behind the estimate in `\frac{17}{100} \approx \frac{17}{102} = \frac16`, if it ends in an exact value.
@@ -182,6 +192,11 @@ fn names(side: &Node, value: &Node) -> bool {
                 true
             }
             (Node::Matrix(rows), Node::Matrix(_)) => rows.iter().flatten().all(is_variable),
+            // `(a + b, ab) = (5, 6)`
+            (Node::List { open: '(', items, .. }, Node::List { open: '(', items: values, .. }) => {
+                items.len() == values.len()
+                    && items.iter().zip(values).all(|(item, value)| names(item, value))
+            }
             // `y^s = 100p`: a name with a superscript.
             (
                 Node::Value { expression: Expression::Power(base, index), .. },
@@ -212,6 +227,7 @@ fn names(side: &Node, value: &Node) -> bool {
 fn is_of_values(expression: &Expression) -> bool {
     match expression {
         Expression::Function(name, _) => !lists(OPERATIONS, name),
+        Expression::Negative(inner) => is_of_values(inner),
         Expression::Sum(parts) | Expression::Product(parts) => {
             parts.iter().all(|part| !part.has_variable() || is_of_values(part))
         }
@@ -361,7 +377,8 @@ pub(crate) fn same_label(left: &Node, right: &Node) -> bool {
         let bare = pattern!(r"_\{?\\?(?:min|max)\}?$").replace(name, "");
         Some(bare.into_owned())
     };
-    if left == right || both(extreme) || both(segment) || both(base) {
+    let opposite = matches!((extreme(left), extreme(right)), (Some(a), Some(b)) if a != b);
+    if left == right || both(extreme) || both(segment) || !opposite && both(base) {
         return true;
     }
     let is_function =

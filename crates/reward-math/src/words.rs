@@ -281,7 +281,9 @@ fn letters(text: &str, accepts: impl Fn(char) -> bool) -> Option<Vec<char>> {
 
 /// Returns the capitals of choices in small letters: `(b)`, `b.`, `\text{b}`, `a, c`; of a bare `b` only if `bare` says so.
 pub(crate) fn small_choices(spelling: &str, bare: bool) -> Vec<char> {
-    let text = undecorated(spelling);
+    // `\text{(d) } \mathbb{Z}_4`
+    let labelled = pattern!(r"^(?:\\text(?:bf)?\{)?\(([a-j])\)[^+*/^=()-]+$");
+    let text = captured(labelled, spelling).map_or(undecorated(spelling), |text| text.as_str());
     let mut letters = letters(text, |c| ('a'..='j').contains(&c)).unwrap_or_default();
     let marked = text.len() < spelling.len() || text.ends_with([')', '.']) || letters.len() > 1;
     if !marked && !bare {

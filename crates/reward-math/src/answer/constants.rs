@@ -4,9 +4,13 @@ use std::collections::BTreeSet;
 
 use super::{Answer, Node, same_set};
 use crate::expression::{Assignments, Expression};
+use crate::relation;
 
 /// Most constants that are exchanged.
 const MOST: usize = 3;
+
+/// Most formulas that one integer numbers.
+const MOST_FORMULAS: usize = 64;
 
 impl Answer {
     /// Returns the readings with the integer parameter renamed as in the other answer, if both have one and the names
@@ -37,7 +41,17 @@ impl Answer {
         if let Some((name, set)) = &self.parameter {
             return (set == "Z").then(|| name.clone());
         }
-        let names = self.readings.as_deref().ok().filter(|_| !self.declares)?.first()?.names();
+        let reading = self.readings.as_deref().ok().filter(|_| !self.declares)?.first()?;
+        if reading.items().len() > MOST_FORMULAS {
+            return None;
+        }
+        // In `n = 6k + 1` it is k.
+        let value = |item| match relation::labelled(item) {
+            Some((label, value)) if label.symbol().is_some() => value,
+            _ => item,
+        };
+        let names: BTreeSet<String> =
+            reading.items().iter().flat_map(|item| value(item).names()).collect();
         let mut usual = USUAL.into_iter().filter(|name| names.contains(*name));
         let only = usual.next()?;
         usual.next().is_none().then(|| only.to_owned())

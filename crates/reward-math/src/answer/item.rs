@@ -88,7 +88,7 @@ impl Parser {
                 Some(Kind::Symbol('&')) if self.environments == 0 => true,
                 Some(Kind::Word(word) | Kind::Text(word)) if is_conjunction(word) => {
                     let word = word.trim().to_lowercase();
-                    self.alternatives |= lists("or oder ou 或", &word.replace(", ", ""));
+                    self.alternatives |= lists("or oder ou 或 または", &word.replace(", ", ""));
                     word.ends_with("and") || matches!(word.as_str(), "und" | "et" | "且")
                 }
                 Some(Kind::Letter('и')) => true,
@@ -117,23 +117,13 @@ impl Parser {
             sides.push(Expression::symbol("x").into());
             relations.push(relation);
         }
-        // `\text{max } 5`
-        let extreme = self.peek_word().map(|word| word.trim().to_lowercase());
-        let sign = usize::from(self.symbol_at(1, '-'));
-        let behind = self.peek_at(1 + sign);
-        let number = matches!(behind, Some(Kind::Number { .. }));
-        let value = number || behind.is_some_and(|kind| kind.is_any("(", "frac dfrac sqrt"));
-        if let Some(extreme) = extreme.filter(|word| {
-            value
-                && (lists("max min maximum minimum", word)
-                    || phrases("quantity").contains(&word.as_str()))
-        }) {
-            self.advance();
-            sides.push(Node::Words(extreme));
+        if let Some(label) = self.quantity() {
+            sides.push(Node::Words(label));
             relations.push(Relation::Equal);
         }
         loop {
-            sides.push(self.side()?);
+            let side = self.side()?;
+            sides.push(if sides.is_empty() { side } else { in_digits(side) });
             // "increasing on (0, ∞)"
             let opens = self.peek().is_some_and(|kind| kind.is_any("([", ""));
             if sides.len() == 1
@@ -167,6 +157,21 @@ impl Parser {
             return Ok(sides.remove(0));
         }
         Ok(Node::Chain { sides, relations })
+    }
+
+    /// Parses "max" and the name of a quantity before its value: `\text{max } 5`.
+    fn quantity(&mut self) -> Option<String> {
+        let label = self.peek_word()?.trim().to_lowercase();
+        let sign = usize::from(self.symbol_at(1, '-'));
+        let behind = self.peek_at(1 + sign)?;
+        // `\operatorname{rank}(A)`
+        let bracket = label != "rank" && behind.is_any("(", "");
+        let value = bracket || matches!(behind, Kind::Number { .. });
+        let known = lists("max min maximum minimum", &label)
+            || phrases("quantity").contains(&label.as_str());
+        let found = known && (value || behind.is_any("", "frac dfrac sqrt"));
+        self.position += usize::from(found);
+        found.then_some(label)
     }
 
     /// Parses `\pmod 7`, `\mod 7` and `(\mod 7)` after a residue.
@@ -397,4 +402,13 @@ fn is_inequality(node: &Node) -> bool {
         matches!(relation, Relation::Equal | Relation::In | Relation::Approximately)
     };
     matches!(node, Node::Chain { relations, .. } if !relations.iter().any(equal))
+}
+
+/// Returns a side that is a number in words as that number: `\dim \ker T = \text{two}`.
+fn in_digits(side: Node) -> Node {
+    let number = match &side {
+        Node::Words(words) => words::number(words),
+        _ => None,
+    };
+    number.map_or(side, |number| Expression::Number(number).into())
 }

@@ -36,7 +36,9 @@ impl Parser {
             matches!(word, "pi" | "inf" | "infinity" | "oo" | "Infinity" | "sqrt" | "cbrt");
         // "alpha particle" is no letter with a unit.
         let greek = is_greek(word) && self.peek_at(1).is_none_or(|next| next.word().is_none());
-        greek || (constant || function_name(word).is_some()) && !self.symbol_at(1, '=')
+        // "the rank is 2", "rank 2"
+        let noun = word == "rank" && !self.symbol_at(1, '(');
+        greek || (constant || function_name(word).is_some()) && !noun && !self.symbol_at(1, '=')
     }
 
     /// Parses a currency sign or code before the number, or after its sign.

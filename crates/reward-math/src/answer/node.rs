@@ -134,15 +134,21 @@ pub(crate) struct Piece {
     pub(crate) region: Option<Node>,
 }
 
-/// Returns the set of the points `(t, 2t)` for all `t` of a set; `None` for other answers.
-pub(super) fn all_of(point: &Node, name: &str, set: &str) -> Option<Node> {
-    let Node::List { open: '(', .. } = point else { return None };
-    let sides = vec![
-        Expression::symbol(name).into(),
-        Expression::symbol(&format!("\\mathbb {set}")).into(),
-    ];
-    let conditions = vec![Node::Chain { sides, relations: vec![Relation::In] }];
-    Some(Node::Builder { head: Box::new(point.clone()), conditions })
+/// Returns the set of the points `(t, 2t)` for all `t` of a set, and of the integers with `1 < n < 6`; `None` for other
+/// answers.
+pub(super) fn all_of(reading: &Node, name: &str, set: &str) -> Option<Node> {
+    let member: Node = Expression::symbol(name).into();
+    let sides = vec![member.clone(), Expression::symbol(&format!("\\mathbb {set}")).into()];
+    let mut conditions = vec![Node::Chain { sides, relations: vec![Relation::In] }];
+    let head = match reading {
+        Node::List { open: '(', .. } => reading.clone(),
+        Node::Chain { sides, .. } if set == "Z" && sides.len() == 3 && sides[1] == member => {
+            conditions.push(reading.clone());
+            member
+        }
+        _ => return None,
+    };
+    Some(Node::Builder { head: Box::new(head), conditions })
 }
 
 impl Node {

@@ -37,8 +37,7 @@ pub(super) fn readings(
     let rewritten = logic::events(&rewritten);
     let mut tokens = tokenize(&rewritten, true)?;
     assertion::without_closing_mark(&mut tokens);
-    let grouped =
-        tokens.iter().any(|token| matches!(token.kind, Kind::Number { grouped: true, .. }));
+    let grouped = has_groups(&tokens);
     let mut readings = match parse(tokens.clone()) {
         Ok(first) => vec![first],
         Err(why @ (ParseError::Syntax { .. } | ParseError::Undefined { .. })) => {
@@ -273,6 +272,18 @@ fn beside_words(readings: &[Node], folded: &str, in_rows: bool, tokens: &[Token]
         [Node::List { open: ' ', .. }] => verdict.map(Node::Words).into_iter().collect(),
         _ => Vec::new(),
     }
+}
+
+/// Returns true if commas may group the digits of a number.
+fn has_groups(tokens: &[Token]) -> bool {
+    tokens.iter().any(|token| matches!(token.kind, Kind::Number { grouped: true, .. }))
+}
+
+/// Returns the plain readings of a text, with commas that group digits and without.
+pub(super) fn plain(folded: &str) -> Result<Vec<Node>> {
+    let tokens = tokenize(folded, true)?;
+    let second = if has_groups(&tokens) { read(folded, false).ok() } else { None };
+    Ok(std::iter::once(parse(tokens)?).chain(second).collect())
 }
 
 /// Returns the plain reading of a text.

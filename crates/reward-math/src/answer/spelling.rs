@@ -33,6 +33,16 @@ pub(super) fn spelling(folded: &str) -> String {
 
 /// Removes the values that a list rejects: `x = 3` of `x = 3, x = -1 \text{ (rejected)}`.
 pub(super) fn without_rejected(folded: &str) -> Cow<'_, str> {
+    // `9\text{ cm (the root } -4 \text{ is discarded)}`
+    let aside = pattern!(
+        r"(?s)^(.*?[^\s(\\])(?:\s|\\[,;\x20]|\\q?quad)*(?:\\text\s*\{\s*)?\(([^()]*?(-?[0-9]+)[^()0-9]*\b(?:is|are|was|were)(?: [a-z]+)? (?:rejected|discarded|extraneous|excluded)[^()0-9]*)\)[\s}.]*$"
+    );
+    if let Some(parts) = aside.captures(folded)
+        && !parts[1].contains(&parts[3])
+    {
+        let open = parts[1].matches('{').count() > parts[1].matches('}').count();
+        return Cow::Owned(format!("{}{}", &parts[1], if open { "}" } else { "" }));
+    }
     let between = pattern!(r"[,;]|\\text\s*\{\s*(?:and|or)\s*\}|\b(?:and|or)\b");
     let rejected = pattern!(
         r"(?x)^[^(]*(?:\\text\s*\{\s*\(|\(\s*\\text\s*\{|\()\s* (?:reject|extraneous|discard|excluded|舍) [^(){}=0-9]* [)}\s]+$"
@@ -390,7 +400,7 @@ pub(super) fn labelled_parts(folded: &str) -> Option<Vec<String>> {
 /// Returns `None` if the text may mean something else.
 pub(super) fn in_base(folded: &str) -> Option<Rational> {
     // `0xFF`
-    let hexadecimal = pattern!(r"^(?:\\text\{)?0x([0-9A-Fa-f]+)\}?$");
+    let hexadecimal = pattern!(r"^(?:\\(?:text|math)(?:tt)?\{)?0x([0-9A-Fa-f]+)\}?$");
     if folded.contains("0x")
         && let Some(digits) = captured(hexadecimal, folded)
         && let digits = digits.as_str()

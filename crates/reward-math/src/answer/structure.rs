@@ -97,7 +97,8 @@ impl Parser {
         self.advance();
         // `x : x > 2` is no ratio.
         let outer = std::mem::replace(&mut self.around.builder, true);
-        let head = self.until_bar(Self::item)?;
+        let mut heads = self.until_bar(Self::items)?;
+        let head = if heads.len() == 1 { heads.remove(0) } else { Node::bare(heads) };
         self.around.builder = outer;
         if !self.peek().is_some_and(is_bar) {
             return Ok(None);

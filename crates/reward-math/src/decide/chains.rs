@@ -265,8 +265,10 @@ impl Comparison {
                 outcome.map_or(true, |(equal, _)| equal || open)
             };
             let mut agrees = assertion.value.is_residue() || alike(self, assertion.value);
-            for other in others.iter().filter(|_| !measured(&member)) {
-                agrees = agrees || alike(self, other);
+            for other in others.iter().filter(|other| !std::ptr::eq(*member, **other)) {
+                agrees = agrees
+                    || !measured(&member) && alike(self, other)
+                    || same_unit(member, other) && self.rounded_off(member, other);
             }
             agrees = agrees || self.rounded_off(member, assertion.value);
             if !agrees {
@@ -277,8 +279,11 @@ impl Comparison {
             Some(rounded) if !equal => self.rounds(assertion.value, rounded, other)?,
             _ => false,
         };
-        // `\frac13 = 0.333`: the exact side counts.
+        // `\frac13 = 0.333`: the exact side counts. `6.4 \times 10^5\text{ N} = 640\text{ kN}`: either unit does.
         let mut exact = false;
+        for measure in others.into_iter().filter(|_| !equal) {
+            exact = exact || self.compare(measure, other)?.0;
+        }
         let plain = assertion.value.plain().is_some() && !equal && !rounded;
         for member in short.into_iter().filter(|_| plain) {
             exact = exact
@@ -390,4 +395,9 @@ fn power_of_ten(exponent: isize) -> Rational {
 /// Returns the number of decimal places of a number, up to ten.
 fn places(decimal: &Rational) -> Option<u32> {
     (0..=10).find(|places| (decimal / super::last_place(*places)).is_int())
+}
+
+/// Returns true for two values in one unit.
+fn same_unit(left: &Node, right: &Node) -> bool {
+    matches!((left, right), (Node::Value { unit: Some(a), .. }, Node::Value { unit: Some(b), .. }) if a == b)
 }

@@ -96,7 +96,9 @@ impl Comparison {
             }
             return self.matched(a, b, bare);
         }
-        let bare_with_tuple = (a_open, b_open) == (&' ', &'(') || (a_open, b_open) == (&'(', &' ');
+        // Three numbers are no interval.
+        let listed = |open: &char| *open == '(' || *open == '[' && a.len() > 2;
+        let bare_with_tuple = *a_open == ' ' && listed(b_open) || listed(a_open) && *b_open == ' ';
         // "5 or 6" is no point.
         let alternatives = *a_close == '|' || *b_close == '|';
         if bare_with_tuple && !alternatives {

@@ -3,7 +3,7 @@
 use dashu::{Integer, Rational};
 
 use super::{Comparison, Result};
-use crate::answer::orders;
+use crate::answer::{Node, orders};
 use crate::expression::Expression;
 
 impl Comparison {
@@ -17,9 +17,8 @@ impl Comparison {
         let split = |side: &Expression| {
             let Expression::Sum(terms) = side else { return None };
             // A small letter may be a number of the problem.
-            let constant = |term: &Expression| {
-                term.is_symbol("C") || term.is_symbol("K") || term.is_symbol("k")
-            };
+            let constant =
+                |term: &Expression| ["C", "C_1", "K", "k"].iter().any(|name| term.is_symbol(name));
             let place = terms.iter().position(constant)?;
             let mut rest = terms.clone();
             rest.remove(place);
@@ -71,6 +70,22 @@ impl Comparison {
     }
 }
 
+/// Returns equations with their only constant named as in the other answer: `x^2 + y^2 = C` and `y^2 = K - x^2`.
+pub(super) fn with_constant_of(equations: &[Node], others: &[Node]) -> Option<Vec<Node>> {
+    let constant = |nodes: &[Node]| {
+        let names = nodes.first().filter(|node| node.is_chain())?.names();
+        let is_constant = |name: &&String| matches!(name.as_str(), "C" | "K" | "c" | "k" | "C_1");
+        let mut constants = names.iter().filter(is_constant);
+        let only = constants.next().filter(|_| constants.next().is_none())?;
+        let curve =
+            names.iter().all(|name| name == only || matches!(name.as_str(), "x" | "y" | "t"));
+        (curve && names.len() > 2).then(|| only.clone())
+    };
+    let (from, to) = (constant(equations)?, constant(others)?);
+    let capital = [&from, &to].iter().any(|name| name.starts_with('C'));
+    (from != to && capital).then(|| equations.iter().map(|node| node.renamed(&from, &to)).collect())
+}
+
 /// Renames the constants of integration of the left side as on the right, in each order, if only their names differ.
 pub(super) fn with_same_constants(left: &Expression, right: &Expression) -> Vec<Expression> {
     const MOST: usize = 4;
@@ -96,7 +111,11 @@ pub(super) fn with_same_constants(left: &Expression, right: &Expression) -> Vec<
         ([from], [to]) => {
             left_names.len() > 1
                 && (is_added(left, from) && is_added(right, to)
-                    || general && !numbered(&[*from, *to]))
+                    || general && !numbered(&[*from, *to])
+                    || [from, to].iter().any(|name| matches!(name.as_str(), "C" | "C_1"))
+                        && left_names
+                            .iter()
+                            .all(|name| name == *from || !name.starts_with(char::is_uppercase)))
         }
         (from, to) => {
             from.len() == to.len()
@@ -116,23 +135,33 @@ pub(super) fn with_same_constants(left: &Expression, right: &Expression) -> Vec<
     // All orders of four would cost too much.
     let orders = if to.len() < MOST { orders(&to) } else { vec![to.clone()] };
     let mut all: Vec<Expression> = orders.into_iter().map(renamed).collect();
-    // `A\cosh x + B\sinh x` and `C_1 e^x + C_2 e^{-x}`: their sum and difference, or halves of these.
-    if let ([first, second], [a, b]) = (from.as_slice(), to.as_slice())
-        && general
-    {
-        let [a, b] = [a, b].map(|name| Expression::symbol(name));
-        let sum = a.clone() + b.clone();
-        let differences = [a.clone() - b.clone(), b - a];
-        for (difference, parts) in differences.iter().flat_map(|one| [(one, 1), (one, 2)]) {
-            let part = |whole: &Expression| whole.clone() / Expression::integer(parts);
-            all.push(left.substituted(&|name| match name {
-                name if name == *first => Some(part(&sum)),
-                name if name == *second => Some(part(difference)),
-                _ => None,
-            }));
-        }
+    // `x - Ke^{-x}` and `x + Ce^{-x}`
+    if let ([from], [to]) = (from.as_slice(), to.as_slice()) {
+        let opposite = -Expression::symbol(to);
+        all.push(left.substituted(&|name| (name == *from).then(|| opposite.clone())));
+    }
+    if general {
+        all.extend(with_sums(left, &from, &to));
     }
     all
+}
+
+/// Returns `C_1 e^x + C_2 e^{-x}` for `A\cosh x + B\sinh x`: with the sum and difference of two constants, or halves of these.
+fn with_sums(left: &Expression, from: &[&String], to: &[&String]) -> Vec<Expression> {
+    let ([first, second], [a, b]) = (from, to) else { return Vec::new() };
+    let [a, b] = [a, b].map(|name| Expression::symbol(name));
+    let sum = a.clone() + b.clone();
+    let differences = [a.clone() - b.clone(), b - a];
+    let pairs = differences.iter().flat_map(|one| [(one, 1), (one, 2)]);
+    let renamed = pairs.map(|(difference, parts)| {
+        let part = |whole: &Expression| whole.clone() / Expression::integer(parts);
+        left.substituted(&|name| match name {
+            name if name == *first => Some(part(&sum)),
+            name if name == *second => Some(part(difference)),
+            _ => None,
+        })
+    });
+    renamed.collect()
 }
 
 /// Returns true for a summand, as integration leaves it.

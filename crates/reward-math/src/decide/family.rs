@@ -26,23 +26,33 @@ impl Comparison {
         if families.is_empty() || others.is_empty() {
             return Ok(false);
         }
+        // An integer that is not declared may be positive.
+        let backwards = [response, gold].iter().any(|answer| {
+            let declares =
+                |reading: &Node| reading.is_residue() || matches!(reading, Node::Builder { .. });
+            answer.parameter.is_some()
+                || answer.readings.as_ref().is_ok_and(|all| all.iter().any(declares))
+        });
         // `\frac{k\pi}{2}` as `k\pi` and `\frac{\pi}{2} + k\pi`.
         families = in_parts(families, others.len());
         others = in_parts(others, families.len());
         let lone = |_: &Family, _: Vec<&Family>| {
             Difference::Shapes("a family".to_owned(), "no such family".to_owned())
         };
-        Ok(self.one_to_one(&families, &others, Self::same_family, lone)?.0)
+        let same =
+            |comparison: &mut Self, a: &Family, b: &Family| comparison.same_family(a, b, backwards);
+        Ok(self.one_to_one(&families, &others, same, lone)?.0)
     }
 
-    fn same_family(&mut self, a: &Family, b: &Family) -> Result<bool> {
+    fn same_family(&mut self, a: &Family, b: &Family, backwards: bool) -> Result<bool> {
         let labels = a.label.as_ref().zip(b.label.as_ref());
         let kinds = a.brackets != b.brackets || a.step.len() != b.step.len();
         if labels.is_some_and(|(a, b)| a != b) || kinds {
             return Ok(false);
         }
         let opposite: Vec<_> = b.step.iter().map(|step| -step.clone()).collect();
-        if !self.all_equal(&a.step, &b.step)? && !self.all_equal(&a.step, &opposite)? {
+        let opposed = backwards && self.all_equal(&a.step, &opposite)?;
+        if !opposed && !self.all_equal(&a.step, &b.step)? {
             return Ok(false);
         }
         let mut steps = None;
@@ -74,18 +84,26 @@ impl Comparison {
 
     /// Returns the families of an answer that consists of them.
     fn families(&mut self, answer: &Answer) -> Result<Vec<Family>> {
-        const MOST: usize = 8;
         let reading = answer.readings.as_ref().ok().and_then(|readings| readings.first());
-        let items = reading.map_or(&[][..], Node::items);
+        let items = match reading {
+            Some(Node::List { open: '{', items, .. }) => items,
+            other => other.map_or(&[][..], Node::items),
+        };
         // `x = 5 - 7m, y = -3 + 4m`: a point.
         let point = relation::named_values(items).filter(|values| values.len() > 1);
         let point = point.map(Node::tuple);
         let items = point.as_ref().map_or(items, std::slice::from_ref);
+        self.families_of(items, answer.integer().as_deref())
+    }
+
+    /// Returns the families of some items; none if one is no family.
+    fn families_of(&mut self, items: &[Node], integer: Option<&str>) -> Result<Vec<Family>> {
+        const MOST: usize = 8;
         let mut families = Vec::new();
         for item in items.iter().take(MOST) {
-            let of_item = self.family(item, answer.integer().as_deref())?;
+            let of_item = self.family(item, integer)?;
             if of_item.is_empty() {
-                return Ok(Vec::new());
+                return Ok(of_item);
             }
             families.extend(of_item);
         }
@@ -100,7 +118,7 @@ impl Comparison {
             && let Some((member, set)) = only.membership()
             && set.symbol() == Some("\\mathbb Z")
         {
-            return self.family(head, member.symbol());
+            return self.families_of(head.items(), member.symbol());
         }
         let (label, value) = match relation::labelled(item) {
             Some((label, value)) => (Some(label.clone()), value),

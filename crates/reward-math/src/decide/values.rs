@@ -144,16 +144,7 @@ impl Comparison {
             let order = |factors: &[Factor<'_>]| format!("{factors:?}");
             return self.shapes(Rung::NormalForm, order(&first), order(&second));
         }
-        let counts = |side: &Expression| {
-            side.any(
-                &|node| matches!(node, Expression::Function(name, _) if lists("sum prod", name)),
-            )
-        };
-        if counts(a)
-            && counts(b)
-            && let (a, b) = (from_one(a), from_one(b))
-            && (matches!(a, Cow::Owned(_)) || matches!(b, Cow::Owned(_)))
-        {
+        if let Some([a, b]) = of_complex(a, b).or_else(|| both_from_one(a, b)) {
             return self.expressions(&a, &b);
         }
         let finding = self.normal_forms(a, b);
@@ -356,8 +347,15 @@ type Factor<'a> = (&'a str, bool);
 
 /// Returns true for `(AB)^{-1}`, as matrices are written.
 fn inverts_product(expression: &Expression) -> bool {
-    matches!(expression, Expression::Power(base, exponent)
-        if matches!(**base, Expression::Product(_)) && exponent.literal() == Some(Rational::NEG_ONE))
+    let inverse = |expression: &Expression| matches!(expression, Expression::Power(_, exponent) if exponent.literal() == Some(Rational::NEG_ONE));
+    match expression {
+        Expression::Power(base, _) => {
+            matches!(**base, Expression::Product(_)) && inverse(expression)
+        }
+        // `A^{-1}B^{-1}`
+        Expression::Product(factors) => factors.iter().filter(|factor| inverse(factor)).count() > 1,
+        _ => false,
+    }
 }
 
 /// Returns the factors of a product of matrices in their order: `B^{-1}A^{-1}` of `(AB)^{-1}`.
@@ -376,6 +374,46 @@ fn factors_in_order(expression: &Expression) -> Option<Vec<Factor<'_>>> {
         }
         _ => None,
     }
+}
+
+/// Returns two sums or products with the index of each from 1 on; `None` if they are so already.
+fn both_from_one(a: &Expression, b: &Expression) -> Option<[Expression; 2]> {
+    let counts = |side: &Expression| {
+        side.any(&|node| matches!(node, Expression::Function(name, _) if lists("sum prod", name)))
+    };
+    if !counts(a) || !counts(b) {
+        return None;
+    }
+    let (a, b) = (from_one(a), from_one(b));
+    let changed = matches!(a, Cow::Owned(_)) || matches!(b, Cow::Owned(_));
+    changed.then(|| [a.into_owned(), b.into_owned()])
+}
+
+/// Returns both sides with `z` written as a complex number, if a side holds `|z|` or `\bar z` and no other name.
+fn of_complex(a: &Expression, b: &Expression) -> Option<[Expression; 2]> {
+    const CONJUGATE: &str = "\\bar z";
+    let modulus = |side: &Expression| {
+        let of_z = |node: &Expression| matches!(node.arguments_of("abs"), Some([inner]) if inner.is_symbol("z"));
+        side.any(&of_z) || side.holds(CONJUGATE)
+    };
+    let rooted = |side: &Expression| side.any(&|node| matches!(node, Expression::Root(..)));
+    let known =
+        |side: &Expression| side.variables().iter().all(|name| name == "z" || name == CONJUGATE);
+    let sides = [a, b];
+    // `\sqrt{z^2} = |z|` is one of real numbers.
+    if !sides.iter().any(|side| modulus(side))
+        || !sides.iter().all(|side| known(side) && !rooted(side))
+    {
+        return None;
+    }
+    let [real, imaginary] = ["z_1", "z_2"].map(Expression::symbol);
+    let imaginary = Expression::symbol("i") * imaginary;
+    let in_parts = |name: &str| match name {
+        "z" => Some(real.clone() + imaginary.clone()),
+        CONJUGATE => Some(real.clone() - imaginary.clone()),
+        _ => None,
+    };
+    Some(sides.map(|side| side.substituted(&in_parts)))
 }
 
 /// Returns true if both sides are one set of numbers, as `R` and `\mathbb{R}`.

@@ -183,7 +183,7 @@ pub(crate) fn by_parts(response: &str) -> Option<String> {
 fn denied(before: &str, behind: &str) -> bool {
     let tail = before.ceil_char_boundary(before.len().saturating_sub(32));
     let denial = pattern!(
-        r"(?i)(?:\bnot(?: equal to| be)?|n't(?: equal to| be)?|cannot be|\bnever|anything but|\b(?:wrong|incorrect) (?:answer|value|result)(?: is| would be)?|\b(?:wrong|mistake) to (?:answer|say|write)|\b(?:n['’]est pas|nicht|no es|non è|não é|не)|不是)[\s*_$(\\\[]*$"
+        r"(?i)(?:\bnot(?: equal to| be)?|n't(?: equal to| be)?|cannot be|\bnever(?: be| equals?| equal to| reaches| exceeds)?|anything but|\b(?:wrong|incorrect) (?:answer|value|result)(?: is| would be)?|\b(?:wrong|mistake) to (?:answer|say|write)|\b(?:n['’]est pas|nicht|no es|non è|não é|не)|不是)[\s*_$(\\\[]*$"
     );
     // "Had it been 3, the answer would be $"
     let sentence = before.ceil_char_boundary(before.len().saturating_sub(160));

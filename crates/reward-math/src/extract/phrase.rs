@@ -332,13 +332,14 @@ fn is_disclaimed(before: &str, value: &str, behind: &str) -> bool {
         r"(?i)\b(?:(?:twice|thrice|double|half of)[\s$]*\\f?box(?:ed)?\{$|(?:suppose|assume|assuming|imagine|whether|doubt|false|mistakenly [a-z]+)(?: that)? (?:the|our|my|this) (?:final |correct |right )?answer (?:is|was|were)[\s:*$\\(]*(?:\\f?box(?:ed)?\{)?$)"
     );
     let denied = pattern!(
-        r"(?i)^[\s*)$]*(?:,? ?(?:which|that) )?(?:(?:(?:is|was) (?:an? |the )?(?:wrong|false|incorrect|impossible|excluded|rejected|extraneous|trap|too (?:big|small|large|low|high)|not (?:the (?:right |correct )?answer|right|correct))|fails|does(?:n['’]t| not) work|unless|works[:;,] it does not)\b|(?:plus|minus|times|multiplied by|divided by) (?:\$?[0-9\\]|(?:one|two|three)\b)|(?:squared|cubed)\s*(?:[.,;!]|$))"
+        r"(?i)^[\s*)$]*(?:,? ?(?:which|that) )?(?:-(?:digits?|gons?|sided)\b|(?:(?:is|was) (?:an? |the )?(?:wrong|false|incorrect|impossible|excluded|rejected|extraneous|trap|too (?:big|small|large|low|high)|not (?:the (?:right |correct )?answer|right|correct))|fails|does(?:n['’]t| not) work|unless|works[:;,] it does not)\b|(?:plus|minus|times|multiplied by|divided by) (?:\$?[0-9\\]|(?:one|two|three)\b)|(?:squared|cubed)\s*(?:[.,;!]|$))"
     );
     // "Is it 5?"
     let asked = pattern!(
         r"(?i)(?:^|[.!?\n]\s*)(?:is|are|was|could|would|does|what if|can|might)\b[^.!?\n]*$"
     );
-    let asked = asked.is_match(before) && pattern!(r"^[\s*)$]*\?").is_match(behind);
+    let asked = asked.is_match(before)
+        && pattern!(r"(?i)^[}\s*)$]*(?:[a-z]+ ?){0,3}\?\s*(?:$|[^y\s]|y[^e])").is_match(behind);
     let restated = pattern!(
         r"(?i)(?-u:\b)(?:wait|hmm|hold on|oops|edit|sorry)(?-u:\b)[^\n]*?(?-u:\b)(?:it|this|that)(?: is|['’]s| should be| must be| equals) (-?[0-9][0-9./]*|\$(?:[^$\\\n]|\\.)+\$)(?:[.!;]\s|[.!;]?\s*$)"
     );
@@ -346,7 +347,14 @@ fn is_disclaimed(before: &str, value: &str, behind: &str) -> bool {
     // `\frac12` may be 0.5.
     let is_number =
         |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || b"-.,".contains(&byte));
+    let guessed = pattern!(
+        r"(?i)^[}\s*)$]*(?:is|was) (?:only |just )?(?:my|our) (?:first |initial )?(?:guess|conjecture|attempt|draft)\b"
+    );
+    // "a 5-digit number"
+    let kind = pattern!(r"^an? [0-9]+-[a-z]+ number");
     supposed.is_match(before)
+        || guessed.is_match(behind)
+        || kind.is_match(value)
         || asked
         || denied.is_match(behind)
         || other.is_some_and(|other| other != value && is_number(other) == is_number(value))

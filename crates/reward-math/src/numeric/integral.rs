@@ -8,8 +8,13 @@ use super::evaluate::{Evaluation, Value};
 use super::real::{Arithmetic, Failure, Real, Result};
 use crate::expression::Expression;
 
-/// Numbers of nodes of the rules on one panel, even: a small panel needs fewer.
-const NODES: [u8; 4] = [10, 20, 30, 40];
+/// Rules on one panel by their numbers of nodes, which are even: a small panel needs fewer.
+static RULES: [(isize, LazyLock<Option<Rule>>); 4] = [
+    (10, LazyLock::new(|| of_nodes(10).ok())),
+    (20, LazyLock::new(|| of_nodes(20).ok())),
+    (30, LazyLock::new(|| of_nodes(30).ok())),
+    (40, LazyLock::new(|| of_nodes(40).ok())),
+];
 /// Precision of the bound, in bits.
 const ROUGH_BITS: usize = 64;
 /// Bits by which the bound of a panel that is not divided may exceed the values on it.
@@ -20,36 +25,39 @@ const MOST_DIVISIONS: u32 = 46;
 /// Nodes and weights of Fejér's first rule on [-1, 1].
 type Rule = Vec<(Real, Real)>;
 
-/// Rules of ascending size: nodes `cos θ`, `θ = (2k - 1) π / 2n`, exact up to degree n - 1.
-static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
+/// Returns the rule with the nodes `cos θ`, `θ = (2k - 1) π / 2n`, and the weights `2/n (1 - 2 Σ cos(2jθ) / (4j² - 1))`,
+/// `j` up to `n/2`; it is exact up to degree n - 1.
+fn of_nodes(nodes: i64) -> Result<Rule> {
     let mut arithmetic = Arithmetic::new(QUADRATURE_BITS + 16, u64::MAX);
-    let mut rule = |nodes| (1..=nodes).map(|k| node(k, nodes, &mut arithmetic)).collect();
-    NODES.into_iter().map(&mut rule).collect::<Result<_>>().unwrap_or_default()
-});
-
-/// Returns a node and its weight `2/n (1 - 2 Σ cos(2jθ) / (4j² - 1))`, `j` up to `n/2`.
-fn node(k: u8, nodes: u8, arithmetic: &mut Arithmetic) -> Result<(Real, Real)> {
-    let count = Real::from(i64::from(nodes));
-    let pi = arithmetic.pi()?;
+    let (count, pi) = (Real::from(nodes), arithmetic.pi()?);
+    // All angles are multiples of π / 2n.
     let mut cosine = |multiple: i64| {
-        let factor = Real::from(multiple * (2 * i64::from(k) - 1));
-        let angle = arithmetic.multiply(&pi, &factor)?;
+        let angle = arithmetic.multiply(&pi, &Real::from(multiple))?;
         let angle = arithmetic.divide(&angle, &count)?.shifted(-1);
         arithmetic.cosine(&angle)
     };
-    let node = cosine(1)?;
-    let cosines = (1..=nodes / 2).map(|j| cosine(2 * i64::from(j))).collect::<Result<Vec<_>>>()?;
-    let mut sum = Real::from(1);
-    for (j, cosine) in (1..).zip(cosines) {
-        let part = arithmetic.divide(&cosine.shifted(1), &Real::from(4 * j * j - 1))?;
-        sum = arithmetic.subtract(&sum, &part)?;
-    }
-    Ok((node, arithmetic.divide(&sum.shifted(1), &count)?))
+    let cosines = (0..=2 * nodes).map(&mut cosine).collect::<Result<Vec<_>>>()?;
+    let at = |multiple: i64| {
+        let turned = multiple.rem_euclid(4 * nodes);
+        let place = usize::try_from(turned.min(4 * nodes - turned));
+        place.ok().and_then(|place| cosines.get(place)).ok_or(Failure::Unknown)
+    };
+    let mut node = |k: i64| {
+        let mut sum = Real::from(1);
+        for j in 1..=nodes / 2 {
+            let cosine = at(2 * j * (2 * k - 1))?.shifted(1);
+            let part = arithmetic.divide(&cosine, &Real::from(4 * j * j - 1))?;
+            sum = arithmetic.subtract(&sum, &part)?;
+        }
+        Ok((at(2 * k - 1)?.clone(), arithmetic.divide(&sum.shifted(1), &count)?))
+    };
+    (1..=nodes).map(&mut node).collect()
 }
 
 /// Returns the smallest rule whose error is below `2^-72` of the largest panel, where this one is smaller by `bits`.
 fn rule(bits: isize) -> Option<&'static Rule> {
-    RULES.iter().find(|rule| 2 * rule.len().cast_signed() + bits >= 76).or(RULES.last())
+    let enough = RULES.iter().find(|(nodes, _)| 2 * nodes + bits >= 76);
+    enough.or(RULES.last())?.1.as_ref()
 }
 
 impl<'b> Evaluation<'_, 'b> {

@@ -124,6 +124,9 @@ impl Parser {
                 Expression::Symbol(format!("\\vec {letter}"))
             }
             inner if conjugate => inner.conjugate(),
+            Expression::Symbol(letter) if name == "overline" && !self.at_symbol('_') => {
+                Expression::Symbol(format!("\\bar {letter}"))
+            }
             Expression::Symbol(letter) if self.eat_symbol('_') => {
                 Expression::Symbol(format!("\\{name} {letter}_{}", self.subscript()?))
             }

@@ -127,6 +127,11 @@ impl Parser {
     }
 
     pub(crate) fn primary(&mut self) -> Result<Expression> {
+        // `\$18 + \$24`
+        let amount = matches!(self.peek_at(1), Some(Kind::Number { .. }));
+        if amount && self.peek().is_some_and(|kind| kind.is_any("$€£", "")) {
+            self.advance();
+        }
         if let Some(Kind::Number { value, digits, .. }) = self.peek() {
             let in_base = self.symbol_at(1, '_');
             let (value, digits) = (value.clone(), digits.clone());

@@ -29,6 +29,8 @@ impl Parser {
             }
         }
         name.push_str(&primes);
+        let order = self.order_of_derivative();
+        name.push_str(order.as_deref().unwrap_or_default());
         if matches!(name.as_str(), "f" | "g" | "h" | "F" | "G") && self.at_inverse() {
             name.push_str("^{-1}");
             self.position += 5;
@@ -39,6 +41,7 @@ impl Parser {
         let braced = self.at_braced_argument();
         self.position += usize::from(braced);
         let applies = braced
+            || order.is_some()
             || matches!(letter, "f" | "g" | "h" | "F" | "G" | "P" | "O" | "\\Theta" | "\\Omega")
             || plain.ends_with("^{-1}")
             // `A(2, 3)`: the coordinates of a named point.
@@ -115,6 +118,22 @@ impl Parser {
             _ => return false,
         };
         (small || letter.starts_with('\\')) && !letter.starts_with(argument) && self.at_argument()
+    }
+
+    /// Skips `^{(3)}` before an argument: three primes, and the number of more.
+    fn order_of_derivative(&mut self) -> Option<String> {
+        let signs = [(0, '^'), (1, '{'), (2, '('), (4, ')'), (5, '}'), (6, '(')];
+        let order = match self.peek_at(3)? {
+            Kind::Number { digits, .. } => digits.clone(),
+            Kind::Letter(letter) => letter.to_string(),
+            _ => return None,
+        };
+        if !signs.into_iter().all(|(ahead, c)| self.symbol_at(ahead, c)) {
+            return None;
+        }
+        self.position += 6;
+        let primes = order.parse().ok().filter(|order| (1..=3).contains(order));
+        Some(primes.map_or_else(|| format!("^({order})"), |primes| "'".repeat(primes)))
     }
 
     /// Returns true before `^{-1}(`, as after the name of a function.

@@ -183,7 +183,9 @@ impl Parser {
             // `2[3(x + 1) - 4]`, but no interval or mark of a note.
             Some(Kind::Symbol('[')) => self.at_group(),
             Some(Kind::Command(name)) if name == "{" => {
-                matches!(last, Some(Expression::Number(_) | Expression::Quotient(..)))
+                // `P\{X = 1\}`
+                let named = |name: &str| name.starts_with(char::is_uppercase);
+                !last.is_some_and(|last| matches!(last, Expression::Symbol(name) if named(name)))
                     && self.at_group()
             }
             Some(Kind::Symbol('|')) => !self.around.bars,

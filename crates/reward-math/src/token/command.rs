@@ -40,6 +40,14 @@ impl Lexer<'_> {
             }
             "(group)" => self.skip_with_group(length),
             "(text)" => self.text_group(name, length),
+            "(over)" => {
+                self.skip_with_group(length);
+                // `\stackrel{!}{=}`: the closing brace of the sign is dropped.
+                if let Some(sign) = group(self.rest()) {
+                    self.dropped.push(self.at + sign.len() + 1);
+                    self.at += 1;
+                }
+            }
             "(set)" => {
                 let set = name.chars().next().unwrap_or('R').to_ascii_uppercase();
                 let set = if set == 'I' { 'Z' } else { set };
@@ -150,7 +158,7 @@ impl Lexer<'_> {
         let words = inner.trim();
         let only = words.chars().next().filter(|_| words.chars().count() == 1);
         let bold = lists("mathbf bold boldsymbol bm pmb underline", name);
-        let is_formula = pattern!("^[-+.$€£¥0-9]").is_match(words) || bold && holds_sign(words);
+        let is_formula = is_formula(words, bold);
         match only {
             None if words.is_empty() => {
                 self.spaced = true;
@@ -252,7 +260,8 @@ impl Lexer<'_> {
     }
 }
 
-/// Returns true for `a + b`, which is a formula in bold, too.
-fn holds_sign(words: &str) -> bool {
-    words.contains(['+', '-', '=', '<', '>', '^', '('])
+/// Returns true for a number, `x = 7`, and in bold for `a + b`, too.
+fn is_formula(words: &str, bold: bool) -> bool {
+    pattern!("^(?:[-+.$€£¥0-9]|[A-Za-z] ?= ?-?[0-9])").is_match(words)
+        || bold && words.contains(['+', '-', '=', '<', '>', '^', '('])
 }

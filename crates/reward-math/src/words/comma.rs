@@ -37,7 +37,7 @@ pub(crate) fn writes_decimal_commas(text: &str) -> bool {
 /// Returns a text whose only comma stands in a decimal with a point in its place: `3,5 m`, `1.234,5`; no tuple. Points
 /// that group digits go.
 pub(crate) fn with_decimal_point(text: &str) -> Option<String> {
-    let text = text.replace("{,}", ",");
+    let text = text.replace("{,}", ",").replace("\\,", " ");
     // `12.650` groups its digits.
     if pattern!(r"^[0-9]{1,3}(?:\.[0-9]{3})+$").is_match(&text) {
         return Some(text.replace('.', ""));
@@ -46,7 +46,9 @@ pub(crate) fn with_decimal_point(text: &str) -> Option<String> {
     let (before, behind) = text.split_once(',')?;
     let digit = |c: char| c.is_ascii_digit();
     let bracketed = before.contains(['(', '[', '{']);
-    let decimal = before.ends_with(digit) && behind.starts_with(digit) && !behind.contains(',');
+    // 0,(3) repeats the three.
+    let digits = behind.trim_start_matches('(');
+    let decimal = before.ends_with(digit) && digits.starts_with(digit) && !behind.contains(',');
     (decimal && !bracketed).then(|| format!("{}.{behind}", before.replace('.', "")))
 }
 

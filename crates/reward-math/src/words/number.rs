@@ -1,6 +1,6 @@
 //! Numbers in words: `twenty-one`, `one hundred and five`, `two thirds`.
 
-use dashu::Rational;
+use dashu::{Integer, Rational};
 
 use crate::table::{paired, pattern, phrases};
 
@@ -50,7 +50,8 @@ pub(crate) fn number(words: &str) -> Option<Rational> {
 fn english_or_chinese(words: &str) -> Option<Rational> {
     let minus = ["负", "minus ", "negative "];
     if let Some(positive) = minus.into_iter().find_map(|sign| words.strip_prefix(sign)) {
-        return english_or_chinese(positive).map(|value| -value);
+        let digits = positive.parse::<Integer>().ok().map(Rational::from);
+        return digits.or_else(|| english_or_chinese(positive)).map(|value| -value);
     }
     // 三分之二 is two of three parts.
     let (parts, count) = words.split_once("分之").unwrap_or(("一", words));
@@ -59,6 +60,17 @@ fn english_or_chinese(words: &str) -> Option<Rational> {
     {
         return Some(Rational::from_parts(count.into(), parts.into()));
     }
+    let percent = words.strip_suffix(" percent").or_else(|| words.strip_suffix(" per cent"));
+    if let Some(count) = percent {
+        return english_or_chinese(count).map(|count| count / Rational::from(100));
+    }
+    // "two and three quarters"
+    if let Some((count, part)) = words.rsplit_once(" and ")
+        && let Some(part) = english_or_chinese(part).filter(|part| *part < Rational::ONE)
+    {
+        let count: Vec<&str> = count.split_whitespace().collect();
+        return whole(&count).map(|count| Rational::from(count) + part);
+    }
     let spaced = words.replace('-', " ");
     let words: Vec<&str> = spaced.split_whitespace().filter(|word| *word != "and").collect();
     let (last, before) = words.split_last()?;
@@ -66,7 +78,7 @@ fn english_or_chinese(words: &str) -> Option<Rational> {
         return match before {
             ["half", ..] => Some(6.into()),
             [] => Some(12.into()),
-            _ => None,
+            count => Some(Rational::from(whole(count)?) * Rational::from(12)),
         };
     }
     let singular = last.strip_suffix('s').unwrap_or(last);

@@ -68,7 +68,12 @@ pub(super) fn rows(folded: &str) -> Option<Vec<String>> {
     let environment =
         pattern!(r"(?s)^\\begin\{([a-z]+)\*?\}(?:\{[lrc|]*\})?(.*)\\end\{([a-z]+)\*?\}$");
     let inside = environment.captures(folded);
-    let inside = inside.filter(|parts| lists(ENVIRONMENTS, &parts[1]));
+    // `\begin{…} … \end{…} \implies \begin{…} … \end{…}`
+    let is_one = |inside: &str| {
+        let end = inside.find("\\end").unwrap_or(inside.len());
+        inside[..end].contains("\\begin") || end == inside.len()
+    };
+    let inside = inside.filter(|parts| lists(ENVIRONMENTS, &parts[1]) && is_one(&parts[2]));
     let text = inside.as_ref().and_then(|parts| parts.get(2)).map_or(folded, |text| text.as_str());
     let text = &marked(text);
     let pieces = pattern!(
@@ -119,12 +124,17 @@ fn marked(text: &str) -> String {
     let check = pattern!(
         r"(\\q?quad|[^\\]\\[,;\x20]|\.)\s*(\[?\\text\{\s*\(?(?i:‹opens a check›|‹opens a remark›))"
     );
+    // `\to \frac12 \text{ as } n \to \infty`
+    let limit = pattern!(
+        r"(?s)\\(?:to|rightarrow)(?-u:\b)(.*?)(?:\s|\\[,;\x20]|\\q?quad)*\\text\s*\{\s*as\s*\}?\s*\$?[a-z]\s*\\(?:to|rightarrow)(?-u:\b).*$"
+    );
+    let text = &*limit.replace(text, "\\Rightarrow $1");
     let text = check.replace_all(text, |parts: &Captures<'_>| {
         let kept = parts[1].chars().next().filter(|c| *c != '\\');
         format!("{}\\aside {}", kept.map_or(String::new(), String::from), &parts[2])
     });
     let conclusion = pattern!(
-        r"([^(\s]\s*)\\text\{(?:[^{}=]*,)?\s*(?i:and\s+)?(?i:so|hence|thus|therefore|donc|also|daher|luego|因此|所以|故)(?:\s*,?|\s(?:the|an?|its|their)\s[a-z0-9 ]*(?:\}\s*\\?[A-Za-z_0-9]{1,8}\s*\\text\{)?\s*\b(?:is|are|equals|has|have|in|on|at)|\sthere (?:is|are))\s*\}|\\(?:overset|stackrel)\{[^{}]*\}\{\s*\\(?:Rightarrow|implies)\s*\}|\\x[Rr]ightarrow\{(?:[^{}]|\\[{}])*\}|[,;.](?:\s|\\[,;\x20]|\\q?quad)*\\text\{\s*(?:(?:and|but)\s+)?(?:(?:since|as|because)\s[^{}]*\}[^,;{}()]*,|(?:giving\s+|for\s+)?(?:a total of|in total|altogether)\s*\})"
+        r"([^(\s]\s*)\\text\{(?:[^{}=]*,)?\s*(?i:and\s+)?(?i:so|hence|thus|therefore|donc|also|daher|luego|因此|所以|故)(?:\s*,?|\s(?:the|an?|its|their)\s[a-z0-9 ]*(?:\}\s*\\?[A-Za-z_0-9]{1,8}\s*\\text\{)?\s*\b(?:is|are|equals|has|have|in|on|at)|\sthere (?:is|are))\s*\}|\\(?:overset|stackrel)\{[^{}]*\}\{\s*\\(?:Rightarrow|implies)\s*\}|\\x[Rr]ightarrow(?:\[[^\]]*\])?\{(?:[^{}]|\\[{}])*\}|[,;.](?:\s|\\[,;\x20]|\\q?quad)*\\text\{\s*(?:(?:and|but)\s+)?(?:(?:since|as|because)\s[^{}]*\}[^,;{}()]*,|(?:giving\s+|for\s+)?(?:a total of|in total|altogether)\s*\})"
     );
     conclusion.replace_all(&text, r"$1\so ").into_owned()
 }

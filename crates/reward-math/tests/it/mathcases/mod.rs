@@ -141,7 +141,7 @@ fn the_whole_set_is_measured_where_it_is_at_hand() {
 /// Derivations, labels and sentences that assert a value, and near misses that do not.
 #[test]
 fn every_asserted_value_agrees() {
-    reaches("assertions.jsonl", 620, 1.0);
+    reaches("assertions.jsonl", 700, 1.0);
 }
 
 /// Responses in the manner of current models and of an adversary, written by examiners who did not know the verifier.
@@ -172,6 +172,7 @@ fn rows_with_known_false_positives_reach_the_floor() {
     reaches_with_known("examined_6.jsonl", 813, 768, 4);
     reaches_with_known("examined_7.jsonl", 633, 616, 2);
     reaches_with_known("examined_8.jsonl", 678, 673, 0);
+    reaches_with_known("examined_9.jsonl", 1474, 1435, 0);
 }
 
 /// Rows with their questions: answers that repeat the formula to be calculated, and honest ones that share text with the
